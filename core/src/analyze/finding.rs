@@ -1,0 +1,131 @@
+//! One verdict of the analyzer with its evidence.
+
+use std::cmp::Reverse;
+
+use super::growth::{Shape, State};
+use super::levels::Lane;
+use crate::recording::{CellIdx, DeviceIdx, RunIdx};
+use crate::units::ByteDelta;
+
+/// What a finding is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FindingKind {
+    /// Memory that every run, or every step, keeps more of.
+    Growth,
+    /// Memory that is free in the allocator, but in pieces that cannot be used or given back.
+    Fragmentation,
+}
+
+impl FindingKind {
+    /// The name in JSON and in Python.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Growth => "leak",
+            Self::Fragmentation => "fragmentation",
+        }
+    }
+}
+
+/// How much a finding matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Good to know.
+    Info,
+    /// Should be looked at.
+    Warning,
+    /// Leads to an out-of-memory error if it goes on.
+    Critical,
+}
+
+impl Severity {
+    /// The name in JSON and in Python.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Info => "info",
+            Self::Warning => "warning",
+            Self::Critical => "critical",
+        }
+    }
+}
+
+/// A cell as people see it: first line of source, Jupyter's latest number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CellRef {
+    /// Its position in the recording.
+    pub idx: CellIdx,
+    /// The frontend's id, or the hash of its source.
+    pub id: String,
+    /// The first line of its source that says something, or the user's label.
+    pub label: String,
+    /// Jupyter's latest number.
+    pub execution_count: Option<u32>,
+}
+
+/// One figure that a verdict rests on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Evidence {
+    /// The name of the statistic: `block_t`.
+    pub name: &'static str,
+    /// What it says, in plain words.
+    pub words: String,
+    /// Its value.
+    pub value: f64,
+    /// The threshold that it was held against, where there is one.
+    pub threshold: Option<f64>,
+    /// It speaks for the finding.
+    pub holds: bool,
+}
+
+/// One verdict with its evidence.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finding {
+    /// Stays the same while the finding stands, so that a card can be followed.
+    pub id: String,
+    /// What it is about.
+    pub kind: FindingKind,
+    /// How much it matters.
+    pub severity: Severity,
+    /// The verdict.
+    pub state: State,
+    /// The course of the series, where the finding is about one.
+    pub shape: Option<Shape>,
+    /// Where; `None` when it is about a device as a whole.
+    pub cell: Option<CellRef>,
+    /// The label of the steps or the names of the blocks inside the cell, outermost first.
+    pub path: Vec<String>,
+    /// On which device.
+    pub device: DeviceIdx,
+    /// On which of its levels.
+    pub lane: Lane,
+    /// The runs that it rests on.
+    pub runs: Vec<RunIdx>,
+    /// How many runs, or steps where `steps` is set, it rests on.
+    pub n_runs: usize,
+    /// The series counts steps inside a run, not runs.
+    pub steps: bool,
+    /// What each run (or step) keeps: Theil-Sen slope.
+    pub bytes_per_run: Option<ByteDelta>,
+    /// Its confidence interval of 95 %, in bytes.
+    pub interval: Option<(ByteDelta, ByteDelta)>,
+    /// How many more runs (or steps) until memory runs out at this rate, from the peak.
+    pub runs_to_oom: Option<u64>,
+    /// One sentence: what happens where.
+    pub title: String,
+    /// One sentence: how sure, how fast, what next.
+    pub detail: String,
+    /// What to do about it, the most likely first.
+    pub suggestions: Vec<String>,
+    /// The figures that it rests on.
+    pub evidence: Vec<Evidence>,
+    /// The series as judged, in bytes, thinned to at most 64 points: for a sparkline.
+    pub sparkline: Vec<f64>,
+}
+
+/// Worst first: severity, then leaks before what is only watched, then size.
+pub(super) fn sort(findings: &mut [Finding]) {
+    findings.sort_by_key(|finding| {
+        let rate = finding.bytes_per_run.unwrap_or_default();
+        (Reverse(finding.severity), finding.state, Reverse(rate))
+    });
+}

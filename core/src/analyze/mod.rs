@@ -1,0 +1,48 @@
+//! Verdicts: `analyze(&Recording, &Rules) -> Analysis`, which cannot fail.
+//!
+//! It knows nothing of how it is shown. `levels` derives one row per (run,
+//! device) from the raw readings, `growth` decides on one series of levels,
+//! `leak` and `fragmentation` turn rows and series into findings.
+
+mod finding;
+mod fragmentation;
+mod growth;
+mod leak;
+mod levels;
+mod rules;
+mod trend;
+
+pub use finding::{CellRef, Evidence, Finding, FindingKind, Severity};
+pub use growth::{Growth, Shape, State, classify_growth};
+pub use levels::{DeviceSummary, Lane, Peak, RunRow};
+pub use rules::Rules;
+
+use crate::recording::Recording;
+
+/// Everything that is derived from a recording under one set of rules.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Analysis {
+    /// The latest levels of each device, in the recording's order.
+    pub devices: Vec<DeviceSummary>,
+    /// One row per (run, device), in the order of the runs.
+    pub rows: Vec<RunRow>,
+    /// Worst first.
+    pub findings: Vec<Finding>,
+    /// What could not be judged, and why: one sentence each.
+    pub warnings: Vec<String>,
+}
+
+/// Derives levels and findings from a recording.
+pub fn analyze(recording: &Recording, rules: &Rules) -> Analysis {
+    let rows = levels::rows(recording);
+    let devices = levels::summaries(recording, &rows);
+    let mut findings = leak::findings(recording, &rows, &devices, rules);
+    findings.extend(fragmentation::findings(recording, &rows, &devices, rules));
+    finding::sort(&mut findings);
+    Analysis {
+        devices,
+        rows,
+        findings,
+        warnings: levels::warnings(recording),
+    }
+}

@@ -1,0 +1,37 @@
+//! The thresholds that a user may move.
+
+use crate::units::Bytes;
+
+/// Thresholds of the evidence rule. The defaults are what the labelled series
+/// were measured with (`tests/leaks.rs`).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rules {
+    /// Fewest runs (or steps) on which growth may be called a leak.
+    pub min_runs: usize,
+    /// `BLOCK-T`: the t-statistic of the block minima's increments must exceed this.
+    pub block_t: f64,
+    /// `ENV`: the Mann-Kendall z, corrected for autocorrelation, must exceed this.
+    pub trend_z: f64,
+    /// `ENV`: each later quarter of the envelope must carry more than this share of its growth.
+    pub quarter_share: f64,
+    /// Growth over the whole series below this is not worth a card, on a device.
+    pub min_growth: Bytes,
+    /// The same for host memory, where the interpreter's own growth is noise.
+    pub min_host_growth: Bytes,
+    /// Cache ratio, (reserved − allocated) / reserved, above which a device is looked at for fragmentation.
+    pub fragmentation_ratio: f64,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self {
+            min_runs: 9,
+            block_t: 1.9,
+            trend_z: 1.645,
+            quarter_share: 0.02,
+            min_growth: Bytes::mib(1),
+            min_host_growth: Bytes::mib(64),
+            fragmentation_ratio: 0.3,
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! M4 reduction.

@@ -1,0 +1,34 @@
+//! Pictures: a pure function turns data and view state into a [`Scene`], and
+//! [`paint`] puts a scene on any plotters backend.
+
+mod axis;
+mod growth;
+mod m4;
+mod paint;
+mod scene;
+mod theme;
+mod timeline;
+
+pub use growth::growth;
+pub use paint::{paint, svg};
+pub use scene::{Anchor, Face, Hit, Item, Point, Rect, Role, Scene, Target};
+pub use theme::{Rgb, Theme};
+pub use timeline::timeline;
+
+use crate::recording::{DeviceIdx, RunIdx};
+use crate::units::Nanos;
+
+/// What is looked at: the view state that a picture depends on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct View {
+    /// Logical pixels.
+    pub width: f64,
+    /// The device that is shown.
+    pub device: DeviceIdx,
+    /// The run under the pointer or the keyboard.
+    pub hovered: Option<RunIdx>,
+    /// The runs of the selected finding or cell; empty when nothing is selected.
+    pub selected: Vec<RunIdx>,
+    /// The part of the time that the timeline shows; `None` for all.
+    pub span: Option<(Nanos, Nanos)>,
+}

@@ -1,0 +1,658 @@
+//! What was recorded: the devices, cells and runs of one kernel's life.
+//!
+//! A [`Recording`] is built by applying [`Frame`]s in order. A file, a row of a
+//! store, a live update and a worker's reply are all such frames (`format`).
+
+use std::collections::BTreeMap;
+
+use thiserror::Error;
+
+use crate::units::{Bytes, Nanos};
+
+macro_rules! index {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub u32);
+
+        impl $name {
+            /// The position in the recording's list.
+            pub const fn get(self) -> usize {
+                self.0 as usize
+            }
+        }
+    };
+}
+
+index! {
+    /// The position of a device in [`Recording::devices`].
+    DeviceIdx
+}
+index! {
+    /// The position of a cell in [`Recording::cells`].
+    CellIdx
+}
+index! {
+    /// The position of a run in [`Recording::runs`].
+    RunIdx
+}
+
+/// Hash of a cell's normalised source: equal for two runs of the same text.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SourceHash(pub u64);
+
+/// Where levels come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Source {
+    /// The CUDA driver.
+    Cuda,
+    /// NVIDIA's management library.
+    Nvml,
+    /// `PyTorch`'s caching allocator.
+    Torch,
+    /// `CuPy`'s memory pools.
+    Cupy,
+    /// JAX's allocator.
+    Jax,
+    /// TensorFlow's allocator.
+    Tensorflow,
+    /// The operating system, for host memory.
+    Host,
+    /// The simulated device.
+    Sim,
+}
+
+impl Source {
+    /// Every source, in the order in which they are named to the user.
+    pub const ALL: [Self; 8] = [
+        Self::Cuda,
+        Self::Nvml,
+        Self::Torch,
+        Self::Cupy,
+        Self::Jax,
+        Self::Tensorflow,
+        Self::Host,
+        Self::Sim,
+    ];
+
+    /// The name in options, JSON and on the wire.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cuda => "cuda",
+            Self::Nvml => "nvml",
+            Self::Torch => "torch",
+            Self::Cupy => "cupy",
+            Self::Jax => "jax",
+            Self::Tensorflow => "tensorflow",
+            Self::Host => "host",
+            Self::Sim => "sim",
+        }
+    }
+
+    /// The source of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|source| source.name() == name)
+    }
+}
+
+/// Why a level is not known.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Unknown {
+    /// No source reads this level on this device.
+    #[default]
+    NotRead,
+    /// The source answers, but has no such figure (or reports a constant zero).
+    NotReported,
+    /// The driver or the container refuses the figure.
+    NotPermitted,
+    /// The source failed; its own words.
+    Failed(String),
+}
+
+/// One figure of a reading: known, or unknown with its reason. Unknown is not zero.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Level {
+    /// The figure in bytes.
+    Known(Bytes),
+    /// Why there is none.
+    Unknown(Unknown),
+}
+
+impl Level {
+    /// The figure where it is known.
+    pub const fn known(&self) -> Option<Bytes> {
+        match self {
+            Self::Known(bytes) => Some(*bytes),
+            Self::Unknown(_) => None,
+        }
+    }
+}
+
+impl Default for Level {
+    fn default() -> Self {
+        Self::Unknown(Unknown::NotRead)
+    }
+}
+
+impl From<Bytes> for Level {
+    fn from(bytes: Bytes) -> Self {
+        Self::Known(bytes)
+    }
+}
+
+/// What the driver (or the operating system) says of one device at one instant.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DriverLevels {
+    /// Used by every process together.
+    pub device_used: Level,
+    /// Used by this process; on the host its resident memory.
+    pub process_used: Level,
+    /// The smallest limit that applies.
+    pub capacity: Level,
+}
+
+/// What a framework's caching allocator says of one device at one instant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AllocatorLevels {
+    /// Whose allocator.
+    pub source: Source,
+    /// Bytes in blocks held by tensors.
+    pub allocated: Level,
+    /// Allocated plus blocks that await a stream.
+    pub active: Level,
+    /// Bytes in segments held from the driver.
+    pub reserved: Level,
+    /// Free bytes in segments that are partly used: not to be given back to the driver.
+    pub inactive_split: Level,
+    /// The largest free block.
+    pub largest_free: Level,
+    /// The allocator's own peak counter of allocated, since somebody last reset it.
+    pub peak_allocated: Level,
+    /// Allocations that succeeded only after the cache was flushed, since the process began.
+    pub n_retries: Option<u64>,
+    /// Out-of-memory errors since the process began.
+    pub n_ooms: Option<u64>,
+}
+
+impl AllocatorLevels {
+    /// Levels of `source`, all of them not read yet.
+    pub fn unread(source: Source) -> Self {
+        Self {
+            source,
+            allocated: Level::default(),
+            active: Level::default(),
+            reserved: Level::default(),
+            inactive_split: Level::default(),
+            largest_free: Level::default(),
+            peak_allocated: Level::default(),
+            n_retries: None,
+            n_ooms: None,
+        }
+    }
+}
+
+/// The levels of one device at one instant: the driver's, and each allocator's.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reading {
+    /// Per device.
+    pub driver: DriverLevels,
+    /// Per (device, source).
+    pub allocators: Vec<AllocatorLevels>,
+}
+
+/// What a device is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeviceKind {
+    /// A real accelerator.
+    Gpu,
+    /// The simulated device of `gpumem.sim`.
+    Simulated,
+    /// The host's memory.
+    Host,
+}
+
+/// A device whose memory is recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Device {
+    /// Its position in the recording.
+    pub idx: DeviceIdx,
+    /// A key that outlives the session: UUID or PCI id, `sim:0`, `host`.
+    pub key: String,
+    /// As people write it: `cuda:0`, `sim:0`, `host`.
+    pub label: String,
+    /// The maker's name: `Tesla T4`.
+    pub name: String,
+    /// What it is.
+    pub kind: DeviceKind,
+}
+
+/// One text that a cell has had.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Revision {
+    /// Hash of the normalised text.
+    pub hash: SourceHash,
+    /// The text, as far as the user lets it be kept.
+    pub text: Option<String>,
+}
+
+/// A cell of the notebook; it persists while its text is edited.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cell {
+    /// Its position in the recording.
+    pub idx: CellIdx,
+    /// The frontend's id, or the hash of the source where it sends none.
+    pub id: String,
+    /// The texts it has had, oldest first.
+    pub revisions: Vec<Revision>,
+}
+
+impl Cell {
+    /// The text of a revision, where it was kept.
+    pub fn text(&self, hash: SourceHash) -> Option<&str> {
+        self.revisions
+            .iter()
+            .find(|revision| revision.hash == hash)
+            .and_then(|revision| revision.text.as_deref())
+    }
+}
+
+/// How a run ended, if it did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// Not yet ended (or the kernel died in it).
+    Running,
+    /// Without an error.
+    Ok,
+    /// With an exception.
+    Error,
+    /// By the user.
+    Interrupted,
+    /// With an out-of-memory error of a framework or the driver.
+    OutOfMemory,
+}
+
+/// What was executed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunKind {
+    /// A cell.
+    Cell,
+    /// A `with gpumem.record(...)` block or a decorated function, nested in a cell's run.
+    Block,
+}
+
+/// The levels of one device around a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunLevels {
+    /// Which device.
+    pub device: DeviceIdx,
+    /// When the run began.
+    pub before: Reading,
+    /// When it ended; `None` while it runs.
+    pub after: Option<Reading>,
+    /// The user (or `--reset-peak`) reset the allocator's peak counter inside the run.
+    pub peak_reset: bool,
+}
+
+/// One execution of a cell, or of a block nested in one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Run {
+    /// Its position in the recording.
+    pub idx: RunIdx,
+    /// The cell that was executed, or in which the block was.
+    pub cell: CellIdx,
+    /// The cell's text at the time.
+    pub revision: SourceHash,
+    /// The run in which this one is nested.
+    pub parent: Option<RunIdx>,
+    /// What was executed.
+    pub kind: RunKind,
+    /// The name of a block, or the label that the user gave.
+    pub label: Option<String>,
+    /// Jupyter's number: `In [18]`.
+    pub execution_count: Option<u32>,
+    /// Since the recording's start.
+    pub started: Nanos,
+    /// Since the recording's start; `None` while it runs.
+    pub ended: Option<Nanos>,
+    /// How it ended.
+    pub status: Status,
+    /// Per device that was read, in the order of the devices.
+    pub levels: Vec<RunLevels>,
+}
+
+/// What the points of a [`Samples`] are.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Series {
+    /// Read by the sampler while the run went on.
+    Sampled,
+    /// Read where the user's code set a mark of this label: one per step of a loop.
+    Marked(String),
+}
+
+/// One timed reading inside a run. Only what is known at that instant is set.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sample {
+    /// Since the recording's start.
+    pub at: Nanos,
+    /// Which one of its series this is, counted from 0: thinning leaves gaps.
+    pub ordinal: u64,
+    /// Allocated, summed over the device's allocators.
+    pub allocated: Option<Bytes>,
+    /// Reserved, summed over the device's allocators.
+    pub reserved: Option<Bytes>,
+    /// Used by every process together.
+    pub device_used: Option<Bytes>,
+    /// Used by this process.
+    pub process_used: Option<Bytes>,
+}
+
+/// Points of one series in a run, in time order.
+///
+/// A later `Samples` of the same run, device and series replaces what is there
+/// from its first instant on: appending and rewriting are the same frame.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Samples {
+    /// Inside which run.
+    pub run: RunIdx,
+    /// Of which device.
+    pub device: DeviceIdx,
+    /// What the points are.
+    pub series: Series,
+    /// In time order.
+    pub points: Vec<Sample>,
+}
+
+/// A source as the recorder found it, for `%gpumem status` and for the report.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceState {
+    /// Which source.
+    pub source: Source,
+    /// It is read.
+    pub used: bool,
+    /// Why it is read, or why not.
+    pub reason: String,
+}
+
+/// The first frame: what the session is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Header {
+    /// Names the session among others.
+    pub session: String,
+    /// Wall clock at the recording's start, nanoseconds since 1970 (UTC).
+    pub wall_anchor: Nanos,
+    /// Versions of what recorded: `gpumem`, `python`, `ipython`, …
+    pub versions: BTreeMap<String, String>,
+    /// The sources as found at the start.
+    pub sources: Vec<SourceState>,
+}
+
+/// The last frame of a session that ended in order.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Finish {
+    /// Since the recording's start.
+    pub at: Nanos,
+}
+
+/// One self-contained change of a recording.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Frame {
+    /// What the session is; the first frame, or a newer state of it.
+    Header(Header),
+    /// A device, or a newer state of it.
+    Device(Device),
+    /// A cell, or a newer state of it.
+    Cell(Cell),
+    /// A run that began, or its newer state (at the latest: ended).
+    Run(Run),
+    /// Points inside a run.
+    Samples(Samples),
+    /// The session ended in order.
+    Finish(Finish),
+}
+
+/// A frame that does not fit what came before it.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum FrameError {
+    /// An index that skips, or names nothing.
+    #[error("{frame} names {what} {idx}, but only {n_known} are known")]
+    Dangling {
+        /// The frame that names it.
+        frame: &'static str,
+        /// What it names.
+        what: &'static str,
+        /// The index it gives.
+        idx: u32,
+        /// How many there are.
+        n_known: usize,
+    },
+    /// Points that go back in time.
+    #[error("samples of run {run}: point {point_idx} is at {at} ns, before the one ahead of it")]
+    Unordered {
+        /// Of which run.
+        run: u32,
+        /// Which point of the frame.
+        point_idx: usize,
+        /// Its time in nanoseconds.
+        at: u64,
+    },
+}
+
+/// All runs of one kernel's life, with its devices.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Recording {
+    header: Header,
+    devices: Vec<Device>,
+    cells: Vec<Cell>,
+    runs: Vec<Run>,
+    samples: BTreeMap<(RunIdx, DeviceIdx, Series), Vec<Sample>>,
+    finish: Option<Finish>,
+}
+
+impl Recording {
+    /// An empty recording of the session that `header` describes.
+    pub fn new(header: Header) -> Self {
+        Self {
+            header,
+            ..Self::default()
+        }
+    }
+
+    /// What the session is.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// The devices, in the order found.
+    pub fn devices(&self) -> &[Device] {
+        &self.devices
+    }
+
+    /// The cells, in the order first run.
+    pub fn cells(&self) -> &[Cell] {
+        &self.cells
+    }
+
+    /// The runs, in the order begun.
+    pub fn runs(&self) -> &[Run] {
+        &self.runs
+    }
+
+    /// The device of that index. Indices come from this recording's own frames.
+    pub fn device(&self, idx: DeviceIdx) -> &Device {
+        &self.devices[idx.get()]
+    }
+
+    /// The cell of that index.
+    pub fn cell(&self, idx: CellIdx) -> &Cell {
+        &self.cells[idx.get()]
+    }
+
+    /// The run of that index.
+    pub fn run(&self, idx: RunIdx) -> &Run {
+        &self.runs[idx.get()]
+    }
+
+    /// The points of one series; empty where there are none.
+    pub fn samples(&self, run: RunIdx, device: DeviceIdx, series: &Series) -> &[Sample] {
+        self.samples
+            .get(&(run, device, series.clone()))
+            .map_or(&[], Vec::as_slice)
+    }
+
+    /// Every series of points: (run, device, series, points).
+    pub fn all_samples(&self) -> impl Iterator<Item = (RunIdx, DeviceIdx, &Series, &[Sample])> {
+        self.samples
+            .iter()
+            .map(|((run, device, series), points)| (*run, *device, series, points.as_slice()))
+    }
+
+    /// When the session ended, if it ended in order.
+    pub fn finish(&self) -> Option<Finish> {
+        self.finish
+    }
+
+    /// The last instant that anything in the recording tells of.
+    pub fn last_instant(&self) -> Nanos {
+        let of_runs = self.runs.iter().map(|run| run.ended.unwrap_or(run.started));
+        let of_samples = self
+            .samples
+            .values()
+            .filter_map(|points| points.last())
+            .map(|point| point.at);
+        let of_finish = self.finish.iter().map(|finish| finish.at);
+        of_runs
+            .chain(of_samples)
+            .chain(of_finish)
+            .max()
+            .unwrap_or_default()
+    }
+
+    /// Takes in one frame; on an error the recording stays as it was.
+    pub fn apply(&mut self, frame: Frame) -> Result<(), FrameError> {
+        match frame {
+            Frame::Header(header) => self.header = header,
+            Frame::Device(device) => {
+                let idx = device.idx.0;
+                put(&mut self.devices, "device frame", "device", idx, device)?;
+            }
+            Frame::Cell(cell) => {
+                let idx = cell.idx.0;
+                put(&mut self.cells, "cell frame", "cell", idx, cell)?;
+            }
+            Frame::Run(run) => {
+                self.check_run(&run)?;
+                let idx = run.idx.0;
+                put(&mut self.runs, "run frame", "run", idx, run)?;
+            }
+            Frame::Samples(samples) => {
+                self.check_samples(&samples)?;
+                self.put_samples(samples);
+            }
+            Frame::Finish(finish) => self.finish = Some(finish),
+        }
+        Ok(())
+    }
+
+    /// The frames that build this recording, in order.
+    pub fn frames(&self) -> impl Iterator<Item = Frame> {
+        let samples = self
+            .all_samples()
+            .map(|(run, device, series, points)| Samples {
+                run,
+                device,
+                series: series.clone(),
+                points: points.to_vec(),
+            });
+        std::iter::once(Frame::Header(self.header.clone()))
+            .chain(self.devices.iter().cloned().map(Frame::Device))
+            .chain(self.cells.iter().cloned().map(Frame::Cell))
+            .chain(self.runs.iter().cloned().map(Frame::Run))
+            .chain(samples.map(Frame::Samples))
+            .chain(self.finish.map(Frame::Finish))
+    }
+
+    fn check_run(&self, run: &Run) -> Result<(), FrameError> {
+        let frame = "run frame";
+        known(frame, "cell", run.cell.0, self.cells.len())?;
+        if let Some(parent) = run.parent {
+            known(frame, "run", parent.0, self.runs.len().min(run.idx.get()))?;
+        }
+        run.levels
+            .iter()
+            .try_for_each(|levels| known(frame, "device", levels.device.0, self.devices.len()))
+    }
+
+    fn check_samples(&self, samples: &Samples) -> Result<(), FrameError> {
+        let frame = "samples frame";
+        known(frame, "run", samples.run.0, self.runs.len())?;
+        known(frame, "device", samples.device.0, self.devices.len())?;
+        let backwards = samples
+            .points
+            .windows(2)
+            .position(|pair| pair[1].at < pair[0].at);
+        match backwards {
+            None => Ok(()),
+            Some(idx) => Err(FrameError::Unordered {
+                run: samples.run.0,
+                point_idx: idx + 1,
+                at: samples.points[idx + 1].at.get(),
+            }),
+        }
+    }
+
+    fn put_samples(&mut self, samples: Samples) {
+        let Some(first) = samples.points.first() else {
+            return;
+        };
+        let from = first.at;
+        let points = self
+            .samples
+            .entry((samples.run, samples.device, samples.series))
+            .or_default();
+        points.truncate(points.partition_point(|point| point.at < from));
+        points.extend(samples.points);
+    }
+}
+
+/// Replaces entry `idx`, or appends it where it is the next.
+fn put<T>(
+    list: &mut Vec<T>,
+    frame: &'static str,
+    what: &'static str,
+    idx: u32,
+    item: T,
+) -> Result<(), FrameError> {
+    match list.len() {
+        n_known if (idx as usize) < n_known => list[idx as usize] = item,
+        n_known if idx as usize == n_known => list.push(item),
+        n_known => {
+            return Err(FrameError::Dangling {
+                frame,
+                what,
+                idx,
+                n_known,
+            });
+        }
+    }
+    Ok(())
+}
+
+fn known(
+    frame: &'static str,
+    what: &'static str,
+    idx: u32,
+    n_known: usize,
+) -> Result<(), FrameError> {
+    if (idx as usize) < n_known {
+        return Ok(());
+    }
+    Err(FrameError::Dangling {
+        frame,
+        what,
+        idx,
+        n_known,
+    })
+}

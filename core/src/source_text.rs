@@ -1,0 +1,72 @@
+//! A cell's source as identity and as a name.
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::recording::SourceHash;
+
+/// The text whose equality makes two runs runs of the same cell: without the
+/// `%%gpumem` line, trailing blanks, and blank lines at both ends.
+///
+/// ```
+/// use gpumem_core::source_text::normalised;
+/// assert_eq!(normalised("%%gpumem\n\nx = 1  \n"), normalised("x = 1"));
+/// ```
+pub fn normalised(source: &str) -> String {
+    let lines: Vec<&str> = source
+        .lines()
+        .map(str::trim_end)
+        .filter(|line| !is_gpumem_magic(line))
+        .collect();
+    lines.join("\n").trim_matches('\n').to_owned()
+}
+
+/// Hash of the normalised source.
+pub fn hash(source: &str) -> SourceHash {
+    SourceHash(xxh3_64(normalised(source).as_bytes()))
+}
+
+/// The first line that says what the cell does: not blank, no comment, no magic
+/// of a whole cell, no import while anything else follows.
+pub fn headline(source: &str) -> Option<String> {
+    let text = normalised(source);
+    let says_something =
+        |line: &&str| !line.is_empty() && !line.starts_with('#') && !line.starts_with("%%");
+    let lines = || text.lines().map(str::trim).filter(says_something);
+    lines()
+        .find(|line| !line.starts_with("import ") && !line.starts_with("from "))
+        .or_else(|| lines().next())
+        .or_else(|| text.lines().map(str::trim).find(|line| !line.is_empty()))
+        .map(str::to_owned)
+}
+
+fn is_gpumem_magic(line: &str) -> bool {
+    line.strip_prefix("%%gpumem")
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(source: &str, expected: Option<&str>) {
+        assert_eq!(headline(source).as_deref(), expected);
+    }
+
+    #[test]
+    fn the_headline_is_the_first_line_that_says_something() {
+        check("%%gpumem\nlosses.append(1)", Some("losses.append(1)"));
+        check("# warm up\n\n%%time\nmodel(x)", Some("model(x)"));
+        check("import torch\nmodel = f()", Some("model = f()"));
+        check("import torch\n", Some("import torch"));
+        check("# only a comment", Some("# only a comment"));
+        check("%%gpumem\n", None);
+    }
+
+    #[test]
+    fn equal_sources_have_equal_hashes() {
+        assert_eq!(hash("%%gpumem --quiet\nx = 1\n"), hash("x = 1"));
+        assert_ne!(hash("x = 1"), hash("x = 2"));
+        assert_ne!(hash("%%gpumemory\nx = 1"), hash("x = 1"));
+    }
+}

@@ -1,0 +1,300 @@
+//! Units as types: a level is not a delta, and neither is a time.
+
+use std::fmt;
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Neg, Sub};
+
+const KIB: f64 = 1024.0;
+const BINARY_UNITS: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+
+/// A level or a size, in bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Bytes(u64);
+
+impl Bytes {
+    /// No bytes at all, which is not the same as unknown.
+    pub const ZERO: Self = Self(0);
+
+    /// `n` bytes.
+    pub const fn new(n: u64) -> Self {
+        Self(n)
+    }
+
+    /// `n` mebibytes (2^20 bytes).
+    pub const fn mib(n: u64) -> Self {
+        Self(n << 20)
+    }
+
+    /// `n` gibibytes (2^30 bytes).
+    pub const fn gib(n: u64) -> Self {
+        Self(n << 30)
+    }
+
+    /// The number of bytes.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+
+    /// The number of bytes for statistics and drawing; exact below 8 PiB.
+    pub fn as_f64(self) -> f64 {
+        self.0 as f64
+    }
+
+    /// The signed way from `before` to `self`.
+    ///
+    /// ```
+    /// use gpumem_core::units::{ByteDelta, Bytes};
+    /// assert_eq!(Bytes::new(3).since(Bytes::new(5)), ByteDelta::new(-2));
+    /// ```
+    pub fn since(self, before: Self) -> ByteDelta {
+        let wide = i128::from(self.0) - i128::from(before.0);
+        ByteDelta(wide.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64)
+    }
+
+    /// `self - other`, or zero where `other` is larger.
+    #[must_use]
+    pub fn saturating_sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+}
+
+impl Add for Bytes {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl AddAssign for Bytes {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl Sum for Bytes {
+    fn sum<I: Iterator<Item = Self>>(items: I) -> Self {
+        items.fold(Self::ZERO, Add::add)
+    }
+}
+
+impl Sub for Bytes {
+    type Output = ByteDelta;
+    fn sub(self, before: Self) -> ByteDelta {
+        self.since(before)
+    }
+}
+
+impl fmt::Display for Bytes {
+    /// Binary units, three significant digits: `420 MiB`, `6.94 GiB`, `512 B`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&binary(self.as_f64()))
+    }
+}
+
+/// A signed difference of levels, in bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ByteDelta(i64);
+
+impl ByteDelta {
+    /// No change.
+    pub const ZERO: Self = Self(0);
+
+    /// `n` bytes more (or fewer, when negative).
+    pub const fn new(n: i64) -> Self {
+        Self(n)
+    }
+
+    /// The nearest whole number of bytes; NaN is no change.
+    pub fn from_f64(n: f64) -> Self {
+        Self(n.round() as i64)
+    }
+
+    /// The signed number of bytes.
+    pub const fn get(self) -> i64 {
+        self.0
+    }
+
+    /// The signed number of bytes for statistics and drawing.
+    pub fn as_f64(self) -> f64 {
+        self.0 as f64
+    }
+
+    /// Its size without its sign.
+    pub const fn magnitude(self) -> Bytes {
+        Bytes(self.0.unsigned_abs())
+    }
+}
+
+impl Add for ByteDelta {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl AddAssign for ByteDelta {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl Neg for ByteDelta {
+    type Output = Self;
+    fn neg(self) -> Self {
+        Self(self.0.saturating_neg())
+    }
+}
+
+impl fmt::Display for ByteDelta {
+    /// Always signed, but for no change: `+420 MiB`, `−1.5 GiB`, `0 B`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = match self.0 {
+            0 => "",
+            n if n < 0 => "−",
+            _ => "+",
+        };
+        f.pad(&format!("{sign}{}", self.magnitude()))
+    }
+}
+
+/// Nanoseconds: a duration, or an instant counted from the recording's start.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Nanos(u64);
+
+impl Nanos {
+    /// The recording's start.
+    pub const ZERO: Self = Self(0);
+
+    /// `n` nanoseconds.
+    pub const fn new(n: u64) -> Self {
+        Self(n)
+    }
+
+    /// `n` milliseconds.
+    pub const fn millis(n: u64) -> Self {
+        Self(n * 1_000_000)
+    }
+
+    /// The number of nanoseconds.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+
+    /// The number of nanoseconds for statistics and drawing.
+    pub fn as_f64(self) -> f64 {
+        self.0 as f64
+    }
+
+    /// The time from `earlier` to `self`; zero where `earlier` is later.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Self {
+        Self(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Add for Nanos {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl fmt::Display for Nanos {
+    /// `180 µs`, `35 ms`, `1.2 s`, `3 min 20 s`, `2 h 5 min`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let n = self.as_f64();
+        let shown = match self.0 {
+            0..1_000 => format!("{n} ns"),
+            1_000..1_000_000 => format!("{} µs", digits(n / 1e3)),
+            1_000_000..1_000_000_000 => format!("{} ms", digits(n / 1e6)),
+            1_000_000_000..60_000_000_000 => format!("{:.1} s", n / 1e9),
+            60_000_000_000..3_600_000_000_000 => {
+                let seconds = self.0 / 1_000_000_000;
+                format!("{} min {} s", seconds / 60, seconds % 60)
+            }
+            _ => {
+                let minutes = self.0 / 60_000_000_000;
+                format!("{} h {} min", minutes / 60, minutes % 60)
+            }
+        };
+        f.pad(&shown)
+    }
+}
+
+/// A non-negative number of bytes in binary units with three significant digits.
+pub fn binary(n_bytes: f64) -> String {
+    let mut unit_idx = 0;
+    let mut value = n_bytes;
+    // 1023.5 would be shown as 1024 of the smaller unit.
+    while value >= KIB - 0.5 && unit_idx + 1 < BINARY_UNITS.len() {
+        value /= KIB;
+        unit_idx += 1;
+    }
+    format!("{} {}", digits(value), BINARY_UNITS[unit_idx])
+}
+
+/// Three significant digits without trailing zeros: 6.94, 12.3, 420, 0.5.
+fn digits(value: f64) -> String {
+    let n_decimals = match value.abs() {
+        v if v >= 99.95 => 0,
+        v if v >= 9.995 => 1,
+        _ => 2,
+    };
+    let text = format!("{value:.n_decimals$}");
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check_bytes(n: u64, shown: &str) {
+        assert_eq!(Bytes::new(n).to_string(), shown);
+    }
+
+    #[track_caller]
+    fn check_nanos(n: u64, shown: &str) {
+        assert_eq!(Nanos::new(n).to_string(), shown);
+    }
+
+    #[test]
+    fn bytes_are_shown_in_binary_units() {
+        check_bytes(0, "0 B");
+        check_bytes(512, "512 B");
+        check_bytes(1023, "1023 B");
+        check_bytes(1024, "1 KiB");
+        check_bytes(420 << 20, "420 MiB");
+        check_bytes(7_451_000_000, "6.94 GiB");
+        check_bytes((1 << 30) - 1, "1 GiB");
+        check_bytes(u64::MAX, "16384 PiB");
+    }
+
+    #[test]
+    fn deltas_carry_their_sign() {
+        assert_eq!(ByteDelta::new(420 << 20).to_string(), "+420 MiB");
+        assert_eq!(ByteDelta::new(-(3 << 29)).to_string(), "−1.5 GiB");
+        assert_eq!(ByteDelta::ZERO.to_string(), "0 B");
+        assert_eq!(ByteDelta::new(i64::MIN).magnitude(), Bytes::new(1 << 63));
+    }
+
+    #[test]
+    fn times_are_shown_in_the_unit_that_reads_best() {
+        check_nanos(950, "950 ns");
+        check_nanos(180_000, "180 µs");
+        check_nanos(35_000_000, "35 ms");
+        check_nanos(1_234_000_000, "1.2 s");
+        check_nanos(200_000_000_000, "3 min 20 s");
+        check_nanos(7_500_000_000_000, "2 h 5 min");
+    }
+
+    #[test]
+    fn differences_never_wrap() {
+        assert_eq!(Bytes::new(u64::MAX).since(Bytes::ZERO).get(), i64::MAX);
+        assert_eq!(Bytes::ZERO.since(Bytes::new(u64::MAX)).get(), i64::MIN);
+    }
+}

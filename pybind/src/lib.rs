@@ -1,0 +1,2 @@
+//! What touches the machine; translates, decides nothing.
+mod sources;

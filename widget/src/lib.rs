@@ -1,0 +1,2 @@
+//! The report in the page.
+#![forbid(unsafe_code)]

@@ -1,0 +1,3 @@
+//! What `cargo xtask` does.
+
+fn main() {}
