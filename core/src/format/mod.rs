@@ -5,19 +5,27 @@
 //! | field | size | what |
 //! |---|---|---|
 //! | length | 4 bytes, little-endian | of the payload, at most [`MAX_FRAME`] |
-//! | checksum | 4 bytes, little-endian | CRC-32 of the payload |
-//! | payload | length | `MessagePack`: a map whose `kind` says which frame it is |
+//! | checksum | 4 bytes, little-endian | CRC-32 (IEEE) of the payload |
+//! | payload | length | `MessagePack`: a string, which kind of frame it is, then a map of its fields |
 //!
 //! The first frame is a header, which states the version. Unknown fields and
 //! unknown kinds of frames are skipped, missing fields have their defaults. One
 //! file per version; the newest is all that the rest of the program sees.
 
+mod v1;
+
+use std::io::Cursor;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use thiserror::Error;
 
-use crate::recording::{Frame, FrameError, Recording};
+use crate::recording::{Frame, FrameError, Header, Recording};
 
 /// The longest payload of a frame that is written or read, in bytes.
 pub const MAX_FRAME: usize = 64 << 20;
+
+const PREFIX: usize = 8;
 
 /// Bytes that are not a recording, and where.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -33,17 +41,17 @@ pub struct ReadError {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Fault {
-    /// Nothing, or no header in front.
-    #[error("not a gpumem recording: {0}")]
+    /// No header in front.
+    #[error("not a gpumem recording: it begins with {0}, not with a header")]
     NotARecording(String),
     /// The input ends inside a frame.
-    #[error("the recording ends inside a frame: {needed} bytes are missing")]
+    #[error("the recording ends inside a frame: {n_missing} bytes are missing")]
     Truncated {
         /// How many bytes more the frame needs.
-        needed: usize,
+        n_missing: usize,
     },
     /// A length that no writer writes.
-    #[error("a frame of {0} bytes: more than the {MAX_FRAME} that a frame may have")]
+    #[error("a frame of {0} bytes, more than the {MAX_FRAME} that a frame may have")]
     TooLong(usize),
     /// The payload was changed after it was written.
     #[error("the frame is damaged: its checksum is {found:08x}, written was {written:08x}")]
@@ -64,10 +72,22 @@ pub enum Fault {
     Frame(#[from] FrameError),
 }
 
+impl Fault {
+    fn at(self, offset: usize) -> ReadError {
+        ReadError { offset, what: self }
+    }
+}
+
 /// The bytes of one frame.
 pub fn encode_frame(frame: &Frame) -> Vec<u8> {
-    let _ = frame;
-    unimplemented!("format")
+    match frame {
+        Frame::Header(header) => framed("header", &v1::WireHeader::from(header)),
+        Frame::Device(device) => framed("device", &v1::WireDevice::from(device)),
+        Frame::Cell(cell) => framed("cell", &v1::WireCell::from(cell)),
+        Frame::Run(run) => framed("run", &v1::WireRun::from(run)),
+        Frame::Samples(samples) => framed("samples", &v1::WireSamples::from(samples)),
+        Frame::Finish(finish) => framed("finish", &v1::WireFinish::from(finish)),
+    }
 }
 
 /// The bytes of a whole recording.
@@ -80,14 +100,142 @@ pub fn encode(recording: &Recording) -> Vec<u8> {
 
 /// Reads a whole recording.
 pub fn decode(bytes: &[u8]) -> Result<Recording, ReadError> {
-    let _ = bytes;
-    unimplemented!("format")
+    let kind = first_kind(bytes)?;
+    if kind != "header" {
+        return Err(Fault::NotARecording(format!("a {kind} frame")).at(0));
+    }
+    let mut recording = Recording::new(Header::default());
+    apply(&mut recording, bytes)?;
+    Ok(recording)
 }
 
 /// Reads frames into a recording that is there already: a live update.
 ///
 /// On an error the frames before the faulty one have been taken in.
 pub fn apply(recording: &mut Recording, bytes: &[u8]) -> Result<(), ReadError> {
-    let _ = (recording, bytes);
-    unimplemented!("format")
+    let mut offset = 0;
+    while offset < bytes.len() {
+        let payload = payload_at(bytes, offset)?;
+        if let Some(frame) = frame_of(payload, offset + PREFIX)? {
+            recording
+                .apply(frame)
+                .map_err(|error| Fault::from(error).at(offset))?;
+        }
+        offset += PREFIX + payload.len();
+    }
+    Ok(())
 }
+
+/// The kind of the first frame, with a clear word for input that is none at all.
+fn first_kind(bytes: &[u8]) -> Result<String, ReadError> {
+    if bytes.is_empty() {
+        return Err(Fault::NotARecording("nothing".to_owned()).at(0));
+    }
+    let foreign = |_| {
+        let shown = String::from_utf8_lossy(&bytes[..bytes.len().min(8)]).into_owned();
+        Fault::NotARecording(format!("{shown:?}")).at(0)
+    };
+    // A damaged or cut header is still a recording's: only what cannot be one is foreign.
+    match payload_at(bytes, 0) {
+        Ok(payload) => read_value::<String>(&mut Cursor::new(payload), PREFIX).map_err(foreign),
+        Err(error) => match error.what {
+            Fault::TooLong(_) => Err(foreign(error)),
+            Fault::Truncated { .. } if !looks_like_header(bytes) => Err(foreign(error)),
+            Fault::Checksum { .. } if !looks_like_header(bytes) => Err(foreign(error)),
+            _ => Err(error),
+        },
+    }
+}
+
+fn looks_like_header(bytes: &[u8]) -> bool {
+    // 0xa6 opens a MessagePack string of six bytes.
+    let opening = b"\xa6header";
+    let payload = bytes.get(PREFIX..).unwrap_or_default();
+    let n = payload.len().min(opening.len());
+    payload[..n] == opening[..n]
+}
+
+fn framed(kind: &str, body: &impl Serialize) -> Vec<u8> {
+    let mut frame = vec![0; PREFIX];
+    for written in [
+        rmp_serde::encode::write_named(&mut frame, kind),
+        rmp_serde::encode::write_named(&mut frame, body),
+    ] {
+        written.expect("wire types serialise into memory");
+    }
+    let length = u32::try_from(frame.len() - PREFIX).expect("a frame is bounded by its writer");
+    let checksum = crc32fast::hash(&frame[PREFIX..]);
+    frame[..4].copy_from_slice(&length.to_le_bytes());
+    frame[4..PREFIX].copy_from_slice(&checksum.to_le_bytes());
+    frame
+}
+
+fn payload_at(bytes: &[u8], offset: usize) -> Result<&[u8], ReadError> {
+    let rest = &bytes[offset..];
+    let truncated = |n_needed: usize| {
+        Fault::Truncated {
+            n_missing: n_needed - rest.len(),
+        }
+        .at(bytes.len())
+    };
+    let Some((prefix, rest_of_frame)) = rest.split_first_chunk::<PREFIX>() else {
+        return Err(truncated(PREFIX));
+    };
+    let [a, b, c, d, e, f, g, h] = *prefix;
+    let length = u32::from_le_bytes([a, b, c, d]) as usize;
+    let written = u32::from_le_bytes([e, f, g, h]);
+    if length > MAX_FRAME {
+        return Err(Fault::TooLong(length).at(offset));
+    }
+    let payload = rest_of_frame
+        .get(..length)
+        .ok_or_else(|| truncated(PREFIX + length))?;
+    match crc32fast::hash(payload) {
+        found if found == written => Ok(payload),
+        found => Err(Fault::Checksum { found, written }.at(offset)),
+    }
+}
+
+/// The frame of a payload; `None` for a kind that this version does not know.
+fn frame_of(payload: &[u8], offset: usize) -> Result<Option<Frame>, ReadError> {
+    let mut input = Cursor::new(payload);
+    let kind: String = read_value(&mut input, offset)?;
+    let frame = match kind.as_str() {
+        "header" => header_of(read_value(&mut input, offset)?).map_err(|fault| fault.at(offset))?,
+        "device" => read_value::<v1::WireDevice>(&mut input, offset)?.into(),
+        "cell" => read_value::<v1::WireCell>(&mut input, offset)?.into(),
+        "run" => read_value::<v1::WireRun>(&mut input, offset)?.into(),
+        "samples" => Frame::try_from(read_value::<v1::WireSamples>(&mut input, offset)?)
+            .map_err(|words| Fault::Payload(words).at(offset))?,
+        "finish" => read_value::<v1::WireFinish>(&mut input, offset)?.into(),
+        _ => return Ok(None),
+    };
+    Ok(Some(frame))
+}
+
+fn header_of(wire: v1::WireHeader) -> Result<Frame, Fault> {
+    match wire.format {
+        v1::VERSION => Ok(wire.into()),
+        0 => Err(Fault::Payload(
+            "recording of format 0, which never was".to_owned(),
+        )),
+        newer => Err(Fault::TooNew(newer)),
+    }
+}
+
+/// Reads one value; an error names the offset at which reading stopped.
+fn read_value<T: DeserializeOwned>(
+    input: &mut Cursor<&[u8]>,
+    offset: usize,
+) -> Result<T, ReadError> {
+    let from = input.position();
+    let mut reader = rmp_serde::Deserializer::new(&mut *input);
+    let value = T::deserialize(&mut reader);
+    value.map_err(|error| {
+        let at = usize::try_from(input.position().max(from)).unwrap_or(usize::MAX);
+        Fault::Payload(error.to_string()).at(offset + at)
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,313 @@
+//! What was written reads the same; what was not written by us never panics.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::recording::{
+    AllocatorLevels, Cell, CellIdx, Device, DeviceIdx, DeviceKind, DriverLevels, Finish, Level,
+    Reading, Revision, Run, RunIdx, RunKind, RunLevels, Sample, Samples, Series, Source,
+    SourceHash, SourceState, Status, Unknown,
+};
+use crate::units::{Bytes, Nanos};
+
+fn level() -> impl Strategy<Value = Level> {
+    prop_oneof![
+        any::<u64>().prop_map(|n| Level::Known(Bytes::new(n))),
+        Just(Level::Unknown(Unknown::NotRead)),
+        Just(Level::Unknown(Unknown::NotReported)),
+        Just(Level::Unknown(Unknown::NotPermitted)),
+        ".*".prop_map(|words| Level::Unknown(Unknown::Failed(words))),
+    ]
+}
+
+prop_compose! {
+    fn driver()(device_used in level(), process_used in level(), capacity in level()) -> DriverLevels {
+        DriverLevels { device_used, process_used, capacity }
+    }
+}
+
+prop_compose! {
+    fn allocator()(
+        source in prop::sample::select(Source::ALL.as_slice()),
+        levels in [level(), level(), level(), level(), level(), level()],
+        n_retries in any::<Option<u64>>(),
+        n_ooms in any::<Option<u64>>(),
+    ) -> AllocatorLevels {
+        let [allocated, active, reserved, inactive_split, largest_free, peak_allocated] = levels;
+        AllocatorLevels {
+            source, allocated, active, reserved, inactive_split, largest_free, peak_allocated,
+            n_retries, n_ooms,
+        }
+    }
+}
+
+prop_compose! {
+    fn reading()(driver in driver(), allocators in prop::collection::vec(allocator(), 0..3)) -> Reading {
+        Reading { driver, allocators }
+    }
+}
+
+prop_compose! {
+    fn run_levels()(
+        before in reading(),
+        after in prop::option::of(reading()),
+        peak_reset in any::<bool>(),
+    ) -> RunLevels {
+        RunLevels { device: DeviceIdx(0), before, after, peak_reset }
+    }
+}
+
+prop_compose! {
+    fn sample()(
+        step in 0_u64..1 << 40,
+        levels in any::<[Option<u64>; 4]>(),
+    ) -> (u64, [Option<Bytes>; 4]) {
+        (step, levels.map(|level| level.map(Bytes::new)))
+    }
+}
+
+fn points() -> impl Strategy<Value = Vec<Sample>> {
+    prop::collection::vec(sample(), 1..20).prop_map(|steps| {
+        let mut at = 0;
+        let points = steps.into_iter().enumerate().map(|(idx, (step, levels))| {
+            at += step;
+            let [allocated, reserved, device_used, process_used] = levels;
+            Sample {
+                at: Nanos::new(at),
+                ordinal: 3 * idx as u64,
+                allocated,
+                reserved,
+                device_used,
+                process_used,
+            }
+        });
+        points.collect()
+    })
+}
+
+fn status() -> impl Strategy<Value = Status> {
+    prop::sample::select(vec![
+        Status::Running,
+        Status::Ok,
+        Status::Error,
+        Status::Interrupted,
+        Status::OutOfMemory,
+    ])
+}
+
+prop_compose! {
+    fn recording()(
+        words in [".*", ".*", ".*"],
+        levels in prop::collection::vec(run_levels(), 0..3),
+        status in status(),
+        ended in any::<Option<u64>>(),
+        points in points(),
+        mark in prop::option::of(".*"),
+        finish in any::<Option<u64>>(),
+    ) -> Recording {
+        let [session, label, text] = words;
+        let mut recording = Recording::new(Header {
+            session: session.clone(),
+            wall_anchor: Nanos::new(7),
+            versions: [("gpumem".to_owned(), session)].into(),
+            sources: vec![SourceState { source: Source::Sim, used: true, reason: text.clone() }],
+        });
+        let frames = [
+            Frame::Device(Device {
+                idx: DeviceIdx(0),
+                key: "sim:0".to_owned(),
+                label: label.clone(),
+                name: text.clone(),
+                kind: DeviceKind::Simulated,
+            }),
+            Frame::Cell(Cell {
+                idx: CellIdx(0),
+                id: label.clone(),
+                revisions: vec![Revision { hash: SourceHash(u64::MAX), text: Some(text) }],
+            }),
+            Frame::Run(Run {
+                idx: RunIdx(0),
+                cell: CellIdx(0),
+                revision: SourceHash(u64::MAX),
+                parent: None,
+                kind: RunKind::Cell,
+                label: Some(label),
+                execution_count: Some(18),
+                started: Nanos::new(3),
+                ended: ended.map(Nanos::new),
+                status,
+                levels,
+            }),
+            Frame::Samples(Samples {
+                run: RunIdx(0),
+                device: DeviceIdx(0),
+                series: mark.map_or(Series::Sampled, Series::Marked),
+                points,
+            }),
+        ];
+        for frame in frames {
+            recording.apply(frame).expect("the frames are in order");
+        }
+        if let Some(at) = finish {
+            let finish = Finish { at: Nanos::new(at) };
+            recording.apply(Frame::Finish(finish)).expect("always fits");
+        }
+        recording
+    }
+}
+
+fn small() -> Recording {
+    let mut recording = Recording::new(Header {
+        session: "s".to_owned(),
+        ..Header::default()
+    });
+    let cell = Cell {
+        idx: CellIdx(0),
+        id: "c".to_owned(),
+        revisions: Vec::new(),
+    };
+    recording.apply(Frame::Cell(cell)).expect("the first cell");
+    recording
+}
+
+#[track_caller]
+fn check_error(bytes: &[u8], message: &str) {
+    let error = decode(bytes).expect_err("the bytes are no recording");
+    assert_eq!(error.to_string(), message);
+}
+
+/// A frame of any kind and body, with a right length and checksum.
+fn raw(kind: &str, body: &impl Serialize) -> Vec<u8> {
+    framed(kind, body)
+}
+
+#[derive(Serialize)]
+struct Later {
+    format: u32,
+    session: &'static str,
+    mood: &'static str,
+}
+
+proptest! {
+    #[test]
+    fn reading_what_was_written_gives_the_same(recording in recording()) {
+        prop_assert_eq!(decode(&encode(&recording)), Ok(recording));
+    }
+
+    #[test]
+    fn a_frame_may_come_again(recording in recording()) {
+        let bytes = encode(&recording);
+        let mut twice = recording.clone();
+        prop_assert_eq!(apply(&mut twice, &bytes), Ok(()));
+        prop_assert_eq!(twice, recording);
+    }
+
+    #[test]
+    fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let _ = decode(&bytes);
+    }
+
+    #[test]
+    fn arbitrary_payloads_never_panic(
+        kind in prop::sample::select(vec!["header", "device", "cell", "run", "samples", "finish"]),
+        payload in prop::collection::vec(any::<u8>(), 0..200),
+    ) {
+        let mut frame = raw(kind, &0_u8);
+        frame.truncate(frame.len() - 1);
+        frame.extend(payload);
+        let length = u32::try_from(frame.len() - PREFIX).expect("short");
+        frame[..4].copy_from_slice(&length.to_le_bytes());
+        let checksum = crc32fast::hash(&frame[PREFIX..]);
+        frame[4..PREFIX].copy_from_slice(&checksum.to_le_bytes());
+        let _ = apply(&mut small(), &frame);
+    }
+
+    #[test]
+    fn a_flipped_bit_is_found(recording in recording(), place in any::<prop::sample::Index>(), bit in 0_u8..8) {
+        let mut bytes = encode(&recording);
+        let idx = place.index(bytes.len());
+        bytes[idx] ^= 1_u8 << bit;
+        prop_assert!(decode(&bytes).is_err());
+    }
+
+    #[test]
+    fn a_cut_is_found_with_its_offset(recording in recording(), place in any::<prop::sample::Index>()) {
+        let bytes = encode(&recording);
+        let n_kept = place.index(bytes.len());
+        if let Err(error) = decode(&bytes[..n_kept]) {
+            prop_assert!(error.offset <= n_kept);
+        }
+    }
+}
+
+#[test]
+fn what_is_no_recording_is_told_what_it_begins_with() {
+    check_error(
+        b"",
+        "byte 0: not a gpumem recording: it begins with nothing, not with a header",
+    );
+    check_error(
+        b"PK\x03\x04 a zip",
+        "byte 0: not a gpumem recording: it begins with \"PK\\u{3}\\u{4} a z\", not with a header",
+    );
+    check_error(
+        &encode_frame(&Frame::Finish(Finish::default())),
+        "byte 0: not a gpumem recording: it begins with a finish frame, not with a header",
+    );
+}
+
+#[test]
+fn a_cut_recording_says_where_it_ends() {
+    let bytes = encode(&small());
+    let n_kept = bytes.len() - 5;
+    check_error(
+        &bytes[..n_kept],
+        &format!("byte {n_kept}: the recording ends inside a frame: 5 bytes are missing"),
+    );
+}
+
+#[test]
+fn a_later_format_names_its_version_and_the_way_out() {
+    let later = Later {
+        format: 2,
+        session: "s",
+        mood: "fine",
+    };
+    check_error(
+        &raw("header", &later),
+        "byte 8: recording of format 2, newer than this gpumem reads\nhint: upgrade jupyter-gpumem",
+    );
+}
+
+#[test]
+fn unknown_fields_and_kinds_are_skipped() {
+    let mut bytes = raw(
+        "header",
+        &Later {
+            format: 1,
+            session: "s",
+            mood: "fine",
+        },
+    );
+    bytes.extend(raw("hologram", &[1, 2, 3]));
+    let recording = decode(&bytes).expect("what is known is read");
+    assert_eq!(recording.header().session, "s");
+}
+
+#[test]
+fn a_frame_that_names_nothing_is_refused() {
+    let mut recording = small();
+    let samples = Samples {
+        run: RunIdx(4),
+        device: DeviceIdx(0),
+        series: Series::Sampled,
+        points: Vec::new(),
+    };
+    let error = apply(&mut recording, &encode_frame(&Frame::Samples(samples)))
+        .expect_err("there is no run 4");
+    assert_eq!(
+        error.to_string(),
+        "byte 0: samples frame names run 4, but only 0 are known"
+    );
+    assert_eq!(recording, small());
+}
