@@ -1,8 +1,31 @@
-//! A model of a caching allocator, for the simulated device.
+//! A model of PyTorch's caching allocator, for the simulated device.
+//!
+//! Sizes are rounded to 512 B. Requests of at most 1 MiB are served from a
+//! small pool of 2 MiB segments, larger ones from a large pool of segments of
+//! 20 MiB or, from 10 MiB on, of their own size rounded to 2 MiB. The best
+//! fitting free block is split where the rest is worth keeping, and merged with
+//! its free neighbours when it comes back. When the device is full, the cache is
+//! flushed and the request tried once more.
+//!
+//! Streams, the garbage-collection threshold and expandable segments are not
+//! modelled.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::iter;
 
 use thiserror::Error;
 
 use crate::units::Bytes;
+
+/// Every block is a multiple of this; so is a rest that the small pool keeps.
+const GRANULE: u64 = 512;
+/// The largest request of the small pool; a rest in the large pool must exceed it.
+const SMALL_REQUEST: u64 = 1 << 20;
+const SMALL_SEGMENT: u64 = 2 << 20;
+const LARGE_SEGMENT: u64 = 20 << 20;
+/// From here on a request gets a segment of its own size.
+const OWN_SEGMENT_REQUEST: u64 = 10 << 20;
+const OWN_SEGMENT_GRANULE: u64 = 2 << 20;
 
 /// A block that is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -41,7 +64,7 @@ pub struct AllocatorStats {
     pub inactive_split: Bytes,
     /// The largest free block.
     pub largest_free: Bytes,
-    /// Allocations that succeeded only after the cache was flushed.
+    /// Requests for which the cache was flushed, whether they succeeded then or not.
     pub n_retries: u64,
     /// Out-of-memory errors.
     pub n_ooms: u64,
@@ -49,16 +72,127 @@ pub struct AllocatorStats {
     pub n_segments: u64,
 }
 
+/// Which requests a segment serves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Pool {
+    /// Those of at most 1 MiB.
+    Small,
+    /// All others.
+    Large,
+}
+
+impl Pool {
+    const fn of(rounded: u64) -> Self {
+        if rounded <= SMALL_REQUEST {
+            Self::Small
+        } else {
+            Self::Large
+        }
+    }
+
+    /// Whether a rest of that size becomes a block of its own.
+    const fn splits_off(self, rest: u64) -> bool {
+        match self {
+            Self::Small => rest >= GRANULE,
+            Self::Large => rest > SMALL_REQUEST,
+        }
+    }
+}
+
+/// A piece of a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Block {
+    /// Its first byte.
+    pub address: u64,
+    /// How long it is.
+    pub size: Bytes,
+    /// By whom it is held; `None` when it is free.
+    pub held_as: Option<BlockId>,
+}
+
+/// One allocation of the device, cut into blocks without gaps.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Segment {
+    /// Its first byte.
+    pub address: u64,
+    /// How long it is.
+    pub size: Bytes,
+    /// Which requests it serves.
+    pub pool: Pool,
+    /// Its blocks by address.
+    pub blocks: Vec<Block>,
+}
+
+/// The segment that a piece belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Home {
+    address: u64,
+    size: u64,
+    pool: Pool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Piece {
+    size: u64,
+    home: Home,
+    held_as: Option<BlockId>,
+}
+
+/// Free pieces by size, then address: the first that is large enough is the best fit.
+type FreeList = BTreeSet<(u64, u64)>;
+
 /// A caching allocator over a device of fixed size.
+///
+/// ```
+/// use gpumem_core::allocator::CachingAllocator;
+/// use gpumem_core::units::Bytes;
+///
+/// let mut device = CachingAllocator::new(Bytes::gib(1));
+/// let block = device.allocate(Bytes::mib(420)).unwrap();
+/// device.free(block);
+/// assert_eq!(device.stats().allocated, Bytes::ZERO);
+/// assert_eq!(device.stats().reserved, Bytes::mib(420));
+/// assert_eq!(device.empty_cache(), Bytes::mib(420));
+/// ```
 #[derive(Debug, Clone)]
 pub struct CachingAllocator {
     capacity: Bytes,
+    pieces: BTreeMap<u64, Piece>,
+    free_small: FreeList,
+    free_large: FreeList,
+    held: HashMap<BlockId, u64>,
+    next_address: u64,
+    next_id: u64,
+    allocated: u64,
+    peak_allocated: u64,
+    reserved: u64,
+    peak_reserved: u64,
+    inactive_split: u64,
+    n_retries: u64,
+    n_ooms: u64,
+    n_segments: u64,
 }
 
 impl CachingAllocator {
     /// An empty device of that size.
     pub fn new(capacity: Bytes) -> Self {
-        Self { capacity }
+        Self {
+            capacity,
+            pieces: BTreeMap::new(),
+            free_small: FreeList::new(),
+            free_large: FreeList::new(),
+            held: HashMap::new(),
+            next_address: OWN_SEGMENT_GRANULE,
+            next_id: 0,
+            allocated: 0,
+            peak_allocated: 0,
+            reserved: 0,
+            peak_reserved: 0,
+            inactive_split: 0,
+            n_retries: 0,
+            n_ooms: 0,
+            n_segments: 0,
+        }
     }
 
     /// The device's size.
@@ -66,30 +200,234 @@ impl CachingAllocator {
         self.capacity
     }
 
-    /// Takes a block of at least `size`; zero bytes take no block of their own but the smallest.
+    /// Takes a block of at least `size`; zero bytes take the smallest block.
     pub fn allocate(&mut self, size: Bytes) -> Result<BlockId, OutOfMemory> {
-        let _ = size;
-        unimplemented!("allocator")
+        let wanted = round_up(size.get().max(1), GRANULE);
+        let address = match self.find(wanted) {
+            Some(address) => address,
+            None => self.flush_and_find(wanted)?,
+        };
+        Ok(self.hold(address, wanted))
     }
 
     /// Gives a block back to the cache. An id that is not held is ignored.
     pub fn free(&mut self, block: BlockId) {
-        let _ = block;
-        unimplemented!("allocator")
+        let Some(mut address) = self.held.remove(&block) else {
+            return;
+        };
+        let mut piece = self
+            .pieces
+            .remove(&address)
+            .expect("a held block is a piece");
+        self.allocated -= piece.size;
+        if let Some((next, size)) = self.free_neighbour(address + piece.size, piece.home) {
+            self.take_free(next);
+            piece.size += size;
+        }
+        if let Some((before, size)) = self.free_piece_before(address, piece.home) {
+            self.take_free(before);
+            address = before;
+            piece.size += size;
+        }
+        self.put_free(address, piece.size, piece.home);
     }
 
     /// Gives free segments back to the device; how much that was.
     pub fn empty_cache(&mut self) -> Bytes {
-        unimplemented!("allocator")
+        let whole: Vec<(u64, u64)> = self
+            .free_small
+            .iter()
+            .chain(&self.free_large)
+            .filter(|(size, address)| self.pieces[address].home.size == *size)
+            .map(|(size, address)| (*address, *size))
+            .collect();
+        let mut given_back = 0;
+        for (address, size) in whole {
+            self.take_free(address);
+            self.n_segments -= 1;
+            given_back += size;
+        }
+        self.reserved -= given_back;
+        Bytes::new(given_back)
     }
 
     /// Sets the peaks to the present levels.
     pub fn reset_peaks(&mut self) {
-        unimplemented!("allocator")
+        self.peak_allocated = self.allocated;
+        self.peak_reserved = self.reserved;
     }
 
     /// What the allocator counts now.
     pub fn stats(&self) -> AllocatorStats {
-        unimplemented!("allocator")
+        let largest = |list: &FreeList| list.last().map_or(0, |(size, _)| *size);
+        AllocatorStats {
+            allocated: Bytes::new(self.allocated),
+            peak_allocated: Bytes::new(self.peak_allocated),
+            reserved: Bytes::new(self.reserved),
+            peak_reserved: Bytes::new(self.peak_reserved),
+            inactive_split: Bytes::new(self.inactive_split),
+            largest_free: Bytes::new(largest(&self.free_small).max(largest(&self.free_large))),
+            n_retries: self.n_retries,
+            n_ooms: self.n_ooms,
+            n_segments: self.n_segments,
+        }
+    }
+
+    /// The segments by address, each with its blocks: what a map of the memory shows.
+    pub fn segments(&self) -> impl Iterator<Item = Segment> + '_ {
+        let mut pieces = self.pieces.iter().peekable();
+        iter::from_fn(move || {
+            let home = pieces.peek()?.1.home;
+            let own = iter::from_fn(|| pieces.next_if(|(_, piece)| piece.home == home));
+            Some(Segment {
+                address: home.address,
+                size: Bytes::new(home.size),
+                pool: home.pool,
+                blocks: own
+                    .map(|(address, piece)| Block {
+                        address: *address,
+                        size: Bytes::new(piece.size),
+                        held_as: piece.held_as,
+                    })
+                    .collect(),
+            })
+        })
+    }
+
+    /// The best fitting free piece, from the cache or else from a new segment.
+    fn find(&mut self, wanted: u64) -> Option<u64> {
+        let cached = self.free_list(Pool::of(wanted)).range((wanted, 0)..).next();
+        match cached {
+            Some((_, address)) => Some(*address),
+            None => self.reserve_segment(wanted),
+        }
+    }
+
+    fn flush_and_find(&mut self, wanted: u64) -> Result<u64, OutOfMemory> {
+        self.empty_cache();
+        self.n_retries += 1;
+        self.find(wanted).ok_or_else(|| {
+            self.n_ooms += 1;
+            OutOfMemory {
+                wanted: Bytes::new(wanted),
+                free: self.capacity.saturating_sub(Bytes::new(self.reserved)),
+                capacity: self.capacity,
+                allocated: Bytes::new(self.allocated),
+                reserved: Bytes::new(self.reserved),
+            }
+        })
+    }
+
+    fn reserve_segment(&mut self, wanted: u64) -> Option<u64> {
+        let size = segment_size(wanted);
+        if size > self.capacity.get() - self.reserved {
+            return None;
+        }
+        let address = self.next_address;
+        // Addresses are never used again, so a segment's neighbour is never taken for its own.
+        self.next_address = address.checked_add(size)?;
+        let pool = Pool::of(wanted);
+        self.put_free(
+            address,
+            size,
+            Home {
+                address,
+                size,
+                pool,
+            },
+        );
+        self.reserved += size;
+        self.peak_reserved = self.peak_reserved.max(self.reserved);
+        self.n_segments += 1;
+        Some(address)
+    }
+
+    fn hold(&mut self, address: u64, wanted: u64) -> BlockId {
+        let found = self.take_free(address);
+        let rest = found.size - wanted;
+        let size = if found.home.pool.splits_off(rest) {
+            self.put_free(address + wanted, rest, found.home);
+            wanted
+        } else {
+            found.size
+        };
+        let id = BlockId(self.next_id);
+        self.next_id += 1;
+        self.held.insert(id, address);
+        let held_as = Some(id);
+        let home = found.home;
+        self.pieces.insert(
+            address,
+            Piece {
+                size,
+                home,
+                held_as,
+            },
+        );
+        self.allocated += size;
+        self.peak_allocated = self.peak_allocated.max(self.allocated);
+        id
+    }
+
+    fn put_free(&mut self, address: u64, size: u64, home: Home) {
+        let held_as = None;
+        self.pieces.insert(
+            address,
+            Piece {
+                size,
+                home,
+                held_as,
+            },
+        );
+        self.free_list(home.pool).insert((size, address));
+        if size < home.size {
+            self.inactive_split += size;
+        }
+    }
+
+    fn take_free(&mut self, address: u64) -> Piece {
+        let piece = self
+            .pieces
+            .remove(&address)
+            .expect("a free block is a piece");
+        self.free_list(piece.home.pool)
+            .remove(&(piece.size, address));
+        if piece.size < piece.home.size {
+            self.inactive_split -= piece.size;
+        }
+        piece
+    }
+
+    fn free_list(&mut self, pool: Pool) -> &mut FreeList {
+        match pool {
+            Pool::Small => &mut self.free_small,
+            Pool::Large => &mut self.free_large,
+        }
+    }
+
+    fn free_neighbour(&self, address: u64, home: Home) -> Option<(u64, u64)> {
+        let piece = self.pieces.get(&address)?;
+        (piece.home == home && piece.held_as.is_none()).then_some((address, piece.size))
+    }
+
+    fn free_piece_before(&self, address: u64, home: Home) -> Option<(u64, u64)> {
+        let (before, _) = self.pieces.range(..address).next_back()?;
+        self.free_neighbour(*before, home)
     }
 }
+
+/// Saturates: what cannot be rounded cannot be served either.
+const fn round_up(n: u64, granule: u64) -> u64 {
+    n.div_ceil(granule).saturating_mul(granule)
+}
+
+const fn segment_size(wanted: u64) -> u64 {
+    match wanted {
+        0..=SMALL_REQUEST => SMALL_SEGMENT,
+        _ if wanted < OWN_SEGMENT_REQUEST => LARGE_SEGMENT,
+        _ => round_up(wanted, OWN_SEGMENT_GRANULE),
+    }
+}
+
+#[cfg(test)]
+mod tests;
