@@ -1,0 +1,49 @@
+//! Where things are in the checkout.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::run;
+
+/// The checkout that this `xtask` was built from.
+pub(crate) struct Project {
+    root: PathBuf,
+}
+
+impl Project {
+    pub(crate) fn here() -> Self {
+        let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
+        Self {
+            root: xtask.parent().unwrap_or(xtask).to_path_buf(),
+        }
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub(crate) fn path(&self, relative: &str) -> PathBuf {
+        self.root.join(relative)
+    }
+
+    /// Everything that is made and not committed, but for the page's module.
+    pub(crate) fn target(&self, relative: &str) -> PathBuf {
+        self.root.join("target").join(relative)
+    }
+
+    /// The page's module, which the wheel carries.
+    pub(crate) fn static_folder(&self) -> PathBuf {
+        self.path("pybind/python/gpumem/static")
+    }
+
+    /// Cargo in this workspace, with one build folder for every step.
+    pub(crate) fn cargo(&self, subcommand: &str) -> Command {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut command = run::command(cargo);
+        command.arg(subcommand).current_dir(&self.root);
+        if subcommand != "fmt" {
+            command.arg("--target-dir").arg(self.target(""));
+        }
+        command
+    }
+}

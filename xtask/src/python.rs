@@ -1,0 +1,226 @@
+//! The Pythons of this machine, and the project's own environment.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::project::Project;
+use crate::run;
+use crate::stamp::{self, Stamp};
+use crate::system;
+
+const OLDEST_MINOR: u32 = 10;
+const NEWEST_MINOR: u32 = 14;
+
+/// Prints the minor version of a CPython 3 that can make environments.
+const PROBE: &str = "import ensurepip, ssl, sqlite3, sys, venv; \
+    assert sys.implementation.name == 'cpython' and sys.version_info[0] == 3; \
+    print(sys.version_info[1], sys.executable)";
+
+/// A CPython on this machine that is recent enough.
+#[derive(Clone)]
+pub(crate) struct Interpreter {
+    program: PathBuf,
+    /// The 12 of 3.12.
+    pub(crate) minor: u32,
+}
+
+impl Interpreter {
+    /// Asks a program what it is; none where it is missing, too old or incomplete.
+    fn ask(program: &Path) -> Option<Self> {
+        let said = run::output(run::command(program).args(["-c", PROBE])).ok()?;
+        let (minor, program) = said.trim().split_once(' ')?;
+        let minor = minor.parse().ok()?;
+        (minor >= OLDEST_MINOR).then(|| Self {
+            program: program.into(),
+            minor,
+        })
+    }
+}
+
+/// Every suitable Python, newest first, one of each minor version.
+///
+/// Found by name and among pyenv's versions, whose names on the path only work
+/// once they are activated.
+pub(crate) fn interpreters() -> Vec<Interpreter> {
+    let named =
+        (OLDEST_MINOR..=NEWEST_MINOR).map(|minor| PathBuf::from(format!("python3.{minor}")));
+    let mut found: Vec<Interpreter> = named
+        .chain(["python3".into(), "python".into()])
+        .chain(pyenv_versions())
+        .filter_map(|program| Interpreter::ask(&program))
+        .collect();
+    found.sort_by_key(|interpreter| std::cmp::Reverse(interpreter.minor));
+    found.dedup_by_key(|interpreter| interpreter.minor);
+    found
+}
+
+fn pyenv_versions() -> Vec<PathBuf> {
+    let root = std::env::var_os("PYENV_ROOT")
+        .map(PathBuf::from)
+        .or_else(|| std::env::home_dir().map(|home| home.join(".pyenv")));
+    let versions = root.and_then(|root| stamp::entries(&root.join("versions")).ok());
+    versions
+        .unwrap_or_default()
+        .iter()
+        .map(|version| version.join("bin/python"))
+        .collect()
+}
+
+/// The Python that the project's own environment is made from.
+pub(crate) fn best() -> Result<Interpreter> {
+    if let Some(chosen) = std::env::var_os("GPUMEM_PYTHON") {
+        return Interpreter::ask(Path::new(&chosen)).with_context(|| {
+            format!(
+                "GPUMEM_PYTHON={} is not a CPython >= 3.{OLDEST_MINOR} with venv and pip",
+                chosen.display()
+            )
+        });
+    }
+    if let Some(best) = interpreters().into_iter().next() {
+        return Ok(best);
+    }
+    system::install("python3-venv")?;
+    interpreters().into_iter().next().with_context(|| {
+        format!(
+            "no CPython >= 3.{OLDEST_MINOR} with venv and pip was found\n\
+             install one, or name it: GPUMEM_PYTHON=/path/to/python3"
+        )
+    })
+}
+
+/// A private environment under `target/`, with pinned packages.
+pub(crate) struct Environment {
+    folder: PathBuf,
+    /// The 12 of 3.12.
+    pub(crate) minor: u32,
+}
+
+impl Environment {
+    /// The environment that builds, tests and demonstrates.
+    pub(crate) fn main(project: &Project) -> Result<Self> {
+        Self::prepare(project, "python", &best()?, "xtask/python/requirements.txt")
+    }
+
+    /// The oldest Python and IPython that are supported, of those that are here.
+    pub(crate) fn oldest(project: &Project) -> Result<Self> {
+        let oldest = interpreters().pop().map_or_else(best, Ok)?;
+        Self::prepare(
+            project,
+            "python-oldest",
+            &oldest,
+            "xtask/python/requirements-oldest.txt",
+        )
+    }
+
+    fn prepare(
+        project: &Project,
+        name: &str,
+        interpreter: &Interpreter,
+        requirements: &str,
+    ) -> Result<Self> {
+        let environment = Self {
+            folder: project.target(name),
+            minor: interpreter.minor,
+        };
+        let made_from = interpreter.program.to_string_lossy();
+        let stamp = Stamp::of(project, name, &[requirements], &[&made_from])?;
+        if stamp.is_current() && environment.python_path().exists() {
+            return Ok(environment);
+        }
+        eprintln!(
+            "making a Python 3.{} environment in target/{name} (once per change of {requirements})",
+            interpreter.minor
+        );
+        if environment.folder.exists() {
+            fs::remove_dir_all(&environment.folder)?;
+        }
+        run::run(
+            run::command(&interpreter.program)
+                .args(["-m", "venv"])
+                .arg(&environment.folder),
+        )?;
+        run::run(
+            environment
+                .pip_install()
+                .arg("--requirement")
+                .arg(project.path(requirements)),
+        )?;
+        stamp.set()?;
+        Ok(environment)
+    }
+
+    pub(crate) fn python_path(&self) -> PathBuf {
+        let relative = if cfg!(windows) {
+            "Scripts/python.exe"
+        } else {
+            "bin/python"
+        };
+        self.folder.join(relative)
+    }
+
+    /// This environment's Python, isolated from the user's own packages.
+    pub(crate) fn python(&self) -> Command {
+        let mut command = run::command(self.python_path());
+        command
+            .env_remove("PYTHONPATH")
+            .env_remove("PYTHONHOME")
+            .env("PYTHONNOUSERSITE", "1");
+        command
+    }
+
+    pub(crate) fn module(&self, name: &str) -> Command {
+        let mut command = self.python();
+        command.args(["-m", name]);
+        command
+    }
+
+    fn pip_install(&self) -> Command {
+        let mut command = self.module("pip");
+        command.args([
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            "--no-input",
+        ]);
+        command
+    }
+
+    /// Installs a wheel in place of the one that may be there.
+    pub(crate) fn install(&self, project: &Project, wheel: &Path) -> Result<()> {
+        let name = self
+            .folder
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy();
+        let relative = wheel
+            .strip_prefix(project.root())
+            .unwrap_or(wheel)
+            .to_string_lossy();
+        let stamp = Stamp::of(project, &format!("{name}-wheel"), &[&relative], &[])?;
+        if stamp.is_current() && self.has_gpumem() {
+            return Ok(());
+        }
+        run::run(
+            self.pip_install()
+                .args(["--force-reinstall", "--no-deps"])
+                .arg(wheel),
+        )?;
+        stamp.set()
+    }
+
+    fn has_gpumem(&self) -> bool {
+        let find = "import importlib.metadata as m; m.version('jupyter-gpumem')";
+        run::output(self.python().args(["-c", find])).is_ok()
+    }
+}
+
+/// Refuses what the environment's interpreter cannot run.
+pub(crate) fn require(minor: u32, at_least: u32, what: &str) -> Result<()> {
+    if minor < at_least {
+        bail!("{what} needs Python >= 3.{at_least}, the best one here is 3.{minor}");
+    }
+    Ok(())
+}

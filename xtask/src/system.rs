@@ -1,0 +1,77 @@
+//! Programs that the system provides.
+
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+
+use crate::run;
+
+const CHROMIUM_NAMES: [&str; 5] = [
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+    "chrome",
+];
+
+/// Installs a package of the system where nobody has to be asked, else says how.
+///
+/// Nobody has to be asked on a machine that is made for one run, or by root.
+pub(crate) fn install(package: &str) -> Result<()> {
+    let is_root =
+        cfg!(unix) && run::output(run::command("id").arg("-u")).is_ok_and(|id| id.trim() == "0");
+    let sudo: &[&str] = if is_root { &[] } else { &["sudo"] };
+    let by_hand = [sudo, &["apt-get", "install", "-y", package]]
+        .concat()
+        .join(" ");
+    if find("apt-get").is_none() {
+        bail!("{package} is missing\ninstall it with your system's package manager");
+    }
+    if !is_root && std::env::var_os("CI").is_none() {
+        bail!("{package} is missing\n{by_hand}");
+    }
+    eprintln!("{by_hand}");
+    let apt_get = |arguments: &[&str]| {
+        let words = [sudo, &["apt-get", "--quiet=2"], arguments].concat();
+        run::run(
+            run::command(words[0])
+                .args(&words[1..])
+                .env("DEBIAN_FRONTEND", "noninteractive"),
+        )
+    };
+    if apt_get(&["install", "-y", package]).is_err() {
+        apt_get(&["update"])?;
+        apt_get(&["install", "-y", package])?;
+    }
+    Ok(())
+}
+
+/// A Chromium for the tests in the page, installed where that is allowed.
+pub(crate) fn chromium() -> Result<PathBuf> {
+    if let Some(chosen) = std::env::var_os("GPUMEM_CHROMIUM") {
+        return Ok(chosen.into());
+    }
+    let search = || CHROMIUM_NAMES.iter().find_map(|name| find(name));
+    if let Some(found) = search() {
+        return Ok(found);
+    }
+    install("chromium")?;
+    match search() {
+        Some(found) => Ok(found),
+        None => {
+            bail!("Chromium was installed but is not on the path\nname it: GPUMEM_CHROMIUM=/path")
+        }
+    }
+}
+
+/// Looks a program up on the path.
+pub(crate) fn find(program: &str) -> Option<PathBuf> {
+    let folders = std::env::var_os("PATH")?;
+    std::env::split_paths(&folders)
+        .map(|folder| {
+            folder
+                .join(program)
+                .with_extension(std::env::consts::EXE_EXTENSION)
+        })
+        .find(|path| path.is_file())
+}

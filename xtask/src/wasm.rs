@@ -1,0 +1,94 @@
+//! The widget's crate as a module for the page: compile, bind, bundle.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use wasm_bindgen_cli_support::Bindgen;
+
+use crate::bundle::bundle;
+use crate::project::Project;
+use crate::run;
+use crate::stamp::Stamp;
+
+const TARGET: &str = "wasm32-unknown-unknown";
+const INPUTS: [&str; 8] = [
+    "Cargo.toml",
+    "Cargo.lock",
+    "core/Cargo.toml",
+    "core/src",
+    "widget",
+    "js",
+    "xtask/src/wasm.rs",
+    "xtask/src/bundle.rs",
+];
+
+/// Makes sure that the compiler can build for the page.
+pub(crate) fn add_target() -> Result<()> {
+    if has_target()? {
+        return Ok(());
+    }
+    eprintln!("adding the compiler's target {TARGET}");
+    run::run(run::command("rustup").args(["target", "add", TARGET])).with_context(|| {
+        format!(
+            "the widget is compiled for {TARGET}, which this compiler does not have\n\
+             with rustup: rustup target add {TARGET}\n\
+             otherwise install your distribution's package of Rust's standard library for it"
+        )
+    })
+}
+
+/// Asks the compiler itself, which may have come without rustup.
+fn has_target() -> Result<bool> {
+    let libraries =
+        run::output(run::command("rustc").args(["--print", "target-libdir", "--target", TARGET]))?;
+    Ok(Path::new(libraries.trim()).is_dir())
+}
+
+/// Builds the page's files into the Python package, where they are not current.
+pub(crate) fn build(project: &Project) -> Result<()> {
+    let stamp = Stamp::of(project, "widget", &INPUTS, &[])?;
+    if stamp.is_current() && project.static_folder().is_dir() {
+        return Ok(());
+    }
+    add_target()?;
+    eprintln!("building the widget");
+    let module = compile(project)?;
+    let (glue_js, wasm) = bind(&module, &project.target("bindgen"))?;
+    bundle(project.root(), &glue_js, &wasm)?;
+    stamp.set()
+}
+
+fn compile(project: &Project) -> Result<PathBuf> {
+    run::run(project.cargo("build").args([
+        "--quiet",
+        "--package",
+        "gpumem-widget",
+        "--lib",
+        "--profile",
+        "wasm",
+        "--target",
+        TARGET,
+    ]))?;
+    Ok(project.target(TARGET).join("wasm/gpumem_widget.wasm"))
+}
+
+/// The JavaScript that talks to the module, and the module that it talks to.
+///
+/// The page imports the glue from a `blob:` address, where a path relative to
+/// the module means nothing: so no default path.
+fn bind(module: &Path, folder: &Path) -> Result<(String, Vec<u8>)> {
+    Bindgen::new()
+        .input_path(module)
+        .web(true)?
+        .omit_default_module_path(true)
+        .typescript(false)
+        .generate(folder)
+        .with_context(|| format!("binding {}", module.display()))?;
+    let read = |name: &str| {
+        let file = folder.join(name);
+        fs::read(&file).with_context(|| format!("reading {}", file.display()))
+    };
+    let glue_js = String::from_utf8(read("gpumem_widget.js")?)?;
+    Ok((glue_js, read("gpumem_widget_bg.wasm")?))
+}

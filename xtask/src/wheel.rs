@@ -1,0 +1,93 @@
+//! What is published: one wheel for every Python, and the sources.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use crate::project::Project;
+use crate::python::Environment;
+use crate::run;
+use crate::stamp::{self, Stamp};
+use crate::wasm;
+
+const INPUTS: [&str; 8] = [
+    "Cargo.toml",
+    "Cargo.lock",
+    "README.md",
+    "core",
+    "pybind",
+    "LICENSE-APACHE",
+    "LICENSE-MIT",
+    "xtask/src/wheel.rs",
+];
+
+/// Builds the wheel, and the widget in it, where they are not current.
+pub(crate) fn build(project: &Project, environment: &Environment) -> Result<PathBuf> {
+    wasm::build(project)?;
+    let folder = project.target("wheels");
+    let stamp = Stamp::of(project, "wheel", &INPUTS, &[])?;
+    if let (true, Ok(wheel)) = (stamp.is_current(), only(&folder, ".whl")) {
+        return Ok(wheel);
+    }
+    eprintln!("building the wheel");
+    remove(&folder, ".whl")?;
+    run::run(
+        maturin(project, environment, "build")
+            .args(["--release", "--locked", "--quiet"])
+            .arg("--interpreter")
+            .arg(environment.python_path())
+            .arg("--target-dir")
+            .arg(project.target(""))
+            .arg("--out")
+            .arg(&folder),
+    )?;
+    stamp.set()?;
+    only(&folder, ".whl")
+}
+
+/// Packs the sources, with the built widget among them.
+pub(crate) fn sources(project: &Project, environment: &Environment) -> Result<PathBuf> {
+    wasm::build(project)?;
+    let folder = project.target("wheels");
+    let stamp = Stamp::of(project, "sdist", &INPUTS, &[])?;
+    if let (true, Ok(sdist)) = (stamp.is_current(), only(&folder, ".tar.gz")) {
+        return Ok(sdist);
+    }
+    remove(&folder, ".tar.gz")?;
+    run::run(
+        maturin(project, environment, "sdist")
+            .arg("--out")
+            .arg(&folder),
+    )?;
+    stamp.set()?;
+    only(&folder, ".tar.gz")
+}
+
+fn maturin(
+    project: &Project,
+    environment: &Environment,
+    subcommand: &str,
+) -> std::process::Command {
+    let mut command = environment.module("maturin");
+    command
+        .arg(subcommand)
+        .arg("--manifest-path")
+        .arg(project.path("pybind/Cargo.toml"))
+        .current_dir(project.path("pybind"));
+    command
+}
+
+fn only(folder: &Path, ending: &str) -> Result<PathBuf> {
+    stamp::entries(folder)?
+        .into_iter()
+        .find(|file| file.to_string_lossy().ends_with(ending))
+        .with_context(|| format!("no *{ending} in {}", folder.display()))
+}
+
+fn remove(folder: &Path, ending: &str) -> Result<()> {
+    while let Ok(file) = only(folder, ending) {
+        fs::remove_file(&file).with_context(|| format!("removing {}", file.display()))?;
+    }
+    Ok(())
+}
