@@ -1,7 +1,14 @@
 //! The evidence rule on one series of levels.
+//!
+//! Two tests look at different things and rarely err together. `BLOCK-T` asks
+//! whether the floor rises: the minima of up to six blocks, their increments
+//! against the scatter of these. `ENV` asks whether what is never given back
+//! keeps growing: a monotonic trend that autocorrelation does not explain, in
+//! which every later quarter has its part. Both: a leak. One: watch.
 
 use super::finding::Evidence;
 use super::rules::Rules;
+use super::trend::{self, MAX_POINTS};
 use crate::units::{ByteDelta, Bytes};
 
 /// The verdict on a series. The order is that of the cards.
@@ -26,6 +33,12 @@ impl State {
             Self::None => "none",
             Self::NotEnoughData => "not_enough_data",
         }
+    }
+
+    /// The more careful of two verdicts on the same growth.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        self.max(other)
     }
 }
 
@@ -74,20 +87,284 @@ pub struct Growth {
     pub state: State,
     /// The course of the series.
     pub shape: Shape,
-    /// What each run keeps: Theil-Sen slope over the suffix that was judged.
+    /// What each run keeps: Theil-Sen slope without the first quarter (warm-up).
     pub bytes_per_run: ByteDelta,
     /// Its confidence interval of 95 %.
     pub interval: (ByteDelta, ByteDelta),
-    /// Last level minus first, in bytes.
+    /// Last level minus first.
     pub total: ByteDelta,
+    /// How many runs it took to reach the level at which it stayed.
+    pub settled_after: Option<usize>,
     /// The figures.
     pub evidence: Vec<Evidence>,
 }
 
 /// Judges a series of levels, one after each run, in the order of the runs.
 ///
-/// Growth of less than `min_growth` over the series is flat.
+/// Growth of less than `min_growth` over the series is flat. Series of more than
+/// 256 levels are judged on the minima of 256 equal blocks.
+///
+/// ```
+/// use gpumem_core::analyze::{Rules, State, classify_growth};
+/// use gpumem_core::units::Bytes;
+/// let levels: Vec<Bytes> = (0..12).map(|run| Bytes::mib(100 + 7 * run)).collect();
+/// let growth = classify_growth(&levels, Bytes::mib(1), &Rules::default());
+/// assert_eq!(growth.state, State::Leak);
+/// assert_eq!(growth.bytes_per_run.to_string(), "+7 MiB");
+/// ```
 pub fn classify_growth(levels: &[Bytes], min_growth: Bytes, rules: &Rules) -> Growth {
-    let _ = (levels, min_growth, rules);
-    unimplemented!("first verdicts")
+    let raw: Vec<f64> = levels.iter().map(|level| level.as_f64()).collect();
+    let values = if raw.len() > MAX_POINTS {
+        trend::block_minima(&raw, MAX_POINTS)
+    } else {
+        raw.clone()
+    };
+    let runs_per_point = raw.len() as f64 / values.len().max(1) as f64;
+    let suffix = &values[values.len() / 4..];
+    let (slope, interval) = trend::trend(suffix).map_or_else(
+        || plain_slope(&values),
+        |found| (found.slope, found.interval),
+    );
+    let per_run = |slope: f64| ByteDelta::from_f64(slope / runs_per_point);
+    let (grows, evidence) = weigh(&values, min_growth, rules);
+    let state = state(levels.len(), grows, rules);
+    Growth {
+        state,
+        shape: shape(&values, min_growth, grows > 0),
+        bytes_per_run: per_run(slope),
+        interval: (per_run(interval.0), per_run(interval.1)),
+        total: total(levels),
+        settled_after: settled_after(&raw),
+        evidence,
+    }
+}
+
+fn state(n_runs: usize, n_parts: usize, rules: &Rules) -> State {
+    match n_parts {
+        _ if n_runs < rules.min_runs => State::NotEnoughData,
+        0 => State::None,
+        1 => State::Watch,
+        _ => State::Leak,
+    }
+}
+
+/// How many parts of the rule say that the series grows, and their figures.
+fn weigh(values: &[f64], min_growth: Bytes, rules: &Rules) -> (usize, Vec<Evidence>) {
+    let envelope = trend::envelope(values);
+    let kept = match (envelope.first(), envelope.last()) {
+        (Some(first), Some(last)) => last - first,
+        _ => 0.0,
+    };
+    let Some(found) = trend::trend(values) else {
+        return (0, Vec::new());
+    };
+    // Too few points for blocks: the floor cannot be said to rise.
+    let block_t = trend::block_t(values).unwrap_or(0.0);
+    let enough = Evidence {
+        name: "kept_bytes",
+        words: "never given back over the series".to_owned(),
+        value: kept,
+        threshold: Some(min_growth.as_f64()),
+        holds: kept >= min_growth.as_f64(),
+    };
+    let floor = Evidence {
+        name: "block_t",
+        words: "the floor rises: t of the increments between block minima".to_owned(),
+        value: block_t,
+        threshold: Some(rules.block_t),
+        holds: block_t > rules.block_t,
+    };
+    let trend = Evidence {
+        name: "trend_z",
+        words: "the level rises: Mann-Kendall z, corrected for autocorrelation".to_owned(),
+        value: found.z,
+        threshold: Some(rules.trend_z),
+        holds: found.z > rules.trend_z,
+    };
+    let [_, later @ ..] = trend::quarter_shares(&envelope);
+    let least_share = later.into_iter().fold(f64::INFINITY, f64::min);
+    let quarters = Evidence {
+        name: "least_quarter_share",
+        words: "every later quarter of the series has its part in the growth".to_owned(),
+        value: least_share,
+        threshold: Some(rules.quarter_share),
+        holds: least_share > rules.quarter_share,
+    };
+    let n_rises = trend::n_rises(&envelope);
+    let rises = Evidence {
+        name: "n_rises",
+        words: "how often it rose for good".to_owned(),
+        value: n_rises as f64,
+        threshold: Some(2.0),
+        holds: n_rises >= 2,
+    };
+    let env = trend.holds && quarters.holds && rises.holds;
+    let n_parts = if enough.holds {
+        usize::from(floor.holds) + usize::from(env)
+    } else {
+        0
+    };
+    (n_parts, vec![enough, floor, trend, quarters, rises])
+}
+
+/// The slope of two points or fewer, as its own interval.
+fn plain_slope(values: &[f64]) -> (f64, (f64, f64)) {
+    let slope = match values {
+        [.., before, last] => last - before,
+        _ => 0.0,
+    };
+    (slope, (slope, slope))
+}
+
+fn total(levels: &[Bytes]) -> ByteDelta {
+    match levels {
+        [first, .., last] => last.since(*first),
+        _ => ByteDelta::ZERO,
+    }
+}
+
+/// The first run from which on the level stays within a twentieth of the range
+/// below its end; `None` where it is still moving in the last third.
+fn settled_after(values: &[f64]) -> Option<usize> {
+    let last = *values.last()?;
+    let range = trend::quantile(values, 1.0) - trend::quantile(values, 0.0);
+    let n_moving = values
+        .iter()
+        .rposition(|value| (value - last).abs() > 0.05 * range)
+        .map_or(0, |idx| idx + 1);
+    (n_moving * 3 < values.len() * 2).then_some(n_moving + 1)
+}
+
+fn shape(values: &[f64], min_growth: Bytes, grows: bool) -> Shape {
+    let n = values.len();
+    let (least, most) = (trend::quantile(values, 0.0), trend::quantile(values, 1.0));
+    let range = most - least;
+    if n < 2 || range < min_growth.as_f64().max(1.0) {
+        return Shape::Flat;
+    }
+    let start = trend::quantile(&values[..n.div_ceil(10)], 0.5);
+    let end = trend::quantile(&values[n - n.div_ceil(4)..], 0.5);
+    let rise = end - start;
+    if grows {
+        let half = trend::quantile(&values[n * 2 / 5..n.div_ceil(2)], 0.5);
+        return if half - start < 0.15 * rise {
+            Shape::LateGrowth
+        } else {
+            Shape::Growth
+        };
+    }
+    if rise < 0.25 * range {
+        let n_high = values.iter().filter(|&&value| value > least + 0.5 * range);
+        return if n_high.count() * 6 < n {
+            Shape::Spikes
+        } else {
+            Shape::Sawtooth
+        };
+    }
+    let is_jump = |pair: &[f64]| pair[1] - pair[0] > 0.15 * rise;
+    let n_jumps = values.windows(2).filter(|pair| is_jump(pair)).count();
+    let settled = values.iter().position(|&value| value >= end - 0.1 * rise);
+    match (n_jumps, settled) {
+        (_, Some(idx)) if idx * 3 <= n && idx <= n_jumps => Shape::WarmUp,
+        (1, _) => Shape::Step,
+        (_, Some(idx)) if idx * 3 <= n => Shape::WarmUp,
+        (2.., _) => Shape::Staircase,
+        _ => Shape::Growth,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(levels_mib: &[u64], state: State, shape: Shape) {
+        let levels: Vec<Bytes> = levels_mib.iter().copied().map(Bytes::mib).collect();
+        let growth = classify_growth(&levels, Bytes::mib(1), &Rules::default());
+        assert_eq!((growth.state, growth.shape), (state, shape), "{growth:#?}");
+    }
+
+    #[test]
+    fn steady_growth_is_a_leak() {
+        check(&[1, 2, 3, 4, 5, 6, 7, 8, 9], State::Leak, Shape::Growth);
+        check(
+            &[3, 9, 5, 11, 7, 13, 9, 15, 11, 17, 13, 19, 15, 21, 17, 23],
+            State::Leak,
+            Shape::Growth,
+        );
+    }
+
+    #[test]
+    fn eight_runs_are_not_enough() {
+        check(
+            &[1, 2, 3, 4, 5, 6, 7, 8],
+            State::NotEnoughData,
+            Shape::Growth,
+        );
+    }
+
+    #[test]
+    fn what_settles_is_none() {
+        check(&[5; 12], State::None, Shape::Flat);
+        check(
+            &[0, 60, 90, 100, 100, 100, 100, 100, 100, 100, 100, 100],
+            State::None,
+            Shape::WarmUp,
+        );
+        check(
+            &[0, 0, 0, 0, 0, 80, 80, 80, 80, 80, 80, 80],
+            State::None,
+            Shape::Step,
+        );
+    }
+
+    #[test]
+    fn what_comes_back_is_none() {
+        check(
+            &[
+                0, 30, 60, 90, 0, 30, 60, 90, 0, 30, 60, 90, 0, 30, 60, 90, 0, 30, 60, 0,
+            ],
+            State::None,
+            Shape::Sawtooth,
+        );
+        check(
+            &[7, 7, 7, 90, 7, 7, 7, 7, 7, 7, 95, 7, 7, 7, 7, 7, 7, 7, 7, 7],
+            State::None,
+            Shape::Spikes,
+        );
+    }
+
+    #[test]
+    fn growth_below_the_threshold_is_flat() {
+        let levels: Vec<Bytes> = (0..20).map(|run| Bytes::new(512 * run)).collect();
+        let growth = classify_growth(&levels, Bytes::mib(1), &Rules::default());
+        assert_eq!((growth.state, growth.shape), (State::None, Shape::Flat));
+        let growth = classify_growth(&levels, Bytes::new(512), &Rules::default());
+        assert_eq!(growth.state, State::Leak);
+        assert_eq!(growth.bytes_per_run, ByteDelta::new(512));
+    }
+
+    #[test]
+    fn a_warm_up_says_when_it_settled() {
+        let levels = [10, 60, 100, 100, 100, 100].map(Bytes::mib);
+        let growth = classify_growth(&levels, Bytes::mib(1), &Rules::default());
+        assert_eq!(growth.settled_after, Some(3));
+    }
+
+    #[test]
+    fn a_long_series_keeps_its_rate() {
+        let levels: Vec<Bytes> = (0..100_000).map(|run| Bytes::new(1000 * run)).collect();
+        let growth = classify_growth(&levels, Bytes::mib(1), &Rules::default());
+        assert_eq!(growth.state, State::Leak);
+        assert!((growth.bytes_per_run.get() - 1000).abs() <= 3);
+    }
+
+    #[test]
+    fn any_series_has_an_answer() {
+        for n in 0..4 {
+            let levels = vec![Bytes::mib(3); n];
+            let growth = classify_growth(&levels, Bytes::mib(1), &Rules::default());
+            assert_eq!(growth.state, State::NotEnoughData);
+        }
+    }
 }

@@ -1,1 +1,271 @@
-//! Statistics of trends.
+//! Statistics of a trend in a short, noisy series.
+
+use std::cmp::Ordering;
+
+use statrs::distribution::{ContinuousCDF, Normal};
+
+/// Series longer than this are judged on the minima of equal blocks: pairwise
+/// statistics cost the square of it.
+pub(super) const MAX_POINTS: usize = 256;
+
+/// Two-sided confidence of every interval.
+const CONFIDENCE: f64 = 0.95;
+
+/// Kendall's S of a series against time with its variance, and Sen's slope.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Trend {
+    /// z of the Mann-Kendall test, variance corrected for autocorrelation
+    /// (Hamed & Rao 1998, J. Hydrology 204).
+    pub(super) z: f64,
+    /// Median of the slopes between all pairs (Theil 1950, Sen 1968), per point.
+    pub(super) slope: f64,
+    /// Sen's interval of that slope (Sen 1968, J. Am. Stat. Assoc. 63).
+    pub(super) interval: (f64, f64),
+}
+
+/// The trend of `values`; `None` for fewer than three.
+pub(super) fn trend(values: &[f64]) -> Option<Trend> {
+    if values.len() < 3 {
+        return None;
+    }
+    let mut slopes = pairwise_slopes(values);
+    slopes.sort_by(f64::total_cmp);
+    let slope = median_of_sorted(&slopes);
+    let variance = kendall_variance(values) * autocorrelation_factor(values, slope);
+    Some(Trend {
+        z: z_of(kendall_s(values), variance),
+        slope,
+        interval: sen_interval(&slopes, variance),
+    })
+}
+
+/// t-statistic of the increments between block minima, without the first
+/// quarter (warm-up): a level that keeps rising raises every block's minimum,
+/// however ragged it is above. `None` where fewer than three blocks can be made.
+pub(super) fn block_t(values: &[f64]) -> Option<f64> {
+    let suffix = &values[values.len() / 4..];
+    let minima = block_minima(suffix, 6.min(suffix.len() / 2));
+    if minima.len() < 3 {
+        return None;
+    }
+    let increments: Vec<f64> = minima.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let mean = mean(&increments);
+    let sum_of_squares: f64 = increments.iter().map(|d| (d - mean).powi(2)).sum();
+    let n = increments.len() as f64;
+    let deviation = (sum_of_squares / (n - 1.0)).sqrt();
+    Some(ratio(mean * n.sqrt(), deviation))
+}
+
+/// The least level from each point on: what is never given back.
+pub(super) fn envelope(values: &[f64]) -> Vec<f64> {
+    let mut least = f64::INFINITY;
+    let mut envelope: Vec<f64> = values
+        .iter()
+        .rev()
+        .map(|&value| {
+            least = least.min(value);
+            least
+        })
+        .collect();
+    envelope.reverse();
+    envelope
+}
+
+/// The share of a non-decreasing series' growth that each of its quarters
+/// carries; zeros where it does not grow.
+pub(super) fn quarter_shares(envelope: &[f64]) -> [f64; 4] {
+    let at = |quarter: usize| envelope[(envelope.len() - 1) * quarter / 4];
+    let total = at(4) - at(0);
+    [0, 1, 2, 3].map(|quarter| {
+        if total > 0.0 {
+            (at(quarter + 1) - at(quarter)) / total
+        } else {
+            0.0
+        }
+    })
+}
+
+/// How many times a non-decreasing series rises.
+pub(super) fn n_rises(envelope: &[f64]) -> usize {
+    envelope.windows(2).filter(|pair| pair[1] > pair[0]).count()
+}
+
+/// Minima of `n_blocks` blocks of nearly equal length.
+pub(super) fn block_minima(values: &[f64], n_blocks: usize) -> Vec<f64> {
+    let bound = |block: usize| values.len() * block / n_blocks;
+    (0..n_blocks)
+        .map(|block| &values[bound(block)..bound(block + 1)])
+        .map(|block| block.iter().copied().fold(f64::INFINITY, f64::min))
+        .collect()
+}
+
+/// The value at `share` of the sorted series, without interpolation.
+pub(super) fn quantile(values: &[f64], share: f64) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let idx = (share * sorted.len().saturating_sub(1) as f64).round() as usize;
+    sorted.get(idx).copied().unwrap_or_default()
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+fn ratio(value: f64, scale: f64) -> f64 {
+    match value.total_cmp(&0.0) {
+        _ if scale > 0.0 => value / scale,
+        Ordering::Greater => f64::INFINITY,
+        Ordering::Less => f64::NEG_INFINITY,
+        Ordering::Equal => 0.0,
+    }
+}
+
+fn pairs(values: &[f64]) -> impl Iterator<Item = (usize, usize)> {
+    let n = values.len();
+    (0..n).flat_map(move |first| (first + 1..n).map(move |second| (first, second)))
+}
+
+fn pairwise_slopes(values: &[f64]) -> Vec<f64> {
+    pairs(values)
+        .map(|(i, j)| (values[j] - values[i]) / (j - i) as f64)
+        .collect()
+}
+
+fn kendall_s(values: &[f64]) -> f64 {
+    pairs(values)
+        .map(|(i, j)| f64::from(values[j].total_cmp(&values[i]) as i8))
+        .sum()
+}
+
+/// Variance of S where the series has no trend, corrected for ties.
+fn kendall_variance(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let term = |n: f64| n * (n - 1.0) * (2.0 * n + 5.0);
+    let of_ties: f64 = sorted
+        .chunk_by(|a, b| a.total_cmp(b).is_eq())
+        .map(|tied| term(tied.len() as f64))
+        .sum();
+    (term(values.len() as f64) - of_ties) / 18.0
+}
+
+/// n / n* of Hamed & Rao: how much autocorrelated ranks inflate the variance of S.
+fn autocorrelation_factor(values: &[f64], slope: f64) -> f64 {
+    let n = values.len();
+    let detrended: Vec<f64> = values
+        .iter()
+        .enumerate()
+        .map(|(idx, value)| value - slope * idx as f64)
+        .collect();
+    let ranks = ranks(&detrended);
+    let centre = mean(&ranks);
+    let centred: Vec<f64> = ranks.iter().map(|rank| rank - centre).collect();
+    let power: f64 = centred.iter().map(|rank| rank * rank).sum();
+    if power <= 0.0 {
+        return 1.0;
+    }
+    let bound = 1.96 / (n as f64).sqrt();
+    let weighted: f64 = (1..n)
+        .map(|lag| {
+            let product: f64 = (lag..n).map(|idx| centred[idx] * centred[idx - lag]).sum();
+            let rho = product / power;
+            let left = (n - lag) as f64;
+            let weight = left * (left - 1.0) * (left - 2.0);
+            if rho.abs() > bound { weight * rho } else { 0.0 }
+        })
+        .sum();
+    let n = n as f64;
+    // Negative autocorrelation may not make the test surer than independence does.
+    (1.0 + 2.0 * weighted / (n * (n - 1.0) * (n - 2.0))).max(1.0)
+}
+
+/// Ranks from 1, ties sharing their mean.
+fn ranks(values: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
+    let mut ranks = vec![0.0; values.len()];
+    let mut n_before = 0;
+    for tied in order.chunk_by(|&a, &b| values[a].total_cmp(&values[b]).is_eq()) {
+        let shared = n_before as f64 + (tied.len() as f64 + 1.0) / 2.0;
+        for &idx in tied {
+            ranks[idx] = shared;
+        }
+        n_before += tied.len();
+    }
+    ranks
+}
+
+/// z of S, corrected for continuity.
+fn z_of(s: f64, variance: f64) -> f64 {
+    if variance <= 0.0 || s == 0.0 {
+        return 0.0;
+    }
+    (s - s.signum()) / variance.sqrt()
+}
+
+fn sen_interval(sorted_slopes: &[f64], variance: f64) -> (f64, f64) {
+    let quantile = Normal::standard().inverse_cdf(f64::midpoint(1.0, CONFIDENCE));
+    let reach = quantile * variance.max(0.0).sqrt();
+    let n = sorted_slopes.len() as f64;
+    let at = |rank: f64| sorted_slopes[(rank.max(0.0) as usize).min(sorted_slopes.len() - 1)];
+    (
+        at(((n - reach) / 2.0).floor()),
+        at(((n + reach) / 2.0).ceil()),
+    )
+}
+
+fn median_of_sorted(sorted: &[f64]) -> f64 {
+    let middle = sorted.len() / 2;
+    if sorted.len().is_multiple_of(2) {
+        f64::midpoint(sorted[middle - 1], sorted[middle])
+    } else {
+        sorted[middle]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(n: usize, slope: f64) -> Vec<f64> {
+        (0..n).map(|idx| slope * idx as f64).collect()
+    }
+
+    #[test]
+    fn a_straight_line_has_its_own_slope_beyond_doubt() {
+        let found = trend(&line(20, 3.0)).expect("enough points");
+        assert!((found.slope - 3.0).abs() < 1e-12);
+        assert_eq!(found.interval, (3.0, 3.0));
+        // S = 190, its variance 950: (190 − 1) / √950.
+        assert!((found.z - 189.0 / 950_f64.sqrt()).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_constant_has_no_trend() {
+        let found = trend(&[5.0; 12]).expect("enough points");
+        assert_eq!((found.z, found.slope), (0.0, 0.0));
+        assert_eq!(block_t(&[5.0; 12]), Some(0.0));
+    }
+
+    #[test]
+    fn ties_share_their_rank() {
+        assert_eq!(ranks(&[10.0, 20.0, 10.0]), [1.5, 3.0, 1.5]);
+    }
+
+    #[test]
+    fn block_minima_see_below_a_ragged_top() {
+        let rising: Vec<f64> = (0..24)
+            .map(|idx| f64::from(idx) + if idx % 3 == 0 { 50.0 } else { 0.0 })
+            .collect();
+        assert!(block_t(&rising).expect("enough points") > 5.0);
+        let sawtooth: Vec<f64> = (0..24).map(|idx| f64::from(idx % 4)).collect();
+        assert!(block_t(&sawtooth).expect("enough points") < 1.0);
+    }
+
+    #[test]
+    fn the_envelope_is_what_is_never_given_back() {
+        assert_eq!(envelope(&[1.0, 5.0, 2.0, 3.0]), [1.0, 2.0, 2.0, 3.0]);
+        assert_eq!(n_rises(&[1.0, 2.0, 2.0, 3.0]), 2);
+        assert_eq!(quarter_shares(&line(9, 1.0)), [0.25; 4]);
+    }
+}
