@@ -17,4 +17,5 @@ pub mod json;
 pub mod recording;
 pub mod report;
 pub mod source_text;
+pub mod thin;
 pub mod units;

@@ -1,0 +1,262 @@
+//! A bounded series of points that never loses an extreme.
+//!
+//! The sampler and the user's marks add points for as long as a run goes on.
+//! A full series is thinned to half its limit: cut into buckets of equal width,
+//! it keeps of each bucket, per lane, the lowest and the highest point, and of
+//! the whole its first and its last. An extreme of a bucket is among the
+//! survivors, so thinning again loses none either.
+
+use crate::recording::Sample;
+use crate::units::Bytes;
+
+/// The smallest limit: one bucket with two extremes per lane, twice, and both ends.
+const SMALLEST_LIMIT: usize = 2 * (2 * LANES.len() + 2);
+
+const LANES: [fn(&Sample) -> Option<Bytes>; 4] = [
+    |sample| sample.allocated,
+    |sample| sample.reserved,
+    |sample| sample.device_used,
+    |sample| sample.process_used,
+];
+
+/// What the buckets of a series are cut by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spacing {
+    /// Equal spans of time: for points that a clock asked for.
+    Time,
+    /// Equal numbers of points as they came: for the steps of a loop.
+    Ordinal,
+}
+
+impl Spacing {
+    fn position(self, point: &Sample) -> u64 {
+        match self {
+            Self::Time => point.at.get(),
+            Self::Ordinal => point.ordinal,
+        }
+    }
+}
+
+/// Points of one series in time order, at most as many as its limit.
+///
+/// ```
+/// use gpumem_core::recording::Sample;
+/// use gpumem_core::thin::{Spacing, Thinned};
+/// use gpumem_core::units::{Bytes, Nanos};
+///
+/// let mut series = Thinned::new(64, Spacing::Time);
+/// for ms in 0..10_000 {
+///     let spike = if ms == 1_234 { Bytes::gib(3) } else { Bytes::ZERO };
+///     series.push(Sample { at: Nanos::millis(ms), device_used: Some(spike), ..Sample::default() });
+/// }
+/// assert!(series.points().len() <= 64);
+/// let highest = series.points().iter().max_by_key(|point| point.device_used).unwrap();
+/// assert_eq!((highest.ordinal, highest.device_used), (1_234, Some(Bytes::gib(3))));
+/// ```
+#[derive(Debug, Clone)]
+pub struct Thinned {
+    limit: usize,
+    spacing: Spacing,
+    points: Vec<Sample>,
+    n_pushed: u64,
+}
+
+impl Thinned {
+    /// An empty series of at most `limit` points (at least 20).
+    pub fn new(limit: usize, spacing: Spacing) -> Self {
+        Self {
+            limit: limit.max(SMALLEST_LIMIT),
+            spacing,
+            points: Vec::new(),
+            n_pushed: 0,
+        }
+    }
+
+    /// Adds the next point, which gets its ordinal here. True when the series was thinned for it:
+    /// whoever asks for points by a clock may then ask half as often.
+    pub fn push(&mut self, point: Sample) -> bool {
+        let is_full = self.points.len() == self.limit;
+        if is_full {
+            thin(&mut self.points, self.limit / 2, self.spacing);
+        }
+        self.points.push(Sample {
+            ordinal: self.n_pushed,
+            ..point
+        });
+        self.n_pushed += 1;
+        is_full
+    }
+
+    /// The points that are left, in the order in which they came.
+    pub fn points(&self) -> &[Sample] {
+        &self.points
+    }
+
+    /// The points that are left, in the order in which they came.
+    pub fn into_points(self) -> Vec<Sample> {
+        self.points
+    }
+}
+
+/// Keeps at most `target` points, with as many buckets as that allows.
+fn thin(points: &mut Vec<Sample>, target: usize, spacing: Spacing) {
+    let mut n_buckets = target;
+    let mut survives = survivors(points, n_buckets, spacing);
+    while n_buckets > 1 && survives.iter().filter(|survives| **survives).count() > target {
+        n_buckets /= 2;
+        survives = survivors(points, n_buckets, spacing);
+    }
+    let mut survives = survives.into_iter();
+    points.retain(|_| survives.next().unwrap_or(true));
+}
+
+/// Which points are kept: the ends, and each bucket's extremes per lane.
+fn survivors(points: &[Sample], n_buckets: usize, spacing: Spacing) -> Vec<bool> {
+    let mut survives = vec![false; points.len()];
+    let (Some(first), Some(last)) = (points.first(), points.last()) else {
+        return survives;
+    };
+    let start = spacing.position(first);
+    let span = u128::from(spacing.position(last).saturating_sub(start)) + 1;
+    let bucket = |point: &Sample| {
+        let way = u128::from(spacing.position(point).saturating_sub(start));
+        way * n_buckets as u128 / span
+    };
+    let mut from_idx = 0;
+    for points in points.chunk_by(|a, b| bucket(a) == bucket(b)) {
+        for lane in LANES {
+            let known = || (points.iter().enumerate()).filter_map(|(idx, p)| Some((lane(p)?, idx)));
+            // Of equal points the lowest is the earliest and the highest the latest: a plateau keeps its width.
+            for (_, idx) in [known().min(), known().max()].into_iter().flatten() {
+                survives[from_idx + idx] = true;
+            }
+        }
+        from_idx += points.len();
+    }
+    survives[0] = true;
+    survives[points.len() - 1] = true;
+    survives
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::option;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::units::Nanos;
+
+    fn point(at: u64, levels: [Option<u64>; 4]) -> Sample {
+        let [allocated, reserved, device_used, process_used] = levels.map(|n| n.map(Bytes::new));
+        Sample {
+            at: Nanos::new(at),
+            ordinal: 0,
+            allocated,
+            reserved,
+            device_used,
+            process_used,
+        }
+    }
+
+    fn pushed(limit: usize, spacing: Spacing, points: &[Sample]) -> (Thinned, Vec<Sample>) {
+        let mut series = Thinned::new(limit, spacing);
+        for point in points {
+            series.push(*point);
+        }
+        let all = (0..)
+            .zip(points)
+            .map(|(ordinal, p)| Sample { ordinal, ..*p });
+        (series, all.collect())
+    }
+
+    /// A series in time order, whose lanes are known here and there.
+    fn series() -> impl Strategy<Value = Vec<Sample>> {
+        let levels = [
+            option::of(0..9_u64),
+            option::of(0..1_u64 << 40),
+            option::of(0..2_u64),
+            option::of(0..u64::MAX),
+        ];
+        vec((0..1_000_000_u64, levels), 1..250).prop_map(|steps| {
+            let mut at = 0;
+            let timed = steps.into_iter().map(|(step, levels)| {
+                at += step;
+                point(at, levels)
+            });
+            timed.collect()
+        })
+    }
+
+    #[track_caller]
+    fn check(n_pushed: u64, limit: usize, n_left: usize) {
+        let points: Vec<_> = (0..n_pushed)
+            .map(|n| point(n, [Some(n), None, None, None]))
+            .collect();
+        let (series, _) = pushed(limit, Spacing::Time, &points);
+        assert_eq!(series.points().len(), n_left);
+    }
+
+    #[test]
+    fn a_series_is_whole_up_to_its_limit_and_halved_beyond() {
+        check(0, 64, 0);
+        check(64, 64, 64);
+        check(65, 64, 33);
+        check(96, 64, 64);
+        check(21, 1, 11);
+    }
+
+    #[test]
+    fn thinning_is_told_to_whoever_sets_the_clock() {
+        let mut series = Thinned::new(20, Spacing::Ordinal);
+        let thinned: Vec<bool> = (0..21)
+            .map(|n| series.push(point(n, [Some(n), None, None, None])))
+            .collect();
+        assert_eq!(thinned.iter().position(|thinned| *thinned), Some(20));
+    }
+
+    #[test]
+    fn steps_are_kept_evenly_however_long_they_took() {
+        let points: Vec<_> = (0..4_096_u64)
+            .map(|n| point(n * n * n, [Some(n), None, None, None]))
+            .collect();
+        let (series, _) = pushed(64, Spacing::Ordinal, &points);
+        let early = |point: &&Sample| point.ordinal < 2_048;
+        let n_early = series.points().iter().filter(early).count();
+        assert!((12..=52).contains(&n_early), "{n_early} of the first half");
+    }
+
+    proptest! {
+        #[test]
+        fn extremes_and_ends_survive_and_the_limit_holds(
+            points in series(),
+            limit in 0..80_usize,
+            by_time in any::<bool>(),
+        ) {
+            let spacing = if by_time { Spacing::Time } else { Spacing::Ordinal };
+            let (series, all) = pushed(limit, spacing, &points);
+            let left = series.points();
+            prop_assert!(left.len() <= limit.max(SMALLEST_LIMIT));
+            prop_assert_eq!(left.first(), all.first());
+            prop_assert_eq!(left.last(), all.last());
+            for lane in LANES {
+                prop_assert_eq!(
+                    left.iter().filter_map(lane).min(),
+                    all.iter().filter_map(lane).min()
+                );
+                prop_assert_eq!(
+                    left.iter().filter_map(lane).max(),
+                    all.iter().filter_map(lane).max()
+                );
+            }
+        }
+
+        #[test]
+        fn what_is_left_is_in_order_and_was_there(points in series(), limit in 0..80_usize) {
+            let (series, all) = pushed(limit, Spacing::Time, &points);
+            let left = series.points();
+            prop_assert!(left.windows(2).all(|pair| pair[0].ordinal < pair[1].ordinal));
+            prop_assert!(left.iter().all(|point| all.contains(point)));
+        }
+    }
+}
