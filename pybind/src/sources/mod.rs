@@ -1,12 +1,24 @@
 //! Where levels come from. A source gives its devices and a reading of each; it
 //! knows nothing of cells.
 //!
-//! **Driver** sources are read by the sampler's thread without the GIL.
+//! **Driver** sources are read without the GIL, by the sampler's thread too.
 //! **Framework** sources are read under the GIL, and only where the framework is
 //! imported and initialised already: reading must not wake one up.
 
-use gpumem_core::recording::{AllocatorLevels, DeviceKind, DriverLevels, Source};
+mod cuda;
+mod drivers;
+mod host;
+mod sim;
+mod torch;
+
+use std::fmt;
+
+use gpumem_core::recording::{
+    AllocatorLevels, DeviceKind, DriverLevels, Reading, Source, SourceState,
+};
 use pyo3::Python;
+
+pub(crate) use drivers::Drivers;
 
 /// A device as a source finds it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,22 +37,238 @@ pub(crate) struct Found {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Unused(pub(crate) String);
 
+/// What a source answers when it is asked for its devices.
+pub(crate) type Answer = Result<Vec<Found>, Unused>;
+
 /// A source that needs no GIL.
 pub(crate) trait DriverSource: Send {
     /// Its name.
     fn source(&self) -> Source;
-    /// Its devices, in its own order; or why it has none.
-    fn devices(&mut self) -> Result<Vec<Found>, Unused>;
+    /// Its devices, in its own order; or why it has none. Asked at every run: microseconds.
+    fn devices(&mut self) -> Answer;
     /// The levels of one of them. A failure is an unknown level with its reason.
     fn read(&mut self, key: &str) -> DriverLevels;
+    /// What of these levels is cheap enough to be read a thousand times a second.
+    fn sample(&mut self, key: &str) -> DriverLevels {
+        self.read(key)
+    }
 }
 
 /// A source that is read under the GIL.
-pub(crate) trait FrameworkSource: Send + Sync {
+pub(crate) trait FrameworkSource: Send {
     /// Its name.
     fn source(&self) -> Source;
-    /// Its devices, where it already runs; or why it is not read.
-    fn devices(&self, py: Python<'_>) -> Result<Vec<Found>, Unused>;
+    /// Its devices, where it already runs; or why it is not read. Asked at every run: microseconds.
+    fn devices(&mut self, py: Python<'_>) -> Answer;
     /// The levels of one of them. A failure is an unknown level with its reason.
-    fn read(&self, py: Python<'_>, key: &str) -> AllocatorLevels;
+    fn read(&mut self, py: Python<'_>, key: &str) -> AllocatorLevels;
+}
+
+/// A name in `%gpumem use` that is no source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct UnknownSource {
+    name: String,
+    known: Vec<&'static str>,
+}
+
+impl fmt::Display for UnknownSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, known } = self;
+        write!(
+            f,
+            "unknown source {name:?}: use {}, or auto",
+            known.join(", ")
+        )
+    }
+}
+
+impl std::error::Error for UnknownSource {}
+
+/// A device that is read now, with the sources that answer for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Joined {
+    found: Found,
+    sources: Vec<Source>,
+}
+
+/// Every source of the session, and the devices that they have in common.
+///
+/// The owner keeps it behind no lock that is waited for with the GIL held: asking
+/// a framework runs Python, which may let another thread in.
+pub(crate) struct Sources {
+    drivers: Drivers,
+    frameworks: Vec<Box<dyn FrameworkSource>>,
+    /// `None`: every source that answers.
+    chosen: Option<Vec<Source>>,
+    answers: Vec<(Source, Answer)>,
+    devices: Vec<Joined>,
+}
+
+impl Sources {
+    /// Every source there is, chosen automatically. Opens a driver's library, starts nothing.
+    pub(crate) fn new() -> Self {
+        Self {
+            drivers: Drivers::new(vec![
+                Box::new(cuda::CudaSource::new()),
+                Box::new(host::HostSource::new()),
+                Box::new(sim::SimDriver),
+            ]),
+            frameworks: vec![
+                Box::new(torch::TorchSource::default()),
+                Box::new(sim::SimAllocator),
+            ],
+            chosen: None,
+            answers: Vec::new(),
+            devices: Vec::new(),
+        }
+    }
+
+    /// The sources that the sampler's thread shares.
+    pub(crate) fn drivers(&self) -> Drivers {
+        self.drivers.clone()
+    }
+
+    /// Reads these sources alone (the host stays); `auto` or no name at all: every one that answers.
+    pub(crate) fn choose(&mut self, names: &[String]) -> Result<(), UnknownSource> {
+        let known = self.names();
+        let mut chosen = Vec::new();
+        for name in names
+            .iter()
+            .map(|name| name.trim())
+            .filter(|name| *name != "auto")
+        {
+            match Source::from_name(name).filter(|source| known.contains(source)) {
+                Some(source) => chosen.push(source),
+                None => {
+                    return Err(UnknownSource {
+                        name: name.to_owned(),
+                        known: known.into_iter().map(Source::name).collect(),
+                    });
+                }
+            }
+        }
+        if chosen.contains(&Source::Sim) {
+            crate::sim::ensure_device();
+        }
+        let is_automatic = chosen.is_empty() || names.iter().any(|name| name.trim() == "auto");
+        self.chosen = (!is_automatic).then_some(chosen);
+        Ok(())
+    }
+
+    /// The levels of every device at this instant, in the order of the sources. Devices that have
+    /// appeared since the last time (a framework that was imported meanwhile) are among them.
+    pub(crate) fn read(&mut self, py: Python<'_>) -> Vec<(Found, Reading)> {
+        self.find(py);
+        let devices = self.devices.iter();
+        devices
+            .map(|joined| {
+                let key = joined.found.key.as_str();
+                let driver = self.drivers.read(key);
+                let frameworks = self.frameworks.iter_mut();
+                let allocators = frameworks
+                    .filter(|framework| joined.sources.contains(&framework.source()))
+                    .map(|framework| framework.read(py, key))
+                    .collect();
+                (joined.found.clone(), Reading { driver, allocators })
+            })
+            .collect()
+    }
+
+    /// Each source, whether it is read, and why.
+    pub(crate) fn states(&mut self, py: Python<'_>) -> Vec<SourceState> {
+        self.find(py);
+        self.names()
+            .into_iter()
+            .map(|source| {
+                let answers = self.answers.iter().filter(|(of, _)| *of == source);
+                let (used, reason) = reason(answers.map(|(_, answer)| answer));
+                SourceState {
+                    source,
+                    used,
+                    reason,
+                }
+            })
+            .collect()
+    }
+
+    /// Asks every chosen source for its devices and joins them by key.
+    fn find(&mut self, py: Python<'_>) {
+        let chosen = self.chosen.clone();
+        let is_chosen = |source: Source| {
+            source == Source::Host
+                || chosen
+                    .as_ref()
+                    .is_none_or(|chosen| chosen.contains(&source))
+        };
+        let mut answers = self.drivers.find(&is_chosen);
+        for framework in &mut self.frameworks {
+            let source = framework.source();
+            let answer = if is_chosen(source) {
+                framework.devices(py)
+            } else {
+                Err(not_chosen())
+            };
+            answers.push((source, answer));
+        }
+        if answers == self.answers {
+            return;
+        }
+        self.devices = join(&answers);
+        self.answers = answers;
+        let plan = self.devices.iter();
+        self.drivers.plan(
+            plan.map(|it| (it.found.key.clone(), it.sources.clone()))
+                .collect(),
+        );
+    }
+
+    /// The sources there are, each once, in the order in which they are named to the user.
+    fn names(&self) -> Vec<Source> {
+        let mut names = self.drivers.names();
+        names.extend(self.frameworks.iter().map(|framework| framework.source()));
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+}
+
+fn not_chosen() -> Unused {
+    Unused(
+        "left out by `%gpumem use`; `%gpumem use auto` reads every source that answers".to_owned(),
+    )
+}
+
+/// The devices of all answers, each once, GPUs first and the host last.
+fn join(answers: &[(Source, Answer)]) -> Vec<Joined> {
+    let mut devices: Vec<Joined> = Vec::new();
+    for (source, answer) in answers {
+        for found in answer.iter().flatten() {
+            match devices.iter_mut().find(|it| it.found.key == found.key) {
+                Some(joined) => joined.sources.push(*source),
+                None => devices.push(Joined {
+                    found: found.clone(),
+                    sources: vec![*source],
+                }),
+            }
+        }
+    }
+    devices.sort_by_key(|joined| joined.found.kind == DeviceKind::Host);
+    devices
+}
+
+/// One sentence on a source from what its halves (driver and allocator) answered.
+fn reason<'a>(answers: impl Iterator<Item = &'a Answer>) -> (bool, String) {
+    let mut labels: Vec<&str> = Vec::new();
+    let mut why_not = None;
+    for answer in answers {
+        match answer {
+            Ok(found) => labels.extend(found.iter().map(|found| found.label.as_str())),
+            Err(Unused(reason)) => why_not = Some(reason.as_str()),
+        }
+    }
+    labels.dedup();
+    match labels.as_slice() {
+        [] => (false, why_not.unwrap_or("it has no device").to_owned()),
+        labels => (true, format!("reads {}", labels.join(", "))),
+    }
 }

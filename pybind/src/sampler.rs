@@ -1,0 +1,227 @@
+//! The thread that reads driver levels while a run is open, without the GIL.
+
+use std::io;
+use std::mem;
+use std::process;
+use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use gpumem_core::recording::{DriverLevels, Sample};
+use gpumem_core::thin::{Spacing, Thinned};
+use gpumem_core::units::Nanos;
+
+use crate::clock::Clock;
+use crate::sources::Drivers;
+
+/// At most so many points of a device are kept of one run.
+const MAX_POINTS: usize = 512;
+const SHORTEST: Duration = Duration::from_millis(1);
+const LONGEST: Duration = Duration::from_secs(1);
+/// A reading that costs more than this part of the interval stretches it: at most 1 % of a core.
+const REST_PER_READING: u32 = 100;
+/// A driver call that hangs is left behind after so long.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Samples the run that is open; asleep between runs.
+///
+/// In a forked child its thread does not exist and its locks may be held by nobody: there every
+/// call does nothing.
+pub(crate) struct Sampler {
+    pid: u32,
+    clock: Clock,
+    drivers: Drivers,
+    shared: Arc<Shared>,
+    thread: Option<Thread>,
+}
+
+struct Thread {
+    handle: JoinHandle<()>,
+    /// Hangs up when the thread ends.
+    ended: Receiver<()>,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    run: Option<Sampling>,
+    /// Tells one run from the next while a reading is under way.
+    n_begun: u64,
+    /// Its thread sleeps for longer than a new run would have it.
+    is_asleep: bool,
+    is_over: bool,
+}
+
+/// What has been sampled of the open run.
+struct Sampling {
+    interval: Duration,
+    devices: Vec<(String, Thinned)>,
+}
+
+impl Sampler {
+    /// A sampler of those drivers, telling time by the recording's clock. Its thread starts with
+    /// the first run.
+    pub(crate) fn new(drivers: Drivers, clock: Clock) -> Self {
+        Self {
+            pid: process::id(),
+            clock,
+            drivers,
+            shared: Arc::default(),
+            thread: None,
+        }
+    }
+
+    /// A run begins. An error means that no thread could be started: there will be no samples.
+    pub(crate) fn begin(&mut self) -> io::Result<()> {
+        if !self.is_here() {
+            return Ok(());
+        }
+        let mut state = self.shared.lock();
+        state.n_begun += 1;
+        state.run = Some(Sampling {
+            interval: SHORTEST,
+            devices: Vec::new(),
+        });
+        let is_asleep = state.is_asleep;
+        drop(state);
+        if is_asleep {
+            self.shared.changed.notify_one();
+        }
+        if self.thread.is_none() {
+            self.thread = Some(self.start()?);
+        }
+        Ok(())
+    }
+
+    /// The run ends: its samples, by the device's key. The first is an interval after the start:
+    /// whoever begins and ends a run reads its ends.
+    pub(crate) fn end(&mut self) -> Vec<(String, Vec<Sample>)> {
+        if !self.is_here() {
+            return Vec::new();
+        }
+        // Nobody is woken for this: the thread finds no run when its interval is over.
+        let run = self.shared.lock().run.take();
+        let devices = run.into_iter().flat_map(|run| run.devices);
+        devices
+            .map(|(key, series)| (key, series.into_points()))
+            .collect()
+    }
+
+    fn start(&self) -> io::Result<Thread> {
+        let (alive, ended) = mpsc::channel();
+        let (shared, drivers, clock) = (Arc::clone(&self.shared), self.drivers.clone(), self.clock);
+        let handle = thread::Builder::new()
+            .name("gpumem-sampler".to_owned())
+            .spawn(move || {
+                shared.sample(&drivers, clock);
+                drop(alive);
+            })?;
+        Ok(Thread { handle, ended })
+    }
+
+    fn is_here(&self) -> bool {
+        self.pid == process::id()
+    }
+}
+
+impl Drop for Sampler {
+    fn drop(&mut self) {
+        let is_here = self.is_here();
+        let Some(Thread { handle, ended }) = self.thread.take() else {
+            return;
+        };
+        if !is_here {
+            // There is no such thread in this process, to be joined or detached.
+            mem::forget(handle);
+            return;
+        }
+        self.shared.lock().is_over = true;
+        self.shared.changed.notify_one();
+        // The thread never waits for the GIL, so it may be waited for with the GIL held.
+        if let Err(mpsc::RecvTimeoutError::Disconnected) = ended.recv_timeout(PATIENCE) {
+            // A panic in it has been printed already, and left the run without further samples.
+            let _ = handle.join();
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The thread's life. No lock is held while it reads.
+    fn sample(&self, drivers: &Drivers, clock: Clock) {
+        let mut costs = [Duration::ZERO; 2];
+        // The smaller of the last two: a reading that was preempted once says nothing of its cost.
+        while let Some(n_begun) = self.wait(costs[0].min(costs[1])) {
+            let began = Instant::now();
+            let levels = drivers.sample();
+            costs = [costs[1], began.elapsed()];
+            let at = clock.now();
+            let mut state = self.lock();
+            let is_same_run = state.n_begun == n_begun;
+            if let Some(run) = state.run.as_mut().filter(|_| is_same_run) {
+                for (key, levels) in levels {
+                    run.push(key, point(at, &levels));
+                }
+            }
+        }
+    }
+
+    /// Sleeps until the next reading of a run is due; `None` when the session is over.
+    fn wait(&self, cost: Duration) -> Option<u64> {
+        let mut state = self.lock();
+        while !state.is_over {
+            let Some(run) = &state.run else {
+                state.is_asleep = true;
+                let woken = self.changed.wait(state);
+                state = woken.unwrap_or_else(PoisonError::into_inner);
+                state.is_asleep = false;
+                continue;
+            };
+            let n_begun = state.n_begun;
+            let rest = run.interval.max(cost * REST_PER_READING).min(LONGEST);
+            state.is_asleep = rest > SHORTEST;
+            let woken = self.changed.wait_timeout(state, rest);
+            let timeout;
+            (state, timeout) = woken.unwrap_or_else(PoisonError::into_inner);
+            state.is_asleep = false;
+            if timeout.timed_out() && state.run.is_some() && state.n_begun == n_begun {
+                return Some(n_begun);
+            }
+        }
+        None
+    }
+}
+
+impl Sampling {
+    fn push(&mut self, key: String, point: Sample) {
+        let known = self.devices.iter().position(|(known, _)| *known == key);
+        let device_idx = known.unwrap_or_else(|| {
+            let series = Thinned::new(MAX_POINTS, Spacing::Time);
+            self.devices.push((key, series));
+            self.devices.len() - 1
+        });
+        let is_first = device_idx == 0;
+        // One clock for all devices: the first one's series sets it.
+        if self.devices[device_idx].1.push(point) && is_first {
+            self.interval = (self.interval * 2).min(LONGEST);
+        }
+    }
+}
+
+fn point(at: Nanos, levels: &DriverLevels) -> Sample {
+    Sample {
+        at,
+        device_used: levels.device_used.known(),
+        process_used: levels.process_used.known(),
+        ..Sample::default()
+    }
+}

@@ -1,0 +1,67 @@
+//! The host's memory: resident bytes of this process, use of the machine, and
+//! the smallest limit that applies.
+
+use gpumem_core::recording::{DeviceKind, DriverLevels, Level, Source, Unknown};
+
+use super::{Answer, DriverSource, Found};
+
+#[cfg(not(target_os = "linux"))]
+#[path = "host/portable.rs"]
+mod system;
+#[cfg(target_os = "linux")]
+#[path = "host/linux.rs"]
+mod system;
+
+use system::{Failure, System};
+
+/// The host, which is always there.
+pub(super) struct HostSource {
+    system: System,
+}
+
+impl HostSource {
+    /// Opens what is read later.
+    pub(super) fn new() -> Self {
+        Self {
+            system: System::new(),
+        }
+    }
+}
+
+impl DriverSource for HostSource {
+    fn source(&self) -> Source {
+        Source::Host
+    }
+
+    fn devices(&mut self) -> Answer {
+        Ok(vec![Found {
+            key: "host".to_owned(),
+            label: "host".to_owned(),
+            name: "Host memory".to_owned(),
+            kind: DeviceKind::Host,
+        }])
+    }
+
+    fn read(&mut self, key: &str) -> DriverLevels {
+        DriverLevels {
+            device_used: level(self.system.used()),
+            capacity: level(self.system.capacity()),
+            ..self.sample(key)
+        }
+    }
+
+    /// The resident bytes alone: the machine's use costs several times as much to read.
+    fn sample(&mut self, _key: &str) -> DriverLevels {
+        DriverLevels {
+            process_used: level(self.system.resident()),
+            ..DriverLevels::default()
+        }
+    }
+}
+
+fn level(figure: Result<gpumem_core::units::Bytes, Failure>) -> Level {
+    figure.map_or_else(
+        |Failure(words)| Level::Unknown(Unknown::Failed(words)),
+        Level::Known,
+    )
+}

@@ -1,0 +1,76 @@
+//! The simulated device, as its driver and as its allocator.
+
+use gpumem_core::recording::{AllocatorLevels, DeviceKind, DriverLevels, Level, Source};
+use pyo3::Python;
+
+use super::{Answer, DriverSource, Found, FrameworkSource, Unused};
+use crate::sim;
+
+/// What a driver would say of the simulated device: segments, and nothing inside of them.
+pub(super) struct SimDriver;
+
+/// What the simulated device's caching allocator counts.
+pub(super) struct SimAllocator;
+
+impl DriverSource for SimDriver {
+    fn source(&self) -> Source {
+        Source::Sim
+    }
+
+    fn devices(&mut self) -> Answer {
+        devices()
+    }
+
+    fn read(&mut self, _key: &str) -> DriverLevels {
+        let Some(shown) = sim::shown() else {
+            return DriverLevels::default();
+        };
+        DriverLevels {
+            device_used: Level::Known(shown.reserved),
+            process_used: Level::Known(shown.reserved),
+            capacity: Level::Known(shown.capacity),
+        }
+    }
+}
+
+impl FrameworkSource for SimAllocator {
+    fn source(&self) -> Source {
+        Source::Sim
+    }
+
+    fn devices(&mut self, _py: Python<'_>) -> Answer {
+        devices()
+    }
+
+    fn read(&mut self, _py: Python<'_>, _key: &str) -> AllocatorLevels {
+        let Some(stats) = sim::stats() else {
+            return AllocatorLevels::unread(Source::Sim);
+        };
+        AllocatorLevels {
+            source: Source::Sim,
+            allocated: stats.allocated.into(),
+            // One stream only: no block ever awaits another.
+            active: stats.allocated.into(),
+            reserved: stats.reserved.into(),
+            inactive_split: stats.inactive_split.into(),
+            largest_free: stats.largest_free.into(),
+            peak_allocated: stats.peak_allocated.into(),
+            n_retries: Some(stats.n_retries),
+            n_ooms: Some(stats.n_ooms),
+        }
+    }
+}
+
+fn devices() -> Answer {
+    if sim::shown().is_none() {
+        return Err(Unused(
+            "not in use: `gpumem.sim.use()` starts it".to_owned(),
+        ));
+    }
+    Ok(vec![Found {
+        key: "sim:0".to_owned(),
+        label: "sim:0".to_owned(),
+        name: "Simulated GPU".to_owned(),
+        kind: DeviceKind::Simulated,
+    }])
+}
