@@ -3,12 +3,17 @@
 //! Each command does the set-up that it needs, and a step that is up to date
 //! costs nothing.
 
+mod bench;
 mod bundle;
+mod demo;
+mod lint;
 mod project;
 mod python;
 mod run;
 mod stamp;
 mod system;
+mod tally;
+mod test;
 mod wasm;
 mod wheel;
 
@@ -34,16 +39,27 @@ enum Command {
     },
     /// Build the wheel and the source distribution into target/wheels
     Wheel,
+    /// Show the quickstart in JupyterLab
+    Demo(demo::Options),
+    /// Run every test, or the named suites
+    Test {
+        #[arg(value_parser = test::names())]
+        suites: Vec<String>,
+    },
+    /// Check format, lints, documentation and types
+    Lint,
+    /// Measure what gpumem costs
+    Bench {
+        /// One benchmark instead of all
+        name: Option<String>,
+    },
 }
 
 fn main() -> ExitCode {
-    match execute(&Command::parse(), &Project::here()) {
-        Ok(code) => code,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    execute(&Command::parse(), &Project::here()).unwrap_or_else(|error| {
+        eprintln!("error: {error:#}");
+        ExitCode::FAILURE
+    })
 }
 
 fn execute(command: &Command, project: &Project) -> Result<ExitCode> {
@@ -54,21 +70,19 @@ fn execute(command: &Command, project: &Project) -> Result<ExitCode> {
         }
         Command::Build { widget_only: true } => wasm::build(project)?,
         Command::Build { widget_only: false } => {
-            install(project)?;
+            wheel::install(project)?;
         }
         Command::Wheel => {
             let environment = Environment::main(project)?;
             println!("{}", wheel::build(project, &environment)?.display());
             println!("{}", wheel::sources(project, &environment)?.display());
         }
+        Command::Demo(options) => return demo::show(project, &wheel::install(project)?, options),
+        Command::Test { suites } => return Ok(test::run(project, suites)),
+        Command::Lint => return lint::check(project, &Environment::main(project)?),
+        Command::Bench { name } => {
+            bench::measure(project, &wheel::install(project)?, name.as_deref())?;
+        }
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// The private environment with the wheel in it.
-fn install(project: &Project) -> Result<Environment> {
-    let environment = Environment::main(project)?;
-    let wheel = wheel::build(project, &environment)?;
-    environment.install(project, &wheel)?;
-    Ok(environment)
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
 use crate::project::Project;
 use crate::run;
@@ -24,7 +24,7 @@ const PROBE: &str = "import ensurepip, ssl, sqlite3, sys, venv; \
 pub(crate) struct Interpreter {
     program: PathBuf,
     /// The 12 of 3.12.
-    pub(crate) minor: u32,
+    minor: u32,
 }
 
 impl Interpreter {
@@ -94,8 +94,7 @@ pub(crate) fn best() -> Result<Interpreter> {
 /// A private environment under `target/`, with pinned packages.
 pub(crate) struct Environment {
     folder: PathBuf,
-    /// The 12 of 3.12.
-    pub(crate) minor: u32,
+    minor: u32,
 }
 
 impl Environment {
@@ -152,6 +151,11 @@ impl Environment {
         Ok(environment)
     }
 
+    /// The 12 of 3.12.
+    pub(crate) fn minor(&self) -> u32 {
+        self.minor
+    }
+
     pub(crate) fn python_path(&self) -> PathBuf {
         let relative = if cfg!(windows) {
             "Scripts/python.exe"
@@ -161,14 +165,22 @@ impl Environment {
         self.folder.join(relative)
     }
 
-    /// This environment's Python, isolated from the user's own packages.
+    /// This environment's Python, apart from the user's own packages, kernels and settings.
     pub(crate) fn python(&self) -> Command {
         let mut command = run::command(self.python_path());
         command
             .env_remove("PYTHONPATH")
             .env_remove("PYTHONHOME")
-            .env("PYTHONNOUSERSITE", "1");
+            .env("PYTHONNOUSERSITE", "1")
+            .env("IPYTHONDIR", self.folder.join("ipython"))
+            .env("JUPYTER_DATA_DIR", self.folder.join("jupyter"))
+            .env("JUPYTER_CONFIG_DIR", self.jupyter_config());
         command
+    }
+
+    /// Where the Jupyter of this environment keeps its settings.
+    pub(crate) fn jupyter_config(&self) -> PathBuf {
+        self.folder.join("jupyter-config")
     }
 
     pub(crate) fn module(&self, name: &str) -> Command {
@@ -215,12 +227,4 @@ impl Environment {
         let find = "import importlib.metadata as m; m.version('jupyter-gpumem')";
         run::output(self.python().args(["-c", find])).is_ok()
     }
-}
-
-/// Refuses what the environment's interpreter cannot run.
-pub(crate) fn require(minor: u32, at_least: u32, what: &str) -> Result<()> {
-    if minor < at_least {
-        bail!("{what} needs Python >= 3.{at_least}, the best one here is 3.{minor}");
-    }
-    Ok(())
 }

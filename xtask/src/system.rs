@@ -18,8 +18,7 @@ const CHROMIUM_NAMES: [&str; 5] = [
 ///
 /// Nobody has to be asked on a machine that is made for one run, or by root.
 pub(crate) fn install(package: &str) -> Result<()> {
-    let is_root =
-        cfg!(unix) && run::output(run::command("id").arg("-u")).is_ok_and(|id| id.trim() == "0");
+    let is_root = is_root();
     let sudo: &[&str] = if is_root { &[] } else { &["sudo"] };
     let by_hand = [sudo, &["apt-get", "install", "-y", package]]
         .concat()
@@ -74,4 +73,15 @@ pub(crate) fn find(program: &str) -> Option<PathBuf> {
                 .with_extension(std::env::consts::EXE_EXTENSION)
         })
         .find(|path| path.is_file())
+}
+
+/// Whether we may change the system without asking.
+pub(crate) fn is_root() -> bool {
+    cfg!(unix) && run::output(run::command("id").arg("-u")).is_ok_and(|id| id.trim() == "0")
+}
+
+/// Whether a browser would have a screen to open on.
+pub(crate) fn has_display() -> bool {
+    let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    cfg!(any(windows, target_os = "macos")) || is_set("DISPLAY") || is_set("WAYLAND_DISPLAY")
 }

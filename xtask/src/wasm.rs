@@ -11,7 +11,8 @@ use crate::project::Project;
 use crate::run;
 use crate::stamp::Stamp;
 
-const TARGET: &str = "wasm32-unknown-unknown";
+/// What the page runs.
+pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
 const INPUTS: [&str; 8] = [
     "Cargo.toml",
     "Cargo.lock",

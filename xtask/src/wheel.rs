@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context, Result};
 
@@ -46,6 +47,14 @@ pub(crate) fn build(project: &Project, environment: &Environment) -> Result<Path
     only(&folder, ".whl")
 }
 
+/// The private environment with the current wheel in it.
+pub(crate) fn install(project: &Project) -> Result<Environment> {
+    let environment = Environment::main(project)?;
+    let wheel = build(project, &environment)?;
+    environment.install(project, &wheel)?;
+    Ok(environment)
+}
+
 /// Packs the sources, with the built widget among them.
 pub(crate) fn sources(project: &Project, environment: &Environment) -> Result<PathBuf> {
     wasm::build(project)?;
@@ -55,7 +64,7 @@ pub(crate) fn sources(project: &Project, environment: &Environment) -> Result<Pa
         return Ok(sdist);
     }
     remove(&folder, ".tar.gz")?;
-    run::run(
+    run::output(
         maturin(project, environment, "sdist")
             .arg("--out")
             .arg(&folder),
@@ -64,11 +73,7 @@ pub(crate) fn sources(project: &Project, environment: &Environment) -> Result<Pa
     only(&folder, ".tar.gz")
 }
 
-fn maturin(
-    project: &Project,
-    environment: &Environment,
-    subcommand: &str,
-) -> std::process::Command {
+fn maturin(project: &Project, environment: &Environment, subcommand: &str) -> Command {
     let mut command = environment.module("maturin");
     command
         .arg(subcommand)

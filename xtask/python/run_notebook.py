@@ -1,0 +1,66 @@
+"""Run a notebook in a real kernel, and keep its page and its report's picture.
+
+Writes ``<name>.html`` and ``report.png`` beside the notebook and prints the
+text report. A cell that fails ends the run with exit status 1 and its error.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+from nbconvert import HTMLExporter
+
+WIDGET = "application/vnd.jupyter.widget-view+json"
+
+# Runs last, in the notebook's own session, and is not kept in the notebook.
+REPORT = """
+import gpumem as _gpumem
+_report = _gpumem.report()
+_report.save("report.png")
+print(_report.text())
+"""
+
+
+def run(path: Path) -> int:
+    """Run the notebook and return the exit status."""
+    notebook = nbformat.read(path, as_version=4)
+    client = NotebookClient(notebook, timeout=300, resources={"metadata": {"path": path.parent}})
+    n_cells = len(notebook.cells)
+    notebook.cells.append(nbformat.v4.new_code_cell(REPORT))
+    with client.setup_kernel():
+        for index, cell in enumerate(notebook.cells):
+            try:
+                client.execute_cell(cell, index, store_history=index < n_cells)
+            except CellExecutionError as error:
+                name = f"cell {index + 1} of {path.name}" if index < n_cells else "the report"
+                print(f"{name} failed: {error.ename}: {error.evalue}\n\n{error}", file=sys.stderr)
+                return 1
+    report = notebook.cells.pop()
+    path.with_suffix(".html").write_text(page(notebook), encoding="utf-8")
+    print("".join(output.get("text", "") for output in report.outputs), end="")
+    return 0
+
+
+def page(notebook: nbformat.NotebookNode) -> str:
+    """Show the notebook as a page that loads nothing from the network.
+
+    The report's widget is left out there, because a page of nbconvert fetches
+    what draws it; the report's picture is in the notebook as well.
+    """
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs = [out for out in cell.outputs if WIDGET not in out.get("data", {})]
+    notebook.metadata.pop("widgets", None)
+    exporter = HTMLExporter(
+        mathjax_url="", require_js_url="", jquery_url="", mermaid_js_url="", widget_renderer_url=""
+    )
+    html, _ = exporter.from_notebook_node(notebook)
+    return str(html)
+
+
+if __name__ == "__main__":
+    sys.exit(run(Path(sys.argv[1]).resolve()))

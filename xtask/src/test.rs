@@ -1,0 +1,255 @@
+//! Every suite, one after the other, and what they ran together.
+
+use std::process::{Command, ExitCode};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+use crate::project::Project;
+use crate::python::Environment;
+use crate::tally::Tally;
+use crate::{lint, run, system, wheel};
+
+/// Tests that one runner runs.
+struct Suite {
+    name: &'static str,
+    run: fn(&Project) -> Result<Ran>,
+}
+
+/// What a suite did.
+enum Ran {
+    Tests(Tally),
+    /// Nothing, because this machine cannot, with the reason.
+    Nothing(&'static str),
+}
+
+const SUITES: [Suite; 8] = [
+    Suite {
+        name: "lint",
+        run: lint,
+    },
+    Suite {
+        name: "rust",
+        run: rust,
+    },
+    Suite {
+        name: "js",
+        run: js,
+    },
+    Suite {
+        name: "stubs",
+        run: stubs,
+    },
+    Suite {
+        name: "python",
+        run: python,
+    },
+    Suite {
+        name: "oldest",
+        run: oldest,
+    },
+    Suite {
+        name: "browser",
+        run: browser,
+    },
+    Suite {
+        name: "packaging",
+        run: packaging,
+    },
+];
+
+/// The names that `cargo xtask test` takes.
+pub(crate) fn names() -> [&'static str; SUITES.len()] {
+    SUITES.map(|suite| suite.name)
+}
+
+/// Runs the named suites, or all, also after one has failed.
+pub(crate) fn run(project: &Project, chosen: &[String]) -> ExitCode {
+    let is_chosen =
+        |suite: &&Suite| chosen.is_empty() || chosen.iter().any(|name| name == suite.name);
+    let mut sum = Tally::default();
+    let mut table = Vec::new();
+    let mut reasons = Vec::new();
+    for suite in SUITES.iter().filter(is_chosen) {
+        println!("\n== {} ==", suite.name);
+        let start = Instant::now();
+        let (tally, reason) = judge((suite.run)(project));
+        table.push(line(suite.name, start.elapsed(), tally));
+        reasons.extend(reason.map(|reason| format!("{}: {reason}", suite.name)));
+        sum += tally;
+    }
+    println!("\n{}", [table, reasons].concat().join("\n"));
+    println!("{sum}");
+    sum.exit_code()
+}
+
+/// Counts what a suite did. One that broke, or ran nothing without saying why, has failed.
+fn judge(result: Result<Ran>) -> (Tally, Option<String>) {
+    let failed = |reason: String| {
+        (
+            Tally {
+                failed: 1,
+                ..Tally::default()
+            },
+            Some(reason),
+        )
+    };
+    match result {
+        Err(error) => failed(format!("{error:#}")),
+        Ok(Ran::Nothing(reason)) => (
+            Tally {
+                skipped: 1,
+                ..Tally::default()
+            },
+            Some(format!("skipped, {reason}")),
+        ),
+        Ok(Ran::Tests(Tally {
+            passed: 0,
+            failed: 0,
+            ..
+        })) => failed("ran no test".to_owned()),
+        Ok(Ran::Tests(tally)) => (tally, None),
+    }
+}
+
+fn line(name: &str, took: Duration, tally: Tally) -> String {
+    format!("{name:<10}{:>6.0} s   {tally}", took.as_secs_f64())
+}
+
+fn lint(project: &Project) -> Result<Ran> {
+    let outcomes = lint::outcomes(project, &Environment::main(project)?)?;
+    Ok(Ran::Tests(lint::report(&outcomes)))
+}
+
+/// Units, properties, snapshots and doctests, and the rules of the repository.
+fn rust(project: &Project) -> Result<Ran> {
+    let environment = Environment::main(project)?;
+    let mut cargo = project.cargo("test");
+    cargo
+        .args([
+            "--quiet",
+            "--locked",
+            "--workspace",
+            "--all-features",
+            "--no-fail-fast",
+        ])
+        .env("INSTA_UPDATE", "no")
+        .env("PYO3_PYTHON", environment.python_path());
+    count(&mut cargo, Tally::of_cargo)
+}
+
+fn js(project: &Project) -> Result<Ran> {
+    if system::find("node").is_none() {
+        return Ok(Ran::Nothing("Node is not installed"));
+    }
+    let mut node = run::command("node");
+    node.arg("--test").current_dir(project.path("js"));
+    count(&mut node, Tally::of_node)
+}
+
+/// What the stub promises against what the extension has.
+fn stubs(project: &Project) -> Result<Ran> {
+    let environment = installed(project)?;
+    let mut stubtest = environment.module("mypy.stubtest");
+    stubtest.arg("gpumem._gpumem").current_dir(project.root());
+    run::run(&mut stubtest)?;
+    Ok(Ran::Tests(Tally {
+        passed: 1,
+        ..Tally::default()
+    }))
+}
+
+fn python(project: &Project) -> Result<Ran> {
+    pytest(project, &installed(project)?, "tests/python", &[])
+}
+
+fn oldest(project: &Project) -> Result<Ran> {
+    let main = Environment::main(project)?;
+    let oldest = Environment::oldest(project)?;
+    oldest.install(project, &wheel::build(project, &main)?)?;
+    println!("IPython 8 on Python 3.{}", oldest.minor());
+    pytest(project, &oldest, "tests/python", &[])
+}
+
+fn browser(project: &Project) -> Result<Ran> {
+    let environment = installed(project)?;
+    let chromium = system::chromium()?;
+    pytest(
+        project,
+        &environment,
+        "tests/browser",
+        &[("GPUMEM_CHROMIUM", chromium.as_os_str())],
+    )
+}
+
+fn packaging(project: &Project) -> Result<Ran> {
+    let environment = installed(project)?;
+    let wheel = wheel::build(project, &environment)?;
+    let sdist = wheel::sources(project, &environment)?;
+    let built = [
+        ("GPUMEM_WHEEL", wheel.as_os_str()),
+        ("GPUMEM_SDIST", sdist.as_os_str()),
+    ];
+    pytest(project, &environment, "tests/packaging", &built)
+}
+
+/// The private environment with the wheel in it, as a user would have it.
+fn installed(project: &Project) -> Result<Environment> {
+    wheel::install(project).context("the wheel is not there to be tested")
+}
+
+fn pytest(
+    project: &Project,
+    environment: &Environment,
+    folder: &str,
+    variables: &[(&str, &std::ffi::OsStr)],
+) -> Result<Ran> {
+    let mut pytest = environment.module("pytest");
+    pytest
+        .args(["--quiet", "--color=no", folder])
+        .envs(variables.iter().copied())
+        .current_dir(project.root());
+    count(&mut pytest, Tally::of_pytest)
+}
+
+fn count(runner: &mut Command, tally: fn(&str) -> Tally) -> Result<Ran> {
+    let (status, said) = run::tee(runner)?;
+    let tally = tally(&said);
+    if !status.success() && tally.failed == 0 && tally.passed > 0 {
+        bail!("{tally}, but the runner ended with {status}");
+    }
+    if !status.success() && tally.failed == 0 {
+        bail!("ran no test, the runner ended with {status}");
+    }
+    Ok(Ran::Tests(tally))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_suite_that_runs_nothing_has_failed_unless_it_says_why() {
+        let check = |ran: Result<Ran>, expected: &str| {
+            assert_eq!(judge(ran).0.to_string(), expected);
+        };
+        let tests = |passed, failed, skipped| {
+            Ok(Ran::Tests(Tally {
+                passed,
+                failed,
+                skipped,
+            }))
+        };
+        check(tests(3, 1, 0), "3 passed, 1 failed");
+        check(tests(0, 0, 0), "0 passed, 1 failed");
+        check(tests(0, 0, 5), "0 passed, 1 failed");
+        check(
+            Ok(Ran::Nothing("no such program")),
+            "0 passed, 0 failed, 1 skipped",
+        );
+        check(
+            Err(anyhow::anyhow!("did not compile")),
+            "0 passed, 1 failed",
+        );
+    }
+}
