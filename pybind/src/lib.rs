@@ -1,5 +1,44 @@
 //! What touches the machine; translates, decides nothing.
+//!
+//! The way of the data: `sources` read levels, `recorder` makes a recording of
+//! them, `session` is the one that this process has, `extension` feeds it from
+//! `IPython`'s events, `api` hands it to Python.
+
+mod api;
 mod clock;
+mod extension;
+mod levels;
+mod marks;
+mod recorder;
 mod sampler;
+mod session;
 mod sim;
 mod sources;
+mod status;
+mod trouble;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+mod _gpumem {
+    #[pymodule_export]
+    use super::api::{DeviceError, GpuMemError, Recording, RecordingError, load, recording_now};
+    #[pymodule_export]
+    use super::extension::{Extension, load_ipython_extension, unload_ipython_extension};
+    #[pymodule_export]
+    use super::levels::levels_text;
+    #[pymodule_export]
+    use super::marks::{Steps, StepsIterator, mark};
+    #[pymodule_export]
+    use super::session::{device_labels, reset, source_states, use_sources};
+    #[pymodule_export]
+    use super::trouble::_panic_in_next_callback;
+
+    use super::{Bound, PyModule, PyModuleMethods, PyResult};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        super::sim::register(module)?;
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

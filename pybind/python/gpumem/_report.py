@@ -1,0 +1,172 @@
+"""The report in Python: findings, runs, and the ways to show and keep it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gpumem import _gpumem
+
+if TYPE_CHECKING:
+    import os
+
+NOTEBOOK_WIDTH = 100
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell as people see it."""
+
+    id: str
+    """The frontend's id, or the hash of its source."""
+    label: str
+    """The first line of its source that says something, or the user's label."""
+    execution_count: int | None
+    """Jupyter's latest number."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One figure that a verdict rests on."""
+
+    name: str
+    words: str
+    value: float
+    threshold: float | None
+    holds: bool
+    """It speaks for the finding."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One verdict with its evidence. Sizes are bytes."""
+
+    kind: str
+    """``leak``, ``fragmentation``, ..."""
+    severity: str
+    """``critical``, ``warning`` or ``info``."""
+    state: str
+    """``leak``, ``watch`` (growing, holder unknown), ``none`` or ``not_enough_data``."""
+    shape: str | None
+    """The course of the series: ``growth``, ``warm-up``, ``step``, ..."""
+    cell: Cell | None
+    """Where; None when it is about a device as a whole."""
+    path: tuple[str, ...]
+    """The label of the steps inside the cell."""
+    device: str
+    lane: str
+    """Which level of the device: ``allocated``, ``process_used`` or ``device_used``."""
+    runs: tuple[int, ...]
+    """The runs that it rests on, as counted in the recording."""
+    n_runs: int
+    """How many runs, or steps where ``steps`` is true, it rests on."""
+    steps: bool
+    bytes_per_run: int | None
+    """What each run (or step) keeps."""
+    interval: tuple[int, int] | None
+    """The confidence interval of 95 % of ``bytes_per_run``."""
+    runs_to_oom: int | None
+    """How many more runs (or steps) until memory runs out at this rate."""
+    title: str
+    detail: str
+    suggestions: tuple[str, ...]
+    evidence: tuple[Evidence, ...]
+
+
+class Report:
+    """What a recording says: findings, worst first, and a row per run and device."""
+
+    def __init__(self, recording: _gpumem.Recording) -> None:
+        """Judge ``recording``; nothing is computed before it is asked for."""
+        self.recording = recording
+
+    @cached_property
+    def findings(self) -> list[Finding]:
+        """The verdicts, worst first."""
+        return [_finding(entry) for entry in self._content["findings"]]
+
+    @cached_property
+    def runs(self) -> list[dict[str, Any]]:
+        """A row per (run, device): ``*_bytes``, ``*_nanos``, None where unknown."""
+        rows: list[dict[str, Any]] = self._content["runs"]
+        return rows
+
+    def to_json(self) -> str:
+        """Return the whole report as JSON."""
+        return self._json
+
+    def text(self, width: int | None = None) -> str:
+        """Return the report as plain text, at most ``width`` columns wide."""
+        return self.recording._report_text(width or NOTEBOOK_WIDTH)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the report as a picture (``.png``, ``.svg``) or as one HTML file."""
+        target = Path(path)
+        match target.suffix.lower():
+            case ".png":
+                target.write_bytes(self.recording._report_png())
+            case ".svg":
+                target.write_text(self.recording._report_svg(), encoding="utf-8")
+            case ".html":
+                # The widget's module takes 0.1 s to import.
+                from gpumem import widget
+
+                target.write_text(widget.html(self), encoding="utf-8")
+            case suffix:
+                message = (
+                    f"cannot save a report as {suffix!r}: {target.name}\n"
+                    "hint: end the name in .png, .svg or .html"
+                )
+                raise _gpumem.GpuMemError(message)
+
+    def __repr__(self) -> str:
+        """Name what it is about and how much it found."""
+        return f"<gpumem.Report: {len(self.findings)} findings, {len(self.runs)} rows>"
+
+    def _ipython_display_(self) -> None:
+        from IPython.core.getipython import get_ipython
+
+        if hasattr(get_ipython(), "kernel"):
+            from gpumem import widget
+
+            widget.show(self)
+        else:
+            print(self.text(shutil.get_terminal_size().columns))
+
+    @cached_property
+    def _json(self) -> str:
+        return self.recording._report_json()
+
+    @cached_property
+    def _content(self) -> dict[str, Any]:
+        content: dict[str, Any] = json.loads(self._json)
+        return content
+
+
+def report(recording: _gpumem.Recording | None = None) -> Report:
+    """Judge a recording: by default what this session recorded so far."""
+    return Report(_gpumem.recording() if recording is None else recording)
+
+
+def _finding(entry: dict[str, Any]) -> Finding:
+    cell, interval = entry["cell"], entry["interval"]
+    own = {
+        **entry,
+        "cell": None if cell is None else Cell(**_known(Cell, cell)),
+        "interval": None if interval is None else tuple(interval),
+        "evidence": tuple(Evidence(**_known(Evidence, figure)) for figure in entry["evidence"]),
+        "path": tuple(entry["path"]),
+        "runs": tuple(entry["runs"]),
+        "suggestions": tuple(entry["suggestions"]),
+    }
+    return Finding(**_known(Finding, own))
+
+
+def _known(cls: type, entry: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of ``cls``: a report may carry more than Python shows."""
+    names = cls.__dataclass_fields__
+    return {name: value for name, value in entry.items() if name in names}

@@ -1,0 +1,282 @@
+"""The magics: they parse and delegate.
+
+``%%gpumem`` is a registered cell magic, for its help, for completion and to
+refuse wrong options. A line that is right never reaches it: a cleanup
+transformer blanks that line, so that the body runs as the ordinary cell that it
+is, and the options are read again when the cell begins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from IPython.core.error import UsageError
+from IPython.core.inputtransformer2 import (
+    classic_prompt,
+    ipython_prompt,
+    leading_empty_lines,
+    leading_indent,
+)
+from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
+from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
+from IPython.display import display
+from traitlets import Bool, Enum
+from traitlets.config import Configurable
+
+from gpumem import _gpumem
+from gpumem._report import report
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Callable, Iterable
+
+    from IPython.core.interactiveshell import InteractiveShell
+
+CELL_MAGIC = "%%gpumem"
+
+
+class GpuMem(Configurable):
+    """Defaults of the gpumem extension."""
+
+    record_all = Bool(
+        default_value=False,
+        help="Record every cell from the start, as `%gpumem on` does.",
+    ).tag(config=True)
+    quiet = Bool(
+        default_value=False,
+        help="Print nothing after a cell that did not ask for it by `%%gpumem`.",
+    ).tag(config=True)
+    source_text = Enum(
+        ["full", "hash", "none"],
+        default_value="full",
+        help="How much of a cell's source a recording keeps.",
+    ).tag(config=True)
+
+
+@dataclass(frozen=True)
+class CellOptions:
+    """The options of one ``%%gpumem`` line."""
+
+    label: str | None
+    devices: list[str]
+    quiet: bool
+
+
+def cell_options(cell: str) -> CellOptions | None:
+    """Return the options of a cell's ``%%gpumem`` line, if it has one that is right.
+
+    The line may stand under other cell magics, as in ``%%time`` above it.
+    """
+    for line in cell.splitlines():
+        text = line.strip()
+        if _is_ours(text):
+            return _options_if_right(text)
+        if text and not text.startswith("%%"):
+            return None
+    return None
+
+
+def blank_cell_magic(lines: list[str]) -> list[str]:
+    """Blank a leading ``%%gpumem`` line; a cleanup transformer, without side effects.
+
+    Line numbers stay. Only where another cell magic follows is the line taken
+    away, for IPython looks for one in the first line. A line that is wrong is
+    left to the registered magic, which refuses it.
+    """
+    if not lines or not _is_ours(lines[0].rstrip()):
+        return lines
+    if _options_if_right(lines[0].rstrip()) is None:
+        return lines
+    body = leading_empty_lines(lines[1:])
+    # IPython cleaned the cell as a whole; the body alone may be indented.
+    for clean in (leading_indent, classic_prompt, ipython_prompt):
+        body = clean(body)
+    if body and body[0].startswith("%%"):
+        return blank_cell_magic(body)
+    return ["\n"] * (len(lines) - len(body)) + body
+
+
+def install(shell: InteractiveShell, extension: _gpumem.Extension) -> Callable[[], None]:
+    """Put the magics, the transformer and the traits into a shell; return how to undo it."""
+    settings = GpuMem(parent=shell)
+
+    def configure(_change: object = None) -> None:
+        extension.configure(settings.record_all, settings.quiet, settings.source_text)
+
+    configure()
+    settings.observe(configure)
+    shell.configurables.append(settings)
+    shell.input_transformers_cleanup.append(blank_cell_magic)
+    registered = shell.magics_manager.magics
+    before = {kind: dict(magics) for kind, magics in registered.items()}
+    magics = GpuMemMagics(shell, extension, settings)
+    shell.register_magics(magics)
+
+    def uninstall() -> None:
+        settings.unobserve(configure)
+        shell.configurables.remove(settings)
+        shell.input_transformers_cleanup.remove(blank_cell_magic)
+        shell.magics_manager.registry.pop(type(magics).__name__, None)
+        for kind, names in magics.magics.items():
+            for name in names:
+                del registered[kind][name]
+                if name in before[kind]:
+                    registered[kind][name] = before[kind][name]
+
+    return uninstall
+
+
+@magics_class
+class GpuMemMagics(Magics):
+    """``%gpumem``, ``%%gpumem`` and ``%gpumem_report``."""
+
+    def __init__(
+        self, shell: InteractiveShell, extension: _gpumem.Extension, settings: GpuMem
+    ) -> None:
+        super().__init__(shell=shell)
+        self._extension = extension
+        self._settings = settings
+
+    @magic_arguments(name="gpumem")
+    @argument("-l", "--label", help="a name for the run, shown instead of the cell's first line")
+    @argument(
+        "--device",
+        "--devices",
+        dest="devices",
+        metavar="DEVICE",
+        action="append",
+        help="read only this device, as `cuda:0`; several with commas",
+    )
+    @argument("-q", "--quiet", action="store_true", help="record, but print no line")
+    @cell_magic("gpumem")
+    def record(self, line: str, cell: str) -> None:
+        """Record this cell's memory on every device, and say what it kept.
+
+        The cell runs as if this line were blank.
+        """
+        # A right line gets here only through `run_cell_magic`.
+        _parsed_cell_line(line)
+        self.shell.run_cell(f"{CELL_MAGIC} {line}\n{cell}").raise_error()
+
+    @magic_arguments(name="gpumem")
+    @argument(
+        "action",
+        nargs="?",
+        choices=["on", "off", "status", "reset", "use"],
+        help="""on, off: record every cell, or only those with %%%%gpumem;
+        status: what is recorded, from which sources and why; reset: forget all runs;
+        use: read from these sources only; nothing: what each device holds now""",
+    )
+    @argument(
+        "sources",
+        nargs="*",
+        metavar="SOURCE",
+        help="for use: torch, sim, ... with commas or blanks between; auto: all that answer",
+    )
+    @line_magic("gpumem")
+    def control(self, line: str) -> None:
+        """Control the recording, or show what each device holds now."""
+        options = _parsed(GpuMemMagics.control, "%gpumem", line)
+        if options.action != "use" and options.sources:
+            unexpected = " ".join(options.sources)
+            raise _refusal("%gpumem", f"{options.action} takes no {unexpected!r}")
+        match options.action:
+            case "on" | "off":
+                self._settings.record_all = options.action == "on"
+                self._extension.resume()
+            case "reset":
+                _gpumem.reset()
+                self._extension.resume()
+            case "use":
+                self._use(_listed(options.sources))
+            case "status":
+                self._extension.show(self._status())
+            case _:
+                self._extension.show(_gpumem.levels_text())
+
+    @magic_arguments(name="gpumem_report")
+    @argument("--text", action="store_true", help="as plain text")
+    @argument("--html", metavar="FILE", help="into one self-contained file")
+    @line_magic("gpumem_report")
+    def show_report(self, line: str) -> None:
+        """Show which cells grew memory, whether they leak, and the runs."""
+        options = _parsed(GpuMemMagics.show_report, "%gpumem_report", line)
+        current = report()
+        if options.html is not None:
+            path = Path(options.html).expanduser()
+            try:
+                current.save(path.with_name(f"{path.name}.html") if not path.suffix else path)
+            except (OSError, _gpumem.GpuMemError) as error:
+                raise _refusal("%gpumem_report", f"--html {options.html}: {error}") from None
+        if options.text:
+            self._extension.show(current.text())
+        elif options.html is None:
+            display(current)
+
+    def _use(self, names: list[str]) -> None:
+        if not names:
+            raise _refusal("%gpumem", "use needs the name of a source, or auto")
+        try:
+            _gpumem.use_sources(names)
+        except _gpumem.DeviceError as error:
+            raise _refusal("%gpumem", f"use: {error}") from None
+
+    def _status(self) -> str:
+        recorded = "every cell" if self._settings.record_all else "cells with %%gpumem"
+        stopped = self._extension.stopped
+        first = f"stopped: {stopped}" if stopped else f"recording {recorded}"
+        states = _gpumem.source_states()
+        width = max((len(name) for name, _, _ in states), default=0)
+        lines = [
+            f"{'●' if used else '○'} {name:<{width}}  {reason}" for name, used, reason in states
+        ]
+        return "\n".join([first, repr(_gpumem.recording()), *lines])
+
+
+def _is_ours(line: str) -> bool:
+    return line == CELL_MAGIC or line.startswith((CELL_MAGIC + " ", CELL_MAGIC + "\t"))
+
+
+def _options_if_right(line: str) -> CellOptions | None:
+    try:
+        return _parsed_cell_line(line[len(CELL_MAGIC) :])
+    except UsageError:
+        return None
+
+
+def _parsed_cell_line(line: str) -> CellOptions:
+    options = _parsed_names(line)
+    known = _gpumem.device_labels() if options.devices else []
+    for name in options.devices:
+        if name not in known:
+            raise _refusal(CELL_MAGIC, f"unknown device {name!r}: there is {', '.join(known)}")
+    return options
+
+
+@lru_cache(maxsize=256)
+def _parsed_names(line: str) -> CellOptions:
+    options = _parsed(GpuMemMagics.record, CELL_MAGIC, line)
+    return CellOptions(
+        label=options.label,
+        devices=_listed(options.devices),
+        quiet=options.quiet,
+    )
+
+
+def _parsed(magic: Callable[..., None], name: str, line: str) -> Namespace:
+    try:
+        options: Namespace = parse_argstring(magic, line)
+    except (UsageError, ValueError) as error:
+        raise _refusal(name, str(error)) from None
+    return options
+
+
+def _refusal(magic: str, reason: str) -> UsageError:
+    return UsageError(f"{magic}: {reason} (help: {magic}?)")
+
+
+def _listed(values: Iterable[str] | None) -> list[str]:
+    return [name for value in values or () for name in value.replace(",", " ").split()]

@@ -1,0 +1,113 @@
+//! What Python holds of a recording: its bytes, its report, its pictures.
+
+use std::path::{Path, PathBuf};
+
+use gpumem_core::analyze::{Analysis, Rules, analyze};
+use gpumem_core::{format, json, recording, report};
+use pyo3::create_exception;
+use pyo3::exceptions::PyException;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::session;
+
+create_exception!(gpumem, GpuMemError, PyException, "What gpumem raises.");
+create_exception!(
+    gpumem,
+    RecordingError,
+    GpuMemError,
+    "Bytes that are not a recording; `offset` says where."
+);
+create_exception!(
+    gpumem,
+    DeviceError,
+    GpuMemError,
+    "A device or source that is not there, or that refuses."
+);
+
+/// All runs of one kernel's life, with its devices. Does not change.
+#[pyclass(frozen, module = "gpumem")]
+pub(crate) struct Recording {
+    inner: recording::Recording,
+}
+
+#[pymethods]
+impl Recording {
+    /// Reads the bytes of a recording.
+    #[staticmethod]
+    fn from_bytes(py: Python<'_>, data: &[u8]) -> PyResult<Self> {
+        let read = py.detach(|| format::decode(data));
+        read.map(|inner| Self { inner })
+            .map_err(|error| recording_error(py, None, &error))
+    }
+
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        let bytes = py.detach(|| format::encode(&self.inner));
+        PyBytes::new(py, &bytes)
+    }
+
+    /// Writes the recording to a file that `gpumem.load` reads.
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        py.detach(|| std::fs::write(path, format::encode(&self.inner)))?;
+        Ok(())
+    }
+
+    /// Its cells, runs and devices as counts.
+    fn __repr__(&self) -> String {
+        let Self { inner } = self;
+        std::format!(
+            "<gpumem.Recording: {} runs of {} cells on {} devices>",
+            inner.runs().len(),
+            inner.cells().len(),
+            inner.devices().len()
+        )
+    }
+
+    fn _report_json(&self, py: Python<'_>) -> String {
+        py.detach(|| json::report_json(&self.inner, &self.analysis()))
+    }
+
+    fn _report_text(&self, py: Python<'_>, width: usize) -> String {
+        py.detach(|| report::text(&self.inner, &self.analysis(), width))
+    }
+}
+
+impl Recording {
+    pub(crate) fn new(inner: recording::Recording) -> Self {
+        Self { inner }
+    }
+
+    fn analysis(&self) -> Analysis {
+        analyze(&self.inner, &Rules::default())
+    }
+}
+
+/// The session's recording as it is now.
+#[pyfunction(name = "recording")]
+pub(crate) fn recording_now(py: Python<'_>) -> PyResult<Recording> {
+    session::snapshot(py).map(Recording::new)
+}
+
+/// Reads a recording that `Recording.save` wrote.
+#[pyfunction]
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "an extracted argument is owned"
+)]
+pub(crate) fn load(py: Python<'_>, path: PathBuf) -> PyResult<Recording> {
+    let bytes = py.detach(|| std::fs::read(&path))?;
+    let read = py.detach(|| format::decode(&bytes));
+    read.map(Recording::new)
+        .map_err(|error| recording_error(py, Some(&path), &error))
+}
+
+fn recording_error(py: Python<'_>, path: Option<&Path>, error: &format::ReadError) -> PyErr {
+    let message = match path {
+        Some(path) => std::format!("{}: {error}", path.display()),
+        None => error.to_string(),
+    };
+    let raised = RecordingError::new_err(message);
+    // The message holds the offset too; a failure to set it says nothing new.
+    drop(raised.value(py).setattr("offset", error.offset));
+    raised
+}

@@ -1,0 +1,357 @@
+//! The `IPython` extension: events around every cell, and the line after it.
+//!
+//! Events record; the magics only mark. Nothing of ours may reach the user's
+//! cell: every callback is guarded, and the first failure stops the recording.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use gpumem_core::recording::{RunIdx, Status};
+use pyo3::prelude::*;
+use pyo3::sync::MutexExt;
+use pyo3::types::{PyDict, PyString};
+
+use crate::recorder::{Launch, SourceText};
+use crate::{session, status, trouble};
+
+const ISSUES: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/issues");
+
+static LOADED: Mutex<Vec<Py<Extension>>> = Mutex::new(Vec::new());
+
+/// The options of one `%%gpumem` line.
+#[derive(Debug, Default, FromPyObject)]
+struct CellOptions {
+    label: Option<String>,
+    devices: Vec<String>,
+    quiet: bool,
+}
+
+/// What one shell has of gpumem.
+#[pyclass(frozen, module = "gpumem._gpumem")]
+pub(crate) struct Extension {
+    shell: Py<PyAny>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Takes the magics, the transformer and the traits out of the shell.
+    uninstall: Option<Py<PyAny>>,
+    /// Every cell is recorded, not only those that ask for it.
+    record_all: bool,
+    /// Nothing is printed after a cell that did not ask for it.
+    quiet: bool,
+    /// Our failure, after which nothing is recorded.
+    stopped: Option<String>,
+    /// The `ExecutionInfo` of each `run_cell` under way, outermost first.
+    under_way: Vec<Py<PyAny>>,
+    open: Option<Open>,
+}
+
+/// The recorded run that is under way.
+struct Open {
+    /// Where its cell stands in `State::under_way`.
+    depth: usize,
+    /// `%%gpumem` asked for it.
+    asked: bool,
+    quiet: bool,
+    /// The devices that it reads; none for all.
+    devices: Vec<String>,
+}
+
+#[pymethods]
+impl Extension {
+    fn pre_run_cell(&self, py: Python<'_>, info: &Bound<'_, PyAny>) {
+        self.guarded(py, || self.cell_begins(py, info));
+    }
+
+    fn post_run_cell(&self, py: Python<'_>, result: &Bound<'_, PyAny>) {
+        self.guarded(py, || self.cell_ended(py, result));
+    }
+
+    /// What `GpuMem`'s traits say now.
+    fn configure(
+        &self,
+        py: Python<'_>,
+        record_all: bool,
+        quiet: bool,
+        source_text: &str,
+    ) -> PyResult<()> {
+        let kept = SourceText::from_name(source_text).unwrap_or_default();
+        session::keep_source_text(py, kept)?;
+        let mut state = self.state(py);
+        state.record_all = record_all;
+        state.quiet = quiet;
+        Ok(())
+    }
+
+    /// Our failure, after which nothing is recorded until `resume`.
+    #[getter]
+    fn stopped(&self, py: Python<'_>) -> Option<String> {
+        self.state(py).stopped.clone()
+    }
+
+    /// Records again after a failure of ours.
+    fn resume(&self, py: Python<'_>) {
+        self.state(py).stopped = None;
+    }
+
+    /// Shows `text` as display data with our tag.
+    fn show(&self, py: Python<'_>, text: &str) -> PyResult<()> {
+        self.publish(py, text, PyDict::new(py))
+    }
+}
+
+impl Extension {
+    /// Lets nothing out of `body`; its first failure stops the recording.
+    fn guarded(&self, py: Python<'_>, body: impl FnOnce() -> PyResult<()>) {
+        if self.state(py).stopped.is_some() {
+            return;
+        }
+        if let Err(failure) = trouble::caught(py, body) {
+            self.state(py).stopped = Some(failure.clone());
+            trouble::log(
+                py,
+                &format!(
+                    "recording stopped: {failure}\n\
+                     hint: your cells are not affected; `%gpumem on` records again; \
+                     please report this at {ISSUES}"
+                ),
+            );
+        }
+    }
+
+    fn cell_begins(&self, py: Python<'_>, info: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.drop_stale(py)?;
+        let (depth, nested, record_all) = {
+            let mut state = self.state(py);
+            state.under_way.push(info.clone().unbind());
+            (
+                state.under_way.len() - 1,
+                state.open.is_some(),
+                state.record_all,
+            )
+        };
+        if nested {
+            return Ok(());
+        }
+        let source: String = info.getattr("raw_cell")?.extract()?;
+        let options = cell_options(py, &source)?;
+        if options.is_none() && !record_all {
+            return Ok(());
+        }
+        let asked = options.is_some();
+        let options = options.unwrap_or_default();
+        let launch = Launch {
+            cell_id: info.getattr("cell_id")?.extract()?,
+            execution_count: self.execution_count(py, info)?,
+            source,
+            label: options.label,
+        };
+        session::begin(py, launch, &options.devices)?;
+        self.state(py).open = Some(Open {
+            depth,
+            asked,
+            quiet: options.quiet,
+            devices: options.devices,
+        });
+        Ok(())
+    }
+
+    fn cell_ended(&self, py: Python<'_>, result: &Bound<'_, PyAny>) -> PyResult<()> {
+        let Some(position) = self.position(py, result)? else {
+            return Ok(());
+        };
+        let (finished, open) = {
+            let mut state = self.state(py);
+            let finished = state.under_way.split_off(position);
+            let is_over = state
+                .open
+                .as_ref()
+                .is_some_and(|open| open.depth >= position);
+            (finished, if is_over { state.open.take() } else { None })
+        };
+        drop(finished);
+        let Some(open) = open else { return Ok(()) };
+        let status = status_of(result)?;
+        match session::end(py, status, &open.devices)? {
+            Some(run) => self.say(py, &open, run),
+            None => Ok(()),
+        }
+    }
+
+    /// Where the cell of `result` stands among those under way.
+    ///
+    /// A cell of whitespace ends without having begun; a cell that was cancelled
+    /// ends without a result, or with one whose `info` is not that of its begin.
+    fn position(&self, py: Python<'_>, result: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
+        if result.is_none() {
+            return Ok(Some(0));
+        }
+        let info = result.getattr("info")?;
+        let under_way = self.under_way(py);
+        if let Some(position) = under_way.iter().rposition(|it| it.is(&info)) {
+            return Ok(Some(position));
+        }
+        let raw_cell = info.getattr("raw_cell")?;
+        for (position, candidate) in under_way.iter().enumerate().rev() {
+            if candidate.getattr(py, "raw_cell")?.bind(py).eq(&raw_cell)? {
+                return Ok(Some(position));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Ends what `IPython` finished without telling: a Ctrl-C between its last
+    /// statement and the event would leave every later cell nested in this one.
+    fn drop_stale(&self, py: Python<'_>) -> PyResult<()> {
+        let under_way = self.under_way(py);
+        let Some(outermost) = under_way.first() else {
+            return Ok(());
+        };
+        let last = self.shell.getattr(py, "last_execution_result")?;
+        if last.is_none(py) || !last.getattr(py, "info")?.is(outermost) {
+            return Ok(());
+        }
+        self.cell_ended(py, last.bind(py))
+    }
+
+    fn under_way(&self, py: Python<'_>) -> Vec<Py<PyAny>> {
+        let state = self.state(py);
+        state
+            .under_way
+            .iter()
+            .map(|info| info.clone_ref(py))
+            .collect()
+    }
+
+    /// Jupyter's number of the cell, where it gets one.
+    fn execution_count(&self, py: Python<'_>, info: &Bound<'_, PyAny>) -> PyResult<Option<u32>> {
+        if !info.getattr("store_history")?.is_truthy()? {
+            return Ok(None);
+        }
+        self.shell.getattr(py, "execution_count")?.extract(py)
+    }
+
+    fn say(&self, py: Python<'_>, open: &Open, run: RunIdx) -> PyResult<()> {
+        let quiet = open.quiet || (!open.asked && self.state(py).quiet);
+        if quiet {
+            return Ok(());
+        }
+        let Some(line) = session::line(py, run, open.asked)? else {
+            return Ok(());
+        };
+        let tag = PyDict::new(py);
+        tag.set_item("run", run.0)?;
+        self.publish(py, &line, tag)
+    }
+
+    /// Display data, never stdout, and tagged, so that nbstripout and nbval can drop it.
+    fn publish(&self, py: Python<'_>, text: &str, tag: Bound<'_, PyDict>) -> PyResult<()> {
+        let content = PyDict::new(py);
+        content.set_item("text/plain", text)?;
+        let metadata = PyDict::new(py);
+        metadata.set_item("gpumem", tag)?;
+        let arguments = PyDict::new(py);
+        arguments.set_item("data", content)?;
+        arguments.set_item("metadata", metadata)?;
+        self.shell
+            .bind(py)
+            .getattr("display_pub")?
+            .call_method("publish", (), Some(&arguments))?;
+        Ok(())
+    }
+
+    fn state(&self, py: Python<'_>) -> MutexGuard<'_, State> {
+        self.state
+            .lock_py_attached(py)
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Loads gpumem into a shell. A second time does nothing.
+#[pyfunction]
+#[pyo3(signature = (ip))]
+pub(crate) fn load_ipython_extension(py: Python<'_>, ip: &Bound<'_, PyAny>) -> PyResult<()> {
+    if loaded(py)
+        .iter()
+        .any(|extension| extension.get().shell.is(ip))
+    {
+        return Ok(());
+    }
+    let extension = Bound::new(
+        py,
+        Extension {
+            shell: ip.clone().unbind(),
+            state: Mutex::default(),
+        },
+    )?;
+    let uninstall = py
+        .import("gpumem.magics")?
+        .call_method1("install", (ip, &extension))?;
+    extension.get().state(py).uninstall = Some(uninstall.unbind());
+    let events = ip.getattr("events")?;
+    for event in ["pre_run_cell", "post_run_cell"] {
+        events.call_method1("register", (event, extension.getattr(event)?))?;
+    }
+    LOADED
+        .lock_py_attached(py)
+        .unwrap_or_else(PoisonError::into_inner)
+        .push(extension.unbind());
+    Ok(())
+}
+
+/// Takes everything of gpumem out of a shell; the recording stays.
+#[pyfunction]
+#[pyo3(signature = (ip))]
+pub(crate) fn unload_ipython_extension(py: Python<'_>, ip: &Bound<'_, PyAny>) -> PyResult<()> {
+    let Some(extension) = loaded(py)
+        .into_iter()
+        .find(|extension| extension.get().shell.is(ip))
+    else {
+        return Ok(());
+    };
+    LOADED
+        .lock_py_attached(py)
+        .unwrap_or_else(PoisonError::into_inner)
+        .retain(|it| !it.is(&extension));
+    let events = ip.getattr("events")?;
+    for event in ["pre_run_cell", "post_run_cell"] {
+        events.call_method1("unregister", (event, extension.getattr(py, event)?))?;
+    }
+    let uninstall = extension.get().state(py).uninstall.take();
+    if let Some(uninstall) = uninstall {
+        uninstall.call0(py)?;
+    }
+    session::end(py, Status::Ok, &[])?;
+    Ok(())
+}
+
+fn loaded(py: Python<'_>) -> Vec<Py<Extension>> {
+    let loaded = LOADED
+        .lock_py_attached(py)
+        .unwrap_or_else(PoisonError::into_inner);
+    loaded.iter().map(|it| it.clone_ref(py)).collect()
+}
+
+/// The options of the cell's `%%gpumem` line, if it has one that is right.
+fn cell_options(py: Python<'_>, source: &str) -> PyResult<Option<CellOptions>> {
+    if !source.contains("%%gpumem") {
+        return Ok(None);
+    }
+    py.import("gpumem.magics")?
+        .call_method1("cell_options", (PyString::new(py, source),))?
+        .extract()
+}
+
+fn status_of(result: &Bound<'_, PyAny>) -> PyResult<Status> {
+    if result.is_none() {
+        return Ok(Status::Interrupted);
+    }
+    for attribute in ["error_before_exec", "error_in_exec"] {
+        let error = result.getattr(attribute)?;
+        if !error.is_none() {
+            return status::of_error(&error);
+        }
+    }
+    Ok(Status::Ok)
+}

@@ -1,0 +1,90 @@
+//! Marks that the user's code sets inside a run: one per step of a loop.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pyo3::exceptions::PyAttributeError;
+use pyo3::prelude::*;
+use pyo3::types::PyIterator;
+
+use crate::{session, trouble};
+
+/// Marks this instant in the cell's run: growth from mark to mark is judged like
+/// growth from run to run. Outside of a recorded cell it does nothing.
+#[pyfunction]
+#[pyo3(signature = (label = None))]
+pub(crate) fn mark(py: Python<'_>, label: Option<&str>) {
+    set(py, label.unwrap_or("mark"));
+}
+
+/// A mark never fails in the user's loop.
+fn set(py: Python<'_>, label: &str) {
+    if session::is_running()
+        && let Err(failure) = trouble::caught(py, || session::mark(py, label))
+    {
+        trouble::log_once(py, &format!("a mark was not recorded: {failure}"));
+    }
+}
+
+/// Yields the items of `iterable`, and marks the end of each iteration.
+#[pyclass(frozen, name = "steps", module = "gpumem")]
+pub(crate) struct Steps {
+    iterable: Py<PyAny>,
+    label: String,
+}
+
+#[pymethods]
+impl Steps {
+    #[new]
+    #[pyo3(signature = (iterable, label = None))]
+    fn new(iterable: Py<PyAny>, label: Option<String>) -> Self {
+        Self {
+            iterable,
+            label: label.unwrap_or_else(|| "steps".to_owned()),
+        }
+    }
+
+    fn __iter__(&self, py: Python<'_>) -> PyResult<StepsIterator> {
+        Ok(StepsIterator {
+            items: self.iterable.bind(py).try_iter()?.unbind(),
+            label: self.label.clone(),
+            in_step: AtomicBool::new(false),
+        })
+    }
+
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        self.iterable.bind(py).len()
+    }
+}
+
+/// Holds no item, so that the loop's own `del` still frees one.
+#[pyclass(frozen, module = "gpumem._gpumem")]
+pub(crate) struct StepsIterator {
+    items: Py<PyIterator>,
+    label: String,
+    in_step: AtomicBool,
+}
+
+#[pymethods]
+impl StepsIterator {
+    fn __iter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __next__(&self, py: Python<'_>) -> Option<PyResult<Py<PyAny>>> {
+        if self.in_step.swap(false, Ordering::Relaxed) {
+            set(py, &self.label);
+        }
+        let item = self.items.bind(py).clone().next()?;
+        self.in_step.store(item.is_ok(), Ordering::Relaxed);
+        Some(item.map(Bound::unbind))
+    }
+
+    /// Closes the iterator below, where that can be closed.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        match self.items.bind(py).call_method0("close") {
+            Ok(_) => Ok(()),
+            Err(error) if error.is_instance_of::<PyAttributeError>(py) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! Begin and end of a run, marks, and the recording that they make.
+//!
+//! Knows nothing of Python, of how a reading is taken, or of verdicts: it is
+//! handed cells and readings, and turns them into frames.
+
+use gpumem_core::recording::{
+    AllocatorLevels, Cell, CellIdx, Device, DeviceIdx, Frame, Header, Reading, Recording, Revision,
+    Run, RunIdx, RunKind, RunLevels, Sample, Samples, Series, SourceHash, SourceState, Status,
+};
+use gpumem_core::source_text;
+use gpumem_core::thin::{Spacing, Thinned};
+use gpumem_core::units::{Bytes, Nanos};
+use std::collections::HashMap;
+
+use crate::clock::Clock;
+use crate::sources::Found;
+
+/// At most so many marks of one series are kept of one run.
+const MAX_MARKS: usize = 4096;
+
+/// How much of a cell's source is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum SourceText {
+    /// All of it.
+    #[default]
+    Full,
+    /// Its hash alone: runs can be told apart but not read.
+    Hash,
+    /// Not even a hash, against which a text could be tried: a number.
+    None,
+}
+
+impl SourceText {
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "full" => Some(Self::Full),
+            "hash" => Some(Self::Hash),
+            "none" => Some(Self::None),
+            _ => None,
+        }
+    }
+}
+
+/// A cell as it is launched.
+#[derive(Debug)]
+pub(crate) struct Launch {
+    /// The frontend's id of the cell, where it sends one.
+    pub(crate) cell_id: Option<String>,
+    pub(crate) source: String,
+    pub(crate) label: Option<String>,
+    /// Jupyter's number.
+    pub(crate) execution_count: Option<u32>,
+}
+
+/// The session's recording, and the run that is under way.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    clock: Clock,
+    source_text: SourceText,
+    recording: Recording,
+    devices: HashMap<String, DeviceIdx>,
+    cells: HashMap<String, CellIdx>,
+    /// The numbers that stand for sources where not even a hash is kept.
+    source_numbers: HashMap<SourceHash, SourceHash>,
+    open: Option<RunIdx>,
+    /// The marks of the open run.
+    marks: HashMap<(DeviceIdx, String), Thinned>,
+}
+
+impl Recorder {
+    pub(crate) fn new(mut header: Header, source_text: SourceText) -> Self {
+        let clock = Clock::start();
+        header.wall_anchor = clock.wall_anchor();
+        Self {
+            clock,
+            source_text,
+            recording: Recording::new(header),
+            devices: HashMap::new(),
+            cells: HashMap::new(),
+            source_numbers: HashMap::new(),
+            open: None,
+            marks: HashMap::new(),
+        }
+    }
+
+    pub(crate) fn recording(&self) -> &Recording {
+        &self.recording
+    }
+
+    /// What the recording's times are told by.
+    pub(crate) fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    pub(crate) fn source_text(&self) -> SourceText {
+        self.source_text
+    }
+
+    pub(crate) fn keep_source_text(&mut self, source_text: SourceText) {
+        self.source_text = source_text;
+    }
+
+    /// The sources are others from now on.
+    pub(crate) fn restate(&mut self, sources: Vec<SourceState>) {
+        let header = self.recording.header().clone();
+        self.emit(Frame::Header(Header { sources, ..header }));
+    }
+
+    /// A run begins now: `before` has just been read.
+    pub(crate) fn begin(&mut self, launch: Launch, before: Vec<(Found, Reading)>) -> RunIdx {
+        let revision = self.revision(&launch.source);
+        let cell = self.cell(launch.cell_id, &launch.source, revision);
+        let levels = before
+            .into_iter()
+            .map(|(found, reading)| RunLevels {
+                device: self.device(found),
+                before: reading,
+                after: None,
+                peak_reset: false,
+            })
+            .collect();
+        let idx = RunIdx(index(self.recording.runs().len()));
+        self.emit(Frame::Run(Run {
+            idx,
+            cell,
+            revision,
+            parent: None,
+            kind: RunKind::Cell,
+            label: launch.label,
+            execution_count: launch.execution_count,
+            started: self.clock.now(),
+            ended: None,
+            status: Status::Running,
+            levels,
+        }));
+        self.marks.clear();
+        self.open = Some(idx);
+        idx
+    }
+
+    /// The open run ended at `ended`; `after` and `sampled` tell of its devices.
+    pub(crate) fn end(
+        &mut self,
+        status: Status,
+        ended: Nanos,
+        after: Vec<(Found, Reading)>,
+        sampled: Vec<(String, Vec<Sample>)>,
+    ) -> Option<RunIdx> {
+        let idx = self.open.take()?;
+        let mut run = self.recording.run(idx).clone();
+        run.status = status;
+        run.ended = Some(ended);
+        for (found, reading) in after {
+            let device = self.device(found);
+            // A device that was not there when the run began has no level before it.
+            let known = run.levels.iter().position(|it| it.device == device);
+            let position = known.unwrap_or_else(|| {
+                run.levels.push(RunLevels {
+                    device,
+                    before: Reading::default(),
+                    after: None,
+                    peak_reset: false,
+                });
+                run.levels.len() - 1
+            });
+            let levels = &mut run.levels[position];
+            levels.peak_reset = peak_was_reset(&levels.before, &reading);
+            levels.after = Some(reading);
+        }
+        self.emit(Frame::Run(run));
+        for (key, points) in sampled {
+            if let Some(&device) = self.devices.get(&key) {
+                self.emit(Frame::Samples(Samples {
+                    run: idx,
+                    device,
+                    series: Series::Sampled,
+                    points,
+                }));
+            }
+        }
+        Some(idx)
+    }
+
+    /// A mark in the open run: one point of the series `label` on each device read.
+    pub(crate) fn mark(&mut self, label: &str, readings: Vec<(Found, Reading)>) {
+        let Some(run) = self.open else { return };
+        let at = self.clock.now();
+        for (found, reading) in readings {
+            let device = self.device(found);
+            let key = (device, label.to_owned());
+            let series = self
+                .marks
+                .entry(key)
+                .or_insert_with(|| Thinned::new(MAX_MARKS, Spacing::Ordinal));
+            let point = Sample {
+                at,
+                ..sample(&reading)
+            };
+            // A thinned series is written anew, another one gets its newest point.
+            let points = if series.push(point) {
+                series.points().to_vec()
+            } else {
+                series.points().last().copied().into_iter().collect()
+            };
+            self.emit(Frame::Samples(Samples {
+                run,
+                device,
+                series: Series::Marked(label.to_owned()),
+                points,
+            }));
+        }
+    }
+
+    /// Every change of the recording passes here.
+    fn emit(&mut self, frame: Frame) {
+        self.recording
+            .apply(frame)
+            .expect("the recorder's own frames fit each other");
+    }
+
+    fn device(&mut self, found: Found) -> DeviceIdx {
+        if let Some(&idx) = self.devices.get(&found.key) {
+            return idx;
+        }
+        let idx = DeviceIdx(index(self.devices.len()));
+        self.devices.insert(found.key.clone(), idx);
+        self.emit(Frame::Device(Device {
+            idx,
+            key: found.key,
+            label: found.label,
+            name: found.name,
+            kind: found.kind,
+        }));
+        idx
+    }
+
+    fn revision(&mut self, source: &str) -> SourceHash {
+        let hash = source_text::hash(source);
+        if self.source_text != SourceText::None {
+            return hash;
+        }
+        let number = SourceHash(self.source_numbers.len() as u64);
+        *self.source_numbers.entry(hash).or_insert(number)
+    }
+
+    fn cell(&mut self, id: Option<String>, source: &str, hash: SourceHash) -> CellIdx {
+        let id = id.unwrap_or_else(|| format!("{:016x}", hash.0));
+        let known = self.cells.get(&id).copied();
+        let mut cell = match known {
+            Some(idx) => {
+                let cell = self.recording.cell(idx);
+                if cell.revisions.iter().any(|revision| revision.hash == hash) {
+                    return idx;
+                }
+                cell.clone()
+            }
+            None => Cell {
+                idx: CellIdx(index(self.cells.len())),
+                id: id.clone(),
+                revisions: Vec::new(),
+            },
+        };
+        let text = (self.source_text == SourceText::Full).then(|| source.to_owned());
+        cell.revisions.push(Revision { hash, text });
+        let idx = cell.idx;
+        self.cells.insert(id, idx);
+        self.emit(Frame::Cell(cell));
+        idx
+    }
+}
+
+/// An allocator's peak counter only falls when somebody resets it.
+fn peak_was_reset(before: &Reading, after: &Reading) -> bool {
+    let peak_of = |reading: &Reading, like: &AllocatorLevels| {
+        reading
+            .allocators
+            .iter()
+            .find(|levels| levels.source == like.source)
+            .and_then(|levels| levels.peak_allocated.known())
+    };
+    after.allocators.iter().any(|now| {
+        let then = peak_of(before, now);
+        matches!((then, now.peak_allocated.known()), (Some(then), Some(now)) if now < then)
+    })
+}
+
+/// A reading as a point: allocators summed, unknown where one of them is.
+fn sample(reading: &Reading) -> Sample {
+    let total = |level: fn(&AllocatorLevels) -> Option<Bytes>| -> Option<Bytes> {
+        let any = !reading.allocators.is_empty();
+        any.then(|| reading.allocators.iter().map(level).sum())?
+    };
+    Sample {
+        allocated: total(|levels| levels.allocated.known()),
+        reserved: total(|levels| levels.reserved.known()),
+        device_used: reading.driver.device_used.known(),
+        process_used: reading.driver.process_used.known(),
+        ..Sample::default()
+    }
+}
+
+fn index(position: usize) -> u32 {
+    u32::try_from(position).expect("a session has fewer than 2^32 entries")
+}

@@ -1,0 +1,244 @@
+//! The one session of this process: its sources, its recorder, and the run that
+//! goes on between them.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::process;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+
+use gpumem_core::analyze::{Rules, analyze};
+use gpumem_core::recording::{Header, Reading, Recording, RunIdx, Status};
+use gpumem_core::report;
+use pyo3::prelude::*;
+use pyo3::sync::MutexExt;
+
+use crate::api::DeviceError;
+use crate::recorder::{Launch, Recorder, SourceText};
+use crate::sampler::Sampler;
+use crate::sources::{Found, Sources};
+use crate::trouble;
+
+/// Held for pure Rust only: Python code that ran under it, a signal handler or a
+/// finaliser, could come back here and wait for itself.
+static SESSION: Mutex<Option<Session>> = Mutex::new(None);
+
+/// Held while a framework is asked, which runs Python: see `with_sources`.
+static SOURCES: LazyLock<Mutex<Sources>> = LazyLock::new(|| Mutex::new(Sources::new()));
+
+static IS_RUNNING: AtomicBool = AtomicBool::new(false);
+
+/// The process that records; one that was forked from it leaves everything alone.
+static OWNER: LazyLock<u32> = LazyLock::new(process::id);
+
+thread_local! {
+    static ASKS_SOURCES: Cell<bool> = const { Cell::new(false) };
+}
+
+struct Session {
+    recorder: Recorder,
+    sampler: Sampler,
+}
+
+/// The labels of the devices that a run reads; none of them for all that there are.
+pub(crate) type Selection = [String];
+
+/// Begins a run.
+pub(crate) fn begin(py: Python<'_>, launch: Launch, selection: &Selection) -> PyResult<()> {
+    if !is_owner() {
+        return Ok(());
+    }
+    let before = readings(py, selection);
+    let sampling = with_session(py, |session| {
+        session.recorder.begin(launch, before);
+        session.sampler.begin()
+    })?;
+    IS_RUNNING.store(true, Ordering::Relaxed);
+    if let Err(error) = sampling {
+        trouble::log_once(
+            py,
+            &format!("runs have no samples: no thread was started: {error}"),
+        );
+    }
+    Ok(())
+}
+
+/// Ends the open run, if there is one.
+pub(crate) fn end(
+    py: Python<'_>,
+    status: Status,
+    selection: &Selection,
+) -> PyResult<Option<RunIdx>> {
+    if !is_owner() || !IS_RUNNING.swap(false, Ordering::Relaxed) {
+        return Ok(None);
+    }
+    let (ended, mut sampled) = with_session(py, |session| {
+        (session.recorder.clock().now(), session.sampler.end())
+    })?;
+    let after = readings(py, selection);
+    sampled.retain(|(key, _)| after.iter().any(|(found, _)| found.key == *key));
+    with_session(py, |session| {
+        session.recorder.end(status, ended, after, sampled)
+    })
+}
+
+/// A run is open: what a mark asks first, without a lock.
+pub(crate) fn is_running() -> bool {
+    IS_RUNNING.load(Ordering::Relaxed)
+}
+
+/// Sets a mark in the open run.
+pub(crate) fn mark(py: Python<'_>, label: &str) -> PyResult<()> {
+    if !is_owner() {
+        return Ok(());
+    }
+    let readings = readings(py, &[]);
+    with_recorder(py, |recorder| recorder.mark(label, readings))
+}
+
+/// The line after a run; `None` where nobody asked and there is nothing to say.
+pub(crate) fn line(py: Python<'_>, run: RunIdx, asked: bool) -> PyResult<Option<String>> {
+    with_recorder(py, |recorder| {
+        let recording = recorder.recording();
+        asked.then(|| {
+            let analysis = analyze(recording, &Rules::default());
+            report::line(recording, &analysis, run)
+        })
+    })
+}
+
+/// The recording as it is now.
+pub(crate) fn snapshot(py: Python<'_>) -> PyResult<Recording> {
+    with_recorder(py, |recorder| recorder.recording().clone())
+}
+
+/// Sets how much of a cell's source is kept from now on.
+pub(crate) fn keep_source_text(py: Python<'_>, kept: SourceText) -> PyResult<()> {
+    with_recorder(py, |recorder| recorder.keep_source_text(kept))
+}
+
+/// Forgets everything recorded: the next run is the first of a new session.
+#[pyfunction]
+pub(crate) fn reset(py: Python<'_>) -> PyResult<()> {
+    let kept = with_recorder(py, |recorder| recorder.source_text())?;
+    let session = Session::new(py, kept)?;
+    IS_RUNNING.store(false, Ordering::Relaxed);
+    // The old one's sampler is waited for when the lock is free again.
+    let old = locked(py, &SESSION).replace(session);
+    py.detach(|| drop(old));
+    Ok(())
+}
+
+/// Reads these sources alone; `auto` for every one that answers.
+#[pyfunction]
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "an extracted argument is owned"
+)]
+pub(crate) fn use_sources(py: Python<'_>, names: Vec<String>) -> PyResult<()> {
+    if let Some(Err(unknown)) = with_sources(py, |sources| sources.choose(&names)) {
+        return Err(DeviceError::new_err(unknown.to_string()));
+    }
+    let states = with_sources(py, |sources| sources.states(py)).unwrap_or_default();
+    with_recorder(py, |recorder| recorder.restate(states))
+}
+
+/// Each source: its name, whether it is read, and why.
+#[pyfunction]
+pub(crate) fn source_states(py: Python<'_>) -> Vec<(&'static str, bool, String)> {
+    let states = with_sources(py, |sources| sources.states(py)).unwrap_or_default();
+    states
+        .into_iter()
+        .map(|state| (state.source.name(), state.used, state.reason))
+        .collect()
+}
+
+/// The devices that are read now, as people write them.
+#[pyfunction]
+pub(crate) fn device_labels(py: Python<'_>) -> Vec<String> {
+    let readings = readings(py, &[]);
+    readings.into_iter().map(|(found, _)| found.label).collect()
+}
+
+fn is_owner() -> bool {
+    *OWNER == process::id()
+}
+
+pub(crate) fn readings(py: Python<'_>, selection: &Selection) -> Vec<(Found, Reading)> {
+    let mut readings = with_sources(py, |sources| sources.read(py)).unwrap_or_default();
+    if !selection.is_empty() {
+        readings.retain(|(found, _)| selection.contains(&found.label));
+    }
+    readings
+}
+
+/// Hands the sources to `body`, which may run Python and let other threads in.
+///
+/// Another thread waits without the GIL. This thread itself, come back through a
+/// signal handler or a finaliser, gets nothing, nor does a forked child, where
+/// the lock may be held by a thread that it does not have.
+fn with_sources<T>(py: Python<'_>, body: impl FnOnce(&mut Sources) -> T) -> Option<T> {
+    struct Asking;
+    impl Drop for Asking {
+        fn drop(&mut self) {
+            ASKS_SOURCES.set(false);
+        }
+    }
+    if !is_owner() || ASKS_SOURCES.replace(true) {
+        return None;
+    }
+    let _asking = Asking;
+    Some(body(&mut locked(py, &SOURCES)))
+}
+
+fn with_recorder<T>(py: Python<'_>, body: impl FnOnce(&mut Recorder) -> T) -> PyResult<T> {
+    with_session(py, |session| body(&mut session.recorder))
+}
+
+/// Hands the session to `body`, which must not call Python.
+fn with_session<T>(py: Python<'_>, body: impl FnOnce(&mut Session) -> T) -> PyResult<T> {
+    if let Some(session) = locked(py, &SESSION).as_mut() {
+        return Ok(body(session));
+    }
+    let fresh = Session::new(py, SourceText::default())?;
+    Ok(body(locked(py, &SESSION).get_or_insert(fresh)))
+}
+
+impl Session {
+    fn new(py: Python<'_>, source_text: SourceText) -> PyResult<Self> {
+        let recorder = Recorder::new(header(py)?, source_text);
+        let drivers = locked(py, &SOURCES).drivers();
+        let sampler = Sampler::new(drivers, recorder.clock());
+        Ok(Self { recorder, sampler })
+    }
+}
+
+fn locked<'a, T>(py: Python<'_>, mutex: &'a Mutex<T>) -> MutexGuard<'a, T> {
+    mutex
+        .lock_py_attached(py)
+        .unwrap_or_else(PoisonError::into_inner)
+}
+
+fn header(py: Python<'_>) -> PyResult<Header> {
+    let modules = py.import("sys")?.getattr("modules")?;
+    let mut versions = BTreeMap::from([
+        ("gpumem".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
+        ("python".to_owned(), Python::version_str().to_owned()),
+    ]);
+    for name in ["IPython", "ipykernel", "torch", "cupy", "jax", "tensorflow"] {
+        // Only of what is imported already; a module without a version has none.
+        if let Ok(module) = modules.get_item(name)
+            && let Ok(version) = module.getattr("__version__")
+            && let Ok(version) = version.extract()
+        {
+            versions.insert(name.to_lowercase(), version);
+        }
+    }
+    let session = py.import("uuid")?.call_method0("uuid4")?.getattr("hex")?;
+    Ok(Header {
+        session: session.extract()?,
+        versions,
+        sources: with_sources(py, |sources| sources.states(py)).unwrap_or_default(),
+        ..Header::default()
+    })
+}

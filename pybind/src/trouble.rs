@@ -1,0 +1,81 @@
+//! Our own failures: caught, said once, and never let into the user's cell.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::prelude::*;
+
+/// Set by a test: the next guarded call panics.
+static PANIC_NEXT: AtomicBool = AtomicBool::new(false);
+
+/// Runs `body`; what escapes from it, a panic too, comes back as its description.
+///
+/// A Ctrl-C that arrives while `body` reads a device is no failure of ours: it
+/// is dropped, for raising it in a callback would spoil `sys.last_value`.
+pub(crate) fn caught<T>(
+    py: Python<'_>,
+    body: impl FnOnce() -> PyResult<T>,
+) -> Result<Option<T>, String> {
+    let guarded = AssertUnwindSafe(|| {
+        assert!(
+            !PANIC_NEXT.swap(false, Ordering::Relaxed),
+            "a test asked for this panic"
+        );
+        body()
+    });
+    match catch_unwind(guarded) {
+        Ok(Ok(value)) => Ok(Some(value)),
+        Ok(Err(error)) if error.is_instance_of::<PyKeyboardInterrupt>(py) => Ok(None),
+        Ok(Err(error)) => Err(described(py, &error)),
+        Err(payload) => Err(format!("panic: {}", panic_message(payload.as_ref()))),
+    }
+}
+
+/// Says `message` in Python's log under the name `gpumem`.
+pub(crate) fn log(py: Python<'_>, message: &str) {
+    let said = py
+        .import("logging")
+        .and_then(|logging| logging.call_method1("getLogger", ("gpumem",)))
+        .and_then(|logger| logger.call_method1("warning", ("%s", message)));
+    // A logger that fails leaves nobody to tell.
+    drop(said);
+}
+
+/// Says it the first time that anything is said this way.
+pub(crate) fn log_once(py: Python<'_>, message: &str) {
+    static SAID: AtomicBool = AtomicBool::new(false);
+    if !SAID.swap(true, Ordering::Relaxed) {
+        log(py, message);
+    }
+}
+
+/// Makes the next callback panic, so that a test sees it contained.
+#[pyfunction]
+pub(crate) fn _panic_in_next_callback() {
+    PANIC_NEXT.store(true, Ordering::Relaxed);
+}
+
+/// `ValueError: the message (module.py:12)`: the innermost frame says where.
+fn described(py: Python<'_>, error: &PyErr) -> String {
+    let place = error.traceback(py).and_then(|traceback| {
+        let lines = py
+            .import("traceback")
+            .and_then(|module| module.call_method1("extract_tb", (traceback,)))
+            .ok()?;
+        let last = lines.get_item(lines.len().ok()?.checked_sub(1)?).ok()?;
+        let file: String = last.getattr("filename").ok()?.extract().ok()?;
+        let line: u32 = last.getattr("lineno").ok()?.extract().ok()?;
+        Some(format!(" ({file}:{line})"))
+    });
+    format!("{error}{}", place.unwrap_or_default())
+}
+
+fn panic_message(payload: &(dyn Any + Send)) -> &str {
+    payload
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("without a message")
+}
