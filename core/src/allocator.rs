@@ -1,4 +1,4 @@
-//! A model of PyTorch's caching allocator, for the simulated device.
+//! A model of `PyTorch`'s caching allocator, for the simulated device.
 //!
 //! Sizes are rounded to 512 B. Requests of at most 1 MiB are served from a
 //! small pool of 2 MiB segments, larger ones from a large pool of segments of

@@ -17,5 +17,7 @@ pub mod json;
 pub mod recording;
 pub mod report;
 pub mod source_text;
+#[cfg(test)]
+pub(crate) mod testing;
 pub mod thin;
 pub mod units;

@@ -1,1 +1,159 @@
-//! Axes.
+//! Axes with ticks where people who think in memory and in time expect them.
+//!
+//! plotters' `Ranged` maps to whole pixels of a backend; these map to the
+//! fractions of logical pixels that a scene is made of.
+
+use std::ops::RangeInclusive;
+
+use crate::units::{ByteDelta, Nanos};
+
+/// A level axis says `4 GiB`, a delta axis `+4 GiB`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sign {
+    Level,
+    Delta,
+}
+
+/// Bytes, with ticks at multiples of a power of two: 4, 8, 12 GiB and not 3.7.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct ByteAxis {
+    /// Bytes at the bottom and at the top.
+    range: (f64, f64),
+    /// Logical pixels at the bottom and at the top.
+    pixels: (f64, f64),
+    sign: Sign,
+}
+
+impl ByteAxis {
+    /// From `low` to `high` and over zero, in bytes, between two heights of the picture.
+    pub(super) fn new(range: RangeInclusive<f64>, bottom: f64, top: f64, sign: Sign) -> Self {
+        let low = range.start().min(0.0);
+        // An axis of no length has no scale.
+        let high = range.end().max(low + 1.0).max(0.0);
+        Self {
+            range: (low, high),
+            pixels: (bottom, top),
+            sign,
+        }
+    }
+
+    /// The height at which so many bytes stand.
+    pub(super) fn y(&self, n_bytes: f64) -> f64 {
+        let share = (n_bytes - self.range.0) / (self.range.1 - self.range.0);
+        self.pixels.0 + share * (self.pixels.1 - self.pixels.0)
+    }
+
+    /// At most `max_ticks` values in bytes, zero among them.
+    pub(super) fn ticks(&self, max_ticks: usize) -> Vec<f64> {
+        let mut step = 1.0;
+        while self.last_multiple(step) - self.first_multiple(step) >= max_ticks.max(1) as f64 {
+            step *= 2.0;
+        }
+        let first = self.first_multiple(step);
+        std::iter::successors(Some(first), |n| Some(n + 1.0))
+            .take_while(|n| *n <= self.last_multiple(step))
+            .map(|n| n * step)
+            .collect()
+    }
+
+    /// What stands at a tick.
+    pub(super) fn label(&self, tick: f64) -> String {
+        let delta = ByteDelta::from_f64(tick);
+        match self.sign {
+            _ if delta == ByteDelta::ZERO => "0".to_owned(),
+            Sign::Level => delta.magnitude().to_string(),
+            Sign::Delta => delta.to_string(),
+        }
+    }
+
+    fn first_multiple(&self, step: f64) -> f64 {
+        (self.range.0 / step).ceil()
+    }
+
+    fn last_multiple(&self, step: f64) -> f64 {
+        (self.range.1 / step).floor()
+    }
+}
+
+/// What stands at an instant of the recording: `12 s`, `3:20`, `1:02:05`.
+pub(super) fn instant_label(at: Nanos) -> String {
+    let seconds = at.get() / 1_000_000_000;
+    let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
+    match seconds {
+        0 => format!("{} ms", at.get() / 1_000_000),
+        1..60 => format!("{seconds} s"),
+        60..3600 => format!("{minutes}:{:02}", seconds % 60),
+        _ => format!("{hours}:{minutes:02}:{:02}", seconds % 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const MIB: f64 = 1_048_576.0;
+    const GIB: f64 = 1024.0 * MIB;
+
+    #[track_caller]
+    fn check(range: RangeInclusive<f64>, sign: Sign, max_ticks: usize, labels: &[&str]) {
+        let axis = ByteAxis::new(range, 100.0, 0.0, sign);
+        let shown: Vec<String> = axis
+            .ticks(max_ticks)
+            .iter()
+            .map(|tick| axis.label(*tick))
+            .collect();
+        assert_eq!(shown, labels);
+    }
+
+    #[test]
+    fn ticks_are_multiples_of_a_power_of_two() {
+        let (level, delta) = (Sign::Level, Sign::Delta);
+        check(
+            0.0..=17.0 * GIB,
+            level,
+            5,
+            &["0", "4 GiB", "8 GiB", "12 GiB", "16 GiB"],
+        );
+        check(
+            0.0..=1.6 * GIB,
+            delta,
+            4,
+            &["0", "+512 MiB", "+1 GiB", "+1.5 GiB"],
+        );
+        check(
+            -5.0 * MIB..=3.0 * MIB,
+            delta,
+            5,
+            &["−4 MiB", "−2 MiB", "0", "+2 MiB"],
+        );
+        check(0.0..=0.0, level, 5, &["0", "1 B"]);
+        check(
+            3.0 * GIB..=3.5 * GIB,
+            level,
+            5,
+            &["0", "1 GiB", "2 GiB", "3 GiB"],
+        );
+    }
+
+    #[test]
+    fn an_instant_is_shown_as_on_a_clock() {
+        let seconds = |n: u64| instant_label(Nanos::millis(1000 * n));
+        assert_eq!(instant_label(Nanos::millis(250)), "250 ms");
+        assert_eq!(seconds(12), "12 s");
+        assert_eq!(seconds(200), "3:20");
+        assert_eq!(seconds(3725), "1:02:05");
+    }
+
+    proptest! {
+        #[test]
+        fn ticks_are_few_and_inside(low in -1e13..1e13_f64, high in -1e13..1e13_f64, n in 1_usize..12) {
+            let axis = ByteAxis::new(low..=high, 100.0, 0.0, Sign::Delta);
+            let ticks = axis.ticks(n);
+            prop_assert!((1..=n).contains(&ticks.len()), "{} ticks", ticks.len());
+            prop_assert!(ticks.contains(&0.0));
+            prop_assert!(ticks.iter().all(|tick| (-1e-9..=100.0 + 1e-9).contains(&axis.y(*tick))));
+        }
+    }
+}

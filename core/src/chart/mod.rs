@@ -2,16 +2,27 @@
 //! [`paint`] puts a scene on any plotters backend.
 
 mod axis;
+#[cfg(feature = "bitmap")]
+mod bitmap;
 mod growth;
+mod label;
 mod m4;
 mod paint;
+mod plot;
 mod scene;
+mod session;
+mod svg;
+mod text;
 mod theme;
 mod timeline;
 
+#[cfg(feature = "bitmap")]
+pub use bitmap::png;
 pub use growth::growth;
-pub use paint::{paint, svg};
+pub use paint::{PaintError, paint};
 pub use scene::{Anchor, Face, Hit, Item, Point, Rect, Role, Scene, Target};
+pub use session::default_device;
+pub use svg::svg;
 pub use theme::{Rgb, Theme};
 pub use timeline::timeline;
 

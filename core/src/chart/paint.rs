@@ -1,23 +1,339 @@
 //! A scene on a plotters backend.
+//!
+//! What differs between backends is settled here: dashes and round corners are
+//! ours, lines along an axis are rectangles on whole pixels, and letters are
+//! asked for by their CSS size and baseline.
 
-use plotters::prelude::DrawingBackend;
+use std::convert::Infallible;
+use std::f64::consts::FRAC_PI_2;
 
-use super::scene::Scene;
-use super::theme::Theme;
+use plotters_backend::text_anchor::{HPos, Pos, VPos};
+use plotters_backend::{
+    BackendColor, BackendCoord, BackendStyle, BackendTextStyle, DrawingBackend, DrawingErrorKind,
+    FontFamily, FontStyle,
+};
+
+use super::scene::{Anchor, Face, Item, Point, Rect, Role, Scene};
+use super::text;
+use super::theme::{Rgb, Theme};
+
+/// What a backend fails with.
+pub type PaintError<B> = DrawingErrorKind<<B as DrawingBackend>::ErrorType>;
 
 /// Paints `scene` with `scale` device pixels per logical pixel.
+///
+/// The backend draws letters itself, in `draw_text`: the position is on the
+/// **baseline**, `style.size()` is the CSS font size in device pixels, and of
+/// the anchor only the horizontal part counts. It is never asked to measure a
+/// text, nor to draw an outline of a rectangle or a circle.
 pub fn paint<B: DrawingBackend>(
     scene: &Scene,
     theme: Theme,
     scale: f64,
     backend: &mut B,
-) -> Result<(), String> {
-    let _ = (scene, theme, scale, backend);
-    unimplemented!("chart")
+) -> Result<(), PaintError<B>> {
+    let mut brush = Brush {
+        theme,
+        scale,
+        backend,
+    };
+    brush.backend.ensure_prepared()?;
+    brush.fill(scene.area(), scene.sheet, 0.0)?;
+    for item in &scene.items {
+        brush.item(item)?;
+    }
+    brush.backend.present()
 }
 
-/// The scene as an SVG document.
-pub fn svg(scene: &Scene, theme: Theme) -> String {
-    let _ = (scene, theme);
-    unimplemented!("chart")
+struct Brush<'a, B> {
+    theme: Theme,
+    scale: f64,
+    backend: &'a mut B,
+}
+
+impl<B: DrawingBackend> Brush<'_, B> {
+    fn item(&mut self, item: &Item) -> Result<(), PaintError<B>> {
+        match item {
+            Item::Fill { rect, role, radius } => self.fill(*rect, *role, *radius),
+            Item::Line {
+                points,
+                role,
+                width,
+                dash: None,
+            } => self.line(points, *role, *width),
+            Item::Line {
+                points,
+                role,
+                width,
+                dash: Some(dash),
+            } => dashes(points, *dash)
+                .iter()
+                .try_for_each(|dash| self.line(dash, *role, *width)),
+            Item::Dot { at, radius, role } => {
+                let radius = self.at_least_one(*radius);
+                let pen = self.pen(*role, 1.0);
+                self.backend
+                    .draw_circle(self.pixels(*at), radius, &pen, true)
+            }
+            Item::Text {
+                at,
+                text,
+                size,
+                face,
+                anchor,
+                role,
+            } => {
+                let letters = Letters {
+                    size: size * self.scale,
+                    face: *face,
+                    anchor: *anchor,
+                    colour: self.pen(*role, 1.0).colour,
+                };
+                self.backend.draw_text(text, &letters, self.pixels(*at))
+            }
+        }
+    }
+
+    fn fill(&mut self, rect: Rect, role: Role, radius: f64) -> Result<(), PaintError<B>> {
+        let pen = self.pen(role, 1.0);
+        if radius * self.scale < 1.0 {
+            let (left, top) = self.pixels(rect.top_left());
+            let (right, bottom) = self.pixels(rect.bottom_right());
+            // What is there is seen, however small.
+            let corner = (right.max(left + 1), bottom.max(top + 1));
+            return self.backend.draw_rect((left, top), corner, &pen, true);
+        }
+        let outline: Vec<_> = round_corners(rect, radius, self.scale)
+            .into_iter()
+            .map(|point| self.pixels(point))
+            .collect();
+        self.backend.fill_polygon(outline, &pen)
+    }
+
+    fn line(&mut self, points: &[Point], role: Role, width: f64) -> Result<(), PaintError<B>> {
+        if let Some(rect) = along_an_axis(points, width) {
+            return self.fill(rect, role, 0.0);
+        }
+        let pen = self.pen(role, width);
+        let path: Vec<_> = points.iter().map(|point| self.pixels(*point)).collect();
+        self.backend.draw_path(path, &pen)
+    }
+
+    fn pen(&self, role: Role, width: f64) -> Pen {
+        let Rgb(red, green, blue) = self.theme.colour(role);
+        Pen {
+            colour: BackendColor {
+                alpha: 1.0,
+                rgb: (red, green, blue),
+            },
+            width: self.at_least_one(width),
+        }
+    }
+
+    fn pixels(&self, point: Point) -> BackendCoord {
+        (whole(point.x * self.scale), whole(point.y * self.scale))
+    }
+
+    fn at_least_one(&self, length: f64) -> u32 {
+        whole(length * self.scale).max(1).unsigned_abs()
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "saturates far outside any screen"
+)]
+fn whole(pixels: f64) -> i32 {
+    pixels.round() as i32
+}
+
+/// The rectangle that a straight horizontal or vertical line covers.
+fn along_an_axis(points: &[Point], width: f64) -> Option<Rect> {
+    let [from, to] = points else {
+        return None;
+    };
+    let (left, top) = (from.x.min(to.x), from.y.min(to.y));
+    let (across, down) = ((from.x - to.x).abs(), (from.y - to.y).abs());
+    if down == 0.0 {
+        Some(Rect::new(left, top - width / 2.0, across, width))
+    } else if across == 0.0 {
+        Some(Rect::new(left - width / 2.0, top, width, down))
+    } else {
+        None
+    }
+}
+
+/// The outline of a rectangle with round corners, clockwise.
+fn round_corners(rect: Rect, radius: f64, scale: f64) -> Vec<Point> {
+    let radius = radius.min(rect.width / 2.0).min(rect.height / 2.0);
+    let n_steps = whole((radius * scale).sqrt() * 2.0).clamp(2, 16);
+    let (left, right) = (rect.x + radius, rect.x + rect.width - radius);
+    let (top, bottom) = (rect.y + radius, rect.y + rect.height - radius);
+    let corners = [(right, bottom), (left, bottom), (left, top), (right, top)];
+    corners
+        .into_iter()
+        .zip(0_u8..)
+        .flat_map(|((x, y), quarter)| {
+            (0..=n_steps).map(move |step| {
+                let angle = FRAC_PI_2 * (f64::from(quarter) + f64::from(step) / f64::from(n_steps));
+                Point::new(x + radius * angle.cos(), y + radius * angle.sin())
+            })
+        })
+        .collect()
+}
+
+/// The pieces of a line that are drawn, `dash` long and `gap` apart.
+fn dashes(points: &[Point], (dash, gap): (f64, f64)) -> Vec<Vec<Point>> {
+    let mut pieces: Vec<Vec<Point>> = Vec::new();
+    let mut drawing = true;
+    let mut left = dash;
+    for pair in points.windows(2) {
+        let (mut from, to) = (pair[0], pair[1]);
+        if drawing {
+            push_or_start(&mut pieces, from);
+        }
+        loop {
+            let way = (to.x - from.x).hypot(to.y - from.y);
+            if way <= left {
+                left -= way;
+                if drawing {
+                    push_or_start(&mut pieces, to);
+                }
+                break;
+            }
+            from = from.towards(to, left / way);
+            if drawing {
+                push_or_start(&mut pieces, from);
+            } else {
+                pieces.push(vec![from]);
+            }
+            drawing = !drawing;
+            left = if drawing { dash } else { gap };
+        }
+    }
+    pieces.retain(|piece| piece.len() > 1);
+    pieces
+}
+
+fn push_or_start(pieces: &mut Vec<Vec<Point>>, point: Point) {
+    match pieces.last_mut() {
+        Some(piece) if piece.last() == Some(&point) => {}
+        Some(piece) => piece.push(point),
+        None => pieces.push(vec![point]),
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Pen {
+    colour: BackendColor,
+    width: u32,
+}
+
+impl BackendStyle for Pen {
+    fn color(&self) -> BackendColor {
+        self.colour
+    }
+
+    fn stroke_width(&self) -> u32 {
+        self.width
+    }
+}
+
+/// How letters look; the backend draws them.
+#[derive(Clone, Copy)]
+struct Letters {
+    size: f64,
+    face: Face,
+    anchor: Anchor,
+    colour: BackendColor,
+}
+
+impl BackendTextStyle for Letters {
+    type FontError = Infallible;
+
+    fn color(&self) -> BackendColor {
+        self.colour
+    }
+
+    fn size(&self) -> f64 {
+        self.size
+    }
+
+    fn style(&self) -> FontStyle {
+        match self.face {
+            Face::Bold => FontStyle::Bold,
+            Face::Sans | Face::Mono => FontStyle::Normal,
+        }
+    }
+
+    fn anchor(&self) -> Pos {
+        let h_pos = match self.anchor {
+            Anchor::Start => HPos::Left,
+            Anchor::Middle => HPos::Center,
+            Anchor::End => HPos::Right,
+        };
+        Pos::new(h_pos, VPos::Bottom)
+    }
+
+    fn family(&self) -> FontFamily<'_> {
+        match self.face {
+            Face::Sans | Face::Bold => FontFamily::SansSerif,
+            Face::Mono => FontFamily::Monospace,
+        }
+    }
+
+    fn layout_box(&self, text: &str) -> Result<(BackendCoord, BackendCoord), Infallible> {
+        let width = text::width(text, self.face, self.size);
+        Ok(((0, -whole(self.size)), (whole(width), 0)))
+    }
+
+    fn draw<E, DrawFunc: FnMut(i32, i32, BackendColor) -> Result<(), E>>(
+        &self,
+        _text: &str,
+        _pos: BackendCoord,
+        _draw: DrawFunc,
+    ) -> Result<Result<(), E>, Infallible> {
+        Ok(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(points: &[(f64, f64)], dash: (f64, f64), pieces: &[&[(f64, f64)]]) {
+        let points: Vec<Point> = points.iter().map(|&(x, y)| Point::new(x, y)).collect();
+        let drawn: Vec<Vec<(f64, f64)>> = dashes(&points, dash)
+            .iter()
+            .map(|piece| piece.iter().map(|point| (point.x, point.y)).collect())
+            .collect();
+        assert_eq!(drawn, pieces);
+    }
+
+    #[test]
+    fn dashes_go_round_corners() {
+        check(
+            &[(0.0, 0.0), (10.0, 0.0)],
+            (4.0, 2.0),
+            &[&[(0.0, 0.0), (4.0, 0.0)], &[(6.0, 0.0), (10.0, 0.0)]],
+        );
+        check(
+            &[(0.0, 0.0), (3.0, 0.0), (3.0, 9.0)],
+            (4.0, 4.0),
+            &[
+                &[(0.0, 0.0), (3.0, 0.0), (3.0, 1.0)],
+                &[(3.0, 5.0), (3.0, 9.0)],
+            ],
+        );
+        check(&[(1.0, 1.0), (1.0, 1.0)], (4.0, 4.0), &[]);
+    }
+
+    #[test]
+    fn corners_stay_inside_their_rectangle() {
+        let rect = Rect::new(10.0, 20.0, 6.0, 3.0);
+        let outline = round_corners(rect, 5.0, 2.0);
+        let grown = Rect::new(9.999, 19.999, 6.002, 3.002);
+        assert!(outline.iter().all(|point| grown.contains(*point)));
+    }
 }

@@ -1,6 +1,7 @@
 //! Positioned primitives in logical pixels. Colours are roles; a theme gives
 //! them values when the scene is painted.
 
+use super::label::Label;
 use crate::recording::RunIdx;
 
 /// A point in logical pixels, from the top left.
@@ -10,6 +11,21 @@ pub struct Point {
     pub x: f64,
     /// Down.
     pub y: f64,
+}
+
+impl Point {
+    /// The point `x` to the right and `y` down.
+    pub const fn new(x: f64, y: f64) -> Self {
+        Self { x, y }
+    }
+
+    /// The point that lies that share of the way to `other`.
+    pub(super) fn towards(self, other: Self, share: f64) -> Self {
+        Self {
+            x: self.x + (other.x - self.x) * share,
+            y: self.y + (other.y - self.y) * share,
+        }
+    }
 }
 
 /// A rectangle in logical pixels.
@@ -26,6 +42,51 @@ pub struct Rect {
 }
 
 impl Rect {
+    /// The rectangle with its upper left corner at `x` and `y`.
+    pub const fn new(x: f64, y: f64, width: f64, height: f64) -> Self {
+        Self {
+            x,
+            y,
+            width,
+            height,
+        }
+    }
+
+    /// The upper left corner.
+    pub const fn top_left(self) -> Point {
+        Point::new(self.x, self.y)
+    }
+
+    /// The lower right corner.
+    pub fn bottom_right(self) -> Point {
+        Point::new(self.x + self.width, self.y + self.height)
+    }
+
+    /// The rectangle elsewhere.
+    #[must_use]
+    pub(super) fn moved(self, x: f64, y: f64) -> Self {
+        Self::new(self.x + x, self.y + y, self.width, self.height)
+    }
+
+    /// The rectangles have more than an edge in common.
+    pub(super) fn overlaps(self, other: Self) -> bool {
+        self.x < other.x + other.width
+            && other.x < self.x + self.width
+            && self.y < other.y + other.height
+            && other.y < self.y + self.height
+    }
+
+    /// The rectangle without a border of that width.
+    #[must_use]
+    pub(super) fn inset(self, border: f64) -> Self {
+        Self::new(
+            self.x + border,
+            self.y + border,
+            (self.width - 2.0 * border).max(0.0),
+            (self.height - 2.0 * border).max(0.0),
+        )
+    }
+
     /// The point lies in the rectangle.
     pub fn contains(&self, point: Point) -> bool {
         (self.x..=self.x + self.width).contains(&point.x)
@@ -34,10 +95,11 @@ impl Rect {
 }
 
 /// What a colour is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Role {
     /// Behind everything.
+    #[default]
     Background,
     /// Text.
     Text,
@@ -142,6 +204,22 @@ pub enum Item {
     },
 }
 
+impl Item {
+    /// The item elsewhere.
+    fn moved(mut self, x: f64, y: f64) -> Self {
+        match &mut self {
+            Self::Fill { rect, .. } => *rect = rect.moved(x, y),
+            Self::Line { points, .. } => {
+                for point in points {
+                    *point = Point::new(point.x + x, point.y + y);
+                }
+            }
+            Self::Dot { at, .. } | Self::Text { at, .. } => *at = Point::new(at.x + x, at.y + y),
+        }
+        self
+    }
+}
+
 /// What lies under a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -166,6 +244,8 @@ pub struct Scene {
     pub width: f64,
     /// Logical pixels.
     pub height: f64,
+    /// The colour that the picture is painted on.
+    pub sheet: Role,
     /// In painting order.
     pub items: Vec<Item>,
     /// What answers to the pointer, the topmost last.
@@ -182,5 +262,73 @@ impl Scene {
             .rev()
             .find(|hit| hit.rect.contains(point))
             .map(|hit| hit.target)
+    }
+
+    /// The whole picture.
+    pub fn area(&self) -> Rect {
+        Rect::new(0.0, 0.0, self.width, self.height)
+    }
+
+    /// Width and height in device pixels, at least one of each.
+    pub fn device_size(&self, scale: f64) -> (u32, u32) {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "saturates far outside any screen"
+        )]
+        let pixels = |length: f64| (length * scale).round().max(1.0) as u32;
+        (pixels(self.width), pixels(self.height))
+    }
+
+    pub(super) fn fill(&mut self, rect: Rect, role: Role, radius: f64) {
+        self.items.push(Item::Fill { rect, role, radius });
+    }
+
+    /// A full line from one point to another.
+    pub(super) fn rule(&mut self, from: Point, to: Point, role: Role, width: f64) {
+        self.items.push(Item::Line {
+            points: vec![from, to],
+            role,
+            width,
+            dash: None,
+        });
+    }
+
+    /// A line through points; nothing where there are fewer than two.
+    pub(super) fn line(
+        &mut self,
+        points: Vec<Point>,
+        role: Role,
+        width: f64,
+        dash: Option<(f64, f64)>,
+    ) {
+        if points.len() > 1 {
+            self.items.push(Item::Line {
+                points,
+                role,
+                width,
+                dash,
+            });
+        }
+    }
+
+    pub(super) fn dot(&mut self, at: Point, radius: f64, role: Role) {
+        self.items.push(Item::Dot { at, radius, role });
+    }
+
+    pub(super) fn text(&mut self, label: Label) {
+        if !label.is_empty() {
+            self.items.push(label.into());
+        }
+    }
+
+    /// Lays another scene onto this one.
+    pub(super) fn place(&mut self, other: Self, x: f64, y: f64) {
+        self.items
+            .extend(other.items.into_iter().map(|item| item.moved(x, y)));
+        self.hits.extend(other.hits.into_iter().map(|hit| Hit {
+            rect: hit.rect.moved(x, y),
+            ..hit
+        }));
     }
 }

@@ -3,7 +3,7 @@
 use super::scene::Role;
 
 /// A colour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Rgb(pub u8, pub u8, pub u8);
 
 /// A set of colours.
@@ -19,7 +19,82 @@ pub enum Theme {
 impl Theme {
     /// The value of a role.
     pub fn colour(self, role: Role) -> Rgb {
-        let _ = role;
-        unimplemented!("chart")
+        let [light, dark] = match role {
+            Role::Background => [0xff_ff_ff, 0x11_14_18],
+            Role::Panel => [0xff_ff_ff, 0x16_1b_22],
+            Role::Text => [0x1f_23_28, 0xe6_ed_f3],
+            Role::Muted => [0x65_6d_76, 0x9a_a4_af],
+            Role::Line => [0xd8_de_e4, 0x30_36_3d],
+            Role::Grid => [0xea_ee_f2, 0x21_26_2d],
+            Role::Kept | Role::Process => [0x09_69_da, 0x58_a6_ff],
+            Role::Leak => [0xc4_43_2b, 0xff_7b_63],
+            Role::Watch => [0x9a_67_00, 0xe3_b3_41],
+            Role::Ok => [0x1a_7f_37, 0x3f_b9_50],
+            Role::Ghost => [0xe2_e8_ee, 0x2b_34_3f],
+            Role::Device => [0x8c_95_9f, 0x7d_85_90],
+            Role::Hover => [0xdd_ea_f8, 0x1e_2d_40],
+            Role::Span => [0xf6_f8_fa, 0x1b_21_29],
+            Role::LeakSpan => [0xff_f1_ee, 0x2d_16_12],
+        };
+        match self {
+            Self::Light => Rgb::from_hex(light),
+            Self::Dark => Rgb::from_hex(dark),
+        }
+    }
+}
+
+impl Rgb {
+    const fn from_hex(hex: u32) -> Self {
+        let [_, red, green, blue] = hex.to_be_bytes();
+        Self(red, green, blue)
+    }
+
+    /// Relative luminance as WCAG 2 defines it, from 0 to 1.
+    #[cfg(test)]
+    fn luminance(self) -> f64 {
+        let linear = |channel: u8| match f64::from(channel) / 255.0 {
+            c if c <= 0.04045 => c / 12.92,
+            c => ((c + 0.055) / 1.055).powf(2.4),
+        };
+        0.2126 * linear(self.0) + 0.7152 * linear(self.1) + 0.0722 * linear(self.2)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(front: Role, behind: &[Role], at_least: f64) {
+        for theme in [Theme::Light, Theme::Dark] {
+            for &back in behind {
+                let [a, b] = [front, back].map(|role| theme.colour(role).luminance() + 0.05);
+                let contrast = a.max(b) / a.min(b);
+                assert!(
+                    contrast >= at_least,
+                    "{front:?} on {back:?}, {theme:?}: {contrast:.2}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn text_is_readable_on_what_is_behind_it() {
+        let sheets = [Role::Background, Role::Panel];
+        for role in [Role::Muted, Role::Kept, Role::Leak, Role::Watch, Role::Ok] {
+            check(role, &sheets, 4.5);
+        }
+        check(Role::Text, &sheets, 7.0);
+        check(Role::Muted, &[Role::Span, Role::LeakSpan], 4.5);
+        check(Role::Leak, &[Role::LeakSpan, Role::Span], 4.5);
+    }
+
+    #[test]
+    fn lines_and_bars_stand_out() {
+        for role in [Role::Device, Role::Process, Role::Kept, Role::Leak] {
+            check(role, &[Role::Panel], 3.0);
+        }
+        check(Role::Kept, &[Role::Ghost, Role::Hover], 3.0);
+        check(Role::Leak, &[Role::Ghost, Role::Hover], 3.0);
     }
 }

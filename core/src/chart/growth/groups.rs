@@ -1,0 +1,198 @@
+//! Where the runs stand, and the bars that they are drawn as.
+
+use super::super::plot::Plot;
+use super::super::scene::Role;
+use super::super::session::{Session, by_cell, counted, role_of, run_name};
+use crate::recording::{CellIdx, Run, RunIdx, Status};
+use crate::units::ByteDelta;
+
+/// Between two groups, in slots.
+const GAP: f64 = 0.5;
+/// A few runs do not fill the whole width.
+const MAX_SLOT: f64 = 64.0;
+/// The share of its slot that a bar covers, where slots are wide enough for space between them.
+const BAR_SHARE: f64 = 0.6;
+const MIN_SLOT_WITH_SPACE: f64 = 4.0;
+
+/// The place of one run.
+pub(super) struct Slot {
+    pub(super) run: RunIdx,
+    pub(super) status: Status,
+    /// After − before; `None` is not known.
+    pub(super) kept: Option<ByteDelta>,
+    /// Peak − before, in bytes; 0 where it is not known.
+    pub(super) peak: f64,
+    role: Role,
+}
+
+impl Slot {
+    pub(super) fn runs_still(&self) -> bool {
+        self.status == Status::Running
+    }
+}
+
+/// The runs of one cell.
+pub(super) struct Group {
+    pub(super) cell: CellIdx,
+    /// The latest name of the cell.
+    pub(super) name: String,
+    execution_count: Option<u32>,
+    pub(super) left: f64,
+    pub(super) slot_width: f64,
+    pub(super) slots: Vec<Slot>,
+    /// Of the finding about it.
+    pub(super) role: Option<Role>,
+    /// What a finding says that each run keeps.
+    pub(super) trend: Option<ByteDelta>,
+}
+
+impl Group {
+    pub(super) fn right(&self) -> f64 {
+        self.slot_left(self.slots.len())
+    }
+
+    pub(super) fn slot_left(&self, idx: usize) -> f64 {
+        self.left + self.slot_width * idx as f64
+    }
+
+    /// What stands under the name, from the longest to the shortest way to say it.
+    pub(super) fn counts(&self) -> Vec<String> {
+        let number = self.execution_count.map(|count| format!("In [{count}]"));
+        let runs = (self.slots.len() > 1).then(|| counted(self.slots.len(), "run"));
+        let n_of = |status| {
+            self.slots
+                .iter()
+                .filter(|slot| slot.status == status)
+                .count()
+        };
+        let ends = [
+            (Status::OutOfMemory, "out of memory"),
+            (Status::Error, "failed"),
+            (Status::Interrupted, "interrupted"),
+            (Status::Running, "running"),
+        ];
+        let ends = ends
+            .into_iter()
+            .filter_map(|(status, word)| match n_of(status) {
+                0 => None,
+                1 if self.slots.len() == 1 => Some(word.to_owned()),
+                n => Some(format!("{n} {word}")),
+            });
+        let short: Vec<String> = number.into_iter().chain(runs).collect();
+        let long: Vec<String> = short.iter().cloned().chain(ends).collect();
+        let bare = self.execution_count.map(|count| format!("[{count}]"));
+        let mut ways = vec![long.join(" · "), short.join(" · ")];
+        ways.extend(short.first().cloned());
+        ways.extend(bare);
+        ways
+    }
+}
+
+/// The groups from left to right, fitted into the plot.
+pub(super) fn grouped(session: &Session<'_>, plot: &Plot) -> Vec<Group> {
+    let groups = by_cell(session.runs());
+    let n_runs: usize = groups.iter().map(|(_, runs)| runs.len()).sum();
+    // Half a gap before the first, half a gap after the last.
+    let n_slots = n_runs as f64 + GAP * groups.len() as f64;
+    let slot_width = (plot.width() / n_slots).min(MAX_SLOT);
+    let mut left = plot.left + slot_width * GAP / 2.0;
+    groups
+        .into_iter()
+        .map(|(cell, runs)| {
+            let group = group(session, cell, &runs, left, slot_width);
+            left = group.right() + slot_width * GAP;
+            group
+        })
+        .collect()
+}
+
+fn group(session: &Session<'_>, cell: CellIdx, runs: &[&Run], left: f64, slot_width: f64) -> Group {
+    let finding = session.growing.iter().find(|finding| {
+        let about = finding.cell.as_ref();
+        about.is_some_and(|about| about.idx == cell)
+    });
+    let latest = runs.last().expect("a group has a run");
+    Group {
+        cell,
+        name: run_name(session.recording, latest),
+        execution_count: latest.execution_count,
+        left,
+        slot_width,
+        slots: runs.iter().map(|run| slot(session, run)).collect(),
+        role: finding.map(|finding| role_of(finding)),
+        trend: finding
+            .filter(|finding| !finding.steps)
+            .and_then(|finding| finding.bytes_per_run),
+    }
+}
+
+fn slot(session: &Session<'_>, run: &Run) -> Slot {
+    let row = session.row(run.idx);
+    let peak = row.and_then(|row| Some(row.peak?.low().since(row.before?)));
+    Slot {
+        run: run.idx,
+        status: run.status,
+        kept: row.and_then(|row| row.kept),
+        peak: peak.map_or(0.0, ByteDelta::as_f64).max(0.0),
+        role: session.role(run.idx).unwrap_or(Role::Kept),
+    }
+}
+
+/// One run, or several where they are narrower than a pixel: then their extremes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Bar {
+    pub(super) left: f64,
+    pub(super) width: f64,
+    /// The least that was kept, in bytes; not above 0.
+    pub(super) low: f64,
+    /// The most that was kept; not below 0.
+    pub(super) high: f64,
+    pub(super) peak: f64,
+    pub(super) role: Role,
+    any_known: bool,
+}
+
+impl Bar {
+    /// It is known that nothing was kept.
+    pub(super) fn is_zero(&self) -> bool {
+        self.any_known && self.low == 0.0 && self.high == 0.0
+    }
+}
+
+/// The bars of a group, each at least a pixel wide.
+pub(super) fn bars(group: &Group) -> impl Iterator<Item = Bar> {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "positive, and few runs share a pixel"
+    )]
+    let n_merged = (1.0 / group.slot_width).ceil().max(1.0) as usize;
+    let width = group.slot_width * n_merged as f64;
+    let bar_width = if width >= MIN_SLOT_WITH_SPACE {
+        width * BAR_SHARE
+    } else {
+        width
+    };
+    group
+        .slots
+        .chunks(n_merged)
+        .enumerate()
+        .map(move |(idx, slots)| {
+            let kept = || {
+                slots
+                    .iter()
+                    .filter_map(|slot| slot.kept)
+                    .map(ByteDelta::as_f64)
+            };
+            let most = slots.iter().max_by_key(|slot| slot.kept);
+            Bar {
+                left: group.left + width * idx as f64 + (width - bar_width) / 2.0,
+                width: bar_width,
+                low: kept().fold(0.0, f64::min),
+                high: kept().fold(0.0, f64::max),
+                peak: slots.iter().map(|slot| slot.peak).fold(0.0, f64::max),
+                role: most.map_or(Role::Kept, |slot| slot.role),
+                any_known: kept().next().is_some(),
+            }
+        })
+}

@@ -1,0 +1,271 @@
+//! The growth chart: what each run kept, from zero, the peak behind it as a ghost.
+//!
+//! Runs stand in groups, one per cell, a group where its first run was: that a
+//! cell keeps the same in each of its runs is seen at once.
+
+mod groups;
+mod notes;
+
+use groups::{Bar, Group, bars, grouped};
+use notes::{Note, note};
+
+use super::View;
+use super::axis::{ByteAxis, Sign};
+use super::label::{Label, MEDIUM, Occupied};
+use super::plot::{Plot, crisp, say, sheet};
+use super::scene::{Anchor, Face, Hit, Point, Rect, Role, Scene, Target};
+use super::session::{Session, counted};
+use crate::analyze::Analysis;
+use crate::recording::{Recording, Status};
+
+const HEIGHT: f64 = 220.0;
+const TOP: f64 = 34.0;
+const BOTTOM: f64 = 168.0;
+const MAX_TICKS: usize = 4;
+/// From the plot's lower edge to the line under a group, and to its two lines of text.
+const SPAN: f64 = 6.0;
+const NAME: f64 = 23.0;
+const COUNT: f64 = 38.0;
+
+/// The growth chart of the view's device.
+pub fn growth(recording: &Recording, analysis: &Analysis, view: &View) -> Scene {
+    let mut scene = sheet(view.width, HEIGHT, Role::Panel);
+    let session = Session::new(recording, analysis, view.device);
+    let plot = Plot::new(scene.width, TOP, BOTTOM);
+    let groups = grouped(&session, &plot);
+    if groups.is_empty() {
+        say(
+            &mut scene,
+            "no run recorded yet: put %%gpumem on a cell and run it",
+        );
+        return scene;
+    }
+    if groups
+        .iter()
+        .flat_map(|group| &group.slots)
+        .all(|slot| slot.kept.is_none() && !slot.runs_still())
+    {
+        let sentence = format!(
+            "what these runs kept on {} is not known",
+            session.device_label()
+        );
+        say(&mut scene, &sentence);
+        return scene;
+    }
+    let mut chart = Chart {
+        axis: axis(&groups, &plot),
+        plot,
+        occupied: Occupied::default(),
+        scene,
+    };
+    chart.draw_bands(&groups, view);
+    chart
+        .plot
+        .draw_axis(&mut chart.scene, &chart.axis, MAX_TICKS);
+    for group in &groups {
+        chart.draw_bars(group);
+    }
+    for (idx, group) in groups.iter().enumerate() {
+        let next = groups.get(idx + 1).map_or(plot.right, |next| next.left);
+        chart.draw_names(group, next);
+    }
+    let notes: Vec<Note> = groups
+        .iter()
+        .filter_map(|group| note(&session, group))
+        .collect();
+    // The worst first: they have the place.
+    for note in notes.iter().filter(|note| note.is_finding) {
+        chart.draw_note(note, &groups);
+    }
+    for note in notes.iter().filter(|note| !note.is_finding) {
+        chart.draw_note(note, &groups);
+    }
+    for group in &groups {
+        chart.draw_marks(group);
+    }
+    chart.scene.description = description(&session, &groups, &notes);
+    chart.scene
+}
+
+fn axis(groups: &[Group], plot: &Plot) -> ByteAxis {
+    let slots = || groups.iter().flat_map(|group| &group.slots);
+    let kept = || {
+        slots()
+            .filter_map(|slot| slot.kept)
+            .map(|kept| kept.as_f64())
+    };
+    let low = kept().fold(0.0, f64::min);
+    let high = kept()
+        .chain(slots().map(|slot| slot.peak))
+        .fold(0.0, f64::max);
+    // Some air, so that the highest bar does not touch what is written over it.
+    ByteAxis::new(low * 1.08..=high * 1.08, plot.bottom, plot.top, Sign::Delta)
+}
+
+fn description(session: &Session<'_>, groups: &[Group], notes: &[Note]) -> String {
+    let n_runs = groups.iter().map(|group| group.slots.len()).sum();
+    let of = notes
+        .iter()
+        .map(|note| format!(" {}: {}.", note.name, note.text));
+    format!(
+        "What each of {} kept on {}.{}",
+        counted(n_runs, "run"),
+        session.device_label(),
+        of.collect::<String>()
+    )
+}
+
+struct Chart {
+    plot: Plot,
+    axis: ByteAxis,
+    occupied: Occupied,
+    scene: Scene,
+}
+
+impl Chart {
+    /// Behind everything: the runs that are pointed at or selected, and what answers to the pointer.
+    fn draw_bands(&mut self, groups: &[Group], view: &View) {
+        let top = self.plot.top - 16.0;
+        for group in groups {
+            for (idx, slot) in group.slots.iter().enumerate() {
+                let left = group.slot_left(idx);
+                let rect = Rect::new(left, top, group.slot_width, self.plot.bottom - top);
+                if view.hovered == Some(slot.run) || view.selected.contains(&slot.run) {
+                    self.scene.fill(rect, Role::Hover, 0.0);
+                }
+                let target = Target::Run(slot.run);
+                self.scene.hits.push(Hit { rect, target });
+            }
+        }
+    }
+
+    fn draw_bars(&mut self, group: &Group) {
+        let zero = self.axis.y(0.0);
+        for bar in bars(group) {
+            self.draw_bar(&bar, zero);
+        }
+        if let Some(trend) = group.trend {
+            let y = self.axis.y(trend.as_f64());
+            let ends = vec![Point::new(group.left, y), Point::new(group.right(), y)];
+            self.scene.line(ends, Role::Leak, 1.5, Some((4.0, 3.0)));
+        }
+        let y = self.plot.bottom + SPAN;
+        let role = if group.role == Some(Role::Kept) {
+            Role::Line
+        } else {
+            group.role.unwrap_or(Role::Line)
+        };
+        self.scene.rule(
+            Point::new(group.left, y),
+            Point::new(group.right(), y),
+            role,
+            3.0,
+        );
+    }
+
+    fn draw_bar(&mut self, bar: &Bar, zero: f64) {
+        let radius = if bar.width >= 6.0 { 2.0 } else { 0.0 };
+        let top = self.axis.y(bar.peak);
+        if bar.peak > 0.0 {
+            let ghost = Rect::new(bar.left, top, bar.width, zero - top);
+            self.scene.fill(ghost, Role::Ghost, radius);
+        }
+        if bar.is_zero() {
+            let y = zero - 1.0;
+            let ends = [Point::new(bar.left, y), Point::new(bar.left + bar.width, y)];
+            self.scene.rule(ends[0], ends[1], Role::Ok, 3.0);
+        }
+        if bar.high > 0.0 {
+            let top = self.axis.y(bar.high).min(zero - 2.0);
+            let kept = Rect::new(bar.left, top, bar.width, zero - top);
+            self.scene.fill(kept, bar.role, radius);
+        }
+        if bar.low < 0.0 {
+            let bottom = self.axis.y(bar.low).max(zero + 2.0);
+            let given = Rect::new(bar.left, zero, bar.width, bottom - zero);
+            self.scene.fill(given, Role::Ok, radius);
+        }
+    }
+
+    /// The cell's name and its runs, in the width up to the next group.
+    fn draw_names(&mut self, group: &Group, next: f64) {
+        let room = next - group.left - Occupied::GAP;
+        let name = Label::new(&group.name, Point::new(group.left, self.plot.bottom + NAME))
+            .face(Face::Mono)
+            .role(Role::Text)
+            .legible_in(room);
+        self.scene.text(name);
+        let at = Point::new(group.left, self.plot.bottom + COUNT);
+        let count = group.counts().into_iter().map(|text| Label::new(text, at));
+        let fits = |label: &Label| label.width() <= room;
+        if let Some(label) = count.into_iter().find(fits) {
+            self.scene.text(label);
+        }
+    }
+
+    /// Over the bars that are under it, on the first line that is free.
+    fn draw_note(&mut self, note: &Note, groups: &[Group]) {
+        let label = |y: f64| {
+            let face = if note.is_finding {
+                Face::Bold
+            } else {
+                Face::Sans
+            };
+            let label = Label::new(&note.text, Point::new(note.middle, y))
+                .anchor(Anchor::Middle)
+                .face(face)
+                .role(note.role);
+            let label = if note.is_finding {
+                label.size(MEDIUM)
+            } else {
+                label
+            };
+            label.between(self.plot.left, self.plot.right)
+        };
+        let extent = label(0.0).bounds();
+        let (left, right) = (extent.x, extent.x + extent.width);
+        let over = groups
+            .iter()
+            .flat_map(bars)
+            .filter(|bar| bar.left < right && left < bar.left + bar.width)
+            .map(|bar| self.axis.y(bar.high.max(bar.peak)))
+            .fold(self.plot.bottom, f64::min);
+        for line in 0..3_u8 {
+            let label = label(over - 6.0 - 15.0 * f64::from(line));
+            if label.bounds().y >= 2.0 && self.occupied.take(&label) {
+                self.scene.text(label);
+                return;
+            }
+        }
+    }
+
+    /// Over the bars of runs that did not end well, or not yet.
+    fn draw_marks(&mut self, group: &Group) {
+        for (idx, slot) in group.slots.iter().enumerate() {
+            let (text, role) = match slot.status {
+                Status::Ok => continue,
+                Status::Running => ("…", Role::Process),
+                Status::Error => ("×", Role::Watch),
+                Status::Interrupted => ("■", Role::Muted),
+                Status::OutOfMemory => ("OOM", Role::Leak),
+            };
+            let kept = slot.kept.unwrap_or_default().as_f64();
+            let middle = group.slot_left(idx) + group.slot_width / 2.0;
+            let at = Point::new(middle, self.axis.y(kept.max(slot.peak)) - 4.0);
+            let mark = Label::new(text, at)
+                .anchor(Anchor::Middle)
+                .face(Face::Bold)
+                .size(MEDIUM)
+                .role(role);
+            if self.occupied.take(&mark) {
+                self.scene.text(mark);
+            }
+            if slot.runs_still() {
+                let y = crisp(self.axis.y(0.0)) - 1.0;
+                let left = group.slot_left(idx);
+                let ends = vec![Point::new(left, y), Point::new(left + group.slot_width, y)];
+                self.scene.line(ends, Role::Process, 2.0, Some((3.0, 3.0)));
+            }
+        }
+    }
+}

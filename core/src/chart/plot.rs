@@ -1,0 +1,93 @@
+//! The part of a chart that is measured: between an axis of bytes and the right edge.
+
+use super::axis::ByteAxis;
+use super::label::Label;
+use super::scene::{Anchor, Point, Role, Scene};
+
+/// Space for the labels of the axis.
+const GUTTER: f64 = 66.0;
+const RIGHT_MARGIN: f64 = 12.0;
+/// Below this a chart is cut rather than squeezed further.
+const MIN_WIDTH: f64 = 160.0;
+
+/// Edges in logical pixels.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Plot {
+    pub(super) left: f64,
+    pub(super) right: f64,
+    pub(super) top: f64,
+    pub(super) bottom: f64,
+}
+
+impl Plot {
+    pub(super) fn new(width: f64, top: f64, bottom: f64) -> Self {
+        Self {
+            left: GUTTER,
+            right: width - RIGHT_MARGIN,
+            top,
+            bottom,
+        }
+    }
+
+    pub(super) fn width(&self) -> f64 {
+        self.right - self.left
+    }
+
+    /// Grid lines with what stands at them.
+    pub(super) fn draw_axis(&self, scene: &mut Scene, axis: &ByteAxis, max_ticks: usize) {
+        for tick in axis.ticks(max_ticks) {
+            let y = crisp(axis.y(tick));
+            let role = if tick == 0.0 { Role::Line } else { Role::Grid };
+            scene.rule(
+                Point::new(self.left, y),
+                Point::new(self.right, y),
+                role,
+                1.0,
+            );
+            let at = Point::new(self.left - 8.0, y + 4.0);
+            scene.text(Label::new(axis.label(tick), at).anchor(Anchor::End));
+        }
+    }
+}
+
+/// The middle of the pixel, so that a line one pixel wide covers it and no other.
+pub(super) fn crisp(place: f64) -> f64 {
+    place.floor() + 0.5
+}
+
+/// An empty picture; widths that no chart fits are made to fit.
+pub(super) fn sheet(width: f64, height: f64, sheet: Role) -> Scene {
+    let width = if width.is_finite() {
+        width.max(MIN_WIDTH)
+    } else {
+        MIN_WIDTH
+    };
+    Scene {
+        width,
+        height,
+        sheet,
+        ..Scene::default()
+    }
+}
+
+/// A sentence in place of a chart, on as many lines as it needs.
+pub(super) fn say(scene: &mut Scene, sentence: &str) {
+    const LINE: f64 = 18.0;
+    let room = scene.width - 24.0;
+    let mut lines = vec![String::new()];
+    for word in sentence.split(' ') {
+        let line = lines.last_mut().expect("there is a first line");
+        let longer = format!("{line}{}{word}", if line.is_empty() { "" } else { " " });
+        if line.is_empty() || Label::new(&longer, Point::new(0.0, 0.0)).width() <= room {
+            *line = longer;
+        } else {
+            lines.push(word.to_owned());
+        }
+    }
+    let first = (scene.height - LINE * (lines.len() - 1) as f64) / 2.0 + 4.0;
+    for (idx, line) in lines.iter().enumerate() {
+        let at = Point::new(scene.width / 2.0, first + LINE * idx as f64);
+        scene.text(Label::new(line, at).anchor(Anchor::Middle).fitted(room));
+    }
+    sentence.clone_into(&mut scene.description);
+}

@@ -1,0 +1,128 @@
+//! What both charts ask of a recording and its analysis.
+
+use std::collections::HashMap;
+
+use super::scene::Role;
+use crate::analyze::{Analysis, Finding, FindingKind, RunRow, State};
+use crate::recording::{CellIdx, DeviceIdx, DeviceKind, Recording, Run, RunIdx};
+use crate::source_text;
+
+/// The device to look at first: the first one that is not the host and of which
+/// anything is known, else the host; `None` where there is no device at all.
+pub fn default_device(recording: &Recording, analysis: &Analysis) -> Option<DeviceIdx> {
+    let is_known = |idx: DeviceIdx| {
+        let rows = analysis.rows.iter();
+        rows.filter(|row| row.device == idx)
+            .any(|row| row.before.is_some() || row.after.is_some())
+    };
+    let devices = recording.devices();
+    let accelerator = devices
+        .iter()
+        .find(|device| device.kind != DeviceKind::Host && is_known(device.idx));
+    accelerator
+        .or_else(|| {
+            devices
+                .iter()
+                .find(|device| device.kind == DeviceKind::Host)
+        })
+        .or_else(|| devices.first())
+        .map(|device| device.idx)
+}
+
+/// One device's side of a recording.
+pub(super) struct Session<'a> {
+    pub(super) recording: &'a Recording,
+    pub(super) device: DeviceIdx,
+    rows: HashMap<RunIdx, &'a RunRow>,
+    /// Of growth that is a leak or is watched, worst first.
+    pub(super) growing: Vec<&'a Finding>,
+    roles: HashMap<RunIdx, Role>,
+}
+
+impl<'a> Session<'a> {
+    pub(super) fn new(recording: &'a Recording, analysis: &'a Analysis, device: DeviceIdx) -> Self {
+        let rows = analysis.rows.iter().filter(|row| row.device == device);
+        let growing: Vec<&Finding> = analysis
+            .findings
+            .iter()
+            .filter(|finding| finding.device == device && finding.kind == FindingKind::Growth)
+            .filter(|finding| matches!(finding.state, State::Leak | State::Watch))
+            .collect();
+        let mut roles = HashMap::new();
+        for finding in growing.iter().rev() {
+            roles.extend(finding.runs.iter().map(|run| (*run, role_of(finding))));
+        }
+        Self {
+            recording,
+            device,
+            rows: rows.map(|row| (row.run, row)).collect(),
+            growing,
+            roles,
+        }
+    }
+
+    /// The runs that are not nested in another, in the order begun.
+    pub(super) fn runs(&self) -> impl Iterator<Item = &'a Run> {
+        self.recording
+            .runs()
+            .iter()
+            .filter(|run| run.parent.is_none())
+    }
+
+    pub(super) fn row(&self, run: RunIdx) -> Option<&'a RunRow> {
+        self.rows.get(&run).copied()
+    }
+
+    /// The role of the finding that names the run.
+    pub(super) fn role(&self, run: RunIdx) -> Option<Role> {
+        self.roles.get(&run).copied()
+    }
+
+    /// As people write the device.
+    pub(super) fn device_label(&self) -> &'a str {
+        let device = self.recording.devices().get(self.device.get());
+        device.map_or("this device", |device| &device.label)
+    }
+}
+
+pub(super) fn role_of(finding: &Finding) -> Role {
+    if finding.state == State::Leak {
+        Role::Leak
+    } else {
+        Role::Watch
+    }
+}
+
+/// What a run of the cell is called: the user's label, or the first line of its
+/// source that says something.
+pub(super) fn run_name(recording: &Recording, run: &Run) -> String {
+    let source = || {
+        let text = recording.cell(run.cell).text(run.revision)?;
+        source_text::headline(text)
+    };
+    let number = || match run.execution_count {
+        Some(count) => format!("In [{count}]"),
+        None => format!("cell {}", run.cell.0 + 1),
+    };
+    run.label.clone().or_else(source).unwrap_or_else(number)
+}
+
+/// Of the runs of each cell, in the order in which the cells were first run.
+pub(super) fn by_cell<'a>(runs: impl Iterator<Item = &'a Run>) -> Vec<(CellIdx, Vec<&'a Run>)> {
+    let mut groups: Vec<(CellIdx, Vec<&Run>)> = Vec::new();
+    let mut place = HashMap::new();
+    for run in runs {
+        let idx = *place.entry(run.cell).or_insert_with(|| {
+            groups.push((run.cell, Vec::new()));
+            groups.len() - 1
+        });
+        groups[idx].1.push(run);
+    }
+    groups
+}
+
+/// `1 run`, `7 runs`.
+pub(super) fn counted(n: usize, what: &str) -> String {
+    let plural = if n == 1 { "" } else { "s" };
+    format!("{n} {what}{plural}")
+}

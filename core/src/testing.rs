@@ -1,0 +1,330 @@
+//! Recordings for tests, in one line each.
+//!
+//! ```text
+//! session(&[("x = f()", &[run(0), run(420).peak(900)]), ("y = g()", &[run(0)])])
+//! ```
+
+use crate::analyze::{
+    Analysis, CellRef, DeviceSummary, Finding, FindingKind, Lane, Peak, RunRow, Severity, State,
+};
+use crate::recording::{
+    AllocatorLevels, Cell, CellIdx, Device, DeviceIdx, DeviceKind, DriverLevels, Frame, Header,
+    Level, Reading, Recording, Revision, Run, RunIdx, RunKind, RunLevels, Sample, Samples, Series,
+    Source, Status,
+};
+use crate::source_text;
+use crate::units::{ByteDelta, Bytes, Nanos};
+
+const MIB: i64 = 1 << 20;
+const CAPACITY: Bytes = Bytes::gib(16);
+/// What the driver reports over what is allocated, for this process and for all.
+const CONTEXT: i64 = 420;
+const OTHERS: i64 = 700;
+
+/// One run to be recorded.
+#[derive(Debug, Clone)]
+pub(crate) struct Play {
+    kept_mib: i64,
+    peak_mib: i64,
+    seconds: u64,
+    status: Status,
+    n_samples: usize,
+    n_steps: usize,
+    known: bool,
+}
+
+/// A run of one second that keeps so many MiB.
+pub(crate) fn run(kept_mib: i64) -> Play {
+    Play {
+        kept_mib,
+        peak_mib: kept_mib.max(0),
+        seconds: 1,
+        status: Status::Ok,
+        n_samples: 0,
+        n_steps: 0,
+        known: true,
+    }
+}
+
+impl Play {
+    /// Rises so many MiB above where it began.
+    pub(crate) fn peak(self, peak_mib: i64) -> Self {
+        Self { peak_mib, ..self }
+    }
+
+    pub(crate) fn seconds(self, seconds: u64) -> Self {
+        Self { seconds, ..self }
+    }
+
+    pub(crate) fn status(self, status: Status) -> Self {
+        Self { status, ..self }
+    }
+
+    /// The sampler read so many times, from its beginning to its end.
+    pub(crate) fn sampled(self, n_samples: usize) -> Self {
+        Self { n_samples, ..self }
+    }
+
+    /// A loop set so many marks.
+    pub(crate) fn steps(self, n_steps: usize) -> Self {
+        Self { n_steps, ..self }
+    }
+
+    /// No source answered.
+    pub(crate) fn unknown(self) -> Self {
+        Self {
+            known: false,
+            ..self
+        }
+    }
+}
+
+/// The runs in this order, two seconds of thought between them, on a simulated
+/// device of 16 GiB. Equal sources are one cell.
+pub(crate) fn session(cells: &[(&str, &[Play])]) -> (Recording, Analysis) {
+    let mut stage = Stage::new();
+    for (source, plays) in cells {
+        for play in *plays {
+            stage.play(source, play);
+        }
+    }
+    (stage.recording, stage.analysis)
+}
+
+/// A finding that each run of the cell keeps so much.
+pub(crate) fn leak(recording: &Recording, cell: u32, kept_mib: i64) -> Finding {
+    let cell = &recording.cells()[cell as usize];
+    let own = |run: &&Run| run.cell == cell.idx;
+    let runs: Vec<RunIdx> = recording
+        .runs()
+        .iter()
+        .filter(own)
+        .map(|run| run.idx)
+        .collect();
+    let text = cell.revisions[0].text.as_deref().unwrap_or_default();
+    let label = source_text::headline(text).unwrap_or_default();
+    Finding {
+        id: format!("leak:{label}"),
+        kind: FindingKind::Growth,
+        severity: Severity::Critical,
+        state: State::Leak,
+        shape: None,
+        path: Vec::new(),
+        device: DeviceIdx(0),
+        lane: Lane::Allocated,
+        n_runs: runs.len(),
+        runs,
+        steps: false,
+        bytes_per_run: Some(ByteDelta::new(kept_mib * MIB)),
+        interval: None,
+        runs_to_oom: None,
+        title: format!("{label} keeps {kept_mib} MiB more after every run"),
+        detail: format!("grew in every run, {kept_mib} MiB each"),
+        suggestions: Vec::new(),
+        evidence: Vec::new(),
+        sparkline: Vec::new(),
+        cell: Some(CellRef {
+            idx: cell.idx,
+            id: cell.id.clone(),
+            label,
+            execution_count: None,
+        }),
+    }
+}
+
+struct Stage {
+    recording: Recording,
+    analysis: Analysis,
+    now: u64,
+    allocated: i64,
+}
+
+impl Stage {
+    fn new() -> Self {
+        let device = Device {
+            idx: DeviceIdx(0),
+            key: "sim:0".to_owned(),
+            label: "sim:0".to_owned(),
+            name: "Simulated".to_owned(),
+            kind: DeviceKind::Simulated,
+        };
+        let mut recording = Recording::new(Header::default());
+        recording
+            .apply(Frame::Device(device))
+            .expect("the first device");
+        let analysis = Analysis {
+            devices: vec![DeviceSummary {
+                device: DeviceIdx(0),
+                lane: Lane::Allocated,
+                allocated: None,
+                reserved: None,
+                inactive_split: None,
+                largest_free: None,
+                process_used: None,
+                device_used: None,
+                capacity: Some(CAPACITY),
+                peak: None,
+            }],
+            ..Analysis::default()
+        };
+        Self {
+            recording,
+            analysis,
+            now: 1000,
+            allocated: 0,
+        }
+    }
+
+    fn play(&mut self, source: &str, play: &Play) {
+        let run = RunIdx(u32::try_from(self.recording.runs().len()).expect("few runs"));
+        let cell = self.cell(source);
+        let (before, started) = (self.allocated, self.now);
+        let ends = play.status != Status::Running;
+        self.allocated += play.kept_mib;
+        self.now += play.seconds * 1000;
+        let levels = RunLevels {
+            device: DeviceIdx(0),
+            before: reading(play, before),
+            after: ends.then(|| reading(play, self.allocated)),
+            peak_reset: false,
+        };
+        let frame = Frame::Run(Run {
+            idx: run,
+            cell,
+            revision: source_text::hash(source),
+            parent: None,
+            kind: RunKind::Cell,
+            label: None,
+            execution_count: Some(run.0 + 1),
+            started: Nanos::millis(started),
+            ended: ends.then(|| Nanos::millis(self.now)),
+            status: play.status,
+            levels: vec![levels],
+        });
+        self.recording.apply(frame).expect("a run that fits");
+        self.analysis
+            .rows
+            .push(row(run, play, before, self.allocated));
+        self.sample(
+            run,
+            play,
+            (before, started),
+            Series::Sampled,
+            play.n_samples,
+        );
+        let steps = Series::Marked("step".to_owned());
+        self.sample(run, play, (before, started), steps, play.n_steps);
+        self.now += 2000;
+    }
+
+    fn cell(&mut self, source: &str) -> CellIdx {
+        let hash = source_text::hash(source);
+        let known = self
+            .recording
+            .cells()
+            .iter()
+            .find(|cell| cell.revisions[0].hash == hash);
+        if let Some(cell) = known {
+            return cell.idx;
+        }
+        let idx = CellIdx(u32::try_from(self.recording.cells().len()).expect("few cells"));
+        let cell = Cell {
+            idx,
+            id: format!("cell-{}", idx.0),
+            revisions: vec![Revision {
+                hash,
+                text: Some(source.to_owned()),
+            }],
+        };
+        self.recording
+            .apply(Frame::Cell(cell))
+            .expect("the next cell");
+        idx
+    }
+
+    /// Rises to the peak in the middle of the run, then falls to what it keeps.
+    fn sample(&mut self, run: RunIdx, play: &Play, from: (i64, u64), series: Series, n: usize) {
+        let (before, started) = from;
+        let marked = series != Series::Sampled;
+        let points = (0..n).map(|idx| {
+            let share = (idx as f64 + 1.0) / n as f64;
+            let (peak, kept) = (play.peak_mib as f64, play.kept_mib as f64);
+            let above = match share {
+                _ if marked => kept * share,
+                s if s < 0.5 => peak * 2.0 * s,
+                s => peak + (kept - peak) * (2.0 * s - 1.0),
+            };
+            let level =
+                mib(before) + Bytes::new(ByteDelta::from_f64(above * MIB as f64).magnitude().get());
+            let sampled = |over: i64| (!marked).then(|| level + mib(over));
+            Sample {
+                at: Nanos::millis(started)
+                    + Nanos::new(
+                        ByteDelta::from_f64(share * play.seconds as f64 * 1e9)
+                            .magnitude()
+                            .get(),
+                    ),
+                ordinal: idx as u64,
+                allocated: marked.then_some(level),
+                reserved: None,
+                device_used: sampled(CONTEXT + OTHERS),
+                process_used: sampled(CONTEXT),
+            }
+        });
+        let frame = Frame::Samples(Samples {
+            run,
+            device: DeviceIdx(0),
+            series,
+            points: points.collect(),
+        });
+        self.recording.apply(frame).expect("samples in order");
+    }
+}
+
+fn mib(n: i64) -> Bytes {
+    Bytes::mib(n.max(0).unsigned_abs())
+}
+
+fn reading(play: &Play, allocated: i64) -> Reading {
+    let level = |n_mib: i64| {
+        if play.known {
+            Level::Known(mib(n_mib))
+        } else {
+            Level::default()
+        }
+    };
+    Reading {
+        driver: DriverLevels {
+            device_used: level(allocated + CONTEXT + OTHERS),
+            process_used: level(allocated + CONTEXT),
+            capacity: CAPACITY.into(),
+        },
+        allocators: vec![AllocatorLevels {
+            allocated: level(allocated),
+            ..AllocatorLevels::unread(Source::Sim)
+        }],
+    }
+}
+
+fn row(run: RunIdx, play: &Play, before: i64, after: i64) -> RunRow {
+    let begun = |n_mib: i64| play.known.then(|| mib(n_mib));
+    let ended = |n_mib: i64| begun(n_mib).filter(|_| play.status != Status::Running);
+    RunRow {
+        run,
+        device: DeviceIdx(0),
+        lane: Lane::Allocated,
+        before: begun(before),
+        after: ended(after),
+        kept: ended(after).map(|after| after.since(mib(before))),
+        peak: begun(before + play.peak_mib).map(Peak::Exact),
+        allocated: (begun(before), ended(after)),
+        reserved: (None, None),
+        process_used: (begun(before + CONTEXT), ended(after + CONTEXT)),
+        device_used: (
+            begun(before + CONTEXT + OTHERS),
+            ended(after + CONTEXT + OTHERS),
+        ),
+        capacity: Some(CAPACITY),
+        n_retries: None,
+    }
+}
