@@ -1,11 +1,288 @@
 //! The analysis as JSON: one function, the same natively and in the browser.
+//!
+//! ```json
+//! {"session": "…", "devices": [{"label": "sim:0", …}], "runs": [{"run": 0, "device": "sim:0", …}],
+//!  "findings": [{"kind": "leak", "state": "leak", …}], "warnings": []}
+//! ```
+//! `*_bytes` are bytes, `*_nanos` nanoseconds since the recording's start, unknown
+//! is `null`. A number that is not finite is a string: `"inf"`, `"-inf"`, `"nan"`.
 
-use crate::analyze::Analysis;
-use crate::recording::Recording;
+use serde::{Serialize, Serializer};
 
-/// The report as JSON. Sizes are bytes, times are nanoseconds since the
-/// recording's start, unknown is `null`, non-finite numbers are strings.
+use crate::analyze::{
+    Analysis, CellRef, DeviceSummary, Evidence, Finding, Peak, RunRow, cell_label,
+};
+use crate::recording::{DeviceIdx, DeviceKind, Recording, Status};
+use crate::units::{ByteDelta, Bytes};
+
+/// The report as JSON.
 pub fn report_json(recording: &Recording, analysis: &Analysis) -> String {
-    let _ = (recording, analysis);
-    unimplemented!("json")
+    let report = JsonReport {
+        session: &recording.header().session,
+        wall_anchor_nanos: recording.header().wall_anchor.get().to_string(),
+        devices: analysis
+            .devices
+            .iter()
+            .map(|summary| JsonDevice::of(recording, summary))
+            .collect(),
+        runs: analysis
+            .rows
+            .iter()
+            .map(|row| JsonRun::of(recording, row))
+            .collect(),
+        findings: analysis
+            .findings
+            .iter()
+            .map(|finding| JsonFinding::of(recording, finding))
+            .collect(),
+        warnings: &analysis.warnings,
+    };
+    serde_json::to_string(&report).expect("a report holds strings, numbers and lists only")
+}
+
+#[derive(Serialize)]
+struct JsonReport<'a> {
+    session: &'a str,
+    /// As text: it does not fit a JavaScript number.
+    wall_anchor_nanos: String,
+    devices: Vec<JsonDevice<'a>>,
+    runs: Vec<JsonRun<'a>>,
+    findings: Vec<JsonFinding<'a>>,
+    warnings: &'a [String],
+}
+
+#[derive(Serialize)]
+struct JsonDevice<'a> {
+    label: &'a str,
+    key: &'a str,
+    name: &'a str,
+    kind: &'static str,
+    lane: &'static str,
+    allocated_bytes: Option<u64>,
+    reserved_bytes: Option<u64>,
+    inactive_split_bytes: Option<u64>,
+    largest_free_bytes: Option<u64>,
+    process_used_bytes: Option<u64>,
+    device_used_bytes: Option<u64>,
+    capacity_bytes: Option<u64>,
+    free_bytes: Option<u64>,
+    peak_bytes: Option<u64>,
+    cache_ratio: Option<Number>,
+}
+
+#[derive(Serialize)]
+struct JsonCell {
+    id: String,
+    label: String,
+    execution_count: Option<u32>,
+}
+
+#[derive(Serialize)]
+struct JsonRun<'a> {
+    run: u32,
+    device: &'a str,
+    cell: JsonCell,
+    parent: Option<u32>,
+    label: Option<&'a str>,
+    execution_count: Option<u32>,
+    status: &'static str,
+    started_nanos: u64,
+    ended_nanos: Option<u64>,
+    duration_nanos: Option<u64>,
+    lane: &'static str,
+    before_bytes: Option<u64>,
+    after_bytes: Option<u64>,
+    kept_bytes: Option<i64>,
+    peak_bytes: Option<u64>,
+    peak_high_bytes: Option<u64>,
+    peak_exact: bool,
+    allocated_before_bytes: Option<u64>,
+    allocated_after_bytes: Option<u64>,
+    reserved_before_bytes: Option<u64>,
+    reserved_after_bytes: Option<u64>,
+    process_used_before_bytes: Option<u64>,
+    process_used_after_bytes: Option<u64>,
+    device_used_before_bytes: Option<u64>,
+    device_used_after_bytes: Option<u64>,
+    capacity_bytes: Option<u64>,
+    n_retries: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct JsonFinding<'a> {
+    id: &'a str,
+    kind: &'static str,
+    severity: &'static str,
+    state: &'static str,
+    shape: Option<&'static str>,
+    cell: Option<JsonCell>,
+    path: &'a [String],
+    device: &'a str,
+    lane: &'static str,
+    runs: Vec<u32>,
+    n_runs: usize,
+    steps: bool,
+    bytes_per_run: Option<i64>,
+    interval: Option<[i64; 2]>,
+    runs_to_oom: Option<u64>,
+    title: &'a str,
+    detail: &'a str,
+    suggestions: &'a [String],
+    evidence: Vec<JsonEvidence<'a>>,
+    sparkline: Vec<Number>,
+}
+
+#[derive(Serialize)]
+struct JsonEvidence<'a> {
+    name: &'static str,
+    words: &'a str,
+    value: Number,
+    threshold: Option<Number>,
+    holds: bool,
+}
+
+/// A float that may not be finite.
+struct Number(f64);
+
+impl Serialize for Number {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            n if n.is_finite() => serializer.serialize_f64(n),
+            n if n.is_nan() => serializer.serialize_str("nan"),
+            n if n > 0.0 => serializer.serialize_str("inf"),
+            _ => serializer.serialize_str("-inf"),
+        }
+    }
+}
+
+impl<'a> JsonDevice<'a> {
+    fn of(recording: &'a Recording, summary: &DeviceSummary) -> Self {
+        let device = recording.device(summary.device);
+        Self {
+            label: &device.label,
+            key: &device.key,
+            name: &device.name,
+            kind: match device.kind {
+                DeviceKind::Gpu => "gpu",
+                DeviceKind::Simulated => "simulated",
+                DeviceKind::Host => "host",
+            },
+            lane: summary.lane.name(),
+            allocated_bytes: summary.allocated.map(Bytes::get),
+            reserved_bytes: summary.reserved.map(Bytes::get),
+            inactive_split_bytes: summary.inactive_split.map(Bytes::get),
+            largest_free_bytes: summary.largest_free.map(Bytes::get),
+            process_used_bytes: summary.process_used.map(Bytes::get),
+            device_used_bytes: summary.device_used.map(Bytes::get),
+            capacity_bytes: summary.capacity.map(Bytes::get),
+            free_bytes: summary.free().map(Bytes::get),
+            peak_bytes: summary.peak.map(Bytes::get),
+            cache_ratio: summary.cache_ratio().map(Number),
+        }
+    }
+}
+
+impl<'a> JsonRun<'a> {
+    fn of(recording: &'a Recording, row: &RunRow) -> Self {
+        let run = recording.run(row.run);
+        let (low, high) = match row.peak {
+            Some(Peak::Between { low, high }) => (Some(low), Some(high)),
+            Some(Peak::Exact(peak)) => (Some(peak), Some(peak)),
+            Some(Peak::AtLeast(low)) => (Some(low), None),
+            None => (None, None),
+        };
+        let bytes = |level: Option<Bytes>| level.map(Bytes::get);
+        Self {
+            run: row.run.0,
+            device: label(recording, row.device),
+            cell: JsonCell {
+                id: recording.cell(run.cell).id.clone(),
+                label: cell_label(recording, run),
+                execution_count: run.execution_count,
+            },
+            parent: run.parent.map(|parent| parent.0),
+            label: run.label.as_deref(),
+            execution_count: run.execution_count,
+            status: match run.status {
+                Status::Running => "running",
+                Status::Ok => "ok",
+                Status::Error => "error",
+                Status::Interrupted => "interrupted",
+                Status::OutOfMemory => "out_of_memory",
+            },
+            started_nanos: run.started.get(),
+            ended_nanos: run.ended.map(crate::units::Nanos::get),
+            duration_nanos: run.ended.map(|ended| ended.since(run.started).get()),
+            lane: row.lane.name(),
+            before_bytes: bytes(row.before),
+            after_bytes: bytes(row.after),
+            kept_bytes: row.kept.map(ByteDelta::get),
+            peak_bytes: bytes(low),
+            peak_high_bytes: bytes(high),
+            peak_exact: row.peak.is_some_and(Peak::is_exact),
+            allocated_before_bytes: bytes(row.allocated.0),
+            allocated_after_bytes: bytes(row.allocated.1),
+            reserved_before_bytes: bytes(row.reserved.0),
+            reserved_after_bytes: bytes(row.reserved.1),
+            process_used_before_bytes: bytes(row.process_used.0),
+            process_used_after_bytes: bytes(row.process_used.1),
+            device_used_before_bytes: bytes(row.device_used.0),
+            device_used_after_bytes: bytes(row.device_used.1),
+            capacity_bytes: bytes(row.capacity),
+            n_retries: row.n_retries,
+        }
+    }
+}
+
+impl<'a> JsonFinding<'a> {
+    fn of(recording: &'a Recording, finding: &'a Finding) -> Self {
+        Self {
+            id: &finding.id,
+            kind: finding.kind.name(),
+            severity: finding.severity.name(),
+            state: finding.state.name(),
+            shape: finding.shape.map(crate::analyze::Shape::name),
+            cell: finding.cell.as_ref().map(JsonCell::from),
+            path: &finding.path,
+            device: label(recording, finding.device),
+            lane: finding.lane.name(),
+            runs: finding.runs.iter().map(|run| run.0).collect(),
+            n_runs: finding.n_runs,
+            steps: finding.steps,
+            bytes_per_run: finding.bytes_per_run.map(ByteDelta::get),
+            interval: finding.interval.map(|(low, high)| [low.get(), high.get()]),
+            runs_to_oom: finding.runs_to_oom,
+            title: &finding.title,
+            detail: &finding.detail,
+            suggestions: &finding.suggestions,
+            evidence: finding.evidence.iter().map(JsonEvidence::from).collect(),
+            sparkline: finding.sparkline.iter().copied().map(Number).collect(),
+        }
+    }
+}
+
+impl From<&CellRef> for JsonCell {
+    fn from(cell: &CellRef) -> Self {
+        Self {
+            id: cell.id.clone(),
+            label: cell.label.clone(),
+            execution_count: cell.execution_count,
+        }
+    }
+}
+
+impl<'a> From<&'a Evidence> for JsonEvidence<'a> {
+    fn from(evidence: &'a Evidence) -> Self {
+        Self {
+            name: evidence.name,
+            words: &evidence.words,
+            value: Number(evidence.value),
+            threshold: evidence.threshold.map(Number),
+            holds: evidence.holds,
+        }
+    }
+}
+
+fn label(recording: &Recording, device: DeviceIdx) -> &str {
+    &recording.device(device).label
 }

@@ -502,6 +502,19 @@ impl Recording {
             .map_or(&[], Vec::as_slice)
     }
 
+    /// The series of points of one run on one device.
+    pub fn samples_of(
+        &self,
+        run: RunIdx,
+        device: DeviceIdx,
+    ) -> impl Iterator<Item = (&Series, &[Sample])> {
+        let from = (run, device, Series::Sampled);
+        self.samples
+            .range(from..)
+            .take_while(move |((of_run, of_device, _), _)| (*of_run, *of_device) == (run, device))
+            .map(|((_, _, series), points)| (series, points.as_slice()))
+    }
+
     /// Every series of points: (run, device, series, points).
     pub fn all_samples(&self) -> impl Iterator<Item = (RunIdx, DeviceIdx, &Series, &[Sample])> {
         self.samples

@@ -11,28 +11,28 @@ use gpumem_core::units::Bytes;
 /// How often a verdict and a label met.
 #[derive(Debug, Default)]
 struct Confusion {
-    n_true_alarms: f64,
-    n_false_alarms: f64,
-    n_missed: f64,
-    n_quiet: f64,
+    true_alarms: f64,
+    false_alarms: f64,
+    missed: f64,
+    quiet: f64,
 }
 
 impl Confusion {
     fn count(&mut self, is_leak: bool, alarm: bool) {
         *match (is_leak, alarm) {
-            (true, true) => &mut self.n_true_alarms,
-            (false, true) => &mut self.n_false_alarms,
-            (true, false) => &mut self.n_missed,
-            (false, false) => &mut self.n_quiet,
+            (true, true) => &mut self.true_alarms,
+            (false, true) => &mut self.false_alarms,
+            (true, false) => &mut self.missed,
+            (false, false) => &mut self.quiet,
         } += 1.0;
     }
 
     fn precision(&self) -> f64 {
-        self.n_true_alarms / (self.n_true_alarms + self.n_false_alarms)
+        self.true_alarms / (self.true_alarms + self.false_alarms)
     }
 
     fn recall(&self) -> f64 {
-        self.n_true_alarms / (self.n_true_alarms + self.n_missed)
+        self.true_alarms / (self.true_alarms + self.missed)
     }
 }
 

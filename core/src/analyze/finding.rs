@@ -11,8 +11,12 @@ use crate::units::ByteDelta;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FindingKind {
-    /// Memory that every run, or every step, keeps more of.
-    Growth,
+    /// Every run, or every step, keeps more memory, beyond reasonable doubt.
+    Leak,
+    /// It grows, but what holds it, or whether it goes on, is not known.
+    Growing,
+    /// It grew and stopped: a warm-up, a cache, a plateau.
+    Settled,
     /// Memory that is free in the allocator, but in pieces that cannot be used or given back.
     Fragmentation,
 }
@@ -21,7 +25,9 @@ impl FindingKind {
     /// The name in JSON and in Python.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Growth => "leak",
+            Self::Leak => "leak",
+            Self::Growing => "growing",
+            Self::Settled => "settled",
             Self::Fragmentation => "fragmentation",
         }
     }

@@ -1,15 +1,156 @@
-//! Findings of this kind.
+//! Memory that is free in the allocator but neither usable nor to be given back.
+//!
+//! A large cache is not fragmentation: (reserved − allocated) / reserved is a
+//! cache ratio. What cannot be given back is the inactive split, the free blocks
+//! of segments that are partly used.
 
-use super::finding::Finding;
-use super::levels::{DeviceSummary, RunRow};
+use super::finding::{Evidence, Finding, FindingKind, Severity};
+use super::growth::{Growth, Shape, State, classify_growth};
+use super::leak::min_growth;
+use super::levels::{DeviceSummary, Lane, RunRow};
 use super::rules::Rules;
+use super::series::{self, RunSeries};
 use crate::recording::Recording;
+use crate::units::Bytes;
+
+/// Less than this in free pieces is not worth a card.
+const MIN_SPLIT: Bytes = Bytes::mib(64);
 
 pub(super) fn findings(
-    _recording: &Recording,
-    _rows: &[RunRow],
-    _devices: &[DeviceSummary],
-    _rules: &Rules,
+    recording: &Recording,
+    rows: &[RunRow],
+    devices: &[DeviceSummary],
+    rules: &Rules,
 ) -> Vec<Finding> {
-    Vec::new()
+    let of_devices = devices
+        .iter()
+        .filter_map(|device| split(recording, rows, device, rules));
+    let of_cells = series::of_runs(recording, rows)
+        .into_iter()
+        .filter_map(|series| reserved_only(recording, &series, rules));
+    of_devices.chain(of_cells).collect()
+}
+
+/// Much of what is reserved lies free between blocks that are held.
+fn split(
+    recording: &Recording,
+    rows: &[RunRow],
+    device: &DeviceSummary,
+    rules: &Rules,
+) -> Option<Finding> {
+    let (inactive_split, reserved) = (device.inactive_split?, device.reserved?);
+    let share = inactive_split.as_f64() / reserved.as_f64().max(1.0);
+    if inactive_split < MIN_SPLIT || share <= rules.fragmentation_ratio {
+        return None;
+    }
+    let label = &recording.device(device.device).label;
+    let mut evidence = vec![Evidence {
+        name: "inactive_split_ratio",
+        words: "free inside partly used segments, as a share of reserved".to_owned(),
+        value: share,
+        threshold: Some(rules.fragmentation_ratio),
+        holds: true,
+    }];
+    evidence.extend(device.cache_ratio().map(|ratio| Evidence {
+        name: "cache_ratio",
+        words: "(reserved − allocated) / reserved".to_owned(),
+        value: ratio,
+        threshold: None,
+        holds: true,
+    }));
+    evidence.extend(device.largest_free.map(|largest| Evidence {
+        name: "largest_free_bytes",
+        words: "the largest request that the cache can serve".to_owned(),
+        value: largest.as_f64(),
+        threshold: None,
+        holds: true,
+    }));
+    let pieces = device.largest_free.map_or_else(String::new, |largest| {
+        format!(", the largest piece {largest}")
+    });
+    let of_device = rows.iter().filter(|row| row.device == device.device);
+    Some(Finding {
+        id: format!("fragmentation/{}", recording.device(device.device).key),
+        kind: FindingKind::Fragmentation,
+        severity: Severity::Warning,
+        state: State::Watch,
+        shape: None,
+        cell: None,
+        path: Vec::new(),
+        device: device.device,
+        lane: device.lane,
+        runs: Vec::new(),
+        n_runs: of_device.count(),
+        steps: false,
+        bytes_per_run: None,
+        interval: None,
+        runs_to_oom: None,
+        title: format!("{inactive_split} of {label} is free in pieces between held blocks"),
+        detail: format!(
+            "{:.0} % of the {reserved} reserved{pieces} · `empty_cache()` cannot give these back",
+            100.0 * share
+        ),
+        suggestions: vec![
+            "allocate what lives long before what lives short, so that they do not share segments"
+                .to_owned(),
+            "with PyTorch, set `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True` before the \
+             kernel starts"
+                .to_owned(),
+        ],
+        evidence,
+        sparkline: Vec::new(),
+    })
+}
+
+/// Reserved grows from run to run over a flat allocated.
+fn reserved_only(recording: &Recording, series: &RunSeries<'_>, rules: &Rules) -> Option<Finding> {
+    let least = min_growth(recording, series.key.device, rules);
+    let allocated = classify_growth(&series.levels(), least, rules);
+    let reserved: Vec<Bytes> = series
+        .rows
+        .iter()
+        .filter_map(|row| row.reserved.1)
+        .collect();
+    let growth: Growth = classify_growth(&reserved, least, rules);
+    let last = series.rows.last()?;
+    let grows_alone = growth.state == State::Leak
+        && allocated.state == State::None
+        && last.lane == Lane::Allocated;
+    if !grows_alone {
+        return None;
+    }
+    let cell = series::cell_ref(recording, recording.run(last.run));
+    let rate = growth.bytes_per_run.magnitude();
+    Some(Finding {
+        id: format!("reserved/{}", series.key.id(recording)),
+        kind: FindingKind::Fragmentation,
+        severity: Severity::Warning,
+        state: State::Watch,
+        shape: Some(Shape::Growth),
+        title: format!(
+            "{}: reserved grows by {rate} a run, allocated does not",
+            cell.label
+        ),
+        detail: format!(
+            "over {} runs · free blocks do not fit what the next run asks for",
+            reserved.len()
+        ),
+        cell: Some(cell),
+        path: series.key.path.clone(),
+        device: series.key.device,
+        lane: Lane::Allocated,
+        runs: series.runs(),
+        n_runs: reserved.len(),
+        steps: false,
+        bytes_per_run: Some(growth.bytes_per_run),
+        interval: Some(growth.interval),
+        runs_to_oom: None,
+        suggestions: vec![
+            "keep the sizes of a run's tensors alike (pad batches to a few lengths): then freed \
+             blocks fit again"
+                .to_owned(),
+        ],
+        evidence: growth.evidence,
+        sparkline: reserved.iter().map(|level| level.as_f64()).collect(),
+    })
 }

@@ -1,15 +1,297 @@
-//! Findings of this kind.
+//! Growth over runs and steps, in findings.
 
-use super::finding::Finding;
-use super::levels::{DeviceSummary, RunRow};
+use super::finding::{CellRef, Finding, FindingKind, Severity};
+use super::growth::{Growth, State, classify_growth};
+use super::levels::{DeviceSummary, Lane, Peak, RunRow};
 use super::rules::Rules;
-use crate::recording::Recording;
+use super::series::{self, Key, RunSeries, StepSeries};
+use super::suggest;
+use super::trend;
+use crate::recording::{DeviceIdx, DeviceKind, Recording, RunIdx};
+use crate::units::{ByteDelta, Bytes};
+
+/// Growth that would use up the device within this many runs is critical.
+const SOON: u64 = 1000;
+
+/// A sparkline has at most this many points.
+const N_SPARKLINE: usize = 64;
 
 pub(super) fn findings(
-    _recording: &Recording,
-    _rows: &[RunRow],
-    _devices: &[DeviceSummary],
-    _rules: &Rules,
+    recording: &Recording,
+    rows: &[RunRow],
+    devices: &[DeviceSummary],
+    rules: &Rules,
 ) -> Vec<Finding> {
-    Vec::new()
+    let of_runs = series::of_runs(recording, rows)
+        .into_iter()
+        .filter_map(|series| of_runs(recording, &series, rules));
+    let of_steps = series::of_steps(recording)
+        .into_iter()
+        .filter_map(|series| of_steps(recording, &series, rules));
+    of_runs
+        .chain(of_steps)
+        .map(|judged| judged.finding(recording, rows, devices))
+        .collect()
+}
+
+/// Growth below which a device's series is flat.
+pub(super) fn min_growth(recording: &Recording, device: DeviceIdx, rules: &Rules) -> Bytes {
+    match recording.device(device).kind {
+        DeviceKind::Host => rules.min_host_growth,
+        DeviceKind::Gpu | DeviceKind::Simulated => rules.min_growth,
+    }
+}
+
+/// A series with its verdict.
+struct Judged {
+    key: Key,
+    lane: Lane,
+    runs: Vec<RunIdx>,
+    n_runs: usize,
+    n_grown: usize,
+    steps: bool,
+    growth: Growth,
+    levels: Vec<Bytes>,
+    n_missing: usize,
+}
+
+/// Both what the runs kept by themselves and the level after them must grow:
+/// then neither a neighbour that leaks nor a neighbour that frees misleads.
+fn of_runs(recording: &Recording, series: &RunSeries<'_>, rules: &Rules) -> Option<Judged> {
+    let least = min_growth(recording, series.key.device, rules);
+    let (levels, own_levels) = (series.levels(), series.own_levels());
+    let mut growth = classify_growth(&own_levels, least, rules);
+    let of_level = classify_growth(&levels, least, rules);
+    let state = growth.state.and(of_level.state);
+    if of_level.state > growth.state {
+        growth = Growth { state, ..of_level };
+    }
+    let n_grown = n_positive(series.rows.iter().filter_map(|row| row.kept));
+    let judged = Judged {
+        key: series.key.clone(),
+        lane: series.rows.last()?.lane,
+        runs: series.runs(),
+        n_runs: levels.len(),
+        n_grown,
+        steps: false,
+        growth,
+        n_missing: rules.min_runs.saturating_sub(levels.len()),
+        levels: own_levels,
+    };
+    let start = series.rows.first()?.before?;
+    judged.worth_telling(start, least)
+}
+
+fn of_steps(recording: &Recording, series: &StepSeries, rules: &Rules) -> Option<Judged> {
+    let least = min_growth(recording, series.key.device, rules);
+    let mut growth = classify_growth(&series.levels, least, rules);
+    let per_step = |delta: ByteDelta| ByteDelta::from_f64(delta.as_f64() / series.steps_per_point);
+    growth.bytes_per_run = per_step(growth.bytes_per_run);
+    growth.interval = (per_step(growth.interval.0), per_step(growth.interval.1));
+    let n_grown = n_positive(series.levels.windows(2).map(|pair| pair[1].since(pair[0])));
+    let judged = Judged {
+        key: series.key.clone(),
+        lane: series.lane,
+        runs: vec![series.run],
+        n_runs: series.n_steps,
+        n_grown,
+        steps: true,
+        growth,
+        levels: series.levels.clone(),
+        n_missing: rules.min_runs.saturating_sub(series.n_steps),
+    };
+    judged.worth_telling(*series.levels.first()?, least)
+}
+
+fn n_positive(deltas: impl Iterator<Item = ByteDelta>) -> usize {
+    deltas.filter(|delta| *delta > ByteDelta::ZERO).count()
+}
+
+impl Judged {
+    /// A verdict that a person wants to read: growth, or that it has settled.
+    fn worth_telling(self, start: Bytes, least: Bytes) -> Option<Self> {
+        let kept = self.levels.last()?.since(start);
+        let grew = kept >= ByteDelta::new(i64::try_from(least.get()).unwrap_or(i64::MAX));
+        let told = match self.growth.state {
+            State::Leak | State::Watch => true,
+            State::NotEnoughData => grew && self.n_runs > 1 && self.grew_each_time(),
+            State::None => grew && self.settled_after(start).is_some(),
+        };
+        told.then_some(self)
+    }
+
+    /// In every run; between steps there is one gap fewer than there are steps.
+    fn grew_each_time(&self) -> bool {
+        self.n_grown + usize::from(self.steps) >= self.levels.len()
+    }
+
+    /// In how many first runs it grew, where it stopped.
+    fn settled_after(&self, start: Bytes) -> Option<usize> {
+        let last = self.levels.last()?;
+        let rose = last.since(start) > ByteDelta::ZERO;
+        self.growth.settled_after.filter(|_| rose)
+    }
+
+    fn finding(self, recording: &Recording, rows: &[RunRow], devices: &[DeviceSummary]) -> Finding {
+        let run = recording.run(*self.runs.last().expect("a series has runs"));
+        let cell = series::cell_ref(recording, run);
+        let rate = self.growth.bytes_per_run;
+        let row = rows
+            .iter()
+            .rfind(|row| row.run == run.idx && row.device == self.key.device);
+        let device = devices
+            .iter()
+            .find(|summary| summary.device == self.key.device);
+        let grows = matches!(
+            self.growth.state,
+            State::Leak | State::Watch | State::NotEnoughData
+        );
+        let headroom = row
+            .zip(device)
+            .and_then(|(row, device)| headroom(row, device));
+        let runs_to_oom = headroom
+            .filter(|_| grows && rate > ByteDelta::ZERO)
+            .map(|left| left.get() / rate.magnitude().get());
+        let text = recording.cell(run.cell).text(run.revision);
+        let suggestions = if grows {
+            suggest::against_growth(recording, self.key.device, text, self.steps)
+        } else {
+            Vec::new()
+        };
+        Finding {
+            id: self.key.id(recording),
+            kind: self.kind(),
+            severity: self.severity(runs_to_oom),
+            state: self.growth.state,
+            shape: Some(self.growth.shape),
+            title: self.title(&cell),
+            detail: self.detail(headroom, runs_to_oom),
+            cell: Some(cell),
+            path: self.key.path.clone(),
+            device: self.key.device,
+            lane: self.lane,
+            n_runs: self.n_runs,
+            steps: self.steps,
+            bytes_per_run: Some(rate),
+            interval: Some(self.growth.interval),
+            runs_to_oom,
+            suggestions,
+            sparkline: sparkline(&self.levels),
+            runs: self.runs,
+            evidence: self.growth.evidence,
+        }
+    }
+
+    fn kind(&self) -> FindingKind {
+        match self.growth.state {
+            State::Leak => FindingKind::Leak,
+            State::Watch | State::NotEnoughData => FindingKind::Growing,
+            State::None => FindingKind::Settled,
+        }
+    }
+
+    fn severity(&self, runs_to_oom: Option<u64>) -> Severity {
+        match self.growth.state {
+            State::Leak if runs_to_oom.is_none_or(|n| n <= SOON) => Severity::Critical,
+            State::Leak | State::Watch => Severity::Warning,
+            State::None | State::NotEnoughData => Severity::Info,
+        }
+    }
+
+    fn title(&self, cell: &CellRef) -> String {
+        let (label, unit) = (&cell.label, self.unit());
+        let kept = self.growth.bytes_per_run.magnitude();
+        match self.growth.state {
+            State::Leak => format!("{label} keeps {kept} more after every {unit}"),
+            State::Watch => format!("{label} grows by about {kept} a {unit}"),
+            State::NotEnoughData => format!(
+                "{label} kept {kept} more in each of {} {unit}s",
+                self.n_runs
+            ),
+            State::None => {
+                let total = self.growth.total.magnitude();
+                let kept = self.levels.last().map_or(total, |last| {
+                    let first = self.levels.first().copied().unwrap_or_default();
+                    last.saturating_sub(first)
+                });
+                match self.growth.settled_after {
+                    Some(n) if n > 1 => {
+                        format!("{label} kept {kept} in its first {n} {unit}s, nothing since")
+                    }
+                    _ => format!("{label} kept {kept} in its first {unit}, nothing since"),
+                }
+            }
+        }
+    }
+
+    fn detail(&self, headroom: Option<Bytes>, runs_to_oom: Option<u64>) -> String {
+        let unit = self.unit();
+        if self.growth.state == State::None {
+            return format!("{} over {} {unit}s", self.growth.shape.name(), self.n_runs);
+        }
+        let n_chances = self.levels.len() - usize::from(self.steps);
+        let mut parts = vec![if self.n_grown >= n_chances {
+            format!("grew in all {} {unit}s, {} each", self.n_runs, self.rate())
+        } else {
+            let share = 100 * self.n_grown / n_chances;
+            format!(
+                "grew in {share} % of {} {unit}s, {} each on average",
+                self.n_runs,
+                self.rate()
+            )
+        }];
+        if let Some((left, n)) = headroom.zip(runs_to_oom) {
+            parts.push(format!("{left} left: out of memory in about {n} {unit}s"));
+        }
+        match self.growth.state {
+            State::Watch => parts.push("not yet beyond doubt".to_owned()),
+            State::NotEnoughData => parts.push(format!(
+                "{} more {unit}s tell a leak from a warm-up",
+                self.n_missing
+            )),
+            State::Leak | State::None => {}
+        }
+        parts.join(" · ")
+    }
+
+    /// `420 MiB`, with half its interval where there is any doubt: `420 MiB ± 12 MiB`.
+    fn rate(&self) -> String {
+        let rate = self.growth.bytes_per_run;
+        let (low, high) = self.growth.interval;
+        let reach = (high + -rate).magnitude().max((rate + -low).magnitude());
+        let shown = rate.magnitude();
+        if reach.as_f64() < 0.005 * shown.as_f64() {
+            shown.to_string()
+        } else {
+            format!("{shown} ± {reach}")
+        }
+    }
+
+    fn unit(&self) -> &'static str {
+        if self.steps { "step" } else { "run" }
+    }
+}
+
+/// What is left for growth: free in the device and in the allocator's cache,
+/// less what a run needs above its end.
+fn headroom(row: &RunRow, device: &DeviceSummary) -> Option<Bytes> {
+    let cached = match (device.allocated, device.reserved) {
+        (Some(allocated), Some(reserved)) => reserved.saturating_sub(allocated),
+        _ => Bytes::ZERO,
+    };
+    let level = row.after.or(row.before)?;
+    let above_end = row
+        .peak
+        .map_or(Bytes::ZERO, Peak::low)
+        .saturating_sub(level);
+    Some((device.free()? + cached).saturating_sub(above_end))
+}
+
+fn sparkline(levels: &[Bytes]) -> Vec<f64> {
+    let values: Vec<f64> = levels.iter().map(|level| level.as_f64()).collect();
+    if values.len() > N_SPARKLINE {
+        trend::block_minima(&values, N_SPARKLINE)
+    } else {
+        values
+    }
 }

@@ -1,6 +1,8 @@
 //! One row per (run, device), derived from the raw readings.
 
-use crate::recording::{DeviceIdx, Recording, RunIdx};
+use crate::recording::{
+    AllocatorLevels, DeviceIdx, Level, Reading, Recording, Run, RunIdx, RunLevels, Sample, Unknown,
+};
 use crate::units::{ByteDelta, Bytes};
 
 /// Which of a device's levels growth is judged on: the first one known.
@@ -127,14 +129,275 @@ impl DeviceSummary {
     }
 }
 
-pub(super) fn rows(_recording: &Recording) -> Vec<RunRow> {
-    Vec::new()
+/// One row per (ended run, device).
+pub(super) fn rows(recording: &Recording) -> Vec<RunRow> {
+    recording
+        .runs()
+        .iter()
+        .flat_map(|run| run.levels.iter().map(move |levels| (run, levels)))
+        .map(|(run, levels)| row(recording, run, levels))
+        .collect()
 }
 
-pub(super) fn summaries(_recording: &Recording, _rows: &[RunRow]) -> Vec<DeviceSummary> {
-    Vec::new()
+/// The latest levels of each device that was read.
+pub(super) fn summaries(recording: &Recording, rows: &[RunRow]) -> Vec<DeviceSummary> {
+    recording
+        .devices()
+        .iter()
+        .filter_map(|device| summary(recording, rows, device.idx))
+        .collect()
 }
 
-pub(super) fn warnings(_recording: &Recording) -> Vec<String> {
-    Vec::new()
+/// What could not be read, one sentence for each device and source.
+pub(super) fn warnings(recording: &Recording) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for levels in recording.runs().iter().flat_map(|run| &run.levels) {
+        let label = &recording.device(levels.device).label;
+        for reading in std::iter::once(&levels.before).chain(&levels.after) {
+            for (source, words) in failures(reading) {
+                let warning = format!("{label}: {source} failed: {words}");
+                if !warnings.contains(&warning) {
+                    warnings.push(warning);
+                }
+            }
+        }
+    }
+    warnings
+}
+
+fn failures(reading: &Reading) -> impl Iterator<Item = (&'static str, &str)> {
+    let of_driver = [&reading.driver.device_used, &reading.driver.process_used];
+    let of_allocators = reading
+        .allocators
+        .iter()
+        .map(|levels| (levels.source.name(), &levels.allocated));
+    of_driver
+        .into_iter()
+        .map(|level| ("the driver", level))
+        .chain(of_allocators)
+        .filter_map(|(source, level)| match level {
+            Level::Unknown(Unknown::Failed(words)) => Some((source, words.as_str())),
+            _ => None,
+        })
+}
+
+/// Totals of one reading over its allocators; `None` where none of them knows.
+#[derive(Debug, Clone, Copy, Default)]
+struct Totals {
+    allocated: Option<Bytes>,
+    reserved: Option<Bytes>,
+    inactive_split: Option<Bytes>,
+    largest_free: Option<Bytes>,
+    device_used: Option<Bytes>,
+    process_used: Option<Bytes>,
+    capacity: Option<Bytes>,
+    n_retries: Option<u64>,
+}
+
+impl Totals {
+    fn of(reading: &Reading) -> Self {
+        let total = |level: fn(&AllocatorLevels) -> &Level| {
+            reading
+                .allocators
+                .iter()
+                .filter_map(|levels| level(levels).known())
+                .reduce(|sum, bytes| sum + bytes)
+        };
+        Self {
+            allocated: total(|levels| &levels.allocated),
+            reserved: total(|levels| &levels.reserved),
+            inactive_split: total(|levels| &levels.inactive_split),
+            largest_free: reading
+                .allocators
+                .iter()
+                .filter_map(|levels| levels.largest_free.known())
+                .max(),
+            device_used: reading.driver.device_used.known(),
+            process_used: reading.driver.process_used.known(),
+            capacity: reading.driver.capacity.known(),
+            n_retries: reading
+                .allocators
+                .iter()
+                .filter_map(|levels| levels.n_retries)
+                .reduce(u64::saturating_add),
+        }
+    }
+
+    fn of_lane(&self, lane: Lane) -> Option<Bytes> {
+        match lane {
+            Lane::Allocated => self.allocated,
+            Lane::ProcessUsed => self.process_used,
+            Lane::DeviceUsed => self.device_used,
+        }
+    }
+}
+
+/// A point of the lane that growth is judged on.
+pub(super) fn of_sample(sample: &Sample, lane: Lane) -> Option<Bytes> {
+    match lane {
+        Lane::Allocated => sample.allocated,
+        Lane::ProcessUsed => sample.process_used,
+        Lane::DeviceUsed => sample.device_used,
+    }
+}
+
+fn row(recording: &Recording, run: &Run, levels: &RunLevels) -> RunRow {
+    let before = Totals::of(&levels.before);
+    let after = levels.after.as_ref().map(Totals::of).unwrap_or_default();
+    let lane = lane_of(&before, &after);
+    let (from, to) = (start_of(lane, &before, &after), after.of_lane(lane));
+    RunRow {
+        run: run.idx,
+        device: levels.device,
+        lane,
+        before: from,
+        after: to,
+        kept: from.zip(to).map(|(from, to)| to.since(from)),
+        peak: peak(recording, run, levels, lane, [from, to]),
+        allocated: (before.allocated, after.allocated),
+        reserved: (before.reserved, after.reserved),
+        process_used: (before.process_used, after.process_used),
+        device_used: (before.device_used, after.device_used),
+        capacity: after.capacity.or(before.capacity),
+        n_retries: before
+            .n_retries
+            .zip(after.n_retries)
+            .map(|(before, after)| after.saturating_sub(before)),
+    }
+}
+
+/// The first lane that is known at the run's end, or, while it runs, at its start.
+fn lane_of(before: &Totals, after: &Totals) -> Lane {
+    let lanes = [Lane::Allocated, Lane::ProcessUsed, Lane::DeviceUsed];
+    let known = |totals: &Totals| {
+        lanes
+            .into_iter()
+            .find(|lane| totals.of_lane(*lane).is_some())
+    };
+    known(after)
+        .or_else(|| known(before))
+        .unwrap_or(Lane::DeviceUsed)
+}
+
+/// The lane's level at the start. An allocator that woke up inside the run had
+/// allocated nothing before it.
+fn start_of(lane: Lane, before: &Totals, after: &Totals) -> Option<Bytes> {
+    let woke_up =
+        lane == Lane::Allocated && before.allocated.is_none() && after.allocated.is_some();
+    if woke_up {
+        return Some(Bytes::ZERO);
+    }
+    before.of_lane(lane)
+}
+
+fn peak(
+    recording: &Recording,
+    run: &Run,
+    levels: &RunLevels,
+    lane: Lane,
+    ends: [Option<Bytes>; 2],
+) -> Option<Peak> {
+    let of_samples = recording
+        .samples_of(run.idx, levels.device)
+        .flat_map(|(_, points)| points)
+        .filter_map(|point| of_sample(point, lane));
+    let seen = ends.into_iter().flatten().chain(of_samples).max()?;
+    if lane != Lane::Allocated {
+        return Some(Peak::AtLeast(seen));
+    }
+    Some(allocator_peak(levels, seen))
+}
+
+/// What the allocator's own peak counter adds to the highest level seen.
+fn allocator_peak(levels: &RunLevels, seen: Bytes) -> Peak {
+    let Some([after]) = levels
+        .after
+        .as_ref()
+        .map(|reading| reading.allocators.as_slice())
+    else {
+        return Peak::AtLeast(seen);
+    };
+    let before = levels
+        .before
+        .allocators
+        .first()
+        .map_or(Some(Bytes::ZERO), |levels| levels.peak_allocated.known());
+    match (before, after.peak_allocated.known()) {
+        (_, Some(after)) if levels.peak_reset => Peak::AtLeast(seen.max(after)),
+        (Some(before), Some(after)) if after > before => Peak::Exact(after),
+        (Some(before), Some(_)) if before <= seen => Peak::Exact(seen),
+        (Some(before), Some(_)) => Peak::Between {
+            low: seen,
+            high: before,
+        },
+        _ => Peak::AtLeast(seen),
+    }
+}
+
+fn summary(recording: &Recording, rows: &[RunRow], device: DeviceIdx) -> Option<DeviceSummary> {
+    let mut of_device = rows.iter().filter(|row| row.device == device);
+    let last = of_device.clone().next_back()?;
+    let reading = recording
+        .run(last.run)
+        .levels
+        .iter()
+        .find(|levels| levels.device == device)
+        .map(|levels| levels.after.as_ref().unwrap_or(&levels.before))?;
+    let totals = Totals::of(reading);
+    Some(DeviceSummary {
+        device,
+        lane: last.lane,
+        allocated: totals.allocated,
+        reserved: totals.reserved,
+        inactive_split: totals.inactive_split,
+        largest_free: totals.largest_free,
+        process_used: totals.process_used,
+        device_used: totals.device_used,
+        capacity: totals.capacity,
+        peak: of_device
+            .by_ref()
+            .filter_map(|row| row.peak.map(Peak::low))
+            .max(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recording::Source;
+
+    fn levels(peaks: [u64; 2], reset: bool) -> RunLevels {
+        let reading = |peak: u64| Reading {
+            allocators: vec![AllocatorLevels {
+                peak_allocated: Bytes::new(peak).into(),
+                ..AllocatorLevels::unread(Source::Sim)
+            }],
+            ..Reading::default()
+        };
+        RunLevels {
+            device: DeviceIdx(0),
+            before: reading(peaks[0]),
+            after: Some(reading(peaks[1])),
+            peak_reset: reset,
+        }
+    }
+
+    #[track_caller]
+    fn check(peaks: [u64; 2], reset: bool, seen: u64, expected: Peak) {
+        let found = allocator_peak(&levels(peaks, reset), Bytes::new(seen));
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_peak_is_exact_only_where_the_counter_rose_or_was_reached() {
+        let bytes = Bytes::new;
+        check([50, 80], false, 60, Peak::Exact(bytes(80)));
+        check([50, 50], false, 50, Peak::Exact(bytes(50)));
+        let between = Peak::Between {
+            low: bytes(40),
+            high: bytes(50),
+        };
+        check([50, 50], false, 40, between);
+        check([50, 30], true, 20, Peak::AtLeast(bytes(30)));
+    }
 }

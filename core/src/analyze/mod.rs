@@ -10,12 +10,15 @@ mod growth;
 mod leak;
 mod levels;
 mod rules;
+mod series;
+mod suggest;
 mod trend;
 
 pub use finding::{CellRef, Evidence, Finding, FindingKind, Severity};
 pub use growth::{Growth, Shape, State, classify_growth};
 pub use levels::{DeviceSummary, Lane, Peak, RunRow};
 pub use rules::Rules;
+pub use series::cell_label;
 
 use crate::recording::Recording;
 

@@ -139,10 +139,10 @@ fn first_kind(bytes: &[u8]) -> Result<String, ReadError> {
     match payload_at(bytes, 0) {
         Ok(payload) => read_value::<String>(&mut Cursor::new(payload), PREFIX).map_err(foreign),
         Err(error) => match error.what {
-            Fault::TooLong(_) => Err(foreign(error)),
-            Fault::Truncated { .. } if !looks_like_header(bytes) => Err(foreign(error)),
-            Fault::Checksum { .. } if !looks_like_header(bytes) => Err(foreign(error)),
-            _ => Err(error),
+            Fault::Truncated { .. } | Fault::Checksum { .. } if looks_like_header(bytes) => {
+                Err(error)
+            }
+            _ => Err(foreign(error)),
         },
     }
 }
@@ -178,12 +178,14 @@ fn payload_at(bytes: &[u8], offset: usize) -> Result<&[u8], ReadError> {
         }
         .at(bytes.len())
     };
-    let Some((prefix, rest_of_frame)) = rest.split_first_chunk::<PREFIX>() else {
+    let number = |bytes: &[u8; 4]| u32::from_le_bytes(*bytes);
+    let Some((length, rest_of_frame)) = rest.split_first_chunk::<4>() else {
         return Err(truncated(PREFIX));
     };
-    let [a, b, c, d, e, f, g, h] = *prefix;
-    let length = u32::from_le_bytes([a, b, c, d]) as usize;
-    let written = u32::from_le_bytes([e, f, g, h]);
+    let Some((written, rest_of_frame)) = rest_of_frame.split_first_chunk::<4>() else {
+        return Err(truncated(PREFIX));
+    };
+    let (length, written) = (number(length) as usize, number(written));
     if length > MAX_FRAME {
         return Err(Fault::TooLong(length).at(offset));
     }

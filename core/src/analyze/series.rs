@@ -1,0 +1,190 @@
+//! Which runs belong together: growth is judged over runs of equal source.
+
+use std::collections::BTreeMap;
+
+use super::finding::CellRef;
+use super::levels::{Lane, RunRow, of_sample};
+use crate::recording::{DeviceIdx, Recording, Run, RunIdx, RunKind, Series, SourceHash};
+use crate::source_text;
+use crate::units::Bytes;
+
+/// What makes two runs runs of the same thing.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Key {
+    /// Position of the first run: series come in the order in which they began.
+    first: RunIdx,
+    revision: SourceHash,
+    /// Names of nested blocks and the label of steps, outermost first.
+    pub(super) path: Vec<String>,
+    pub(super) device: DeviceIdx,
+}
+
+impl Key {
+    /// Stays the same while the session goes on.
+    pub(super) fn id(&self, recording: &Recording) -> String {
+        let device = &recording.device(self.device).key;
+        format!("{:016x}/{}/{device}", self.revision.0, self.path.join("/"))
+    }
+}
+
+/// Runs of equal source on one device, with their rows in order.
+#[derive(Debug)]
+pub(super) struct RunSeries<'a> {
+    pub(super) key: Key,
+    pub(super) rows: Vec<&'a RunRow>,
+}
+
+impl RunSeries<'_> {
+    /// The lane after each run.
+    pub(super) fn levels(&self) -> Vec<Bytes> {
+        self.rows.iter().filter_map(|row| row.after).collect()
+    }
+
+    /// What the runs kept by themselves, added up from the first one's start:
+    /// what other cells did between them does not count.
+    pub(super) fn own_levels(&self) -> Vec<Bytes> {
+        let start = self.rows.first().and_then(|row| row.before);
+        let mut sum = i128::from(start.unwrap_or_default().get());
+        self.rows
+            .iter()
+            .filter_map(|row| row.kept)
+            .map(|kept| {
+                sum += i128::from(kept.get());
+                Bytes::new(u64::try_from(sum.max(0)).unwrap_or(u64::MAX))
+            })
+            .collect()
+    }
+
+    /// The runs, oldest first.
+    pub(super) fn runs(&self) -> Vec<RunIdx> {
+        self.rows.iter().map(|row| row.run).collect()
+    }
+}
+
+/// The series of runs, in the order in which they began. Only rows whose lane
+/// is known at both ends and the same as in the latest run count.
+pub(super) fn of_runs<'a>(recording: &Recording, rows: &'a [RunRow]) -> Vec<RunSeries<'a>> {
+    let mut series: BTreeMap<(SourceHash, Vec<String>, DeviceIdx), Vec<&RunRow>> = BTreeMap::new();
+    for row in rows.iter().filter(|row| row.kept.is_some()) {
+        let run = recording.run(row.run);
+        let key = (run.revision, path(recording, run), row.device);
+        series.entry(key).or_default().push(row);
+    }
+    let mut series: Vec<RunSeries<'_>> = series
+        .into_iter()
+        .map(|((revision, path, device), mut rows)| {
+            let lane = rows.last().map(|row| row.lane);
+            rows.retain(|row| Some(row.lane) == lane);
+            let first = rows.first().map_or_else(RunIdx::default, |row| row.run);
+            RunSeries {
+                key: Key {
+                    first,
+                    revision,
+                    path,
+                    device,
+                },
+                rows,
+            }
+        })
+        .collect();
+    series.sort_by(|a, b| a.key.cmp(&b.key));
+    series
+}
+
+/// Steps of one label inside one run on one device.
+#[derive(Debug)]
+pub(super) struct StepSeries {
+    pub(super) key: Key,
+    pub(super) run: RunIdx,
+    pub(super) lane: Lane,
+    /// The lane at each mark that was kept.
+    pub(super) levels: Vec<Bytes>,
+    /// How many marks were set.
+    pub(super) n_steps: usize,
+    /// How many marks lie between two that were kept, on average.
+    pub(super) steps_per_point: f64,
+}
+
+/// The steps of the latest run of each cell's text: a loop that is run again
+/// starts anew.
+pub(super) fn of_steps(recording: &Recording) -> Vec<StepSeries> {
+    let mut latest = BTreeMap::new();
+    for (idx, device, series, points) in recording.all_samples() {
+        let Series::Marked(label) = series else {
+            continue;
+        };
+        let run = recording.run(idx);
+        let mut path = path(recording, run);
+        path.push(label.clone());
+        let lanes = [Lane::Allocated, Lane::ProcessUsed, Lane::DeviceUsed];
+        let known = |lane: &Lane| points.iter().all(|point| of_sample(point, *lane).is_some());
+        let (Some(lane), [first, .., last]) = (lanes.into_iter().find(known), points) else {
+            continue;
+        };
+        let levels: Vec<Bytes> = points
+            .iter()
+            .filter_map(|point| of_sample(point, lane))
+            .collect();
+        let n_gaps = (levels.len() - 1) as f64;
+        let steps = StepSeries {
+            key: Key {
+                first: idx,
+                revision: run.revision,
+                path,
+                device,
+            },
+            run: idx,
+            lane,
+            n_steps: usize::try_from(last.ordinal + 1).unwrap_or(usize::MAX),
+            steps_per_point: last.ordinal.saturating_sub(first.ordinal) as f64 / n_gaps,
+            levels,
+        };
+        latest.insert(steps.key.id(recording), steps);
+    }
+    let mut series: Vec<StepSeries> = latest.into_values().collect();
+    series.sort_by(|a, b| a.key.cmp(&b.key));
+    series
+}
+
+/// A cell as people see it, as of its latest run of that text.
+pub(super) fn cell_ref(recording: &Recording, run: &Run) -> CellRef {
+    let cell = recording.cell(run.cell);
+    let same_cell = |other: &&Run| other.cell == run.cell && other.kind == RunKind::Cell;
+    let latest = recording.runs().iter().rfind(same_cell).unwrap_or(run);
+    CellRef {
+        idx: cell.idx,
+        id: cell.id.clone(),
+        label: cell_label(recording, run),
+        execution_count: latest.execution_count,
+    }
+}
+
+/// The user's label of a cell's run, else the headline of its source.
+pub fn cell_label(recording: &Recording, run: &Run) -> String {
+    let outermost = outermost(recording, run);
+    let label = outermost.label.clone();
+    let text = recording.cell(run.cell).text(run.revision);
+    label
+        .or_else(|| text.and_then(source_text::headline))
+        .unwrap_or_else(|| match outermost.execution_count {
+            Some(n) => format!("In [{n}]"),
+            None => "a cell".to_owned(),
+        })
+}
+
+fn outermost<'a>(recording: &'a Recording, run: &'a Run) -> &'a Run {
+    match run.parent {
+        Some(parent) => outermost(recording, recording.run(parent)),
+        None => run,
+    }
+}
+
+/// Names of the blocks from the cell down to this run.
+fn path(recording: &Recording, run: &Run) -> Vec<String> {
+    let Some(parent) = run.parent else {
+        return Vec::new();
+    };
+    let mut path = path(recording, recording.run(parent));
+    path.extend(run.label.clone());
+    path
+}
