@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// Places that a rule speaks of.
-pub struct Found(Vec<Place>);
+pub(crate) struct Found(Vec<Place>);
 
 struct Place {
     path: String,
@@ -16,7 +16,7 @@ struct Place {
 }
 
 /// Files of the repository whose path starts or ends so.
-pub fn files(which: &str) -> Found {
+pub(crate) fn files(which: &str) -> Found {
     Found(
         paths(which)
             .into_iter()
@@ -30,7 +30,7 @@ pub fn files(which: &str) -> Found {
 }
 
 /// Lines of text in those files.
-pub fn lines(which: &str) -> Found {
+pub(crate) fn lines(which: &str) -> Found {
     let of_file = |path: String| {
         let content = fs::read_to_string(root().join(&path)).unwrap_or_default();
         let place = |(idx, text): (usize, &str)| Place {
@@ -49,12 +49,12 @@ pub fn lines(which: &str) -> Found {
 }
 
 /// The notebooks of the repository.
-pub fn notebooks() -> Found {
+pub(crate) fn notebooks() -> Found {
     files(".ipynb")
 }
 
 /// Every package that one of ours is built from, on this machine.
-pub fn dependencies(package: &str) -> Found {
+pub(crate) fn dependencies(package: &str) -> Found {
     let tree = [
         "tree",
         "--locked",
@@ -87,8 +87,10 @@ pub fn dependencies(package: &str) -> Found {
 }
 
 impl Found {
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    /// Fails with every place that breaks the rule.
+    #[track_caller]
+    pub(crate) fn none(self) {
+        assert!(self.0.is_empty(), "\n{self}\n");
     }
 
     fn keep(mut self, is_kept: impl Fn(&Place) -> bool) -> Self {
@@ -97,7 +99,7 @@ impl Found {
     }
 
     /// Packages with one of these names.
-    pub fn among(self, names: &[&str]) -> Self {
+    pub(crate) fn among(self, names: &[&str]) -> Self {
         self.keep(|place| {
             place
                 .text
@@ -108,51 +110,54 @@ impl Found {
     }
 
     /// Lines that hold one of these.
-    pub fn with_any(self, words: &[&str]) -> Self {
+    pub(crate) fn with_any(self, words: &[&str]) -> Self {
         self.keep(|place| words.iter().any(|word| place.text.contains(word)))
     }
 
     /// Lines that are more than a comment.
-    pub fn in_code(self) -> Self {
+    pub(crate) fn in_code(self) -> Self {
         self.keep(|place| !place.text.trim_start().starts_with("//"))
     }
 
-    /// What is in none of these files and folders.
-    pub fn outside(self, allowed: &[&str]) -> Self {
-        self.keep(|place| !allowed.iter().any(|prefix| place.path.starts_with(prefix)))
+    /// What is not in this file or folder.
+    pub(crate) fn outside(self, allowed: &str) -> Self {
+        self.keep(|place| !place.path.starts_with(allowed))
     }
 
     /// Lines that do not hold this.
-    pub fn without_same(self, word: &str) -> Self {
+    pub(crate) fn unless_with(self, word: &str) -> Self {
         self.keep(|place| !place.text.contains(word))
     }
 
     /// Lines without this in the comment above them.
-    pub fn without_above(self, word: &str) -> Self {
+    pub(crate) fn unless_above(self, word: &str) -> Self {
         self.keep(|place| {
-            let above = place.neighbours(|idx| idx.saturating_sub(6)..idx);
-            let comment = above
-                .iter()
-                .rev()
-                .take_while(|line| is_comment_or_attribute(line));
-            !comment.clone().any(|line| line.contains(word))
+            let file = place.file();
+            let above = file[..place.idx()].iter().rev();
+            !above
+                .take_while(|line| is_comment_or_attribute(line))
+                .any(|line| line.contains(word))
         })
     }
 
-    /// Lines without this in them or in the attribute that they start.
-    pub fn without_below(self, word: &str) -> Self {
+    /// Lines without this in the attribute that they start.
+    pub(crate) fn unless_in_attribute(self, word: &str) -> Self {
         self.keep(|place| {
-            let attribute = place.neighbours(|idx| idx..idx + 8);
-            let end = attribute
+            let file = place.file();
+            let attribute = &file[place.idx()..];
+            let n_lines = attribute
                 .iter()
-                .position(|line| line.trim_end().ends_with(")]"));
-            let attribute = &attribute[..=end.unwrap_or(0)];
-            !attribute.iter().any(|line| line.contains(word))
+                .take_while(|line| !line.trim_end().ends_with(")]"))
+                .count();
+            !attribute
+                .iter()
+                .take(n_lines + 1)
+                .any(|line| line.contains(word))
         })
     }
 
     /// Files with one of these names, whatever their kind.
-    pub fn named_any(self, names: &[&str]) -> Self {
+    pub(crate) fn named_any(self, names: &[&str]) -> Self {
         self.keep(|place| {
             let stem = Path::new(&place.path)
                 .file_stem()
@@ -163,7 +168,7 @@ impl Found {
     }
 
     /// Notebooks that keep what a run of them printed.
-    pub fn with_outputs(self) -> Self {
+    pub(crate) fn with_outputs(self) -> Self {
         self.keep(|place| {
             let text = fs::read_to_string(root().join(&place.path)).unwrap_or_default();
             let notebook: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
@@ -178,11 +183,14 @@ impl Found {
 }
 
 impl Place {
-    fn neighbours(&self, range: impl Fn(usize) -> std::ops::Range<usize>) -> Vec<String> {
+    fn idx(&self) -> usize {
+        self.line.map_or(0, |line| line - 1)
+    }
+
+    /// Every line of the file that it is in.
+    fn file(&self) -> Vec<String> {
         let content = fs::read_to_string(root().join(&self.path)).unwrap_or_default();
-        let all: Vec<String> = content.lines().map(str::to_owned).collect();
-        let range = range(self.line.unwrap_or(1) - 1);
-        all[range.start.min(all.len())..range.end.min(all.len())].to_vec()
+        content.lines().map(str::to_owned).collect()
     }
 }
 

@@ -29,20 +29,28 @@ def run(path: Path) -> int:
     """Run the notebook and return the exit status."""
     notebook = nbformat.read(path, as_version=4)
     client = NotebookClient(notebook, timeout=300, resources={"metadata": {"path": path.parent}})
-    n_cells = len(notebook.cells)
-    notebook.cells.append(nbformat.v4.new_code_cell(REPORT))
+    names = [f"cell {number} of {path.name}" for number in range(1, len(notebook.cells) + 1)]
+    report = nbformat.v4.new_code_cell(REPORT)
+    notebook.cells.append(report)
     with client.setup_kernel():
-        for index, cell in enumerate(notebook.cells):
-            try:
-                client.execute_cell(cell, index, store_history=index < n_cells)
-            except CellExecutionError as error:
-                name = f"cell {index + 1} of {path.name}" if index < n_cells else "the report"
-                print(f"{name} failed: {error.ename}: {error.evalue}\n\n{error}", file=sys.stderr)
+        for index, name in enumerate([*names, "the report"]):
+            if not ran(client, index, name):
                 return 1
-    report = notebook.cells.pop()
+    notebook.cells.pop()
     path.with_suffix(".html").write_text(page(notebook), encoding="utf-8")
     print("".join(output.get("text", "") for output in report.outputs), end="")
     return 0
+
+
+def ran(client: NotebookClient, index: int, name: str) -> bool:
+    """Run one cell and say on standard error where and why it failed."""
+    cell = client.nb.cells[index]
+    try:
+        client.execute_cell(cell, index, store_history=name != "the report")
+    except CellExecutionError as error:
+        print(f"{name} failed: {error.ename}: {error.evalue}\n\n{error}", file=sys.stderr)
+        return False
+    return True
 
 
 def page(notebook: nbformat.NotebookNode) -> str:

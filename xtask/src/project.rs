@@ -31,6 +31,13 @@ impl Project {
         self.root.join("target").join(relative)
     }
 
+    /// Where cargo builds, which people may have set.
+    pub(crate) fn cargo_target(&self) -> PathBuf {
+        std::env::var_os("CARGO_TARGET_DIR")
+            .and_then(|chosen| std::path::absolute(chosen).ok())
+            .unwrap_or_else(|| self.target(""))
+    }
+
     /// The page's module, which the wheel carries.
     pub(crate) fn static_folder(&self) -> PathBuf {
         self.path("pybind/python/gpumem/static")
@@ -42,7 +49,7 @@ impl Project {
         let mut command = run::command(cargo);
         command.arg(subcommand).current_dir(&self.root);
         if subcommand != "fmt" {
-            command.arg("--target-dir").arg(self.target(""));
+            command.arg("--target-dir").arg(self.cargo_target());
         }
         command
     }

@@ -71,7 +71,10 @@ fn compile(project: &Project) -> Result<PathBuf> {
         "--target",
         TARGET,
     ]))?;
-    Ok(project.target(TARGET).join("wasm/gpumem_widget.wasm"))
+    Ok(project
+        .cargo_target()
+        .join(TARGET)
+        .join("wasm/gpumem_widget.wasm"))
 }
 
 /// The JavaScript that talks to the module, and the module that it talks to.

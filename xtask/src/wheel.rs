@@ -39,7 +39,7 @@ pub(crate) fn build(project: &Project, environment: &Environment) -> Result<Path
             .arg("--interpreter")
             .arg(environment.python_path())
             .arg("--target-dir")
-            .arg(project.target(""))
+            .arg(project.cargo_target())
             .arg("--out")
             .arg(&folder),
     )?;

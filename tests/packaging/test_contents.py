@@ -1,0 +1,72 @@
+"""A wheel and a source distribution hold what they must, and nothing else."""
+
+from __future__ import annotations
+
+import re
+import tarfile
+import zipfile
+from email.parser import Parser
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PACKAGE = "pybind/python/gpumem/"
+STATIC = {f"gpumem/static/{name}" for name in ("provider.js", "standalone.html", "thin.js")}
+LICENSES = {"LICENSE-APACHE", "LICENSE-MIT"}
+
+
+def package_files(tracked: frozenset[str]) -> set[str]:
+    """Return the package's files as a wheel names them."""
+    prefix = len(PACKAGE) - len("gpumem/")
+    return {path[prefix:] for path in tracked if path.startswith(PACKAGE)} | STATIC
+
+
+def test_wheel_holds_the_package_the_page_and_the_licenses(
+    wheel: Path, tracked: frozenset[str]
+) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+    about = next(name.split("/")[0] for name in names if ".dist-info/" in name)
+    described = {f"{about}/{name}" for name in ("METADATA", "RECORD", "WHEEL")}
+    described |= {f"{about}/licenses/{name}" for name in LICENSES}
+    bill_of_materials = {name for name in names if name.startswith(f"{about}/sboms/")}
+    extension = {name for name in names if name.startswith("gpumem/_gpumem.abi3.")}
+    extension -= {"gpumem/_gpumem.pyi"}
+    assert len(extension) == 1
+    assert names - bill_of_materials == package_files(tracked) | described | extension
+
+
+def test_one_wheel_serves_every_python(wheel: Path) -> None:
+    assert re.fullmatch(r"jupyter_gpumem-[\d.]+-cp310-abi3-\w+\.whl", wheel.name)
+
+
+def test_wheel_says_what_it_is(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        name = next(name for name in archive.namelist() if name.endswith("/METADATA"))
+        about = Parser().parsestr(archive.read(name).decode())
+    assert about["Name"] == "jupyter-gpumem"
+    assert about["Requires-Python"] == ">=3.10"
+    assert about["License-Expression"] == "MIT OR Apache-2.0"
+    required = {re.split(r"\W", need)[0] for need in about.get_all("Requires-Dist", [])}
+    assert required == {"anywidget", "ipython", "traitlets"}
+    assert about["Description-Content-Type"].startswith("text/markdown")
+    assert "%load_ext gpumem" in about.get_payload()
+
+
+def test_wheel_names_no_folder_of_the_machine_that_built_it(wheel: Path) -> None:
+    home = re.compile(rb"/(?:home|root|Users)/[\w.-]+/")
+    with zipfile.ZipFile(wheel) as archive:
+        found = {name: sorted(set(home.findall(archive.read(name)))) for name in archive.namelist()}
+    assert {name: places for name, places in found.items() if places} == {}
+
+
+def test_sdist_holds_the_sources_of_all_it_builds(sdist: Path, tracked: frozenset[str]) -> None:
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    crates = {path for path in tracked if path.startswith("core/")}
+    crates |= {path for path in tracked if path.startswith("pybind/") and "/python/" not in path}
+    crates -= {"pybind/pyproject.toml"}
+    packages = {f"python/{path}" for path in package_files(tracked)}
+    root = {"Cargo.lock", "Cargo.toml", "PKG-INFO", "build_backend.py", "pyproject.toml"}
+    assert names == crates | packages | root | LICENSES | {"README.md"}
