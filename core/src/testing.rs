@@ -105,7 +105,7 @@ pub(crate) fn leak(recording: &Recording, cell: u32, kept_mib: i64) -> Finding {
     let label = source_text::headline(text).unwrap_or_default();
     Finding {
         id: format!("leak:{label}"),
-        kind: FindingKind::Growth,
+        kind: FindingKind::Leak,
         severity: Severity::Critical,
         state: State::Leak,
         shape: None,

@@ -45,7 +45,8 @@ impl<'a> Session<'a> {
         let growing: Vec<&Finding> = analysis
             .findings
             .iter()
-            .filter(|finding| finding.device == device && finding.kind == FindingKind::Growth)
+            .filter(|finding| finding.device == device)
+            .filter(|finding| matches!(finding.kind, FindingKind::Leak | FindingKind::Growing))
             .filter(|finding| matches!(finding.state, State::Leak | State::Watch))
             .collect();
         let mut roles = HashMap::new();
