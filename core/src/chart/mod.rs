@@ -24,7 +24,7 @@ pub use scene::{Anchor, Face, Hit, Item, Point, Rect, Role, Scene, Target};
 pub use session::default_device;
 pub use svg::svg;
 pub use theme::{Rgb, Theme};
-pub use timeline::timeline;
+pub use timeline::{TimeScale, time_scale, timeline};
 
 use crate::recording::{DeviceIdx, RunIdx};
 use crate::units::Nanos;

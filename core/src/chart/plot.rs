@@ -4,6 +4,9 @@ use super::axis::ByteAxis;
 use super::label::Label;
 use super::scene::{Anchor, Point, Role, Scene};
 
+/// What a chart of nothing says.
+pub(super) const NO_RUNS: &str = "no run recorded yet: put %%gpumem on a cell and run it";
+
 /// Space for the labels of the axis.
 const GUTTER: f64 = 66.0;
 const RIGHT_MARGIN: f64 = 12.0;

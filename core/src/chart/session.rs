@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 
 use super::scene::Role;
-use crate::analyze::{Analysis, Finding, FindingKind, RunRow, State};
-use crate::recording::{CellIdx, DeviceIdx, DeviceKind, Recording, Run, RunIdx};
+use crate::analyze::{Analysis, DeviceSummary, Finding, FindingKind, Lane, RunRow, State};
+use crate::recording::{CellIdx, DeviceIdx, DeviceKind, Recording, Run, RunIdx, Sample, Series};
 use crate::source_text;
+use crate::units::Bytes;
 
 /// The device to look at first: the first one that is not the host and of which
 /// anything is known, else the host; `None` where there is no device at all.
@@ -37,6 +38,8 @@ pub(super) struct Session<'a> {
     /// Of growth that is a leak or is watched, worst first.
     pub(super) growing: Vec<&'a Finding>,
     roles: HashMap<RunIdx, Role>,
+    devices: &'a [DeviceSummary],
+    marked: HashMap<RunIdx, Vec<Sample>>,
 }
 
 impl<'a> Session<'a> {
@@ -53,9 +56,17 @@ impl<'a> Session<'a> {
         for finding in growing.iter().rev() {
             roles.extend(finding.runs.iter().map(|run| (*run, role_of(finding))));
         }
+        let mut marked: HashMap<RunIdx, Vec<Sample>> = HashMap::new();
+        for (run, of, series, points) in recording.all_samples() {
+            if of == device && matches!(series, Series::Marked(_)) {
+                marked.entry(run).or_default().extend(points);
+            }
+        }
         Self {
             recording,
             device,
+            devices: &analysis.devices,
+            marked,
             rows: rows.map(|row| (row.run, row)).collect(),
             growing,
             roles,
@@ -77,6 +88,36 @@ impl<'a> Session<'a> {
     /// The role of the finding that names the run.
     pub(super) fn role(&self, run: RunIdx) -> Option<Role> {
         self.roles.get(&run).copied()
+    }
+
+    /// The lane that growth is judged on.
+    pub(super) fn lane(&self) -> Lane {
+        let summary = self
+            .devices
+            .iter()
+            .find(|summary| summary.device == self.device);
+        summary.map_or(Lane::Allocated, |summary| summary.lane)
+    }
+
+    /// The smallest limit that applies to the device.
+    pub(super) fn capacity(&self) -> Option<Bytes> {
+        let summary = self
+            .devices
+            .iter()
+            .find(|summary| summary.device == self.device);
+        summary.and_then(|summary| summary.capacity)
+    }
+
+    /// The points that the user's code marked in the run, in time order.
+    pub(super) fn marked(&self, run: RunIdx) -> Vec<Sample> {
+        let mut points = self.marked.get(&run).cloned().unwrap_or_default();
+        points.sort_by_key(|point| point.at);
+        points
+    }
+
+    pub(super) fn is_host(&self) -> bool {
+        let device = self.recording.devices().get(self.device.get());
+        device.is_some_and(|device| device.kind == DeviceKind::Host)
     }
 
     /// As people write the device.

@@ -12,7 +12,7 @@ use notes::{Note, note};
 use super::View;
 use super::axis::{ByteAxis, Sign};
 use super::label::{Label, MEDIUM, Occupied};
-use super::plot::{Plot, crisp, say, sheet};
+use super::plot::{NO_RUNS, Plot, crisp, say, sheet};
 use super::scene::{Anchor, Face, Hit, Point, Rect, Role, Scene, Target};
 use super::session::{Session, counted};
 use crate::analyze::Analysis;
@@ -34,10 +34,7 @@ pub fn growth(recording: &Recording, analysis: &Analysis, view: &View) -> Scene 
     let plot = Plot::new(scene.width, TOP, BOTTOM);
     let groups = grouped(&session, &plot);
     if groups.is_empty() {
-        say(
-            &mut scene,
-            "no run recorded yet: put %%gpumem on a cell and run it",
-        );
+        say(&mut scene, NO_RUNS);
         return scene;
     }
     if groups

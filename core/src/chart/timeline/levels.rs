@@ -1,0 +1,128 @@
+//! What is known, by instant.
+
+use super::super::scene::Role;
+use super::super::session::Session;
+use super::scale::{Stretch, TimeScale};
+use crate::analyze::{Lane, RunRow};
+use crate::recording::{Sample, Series};
+use crate::units::{Bytes, Nanos};
+
+/// Levels by their place in logical pixels, from left to right.
+type Trace = Vec<(f64, Bytes)>;
+
+/// The highest level in a run.
+pub(super) struct PeakBar {
+    pub(super) left: f64,
+    pub(super) right: f64,
+    pub(super) level: Bytes,
+    pub(super) is_exact: bool,
+}
+
+/// Everything that the timeline draws.
+pub(super) struct Traces {
+    /// The device's use, one unbroken piece after the other.
+    pub(super) device: Vec<Trace>,
+    /// This process's use.
+    pub(super) process: Vec<Trace>,
+    /// Per run the lane that growth is judged on: at its ends, and where marks were set.
+    pub(super) inside: Vec<Trace>,
+    pub(super) lane: Lane,
+    pub(super) peaks: Vec<PeakBar>,
+    /// `None` where nothing is known.
+    pub(super) highest: Option<Bytes>,
+}
+
+impl Traces {
+    pub(super) fn new(session: &Session<'_>, scale: &TimeScale) -> Self {
+        let mut traces = Self {
+            device: Vec::new(),
+            process: Vec::new(),
+            inside: Vec::new(),
+            lane: session.lane(),
+            peaks: Vec::new(),
+            highest: None,
+        };
+        for stretch in scale.stretches() {
+            traces.add(session, scale, stretch);
+        }
+        let lines = [&traces.device, &traces.process, &traces.inside];
+        let levels = lines
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|(_, level)| *level);
+        let peaks = traces.peaks.iter().map(|peak| peak.level);
+        traces.highest = levels.chain(peaks).max();
+        traces
+    }
+
+    pub(super) fn dots_role(&self) -> Role {
+        match self.lane {
+            Lane::Allocated => Role::Text,
+            Lane::ProcessUsed => Role::Process,
+            Lane::DeviceUsed => Role::Device,
+        }
+    }
+
+    fn add(&mut self, session: &Session<'_>, scale: &TimeScale, stretch: &Stretch) {
+        let row = session.row(stretch.run);
+        let run = session.recording.run(stretch.run);
+        let in_view = |at: &Nanos| (stretch.from..=stretch.to).contains(at);
+        let begun = Some(run.started).filter(in_view);
+        let ended = run.ended.filter(in_view);
+        let levels = |sample: &'_ [Sample], level: fn(&Sample) -> Option<Bytes>, ends: Ends| {
+            let inside = sample.iter().filter(|sample| in_view(&sample.at));
+            let first = begun.map(|at| (at, ends.0));
+            let last = ended.map(|at| (at, ends.1));
+            first
+                .into_iter()
+                .chain(inside.map(move |sample| (sample.at, level(sample))))
+                .chain(last)
+                .map(|(at, level)| level.map(|level| (scale.x(at), level)))
+                .collect::<Vec<_>>()
+        };
+        let sampled = session
+            .recording
+            .samples(stretch.run, session.device, &Series::Sampled);
+        if !sampled.is_empty() {
+            let ends = |ends: fn(&RunRow) -> Ends| row.map_or((None, None), ends);
+            let device = levels(sampled, |s| s.device_used, ends(|row| row.device_used));
+            self.device.extend(unbroken(&device));
+            let process = levels(sampled, |s| s.process_used, ends(|row| row.process_used));
+            self.process.extend(unbroken(&process));
+        }
+        let marked = session.marked(stretch.run);
+        let ends = row.map_or((None, None), |row| (row.before, row.after));
+        let inside = levels(&marked, level_in(self.lane), ends);
+        let inside: Trace = inside.into_iter().flatten().collect();
+        if !inside.is_empty() {
+            self.inside.push(inside);
+        }
+        self.peaks
+            .extend(row.and_then(|row| row.peak).map(|peak| PeakBar {
+                left: stretch.left,
+                right: stretch.right,
+                level: peak.low(),
+                is_exact: peak.is_exact(),
+            }));
+    }
+}
+
+/// A level at the beginning and at the end of a run.
+type Ends = (Option<Bytes>, Option<Bytes>);
+
+fn level_in(lane: Lane) -> fn(&Sample) -> Option<Bytes> {
+    match lane {
+        Lane::Allocated => |sample| sample.allocated,
+        Lane::ProcessUsed => |sample| sample.process_used,
+        Lane::DeviceUsed => |sample| sample.device_used,
+    }
+}
+
+/// The pieces between instants at which the level was not read.
+fn unbroken(levels: &[Option<(f64, Bytes)>]) -> impl Iterator<Item = Trace> {
+    levels
+        .split(Option::is_none)
+        .map(|piece| piece.iter().copied().flatten().collect::<Trace>())
+        .filter(|piece| piece.len() > 1)
+}

@@ -1,0 +1,232 @@
+//! The timeline: what is known of a device's levels, and when.
+//!
+//! Lines are drawn only inside runs, between instants that were read. What was
+//! known at the ends of a run alone is two dots.
+
+mod legend;
+mod levels;
+mod scale;
+
+use legend::Legend;
+use levels::Traces;
+use scale::Stretch;
+pub use scale::TimeScale;
+
+use super::View;
+use super::axis::{ByteAxis, Sign, instant_label};
+use super::label::{Label, Occupied};
+use super::m4::m4;
+use super::plot::{NO_RUNS, Plot, crisp, say, sheet};
+use super::scene::{Anchor, Hit, Point, Rect, Role, Scene, Target};
+use super::session::{Session, counted, run_name};
+use crate::analyze::Analysis;
+use crate::recording::Recording;
+use crate::units::{Bytes, Nanos};
+
+const TOP: f64 = 16.0;
+const BOTTOM: f64 = 132.0;
+const NAMES: f64 = 15.0;
+const TIMES: f64 = 30.0;
+const LEGEND: f64 = 52.0;
+const MAX_TICKS: usize = 5;
+/// A capacity this many times above all use would press it to the ground.
+const FAR_ABOVE: f64 = 2.5;
+/// Points nearer than this draw the same picture.
+const LINE_COLUMN: f64 = 0.5;
+const DOT_COLUMN: f64 = 1.5;
+
+/// Where instants are on the timeline that [`timeline`] draws.
+pub fn time_scale(recording: &Recording, view: &View) -> TimeScale {
+    let plot = Plot::new(sheet(view.width, 0.0, Role::Panel).width, TOP, BOTTOM);
+    TimeScale::new(recording, view.span, plot.left, plot.right)
+}
+
+/// The timeline of the view's device.
+pub fn timeline(recording: &Recording, analysis: &Analysis, view: &View) -> Scene {
+    let session = Session::new(recording, analysis, view.device);
+    let scale = time_scale(recording, view);
+    let traces = Traces::new(&session, &scale);
+    let legend = Legend::new(&traces, session.is_host());
+    let mut scene = sheet(view.width, BOTTOM + LEGEND, Role::Panel);
+    let plot = Plot::new(scene.width, TOP, BOTTOM);
+    scene.height += legend.height(plot.width());
+    let missing = match (session.runs().next(), traces.highest) {
+        (None, _) => Some(NO_RUNS.to_owned()),
+        (_, None) => Some(format!(
+            "nothing is known of {} in this time",
+            session.device_label()
+        )),
+        _ => None,
+    };
+    if let Some(sentence) = missing {
+        say(&mut scene, &sentence);
+        return scene;
+    }
+    let highest = traces.highest.unwrap_or_default();
+    let capacity = session.capacity();
+    let in_view = capacity.filter(|capacity| capacity.as_f64() <= FAR_ABOVE * highest.as_f64());
+    let top = highest.max(in_view.unwrap_or_default()).as_f64() * 1.06;
+    let mut chart = Chart {
+        axis: ByteAxis::new(0.0..=top, plot.bottom, plot.top, Sign::Level),
+        plot,
+        scene,
+    };
+    chart.draw_bands(&session, &scale, view);
+    chart
+        .plot
+        .draw_axis(&mut chart.scene, &chart.axis, MAX_TICKS);
+    chart.draw_capacity(capacity, in_view.is_some());
+    chart.draw_traces(&traces);
+    chart.draw_names(&session, &scale);
+    legend.draw(&mut chart.scene, &plot, plot.bottom + LEGEND);
+    chart.scene.description = description(&session, &scale, highest, capacity);
+    chart.scene
+}
+
+fn description(
+    session: &Session<'_>,
+    scale: &TimeScale,
+    highest: Bytes,
+    capacity: Option<Bytes>,
+) -> String {
+    let stretches = scale.stretches();
+    let of = capacity.map_or(String::new(), |capacity| format!(" of {capacity}"));
+    format!(
+        "Memory of {} over {}: at most {highest}{of}.",
+        session.device_label(),
+        counted(stretches.len(), "run"),
+    )
+}
+
+struct Chart {
+    plot: Plot,
+    axis: ByteAxis,
+    scene: Scene,
+}
+
+impl Chart {
+    /// Where each run was, and what answers to the pointer.
+    fn draw_bands(&mut self, session: &Session<'_>, scale: &TimeScale, view: &View) {
+        let top = self.plot.top - 8.0;
+        let mut drawn_to = f64::NEG_INFINITY;
+        for stretch in scale.stretches() {
+            let width = (stretch.right - stretch.left)
+                .max(1.0)
+                .min(self.plot.right - stretch.left);
+            let rect = Rect::new(stretch.left, top, width, self.plot.bottom - top);
+            let looked_at =
+                view.hovered == Some(stretch.run) || view.selected.contains(&stretch.run);
+            let role = match session.role(stretch.run) {
+                _ if looked_at => Role::Hover,
+                Some(Role::Leak) => Role::LeakSpan,
+                _ => Role::Span,
+            };
+            // Bands that share a pixel are one.
+            if looked_at || stretch.right - drawn_to >= 0.5 {
+                self.scene.fill(rect, role, 0.0);
+                drawn_to = stretch.right;
+            }
+            let target = Target::Run(stretch.run);
+            self.scene.hits.push(Hit { rect, target });
+        }
+    }
+
+    fn draw_capacity(&mut self, capacity: Option<Bytes>, in_view: bool) {
+        let Some(capacity) = capacity else {
+            return;
+        };
+        let text = format!("capacity {capacity}");
+        if !in_view {
+            let at = Point::new(self.plot.right, self.plot.top - 3.0);
+            self.scene.text(Label::new(text, at).anchor(Anchor::End));
+            return;
+        }
+        let y = crisp(self.axis.y(capacity.as_f64()));
+        let ends = vec![
+            Point::new(self.plot.left, y),
+            Point::new(self.plot.right, y),
+        ];
+        self.scene.line(ends, Role::Leak, 1.0, Some((2.0, 4.0)));
+        self.scene
+            .text(Label::new(text, Point::new(self.plot.left + 6.0, y + 13.0)));
+    }
+
+    fn draw_traces(&mut self, traces: &Traces) {
+        for (levels, role, width) in [
+            (&traces.device, Role::Device, 1.2),
+            (&traces.process, Role::Process, 1.6),
+        ] {
+            for line in levels {
+                let points = m4(self.placed(line), LINE_COLUMN);
+                self.scene.line(points, role, width, None);
+            }
+        }
+        for run in &traces.inside {
+            let points = m4(self.placed(run), DOT_COLUMN);
+            self.scene
+                .line(points, traces.dots_role(), 1.0, Some((1.0, 3.0)));
+        }
+        let dots = traces.inside.iter().flat_map(|run| self.placed(run));
+        for at in m4(dots.collect::<Vec<_>>(), DOT_COLUMN) {
+            self.scene.dot(at, 2.0, traces.dots_role());
+        }
+        for peak in &traces.peaks {
+            let y = crisp(self.axis.y(peak.level.as_f64()));
+            let middle = f64::midpoint(peak.left, peak.right);
+            let half = (0.3 * (peak.right - peak.left)).max(1.0);
+            let left = (middle - half).max(self.plot.left);
+            let ends = vec![
+                Point::new(left, y),
+                Point::new((middle + half).min(self.plot.right), y),
+            ];
+            let dash = (!peak.is_exact).then_some((2.0, 2.0));
+            self.scene.line(ends, Role::Muted, 2.0, dash);
+        }
+    }
+
+    fn placed<'a>(&self, levels: &'a [(f64, Bytes)]) -> impl Iterator<Item = Point> + use<'a, '_> {
+        let place = |(x, level): &(f64, Bytes)| Point::new(*x, self.axis.y(level.as_f64()));
+        levels.iter().map(place)
+    }
+
+    /// Under each run its name, and when it began.
+    fn draw_names(&mut self, session: &Session<'_>, scale: &TimeScale) {
+        let mut occupied = Occupied::default();
+        for stretch in scale.stretches() {
+            let run = session.recording.run(stretch.run);
+            self.draw_time(&mut occupied, stretch.left, stretch.from);
+            let name = run_name(session.recording, run);
+            if let Some(label) = self.name(stretch, &name) {
+                if occupied.take(&label) {
+                    self.scene.text(label);
+                }
+            }
+        }
+    }
+
+    /// All of the name where it fits, else its first word.
+    fn name(&self, stretch: &Stretch, name: &str) -> Option<Label> {
+        let middle = f64::midpoint(stretch.left, stretch.right);
+        let at = Point::new(middle, self.plot.bottom + NAMES);
+        let room = stretch.right - stretch.left + Occupied::GAP;
+        let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
+        let word: String = name.chars().take_while(|letter| is_part(*letter)).collect();
+        [name, &word]
+            .into_iter()
+            .map(|text| Label::new(text, at).anchor(Anchor::Middle))
+            .find(|label| !label.is_empty() && label.width() <= room)
+            .map(|label| label.between(self.plot.left, self.plot.right))
+    }
+
+    fn draw_time(&mut self, occupied: &mut Occupied, x: f64, at: Nanos) {
+        let label = Label::new(instant_label(at), Point::new(x, self.plot.bottom + TIMES))
+            .between(self.plot.left, self.plot.right);
+        if occupied.take(&label) {
+            let x = crisp(x);
+            let (top, bottom) = (self.plot.bottom, self.plot.bottom + 3.0);
+            self.scene
+                .rule(Point::new(x, top), Point::new(x, bottom), Role::Line, 1.0);
+            self.scene.text(label);
+        }
+    }
+}
