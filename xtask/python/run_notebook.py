@@ -6,6 +6,7 @@ text report. A cell that fails ends the run with exit status 1 and its error.
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from nbconvert import HTMLExporter
 
+COLOUR = re.compile(r"\x1b\[[\d;]*m")
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
 # Runs last, in the notebook's own session, and is not kept in the notebook.
@@ -28,7 +30,12 @@ print(_report.text())
 def run(path: Path) -> int:
     """Run the notebook and return the exit status."""
     notebook = nbformat.read(path, as_version=4)
-    client = NotebookClient(notebook, timeout=300, resources={"metadata": {"path": path.parent}})
+    client = NotebookClient(
+        notebook,
+        timeout=300,
+        resources={"metadata": {"path": path.parent}},
+        extra_arguments=["--log-level=ERROR"],
+    )
     names = [f"cell {number} of {path.name}" for number in range(1, len(notebook.cells) + 1)]
     report = nbformat.v4.new_code_cell(REPORT)
     notebook.cells.append(report)
@@ -48,7 +55,8 @@ def ran(client: NotebookClient, index: int, name: str) -> bool:
     try:
         client.execute_cell(cell, index, store_history=name != "the report")
     except CellExecutionError as error:
-        print(f"{name} failed: {error.ename}: {error.evalue}\n\n{error}", file=sys.stderr)
+        told = str(error) if sys.stderr.isatty() else COLOUR.sub("", str(error))
+        print(f"{name} failed: {error.ename}: {error.evalue}\n\n{told}", file=sys.stderr)
         return False
     return True
 

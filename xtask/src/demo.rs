@@ -21,13 +21,9 @@ pub(crate) struct Options {
     /// Run the notebook once in a real kernel and write its page and picture, without JupyterLab
     #[arg(long)]
     headless: bool,
-    /// The notebook to show
-    #[arg(
-        long,
-        value_name = "FILE",
-        default_value = "notebooks/quickstart.ipynb"
-    )]
-    notebook: PathBuf,
+    /// A notebook to show instead of the quickstart
+    #[arg(long, value_name = "FILE")]
+    notebook: Option<PathBuf>,
 }
 
 /// Shows a copy of the notebook, so that the checkout stays as it is.
@@ -37,7 +33,8 @@ pub(crate) fn show(
     options: &Options,
 ) -> Result<ExitCode> {
     let folder = project.target("demo");
-    let notebook = copy(&options.notebook, &folder)?;
+    let quickstart = project.path("notebooks/quickstart.ipynb");
+    let notebook = copy(options.notebook.as_ref().unwrap_or(&quickstart), &folder)?;
     if options.headless {
         run_once(project, environment, &notebook)
     } else {
@@ -72,9 +69,11 @@ fn open_lab(environment: &Environment, notebook: &Path, folder: &Path) -> Result
         settings.join("default_setting_overrides.json"),
         LAB_SETTINGS,
     )?;
+    let name = notebook.file_name().unwrap_or_default().to_string_lossy();
     let mut lab = environment.module("jupyterlab");
-    lab.arg("--ServerApp.log_level=WARN")
-        .arg(notebook)
+    lab.arg("--log-level=WARN")
+        .arg(format!("--LabApp.default_url=/lab/tree/{name}"))
+        .arg("--ServerApp.root_dir=.")
         .current_dir(folder);
     if !system::has_display() {
         lab.arg("--no-browser");

@@ -23,7 +23,7 @@ enum Ran {
     Nothing(&'static str),
 }
 
-const SUITES: [Suite; 8] = [
+const SUITES: [Suite; 9] = [
     Suite {
         name: "lint",
         run: lint,
@@ -51,6 +51,10 @@ const SUITES: [Suite; 8] = [
     Suite {
         name: "browser",
         run: browser,
+    },
+    Suite {
+        name: "demo",
+        run: demo,
     },
     Suite {
         name: "packaging",
@@ -179,6 +183,18 @@ fn browser(project: &Project) -> Result<Ran> {
         &environment,
         "tests/browser",
         &[("GPUMEM_CHROMIUM", chromium.as_os_str())],
+    )
+}
+
+/// The demonstration, by the command that people type.
+fn demo(project: &Project) -> Result<Ran> {
+    let environment = installed(project)?;
+    let xtask = std::env::current_exe()?;
+    pytest(
+        project,
+        &environment,
+        "tests/demo",
+        &[("GPUMEM_XTASK", xtask.as_os_str())],
     )
 }
 
