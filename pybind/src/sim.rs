@@ -108,7 +108,7 @@ impl Tensor {
         self.__mul__(Operand::Number(Number))
     }
 
-    fn __matmul__(&self, other: Bound<'_, Self>) -> PyResult<Self> {
+    fn __matmul__(&self, other: &Bound<'_, Self>) -> PyResult<Self> {
         let both = [self, other.get()];
         self.result("matmul", self.n_bytes, &both, &both)
     }
@@ -241,6 +241,7 @@ fn sim_use(total_bytes: &Bound<'_, PyAny>) -> PyResult<()> {
 
 /// Allocates a tensor of `n_bytes`.
 #[pyfunction]
+#[pyo3(signature = (n_bytes, *, requires_grad))]
 fn sim_tensor(n_bytes: &Bound<'_, PyAny>, requires_grad: bool) -> PyResult<Tensor> {
     let n_bytes = size("n_bytes", n_bytes)?;
     let mut tensor = Tensor::new(&device::current(), n_bytes, None)?;
@@ -290,6 +291,7 @@ fn sim_reset_peak_memory_stats() {
 
 /// Sets whether this thread's operations build graphs; what it was before.
 #[pyfunction]
+#[pyo3(signature = (*, enabled))]
 fn sim_set_grad_enabled(enabled: bool) -> bool {
     IS_GRAD_ON.replace(enabled)
 }

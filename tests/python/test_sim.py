@@ -26,15 +26,6 @@ def allocated() -> int:
     return sim.memory_stats()["allocated_bytes"]
 
 
-def kept_by(make: Callable[[], object]) -> int:
-    """Bytes that are allocated as long as what ``make`` returns is alive."""
-    kept = make()
-    n_bytes = allocated()
-    del kept
-    assert allocated() == 0
-    return n_bytes
-
-
 def leaf(n_mib: int = 2) -> sim.Tensor:
     return sim.tensor(n_mib * MIB, requires_grad=True)
 
@@ -70,23 +61,28 @@ def test_the_allocator_rounds_up(n_bytes: int, held: int) -> None:
     ("make", "n_bytes"),
     [
         # Without a leaf there is no graph: the result alone is kept.
-        (lambda: sim.tensor(4 * MIB).sum(), 512),
-        (lambda: sim.tensor(4 * MIB) @ sim.tensor(4 * MIB), 4 * MIB),
+        (lambda _, batch: batch.sum(), 512),
+        (lambda _, batch: batch @ batch, 4 * MIB),
         # A graph keeps the leaf, and what `*` and `@` saved for the way back.
-        (lambda: leaf().sum(), 2 * MIB + 512),
-        (lambda: (sim.tensor(4 * MIB) @ leaf()).sum(), 6 * MIB + 512),
-        (lambda: (leaf() * sim.tensor(4 * MIB)).sum(), 6 * MIB + 512),
+        (lambda leaf, _: leaf.sum(), 2 * MIB + 512),
+        (lambda leaf, batch: (batch @ leaf).sum(), 6 * MIB + 512),
+        (lambda leaf, batch: (leaf * batch).sum(), 6 * MIB + 512),
         # `+` saves neither operand, nor does a number.
-        (lambda: (leaf() + sim.tensor(4 * MIB)).sum(), 2 * MIB + 512),
-        (lambda: (leaf() * 2).sum(), 2 * MIB + 512),
+        (lambda leaf, batch: (leaf + batch).sum(), 2 * MIB + 512),
+        (lambda leaf, _: (leaf * 2).sum(), 2 * MIB + 512),
         # A chain keeps what its earlier links saved.
-        (lambda: ((sim.tensor(4 * MIB) @ leaf()) + 1).sum().sum(), 6 * MIB + 512),
-        (lambda: (sim.tensor(4 * MIB) @ leaf()).sum().detach(), 512),
-        (lambda: (sim.tensor(4 * MIB) @ leaf()).sum().item(), 0),
+        (lambda leaf, batch: (batch @ leaf + 1).sum().sum(), 6 * MIB + 512),
+        (lambda leaf, batch: (batch @ leaf).sum().detach(), 512),
+        (lambda leaf, batch: (batch @ leaf).sum().item(), 0),
     ],
 )
-def test_what_a_result_keeps_alive(make: Callable[[], object], n_bytes: int) -> None:
-    assert kept_by(make) == n_bytes
+def test_what_a_result_keeps_alive(
+    make: Callable[[sim.Tensor, sim.Tensor], object], n_bytes: int
+) -> None:
+    kept = make(leaf(), sim.tensor(4 * MIB))
+    assert allocated() == n_bytes
+    del kept
+    assert allocated() == 0
 
 
 def test_a_list_of_losses_leaks_and_a_list_of_numbers_does_not() -> None:
@@ -286,8 +282,7 @@ def test_threads_share_the_device() -> None:
     kept: list[sim.Tensor] = []
 
     def work() -> None:
-        for _ in range(200):
-            kept.append(sim.tensor(1024) + sim.tensor(512))
+        kept.extend(sim.tensor(1024) + sim.tensor(512) for _ in range(200))
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:

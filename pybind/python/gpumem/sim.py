@@ -63,7 +63,7 @@ def tensor(n_bytes: int, *, requires_grad: bool = False) -> Tensor:
     Raises :class:`OutOfMemoryError` where the device has no room for it, even
     after its cache was emptied.
     """
-    return sim_tensor(n_bytes, requires_grad)
+    return sim_tensor(n_bytes, requires_grad=requires_grad)
 
 
 def no_grad() -> _NoGrad:
@@ -103,7 +103,7 @@ class _NoGrad(ContextDecorator):
         return _NoGrad()
 
     def __enter__(self) -> None:
-        self._before.append(sim_set_grad_enabled(False))
+        self._before.append(sim_set_grad_enabled(enabled=False))
 
     def __exit__(
         self,
@@ -111,4 +111,4 @@ class _NoGrad(ContextDecorator):
         exc_value: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        sim_set_grad_enabled(self._before.pop())
+        sim_set_grad_enabled(enabled=self._before.pop())

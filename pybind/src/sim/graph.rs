@@ -119,7 +119,9 @@ pub(super) fn backward(start: &Gradient) -> PyResult<()> {
         )));
     }
     leaves.iter().try_for_each(|leaf| leaf.ensure_grad())?;
-    nodes.iter().for_each(|node| node.free());
+    for node in nodes {
+        node.free();
+    }
     Ok(())
 }
 

@@ -26,10 +26,11 @@ pub(super) struct System {
     meminfo: Kept,
     total: Option<Bytes>,
     /// The tightest control group above this process, where it is tighter than the machine.
-    limit: Option<Limit>,
+    group: Option<Group>,
 }
 
-struct Limit {
+/// A control group whose memory is limited.
+struct Group {
     limit: Bytes,
     usage: Kept,
     stat: Kept,
@@ -41,13 +42,13 @@ impl System {
     pub(super) fn new() -> Self {
         let mut meminfo = Kept::open("/proc/meminfo");
         let total = meminfo.kib("MemTotal:").ok();
-        let limit = tightest_limit().filter(|it| total.is_none_or(|total| it.limit < total));
+        let group = tightest_group().filter(|it| total.is_none_or(|total| it.limit < total));
         Self {
             statm: Kept::open("/proc/self/statm"),
             page_bytes: page_bytes(),
             meminfo,
             total,
-            limit,
+            group,
         }
     }
 
@@ -63,9 +64,9 @@ impl System {
 
     /// Used by every process together and not to be had by dropping caches.
     pub(super) fn used(&mut self) -> Result<Bytes, Failure> {
-        if let Some(limit) = &mut self.limit {
-            let usage = limit.usage.number()?;
-            let inactive_file = Bytes::new(limit.stat.field(limit.inactive_file)?);
+        if let Some(group) = &mut self.group {
+            let usage = group.usage.number()?;
+            let inactive_file = Bytes::new(group.stat.field(group.inactive_file)?);
             return Ok(usage.saturating_sub(inactive_file));
         }
         let available = self.meminfo.kib("MemAvailable:")?;
@@ -74,7 +75,7 @@ impl System {
 
     /// The memory of the machine, or the limit of a control group where that is smaller.
     pub(super) fn capacity(&self) -> Result<Bytes, Failure> {
-        let limit = self.limit.as_ref().map(|it| it.limit);
+        let limit = self.group.as_ref().map(|it| it.limit);
         limit
             .or(self.total)
             .ok_or_else(|| malformed("/proc/meminfo"))
@@ -135,22 +136,22 @@ fn malformed(path: impl AsRef<Path>) -> Failure {
     ))
 }
 
-/// The smallest memory limit of the control groups that this process is in.
-fn tightest_limit() -> Option<Limit> {
+/// The group with the smallest limit of those that this process is in.
+fn tightest_group() -> Option<Group> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
-    let limits = groups.lines().flat_map(|line| {
+    let limited = groups.lines().flat_map(|line| {
         let mut fields = line.splitn(3, ':');
         let (_, controllers, path) = (fields.next(), fields.next(), fields.next());
         let path = path.unwrap_or("/");
         match controllers {
-            Some("") => limits(Path::new("/sys/fs/cgroup"), path, &VERSION_2),
+            Some("") => limited(Path::new("/sys/fs/cgroup"), path, &VERSION_2),
             Some(names) if names.split(',').any(|name| name == "memory") => {
-                limits(Path::new("/sys/fs/cgroup/memory"), path, &VERSION_1)
+                limited(Path::new("/sys/fs/cgroup/memory"), path, &VERSION_1)
             }
             _ => Vec::new(),
         }
     });
-    limits.min_by_key(|it| it.limit)
+    limited.min_by_key(|it| it.limit)
 }
 
 /// What the files of a control group are called.
@@ -172,15 +173,15 @@ const VERSION_2: Names = Names {
     inactive_file: "inactive_file",
 };
 
-/// The limits of a group and all above it, as far as they are visible: in a container the path may
+/// A group and all above it that have a limit, as far as they are visible: in a container the path may
 /// be the host's, and then only the root of the mount (the container's own group) is there.
-fn limits(mount: &Path, group: &str, names: &Names) -> Vec<Limit> {
+fn limited(mount: &Path, group: &str, names: &Names) -> Vec<Group> {
     let group = mount.join(group.trim_start_matches('/'));
     let ancestors = group.ancestors().take_while(|it| it.starts_with(mount));
     ancestors
         .filter_map(|dir| {
             let limit = fs::read_to_string(dir.join(names.limit)).ok()?;
-            Some(Limit {
+            Some(Group {
                 limit: Bytes::new(limit.trim().parse().ok()?),
                 usage: Kept::open(dir.join(names.usage)),
                 stat: Kept::open(dir.join("memory.stat")),
