@@ -238,7 +238,7 @@ fn not_chosen() -> Unused {
     )
 }
 
-/// The devices of all answers, each once, GPUs first and the host last.
+/// The devices of all answers, each once: real ones, the simulated one, the host.
 fn join(answers: &[(Source, Answer)]) -> Vec<Joined> {
     let mut devices: Vec<Joined> = Vec::new();
     for (source, answer) in answers {
@@ -252,7 +252,11 @@ fn join(answers: &[(Source, Answer)]) -> Vec<Joined> {
             }
         }
     }
-    devices.sort_by_key(|joined| joined.found.kind == DeviceKind::Host);
+    devices.sort_by_key(|joined| match joined.found.kind {
+        DeviceKind::Gpu => 0,
+        DeviceKind::Simulated => 1,
+        DeviceKind::Host => 2,
+    });
     devices
 }
 

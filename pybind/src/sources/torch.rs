@@ -2,7 +2,6 @@
 
 use gpumem_core::recording::{AllocatorLevels, DeviceKind, Level, Source, Unknown};
 use gpumem_core::units::Bytes;
-use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -36,7 +35,7 @@ impl FrameworkSource for TorchSource {
 
     fn devices(&mut self, py: Python<'_>) -> Answer {
         let asked = self.running(py);
-        asked.unwrap_or_else(|error| Err(Unused(words(py, &error))))
+        asked.unwrap_or_else(|error| Err(Unused(error.to_string())))
     }
 
     fn read(&mut self, py: Python<'_>, key: &str) -> AllocatorLevels {
@@ -49,7 +48,7 @@ impl FrameworkSource for TorchSource {
         };
         running
             .levels(py, ordinal)
-            .unwrap_or_else(|error| failed(&words(py, &error)))
+            .unwrap_or_else(|error| failed(&error.to_string()))
     }
 }
 
@@ -192,15 +191,4 @@ fn failed(words: &str) -> AllocatorLevels {
         n_retries: None,
         n_ooms: None,
     }
-}
-
-/// What Python's exception says. The user's Ctrl-C may have struck here: it is passed on.
-fn words(py: Python<'_>, error: &PyErr) -> String {
-    if error.is_instance_of::<PyKeyboardInterrupt>(py) {
-        // Where even that fails, the interrupt is lost; there is nobody left to tell.
-        let _ = py
-            .import("_thread")
-            .and_then(|it| it.call_method0("interrupt_main"));
-    }
-    error.to_string()
 }

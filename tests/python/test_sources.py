@@ -1,0 +1,349 @@
+"""Where levels come from, as `%gpumem status`, `%gpumem use` and the report show it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import gpumem
+import pytest
+from gpumem import _gpumem, sim
+
+MIB = 1 << 20
+UUID = "3f1a8c55-0000-4b7e-9d21-00000000000{}"
+
+
+class FakeTorch:
+    """What is read of torch, on two devices, in the shapes in which torch gives it."""
+
+    def __init__(self) -> None:
+        self.initialized = False
+        self.backend = "native"
+        self.allocated = [0, 0]
+        self.peak = [0, 0]
+        self.failure: BaseException | None = None
+        self.n_device_lists = 0
+        self.module = ModuleType("torch")
+        self.module.cuda = SimpleNamespace(  # type: ignore[attr-defined]
+            is_initialized=lambda: self.initialized,
+            device_count=self.device_count,
+            get_device_properties=lambda ordinal: SimpleNamespace(
+                name="Tesla T4", uuid=UUID.format(ordinal)
+            ),
+            get_allocator_backend=lambda: self.backend,
+        )
+        self.module._C = SimpleNamespace(  # type: ignore[attr-defined]
+            _cuda_memoryStats=self.nested
+        )
+
+    def device_count(self) -> int:
+        assert self.initialized, "asking for the devices would start CUDA"
+        self.n_device_lists += 1
+        return 2
+
+    def nested(self, ordinal: int) -> dict[str, Any]:
+        if self.failure is not None:
+            raise self.failure
+        reserved = -(-self.allocated[ordinal] // (20 * MIB)) * 20 * MIB
+        native = self.backend == "native"
+
+        def pools(current: int, peak: int) -> dict[str, dict[str, int]]:
+            figures = {"current": current, "peak": peak, "allocated": peak, "freed": 0}
+            return {"all": figures, "small_pool": figures, "large_pool": figures}
+
+        return {
+            "allocated_bytes": pools(self.allocated[ordinal], self.peak[ordinal]),
+            "reserved_bytes": pools(reserved, reserved),
+            "active_bytes": pools(self.allocated[ordinal] * native, 0),
+            "inactive_split_bytes": pools(0, 0),
+            "requested_bytes": pools(self.allocated[ordinal] * native, 0),
+            "num_alloc_retries": 0,
+            "num_ooms": 0,
+        }
+
+    def flat(self, ordinal: int) -> dict[str, Any]:
+        """`torch.cuda.memory_stats`, which is there where the private one is not."""
+        flat: dict[str, Any] = {}
+        for name, value in self.nested(ordinal).items():
+            if isinstance(value, int):
+                flat[name] = value
+                continue
+            for pool, figures in value.items():
+                for which, figure in figures.items():
+                    flat[f"{name}.{pool}.{which}"] = figure
+        return flat
+
+    def allocate(self, n_bytes: int, ordinal: int = 0) -> None:
+        self.allocated[ordinal] += n_bytes
+        self.peak[ordinal] = max(self.peak[ordinal], self.allocated[ordinal])
+
+
+@pytest.fixture
+def torch(monkeypatch: pytest.MonkeyPatch) -> FakeTorch:
+    fake = FakeTorch()
+    monkeypatch.setitem(sys.modules, "torch", fake.module)
+    return fake
+
+
+def state(source: str) -> tuple[bool, str]:
+    states = {name: (used, reason) for name, used, reason in _gpumem.source_states()}
+    return states[source]
+
+
+def last_row(device: str) -> dict[str, Any]:
+    return [row for row in gpumem.report().runs if row["device"] == device][-1]
+
+
+def test_sources_are_named_once_and_in_order() -> None:
+    names = [name for name, _, _ in _gpumem.source_states()]
+    assert names == ["cuda", "torch", "host", "sim"]
+
+
+def test_the_host_is_always_read(shell: Any) -> None:
+    _gpumem.use_sources(["torch"])
+    assert state("host") == (True, "reads host")
+    shell.run("%%gpumem\nkept = b'x' * (64 << 20)")
+    row = last_row("host")
+    grown = row["process_used_after_bytes"] - row["process_used_before_bytes"]
+    assert 60 * MIB < grown < 80 * MIB
+    assert row["process_used_after_bytes"] < row["device_used_after_bytes"] < row["capacity_bytes"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_the_host_agrees_with_the_kernel(shell: Any) -> None:
+    shell.run("%%gpumem\npass")
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    resident = next(line for line in status.splitlines() if line.startswith("VmRSS:"))
+    expected = int(resident.split()[1]) << 10
+    assert abs(last_row("host")["process_used_after_bytes"] - expected) < 8 * MIB
+
+
+def test_an_unknown_source_is_told_with_those_that_are() -> None:
+    message = 'unknown source "gpu": use cuda, torch, host, sim, or auto'
+    with pytest.raises(gpumem.DeviceError, match=f"^{message}$"):
+        _gpumem.use_sources(["host", "gpu"])
+    # One that the format knows and nothing here reads is as unknown.
+    with pytest.raises(gpumem.DeviceError, match='unknown source "jax"'):
+        _gpumem.use_sources(["jax"])
+
+
+def test_a_choice_leaves_the_others_out_until_auto() -> None:
+    sim.use()
+    _gpumem.use_sources(["torch"])
+    used, reason = state("sim")
+    assert not used
+    assert "left out by `%gpumem use`" in reason
+    assert _gpumem.device_labels() == ["host"]
+    _gpumem.use_sources(["auto"])
+    assert state("sim") == (True, "reads sim:0")
+    assert _gpumem.device_labels() == ["sim:0", "host"]
+
+
+def test_choosing_sim_makes_its_device() -> None:
+    script = """
+        from gpumem import _gpumem
+        assert ("sim", False) in [state[:2] for state in _gpumem.source_states()]
+        _gpumem.use_sources(["sim"])
+        assert _gpumem.device_labels() == ["sim:0", "host"]
+    """
+    assert run_python(script) == ""
+
+
+def test_sim_is_read_as_a_driver_and_as_an_allocator(shell: Any) -> None:
+    sim.use(total_bytes=1 << 30)
+    shell.run(
+        "%%gpumem\nfrom gpumem import sim\n"
+        "kept = sim.tensor(3 << 20)\ngone = sim.tensor(64 << 20)\ndel gone"
+    )
+    row = last_row("sim:0")
+    assert (row["allocated_before_bytes"], row["allocated_after_bytes"]) == (0, 3 * MIB)
+    assert row["peak_bytes"] == 67 * MIB
+    assert row["peak_exact"]
+    stats = sim.memory_stats()
+    assert row["reserved_after_bytes"] == row["device_used_after_bytes"] == stats["reserved_bytes"]
+    assert row["capacity_bytes"] == 1 << 30
+
+
+def test_a_new_sim_device_starts_from_nothing(shell: Any) -> None:
+    sim.use(total_bytes=1 << 30)
+    shell.run("%%gpumem\nfrom gpumem import sim\nkept = sim.tensor(3 << 20)")
+    shell.run("%%gpumem\nsim.use(total_bytes=2 << 30)")
+    row = last_row("sim:0")
+    assert (row["device_used_before_bytes"], row["device_used_after_bytes"]) == (20 * MIB, 0)
+    assert row["capacity_bytes"] == 2 << 30
+
+
+def test_torch_is_read_only_once_cuda_runs(torch: FakeTorch) -> None:
+    assert state("torch") == (False, "imported, but CUDA is not initialised yet")
+    torch.initialized = True
+    assert state("torch") == (True, "reads cuda:0, cuda:1")
+    _gpumem.use_sources(["torch"])
+    for _ in range(3):
+        assert _gpumem.device_labels() == ["cuda:0", "cuda:1", "host"]
+    assert torch.n_device_lists == 1
+
+
+def test_torch_is_not_imported_for_the_user() -> None:
+    assert "torch" not in sys.modules
+    assert state("torch") == (False, "not imported")
+    assert "torch" not in sys.modules
+
+
+@pytest.mark.parametrize("is_nested", [True, False])
+def test_torch_levels_reach_the_report(shell: Any, torch: FakeTorch, *, is_nested: bool) -> None:
+    if not is_nested:
+        del torch.module._C
+        torch.module.cuda.memory_stats = torch.flat
+    torch.initialized = True
+    torch.allocate(8 * MIB)
+    shell.user_ns["torch"] = torch
+    shell.run("%%gpumem\ntorch.allocate(16 << 20)\ntorch.allocate(4 << 20, 1)")
+    first, second = last_row("cuda:0"), last_row("cuda:1")
+    assert (first["allocated_before_bytes"], first["allocated_after_bytes"]) == (8 * MIB, 24 * MIB)
+    assert (first["reserved_after_bytes"], first["n_retries"]) == (40 * MIB, 0)
+    assert first["peak_bytes"] == 24 * MIB
+    assert second["allocated_after_bytes"] == 4 * MIB
+
+
+def test_torch_that_starts_inside_a_cell_is_read_at_its_end(shell: Any, torch: FakeTorch) -> None:
+    shell.user_ns["torch"] = torch
+    shell.run("%%gpumem\ntorch.initialized = True\ntorch.allocate(16 << 20)")
+    row = last_row("cuda:0")
+    assert (row["allocated_before_bytes"], row["allocated_after_bytes"]) == (None, 16 * MIB)
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [RuntimeError("CUDA error: an illegal memory access"), SystemExit(1), KeyboardInterrupt()],
+)
+def test_torch_that_fails_inside_a_run_is_unknown(
+    shell: Any, torch: FakeTorch, failure: BaseException
+) -> None:
+    torch.initialized = True
+    torch.allocate(8 * MIB)
+    shell.user_ns.update(torch=torch, failure=failure)
+    outcome = shell.run("%%gpumem\ntorch.failure = failure\n1 + 1")
+    assert outcome.result == "2"
+    row = last_row("cuda:0")
+    assert (row["allocated_before_bytes"], row["allocated_after_bytes"]) == (8 * MIB, None)
+    assert last_row("host")["process_used_after_bytes"] > 0
+    torch.failure = None
+    shell.run("%%gpumem\npass")
+    assert last_row("cuda:0")["allocated_after_bytes"] == 8 * MIB
+
+
+def test_zeros_of_another_backend_are_unknown(shell: Any, torch: FakeTorch) -> None:
+    torch.initialized = True
+    torch.backend = "cudaMallocAsync"
+    torch.allocate(8 * MIB)
+    shell.run("%%gpumem\npass")
+    row = last_row("cuda:0")
+    assert (row["allocated_after_bytes"], row["reserved_after_bytes"]) == (8 * MIB, 20 * MIB)
+    assert row["n_retries"] is None
+
+
+def test_a_torch_half_imported_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", ModuleType("torch"))
+    used, reason = state("torch")
+    assert not used
+    assert reason == "AttributeError: module 'torch' has no attribute 'cuda'"
+
+
+def test_the_sampler_sees_what_is_gone_at_the_end(shell: Any) -> None:
+    shell.run("%%gpumem\nimport time\nspike = b'x' * (64 << 20)\ntime.sleep(0.05)\ndel spike")
+    row = last_row("host")
+    assert row["process_used_after_bytes"] - row["process_used_before_bytes"] < 32 * MIB
+    assert row["peak_bytes"] - row["process_used_before_bytes"] > 60 * MIB
+
+
+def run_python(script: str) -> str:
+    """Run a script in an interpreter of its own; what it printed on both streams."""
+    ran = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=60,
+    )
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout + ran.stderr
+
+
+IN_A_SHELL = """
+    import os, sys, threading
+    from IPython.core.interactiveshell import InteractiveShell
+    from traitlets.config import Config
+    config = Config()
+    config.HistoryManager.enabled = False
+    shell = InteractiveShell.instance(config=config)
+    shell.run_line_magic("load_ext", "gpumem")
+
+    def n_samplers():
+        tasks = os.listdir("/proc/self/task")
+        names = [open(f"/proc/self/task/{task}/comm").read().strip() for task in tasks]
+        return names.count("gpumem-sampler")
+"""
+
+
+@pytest.mark.skipif(not hasattr(sys, "getdlopenflags"), reason="no fork on Windows")
+def test_a_forked_child_runs_its_cells_unrecorded() -> None:
+    script = """
+    import warnings
+    warnings.simplefilter("ignore", DeprecationWarning)
+    from gpumem import _gpumem, sim
+    sim.use()
+    kept = [sim.tensor(1 << 20)]
+
+    def in_child():
+        assert shell.run_cell("%%gpumem --quiet\\nkept = 1 + 1").success
+        assert shell.user_ns["kept"] == 2
+        kept.append(sim.tensor(1 << 20))
+        kept.clear()
+        sim.use()
+        _gpumem.source_states()
+        os._exit(7)
+
+    # Forked while the sampler reads, again and again: a lock that it held would never come free.
+    shell.user_ns["pids"] = pids = []
+    shell.user_ns["fork"] = lambda: os.fork() or in_child()
+    shell.run_cell("%%gpumem --quiet\\nfor _ in range(40):\\n    pids.append(fork())")
+    assert len(pids) == 40
+    for pid in pids:
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
+    assert shell.run_cell("%%gpumem --quiet\\npass").success
+    """
+    assert run_python(IN_A_SHELL + script) == ""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts threads in /proc")
+def test_there_is_one_sampler_and_it_ends_with_its_session() -> None:
+    script = """
+    from gpumem import _gpumem
+    assert n_samplers() == 0
+    for _ in range(5):
+        shell.run_cell("%%gpumem --quiet\\npass")
+        assert n_samplers() == 1
+    _gpumem.reset()
+    assert n_samplers() == 0
+    """
+    assert run_python(IN_A_SHELL + script) == ""
+
+
+@pytest.mark.parametrize("way_out", ["", "sys.exit(0)"])
+def test_an_interpreter_ends_inside_a_run(way_out: str) -> None:
+    script = f"""
+    shell.run_cell("%%gpumem --quiet\\nimport time; time.sleep(0.01)")
+    from gpumem import sim
+    kept = sim.tensor(1 << 20, requires_grad=True).sum()
+    # A thread that is still inside a recorded cell when the interpreter ends.
+    shell.user_ns["gate"] = gate = threading.Event()
+    cell = "%%gpumem --quiet\\ngate.set()\\ntime.sleep(60)"
+    threading.Thread(target=shell.run_cell, args=(cell,), daemon=True).start()
+    gate.wait()
+    {way_out}
+    """
+    assert run_python(IN_A_SHELL + script) == ""
