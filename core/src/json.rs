@@ -286,3 +286,42 @@ impl<'a> From<&'a Evidence> for JsonEvidence<'a> {
 fn label(recording: &Recording, device: DeviceIdx) -> &str {
     &recording.device(device).label
 }
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use serde_json::Value;
+
+    use super::*;
+    use crate::analyze::{Rules, analyze};
+    use crate::testing::{run, session};
+
+    fn reported() -> Value {
+        let (recording, _) = session(&[("losses.append(1)", &vec![run(420); 9])]);
+        let analysis = analyze(&recording, &Rules::default());
+        let json = report_json(&recording, &analysis);
+        serde_json::from_str(&json).expect("valid JSON")
+    }
+
+    #[track_caller]
+    fn pretty(value: &Value) -> String {
+        serde_json::to_string_pretty(value).expect("a value is JSON")
+    }
+
+    #[test]
+    fn a_finding_has_its_evidence() {
+        assert_snapshot!(pretty(&reported()["findings"][0]));
+    }
+
+    #[test]
+    fn a_row_has_its_units_in_its_names() {
+        assert_snapshot!(pretty(&reported()["runs"][0]));
+    }
+
+    #[test]
+    fn numbers_that_are_not_finite_are_words() {
+        let shown = [f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 0.5].map(Number);
+        let json = serde_json::to_string(&shown).expect("numbers");
+        assert_eq!(json, r#"["inf","-inf","nan",0.5]"#);
+    }
+}

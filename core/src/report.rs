@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use crate::analyze::{
     Analysis, DeviceSummary, Finding, FindingKind, Lane, Peak, RunRow, Severity, State, cell_label,
 };
-use crate::recording::{DeviceKind, Recording, Run, RunIdx, RunKind, Status};
+use crate::recording::{DeviceKind, Recording, RunIdx, RunKind, Status};
 use crate::units::{ByteDelta, Bytes};
 
 /// The least that a line on every cell is printed for, as a share of the capacity.
 const WORTH_A_LINE: f64 = 0.01;
 
-/// The runs table shows at most this many, the latest.
-const N_RUNS: usize = 20;
+/// The table of runs has at most this many lines, the latest.
+const N_LINES: usize = 20;
 
 /// The sign in front of a finding: its severity is never told by colour alone.
 pub fn icon(finding: &Finding) -> &'static str {
@@ -58,27 +58,27 @@ fn plural(n: usize, what: &str) -> String {
 
 /// The whole report for a terminal, lines at most `width` columns long.
 pub fn text(recording: &Recording, analysis: &Analysis, width: usize) -> String {
-    let mut lines = vec![format!("GPU memory · {}", counts(recording)), String::new()];
-    lines.extend(
+    let mut prose = vec![format!("GPU memory · {}", counts(recording)), String::new()];
+    prose.extend(
         analysis
             .devices
             .iter()
             .map(|summary| device_line(recording, summary)),
     );
-    lines.push(String::new());
-    lines.extend(finding_lines(recording, analysis));
-    lines.extend(run_lines(recording, analysis));
-    lines.extend(
-        analysis
-            .warnings
-            .iter()
-            .map(|warning| format!("! {warning}")),
-    );
+    prose.push(String::new());
+    prose.extend(finding_lines(recording, analysis));
+    let warnings = analysis
+        .warnings
+        .iter()
+        .map(|warning| format!("! {warning}"));
+    prose.extend(warnings);
+    let mut lines: Vec<String> = prose.iter().map(|line| wrapped(line, width)).collect();
+    lines.extend(run_lines(recording, analysis, width));
+    lines.dedup_by(|next, line| next.is_empty() && line.is_empty());
     while lines.last().is_some_and(String::is_empty) {
         lines.pop();
     }
-    let shown: Vec<String> = lines.iter().map(|line| fitted(line, width)).collect();
-    shown.join("\n")
+    lines.join("\n")
 }
 
 /// The line after a cell: what its latest run kept, where the device stands; a
@@ -284,26 +284,33 @@ fn finding_lines(recording: &Recording, analysis: &Analysis) -> Vec<String> {
         .collect()
 }
 
-fn run_lines(recording: &Recording, analysis: &Analysis) -> Vec<String> {
+/// A table of the runs: those of one cell in a row are one line.
+fn run_lines(recording: &Recording, analysis: &Analysis, width: usize) -> Vec<String> {
     let rows: Vec<&RunRow> = analysis
         .rows
         .iter()
         .filter(|row| recording.run(row.run).kind == RunKind::Cell)
         .filter(|row| is_told(recording, analysis, row))
         .collect();
-    if rows.is_empty() {
+    let same = |a: &&RunRow, b: &&RunRow| {
+        let (of_a, of_b) = (recording.run(a.run), recording.run(b.run));
+        (a.device, of_a.revision, of_a.status) == (b.device, of_b.revision, of_b.status)
+    };
+    let groups: Vec<&[&RunRow]> = rows.chunk_by(same).collect();
+    if groups.is_empty() {
         return Vec::new();
     }
-    let n_hidden = rows.len().saturating_sub(N_RUNS);
-    let mut lines = vec![format!(
-        "{:<7} {:>10} {:>10}  {:<8} {}",
-        "In", "kept", "peak", "time", "cell"
-    )];
+    let n_hidden = groups.len().saturating_sub(N_LINES);
+    let mut lines = vec![table_line(["In", "runs", "kept", "peak", "time"], "cell")];
     if n_hidden > 0 {
         lines.push(format!("… and {n_hidden} earlier"));
     }
-    lines.extend(rows[n_hidden..].iter().map(|row| run_line(recording, row)));
-    lines
+    lines.extend(
+        groups[n_hidden..]
+            .iter()
+            .map(|rows| group_line(recording, rows)),
+    );
+    lines.iter().map(|line| cut(line, width)).collect()
 }
 
 /// The table speaks of accelerators, and of the host where there is none.
@@ -313,59 +320,190 @@ fn is_told(recording: &Recording, analysis: &Analysis, row: &RunRow) -> bool {
     only_host || !is_host(row.device)
 }
 
-fn run_line(recording: &Recording, row: &RunRow) -> String {
-    let run: &Run = recording.run(row.run);
-    let number = run
-        .execution_count
-        .map_or_else(|| "[ ]".to_owned(), |n| format!("[{n}]"));
-    let kept = row
-        .kept
-        .map_or_else(|| "?".to_owned(), |kept| kept.to_string());
-    let peak = match row.peak {
-        Some(Peak::Exact(peak)) => peak.to_string(),
-        Some(peak) => format!("≥ {}", peak.low()),
-        None => "?".to_owned(),
+fn group_line(recording: &Recording, rows: &[&RunRow]) -> String {
+    let runs = || rows.iter().map(|row| recording.run(row.run));
+    let number = |n: Option<u32>| n.map_or_else(|| " ".to_owned(), |n| n.to_string());
+    let numbers: BTreeSet<Option<u32>> = runs().map(|run| run.execution_count).collect();
+    let span = match (numbers.first(), numbers.last()) {
+        (Some(first), Some(last)) if first != last => {
+            format!("[{}–{}]", number(*first), number(*last))
+        }
+        (first, _) => format!("[{}]", number(first.copied().flatten())),
     };
-    let time = run.ended.map_or_else(
-        || "…".to_owned(),
-        |ended| ended.since(run.started).to_string(),
-    );
+    let kept = rows
+        .iter()
+        .filter_map(|row| row.kept)
+        .reduce(|sum, kept| sum + kept);
+    let peaks = rows.iter().filter_map(|row| row.peak);
+    let peak = peaks.max_by_key(|peak| (peak.low(), peak.is_exact()));
+    let time = runs()
+        .filter_map(|run| Some(run.ended?.since(run.started)))
+        .reduce(|sum, time| sum + time);
+    let run = recording.run(rows[0].run);
     let status = status_word(run.status).map_or_else(String::new, |word| format!(" ({word})"));
-    format!(
-        "{number:<7} {kept:>10} {peak:>10}  {time:<8} {}{status}",
-        cell_label(recording, run)
+    table_line(
+        [
+            &span,
+            &rows.len().to_string(),
+            &kept.map_or_else(|| "?".to_owned(), |kept| kept.to_string()),
+            &peak.map_or_else(
+                || "?".to_owned(),
+                |peak| match peak {
+                    Peak::Exact(peak) => peak.to_string(),
+                    Peak::Between { low, .. } | Peak::AtLeast(low) => format!("≥ {low}"),
+                },
+            ),
+            &time.map_or_else(|| "…".to_owned(), |time| time.to_string()),
+        ],
+        &format!("{}{status}", cell_label(recording, run)),
     )
 }
 
-/// A line that fits the width, with `…` where it was cut.
-fn fitted(line: &str, width: usize) -> String {
+fn table_line([span, runs, kept, peak, time]: [&str; 5], cell: &str) -> String {
+    format!("{span:<8} {runs:>4} {kept:>10} {peak:>10} {time:>9}  {cell}")
+}
+
+fn cut(line: &str, width: usize) -> String {
     if line.chars().count() <= width {
         return line.to_owned();
-    }
-    let indent = line.chars().take_while(|c| *c == ' ').count();
-    let is_prose =
-        line[indent..].starts_with(['→', '▲', '◆', '○', '✓', '!']) || line.starts_with("  In [");
-    if is_prose {
-        return wrapped(line, width, indent + 2);
     }
     let kept: String = line.chars().take(width.saturating_sub(1)).collect();
     format!("{}…", kept.trim_end())
 }
 
-/// Broken between words, the further lines indented by `indent`.
-fn wrapped(line: &str, width: usize, indent: usize) -> String {
+/// Broken between words where it is too long, the further lines indented by two more.
+fn wrapped(line: &str, width: usize) -> String {
+    if line.chars().count() <= width {
+        return line.to_owned();
+    }
+    let indent = line.chars().take_while(|c| *c == ' ').count();
     let mut words = line.trim_start().split(' ');
-    let own_indent = indent - 2;
     let first = words.next().unwrap_or_default();
-    let mut lines = vec![format!("{}{first}", " ".repeat(own_indent))];
+    let mut lines = vec![format!("{}{first}", " ".repeat(indent))];
     for word in words {
         let last = lines.last_mut().expect("it begins with one");
         if last.chars().count() + 1 + word.chars().count() <= width {
             last.push(' ');
             last.push_str(word);
         } else {
-            lines.push(format!("{}{word}", " ".repeat(indent)));
+            lines.push(format!("{}{word}", " ".repeat(indent + 2)));
         }
     }
     lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+
+    use super::*;
+    use crate::analyze::{Rules, analyze};
+    use crate::recording::Header;
+    use crate::testing::{Play, run, session};
+
+    fn quickstart() -> Vec<(&'static str, Vec<Play>)> {
+        vec![
+            ("model = build()", vec![run(1200)]),
+            (
+                "losses.append(model(batch).sum())",
+                vec![run(420).peak(900); 12],
+            ),
+            ("validate(model, loader)", vec![run(0).peak(1400); 3]),
+            (
+                "cache = warm(model)",
+                [vec![run(600), run(120)], vec![run(0); 8]].concat(),
+            ),
+        ]
+    }
+
+    fn reported(cells: &[(&str, Vec<Play>)]) -> (Recording, Analysis) {
+        let cells: Vec<(&str, &[Play])> = cells
+            .iter()
+            .map(|(source, plays)| (*source, plays.as_slice()))
+            .collect();
+        let (recording, _) = session(&cells);
+        let analysis = analyze(&recording, &Rules::default());
+        (recording, analysis)
+    }
+
+    #[test]
+    fn the_report_reads_from_the_worst_to_the_runs() {
+        let (recording, analysis) = reported(&quickstart());
+        assert_snapshot!(text(&recording, &analysis, 100));
+    }
+
+    #[test]
+    fn a_narrow_terminal_breaks_lines_between_words() {
+        let (recording, analysis) = reported(&quickstart());
+        let shown = text(&recording, &analysis, 60);
+        assert!(
+            shown.lines().all(|line| line.chars().count() <= 60),
+            "{shown}"
+        );
+    }
+
+    #[test]
+    fn no_run_says_what_to_do() {
+        let recording = Recording::new(Header::default());
+        let analysis = analyze(&recording, &Rules::default());
+        assert_snapshot!(text(&recording, &analysis, 80));
+    }
+
+    #[test]
+    fn nothing_found_says_what_was_checked() {
+        let (recording, analysis) = reported(&[("validate()", vec![run(0); 3])]);
+        assert_snapshot!(text(&recording, &analysis, 80));
+    }
+
+    #[track_caller]
+    fn check_line(cells: &[(&str, Vec<Play>)], expected: &str) {
+        let (recording, analysis) = reported(cells);
+        let last = recording.runs().last().expect("a run").idx;
+        assert_eq!(line(&recording, &analysis, last), expected);
+    }
+
+    #[test]
+    fn the_line_says_what_was_kept_and_where_the_device_stands() {
+        check_line(
+            &[("x = f()", vec![run(420).seconds(2)])],
+            "+420 MiB kept · 1.5 GiB of 16 GiB · peak at least 420 MiB · 14.5 GiB free · 2.0 s",
+        );
+        check_line(
+            &[("x = f()", vec![run(420), run(-420)])],
+            "gave back 420 MiB · 1.09 GiB of 16 GiB · peak at least 420 MiB · 14.9 GiB free · 1.0 s",
+        );
+        check_line(
+            &[("x = f()", vec![run(0).status(Status::Interrupted)])],
+            "kept nothing · 1.09 GiB of 16 GiB · peak at least 0 B · 14.9 GiB free · 1.0 s · interrupted",
+        );
+    }
+
+    #[test]
+    fn a_second_line_stands_only_where_there_is_something_to_say() {
+        check_line(
+            &[("losses.append(1)", vec![run(420); 2])],
+            "+420 MiB kept · 1.91 GiB of 16 GiB · peak at least 840 MiB · 14.1 GiB free · 1.0 s\n\
+             ○ losses.append(1) kept 420 MiB more in each of 2 runs · grew in all 2 runs, 420 MiB each \
+             · 14.1 GiB left: out of memory in about 34 runs · 7 more runs tell a leak from a warm-up",
+        );
+    }
+
+    #[test]
+    fn only_what_moved_or_is_new_is_worth_a_line() {
+        let mut seen = BTreeSet::new();
+        let mut check = |cells: &[(&str, Vec<Play>)], expected: bool| {
+            let (recording, analysis) = reported(cells);
+            let last = recording.runs().last().expect("a run").idx;
+            assert_eq!(
+                worth_saying(&recording, &analysis, last, &mut seen),
+                expected
+            );
+        };
+        check(&[("x = f()", vec![run(420)])], true);
+        check(&[("x = f()", vec![run(10)])], false);
+        check(&[("x = f()", vec![run(10); 2])], true);
+        check(&[("x = f()", vec![run(10); 3])], false);
+        check(&[("x = f()", vec![run(10); 9])], true);
+        check(&[("x = f()", vec![run(10); 10])], false);
+    }
 }

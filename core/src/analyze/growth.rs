@@ -93,8 +93,6 @@ pub struct Growth {
     pub interval: (ByteDelta, ByteDelta),
     /// Last level minus first.
     pub total: ByteDelta,
-    /// How many runs it took to reach the level at which it stayed.
-    pub settled_after: Option<usize>,
     /// The figures.
     pub evidence: Vec<Evidence>,
 }
@@ -134,7 +132,6 @@ pub fn classify_growth(levels: &[Bytes], min_growth: Bytes, rules: &Rules) -> Gr
         bytes_per_run: per_run(slope),
         interval: (per_run(interval.0), per_run(interval.1)),
         total: total(levels),
-        settled_after: settled_after(&raw),
         evidence,
     }
 }
@@ -223,16 +220,23 @@ fn total(levels: &[Bytes]) -> ByteDelta {
     }
 }
 
-/// The first run from which on the level stays within a twentieth of the range
-/// below its end; `None` where it is still moving in the last third.
-fn settled_after(values: &[f64]) -> Option<usize> {
+/// The course of levels that do not keep growing, and how many of their first
+/// steps moved, where they stay since.
+pub(super) fn course(levels: &[Bytes], min_growth: Bytes) -> (Shape, Option<usize>) {
+    let values: Vec<f64> = levels.iter().map(|level| level.as_f64()).collect();
+    (shape(&values, min_growth, false), n_moving(&values))
+}
+
+/// After how many steps the level stays within a twentieth of the range around
+/// its end; `None` where it still moves in the last third.
+fn n_moving(values: &[f64]) -> Option<usize> {
     let last = *values.last()?;
     let range = trend::quantile(values, 1.0) - trend::quantile(values, 0.0);
     let n_moving = values
         .iter()
         .rposition(|value| (value - last).abs() > 0.05 * range)
         .map_or(0, |idx| idx + 1);
-    (n_moving * 3 < values.len() * 2).then_some(n_moving + 1)
+    (n_moving * 3 < values.len() * 2).then_some(n_moving)
 }
 
 fn shape(values: &[f64], min_growth: Bytes, grows: bool) -> Shape {
@@ -242,8 +246,9 @@ fn shape(values: &[f64], min_growth: Bytes, grows: bool) -> Shape {
     if n < 2 || range < min_growth.as_f64().max(1.0) {
         return Shape::Flat;
     }
-    let start = trend::quantile(&values[..n.div_ceil(10)], 0.5);
-    let end = trend::quantile(&values[n - n.div_ceil(4)..], 0.5);
+    // Of the floor: what lies above it comes and goes.
+    let start = trend::quantile(&values[..n.div_ceil(10)], 0.0);
+    let end = trend::quantile(&values[n - n.div_ceil(4)..], 0.0);
     let rise = end - start;
     if grows {
         let half = trend::quantile(&values[n * 2 / 5..n.div_ceil(2)], 0.5);
@@ -345,10 +350,11 @@ mod tests {
     }
 
     #[test]
-    fn a_warm_up_says_when_it_settled() {
-        let levels = [10, 60, 100, 100, 100, 100].map(Bytes::mib);
-        let growth = classify_growth(&levels, Bytes::mib(1), &Rules::default());
-        assert_eq!(growth.settled_after, Some(3));
+    fn a_course_says_when_it_settled() {
+        let levels = [0, 60, 100, 100, 100, 100].map(Bytes::mib);
+        assert_eq!(course(&levels, Bytes::mib(1)), (Shape::WarmUp, Some(2)));
+        let levels = [0, 10, 20, 30, 40, 50].map(Bytes::mib);
+        assert_eq!(course(&levels, Bytes::mib(1)).1, None);
     }
 
     #[test]

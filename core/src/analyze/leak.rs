@@ -1,7 +1,7 @@
 //! Growth over runs and steps, in findings.
 
 use super::finding::{CellRef, Finding, FindingKind, Severity};
-use super::growth::{Growth, State, classify_growth};
+use super::growth::{self, Growth, State, classify_growth};
 use super::levels::{DeviceSummary, Lane, Peak, RunRow};
 use super::rules::Rules;
 use super::series::{self, Key, RunSeries, StepSeries};
@@ -52,6 +52,10 @@ struct Judged {
     steps: bool,
     growth: Growth,
     levels: Vec<Bytes>,
+    /// Over the whole series.
+    kept: ByteDelta,
+    /// In how many first runs it moved, where it stays since.
+    n_moving: Option<usize>,
     n_missing: usize,
 }
 
@@ -75,11 +79,16 @@ fn of_runs(recording: &Recording, series: &RunSeries<'_>, rules: &Rules) -> Opti
         n_grown,
         steps: false,
         growth,
+        kept: ByteDelta::ZERO,
+        n_moving: None,
         n_missing: rules.min_runs.saturating_sub(levels.len()),
         levels: own_levels,
     };
     let start = series.rows.first()?.before?;
-    judged.worth_telling(start, least)
+    let stays = levels.last()?.since(start);
+    judged
+        .told_from(start, least)
+        .filter(|_| reaches(stays, least))
 }
 
 fn of_steps(recording: &Recording, series: &StepSeries, rules: &Rules) -> Option<Judged> {
@@ -97,10 +106,16 @@ fn of_steps(recording: &Recording, series: &StepSeries, rules: &Rules) -> Option
         n_grown,
         steps: true,
         growth,
+        kept: ByteDelta::ZERO,
+        n_moving: None,
         levels: series.levels.clone(),
         n_missing: rules.min_runs.saturating_sub(series.n_steps),
     };
-    judged.worth_telling(*series.levels.first()?, least)
+    judged.told_from(*series.levels.first()?, least)
+}
+
+fn reaches(kept: ByteDelta, least: Bytes) -> bool {
+    kept > ByteDelta::ZERO && kept.magnitude() >= least
 }
 
 fn n_positive(deltas: impl Iterator<Item = ByteDelta>) -> usize {
@@ -108,14 +123,19 @@ fn n_positive(deltas: impl Iterator<Item = ByteDelta>) -> usize {
 }
 
 impl Judged {
-    /// A verdict that a person wants to read: growth, or that it has settled.
-    fn worth_telling(self, start: Bytes, least: Bytes) -> Option<Self> {
-        let kept = self.levels.last()?.since(start);
-        let grew = kept >= ByteDelta::new(i64::try_from(least.get()).unwrap_or(i64::MAX));
+    /// Itself, if it is a verdict that a person wants to read: growth, or that it
+    /// has settled. What it kept and its course are seen from the level `start`.
+    fn told_from(mut self, start: Bytes, least: Bytes) -> Option<Self> {
+        self.kept = self.levels.last()?.since(start);
+        let grew = reaches(self.kept, least);
+        if self.growth.state == State::None {
+            let course: Vec<Bytes> = std::iter::once(start).chain(self.levels.clone()).collect();
+            (self.growth.shape, self.n_moving) = growth::course(&course, least);
+        }
         let told = match self.growth.state {
             State::Leak | State::Watch => true,
             State::NotEnoughData => grew && self.n_runs > 1 && self.grew_each_time(),
-            State::None => grew && self.settled_after(start).is_some(),
+            State::None => grew && self.n_moving.is_some(),
         };
         told.then_some(self)
     }
@@ -123,13 +143,6 @@ impl Judged {
     /// In every run; between steps there is one gap fewer than there are steps.
     fn grew_each_time(&self) -> bool {
         self.n_grown + usize::from(self.steps) >= self.levels.len()
-    }
-
-    /// In how many first runs it grew, where it stopped.
-    fn settled_after(&self, start: Bytes) -> Option<usize> {
-        let last = self.levels.last()?;
-        let rose = last.since(start) > ByteDelta::ZERO;
-        self.growth.settled_after.filter(|_| rose)
     }
 
     fn finding(self, recording: &Recording, rows: &[RunRow], devices: &[DeviceSummary]) -> Finding {
@@ -209,12 +222,8 @@ impl Judged {
                 self.n_runs
             ),
             State::None => {
-                let total = self.growth.total.magnitude();
-                let kept = self.levels.last().map_or(total, |last| {
-                    let first = self.levels.first().copied().unwrap_or_default();
-                    last.saturating_sub(first)
-                });
-                match self.growth.settled_after {
+                let kept = self.kept.magnitude();
+                match self.n_moving {
                     Some(n) if n > 1 => {
                         format!("{label} kept {kept} in its first {n} {unit}s, nothing since")
                     }

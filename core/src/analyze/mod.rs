@@ -22,6 +22,9 @@ pub use series::cell_label;
 
 use crate::recording::Recording;
 
+#[cfg(test)]
+mod tests;
+
 /// Everything that is derived from a recording under one set of rules.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Analysis {

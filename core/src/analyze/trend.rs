@@ -99,11 +99,11 @@ pub(super) fn block_minima(values: &[f64], n_blocks: usize) -> Vec<f64> {
         .collect()
 }
 
-/// The value at `share` of the sorted series, without interpolation.
+/// The value at `share` of the sorted series, the lower of two.
 pub(super) fn quantile(values: &[f64], share: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
-    let idx = (share * sorted.len().saturating_sub(1) as f64).round() as usize;
+    let idx = (share * sorted.len().saturating_sub(1) as f64) as usize;
     sorted.get(idx).copied().unwrap_or_default()
 }
 
