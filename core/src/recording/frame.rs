@@ -1,0 +1,126 @@
+//! One self-contained change of a recording.
+
+use std::collections::BTreeMap;
+
+use thiserror::Error;
+
+use super::{Cell, Device, DeviceIdx, Run, RunIdx, Source};
+use crate::units::{Bytes, Nanos};
+
+/// What the points of a [`Samples`] are.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Series {
+    /// Read by the sampler while the run went on.
+    Sampled,
+    /// Read where the user's code set a mark of this label: one per step of a loop.
+    Marked(String),
+}
+
+/// One timed reading inside a run. Only what is known at that instant is set.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sample {
+    /// Since the recording's start.
+    pub at: Nanos,
+    /// Which one of its series this is, counted from 0: thinning leaves gaps.
+    pub ordinal: u64,
+    /// Allocated, summed over the device's allocators.
+    pub allocated: Option<Bytes>,
+    /// Reserved, summed over the device's allocators.
+    pub reserved: Option<Bytes>,
+    /// Used by every process together.
+    pub device_used: Option<Bytes>,
+    /// Used by this process.
+    pub process_used: Option<Bytes>,
+}
+
+/// Points of one series in a run, in time order.
+///
+/// A later `Samples` of the same run, device and series replaces what is there
+/// from its first instant on: appending and rewriting are the same frame.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Samples {
+    /// Inside which run.
+    pub run: RunIdx,
+    /// Of which device.
+    pub device: DeviceIdx,
+    /// What the points are.
+    pub series: Series,
+    /// In time order.
+    pub points: Vec<Sample>,
+}
+
+/// A source as the recorder found it, for `%gpumem status` and for the report.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceState {
+    /// Which source.
+    pub source: Source,
+    /// It is read.
+    pub used: bool,
+    /// Why it is read, or why not.
+    pub reason: String,
+}
+
+/// The first frame: what the session is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Header {
+    /// Names the session among others.
+    pub session: String,
+    /// Wall clock at the recording's start, nanoseconds since 1970 (UTC).
+    pub wall_anchor: Nanos,
+    /// Versions of what recorded: `gpumem`, `python`, `ipython`, …
+    pub versions: BTreeMap<String, String>,
+    /// The sources as found at the start.
+    pub sources: Vec<SourceState>,
+}
+
+/// The last frame of a session that ended in order.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Finish {
+    /// Since the recording's start.
+    pub at: Nanos,
+}
+
+/// One self-contained change of a recording.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Frame {
+    /// What the session is; the first frame, or a newer state of it.
+    Header(Header),
+    /// A device, or a newer state of it.
+    Device(Device),
+    /// A cell, or a newer state of it.
+    Cell(Cell),
+    /// A run that began, or its newer state (at the latest: ended).
+    Run(Run),
+    /// Points inside a run.
+    Samples(Samples),
+    /// The session ended in order.
+    Finish(Finish),
+}
+
+/// A frame that does not fit what came before it.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum FrameError {
+    /// An index that skips, or names nothing.
+    #[error("{frame} names {what} {idx}, but only {n_known} are known")]
+    Dangling {
+        /// The frame that names it.
+        frame: &'static str,
+        /// What it names.
+        what: &'static str,
+        /// The index it gives.
+        idx: u32,
+        /// How many there are.
+        n_known: usize,
+    },
+    /// Points that go back in time.
+    #[error("samples of run {run}: point {point_idx} is at {at} ns, before the one ahead of it")]
+    Unordered {
+        /// Of which run.
+        run: u32,
+        /// Which point of the frame.
+        point_idx: usize,
+        /// Its time in nanoseconds.
+        at: u64,
+    },
+}

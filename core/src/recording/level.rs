@@ -1,0 +1,164 @@
+//! What the sources say of one device at one instant.
+
+use crate::units::Bytes;
+
+/// Where levels come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Source {
+    /// The CUDA driver.
+    Cuda,
+    /// NVIDIA's management library.
+    Nvml,
+    /// `PyTorch`'s caching allocator.
+    Torch,
+    /// `CuPy`'s memory pools.
+    Cupy,
+    /// JAX's allocator.
+    Jax,
+    /// TensorFlow's allocator.
+    Tensorflow,
+    /// The operating system, for host memory.
+    Host,
+    /// The simulated device.
+    Sim,
+}
+
+impl Source {
+    /// Every source, in the order in which they are named to the user.
+    pub const ALL: [Self; 8] = [
+        Self::Cuda,
+        Self::Nvml,
+        Self::Torch,
+        Self::Cupy,
+        Self::Jax,
+        Self::Tensorflow,
+        Self::Host,
+        Self::Sim,
+    ];
+
+    /// The name in options, JSON and on the wire.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cuda => "cuda",
+            Self::Nvml => "nvml",
+            Self::Torch => "torch",
+            Self::Cupy => "cupy",
+            Self::Jax => "jax",
+            Self::Tensorflow => "tensorflow",
+            Self::Host => "host",
+            Self::Sim => "sim",
+        }
+    }
+
+    /// The source of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|source| source.name() == name)
+    }
+}
+
+/// Why a level is not known.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Unknown {
+    /// No source reads this level on this device.
+    #[default]
+    NotRead,
+    /// The source answers, but has no such figure (or reports a constant zero).
+    NotReported,
+    /// The driver or the container refuses the figure.
+    NotPermitted,
+    /// The source failed; its own words.
+    Failed(String),
+}
+
+/// One figure of a reading: known, or unknown with its reason. Unknown is not zero.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Level {
+    /// The figure in bytes.
+    Known(Bytes),
+    /// Why there is none.
+    Unknown(Unknown),
+}
+
+impl Level {
+    /// The figure where it is known.
+    pub const fn known(&self) -> Option<Bytes> {
+        match self {
+            Self::Known(bytes) => Some(*bytes),
+            Self::Unknown(_) => None,
+        }
+    }
+}
+
+impl Default for Level {
+    fn default() -> Self {
+        Self::Unknown(Unknown::NotRead)
+    }
+}
+
+impl From<Bytes> for Level {
+    fn from(bytes: Bytes) -> Self {
+        Self::Known(bytes)
+    }
+}
+
+/// What the driver (or the operating system) says of one device at one instant.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DriverLevels {
+    /// Used by every process together.
+    pub device_used: Level,
+    /// Used by this process; on the host its resident memory.
+    pub process_used: Level,
+    /// The smallest limit that applies.
+    pub capacity: Level,
+}
+
+/// What a framework's caching allocator says of one device at one instant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AllocatorLevels {
+    /// Whose allocator.
+    pub source: Source,
+    /// Bytes in blocks held by tensors.
+    pub allocated: Level,
+    /// Allocated plus blocks that await a stream.
+    pub active: Level,
+    /// Bytes in segments held from the driver.
+    pub reserved: Level,
+    /// Free bytes in segments that are partly used: not to be given back to the driver.
+    pub inactive_split: Level,
+    /// The largest free block.
+    pub largest_free: Level,
+    /// The allocator's own peak counter of allocated, since somebody last reset it.
+    pub peak_allocated: Level,
+    /// Allocations that succeeded only after the cache was flushed, since the process began.
+    pub n_retries: Option<u64>,
+    /// Out-of-memory errors since the process began.
+    pub n_ooms: Option<u64>,
+}
+
+impl AllocatorLevels {
+    /// Levels of `source`, all of them not read yet.
+    pub fn unread(source: Source) -> Self {
+        Self {
+            source,
+            allocated: Level::default(),
+            active: Level::default(),
+            reserved: Level::default(),
+            inactive_split: Level::default(),
+            largest_free: Level::default(),
+            peak_allocated: Level::default(),
+            n_retries: None,
+            n_ooms: None,
+        }
+    }
+}
+
+/// The levels of one device at one instant: the driver's, and each allocator's.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reading {
+    /// Per device.
+    pub driver: DriverLevels,
+    /// Per (device, source).
+    pub allocators: Vec<AllocatorLevels>,
+}

@@ -1,0 +1,124 @@
+//! The line after a cell.
+
+use std::collections::BTreeSet;
+
+use super::{finding_line, status_word};
+use crate::analyze::{Analysis, DeviceSummary, FindingKind, Peak, RunRow};
+use crate::recording::{DeviceKind, Recording, RunIdx};
+use crate::units::{ByteDelta, Bytes};
+
+/// The least that a line on every cell is printed for, as a share of the capacity.
+const WORTH_A_LINE: f64 = 0.01;
+
+/// The line after a cell: what its latest run kept, where the device stands; a
+/// second line when there is something to say.
+pub fn line(recording: &Recording, analysis: &Analysis, run: RunIdx) -> String {
+    let rows: Vec<&RunRow> = analysis.rows.iter().filter(|row| row.run == run).collect();
+    let shown = shown_rows(recording, &rows);
+    let several = shown.len() > 1;
+    let mut lines: Vec<String> = shown
+        .iter()
+        .map(|row| row_line(recording, analysis, row, several))
+        .collect();
+    if lines.is_empty() {
+        lines.push("no level is known for this run: see %gpumem status".to_owned());
+    }
+    lines.extend(
+        analysis
+            .findings
+            .iter()
+            .filter(|finding| finding.runs.contains(&run) && finding.kind != FindingKind::Settled)
+            .map(finding_line),
+    );
+    lines.join("\n")
+}
+
+/// A run on which `%gpumem on` speaks: at least 1 % of a capacity moved, or a
+/// finding is new. `seen` holds the findings that were told before.
+pub fn worth_saying(
+    recording: &Recording,
+    analysis: &Analysis,
+    run: RunIdx,
+    seen: &mut BTreeSet<String>,
+) -> bool {
+    let moved = analysis
+        .rows
+        .iter()
+        .filter(|row| row.run == run)
+        .any(|row| {
+            let is_host = recording.device(row.device).kind == DeviceKind::Host;
+            let kept = row.kept.unwrap_or_default().magnitude();
+            let capacity = row.capacity.unwrap_or(Bytes::gib(8));
+            !is_host && kept.as_f64() >= WORTH_A_LINE * capacity.as_f64()
+        });
+    let news = analysis
+        .findings
+        .iter()
+        .filter(|finding| finding.runs.contains(&run) && finding.kind != FindingKind::Settled)
+        .filter(|finding| seen.insert(format!("{} {}", finding.state.name(), finding.id)))
+        .count();
+    moved || news > 0
+}
+
+/// The devices of which a line speaks: accelerators that moved, else the first
+/// accelerator, else the host.
+fn shown_rows<'a>(recording: &Recording, rows: &[&'a RunRow]) -> Vec<&'a RunRow> {
+    let is_host = |row: &&&RunRow| recording.device(row.device).kind == DeviceKind::Host;
+    let accelerators: Vec<&RunRow> = rows.iter().filter(|row| !is_host(row)).copied().collect();
+    let moved: Vec<&RunRow> = accelerators
+        .iter()
+        .filter(|row| row.kept.is_some_and(|kept| kept != ByteDelta::ZERO))
+        .copied()
+        .collect();
+    match (moved.as_slice(), accelerators.first()) {
+        ([], Some(first)) => vec![first],
+        ([], None) => rows.iter().take(1).copied().collect(),
+        _ => moved,
+    }
+}
+
+fn row_line(recording: &Recording, analysis: &Analysis, row: &RunRow, several: bool) -> String {
+    let run = recording.run(row.run);
+    let device = recording.device(row.device);
+    let mut parts = Vec::new();
+    if several || device.kind == DeviceKind::Host {
+        parts.push(device.label.clone());
+    }
+    parts.push(kept_words(row.kept));
+    let used = row.device_used.1.or(row.process_used.1).or(row.reserved.1);
+    match (used, row.capacity) {
+        (Some(used), Some(capacity)) => parts.push(format!("{used} of {capacity}")),
+        (Some(used), None) => parts.push(format!("{used} used")),
+        _ => {}
+    }
+    parts.extend(row.peak.map(peak_words));
+    let summary = analysis
+        .devices
+        .iter()
+        .find(|summary| summary.device == row.device);
+    parts.extend(
+        summary
+            .and_then(DeviceSummary::free)
+            .map(|free| format!("{free} free")),
+    );
+    parts.extend(run.ended.map(|ended| ended.since(run.started).to_string()));
+    parts.extend(status_word(run.status).map(str::to_owned));
+    parts.join(" · ")
+}
+
+fn kept_words(kept: Option<ByteDelta>) -> String {
+    match kept {
+        None => "kept: not known".to_owned(),
+        Some(ByteDelta::ZERO) => "kept nothing".to_owned(),
+        Some(kept) if kept < ByteDelta::ZERO => format!("gave back {}", kept.magnitude()),
+        Some(kept) => format!("{kept} kept"),
+    }
+}
+
+fn peak_words(peak: Peak) -> String {
+    match peak {
+        Peak::Exact(peak) => format!("peak {peak}"),
+        Peak::Between { low, high } => format!("peak {low} to {high}"),
+        Peak::AtLeast(low) => format!("peak at least {low}"),
+    }
+}

@@ -1,0 +1,114 @@
+//! The words, as a person reads them.
+
+use insta::assert_snapshot;
+
+use super::*;
+use crate::analyze::{Rules, analyze};
+use crate::recording::Header;
+use crate::testing::{Play, run, session};
+
+fn quickstart() -> Vec<(&'static str, Vec<Play>)> {
+    vec![
+        ("model = build()", vec![run(1200)]),
+        (
+            "losses.append(model(batch).sum())",
+            vec![run(420).peak(900); 12],
+        ),
+        ("validate(model, loader)", vec![run(0).peak(1400); 3]),
+        (
+            "cache = warm(model)",
+            [vec![run(600), run(120)], vec![run(0); 8]].concat(),
+        ),
+    ]
+}
+
+fn reported(cells: &[(&str, Vec<Play>)]) -> (Recording, Analysis) {
+    let cells: Vec<(&str, &[Play])> = cells
+        .iter()
+        .map(|(source, plays)| (*source, plays.as_slice()))
+        .collect();
+    let (recording, _) = session(&cells);
+    let analysis = analyze(&recording, &Rules::default());
+    (recording, analysis)
+}
+
+#[test]
+fn the_report_reads_from_the_worst_to_the_runs() {
+    let (recording, analysis) = reported(&quickstart());
+    assert_snapshot!(text(&recording, &analysis, 100));
+}
+
+#[test]
+fn a_narrow_terminal_breaks_lines_between_words() {
+    let (recording, analysis) = reported(&quickstart());
+    let shown = text(&recording, &analysis, 60);
+    assert!(
+        shown.lines().all(|line| line.chars().count() <= 60),
+        "{shown}"
+    );
+}
+
+#[test]
+fn no_run_says_what_to_do() {
+    let recording = Recording::new(Header::default());
+    let analysis = analyze(&recording, &Rules::default());
+    assert_snapshot!(text(&recording, &analysis, 80));
+}
+
+#[test]
+fn nothing_found_says_what_was_checked() {
+    let (recording, analysis) = reported(&[("validate()", vec![run(0); 3])]);
+    assert_snapshot!(text(&recording, &analysis, 80));
+}
+
+#[track_caller]
+fn check_line(cells: &[(&str, Vec<Play>)], expected: &str) {
+    let (recording, analysis) = reported(cells);
+    let last = recording.runs().last().expect("a run").idx;
+    assert_eq!(line(&recording, &analysis, last), expected);
+}
+
+#[test]
+fn the_line_says_what_was_kept_and_where_the_device_stands() {
+    check_line(
+        &[("x = f()", vec![run(420).seconds(2)])],
+        "+420 MiB kept · 1.5 GiB of 16 GiB · peak at least 420 MiB · 14.5 GiB free · 2.0 s",
+    );
+    check_line(
+        &[("x = f()", vec![run(420), run(-420)])],
+        "gave back 420 MiB · 1.09 GiB of 16 GiB · peak at least 420 MiB · 14.9 GiB free · 1.0 s",
+    );
+    check_line(
+        &[("x = f()", vec![run(0).status(Status::Interrupted)])],
+        "kept nothing · 1.09 GiB of 16 GiB · peak at least 0 B · 14.9 GiB free · 1.0 s · interrupted",
+    );
+}
+
+#[test]
+fn a_second_line_stands_only_where_there_is_something_to_say() {
+    check_line(
+        &[("losses.append(1)", vec![run(420); 2])],
+        "+420 MiB kept · 1.91 GiB of 16 GiB · peak at least 840 MiB · 14.1 GiB free · 1.0 s\n\
+         ○ losses.append(1) kept 420 MiB more in each of 2 runs · grew in all 2 runs, 420 MiB each \
+         · 14.1 GiB left: out of memory in about 34 runs · 7 more runs tell a leak from a warm-up",
+    );
+}
+
+#[test]
+fn only_what_moved_or_is_new_is_worth_a_line() {
+    let mut seen = BTreeSet::new();
+    let mut check = |cells: &[(&str, Vec<Play>)], expected: bool| {
+        let (recording, analysis) = reported(cells);
+        let last = recording.runs().last().expect("a run").idx;
+        assert_eq!(
+            worth_saying(&recording, &analysis, last, &mut seen),
+            expected
+        );
+    };
+    check(&[("x = f()", vec![run(420)])], true);
+    check(&[("x = f()", vec![run(10)])], false);
+    check(&[("x = f()", vec![run(10); 2])], true);
+    check(&[("x = f()", vec![run(10); 3])], false);
+    check(&[("x = f()", vec![run(10); 9])], true);
+    check(&[("x = f()", vec![run(10); 10])], false);
+}
