@@ -1,0 +1,257 @@
+//! A finding as a card: severity by word, sign and colour, then what, how sure,
+//! what to do, and the figures behind it.
+
+use gpumem_core::analyze::{Evidence, Finding, Lane};
+use gpumem_core::recording::RunIdx;
+use gpumem_core::report;
+use gpumem_core::units::ByteDelta;
+use web_sys::Element;
+
+use crate::dom::{Dom, Maker, flag};
+
+/// The card of a finding that stands.
+pub(crate) struct Card {
+    finding: Finding,
+    element: Element,
+    runs_button: Element,
+}
+
+impl Card {
+    /// A new card; `device` names the device where there are several.
+    pub(crate) fn new(make: &Maker, finding: &Finding, device: Option<&str>) -> Dom<Self> {
+        let runs_button = make.text(
+            "button",
+            &[
+                ("class", "link"),
+                ("type", "button"),
+                ("data-action", "runs"),
+                ("data-argument", &finding.id),
+                ("aria-pressed", "false"),
+            ],
+            if finding.steps {
+                "show run"
+            } else {
+                "show runs"
+            },
+        )?;
+        let sign = make.text("span", &[("aria-hidden", "true")], report::icon(finding))?;
+        let word = make.text("span", &[], report::word(finding))?;
+        let severity = make.group("span", &[("class", "severity")], &[&sign, &word])?;
+        let title = make.prose("h4", &[], &finding.title)?;
+        let row = make.group("div", &[("class", "row")], &[&severity, &title])?;
+        if let Some(device) = device {
+            row.append_child(&make.text("span", &[("class", "device")], device)?.into())?;
+        }
+        if !finding.runs.is_empty() {
+            row.append_child(&runs_button)?;
+        }
+        let element = make.group(
+            "article",
+            &[
+                ("class", "card"),
+                ("data-severity", finding.severity.name()),
+                ("data-finding", &finding.id),
+                ("data-state", finding.state.name()),
+            ],
+            &[&row],
+        )?;
+        element.append_child(
+            &make
+                .prose("p", &[("class", "detail")], &finding.detail)?
+                .into(),
+        )?;
+        if !finding.suggestions.is_empty() {
+            element.append_child(&suggestions(make, &finding.suggestions)?.into())?;
+        }
+        if !finding.evidence.is_empty() {
+            element.append_child(&evidence(make, finding)?.into())?;
+        }
+        Ok(Self {
+            finding: finding.clone(),
+            element,
+            runs_button,
+        })
+    }
+
+    /// The element in the page.
+    pub(crate) fn element(&self) -> &Element {
+        &self.element
+    }
+
+    /// It shows this very finding.
+    pub(crate) fn shows(&self, finding: &Finding) -> bool {
+        self.finding == *finding
+    }
+
+    /// It shows an earlier state of this finding.
+    pub(crate) fn follows(&self, finding: &Finding) -> bool {
+        self.finding.id == finding.id
+    }
+
+    /// Opens what was open on the card of the finding's earlier state.
+    pub(crate) fn take_over(&self, earlier: &Self) -> Dom<()> {
+        let details = |card: &Self| card.element.query_selector("details");
+        if let (Some(new), Some(old)) = (details(self)?, details(earlier)?) {
+            flag(&new, "open", old.has_attribute("open"))?;
+        }
+        Ok(())
+    }
+
+    /// Marks the card as the chosen one, and as one that the run under the pointer belongs to.
+    pub(crate) fn mark(&self, chosen: bool, hovered: Option<RunIdx>) -> Dom<()> {
+        let linked = hovered.is_some_and(|run| self.finding.runs.contains(&run));
+        self.runs_button
+            .set_attribute("aria-pressed", if chosen { "true" } else { "false" })?;
+        flag(&self.element, "data-chosen", chosen)?;
+        flag(&self.element, "data-linked", linked)
+    }
+}
+
+fn suggestions(make: &Maker, suggestions: &[String]) -> Dom<Element> {
+    let list = make.empty("ul", &[])?;
+    for suggestion in suggestions {
+        list.append_child(&make.prose("li", &[], suggestion)?.into())?;
+    }
+    let label = make.text("div", &[("class", "label")], "What to do")?;
+    make.group("div", &[("class", "box")], &[&label, &list])
+}
+
+fn evidence(make: &Maker, finding: &Finding) -> Dom<Element> {
+    let summary = make.text("summary", &[], "evidence")?;
+    let table = make.empty("table", &[])?;
+    let names = make.empty("tr", &[])?;
+    for name in ["figure", "value", "threshold", "holds"] {
+        names.append_child(&make.text("th", &[("scope", "col")], name)?.into())?;
+    }
+    table.append_child(&make.group("thead", &[], &[&names])?.into())?;
+    let rows = make.empty("tbody", &[])?;
+    for figure in &finding.evidence {
+        rows.append_child(&figure_row(make, figure)?.into())?;
+    }
+    table.append_child(&rows)?;
+    let scroll = make.group("div", &[("class", "scroll")], &[&table])?;
+    let body = make.group("div", &[("class", "columns")], &[&scroll])?;
+    if finding.sparkline.len() > 1 {
+        body.append_child(&course(make, finding)?.into())?;
+    }
+    make.group("details", &[], &[&summary, &body])
+}
+
+fn figure_row(make: &Maker, figure: &Evidence) -> Dom<Element> {
+    let (sign, word) = if figure.holds {
+        ("✓", "yes")
+    } else {
+        ("–", "no")
+    };
+    let shown = |value: f64| {
+        if figure.name.ends_with("_bytes") {
+            ByteDelta::from_f64(value).to_string()
+        } else {
+            number(value)
+        }
+    };
+    let threshold = figure.threshold.map(shown).unwrap_or_default();
+    make.group(
+        "tr",
+        &[("title", figure.name)],
+        &[
+            &make.text("td", &[], &figure.words)?,
+            &make.text("td", &[("class", "number")], &shown(figure.value))?,
+            &make.text("td", &[("class", "number")], &threshold)?,
+            &make.text("td", &[("aria-label", word)], sign)?,
+        ],
+    )
+}
+
+/// A statistic with as many digits as help.
+fn number(value: f64) -> String {
+    match value.abs() {
+        n if !n.is_finite() => "beyond measure".to_owned(),
+        n if n >= 1000.0 => format!("{value:.0}"),
+        n if n.fract() == 0.0 => format!("{value}"),
+        n if n >= 0.01 => format!("{value:.2}"),
+        _ => format!("{value:.1e}"),
+    }
+}
+
+fn course(make: &Maker, finding: &Finding) -> Dom<Element> {
+    let unit = if finding.steps { "step" } else { "run" };
+    let label = make.text(
+        "div",
+        &[("class", "label")],
+        &format!("{} after each {unit}", lane_words(finding)),
+    )?;
+    let line = make.drawing(
+        "polyline",
+        &[
+            ("points", &points(&finding.sparkline)),
+            ("vector-effect", "non-scaling-stroke"),
+        ],
+    )?;
+    let drawing = make.drawing(
+        "svg",
+        &[
+            ("class", "sparkline"),
+            ("viewBox", "0 0 100 30"),
+            ("preserveAspectRatio", "none"),
+            ("aria-hidden", "true"),
+        ],
+    )?;
+    drawing.append_child(&line)?;
+    make.group("div", &[("class", "box")], &[&label, &drawing])
+}
+
+fn lane_words(finding: &Finding) -> &'static str {
+    match finding.lane {
+        Lane::Allocated => "allocated",
+        Lane::ProcessUsed => "used by this process",
+        Lane::DeviceUsed => "used on the device",
+    }
+}
+
+/// The series in a box of 100 × 30, one unit of air above and below.
+fn points(series: &[f64]) -> String {
+    let (low, high) = series.iter().fold((f64::MAX, f64::MIN), |(low, high), y| {
+        (low.min(*y), high.max(*y))
+    });
+    let height = if high > low { high - low } else { 1.0 };
+    let step = 100.0 / (series.len() - 1) as f64;
+    let points: Vec<String> = series
+        .iter()
+        .enumerate()
+        .map(|(idx, y)| {
+            let (x, y) = (step * idx as f64, 29.0 - 28.0 * (y - low) / height);
+            format!("{x:.2},{y:.2}")
+        })
+        .collect();
+    points.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check_number(value: f64, shown: &str) {
+        assert_eq!(number(value), shown);
+    }
+
+    #[test]
+    fn statistics_have_as_many_digits_as_help() {
+        check_number(12.345, "12.35");
+        check_number(9.0, "9");
+        check_number(0.0, "0");
+        check_number(4_404_019.2, "4404019");
+        check_number(0.0012, "1.2e-3");
+        check_number(f64::INFINITY, "beyond measure");
+    }
+
+    #[test]
+    fn a_course_fills_its_box() {
+        assert_eq!(
+            points(&[0.0, 5.0, 10.0]),
+            "0.00,29.00 50.00,15.00 100.00,1.00"
+        );
+        assert_eq!(points(&[3.0, 3.0]), "0.00,29.00 100.00,29.00");
+    }
+}

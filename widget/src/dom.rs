@@ -1,0 +1,99 @@
+//! Building elements. Text becomes text nodes only: nothing from a recording is
+//! ever read as HTML.
+
+use wasm_bindgen::{JsCast, JsValue};
+use web_sys::{Document, Element, Node};
+
+/// The outcome of asking the page for something.
+pub(crate) type Dom<T> = Result<T, JsValue>;
+
+const SVG: &str = "http://www.w3.org/2000/svg";
+
+/// Makes elements of one document.
+#[derive(Debug, Clone)]
+pub(crate) struct Maker(Document);
+
+impl Maker {
+    /// Elements for the document in which `root` is.
+    pub(crate) fn beside(root: &Element) -> Dom<Self> {
+        let document = root.owner_document();
+        document.map(Self).ok_or_else(|| "no document".into())
+    }
+
+    /// An element without children.
+    pub(crate) fn empty(&self, tag: &str, attributes: &[(&str, &str)]) -> Dom<Element> {
+        with(self.0.create_element(tag)?, attributes)
+    }
+
+    /// An element that holds a text.
+    pub(crate) fn text(&self, tag: &str, attributes: &[(&str, &str)], text: &str) -> Dom<Element> {
+        let element = self.empty(tag, attributes)?;
+        element.append_child(&self.0.create_text_node(text))?;
+        Ok(element)
+    }
+
+    /// An element that holds elements.
+    pub(crate) fn group(
+        &self,
+        tag: &str,
+        attributes: &[(&str, &str)],
+        children: &[&Element],
+    ) -> Dom<Element> {
+        let element = self.empty(tag, attributes)?;
+        for child in children {
+            element.append_child(child)?;
+        }
+        Ok(element)
+    }
+
+    /// An element that holds prose in which `` `backticks` `` mark code.
+    pub(crate) fn prose(
+        &self,
+        tag: &str,
+        attributes: &[(&str, &str)],
+        prose: &str,
+    ) -> Dom<Element> {
+        let element = self.empty(tag, attributes)?;
+        for (idx, part) in prose.split('`').enumerate() {
+            let node: Node = if idx % 2 == 1 {
+                self.text("code", &[], part)?.into()
+            } else {
+                self.0.create_text_node(part).into()
+            };
+            element.append_child(&node)?;
+        }
+        Ok(element)
+    }
+
+    /// An element of a drawing.
+    pub(crate) fn drawing(&self, tag: &str, attributes: &[(&str, &str)]) -> Dom<Element> {
+        with(self.0.create_element_ns(Some(SVG), tag)?, attributes)
+    }
+
+    /// An element of a kind that the page knows more of.
+    pub(crate) fn typed<T: JsCast>(&self, tag: &str, attributes: &[(&str, &str)]) -> Dom<T> {
+        let element = self.empty(tag, attributes)?;
+        element.dyn_into().map_err(Into::into)
+    }
+}
+
+/// Takes every child away and puts `children` there.
+pub(crate) fn fill(element: &Element, children: &[Element]) -> Dom<()> {
+    element.set_text_content(None);
+    for child in children {
+        element.append_child(child)?;
+    }
+    Ok(())
+}
+
+/// Sets an attribute that is there or not.
+pub(crate) fn flag(element: &Element, name: &str, on: bool) -> Dom<()> {
+    element.toggle_attribute_with_force(name, on).map(drop)
+}
+
+fn with(element: Element, attributes: &[(&str, &str)]) -> Dom<Element> {
+    for (name, value) in attributes {
+        element.set_attribute(name, value)?;
+    }
+    Ok(element)
+}

@@ -1,0 +1,167 @@
+//! The numbers of one run in words.
+
+use std::fmt::Display;
+
+use gpumem_core::analyze::{Analysis, Peak, RunRow, cell_label};
+use gpumem_core::recording::{DeviceIdx, Recording, Run, RunIdx, Status};
+use gpumem_core::units::Bytes;
+
+/// What is read out of a run: a title and named figures.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Readout {
+    /// Its cell, by the first line that says what it does.
+    pub(crate) name: String,
+    /// Which of the cell's runs: `In [18] · run 3`.
+    pub(crate) place: String,
+    /// Name and figure.
+    pub(crate) figures: Vec<(&'static str, String)>,
+}
+
+impl Readout {
+    /// One sentence for those who do not see the page.
+    pub(crate) fn sentence(&self) -> String {
+        let figures: Vec<String> = self
+            .figures
+            .iter()
+            .map(|(name, figure)| format!("{name} {figure}"))
+            .collect();
+        format!("{} · {}: {}", self.name, self.place, figures.join(", "))
+    }
+}
+
+/// The numbers of `run` on `device`.
+pub(crate) fn of_run(
+    recording: &Recording,
+    analysis: &Analysis,
+    device: DeviceIdx,
+    run: RunIdx,
+) -> Readout {
+    let row = analysis
+        .rows
+        .iter()
+        .find(|row| row.run == run && row.device == device);
+    let mut figures = row.map_or_else(Vec::new, of_row);
+    let run = recording.run(run);
+    if let Some(ended) = run.ended {
+        figures.push(("took", ended.since(run.started).to_string()));
+    }
+    if let Some(words) = unusual(run.status) {
+        figures.push(("ended", words.to_owned()));
+    }
+    Readout {
+        name: shortened(&cell_label(recording, run), 44),
+        place: place(recording, run),
+        figures,
+    }
+}
+
+fn place(recording: &Recording, run: &Run) -> String {
+    let ordinal = recording.runs()[..=run.idx.get()]
+        .iter()
+        .filter(|other| other.cell == run.cell && other.kind == run.kind)
+        .count();
+    match run.execution_count {
+        Some(count) => format!("In [{count}] · run {ordinal}"),
+        None => format!("run {ordinal}"),
+    }
+}
+
+fn of_row(row: &RunRow) -> Vec<(&'static str, String)> {
+    let mut figures = Vec::new();
+    if let Some(kept) = row.kept {
+        figures.push(("kept", kept.to_string()));
+    }
+    let lanes = [
+        ("allocated", row.allocated),
+        ("reserved", row.reserved),
+        ("this process", row.process_used),
+        ("device", row.device_used),
+    ];
+    for (name, levels) in lanes {
+        figures.extend(way(levels).map(|way| (name, way)));
+    }
+    if let Some(peak) = row.peak {
+        figures.push(("peak", peak_words(peak)));
+    }
+    if let Some(n_retries) = row.n_retries.filter(|n| *n > 0) {
+        figures.push(("cache flushed", format!("{n_retries} times")));
+    }
+    figures
+}
+
+fn way((before, after): (Option<Bytes>, Option<Bytes>)) -> Option<String> {
+    let shown = |level: Option<Bytes>| level.map(|bytes| bytes.to_string());
+    let (before, after) = (shown(before), shown(after));
+    match (before, after) {
+        (None, None) => None,
+        (Some(before), Some(after)) if before == after => Some(after),
+        (before, after) => Some(format!("{} → {}", or_unknown(before), or_unknown(after))),
+    }
+}
+
+fn or_unknown(level: Option<impl Display>) -> String {
+    level.map_or_else(|| "not available".to_owned(), |level| level.to_string())
+}
+
+fn peak_words(peak: Peak) -> String {
+    match peak {
+        Peak::Exact(bytes) => format!("{bytes}, exact"),
+        Peak::Between { low, high } => format!("{low} to {high}"),
+        Peak::AtLeast(bytes) => format!("at least {bytes}"),
+    }
+}
+
+fn unusual(status: Status) -> Option<&'static str> {
+    match status {
+        Status::Ok => None,
+        Status::Running => Some("not yet"),
+        Status::Error => Some("with an error"),
+        Status::Interrupted => Some("interrupted"),
+        Status::OutOfMemory => Some("out of memory"),
+    }
+}
+
+fn shortened(text: &str, n_chars: usize) -> String {
+    if text.chars().count() <= n_chars {
+        return text.to_owned();
+    }
+    let head: String = text.chars().take(n_chars.saturating_sub(1)).collect();
+    format!("{}…", head.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::recording_of_runs;
+    use gpumem_core::analyze::{Rules, analyze};
+
+    #[track_caller]
+    fn check_way(before: Option<u64>, after: Option<u64>, expected: Option<&str>) {
+        let level = |n_gib: Option<u64>| n_gib.map(Bytes::gib);
+        assert_eq!(way((level(before), level(after))).as_deref(), expected);
+    }
+
+    #[test]
+    fn levels_are_a_way_and_unknown_is_not_zero() {
+        check_way(Some(4), Some(5), Some("4 GiB → 5 GiB"));
+        check_way(Some(4), Some(4), Some("4 GiB"));
+        check_way(None, Some(5), Some("not available → 5 GiB"));
+        check_way(None, None, None);
+    }
+
+    #[test]
+    fn a_run_is_named_by_its_cell_its_number_and_its_place() {
+        let recording = recording_of_runs(&[0, 1, 0]);
+        let analysis = analyze(&recording, &Rules::default());
+        let read = of_run(&recording, &analysis, DeviceIdx(0), RunIdx(2));
+        assert_eq!(read.name, "step0(model)");
+        assert_eq!(read.place, "In [3] · run 2");
+        assert_eq!(read.figures.last(), Some(&("took", "1.0 s".to_owned())));
+    }
+
+    #[test]
+    fn long_names_are_cut_between_characters() {
+        assert_eq!(shortened("naïve änderung", 7), "naïve…");
+        assert_eq!(shortened("short", 7), "short");
+    }
+}
