@@ -1,15 +1,112 @@
 //! The files of the page, as the Python package carries them.
+//!
+//! The modules of `js/` are joined into one each by taking their `import` lines
+//! and the word `export` away: they name one another only in whole lines, and no
+//! two of them use one name for two things.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context, Result, ensure};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use flate2::{Compression, GzBuilder};
+use xxhash_rust::xxh3::Xxh3;
 
 /// Writes the page's files into the Python package.
 pub(crate) fn bundle(root: &Path, glue_js: &str, wasm: &[u8]) -> Result<()> {
+    let js = |name: &str| {
+        let file = root.join("js").join(name);
+        fs::read_to_string(&file).with_context(|| format!("reading {}", file.display()))
+    };
+    let report = [
+        glue(glue_js)?,
+        joined(&js("theme.js")?),
+        joined(&js("picture.js")?),
+        joined(&js("report.js")?),
+    ]
+    .concat();
+    let report = report
+        .replace("\"__GPUMEM_STYLE__\"", &quoted(&js("style.css")?)?)
+        .replace("__GPUMEM_MODULE__", &STANDARD.encode(gzipped(wasm)?));
+    let (provider, thin) = (js("provider.js")?, js("thin.js")?);
+    let build_id = hash(&[report.as_bytes(), provider.as_bytes(), thin.as_bytes()]);
+    let named = |text: &str| text.replace("__GPUMEM_BUILD_ID__", &build_id);
+    let standalone_script = [report.as_str(), &joined(&js("standalone.js")?)].concat();
+    let files = [
+        (
+            "provider.js",
+            named(&[report.as_str(), &without_imports(&provider)].concat()),
+        ),
+        ("thin.js", named(&trimmed(&thin))),
+        (
+            "standalone.html",
+            js("standalone.html")?.replace("__GPUMEM_SCRIPT__", standalone_script.trim_end()),
+        ),
+    ];
     let folder = root.join("pybind/python/gpumem/static");
     fs::create_dir_all(&folder)?;
-    fs::write(folder.join("glue.js"), glue_js)?;
-    fs::write(folder.join("module.wasm"), wasm)?;
+    for (name, text) in files {
+        fs::write(folder.join(name), text)?;
+    }
     Ok(())
+}
+
+/// What wasm-bindgen writes, closed in a scope of its own.
+fn glue(glue_js: &str) -> Result<String> {
+    let body = glue_js
+        .replace("export class View", "class View")
+        .replace("export { initSync, __wbg_init as default };", "");
+    ensure!(
+        !body.lines().any(|line| line.starts_with("export ")),
+        "wasm-bindgen exports more than the bundle knows of"
+    );
+    Ok(format!(
+        "const {{ View, init }} = (() => {{\n{}return {{ View, init: __wbg_init }};\n}})();\n",
+        trimmed(&body)
+    ))
+}
+
+fn joined(module: &str) -> String {
+    without_imports(module)
+        .lines()
+        .map(|line| line.strip_prefix("export ").unwrap_or(line))
+        .fold(String::new(), |text, line| text + line + "\n")
+}
+
+fn without_imports(module: &str) -> String {
+    let lines = module.lines().filter(|line| !line.starts_with("import "));
+    trimmed(&lines.collect::<Vec<_>>().join("\n"))
+}
+
+/// Without indentation, blank lines and lines that are nothing but comment.
+fn trimmed(module: &str) -> String {
+    let is_comment = |line: &&str| ["//", "/*", "* ", "*/"].iter().any(|c| line.starts_with(c));
+    module
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty() && *line != "*" && !is_comment(line))
+        .fold(String::new(), |text, line| text + line + "\n")
+}
+
+/// A string literal that may stand inside an inline script.
+fn quoted(text: &str) -> Result<String> {
+    let literal = serde_json::to_string(&trimmed(text))?;
+    Ok(literal.replace('<', "\\u003c"))
+}
+
+/// The same bytes for the same input: no time, no name in the header.
+fn gzipped(bytes: &[u8]) -> Result<Vec<u8>> {
+    let mut packer = GzBuilder::new().write(Vec::new(), Compression::best());
+    packer.write_all(bytes)?;
+    Ok(packer.finish()?)
+}
+
+fn hash(parts: &[&[u8]]) -> String {
+    let mut hasher = Xxh3::new();
+    for part in parts {
+        hasher.update(part);
+    }
+    format!("{:016x}", hasher.digest())
 }

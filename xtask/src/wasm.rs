@@ -87,6 +87,8 @@ fn bind(module: &Path, folder: &Path) -> Result<(String, Vec<u8>)> {
         .web(true)?
         .omit_default_module_path(true)
         .typescript(false)
+        .remove_name_section(true)
+        .remove_producers_section(true)
         .generate(folder)
         .with_context(|| format!("binding {}", module.display()))?;
     let read = |name: &str| {

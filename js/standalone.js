@@ -1,0 +1,17 @@
+// Brings the self-contained page to life.
+
+import { fromBase64, mount } from "./report.js";
+
+const recording = fromBase64(document.getElementById("recording").textContent);
+const still = document.getElementById("still");
+const note = document.getElementById("note");
+
+mount(document.getElementById("live"), recording, {
+  alive() {
+    still.hidden = true;
+  },
+  failed(error) {
+    still.hidden = false;
+    note.textContent = `The live report could not be shown: ${error.message ?? error}`;
+  },
+});
