@@ -1,0 +1,136 @@
+"""The live report, in a notebook and as a page of its own.
+
+A report in a notebook is two outputs: a picture with its text, which shows
+everywhere and for ever, and the live view, which hides the picture while it is
+alive. The module that the view runs on is large, so a kernel sends it once, in a
+widget of its own; each report is then its recording and a few lines of script.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+import struct
+from base64 import b64encode
+from html import escape
+from pathlib import Path
+from typing import Any, Protocol
+
+import traitlets
+from anywidget import AnyWidget
+from IPython.display import publish_display_data
+
+from gpumem._gpumem import GpuMemError
+
+_STATIC = Path(__file__).parent / "static"
+_WIDTH = 880
+_SCALE = 2
+# As many characters of the picture's base64 as tell it from another picture.
+_N_TAIL = 64
+
+
+class _Recording(Protocol):
+    def to_bytes(self) -> bytes: ...
+
+
+class _Report(Protocol):
+    @property
+    def recording(self) -> _Recording: ...
+
+    def png(self, width: int = ..., scale: float = ..., dark: bool = ...) -> bytes: ...  # noqa: FBT001 (the signature of the extension)
+
+    def text(self) -> str: ...
+
+
+def _built(name: str) -> Path:
+    path = _STATIC / name
+    if not path.is_file():
+        message = f"this build of gpumem has no widget: {path} is missing\nhint: cargo xtask build"
+        raise GpuMemError(message)
+    return path
+
+
+class _Runtime(AnyWidget):
+    """Carries the module to the page; has no view."""
+
+    _esm = _built("provider.js")
+
+
+class ReportWidget(AnyWidget):
+    """The live view of one recording."""
+
+    _esm = _built("thin.js")
+    recording = traitlets.Bytes().tag(sync=True)
+    picture = traitlets.Unicode().tag(sync=True)
+
+    def __init__(self, recording: bytes, picture: str = "") -> None:
+        """Show a gzipped recording; `picture` ends the base64 of the picture that it replaces."""
+        _runtime()
+        super().__init__(recording=recording, picture=picture)
+        self.on_msg(self._answer)
+
+    def update(self, frames: bytes) -> None:
+        """Show what was recorded since, also while a cell runs."""
+        self.send({"kind": "frames"}, [frames])
+
+    def _answer(self, _widget: object, message: dict[str, Any], _buffers: object) -> None:
+        # A page that lost the module, as after the browser's reload, asks for it.
+        if message.get("kind") == "runtime":
+            self.send({"kind": "runtime"}, [_built("provider.js").read_bytes()])
+
+
+_the_runtime: _Runtime | None = None
+
+
+def _runtime() -> _Runtime:
+    global _the_runtime  # noqa: PLW0603 (one module for every report of this kernel)
+    if _the_runtime is None or _the_runtime.comm is None:
+        _the_runtime = _Runtime()
+    return _the_runtime
+
+
+def show(report: _Report) -> None:
+    """Display a report: its picture, and the live view that replaces it."""
+    png = report.png(width=_WIDTH, scale=_SCALE, dark=False)
+    picture = b64encode(png).decode("ascii")
+    text = report.text()
+    size = {"width": _WIDTH, "height": _height(png), "alt": _alternative(text)}
+    publish_display_data({"image/png": picture, "text/plain": text}, {"image/png": size})
+    widget = ReportWidget(_packed(report), picture[-_N_TAIL:])
+    view = dict(widget._repr_mimebundle_()[0])  # type: ignore[index]
+    publish_display_data({**view, "text/plain": ""})
+
+
+def html(report: _Report) -> str:
+    """Return a page that shows the report from disk: live, without a network.
+
+    Where scripts are off, it shows the picture and the text.
+    """
+    text = report.text()
+    png = report.png(width=_WIDTH, scale=_SCALE, dark=False)
+    parts = {
+        "ALT": escape(_alternative(text)),
+        "PICTURE": b64encode(png).decode("ascii"),
+        "RECORDING": b64encode(_packed(report)).decode("ascii"),
+        "TEXT": escape(text),
+        "WIDTH": str(_WIDTH),
+    }
+    page = _built("standalone.html").read_text(encoding="utf-8")
+    # In one pass, so that no part is searched for the name of another.
+    return re.sub(r"__GPUMEM_([A-Z]+)__", lambda found: parts[found[1]], page)
+
+
+def _packed(report: _Report) -> bytes:
+    return gzip.compress(report.recording.to_bytes(), mtime=0)
+
+
+def _height(png: bytes) -> int:
+    """Height in CSS pixels, from the picture's own header."""
+    (pixels,) = struct.unpack(">I", png[20:24])
+    return round(pixels / _SCALE)
+
+
+def _alternative(text: str) -> str:
+    """Say what the picture shows to those who do not see it: the report's first lines."""
+    lines = (line.strip() for line in text.splitlines())
+    return " ".join([line for line in lines if line][:4])
