@@ -43,6 +43,27 @@ impl Project {
         self.path("pybind/python/gpumem/static")
     }
 
+    /// Keeps this machine's folders out of what is shipped, where panics name their source.
+    pub(crate) fn without_local_paths<'a>(&self, build: &'a mut Command) -> &'a mut Command {
+        if ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS"]
+            .iter()
+            .any(|set| std::env::var_os(set).is_some())
+        {
+            return build;
+        }
+        let cargo_home = std::env::var_os("CARGO_HOME")
+            .map(PathBuf::from)
+            .or_else(|| std::env::home_dir().map(|home| home.join(".cargo")));
+        let flags = [(cargo_home, "cargo"), (Some(self.root.clone()), "gpumem")]
+            .into_iter()
+            .filter_map(|(folder, name)| Some((folder?, name)))
+            .map(|(folder, name)| format!("--remap-path-prefix={}={name}", folder.display()));
+        build.env(
+            "CARGO_ENCODED_RUSTFLAGS",
+            flags.collect::<Vec<_>>().join("\x1f"),
+        )
+    }
+
     /// Cargo in this workspace, with one build folder for every step.
     pub(crate) fn cargo(&self, subcommand: &str) -> Command {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());

@@ -1,5 +1,6 @@
 //! The Pythons of this machine, and the project's own environment.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -157,18 +158,31 @@ impl Environment {
     }
 
     pub(crate) fn python_path(&self) -> PathBuf {
-        let relative = if cfg!(windows) {
-            "Scripts/python.exe"
+        let name = if cfg!(windows) {
+            "python.exe"
         } else {
-            "bin/python"
+            "python"
         };
-        self.folder.join(relative)
+        self.programs().join(name)
+    }
+
+    fn programs(&self) -> PathBuf {
+        let name = if cfg!(windows) { "Scripts" } else { "bin" };
+        self.folder.join(name)
+    }
+
+    /// What a shell would search in this environment once it is activated.
+    fn search_path(&self) -> OsString {
+        let usual = std::env::var_os("PATH").unwrap_or_default();
+        let folders = std::iter::once(self.programs()).chain(std::env::split_paths(&usual));
+        std::env::join_paths(folders).unwrap_or(usual.clone())
     }
 
     /// This environment's Python, apart from the user's own packages, kernels and settings.
     pub(crate) fn python(&self) -> Command {
         let mut command = run::command(self.python_path());
         command
+            .env("PATH", self.search_path())
             .env_remove("PYTHONPATH")
             .env_remove("PYTHONHOME")
             .env("PYTHONNOUSERSITE", "1")

@@ -41,8 +41,8 @@ pub(crate) fn add_target() -> Result<()> {
 
 /// Asks the compiler itself, which may have come without rustup.
 fn has_target() -> Result<bool> {
-    let libraries =
-        run::output(run::command("rustc").args(["--print", "target-libdir", "--target", TARGET]))?;
+    let arguments = ["--print", "target-libdir", "--target", TARGET];
+    let libraries = run::output(run::command("rustc").args(arguments))?;
     Ok(Path::new(libraries.trim()).is_dir())
 }
 
@@ -61,16 +61,10 @@ pub(crate) fn build(project: &Project) -> Result<()> {
 }
 
 fn compile(project: &Project) -> Result<PathBuf> {
-    run::run(project.cargo("build").args([
-        "--quiet",
-        "--package",
-        "gpumem-widget",
-        "--lib",
-        "--profile",
-        "wasm",
-        "--target",
-        TARGET,
-    ]))?;
+    let mut build = project.cargo("build");
+    build.args(["--quiet", "--locked", "--package", "gpumem-widget", "--lib"]);
+    build.args(["--profile", "wasm", "--target", TARGET]);
+    run::run(project.without_local_paths(&mut build))?;
     Ok(project
         .cargo_target()
         .join(TARGET)

@@ -33,16 +33,15 @@ pub(crate) fn build(project: &Project, environment: &Environment) -> Result<Path
     }
     eprintln!("building the wheel");
     remove(&folder, ".whl")?;
-    run::run(
-        maturin(project, environment, "build")
-            .args(["--release", "--locked", "--quiet"])
-            .arg("--interpreter")
-            .arg(environment.python_path())
-            .arg("--target-dir")
-            .arg(project.cargo_target())
-            .arg("--out")
-            .arg(&folder),
-    )?;
+    let mut build = maturin(project, environment, "build");
+    build
+        .args(["--release", "--locked", "--quiet", "--interpreter"])
+        .arg(environment.python_path())
+        .arg("--target-dir")
+        .arg(project.cargo_target())
+        .arg("--out")
+        .arg(&folder);
+    run::run(project.without_local_paths(&mut build))?;
     stamp.set()?;
     only(&folder, ".whl")
 }
