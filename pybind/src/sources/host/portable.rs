@@ -1,7 +1,8 @@
-//! macOS, Windows and the rest, through `sysinfo`.
+//! macOS, Windows and the rest: `memory-stats` for this process, in one call,
+//! where `sysinfo` would list every process there is; `sysinfo` for the machine.
 
 use gpumem_core::units::Bytes;
-use sysinfo::{MemoryRefreshKind, Pid, ProcessRefreshKind, ProcessesToUpdate};
+use sysinfo::MemoryRefreshKind;
 
 /// Why a figure could not be read, in words.
 pub(super) struct Failure(pub(super) String);
@@ -9,29 +10,22 @@ pub(super) struct Failure(pub(super) String);
 /// The machine.
 pub(super) struct System {
     system: sysinfo::System,
-    pid: Result<Pid, &'static str>,
 }
 
 impl System {
     pub(super) fn new() -> Self {
         Self {
             system: sysinfo::System::new(),
-            pid: sysinfo::get_current_pid(),
         }
     }
 
     /// Resident bytes of this process; the working set on Windows.
-    pub(super) fn resident(&mut self) -> Result<Bytes, Failure> {
-        let pid = self.pid.map_err(|words| Failure(words.to_owned()))?;
-        self.system.refresh_processes_specifics(
-            ProcessesToUpdate::Some(&[pid]),
-            false,
-            ProcessRefreshKind::nothing().with_memory(),
-        );
-        let process = self.system.process(pid);
-        process
-            .map(|process| Bytes::new(process.memory()))
-            .ok_or_else(|| Failure("the system does not list this process".to_owned()))
+    #[expect(clippy::unused_self, reason = "on Linux it reads a file that stays open")]
+    pub(super) fn resident(&self) -> Result<Bytes, Failure> {
+        let stats = memory_stats::memory_stats();
+        stats
+            .map(|stats| Bytes::new(stats.physical_mem as u64))
+            .ok_or_else(|| Failure("the system does not tell this process's memory".to_owned()))
     }
 
     /// Used by every process together and not to be had by dropping caches.
