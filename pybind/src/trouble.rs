@@ -72,7 +72,8 @@ fn described(py: Python<'_>, error: &PyErr) -> String {
     format!("{error}{}", place.unwrap_or_default())
 }
 
-fn panic_message(payload: &(dyn Any + Send)) -> &str {
+/// What a panic said.
+pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> &str {
     payload
         .downcast_ref::<&str>()
         .copied()

@@ -1,12 +1,14 @@
 //! The driver sources, shared by the recorder and the sampler's thread.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::cell::Cell;
+use std::panic::{self, AssertUnwindSafe, UnwindSafe};
 use std::process;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 
 use gpumem_core::recording::{DriverLevels, Level, Source, Unknown};
 
 use super::{Answer, DriverSource, Unused, not_chosen};
+use crate::trouble::panic_message;
 
 const FORKED: &str = "this process was forked from the one that records";
 
@@ -30,14 +32,14 @@ struct DriverSet {
 /// A source whose panic ends itself only.
 struct Guarded {
     driver: Box<dyn DriverSource>,
-    panicked: bool,
+    failure: Option<String>,
 }
 
 impl Drivers {
     pub(super) fn new(drivers: Vec<Box<dyn DriverSource>>) -> Self {
         let guarded = |driver| Guarded {
             driver,
-            panicked: false,
+            failure: None,
         };
         Self {
             pid: process::id(),
@@ -138,19 +140,37 @@ fn levels(
 
 impl Guarded {
     fn run<T>(&mut self, ask: impl FnOnce(&mut dyn DriverSource) -> T) -> Result<T, String> {
-        if !self.panicked {
-            // A source that panicked is never asked again, so nobody sees what it left behind.
-            let asked = catch_unwind(AssertUnwindSafe(|| ask(self.driver.as_mut())));
-            if let Ok(answer) = asked {
-                return Ok(answer);
-            }
-            self.panicked = true;
+        if let Some(failure) = &self.failure {
+            return Err(failure.clone());
         }
-        let name = self.driver.source().name();
-        Err(format!(
-            "{name} panicked and is not read again in this session"
-        ))
+        // A source that panicked is never asked again, so nobody sees what it left behind.
+        let asked = quietly(AssertUnwindSafe(|| ask(self.driver.as_mut())));
+        asked.map_err(|message| {
+            let failure = format!("not read again in this session: it panicked: {message}");
+            self.failure.insert(failure).clone()
+        })
     }
+}
+
+/// Runs `body`; what its panic says is returned and not printed into the user's cell.
+fn quietly<T>(body: impl FnOnce() -> T + UnwindSafe) -> Result<T, String> {
+    thread_local! {
+        static IS_QUIET: Cell<bool> = const { Cell::new(false) };
+    }
+    // The hook is this library's own: no other in the process sees it.
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let print = panic::take_hook();
+        panic::set_hook(Box::new(move |panic| {
+            if !IS_QUIET.get() {
+                print(panic);
+            }
+        }));
+    });
+    IS_QUIET.set(true);
+    let outcome = panic::catch_unwind(body);
+    IS_QUIET.set(false);
+    outcome.map_err(|payload| panic_message(payload.as_ref()).to_owned())
 }
 
 /// The first that is known; else the first that says more than that nobody reads it.

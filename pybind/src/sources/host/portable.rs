@@ -20,7 +20,10 @@ impl System {
     }
 
     /// Resident bytes of this process; the working set on Windows.
-    #[expect(clippy::unused_self, reason = "on Linux it reads a file that stays open")]
+    #[expect(
+        clippy::unused_self,
+        reason = "on Linux it reads a file that stays open"
+    )]
     pub(super) fn resident(&self) -> Result<Bytes, Failure> {
         let stats = memory_stats::memory_stats();
         stats
