@@ -56,8 +56,17 @@ pub(crate) fn build(project: &Project) -> Result<()> {
     eprintln!("building the widget");
     let module = compile(project)?;
     let (glue_js, wasm) = bind(&module, &project.target("bindgen"))?;
+    remove_old(&project.static_folder())?;
     bundle(project.root(), &glue_js, &wasm)?;
     stamp.set()
+}
+
+/// A file that the bundle no longer writes would stay in every wheel.
+fn remove_old(folder: &Path) -> Result<()> {
+    if folder.exists() {
+        fs::remove_dir_all(folder).with_context(|| format!("removing {}", folder.display()))?;
+    }
+    Ok(())
 }
 
 fn compile(project: &Project) -> Result<PathBuf> {
