@@ -50,7 +50,7 @@ struct Palette(Vec<Rgb>);
 
 impl Palette {
     /// Nearer colours than this, in steps of a channel, are not told apart.
-    const STEP: i32 = 6;
+    const STEP: i32 = 12;
 
     fn of(pixels: &[Rgb]) -> Self {
         let mut by_count: Vec<(Rgb, usize)> = counts(pixels).into_iter().collect();
@@ -301,7 +301,8 @@ impl DrawingBackend for Bitmap {
         };
         for letter in text.chars() {
             let mut glyph = scaled.scaled_glyph(letter);
-            glyph.position = point(pen.x, pen.y);
+            // On whole pixels a letter is the same wherever it stands: smaller when packed.
+            glyph.position = point(pen.x.round(), pen.y);
             pen.x += scaled.h_advance(glyph.id);
             if let Some(outline) = font.outline_glyph(glyph) {
                 let (left, top) = (

@@ -3,9 +3,8 @@
 use std::collections::HashMap;
 
 use super::scene::Role;
-use crate::analyze::{Analysis, DeviceSummary, Finding, FindingKind, Lane, RunRow, State};
+use crate::analyze::{Analysis, DeviceSummary, Finding, FindingKind, Lane, RunRow};
 use crate::recording::{CellIdx, DeviceIdx, DeviceKind, Recording, Run, RunIdx, Sample, Series};
-use crate::source_text;
 use crate::units::Bytes;
 
 /// The device to look at first: the first one that is not the host and of which
@@ -35,7 +34,7 @@ pub(super) struct Session<'a> {
     pub(super) recording: &'a Recording,
     pub(super) device: DeviceIdx,
     rows: HashMap<RunIdx, &'a RunRow>,
-    /// Of growth that is a leak or is watched, worst first.
+    /// Of what grows, worst first.
     pub(super) growing: Vec<&'a Finding>,
     roles: HashMap<RunIdx, Role>,
     devices: &'a [DeviceSummary],
@@ -50,11 +49,11 @@ impl<'a> Session<'a> {
             .iter()
             .filter(|finding| finding.device == device)
             .filter(|finding| matches!(finding.kind, FindingKind::Leak | FindingKind::Growing))
-            .filter(|finding| matches!(finding.state, State::Leak | State::Watch))
             .collect();
         let mut roles = HashMap::new();
         for finding in growing.iter().rev() {
-            roles.extend(finding.runs.iter().map(|run| (*run, role_of(finding))));
+            let outermost = finding.runs.iter().map(|run| outermost(recording, *run));
+            roles.extend(outermost.map(|run| (run, role_of(finding))));
         }
         let mut marked: HashMap<RunIdx, Vec<Sample>> = HashMap::new();
         for (run, of, series, points) in recording.all_samples() {
@@ -128,25 +127,19 @@ impl<'a> Session<'a> {
 }
 
 pub(super) fn role_of(finding: &Finding) -> Role {
-    if finding.state == State::Leak {
+    if finding.kind == FindingKind::Leak {
         Role::Leak
     } else {
         Role::Watch
     }
 }
 
-/// What a run of the cell is called: the user's label, or the first line of its
-/// source that says something.
-pub(super) fn run_name(recording: &Recording, run: &Run) -> String {
-    let source = || {
-        let text = recording.cell(run.cell).text(run.revision)?;
-        source_text::headline(text)
-    };
-    let number = || match run.execution_count {
-        Some(count) => format!("In [{count}]"),
-        None => format!("cell {}", run.cell.0 + 1),
-    };
-    run.label.clone().or_else(source).unwrap_or_else(number)
+/// The run in which this one is nested, itself where it is in none.
+fn outermost(recording: &Recording, run: RunIdx) -> RunIdx {
+    match recording.run(run).parent {
+        Some(parent) => outermost(recording, parent),
+        None => run,
+    }
 }
 
 /// Of the runs of each cell, in the order in which the cells were first run.

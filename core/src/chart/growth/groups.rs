@@ -2,7 +2,8 @@
 
 use super::super::plot::Plot;
 use super::super::scene::Role;
-use super::super::session::{Session, by_cell, counted, role_of, run_name};
+use super::super::session::{Session, by_cell, counted, role_of};
+use crate::analyze::cell_label;
 use crate::recording::{CellIdx, Run, RunIdx, Status};
 use crate::units::ByteDelta;
 
@@ -114,7 +115,7 @@ fn group(session: &Session<'_>, cell: CellIdx, runs: &[&Run], left: f64, slot_wi
     let latest = runs.last().expect("a group has a run");
     Group {
         cell,
-        name: run_name(session.recording, latest),
+        name: cell_label(session.recording, latest),
         execution_count: latest.execution_count,
         left,
         slot_width,

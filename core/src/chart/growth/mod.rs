@@ -18,7 +18,7 @@ use super::session::{Session, counted};
 use crate::analyze::Analysis;
 use crate::recording::{Recording, Status};
 
-const HEIGHT: f64 = 220.0;
+const HEIGHT: f64 = 214.0;
 const TOP: f64 = 34.0;
 const BOTTOM: f64 = 168.0;
 const MAX_TICKS: usize = 4;
@@ -26,6 +26,8 @@ const MAX_TICKS: usize = 4;
 const SPAN: f64 = 6.0;
 const NAME: f64 = 23.0;
 const COUNT: f64 = 38.0;
+/// Between the names of two groups.
+const NAME_GAP: f64 = 6.0;
 
 /// The growth chart of the view's device.
 pub fn growth(recording: &Recording, analysis: &Analysis, view: &View) -> Scene {
@@ -186,7 +188,7 @@ impl Chart {
 
     /// The cell's name and its runs, in the width up to the next group.
     fn draw_names(&mut self, group: &Group, next: f64) {
-        let room = next - group.left - Occupied::GAP;
+        let room = next - group.left - NAME_GAP;
         let name = Label::new(&group.name, Point::new(group.left, self.plot.bottom + NAME))
             .face(Face::Mono)
             .role(Role::Text)
@@ -239,17 +241,14 @@ impl Chart {
     /// Over the bars of runs that did not end well, or not yet.
     fn draw_marks(&mut self, group: &Group) {
         for (idx, slot) in group.slots.iter().enumerate() {
-            let (text, role) = match slot.status {
-                Status::Ok => continue,
-                Status::Running => ("…", Role::Process),
-                Status::Error => ("×", Role::Watch),
-                Status::Interrupted => ("■", Role::Muted),
-                Status::OutOfMemory => ("OOM", Role::Leak),
+            let Some((mark, role)) = mark(slot.status, group.slot_width) else {
+                continue;
             };
+            let left = group.slot_left(idx);
             let kept = slot.kept.unwrap_or_default().as_f64();
-            let middle = group.slot_left(idx) + group.slot_width / 2.0;
-            let at = Point::new(middle, self.axis.y(kept.max(slot.peak)) - 4.0);
-            let mark = Label::new(text, at)
+            let top = self.axis.y(kept.max(slot.peak));
+            let at = Point::new(left + group.slot_width / 2.0, top - 4.0);
+            let mark = Label::new(mark, at)
                 .anchor(Anchor::Middle)
                 .face(Face::Bold)
                 .size(MEDIUM)
@@ -259,10 +258,21 @@ impl Chart {
             }
             if slot.runs_still() {
                 let y = crisp(self.axis.y(0.0)) - 1.0;
-                let left = group.slot_left(idx);
                 let ends = vec![Point::new(left, y), Point::new(left + group.slot_width, y)];
                 self.scene.line(ends, Role::Process, 2.0, Some((3.0, 3.0)));
             }
         }
+    }
+}
+
+/// What tells how a run ended; nothing where it ended well.
+fn mark(status: Status, room: f64) -> Option<(&'static str, Role)> {
+    match status {
+        Status::Ok => None,
+        Status::Running => Some(("…", Role::Process)),
+        Status::Error => Some(("×", Role::Watch)),
+        Status::Interrupted => Some(("■", Role::Muted)),
+        Status::OutOfMemory if room >= 36.0 => Some(("OOM", Role::Leak)),
+        Status::OutOfMemory => Some(("×", Role::Leak)),
     }
 }

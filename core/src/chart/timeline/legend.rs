@@ -14,6 +14,7 @@ const GAP: f64 = 18.0;
 enum Mark {
     Line(Role),
     Dot(Role),
+    Point(Role),
     Bar,
 }
 
@@ -41,12 +42,15 @@ impl Legend {
         }
         if !traces.inside.is_empty() {
             let words = match traces.lane {
-                Lane::Allocated => "allocated, known at the ends of a run and at marks",
+                Lane::Allocated => "allocated, at the ends of a run",
                 Lane::ProcessUsed if is_host => "resident, at the ends of a run",
                 Lane::ProcessUsed => "this process, at the ends of a run",
                 Lane::DeviceUsed => "device, at the ends of a run",
             };
             entries.push((Mark::Dot(traces.dots_role()), words));
+        }
+        if traces.inside.iter().any(|run| run.len() > 2) {
+            entries.push((Mark::Point(traces.dots_role()), "at a step"));
         }
         if !traces.peaks.is_empty() {
             entries.push((Mark::Bar, "peak"));
@@ -90,9 +94,11 @@ impl Legend {
 fn draw_mark(scene: &mut Scene, mark: Mark, at: Point) {
     let y = at.y - 4.0;
     let ends = [Point::new(at.x, y), Point::new(at.x + SWATCH, y)];
+    let middle = Point::new(at.x + SWATCH / 2.0, y);
     match mark {
         Mark::Line(role) => scene.rule(ends[0], ends[1], role, 2.0),
-        Mark::Dot(role) => scene.dot(Point::new(at.x + SWATCH / 2.0, y), 2.0, role),
+        Mark::Dot(role) => scene.dot(middle, 2.2, role),
+        Mark::Point(role) => scene.dot(middle, 1.0, role),
         Mark::Bar => scene.rule(ends[0], ends[1], Role::Muted, 3.0),
     }
 }

@@ -18,8 +18,8 @@ use super::label::{Label, Occupied};
 use super::m4::m4;
 use super::plot::{NO_RUNS, Plot, crisp, say, sheet};
 use super::scene::{Anchor, Hit, Point, Rect, Role, Scene, Target};
-use super::session::{Session, counted, run_name};
-use crate::analyze::Analysis;
+use super::session::{Session, counted};
+use crate::analyze::{Analysis, cell_label};
 use crate::recording::Recording;
 use crate::units::{Bytes, Nanos};
 
@@ -29,6 +29,12 @@ const NAMES: f64 = 15.0;
 const TIMES: f64 = 30.0;
 const LEGEND: f64 = 52.0;
 const MAX_TICKS: usize = 5;
+/// From this width on a run has room for more than the first word of its name,
+/// below it that word may stand out on both sides.
+const WIDE: f64 = 90.0;
+const STAND_OUT: f64 = 12.0;
+/// What is shorter is no name.
+const SHORTEST_WORD: usize = 3;
 /// A capacity this many times above all use would press it to the ground.
 const FAR_ABOVE: f64 = 2.5;
 /// Points nearer than this draw the same picture.
@@ -166,10 +172,7 @@ impl Chart {
             self.scene
                 .line(points, traces.dots_role(), 1.0, Some((1.0, 3.0)));
         }
-        let dots = traces.inside.iter().flat_map(|run| self.placed(run));
-        for at in m4(dots.collect::<Vec<_>>(), DOT_COLUMN) {
-            self.scene.dot(at, 2.0, traces.dots_role());
-        }
+        self.draw_dots(traces);
         for peak in &traces.peaks {
             let y = crisp(self.axis.y(peak.level.as_f64()));
             let middle = f64::midpoint(peak.left, peak.right);
@@ -184,38 +187,70 @@ impl Chart {
         }
     }
 
+    /// Large where a run begins and ends, small where a mark was set; small
+    /// everywhere when runs stand close.
+    fn draw_dots(&mut self, traces: &Traces) {
+        let role = traces.dots_role();
+        let dense = traces.inside.len() as f64 * 8.0 > self.plot.width();
+        let end_radius = if dense { 1.0 } else { 2.2 };
+        let marks = traces.inside.iter().flat_map(|run| self.placed(run));
+        for at in m4(marks.collect::<Vec<_>>(), DOT_COLUMN) {
+            self.scene.dot(at, 1.0, role);
+        }
+        let ends = traces
+            .inside
+            .iter()
+            .flat_map(|run| [run.first(), run.last()]);
+        let ends: Vec<_> = ends.flatten().copied().collect();
+        for at in m4(self.placed(&ends).collect::<Vec<_>>(), DOT_COLUMN) {
+            self.scene.dot(at, end_radius, role);
+        }
+    }
+
     fn placed<'a>(&self, levels: &'a [(f64, Bytes)]) -> impl Iterator<Item = Point> + use<'a, '_> {
         let place = |(x, level): &(f64, Bytes)| Point::new(*x, self.axis.y(level.as_f64()));
         levels.iter().map(place)
     }
 
-    /// Under each run its name, and when it began.
+    /// Under each run its name, and when it began. Long runs have the place first.
     fn draw_names(&mut self, session: &Session<'_>, scale: &TimeScale) {
         let mut occupied = Occupied::default();
         for stretch in scale.stretches() {
-            let run = session.recording.run(stretch.run);
             self.draw_time(&mut occupied, stretch.left, stretch.from);
-            let name = run_name(session.recording, run);
-            if let Some(label) = self.name(stretch, &name) {
-                if occupied.take(&label) {
-                    self.scene.text(label);
-                }
+        }
+        let is_wide = |stretch: &&Stretch| stretch.width() >= WIDE;
+        let (wide, narrow): (Vec<_>, Vec<_>) = scale.stretches().iter().partition(is_wide);
+        for stretch in wide.into_iter().chain(narrow) {
+            let run = session.recording.run(stretch.run);
+            let label = self.name(stretch, &cell_label(session.recording, run));
+            if occupied.take(&label) {
+                self.scene.text(label);
             }
         }
     }
 
-    /// All of the name where it fits, else its first word.
-    fn name(&self, stretch: &Stretch, name: &str) -> Option<Label> {
+    /// As much of the name as fits, else its first word, which may stand out a little.
+    fn name(&self, stretch: &Stretch, name: &str) -> Label {
         let middle = f64::midpoint(stretch.left, stretch.right);
-        let at = Point::new(middle, self.plot.bottom + NAMES);
-        let room = stretch.right - stretch.left + Occupied::GAP;
+        let room = stretch.width();
+        let label = |text: &str| {
+            let at = Point::new(middle, self.plot.bottom + NAMES);
+            Label::new(text, at).anchor(Anchor::Middle)
+        };
+        let whole = label(name).fitted(room - Occupied::GAP);
         let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
         let word: String = name.chars().take_while(|letter| is_part(*letter)).collect();
-        [name, &word]
-            .into_iter()
-            .map(|text| Label::new(text, at).anchor(Anchor::Middle))
-            .find(|label| !label.is_empty() && label.width() <= room)
-            .map(|label| label.between(self.plot.left, self.plot.right))
+        let short = if word.len() < SHORTEST_WORD {
+            name
+        } else {
+            &word
+        };
+        let best = if room >= WIDE {
+            whole
+        } else {
+            label(short).legible_in(room + 2.0 * STAND_OUT)
+        };
+        best.between(self.plot.left, self.plot.right)
     }
 
     fn draw_time(&mut self, occupied: &mut Occupied, x: f64, at: Nanos) {

@@ -26,6 +26,10 @@ pub(super) struct Stretch {
 }
 
 impl Stretch {
+    pub(super) fn width(&self) -> f64 {
+        self.right - self.left
+    }
+
     fn x(&self, at: Nanos) -> f64 {
         between(at, (self.from, self.to), (self.left, self.right))
     }

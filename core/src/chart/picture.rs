@@ -1,0 +1,142 @@
+//! The whole report as one picture: what stays in a saved notebook.
+
+use super::View;
+use super::growth::growth;
+use super::label::{LARGE, Label, MEDIUM};
+use super::plot::sheet;
+use super::scene::{Face, Point, Rect, Role, Scene};
+use super::session::{counted, default_device};
+use super::timeline::timeline;
+use crate::analyze::{Analysis, Finding, FindingKind};
+use crate::recording::{DeviceIdx, Recording};
+use crate::report::{counts, icon, word};
+
+const MARGIN: f64 = 16.0;
+const HEADER: f64 = 42.0;
+const GAP: f64 = 10.0;
+const RADIUS: f64 = 8.0;
+const CARD: f64 = 52.0;
+/// More findings than this are counted, not shown.
+const MAX_CARDS: usize = 6;
+
+/// The report on the device of [`default_device`], so many logical pixels wide:
+/// what each run kept, what is known over time, and the findings.
+pub fn report(recording: &Recording, analysis: &Analysis, width: f64) -> Scene {
+    let mut scene = sheet(width, HEADER, Role::Background);
+    let device = default_device(recording, analysis).unwrap_or_default();
+    let view = View {
+        width: scene.width - 2.0 * MARGIN,
+        device,
+        hovered: None,
+        selected: Vec::new(),
+        span: None,
+    };
+    let head = summary(recording, device);
+    draw_header(&mut scene, &head);
+    let mut description = vec![format!("GPU memory, {head}.")];
+    for chart in [growth, timeline] {
+        let chart = chart(recording, analysis, &view);
+        description.push(chart.description.clone());
+        let panel = add_panel(&mut scene, chart.height + GAP, None);
+        scene.place(chart, panel.x, panel.y + GAP / 2.0);
+    }
+    for finding in analysis.findings.iter().take(MAX_CARDS) {
+        description.push(finding.title.clone());
+        draw_card(&mut scene, finding);
+    }
+    let n_more = analysis.findings.len().saturating_sub(MAX_CARDS);
+    if n_more > 0 {
+        let at = Point::new(MARGIN, scene.height + 6.0);
+        scene.text(Label::new(
+            format!("and {}", counted(n_more, "more finding")),
+            at,
+        ));
+        scene.height += LARGE;
+    }
+    scene.height += MARGIN - GAP;
+    scene.description = description.join(" ");
+    scene
+}
+
+/// `17 runs of 6 cells · sim:0 Simulated`.
+fn summary(recording: &Recording, device: DeviceIdx) -> String {
+    let device = recording.devices().get(device.get());
+    let device = device.map_or(String::new(), |device| {
+        let name = if device.name == device.label {
+            ""
+        } else {
+            &device.name
+        };
+        format!(" · {} {name}", device.label)
+    });
+    format!("{}{}", counts(recording), device.trim_end())
+}
+
+fn draw_header(scene: &mut Scene, summary: &str) {
+    let at = Point::new(MARGIN + 2.0, 28.0);
+    let title = Label::new("GPU memory", at)
+        .face(Face::Bold)
+        .size(LARGE)
+        .role(Role::Text);
+    let at = Point::new(at.x + title.width() + 12.0, at.y);
+    let room = scene.width - MARGIN - at.x;
+    scene.text(title);
+    scene.text(Label::new(summary, at).size(13.0).fitted(room));
+}
+
+/// A framed sheet below everything that is there; with an edge of that colour.
+fn add_panel(scene: &mut Scene, height: f64, edge: Option<Role>) -> Rect {
+    let frame = Rect::new(MARGIN, scene.height, scene.width - 2.0 * MARGIN, height);
+    scene.height += height + GAP;
+    let inside = frame.inset(1.0);
+    match edge {
+        None => {
+            scene.fill(frame, Role::Line, RADIUS);
+            scene.fill(inside, Role::Panel, RADIUS - 1.0);
+        }
+        Some(role) => {
+            scene.fill(frame, role, RADIUS);
+            let rest = Rect::new(frame.x + 4.0, frame.y, frame.width - 4.0, frame.height);
+            scene.fill(rest, Role::Line, RADIUS - 2.0);
+            let inside = Rect::new(rest.x, inside.y, rest.width - 1.0, inside.height);
+            scene.fill(inside, Role::Panel, RADIUS - 2.0);
+        }
+    }
+    frame
+}
+
+fn draw_card(scene: &mut Scene, finding: &Finding) {
+    let role = colour(finding);
+    let edge = if role == Role::Muted {
+        Role::Device
+    } else {
+        role
+    };
+    let card = add_panel(scene, CARD, Some(edge));
+    let at = Point::new(card.x + 16.0, card.y + 22.0);
+    let room = card.width - 32.0;
+    let verdict = format!("{} {}", icon(finding), word(finding));
+    let verdict = Label::new(verdict, at)
+        .face(Face::Bold)
+        .size(13.0)
+        .role(role);
+    let beside = verdict.width() + 10.0;
+    scene.text(verdict);
+    scene.text(
+        Label::new(&finding.title, Point::new(at.x + beside, at.y))
+            .face(Face::Bold)
+            .size(13.0)
+            .role(Role::Text)
+            .fitted(room - beside),
+    );
+    let below = Point::new(at.x, at.y + 18.0);
+    scene.text(Label::new(&finding.detail, below).size(MEDIUM).fitted(room));
+}
+
+fn colour(finding: &Finding) -> Role {
+    match finding.kind {
+        FindingKind::Settled => Role::Muted,
+        FindingKind::Leak => Role::Leak,
+        FindingKind::Growing | FindingKind::Fragmentation => Role::Watch,
+    }
+}
