@@ -12,7 +12,7 @@ pub(super) fn m4(points: impl IntoIterator<Item = Point>, column_width: f64) -> 
     for (idx, point) in points.into_iter().enumerate() {
         let number = (point.x / column_width).floor();
         match &mut column {
-            Some(column) if column.number == number => column.take(idx, point),
+            Some(column) if column.number.total_cmp(&number).is_eq() => column.take(idx, point),
             _ => {
                 kept.extend(column.map(Column::extremes).into_iter().flatten());
                 column = Some(Column::new(number, idx, point));

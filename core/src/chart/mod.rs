@@ -45,3 +45,8 @@ pub struct View {
     /// The part of the time that the timeline shows; `None` for all.
     pub span: Option<(Nanos, Nanos)>,
 }
+
+#[cfg(test)]
+mod draw_log;
+#[cfg(test)]
+mod tests;

@@ -16,13 +16,14 @@ const HEADER: f64 = 42.0;
 const GAP: f64 = 10.0;
 const RADIUS: f64 = 8.0;
 const CARD: f64 = 52.0;
+const MIN_WIDTH: f64 = 320.0;
 /// More findings than this are counted, not shown.
 const MAX_CARDS: usize = 6;
 
 /// The report on the device of [`default_device`], so many logical pixels wide:
 /// what each run kept, what is known over time, and the findings.
 pub fn report(recording: &Recording, analysis: &Analysis, width: f64) -> Scene {
-    let mut scene = sheet(width, HEADER, Role::Background);
+    let mut scene = sheet(width.max(MIN_WIDTH), HEADER, Role::Background);
     let device = default_device(recording, analysis).unwrap_or_default();
     let view = View {
         width: scene.width - 2.0 * MARGIN,
@@ -119,7 +120,8 @@ fn draw_card(scene: &mut Scene, finding: &Finding) {
     let verdict = Label::new(verdict, at)
         .face(Face::Bold)
         .size(13.0)
-        .role(role);
+        .role(role)
+        .fitted(room);
     let beside = verdict.width() + 10.0;
     scene.text(verdict);
     scene.text(

@@ -33,17 +33,17 @@ const MONO_ADVANCE: u16 = 602;
 /// What East Asian letters and pictographs take.
 const WIDE: u16 = 1000;
 /// What other letters and signs take at most, near enough.
-const OTHER: u16 = 800;
+const OTHER: u16 = 840;
 
 /// The width of a text in logical pixels; `size` as in CSS.
-pub fn width(text: &str, face: Face, size: f64) -> f64 {
+pub(super) fn width(text: &str, face: Face, size: f64) -> f64 {
     let thousandths: u32 = text.chars().map(|c| u32::from(advance(c, face))).sum();
     f64::from(thousandths) * size / 1000.0
 }
 
 /// The text, cut so that it fits with an ellipsis; empty where not even one
 /// letter and the ellipsis do.
-pub fn fitted(text: &str, face: Face, size: f64, room: f64) -> String {
+pub(super) fn fitted(text: &str, face: Face, size: f64, room: f64) -> String {
     if width(text, face, size) <= room {
         return text.to_owned();
     }
@@ -65,10 +65,14 @@ pub fn fitted(text: &str, face: Face, size: f64, room: f64) -> String {
 
 /// The text on one line, without what would steer a terminal, break an SVG or
 /// turn the direction of writing.
-pub fn printable(text: &str) -> String {
+pub(super) fn printable(text: &str) -> String {
     let shown = |letter: char| match letter {
-        '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => None,
-        '\u{fffe}' | '\u{ffff}' => None,
+        '\u{200e}'
+        | '\u{200f}'
+        | '\u{202a}'..='\u{202e}'
+        | '\u{2066}'..='\u{2069}'
+        | '\u{fffe}'
+        | '\u{ffff}' => None,
         _ if letter.is_control() => Some(' '),
         _ => Some(letter),
     };

@@ -17,6 +17,7 @@ use super::scene::{Anchor, Face, Hit, Point, Rect, Role, Scene, Target};
 use super::session::{Session, counted};
 use crate::analyze::Analysis;
 use crate::recording::{Recording, Status};
+use crate::units::ByteDelta;
 
 const HEIGHT: f64 = 214.0;
 const TOP: f64 = 34.0;
@@ -88,11 +89,7 @@ pub fn growth(recording: &Recording, analysis: &Analysis, view: &View) -> Scene 
 
 fn axis(groups: &[Group], plot: &Plot) -> ByteAxis {
     let slots = || groups.iter().flat_map(|group| &group.slots);
-    let kept = || {
-        slots()
-            .filter_map(|slot| slot.kept)
-            .map(|kept| kept.as_f64())
-    };
+    let kept = || slots().filter_map(|slot| slot.kept).map(ByteDelta::as_f64);
     let low = kept().fold(0.0, f64::min);
     let high = kept()
         .chain(slots().map(|slot| slot.peak))
@@ -219,7 +216,9 @@ impl Chart {
             } else {
                 label
             };
-            label.between(self.plot.left, self.plot.right)
+            label
+                .fitted(self.plot.width())
+                .between(self.plot.left, self.plot.right)
         };
         let extent = label(0.0).bounds();
         let (left, right) = (extent.x, extent.x + extent.width);
@@ -276,3 +275,6 @@ fn mark(status: Status, room: f64) -> Option<(&'static str, Role)> {
         Status::OutOfMemory => Some(("×", Role::Leak)),
     }
 }
+
+#[cfg(test)]
+mod tests;

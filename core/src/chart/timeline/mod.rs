@@ -193,17 +193,21 @@ impl Chart {
         let role = traces.dots_role();
         let dense = traces.inside.len() as f64 * 8.0 > self.plot.width();
         let end_radius = if dense { 1.0 } else { 2.2 };
-        let marks = traces.inside.iter().flat_map(|run| self.placed(run));
-        for at in m4(marks.collect::<Vec<_>>(), DOT_COLUMN) {
-            self.scene.dot(at, 1.0, role);
+        let (mut ends, mut marks) = (Vec::new(), Vec::new());
+        for run in &traces.inside {
+            match run.as_slice() {
+                [first, between @ .., last] => {
+                    ends.extend([*first, *last]);
+                    marks.extend_from_slice(between);
+                }
+                alone => ends.extend_from_slice(alone),
+            }
         }
-        let ends = traces
-            .inside
-            .iter()
-            .flat_map(|run| [run.first(), run.last()]);
-        let ends: Vec<_> = ends.flatten().copied().collect();
-        for at in m4(self.placed(&ends).collect::<Vec<_>>(), DOT_COLUMN) {
-            self.scene.dot(at, end_radius, role);
+        for (levels, radius) in [(marks, 1.0), (ends, end_radius)] {
+            let points: Vec<Point> = self.placed(&levels).collect();
+            for at in m4(points, DOT_COLUMN) {
+                self.scene.dot(at, radius, role);
+            }
         }
     }
 
@@ -219,7 +223,8 @@ impl Chart {
             self.draw_time(&mut occupied, stretch.left, stretch.from);
         }
         let is_wide = |stretch: &&Stretch| stretch.width() >= WIDE;
-        let (wide, narrow): (Vec<_>, Vec<_>) = scale.stretches().iter().partition(is_wide);
+        let (wide, narrow): (Vec<&Stretch>, Vec<&Stretch>) =
+            scale.stretches().iter().partition(is_wide);
         for stretch in wide.into_iter().chain(narrow) {
             let run = session.recording.run(stretch.run);
             let label = self.name(stretch, &cell_label(session.recording, run));
@@ -265,3 +270,6 @@ impl Chart {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

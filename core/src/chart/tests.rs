@@ -1,0 +1,123 @@
+use proptest::prelude::*;
+
+use super::draw_log::{assert_sound, draw_log, view};
+use super::*;
+use crate::analyze::{Analysis, FindingKind, State};
+use crate::recording::{Recording, Status};
+use crate::testing::{Play, leak, run, session};
+
+fn any_status() -> impl Strategy<Value = Status> {
+    prop_oneof![
+        6 => Just(Status::Ok),
+        1 => Just(Status::Error),
+        1 => Just(Status::Interrupted),
+        1 => Just(Status::OutOfMemory),
+        1 => Just(Status::Running),
+    ]
+}
+
+fn any_play() -> impl Strategy<Value = Play> {
+    let kept = prop_oneof![2 => Just(0_i64), 3 => -2000..2000_i64, 1 => -1..2_i64];
+    let samples = (0..6_usize, 0..6_usize);
+    (
+        kept,
+        0..4000_i64,
+        any_status(),
+        samples,
+        0..400_u64,
+        any::<u8>(),
+    )
+        .prop_map(
+            |(kept, peak, status, (n_samples, n_steps), seconds, luck)| {
+                let play = run(kept)
+                    .peak(peak)
+                    .status(status)
+                    .sampled(n_samples)
+                    .steps(n_steps)
+                    .seconds(seconds);
+                if luck < 20 { play.unknown() } else { play }
+            },
+        )
+}
+
+/// Cells that are run in any order, some of them leaking.
+fn any_session() -> impl Strategy<Value = (Recording, Analysis)> {
+    let cell = prop_oneof!["[a-z]{1,6}\\(\\)", "\\PC{0,60}", "x = [a-z ]{0,80}"];
+    let sources = prop::collection::vec(cell, 1..12);
+    let plays = prop::collection::vec((any::<prop::sample::Index>(), any_play()), 0..60);
+    let leaks = prop::collection::vec((any::<prop::sample::Index>(), 0..3_u8), 0..4);
+    (sources, plays, leaks).prop_map(|(sources, plays, leaks)| {
+        let runs: Vec<(&str, &[Play])> = plays
+            .iter()
+            .map(|(idx, play)| (idx.get(&sources).as_str(), std::slice::from_ref(play)))
+            .collect();
+        let (recording, mut analysis) = session(&runs);
+        for (idx, kind) in leaks.into_iter().filter(|_| !recording.cells().is_empty()) {
+            let cell = idx.index(recording.cells().len());
+            let mut finding = leak(&recording, u32::try_from(cell).expect("few cells"), 7);
+            if kind == 0 {
+                (finding.kind, finding.state) = (FindingKind::Growing, State::Watch);
+            }
+            finding.steps = kind == 2;
+            analysis.findings.push(finding);
+        }
+        (recording, analysis)
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    #[test]
+    fn every_scene_is_sound((recording, analysis) in any_session(), width in 160.0..1600.0_f64) {
+        let mut view = view(width);
+        view.hovered = recording.runs().first().map(|run| run.idx);
+        for scene in [
+            growth(&recording, &analysis, &view),
+            timeline(&recording, &analysis, &view),
+            report(&recording, &analysis, width),
+        ] {
+            assert_sound(&scene);
+            prop_assert!(!scene.description.is_empty());
+        }
+    }
+
+    #[test]
+    fn every_scene_is_an_svg_without_loose_ends((recording, analysis) in any_session()) {
+        let document = svg(&report(&recording, &analysis, 880.0), Theme::Dark);
+        prop_assert!(document.starts_with("<svg ") && document.trim_end().ends_with("</svg>"));
+        let n_tags = document.matches('<').count();
+        prop_assert_eq!(n_tags, document.matches('>').count());
+        prop_assert!(!document.contains(|letter: char| letter.is_control() && letter != '\n'));
+    }
+}
+
+#[test]
+fn the_report_shows_charts_and_findings() {
+    let (recording, mut analysis) = session(&[
+        ("model = build()", &[run(1200)]),
+        ("losses.append(f(x))", &[run(420), run(420), run(420)]),
+    ]);
+    analysis.findings.push(leak(&recording, 1, 420));
+    let log = draw_log(&report(&recording, &analysis, 880.0));
+    for expected in [
+        "\"GPU memory\"",
+        "\"4 runs of 2 cells · sim:0 Simulated\"",
+        "\"+420 MiB in each of 3 runs\"",
+        "\"capacity 16 GiB\"",
+        "\"▲ Leak\"",
+        "\"losses.append(f(x)) keeps 420 MiB more after every run\"",
+    ] {
+        assert!(log.contains(expected), "{expected} is not in:\n{log}");
+    }
+}
+
+#[test]
+fn an_svg_is_as_large_as_its_scene_and_escapes_its_text() {
+    let (recording, analysis) = session(&[("a < b & \"c\"", &[run(1)])]);
+    let document = svg(&growth(&recording, &analysis, &view(880.0)), Theme::Light);
+    assert!(document.contains("width=\"880\" height=\"214\" viewBox=\"0 0 8800 2140\""));
+    assert!(document.contains("a &lt; b &amp; &quot;c&quot;"));
+    // 11 px at ten units a pixel, whatever plotters divides by.
+    assert!(document.contains("font-size=\"110\""));
+}

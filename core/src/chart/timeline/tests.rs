@@ -1,0 +1,104 @@
+use super::super::draw_log::{draw_log, texts, view};
+use super::*;
+use crate::recording::{RunIdx, Status};
+use crate::testing::{Play, leak, run, session};
+
+fn drawn(plays: &[Play]) -> Scene {
+    let (recording, analysis) = session(&[("a()", plays)]);
+    timeline(&recording, &analysis, &view(880.0))
+}
+
+#[track_caller]
+fn check(plays: &[Play], legend: &[&str]) {
+    let scene = drawn(plays);
+    let shown = texts(&scene);
+    assert_eq!(shown[shown.len() - legend.len()..], *legend);
+}
+
+#[test]
+fn the_legend_names_what_is_drawn() {
+    check(
+        &[run(420)],
+        &["1 s", "a()", "allocated, at the ends of a run", "peak"],
+    );
+    check(
+        &[run(420).sampled(9).steps(5)],
+        &[
+            "a()",
+            "device, sampled",
+            "this process, sampled",
+            "allocated, at the ends of a run",
+            "at a step",
+            "peak",
+        ],
+    );
+}
+
+#[test]
+fn lines_are_drawn_only_inside_runs_that_were_sampled() {
+    let (recording, mut analysis) = session(&[
+        ("model = build()", &[run(1200).sampled(5), run(0)]),
+        ("losses.append(f(x))", &[run(420).sampled(400).seconds(9)]),
+        ("train()", &[run(0).status(Status::Running).sampled(3)]),
+    ]);
+    analysis.findings.push(leak(&recording, 1, 420));
+    let mut view = view(880.0);
+    view.selected = vec![RunIdx(0)];
+    insta::assert_snapshot!(draw_log(&timeline(&recording, &analysis, &view)));
+}
+
+#[test]
+fn a_far_capacity_is_said_and_a_near_one_drawn() {
+    let is_line = |item: &super::super::Item| {
+        matches!(
+            item,
+            super::super::Item::Line {
+                role: Role::Leak,
+                ..
+            }
+        )
+    };
+    let far = drawn(&[run(100)]);
+    assert!(texts(&far).contains(&"capacity 16 GiB") && !far.items.iter().any(is_line));
+    let near = drawn(&[run(9000)]);
+    assert!(texts(&near).contains(&"capacity 16 GiB") && near.items.iter().any(is_line));
+}
+
+#[test]
+fn with_nothing_to_show_it_says_why() {
+    check(
+        &[],
+        &["no run recorded yet: put %%gpumem on a cell and run it"],
+    );
+    check(
+        &[run(1).unknown()],
+        &["nothing is known of sim:0 in this time"],
+    );
+}
+
+#[test]
+fn a_spike_survives_the_reduction() {
+    let plays = [run(0).peak(4000).sampled(100_001)];
+    let scene = drawn(&plays);
+    let points: usize = scene
+        .items
+        .iter()
+        .map(|item| match item {
+            super::super::Item::Line { points, .. } => points.len(),
+            _ => 0,
+        })
+        .sum();
+    assert!(points < 2 * 4 * 2 * 880, "{points} points");
+    let highest = scene.items.iter().filter_map(|item| match item {
+        super::super::Item::Line {
+            points,
+            role: Role::Device,
+            ..
+        } => points.iter().map(|point| point.y).reduce(f64::min),
+        _ => None,
+    });
+    // 4000 + 420 + 700 MiB of an axis that ends 6 % above it.
+    let top = highest.fold(f64::INFINITY, f64::min);
+    let expected = BOTTOM - (BOTTOM - TOP) / 1.06;
+    assert!((top - expected).abs() < 1.0, "{top} is not {expected}");
+}
