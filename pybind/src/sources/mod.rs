@@ -131,26 +131,20 @@ impl Sources {
     /// Reads these sources alone (the host stays); `auto` or no name at all: every one that answers.
     pub(crate) fn choose(&mut self, names: &[String]) -> Result<(), UnknownSource> {
         let known = self.names();
-        let mut chosen = Vec::new();
-        for name in names
-            .iter()
-            .map(|name| name.trim())
-            .filter(|name| *name != "auto")
-        {
-            match Source::from_name(name).filter(|source| known.contains(source)) {
-                Some(source) => chosen.push(source),
-                None => {
-                    return Err(UnknownSource {
-                        name: name.to_owned(),
-                        known: known.into_iter().map(Source::name).collect(),
-                    });
-                }
-            }
-        }
+        let find = |name: &str| {
+            let source = Source::from_name(name).filter(|source| known.contains(source));
+            source.ok_or_else(|| UnknownSource {
+                name: name.to_owned(),
+                known: known.iter().map(|source| source.name()).collect(),
+            })
+        };
+        let names = names.iter().map(|name| name.trim());
+        let (auto, named): (Vec<&str>, Vec<&str>) = names.partition(|name| *name == "auto");
+        let chosen: Vec<Source> = named.into_iter().map(find).collect::<Result<_, _>>()?;
         if chosen.contains(&Source::Sim) {
             crate::sim::ensure_device();
         }
-        let is_automatic = chosen.is_empty() || names.iter().any(|name| name.trim() == "auto");
+        let is_automatic = chosen.is_empty() || !auto.is_empty();
         self.chosen = (!is_automatic).then_some(chosen);
         Ok(())
     }
