@@ -1,5 +1,6 @@
 //! The checks that read the code without running it.
 
+use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use anyhow::Result;
@@ -87,6 +88,7 @@ fn commands(project: &Project, environment: &Environment) -> Vec<(&'static str, 
             "--locked",
             "--workspace",
             "--no-deps",
+            "--document-private-items",
             "--all-features",
         ],
     );
@@ -136,25 +138,35 @@ fn commands(project: &Project, environment: &Environment) -> Vec<(&'static str, 
     ]
 }
 
-/// Node is wanted here and in the tests of `js/` only, so it may be missing.
+/// Node is wanted here only, so it may be missing.
 fn check_js(project: &Project) -> Outcome {
-    if system::find("npx").is_none() {
+    if system::find("npm").is_none() {
         return Outcome::Skipped("Node is not installed");
     }
-    let js = project.path("js");
-    let installed = js.join("node_modules/.bin/biome");
-    let biome = || {
-        if !installed.exists() {
-            let arguments = ["ci", "--silent", "--no-audit", "--no-fund"];
-            run::output(run::command("npm").args(arguments).current_dir(&js))?;
-        }
-        run::run(
-            run::command("npx")
-                .args(["biome", "ci", "."])
-                .current_dir(&js),
-        )
-    };
-    outcome(biome())
+    outcome(run_biome(&project.path("js")))
+}
+
+/// Runs Biome at the one version that `package.json` names.
+///
+/// Without a lock file: it needs nothing but its own program for this system,
+/// and a lock written where a registry lacks one of those is refused elsewhere.
+fn run_biome(js: &Path) -> Result<()> {
+    let biome = js.join("node_modules/.bin/biome");
+    if !biome.exists() {
+        let install = [
+            "install",
+            "--no-package-lock",
+            "--no-audit",
+            "--no-fund",
+            "--silent",
+        ];
+        run::output(run::command("npm").args(install).current_dir(js))?;
+    }
+    run::run(
+        run::command(biome)
+            .args(["ci", "--colors=off", "."])
+            .current_dir(js),
+    )
 }
 
 fn outcome(result: Result<()>) -> Outcome {

@@ -15,18 +15,15 @@ const CHROMIUM_NAMES: [&str; 5] = [
 ];
 
 /// Installs a package of the system where nobody has to be asked, else says how.
-///
-/// Nobody has to be asked on a machine that is made for one run, or by root.
 pub(crate) fn install(package: &str) -> Result<()> {
-    let is_root = is_root();
-    let sudo: &[&str] = if is_root { &[] } else { &["sudo"] };
+    let sudo: &[&str] = if is_root() { &[] } else { &["sudo"] };
     let by_hand = [sudo, &["apt-get", "install", "-y", package]]
         .concat()
         .join(" ");
     if find("apt-get").is_none() {
         bail!("{package} is missing\ninstall it with your system's package manager");
     }
-    if !is_root && std::env::var_os("CI").is_none() {
+    if !may_install() {
         bail!("{package} is missing\n{by_hand}");
     }
     eprintln!("{by_hand}");
@@ -75,7 +72,11 @@ pub(crate) fn find(program: &str) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-/// Whether we may change the system without asking.
+/// Whether nobody has to be asked: we are root, or the machine is made for one run.
+pub(crate) fn may_install() -> bool {
+    is_root() || std::env::var_os("CI").is_some()
+}
+
 pub(crate) fn is_root() -> bool {
     cfg!(unix) && run::output(run::command("id").arg("-u")).is_ok_and(|id| id.trim() == "0")
 }

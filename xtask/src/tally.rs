@@ -32,21 +32,6 @@ impl Tally {
             .unwrap_or_default()
     }
 
-    /// Adds up the `# pass 3` lines of `node --test`.
-    pub(crate) fn of_node(said: &str) -> Self {
-        let count = |word: &str| {
-            said.lines()
-                .filter_map(|line| line.trim_start_matches(['#', 'ℹ', ' ']).strip_prefix(word))
-                .filter_map(|number| number.trim().parse::<u32>().ok())
-                .sum()
-        };
-        Self {
-            passed: count("pass "),
-            failed: count("fail "),
-            skipped: count("skipped "),
-        }
-    }
-
     /// What the process that ran them ends with.
     pub(crate) fn exit_code(self) -> ExitCode {
         if self.failed == 0 {
@@ -129,18 +114,6 @@ mod tests {
         check(
             Tally::of_pytest("3 passed\nno tests ran in 0.01s\n\n"),
             "0 passed, 0 failed",
-        );
-    }
-
-    #[test]
-    fn node_says_one_number_a_line() {
-        check(
-            Tally::of_node("# tests 4\n# pass 3\n# fail 1\n# skipped 0\n"),
-            "3 passed, 1 failed",
-        );
-        check(
-            Tally::of_node("ℹ pass 2\nℹ fail 0\nℹ skipped 1\n"),
-            "2 passed, 0 failed, 1 skipped",
         );
     }
 }
