@@ -274,7 +274,7 @@ def run_python(script: str) -> str:
 
 
 IN_A_SHELL = """
-    import os, sys, threading
+    import os, sys, threading, time
     from IPython.core.interactiveshell import InteractiveShell
     from traitlets.config import Config
     config = Config()
@@ -282,10 +282,19 @@ IN_A_SHELL = """
     shell = InteractiveShell.instance(config=config)
     shell.run_line_magic("load_ext", "gpumem")
 
-    def n_samplers():
-        tasks = os.listdir("/proc/self/task")
-        names = [open(f"/proc/self/task/{task}/comm").read().strip() for task in tasks]
-        return names.count("gpumem-sampler")
+    def names_of_threads():
+        for task in os.listdir("/proc/self/task"):
+            try:
+                with open(f"/proc/self/task/{task}/comm") as comm:
+                    yield comm.read().strip()
+            except (FileNotFoundError, ProcessLookupError):
+                pass  # it has just ended
+
+    def wait_for_samplers(n):
+        # A thread names itself once it runs, and the kernel lists it a little longer than it lives.
+        deadline = time.monotonic() + 30
+        while list(names_of_threads()).count("gpumem-sampler") != n:
+            assert time.monotonic() < deadline, list(names_of_threads())
 """
 
 
@@ -323,12 +332,12 @@ def test_a_forked_child_runs_its_cells_unrecorded() -> None:
 def test_there_is_one_sampler_and_it_ends_with_its_session() -> None:
     script = """
     from gpumem import _gpumem
-    assert n_samplers() == 0
+    wait_for_samplers(0)
     for _ in range(5):
         shell.run_cell("%%gpumem --quiet\\npass")
-        assert n_samplers() == 1
+        wait_for_samplers(1)
     _gpumem.reset()
-    assert n_samplers() == 0
+    wait_for_samplers(0)
     """
     assert run_python(IN_A_SHELL + script) == ""
 
