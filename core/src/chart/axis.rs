@@ -80,8 +80,8 @@ pub(super) fn instant_label(at: Nanos) -> String {
     let seconds = at.get() / 1_000_000_000;
     let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
     match seconds {
-        0 => format!("{} ms", at.get() / 1_000_000),
-        1..60 => format!("{seconds} s"),
+        0 if at >= Nanos::millis(1) => format!("{} ms", at.get() / 1_000_000),
+        0..60 => format!("{seconds} s"),
         60..3600 => format!("{minutes}:{:02}", seconds % 60),
         _ => format!("{hours}:{minutes:02}:{:02}", seconds % 60),
     }
@@ -140,6 +140,7 @@ mod tests {
     #[test]
     fn an_instant_is_shown_as_on_a_clock() {
         let seconds = |n: u64| instant_label(Nanos::millis(1000 * n));
+        assert_eq!(seconds(0), "0 s");
         assert_eq!(instant_label(Nanos::millis(250)), "250 ms");
         assert_eq!(seconds(12), "12 s");
         assert_eq!(seconds(200), "3:20");

@@ -3,7 +3,7 @@
 //!
 //! Everything is an outline whose coverage of each pixel is computed exactly.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::sync::LazyLock;
 
@@ -16,7 +16,7 @@ use plotters_backend::{
 };
 
 use super::paint::paint;
-use super::scene::Scene;
+use super::scene::{Item, Scene};
 use super::theme::{Rgb, Theme};
 
 /// Colours of a PNG: enough for smooth letters, and small in a saved notebook.
@@ -26,8 +26,16 @@ const N_COLOURS: usize = 64;
 pub fn png(scene: &Scene, theme: Theme, scale: f64) -> Vec<u8> {
     let mut bitmap = Bitmap::new(scene.device_size(scale));
     paint(scene, theme, scale, &mut bitmap).expect("memory takes every pixel");
-    let palette = Palette::of(&bitmap.pixels);
+    let palette = Palette::of(&bitmap.pixels, &flat_colours(scene, theme));
     encoded(&bitmap, &palette).expect("writing to memory does not fail")
+}
+
+/// What the scene is painted with, before smooth edges mix it.
+fn flat_colours(scene: &Scene, theme: Theme) -> Vec<Rgb> {
+    let roles = scene.items.iter().map(Item::role);
+    let colours = roles.chain([scene.sheet]).map(|role| theme.colour(role));
+    let distinct: BTreeSet<Rgb> = colours.collect();
+    distinct.into_iter().collect()
 }
 
 fn encoded(bitmap: &Bitmap, palette: &Palette) -> Result<Vec<u8>, png::EncodingError> {
@@ -45,17 +53,18 @@ fn encoded(bitmap: &Bitmap, palette: &Palette) -> Result<Vec<u8>, png::EncodingE
     Ok(bytes)
 }
 
-/// The most frequent colours, so that every flat one is exact.
+/// What the indices of a picture stand for.
 struct Palette(Vec<Rgb>);
 
 impl Palette {
     /// Nearer colours than this, in steps of a channel, are not told apart.
     const STEP: i32 = 12;
 
-    fn of(pixels: &[Rgb]) -> Self {
+    /// The `flat` colours, and the most frequent of those between them.
+    fn of(pixels: &[Rgb], flat: &[Rgb]) -> Self {
         let mut by_count: Vec<(Rgb, usize)> = counts(pixels).into_iter().collect();
         by_count.sort_by_key(|(colour, n)| (std::cmp::Reverse(*n), *colour));
-        let mut chosen: Vec<Rgb> = Vec::new();
+        let mut chosen = flat.to_vec();
         for (colour, _) in by_count {
             let told_apart = |other: &Rgb| distance(colour, *other) > Self::STEP * Self::STEP;
             if chosen.len() < N_COLOURS && chosen.iter().all(told_apart) {
@@ -378,7 +387,7 @@ impl Typeface {
 #[cfg(test)]
 mod tests {
     use super::super::draw_log::view;
-    use super::super::scene::{Anchor, Face, Item, Point, Rect, Role};
+    use super::super::scene::{Anchor, Face, Point, Rect, Role};
     use super::super::{growth, report, text};
     use super::*;
     use crate::testing::{leak, run, session};
@@ -499,13 +508,14 @@ mod tests {
 
     #[test]
     fn flat_colours_are_exact_and_few() {
-        let (recording, analysis) = session(&[("a()", &[run(100), run(-50)])]);
+        let (recording, analysis) = session(&[("a()", &[run(100).peak(200), run(-50)])]);
         let scene = growth(&recording, &analysis, &view(400.0));
         let mut bitmap = Bitmap::new(scene.device_size(2.0));
         paint(&scene, Theme::Light, 2.0, &mut bitmap).expect("memory takes every pixel");
-        let palette = Palette::of(&bitmap.pixels);
+        let flat = flat_colours(&scene, Theme::Light);
+        let palette = Palette::of(&bitmap.pixels, &flat);
         assert!(palette.0.len() <= N_COLOURS);
-        for role in [Role::Panel, Role::Kept, Role::Ok] {
+        for role in [Role::Panel, Role::Kept, Role::Ok, Role::Ghost] {
             assert!(palette.0.contains(&Theme::Light.colour(role)), "{role:?}");
         }
     }

@@ -8,7 +8,7 @@ use super::scene::{Face, Point, Rect, Role, Scene};
 use super::session::{counted, default_device};
 use super::timeline::timeline;
 use crate::analyze::{Analysis, Finding, FindingKind};
-use crate::recording::{DeviceIdx, Recording};
+use crate::recording::{DeviceIdx, DeviceKind, Recording};
 use crate::report::{counts, icon, word};
 
 const MARGIN: f64 = 16.0;
@@ -62,15 +62,13 @@ pub fn report(recording: &Recording, analysis: &Analysis, width: f64) -> Scene {
 /// `17 runs of 6 cells · sim:0 Simulated`.
 fn summary(recording: &Recording, device: DeviceIdx) -> String {
     let device = recording.devices().get(device.get());
-    let device = device.map_or(String::new(), |device| {
-        let name = if device.name == device.label {
-            ""
-        } else {
-            &device.name
-        };
-        format!(" · {} {name}", device.label)
+    let device = device.map_or(String::new(), |device| match device.kind {
+        DeviceKind::Host => format!(" · {}", device.name),
+        DeviceKind::Gpu | DeviceKind::Simulated => {
+            format!(" · {} {}", device.label, device.name)
+        }
     });
-    format!("{}{}", counts(recording), device.trim_end())
+    format!("{}{device}", counts(recording))
 }
 
 fn draw_header(scene: &mut Scene, summary: &str) {

@@ -205,6 +205,16 @@ pub enum Item {
 }
 
 impl Item {
+    /// What colour it has.
+    pub fn role(&self) -> Role {
+        match self {
+            Self::Fill { role, .. }
+            | Self::Line { role, .. }
+            | Self::Dot { role, .. }
+            | Self::Text { role, .. } => *role,
+        }
+    }
+
     /// The item elsewhere.
     fn moved(mut self, x: f64, y: f64) -> Self {
         match &mut self {

@@ -3,7 +3,7 @@
 use super::super::scene::Role;
 use super::super::session::Session;
 use super::scale::{Stretch, TimeScale};
-use crate::analyze::{Lane, RunRow};
+use crate::analyze::{Lane, Peak, RunRow};
 use crate::recording::{Sample, Series};
 use crate::units::{Bytes, Nanos};
 
@@ -98,13 +98,15 @@ impl Traces {
         if !inside.is_empty() {
             self.inside.push(inside);
         }
-        self.peaks
-            .extend(row.and_then(|row| row.peak).map(|peak| PeakBar {
-                left: stretch.left,
-                right: stretch.right,
-                level: peak.low(),
-                is_exact: peak.is_exact(),
-            }));
+        // A peak that is no higher than the ends is known from them.
+        let news = |peak: &Peak| Some(peak.low()) > ends.0.max(ends.1);
+        let peak = row.and_then(|row| row.peak).filter(news);
+        self.peaks.extend(peak.map(|peak| PeakBar {
+            left: stretch.left,
+            right: stretch.right,
+            level: peak.low(),
+            is_exact: peak.is_exact(),
+        }));
     }
 }
 

@@ -35,6 +35,8 @@ const WIDE: f64 = 90.0;
 const STAND_OUT: f64 = 12.0;
 /// What is shorter is no name.
 const SHORTEST_WORD: usize = 3;
+/// How long the bar of a peak is at most: it is a level, not a stretch of time.
+const LONGEST_PEAK: f64 = 48.0;
 /// A capacity this many times above all use would press it to the ground.
 const FAR_ABOVE: f64 = 2.5;
 /// Points nearer than this draw the same picture.
@@ -176,7 +178,7 @@ impl Chart {
         for peak in &traces.peaks {
             let y = crisp(self.axis.y(peak.level.as_f64()));
             let middle = f64::midpoint(peak.left, peak.right);
-            let half = (0.3 * (peak.right - peak.left)).max(1.0);
+            let half = (0.3 * (peak.right - peak.left)).clamp(1.0, LONGEST_PEAK / 2.0);
             let left = (middle - half).max(self.plot.left);
             let ends = vec![
                 Point::new(left, y),

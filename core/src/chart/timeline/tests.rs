@@ -19,10 +19,10 @@ fn check(plays: &[Play], legend: &[&str]) {
 fn the_legend_names_what_is_drawn() {
     check(
         &[run(420)],
-        &["1 s", "a()", "allocated, at the ends of a run", "peak"],
+        &["1 s", "a()", "allocated, at the ends of a run"],
     );
     check(
-        &[run(420).sampled(9).steps(5)],
+        &[run(420).peak(900).sampled(9).steps(5)],
         &[
             "a()",
             "device, sampled",
