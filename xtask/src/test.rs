@@ -212,7 +212,7 @@ fn pytest(
 ) -> Result<Ran> {
     let mut pytest = environment.module("pytest");
     pytest
-        .args(["--quiet", "--color=no", folder])
+        .args(["-c", ".pytest.ini", "--quiet", "--color=no", folder])
         .envs(variables.iter().copied())
         .current_dir(project.root());
     count(&mut pytest, Tally::of_pytest)
