@@ -158,12 +158,13 @@ impl Shared {
 
     /// The thread's life. No lock is held while it reads.
     fn sample(&self, drivers: &Drivers, clock: Clock) {
-        let mut costs = [Duration::ZERO; 2];
-        // The smaller of the last two: a reading that was preempted once says nothing of its cost.
-        while let Some(n_begun) = self.wait(costs[0].min(costs[1])) {
+        let mut costs = [Duration::ZERO; 4];
+        // The cheapest of the last few: one that was preempted says nothing of what reading costs.
+        while let Some(n_begun) = self.wait(costs.into_iter().min().unwrap_or_default()) {
             let began = Instant::now();
             let levels = drivers.sample();
-            costs = [costs[1], began.elapsed()];
+            costs.rotate_left(1);
+            costs[3] = began.elapsed();
             let at = clock.now();
             let mut state = self.lock();
             let is_same_run = state.n_begun == n_begun;
