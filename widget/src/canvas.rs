@@ -3,7 +3,11 @@
 //! plotters-canvas draws, but it thinks in CSS pixels, moves every straight line
 //! by half a pixel and sets text in generic families. Here a line is moved only
 //! where its width is odd, lines join round, and text has the page's own faces
-//! and stands on its baseline, as `gpumem_core::chart::paint` asks.
+//! and stands on its baseline, as `gpumem_core::chart::paint` asks. Rectangles and
+//! dots, which a long session has by the thousand, are filled without handing over
+//! a colour that is set already: that takes longer than filling them.
+
+use std::f64::consts::TAU;
 
 use plotters_backend::text_anchor::HPos;
 use plotters_backend::{
@@ -30,6 +34,9 @@ pub(crate) struct Canvas<'a> {
     backend: CanvasBackend,
     context: CanvasRenderingContext2d,
     faces: &'a Faces,
+    /// The colour and the font that are set, where they are known.
+    fill: Option<((u8, u8, u8), u64)>,
+    font: String,
 }
 
 impl<'a> Canvas<'a> {
@@ -52,10 +59,22 @@ impl<'a> Canvas<'a> {
             backend: CanvasBackend::with_canvas_object(element.clone())?,
             context,
             faces,
+            fill: None,
+            font: String::new(),
         })
     }
 
-    fn set_font<S: BackendTextStyle>(&self, style: &S) {
+    fn set_fill(&mut self, colour: BackendColor) {
+        let key = (colour.rgb, colour.alpha.to_bits());
+        if self.fill != Some(key) {
+            let (r, g, b) = colour.rgb;
+            self.context
+                .set_fill_style_str(&format!("rgba({r},{g},{b},{})", colour.alpha));
+            self.fill = Some(key);
+        }
+    }
+
+    fn set_font<S: BackendTextStyle>(&mut self, style: &S) {
         let weight = match style.style() {
             FontStyle::Bold => "600 ",
             FontStyle::Italic | FontStyle::Oblique => "italic ",
@@ -67,8 +86,11 @@ impl<'a> Canvas<'a> {
             FontFamily::SansSerif => &self.faces.sans,
             FontFamily::Serif | FontFamily::Name(_) => family.as_str(),
         };
-        self.context
-            .set_font(&format!("{weight}{}px {face}", style.size()));
+        let font = format!("{weight}{}px {face}", style.size());
+        if self.font != font {
+            self.context.set_font(&font);
+            self.font = font;
+        }
     }
 }
 
@@ -88,6 +110,7 @@ impl DrawingBackend for Canvas<'_> {
     }
 
     fn draw_pixel(&mut self, point: BackendCoord, colour: BackendColor) -> Drawn {
+        self.fill = None;
         self.backend.draw_pixel(point, colour)
     }
 
@@ -107,7 +130,15 @@ impl DrawingBackend for Canvas<'_> {
         style: &S,
         fill: bool,
     ) -> Drawn {
-        self.backend.draw_rect(upper_left, lower_right, style, fill)
+        if !fill {
+            return self.backend.draw_rect(upper_left, lower_right, style, fill);
+        }
+        self.set_fill(style.color());
+        let (left, top) = (f64::from(upper_left.0), f64::from(upper_left.1));
+        let (right, bottom) = (f64::from(lower_right.0), f64::from(lower_right.1));
+        self.context
+            .fill_rect(left, top, right - left, bottom - top);
+        Ok(())
     }
 
     fn draw_path<S: BackendStyle, I: IntoIterator<Item = BackendCoord>>(
@@ -130,7 +161,16 @@ impl DrawingBackend for Canvas<'_> {
         style: &S,
         fill: bool,
     ) -> Drawn {
-        self.backend.draw_circle(centre, radius, style, fill)
+        if !fill {
+            return self.backend.draw_circle(centre, radius, style, fill);
+        }
+        self.set_fill(style.color());
+        self.context.begin_path();
+        // Fails only for a negative radius.
+        let (x, y) = (f64::from(centre.0), f64::from(centre.1));
+        let _ = self.context.arc(x, y, f64::from(radius), 0.0, TAU);
+        self.context.fill();
+        Ok(())
     }
 
     fn fill_polygon<S: BackendStyle, I: IntoIterator<Item = BackendCoord>>(
@@ -138,14 +178,13 @@ impl DrawingBackend for Canvas<'_> {
         corners: I,
         style: &S,
     ) -> Drawn {
+        self.fill = None;
         self.backend.fill_polygon(corners, style)
     }
 
     fn draw_text<S: BackendTextStyle>(&mut self, text: &str, style: &S, at: BackendCoord) -> Drawn {
-        let (r, g, b) = style.color().rgb;
         self.set_font(style);
-        self.context
-            .set_fill_style_str(&format!("rgba({r},{g},{b},{})", style.color().alpha));
+        self.set_fill(style.color());
         self.context.set_text_align(match style.anchor().h_pos {
             HPos::Left => "left",
             HPos::Center => "center",

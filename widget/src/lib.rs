@@ -65,13 +65,13 @@ impl View {
     pub fn resize(&mut self, width: f64, scale: f64) -> Result<(), JsValue> {
         self.model.scale = scale;
         self.model.handle(Event::Resized(width));
-        self.on_page(Page::show_pictures)
+        self.on_page(Page::restyle)
     }
 
     /// Light or dark colours for the charts.
     pub fn theme(&mut self, dark: bool) -> Result<(), JsValue> {
         self.model.theme = if dark { Theme::Dark } else { Theme::Light };
-        self.on_page(Page::show_pictures)
+        self.on_page(Page::restyle)
     }
 
     /// The pointer moved over a chart to a point in CSS pixels from its top left.
@@ -95,8 +95,10 @@ impl View {
 
     /// A key was pressed on a chart; says whether it meant anything.
     pub fn press(&mut self, chart: &str, key: &str) -> Result<bool, JsValue> {
-        let before = Chart::from_name(chart).and_then(|chart| self.model.press(chart, key));
-        let Some(before) = before else {
+        let (Some(chart), Some(page)) = (Chart::from_name(chart), &self.page) else {
+            return Ok(false);
+        };
+        let Some(before) = self.model.press(chart, &page.runs_along(chart), key) else {
             return Ok(false);
         };
         self.update(&before)?;

@@ -1,7 +1,7 @@
 //! The recording, the rules and the view state, and what follows from them.
 
 use gpumem_core::analyze::{Analysis, Rules, analyze};
-use gpumem_core::chart::{self, Scene, Target, Theme};
+use gpumem_core::chart::{self, Scene, Theme};
 use gpumem_core::format::{self, ReadError};
 use gpumem_core::json;
 use gpumem_core::recording::{DeviceKind, Recording, RunIdx};
@@ -64,8 +64,9 @@ impl Model {
         std::mem::replace(&mut self.state, next)
     }
 
-    /// Takes in a key that was pressed on a chart; `None` where the key means nothing.
-    pub(crate) fn press(&mut self, chart: Chart, key: &str) -> Option<State> {
+    /// Takes in a key that was pressed on a chart with these runs, in its order;
+    /// `None` where the key means nothing.
+    pub(crate) fn press(&mut self, chart: Chart, runs: &[RunIdx], key: &str) -> Option<State> {
         let step = match key {
             "ArrowLeft" => Step::Back,
             "ArrowRight" => Step::Forward,
@@ -78,8 +79,7 @@ impl Model {
             "Escape" => return Some(self.handle(Event::Cleared)),
             _ => return None,
         };
-        let runs = self.runs_along(chart);
-        Some(self.handle(Event::Stepped(chart, step, runs)))
+        Some(self.handle(Event::Stepped(chart, step, runs.to_vec())))
     }
 
     /// The smallest growth that counts on the device that is shown.
@@ -120,27 +120,11 @@ impl Model {
         json::report_json(&self.recording, &self.analysis)
     }
 
-    fn runs_along(&self, chart: Chart) -> Vec<RunIdx> {
-        let mut hits = self.scene(chart).hits;
-        hits.sort_by(|a, b| a.rect.x.total_cmp(&b.rect.x));
-        let mut runs: Vec<RunIdx> = hits.iter().filter_map(|hit| run_of(hit.target)).collect();
-        runs.dedup();
-        runs
-    }
-
     fn threshold_of<'a>(&self, rules: &'a mut Rules) -> &'a mut Bytes {
         let device = self.recording.devices().get(self.state.device.get());
         match device.map(|device| device.kind) {
             Some(DeviceKind::Host) => &mut rules.min_host_growth,
             _ => &mut rules.min_growth,
         }
-    }
-}
-
-/// The run that a target names.
-pub(crate) fn run_of(target: Target) -> Option<RunIdx> {
-    match target {
-        Target::Run(run) => Some(run),
-        _ => None,
     }
 }

@@ -1,7 +1,7 @@
 //! The report's elements, and what must change in them when the model does.
 
 use gpumem_core::analyze::{Finding, cell_label};
-use gpumem_core::chart::{self, Point, Scene};
+use gpumem_core::chart::{self, Point, Scene, Target};
 use gpumem_core::recording::{CellIdx, RunIdx};
 use gpumem_core::report;
 use wasm_bindgen::JsCast;
@@ -10,7 +10,7 @@ use web_sys::{Element, HtmlCanvasElement, HtmlElement, HtmlInputElement};
 use crate::canvas::{Canvas, Faces};
 use crate::cards::Card;
 use crate::dom::{Dom, Maker, fill, flag};
-use crate::model::{Model, run_of};
+use crate::model::Model;
 use crate::readout::{self, Readout};
 use crate::state::{Chart, Choice, State};
 use crate::threshold;
@@ -28,6 +28,7 @@ struct Picture {
 pub(crate) struct Page {
     make: Maker,
     root: Element,
+    faces: Faces,
     subtitle: Element,
     devices: Element,
     pictures: Vec<Picture>,
@@ -107,6 +108,7 @@ impl Page {
         let mut page = Self {
             make,
             root: root.clone(),
+            faces: faces(root)?,
             subtitle,
             devices,
             pictures,
@@ -165,6 +167,16 @@ impl Page {
         picture.scene.hit(point).and_then(run_of)
     }
 
+    /// The runs of a chart from left to right.
+    pub(crate) fn runs_along(&self, chart: Chart) -> Vec<RunIdx> {
+        let picture = self.pictures.iter().find(|picture| picture.chart == chart);
+        let mut hits = picture.map_or_else(Vec::new, |picture| picture.scene.hits.clone());
+        hits.sort_by(|a, b| a.rect.x.total_cmp(&b.rect.x));
+        let mut runs: Vec<RunIdx> = hits.iter().filter_map(|hit| run_of(hit.target)).collect();
+        runs.dedup();
+        runs
+    }
+
     /// Tells those who do not see the page.
     pub(crate) fn say(&self, words: &str) {
         self.live.set_text_content(Some(words));
@@ -177,11 +189,15 @@ impl Page {
         }
     }
 
-    /// Paints both charts anew.
-    pub(crate) fn show_pictures(&mut self, model: &Model) -> Dom<()> {
-        let faces = faces(&self.root)?;
+    /// Reads the page's style anew, and paints both charts.
+    pub(crate) fn restyle(&mut self, model: &Model) -> Dom<()> {
+        self.faces = faces(&self.root)?;
+        self.show_pictures(model)
+    }
+
+    fn show_pictures(&mut self, model: &Model) -> Dom<()> {
         for picture in &mut self.pictures {
-            picture.show(&self.make, model, &faces)?;
+            picture.show(&self.make, model, &self.faces)?;
         }
         Ok(())
     }
@@ -450,6 +466,13 @@ fn hovered(model: &Model) -> Option<Readout> {
         device,
         run,
     ))
+}
+
+fn run_of(target: Target) -> Option<RunIdx> {
+    match target {
+        Target::Run(run) => Some(run),
+        _ => None,
+    }
 }
 
 /// The faces that the report's style gives text and code.
