@@ -20,12 +20,13 @@ async function render({ model, el }) {
       if (!host.isConnected) return;
       seen.disconnect();
       picture = findPicture(el, model.get("picture"));
-      if (picture) picture.hidden = true;
+      // JupyterLab's own style gives outputs a `display`, so `hidden` would not hide them.
+      if (picture) picture.style.display = "none";
     });
     seen.observe(host);
   };
   const show = () => {
-    if (picture) picture.hidden = false;
+    if (picture) picture.style.display = "";
   };
   const report = await mount(el, bytesOf(model.get("recording")), { alive: hide, failed: show });
   const update = (message, buffers) => {

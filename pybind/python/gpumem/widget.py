@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import gzip
 import re
-import struct
 from base64 import b64encode
 from html import escape
 from pathlib import Path
@@ -126,8 +125,7 @@ def _packed(report: _Report) -> bytes:
 
 def _height(png: bytes) -> int:
     """Height in CSS pixels, from the picture's own header."""
-    (pixels,) = struct.unpack(">I", png[20:24])
-    return round(pixels / _SCALE)
+    return int.from_bytes(png[20:24], "big") // _SCALE
 
 
 def _alternative(text: str) -> str:
