@@ -1,0 +1,204 @@
+"""What the tests of the page share: the report as a person finds it, and where it lives."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from playwright.sync_api import Locator, Page
+
+SCREENSHOTS = Path(__file__).parents[2] / "target" / "screenshots"
+FRAMES = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+SETUP = "%load_ext gpumem\nimport gpumem\nfrom gpumem import sim\nsim.use(total_bytes=8 << 30)"
+CELLS = [
+    "%gpumem on",
+    "kept = []",
+    "x = sim.tensor(512 << 20)\ndel x",
+    "for batch in gpumem.steps(range(20)):\n    kept.append(sim.tensor(64 << 20))",
+    "model = sim.tensor(256 << 20)",
+]
+
+
+class ReportPage:
+    """One live report."""
+
+    def __init__(self, page: Page) -> None:
+        """Wait until the report of this page is alive."""
+        self.page = page
+        self.host = page.locator(".gpumem-report").first
+        self.canvas("growth").wait_for()
+
+    def canvas(self, chart: str) -> Locator:
+        """Return the canvas of a chart."""
+        return self.host.locator(f"canvas[data-chart={chart}]")
+
+    def cards(self) -> list[str]:
+        """Return the titles of the cards that stand."""
+        titles: list[str] = self.host.locator(".card h4").all_inner_texts()
+        return titles
+
+    def card(self, words: str) -> Locator:
+        """Return the card whose text holds these words."""
+        return self.host.locator(".card", has_text=words)
+
+    def tip(self) -> str:
+        """Return what is read out beside the pointer, in one line; empty when nothing is."""
+        tips = self.host.locator(".tip:not([hidden])")
+        return " ".join(tips.first.inner_text().split()) if tips.count() else ""
+
+    def hover(self, chart: str, words: str) -> str:
+        """Move along a chart until the words are read out, and return all that is."""
+        canvas = self.canvas(chart)
+        canvas.scroll_into_view_if_needed()
+        box = canvas.bounding_box()
+        assert box is not None
+        seen = set()
+        for x in range(70, int(box["width"]), 6):
+            self.page.mouse.move(box["x"] + x, box["y"] + box["height"] * 0.5)
+            self.page.evaluate(FRAMES)
+            tip = self.tip()
+            if words in tip:
+                return tip
+            seen.add(tip)
+        raise AssertionError(f"{words!r} is read out nowhere on the {chart} chart, only {seen}")
+
+    def slide(self, size: str) -> None:
+        """Move the slider by its keys until it shows this size."""
+        slider = self.host.locator("input[type=range]")
+        slider.focus()
+        slider.press("Home")
+        while slider.get_attribute("aria-valuetext") != size:
+            before = slider.input_value()
+            slider.press("ArrowRight")
+            assert slider.input_value() != before, f"the slider never shows {size}"
+
+    def pixels(self, chart: str) -> dict[str, Any]:
+        """Return the sizes of a canvas and how often each colour is in it."""
+        result: dict[str, Any] = self.canvas(chart).evaluate(
+            """(canvas) => {
+                const { width, height } = canvas;
+                const { data } = canvas.getContext("2d").getImageData(0, 0, width, height);
+                const colours = {};
+                for (let i = 0; i < data.length; i += 4) {
+                    const colour = `${data[i]},${data[i + 1]},${data[i + 2]}`;
+                    colours[colour] = (colours[colour] ?? 0) + 1;
+                }
+                const box = canvas.getBoundingClientRect();
+                const css = [box.width, box.height];
+                return { width, height, colours, css, dpr: devicePixelRatio };
+            }"""
+        )
+        return result
+
+    def report_json(self) -> str:
+        """Return the report as the page's module writes it."""
+        text: str = self.host.evaluate("(host) => host.reportJson()")
+        return text
+
+    def assert_crisp(self) -> None:
+        """Each chart has one pixel of its own for each pixel of the screen."""
+        for chart in ("growth", "timeline"):
+            seen = self.pixels(chart)
+            for own, css in zip((seen["width"], seen["height"]), seen["css"], strict=True):
+                assert abs(own - css * seen["dpr"]) < 1, (chart, seen["css"], own)
+            assert len(seen["colours"]) > 5, f"the {chart} chart is empty"
+
+
+@dataclass
+class Guarded:
+    """A page that may reach nothing but its own server, and what it tried."""
+
+    page: Page
+    strays: list[str]
+    errors: list[str]
+
+
+@dataclass
+class Lab:
+    """A running JupyterLab and the folder that it serves."""
+
+    url: str
+    folder: Path
+
+    @property
+    def host(self) -> str:
+        """Return the host with its port."""
+        return self.url.removeprefix("http://")
+
+    def ask(self, path: str, method: str = "GET", content: object = None) -> Any:
+        """Ask the server's REST interface."""
+        body = None if content is None else json.dumps(content).encode()
+        request = urllib.request.Request(f"{self.url}/{path}", method=method, data=body)  # noqa: S310 (our own server)
+        with urllib.request.urlopen(request, timeout=30) as reply:  # noqa: S310
+            text = reply.read()
+        return json.loads(text) if text else None
+
+    def set_theme(self, name: str) -> None:
+        """Choose the theme for pages that are opened from now on."""
+        self.ask(
+            "lab/api/settings/@jupyterlab/apputils-extension:themes",
+            "PUT",
+            {"raw": json.dumps({"theme": name})},
+        )
+
+
+def record(cells: list[str], path: Path) -> None:
+    """Run cells in a shell of their own and save what was recorded."""
+    script = (
+        "import sys, gpumem\n"
+        "from IPython.core.interactiveshell import InteractiveShell\n"
+        "shell = InteractiveShell.instance(history_manager=None)\n"
+        "for cell in sys.stdin.read().split('\\0'):\n"
+        "    shell.run_cell(cell, store_history=True).raise_error()\n"
+        "gpumem.recording().save(sys.argv[1])\n"
+    )
+    subprocess.run(
+        [sys.executable, "-c", script, str(path)],
+        input="\0".join(cells),
+        text=True,
+        check=True,
+        capture_output=True,
+        env={**os.environ, "IPYTHONDIR": str(path.parent / "ipython")},
+    )
+
+
+def wait(condition: Callable[[], object], otherwise: str, seconds: float = 60) -> None:
+    """Wait until a condition outside the page holds."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, otherwise
+        time.sleep(0.05)
+
+
+def write_notebook(path: Path, sources: list[str]) -> None:
+    """Write a notebook without outputs."""
+    cells: list[dict[str, object]] = [
+        {
+            "cell_type": "code",
+            "execution_count": None,
+            "id": f"cell-{idx}",
+            "metadata": {},
+            "outputs": [],
+            "source": source,
+        }
+        for idx, source in enumerate(sources)
+    ]
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    content = {"cells": cells, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}
+    path.write_text(json.dumps(content))
+
+
+def screenshot(page: Page, name: str) -> None:
+    """Keep a picture of the page for people to look at."""
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=True)

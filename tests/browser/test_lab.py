@@ -1,0 +1,157 @@
+"""The live report in a real JupyterLab."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from .live import CELLS, SETUP, ReportPage, screenshot, wait, write_notebook
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from playwright.sync_api import Page
+
+    from .live import Guarded, Lab
+
+    Open = Callable[..., Guarded]
+
+LEAK = "for batch in gpumem.steps(range(20)):"
+VIEW = {"viewport": {"width": 1200, "height": 1000}}
+
+
+@pytest.fixture(scope="module")
+def notebook(lab: Lab) -> Iterator[str]:
+    """Name a notebook that ends in a report; its session is deleted afterwards."""
+    name = "report.ipynb"
+    write_notebook(lab.folder / name, [SETUP, *CELLS, "%gpumem_report"])
+    yield name
+    for session in lab.ask("api/sessions"):
+        lab.ask(f"api/sessions/{session['id']}", "DELETE")
+
+
+@pytest.fixture
+def opened(lab: Lab, notebook: str, open_page: Open) -> Callable[..., Guarded]:
+    """Open the notebook in a window of its own; the first to do so runs it."""
+
+    def open_notebook(**options: object) -> Guarded:
+        opened = open_page(f"{lab.url}/lab/tree/{notebook}", host=lab.host, **VIEW, **options)
+        opened.page.locator(".jp-Notebook .jp-CodeCell").first.wait_for()
+        wait(lambda: _kernel_state(lab) == "idle", "the kernel never became idle")
+        if '"image/png"' not in (lab.folder / notebook).read_text():
+            _run_by_keyboard(opened.page, lab, notebook)
+        return opened
+
+    return open_notebook
+
+
+def _kernel_state(lab: Lab) -> str | None:
+    sessions = lab.ask("api/sessions")
+    return sessions[0]["kernel"]["execution_state"] if sessions else None
+
+
+def _run_by_keyboard(page: Page, lab: Lab, notebook: str) -> None:
+    page.locator(".jp-Notebook .jp-CodeCell .cm-content").first.click()
+    for _ in range(len(CELLS) + 2):
+        page.keyboard.press("Shift+Enter")
+    page.locator(".gpumem-report").wait_for(timeout=60_000)
+    page.keyboard.press("Control+s")
+    path = lab.folder / notebook
+    wait(lambda: '"image/png"' in path.read_text(), "the notebook was not saved")
+
+
+def test_a_notebook_run_by_keyboard_shows_a_live_report(opened: Open) -> None:
+    """Charts are drawn, the picture has made room, and nothing leaves the machine."""
+    seen = opened()
+    report = ReportPage(seen.page)
+    report.assert_crisp()
+    assert "▲" in report.card(LEAK).inner_text()
+    assert len(report.cards()) == 1
+    assert not seen.page.locator(".jp-OutputArea-output img").is_visible()
+    assert seen.strays == []
+    screenshot(seen.page, "lab-light-1x")
+
+
+def test_hovering_reads_a_run_out(opened: Open) -> None:
+    """Both charts name the run under the pointer, with its numbers."""
+    seen = opened()
+    report = ReportPage(seen.page)
+    tip = report.hover("growth", "model = sim.tensor")
+    assert "kept +256 MiB" in tip
+    assert "allocated 1.25 GiB → 1.5 GiB" in tip
+    assert "kept +1.25 GiB" in report.hover("timeline", LEAK[:20])
+    assert report.card(LEAK).get_attribute("data-linked") is not None
+    screenshot(seen.page, "lab-hover")
+    seen.page.mouse.move(2, 2)
+    seen.page.wait_for_function(
+        "() => !document.querySelector('.gpumem-report').shadowRoot"
+        ".querySelector('.tip:not([hidden])')"
+    )
+
+
+def test_arrows_move_between_runs_and_not_between_cells(opened: Open) -> None:
+    """The report takes the keys that it answers to, and no other."""
+    seen = opened()
+    report = ReportPage(seen.page)
+    canvas = report.canvas("growth")
+    canvas.focus()
+    active = seen.page.locator(".jp-Notebook .jp-Cell.jp-mod-active")
+    before = active.count() and active.inner_text()
+    canvas.press("Home")
+    first = report.tip()
+    canvas.press("ArrowRight")
+    second = report.tip()
+    assert first
+    assert second
+    assert first != second
+    canvas.press("Escape")
+    assert report.tip() == ""
+    assert (active.count() and active.inner_text()) == before
+
+
+def test_a_card_shows_its_runs_in_both_charts(opened: Open) -> None:
+    """The button of a card changes the pictures, and changes them back."""
+    seen = opened()
+    report = ReportPage(seen.page)
+    before = {chart: report.pixels(chart)["colours"] for chart in ("growth", "timeline")}
+    button = report.card(LEAK).get_by_role("button", name="show run")
+    button.click()
+    assert button.get_attribute("aria-pressed") == "true"
+    for chart, colours in before.items():
+        assert report.pixels(chart)["colours"] != colours, f"{chart} does not show the selection"
+    button.click()
+    seen.page.mouse.move(2, 2)
+    for chart, colours in before.items():
+        assert report.pixels(chart)["colours"] == colours
+
+
+def test_it_is_crisp_and_dark_where_the_notebook_is(opened: Open, lab: Lab) -> None:
+    """Two device pixels for each pixel, and Lab's own theme."""
+    lab.set_theme("JupyterLab Dark")
+    try:
+        seen = opened(device_scale_factor=2)
+        report = ReportPage(seen.page)
+        report.assert_crisp()
+        colours = report.pixels("growth")["colours"]
+        assert max(colours, key=colours.get) == "22,27,34"
+        screenshot(seen.page, "lab-dark-2x")
+    finally:
+        lab.set_theme("JupyterLab Light")
+
+
+def test_the_slider_judges_anew_with_the_kernel_stopped(opened: Open, lab: Lab) -> None:
+    """Thresholds belong to the page: no kernel is asked."""
+    seen = opened()
+    report = ReportPage(seen.page)
+    assert report.card(LEAK).count() == 1
+    for kernel in lab.ask("api/kernels"):
+        lab.ask(f"api/kernels/{kernel['id']}", "DELETE")
+    wait(lambda: lab.ask("api/kernels") == [], "the kernel did not stop")
+    before = report.pixels("growth")["colours"]
+    report.slide("16 GiB")
+    assert report.card(LEAK).count() == 0
+    assert "Nothing found" in report.host.locator(".empty").inner_text()
+    assert report.pixels("growth")["colours"] != before
+    report.slide("1 MiB")
+    assert report.card(LEAK).count() == 1

@@ -1,0 +1,158 @@
+"""The page that stands alone: from disk, with no network, and with no scripts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import gpumem
+import pytest
+
+from .live import SETUP, ReportPage, record, screenshot
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from .live import Guarded
+
+    Open = Callable[..., Guarded]
+    Recordings = dict[str, gpumem.Recording]
+
+# At 60 frames a second, on a machine that runs other tests as well.
+FRAME_MILLIS = 16
+HOVER_MEDIAN = """() => {
+    const canvas = document.querySelector(".gpumem-report").shadowRoot.querySelector("canvas");
+    canvas.focus();
+    const took = [];
+    for (let i = 0; i < 41; i++) {
+        const start = performance.now();
+        const key = new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true });
+        canvas.dispatchEvent(key);
+        took.push(performance.now() - start);
+    }
+    return took.sort((a, b) => a - b)[20];
+}"""
+
+
+@pytest.fixture
+def leak_page(recordings: Recordings, tmp_path: Path) -> str:
+    """Return the address of the leaking session's page."""
+    return _saved(recordings["leak"], tmp_path)
+
+
+def _saved(recording: gpumem.Recording, folder: Path) -> str:
+    path = folder / "report.html"
+    gpumem.report(recording).save(path)
+    return path.as_uri()
+
+
+def test_it_lives_without_a_network(leak_page: str, open_page: Open) -> None:
+    """The charts are drawn, the picture has made room, nothing was asked for."""
+    opened = open_page(leak_page, offline=True)
+    report = ReportPage(opened.page)
+    assert "for batch in gpumem.steps(range(20))" in report.cards()[0]
+    report.assert_crisp()
+    assert not opened.page.locator("#still").is_visible()
+    assert opened.strays == []
+    assert opened.errors == []
+
+
+def test_without_scripts_it_shows_picture_and_text(leak_page: str, open_page: Open) -> None:
+    """What a mail program or a strict browser makes of it."""
+    page = open_page(leak_page, java_script_enabled=False).page
+    picture = page.locator("#still img")
+    assert picture.is_visible()
+    assert picture.evaluate("(image) => image.naturalWidth") > 0
+    assert "GPU memory" in page.locator("#still pre").inner_text()
+
+
+def test_text_of_a_cell_is_never_html(open_page: Open, tmp_path: Path) -> None:
+    """A cell may be called anything; the page shows it as text."""
+    label = "</script><img src=x onerror=alert(1)>`__GPUMEM_TEXT__`"
+    record([SETUP, f"%%gpumem --label {label!r}\nx = sim.tensor(99)"], tmp_path / "labelled")
+    page = open_page(_saved(gpumem.load(tmp_path / "labelled"), tmp_path))
+    report = ReportPage(page.page)
+    assert "onerror" in report.hover("growth", "onerror")
+    assert page.page.locator("img[src=x]").count() == 0
+    assert report.host.locator("img").count() == 0
+    assert page.errors == []
+
+
+@pytest.mark.parametrize("scale", [1, 2])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_is_crisp_in_both_themes(
+    scale: int, scheme: str, leak_page: str, open_page: Open
+) -> None:
+    """A chart's pixels are the screen's, on a sheet of the theme's colour."""
+    opened = open_page(leak_page, device_scale_factor=scale, color_scheme=scheme)
+    report = ReportPage(opened.page)
+    report.assert_crisp()
+    colours = report.pixels("growth")["colours"]
+    sheet = max(colours, key=colours.get)
+    assert sheet == {"light": "255,255,255", "dark": "22,27,34"}[scheme]
+    screenshot(opened.page, f"page-{scheme}-{scale}x")
+
+
+@pytest.mark.parametrize("width", [360, 1200])
+def test_it_fits_its_window(width: int, leak_page: str, open_page: Open) -> None:
+    """Nothing is cut off, and a window that changes takes the charts along."""
+    opened = open_page(leak_page, viewport={"width": 700, "height": 900})
+    report = ReportPage(opened.page)
+    opened.page.set_viewport_size({"width": width, "height": 900})
+    fits = "() => document.documentElement.scrollWidth <= innerWidth"
+    opened.page.wait_for_function(fits)
+    opened.page.wait_for_function(
+        "([low, high]) => { const { width } = document.querySelector('.gpumem-report')"
+        ".shadowRoot.querySelector('canvas').getBoundingClientRect();"
+        " return width > low && width <= high }",
+        arg=[width * 0.8, width],
+    )
+    report.assert_crisp()
+    screenshot(opened.page, f"page-{width}px")
+
+
+def test_nothing_recorded_says_what_to_do(
+    recordings: Recordings, open_page: Open, tmp_path: Path
+) -> None:
+    """An empty recording is no error and no empty chart."""
+    page = open_page(_saved(recordings["empty"], tmp_path)).page
+    words = page.locator(".gpumem-report .empty")
+    words.wait_for()
+    assert "%%gpumem" in words.inner_text()
+    assert not page.locator(".gpumem-report canvas").first.is_visible()
+    screenshot(page, "page-empty")
+
+
+def test_nothing_found_says_what_was_checked(
+    recordings: Recordings, open_page: Open, tmp_path: Path
+) -> None:
+    """One run cannot leak; the report says that it looked."""
+    report = ReportPage(open_page(_saved(recordings["one"], tmp_path)).page)
+    assert "1 run of 1 cell" in report.host.locator(".empty").inner_text()
+    screenshot(report.page, "page-one")
+
+
+def test_a_thousand_runs_are_read_out_in_a_frame(
+    recordings: Recordings, open_page: Open, tmp_path: Path
+) -> None:
+    """The pointer's read-out keeps up with the screen."""
+    report = ReportPage(open_page(_saved(recordings["thousand"], tmp_path)).page)
+    assert "kept +2 MiB" in report.hover("timeline", "kept.append")
+    screenshot(report.page, "page-thousand")
+    median = report.page.evaluate(HOVER_MEDIAN)
+    assert median < FRAME_MILLIS, f"{median:.1f} ms to read a run out"
+
+
+def test_a_panic_brings_the_picture_back(leak_page: str, open_page: Open) -> None:
+    """What fails in the module costs the reader the live view only."""
+    page = open_page(leak_page).page
+    report = ReportPage(page)
+    # The page's own prototype is out of reach, the canvas that the module paints is not.
+    page.evaluate(
+        "() => { CanvasRenderingContext2D.prototype.beginPath = () => { throw new Error('no') } }"
+    )
+    report.canvas("growth").focus()
+    report.canvas("growth").press("ArrowRight")
+    page.locator("#still").wait_for(state="visible")
+    assert page.locator(".gpumem-report").count() == 0
+    assert "could not be shown" in page.locator("#note").inner_text()
