@@ -120,4 +120,6 @@ fn an_svg_is_as_large_as_its_scene_and_escapes_its_text() {
     assert!(document.contains("a &lt; b &amp; &quot;c&quot;"));
     // 11 px at ten units a pixel, whatever plotters divides by.
     assert!(document.contains("font-size=\"110\""));
+    // The name's baseline is at 191 px; plotters moves it down by 0.76 of the size.
+    assert!(document.contains("y=\"1826\" dy=\"0.76em\""));
 }

@@ -128,3 +128,28 @@ fn unbroken(levels: &[Option<(f64, Bytes)>]) -> impl Iterator<Item = Trace> {
         .map(|piece| piece.iter().copied().flatten().collect::<Trace>())
         .filter(|piece| piece.len() > 1)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(levels: &[Option<u64>], pieces: &[&[u64]]) {
+        let at = |(x, level): (usize, &Option<u64>)| level.map(|n| (x as f64, Bytes::new(n)));
+        let levels: Vec<_> = levels.iter().enumerate().map(at).collect();
+        let found: Vec<Vec<u64>> = unbroken(&levels)
+            .map(|piece| piece.iter().map(|(_, level)| level.get()).collect())
+            .collect();
+        assert_eq!(found, pieces);
+    }
+
+    #[test]
+    fn no_line_is_drawn_over_what_was_not_read() {
+        check(
+            &[Some(1), Some(2), None, Some(4), Some(5)],
+            &[&[1, 2], &[4, 5]],
+        );
+        check(&[None, Some(1), None, Some(3)], &[]);
+        check(&[], &[]);
+    }
+}

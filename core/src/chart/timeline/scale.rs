@@ -160,6 +160,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::recording::Frame;
     use crate::testing::{run, session};
 
     #[test]
@@ -186,6 +187,22 @@ mod tests {
                 (RunIdx(2), Nanos::millis(7000))
             ]
         );
+    }
+
+    #[test]
+    fn runs_that_overlap_stand_one_after_the_other() {
+        let (mut recording, _) = session(&[("a", &[run(0).seconds(9), run(0)])]);
+        let mut late = recording.run(RunIdx(1)).clone();
+        late.started = Nanos::millis(5000);
+        recording
+            .apply(Frame::Run(late))
+            .expect("a run that is known");
+        let scale = TimeScale::new(&recording, None, 0.0, 500.0);
+        let [first, second] = scale.stretches() else {
+            panic!("two runs are two stretches");
+        };
+        assert_eq!(first.to, second.from);
+        assert!(first.right < second.left);
     }
 
     proptest! {
