@@ -1,5 +1,6 @@
 //! The checks that read the code without running it.
 
+use std::fs;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
@@ -11,7 +12,10 @@ use crate::tally::Tally;
 use crate::{run, system, wasm};
 
 /// Python that people write: the package, its build, its tests and our scripts.
-const PYTHON: [&str; 3] = ["pybind", "tests", "xtask/python"];
+const PYTHON: &str = "pybind tests xtask/python";
+
+/// Lines from which on the length of a file is a question, not an error.
+const LONG: usize = 400;
 
 /// A check and what came of it.
 pub(crate) enum Outcome {
@@ -42,6 +46,7 @@ pub(crate) fn outcomes(
 /// Runs every check and says which failed.
 pub(crate) fn check(project: &Project, environment: &Environment) -> Result<ExitCode> {
     let tally = report(&outcomes(project, environment)?);
+    question_long_files(project)?;
     println!("{tally}");
     Ok(tally.exit_code())
 }
@@ -66,79 +71,73 @@ pub(crate) fn report(outcomes: &[(&str, Outcome)]) -> Tally {
 }
 
 fn commands(project: &Project, environment: &Environment) -> Vec<(&'static str, Command)> {
-    let cargo = |subcommand: &str, arguments: &[&str]| {
+    let cargo = |subcommand: &str, arguments: &str| {
         let mut command = project.cargo(subcommand);
         command
-            .args(arguments)
+            .args(arguments.split_whitespace())
             .env("PYO3_PYTHON", environment.python_path());
         command
     };
-    let ruff = |arguments: &[&str]| {
-        let mut command = environment.module("ruff");
+    let python = |tool: &str, arguments: &str| {
+        let mut command = environment.module(tool);
         command
-            .args(arguments)
-            .args(PYTHON)
+            .args(arguments.split_whitespace())
             .current_dir(project.root());
         command
     };
+    let whole = "--quiet --locked --workspace --all-features";
+    let page = format!(
+        "--quiet --locked --package gpumem-widget --lib --target {}",
+        wasm::TARGET
+    );
     let mut rustdoc = cargo(
         "doc",
-        &[
-            "--quiet",
-            "--locked",
-            "--workspace",
-            "--no-deps",
-            "--document-private-items",
-            "--all-features",
-        ],
+        &format!("{whole} --no-deps --document-private-items"),
     );
     rustdoc.env("RUSTDOCFLAGS", "--deny warnings");
-    let mut mypy = environment.module("mypy");
-    mypy.current_dir(project.root());
     vec![
-        ("rustfmt", cargo("fmt", &["--all", "--check"])),
+        ("rustfmt", cargo("fmt", "--all --check")),
         (
             "clippy",
             cargo(
                 "clippy",
-                &[
-                    "--quiet",
-                    "--locked",
-                    "--workspace",
-                    "--all-targets",
-                    "--all-features",
-                    "--",
-                    "--deny",
-                    "warnings",
-                ],
+                &format!("{whole} --all-targets -- --deny warnings"),
             ),
         ),
         (
             "clippy, for the page",
-            cargo(
-                "clippy",
-                &[
-                    "--quiet",
-                    "--locked",
-                    "--package",
-                    "gpumem-widget",
-                    "--lib",
-                    "--target",
-                    wasm::TARGET,
-                    "--",
-                    "--deny",
-                    "warnings",
-                ],
-            ),
+            cargo("clippy", &format!("{page} -- --deny warnings")),
         ),
         ("rustdoc", rustdoc),
-        ("ruff format", ruff(&["format", "--quiet", "--check"])),
-        ("ruff check", ruff(&["check", "--quiet"])),
-        ("mypy", mypy),
+        (
+            "ruff format",
+            python("ruff", &format!("format --quiet --check {PYTHON}")),
+        ),
+        (
+            "ruff check",
+            python("ruff", &format!("check --quiet {PYTHON}")),
+        ),
+        ("mypy", python("mypy", "")),
     ]
 }
 
-/// Node is wanted here only, so it may be missing.
+/// Says which files have grown so long that one may ask whether they hold two things.
+fn question_long_files(project: &Project) -> Result<()> {
+    let list = ["ls-files", "*.rs", "*.py", "*.js"];
+    let listed = run::output(run::command("git").args(list).current_dir(project.root()))?;
+    for path in listed.lines() {
+        let n_lines = fs::read_to_string(project.path(path))
+            .unwrap_or_default()
+            .lines()
+            .count();
+        if n_lines > LONG {
+            println!("{path} has {n_lines} lines: does it hold two things?");
+        }
+    }
+    Ok(())
+}
+
+/// Node is wanted here and in the tests of `js/` only, so it may be missing.
 fn check_js(project: &Project) -> Outcome {
     if system::find("npm").is_none() {
         return Outcome::Skipped("Node is not installed");

@@ -32,6 +32,21 @@ impl Tally {
             .unwrap_or_default()
     }
 
+    /// Reads the `# pass 3` lines of `node --test`.
+    pub(crate) fn of_node(said: &str) -> Self {
+        let count = |word: &str| {
+            let numbers = said.lines().filter_map(|line| line.strip_prefix(word));
+            numbers
+                .filter_map(|number| number.trim().parse::<u32>().ok())
+                .sum()
+        };
+        Self {
+            passed: count("# pass "),
+            failed: count("# fail "),
+            skipped: count("# skipped "),
+        }
+    }
+
     /// What the process that ran them ends with.
     pub(crate) fn exit_code(self) -> ExitCode {
         if self.failed == 0 {
@@ -113,6 +128,18 @@ mod tests {
         );
         check(
             Tally::of_pytest("3 passed\nno tests ran in 0.01s\n\n"),
+            "0 passed, 0 failed",
+        );
+    }
+
+    #[test]
+    fn node_says_one_number_a_line() {
+        check(
+            Tally::of_node("# tests 4\n# pass 3\n# fail 1\n# skipped 0\n"),
+            "3 passed, 1 failed",
+        );
+        check(
+            Tally::of_node("Could not find 'js'\n"),
             "0 passed, 0 failed",
         );
     }

@@ -23,7 +23,7 @@ enum Ran {
     Nothing(String),
 }
 
-const SUITES: [Suite; 8] = [
+const SUITES: [Suite; 9] = [
     Suite {
         name: "lint",
         run: lint,
@@ -31,6 +31,10 @@ const SUITES: [Suite; 8] = [
     Suite {
         name: "rust",
         run: rust,
+    },
+    Suite {
+        name: "js",
+        run: js,
     },
     Suite {
         name: "stubs",
@@ -136,6 +140,16 @@ fn rust(project: &Project) -> Result<Ran> {
         .env("INSTA_UPDATE", "no")
         .env("PYO3_PYTHON", environment.python_path());
     count(&mut cargo, Tally::of_cargo)
+}
+
+fn js(project: &Project) -> Result<Ran> {
+    if system::find("node").is_none() {
+        return Ok(Ran::Nothing("Node is not installed".to_owned()));
+    }
+    let mut node = run::command("node");
+    node.args(["--test", "--test-reporter=tap"])
+        .current_dir(project.path("js"));
+    count(&mut node, Tally::of_node)
 }
 
 /// What the stub promises against what the extension has.
