@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use gpumem_core::analyze::{Analysis, Rules, analyze};
+use gpumem_core::chart::{self, Scene, Theme};
 use gpumem_core::{format, json, recording, report};
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
@@ -70,6 +71,22 @@ impl Recording {
     fn _report_text(&self, py: Python<'_>, width: usize) -> String {
         py.detach(|| report::text(&self.inner, &self.analysis(), width))
     }
+
+    /// `width` in logical pixels, `scale` device pixels for each of them.
+    fn _report_png<'py>(
+        &self,
+        py: Python<'py>,
+        width: f64,
+        scale: f64,
+        dark: bool,
+    ) -> Bound<'py, PyBytes> {
+        let png = py.detach(|| chart::png(&self.scene(width), theme(dark), scale));
+        PyBytes::new(py, &png)
+    }
+
+    fn _report_svg(&self, py: Python<'_>, width: f64, dark: bool) -> String {
+        py.detach(|| chart::svg(&self.scene(width), theme(dark)))
+    }
 }
 
 impl Recording {
@@ -80,6 +97,14 @@ impl Recording {
     fn analysis(&self) -> Analysis {
         analyze(&self.inner, &Rules::default())
     }
+
+    fn scene(&self, width: f64) -> Scene {
+        chart::report(&self.inner, &self.analysis(), width)
+    }
+}
+
+fn theme(dark: bool) -> Theme {
+    if dark { Theme::Dark } else { Theme::Light }
 }
 
 /// The session's recording as it is now.

@@ -11,7 +11,8 @@ use pyo3::sync::MutexExt;
 use pyo3::types::{PyDict, PyString};
 
 use crate::recorder::{Launch, SourceText};
-use crate::{session, status, trouble};
+use crate::session::{self, Selection};
+use crate::{status, trouble};
 
 const ISSUES: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/issues");
 
@@ -22,6 +23,7 @@ static LOADED: Mutex<Vec<Py<Extension>>> = Mutex::new(Vec::new());
 struct CellOptions {
     label: Option<String>,
     devices: Vec<String>,
+    sources: Vec<String>,
     quiet: bool,
 }
 
@@ -54,8 +56,7 @@ struct Open {
     /// `%%gpumem` asked for it.
     asked: bool,
     quiet: bool,
-    /// The devices that it reads; none for all.
-    devices: Vec<String>,
+    selection: Selection,
 }
 
 #[pymethods]
@@ -136,7 +137,7 @@ impl Extension {
         }
         let source: String = info.getattr("raw_cell")?.extract()?;
         let options = cell_options(py, &source)?;
-        if options.is_none() && !record_all {
+        if options.is_none() && (!record_all || is_control(&source)) {
             return Ok(());
         }
         let asked = options.is_some();
@@ -147,12 +148,13 @@ impl Extension {
             source,
             label: options.label,
         };
-        session::begin(py, launch, &options.devices)?;
+        let selection = Selection::begin(py, options.devices, &options.sources);
+        session::begin(py, launch, &selection)?;
         self.state(py).open = Some(Open {
             depth,
             asked,
             quiet: options.quiet,
-            devices: options.devices,
+            selection,
         });
         Ok(())
     }
@@ -173,7 +175,7 @@ impl Extension {
         drop(finished);
         let Some(open) = open else { return Ok(()) };
         let status = status_of(result)?;
-        match session::end(py, status, &open.devices)? {
+        match session::end(py, status, &open.selection)? {
             Some(run) => self.say(py, &open, run),
             None => Ok(()),
         }
@@ -322,7 +324,7 @@ pub(crate) fn unload_ipython_extension(py: Python<'_>, ip: &Bound<'_, PyAny>) ->
     if let Some(uninstall) = uninstall {
         uninstall.call0(py)?;
     }
-    session::end(py, Status::Ok, &[])?;
+    session::end(py, Status::Ok, &Selection::default())?;
     Ok(())
 }
 
@@ -341,6 +343,12 @@ fn cell_options(py: Python<'_>, source: &str) -> PyResult<Option<CellOptions>> {
     py.import("gpumem.magics")?
         .call_method1("cell_options", (PyString::new(py, source),))?
         .extract()
+}
+
+/// The cell does nothing but talk to gpumem: no run of the user's.
+fn is_control(source: &str) -> bool {
+    let mut lines = source.lines().map(str::trim);
+    lines.all(|line| line.is_empty() || line.starts_with("%gpumem"))
 }
 
 fn status_of(result: &Bound<'_, PyAny>) -> PyResult<Status> {

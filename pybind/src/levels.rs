@@ -3,13 +3,13 @@
 use gpumem_core::recording::{Level, Reading};
 use pyo3::prelude::*;
 
-use crate::session;
+use crate::session::{self, Selection};
 use crate::sources::Found;
 
 /// The levels of every device now. Unknown ones are left out.
 #[pyfunction]
 pub(crate) fn levels_text(py: Python<'_>) -> String {
-    let readings = session::readings(py, &[]);
+    let readings = session::readings(py, &Selection::default());
     let width = readings.iter().map(|(found, _)| found.label.len()).max();
     let lines: Vec<String> = readings
         .iter()

@@ -4,8 +4,9 @@
 //! handed cells and readings, and turns them into frames.
 
 use gpumem_core::recording::{
-    AllocatorLevels, Cell, CellIdx, Device, DeviceIdx, Frame, Header, Reading, Recording, Revision,
-    Run, RunIdx, RunKind, RunLevels, Sample, Samples, Series, SourceHash, SourceState, Status,
+    AllocatorLevels, Cell, CellIdx, Device, DeviceIdx, DeviceKind, Frame, Header, Reading,
+    Recording, Revision, Run, RunIdx, RunKind, RunLevels, Sample, Samples, Series, SourceHash,
+    SourceState, Status,
 };
 use gpumem_core::source_text;
 use gpumem_core::thin::{Spacing, Thinned};
@@ -17,6 +18,9 @@ use crate::sources::Found;
 
 /// At most so many marks of one series are kept of one run.
 const MAX_MARKS: usize = 4096;
+
+/// A host process that moved by less has only breathed.
+const HOST_NOISE: Bytes = Bytes::mib(1);
 
 /// How much of a cell's source is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -209,6 +213,26 @@ impl Recorder {
                 points,
             }));
         }
+    }
+
+    /// The run moved a level, or told more than its ends: a verdict may be new.
+    ///
+    /// The host's levels move with every cell, and so does what other processes use.
+    pub(crate) fn has_news(&self, run: RunIdx) -> bool {
+        let run = self.recording.run(run);
+        let moved = |levels: &RunLevels| {
+            let Some(after) = &levels.after else {
+                return false;
+            };
+            let before = &levels.before;
+            let own = |reading: &Reading| reading.driver.process_used.known().unwrap_or_default();
+            let is_host = self.recording.device(levels.device).kind == DeviceKind::Host;
+            let by = own(after).since(own(before)).magnitude();
+            before.allocators != after.allocators
+                || by >= HOST_NOISE
+                || (!is_host && by > Bytes::ZERO)
+        };
+        run.status != Status::Ok || !self.marks.is_empty() || run.levels.iter().any(moved)
     }
 
     /// Every change of the recording passes here.

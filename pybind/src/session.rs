@@ -2,13 +2,13 @@
 //! goes on between them.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use gpumem_core::analyze::{Rules, analyze};
-use gpumem_core::recording::{Header, Reading, Recording, RunIdx, Status};
+use gpumem_core::recording::{Header, Level, Reading, Recording, RunIdx, Status, Unknown};
 use gpumem_core::report;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
@@ -38,10 +38,44 @@ thread_local! {
 struct Session {
     recorder: Recorder,
     sampler: Sampler,
+    /// The findings that a line has told of.
+    told: BTreeSet<String>,
 }
 
-/// The labels of the devices that a run reads; none of them for all that there are.
-pub(crate) type Selection = [String];
+/// What of the machine a run reads. No names stand for all that there is.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Selection {
+    /// Labels of devices.
+    pub(crate) devices: Vec<String>,
+    /// What is read when the run is over; `None` where it is what is read anyway.
+    restored_sources: Option<Vec<String>>,
+}
+
+impl Selection {
+    /// Reads from `sources` alone until the run that is about to begin has ended.
+    pub(crate) fn begin(py: Python<'_>, devices: Vec<String>, sources: &[String]) -> Self {
+        let restored_sources = if sources.is_empty() {
+            None
+        } else {
+            with_sources(py, |asked| {
+                let before = asked.chosen();
+                asked.choose(sources).ok().map(|()| before)
+            })
+            .flatten()
+        };
+        Self {
+            devices,
+            restored_sources,
+        }
+    }
+
+    fn end(&self, py: Python<'_>) {
+        if let Some(before) = &self.restored_sources {
+            // These were chosen before, so they can be chosen again.
+            with_sources(py, |sources| drop(sources.choose(before)));
+        }
+    }
+}
 
 /// Begins a run.
 pub(crate) fn begin(py: Python<'_>, launch: Launch, selection: &Selection) -> PyResult<()> {
@@ -76,6 +110,7 @@ pub(crate) fn end(
         (session.recorder.clock().now(), session.sampler.end())
     })?;
     let after = readings(py, selection);
+    selection.end(py);
     sampled.retain(|(key, _)| after.iter().any(|(found, _)| found.key == *key));
     with_session(py, |session| {
         session.recorder.end(status, ended, after, sampled)
@@ -92,18 +127,21 @@ pub(crate) fn mark(py: Python<'_>, label: &str) -> PyResult<()> {
     if !is_owner() {
         return Ok(());
     }
-    let readings = readings(py, &[]);
+    let readings = readings(py, &Selection::default());
     with_recorder(py, |recorder| recorder.mark(label, readings))
 }
 
 /// The line after a run; `None` where nobody asked and there is nothing to say.
 pub(crate) fn line(py: Python<'_>, run: RunIdx, asked: bool) -> PyResult<Option<String>> {
-    with_recorder(py, |recorder| {
-        let recording = recorder.recording();
-        asked.then(|| {
-            let analysis = analyze(recording, &Rules::default());
-            report::line(recording, &analysis, run)
-        })
+    with_session(py, |session| {
+        let recording = session.recorder.recording();
+        // Most cells move nothing: they are not worth an analysis.
+        if !asked && !session.recorder.has_news(run) {
+            return None;
+        }
+        let analysis = analyze(recording, &Rules::default());
+        let is_worth = report::worth_saying(recording, &analysis, run, &mut session.told);
+        (asked || is_worth).then(|| report::line(recording, &analysis, run))
     })
 }
 
@@ -156,7 +194,7 @@ pub(crate) fn source_states(py: Python<'_>) -> Vec<(&'static str, bool, String)>
 /// The devices that are read now, as people write them.
 #[pyfunction]
 pub(crate) fn device_labels(py: Python<'_>) -> Vec<String> {
-    let readings = readings(py, &[]);
+    let readings = readings(py, &Selection::default());
     readings.into_iter().map(|(found, _)| found.label).collect()
 }
 
@@ -164,10 +202,20 @@ fn is_owner() -> bool {
     *OWNER == process::id()
 }
 
+/// The levels of the selected devices now. A source that fails says so once.
 pub(crate) fn readings(py: Python<'_>, selection: &Selection) -> Vec<(Found, Reading)> {
     let mut readings = with_sources(py, |sources| sources.read(py)).unwrap_or_default();
-    if !selection.is_empty() {
-        readings.retain(|(found, _)| selection.contains(&found.label));
+    if !selection.devices.is_empty() {
+        readings.retain(|(found, _)| selection.devices.contains(&found.label));
+    }
+    for (found, reading) in &readings {
+        for levels in &reading.allocators {
+            if let Level::Unknown(Unknown::Failed(words)) = &levels.allocated {
+                let (source, device) = (levels.source.name(), &found.label);
+                let message = format!("{source} does not answer for {device}: {words}");
+                trouble::log_once(py, &message);
+            }
+        }
     }
     readings
 }
@@ -209,7 +257,11 @@ impl Session {
         let recorder = Recorder::new(header(py)?, source_text);
         let drivers = locked(py, &SOURCES).drivers();
         let sampler = Sampler::new(drivers, recorder.clock());
-        Ok(Self { recorder, sampler })
+        Ok(Self {
+            recorder,
+            sampler,
+            told: BTreeSet::new(),
+        })
     }
 }
 

@@ -1,8 +1,10 @@
 //! Our own failures: caught, said once, and never let into the user's cell.
 
 use std::any::Any;
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
@@ -43,10 +45,14 @@ pub(crate) fn log(py: Python<'_>, message: &str) {
     drop(said);
 }
 
-/// Says it the first time that anything is said this way.
+/// Says it the first time only.
 pub(crate) fn log_once(py: Python<'_>, message: &str) {
-    static SAID: AtomicBool = AtomicBool::new(false);
-    if !SAID.swap(true, Ordering::Relaxed) {
+    static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    let is_new = SAID
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .insert(message.to_owned());
+    if is_new {
         log(py, message);
     }
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import os
 
 NOTEBOOK_WIDTH = 100
+PICTURE_WIDTH = 880
 
 
 @dataclass(frozen=True)
@@ -103,14 +104,19 @@ class Report:
         """Return the report as plain text, at most ``width`` columns wide."""
         return self.recording._report_text(width or NOTEBOOK_WIDTH)
 
+    def png(self, width: int = PICTURE_WIDTH, scale: float = 2, dark: bool = False) -> bytes:  # noqa: FBT001, FBT002 (as the widget calls it)
+        """Return the report as a picture: ``scale`` pixels for each of ``width`` columns."""
+        return self.recording._report_png(width, scale, dark)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the report as a picture (``.png``, ``.svg``) or as one HTML file."""
         target = Path(path)
         match target.suffix.lower():
             case ".png":
-                target.write_bytes(self.recording._report_png())
+                target.write_bytes(self.png())
             case ".svg":
-                target.write_text(self.recording._report_svg(), encoding="utf-8")
+                svg = self.recording._report_svg(PICTURE_WIDTH, dark=False)
+                target.write_text(svg, encoding="utf-8")
             case ".html":
                 # The widget's module takes 0.1 s to import.
                 from gpumem import widget
@@ -166,7 +172,7 @@ def _finding(entry: dict[str, Any]) -> Finding:
     return Finding(**_known(Finding, own))
 
 
-def _known(cls: type, entry: dict[str, Any]) -> dict[str, Any]:
+def _known(cls: type[Any], entry: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of ``cls``: a report may carry more than Python shows."""
-    names = cls.__dataclass_fields__
+    names = {field.name for field in fields(cls)}
     return {name: value for name, value in entry.items() if name in names}

@@ -62,6 +62,7 @@ class CellOptions:
 
     label: str | None
     devices: list[str]
+    sources: list[str]
     quiet: bool
 
 
@@ -149,6 +150,14 @@ class GpuMemMagics(Magics):
         metavar="DEVICE",
         action="append",
         help="read only this device, as `cuda:0`; several with commas",
+    )
+    @argument(
+        "--source",
+        "--sources",
+        dest="sources",
+        metavar="SOURCE",
+        action="append",
+        help="read only from this source, as `torch`; several with commas",
     )
     @argument("-q", "--quiet", action="store_true", help="record, but print no line")
     @cell_magic("gpumem")
@@ -249,11 +258,17 @@ def _options_if_right(line: str) -> CellOptions | None:
 
 def _parsed_cell_line(line: str) -> CellOptions:
     options = _parsed_names(line)
-    known = _gpumem.device_labels() if options.devices else []
-    for name in options.devices:
-        if name not in known:
-            raise _refusal(CELL_MAGIC, f"unknown device {name!r}: there is {', '.join(known)}")
+    if options.sources:
+        _check("source", options.sources, [name for name, _, _ in _gpumem.source_states()])
+    if options.devices:
+        _check("device", options.devices, _gpumem.device_labels())
     return options
+
+
+def _check(what: str, names: list[str], known: list[str]) -> None:
+    for name in names:
+        if name not in known:
+            raise _refusal(CELL_MAGIC, f"unknown {what} {name!r}: there is {', '.join(known)}")
 
 
 @lru_cache(maxsize=256)
@@ -262,6 +277,7 @@ def _parsed_names(line: str) -> CellOptions:
     return CellOptions(
         label=options.label,
         devices=_listed(options.devices),
+        sources=_listed(options.sources),
         quiet=options.quiet,
     )
 

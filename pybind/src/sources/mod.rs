@@ -149,6 +149,12 @@ impl Sources {
         Ok(())
     }
 
+    /// What `choose` takes to come back to what is read now.
+    pub(crate) fn chosen(&self) -> Vec<String> {
+        let names = self.chosen.iter().flatten();
+        names.map(|source| source.name().to_owned()).collect()
+    }
+
     /// The levels of every device at this instant, in the order of the sources. Devices that have
     /// appeared since the last time (a framework that was imported meanwhile) are among them.
     pub(crate) fn read(&mut self, py: Python<'_>) -> Vec<(Found, Reading)> {
