@@ -12,13 +12,13 @@
 //! unknown kinds of frames are skipped, missing fields have their defaults. One
 //! file per version; the newest is all that the rest of the program sees.
 
+mod messagepack;
 mod v1;
 
-use std::io::Cursor;
-
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
+
+use messagepack::Reader;
 
 use crate::recording::{Frame, FrameError, Header, Recording};
 
@@ -137,7 +137,9 @@ fn first_kind(bytes: &[u8]) -> Result<String, ReadError> {
     };
     // A damaged or cut header is still a recording's: only what cannot be one is foreign.
     match payload_at(bytes, 0) {
-        Ok(payload) => read_value::<String>(&mut Cursor::new(payload), PREFIX).map_err(foreign),
+        Ok(payload) => {
+            read_value::<String>(&mut Reader::new(payload), PREFIX + payload.len()).map_err(foreign)
+        }
         Err(error) => match error.what {
             Fault::Truncated { .. } | Fault::Checksum { .. } if looks_like_header(bytes) => {
                 Err(error)
@@ -200,16 +202,17 @@ fn payload_at(bytes: &[u8], offset: usize) -> Result<&[u8], ReadError> {
 
 /// The frame of a payload; `None` for a kind that this version does not know.
 fn frame_of(payload: &[u8], offset: usize) -> Result<Option<Frame>, ReadError> {
-    let mut input = Cursor::new(payload);
-    let kind: String = read_value(&mut input, offset)?;
+    let mut input = Reader::new(payload);
+    let end = offset + payload.len();
+    let kind: String = read_value(&mut input, end)?;
     let frame = match kind.as_str() {
-        "header" => header_of(read_value(&mut input, offset)?).map_err(|fault| fault.at(offset))?,
-        "device" => read_value::<v1::WireDevice>(&mut input, offset)?.into(),
-        "cell" => read_value::<v1::WireCell>(&mut input, offset)?.into(),
-        "run" => read_value::<v1::WireRun>(&mut input, offset)?.into(),
-        "samples" => Frame::try_from(read_value::<v1::WireSamples>(&mut input, offset)?)
+        "header" => header_of(read_value(&mut input, end)?).map_err(|fault| fault.at(offset))?,
+        "device" => read_value::<v1::WireDevice>(&mut input, end)?.into(),
+        "cell" => read_value::<v1::WireCell>(&mut input, end)?.into(),
+        "run" => read_value::<v1::WireRun>(&mut input, end)?.into(),
+        "samples" => Frame::try_from(read_value::<v1::WireSamples>(&mut input, end)?)
             .map_err(|words| Fault::Payload(words).at(offset))?,
-        "finish" => read_value::<v1::WireFinish>(&mut input, offset)?.into(),
+        "finish" => read_value::<v1::WireFinish>(&mut input, end)?.into(),
         _ => return Ok(None),
     };
     Ok(Some(frame))
@@ -226,17 +229,12 @@ fn header_of(wire: v1::WireHeader) -> Result<Frame, Fault> {
 }
 
 /// Reads one value; an error names the offset at which reading stopped.
-fn read_value<T: DeserializeOwned>(
-    input: &mut Cursor<&[u8]>,
-    offset: usize,
+fn read_value<'de, T: Deserialize<'de>>(
+    input: &mut Reader<'de>,
+    end: usize,
 ) -> Result<T, ReadError> {
-    let from = input.position();
-    let mut reader = rmp_serde::Deserializer::new(&mut *input);
-    let value = T::deserialize(&mut reader);
-    value.map_err(|error| {
-        let at = usize::try_from(input.position().max(from)).unwrap_or(usize::MAX);
-        Fault::Payload(error.to_string()).at(offset + at)
-    })
+    T::deserialize(&mut *input)
+        .map_err(|error| Fault::Payload(error.to_string()).at(end - input.n_left()))
 }
 
 #[cfg(test)]
