@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pyo3::exceptions::PyAttributeError;
+use pyo3::exceptions::{PyAttributeError, PyKeyboardInterrupt};
 use pyo3::prelude::*;
 use pyo3::types::PyIterator;
 
@@ -12,16 +12,22 @@ use crate::{session, trouble};
 /// growth from run to run. Outside of a recorded cell it does nothing.
 #[pyfunction]
 #[pyo3(signature = (label = None))]
-pub(crate) fn mark(py: Python<'_>, label: Option<&str>) {
-    set(py, label.unwrap_or("mark"));
+pub(crate) fn mark(py: Python<'_>, label: Option<&str>) -> PyResult<()> {
+    set(py, label.unwrap_or("mark"))
 }
 
-/// A mark never fails in the user's loop.
-fn set(py: Python<'_>, label: &str) {
-    if session::is_running()
-        && let Err(failure) = trouble::caught(py, || session::mark(py, label))
-    {
-        trouble::log_once(py, &format!("a mark was not recorded: {failure}"));
+/// A mark never fails in the user's loop; the Ctrl-C that it caught is the user's.
+fn set(py: Python<'_>, label: &str) -> PyResult<()> {
+    if !session::is_running() {
+        return Ok(());
+    }
+    match trouble::caught(py, || session::mark(py, label)) {
+        Ok(Some(())) => Ok(()),
+        Ok(None) => Err(PyKeyboardInterrupt::new_err(())),
+        Err(failure) => {
+            trouble::log_once(py, &format!("a mark was not recorded: {failure}"));
+            Ok(())
+        }
     }
 }
 
@@ -71,8 +77,10 @@ impl StepsIterator {
     }
 
     fn __next__(&self, py: Python<'_>) -> Option<PyResult<Py<PyAny>>> {
-        if self.in_step.swap(false, Ordering::Relaxed) {
-            set(py, &self.label);
+        if self.in_step.swap(false, Ordering::Relaxed)
+            && let Err(interrupted) = set(py, &self.label)
+        {
+            return Some(Err(interrupted));
         }
         let item = self.items.bind(py).clone().next()?;
         self.in_step.store(item.is_ok(), Ordering::Relaxed);

@@ -15,7 +15,8 @@ static PANIC_NEXT: AtomicBool = AtomicBool::new(false);
 /// Runs `body`; what escapes from it, a panic too, comes back as its description.
 ///
 /// A Ctrl-C that arrives while `body` reads a device is no failure of ours: it
-/// is dropped, for raising it in a callback would spoil `sys.last_value`.
+/// comes back as `None`. A callback drops it, for raised there it would spoil
+/// `sys.last_value`.
 pub(crate) fn caught<T>(
     py: Python<'_>,
     body: impl FnOnce() -> PyResult<T>,
