@@ -1,0 +1,129 @@
+"""Real shells, each with nothing in it but what a user's shell has."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import sys
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import gpumem
+import IPython
+import pytest
+from gpumem import _gpumem
+from IPython.core.displaypub import CapturingDisplayPublisher
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from IPython.core.interactiveshell import ExecutionResult
+
+# Times and addresses differ from run to run.
+VARYING = re.compile(r"CPU times:.*|Wall time:.*|\d+(\.\d+)? [nµm]?s ±.*|0x[0-9a-f]+|pid=\d+")
+
+
+class Shell(InteractiveShell):
+    """A shell whose display data can be looked at."""
+
+    display_pub: CapturingDisplayPublisher
+
+    @property
+    def shown(self) -> list[dict[str, Any]]:
+        """Every display output so far, ours and the user's."""
+        outputs: list[dict[str, Any]] = self.display_pub.outputs
+        return outputs
+
+    @property
+    def lines(self) -> list[str]:
+        """The texts of our own outputs."""
+        return [
+            output["data"]["text/plain"]
+            for output in self.shown
+            if "gpumem" in (output["metadata"] or {})
+        ]
+
+    def run(self, cell: str) -> Outcome:
+        """Run a cell as a frontend does and note all that a user could see of it."""
+        n_shown = len(self.shown)
+        stdout, stderr = io.StringIO(), io.StringIO()
+        for name in ("last_type", "last_value", "last_traceback"):
+            with contextlib.suppress(AttributeError):
+                delattr(sys, name)
+        with contextlib.redirect_stdout(stdout), contextlib.redirect_stderr(stderr):
+            result = self.run_cell(cell, store_history=True)  # type: ignore[no-untyped-call]
+        theirs = [
+            output["data"]
+            for output in self.shown[n_shown:]
+            if "gpumem" not in (output["metadata"] or {})
+        ]
+        value = getattr(sys, "last_value", None)
+        return Outcome(
+            stdout=VARYING.sub("…", stdout.getvalue()),
+            stderr=VARYING.sub("…", stderr.getvalue()),
+            shown=VARYING.sub("…", repr(theirs)),
+            result=VARYING.sub("…", repr(result.result)),
+            underscore=VARYING.sub("…", repr(self.user_ns.get("_"))),
+            out=VARYING.sub("…", repr(self.user_ns["Out"])),
+            typed=list(self.user_ns["In"]),
+            last_type=None if value is None else type(value).__name__,
+            last_args=None if value is None else repr(value.args),
+            errors=(repr(result.error_before_exec), repr(result.error_in_exec)),
+            names=sorted(name for name in self.user_ns if not name.startswith("_")),
+            raw=result,
+        )
+
+
+@dataclass
+class Outcome:
+    """All that a user can see of a cell that ran."""
+
+    stdout: str
+    stderr: str
+    shown: str
+    result: str
+    underscore: str
+    out: str
+    typed: list[str]
+    last_type: str | None
+    last_args: str | None
+    errors: tuple[str, str]
+    names: list[str]
+    raw: ExecutionResult = field(compare=False)
+
+
+@pytest.fixture
+def new_shell(tmp_path: Path) -> Iterator[Any]:
+    """Make shells; each replaces the one before it."""
+    config = Config()
+    config.HistoryManager.enabled = False
+    config.InteractiveShell.colors = "NoColor" if IPython.version_info < (9,) else "nocolor"
+
+    def make(*, loaded: bool = True) -> Shell:
+        Shell.clear_instance()
+        shell = Shell.instance(
+            config=config,
+            display_pub_class=CapturingDisplayPublisher,
+            ipython_dir=str(tmp_path),
+        )
+        if loaded:
+            shell.run_line_magic("load_ext", "gpumem")
+        return shell
+
+    _gpumem.reset()
+    _gpumem.use_sources(["auto"])
+    yield make
+    if Shell.initialized():
+        gpumem.unload_ipython_extension(Shell.instance())
+        Shell.clear_instance()
+
+
+@pytest.fixture
+def shell(new_shell: Any) -> Shell:
+    """Return a shell with gpumem loaded."""
+    made: Shell = new_shell()
+    return made
