@@ -130,6 +130,12 @@ def install(shell: InteractiveShell, extension: _gpumem.Extension) -> Callable[[
     return uninstall
 
 
+def _unquoted(word: str) -> str:
+    """Take the quotes away that IPython leaves around an option's value."""
+    is_quoted = len(word) > 1 and word[0] == word[-1] and word[0] in "\"'"
+    return word[1:-1] if is_quoted else word
+
+
 @magics_class
 class GpuMemMagics(Magics):
     """``%gpumem``, ``%%gpumem`` and ``%gpumem_report``."""
@@ -142,7 +148,12 @@ class GpuMemMagics(Magics):
         self._settings = settings
 
     @magic_arguments(name="gpumem")
-    @argument("-l", "--label", help="a name for the run, shown instead of the cell's first line")
+    @argument(
+        "-l",
+        "--label",
+        type=_unquoted,
+        help="a name for the run, shown instead of the cell's first line",
+    )
     @argument(
         "--device",
         "--devices",
@@ -208,7 +219,7 @@ class GpuMemMagics(Magics):
 
     @magic_arguments(name="gpumem_report")
     @argument("--text", action="store_true", help="as plain text")
-    @argument("--html", metavar="FILE", help="into one self-contained file")
+    @argument("--html", metavar="FILE", type=_unquoted, help="into one self-contained file")
     @line_magic("gpumem_report")
     def show_report(self, line: str) -> None:
         """Show which cells grew memory, whether they leak, and the runs."""
