@@ -15,7 +15,7 @@ import gpumem
 import pytest
 from playwright.sync_api import sync_playwright
 
-from .live import CELLS, SETUP, Guarded, Lab, record, wait
+from .live import CELLS, QUIET, SETUP, Guarded, Lab, record, wait
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -137,5 +137,5 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, gpumem.Rec
     many = ["kept = []", *["kept.append(sim.tensor(2 << 20))"] * 999]
     sessions = {"leak": CELLS[1:], "empty": [], "one": CELLS[4:], "thousand": many}
     for name, cells in sessions.items():
-        record([SETUP, "%gpumem on", *cells], folder / name)
+        record([SETUP, QUIET, "%gpumem on", *cells], folder / name)
     return {name: gpumem.load(folder / name) for name in sessions}

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 SCREENSHOTS = Path(__file__).parents[2] / "target" / "screenshots"
 FRAMES = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 SETUP = "%load_ext gpumem\nimport gpumem\nfrom gpumem import sim\nsim.use(total_bytes=8 << 30)"
+QUIET = "%config GpuMem.quiet = True"
 CELLS = [
     "%gpumem on",
     "kept = []",
