@@ -1,10 +1,11 @@
 //! The evidence rule on one series of levels.
 //!
-//! Two tests look at different things and rarely err together. `BLOCK-T` asks
-//! whether the floor rises: the minima of up to six blocks, their increments
-//! against the scatter of these. `ENV` asks whether what is never given back
-//! keeps growing: a monotonic trend that autocorrelation does not explain, in
-//! which every later quarter has its part. Both: a leak. One: watch.
+//! Two parts look at different things and rarely err together. **Floor**: the
+//! minima of up to six blocks rise, their increments held against their scatter,
+//! and the last quarter still has its part in what is never given back. **Trend**:
+//! the level rises monotonically by more than autocorrelation explains. Both: a
+//! leak. The floor alone, or a trend in which every quarter takes part and which
+//! stands out of the scatter: watch.
 
 use super::finding::Evidence;
 use super::rules::Rules;
@@ -124,11 +125,11 @@ pub fn classify_growth(levels: &[Bytes], min_growth: Bytes, rules: &Rules) -> Gr
         |found| (found.slope, found.interval),
     );
     let per_run = |slope: f64| ByteDelta::from_f64(slope / runs_per_point);
-    let (grows, evidence) = weigh(&values, min_growth, rules);
-    let state = state(levels.len(), grows, rules);
+    let (verdict, evidence) = weigh(&values, min_growth, rules);
+    let state = state(levels.len(), verdict, rules);
     Growth {
         state,
-        shape: shape(&values, min_growth, grows > 0),
+        shape: shape(&values, min_growth, verdict != Verdict::Quiet),
         bytes_per_run: per_run(slope),
         interval: (per_run(interval.0), per_run(interval.1)),
         total: total(levels),
@@ -136,72 +137,95 @@ pub fn classify_growth(levels: &[Bytes], min_growth: Bytes, rules: &Rules) -> Gr
     }
 }
 
-fn state(n_runs: usize, n_parts: usize, rules: &Rules) -> State {
-    match n_parts {
+/// What the two parts of the rule say together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    /// Both: it grows.
+    Grows,
+    /// One, by itself beyond what chance explains.
+    MayGrow,
+    /// Neither.
+    Quiet,
+}
+
+fn state(n_runs: usize, verdict: Verdict, rules: &Rules) -> State {
+    match verdict {
         _ if n_runs < rules.min_runs => State::NotEnoughData,
-        0 => State::None,
-        1 => State::Watch,
-        _ => State::Leak,
+        Verdict::Grows => State::Leak,
+        Verdict::MayGrow => State::Watch,
+        Verdict::Quiet => State::None,
     }
 }
 
-/// How many parts of the rule say that the series grows, and their figures.
-fn weigh(values: &[f64], min_growth: Bytes, rules: &Rules) -> (usize, Vec<Evidence>) {
-    let envelope = trend::envelope(values);
-    let kept = match (envelope.first(), envelope.last()) {
-        (Some(first), Some(last)) => last - first,
-        _ => 0.0,
-    };
+/// What the rule's parts say, and their figures.
+fn weigh(values: &[f64], min_growth: Bytes, rules: &Rules) -> (Verdict, Vec<Evidence>) {
     let Some(found) = trend::trend(values) else {
-        return (0, Vec::new());
+        return (Verdict::Quiet, Vec::new());
     };
+    let envelope = trend::envelope(values);
+    let kept = envelope[envelope.len() - 1] - envelope[0];
+    let [_, later @ ..] = trend::quarter_shares(&envelope);
     // Too few points for blocks: the floor cannot be said to rise.
     let block_t = trend::block_t(values).unwrap_or(0.0);
-    let enough = Evidence {
-        name: "kept_bytes",
-        words: "never given back over the series".to_owned(),
-        value: kept,
-        threshold: Some(min_growth.as_f64()),
-        holds: kept >= min_growth.as_f64(),
+    let evidence = [
+        (
+            "kept_bytes",
+            "never given back over the series",
+            kept,
+            min_growth.as_f64(),
+        ),
+        (
+            "n_rises",
+            "how often it rose for good",
+            trend::n_rises(&envelope) as f64,
+            1.0,
+        ),
+        (
+            "block_t",
+            "the floor rises: t of the increments between block minima",
+            block_t,
+            rules.block_t,
+        ),
+        (
+            "last_quarter_share",
+            "the last quarter still has its part in the growth",
+            later[2],
+            rules.last_quarter_share,
+        ),
+        (
+            "trend_z",
+            "the level rises: Mann-Kendall z, corrected for autocorrelation",
+            found.z,
+            rules.trend_z,
+        ),
+        (
+            "least_quarter_share",
+            "every later quarter has its part in the growth",
+            later.into_iter().fold(f64::INFINITY, f64::min),
+            rules.quarter_share,
+        ),
+        (
+            "relative_rise",
+            "the rise stands out: Sen's slope over the series, in standard deviations",
+            found.slope * values.len() as f64 / trend::deviation(values).max(1.0),
+            rules.relative_rise,
+        ),
+    ]
+    .map(|(name, words, value, threshold)| Evidence {
+        name,
+        words: words.to_owned(),
+        value,
+        threshold: Some(threshold),
+        holds: value > threshold,
+    });
+    let [kept, rises, floor, still, trend, quarters, rise] = evidence.each_ref().map(|it| it.holds);
+    let floor = floor && still;
+    let verdict = match (kept && rises, floor, trend, trend && quarters && rise) {
+        (true, true, true, _) => Verdict::Grows,
+        (true, true, _, _) | (true, _, _, true) => Verdict::MayGrow,
+        _ => Verdict::Quiet,
     };
-    let floor = Evidence {
-        name: "block_t",
-        words: "the floor rises: t of the increments between block minima".to_owned(),
-        value: block_t,
-        threshold: Some(rules.block_t),
-        holds: block_t > rules.block_t,
-    };
-    let trend = Evidence {
-        name: "trend_z",
-        words: "the level rises: Mann-Kendall z, corrected for autocorrelation".to_owned(),
-        value: found.z,
-        threshold: Some(rules.trend_z),
-        holds: found.z > rules.trend_z,
-    };
-    let [_, later @ ..] = trend::quarter_shares(&envelope);
-    let least_share = later.into_iter().fold(f64::INFINITY, f64::min);
-    let quarters = Evidence {
-        name: "least_quarter_share",
-        words: "every later quarter of the series has its part in the growth".to_owned(),
-        value: least_share,
-        threshold: Some(rules.quarter_share),
-        holds: least_share > rules.quarter_share,
-    };
-    let n_rises = trend::n_rises(&envelope);
-    let rises = Evidence {
-        name: "n_rises",
-        words: "how often it rose for good".to_owned(),
-        value: n_rises as f64,
-        threshold: Some(2.0),
-        holds: n_rises >= 2,
-    };
-    let env = trend.holds && quarters.holds && rises.holds;
-    let n_parts = if enough.holds {
-        usize::from(floor.holds) + usize::from(env)
-    } else {
-        0
-    };
-    (n_parts, vec![enough, floor, trend, quarters, rises])
+    (verdict, evidence.into())
 }
 
 /// The slope of two points or fewer, as its own interval.

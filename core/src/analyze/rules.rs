@@ -8,12 +8,16 @@ use crate::units::Bytes;
 pub struct Rules {
     /// Fewest runs (or steps) on which growth may be called a leak.
     pub min_runs: usize,
-    /// `BLOCK-T`: the t-statistic of the block minima's increments must exceed this.
+    /// Floor: the t-statistic of the block minima's increments must exceed this.
     pub block_t: f64,
-    /// `ENV`: the Mann-Kendall z, corrected for autocorrelation, must exceed this.
+    /// Floor: the last quarter must carry more than this share of what is never given back.
+    pub last_quarter_share: f64,
+    /// Trend: the Mann-Kendall z, corrected for autocorrelation, must exceed this.
     pub trend_z: f64,
-    /// `ENV`: each later quarter of the envelope must carry more than this share of its growth.
+    /// Trend by itself: each later quarter must carry more than this share of the growth.
     pub quarter_share: f64,
+    /// Trend by itself: the rise over the series must exceed so many standard deviations.
+    pub relative_rise: f64,
     /// Growth over the whole series below this is not worth a card, on a device.
     pub min_growth: Bytes,
     /// The same for host memory, where the interpreter's own growth is noise.
@@ -27,8 +31,10 @@ impl Default for Rules {
         Self {
             min_runs: 9,
             block_t: 1.9,
+            last_quarter_share: 0.02,
             trend_z: 1.645,
-            quarter_share: 0.02,
+            quarter_share: 0.03,
+            relative_rise: 1.6,
             min_growth: Bytes::mib(1),
             min_host_growth: Bytes::mib(64),
             fragmentation_ratio: 0.3,

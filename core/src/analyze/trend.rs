@@ -107,6 +107,13 @@ pub(super) fn quantile(values: &[f64], share: f64) -> f64 {
     sorted.get(idx).copied().unwrap_or_default()
 }
 
+/// Standard deviation over the series (n).
+pub(super) fn deviation(values: &[f64]) -> f64 {
+    let mean = mean(values);
+    let sum_of_squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (sum_of_squares / values.len() as f64).sqrt()
+}
+
 fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
