@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 
     from IPython.core.interactiveshell import ExecutionResult
 
-# Times and addresses differ from run to run.
-VARYING = re.compile(r"CPU times:.*|Wall time:.*|\d+(\.\d+)? [nµm]?s ±.*|0x[0-9a-f]+|pid=\d+")
+# Times, addresses and hashes of sources differ from run to run.
+VARYING = re.compile(
+    r"CPU times:.*|Wall time:.*|\d+(\.\d+)? [nµm]?s ±.*|0x[0-9a-f]+|ipython-input-\d+-[0-9a-f]+"
+)
 
 
 class Shell(InteractiveShell):
@@ -71,8 +73,11 @@ class Shell(InteractiveShell):
             out=VARYING.sub("…", repr(self.user_ns["Out"])),
             typed=list(self.user_ns["In"]),
             last_type=None if value is None else type(value).__name__,
-            last_args=None if value is None else repr(value.args),
-            errors=(repr(result.error_before_exec), repr(result.error_in_exec)),
+            last_args=None if value is None else VARYING.sub("…", repr(value.args)),
+            errors=[
+                VARYING.sub("…", repr(error))
+                for error in (result.error_before_exec, result.error_in_exec)
+            ],
             names=sorted(name for name in self.user_ns if not name.startswith("_")),
             raw=result,
         )
@@ -91,7 +96,7 @@ class Outcome:
     typed: list[str]
     last_type: str | None
     last_args: str | None
-    errors: tuple[str, str]
+    errors: list[str]
     names: list[str]
     raw: ExecutionResult = field(compare=False)
 
