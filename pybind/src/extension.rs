@@ -226,12 +226,18 @@ impl Extension {
             .collect()
     }
 
-    /// Jupyter's number of the cell, where it gets one.
+    /// Jupyter's number of the cell, where it gets one: the next place in `In`.
+    /// The shell's own counter stands at the next cell already in some versions.
     fn execution_count(&self, py: Python<'_>, info: &Bound<'_, PyAny>) -> PyResult<Option<u32>> {
         if !info.getattr("store_history")?.is_truthy()? {
             return Ok(None);
         }
-        self.shell.getattr(py, "execution_count")?.extract(py)
+        let history = self.shell.getattr(py, "history_manager")?;
+        if history.is_none(py) {
+            return Ok(None);
+        }
+        let inputs = history.getattr(py, "input_hist_parsed")?;
+        Ok(u32::try_from(inputs.bind(py).len()?).ok())
     }
 
     fn say(&self, py: Python<'_>, open: &Open, run: RunIdx) -> PyResult<()> {
