@@ -1,0 +1,253 @@
+"""A real kernel over ZMQ, as frontends talk to it."""
+
+from __future__ import annotations
+
+import ast
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from jupyter_client.manager import start_new_kernel
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from jupyter_client.blocking import BlockingKernelClient
+    from jupyter_client.manager import KernelManager
+
+WIDGET = "application/vnd.jupyter.widget-view+json"
+LONG = "import time\nprint('running', flush=True)\ntime.sleep(120)"
+TIMEOUT = 60
+
+
+@dataclass
+class Ran:
+    """What a cell answered."""
+
+    status: str
+    execution_count: int
+    expressions: dict[str, Any]
+    outputs: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def lines(self) -> list[str]:
+        """The texts of our own outputs."""
+        return [
+            output["content"]["data"]["text/plain"]
+            for output in self.outputs
+            if output["msg_type"] == "display_data" and "gpumem" in output["content"]["metadata"]
+        ]
+
+    @property
+    def printed(self) -> str:
+        """All of stdout and stderr."""
+        streams = (output for output in self.outputs if output["msg_type"] == "stream")
+        return "".join(output["content"]["text"] for output in streams)
+
+    def of(self, msg_type: str) -> list[dict[str, Any]]:
+        """The messages of one type, in their order."""
+        return [output for output in self.outputs if output["msg_type"] == msg_type]
+
+
+class Kernel:
+    """A kernel with its client."""
+
+    def __init__(self, manager: KernelManager, client: BlockingKernelClient) -> None:
+        self.manager = manager
+        self.client = client
+
+    def start(self, code: str, *, cell_id: str | None = None, **content: Any) -> str:
+        """Send a cell as a frontend does and return the message's id."""
+        request = {"code": code, "silent": False, "store_history": True, "allow_stdin": False}
+        metadata = {} if cell_id is None else {"cellId": cell_id}
+        message = self.client.session.msg("execute_request", request | content, metadata=metadata)
+        self.client.shell_channel.send(message)
+        return str(message["header"]["msg_id"])
+
+    def finish(self, request: str) -> Ran:
+        """Wait for a cell and return what it answered."""
+        outputs = list(self.outputs_until_idle(request))
+        reply = self.reply(request)["content"]
+        count, expressions = reply.get("execution_count", 0), reply.get("user_expressions", {})
+        return Ran(reply["status"], count, expressions, outputs)
+
+    def run(self, code: str, **content: Any) -> Ran:
+        """Run a cell."""
+        return self.finish(self.start(code, **content))
+
+    def value(self, expression: str) -> Any:
+        """Evaluate without running a cell."""
+        ran = self.run("", silent=True, store_history=False, user_expressions={"it": expression})
+        it = ran.expressions["it"]
+        assert it["status"] == "ok", it
+        return ast.literal_eval(it["data"]["text/plain"])
+
+    def say(self, msg_type: str, content: dict[str, Any]) -> list[dict[str, Any]]:
+        """Send a message that has no reply and return what it led to."""
+        message = self.client.session.msg(msg_type, content)
+        self.client.shell_channel.send(message)
+        return list(self.outputs_until_idle(message["header"]["msg_id"]))
+
+    def wait_for_print(self) -> None:
+        """Wait until a running cell has printed."""
+        while self.client.get_iopub_msg(timeout=TIMEOUT)["msg_type"] != "stream":
+            pass
+
+    def outputs_until_idle(self, request: str) -> Iterator[dict[str, Any]]:
+        while True:
+            message = self.client.get_iopub_msg(timeout=TIMEOUT)
+            if message["parent_header"].get("msg_id") != request:
+                continue
+            if message["content"].get("execution_state") == "idle":
+                return
+            yield message
+
+    def reply(self, request: str) -> dict[str, Any]:
+        while True:
+            message: dict[str, Any] = self.client.get_shell_msg(timeout=TIMEOUT)
+            if message["parent_header"].get("msg_id") == request:
+                return message
+
+
+@contextmanager
+def new_kernel(folder: Path) -> Iterator[Kernel]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("IPYTHONDIR", str(folder))
+        manager, client = start_new_kernel(
+            kernel_name="python3", extra_arguments=["--log-level=ERROR"]
+        )
+    try:
+        kernel = Kernel(manager, client)
+        kernel.run("%load_ext gpumem\nimport gpumem\ngpumem.sim.use()")
+        yield kernel
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+
+
+@pytest.fixture(scope="module")
+def the_kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
+    with new_kernel(tmp_path_factory.mktemp("ipython")) as kernel:
+        yield kernel
+
+
+@pytest.fixture
+def kernel(the_kernel: Kernel) -> Kernel:
+    """Return a kernel that has recorded nothing."""
+    the_kernel.run("%gpumem reset")
+    the_kernel.run("%gpumem off")
+    return the_kernel
+
+
+def test_the_line_is_display_data_and_nothing_is_printed(kernel: Kernel) -> None:
+    ran = kernel.run("%%gpumem\nx = gpumem.sim.tensor(64 << 20)")
+    [output] = ran.of("display_data")
+    assert list(output["content"]["data"]) == ["text/plain"]
+    assert output["content"]["metadata"] == {"gpumem": {"run": 0}}
+    assert ran.lines[0].startswith("+64 MiB kept · ")
+    assert ran.printed == ""
+
+
+def test_each_recorded_cell_has_exactly_one_line(kernel: Kernel) -> None:
+    cells = ["x = 1", "x", "print(x)", "%time x", "!true", "await __import__('asyncio').sleep(0)"]
+    for cell in cells:
+        assert len(kernel.run(f"%%gpumem\n{cell}").lines) == 1, cell
+        assert kernel.run(cell).lines == [], cell
+
+
+def test_the_line_comes_before_the_cell_is_idle_and_after_its_output(kernel: Kernel) -> None:
+    ran = kernel.run("%%gpumem\nprint('hello')\n7")
+    types = [output["msg_type"] for output in ran.outputs]
+    assert types.index("stream") < types.index("display_data")
+    assert types.index("execute_result") < types.index("display_data")
+
+
+def test_a_run_has_the_number_that_jupyter_shows(kernel: Kernel) -> None:
+    ran = kernel.run("%%gpumem\nx = 1")
+    assert kernel.value("gpumem.report().runs[0]['execution_count']") == ran.execution_count
+
+
+def test_an_error_keeps_its_line_and_its_reply(kernel: Kernel) -> None:
+    ran = kernel.run("%%gpumem\nx = 1\n1 / 0")
+    assert ran.status == "error"
+    [error] = ran.of("error")
+    assert error["content"]["ename"] == "ZeroDivisionError"
+    assert any("line 3" in line or "----> 3" in line for line in error["content"]["traceback"])
+    assert len(ran.lines) == 1
+    assert kernel.value("gpumem.report().runs[0]['status']") == "error"
+
+
+def test_a_silent_execution_prints_and_records_nothing(kernel: Kernel) -> None:
+    kernel.run("%gpumem on")
+    ran = kernel.run("x = gpumem.sim.tensor(1 << 30)", silent=True)
+    assert ran.of("display_data") == []
+    assert kernel.value("[run['cell']['label'] for run in gpumem.report().runs]") == []
+
+
+def test_an_interrupted_cell_is_recorded_as_such(kernel: Kernel) -> None:
+    request = kernel.start(f"%%gpumem\n{LONG}")
+    kernel.wait_for_print()
+    kernel.manager.interrupt_kernel()
+    ran = kernel.finish(request)
+    assert ran.status == "error"
+    assert len(ran.lines) == 1
+    assert kernel.value("gpumem.report().runs[-1]['status']") == "interrupted"
+    after = kernel.run("%%gpumem\nx = 2")
+    assert after.status == "ok"
+    assert len(after.lines) == 1
+    assert kernel.value("gpumem.report().runs[-1]['status']") == "ok"
+
+
+def test_an_edited_cell_stays_the_same_cell(kernel: Kernel) -> None:
+    kernel.run("%%gpumem\nx = 1", cell_id="first")
+    kernel.run("%%gpumem\nx = 22", cell_id="first")
+    kernel.run("%%gpumem\nx = 1", cell_id="second")
+    runs = "{run['run']: run['cell']['id'] for run in gpumem.report().runs}"
+    assert kernel.value(runs) == {0: "first", 1: "first", 2: "second"}
+
+
+def test_a_report_is_a_picture_and_then_a_live_view(kernel: Kernel) -> None:
+    kernel.run("%%gpumem\nx = gpumem.sim.tensor(64 << 20)")
+    picture, view = (o["content"] for o in kernel.run("%gpumem_report").of("display_data"))
+    assert sorted(picture["data"]) == ["image/png", "text/plain"]
+    assert picture["data"]["text/plain"].startswith("GPU memory · 1 run")
+    assert sorted(picture["metadata"]["image/png"]) == ["alt", "height", "width"]
+    assert sorted(view["data"]) == sorted([WIDGET, "text/plain"])
+    assert view["data"]["text/plain"] == ""
+
+
+def test_a_page_that_lost_the_module_gets_it_again(kernel: Kernel) -> None:
+    view = kernel.run("%gpumem_report").of("display_data")[1]["content"]
+    comm_id = view["data"][WIDGET]["model_id"]
+    ask = {"method": "custom", "content": {"kind": "runtime"}}
+    answers = kernel.say("comm_msg", {"comm_id": comm_id, "data": ask})
+    [answer] = [message for message in answers if message["msg_type"] == "comm_msg"]
+    assert answer["content"]["data"] == {"method": "custom", "content": {"kind": "runtime"}}
+    assert b"Symbol.for" in bytes(answer["buffers"][0])
+
+
+def test_the_users_comms_are_left_alone(kernel: Kernel) -> None:
+    kernel.run(
+        "def answer(comm, message):\n"
+        "    comm.send(message['content']['data'])\n"
+        "get_ipython().kernel.comm_manager.register_target('echo', answer)\n"
+        "%gpumem on"
+    )
+    content = {"comm_id": "1", "target_name": "echo", "data": {"n": 7}}
+    answers = kernel.say("comm_open", content)
+    [answer] = [message for message in answers if message["msg_type"] == "comm_msg"]
+    assert answer["content"]["data"] == {"n": 7}
+    assert kernel.value("len(gpumem.recording()._report_json()) > 0")
+
+
+def test_a_kernel_ends_in_the_middle_of_a_run(tmp_path: Path) -> None:
+    with new_kernel(tmp_path) as kernel:
+        kernel.start(f"%%gpumem\n{LONG}")
+        kernel.wait_for_print()
+        start = time.monotonic()
+        kernel.manager.shutdown_kernel()
+        assert time.monotonic() - start < kernel.manager.shutdown_wait_time
+        assert not kernel.manager.is_alive()

@@ -1,0 +1,140 @@
+"""Notebooks as nbclient runs them, from disk and without a screen."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+
+NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
+ALARMS = {"leak", "watch", "not_enough_data"}
+FINDINGS = """
+import json
+print(gpumem.report().to_json())
+"""
+
+
+def run(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    client = NotebookClient(notebook, timeout=120, extra_arguments=["--log-level=ERROR"])
+    return client.execute()
+
+
+def written(*cells: str) -> nbformat.NotebookNode:
+    notebook = nbformat.v4.new_notebook()
+    notebook.cells = [nbformat.v4.new_code_cell(cell) for cell in cells]
+    return notebook
+
+
+def line_of(cell: nbformat.NotebookNode) -> str:
+    """Return our own output of a cell."""
+    [line] = [out for out in cell.outputs if "gpumem" in out.get("metadata", {})]
+    assert line.output_type == "display_data"
+    return str(line["data"]["text/plain"])
+
+
+@pytest.fixture(scope="module")
+def quickstart(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Run the quickstart; its cells by their ids, and the report behind them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("IPYTHONDIR", str(tmp_path_factory.mktemp("ipython")))
+        notebook = nbformat.read(NOTEBOOKS / "quickstart.ipynb", as_version=4)
+        report = nbformat.v4.new_code_cell(FINDINGS, id="json")
+        notebook.cells.append(report)
+        run(notebook)
+    cells: dict[str, Any] = {cell.id: cell for cell in notebook.cells}
+    cells["findings"] = json.loads(report.outputs[0].text)["findings"]
+    return cells
+
+
+def of_cell(quickstart: dict[str, Any], cell_id: str) -> list[dict[str, Any]]:
+    """Return the findings about one cell of the notebook."""
+    count = quickstart[cell_id].execution_count
+    findings: list[dict[str, Any]] = quickstart["findings"]
+    return [found for found in findings if found["cell"]["execution_count"] == count]
+
+
+@pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem)
+def test_a_notebook_is_stored_without_outputs(path: Path) -> None:
+    notebook = nbformat.read(path, as_version=4)
+    nbformat.validate(notebook)
+    assert (notebook.nbformat, notebook.nbformat_minor) == (4, 5)
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            assert cell.outputs == []
+            assert cell.execution_count is None
+
+
+def test_the_leaking_loop_is_a_leak_with_its_evidence(quickstart: dict[str, Any]) -> None:
+    [leak] = of_cell(quickstart, "leak")
+    assert (leak["kind"], leak["state"], leak["severity"]) == ("leak", "leak", "critical")
+    assert leak["cell"]["label"] == "for batch in gpumem.steps(batches(32)):"
+    assert leak["steps"]
+    assert leak["n_runs"] == 32
+    assert leak["bytes_per_run"] == pytest.approx(64 << 20, rel=0.01)
+    assert any(figure["holds"] for figure in leak["evidence"])
+    assert any("`losses`" in suggestion for suggestion in leak["suggestions"])
+
+
+@pytest.mark.parametrize("cell_id", ["model", "healthy", "rerun", "warm-up"])
+def test_no_other_cell_is_blamed(quickstart: dict[str, Any], cell_id: str) -> None:
+    assert [it for it in of_cell(quickstart, cell_id) if it["state"] in ALARMS] == []
+
+
+def test_the_warm_up_is_called_one(quickstart: dict[str, Any]) -> None:
+    [settled] = of_cell(quickstart, "warm-up")
+    assert (settled["state"], settled["shape"]) == ("none", "warm-up")
+
+
+@pytest.mark.parametrize(
+    ("cell_id", "line"),
+    [
+        ("model", "+64 MiB kept · "),
+        ("healthy", "kept nothing · "),
+        ("leak", "+2 GiB kept · "),
+        ("rerun", "+128 MiB kept · "),
+        ("warm-up", "+640 MiB kept · "),
+    ],
+)
+def test_each_recorded_cell_says_what_it_kept(
+    quickstart: dict[str, Any], cell_id: str, line: str
+) -> None:
+    assert line_of(quickstart[cell_id]).startswith(line)
+
+
+def test_the_report_shows_a_picture_and_the_live_view(quickstart: dict[str, Any]) -> None:
+    picture, view = quickstart["report"].outputs
+    assert "image/png" in picture["data"]
+    assert "Leak · for batch in gpumem.steps" in picture["data"]["text/plain"]
+    assert "application/vnd.jupyter.widget-view+json" in view["data"]
+
+
+def test_run_nine_times_the_other_cell_is_a_leak_too() -> None:
+    notebook = nbformat.read(NOTEBOOKS / "quickstart.ipynb", as_version=4)
+    cells = [cell for cell in notebook.cells if cell.id in {"load", "device", "model", "rerun"}]
+    again = [nbformat.v4.new_code_cell(cells[-1].source) for _ in range(8)]
+    notebook.cells = [*cells, *again]
+    run(notebook)
+    assert "\n" not in line_of(cells[-1])
+    assert "\n○ " in line_of(again[0])
+    assert "\n▲ " in line_of(again[-1])
+
+
+def test_an_error_in_a_recorded_cell_stops_the_notebook_at_its_line() -> None:
+    notebook = written("%load_ext gpumem", "%%gpumem\nn = 0\n1 / n", "print('never')")
+    with pytest.raises(CellExecutionError) as stopped:
+        run(notebook)
+    assert stopped.value.ename == "ZeroDivisionError"
+    assert "----> 3" in stopped.value.traceback or "line 3" in stopped.value.traceback
+    assert notebook.cells[2].outputs == []
+
+
+def test_a_wrong_option_stops_the_notebook_before_the_cell_runs() -> None:
+    notebook = written("%load_ext gpumem", "%%gpumem --no-such\nprint('ran')")
+    with pytest.raises(CellExecutionError):
+        run(notebook)
+    assert "ran" not in [out.get("text", "").strip() for out in notebook.cells[1].outputs]
