@@ -21,7 +21,7 @@ use super::scene::{Anchor, Hit, Point, Rect, Role, Scene, Target};
 use super::session::{Session, counted};
 use crate::analyze::{Analysis, cell_label};
 use crate::recording::Recording;
-use crate::units::{Bytes, Nanos};
+use crate::units::Bytes;
 
 const TOP: f64 = 16.0;
 const BOTTOM: f64 = 132.0;
@@ -218,15 +218,31 @@ impl Chart {
         levels.iter().map(place)
     }
 
-    /// Under each run its name, and when it began. Long runs have the place first.
+    /// Under each run when it began, and under the runs of a cell in a row its
+    /// name. Long ones have the place first.
     fn draw_names(&mut self, session: &Session<'_>, scale: &TimeScale) {
         let mut occupied = Occupied::default();
+        let mut last = String::new();
         for stretch in scale.stretches() {
-            self.draw_time(&mut occupied, stretch.left, stretch.from);
+            let time = instant_label(stretch.from);
+            if time != last && self.draw_time(&mut occupied, stretch.left, &time) {
+                last = time;
+            }
         }
+        let cell = |stretch: &Stretch| {
+            let run = session.recording.run(stretch.run);
+            (run.cell, run.revision, run.label.clone())
+        };
+        let in_a_row: Vec<Stretch> = scale
+            .stretches()
+            .chunk_by(|one, next| cell(one) == cell(next))
+            .map(|row| Stretch {
+                right: row[row.len() - 1].right,
+                ..row[0]
+            })
+            .collect();
         let is_wide = |stretch: &&Stretch| stretch.width() >= WIDE;
-        let (wide, narrow): (Vec<&Stretch>, Vec<&Stretch>) =
-            scale.stretches().iter().partition(is_wide);
+        let (wide, narrow): (Vec<&Stretch>, Vec<&Stretch>) = in_a_row.iter().partition(is_wide);
         for stretch in wide.into_iter().chain(narrow) {
             let run = session.recording.run(stretch.run);
             let label = self.name(stretch, &cell_label(session.recording, run));
@@ -260,16 +276,19 @@ impl Chart {
         best.between(self.plot.left, self.plot.right)
     }
 
-    fn draw_time(&mut self, occupied: &mut Occupied, x: f64, at: Nanos) {
-        let label = Label::new(instant_label(at), Point::new(x, self.plot.bottom + TIMES))
+    /// Whether there was room for it.
+    fn draw_time(&mut self, occupied: &mut Occupied, x: f64, time: &str) -> bool {
+        let label = Label::new(time, Point::new(x, self.plot.bottom + TIMES))
             .between(self.plot.left, self.plot.right);
-        if occupied.take(&label) {
+        let is_free = occupied.take(&label);
+        if is_free {
             let x = crisp(x);
             let (top, bottom) = (self.plot.bottom, self.plot.bottom + 3.0);
             self.scene
                 .rule(Point::new(x, top), Point::new(x, bottom), Role::Line, 1.0);
             self.scene.text(label);
         }
+        is_free
     }
 }
 
