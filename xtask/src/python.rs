@@ -15,10 +15,13 @@ use crate::system;
 const OLDEST_MINOR: u32 = 10;
 const NEWEST_MINOR: u32 = 14;
 
-/// Prints the minor version of a CPython 3 that can make environments.
-const PROBE: &str = "import ensurepip, ssl, sqlite3, sys, venv; \
+/// Prints the minor version of a CPython 3 that can make environments, and where it is.
+///
+/// In an activated environment that is the Python that it was made from: our
+/// own environment is never made from itself.
+const PROBE: &str = "import ensurepip, os, ssl, sqlite3, sys, venv; \
     assert sys.implementation.name == 'cpython' and sys.version_info[0] == 3; \
-    print(sys.version_info[1], sys.executable)";
+    print(sys.version_info[1], os.path.realpath(sys._base_executable))";
 
 /// A CPython on this machine that is recent enough.
 #[derive(Clone)]
