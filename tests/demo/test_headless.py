@@ -45,7 +45,9 @@ def test_quickstart_runs_and_prints_its_report(
     quickstart: subprocess.CompletedProcess[str],
 ) -> None:
     assert quickstart.returncode == 0, quickstart.stderr
-    assert "leak" in quickstart.stdout
+    leaks = [line for line in quickstart.stdout.splitlines() if "Leak ·" in line]
+    assert len(leaks) == 1
+    assert "for batch in gpumem.steps(batches(" in leaks[0]
 
 
 def test_quickstart_leaves_a_picture(quickstart: subprocess.CompletedProcess[str]) -> None:
