@@ -64,6 +64,12 @@ impl Recording {
         )
     }
 
+    /// The session's id, and how many of its runs have ended: where a live update goes on.
+    fn _position(&self) -> (&str, usize) {
+        let session = &self.inner.header().session;
+        (session, session::n_ended(&self.inner))
+    }
+
     fn _report_json(&self, py: Python<'_>) -> String {
         py.detach(|| json::report_json(&self.inner, &self.analysis()))
     }

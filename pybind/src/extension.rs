@@ -175,10 +175,11 @@ impl Extension {
         drop(finished);
         let Some(open) = open else { return Ok(()) };
         let status = status_of(result)?;
-        match session::end(py, status, &open.selection)? {
-            Some(run) => self.say(py, &open, run),
-            None => Ok(()),
+        if let Some(run) = session::end(py, status, &open.selection)? {
+            self.say(py, &open, run)?;
+            update_report(py)?;
         }
+        Ok(())
     }
 
     /// Where the cell of `result` stands among those under way.
@@ -339,6 +340,16 @@ fn loaded(py: Python<'_>) -> Vec<Py<Extension>> {
         .lock_py_attached(py)
         .unwrap_or_else(PoisonError::into_inner);
     loaded.iter().map(|it| it.clone_ref(py)).collect()
+}
+
+/// Tells an open report, if there may be one, that a run has ended.
+fn update_report(py: Python<'_>) -> PyResult<()> {
+    let modules = py.import("sys")?.getattr("modules")?;
+    let widget = modules.call_method1("get", ("gpumem.widget",))?;
+    if !widget.is_none() {
+        widget.call_method0("run_ended")?;
+    }
+    Ok(())
 }
 
 /// The options of the cell's `%%gpumem` line, if it has one that is right.

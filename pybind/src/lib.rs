@@ -30,7 +30,7 @@ mod _gpumem {
     #[pymodule_export]
     use super::marks::{Steps, StepsIterator, mark};
     #[pymodule_export]
-    use super::session::{device_labels, reset, source_states, use_sources};
+    use super::session::{device_labels, frames_since, reset, source_states, use_sources};
     #[pymodule_export]
     use super::trouble::_panic_in_next_callback;
 

@@ -9,9 +9,10 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use gpumem_core::analyze::{Rules, analyze};
 use gpumem_core::recording::{Header, Level, Reading, Recording, RunIdx, Status, Unknown};
-use gpumem_core::report;
+use gpumem_core::{format, report};
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
+use pyo3::types::PyBytes;
 
 use crate::api::DeviceError;
 use crate::recorder::{Launch, Recorder, SourceText};
@@ -150,6 +151,28 @@ pub(crate) fn snapshot(py: Python<'_>) -> PyResult<Recording> {
     with_recorder(py, |recorder| recorder.recording().clone())
 }
 
+/// What was recorded after the first `n_runs` runs, as frames, and how many runs have ended
+/// now; no bytes where none has ended since, and `None` where `session` is over.
+#[pyfunction]
+#[pyo3(name = "_frames_since")]
+pub(crate) fn frames_since<'py>(
+    py: Python<'py>,
+    session: &str,
+    n_runs: usize,
+) -> PyResult<Option<(Bound<'py, PyBytes>, usize)>> {
+    let update = with_recorder(py, |recorder| {
+        let recording = recorder.recording();
+        let is_current = recording.header().session == session;
+        is_current.then(|| {
+            let n_ended = n_ended(recording);
+            let is_news = n_ended > n_runs;
+            let frames = is_news.then(|| format::encode_since(recording, n_runs));
+            (frames.unwrap_or_default(), n_ended)
+        })
+    })?;
+    Ok(update.map(|(frames, n_ended)| (PyBytes::new(py, &frames), n_ended)))
+}
+
 /// Sets how much of a cell's source is kept from now on.
 pub(crate) fn keep_source_text(py: Python<'_>, kept: SourceText) -> PyResult<()> {
     with_recorder(py, |recorder| recorder.keep_source_text(kept))
@@ -196,6 +219,12 @@ pub(crate) fn source_states(py: Python<'_>) -> Vec<(&'static str, bool, String)>
 pub(crate) fn device_labels(py: Python<'_>) -> Vec<String> {
     let readings = readings(py, &Selection::default());
     readings.into_iter().map(|(found, _)| found.label).collect()
+}
+
+/// How many runs have ended; only the last one can be open.
+pub(crate) fn n_ended(recording: &Recording) -> usize {
+    let last = recording.runs().iter().rposition(|run| run.ended.is_some());
+    last.map_or(0, |position| position + 1)
 }
 
 fn is_owner() -> bool {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gzip
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -58,6 +59,7 @@ class Kernel:
     def __init__(self, manager: KernelManager, client: BlockingKernelClient) -> None:
         self.manager = manager
         self.client = client
+        self.unasked: list[dict[str, Any]] = []
 
     def start(self, code: str, *, cell_id: str | None = None, **content: Any) -> str:
         """Send a cell as a frontend does and return the message's id."""
@@ -96,10 +98,20 @@ class Kernel:
         while self.client.get_iopub_msg(timeout=TIMEOUT)["msg_type"] != "stream":
             pass
 
+    def next_frames(self, comm_id: str) -> bytes:
+        """Wait for the next live update of a report."""
+        while True:
+            message = self.unasked.pop() if self.unasked else self.client.get_iopub_msg(TIMEOUT)
+            content = message["content"]
+            if message["msg_type"] == "comm_msg" and content["comm_id"] == comm_id:
+                assert content["data"] == {"method": "custom", "content": {"kind": "frames"}}
+                return bytes(message["buffers"][0])
+
     def outputs_until_idle(self, request: str) -> Iterator[dict[str, Any]]:
         while True:
             message = self.client.get_iopub_msg(timeout=TIMEOUT)
             if message["parent_header"].get("msg_id") != request:
+                self.unasked.append(message)
                 continue
             if message["content"].get("execution_state") == "idle":
                 return
@@ -227,6 +239,28 @@ def test_a_page_that_lost_the_module_gets_it_again(kernel: Kernel) -> None:
     [answer] = [message for message in answers if message["msg_type"] == "comm_msg"]
     assert answer["content"]["data"] == {"method": "custom", "content": {"kind": "runtime"}}
     assert b"Symbol.for" in bytes(answer["buffers"][0])
+
+
+def test_an_open_report_follows_the_session(kernel: Kernel) -> None:
+    kernel.run("%%gpumem\nx = 1")
+    view = kernel.run("%gpumem_report").of("display_data")[1]["content"]
+    comm_id = view["data"][WIDGET]["model_id"]
+    kernel.run("known = gpumem.recording().to_bytes()")
+    kernel.run("%%gpumem\nx = 2")
+    update = kernel.next_frames(comm_id)
+    followed = f"gpumem.Recording.from_bytes(known + {update!r})"
+    assert kernel.value("gpumem.Recording.from_bytes(known)._position()[1]") == 1
+    assert kernel.value(f"{followed}._position()[1]") == 2
+
+    ask = {"comm_id": comm_id, "data": {"method": "request_state"}}
+    [state] = [
+        message
+        for message in kernel.say("comm_msg", ask)
+        if message["msg_type"] == "comm_msg" and len(message["content"]["data"]["state"]) > 1
+    ]
+    paths = state["content"]["data"]["buffer_paths"]
+    whole = gzip.decompress(bytes(state["buffers"][paths.index(["recording"])]))
+    assert kernel.value(f"gpumem.Recording.from_bytes({whole!r})._position()[1]") == 2
 
 
 def test_the_users_comms_are_left_alone(kernel: Kernel) -> None:

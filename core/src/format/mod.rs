@@ -92,8 +92,13 @@ pub fn encode_frame(frame: &Frame) -> Vec<u8> {
 
 /// The bytes of a whole recording.
 pub fn encode(recording: &Recording) -> Vec<u8> {
+    encode_since(recording, 0)
+}
+
+/// The bytes of a live update: what `apply` takes in where the first `n_runs` runs are known.
+pub fn encode_since(recording: &Recording, n_runs: usize) -> Vec<u8> {
     recording
-        .frames()
+        .frames_since(n_runs)
         .flat_map(|frame| encode_frame(&frame))
         .collect()
 }

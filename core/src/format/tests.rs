@@ -203,6 +203,18 @@ proptest! {
     }
 
     #[test]
+    fn an_update_brings_the_runs_that_are_not_known(earlier in recording()) {
+        let mut later = earlier.clone();
+        let run = Run { idx: RunIdx(1), ..earlier.run(RunIdx(0)).clone() };
+        later.apply(Frame::Run(run)).expect("the next run");
+        let update = encode_since(&later, 1);
+        prop_assert!(update.len() < encode(&later).len());
+        let mut updated = earlier;
+        prop_assert_eq!(apply(&mut updated, &update), Ok(()));
+        prop_assert_eq!(updated, later);
+    }
+
+    #[test]
     fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let _ = decode(&bytes);
     }

@@ -296,8 +296,14 @@ impl Recording {
 
     /// The frames that build this recording, in order.
     pub fn frames(&self) -> impl Iterator<Item = Frame> {
+        self.frames_since(0)
+    }
+
+    /// The frames that bring a recording of the first `n_runs` runs up to this one.
+    pub fn frames_since(&self, n_runs: usize) -> impl Iterator<Item = Frame> {
         let samples = self
             .all_samples()
+            .filter(move |(run, ..)| run.get() >= n_runs)
             .map(|(run, device, series, points)| Samples {
                 run,
                 device,
@@ -307,7 +313,7 @@ impl Recording {
         std::iter::once(Frame::Header(self.header.clone()))
             .chain(self.devices.iter().cloned().map(Frame::Device))
             .chain(self.cells.iter().cloned().map(Frame::Cell))
-            .chain(self.runs.iter().cloned().map(Frame::Run))
+            .chain(self.runs.iter().skip(n_runs).cloned().map(Frame::Run))
             .chain(samples.map(Frame::Samples))
             .chain(self.finish.map(Frame::Finish))
     }

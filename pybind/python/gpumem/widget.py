@@ -10,16 +10,21 @@ from __future__ import annotations
 
 import gzip
 import re
+import threading
 from base64 import b64encode
 from html import escape
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import traitlets
 from anywidget import AnyWidget
 from IPython.display import publish_display_data
 
+from gpumem import _gpumem
 from gpumem._gpumem import GpuMemError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _STATIC = Path(__file__).parent / "static"
 _WIDTH = 880
@@ -28,8 +33,14 @@ _SCALE = 2
 _N_TAIL = 64
 
 
+# No more than ten updates a second.
+_PAUSE_SECONDS = 0.1
+
+
 class _Recording(Protocol):
     def to_bytes(self) -> bytes: ...
+
+    def _position(self) -> tuple[str, int]: ...
 
 
 class _Report(Protocol):
@@ -72,13 +83,72 @@ class ReportWidget(AnyWidget):
         """Show what was recorded since, also while a cell runs."""
         self.send({"kind": "frames"}, [frames])
 
+    def get_state(
+        self,
+        key: str | Iterable[str] | None = None,
+        drop_defaults: bool = False,  # noqa: FBT001, FBT002 (the signature of the base)
+    ) -> dict[str, Any]:
+        """Return what a page starts from: one that is opened later, with the runs until then."""
+        if key is None and _the_updates is not None and _the_updates.widget is self:
+            self.recording = _the_updates.packed() or self.recording
+        state: dict[str, Any] = super().get_state(key, drop_defaults)
+        return state
+
     def _answer(self, _widget: object, message: dict[str, Any], _buffers: object) -> None:
         # A page that lost the module, as after the browser's reload, asks for it.
         if message.get("kind") == "runtime":
             self.send({"kind": "runtime"}, [_built("provider.js").read_bytes()])
 
 
+class _Updates:
+    """Brings a report up to date with the session that it is about.
+
+    In a thread of its own: no cell waits for it, and it arrives while the next one runs.
+    """
+
+    def __init__(self, widget: ReportWidget, position: tuple[str, int]) -> None:
+        self.widget = widget
+        self._session, self._n_runs = position
+        self._timer: threading.Timer | None = None
+        self._is_over = False
+
+    def soon(self) -> None:
+        """Send what is new, after a pause in which there may be more of it."""
+        if self._timer is None and not self._is_over:
+            self._timer = threading.Timer(_PAUSE_SECONDS, self._send)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def packed(self) -> bytes | None:
+        """Return all of the session's recording; None where another session has begun."""
+        whole = _gpumem.recording()
+        is_same = whole._position()[0] == self._session
+        return gzip.compress(whole.to_bytes(), mtime=0) if is_same else None
+
+    def _send(self) -> None:
+        # First of all, so that a run that ends from here on is not missed.
+        self._timer = None
+        try:
+            update = _gpumem._frames_since(self._session, self._n_runs)
+            if update is None or self.widget.comm is None:
+                self._is_over = True
+                return
+            frames, self._n_runs = update
+            if frames:
+                self.widget.update(frames)
+        except Exception:
+            # The report stands as it is; the next one is new.
+            self._is_over = True
+
+
+_the_updates: _Updates | None = None
 _the_runtime: _Runtime | None = None
+
+
+def run_ended() -> None:
+    """Let the latest report follow; those before it stay as they were shown."""
+    if _the_updates is not None:
+        _the_updates.soon()
 
 
 def _runtime() -> _Runtime:
@@ -95,7 +165,9 @@ def show(report: _Report) -> None:
     text = report.text()
     size = {"width": _WIDTH, "height": _height(png), "alt": _alternative(text)}
     publish_display_data({"image/png": picture, "text/plain": text}, {"image/png": size})
+    global _the_updates  # noqa: PLW0603 (the latest report of this kernel)
     widget = ReportWidget(_packed(report), picture[-_N_TAIL:])
+    _the_updates = _Updates(widget, report.recording._position())
     view = dict(widget._repr_mimebundle_()[0])  # type: ignore[index]
     publish_display_data({**view, "text/plain": ""})
 
