@@ -96,7 +96,11 @@ fn table(bench: &Bench, figures: &Value) -> Result<String> {
             .as_f64()
             .with_context(|| format!("{} wrote no number `{}`", bench.script, row.key))?;
         let budget = row.budget.map_or_else(String::new, |budget| {
-            let verdict = if figure <= budget { "within" } else { "beyond" };
+            let verdict = match figure {
+                ..0.0 => "lost in the noise of a busy machine, not held against",
+                _ if figure <= budget => "within",
+                _ => "beyond",
+            };
             format!("   {verdict} the budget of {budget} µs")
         });
         lines.push(format!("  {:<34}{figure:>9.1} µs{budget}", row.meaning));
@@ -119,6 +123,7 @@ mod tests {
         };
         check(149.9, "within the budget of 150 µs");
         check(150.1, "beyond the budget of 150 µs");
+        check(-3.0, "lost in the noise");
     }
 
     #[test]

@@ -41,7 +41,7 @@ pub(crate) fn build(project: &Project, environment: &Environment) -> Result<Path
         .arg(project.cargo_target())
         .arg("--out")
         .arg(&folder);
-    run::run(project.without_local_paths(&mut build))?;
+    run::output(project.without_local_paths(&mut build))?;
     stamp.set()?;
     only(&folder, ".whl")
 }

@@ -1,5 +1,5 @@
 //! Pictures: a pure function turns data and view state into a [`Scene`], and
-//! [`paint`] puts a scene on any plotters backend.
+//! [`paint()`] puts a scene on any plotters backend.
 
 mod axis;
 #[cfg(feature = "bitmap")]
