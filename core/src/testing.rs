@@ -108,6 +108,7 @@ pub(crate) fn leak(recording: &Recording, cell: u32, kept_mib: i64) -> Finding {
         kind: FindingKind::Leak,
         severity: Severity::Critical,
         state: State::Leak,
+        withdrawn: None,
         shape: None,
         path: Vec::new(),
         device: DeviceIdx(0),

@@ -19,6 +19,18 @@ pub enum FindingKind {
     Settled,
     /// Memory that is free in the allocator, but in pieces that cannot be used or given back.
     Fragmentation,
+    /// Allocations that succeed only after the cache was flushed: the device is at its edge.
+    Pressure,
+    /// A run whose peak stands far above that of the others.
+    Spike,
+    /// Every run takes memory from the driver and gives it back.
+    Repeated,
+    /// Runs that reserve much more than they ever use.
+    Inefficient,
+    /// A run builds its new result while the old one is still alive.
+    Doubling,
+    /// What this process holds outside the allocator grows.
+    Gap,
 }
 
 impl FindingKind {
@@ -29,6 +41,12 @@ impl FindingKind {
             Self::Growing => "growing",
             Self::Settled => "settled",
             Self::Fragmentation => "fragmentation",
+            Self::Pressure => "pressure",
+            Self::Spike => "spike",
+            Self::Repeated => "repeated_allocation",
+            Self::Inefficient => "inefficient_allocation",
+            Self::Doubling => "rerun_doubling",
+            Self::Gap => "growing_gap",
         }
     }
 }
@@ -94,6 +112,8 @@ pub struct Finding {
     pub severity: Severity,
     /// The verdict.
     pub state: State,
+    /// Why what grew is no concern any more, where the finding is withdrawn.
+    pub withdrawn: Option<&'static str>,
     /// The course of the series, where the finding is about one.
     pub shape: Option<Shape>,
     /// Where; `None` when it is about a device as a whole.
@@ -126,6 +146,35 @@ pub struct Finding {
     pub evidence: Vec<Evidence>,
     /// The series as judged, in bytes, thinned to at most 64 points: for a sparkline.
     pub sparkline: Vec<f64>,
+}
+
+impl Finding {
+    /// A finding of `kind` with nothing told yet: to be filled by struct update.
+    pub(super) fn about(kind: FindingKind, subject: &str, device: DeviceIdx, lane: Lane) -> Self {
+        Self {
+            id: format!("{}/{subject}", kind.name()),
+            kind,
+            severity: Severity::Info,
+            state: State::Watch,
+            withdrawn: None,
+            shape: None,
+            cell: None,
+            path: Vec::new(),
+            device,
+            lane,
+            runs: Vec::new(),
+            n_runs: 0,
+            steps: false,
+            bytes_per_run: None,
+            interval: None,
+            runs_to_oom: None,
+            title: String::new(),
+            detail: String::new(),
+            suggestions: Vec::new(),
+            evidence: Vec::new(),
+            sparkline: Vec::new(),
+        }
+    }
 }
 
 /// Worst first: severity, then leaks before what is only watched, then size.

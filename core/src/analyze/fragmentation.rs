@@ -74,6 +74,7 @@ fn split(
         kind: FindingKind::Fragmentation,
         severity: Severity::Warning,
         state: State::Watch,
+        withdrawn: None,
         shape: None,
         cell: None,
         path: Vec::new(),
@@ -126,6 +127,7 @@ fn reserved_only(recording: &Recording, series: &RunSeries<'_>, rules: &Rules) -
         kind: FindingKind::Fragmentation,
         severity: Severity::Warning,
         state: State::Watch,
+        withdrawn: None,
         shape: Some(Shape::Growth),
         title: format!(
             "{}: reserved grows by {rate} a run, allocated does not",

@@ -9,7 +9,7 @@
 
 use super::finding::Evidence;
 use super::rules::Rules;
-use super::trend::{self, MAX_POINTS};
+use super::trend::{self, MAX_POINTS, Trend};
 use crate::units::{ByteDelta, Bytes};
 
 /// The verdict on a series. The order is that of the cards.
@@ -63,6 +63,8 @@ pub enum Shape {
     Growth,
     /// Flat first, grows at the end.
     LateGrowth,
+    /// Reserved grows, allocated does not: the allocator cannot reuse what it holds.
+    ReservedOnly,
 }
 
 impl Shape {
@@ -77,6 +79,7 @@ impl Shape {
             Self::Staircase => "staircase",
             Self::Growth => "growth",
             Self::LateGrowth => "late growth",
+            Self::ReservedOnly => "reserved-only",
         }
     }
 }
@@ -94,8 +97,49 @@ pub struct Growth {
     pub interval: (ByteDelta, ByteDelta),
     /// Last level minus first.
     pub total: ByteDelta,
+    /// How many runs more would decide, where there are too few.
+    pub n_missing: usize,
+    /// One-sided p of the trend: how often chance alone would show as much.
+    pub p: f64,
     /// The figures.
     pub evidence: Vec<Evidence>,
+}
+
+impl Growth {
+    /// The verdict that is left when the trend has to hold against several series
+    /// at once: a leak whose p is above `bound` is only watched.
+    pub(super) fn held_against(&mut self, bound: f64) {
+        if self.state == State::Leak && self.p > bound {
+            self.state = State::Watch;
+            self.evidence.push(Evidence {
+                name: "p_bound",
+                words: "p of the trend, held against all series looked at".to_owned(),
+                value: self.p,
+                threshold: Some(bound),
+                holds: false,
+            });
+        }
+    }
+}
+
+/// Judges the levels of a caching allocator: `classify_growth` of allocated, and
+/// where that does not grow but reserved does, `Shape::ReservedOnly`.
+pub fn classify_allocator(
+    allocated: &[Bytes],
+    reserved: &[Bytes],
+    min_growth: Bytes,
+    rules: &Rules,
+) -> Growth {
+    let growth = classify_growth(allocated, min_growth, rules);
+    let of_reserved = classify_growth(reserved, min_growth, rules);
+    if growth.state == State::None && of_reserved.state == State::Leak {
+        return Growth {
+            state: State::Watch,
+            shape: Shape::ReservedOnly,
+            ..of_reserved
+        };
+    }
+    growth
 }
 
 /// Judges a series of levels, one after each run, in the order of the runs.
@@ -125,7 +169,11 @@ pub fn classify_growth(levels: &[Bytes], min_growth: Bytes, rules: &Rules) -> Gr
         |found| (found.slope, found.interval),
     );
     let per_run = |slope: f64| ByteDelta::from_f64(slope / runs_per_point);
-    let (verdict, evidence) = weigh(&values, min_growth, rules);
+    let whole = trend::trend(&values);
+    let p = whole.as_ref().map_or(1.0, |found| trend::p_above(found.z));
+    let (verdict, evidence) = whole.map_or((Verdict::Quiet, Vec::new()), |found| {
+        weigh(&values, &found, min_growth, rules)
+    });
     let state = state(levels.len(), verdict, rules);
     Growth {
         state,
@@ -133,6 +181,8 @@ pub fn classify_growth(levels: &[Bytes], min_growth: Bytes, rules: &Rules) -> Gr
         bytes_per_run: per_run(slope),
         interval: (per_run(interval.0), per_run(interval.1)),
         total: total(levels),
+        n_missing: rules.min_runs.saturating_sub(levels.len()),
+        p,
         evidence,
     }
 }
@@ -158,10 +208,12 @@ fn state(n_runs: usize, verdict: Verdict, rules: &Rules) -> State {
 }
 
 /// What the rule's parts say, and their figures.
-fn weigh(values: &[f64], min_growth: Bytes, rules: &Rules) -> (Verdict, Vec<Evidence>) {
-    let Some(found) = trend::trend(values) else {
-        return (Verdict::Quiet, Vec::new());
-    };
+fn weigh(
+    values: &[f64],
+    found: &Trend,
+    min_growth: Bytes,
+    rules: &Rules,
+) -> (Verdict, Vec<Evidence>) {
     let envelope = trend::envelope(values);
     let kept = envelope[envelope.len() - 1] - envelope[0];
     let [_, later @ ..] = trend::quarter_shares(&envelope);

@@ -5,9 +5,10 @@ use super::growth::{self, Growth, State, classify_growth};
 use super::levels::{DeviceSummary, Lane, Peak, RunRow};
 use super::rules::Rules;
 use super::series::{self, Key, RunSeries, StepSeries};
+use super::session;
 use super::suggest;
 use super::trend;
-use crate::recording::{DeviceIdx, DeviceKind, Recording, RunIdx};
+use crate::recording::{DeviceIdx, DeviceKind, Recording, RunIdx, RunKind};
 use crate::units::{ByteDelta, Bytes};
 
 /// Growth that would use up the device within this many runs is critical.
@@ -28,10 +29,28 @@ pub(super) fn findings(
     let of_steps = series::of_steps(recording)
         .into_iter()
         .filter_map(|series| of_steps(recording, &series, rules));
-    of_runs
-        .chain(of_steps)
+    let mut judged: Vec<Judged> = of_runs.chain(of_steps).collect();
+    correct(&mut judged);
+    let mut findings: Vec<Finding> = judged
+        .into_iter()
+        .filter_map(|judged| judged.told(recording, rows))
         .map(|judged| judged.finding(recording, rows, devices))
-        .collect()
+        .collect();
+    findings.extend(session::findings(recording, rows, &findings, rules));
+    findings
+}
+
+/// Of many series some grow by chance: each is held against all of them.
+fn correct(judged: &mut [Judged]) {
+    let p_values = judged
+        .iter()
+        .filter(|judged| judged.growth.state != State::NotEnoughData)
+        .map(|judged| judged.growth.p)
+        .collect();
+    let bound = trend::p_bound(p_values);
+    for judged in judged {
+        judged.growth.held_against(bound);
+    }
 }
 
 /// Growth below which a device's series is flat.
@@ -51,12 +70,17 @@ struct Judged {
     n_grown: usize,
     steps: bool,
     growth: Growth,
+    /// What the series kept by itself, from `start` on.
     levels: Vec<Bytes>,
-    /// Over the whole series.
-    kept: ByteDelta,
+    start: Bytes,
+    /// What the device holds more at the series' end than at its start.
+    stays: ByteDelta,
+    /// Growth below this is not worth a word.
+    least: Bytes,
     /// In how many first runs it moved, where it stays since.
     n_moving: Option<usize>,
-    n_missing: usize,
+    /// Why what grew is no concern any more.
+    withdrawn: Option<&'static str>,
 }
 
 /// Both what the runs kept by themselves and the level after them must grow:
@@ -70,25 +94,22 @@ fn of_runs(recording: &Recording, series: &RunSeries<'_>, rules: &Rules) -> Opti
     if of_level.state > growth.state {
         growth = Growth { state, ..of_level };
     }
-    let n_grown = n_positive(series.rows.iter().filter_map(|row| row.kept));
-    let judged = Judged {
+    let start = series.rows.first()?.before?;
+    Some(Judged {
         key: series.key.clone(),
         lane: series.rows.last()?.lane,
         runs: series.runs(),
         n_runs: levels.len(),
-        n_grown,
+        n_grown: n_positive(series.rows.iter().filter_map(|row| row.kept)),
         steps: false,
         growth,
-        kept: ByteDelta::ZERO,
-        n_moving: None,
-        n_missing: rules.min_runs.saturating_sub(levels.len()),
+        stays: levels.last()?.since(start),
         levels: own_levels,
-    };
-    let start = series.rows.first()?.before?;
-    let stays = levels.last()?.since(start);
-    judged
-        .told_from(start, least)
-        .filter(|_| reaches(stays, least))
+        start,
+        least,
+        n_moving: None,
+        withdrawn: None,
+    })
 }
 
 fn of_steps(recording: &Recording, series: &StepSeries, rules: &Rules) -> Option<Judged> {
@@ -97,25 +118,22 @@ fn of_steps(recording: &Recording, series: &StepSeries, rules: &Rules) -> Option
     let per_step = |delta: ByteDelta| ByteDelta::from_f64(delta.as_f64() / series.steps_per_point);
     growth.bytes_per_run = per_step(growth.bytes_per_run);
     growth.interval = (per_step(growth.interval.0), per_step(growth.interval.1));
-    let n_grown = n_positive(series.levels.windows(2).map(|pair| pair[1].since(pair[0])));
-    let judged = Judged {
+    let (start, end) = (*series.levels.first()?, *series.levels.last()?);
+    Some(Judged {
         key: series.key.clone(),
         lane: series.lane,
         runs: vec![series.run],
         n_runs: series.n_steps,
-        n_grown,
+        n_grown: n_positive(series.levels.windows(2).map(|pair| pair[1].since(pair[0]))),
         steps: true,
         growth,
-        kept: ByteDelta::ZERO,
-        n_moving: None,
+        stays: end.since(start),
         levels: series.levels.clone(),
-        n_missing: rules.min_runs.saturating_sub(series.n_steps),
-    };
-    judged.told_from(*series.levels.first()?, least)
-}
-
-fn reaches(kept: ByteDelta, least: Bytes) -> bool {
-    kept > ByteDelta::ZERO && kept.magnitude() >= least
+        start,
+        least,
+        n_moving: None,
+        withdrawn: None,
+    })
 }
 
 fn n_positive(deltas: impl Iterator<Item = ByteDelta>) -> usize {
@@ -123,21 +141,53 @@ fn n_positive(deltas: impl Iterator<Item = ByteDelta>) -> usize {
 }
 
 impl Judged {
-    /// Itself, if it is a verdict that a person wants to read: growth, or that it
-    /// has settled. What it kept and its course are seen from the level `start`.
-    fn told_from(mut self, start: Bytes, least: Bytes) -> Option<Self> {
-        self.kept = self.levels.last()?.since(start);
-        let grew = reaches(self.kept, least);
-        if self.growth.state == State::None {
-            let course: Vec<Bytes> = std::iter::once(start).chain(self.levels.clone()).collect();
-            (self.growth.shape, self.n_moving) = growth::course(&course, least);
-        }
+    /// Itself, if it is a verdict that a person wants to read: growth, that it has
+    /// settled, or that it is over.
+    fn told(mut self, recording: &Recording, rows: &[RunRow]) -> Option<Self> {
+        let reaches = |kept: ByteDelta| kept > ByteDelta::ZERO && kept.magnitude() >= self.least;
+        let grew = reaches(self.kept()) && reaches(self.stays);
         let told = match self.growth.state {
-            State::Leak | State::Watch => true,
+            State::Leak | State::Watch => grew,
             State::NotEnoughData => grew && self.n_runs > 1 && self.grew_each_time(),
-            State::None => grew && self.n_moving.is_some(),
+            State::None => grew && self.settles(),
         };
+        if told && self.growth.state != State::None {
+            self.withdrawn = self.reason_to_withdraw(recording, rows);
+        }
         told.then_some(self)
+    }
+
+    /// What the series kept by itself.
+    fn kept(&self) -> ByteDelta {
+        let last = self.levels.last().copied().unwrap_or_default();
+        last.since(self.start)
+    }
+
+    /// Seen from the level it began at, it moved first and then stayed.
+    fn settles(&mut self) -> bool {
+        let course: Vec<Bytes> = std::iter::once(self.start)
+            .chain(self.levels.clone())
+            .collect();
+        (self.growth.shape, self.n_moving) = growth::course(&course, self.least);
+        self.n_moving.is_some()
+    }
+
+    fn reason_to_withdraw(&self, recording: &Recording, rows: &[RunRow]) -> Option<&'static str> {
+        let last = recording.run(*self.runs.last()?);
+        let is_edited = recording.runs()[last.idx.get() + 1..].iter().any(|run| {
+            run.kind == RunKind::Cell && run.cell == last.cell && run.revision != last.revision
+        });
+        let level_now = rows
+            .iter()
+            .rfind(|row| row.device == self.key.device && row.lane == self.lane)
+            .filter(|row| row.run > last.idx)
+            .and_then(|row| row.after);
+        let nearly_start = self.start + Bytes::new(self.kept().magnitude().get() / 10);
+        match level_now {
+            Some(level) if level <= nearly_start => Some("given back since"),
+            _ if is_edited => Some("the cell was edited since"),
+            _ => None,
+        }
     }
 
     /// In every run; between steps there is one gap fewer than there are steps.
@@ -155,10 +205,7 @@ impl Judged {
         let device = devices
             .iter()
             .find(|summary| summary.device == self.key.device);
-        let grows = matches!(
-            self.growth.state,
-            State::Leak | State::Watch | State::NotEnoughData
-        );
+        let grows = self.growth.state != State::None && self.withdrawn.is_none();
         let headroom = row
             .zip(device)
             .and_then(|(row, device)| headroom(row, device));
@@ -175,7 +222,12 @@ impl Judged {
             id: self.key.id(recording),
             kind: self.kind(),
             severity: self.severity(runs_to_oom),
-            state: self.growth.state,
+            state: if self.withdrawn.is_some() {
+                State::None
+            } else {
+                self.growth.state
+            },
+            withdrawn: self.withdrawn,
             shape: Some(self.growth.shape),
             title: self.title(&cell),
             detail: self.detail(headroom, runs_to_oom),
@@ -197,6 +249,7 @@ impl Judged {
 
     fn kind(&self) -> FindingKind {
         match self.growth.state {
+            _ if self.withdrawn.is_some() => FindingKind::Settled,
             State::Leak => FindingKind::Leak,
             State::Watch | State::NotEnoughData => FindingKind::Growing,
             State::None => FindingKind::Settled,
@@ -205,6 +258,7 @@ impl Judged {
 
     fn severity(&self, runs_to_oom: Option<u64>) -> Severity {
         match self.growth.state {
+            _ if self.withdrawn.is_some() => Severity::Info,
             State::Leak if runs_to_oom.is_none_or(|n| n <= SOON) => Severity::Critical,
             State::Leak | State::Watch => Severity::Warning,
             State::None | State::NotEnoughData => Severity::Info,
@@ -215,6 +269,9 @@ impl Judged {
         let (label, unit) = (&cell.label, self.unit());
         let kept = self.growth.bytes_per_run.magnitude();
         match self.growth.state {
+            _ if self.withdrawn.is_some() => {
+                format!("{label} kept {kept} more after every {unit}, but no longer")
+            }
             State::Leak => format!("{label} keeps {kept} more after every {unit}"),
             State::Watch => format!("{label} grows by about {kept} a {unit}"),
             State::NotEnoughData => format!(
@@ -222,7 +279,7 @@ impl Judged {
                 self.n_runs
             ),
             State::None => {
-                let kept = self.kept.magnitude();
+                let kept = self.kept().magnitude();
                 match self.n_moving {
                     Some(n) if n > 1 => {
                         format!("{label} kept {kept} in its first {n} {unit}s, nothing since")
@@ -235,6 +292,9 @@ impl Judged {
 
     fn detail(&self, headroom: Option<Bytes>, runs_to_oom: Option<u64>) -> String {
         let unit = self.unit();
+        if let Some(reason) = self.withdrawn {
+            return format!("{reason} · {} over {} {unit}s", self.kept(), self.n_runs);
+        }
         if self.growth.state == State::None {
             return format!("{} over {} {unit}s", self.growth.shape.name(), self.n_runs);
         }
@@ -256,7 +316,7 @@ impl Judged {
             State::Watch => parts.push("not yet beyond doubt".to_owned()),
             State::NotEnoughData => parts.push(format!(
                 "{} more {unit}s tell a leak from a warm-up",
-                self.n_missing
+                self.growth.n_missing
             )),
             State::Leak | State::None => {}
         }

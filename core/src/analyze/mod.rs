@@ -9,13 +9,16 @@ mod fragmentation;
 mod growth;
 mod leak;
 mod levels;
+mod peaks;
+mod reserve;
 mod rules;
 mod series;
+mod session;
 mod suggest;
 mod trend;
 
 pub use finding::{CellRef, Evidence, Finding, FindingKind, Severity};
-pub use growth::{Growth, Shape, State, classify_growth};
+pub use growth::{Growth, Shape, State, classify_allocator, classify_growth};
 pub use levels::{DeviceSummary, Lane, Peak, RunRow};
 pub use rules::Rules;
 pub use series::cell_label;
@@ -44,6 +47,8 @@ pub fn analyze(recording: &Recording, rules: &Rules) -> Analysis {
     let devices = levels::summaries(recording, &rows);
     let mut findings = leak::findings(recording, &rows, &devices, rules);
     findings.extend(fragmentation::findings(recording, &rows, &devices, rules));
+    findings.extend(peaks::findings(recording, &rows, &devices));
+    findings.extend(reserve::findings(recording, &rows, &devices, rules));
     finding::sort(&mut findings);
     Analysis {
         devices,

@@ -1,7 +1,10 @@
 //! Verdicts on whole sessions, as a person would meet them.
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::testing::{Play, run, session};
+use crate::units::Bytes;
 
 fn findings(cells: &[(&str, &[Play])]) -> Vec<Finding> {
     let (recording, _) = session(cells);
@@ -136,4 +139,137 @@ fn only_the_latest_loop_counts() {
 #[test]
 fn what_is_not_known_is_not_judged() {
     check(&[("f()", &vec![run(5).unknown(); 12])], &[]);
+}
+
+#[test]
+fn a_leak_that_was_given_back_is_withdrawn() {
+    let plays = vec![run(420); 12];
+    check(
+        &[
+            ("losses.append(1)", &plays),
+            ("losses.clear()", &[run(-12 * 420)]),
+        ],
+        &[
+            "settled: losses.append(1) kept 420 MiB more after every run, but no longer \
+           | given back since · +4.92 GiB over 12 runs",
+        ],
+    );
+}
+
+#[test]
+fn growth_spread_over_many_cells_is_found() {
+    let cells: Vec<(String, Vec<Play>)> = (0..100)
+        .map(|n| (format!("out{n} = f{n}()"), vec![run(50)]))
+        .collect();
+    let cells: Vec<(&str, &[Play])> = cells
+        .iter()
+        .map(|(source, plays)| (source.as_str(), plays.as_slice()))
+        .collect();
+    check(
+        &cells,
+        &[
+            "growing: sim:0 fills by about 50 MiB a run, and no cell alone explains it \
+           | +4.83 GiB over 100 runs · what grows is spread over cells that ran once or a few times",
+        ],
+    );
+}
+
+/// Levels in MB after each of the seed's calls, as it tells of them.
+#[track_caller]
+fn check_course(kept_mb: impl IntoIterator<Item = f64>, expected: State) {
+    let mut level = 1e9;
+    let levels: Vec<Bytes> = kept_mb
+        .into_iter()
+        .map(|kept| {
+            level += kept * 1e6;
+            Bytes::new(level as u64)
+        })
+        .collect();
+    let rules = Rules::default();
+    assert_eq!(
+        classify_growth(&levels, rules.min_growth, &rules).state,
+        expected
+    );
+}
+
+#[test]
+fn courses_that_single_calls_mislead_about_are_judged_right() {
+    // Forward and backward take and give by turns.
+    check_course(
+        (0..200).map(|n| if n % 2 == 0 { 300.0 } else { -300.0 }),
+        State::None,
+    );
+    // Thirty warm-up calls, then flat.
+    check_course(
+        (0..200).map(|n| if n < 30 { 10.0 } else { 0.0 }),
+        State::None,
+    );
+    // Half a megabyte in each of 199 calls.
+    check_course([0.5; 199], State::Leak);
+    // Twenty megabytes in every twentieth call.
+    check_course(
+        (0..200).map(|n| if n % 20 == 19 { 20.0 } else { 0.0 }),
+        State::Leak,
+    );
+    // A sawtooth that never gives all back.
+    check_course(
+        (0..200).map(|n| if n % 10 == 9 { -85.0 } else { 10.0 }),
+        State::Leak,
+    );
+    // Five model loads.
+    check_course([2000.0; 5], State::NotEnoughData);
+}
+
+proptest! {
+    #[test]
+    fn moving_or_scaling_a_series_changes_nothing_but_the_bytes(
+        kept in prop::collection::vec(-200_i32..400, 3..60),
+        offset_mib in 0_u64..10_000,
+        scale in 1_u64..8,
+    ) {
+        let mut level = 20_000_i64;
+        let levels: Vec<u64> = kept.iter().map(|kept| {
+            level = (level + i64::from(*kept)).max(0);
+            level.unsigned_abs()
+        }).collect();
+        let rules = Rules::default();
+        let judge = |levels: Vec<Bytes>, least: Bytes| {
+            let growth = classify_growth(&levels, least, &rules);
+            (growth.state, growth.shape, growth.bytes_per_run)
+        };
+        let least = Bytes::mib(1);
+        let plain = judge(levels.iter().map(|n| Bytes::mib(*n)).collect(), least);
+        let moved = judge(levels.iter().map(|n| Bytes::mib(n + offset_mib)).collect(), least);
+        prop_assert_eq!(plain, moved);
+        let least = Bytes::mib(scale);
+        let scaled = judge(levels.iter().map(|n| Bytes::mib(n * scale)).collect(), least);
+        prop_assert_eq!((plain.0, plain.1), (scaled.0, scaled.1));
+        let rate = plain.2.as_f64() * scale as f64;
+        prop_assert!((scaled.2.as_f64() - rate).abs() <= scale as f64);
+    }
+
+    #[test]
+    fn a_leak_in_reverse_is_none(rate in 1_u64..100, n in 9_u64..100) {
+        let levels: Vec<Bytes> = (0..n).rev().map(|run| Bytes::mib(rate * run)).collect();
+        let growth = classify_growth(&levels, Bytes::mib(1), &Rules::default());
+        prop_assert!(matches!(growth.state, State::None));
+    }
+
+    #[test]
+    fn any_levels_have_an_answer(levels in prop::collection::vec(any::<u64>(), 0..300)) {
+        let levels: Vec<Bytes> = levels.into_iter().map(Bytes::new).collect();
+        let growth = classify_growth(&levels, Bytes::mib(1), &Rules::default());
+        prop_assert!(growth.evidence.iter().all(|figure| !figure.value.is_nan()));
+    }
+}
+
+#[test]
+fn reserved_that_grows_over_a_flat_allocated_is_its_own_shape() {
+    let allocated = vec![Bytes::mib(500); 20];
+    let reserved: Vec<Bytes> = (0..20).map(|run| Bytes::mib(500 + 20 * run)).collect();
+    let growth = classify_allocator(&allocated, &reserved, Bytes::mib(1), &Rules::default());
+    assert_eq!(
+        (growth.state, growth.shape),
+        (State::Watch, Shape::ReservedOnly)
+    );
 }

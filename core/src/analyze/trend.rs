@@ -39,6 +39,25 @@ pub(super) fn trend(values: &[f64]) -> Option<Trend> {
     })
 }
 
+/// One-sided p of a standard normal z.
+pub(super) fn p_above(z: f64) -> f64 {
+    Normal::standard().sf(z)
+}
+
+/// The largest p that still counts when `p_values` are looked at together, so
+/// that at most a twentieth of what is called growth is chance (Benjamini &
+/// Hochberg 1995, J. R. Stat. Soc. B 57).
+pub(super) fn p_bound(mut p_values: Vec<f64>) -> f64 {
+    const FALSE_DISCOVERIES: f64 = 0.05;
+    p_values.sort_by(f64::total_cmp);
+    let n = p_values.len() as f64;
+    let allowed = |rank: usize| FALSE_DISCOVERIES * (rank + 1) as f64 / n;
+    (0..p_values.len())
+        .rev()
+        .find(|&rank| p_values[rank] <= allowed(rank))
+        .map_or(FALSE_DISCOVERIES / n.max(1.0), allowed)
+}
+
 /// t-statistic of the increments between block minima, without the first
 /// quarter (warm-up): a level that keeps rising raises every block's minimum,
 /// however ragged it is above. `None` where fewer than three blocks can be made.
@@ -252,6 +271,16 @@ mod tests {
         let found = trend(&[5.0; 12]).expect("enough points");
         assert_eq!((found.z, found.slope), (0.0, 0.0));
         assert_eq!(block_t(&[5.0; 12]), Some(0.0));
+    }
+
+    #[test]
+    fn the_more_series_the_surer_each_must_be() {
+        let check = |p_values: &[f64], bound: f64| {
+            assert!((p_bound(p_values.to_vec()) - bound).abs() < 1e-12);
+        };
+        check(&[0.04], 0.05);
+        check(&[0.04, 0.9, 0.9, 0.9, 0.9], 0.01);
+        check(&[0.001, 0.002, 0.9, 0.9, 0.9], 0.02);
     }
 
     #[test]

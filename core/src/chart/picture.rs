@@ -7,7 +7,7 @@ use super::plot::sheet;
 use super::scene::{Face, Point, Rect, Role, Scene};
 use super::session::{counted, default_device};
 use super::timeline::timeline;
-use crate::analyze::{Analysis, Finding, FindingKind};
+use crate::analyze::{Analysis, Finding, FindingKind, Severity};
 use crate::recording::{DeviceIdx, DeviceKind, Recording};
 use crate::report::{counts, icon, word};
 
@@ -134,9 +134,9 @@ fn draw_card(scene: &mut Scene, finding: &Finding) {
 }
 
 fn colour(finding: &Finding) -> Role {
-    match finding.kind {
-        FindingKind::Settled => Role::Muted,
-        FindingKind::Leak => Role::Leak,
-        FindingKind::Growing | FindingKind::Fragmentation => Role::Watch,
+    match (finding.kind, finding.severity) {
+        (FindingKind::Leak, _) => Role::Leak,
+        (_, Severity::Info) => Role::Muted,
+        _ => Role::Watch,
     }
 }

@@ -34,6 +34,12 @@ pub fn word(finding: &Finding) -> &'static str {
         (FindingKind::Growing, _) => "Growing, holder unknown",
         (FindingKind::Settled, _) => "Settled",
         (FindingKind::Fragmentation, _) => "Fragmentation",
+        (FindingKind::Pressure, _) => "Pressure",
+        (FindingKind::Spike, _) => "Spike",
+        (FindingKind::Repeated, _) => "To and fro",
+        (FindingKind::Inefficient, _) => "Inefficient",
+        (FindingKind::Doubling, _) => "Two copies",
+        (FindingKind::Gap, _) => "Outside the framework",
     }
 }
 

@@ -1,0 +1,87 @@
+//! Growth that no cell and no loop explains: the level after every run.
+
+use super::finding::{Finding, FindingKind, Severity};
+use super::growth::{State, classify_growth};
+use super::leak::min_growth;
+use super::levels::RunRow;
+use super::rules::Rules;
+use crate::recording::{DeviceIdx, DeviceKind, Recording};
+use crate::units::Bytes;
+
+/// A notebook that is being written fills the device cell by cell; only a long
+/// course that does not end is worth a word.
+const MIN_RUNS: usize = 30;
+
+/// A finding for each accelerator that grows from run to run while no finding in
+/// `found` says where.
+pub(super) fn findings(
+    recording: &Recording,
+    rows: &[RunRow],
+    found: &[Finding],
+    rules: &Rules,
+) -> Vec<Finding> {
+    recording
+        .devices()
+        .iter()
+        .filter(|device| device.kind != DeviceKind::Host)
+        .filter(|device| !is_explained(found, device.idx))
+        .filter_map(|device| finding(recording, rows, device.idx, rules))
+        .collect()
+}
+
+fn is_explained(found: &[Finding], device: DeviceIdx) -> bool {
+    found.iter().any(|finding| {
+        finding.device == device && matches!(finding.state, State::Leak | State::Watch)
+    })
+}
+
+fn finding(
+    recording: &Recording,
+    rows: &[RunRow],
+    device: DeviceIdx,
+    rules: &Rules,
+) -> Option<Finding> {
+    let is_outermost = |row: &&RunRow| recording.run(row.run).parent.is_none();
+    let lane = rows.iter().rfind(|row| row.device == device)?.lane;
+    let rows: Vec<&RunRow> = rows
+        .iter()
+        .filter(|row| row.device == device && row.lane == lane && row.after.is_some())
+        .filter(is_outermost)
+        .collect();
+    let levels: Vec<Bytes> = rows.iter().filter_map(|row| row.after).collect();
+    let growth = classify_growth(&levels, min_growth(recording, device, rules), rules);
+    if levels.len() < MIN_RUNS || growth.state != State::Leak {
+        return None;
+    }
+    let label = &recording.device(device).label;
+    let kept = growth.bytes_per_run.magnitude();
+    Some(Finding {
+        id: format!("session/{}", recording.device(device).key),
+        kind: FindingKind::Growing,
+        severity: Severity::Warning,
+        state: State::Watch,
+        withdrawn: None,
+        shape: Some(growth.shape),
+        title: format!("{label} fills by about {kept} a run, and no cell alone explains it"),
+        detail: format!(
+            "{} over {} runs · what grows is spread over cells that ran once or a few times",
+            growth.total,
+            levels.len()
+        ),
+        cell: None,
+        path: Vec::new(),
+        device,
+        lane,
+        runs: rows.iter().map(|row| row.run).collect(),
+        n_runs: levels.len(),
+        steps: false,
+        bytes_per_run: Some(growth.bytes_per_run),
+        interval: Some(growth.interval),
+        runs_to_oom: None,
+        suggestions: vec![
+            "see which names hold memory that is not needed any more, and `del` them".to_owned(),
+        ],
+        evidence: growth.evidence,
+        sparkline: levels.iter().map(|level| level.as_f64()).collect(),
+    })
+}
