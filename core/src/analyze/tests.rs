@@ -273,3 +273,132 @@ fn reserved_that_grows_over_a_flat_allocated_is_its_own_shape() {
         (State::Watch, Shape::ReservedOnly)
     );
 }
+
+/// Findings of the given kind after each row of the runs was changed by hand.
+#[track_caller]
+fn check_rows(
+    plays: &[Play],
+    change: impl Fn(usize, &mut RunRow),
+    expected: Option<(FindingKind, &str)>,
+) {
+    let (recording, _) = session(&[("cell()", plays)]);
+    let mut rows = levels::rows(&recording);
+    for (idx, row) in rows.iter_mut().enumerate() {
+        change(idx, row);
+    }
+    let devices = levels::summaries(&recording, &rows);
+    let rules = Rules::default();
+    let found = peaks::findings(&recording, &rows, &devices)
+        .into_iter()
+        .chain(reserve::findings(&recording, &rows, &devices, &rules))
+        .next();
+    let found = found
+        .as_ref()
+        .map(|finding| (finding.kind, finding.title.as_str()));
+    assert_eq!(found, expected);
+}
+
+fn above(bytes: Option<Bytes>, n_mib: u64) -> Option<Bytes> {
+    bytes.map(|bytes| bytes + Bytes::mib(n_mib))
+}
+
+#[test]
+fn one_run_far_above_the_others_is_a_spike() {
+    let rise = |usual: u64, spike: u64| {
+        move |idx: usize, row: &mut RunRow| {
+            let n_mib = if idx == 3 { spike } else { usual };
+            row.peak = above(row.before, n_mib).map(Peak::AtLeast);
+        }
+    };
+    check_rows(
+        &vec![run(0); 8],
+        rise(500, 4000),
+        Some((
+            FindingKind::Spike,
+            "cell(): In [4] needed 3.91 GiB for a moment",
+        )),
+    );
+    check_rows(&vec![run(0); 8], rise(500, 900), None);
+    check_rows(&vec![run(0); 4], rise(500, 4000), None);
+}
+
+#[test]
+fn a_rerun_that_holds_two_copies_says_so() {
+    let plays = [vec![run(2000)], vec![run(0); 3]].concat();
+    let rise = |n_mib: u64| {
+        move |_: usize, row: &mut RunRow| {
+            row.peak = above(row.before, n_mib).map(Peak::Exact);
+        }
+    };
+    check_rows(
+        &plays,
+        rise(2000),
+        Some((
+            FindingKind::Doubling,
+            "cell() holds its old and its new 1.95 GiB at once",
+        )),
+    );
+    check_rows(&plays, rise(300), None);
+}
+
+#[test]
+fn flushes_of_the_cache_are_pressure() {
+    let retries = |n: u64| move |_: usize, row: &mut RunRow| row.n_retries = Some(n);
+    check_rows(
+        &[run(0), run(0)],
+        retries(2),
+        Some((
+            FindingKind::Pressure,
+            "sim:0 is at its edge: the allocator flushed its cache 4 times",
+        )),
+    );
+    check_rows(&[run(0), run(0)], retries(0), None);
+}
+
+#[test]
+fn reservations_that_come_and_go_are_told() {
+    let reserve = |before: u64, after: u64, peak: u64| {
+        move |_: usize, row: &mut RunRow| {
+            row.reserved = (Some(Bytes::mib(before)), Some(Bytes::mib(after)));
+            row.process_used = row.reserved;
+            row.peak = Some(Peak::Exact(Bytes::mib(peak)));
+        }
+    };
+    check_rows(
+        &vec![run(0); 6],
+        reserve(100, 100, 900),
+        Some((
+            FindingKind::Repeated,
+            "cell() takes memory from the driver in every run and gives it back",
+        )),
+    );
+    check_rows(
+        &vec![run(0); 6],
+        reserve(100, 1100, 200),
+        Some((
+            FindingKind::Inefficient,
+            "cell() reserves much more than it uses",
+        )),
+    );
+    check_rows(&vec![run(0); 6], reserve(100, 100, 90), None);
+}
+
+#[test]
+fn growth_beside_the_allocator_is_a_gap() {
+    let hold = |each_run: u64| {
+        move |idx: usize, row: &mut RunRow| {
+            row.reserved = (Some(Bytes::mib(500)), Some(Bytes::mib(500)));
+            let beside = 300 + each_run * idx as u64;
+            row.process_used.1 = Some(Bytes::mib(500 + beside));
+        }
+    };
+    check_rows(
+        &vec![run(0); 12],
+        hold(40),
+        Some((
+            FindingKind::Gap,
+            "sim:0: 40 MiB more a run outside the framework",
+        )),
+    );
+    check_rows(&vec![run(0); 12], hold(0), None);
+}
