@@ -10,7 +10,8 @@
 use serde::{Serialize, Serializer};
 
 use crate::analyze::{
-    Analysis, CellRef, DeviceSummary, Evidence, Finding, Peak, RunRow, cell_label,
+    Analysis, CellRef, Compared, DeviceSummary, Evidence, Finding, Growth, Peak, RunRow, Side,
+    cell_label,
 };
 use crate::recording::{DeviceIdx, DeviceKind, Recording, Status};
 use crate::units::{ByteDelta, Bytes};
@@ -38,6 +39,89 @@ pub fn report_json(recording: &Recording, analysis: &Analysis) -> String {
         warnings: &analysis.warnings,
     };
     serde_json::to_string(&report).expect("a report holds strings, numbers and lists only")
+}
+
+/// A comparison with a baseline as a JSON list, worst first.
+pub fn comparison_json(compared: &[Compared]) -> String {
+    let entries: Vec<JsonCompared<'_>> = compared.iter().map(JsonCompared::from).collect();
+    serde_json::to_string(&entries).expect("a comparison holds strings and numbers only")
+}
+
+/// The verdict on one series as JSON: the fields of a finding that belong to it.
+pub fn growth_json(growth: &Growth) -> String {
+    let growth = JsonGrowth {
+        state: growth.state.name(),
+        shape: growth.shape.name(),
+        bytes_per_run: growth.bytes_per_run.get(),
+        interval: [growth.interval.0.get(), growth.interval.1.get()],
+        total_bytes: growth.total.get(),
+        n_missing: growth.n_missing,
+        p: Number(growth.p),
+        evidence: growth.evidence.iter().map(JsonEvidence::from).collect(),
+    };
+    serde_json::to_string(&growth).expect("a verdict holds strings and numbers only")
+}
+
+#[derive(Serialize)]
+struct JsonGrowth<'a> {
+    state: &'static str,
+    shape: &'static str,
+    bytes_per_run: i64,
+    interval: [i64; 2],
+    total_bytes: i64,
+    n_missing: usize,
+    p: Number,
+    evidence: Vec<JsonEvidence<'a>>,
+}
+
+#[derive(Serialize)]
+struct JsonCompared<'a> {
+    change: &'static str,
+    cell: JsonCell,
+    path: &'a [String],
+    device: &'a str,
+    steps: bool,
+    before: Option<JsonSide>,
+    after: JsonSide,
+    difference_bytes: i64,
+    uncertainty_bytes: u64,
+}
+
+#[derive(Serialize)]
+struct JsonSide {
+    state: &'static str,
+    n_runs: usize,
+    bytes_per_run: i64,
+    interval: [i64; 2],
+    peak_bytes: Option<u64>,
+}
+
+impl<'a> From<&'a Compared> for JsonCompared<'a> {
+    fn from(entry: &'a Compared) -> Self {
+        Self {
+            change: entry.change.name(),
+            cell: JsonCell::from(&entry.cell),
+            path: &entry.path,
+            device: &entry.device,
+            steps: entry.steps,
+            before: entry.before.as_ref().map(JsonSide::from),
+            after: JsonSide::from(&entry.after),
+            difference_bytes: entry.difference.get(),
+            uncertainty_bytes: entry.uncertainty.get(),
+        }
+    }
+}
+
+impl From<&Side> for JsonSide {
+    fn from(side: &Side) -> Self {
+        Self {
+            state: side.state.name(),
+            n_runs: side.n_runs,
+            bytes_per_run: side.bytes_per_run.get(),
+            interval: [side.interval.0.get(), side.interval.1.get()],
+            peak_bytes: side.peak.map(Bytes::get),
+        }
+    }
 }
 
 #[derive(Serialize)]

@@ -4,6 +4,7 @@
 //! device) from the raw readings, `growth` decides on one series of levels,
 //! `leak` and `fragmentation` turn rows and series into findings.
 
+mod compare;
 mod finding;
 mod fragmentation;
 mod growth;
@@ -17,6 +18,7 @@ mod session;
 mod suggest;
 mod trend;
 
+pub use compare::{Change, Compared, Side, compare};
 pub use finding::{CellRef, Evidence, Finding, FindingKind, Severity};
 pub use growth::{Growth, Shape, State, classify_allocator, classify_growth};
 pub use levels::{DeviceSummary, Lane, Peak, RunRow};

@@ -318,6 +318,37 @@ impl Recording {
             .chain(self.finish.map(Frame::Finish))
     }
 
+    /// The first `n_runs` runs and the rest, each a recording of its own with the
+    /// devices and cells of the whole.
+    pub fn split_at(&self, n_runs: usize) -> (Self, Self) {
+        let n_runs = n_runs.min(self.runs.len());
+        (self.part(0..n_runs), self.part(n_runs..self.runs.len()))
+    }
+
+    /// Some of the runs, numbered anew; a run whose parent is not among them has none.
+    fn part(&self, range: std::ops::Range<usize>) -> Self {
+        let renumbered = |idx: RunIdx| {
+            let is_inside = range.contains(&idx.get());
+            is_inside.then(|| RunIdx(idx.0 - range.start as u32))
+        };
+        let runs = self.runs[range.clone()].iter().filter_map(|run| {
+            Some(Run {
+                idx: renumbered(run.idx)?,
+                parent: run.parent.and_then(renumbered),
+                ..run.clone()
+            })
+        });
+        let samples = self.samples.iter().filter_map(|(key, points)| {
+            let (run, device, series) = key;
+            Some(((renumbered(*run)?, *device, series.clone()), points.clone()))
+        });
+        Self {
+            runs: runs.collect(),
+            samples: samples.collect(),
+            ..self.clone()
+        }
+    }
+
     fn check_run(&self, run: &Run) -> Result<(), FrameError> {
         let frame = "run frame";
         known(frame, "cell", run.cell.0, self.cells.len())?;

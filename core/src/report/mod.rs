@@ -1,11 +1,13 @@
 //! The report and the line after a cell, as plain text.
 
+mod comparison;
 mod line;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeSet;
 
+pub use comparison::comparison;
 pub use line::{line, worth_saying};
 
 use crate::analyze::{

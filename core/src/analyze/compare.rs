@@ -1,0 +1,349 @@
+//! Before and after: what grew less or more than in a baseline.
+
+use super::Rules;
+use super::finding::CellRef;
+use super::growth::{State, classify_growth};
+use super::leak::min_growth;
+use super::levels::{self, RunRow};
+use super::series;
+use crate::recording::{DeviceIdx, Recording, Run};
+use crate::source_text;
+use crate::units::{ByteDelta, Bytes};
+
+/// What became of a cell's growth. The order is that of the report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Change {
+    /// It grows more.
+    Worse,
+    /// It grows, and the baseline does not have it.
+    New,
+    /// It grows as much as before.
+    Same,
+    /// It grows less.
+    Better,
+    /// It grew and does not any more.
+    Fixed,
+}
+
+impl Change {
+    /// The name in JSON and in Python.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Worse => "worse",
+            Self::New => "new",
+            Self::Same => "same",
+            Self::Better => "better",
+            Self::Fixed => "fixed",
+        }
+    }
+}
+
+/// A cell's (or a loop's) growth in one recording.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Side {
+    /// The verdict.
+    pub state: State,
+    /// How many runs, or steps.
+    pub n_runs: usize,
+    /// What each of them kept.
+    pub bytes_per_run: ByteDelta,
+    /// Its confidence interval of 95 %.
+    pub interval: (ByteDelta, ByteDelta),
+    /// The highest level inside a run, above its start.
+    pub peak: Option<Bytes>,
+}
+
+/// One cell (or loop) on one device, before and after.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Compared {
+    /// The cell as it is now.
+    pub cell: CellRef,
+    /// The label of the steps or the names of the blocks inside the cell.
+    pub path: Vec<String>,
+    /// The device's label.
+    pub device: String,
+    /// The series counts steps, not runs.
+    pub steps: bool,
+    /// In the baseline; `None` where it was not there.
+    pub before: Option<Side>,
+    /// Now.
+    pub after: Side,
+    /// What became of it.
+    pub change: Change,
+    /// Growth a run now, less growth a run then.
+    pub difference: ByteDelta,
+    /// How far that may be off: half its interval of 95 %.
+    pub uncertainty: Bytes,
+}
+
+/// Holds each growing cell of `recording` against `baseline`, worst first.
+///
+/// A cell is found again by the frontend's id, else by equal source, else by the
+/// first line that says something: the cell that was fixed has another source now.
+pub fn compare(recording: &Recording, baseline: &Recording, rules: &Rules) -> Vec<Compared> {
+    let before = sides(baseline, rules);
+    let mut compared: Vec<Compared> = sides(recording, rules)
+        .into_iter()
+        .filter_map(|after| {
+            let same = before
+                .iter()
+                .filter(|before| before.is_same_place(&after))
+                .max_by_key(|before| before.likeness(&after))
+                .filter(|before| before.likeness(&after) > 0);
+            compared(same.map(|entry| entry.side.clone()), after)
+        })
+        .collect();
+    compared.sort_by_key(|entry| (entry.change, entry.difference.magnitude()));
+    compared
+}
+
+/// A side with what it is found again by.
+struct Entry {
+    cell: CellRef,
+    source: u64,
+    headline: Option<String>,
+    path: Vec<String>,
+    device_key: String,
+    device: String,
+    steps: bool,
+    side: Side,
+}
+
+impl Entry {
+    fn is_same_place(&self, other: &Self) -> bool {
+        let place = |entry: &Self| (entry.path.clone(), entry.device_key.clone(), entry.steps);
+        place(self) == place(other)
+    }
+
+    fn likeness(&self, other: &Self) -> u8 {
+        let same_headline = self.headline.is_some() && self.headline == other.headline;
+        match self {
+            _ if self.source == other.source => 3,
+            _ if self.cell.id == other.cell.id => 2,
+            _ if same_headline => 1,
+            _ => 0,
+        }
+    }
+}
+
+fn compared(before: Option<Side>, after: Entry) -> Option<Compared> {
+    let now = &after.side;
+    let reach = |side: &Side| {
+        let (low, high) = side.interval;
+        let half = (high + -low).magnitude().as_f64() / 2.0;
+        half.max(0.005 * side.bytes_per_run.magnitude().as_f64())
+    };
+    let rate = |side: &Side| side.bytes_per_run;
+    let then = before.as_ref();
+    let difference = rate(now) + -then.map_or(ByteDelta::ZERO, rate);
+    let uncertainty = then.map_or(0.0, reach).hypot(reach(now));
+    let (grew, grows) = (then.is_some_and(is_growing), is_growing(now));
+    let change = match then {
+        _ if !grew && !grows => return None,
+        None => Change::New,
+        Some(_) if grew && !grows => Change::Fixed,
+        Some(_) if !grew => Change::Worse,
+        Some(_) if difference.as_f64() < -uncertainty => Change::Better,
+        Some(_) if difference.as_f64() > uncertainty => Change::Worse,
+        Some(_) => Change::Same,
+    };
+    Some(Compared {
+        cell: after.cell,
+        path: after.path,
+        device: after.device,
+        steps: after.steps,
+        before,
+        after: after.side,
+        change,
+        difference,
+        uncertainty: Bytes::new(uncertainty as u64),
+    })
+}
+
+fn is_growing(side: &Side) -> bool {
+    let keeps = side.interval.0 > ByteDelta::ZERO;
+    match side.state {
+        State::Leak | State::Watch => true,
+        State::NotEnoughData => keeps,
+        State::None => false,
+    }
+}
+
+fn sides(recording: &Recording, rules: &Rules) -> Vec<Entry> {
+    let rows = levels::rows(recording);
+    let of_runs = series::of_runs(recording, &rows);
+    let of_runs = of_runs.iter().filter_map(|series| {
+        let last = recording.run(series.rows.last()?.run);
+        let least = min_growth(recording, series.key.device, rules);
+        let growth = classify_growth(&series.own_levels(), least, rules);
+        let of_level = classify_growth(&series.levels(), least, rules);
+        let (bytes_per_run, interval) = kept_by_each(&series.rows)?;
+        let side = Side {
+            state: growth.state.and(of_level.state),
+            n_runs: series.rows.len(),
+            bytes_per_run,
+            interval,
+            peak: series.rows.iter().filter_map(|row| rise(row)).max(),
+        };
+        Some(entry(
+            recording,
+            last,
+            &series.key.path,
+            series.key.device,
+            false,
+            side,
+        ))
+    });
+    let of_steps = series::of_steps(recording);
+    let of_steps = of_steps.iter().map(|series| {
+        let run = recording.run(series.run);
+        let least = min_growth(recording, series.key.device, rules);
+        let growth = classify_growth(&series.levels, least, rules);
+        let per_step =
+            |delta: ByteDelta| ByteDelta::from_f64(delta.as_f64() / series.steps_per_point);
+        let side = Side {
+            state: growth.state,
+            n_runs: series.n_steps,
+            bytes_per_run: per_step(growth.bytes_per_run),
+            interval: (per_step(growth.interval.0), per_step(growth.interval.1)),
+            peak: None,
+        };
+        entry(
+            recording,
+            run,
+            &series.key.path,
+            series.key.device,
+            true,
+            side,
+        )
+    });
+    of_runs.chain(of_steps).collect()
+}
+
+fn entry(
+    recording: &Recording,
+    run: &Run,
+    path: &[String],
+    device: DeviceIdx,
+    steps: bool,
+    side: Side,
+) -> Entry {
+    let text = recording.cell(run.cell).text(run.revision);
+    let device = recording.device(device);
+    Entry {
+        cell: series::cell_ref(recording, run),
+        source: run.revision.0,
+        headline: text.and_then(source_text::headline),
+        path: path.to_vec(),
+        device_key: device.key.clone(),
+        device: device.label.clone(),
+        steps,
+        side,
+    }
+}
+
+fn rise(row: &RunRow) -> Option<Bytes> {
+    Some(row.peak?.low().saturating_sub(row.before?))
+}
+
+/// What each run kept: mean with its normal interval of 95 %, without the first
+/// run (which warms up) where there are at least three.
+fn kept_by_each(rows: &[&RunRow]) -> Option<(ByteDelta, (ByteDelta, ByteDelta))> {
+    let kept: Vec<f64> = rows
+        .iter()
+        .filter_map(|row| row.kept)
+        .map(ByteDelta::as_f64)
+        .collect();
+    let kept = if kept.len() >= 3 {
+        &kept[1..]
+    } else {
+        &kept[..]
+    };
+    let n = kept.len() as f64;
+    let mean = kept.iter().sum::<f64>() / n;
+    let sum_of_squares: f64 = kept.iter().map(|kept| (kept - mean).powi(2)).sum();
+    let error = if kept.len() > 1 {
+        1.96 * (sum_of_squares / (n - 1.0) / n).sqrt()
+    } else {
+        0.0
+    };
+    (!kept.is_empty()).then(|| {
+        let delta = ByteDelta::from_f64;
+        (delta(mean), (delta(mean - error), delta(mean + error)))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Play, run, session};
+
+    fn check(before: &[(&str, &[Play])], after: &[(&str, &[Play])], expected: &[(&str, &str)]) {
+        let (baseline, _) = session(before);
+        let (recording, _) = session(after);
+        let found = compare(&recording, &baseline, &Rules::default());
+        let found: Vec<_> = found
+            .iter()
+            .map(|entry| (entry.cell.label.as_str(), entry.change.name()))
+            .collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn each_cell_has_its_word() {
+        let leak = |n_mib: i64| vec![run(n_mib); 12];
+        let flat = vec![run(0); 12];
+        check(
+            &[("f()", &leak(40))],
+            &[("f()", &flat)],
+            &[("f()", "fixed")],
+        );
+        check(
+            &[("f()", &leak(40))],
+            &[("f()", &leak(10))],
+            &[("f()", "better")],
+        );
+        check(
+            &[("f()", &leak(40))],
+            &[("f()", &leak(40))],
+            &[("f()", "same")],
+        );
+        check(
+            &[("f()", &leak(40))],
+            &[("f()", &leak(90))],
+            &[("f()", "worse")],
+        );
+        check(
+            &[("f()", &flat)],
+            &[("f()", &leak(90))],
+            &[("f()", "worse")],
+        );
+        check(
+            &[("f()", &flat)],
+            &[("f()", &flat), ("g()", &leak(90))],
+            &[("g()", "new")],
+        );
+        check(&[("f()", &flat)], &[("f()", &flat)], &[]);
+    }
+
+    #[test]
+    fn an_edited_cell_is_found_again() {
+        let leak = vec![run(40); 12];
+        let flat = vec![run(0); 12];
+        check(
+            &[("losses.append(f())\nx = 1", &leak)],
+            &[("losses.append(f())\nx = 2", &flat)],
+            &[("losses.append(f())", "fixed")],
+        );
+    }
+
+    #[test]
+    fn a_session_is_its_own_baseline() {
+        let plays = [vec![run(40); 12], vec![run(0); 12]].concat();
+        let (recording, _) = session(&[("f()", &plays)]);
+        let (before, after) = recording.split_at(12);
+        let found = compare(&after, &before, &Rules::default());
+        assert_eq!(found[0].change, Change::Fixed);
+        assert_eq!(found[0].difference, ByteDelta::new(-40 << 20));
+    }
+}
