@@ -1,12 +1,12 @@
 //! What each device holds now, in words: one line per device.
 
-use gpumem_core::recording::{Level, Reading};
+use gpumem_core::recording::{Level, Reading, Unknown};
 use pyo3::prelude::*;
 
 use crate::session::{self, Selection};
 use crate::sources::Found;
 
-/// The levels of every device now. Unknown ones are left out.
+/// The levels of every device now; in place of one that could not be read, why not.
 #[pyfunction]
 pub(crate) fn levels_text(py: Python<'_>) -> String {
     let readings = session::readings(py, &Selection::default());
@@ -25,19 +25,29 @@ fn line(found: &Found, reading: &Reading, width: usize) -> String {
         (Some(used), Some(capacity)) => parts.push(format!("{used} of {capacity}")),
         (Some(used), None) => parts.push(format!("{used} used")),
         (None, Some(capacity)) => parts.push(format!("{capacity} in all")),
-        (None, None) => {}
+        (None, None) => parts.extend(failure("the driver", &driver.device_used)),
     }
-    let mut push = |words: &str, level: &Level| {
-        if let Some(bytes) = level.known() {
-            parts.push(format!("{words} {bytes}"));
-        }
-    };
-    push("this process", &driver.process_used);
+    parts.extend(known("this process", &driver.process_used));
     for levels in &reading.allocators {
         let source = levels.source.name();
-        push(&format!("{source} allocated"), &levels.allocated);
-        push(&format!("{source} reserved"), &levels.reserved);
+        parts.extend(known(&format!("{source} allocated"), &levels.allocated));
+        parts.extend(known(&format!("{source} reserved"), &levels.reserved));
+        parts.extend(failure(source, &levels.allocated));
+    }
+    if parts.is_empty() {
+        parts.push("no level is known".to_owned());
     }
     let (label, name) = (&found.label, &found.name);
     format!("{label:<width$}  {name}  {}", parts.join(" · "))
+}
+
+fn known(words: &str, level: &Level) -> Option<String> {
+    level.known().map(|bytes| format!("{words} {bytes}"))
+}
+
+fn failure(source: &str, level: &Level) -> Option<String> {
+    match level {
+        Level::Unknown(Unknown::Failed(reason)) => Some(format!("{source} failed: {reason}")),
+        _ => None,
+    }
 }

@@ -4,9 +4,9 @@
 //! handed cells and readings, and turns them into frames.
 
 use gpumem_core::recording::{
-    AllocatorLevels, Cell, CellIdx, Device, DeviceIdx, DeviceKind, Frame, Header, Reading,
-    Recording, Revision, Run, RunIdx, RunKind, RunLevels, Sample, Samples, Series, SourceHash,
-    SourceState, Status,
+    AllocatorLevels, Cell, CellIdx, Device, DeviceIdx, DeviceKind, DriverLevels, Frame, Header,
+    Level, Reading, Recording, Revision, Run, RunIdx, RunKind, RunLevels, Sample, Samples, Series,
+    SourceHash, SourceState, Status, Unknown,
 };
 use gpumem_core::source_text;
 use gpumem_core::thin::{Spacing, Thinned};
@@ -140,6 +140,27 @@ impl Recorder {
         self.marks.clear();
         self.open = Some(idx);
         idx
+    }
+
+    /// The devices that the open run began with and `after` lacks: their levels are unknown now.
+    pub(crate) fn unanswered(&self, after: &[(Found, Reading)]) -> Vec<(Found, Reading)> {
+        let began_with = self
+            .open
+            .iter()
+            .flat_map(|&run| &self.recording.run(run).levels);
+        began_with
+            .map(|levels| (self.recording.device(levels.device), &levels.before))
+            .filter(|(device, _)| after.iter().all(|(found, _)| found.key != device.key))
+            .map(|(device, before)| {
+                let found = Found {
+                    key: device.key.clone(),
+                    label: device.label.clone(),
+                    name: device.name.clone(),
+                    kind: device.kind,
+                };
+                (found, unanswered(before))
+            })
+            .collect()
     }
 
     /// The open run ended at `ended`; `after` and `sampled` tell of its devices.
@@ -290,6 +311,27 @@ impl Recorder {
         self.cells.insert(id, idx);
         self.emit(Frame::Cell(cell));
         idx
+    }
+}
+
+/// The reading of a device that every source of `before` has stopped answering for.
+fn unanswered(before: &Reading) -> Reading {
+    let failed = || {
+        Level::Unknown(Unknown::Failed(
+            "it stopped answering inside a run".to_owned(),
+        ))
+    };
+    let was_read = before.driver != DriverLevels::default();
+    let allocators = before.allocators.iter().map(|levels| AllocatorLevels {
+        allocated: failed(),
+        ..AllocatorLevels::unread(levels.source)
+    });
+    Reading {
+        driver: DriverLevels {
+            device_used: if was_read { failed() } else { Level::default() },
+            ..DriverLevels::default()
+        },
+        allocators: allocators.collect(),
     }
 }
 

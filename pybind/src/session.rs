@@ -110,9 +110,12 @@ pub(crate) fn end(
     let (ended, mut sampled) = with_session(py, |session| {
         (session.recorder.clock().now(), session.sampler.end())
     })?;
-    let after = readings(py, selection);
+    let mut after = readings(py, selection);
     selection.end(py);
     sampled.retain(|(key, _)| after.iter().any(|(found, _)| found.key == *key));
+    let unanswered = with_recorder(py, |recorder| recorder.unanswered(&after))?;
+    tell_failures(py, &unanswered);
+    after.extend(unanswered);
     with_session(py, |session| {
         session.recorder.end(status, ended, after, sampled)
     })
@@ -237,16 +240,24 @@ pub(crate) fn readings(py: Python<'_>, selection: &Selection) -> Vec<(Found, Rea
     if !selection.devices.is_empty() {
         readings.retain(|(found, _)| selection.devices.contains(&found.label));
     }
-    for (found, reading) in &readings {
-        for levels in &reading.allocators {
-            if let Level::Unknown(Unknown::Failed(words)) = &levels.allocated {
-                let (source, device) = (levels.source.name(), &found.label);
+    tell_failures(py, &readings);
+    readings
+}
+
+/// Says once of each source that it failed, and in which words.
+fn tell_failures(py: Python<'_>, readings: &[(Found, Reading)]) {
+    for (found, reading) in readings {
+        let driver = ("the driver", &reading.driver.device_used);
+        let allocators = reading.allocators.iter();
+        let allocators = allocators.map(|levels| (levels.source.name(), &levels.allocated));
+        for (source, level) in allocators.chain([driver]) {
+            if let Level::Unknown(Unknown::Failed(words)) = level {
+                let device = &found.label;
                 let message = format!("{source} does not answer for {device}: {words}");
                 trouble::log_once(py, &message);
             }
         }
     }
-    readings
 }
 
 /// Hands the sources to `body`, which may run Python and let other threads in.

@@ -1,10 +1,11 @@
 //! Our own failures: caught, said once, and never let into the user's cell.
 
 use std::any::Any;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{self, AssertUnwindSafe, UnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, Once, PoisonError};
 
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
@@ -28,11 +29,11 @@ pub(crate) fn caught<T>(
         );
         body()
     });
-    match catch_unwind(guarded) {
+    match quietly(guarded) {
         Ok(Ok(value)) => Ok(Some(value)),
         Ok(Err(error)) if error.is_instance_of::<PyKeyboardInterrupt>(py) => Ok(None),
         Ok(Err(error)) => Err(described(py, &error)),
-        Err(payload) => Err(format!("panic: {}", panic_message(payload.as_ref()))),
+        Err(words) => Err(format!("panic: {words}")),
     }
 }
 
@@ -79,8 +80,38 @@ fn described(py: Python<'_>, error: &PyErr) -> String {
     format!("{error}{}", place.unwrap_or_default())
 }
 
+/// Runs `body`; what its panic says is returned and not printed into the user's cell.
+pub(crate) fn quietly<T>(body: impl FnOnce() -> T + UnwindSafe) -> Result<T, String> {
+    thread_local! {
+        static IS_QUIET: Cell<bool> = const { Cell::new(false) };
+        static PLACE: RefCell<Option<String>> = const { RefCell::new(None) };
+    }
+    // The hook is this library's own: no other in the process sees it.
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let print = panic::take_hook();
+        panic::set_hook(Box::new(move |panic| {
+            if IS_QUIET.get() {
+                PLACE.set(panic.location().map(ToString::to_string));
+            } else {
+                print(panic);
+            }
+        }));
+    });
+    let was_quiet = IS_QUIET.replace(true);
+    let outcome = panic::catch_unwind(body);
+    IS_QUIET.set(was_quiet);
+    outcome.map_err(|payload| {
+        let message = panic_message(payload.as_ref());
+        match PLACE.take() {
+            Some(place) => format!("{message} ({place})"),
+            None => message.to_owned(),
+        }
+    })
+}
+
 /// What a panic said.
-pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> &str {
+fn panic_message(payload: &(dyn Any + Send)) -> &str {
     payload
         .downcast_ref::<&str>()
         .copied()

@@ -1,14 +1,13 @@
 //! The driver sources, shared by the recorder and the sampler's thread.
 
-use std::cell::Cell;
-use std::panic::{self, AssertUnwindSafe, UnwindSafe};
+use std::panic::AssertUnwindSafe;
 use std::process;
-use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gpumem_core::recording::{DriverLevels, Level, Source, Unknown};
 
 use super::{Answer, DriverSource, Unused, not_chosen};
-use crate::trouble::panic_message;
+use crate::trouble::quietly;
 
 const FORKED: &str = "this process was forked from the one that records";
 
@@ -150,27 +149,6 @@ impl Guarded {
             self.failure.insert(failure).clone()
         })
     }
-}
-
-/// Runs `body`; what its panic says is returned and not printed into the user's cell.
-fn quietly<T>(body: impl FnOnce() -> T + UnwindSafe) -> Result<T, String> {
-    thread_local! {
-        static IS_QUIET: Cell<bool> = const { Cell::new(false) };
-    }
-    // The hook is this library's own: no other in the process sees it.
-    static HOOK: Once = Once::new();
-    HOOK.call_once(|| {
-        let print = panic::take_hook();
-        panic::set_hook(Box::new(move |panic| {
-            if !IS_QUIET.get() {
-                print(panic);
-            }
-        }));
-    });
-    IS_QUIET.set(true);
-    let outcome = panic::catch_unwind(body);
-    IS_QUIET.set(false);
-    outcome.map_err(|payload| panic_message(payload.as_ref()).to_owned())
 }
 
 /// The first that is known; else the first that says more than that nobody reads it.
