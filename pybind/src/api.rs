@@ -1,12 +1,13 @@
 //! What Python holds of a recording: its bytes, its report, its pictures.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use gpumem_core::analyze::{Analysis, Rules, analyze};
 use gpumem_core::chart::{self, Scene, Theme};
 use gpumem_core::{format, json, recording, report};
 use pyo3::create_exception;
-use pyo3::exceptions::PyException;
+use pyo3::exceptions::{PyException, PyOSError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -49,19 +50,17 @@ impl Recording {
 
     /// Writes the recording to a file that `gpumem.load` reads.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        py.detach(|| std::fs::write(path, format::encode(&self.inner)))?;
-        Ok(())
+        py.detach(|| std::fs::write(&path, format::encode(&self.inner)))
+            .map_err(|error| file_error(path, &error))
     }
 
-    /// Its cells, runs and devices as counts.
     fn __repr__(&self) -> String {
-        let Self { inner } = self;
-        std::format!(
-            "<gpumem.Recording: {} runs of {} cells on {} devices>",
-            inner.runs().len(),
-            inner.cells().len(),
-            inner.devices().len()
-        )
+        std::format!("<gpumem.Recording: {}>", report::counts(&self.inner))
+    }
+
+    /// `17 runs of 6 cells`.
+    fn _counts(&self) -> String {
+        report::counts(&self.inner)
     }
 
     /// The session's id, and how many of its runs have ended: where a live update goes on.
@@ -121,15 +120,29 @@ pub(crate) fn recording_now(py: Python<'_>) -> PyResult<Recording> {
 
 /// Reads a recording that `Recording.save` wrote.
 #[pyfunction]
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "an extracted argument is owned"
-)]
 pub(crate) fn load(py: Python<'_>, path: PathBuf) -> PyResult<Recording> {
-    let bytes = py.detach(|| std::fs::read(&path))?;
+    let bytes = match py.detach(|| std::fs::read(&path)) {
+        Ok(bytes) => bytes,
+        Err(error) => return Err(file_error(path, &error)),
+    };
     let read = py.detach(|| format::decode(&bytes));
     read.map(Recording::new)
         .map_err(|error| recording_error(py, Some(&path), &error))
+}
+
+/// `error` with the file's name, as Python's own `open` says it.
+fn file_error(path: PathBuf, error: &io::Error) -> PyErr {
+    match error.raw_os_error() {
+        Some(code) => PyOSError::new_err((code, words(error), path.into_os_string())),
+        None => PyOSError::new_err(std::format!("{}: {error}", path.display())),
+    }
+}
+
+/// What the system says, without the number that Rust adds.
+fn words(error: &io::Error) -> String {
+    let said = error.to_string();
+    let words = said.split(" (os error").next();
+    words.unwrap_or_default().to_owned()
 }
 
 fn recording_error(py: Python<'_>, path: Option<&Path>, error: &format::ReadError) -> PyErr {

@@ -362,10 +362,16 @@ fn cell_options(py: Python<'_>, source: &str) -> PyResult<Option<CellOptions>> {
         .extract()
 }
 
-/// The cell does nothing but talk to gpumem: no run of the user's.
+/// The cell does nothing but talk to gpumem, in line magics or in a `%%gpumem` line
+/// that is a question or wrong: no run of the user's.
 fn is_control(source: &str) -> bool {
-    let mut lines = source.lines().map(str::trim);
-    lines.all(|line| line.is_empty() || line.starts_with("%gpumem"))
+    let mut lines = source
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty());
+    let first = lines.clone().next();
+    first.is_some_and(|line| line.starts_with("%%gpumem"))
+        || lines.all(|line| line.starts_with("%gpumem"))
 }
 
 fn status_of(result: &Bound<'_, PyAny>) -> PyResult<Status> {

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
     from IPython.core.interactiveshell import InteractiveShell
 
+    from gpumem._report import Report
+
 CELL_MAGIC = "%%gpumem"
 
 
@@ -118,7 +120,8 @@ def install(shell: InteractiveShell, extension: _gpumem.Extension) -> Callable[[
 
     def uninstall() -> None:
         settings.unobserve(configure)
-        shell.configurables.remove(settings)
+        for configurable in (settings, magics):
+            shell.configurables.remove(configurable)
         shell.input_transformers_cleanup.remove(blank_cell_magic)
         shell.magics_manager.registry.pop(type(magics).__name__, None)
         for kind, names in magics.magics.items():
@@ -147,7 +150,7 @@ class GpuMemMagics(Magics):
         self._extension = extension
         self._settings = settings
 
-    @magic_arguments(name="gpumem")
+    @magic_arguments(name="%gpumem")
     @argument(
         "-l",
         "--label",
@@ -207,11 +210,15 @@ class GpuMemMagics(Magics):
             case "on" | "off":
                 self._settings.record_all = options.action == "on"
                 self._extension.resume()
+                self._extension.show(self._recorded())
             case "reset":
+                counts = _gpumem.recording()._counts()
                 _gpumem.reset()
                 self._extension.resume()
+                self._extension.show(f"forgot {counts}")
             case "use":
                 self._use(_listed(options.sources))
+                self._extension.show("\n".join(self._sources(only_used=True)))
             case "status":
                 self._extension.show(self._status())
             case _:
@@ -226,15 +233,23 @@ class GpuMemMagics(Magics):
         options = _parsed(GpuMemMagics.show_report, "%gpumem_report", line)
         current = report()
         if options.html is not None:
-            path = Path(options.html).expanduser()
-            try:
-                current.save(path.with_name(f"{path.name}.html") if not path.suffix else path)
-            except (OSError, _gpumem.GpuMemError) as error:
-                raise _refusal("%gpumem_report", f"--html {options.html}: {error}") from None
+            self._save_page(current, Path(options.html).expanduser())
         if options.text:
             self._extension.show(current.text())
         elif options.html is None:
             display(current)
+
+    def _save_page(self, current: Report, path: Path) -> None:
+        if not path.suffix:
+            path = path.with_name(f"{path.name}.html")
+        if path.suffix.lower() != ".html":
+            reason = f"--html writes a page: end {path.name!r} in .html"
+            raise _refusal("%gpumem_report", reason)
+        try:
+            current.save(path)
+        except (OSError, _gpumem.GpuMemError) as error:
+            raise _refusal("%gpumem_report", f"--html: {error}") from None
+        self._extension.show(f"wrote {path}")
 
     def _use(self, names: list[str]) -> None:
         if not names:
@@ -245,15 +260,24 @@ class GpuMemMagics(Magics):
             raise _refusal("%gpumem", f"use: {error}") from None
 
     def _status(self) -> str:
-        recorded = "every cell" if self._settings.record_all else "cells with %%gpumem"
         stopped = self._extension.stopped
-        first = f"stopped: {stopped}" if stopped else f"recording {recorded}"
+        now = f"stopped: {stopped}" if stopped else self._recorded()
+        counts = f"recorded so far: {_gpumem.recording()._counts()}"
+        return "\n".join([now, counts, *self._sources()])
+
+    def _recorded(self) -> str:
+        if self._settings.record_all:
+            return "recording every cell (`%gpumem off`: only cells with %%gpumem)"
+        return "recording cells with %%gpumem (`%gpumem on`: every cell)"
+
+    def _sources(self, *, only_used: bool = False) -> list[str]:
         states = _gpumem.source_states()
         width = max((len(name) for name, _, _ in states), default=0)
-        lines = [
-            f"{'●' if used else '○'} {name:<{width}}  {reason}" for name, used, reason in states
+        return [
+            f"{'●' if used else '○'} {name:<{width}}  {reason}"
+            for name, used, reason in states
+            if used or not only_used
         ]
-        return "\n".join([first, repr(_gpumem.recording()), *lines])
 
 
 def _is_ours(line: str) -> bool:
