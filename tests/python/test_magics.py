@@ -1,0 +1,260 @@
+"""What is typed after ``%gpumem``, ``%%gpumem`` and ``%gpumem_report``."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import gpumem
+import pytest
+from gpumem import _gpumem
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.python.conftest import Shell
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("--wrong", "unrecognized arguments: --wrong"),
+        ("--label", "expected one argument"),
+        ("--device cuda:9", "unknown device 'cuda:9': there is "),
+        ("--source nosuch", "unknown source 'nosuch': there is cuda, torch, host, sim"),
+        ("extra", "unrecognized arguments: extra"),
+        ("--label 'never closed", "No closing quotation"),
+    ],
+)
+@pytest.mark.parametrize("above", ["", "\n\n", "%%time\n"])
+@pytest.mark.parametrize("record_all", [True, False])
+def test_a_wrong_option_does_not_run_the_cell(
+    shell: Shell, above: str, line: str, words: str, *, record_all: bool
+) -> None:
+    shell.run(f"%gpumem {'on' if record_all else 'off'}")
+    outcome = shell.run(f"{above}%%gpumem {line}\nran = True")
+    (said,) = [text for text in outcome.stderr.splitlines() if text] or [""]
+    assert said.startswith("UsageError: %%gpumem: ")
+    assert words in said
+    assert said.endswith("(help: %%gpumem?)")
+    assert "ran" not in shell.user_ns
+    assert shell.run("%%gpumem\nran = True\n1 + 1").result == "2"
+    assert shell.user_ns["ran"]
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("%gpumem nosuch", "invalid choice: 'nosuch'"),
+        ("%gpumem on extra", "on takes no 'extra'"),
+        ("%gpumem use", "use needs the name of a source, or auto"),
+        ("%gpumem use sim,nosuch", 'unknown source "nosuch": use cuda, torch, host, sim, or auto'),
+        ("%gpumem --wrong", "unrecognized arguments: --wrong"),
+        ("%gpumem_report --wrong", "unrecognized arguments: --wrong"),
+        ("%gpumem_report --html", "expected one argument"),
+        ("%gpumem_report --html {tmp}/report.svg", "end 'report.svg' in .html"),
+        ("%gpumem_report --html {tmp}/no/report.html", "No such file or directory"),
+    ],
+)
+def test_a_wrong_line_is_refused_in_one_line(
+    shell: Shell, tmp_path: Path, line: str, words: str
+) -> None:
+    outcome = shell.run(line.format(tmp=tmp_path))
+    (said,) = outcome.stderr.splitlines()
+    assert said.startswith(f"UsageError: {line.split(maxsplit=1)[0]}: ")
+    assert words in said
+    assert shell.lines == []
+    assert list(tmp_path.glob("report*")) == []
+    assert shell.run("1 + 1").result == "2"
+
+
+def test_on_records_every_cell_and_off_only_those_with_the_magic(shell: Shell) -> None:
+    assert recorded(shell, "1") == []
+    assert recorded(shell, "%%gpumem\n2") == ["2"]
+    shell.run("%gpumem on")
+    assert recorded(shell, "3") == ["2", "3"]
+    shell.run("%gpumem off")
+    assert recorded(shell, "4") == ["2", "3"]
+
+
+@pytest.mark.parametrize(
+    "cell", ["%gpumem", "%gpumem status\n%gpumem", "%%gpumem?", "%%gpumem --wrong\n1", "%gpumem?"]
+)
+def test_a_cell_that_talks_to_gpumem_is_no_run(shell: Shell, cell: str) -> None:
+    shell.run("%gpumem on")
+    assert recorded(shell, cell) == []
+
+
+def n_runs() -> int:
+    return len({row["run"] for row in gpumem.report().runs})
+
+
+def recorded(shell: Shell, cell: str) -> list[str]:
+    shell.run(cell)
+    return list(dict.fromkeys(row["cell"]["label"] for row in gpumem.report().runs))
+
+
+def test_each_action_says_what_is_so_now(shell: Shell) -> None:
+    def said(line: str) -> list[str]:
+        shell.run(line)
+        text: str = shell.lines[-1]
+        return text.splitlines()
+
+    assert said("%gpumem on") == ["recording every cell (`%gpumem off`: only cells with %%gpumem)"]
+    assert said("%gpumem off") == ["recording cells with %%gpumem (`%gpumem on`: every cell)"]
+    host = ["● host   reads host"]
+    assert said("%gpumem use sim") == [*host, "● sim    reads sim:0"]
+    shell.run("%%gpumem --quiet\nkept = 1")
+    status = said("%gpumem status")
+    assert status[1] == "recorded so far: 1 run of 1 cell"
+    assert "● sim    reads sim:0" in status
+    assert any("left out by `%gpumem use`" in line for line in status)
+    assert said("%gpumem reset") == ["forgot 1 run of 1 cell"]
+    assert said("%gpumem status")[1] == "recorded so far: 0 runs of 0 cells"
+    now = said("%gpumem")
+    assert [line.split(maxsplit=1)[0] for line in now] == ["sim:0", "host"]
+    assert all(" of " in line for line in now)
+
+
+def test_a_label_names_the_run(shell: Shell) -> None:
+    assert recorded(shell, "%%gpumem --label 'two words'\n1") == ["two words"]
+
+
+def test_a_device_alone_is_read(shell: Shell) -> None:
+    shell.run("%gpumem use sim")
+    shell.run("%%gpumem --device host\n1")
+    assert [row["device"] for row in gpumem.report().runs] == ["host"]
+
+
+def test_a_source_alone_is_read_for_that_run(shell: Shell) -> None:
+    shell.run("from gpumem import sim\nkept = sim.tensor(1 << 20)")
+    shell.run("%%gpumem --source torch\n1")
+    shell.run("%%gpumem\n1")
+    rows = gpumem.report().runs
+    assert [row["device"] for row in rows] == ["host", "sim:0", "host"]
+
+
+def test_quiet_records_and_says_nothing(shell: Shell) -> None:
+    shell.run("%%gpumem -q\n1")
+    assert shell.lines == []
+    assert n_runs() == 1
+
+
+@pytest.mark.parametrize("name", ["%%gpumem", "%gpumem", "%gpumem_report"])
+def test_help_explains_the_magic(shell: Shell, name: str) -> None:
+    pages: list[dict[str, Any]] = []
+    shell.hooks.show_in_pager.add(lambda page, **_: pages.append(page), priority=0)
+    outcome = shell.run(f"{name}?")
+    said = outcome.stdout + repr(pages)
+    assert f"  {name} [" in said
+    assert "%%%" not in said
+
+
+def test_report_as_text_is_shown_once_and_keeps_no_value(shell: Shell) -> None:
+    shell.run("%%gpumem -q\nx = 1")
+    outcome = shell.run("%gpumem_report --text")
+    assert shell.lines == [gpumem.report().text()]
+    assert (outcome.result, outcome.stdout) == ("None", "")
+
+
+def test_report_is_printed_where_nothing_draws(shell: Shell) -> None:
+    shell.run("%%gpumem -q\nx = 1")
+    assert shell.run("%gpumem_report").stdout.startswith("GPU memory · 1 run of 1 cell\n")
+
+
+@pytest.mark.parametrize("name", ["page", "page.html", "my page.html"])
+def test_report_as_a_page(shell: Shell, tmp_path: Path, name: str) -> None:
+    shell.run("%%gpumem -q\nx = 1")
+    outcome = shell.run(f'%gpumem_report --html "{tmp_path / name}"')
+    assert outcome.stderr == ""
+    written = (tmp_path / name).with_suffix(".html")
+    assert shell.lines == [f"wrote {written}"]
+    assert written.read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_a_profile_sets_the_defaults(tmp_path: Path) -> None:
+    config = Config()
+    config.HistoryManager.enabled = False
+    config.GpuMem.record_all = True
+    config.GpuMem.quiet = True
+    config.GpuMem.source_text = "none"
+    InteractiveShell.clear_instance()
+    shell = InteractiveShell.instance(config=config, ipython_dir=str(tmp_path))
+    try:
+        _gpumem.reset()
+        shell.run_line_magic("load_ext", "gpumem")
+        shell.run_cell("secret = 1", store_history=True)
+        assert "secret" not in gpumem.report().to_json()
+        assert n_runs() == 1
+    finally:
+        gpumem.unload_ipython_extension(shell)
+        InteractiveShell.clear_instance()
+
+
+@pytest.mark.parametrize(
+    ("kept", "is_readable"), [("full", True), ("hash", False), ("none", False)]
+)
+def test_source_is_kept_as_the_user_chose(shell: Shell, kept: str, *, is_readable: bool) -> None:
+    shell.run_line_magic("config", f"GpuMem.source_text = {kept!r}")
+    shell.run("%gpumem on")
+    for cell in ("secret = 1", "secret = 1", "secret = 2"):
+        shell.run(cell)
+    written = gpumem.recording().to_bytes()
+    assert (b"secret" in written) == is_readable
+    assert len({row["cell"]["id"] for row in gpumem.report().runs}) == 2
+    shell.run_line_magic("config", "GpuMem.source_text = 'full'")
+
+
+def test_the_magic_can_be_called_by_name(shell: Shell) -> None:
+    shell.run("get_ipython().run_cell_magic('gpumem', '-q', 'inner = 5')")
+    assert shell.user_ns["inner"] == 5
+    assert n_runs() == 1
+
+
+def test_a_second_load_changes_nothing(shell: Shell) -> None:
+    before = state(shell)
+    gpumem.load_ipython_extension(shell)
+    assert state(shell) == before
+    shell.run("%%gpumem\n1")
+    assert len(shell.lines) == 1
+
+
+def test_unload_leaves_the_shell_as_it_was(new_shell: Any) -> None:
+    shell = new_shell(loaded=False)
+    # IPython registers the magics of extensions with the first of them.
+    shell.run_line_magic("load_ext", "autoreload")
+    before = state(shell)
+    shell.run_line_magic("load_ext", "gpumem")
+    assert state(shell) != before
+    shell.run("%gpumem on")
+    shell.run_line_magic("unload_ext", "gpumem")
+    assert state(shell) == before
+    shell.run("kept = 1")
+    assert n_runs() == 0
+    shell.run_line_magic("load_ext", "gpumem")
+    shell.run("%%gpumem\n1")
+    assert len(shell.lines) == 2
+
+
+def test_a_magic_of_the_users_comes_back(new_shell: Any) -> None:
+    shell = new_shell(loaded=False)
+    shell.register_magic_function(lambda line: f"mine {line}", "line", "gpumem")
+    shell.run_line_magic("load_ext", "gpumem")
+    shell.run_line_magic("unload_ext", "gpumem")
+    assert shell.run_line_magic("gpumem", "x") == "mine x"
+
+
+def state(shell: Shell) -> tuple[Any, ...]:
+    """Everything that loading may change."""
+    callbacks = shell.events.callbacks
+    magics = shell.magics_manager.magics
+    return (
+        {event: list(callbacks[event]) for event in callbacks},
+        {kind: sorted(magics[kind]) for kind in magics},
+        list(shell.input_transformers_cleanup),
+        [type(each).__name__ for each in shell.configurables],
+        sorted(shell.magics_manager.registry),
+        os.getcwd(),  # noqa: PTH109 (only compared)
+    )

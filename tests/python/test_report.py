@@ -1,0 +1,177 @@
+"""The report and the recording, as Python has them."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import gpumem
+import pytest
+from gpumem import sim
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.python.conftest import Shell
+
+MIB = 1 << 20
+
+
+@pytest.fixture
+def leak(shell: Shell) -> gpumem.Recording:
+    """Return a recording of a cell that leaks and of one that fails."""
+    sim.use()
+    shell.run("from gpumem import sim\nkept = []")
+    for _ in range(10):
+        shell.run("%%gpumem -q\nkept.append(sim.tensor(4 << 20))")
+    shell.run("%%gpumem -q --label failing\n1 / 0")
+    return gpumem.recording()
+
+
+def test_a_finding_carries_its_evidence(leak: gpumem.Recording) -> None:
+    (finding,) = (each for each in gpumem.report(leak).findings if each.device == "sim:0")
+    assert (finding.kind, finding.state) == ("leak", "leak")
+    assert finding.severity in {"critical", "warning"}
+    assert finding.cell is not None
+    assert finding.cell.label == "kept.append(sim.tensor(4 << 20))"
+    assert finding.cell.execution_count == 11
+    assert (finding.n_runs, finding.runs, finding.steps) == (10, tuple(range(10)), False)
+    assert finding.bytes_per_run == 4 * MIB
+    assert finding.interval is not None
+    low, high = finding.interval
+    assert low <= 4 * MIB <= high
+    assert finding.evidence
+    assert all(figure.holds for figure in finding.evidence)
+    assert finding.suggestions
+    assert "4 MiB" in f"{finding.title} {finding.detail}"
+
+
+def test_a_row_for_each_run_and_device(leak: gpumem.Recording) -> None:
+    rows = gpumem.report(leak).runs
+    assert [(row["run"], row["device"]) for row in rows] == [
+        (run, device) for run in range(11) for device in ("sim:0", "host")
+    ]
+    first, last = rows[0], rows[-2]
+    assert first["allocated_after_bytes"] - first["allocated_before_bytes"] == 4 * MIB
+    assert (last["cell"]["label"], last["status"]) == ("failing", "error")
+    assert first["ended_nanos"] >= first["started_nanos"] >= 0
+    assert all(row["allocated_after_bytes"] is None for row in rows if row["device"] == "host")
+
+
+def test_json_and_text_say_the_same(leak: gpumem.Recording) -> None:
+    report = gpumem.report(leak)
+    content = json.loads(report.to_json())
+    assert len(content["findings"]) == len(report.findings)
+    assert content["runs"] == report.runs
+    for width in (60, 100):
+        text = report.text(width)
+        assert max(len(line) for line in text.splitlines()) <= width
+        assert report.findings[0].title.split()[0] in text
+    assert repr(report) == f"<gpumem.Report: {len(report.findings)} findings, 22 rows>"
+
+
+def test_a_report_does_not_change_with_the_session(shell: Shell, leak: gpumem.Recording) -> None:
+    report = gpumem.report(leak)
+    shell.run("%%gpumem -q\n2")
+    assert len(report.runs) == 22
+    assert len(gpumem.report().runs) == 24
+
+
+@pytest.mark.parametrize(
+    ("name", "magic"),
+    [
+        ("r.png", b"\x89PNG\r\n"),
+        ("r.PNG", b"\x89PNG\r\n"),
+        ("r.svg", b"<svg"),
+        ("r.html", b"<!doctype"),
+    ],
+)
+def test_a_report_is_saved_as_its_name_says(
+    leak: gpumem.Recording, tmp_path: Path, name: str, magic: bytes
+) -> None:
+    gpumem.report(leak).save(tmp_path / name)
+    assert (tmp_path / name).read_bytes().startswith(magic)
+    gpumem.report(leak).save(str(tmp_path / name))
+
+
+@pytest.mark.parametrize("name", ["r.gif", "r", "r.png.txt"])
+def test_another_ending_is_refused(leak: gpumem.Recording, tmp_path: Path, name: str) -> None:
+    with pytest.raises(gpumem.GpuMemError, match=r"hint: end the name in \.png, \.svg or \.html"):
+        gpumem.report(leak).save(tmp_path / name)
+    assert list(tmp_path.glob(name)) == []
+
+
+def test_a_recording_comes_back_from_its_file(leak: gpumem.Recording, tmp_path: Path) -> None:
+    path = tmp_path / "session.gpumem"
+    leak.save(path)
+    again = gpumem.load(path)
+    assert again.to_bytes() == leak.to_bytes() == path.read_bytes()
+    assert gpumem.report(again).to_json() == gpumem.report(leak).to_json()
+    assert repr(again) == "<gpumem.Recording: 11 runs of 2 cells>"
+    assert gpumem.load(str(path)).to_bytes() == leak.to_bytes()
+
+
+def test_a_recording_is_read_in_another_process(leak: gpumem.Recording, tmp_path: Path) -> None:
+    leak.save(tmp_path / "session.gpumem")
+    script = "import gpumem, sys; print(gpumem.report(gpumem.load(sys.argv[1])).findings[0].kind)"
+    command = [sys.executable, "-c", script, str(tmp_path / "session.gpumem")]
+    ran = subprocess.run(command, capture_output=True, check=True, text=True, timeout=60)
+    assert (ran.stdout, ran.stderr) == ("leak\n", "")
+
+
+@pytest.mark.parametrize(
+    ("content", "offset"),
+    [(b"", 0), (b"root:x:0:0:root", 0), (b"\x80\x04\x95pickle", 0), (bytes(4096), 0)],
+)
+def test_what_is_no_recording_is_refused(tmp_path: Path, content: bytes, offset: int) -> None:
+    path = tmp_path / "foreign"
+    path.write_bytes(content)
+    with pytest.raises(gpumem.RecordingError) as raised:
+        gpumem.load(path)
+    assert raised.value.offset == offset
+    assert str(raised.value).startswith(f"{path}: byte {offset}: ")
+    assert "\n" not in str(raised.value)
+
+
+def test_a_broken_recording_says_where(leak: gpumem.Recording) -> None:
+    whole = leak.to_bytes()
+    for end in range(1, len(whole), len(whole) // 50):
+        with pytest.raises(gpumem.RecordingError) as raised:
+            gpumem.Recording.from_bytes(whole[:end])
+        assert 0 <= raised.value.offset <= end
+    middle = len(whole) // 2
+    flipped = whole[:middle] + bytes([whole[middle] ^ 0x55]) + whole[middle + 1 :]
+    with pytest.raises(gpumem.RecordingError) as raised:
+        gpumem.Recording.from_bytes(flipped)
+    assert 0 < raised.value.offset <= middle
+
+
+def test_a_missing_file_is_named_as_by_open(tmp_path: Path) -> None:
+    path = tmp_path / "missing.gpumem"
+    with pytest.raises(FileNotFoundError) as ours:
+        gpumem.load(path)
+    with pytest.raises(FileNotFoundError) as pythons:
+        path.open()
+    assert str(ours.value) == str(pythons.value)
+    assert ours.value.errno == pythons.value.errno
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        gpumem.recording().save(tmp_path / "nowhere" / "r.gpumem")
+
+
+def test_findings_are_plain_values(leak: gpumem.Recording) -> None:
+    findings = gpumem.report(leak).findings
+    assert copy.deepcopy(findings) == pickle.loads(pickle.dumps(findings)) == findings  # noqa: S301 (our own)
+    assert len(set(findings)) == len(findings)
+
+
+def test_an_empty_session_has_a_report(shell: Shell, tmp_path: Path) -> None:
+    shell.run("pass")
+    report = gpumem.report()
+    assert (report.findings, report.runs) == ([], [])
+    assert report.text().startswith("GPU memory · 0 runs of 0 cells")
+    for name in ("r.png", "r.svg", "r.html"):
+        report.save(tmp_path / name)
