@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use gpumem_core::analyze::{Analysis, Rules, analyze};
+use gpumem_core::analyze::{Analysis, Compared, Rules, analyze, compare};
 use gpumem_core::chart::{self, Scene, Theme};
 use gpumem_core::{format, json, recording, report};
 use pyo3::create_exception;
@@ -69,6 +69,20 @@ impl Recording {
         (session, session::n_ended(&self.inner))
     }
 
+    /// The first runs and the rest, each a recording of its own.
+    fn _split_at(&self, n_runs: usize) -> (Self, Self) {
+        let (before, after) = self.inner.split_at(n_runs);
+        (Self::new(before), Self::new(after))
+    }
+
+    fn _compare_json(&self, py: Python<'_>, baseline: &Self) -> String {
+        py.detach(|| json::comparison_json(&self.compared(baseline)))
+    }
+
+    fn _compare_text(&self, py: Python<'_>, baseline: &Self, name: &str, width: usize) -> String {
+        py.detach(|| report::comparison(&self.compared(baseline), name, width))
+    }
+
     fn _report_json(&self, py: Python<'_>) -> String {
         py.detach(|| json::report_json(&self.inner, &self.analysis()))
     }
@@ -97,6 +111,10 @@ impl Recording {
 impl Recording {
     pub(crate) fn new(inner: recording::Recording) -> Self {
         Self { inner }
+    }
+
+    fn compared(&self, baseline: &Self) -> Vec<Compared> {
+        compare(&self.inner, &baseline.inner, &Rules::default())
     }
 
     fn analysis(&self) -> Analysis {

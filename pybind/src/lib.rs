@@ -7,6 +7,7 @@
 mod api;
 mod clock;
 mod extension;
+mod growth;
 mod levels;
 mod marks;
 mod recorder;
@@ -25,6 +26,8 @@ mod _gpumem {
     use super::api::{DeviceError, GpuMemError, Recording, RecordingError, load, recording_now};
     #[pymodule_export]
     use super::extension::{Extension, load_ipython_extension, unload_ipython_extension};
+    #[pymodule_export]
+    use super::growth::classify_growth_json;
     #[pymodule_export]
     use super::levels::levels_text;
     #[pymodule_export]

@@ -19,17 +19,24 @@ from gpumem._gpumem import (
     unload_ipython_extension,
 )
 from gpumem._report import Cell, Evidence, Finding, Report, report
+from gpumem._verdicts import Change, Comparison, Growth, Side, classify_growth, compare
 
 __all__ = [
     "Cell",
+    "Change",
+    "Comparison",
     "DeviceError",
     "Evidence",
     "Finding",
     "GpuMemError",
+    "Growth",
     "Recording",
     "RecordingError",
     "Report",
+    "Side",
     "__version__",
+    "classify_growth",
+    "compare",
     "load",
     "load_ipython_extension",
     "mark",

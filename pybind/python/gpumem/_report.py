@@ -47,11 +47,14 @@ class Finding:
     """One verdict with its evidence. Sizes are bytes."""
 
     kind: str
-    """``leak``, ``fragmentation``, ..."""
+    """``leak``, ``growing``, ``settled``, ``fragmentation``, ``pressure``, ``spike``,
+    ``repeated_allocation``, ``inefficient_allocation``, ``rerun_doubling`` or ``growing_gap``."""
     severity: str
     """``critical``, ``warning`` or ``info``."""
     state: str
     """``leak``, ``watch`` (growing, holder unknown), ``none`` or ``not_enough_data``."""
+    withdrawn: str | None
+    """Why what grew is no concern any more, where the finding is withdrawn."""
     shape: str | None
     """The course of the series: ``growth``, ``warm-up``, ``step``, ..."""
     cell: Cell | None
@@ -164,12 +167,22 @@ def _finding(entry: dict[str, Any]) -> Finding:
         **entry,
         "cell": None if cell is None else Cell(**_known(Cell, cell)),
         "interval": None if interval is None else tuple(interval),
-        "evidence": tuple(Evidence(**_known(Evidence, figure)) for figure in entry["evidence"]),
+        "evidence": tuple(evidence(figure) for figure in entry["evidence"]),
         "path": tuple(entry["path"]),
         "runs": tuple(entry["runs"]),
         "suggestions": tuple(entry["suggestions"]),
     }
     return Finding(**_known(Finding, own))
+
+
+def evidence(figure: dict[str, Any]) -> Evidence:
+    """Return one figure; JSON has words for numbers that are not finite."""
+    threshold = figure["threshold"]
+    numbers = {
+        "value": float(figure["value"]),
+        "threshold": None if threshold is None else float(threshold),
+    }
+    return Evidence(**_known(Evidence, {**figure, **numbers}))
 
 
 def _known(cls: type[Any], entry: dict[str, Any]) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from traitlets.config import Configurable
 
 from gpumem import _gpumem
 from gpumem._report import report
+from gpumem._verdicts import compare_with, set_baseline
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -188,23 +189,25 @@ class GpuMemMagics(Magics):
     @argument(
         "action",
         nargs="?",
-        choices=["on", "off", "status", "reset", "use"],
+        choices=["on", "off", "status", "reset", "use", "baseline"],
         help="""on, off: record every cell, or only those with %%%%gpumem;
         status: what is recorded, from which sources and why; reset: forget all runs;
-        use: read from these sources only; nothing: what each device holds now""",
+        use: read from these sources only; baseline: a name for the runs so far, to compare
+        with; nothing: what each device holds now""",
     )
     @argument(
-        "sources",
+        "names",
         nargs="*",
-        metavar="SOURCE",
-        help="for use: torch, sim, ... with commas or blanks between; auto: all that answer",
+        metavar="NAME",
+        help="""for use: sources, as torch or sim, with commas or blanks between; auto: all that
+        answer; for baseline: its name""",
     )
     @line_magic("gpumem")
     def control(self, line: str) -> None:
         """Control the recording, or show what each device holds now."""
         options = _parsed(GpuMemMagics.control, "%gpumem", line)
-        if options.action != "use" and options.sources:
-            unexpected = " ".join(options.sources)
+        if options.action not in {"use", "baseline"} and options.names:
+            unexpected = " ".join(options.names)
             raise _refusal("%gpumem", f"{options.action} takes no {unexpected!r}")
         match options.action:
             case "on" | "off":
@@ -217,7 +220,9 @@ class GpuMemMagics(Magics):
                 self._extension.resume()
                 self._extension.show(f"forgot {counts}")
             case "use":
-                self._use(_listed(options.sources))
+                self._use(_listed(options.names))
+            case "baseline":
+                self._baseline(" ".join(options.names))
                 self._extension.show("\n".join(self._sources(only_used=True)))
             case "status":
                 self._extension.show(self._status())
@@ -227,10 +232,22 @@ class GpuMemMagics(Magics):
     @magic_arguments(name="gpumem_report")
     @argument("--text", action="store_true", help="as plain text")
     @argument("--html", metavar="FILE", type=_unquoted, help="into one self-contained file")
+    @argument(
+        "--compare",
+        metavar="NAME",
+        type=_unquoted,
+        help="the runs since `%%gpumem baseline NAME` against those before it",
+    )
     @line_magic("gpumem_report")
     def show_report(self, line: str) -> None:
         """Show which cells grew memory, whether they leak, and the runs."""
         options = _parsed(GpuMemMagics.show_report, "%gpumem_report", line)
+        if options.compare is not None:
+            try:
+                self._extension.show(compare_with(options.compare).text())
+            except KeyError as error:
+                raise _refusal("%gpumem_report", error.args[0]) from None
+            return
         current = report()
         if options.html is not None:
             self._save_page(current, Path(options.html).expanduser())
@@ -258,6 +275,14 @@ class GpuMemMagics(Magics):
             _gpumem.use_sources(names)
         except _gpumem.DeviceError as error:
             raise _refusal("%gpumem", f"use: {error}") from None
+
+    def _baseline(self, name: str) -> None:
+        if not name:
+            raise _refusal("%gpumem", "baseline needs a name")
+        n_runs = set_baseline(name)
+        self._extension.show(
+            f"baseline {name}: {n_runs} runs · %gpumem_report --compare {name} after the next ones"
+        )
 
     def _status(self) -> str:
         stopped = self._extension.stopped

@@ -1,0 +1,161 @@
+"""Verdicts beside the report: on bare levels, and against a baseline."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from gpumem import _gpumem
+from gpumem._report import NOTEBOOK_WIDTH, Cell, Evidence, evidence
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MIN_GROWTH = 1 << 20
+
+
+@dataclass(frozen=True)
+class Growth:
+    """The verdict on one series of levels. Sizes are bytes."""
+
+    state: str
+    """``leak``, ``watch``, ``none`` or ``not_enough_data``."""
+    shape: str
+    """``flat``, ``warm-up``, ``step``, ``sawtooth``, ``spikes``, ``staircase``,
+    ``growth``, ``late growth`` or ``reserved-only``."""
+    bytes_per_run: int
+    """What each run keeps: Theil-Sen slope without the first quarter."""
+    interval: tuple[int, int]
+    """The confidence interval of 95 % of ``bytes_per_run``."""
+    total_bytes: int
+    """Last level minus first."""
+    n_missing: int
+    """How many runs more would decide, where there are too few."""
+    p: float
+    """One-sided p of the trend: how often chance alone would show as much."""
+    evidence: tuple[Evidence, ...]
+
+
+@dataclass(frozen=True)
+class Side:
+    """A cell's growth in one recording. Sizes are bytes."""
+
+    state: str
+    n_runs: int
+    bytes_per_run: int
+    interval: tuple[int, int]
+    peak_bytes: int | None
+    """The highest level inside a run, above its start."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """What became of a growing cell (or loop) on one device."""
+
+    change: str
+    """``fixed``, ``better``, ``same``, ``worse`` or ``new``."""
+    cell: Cell
+    path: tuple[str, ...]
+    device: str
+    steps: bool
+    before: Side | None
+    """None where the baseline does not have the cell."""
+    after: Side
+    difference_bytes: int
+    """Growth a run now, less growth a run then."""
+    uncertainty_bytes: int
+    """How far that may be off: half its interval of 95 %."""
+
+
+class Comparison:
+    """A recording held against a baseline: a change per growing cell, worst first."""
+
+    def __init__(
+        self, recording: _gpumem.Recording, baseline: _gpumem.Recording, name: str = "the baseline"
+    ) -> None:
+        """Compare at once; nothing is read later."""
+        self._text = (recording, baseline, name)
+        entries = json.loads(recording._compare_json(baseline))
+        self.changes: list[Change] = [_change(entry) for entry in entries]
+
+    def text(self, width: int | None = None) -> str:
+        """Return the comparison as text, at most ``width`` columns wide."""
+        recording, baseline, name = self._text
+        return recording._compare_text(baseline, name, width or NOTEBOOK_WIDTH)
+
+    def __repr__(self) -> str:
+        """Return the comparison as text: a notebook shows it so."""
+        return self.text()
+
+
+def classify_growth(
+    allocated: Sequence[float],
+    reserved: Sequence[float] | None = None,
+    *,
+    times: Sequence[float] | None = None,
+    min_growth: float = MIN_GROWTH,
+) -> Growth:
+    """Judge levels in bytes, one after each run, in the order of the runs.
+
+    ``reserved`` tells an allocator that cannot reuse what it holds from a leak;
+    ``times`` (any unit) puts levels into order; growth of less than ``min_growth``
+    bytes over the series is flat.
+
+    Raises:
+        ValueError: a level is negative or not finite, or the lengths differ.
+    """
+    content = json.loads(
+        _gpumem._classify_growth_json(allocated, reserved, times, float(min_growth))
+    )
+    own = {
+        "interval": tuple(content["interval"]),
+        "p": float(content["p"]),
+        "evidence": tuple(evidence(figure) for figure in content["evidence"]),
+    }
+    return Growth(**{**content, **own})
+
+
+def compare(recording: _gpumem.Recording, baseline: _gpumem.Recording) -> Comparison:
+    """Hold each growing cell of ``recording`` against the same one of ``baseline``."""
+    return Comparison(recording, baseline)
+
+
+_baselines: dict[str, tuple[str, int]] = {}
+
+
+def set_baseline(name: str) -> int:
+    """Call the runs so far a baseline of that name; return how many they are."""
+    session, n_runs = _gpumem.recording()._position()
+    _baselines[name] = (session, n_runs)
+    return n_runs
+
+
+def compare_with(name: str) -> Comparison:
+    """Hold the runs since a baseline of this session against it.
+
+    Raises:
+        KeyError: there is none of that name, with those that there are.
+    """
+    recording = _gpumem.recording()
+    session, _ = recording._position()
+    known = {known: n_runs for known, (of, n_runs) in _baselines.items() if of == session}
+    if name not in known:
+        there_is = ", ".join(known) or "none yet: %gpumem baseline NAME sets one"
+        message = f"no baseline {name!r}: there is {there_is}"
+        raise KeyError(message)
+    before, after = recording._split_at(known[name])
+    return Comparison(after, before, name)
+
+
+def _change(entry: dict[str, Any]) -> Change:
+    def side(content: dict[str, Any] | None) -> Side | None:
+        return content and Side(**{**content, "interval": tuple(content["interval"])})
+
+    own = {
+        "cell": Cell(**entry["cell"]),
+        "path": tuple(entry["path"]),
+        "before": side(entry["before"]),
+        "after": side(entry["after"]),
+    }
+    return Change(**{**entry, **own})

@@ -1,0 +1,122 @@
+"""Verdicts on bare levels, and against a baseline."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING
+
+import gpumem
+import pytest
+
+if TYPE_CHECKING:
+    from conftest import Shell
+
+MIB = 1 << 20
+
+
+def check(levels: list[float], state: str, shape: str, **more: list[float]) -> None:
+    """Assert the verdict on some levels in MiB."""
+    scaled = {
+        name: [MIB * level for level in values] if name == "reserved" else values
+        for name, values in more.items()
+    }
+    growth = gpumem.classify_growth([MIB * level for level in levels], **scaled)  # type: ignore[arg-type]
+    assert (growth.state, growth.shape) == (state, shape)
+
+
+def test_levels_have_a_verdict_and_a_shape() -> None:
+    check([*range(100, 220, 10)], "leak", "growth")
+    check([100.0] * 12, "none", "flat")
+    check([100, 160, 200, *[200.0] * 10], "none", "warm-up")
+    check([5.0, 5.0, 5.0], "not_enough_data", "flat")
+
+
+def test_a_verdict_has_its_figures() -> None:
+    growth = gpumem.classify_growth([MIB * run for run in range(24)])
+    assert growth.bytes_per_run == MIB
+    assert growth.interval == (MIB, MIB)
+    assert growth.total_bytes == 23 * MIB
+    assert growth.n_missing == 0
+    assert growth.p < 1e-6
+    figures = {figure.name: figure for figure in growth.evidence}
+    assert figures["block_t"].value == math.inf
+    assert figures["trend_z"].holds
+    assert gpumem.classify_growth([1.0] * 4).n_missing == 5
+
+
+def test_reserved_that_grows_alone_is_no_leak() -> None:
+    check(
+        [500.0] * 20,
+        "watch",
+        "reserved-only",
+        reserved=[500.0 + 20 * run for run in range(20)],
+    )
+
+
+def test_times_put_levels_into_order() -> None:
+    levels = [5.0, 4.0, 3.0, 2.0, 1.0, 10.0, 9.0, 8.0, 7.0, 6.0]
+    check(levels, "leak", "growth", times=levels)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([1.0, math.nan],), "allocated[1] is NaN: a level is a number of bytes, from 0 on"),
+        (([1.0, -2.0],), "allocated[1] is -2: a level is a number of bytes, from 0 on"),
+        (([math.inf],), "allocated[0] is inf: a level is a number of bytes, from 0 on"),
+        (([1.0], [1.0, 2.0]), "reserved has 2 entries, allocated has 1: one of each a run"),
+    ],
+)
+def test_what_is_no_level_is_named(arguments: tuple[list[float], ...], message: str) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        gpumem.classify_growth(*arguments)
+
+
+def test_any_size_has_an_answer() -> None:
+    assert gpumem.classify_growth([]).state == "not_enough_data"
+    assert gpumem.classify_growth([2.0**63] * 20).state == "none"
+    assert gpumem.classify_growth([2.0**70, *[0.0] * 20]).state == "none"
+
+
+def test_a_session_is_compared_with_its_own_baseline(shell: Shell) -> None:
+    shell.run("import gpumem; gpumem.sim.use(total_bytes=8 << 30); kept = []")
+    leak = "%%gpumem -q\nkept.append(gpumem.sim.tensor(16 << 20))"
+    for _ in range(10):
+        shell.run(leak)
+    shell.run("%gpumem baseline before")
+    for _ in range(10):
+        shell.run(leak)
+    shell.run("%gpumem_report --compare before")
+    assert shell.lines[0].startswith("baseline before: 10 runs")
+    first, line = shell.lines[-1].splitlines()
+    assert first == "Against before:"
+    assert line.startswith(
+        "◆ same   sim:0 · kept.append(gpumem.sim.tensor(16 << 20)): +16 MiB → +16 MiB"
+    )
+
+
+def test_a_fix_is_found_by_its_first_line(shell: Shell) -> None:
+    def recorded(keeps: str) -> gpumem.Recording:
+        gpumem._gpumem.reset()
+        shell.run("import gpumem; gpumem.sim.use(total_bytes=8 << 30); kept = []")
+        for _ in range(12):
+            shell.run(f"%%gpumem -q\nloss = gpumem.sim.tensor(16 << 20)\n{keeps}")
+        return gpumem.recording()
+
+    leaking, fixed = recorded("kept.append(loss)"), recorded("kept.append(loss.nbytes)")
+    comparison = gpumem.compare(fixed, leaking)
+    (change,) = [entry for entry in comparison.changes if entry.device == "sim:0"]
+    assert change.change == "fixed"
+    assert change.before is not None
+    assert change.before.bytes_per_run == 16 * MIB
+    assert change.after.bytes_per_run == 0
+    assert "✓ fixed" in comparison.text()
+    assert gpumem.compare(leaking, leaking).changes[0].change == "same"
+
+
+def test_a_baseline_that_is_not_there_is_named(shell: Shell) -> None:
+    outcome = shell.run("%gpumem_report --compare monday")
+    assert "no baseline 'monday'" in outcome.stdout + outcome.stderr
+    outcome = shell.run("%gpumem baseline")
+    assert "baseline needs a name" in outcome.stdout + outcome.stderr
