@@ -149,13 +149,13 @@ def compare_with(name: str) -> Comparison:
 
 
 def _change(entry: dict[str, Any]) -> Change:
-    def side(content: dict[str, Any] | None) -> Side | None:
-        return content and Side(**{**content, "interval": tuple(content["interval"])})
+    def side(content: dict[str, Any]) -> Side:
+        return Side(**{**content, "interval": tuple(content["interval"])})
 
     own = {
         "cell": Cell(**entry["cell"]),
         "path": tuple(entry["path"]),
-        "before": side(entry["before"]),
+        "before": None if entry["before"] is None else side(entry["before"]),
         "after": side(entry["after"]),
     }
     return Change(**{**entry, **own})
