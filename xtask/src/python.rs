@@ -13,6 +13,8 @@ use crate::stamp::{self, Stamp};
 use crate::system;
 
 const OLDEST_MINOR: u32 = 10;
+/// The pinned packages of the project's own environment are for this one and later.
+const OWN_MINOR: u32 = 11;
 const NEWEST_MINOR: u32 = 14;
 
 /// Prints the minor version of a CPython 3 that can make environments, and where it is.
@@ -75,21 +77,24 @@ fn pyenv_versions() -> Vec<PathBuf> {
 
 /// The Python that the project's own environment is made from.
 pub(crate) fn best() -> Result<Interpreter> {
+    let is_recent = |found: &Interpreter| found.minor >= OWN_MINOR;
     if let Some(chosen) = std::env::var_os("GPUMEM_PYTHON") {
-        return Interpreter::ask(Path::new(&chosen)).with_context(|| {
+        let asked = Interpreter::ask(Path::new(&chosen)).filter(is_recent);
+        return asked.with_context(|| {
             format!(
-                "GPUMEM_PYTHON={} is not a CPython >= 3.{OLDEST_MINOR} with venv and pip",
+                "GPUMEM_PYTHON={} is not a CPython >= 3.{OWN_MINOR} with venv and pip",
                 chosen.display()
             )
         });
     }
-    if let Some(best) = interpreters().into_iter().next() {
+    let newest = || interpreters().into_iter().next().filter(is_recent);
+    if let Some(best) = newest() {
         return Ok(best);
     }
     system::install("python3-venv")?;
-    interpreters().into_iter().next().with_context(|| {
+    newest().with_context(|| {
         format!(
-            "no CPython >= 3.{OLDEST_MINOR} with venv and pip was found\n\
+            "no CPython >= 3.{OWN_MINOR} with venv and pip was found\n\
              install one, or name it: GPUMEM_PYTHON=/path/to/python3"
         )
     })
