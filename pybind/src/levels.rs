@@ -3,13 +3,13 @@
 use gpumem_core::recording::{Level, Reading, Unknown};
 use pyo3::prelude::*;
 
-use crate::session::{self, Selection};
+use crate::session;
 use crate::sources::Found;
 
 /// The levels of every device now; in place of one that could not be read, why not.
 #[pyfunction]
 pub(crate) fn levels_text(py: Python<'_>) -> String {
-    let readings = session::readings(py, &Selection::default());
+    let readings = session::readings(py, &[]);
     let width = readings.iter().map(|(found, _)| found.label.len()).max();
     let lines: Vec<String> = readings
         .iter()

@@ -5,6 +5,7 @@
 //! `IPython`'s events, `api` hands it to Python.
 
 mod api;
+mod blocks;
 mod clock;
 mod extension;
 mod growth;
@@ -25,6 +26,8 @@ mod _gpumem {
     #[pymodule_export]
     use super::api::{DeviceError, GpuMemError, Recording, RecordingError, load, recording_now};
     #[pymodule_export]
+    use super::blocks::{Block, record};
+    #[pymodule_export]
     use super::extension::{Extension, load_ipython_extension, unload_ipython_extension};
     #[pymodule_export]
     use super::growth::classify_growth_json;
@@ -33,7 +36,9 @@ mod _gpumem {
     #[pymodule_export]
     use super::marks::{Steps, StepsIterator, mark};
     #[pymodule_export]
-    use super::session::{device_labels, frames_since, reset, source_states, use_sources};
+    use super::session::{
+        device_labels, frames_since, record_blocks, reset, source_states, use_sources,
+    };
     #[pymodule_export]
     use super::trouble::_panic_in_next_callback;
 

@@ -6,10 +6,10 @@ use pyo3::exceptions::{PyAttributeError, PyKeyboardInterrupt};
 use pyo3::prelude::*;
 use pyo3::types::PyIterator;
 
-use crate::{session, trouble};
+use crate::{blocks, session, trouble};
 
-/// Marks this instant in the cell's run: growth from mark to mark is judged like
-/// growth from run to run. Outside of a recorded cell it does nothing.
+/// Marks this instant in the innermost block, or in the cell's run: growth from mark
+/// to mark is judged like growth from run to run. Outside of both it does nothing.
 #[pyfunction]
 #[pyo3(signature = (label = None))]
 pub(crate) fn mark(py: Python<'_>, label: Option<&str>) -> PyResult<()> {
@@ -21,7 +21,7 @@ fn set(py: Python<'_>, label: &str) -> PyResult<()> {
     if !session::is_running() {
         return Ok(());
     }
-    match trouble::caught(py, || session::mark(py, label)) {
+    match trouble::caught(py, || session::mark(py, label, blocks::current(py)?)) {
         Ok(Some(())) => Ok(()),
         Ok(None) => Err(PyKeyboardInterrupt::new_err(())),
         Err(failure) => {

@@ -11,7 +11,7 @@ use gpumem_core::recording::{
 use gpumem_core::source_text;
 use gpumem_core::thin::{Spacing, Thinned};
 use gpumem_core::units::{Bytes, Nanos};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use crate::clock::Clock;
 use crate::sources::Found;
@@ -56,7 +56,16 @@ pub(crate) struct Launch {
     pub(crate) execution_count: Option<u32>,
 }
 
-/// The session's recording, and the run that is under way.
+/// Where a run stands.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    cell: CellIdx,
+    revision: SourceHash,
+    parent: Option<RunIdx>,
+    execution_count: Option<u32>,
+}
+
+/// The session's recording, and the runs that are under way.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     clock: Clock,
@@ -66,9 +75,12 @@ pub(crate) struct Recorder {
     cells: HashMap<String, CellIdx>,
     /// The numbers that stand for sources where not even a hash is kept.
     source_numbers: HashMap<SourceHash, SourceHash>,
-    open: Option<RunIdx>,
-    /// The marks of the open run.
-    marks: HashMap<(DeviceIdx, String), Thinned>,
+    /// The runs that have begun and not ended.
+    open: BTreeSet<RunIdx>,
+    /// The open run of a cell: whatever else begins is nested in it.
+    cell_run: Option<RunIdx>,
+    /// The marks of the open runs.
+    marks: HashMap<(RunIdx, DeviceIdx, String), Thinned>,
 }
 
 impl Recorder {
@@ -82,7 +94,8 @@ impl Recorder {
             devices: HashMap::new(),
             cells: HashMap::new(),
             source_numbers: HashMap::new(),
-            open: None,
+            open: BTreeSet::new(),
+            cell_run: None,
             marks: HashMap::new(),
         }
     }
@@ -110,10 +123,82 @@ impl Recorder {
         self.emit(Frame::Header(Header { sources, ..header }));
     }
 
-    /// A run begins now: `before` has just been read.
+    /// A cell's run begins now: `before` has just been read.
     pub(crate) fn begin(&mut self, launch: Launch, before: Vec<(Found, Reading)>) -> RunIdx {
         let revision = self.revision(&launch.source);
         let cell = self.cell(launch.cell_id, &launch.source, revision);
+        let place = Place {
+            cell,
+            revision,
+            parent: None,
+            execution_count: launch.execution_count,
+        };
+        let idx = self.open(RunKind::Cell, place, launch.label, before);
+        self.cell_run = Some(idx);
+        idx
+    }
+
+    /// A block begins now, nested in the innermost open run around it.
+    ///
+    /// Outside of every run it is an outermost run itself, of a cell that stands for
+    /// its name: there it has a series of its own.
+    pub(crate) fn begin_block(
+        &mut self,
+        name: &str,
+        around: Option<RunIdx>,
+        before: Vec<(Found, Reading)>,
+    ) -> RunIdx {
+        let place = if let Some(parent) = self.innermost(around) {
+            let run = self.recording.run(parent);
+            Place {
+                cell: run.cell,
+                revision: run.revision,
+                parent: Some(parent),
+                execution_count: run.execution_count,
+            }
+        } else {
+            let source = format!("with gpumem.record({name:?}):");
+            let revision = self.revision(&source);
+            Place {
+                cell: self.cell(Some(format!("block:{name}")), &source, revision),
+                revision,
+                parent: None,
+                execution_count: None,
+            }
+        };
+        self.open(RunKind::Block, place, Some(name.to_owned()), before)
+    }
+
+    /// The run that something in the block `around` belongs to: that block, the nearest
+    /// open one around it, or else the cell's run.
+    pub(crate) fn innermost(&self, around: Option<RunIdx>) -> Option<RunIdx> {
+        let mut candidate = around;
+        while let Some(run) = candidate {
+            if self.open.contains(&run) {
+                return candidate;
+            }
+            candidate = self.recording.run(run).parent;
+        }
+        self.cell_run
+    }
+
+    /// A run has begun that has not ended.
+    pub(crate) fn is_open(&self) -> bool {
+        !self.open.is_empty()
+    }
+
+    /// The open run of a cell.
+    pub(crate) fn cell_run(&self) -> Option<RunIdx> {
+        self.cell_run
+    }
+
+    fn open(
+        &mut self,
+        kind: RunKind,
+        place: Place,
+        label: Option<String>,
+        before: Vec<(Found, Reading)>,
+    ) -> RunIdx {
         let levels = before
             .into_iter()
             .map(|(found, reading)| RunLevels {
@@ -126,28 +211,28 @@ impl Recorder {
         let idx = RunIdx(index(self.recording.runs().len()));
         self.emit(Frame::Run(Run {
             idx,
-            cell,
-            revision,
-            parent: None,
-            kind: RunKind::Cell,
-            label: launch.label,
-            execution_count: launch.execution_count,
+            cell: place.cell,
+            revision: place.revision,
+            parent: place.parent,
+            kind,
+            label,
+            execution_count: place.execution_count,
             started: self.clock.now(),
             ended: None,
             status: Status::Running,
             levels,
         }));
-        self.marks.clear();
-        self.open = Some(idx);
+        self.open.insert(idx);
         idx
     }
 
-    /// The devices that the open run began with and `after` lacks: their levels are unknown now.
-    pub(crate) fn unanswered(&self, after: &[(Found, Reading)]) -> Vec<(Found, Reading)> {
-        let began_with = self
-            .open
-            .iter()
-            .flat_map(|&run| &self.recording.run(run).levels);
+    /// The devices that the run began with and `after` lacks: their levels are unknown now.
+    pub(crate) fn unanswered(
+        &self,
+        run: RunIdx,
+        after: &[(Found, Reading)],
+    ) -> Vec<(Found, Reading)> {
+        let began_with = self.recording.run(run).levels.iter();
         began_with
             .map(|levels| (self.recording.device(levels.device), &levels.before))
             .filter(|(device, _)| after.iter().all(|(found, _)| found.key != device.key))
@@ -163,15 +248,21 @@ impl Recorder {
             .collect()
     }
 
-    /// The open run ended at `ended`; `after` and `sampled` tell of its devices.
+    /// The run ended at `ended`; `after` tells of its devices. False where it is not open.
     pub(crate) fn end(
         &mut self,
+        idx: RunIdx,
         status: Status,
         ended: Nanos,
         after: Vec<(Found, Reading)>,
-        sampled: Vec<(String, Vec<Sample>)>,
-    ) -> Option<RunIdx> {
-        let idx = self.open.take()?;
+    ) -> bool {
+        if !self.open.remove(&idx) {
+            return false;
+        }
+        if self.cell_run == Some(idx) {
+            self.cell_run = None;
+        }
+        self.marks.retain(|(run, ..), _| *run != idx);
         let mut run = self.recording.run(idx).clone();
         run.status = status;
         run.ended = Some(ended);
@@ -193,29 +284,43 @@ impl Recorder {
             levels.after = Some(reading);
         }
         self.emit(Frame::Run(run));
+        true
+    }
+
+    /// What was sampled in a run, of the devices that it tells of.
+    pub(crate) fn sampled(&mut self, run: RunIdx, sampled: Vec<(String, Vec<Sample>)>) {
         for (key, points) in sampled {
-            if let Some(&device) = self.devices.get(&key) {
+            let Some(&device) = self.devices.get(&key) else {
+                continue;
+            };
+            let levels = &self.recording.run(run).levels;
+            if levels.iter().any(|levels| levels.device == device) {
                 self.emit(Frame::Samples(Samples {
-                    run: idx,
+                    run,
                     device,
                     series: Series::Sampled,
                     points,
                 }));
             }
         }
-        Some(idx)
     }
 
-    /// A mark in the open run: one point of the series `label` on each device read.
-    pub(crate) fn mark(&mut self, label: &str, readings: Vec<(Found, Reading)>) {
-        let Some(run) = self.open else { return };
+    /// A mark in the innermost open run: one point of the series `label` on each device read.
+    pub(crate) fn mark(
+        &mut self,
+        label: &str,
+        around: Option<RunIdx>,
+        readings: Vec<(Found, Reading)>,
+    ) {
+        let Some(run) = self.innermost(around) else {
+            return;
+        };
         let at = self.clock.now();
         for (found, reading) in readings {
             let device = self.device(found);
-            let key = (device, label.to_owned());
             let series = self
                 .marks
-                .entry(key)
+                .entry((run, device, label.to_owned()))
                 .or_insert_with(|| Thinned::new(MAX_MARKS, Spacing::Ordinal));
             let point = Sample {
                 at,
@@ -239,8 +344,8 @@ impl Recorder {
     /// The run moved a level, or told more than its ends: a verdict may be new.
     ///
     /// The host's levels move with every cell, and so does what other processes use.
-    pub(crate) fn has_news(&self, run: RunIdx) -> bool {
-        let run = self.recording.run(run);
+    pub(crate) fn has_news(&self, idx: RunIdx) -> bool {
+        let run = self.recording.run(idx);
         let moved = |levels: &RunLevels| {
             let Some(after) = &levels.after else {
                 return false;
@@ -253,7 +358,14 @@ impl Recorder {
                 || by >= HOST_NOISE
                 || (!is_host && by > Bytes::ZERO)
         };
-        run.status != Status::Ok || !self.marks.is_empty() || run.levels.iter().any(moved)
+        let is_marked = |levels: &RunLevels| {
+            let mut series = self.recording.samples_of(idx, levels.device);
+            series.any(|(series, _)| *series != Series::Sampled)
+        };
+        let mut later = self.recording.runs()[idx.get()..].iter();
+        run.status != Status::Ok
+            || later.any(|run| run.parent == Some(idx))
+            || run.levels.iter().any(|it| moved(it) || is_marked(it))
     }
 
     /// Every change of the recording passes here.

@@ -1,14 +1,16 @@
-//! The one session of this process: its sources, its recorder, and the run that
-//! goes on between them.
+//! The one session of this process: its sources, its recorder, and the runs that
+//! go on between them.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::process;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use gpumem_core::analyze::{Rules, analyze};
-use gpumem_core::recording::{Header, Level, Reading, Recording, RunIdx, Status, Unknown};
+use gpumem_core::recording::{Header, Level, Reading, Recording, RunIdx, Sample, Status, Unknown};
+use gpumem_core::units::Nanos;
 use gpumem_core::{format, report};
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
@@ -27,7 +29,11 @@ static SESSION: Mutex<Option<Session>> = Mutex::new(None);
 /// Held while a framework is asked, which runs Python: see `with_sources`.
 static SOURCES: LazyLock<Mutex<Sources>> = LazyLock::new(|| Mutex::new(Sources::new()));
 
+/// A run is open: what a mark asks first, without a lock.
 static IS_RUNNING: AtomicBool = AtomicBool::new(false);
+
+/// A block outside of every recorded cell is recorded, too.
+static RECORDS_BLOCKS: AtomicBool = AtomicBool::new(true);
 
 /// The process that records; one that was forked from it leaves everything alone.
 static OWNER: LazyLock<u32> = LazyLock::new(process::id);
@@ -36,9 +42,37 @@ thread_local! {
     static ASKS_SOURCES: Cell<bool> = const { Cell::new(false) };
 }
 
+/// A block of a session: one of another session is not open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BlockId {
+    session: u32,
+    run: RunIdx,
+}
+
+impl BlockId {
+    /// As a number that a context keeps.
+    pub(crate) fn to_bits(self) -> u64 {
+        u64::from(self.session) << 32 | u64::from(self.run.0)
+    }
+
+    pub(crate) fn from_bits(bits: u64) -> Self {
+        let half = |bits: u64| u32::try_from(bits & u64::from(u32::MAX)).unwrap_or_default();
+        Self {
+            session: half(bits >> 32),
+            run: RunIdx(half(bits)),
+        }
+    }
+}
+
 struct Session {
+    /// Tells it from the sessions before it.
+    number: u32,
     recorder: Recorder,
     sampler: Sampler,
+    /// The run that is sampled: a cell's, else the first block outside of every run.
+    sampled: Option<RunIdx>,
+    /// What the open run of a cell reads.
+    devices: Vec<String>,
     /// The findings that a line has told of.
     told: BTreeSet<String>,
 }
@@ -78,46 +112,96 @@ impl Selection {
     }
 }
 
-/// Begins a run.
+/// Begins a cell's run.
 pub(crate) fn begin(py: Python<'_>, launch: Launch, selection: &Selection) -> PyResult<()> {
     if !is_owner() {
         return Ok(());
     }
-    let before = readings(py, selection);
+    let before = readings(py, &selection.devices);
     let sampling = with_session(py, |session| {
-        session.recorder.begin(launch, before);
-        session.sampler.begin()
+        let run = session.recorder.begin(launch, before);
+        session.devices.clone_from(&selection.devices);
+        session.sample(run)
     })?;
-    IS_RUNNING.store(true, Ordering::Relaxed);
-    if let Err(error) = sampling {
-        trouble::log_once(
-            py,
-            &format!("runs have no samples: no thread was started: {error}"),
-        );
-    }
+    warn_of_thread(py, sampling);
     Ok(())
 }
 
-/// Ends the open run, if there is one.
+/// Ends the open run of a cell, if there is one.
 pub(crate) fn end(
     py: Python<'_>,
     status: Status,
     selection: &Selection,
 ) -> PyResult<Option<RunIdx>> {
-    if !is_owner() || !IS_RUNNING.swap(false, Ordering::Relaxed) {
+    if !is_owner() || !is_running() {
         return Ok(None);
     }
-    let (ended, mut sampled) = with_session(py, |session| {
-        (session.recorder.clock().now(), session.sampler.end())
+    let stopped = with_session(py, |session| {
+        let run = session.recorder.cell_run()?;
+        Some((run, session.recorder.clock().now(), session.samples_of(run)))
     })?;
-    let mut after = readings(py, selection);
+    let Some((run, ended, sampled)) = stopped else {
+        return Ok(None);
+    };
+    let after = readings_after(py, run, &selection.devices)?;
     selection.end(py);
-    sampled.retain(|(key, _)| after.iter().any(|(found, _)| found.key == *key));
-    let unanswered = with_recorder(py, |recorder| recorder.unanswered(&after))?;
-    tell_failures(py, &unanswered);
-    after.extend(unanswered);
     with_session(py, |session| {
-        session.recorder.end(status, ended, after, sampled)
+        session.devices.clear();
+        session
+            .end(run, status, ended, after, sampled)
+            .then_some(run)
+    })
+}
+
+/// Begins a block, nested in the block `around` as far as that is open, or in the
+/// cell's run. `None` where nothing is recorded.
+pub(crate) fn begin_block(
+    py: Python<'_>,
+    name: &str,
+    around: Option<BlockId>,
+) -> PyResult<Option<BlockId>> {
+    if !is_owner() || !records_blocks() {
+        return Ok(None);
+    }
+    let before = readings_inside(py)?;
+    let (id, sampling) = with_session(py, |session| {
+        let around = session.own(around);
+        let run = session.recorder.begin_block(name, around, before);
+        let is_first = session.sampled.is_none() && session.recorder.cell_run().is_none();
+        let sampling = if is_first {
+            session.sample(run)
+        } else {
+            Ok(())
+        };
+        session.note_open();
+        let id = BlockId {
+            session: session.number,
+            run,
+        };
+        (id, sampling)
+    })?;
+    warn_of_thread(py, sampling);
+    Ok(Some(id))
+}
+
+/// Ends a block. One of a session that was reset is forgotten already.
+pub(crate) fn end_block(py: Python<'_>, id: BlockId, status: Status) -> PyResult<()> {
+    if !is_owner() {
+        return Ok(());
+    }
+    let stopped = with_session(py, |session| {
+        let run = session.own(Some(id))?;
+        Some((run, session.recorder.clock().now(), session.samples_of(run)))
+    })?;
+    let Some((run, ended, sampled)) = stopped else {
+        return Ok(());
+    };
+    let devices = with_session(py, |session| session.devices.clone())?;
+    let after = readings_after(py, run, &devices)?;
+    with_session(py, |session| {
+        if session.own(Some(id)).is_some() {
+            session.end(run, status, ended, after, sampled);
+        }
     })
 }
 
@@ -126,13 +210,36 @@ pub(crate) fn is_running() -> bool {
     IS_RUNNING.load(Ordering::Relaxed)
 }
 
-/// Sets a mark in the open run.
-pub(crate) fn mark(py: Python<'_>, label: &str) -> PyResult<()> {
+/// A block that begins now is recorded: what it asks first, without a lock.
+pub(crate) fn records_blocks() -> bool {
+    is_running() || RECORDS_BLOCKS.load(Ordering::Relaxed)
+}
+
+/// Says whether blocks outside of every recorded cell are recorded, too.
+#[pyfunction]
+pub(crate) fn record_blocks(yes: bool) {
+    RECORDS_BLOCKS.store(yes, Ordering::Relaxed);
+}
+
+/// Sets a mark in the block `around`, or in the cell's run.
+pub(crate) fn mark(py: Python<'_>, label: &str, around: Option<BlockId>) -> PyResult<()> {
     if !is_owner() {
         return Ok(());
     }
-    let readings = readings(py, &Selection::default());
-    with_recorder(py, |recorder| recorder.mark(label, readings))
+    let readings = readings_inside(py)?;
+    with_session(py, |session| {
+        let around = session.own(around);
+        session.recorder.mark(label, around, readings);
+    })
+}
+
+fn warn_of_thread(py: Python<'_>, sampling: io::Result<()>) {
+    if let Err(error) = sampling {
+        trouble::log_once(
+            py,
+            &format!("runs have no samples: no thread was started: {error}"),
+        );
+    }
 }
 
 /// The line after a run; `None` where nobody asked and there is nothing to say.
@@ -220,7 +327,7 @@ pub(crate) fn source_states(py: Python<'_>) -> Vec<(&'static str, bool, String)>
 /// The devices that are read now, as people write them.
 #[pyfunction]
 pub(crate) fn device_labels(py: Python<'_>) -> Vec<String> {
-    let readings = readings(py, &Selection::default());
+    let readings = readings(py, &[]);
     readings.into_iter().map(|(found, _)| found.label).collect()
 }
 
@@ -234,11 +341,35 @@ fn is_owner() -> bool {
     *OWNER == process::id()
 }
 
-/// The levels of the selected devices now. A source that fails says so once.
-pub(crate) fn readings(py: Python<'_>, selection: &Selection) -> Vec<(Found, Reading)> {
+/// The levels of the devices that the cell's run reads.
+fn readings_inside(py: Python<'_>) -> PyResult<Vec<(Found, Reading)>> {
+    let devices = with_session(py, |session| session.devices.clone())?;
+    Ok(readings(py, &devices))
+}
+
+/// The levels of these devices at the end of a run: unknown where nobody answers any more.
+fn readings_after(
+    py: Python<'_>,
+    run: RunIdx,
+    devices: &[String],
+) -> PyResult<Vec<(Found, Reading)>> {
+    let mut after = readings(py, devices);
+    // The session may have been reset meanwhile.
+    let unanswered = with_session(py, |session| {
+        let is_known = run.get() < session.recorder.recording().runs().len();
+        is_known.then(|| session.recorder.unanswered(run, &after))
+    })?;
+    let unanswered = unanswered.unwrap_or_default();
+    tell_failures(py, &unanswered);
+    after.extend(unanswered);
+    Ok(after)
+}
+
+/// The levels of the devices of these labels now, of all without one. A source that fails says so once.
+pub(crate) fn readings(py: Python<'_>, devices: &[String]) -> Vec<(Found, Reading)> {
     let mut readings = with_sources(py, |sources| sources.read(py)).unwrap_or_default();
-    if !selection.devices.is_empty() {
-        readings.retain(|(found, _)| selection.devices.contains(&found.label));
+    if !devices.is_empty() {
+        readings.retain(|(found, _)| devices.contains(&found.label));
     }
     tell_failures(py, &readings);
     readings
@@ -293,13 +424,64 @@ fn with_session<T>(py: Python<'_>, body: impl FnOnce(&mut Session) -> T) -> PyRe
 }
 
 impl Session {
+    /// Samples from now on in `run`; the run that was sampled so far keeps what it has.
+    fn sample(&mut self, run: RunIdx) -> io::Result<()> {
+        if let Some(other) = self.sampled.replace(run) {
+            let points = self.sampler.end();
+            self.recorder.sampled(other, points);
+        }
+        self.note_open();
+        self.sampler.begin()
+    }
+
+    /// What was sampled in `run`, which ends.
+    fn samples_of(&mut self, run: RunIdx) -> Vec<(String, Vec<Sample>)> {
+        if self.sampled != Some(run) {
+            return Vec::new();
+        }
+        self.sampled = None;
+        self.sampler.end()
+    }
+
+    /// False where it is not open.
+    fn end(
+        &mut self,
+        run: RunIdx,
+        status: Status,
+        ended: Nanos,
+        after: Vec<(Found, Reading)>,
+        sampled: Vec<(String, Vec<Sample>)>,
+    ) -> bool {
+        let was_open = self.recorder.end(run, status, ended, after);
+        if was_open {
+            self.recorder.sampled(run, sampled);
+        }
+        self.note_open();
+        was_open
+    }
+
+    /// The run of a block, if it is of this session.
+    fn own(&self, block: Option<BlockId>) -> Option<RunIdx> {
+        block
+            .filter(|block| block.session == self.number)
+            .map(|block| block.run)
+    }
+
+    fn note_open(&self) {
+        IS_RUNNING.store(self.recorder.is_open(), Ordering::Relaxed);
+    }
+
     fn new(py: Python<'_>, source_text: SourceText) -> PyResult<Self> {
+        static N_SESSIONS: AtomicU32 = AtomicU32::new(0);
         let recorder = Recorder::new(header(py)?, source_text);
         let drivers = locked(py, &SOURCES).drivers();
         let sampler = Sampler::new(drivers, recorder.clock());
         Ok(Self {
+            number: N_SESSIONS.fetch_add(1, Ordering::Relaxed),
             recorder,
             sampler,
+            sampled: None,
+            devices: Vec::new(),
             told: BTreeSet::new(),
         })
     }

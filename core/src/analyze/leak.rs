@@ -266,7 +266,7 @@ impl Judged {
     }
 
     fn title(&self, cell: &CellRef) -> String {
-        let (label, unit) = (&cell.label, self.unit());
+        let (label, unit) = (self.place(cell), self.unit());
         let kept = self.growth.bytes_per_run.magnitude();
         match self.growth.state {
             _ if self.withdrawn.is_some() => {
@@ -288,6 +288,14 @@ impl Judged {
                 }
             }
         }
+    }
+
+    /// The cell, and the blocks in it: `train() › epoch › forward`.
+    fn place(&self, cell: &CellRef) -> String {
+        let n_blocks = self.key.path.len() - usize::from(self.steps);
+        let blocks = self.key.path[..n_blocks].iter();
+        let names = std::iter::once(&cell.label).chain(blocks);
+        names.map(String::as_str).collect::<Vec<_>>().join(" › ")
     }
 
     fn detail(&self, headroom: Option<Bytes>, runs_to_oom: Option<u64>) -> String {

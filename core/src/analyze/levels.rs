@@ -1,9 +1,10 @@
 //! One row per (run, device), derived from the raw readings.
 
 use crate::recording::{
-    AllocatorLevels, DeviceIdx, Level, Reading, Recording, Run, RunIdx, RunLevels, Sample, Unknown,
+    AllocatorLevels, DeviceIdx, Level, Reading, Recording, Run, RunIdx, RunLevels, Sample, Series,
+    Unknown,
 };
-use crate::units::{ByteDelta, Bytes};
+use crate::units::{ByteDelta, Bytes, Nanos};
 
 /// Which of a device's levels growth is judged on: the first one known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -297,9 +298,18 @@ fn peak(
     lane: Lane,
     ends: [Option<Bytes>; 2],
 ) -> Option<Peak> {
+    // What is sampled in a run is sampled in the blocks of it, too.
+    let ended = run.ended.unwrap_or(Nanos::new(u64::MAX));
+    let is_inside = |point: &&Sample| (run.started..=ended).contains(&point.at);
+    let around = run.parent.map(|_| recording.outermost(run.idx));
+    let sampled_around = around
+        .into_iter()
+        .flat_map(|run| recording.samples(run, levels.device, &Series::Sampled))
+        .filter(is_inside);
     let of_samples = recording
         .samples_of(run.idx, levels.device)
         .flat_map(|(_, points)| points)
+        .chain(sampled_around)
         .filter_map(|point| of_sample(point, lane));
     let seen = ends.into_iter().flatten().chain(of_samples).max()?;
     if lane != Lane::Allocated {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::finding::CellRef;
 use super::levels::{Lane, RunRow, of_sample};
-use crate::recording::{DeviceIdx, Recording, Run, RunIdx, RunKind, Series, SourceHash};
+use crate::recording::{DeviceIdx, Recording, Run, RunIdx, Series, SourceHash};
 use crate::source_text;
 use crate::units::Bytes;
 
@@ -149,7 +149,7 @@ pub(super) fn of_steps(recording: &Recording) -> Vec<StepSeries> {
 /// A cell as people see it, as of its latest run of that text.
 pub(super) fn cell_ref(recording: &Recording, run: &Run) -> CellRef {
     let cell = recording.cell(run.cell);
-    let same_cell = |other: &&Run| other.cell == run.cell && other.kind == RunKind::Cell;
+    let same_cell = |other: &&Run| other.cell == run.cell && other.parent.is_none();
     let latest = recording.runs().iter().rfind(same_cell).unwrap_or(run);
     CellRef {
         idx: cell.idx,
@@ -161,7 +161,7 @@ pub(super) fn cell_ref(recording: &Recording, run: &Run) -> CellRef {
 
 /// The user's label of a cell's run, else the headline of its source.
 pub fn cell_label(recording: &Recording, run: &Run) -> String {
-    let outermost = outermost(recording, run);
+    let outermost = recording.run(recording.outermost(run.idx));
     let label = outermost.label.clone();
     let text = recording.cell(run.cell).text(run.revision);
     label
@@ -172,19 +172,14 @@ pub fn cell_label(recording: &Recording, run: &Run) -> String {
         })
 }
 
-fn outermost<'a>(recording: &'a Recording, run: &'a Run) -> &'a Run {
-    match run.parent {
-        Some(parent) => outermost(recording, recording.run(parent)),
-        None => run,
-    }
-}
-
 /// Names of the blocks from the cell down to this run.
 fn path(recording: &Recording, run: &Run) -> Vec<String> {
-    let Some(parent) = run.parent else {
-        return Vec::new();
-    };
-    let mut path = path(recording, recording.run(parent));
-    path.extend(run.label.clone());
+    let mut path = Vec::new();
+    let mut inner = run;
+    while let Some(parent) = inner.parent {
+        path.extend(inner.label.clone());
+        inner = recording.run(parent);
+    }
+    path.reverse();
     path
 }

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::recording::{Frame, Run, RunIdx, RunKind};
 use crate::testing::{Play, run, session};
 use crate::units::Bytes;
 
@@ -401,4 +402,38 @@ fn growth_beside_the_allocator_is_a_gap() {
         )),
     );
     check_rows(&vec![run(0); 12], hold(0), None);
+}
+
+/// A run of `cell` with one block in it, which keeps what the cell keeps.
+fn with_blocks(recording: &Recording, name: &str) -> Recording {
+    let mut nested = recording.clone();
+    for run in recording.runs() {
+        let idx = RunIdx(u32::try_from(nested.runs().len()).expect("few runs"));
+        let block = Run {
+            idx,
+            parent: Some(run.idx),
+            kind: RunKind::Block,
+            label: Some(name.to_owned()),
+            ..run.clone()
+        };
+        nested
+            .apply(Frame::Run(block))
+            .expect("a block in a run before it");
+    }
+    nested
+}
+
+#[test]
+fn a_block_is_judged_under_its_path() {
+    let plays = vec![run(420).peak(900); 12];
+    let (recording, _) = session(&[("train()", &plays)]);
+    let found = analyze(&with_blocks(&recording, "forward"), &Rules::default()).findings;
+    let titles: Vec<&str> = found.iter().map(|finding| finding.title.as_str()).collect();
+    assert_eq!(
+        titles,
+        [
+            "train() keeps 420 MiB more after every run",
+            "train() › forward keeps 420 MiB more after every run",
+        ]
+    );
 }

@@ -52,7 +52,7 @@ impl<'a> Session<'a> {
             .collect();
         let mut roles = HashMap::new();
         for finding in growing.iter().rev() {
-            let outermost = finding.runs.iter().map(|run| outermost(recording, *run));
+            let outermost = finding.runs.iter().map(|run| recording.outermost(*run));
             roles.extend(outermost.map(|run| (run, role_of(finding))));
         }
         let mut marked: HashMap<RunIdx, Vec<Sample>> = HashMap::new();
@@ -131,14 +131,6 @@ pub(super) fn role_of(finding: &Finding) -> Role {
         Role::Leak
     } else {
         Role::Watch
-    }
-}
-
-/// The run in which this one is nested, itself where it is in none.
-fn outermost(recording: &Recording, run: RunIdx) -> RunIdx {
-    match recording.run(run).parent {
-        Some(parent) => outermost(recording, parent),
-        None => run,
     }
 }
 

@@ -220,6 +220,15 @@ impl Recording {
         &self.runs[idx.get()]
     }
 
+    /// The run in which this one is nested, itself where it is in none.
+    pub fn outermost(&self, idx: RunIdx) -> RunIdx {
+        let mut outermost = idx;
+        while let Some(parent) = self.run(outermost).parent {
+            outermost = parent;
+        }
+        outermost
+    }
+
     /// The points of one series; empty where there are none.
     pub fn samples(&self, run: RunIdx, device: DeviceIdx, series: &Series) -> &[Sample] {
         self.samples

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{finding_line, status_word};
-use crate::analyze::{Analysis, DeviceSummary, FindingKind, Peak, RunRow};
+use crate::analyze::{Analysis, DeviceSummary, Finding, FindingKind, Peak, RunRow};
 use crate::recording::{DeviceKind, Recording, RunIdx};
 use crate::units::{ByteDelta, Bytes};
 
@@ -27,7 +27,7 @@ pub fn line(recording: &Recording, analysis: &Analysis, run: RunIdx) -> String {
         analysis
             .findings
             .iter()
-            .filter(|finding| finding.runs.contains(&run) && finding.kind != FindingKind::Settled)
+            .filter(|finding| concerns(recording, finding, run))
             .map(finding_line),
     );
     lines.join("\n")
@@ -54,10 +54,16 @@ pub fn worth_saying(
     let news = analysis
         .findings
         .iter()
-        .filter(|finding| finding.runs.contains(&run) && finding.kind != FindingKind::Settled)
+        .filter(|finding| concerns(recording, finding, run))
         .filter(|finding| seen.insert(format!("{} {}", finding.state.name(), finding.id)))
         .count();
     moved || news > 0
+}
+
+/// The finding asks for attention, and rests on the run or on a block in it.
+fn concerns(recording: &Recording, finding: &Finding, run: RunIdx) -> bool {
+    let is_within = |it: &RunIdx| *it >= run && recording.outermost(*it) == run;
+    finding.kind != FindingKind::Settled && finding.runs.iter().rev().any(is_within)
 }
 
 /// The devices of which a line speaks: accelerators that moved, else the first

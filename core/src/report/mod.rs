@@ -13,7 +13,7 @@ pub use line::{line, worth_saying};
 use crate::analyze::{
     Analysis, DeviceSummary, Finding, FindingKind, Lane, Peak, RunRow, Severity, State, cell_label,
 };
-use crate::recording::{DeviceKind, Recording, RunKind, Status};
+use crate::recording::{DeviceKind, Recording, Status};
 
 /// The table of runs has at most this many lines, the latest.
 const N_LINES: usize = 20;
@@ -47,10 +47,7 @@ pub fn word(finding: &Finding) -> &'static str {
 
 /// `17 runs of 6 cells`.
 pub fn counts(recording: &Recording) -> String {
-    let runs = recording
-        .runs()
-        .iter()
-        .filter(|run| run.kind == RunKind::Cell);
+    let runs = recording.runs().iter().filter(|run| run.parent.is_none());
     let cells: BTreeSet<_> = runs.clone().map(|run| run.cell).collect();
     format!(
         "{} of {}",
@@ -186,7 +183,7 @@ fn run_lines(recording: &Recording, analysis: &Analysis, width: usize) -> Vec<St
     let rows: Vec<&RunRow> = analysis
         .rows
         .iter()
-        .filter(|row| recording.run(row.run).kind == RunKind::Cell)
+        .filter(|row| recording.run(row.run).parent.is_none())
         .filter(|row| is_told(recording, analysis, row))
         .collect();
     let same = |a: &&RunRow, b: &&RunRow| {

@@ -1,12 +1,14 @@
 # The extension module. Sizes are bytes, times are nanoseconds.
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Generic, TypeVar, final
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from types import TracebackType
+from typing import Any, Generic, TypeVar, final, overload
 
 from IPython.core.interactiveshell import InteractiveShell
 
 __all__ = [
+    "Block",
     "DeviceError",
     "Extension",
     "GpuMemError",
@@ -23,6 +25,8 @@ __all__ = [
     "load",
     "load_ipython_extension",
     "mark",
+    "record",
+    "record_blocks",
     "recording",
     "reset",
     "sim_empty_cache",
@@ -37,6 +41,7 @@ __all__ = [
     "use_sources",
 ]
 
+_F = TypeVar("_F", bound=Callable[..., Any])
 _T = TypeVar("_T")
 _T_co = TypeVar("_T_co", covariant=True)
 
@@ -76,6 +81,25 @@ def _classify_growth_json(
 def reset() -> None: ...
 def _frames_since(session: str, n_runs: int) -> tuple[bytes, int] | None: ...
 def mark(label: str | None = None) -> None: ...
+
+@final
+class Block:
+    @property
+    def name(self) -> str: ...
+    def __enter__(self) -> Block: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool: ...
+    def __call__(self, function: _F) -> _F: ...
+
+@overload
+def record(name_or_function: str) -> Block: ...
+@overload
+def record(name_or_function: _F) -> _F: ...
+def record_blocks(yes: bool) -> None: ...
 
 @final
 class steps(Generic[_T_co]):  # noqa: N801 (it reads as a function)

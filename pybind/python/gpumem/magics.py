@@ -212,6 +212,7 @@ class GpuMemMagics(Magics):
         match options.action:
             case "on" | "off":
                 self._settings.record_all = options.action == "on"
+                _gpumem.record_blocks(options.action == "on")
                 self._extension.resume()
                 self._extension.show(self._recorded())
             case "reset":
