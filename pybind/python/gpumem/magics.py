@@ -222,9 +222,9 @@ class GpuMemMagics(Magics):
                 self._extension.show(f"forgot {counts}")
             case "use":
                 self._use(_listed(options.names))
+                self._extension.show("\n".join(self._sources(only_used=True)))
             case "baseline":
                 self._baseline(" ".join(options.names))
-                self._extension.show("\n".join(self._sources(only_used=True)))
             case "status":
                 self._extension.show(self._status())
             case _:
