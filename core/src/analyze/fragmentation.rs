@@ -10,7 +10,7 @@ use super::leak::min_growth;
 use super::levels::{DeviceSummary, Lane, RunRow};
 use super::rules::Rules;
 use super::series::{self, RunSeries};
-use crate::recording::Recording;
+use crate::recording::{DeviceKind, Recording};
 use crate::units::Bytes;
 
 /// Less than this in free pieces is not worth a card.
@@ -65,6 +65,15 @@ fn split(
         threshold: None,
         holds: true,
     }));
+    let cached = reserved.saturating_sub(device.allocated.unwrap_or_default());
+    let reclaimable = cached.saturating_sub(inactive_split);
+    evidence.push(Evidence {
+        name: "reclaimable_bytes",
+        words: "in segments that are wholly free: what `empty_cache()` would give back".to_owned(),
+        value: reclaimable.as_f64(),
+        threshold: None,
+        holds: true,
+    });
     let pieces = device.largest_free.map_or_else(String::new, |largest| {
         format!(", the largest piece {largest}")
     });
@@ -88,19 +97,25 @@ fn split(
         runs_to_oom: None,
         title: format!("{inactive_split} of {label} is free in pieces between held blocks"),
         detail: format!(
-            "{:.0} % of the {reserved} reserved{pieces} · `empty_cache()` cannot give these back",
+            "{:.0} % of the {reserved} reserved{pieces} · `empty_cache()` would give back {reclaimable}",
             100.0 * share
         ),
-        suggestions: vec![
-            "allocate what lives long before what lives short, so that they do not share segments"
-                .to_owned(),
-            "with PyTorch, set `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True` before the \
-             kernel starts"
-                .to_owned(),
-        ],
+        suggestions: against_splits(recording.device(device.device).kind),
         evidence,
         sparkline: Vec::new(),
     })
+}
+
+fn against_splits(kind: DeviceKind) -> Vec<String> {
+    let order =
+        "allocate what lives long before what lives short, so that they do not share segments";
+    let segments = "before the kernel starts, set \
+                    `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`: segments then grow in place";
+    let advice: &[&str] = match kind {
+        DeviceKind::Gpu => &[order, segments],
+        DeviceKind::Simulated | DeviceKind::Host => &[order],
+    };
+    advice.iter().map(|&advice| advice.to_owned()).collect()
 }
 
 /// Reserved grows from run to run over a flat allocated.

@@ -437,3 +437,31 @@ fn a_block_is_judged_under_its_path() {
         ]
     );
 }
+
+#[test]
+fn free_pieces_between_held_blocks_are_told_with_what_can_be_given_back() {
+    let (recording, _) = session(&[("cell()", &[run(0)])]);
+    let rows = levels::rows(&recording);
+    let mut devices = levels::summaries(&recording, &rows);
+    let check = |devices: &[DeviceSummary], expected: Option<&str>| {
+        let found = fragmentation::findings(&recording, &rows, devices, &Rules::default());
+        let details: Vec<&str> = found
+            .iter()
+            .map(|finding| finding.detail.as_str())
+            .collect();
+        assert_eq!(details.first().copied(), expected);
+    };
+    let device = &mut devices[0];
+    device.allocated = Some(Bytes::mib(400));
+    device.reserved = Some(Bytes::mib(1000));
+    device.largest_free = Some(Bytes::mib(20));
+    device.inactive_split = Some(Bytes::mib(450));
+    check(
+        &devices,
+        Some(
+            "45 % of the 1000 MiB reserved, the largest piece 20 MiB · `empty_cache()` would give back 150 MiB",
+        ),
+    );
+    devices[0].inactive_split = Some(Bytes::mib(100));
+    check(&devices, None);
+}
