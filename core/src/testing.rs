@@ -299,6 +299,7 @@ fn reading(play: &Play, allocated: i64) -> Reading {
             device_used: level(allocated + CONTEXT + OTHERS),
             process_used: level(allocated + CONTEXT),
             capacity: CAPACITY.into(),
+            ..DriverLevels::default()
         },
         allocators: vec![AllocatorLevels {
             allocated: level(allocated),

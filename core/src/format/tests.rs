@@ -16,13 +16,22 @@ fn level() -> impl Strategy<Value = Level> {
         Just(Level::Unknown(Unknown::NotRead)),
         Just(Level::Unknown(Unknown::NotReported)),
         Just(Level::Unknown(Unknown::NotPermitted)),
+        ".*".prop_map(|words| Level::Unknown(Unknown::Withheld(words))),
         ".*".prop_map(|words| Level::Unknown(Unknown::Failed(words))),
     ]
 }
 
 prop_compose! {
-    fn driver()(device_used in level(), process_used in level(), capacity in level()) -> DriverLevels {
-        DriverLevels { device_used, process_used, capacity }
+    fn driver()(
+        used in [level(), level(), level(), level()],
+        kept in [level(), level(), level(), level(), level()],
+    ) -> DriverLevels {
+        let [device_used, process_used, children_used, driver_reserved] = used;
+        let [capacity, pool_used, pool_reserved, graph_used, graph_reserved] = kept;
+        DriverLevels {
+            device_used, process_used, capacity, children_used, driver_reserved,
+            pool_used, pool_reserved, graph_used, graph_reserved,
+        }
     }
 }
 

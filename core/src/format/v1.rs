@@ -130,6 +130,18 @@ struct WireReading {
     process_used: WireLevel,
     #[serde(skip_serializing_if = "WireLevel::is_not_read")]
     capacity: WireLevel,
+    #[serde(skip_serializing_if = "WireLevel::is_not_read")]
+    children_used: WireLevel,
+    #[serde(skip_serializing_if = "WireLevel::is_not_read")]
+    driver_reserved: WireLevel,
+    #[serde(skip_serializing_if = "WireLevel::is_not_read")]
+    pool_used: WireLevel,
+    #[serde(skip_serializing_if = "WireLevel::is_not_read")]
+    pool_reserved: WireLevel,
+    #[serde(skip_serializing_if = "WireLevel::is_not_read")]
+    graph_used: WireLevel,
+    #[serde(skip_serializing_if = "WireLevel::is_not_read")]
+    graph_reserved: WireLevel,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     allocators: Vec<WireAllocator>,
 }
@@ -375,6 +387,12 @@ impl From<&Reading> for WireReading {
             device_used: (&reading.driver.device_used).into(),
             process_used: (&reading.driver.process_used).into(),
             capacity: (&reading.driver.capacity).into(),
+            children_used: (&reading.driver.children_used).into(),
+            driver_reserved: (&reading.driver.driver_reserved).into(),
+            pool_used: (&reading.driver.pool_used).into(),
+            pool_reserved: (&reading.driver.pool_reserved).into(),
+            graph_used: (&reading.driver.graph_used).into(),
+            graph_reserved: (&reading.driver.graph_reserved).into(),
             allocators: reading.allocators.iter().map(WireAllocator::from).collect(),
         }
     }
@@ -387,6 +405,12 @@ impl From<WireReading> for Reading {
                 device_used: wire.device_used.into(),
                 process_used: wire.process_used.into(),
                 capacity: wire.capacity.into(),
+                children_used: wire.children_used.into(),
+                driver_reserved: wire.driver_reserved.into(),
+                pool_used: wire.pool_used.into(),
+                pool_reserved: wire.pool_reserved.into(),
+                graph_used: wire.graph_used.into(),
+                graph_reserved: wire.graph_reserved.into(),
             },
             // An allocator that only a later gpumem knows is skipped, like an unknown field.
             allocators: wire
@@ -432,6 +456,7 @@ impl WireAllocator {
 
 const NOT_REPORTED: &str = "not_reported";
 const NOT_PERMITTED: &str = "not_permitted";
+const WITHHELD: &str = "withheld: ";
 const FAILED: &str = "failed: ";
 
 impl From<&Level> for WireLevel {
@@ -441,6 +466,7 @@ impl From<&Level> for WireLevel {
             Level::Unknown(Unknown::NotRead) => Self::NotRead,
             Level::Unknown(Unknown::NotReported) => Self::Unknown(NOT_REPORTED.to_owned()),
             Level::Unknown(Unknown::NotPermitted) => Self::Unknown(NOT_PERMITTED.to_owned()),
+            Level::Unknown(Unknown::Withheld(words)) => Self::Unknown(format!("{WITHHELD}{words}")),
             Level::Unknown(Unknown::Failed(words)) => Self::Unknown(format!("{FAILED}{words}")),
         }
     }
@@ -454,7 +480,10 @@ impl From<WireLevel> for Level {
             WireLevel::Unknown(reason) => Self::Unknown(match reason.as_str() {
                 NOT_REPORTED => Unknown::NotReported,
                 NOT_PERMITTED => Unknown::NotPermitted,
-                other => Unknown::Failed(other.strip_prefix(FAILED).unwrap_or(other).to_owned()),
+                other => match other.strip_prefix(WITHHELD) {
+                    Some(words) => Unknown::Withheld(words.to_owned()),
+                    None => Unknown::Failed(other.strip_prefix(FAILED).unwrap_or(other).to_owned()),
+                },
             }),
         }
     }

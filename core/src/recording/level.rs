@@ -68,6 +68,8 @@ pub enum Unknown {
     NotReported,
     /// The driver or the container refuses the figure.
     NotPermitted,
+    /// The source answers, but cannot give the figure here; why.
+    Withheld(String),
     /// The source failed; its own words.
     Failed(String),
 }
@@ -112,6 +114,35 @@ pub struct DriverLevels {
     pub process_used: Level,
     /// The smallest limit that applies.
     pub capacity: Level,
+    /// Used by the processes that this one started, and by theirs.
+    pub children_used: Level,
+    /// What the driver and the firmware keep for themselves; neither used nor in the capacity.
+    pub driver_reserved: Level,
+    /// In blocks of the driver's own pool (`cudaMallocAsync`), in this process.
+    pub pool_used: Level,
+    /// What that pool holds from the device.
+    pub pool_reserved: Level,
+    /// Used by the allocations of CUDA graphs, in this process.
+    pub graph_used: Level,
+    /// What is held for them from the device.
+    pub graph_reserved: Level,
+}
+
+impl DriverLevels {
+    /// Each level with its name in JSON and on the wire, in a fixed order.
+    pub fn named(&self) -> [(&'static str, &Level); 9] {
+        [
+            ("device_used", &self.device_used),
+            ("process_used", &self.process_used),
+            ("capacity", &self.capacity),
+            ("children_used", &self.children_used),
+            ("driver_reserved", &self.driver_reserved),
+            ("pool_used", &self.pool_used),
+            ("pool_reserved", &self.pool_reserved),
+            ("graph_used", &self.graph_used),
+            ("graph_reserved", &self.graph_reserved),
+        ]
+    }
 }
 
 /// What a framework's caching allocator says of one device at one instant.
