@@ -26,6 +26,12 @@ impl Clock {
         nanos(self.start.elapsed().as_nanos())
     }
 
+    /// An instant, since the start.
+    pub(crate) fn at(self, instant: Instant) -> Nanos {
+        let since = instant.saturating_duration_since(self.start);
+        nanos(since.as_nanos())
+    }
+
     /// The wall clock at the start, nanoseconds since 1970 (UTC).
     pub(crate) fn wall_anchor(self) -> Nanos {
         self.wall_anchor

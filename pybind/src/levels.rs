@@ -1,6 +1,7 @@
 //! What each device holds now, in words: one line per device.
 
 use gpumem_core::recording::{Level, Reading, Unknown};
+use gpumem_core::units::Bytes;
 use pyo3::prelude::*;
 
 use crate::session;
@@ -28,6 +29,18 @@ fn line(found: &Found, reading: &Reading, width: usize) -> String {
         (None, None) => parts.extend(failure("the driver", &driver.device_used)),
     }
     parts.extend(known("this process", &driver.process_used));
+    for (words, level) in [
+        ("its children", &driver.children_used),
+        ("the driver", &driver.driver_reserved),
+        ("pool used", &driver.pool_used),
+        ("pool reserved", &driver.pool_reserved),
+        ("graphs used", &driver.graph_used),
+        ("graphs reserved", &driver.graph_reserved),
+    ] {
+        if level.known() != Some(Bytes::ZERO) {
+            parts.extend(known(words, level));
+        }
+    }
     for levels in &reading.allocators {
         let source = levels.source.name();
         parts.extend(known(&format!("{source} allocated"), &levels.allocated));

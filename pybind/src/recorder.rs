@@ -376,10 +376,12 @@ impl Recorder {
     }
 
     fn device(&mut self, found: Found) -> DeviceIdx {
-        if let Some(&idx) = self.devices.get(&found.key) {
+        let known = self.devices.get(&found.key).copied();
+        // Its number may become known only when CUDA starts.
+        if let Some(idx) = known.filter(|idx| self.recording.device(*idx).label == found.label) {
             return idx;
         }
-        let idx = DeviceIdx(index(self.devices.len()));
+        let idx = known.unwrap_or(DeviceIdx(index(self.devices.len())));
         self.devices.insert(found.key.clone(), idx);
         self.emit(Frame::Device(Device {
             idx,

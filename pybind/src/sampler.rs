@@ -60,8 +60,16 @@ struct State {
 
 /// What has been sampled of the open run.
 struct Sampling {
+    began: Instant,
     interval: Duration,
-    devices: Vec<(String, Thinned)>,
+    devices: Vec<Sampled>,
+}
+
+/// What has been sampled of one device.
+struct Sampled {
+    key: String,
+    points: Thinned,
+    n_thinnings: u32,
 }
 
 impl Sampler {
@@ -85,6 +93,7 @@ impl Sampler {
         let mut state = self.shared.lock();
         state.n_begun += 1;
         state.run = Some(Sampling {
+            began: Instant::now(),
             interval: SHORTEST,
             devices: Vec::new(),
         });
@@ -109,7 +118,7 @@ impl Sampler {
         let run = self.shared.lock().run.take();
         let devices = run.into_iter().flat_map(|run| run.devices);
         devices
-            .map(|(key, series)| (key, series.into_points()))
+            .map(|sampled| (sampled.key, sampled.points.into_points()))
             .collect()
     }
 
@@ -160,24 +169,24 @@ impl Shared {
     fn sample(&self, drivers: &Drivers, clock: Clock) {
         let mut costs = [Duration::ZERO; 4];
         // The cheapest of the last few: one that was preempted says nothing of what reading costs.
-        while let Some(n_begun) = self.wait(costs.into_iter().min().unwrap_or_default()) {
+        while let Some((n_begun, since)) = self.wait(costs.into_iter().min().unwrap_or_default()) {
             let began = Instant::now();
-            let levels = drivers.sample();
+            let sampled = drivers.sample(since);
             costs.rotate_left(1);
             costs[3] = began.elapsed();
-            let at = clock.now();
             let mut state = self.lock();
             let is_same_run = state.n_begun == n_begun;
             if let Some(run) = state.run.as_mut().filter(|_| is_same_run) {
-                for (key, levels) in levels {
-                    run.push(key, point(at, &levels));
+                for device in sampled {
+                    run.push(device.key, point(clock.at(device.at), &device.levels));
                 }
             }
         }
     }
 
-    /// Sleeps until the next reading of a run is due; `None` when the session is over.
-    fn wait(&self, cost: Duration) -> Option<u64> {
+    /// Sleeps until the next reading of a run is due; and since when the run
+    /// goes on; `None` when the session is over.
+    fn wait(&self, cost: Duration) -> Option<(u64, Instant)> {
         let mut state = self.lock();
         while !state.is_over {
             let Some(run) = &state.run else {
@@ -187,7 +196,7 @@ impl Shared {
                 state.is_asleep = false;
                 continue;
             };
-            let n_begun = state.n_begun;
+            let (n_begun, since) = (state.n_begun, run.began);
             let rest = run.interval.max(cost * REST_PER_READING).min(LONGEST);
             state.is_asleep = rest > SHORTEST;
             let woken = self.changed.wait_timeout(state, rest);
@@ -195,7 +204,7 @@ impl Shared {
             (state, timeout) = woken.unwrap_or_else(PoisonError::into_inner);
             state.is_asleep = false;
             if timeout.timed_out() && state.run.is_some() && state.n_begun == n_begun {
-                return Some(n_begun);
+                return Some((n_begun, since));
             }
         }
         None
@@ -204,16 +213,21 @@ impl Shared {
 
 impl Sampling {
     fn push(&mut self, key: String, point: Sample) {
-        let known = self.devices.iter().position(|(known, _)| *known == key);
+        let known = self.devices.iter().position(|it| it.key == key);
         let device_idx = known.unwrap_or_else(|| {
-            let series = Thinned::new(MAX_POINTS, Spacing::Time);
-            self.devices.push((key, series));
+            self.devices.push(Sampled {
+                key,
+                points: Thinned::new(MAX_POINTS, Spacing::Time),
+                n_thinnings: 0,
+            });
             self.devices.len() - 1
         });
-        let is_first = device_idx == 0;
-        // One clock for all devices: the first one's series sets it.
-        if self.devices[device_idx].1.push(point) && is_first {
-            self.interval = (self.interval * 2).min(LONGEST);
+        let device = &mut self.devices[device_idx];
+        if device.points.push(point) {
+            device.n_thinnings += 1;
+            // One clock for all devices: the one that is read most often sets it.
+            let interval = SHORTEST * 2_u32.saturating_pow(device.n_thinnings);
+            self.interval = self.interval.max(interval).min(LONGEST);
         }
     }
 }

@@ -19,7 +19,7 @@ use pyo3::types::PyBytes;
 use crate::api::DeviceError;
 use crate::recorder::{Launch, Recorder, SourceText};
 use crate::sampler::Sampler;
-use crate::sources::{Found, Sources};
+use crate::sources::{Found, PATIENCE_OF_A_QUESTION, PATIENCE_OF_A_START, Sources};
 use crate::trouble;
 
 /// Held for pure Rust only: Python code that ran under it, a signal handler or a
@@ -310,14 +310,16 @@ pub(crate) fn use_sources(py: Python<'_>, names: Vec<String>) -> PyResult<()> {
     if let Some(Err(unknown)) = with_sources(py, |sources| sources.choose(&names)) {
         return Err(DeviceError::new_err(unknown.to_string()));
     }
-    let states = with_sources(py, |sources| sources.states(py)).unwrap_or_default();
+    let states =
+        with_sources(py, |sources| sources.states(py, PATIENCE_OF_A_QUESTION)).unwrap_or_default();
     with_recorder(py, |recorder| recorder.restate(states))
 }
 
 /// Each source: its name, whether it is read, and why.
 #[pyfunction]
 pub(crate) fn source_states(py: Python<'_>) -> Vec<(&'static str, bool, String)> {
-    let states = with_sources(py, |sources| sources.states(py)).unwrap_or_default();
+    let states =
+        with_sources(py, |sources| sources.states(py, PATIENCE_OF_A_QUESTION)).unwrap_or_default();
     states
         .into_iter()
         .map(|state| (state.source.name(), state.used, state.reason))
@@ -512,7 +514,8 @@ fn header(py: Python<'_>) -> PyResult<Header> {
     Ok(Header {
         session: session.extract()?,
         versions,
-        sources: with_sources(py, |sources| sources.states(py)).unwrap_or_default(),
+        sources: with_sources(py, |sources| sources.states(py, PATIENCE_OF_A_START))
+            .unwrap_or_default(),
         ..Header::default()
     })
 }

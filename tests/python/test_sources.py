@@ -100,7 +100,7 @@ def last_row(device: str) -> dict[str, Any]:
 
 def test_sources_are_named_once_and_in_order() -> None:
     names = [name for name, _, _ in _gpumem.source_states()]
-    assert names == ["cuda", "torch", "host", "sim"]
+    assert names == ["cuda", "nvml", "torch", "host", "sim"]
 
 
 def test_the_host_is_always_read(shell: Any) -> None:
@@ -123,7 +123,7 @@ def test_the_host_agrees_with_the_kernel(shell: Any) -> None:
 
 
 def test_an_unknown_source_is_told_with_those_that_are() -> None:
-    message = 'unknown source "gpu": use cuda, torch, host, sim, or auto'
+    message = 'unknown source "gpu": use cuda, nvml, torch, host, sim, or auto'
     with pytest.raises(gpumem.DeviceError, match=f"^{message}$"):
         _gpumem.use_sources(["host", "gpu"])
     # One that the format knows and nothing here reads is as unknown.

@@ -63,21 +63,34 @@ fn only_one_source_names_cudarc() {
 }
 
 #[test]
-fn only_the_extension_is_unsafe() {
+fn only_one_source_names_nvml_wrapper() {
+    lines(".rs")
+        .in_code()
+        .with_any(&["nvml_wrapper"])
+        .outside("pybind/src/sources/nvml.rs")
+        .none();
+}
+
+#[test]
+fn only_the_extension_and_the_fake_driver_are_unsafe() {
+    // The one calls C, the other is called as C.
     lines(".rs")
         .in_code()
         .with_any(&UNSAFE)
         .outside("pybind/src/")
+        .outside("tests/fake-driver/")
         .none();
 }
 
 #[test]
 fn what_is_unsafe_says_why_it_is_sound() {
-    lines("pybind/src/")
-        .in_code()
-        .with_any(&UNSAFE)
-        .unless_above("SAFETY:")
-        .none();
+    for folder in ["pybind/src/", "tests/fake-driver/"] {
+        lines(folder)
+            .in_code()
+            .with_any(&UNSAFE)
+            .unless_above("SAFETY:")
+            .none();
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@
 mod bench;
 mod bundle;
 mod demo;
+mod fake_driver;
 mod lint;
 mod project;
 mod python;

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use crate::project::Project;
 use crate::python::Environment;
 use crate::tally::Tally;
-use crate::{lint, run, system, wheel};
+use crate::{fake_driver, lint, run, system, wheel};
 
 /// Tests that one runner runs.
 struct Suite {
@@ -165,7 +165,7 @@ fn stubs(project: &Project) -> Result<Ran> {
 }
 
 fn python(project: &Project) -> Result<Ran> {
-    pytest(project, &installed(project)?, "tests/python", &[])
+    in_shells(project, &installed(project)?)
 }
 
 fn oldest(project: &Project) -> Result<Ran> {
@@ -173,7 +173,17 @@ fn oldest(project: &Project) -> Result<Ran> {
     let oldest = Environment::oldest(project)?;
     oldest.install(project, &wheel::build(project, &main)?)?;
     println!("IPython 8 on Python 3.{}", oldest.minor());
-    pytest(project, &oldest, "tests/python", &[])
+    in_shells(project, &oldest)
+}
+
+/// The tests in shells and kernels, with GPUs that are played.
+fn in_shells(project: &Project, environment: &Environment) -> Result<Ran> {
+    let driver = fake_driver::build(project)?;
+    let variables = driver
+        .iter()
+        .map(|folder| ("GPUMEM_FAKE_DRIVER", folder.as_os_str()));
+    let variables: Vec<_> = variables.collect();
+    pytest(project, environment, "tests/python", &variables)
 }
 
 fn browser(project: &Project) -> Result<Ran> {

@@ -1,15 +1,15 @@
 //! The driver sources, shared by the recorder and the sampler's thread.
 
-use std::panic::AssertUnwindSafe;
 use std::process;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use gpumem_core::recording::{DriverLevels, Level, Source, Unknown};
 
-use super::{Answer, DriverSource, Unused, not_chosen};
-use crate::trouble::quietly;
-
-const FORKED: &str = "this process was forked from the one that records";
+use super::attendant::{Attendant, Order, Ticket};
+use super::guarded::Guarded;
+use super::visible::Visibility;
+use super::{Answer, DriverSource, Unused, failed, not_chosen};
 
 /// Driver sources behind one lock. Its holder needs no GIL and takes none.
 ///
@@ -21,80 +21,131 @@ pub(crate) struct Drivers {
     set: Arc<Mutex<DriverSet>>,
 }
 
-#[derive(Default)]
 struct DriverSet {
-    sources: Vec<Guarded>,
-    /// The devices that are read, with all their sources.
-    plan: Vec<(String, Vec<Source>)>,
+    sources: Vec<Asked>,
+    /// The devices that are sampled.
+    plan: Vec<Planned>,
 }
 
-/// A source whose panic ends itself only.
-struct Guarded {
-    driver: Box<dyn DriverSource>,
-    failure: Option<String>,
+/// A source, and where it is asked.
+enum Asked {
+    /// On the thread that asks: it answers at once.
+    Here(Guarded),
+    /// On its own thread: it may be slow, or hang.
+    Apart(Attendant),
+}
+
+/// A device with the sources that answer for it, each with the key that it gives it.
+#[derive(Debug, Clone)]
+pub(super) struct Planned {
+    pub(super) key: String,
+    pub(super) sources: Vec<(Source, String)>,
+}
+
+/// What one source says of its devices.
+pub(super) struct Said {
+    pub(super) source: Source,
+    pub(super) devices: Answer,
+    pub(super) levels: Vec<(String, DriverLevels)>,
+}
+
+/// The cheap levels of a device, and when they were read.
+pub(crate) struct Sampled {
+    pub(crate) key: String,
+    pub(crate) at: Instant,
+    pub(crate) levels: DriverLevels,
 }
 
 impl Drivers {
-    pub(super) fn new(drivers: Vec<Box<dyn DriverSource>>) -> Self {
-        let guarded = |driver| Guarded {
-            driver,
-            failure: None,
-        };
+    /// `here` are asked on the thread that wants to know, `apart` on threads of their own.
+    pub(super) fn new(apart: Vec<Box<dyn DriverSource>>, here: Vec<Box<dyn DriverSource>>) -> Self {
+        let apart = apart.into_iter().map(|it| Asked::Apart(Attendant::new(it)));
+        let here = here.into_iter().map(|it| Asked::Here(Guarded::new(it)));
         Self {
             pid: process::id(),
             set: Arc::new(Mutex::new(DriverSet {
-                sources: drivers.into_iter().map(guarded).collect(),
+                sources: apart.chain(here).collect(),
                 plan: Vec::new(),
             })),
         }
     }
 
-    /// The cheap levels of every device that has any, in the order of the devices.
-    pub(crate) fn sample(&self) -> Vec<(String, DriverLevels)> {
+    /// What has been sampled of each planned device since the last time, after `since`; in the
+    /// order of the devices, without those of which there is nothing new.
+    pub(crate) fn sample(&self, since: Instant) -> Vec<Sampled> {
         let Some(mut set) = self.lock() else {
             return Vec::new();
         };
         let DriverSet { sources, plan } = &mut *set;
+        let mut said: Vec<(Source, String, Instant, DriverLevels)> = Vec::new();
+        for asked in sources {
+            let source = asked.source();
+            let keys = plan.iter().flat_map(|it| &it.sources);
+            let mut keys = keys.filter(|(of, _)| *of == source).peekable();
+            match asked {
+                _ if keys.peek().is_none() => {}
+                Asked::Here(guarded) => said.extend(keys.map(|(_, key)| {
+                    let levels = guarded.run(|driver| driver.sample(key));
+                    let levels = levels.unwrap_or_else(|words| failed(&words));
+                    (source, key.clone(), Instant::now(), levels)
+                })),
+                Asked::Apart(attendant) => {
+                    let look = attendant.sample(since).into_iter();
+                    said.extend(look.flat_map(|look| {
+                        let levels = look.levels.into_iter();
+                        levels.map(move |(key, levels)| (source, key, look.at, levels))
+                    }));
+                }
+            }
+        }
         plan.iter()
-            .map(|(key, of)| {
-                let levels = levels(sources, of, |driver| driver.sample(key));
-                (key.clone(), levels)
+            .filter_map(|planned| {
+                let of_device = said
+                    .iter()
+                    .filter(|(source, key, ..)| {
+                        let mut sources = planned.sources.iter();
+                        sources.any(|(of, name)| of == source && name == key)
+                    })
+                    .map(|(_, _, at, levels)| (*at, levels.clone()));
+                let (at, levels) =
+                    of_device.reduce(|one, other| (one.0.max(other.0), joined(one.1, other.1)))?;
+                let key = planned.key.clone();
+                Some(Sampled { key, at, levels })
             })
             .collect()
     }
 
-    /// All levels of one device.
-    pub(super) fn read(&self, key: &str) -> DriverLevels {
-        let Some(mut set) = self.lock() else {
-            return failed(FORKED);
-        };
-        let DriverSet { sources, plan } = &mut *set;
-        let planned = plan.iter().find(|(planned, _)| planned == key);
-        planned.map_or_else(DriverLevels::default, |(key, of)| {
-            levels(sources, of, |driver| driver.read(key))
-        })
-    }
-
-    /// What each source answers for its devices.
-    pub(super) fn find(&self, is_chosen: &dyn Fn(Source) -> bool) -> Vec<(Source, Answer)> {
+    /// Asks every chosen source for everything, and waits so long for those that are asked apart.
+    pub(super) fn ask(
+        &self,
+        chosen: &[Source],
+        visibility: &Visibility,
+        patience: Duration,
+    ) -> Vec<Said> {
         let Some(mut set) = self.lock() else {
             return Vec::new();
         };
-        let answers = set.sources.iter_mut().map(|guarded| {
-            let source = guarded.driver.source();
-            let answer = if is_chosen(source) {
-                let asked = guarded.run(|driver| driver.devices());
-                asked.unwrap_or_else(|words| Err(Unused(words)))
-            } else {
-                Err(not_chosen())
-            };
-            (source, answer)
-        });
-        answers.collect()
+        // All are asked before one is waited for.
+        let tickets: Vec<Option<(Ticket, Instant)>> = set
+            .sources
+            .iter_mut()
+            .map(|asked| match asked {
+                Asked::Apart(attendant) if chosen.contains(&attendant.source()) => {
+                    let until = Instant::now() + attendant.patience(patience);
+                    let ticket = attendant.order(Order::Everything(visibility.clone()));
+                    Some((ticket, until))
+                }
+                _ => None,
+            })
+            .collect();
+        let sources = set.sources.iter_mut().zip(tickets);
+        sources
+            .map(|(asked, ticket)| asked.say(chosen, ticket))
+            .collect()
     }
 
-    /// Sets which devices are read, and from which sources.
-    pub(super) fn plan(&self, plan: Vec<(String, Vec<Source>)>) {
+    /// Sets which devices are sampled, and from which sources.
+    pub(super) fn plan(&self, plan: Vec<Planned>) {
         if let Some(mut set) = self.lock() {
             set.plan = plan;
         }
@@ -105,7 +156,7 @@ impl Drivers {
         let Some(set) = self.lock() else {
             return Vec::new();
         };
-        set.sources.iter().map(|it| it.driver.source()).collect()
+        set.sources.iter().map(Asked::source).collect()
     }
 
     fn lock(&self) -> Option<MutexGuard<'_, DriverSet>> {
@@ -114,40 +165,58 @@ impl Drivers {
     }
 }
 
-/// What a device's sources say together: of each level the first figure that is known, and the
-/// smallest capacity.
-fn levels(
-    guarded: &mut [Guarded],
-    sources: &[Source],
-    mut read: impl FnMut(&mut dyn DriverSource) -> DriverLevels,
-) -> DriverLevels {
-    guarded
-        .iter_mut()
-        .filter(|guarded| sources.contains(&guarded.driver.source()))
-        .map(|guarded| {
-            guarded
-                .run(&mut read)
-                .unwrap_or_else(|words| failed(&words))
-        })
-        .reduce(|first, second| DriverLevels {
-            device_used: better(first.device_used, second.device_used),
-            process_used: better(first.process_used, second.process_used),
-            capacity: smaller(first.capacity, second.capacity),
-        })
-        .unwrap_or_default()
+impl Asked {
+    fn source(&self) -> Source {
+        match self {
+            Self::Here(guarded) => guarded.source(),
+            Self::Apart(attendant) => attendant.source(),
+        }
+    }
+
+    fn say(&mut self, chosen: &[Source], ticket: Option<(Ticket, Instant)>) -> Said {
+        let source = self.source();
+        let (devices, levels) = match (self, ticket) {
+            (Self::Apart(attendant), Some((ticket, until))) => {
+                let look = attendant.wait(ticket, until);
+                (look.devices, look.levels)
+            }
+            (Self::Here(guarded), _) if chosen.contains(&source) => everything(guarded),
+            _ => (Err(not_chosen()), Vec::new()),
+        };
+        Said {
+            source,
+            devices,
+            levels,
+        }
+    }
 }
 
-impl Guarded {
-    fn run<T>(&mut self, ask: impl FnOnce(&mut dyn DriverSource) -> T) -> Result<T, String> {
-        if let Some(failure) = &self.failure {
-            return Err(failure.clone());
-        }
-        // A source that panicked is never asked again, so nobody sees what it left behind.
-        let asked = quietly(AssertUnwindSafe(|| ask(self.driver.as_mut())));
-        asked.map_err(|message| {
-            let failure = format!("not read again in this session: it panicked: {message}");
-            self.failure.insert(failure).clone()
-        })
+fn everything(guarded: &mut Guarded) -> (Answer, Vec<(String, DriverLevels)>) {
+    let devices = guarded
+        .run(|driver| driver.devices(&Visibility::default()))
+        .unwrap_or_else(|words| Err(Unused(words)));
+    let levels = devices.iter().flatten().map(|found| {
+        let levels = guarded.run(|driver| driver.read(&found.key));
+        let levels = levels.unwrap_or_else(|words| failed(&words));
+        (found.key.clone(), levels)
+    });
+    let levels = levels.collect();
+    (devices, levels)
+}
+
+/// What two sources say of one device: of each level the first figure that is known, and the
+/// smaller capacity.
+pub(super) fn joined(one: DriverLevels, other: DriverLevels) -> DriverLevels {
+    DriverLevels {
+        device_used: better(one.device_used, other.device_used),
+        process_used: better(one.process_used, other.process_used),
+        capacity: smaller(one.capacity, other.capacity),
+        children_used: better(one.children_used, other.children_used),
+        driver_reserved: better(one.driver_reserved, other.driver_reserved),
+        pool_used: better(one.pool_used, other.pool_used),
+        pool_reserved: better(one.pool_reserved, other.pool_reserved),
+        graph_used: better(one.graph_used, other.graph_used),
+        graph_reserved: better(one.graph_reserved, other.graph_reserved),
     }
 }
 
@@ -164,15 +233,5 @@ fn smaller(first: Level, second: Level) -> Level {
     match (&first, &second) {
         (Level::Known(one), Level::Known(other)) => Level::Known(*one.min(other)),
         _ => better(first, second),
-    }
-}
-
-/// Every level unknown, in the source's own words.
-pub(super) fn failed(words: &str) -> DriverLevels {
-    let level = Level::Unknown(Unknown::Failed(words.to_owned()));
-    DriverLevels {
-        device_used: level.clone(),
-        process_used: level.clone(),
-        capacity: level,
     }
 }

@@ -3,6 +3,7 @@
 
 use gpumem_core::recording::{DeviceKind, DriverLevels, Level, Source, Unknown};
 
+use super::visible::Visibility;
 use super::{Answer, DriverSource, Found};
 
 #[cfg(not(target_os = "linux"))]
@@ -33,7 +34,7 @@ impl DriverSource for HostSource {
         Source::Host
     }
 
-    fn devices(&mut self) -> Answer {
+    fn devices(&mut self, _visibility: &Visibility) -> Answer {
         Ok(vec![Found {
             key: "host".to_owned(),
             label: "host".to_owned(),

@@ -5,20 +5,35 @@
 //! **Framework** sources are read under the GIL, and only where the framework is
 //! imported and initialised already: reading must not wake one up.
 
+mod attendant;
 mod cuda;
 mod drivers;
+mod guarded;
 mod host;
+mod join;
+mod nvml;
+mod process;
 mod sim;
 mod torch;
+mod visible;
 
 use std::fmt;
+use std::time::Duration;
 
 use gpumem_core::recording::{
-    AllocatorLevels, DeviceKind, DriverLevels, Reading, Source, SourceState,
+    AllocatorLevels, DeviceKind, DriverLevels, Level, Reading, Source, SourceState, Unknown,
 };
 use pyo3::Python;
 
 pub(crate) use drivers::Drivers;
+use drivers::Said;
+use join::{Joined, join};
+use visible::Visibility;
+
+/// So long a start waits for the drivers; what they say later is seen by the first run.
+pub(crate) const PATIENCE_OF_A_START: Duration = Duration::from_millis(20);
+/// So long somebody waits who asks what is read.
+pub(crate) const PATIENCE_OF_A_QUESTION: Duration = Duration::from_secs(1);
 
 /// A device as a source finds it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,8 +59,9 @@ pub(crate) type Answer = Result<Vec<Found>, Unused>;
 pub(crate) trait DriverSource: Send {
     /// Its name.
     fn source(&self) -> Source;
-    /// Its devices, in its own order; or why it has none. Asked at every run: microseconds.
-    fn devices(&mut self) -> Answer;
+    /// Its devices, in its own order, of those that the environment shows; or why it has none.
+    /// Asked at every run: microseconds.
+    fn devices(&mut self, visibility: &Visibility) -> Answer;
     /// The levels of one of them. A failure is an unknown level with its reason.
     fn read(&mut self, key: &str) -> DriverLevels;
     /// What of these levels is cheap enough to be read a thousand times a second.
@@ -84,13 +100,6 @@ impl fmt::Display for UnknownSource {
 
 impl std::error::Error for UnknownSource {}
 
-/// A device that is read now, with the sources that answer for it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Joined {
-    found: Found,
-    sources: Vec<Source>,
-}
-
 /// Every source of the session, and the devices that they have in common.
 ///
 /// The owner keeps it behind no lock that is waited for with the GIL held: asking
@@ -100,24 +109,29 @@ pub(crate) struct Sources {
     frameworks: Vec<Box<dyn FrameworkSource>>,
     /// `None`: every source that answers.
     chosen: Option<Vec<Source>>,
+    /// What CUDA shows, by the environment until CUDA itself can be asked.
+    visibility: Visibility,
     answers: Vec<(Source, Answer)>,
     devices: Vec<Joined>,
 }
 
 impl Sources {
-    /// Every source there is, chosen automatically. Opens a driver's library, starts nothing.
+    /// Every source there is, chosen automatically. Starts nothing.
     pub(crate) fn new() -> Self {
         Self {
-            drivers: Drivers::new(vec![
-                Box::new(cuda::CudaSource::new()),
-                Box::new(host::HostSource::new()),
-                Box::new(sim::SimDriver),
-            ]),
+            drivers: Drivers::new(
+                vec![
+                    Box::new(cuda::CudaSource::default()),
+                    Box::new(nvml::NvmlSource::default()),
+                ],
+                vec![Box::new(host::HostSource::new()), Box::new(sim::SimDriver)],
+            ),
             frameworks: vec![
                 Box::new(torch::TorchSource::default()),
                 Box::new(sim::SimAllocator),
             ],
             chosen: None,
+            visibility: Visibility::default(),
             answers: Vec::new(),
             devices: Vec::new(),
         }
@@ -158,30 +172,36 @@ impl Sources {
     /// The levels of every device at this instant, in the order of the sources. Devices that have
     /// appeared since the last time (a framework that was imported meanwhile) are among them.
     pub(crate) fn read(&mut self, py: Python<'_>) -> Vec<(Found, Reading)> {
-        self.find(py);
+        let said = self.ask(py, attendant::PATIENCE);
         let devices = self.devices.iter();
         devices
             .map(|joined| {
-                let key = joined.found.key.as_str();
-                let driver = self.drivers.read(key);
                 let frameworks = self.frameworks.iter_mut();
                 let allocators = frameworks
-                    .filter(|framework| joined.sources.contains(&framework.source()))
-                    .map(|framework| framework.read(py, key))
+                    .filter_map(|framework| {
+                        let key = joined.key_for(framework.source())?;
+                        Some(framework.read(py, key))
+                    })
                     .collect();
+                let driver = joined.levels(&said);
                 (joined.found.clone(), Reading { driver, allocators })
             })
             .collect()
     }
 
     /// Each source, whether it is read, and why.
-    pub(crate) fn states(&mut self, py: Python<'_>) -> Vec<SourceState> {
-        self.find(py);
+    pub(crate) fn states(&mut self, py: Python<'_>, patience: Duration) -> Vec<SourceState> {
+        let said = self.ask(py, patience);
         self.names()
             .into_iter()
             .map(|source| {
                 let answers = self.answers.iter().filter(|(of, _)| *of == source);
-                let (used, reason) = reason(answers.map(|(_, answer)| answer));
+                let (used, mut reason) = reason(answers.map(|(_, answer)| answer));
+                let said = said.iter().filter(|said| said.source == source);
+                for note in said.flat_map(join::notes) {
+                    reason.push_str("; ");
+                    reason.push_str(&note);
+                }
                 SourceState {
                     source,
                     used,
@@ -191,35 +211,52 @@ impl Sources {
             .collect()
     }
 
-    /// Asks every chosen source for its devices and joins them by key.
-    fn find(&mut self, py: Python<'_>) {
-        let chosen = self.chosen.clone();
-        let is_chosen = |source: Source| {
-            source == Source::Host
-                || chosen
-                    .as_ref()
-                    .is_none_or(|chosen| chosen.contains(&source))
+    /// Asks every chosen source for its devices, and joins them where they are the same.
+    fn ask(&mut self, py: Python<'_>, patience: Duration) -> Vec<Said> {
+        let chosen: Vec<Source> = Source::ALL
+            .into_iter()
+            .filter(|source| self.is_chosen(*source))
+            .collect();
+        if !self.is_cuda_asked() {
+            self.visibility = Visibility::of_environment();
+        }
+        let (drivers, visibility) = (&self.drivers, &self.visibility);
+        let said = if patience > attendant::PATIENCE {
+            py.detach(|| drivers.ask(&chosen, visibility, patience))
+        } else {
+            drivers.ask(&chosen, visibility, patience)
         };
-        let mut answers = self.drivers.find(&is_chosen);
+        let mut answers: Vec<(Source, Answer)> = said
+            .iter()
+            .map(|said| (said.source, said.devices.clone()))
+            .collect();
         for framework in &mut self.frameworks {
             let source = framework.source();
-            let answer = if is_chosen(source) {
+            let answer = if chosen.contains(&source) {
                 framework.devices(py)
             } else {
                 Err(not_chosen())
             };
             answers.push((source, answer));
         }
-        if answers == self.answers {
-            return;
+        if answers != self.answers {
+            self.devices = join(&answers);
+            self.answers = answers;
+            self.drivers
+                .plan(self.devices.iter().map(Joined::plan).collect());
         }
-        self.devices = join(&answers);
-        self.answers = answers;
-        let plan = self.devices.iter();
-        self.drivers.plan(
-            plan.map(|it| (it.found.key.clone(), it.sources.clone()))
-                .collect(),
-        );
+        said
+    }
+
+    fn is_chosen(&self, source: Source) -> bool {
+        let chosen = self.chosen.as_ref();
+        source == Source::Host || chosen.is_none_or(|chosen| chosen.contains(&source))
+    }
+
+    /// CUDA runs, and has told its devices: the environment says nothing new any more.
+    fn is_cuda_asked(&self) -> bool {
+        let mut answers = self.answers.iter();
+        answers.any(|(source, answer)| *source == Source::Cuda && answer.is_ok())
     }
 
     /// The sources there are, each once, in the order in which they are named to the user.
@@ -238,28 +275,6 @@ fn not_chosen() -> Unused {
     )
 }
 
-/// The devices of all answers, each once: real ones, the simulated one, the host.
-fn join(answers: &[(Source, Answer)]) -> Vec<Joined> {
-    let mut devices: Vec<Joined> = Vec::new();
-    for (source, answer) in answers {
-        for found in answer.iter().flatten() {
-            match devices.iter_mut().find(|it| it.found.key == found.key) {
-                Some(joined) => joined.sources.push(*source),
-                None => devices.push(Joined {
-                    found: found.clone(),
-                    sources: vec![*source],
-                }),
-            }
-        }
-    }
-    devices.sort_by_key(|joined| match joined.found.kind {
-        DeviceKind::Gpu => 0,
-        DeviceKind::Simulated => 1,
-        DeviceKind::Host => 2,
-    });
-    devices
-}
-
 /// One sentence on a source from what its halves (driver and allocator) answered.
 fn reason<'a>(answers: impl Iterator<Item = &'a Answer>) -> (bool, String) {
     let mut labels: Vec<&str> = Vec::new();
@@ -274,5 +289,16 @@ fn reason<'a>(answers: impl Iterator<Item = &'a Answer>) -> (bool, String) {
     match labels.as_slice() {
         [] => (false, why_not.unwrap_or("it has no device").to_owned()),
         labels => (true, format!("reads {}", labels.join(", "))),
+    }
+}
+
+/// Every level of a driver unknown, in the source's own words.
+fn failed(words: &str) -> DriverLevels {
+    let level = Level::Unknown(Unknown::Failed(words.to_owned()));
+    DriverLevels {
+        device_used: level.clone(),
+        process_used: level.clone(),
+        capacity: level,
+        ..DriverLevels::default()
     }
 }

@@ -3,6 +3,7 @@
 use gpumem_core::recording::{AllocatorLevels, DeviceKind, DriverLevels, Level, Source};
 use pyo3::Python;
 
+use super::visible::Visibility;
 use super::{Answer, DriverSource, Found, FrameworkSource, Unused};
 use crate::sim;
 
@@ -17,7 +18,7 @@ impl DriverSource for SimDriver {
         Source::Sim
     }
 
-    fn devices(&mut self) -> Answer {
+    fn devices(&mut self, _visibility: &Visibility) -> Answer {
         devices()
     }
 
@@ -29,6 +30,7 @@ impl DriverSource for SimDriver {
             device_used: Level::Known(shown.reserved),
             process_used: Level::Known(shown.reserved),
             capacity: Level::Known(shown.capacity),
+            ..DriverLevels::default()
         }
     }
 }

@@ -1,0 +1,281 @@
+//! A thread that asks a driver for others: one that is slow or hangs keeps only
+//! its own thread waiting, never a cell.
+
+use std::mem;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use gpumem_core::recording::{DriverLevels, Source};
+
+use super::guarded::Guarded;
+use super::visible::Visibility;
+use super::{Answer, DriverSource, Unused, failed};
+
+/// Longer than this a run's ends do not wait. A driver that takes longer every time is not waited
+/// for at all: what it says comes with the samples.
+pub(super) const PATIENCE: Duration = Duration::from_millis(50);
+/// A driver that has not started in this time is not expected to.
+const HANG: Duration = Duration::from_secs(1);
+/// Asked no more often than this while a run goes on.
+const SHORTEST_REST: Duration = Duration::from_millis(2);
+const LONGEST_REST: Duration = Duration::from_secs(1);
+/// Asking takes at most this part of the time: 1 % of a core.
+const REST_PER_LOOK: u32 = 100;
+
+/// What a driver is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Order {
+    /// For its devices and all their levels.
+    Everything(Visibility),
+    /// For the levels that are cheap to read.
+    Sample,
+}
+
+/// What a driver said.
+#[derive(Debug, Clone)]
+pub(super) struct Look {
+    /// When it had said it.
+    pub(super) at: Instant,
+    pub(super) devices: Answer,
+    pub(super) levels: Vec<(String, DriverLevels)>,
+}
+
+/// Names one order among the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Ticket(u64);
+
+/// A driver source with a thread of its own, which starts with the first order.
+pub(super) struct Attendant {
+    source: Source,
+    desk: Arc<Desk>,
+    /// Until the thread takes it over.
+    waiting: Option<Guarded>,
+    /// The last look that was handed out as a sample.
+    sampled: Ticket,
+}
+
+#[derive(Default)]
+struct Desk {
+    state: Mutex<State>,
+    ordered: Condvar,
+    answered: Condvar,
+}
+
+struct State {
+    order: Option<Order>,
+    last_ordered: Ticket,
+    last_answered: Ticket,
+    busy_since: Option<Instant>,
+    whole_costs: Costs,
+    sample_costs: Costs,
+    look: Option<Look>,
+}
+
+impl Attendant {
+    pub(super) fn new(driver: Box<dyn DriverSource>) -> Self {
+        Self {
+            source: driver.source(),
+            desk: Arc::default(),
+            waiting: Some(Guarded::new(driver)),
+            sampled: Ticket(0),
+        }
+    }
+
+    pub(super) fn source(&self) -> Source {
+        self.source
+    }
+
+    /// Hands in an order; the answer to it, or to a later one, is waited for with `wait`.
+    pub(super) fn order(&mut self, order: Order) -> Ticket {
+        if let Some(guarded) = self.waiting.take() {
+            self.start(guarded);
+        }
+        let mut state = self.desk.lock();
+        state.last_ordered.0 += 1;
+        // Who asks for everything gets it, whoever asks for less after him.
+        if !(order == Order::Sample && state.order.is_some()) {
+            state.order = Some(order);
+        }
+        self.desk.ordered.notify_one();
+        state.last_ordered
+    }
+
+    /// What the driver says to an order, waiting until then at the latest; of a driver that is
+    /// late, what it said of its devices before.
+    pub(super) fn wait(&self, ticket: Ticket, until: Instant) -> Look {
+        let mut state = self.desk.lock();
+        while state.last_answered < ticket {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return state.late();
+            }
+            let woken = self.desk.answered.wait_timeout(state, left);
+            (state, _) = woken.unwrap_or_else(PoisonError::into_inner);
+        }
+        state.look.clone().unwrap_or_else(|| state.late())
+    }
+
+    /// Until when it makes sense to wait for an order that is made now.
+    pub(super) fn patience(&self, at_most: Duration) -> Duration {
+        let state = self.desk.lock();
+        let is_stuck = state.is_busy_for(PATIENCE);
+        let is_slow = state.whole_costs.typical() > PATIENCE;
+        if (is_stuck || is_slow) && at_most <= PATIENCE {
+            return Duration::ZERO;
+        }
+        at_most
+    }
+
+    /// What the driver said since the last sample, if it did so after `since`. Asks it again when
+    /// it has rested, and never waits.
+    pub(super) fn sample(&mut self, since: Instant) -> Option<Look> {
+        let state = self.desk.lock();
+        let is_idle = state.busy_since.is_none() && state.order.is_none();
+        let look = state.look.as_ref();
+        let has_devices = look.is_some_and(|look| look.devices.is_ok());
+        let rest =
+            (state.sample_costs.typical() * REST_PER_LOOK).clamp(SHORTEST_REST, LONGEST_REST);
+        let is_rested = look.is_some_and(|look| look.at.elapsed() >= rest);
+        let is_new = state.last_answered > self.sampled;
+        let fresh = look.filter(|look| is_new && look.at >= since).cloned();
+        let answered = state.last_answered;
+        drop(state);
+        self.sampled = answered;
+        if is_idle && has_devices && is_rested {
+            self.order(Order::Sample);
+        }
+        fresh
+    }
+
+    fn start(&mut self, guarded: Guarded) {
+        let desk = Arc::clone(&self.desk);
+        let spawned = thread::Builder::new()
+            .name(format!("gpumem-{}", self.source.name()))
+            .spawn(move || desk.attend(guarded));
+        if let Err(error) = spawned {
+            let mut state = self.desk.lock();
+            state.last_answered = Ticket(u64::MAX);
+            state.look = Some(Look {
+                at: Instant::now(),
+                devices: Err(Unused(format!("no thread could be started: {error}"))),
+                levels: Vec::new(),
+            });
+        }
+    }
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            order: None,
+            last_ordered: Ticket(0),
+            last_answered: Ticket(0),
+            busy_since: None,
+            whole_costs: Costs::default(),
+            sample_costs: Costs::default(),
+            look: None,
+        }
+    }
+}
+
+/// What the last two looks of a kind took.
+#[derive(Default)]
+struct Costs([Duration; 2]);
+
+impl Costs {
+    fn push(&mut self, cost: Duration) {
+        self.0 = [self.0[1], cost];
+    }
+
+    /// The cheaper one: a look that was preempted says nothing of what asking costs.
+    fn typical(&self) -> Duration {
+        self.0[0].min(self.0[1])
+    }
+}
+
+impl State {
+    fn is_busy_for(&self, time: Duration) -> bool {
+        self.busy_since.is_some_and(|since| since.elapsed() > time)
+    }
+
+    /// What can be said of a driver that has not answered in time.
+    fn late(&self) -> Look {
+        let devices = match &self.look {
+            Some(look) => look.devices.clone(),
+            None if self.is_busy_for(HANG) => Err(Unused("the driver does not answer".to_owned())),
+            None => Err(Unused("the driver has not answered yet".to_owned())),
+        };
+        let words = "it takes too long";
+        let found = devices.iter().flatten();
+        Look {
+            at: Instant::now(),
+            levels: found.map(|it| (it.key.clone(), failed(words))).collect(),
+            devices,
+        }
+    }
+}
+
+impl Desk {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The thread's life, which is as long as the process's. No lock is held while it asks.
+    fn attend(&self, mut guarded: Guarded) {
+        let mut devices: Answer = Err(Unused(String::new()));
+        loop {
+            let (ticket, order) = self.next();
+            if let Order::Everything(visibility) = &order {
+                devices = guarded
+                    .run(|driver| driver.devices(visibility))
+                    .unwrap_or_else(|words| Err(Unused(words)));
+            }
+            let began = Instant::now();
+            let found = devices.iter().flatten();
+            let levels = found.map(|found| {
+                let read = guarded.run(|driver| match order {
+                    Order::Everything(_) => driver.read(&found.key),
+                    Order::Sample => driver.sample(&found.key),
+                });
+                (
+                    found.key.clone(),
+                    read.unwrap_or_else(|words| failed(&words)),
+                )
+            });
+            let levels = levels.collect();
+            let look = Look {
+                at: Instant::now(),
+                devices: devices.clone(),
+                levels,
+            };
+            let cost = look.at - began;
+            self.deliver(ticket, look, |state| match order {
+                Order::Everything(_) => state.whole_costs.push(cost),
+                Order::Sample => state.sample_costs.push(cost),
+            });
+        }
+    }
+
+    fn next(&self) -> (Ticket, Order) {
+        let mut state = self.lock();
+        loop {
+            if let Some(order) = mem::take(&mut state.order) {
+                state.busy_since = Some(Instant::now());
+                return (state.last_ordered, order);
+            }
+            let woken = self.ordered.wait(state);
+            state = woken.unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn deliver(&self, ticket: Ticket, look: Look, note_cost: impl FnOnce(&mut State)) {
+        let mut state = self.lock();
+        state.busy_since = None;
+        note_cost(&mut state);
+        state.last_answered = ticket;
+        state.look = Some(look);
+        drop(state);
+        self.answered.notify_all();
+    }
+}

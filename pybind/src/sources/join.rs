@@ -1,0 +1,153 @@
+//! One device, several sources: which devices are the same, and what their
+//! sources say together.
+
+use gpumem_core::recording::{DeviceKind, DriverLevels, Level, Source, Unknown};
+
+use super::drivers::{Planned, Said, joined};
+use super::{Answer, Found};
+
+/// A device that is read now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Joined {
+    pub(super) found: Found,
+    /// The sources that answer for it, each with the key that it gives it.
+    sources: Vec<(Source, String)>,
+}
+
+impl Joined {
+    /// The key that a source gives it; `None` where the source does not know it.
+    pub(super) fn key_for(&self, source: Source) -> Option<&str> {
+        let mut sources = self.sources.iter();
+        let of_source = sources.find(|(of, _)| *of == source);
+        of_source.map(|(_, key)| key.as_str())
+    }
+
+    /// What its drivers say together.
+    pub(super) fn levels(&self, said: &[Said]) -> DriverLevels {
+        said.iter()
+            .filter_map(|said| {
+                let key = self.key_for(said.source)?;
+                let of_device = said.levels.iter().find(|(of, _)| of == key);
+                of_device.map(|(_, levels)| levels.clone())
+            })
+            .reduce(joined)
+            .unwrap_or_default()
+    }
+
+    /// How it is sampled: NVML reads without a context what CUDA reads with one.
+    pub(super) fn plan(&self) -> Planned {
+        let has_nvml = self.key_for(Source::Nvml).is_some();
+        let sources = self.sources.iter();
+        Planned {
+            key: self.found.key.clone(),
+            sources: sources
+                .filter(|(source, _)| !(has_nvml && *source == Source::Cuda))
+                .cloned()
+                .collect(),
+        }
+    }
+}
+
+/// The devices of all answers, each once: real ones, the simulated one, the host.
+pub(super) fn join(answers: &[(Source, Answer)]) -> Vec<Joined> {
+    let mut devices: Vec<Joined> = Vec::new();
+    for (source, answer) in answers {
+        for found in answer.iter().flatten() {
+            let source = (*source, found.key.clone());
+            match devices.iter_mut().find(|it| are_same(&it.found, found)) {
+                Some(joined) => {
+                    joined.sources.push(source);
+                    if is_provisional(&joined.found) {
+                        joined.found.label.clone_from(&found.label);
+                    }
+                }
+                None => devices.push(Joined {
+                    found: found.clone(),
+                    sources: vec![source],
+                }),
+            }
+        }
+    }
+    // CUDA has told which ones it shows.
+    if devices.iter().any(|it| it.key_for(Source::Cuda).is_some()) {
+        devices.retain(|it| it.sources.iter().any(|(source, _)| *source != Source::Nvml));
+    }
+    devices.sort_by_key(|joined| match joined.found.kind {
+        DeviceKind::Gpu => 0,
+        DeviceKind::Simulated => 1,
+        DeviceKind::Host => 2,
+    });
+    devices
+}
+
+/// By UUID; by CUDA's number where a framework gives no UUID.
+fn are_same(one: &Found, other: &Found) -> bool {
+    match (uuid(&one.key), uuid(&other.key)) {
+        (Some(one), Some(other)) => one == other,
+        _ => one.label == other.label,
+    }
+}
+
+/// Of a part of a GPU not every source tells that it is one.
+fn uuid(key: &str) -> Option<&str> {
+    key.strip_prefix("GPU-").or(key.strip_prefix("MIG-"))
+}
+
+/// NVML's own number, while nobody could tell CUDA's.
+fn is_provisional(found: &Found) -> bool {
+    found.label.starts_with("nvml:")
+}
+
+/// What a source does not know of its devices, and why: each reason once.
+pub(super) fn notes(said: &Said) -> Vec<String> {
+    let mut notes: Vec<Note<'_>> = Vec::new();
+    for (key, levels) in &said.levels {
+        let mut found = said.devices.iter().flatten();
+        let found = found.find(|it| it.key == *key);
+        let label = found.map_or(key.as_str(), |it| it.label.as_str());
+        for (name, level) in levels.named() {
+            let Some(why) = why_unknown(level) else {
+                continue;
+            };
+            if !notes.iter().any(|note| note.why == why) {
+                notes.push(Note {
+                    why,
+                    labels: Vec::new(),
+                    names: Vec::new(),
+                });
+            }
+            for note in notes.iter_mut().filter(|note| note.why == why) {
+                note.labels.push(label);
+                note.names.push(name);
+            }
+        }
+    }
+    notes.into_iter().map(Note::into_text).collect()
+}
+
+/// One reason, and all that is unknown for it.
+struct Note<'a> {
+    why: &'a str,
+    labels: Vec<&'a str>,
+    names: Vec<&'a str>,
+}
+
+impl Note<'_> {
+    fn into_text(mut self) -> String {
+        self.labels.dedup();
+        self.names.sort_unstable();
+        self.names.dedup();
+        let names = self.names.join(", ").replace('_', " ");
+        let (labels, why) = (self.labels.join(", "), self.why);
+        format!("{names} of {labels} unknown: {why}")
+    }
+}
+
+fn why_unknown(level: &Level) -> Option<&str> {
+    match level {
+        Level::Known(_) | Level::Unknown(Unknown::NotRead | Unknown::NotReported) => None,
+        Level::Unknown(Unknown::NotPermitted) => Some("no permission to read it"),
+        Level::Unknown(Unknown::Withheld(why) | Unknown::Failed(why)) => Some(why),
+        Level::Unknown(_) => Some("for a reason that this version does not know"),
+    }
+}

@@ -1,0 +1,295 @@
+//! NVIDIA's management library: devices and their memory without a context.
+
+use std::collections::{BTreeMap, HashMap};
+use std::process;
+use std::time::Instant;
+
+use gpumem_core::recording::{DeviceKind, DriverLevels, Level, Source, Unknown};
+use gpumem_core::units::Bytes;
+use nvml_wrapper::enums::device::UsedGpuMemory;
+use nvml_wrapper::error::NvmlError;
+use nvml_wrapper::struct_wrappers::device::ProcessInfo;
+use nvml_wrapper::{Device, Nvml};
+
+use super::cuda::{Footing, footing};
+use super::process::{descends_from, is_in_first_pid_namespace, is_in_wsl};
+use super::visible::{Seen, Unit, Visibility, seen};
+use super::{Answer, DriverSource, Found, Unused};
+
+/// Listing processes takes at most this part of a run: 1 %.
+const REST_PER_LIST: u32 = 100;
+const WSL: &str = "WSL 2 does not tell what a process uses";
+const WDDM: &str = "Windows manages the memory of this GPU (WDDM) and does not tell it by process";
+const UNTOLD: &str = "the driver does not tell what a process uses, as without the right to see it";
+const NOT_LISTED: &str = "the driver lists the processes of the machine by ids that this \
+    container does not know";
+const NOT_SUPPORTED: &str = "this GPU has no such figure: it may share the host's memory";
+
+/// The GPUs that CUDA shows to this process.
+#[derive(Default)]
+pub(super) struct NvmlSource {
+    library: Option<Result<&'static Nvml, Unused>>,
+    /// Those that are shown, by what the environment said.
+    shown: Option<(Visibility, Vec<(Found, Device<'static>)>)>,
+    /// When the processes of each device may be listed again.
+    listed_again: HashMap<String, Instant>,
+}
+
+impl DriverSource for NvmlSource {
+    fn source(&self) -> Source {
+        Source::Nvml
+    }
+
+    fn devices(&mut self, visibility: &Visibility) -> Answer {
+        let nvml = self.library.get_or_insert_with(initialised).clone()?;
+        let known = self.shown.take().filter(|(under, _)| under == visibility);
+        let shown = match known {
+            Some((_, shown)) => shown,
+            None => shown(nvml, visibility).map_err(|error| Unused(words(&error)))?,
+        };
+        let (_, shown) = self.shown.insert((visibility.clone(), shown));
+        if shown.is_empty() {
+            let reason = match &visibility.devices {
+                Some(list) => format!("CUDA_VISIBLE_DEVICES={list:?} hides every GPU"),
+                None => "the driver runs, but this machine has no GPU of it".to_owned(),
+            };
+            return Err(Unused(reason));
+        }
+        Ok(shown.iter().map(|(found, _)| found.clone()).collect())
+    }
+
+    fn read(&mut self, key: &str) -> DriverLevels {
+        let Some(device) = self.device(key) else {
+            return DriverLevels::default();
+        };
+        let (process_used, children_used) = processes(device);
+        DriverLevels {
+            process_used,
+            children_used,
+            ..memory(device)
+        }
+    }
+
+    /// The device's memory, and more rarely the list of processes, which costs several times as
+    /// much to read.
+    fn sample(&mut self, key: &str) -> DriverLevels {
+        let Some(device) = self.device(key) else {
+            return DriverLevels::default();
+        };
+        let levels = memory(device);
+        let began = Instant::now();
+        if self.listed_again.get(key).is_some_and(|at| began < *at) {
+            return levels;
+        }
+        let (process_used, _) = processes(device);
+        let again = Instant::now() + began.elapsed() * REST_PER_LIST;
+        self.listed_again.insert(key.to_owned(), again);
+        DriverLevels {
+            process_used,
+            ..levels
+        }
+    }
+}
+
+impl NvmlSource {
+    fn device(&self, key: &str) -> Option<&Device<'static>> {
+        let (_, shown) = self.shown.as_ref()?;
+        let device = shown.iter().find(|(found, _)| found.key == key);
+        device.map(|(_, device)| device)
+    }
+}
+
+/// The library, which then stays: unloading it while a process ends is not safe.
+fn initialised() -> Result<&'static Nvml, Unused> {
+    match Nvml::init() {
+        Ok(nvml) => Ok(Box::leak(Box::new(nvml))),
+        Err(error) => Err(Unused(words(&error))),
+    }
+}
+
+fn shown(
+    nvml: &'static Nvml,
+    visibility: &Visibility,
+) -> Result<Vec<(Found, Device<'static>)>, NvmlError> {
+    let units = units(nvml)?;
+    let described: Vec<Unit<'_>> = units
+        .iter()
+        .map(|(found, _)| Unit {
+            uuid: &found.key,
+            name: &found.name,
+        })
+        .collect();
+    let seen = seen(&described, visibility);
+    let mut shown: Vec<(usize, (Found, Device<'static>))> = Vec::new();
+    for (seen, (mut found, device)) in seen.into_iter().zip(units) {
+        match seen {
+            Seen::Hidden => {}
+            Seen::Numbered(ordinal) => {
+                found.label = format!("cuda:{ordinal}");
+                shown.push((ordinal, (found, device)));
+            }
+            Seen::Unnumbered => shown.push((shown.len(), (found, device))),
+        }
+    }
+    shown.sort_by_key(|(ordinal, _)| *ordinal);
+    Ok(shown.into_iter().map(|(_, unit)| unit).collect())
+}
+
+/// Every GPU, or in its place the parts that it is divided into, in the order of the bus.
+fn units(nvml: &'static Nvml) -> Result<Vec<(Found, Device<'static>)>, NvmlError> {
+    let mut units = Vec::new();
+    for idx in 0..nvml.device_count()? {
+        let device = nvml.device_by_index(idx)?;
+        let parts = parts(&device);
+        if parts.is_empty() {
+            units.push((found(&device, format!("nvml:{idx}"))?, device));
+            continue;
+        }
+        for (part_idx, part) in parts.into_iter().enumerate() {
+            units.push((found(&part, format!("nvml:{idx}.{part_idx}"))?, part));
+        }
+    }
+    Ok(units)
+}
+
+/// The instances of a GPU in MIG mode. Most GPUs know no such mode, and say so by an error.
+fn parts(device: &Device<'static>) -> Vec<Device<'static>> {
+    if !device.mig_mode().is_ok_and(|mode| mode.current != 0) {
+        return Vec::new();
+    }
+    let n_places = device.mig_device_count().unwrap_or(0);
+    let places = 0..n_places;
+    places
+        .filter_map(|idx| device.mig_device_by_index(idx).ok())
+        .collect()
+}
+
+fn found(device: &Device<'static>, label: String) -> Result<Found, NvmlError> {
+    Ok(Found {
+        key: device.uuid()?,
+        label,
+        name: device.name()?,
+        kind: DeviceKind::Gpu,
+    })
+}
+
+fn memory(device: &Device<'static>) -> DriverLevels {
+    let memory = match device.memory_info() {
+        Ok(memory) => memory,
+        Err(error) => {
+            let level = unknown(&error);
+            return DriverLevels {
+                device_used: level.clone(),
+                capacity: level,
+                ..DriverLevels::default()
+            };
+        }
+    };
+    let usable = memory.total.saturating_sub(memory.reserved);
+    DriverLevels {
+        device_used: Bytes::new(memory.used).into(),
+        driver_reserved: Bytes::new(memory.reserved).into(),
+        capacity: Bytes::new(usable).into(),
+        ..DriverLevels::default()
+    }
+}
+
+/// What this process uses, and what those that it started use.
+fn processes(device: &Device<'static>) -> (Level, Level) {
+    let listed = match device.running_compute_processes() {
+        Ok(computing) => {
+            // Where there is no screen to draw on, the second list is often refused.
+            let drawing = device.running_graphics_processes().unwrap_or_default();
+            by_pid(computing.into_iter().chain(drawing))
+        }
+        Err(error) => {
+            let reason = match error {
+                _ if is_in_wsl() => Level::Unknown(Unknown::Withheld(WSL.to_owned())),
+                error => unknown(&error),
+            };
+            return (reason.clone(), reason);
+        }
+    };
+    let own = process::id();
+    let own_used = listed.get(&own).map_or_else(unlisted, |used| level(*used));
+    let children = listed
+        .iter()
+        .filter(|(pid, _)| **pid != own && descends_from(**pid, own));
+    let children_used = children.map(|(_, used)| *used).sum::<Option<u64>>();
+    (own_used, level(children_used))
+}
+
+/// Bytes by process, summed over its entries: one for each list and part of a GPU that it is on.
+fn by_pid(listed: impl Iterator<Item = ProcessInfo>) -> BTreeMap<u32, Option<u64>> {
+    let mut used: BTreeMap<u32, Option<u64>> = BTreeMap::new();
+    for process in listed {
+        let n_bytes = match process.used_gpu_memory {
+            UsedGpuMemory::Used(n_bytes) => Some(n_bytes),
+            UsedGpuMemory::Unavailable => None,
+        };
+        let sum = used.entry(process.pid).or_insert(Some(0));
+        *sum = sum
+            .zip(n_bytes)
+            .map(|(one, other)| one.saturating_add(other));
+    }
+    used
+}
+
+/// Of a process on the driver's list.
+fn level(used: Option<u64>) -> Level {
+    let untold = if is_in_wsl() {
+        WSL
+    } else if cfg!(windows) {
+        WDDM
+    } else {
+        UNTOLD
+    };
+    used.map_or_else(
+        || Level::Unknown(Unknown::Withheld(untold.to_owned())),
+        |n_bytes| Level::Known(Bytes::new(n_bytes)),
+    )
+}
+
+/// Of a process that is not on the driver's list: nothing, if the list would show it.
+fn unlisted() -> Level {
+    let is_surely_absent = match footing() {
+        Footing::Outside => true,
+        Footing::Initialised => is_in_first_pid_namespace(),
+        Footing::Inside => false,
+    };
+    if is_surely_absent {
+        return Level::Known(Bytes::ZERO);
+    }
+    let reason = if is_in_wsl() { WSL } else { NOT_LISTED };
+    Level::Unknown(Unknown::Withheld(reason.to_owned()))
+}
+
+fn unknown(error: &NvmlError) -> Level {
+    Level::Unknown(match error {
+        NvmlError::NotSupported => Unknown::Withheld(NOT_SUPPORTED.to_owned()),
+        NvmlError::NoPermission => Unknown::NotPermitted,
+        NvmlError::FailedToLoadSymbol(_) => Unknown::Withheld(words(error)),
+        error => Unknown::Failed(words(error)),
+    })
+}
+
+fn words(error: &NvmlError) -> String {
+    let words = match error {
+        NvmlError::LibloadingError(_) => "no NVIDIA driver on this machine",
+        NvmlError::DriverNotLoaded => "NVIDIA's library is here, but its driver is not loaded",
+        NvmlError::NoPermission => "no permission to ask the NVIDIA driver",
+        NvmlError::LibRmVersionMismatch => {
+            "NVIDIA's library and driver are of different versions, as after an update: \
+             restart the machine"
+        }
+        NvmlError::GpuLost => "the GPU is lost: it has fallen off the bus",
+        NvmlError::ResetRequired => "the GPU must be reset",
+        NvmlError::FailedToLoadSymbol(symbol) => {
+            let mut names = symbol.split(|it: char| !it.is_ascii_alphanumeric() && it != '_');
+            let name = names.rfind(|name| name.starts_with("nvml"));
+            return format!("this driver has no {}", name.unwrap_or("such function"));
+        }
+        other => return format!("NVML: {other}"),
+    };
+    words.to_owned()
+}

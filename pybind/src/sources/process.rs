@@ -1,0 +1,47 @@
+//! Where this process stands among the others of its machine.
+
+/// The process `pid` was started by `ancestor`, or by one that it started.
+#[cfg(target_os = "linux")]
+pub(super) fn descends_from(pid: u32, ancestor: u32) -> bool {
+    // As many generations as no family has, should the parents change while they are read.
+    let parents = std::iter::successors(parent_of(pid), |pid| parent_of(*pid));
+    parents.take(64).any(|parent| parent == ancestor)
+}
+
+#[cfg(target_os = "linux")]
+fn parent_of(pid: u32) -> Option<u32> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The command, in brackets, may hold brackets and blanks itself: `12 (a b) S 7 ...`.
+    let after_command = stat.get(stat.rfind(')')? + 1..)?;
+    after_command.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+/// Not in a container with process ids of its own.
+#[cfg(target_os = "linux")]
+pub(super) fn is_in_first_pid_namespace() -> bool {
+    // A constant of the kernel, `PROC_PID_INIT_INO`.
+    let first = "pid:[4026531836]";
+    std::fs::read_link("/proc/self/ns/pid").is_ok_and(|it| it.as_os_str() == first)
+}
+
+/// In Linux that Windows runs.
+#[cfg(target_os = "linux")]
+pub(super) fn is_in_wsl() -> bool {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease");
+    release.is_ok_and(|release| release.to_ascii_lowercase().contains("microsoft"))
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn descends_from(_pid: u32, _ancestor: u32) -> bool {
+    false
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn is_in_first_pid_namespace() -> bool {
+    true
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn is_in_wsl() -> bool {
+    false
+}

@@ -1,0 +1,673 @@
+"""Levels from CUDA's driver and NVML, played by the two libraries of `tests/fake-driver`.
+
+Each test runs an interpreter of its own: a driver stays loaded as long as its process.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+FOLDER = os.environ.get("GPUMEM_FAKE_DRIVER")
+pytestmark = pytest.mark.skipif(
+    FOLDER is None, reason="the test driver is built by `cargo xtask test`, on Linux"
+)
+
+UUID = "3f1a8c55-0000-4b7e-9d21-00000000000{}"
+T4 = {
+    "gpu0.uuid": f"GPU-{UUID.format(0)}",
+    "gpu0.name": "Tesla T4",
+    "gpu0.total_mib": 16384,
+    "gpu0.reserved_mib": 384,
+    "gpu0.used_mib": 1024,
+}
+A100 = {
+    "gpu1.uuid": f"GPU-{UUID.format(1)}",
+    "gpu1.name": "A100",
+    "gpu1.total_mib": 40960,
+    "gpu1.reserved_mib": 640,
+    "gpu1.used_mib": 2048,
+}
+# The faster card comes first for CUDA and last on the bus.
+BOTH = {**T4, **A100, "cuda.order": "1,0"}
+ALIKE = {**BOTH, "gpu1.name": "Tesla T4"}
+MIG = {
+    "gpu0.uuid": f"GPU-{UUID.format(0)}",
+    "gpu0.mig_places": 7,
+    "gpu0.mig0.uuid": "MIG-11111111-0000-4b7e-9d21-000000000000",
+    "gpu0.mig0.name": "A100 MIG 1g.5gb",
+    "gpu0.mig0.total_mib": 4864,
+    "gpu0.mig0.used_mib": 512,
+    "gpu0.mig2.uuid": "MIG-22222222-0000-4b7e-9d21-000000000000",
+    "gpu0.mig2.name": "A100 MIG 2g.10gb",
+    "gpu0.mig2.total_mib": 9728,
+    "gpu0.mig2.used_mib": 1024,
+}
+
+# What a script finds: a framework's share of the driver, and the machine that is played.
+PRELUDE = """
+import ctypes, json, os, subprocess, sys, time
+from pathlib import Path
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
+from gpumem import _gpumem
+import gpumem
+
+state_file, log_file = (Path(os.environ[f"GPUMEM_FAKE_{it}"]) for it in ("STATE", "LOG"))
+
+def put(**changes):
+    # Replaced in one step: it is read at any time.
+    new = state_file.with_suffix(".new")
+    lines = [f"{key.replace('__', '.')} = {value}" for key, value in changes.items()]
+    new.write_text("\\n".join([state_file.read_text(), *lines]))
+    new.replace(state_file)
+
+def n_calls(name):
+    return log_file.read_text().split().count(name)
+
+def wait_for_calls(name, n):
+    deadline, aim = time.monotonic() + 60, n_calls(name) + n
+    while n_calls(name) < aim:
+        assert time.monotonic() < deadline, log_file.read_text()
+        time.sleep(0.001)
+
+def start_cuda(*contexts):
+    driver = ctypes.CDLL("libcuda.so.1")
+    assert driver.cuInit(0) == 0
+    for device in contexts:
+        assert driver.cuDevicePrimaryCtxRetain(ctypes.byref(ctypes.c_void_p()), device) == 0
+    return driver
+
+def status(source):
+    return next(reason for name, _, reason in _gpumem.source_states() if name == source)
+
+def levels():
+    # The question waits for a driver that is loaded only now.
+    _gpumem.source_states()
+    return [" ".join(line.split()) for line in _gpumem.levels_text().splitlines()[:-1]]
+
+def shell():
+    config = Config()
+    config.HistoryManager.enabled = False
+    made = InteractiveShell.instance(config=config)
+    made.run_line_magic("load_ext", "gpumem")
+    made.user_ns.update(put=put, wait_for_calls=wait_for_calls, n_calls=n_calls)
+    return made
+
+def last_row(device):
+    rows = [row for row in gpumem.report().runs if row["device"] == device]
+    return {key: value >> 20 if key.endswith("_bytes") and value is not None else value
+            for key, value in rows[-1].items()}
+
+def tell(answer):
+    print(json.dumps(answer))
+"""
+
+
+class Machine:
+    """A machine whose driver is played."""
+
+    def __init__(self, folder: Path) -> None:
+        self.state_file = folder / "state"
+        self.log_file = folder / "log"
+        self.libraries = folder / "libraries"
+        shutil.copytree(str(FOLDER), self.libraries)
+        self.log_file.touch()
+        self.environment: dict[str, str] = {}
+        self.errors = ""
+
+    def without(self, symbol: str) -> None:
+        """Take one function out of the libraries: its name is no longer to be found."""
+        for library in self.libraries.iterdir():
+            absent = symbol[:-1] + "X"
+            image = library.read_bytes().replace(f"{symbol}\0".encode(), f"{absent}\0".encode())
+            library.write_bytes(image)
+
+    def ask(self, state: dict[str, Any], script: str) -> Any:
+        """Run a script on this machine and return what it tells."""
+        lines = [f"{key} = {value}" for key, value in state.items()]
+        self.state_file.write_text("\n".join(lines), encoding="utf-8")
+        environment = {
+            **{key: value for key, value in os.environ.items() if not key.startswith("CUDA_")},
+            "LD_LIBRARY_PATH": str(self.libraries),
+            "GPUMEM_FAKE_STATE": str(self.state_file),
+            "GPUMEM_FAKE_LOG": str(self.log_file),
+            **self.environment,
+        }
+        ran = subprocess.run(
+            [sys.executable, "-W", "ignore::DeprecationWarning", "-c", PRELUDE + script],
+            capture_output=True,
+            check=False,
+            env=environment,
+            text=True,
+            timeout=120,
+        )
+        assert ran.returncode == 0, ran.stderr
+        self.errors = ran.stderr
+        return json.loads(ran.stdout.splitlines()[-1])
+
+    @property
+    def calls_of_ours(self) -> list[str]:
+        """Each call that a thread of gpumem's has made, in order."""
+        lines = [line.split(" ", 2) for line in self.log_file.read_text("utf-8").splitlines()]
+        return [call for _, thread, call in lines if thread.startswith("gpumem-")]
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+def check(machine: Machine, state: dict[str, Any], script: str, *expected: str) -> None:
+    """Compare what `%gpumem` shows of the GPUs of that machine after that script."""
+    assert machine.ask(state, f"{textwrap.dedent(script)}\ntell(levels())") == list(expected)
+
+
+# Devices, and which of them are this process's own.
+
+
+def test_nvml_reads_before_anybody_uses_cuda(machine: Machine) -> None:
+    check(
+        machine, T4, "", "cuda:0 Tesla T4 1 GiB of 15.6 GiB · this process 0 B · the driver 384 MiB"
+    )
+
+
+def test_cards_that_are_alike_are_numbered_as_on_the_bus(machine: Machine) -> None:
+    assert labels(machine, ALIKE) == {"cuda:0": "Tesla T4", "cuda:1": "Tesla T4"}
+
+
+def test_a_number_that_only_cuda_knows_is_not_guessed(machine: Machine) -> None:
+    assert labels(machine, BOTH) == {"nvml:0": "Tesla T4", "nvml:1": "A100"}
+
+
+def test_cuda_tells_its_numbers_once_it_runs(machine: Machine) -> None:
+    assert labels(machine, BOTH, "start_cuda()") == {"cuda:0": "A100", "cuda:1": "Tesla T4"}
+
+
+def test_a_device_keeps_its_runs_when_its_number_becomes_known(machine: Machine) -> None:
+    script = """
+ip = shell()
+ip.run_cell("%%gpumem --quiet\\npass")
+start_cuda()
+ip.run_cell("%%gpumem --quiet\\npass")
+tell(sorted(row["device"] for row in gpumem.report().runs if row["device"] != "host"))
+"""
+    assert machine.ask(BOTH, script) == ["cuda:0", "cuda:0", "cuda:1", "cuda:1"]
+
+
+@pytest.mark.parametrize(
+    ("visible", "expected"),
+    [
+        ("1", {"cuda:0": "A100"}),
+        ("1,0", {"cuda:0": "A100", "cuda:1": "Tesla T4"}),
+        (" 0, 1", {"cuda:0": "Tesla T4", "cuda:1": "A100"}),
+        ("1,-1,0", {"cuda:0": "A100"}),
+        ("0,7,1", {"cuda:0": "Tesla T4"}),
+        ("1gpu", {"cuda:0": "A100"}),
+        ("0,0", {}),
+        ("", {}),
+        ("-1", {}),
+        ("NoDevFiles", {}),
+        (f"GPU-{UUID.format(1)}", {"cuda:0": "A100"}),
+        (f"GPU-{UUID.format(1)},GPU-{UUID.format(0)}", {"cuda:0": "A100", "cuda:1": "Tesla T4"}),
+        ("GPU-3f1a8c55", {}),
+        (f"GPU-{UUID.format(1)},0", {"cuda:0": "A100"}),
+    ],
+)
+def test_the_environment_hides_and_orders(
+    machine: Machine, visible: str, expected: dict[str, str]
+) -> None:
+    machine.environment = {"CUDA_VISIBLE_DEVICES": visible, "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+    assert labels(machine, BOTH) == expected
+
+
+def test_uuids_are_numbered_whatever_the_order(machine: Machine) -> None:
+    machine.environment = {"CUDA_VISIBLE_DEVICES": "GPU-" + UUID.format(1)}
+    assert labels(machine, BOTH) == {"cuda:0": "A100"}
+
+
+def test_hidden_cards_are_told(machine: Machine) -> None:
+    machine.environment = {"CUDA_VISIBLE_DEVICES": ""}
+    assert machine.ask(BOTH, 'tell(status("nvml"))') == 'CUDA_VISIBLE_DEVICES="" hides every GPU'
+
+
+def test_what_the_environment_says_after_cuda_has_started_is_not_heard(machine: Machine) -> None:
+    script = """
+start_cuda()
+levels()
+os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+"""
+    assert labels(machine, ALIKE, script) == {"cuda:0": "Tesla T4", "cuda:1": "Tesla T4"}
+
+
+def test_parts_of_a_gpu_are_devices(machine: Machine) -> None:
+    assert labels(machine, MIG) == {"nvml:0.0": "A100 MIG 1g.5gb", "nvml:0.1": "A100 MIG 2g.10gb"}
+
+
+def test_a_part_is_chosen_by_its_id(machine: Machine) -> None:
+    machine.environment = {"CUDA_VISIBLE_DEVICES": "MIG-22222222"}
+    check(machine, MIG, "", "cuda:0 A100 MIG 2g.10gb 1 GiB of 9.5 GiB · this process 0 B")
+
+
+def test_a_part_is_the_same_for_cuda_and_nvml(machine: Machine) -> None:
+    check(
+        machine,
+        {**MIG, "gpu0.mig0.computing": "self:300"},
+        "start_cuda(0)",
+        "cuda:0 Fake GPU 0 B of 0 B · this process 300 MiB",
+    )
+
+
+def labels(machine: Machine, state: dict[str, Any], script: str = "") -> dict[str, str]:
+    """Return the label and the name of each GPU."""
+    told = machine.ask(state, f"{textwrap.dedent(script)}\ntell(levels())")
+    names = ("Tesla T4", "A100 MIG 1g.5gb", "A100 MIG 2g.10gb", "A100")
+    return {line.split()[0]: next(name for name in names if name in line) for line in told}
+
+
+# What the process uses, and why that is not always known.
+
+
+def test_this_process_and_its_children_are_told_apart(machine: Machine) -> None:
+    script = """
+child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+put(gpu0__computing=f"self:256 1:400 {child.pid}:64", gpu0__drawing="self:32")
+told = levels()
+child.communicate(b"\\n")
+"""
+    expected = (
+        "cuda:0 Tesla T4 1 GiB of 15.6 GiB · this process 288 MiB · its children 64 MiB"
+        " · the driver 384 MiB"
+    )
+    assert machine.ask(T4, script + "tell(told)") == [expected]
+
+
+WHY = "children used, process used of cuda:0 unknown: {}"
+
+
+@pytest.mark.parametrize(
+    ("state", "script", "expected"),
+    [
+        (
+            {"gpu0.computing": "self:all"},
+            "",
+            (
+                "process used of cuda:0 unknown: "
+                "the driver does not tell what a process uses, as without the right to see it"
+            ),
+        ),
+        (
+            {"gpu0.computing": "4242424:512"},
+            "start_cuda(0)",
+            (
+                "process used of cuda:0 unknown: the driver lists the processes of the machine by "
+                "ids that this container does not know"
+            ),
+        ),
+        (
+            {"nvmlDeviceGetComputeRunningProcesses_v3": "not_supported"},
+            "",
+            WHY.format("this GPU has no such figure: it may share the host's memory"),
+        ),
+        (
+            {"nvmlDeviceGetComputeRunningProcesses_v3": "no_permission"},
+            "",
+            WHY.format("no permission to read it"),
+        ),
+        (
+            {"nvmlDeviceGetMemoryInfo_v2": "not_supported"},
+            "",
+            (
+                "capacity, device used of cuda:0 unknown: "
+                "this GPU has no such figure: it may share the host's memory"
+            ),
+        ),
+        (
+            {"nvmlDeviceGetMemoryInfo_v2": "lost"},
+            "",
+            "capacity, device used of cuda:0 unknown: the GPU is lost: it has fallen off the bus",
+        ),
+        (
+            {"nvmlDeviceGetMemoryInfo_v2": "unlisted"},
+            "",
+            "capacity, device used of cuda:0 unknown: NVML: unexpected enum variant value: 424242",
+        ),
+    ],
+)
+def test_a_figure_that_nvml_withholds_has_its_reason(
+    machine: Machine, state: dict[str, str], script: str, expected: str
+) -> None:
+    told = machine.ask({**T4, **state}, f'{script}\ntell(status("nvml"))')
+    assert told == f"reads cuda:0; {expected}"
+
+
+def test_a_driver_that_lists_nobody_counts_nothing_for_who_uses_no_cuda(machine: Machine) -> None:
+    check(
+        machine,
+        {**T4, "gpu0.computing": "4242424:512"},
+        "",
+        "cuda:0 Tesla T4 1 GiB of 15.6 GiB · this process 0 B · the driver 384 MiB",
+    )
+
+
+@pytest.mark.parametrize(
+    ("failure", "expected"),
+    [
+        ("driver_not_loaded", "NVIDIA's library is here, but its driver is not loaded"),
+        ("no_permission", "no permission to ask the NVIDIA driver"),
+        (
+            "mismatch",
+            (
+                "NVIDIA's library and driver are of different versions, as after an update: "
+                "restart the machine"
+            ),
+        ),
+        ("unlisted", "NVML: unexpected enum variant value: 424242"),
+    ],
+)
+def test_a_library_that_does_not_start_is_told(
+    machine: Machine, failure: str, expected: str
+) -> None:
+    told = machine.ask({**T4, "nvmlInit_v2": failure}, 'tell(status("nvml"))')
+    assert told == expected
+
+
+# CUDA, once a framework has started it.
+
+CUDA_ALONE = {**T4, "nvmlInit_v2": "driver_not_loaded"}
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ("", "nothing in this process has loaded the CUDA driver yet"),
+        ('ctypes.CDLL("libcuda.so.1")', "loaded, but no framework has initialised CUDA yet"),
+        (
+            "start_cuda()",
+            (
+                "reads cuda:0; capacity, device used of cuda:0 unknown: "
+                "this process has no context on it yet"
+            ),
+        ),
+        ("start_cuda(0)", "reads cuda:0"),
+    ],
+)
+def test_cuda_is_read_as_far_as_it_is_used(machine: Machine, script: str, expected: str) -> None:
+    assert machine.ask(CUDA_ALONE, f'{script}\ntell(status("cuda"))') == expected
+
+
+def test_cuda_gives_what_is_used_and_its_pools(machine: Machine) -> None:
+    pools = {
+        "gpu0.pool_used_mib": 100,
+        "gpu0.pool_reserved_mib": 128,
+        "gpu0.graph_used_mib": 20,
+        "gpu0.graph_reserved_mib": 32,
+    }
+    check(
+        machine,
+        {**CUDA_ALONE, **pools},
+        "start_cuda(0)",
+        "cuda:0 Tesla T4 1 GiB of 15.6 GiB · pool used 100 MiB · pool reserved 128 MiB"
+        " · graphs used 20 MiB · graphs reserved 32 MiB",
+    )
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [
+        ({"cuDeviceGetCount": "no_device"}, "CUDA_ERROR_NO_DEVICE"),
+        ({"cuDeviceGetCount": "deinitialised"}, "the CUDA driver is shutting down"),
+        ({"cuDeviceGetCount": "unlisted"}, "CUDA error 424242"),
+        (
+            {"cuMemGetInfo_v2": "lost"},
+            "reads cuda:0; capacity, device used of cuda:0 unknown: CUDA_ERROR_LAUNCH_FAILED",
+        ),
+        (
+            {"cuMemGetInfo_v2": "unlisted"},
+            "reads cuda:0; capacity, device used of cuda:0 unknown: CUDA error 424242",
+        ),
+        (
+            {"cuCtxPushCurrent_v2": "invalid"},
+            "reads cuda:0; capacity, device used of cuda:0 unknown: CUDA_ERROR_INVALID_VALUE",
+        ),
+        (
+            {"cuDeviceGetMemPool": "not_supported"},
+            "reads cuda:0; pool reserved, pool used of cuda:0 unknown: CUDA_ERROR_NOT_SUPPORTED",
+        ),
+        (
+            {"gpu0.integrated": "yes"},
+            (
+                "reads cuda:0; capacity, device used of cuda:0 unknown: "
+                "this GPU shares the host's memory, which `host` counts"
+            ),
+        ),
+    ],
+)
+def test_what_cuda_refuses_has_its_reason(
+    machine: Machine, state: dict[str, str], expected: str
+) -> None:
+    told = machine.ask({**CUDA_ALONE, **state}, 'start_cuda(0)\ntell(status("cuda"))')
+    assert told == expected
+
+
+@pytest.mark.parametrize(
+    ("symbol", "source", "expected"),
+    [
+        ("cuDeviceGetCount", "cuda", "this driver has no cuDeviceGetCount"),
+        ("cuDeviceGetUuid_v2", "cuda", "reads cuda:0"),
+        ("cuGetErrorName", "cuda", "reads cuda:0"),
+        (
+            "cuMemGetInfo_v2",
+            "cuda",
+            (
+                "reads cuda:0; capacity, device used of cuda:0 unknown: "
+                "this driver has no cuMemGetInfo_v2"
+            ),
+        ),
+        (
+            "cuDeviceGetGraphMemAttribute",
+            "cuda",
+            (
+                "reads cuda:0; graph reserved, graph used of cuda:0 unknown: "
+                "this driver has no cuDeviceGetGraphMemAttribute"
+            ),
+        ),
+        ("nvmlInit_v2", "nvml", "this driver has no nvmlInit_v2"),
+        ("nvmlDeviceGetMigMode", "nvml", "reads cuda:0"),
+        (
+            "nvmlDeviceGetMemoryInfo_v2",
+            "nvml",
+            (
+                "reads cuda:0; capacity, device used of cuda:0 unknown: "
+                "this driver has no nvmlDeviceGetMemoryInfo_v2"
+            ),
+        ),
+    ],
+)
+def test_a_driver_without_a_function_is_an_answer(
+    machine: Machine, symbol: str, source: str, expected: str
+) -> None:
+    machine.without(symbol)
+    # This process is on the list, so that nothing else is unknown.
+    state = {**T4, "gpu0.computing": "self:1"}
+    assert machine.ask(state, f'start_cuda(0)\ntell(status("{source}"))') == expected
+
+
+def test_a_machine_without_a_driver(machine: Machine) -> None:
+    shutil.rmtree(machine.libraries)
+    machine.libraries.mkdir()
+    told = machine.ask(T4, 'tell([status("cuda"), status("nvml"), levels()])')
+    assert told == [
+        "nothing in this process has loaded the CUDA driver yet",
+        "no NVIDIA driver on this machine",
+        [],
+    ]
+
+
+# Nothing is started for the user.
+
+
+def test_cuda_is_neither_loaded_nor_started_by_us(machine: Machine) -> None:
+    script = """
+ip = shell()
+for _ in range(10):
+    ip.run_cell("%%gpumem --quiet\\nwait_for_calls('nvmlDeviceGetMemoryInfo_v2', 2)")
+levels()
+tell("libcuda" in Path("/proc/self/maps").read_text())
+"""
+    assert machine.ask(T4, script) is False
+    assert "nvmlInit_v2" in machine.calls_of_ours
+    assert not [call for call in machine.calls_of_ours if call.startswith("cu")]
+
+
+def test_no_context_is_made_for_a_look(machine: Machine) -> None:
+    script = """
+driver = start_cuda(0)
+ip = shell()
+for _ in range(3):
+    ip.run_cell("%%gpumem --quiet\\npass")
+assert driver.cuDevicePrimaryCtxRelease_v2(0) == 0
+for _ in range(3):
+    ip.run_cell("%%gpumem --quiet\\npass")
+tell(None)
+"""
+    machine.ask(BOTH, script)
+    calls = machine.calls_of_ours
+    assert "cuMemGetInfo_v2" in calls
+    assert "cuInit" not in calls
+    assert "created a context" not in calls
+    n_retained, n_released = (
+        calls.count(f"cuDevicePrimaryCtx{it}") for it in ("Retain", "Release_v2")
+    )
+    assert n_retained == n_released == calls.count("cuCtxPopCurrent_v2")
+
+
+def test_a_forked_child_asks_nobody(machine: Machine) -> None:
+    script = """
+start_cuda(0)
+ip = shell()
+def in_child():
+    ip.run_cell("%%gpumem --quiet\\nkept = 1 + 1")
+    _gpumem.source_states()
+    _gpumem.levels_text()
+    os._exit(7 if ip.user_ns["kept"] == 2 else 1)
+ip.user_ns["fork"] = lambda: os.fork() or in_child()
+ip.user_ns["pids"] = pids = []
+ip.run_cell("%%gpumem --quiet\\nfor _ in range(10):\\n    pids.append(fork())")
+tell([os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids] + [os.getpid()])
+"""
+    *codes, parent = machine.ask(T4, script)
+    assert codes == [7] * 10
+    pids = {line.split()[0] for line in machine.log_file.read_text("utf-8").splitlines()}
+    assert pids == {str(parent)}
+
+
+# While a run goes on.
+
+
+def test_memory_that_comes_and_goes_in_a_run_is_seen(machine: Machine) -> None:
+    script = """
+ip = shell()
+levels()
+ip.run_cell('''%%gpumem --quiet
+wait_for_calls("nvmlDeviceGetMemoryInfo_v2", 2)
+put(gpu0__used_mib=9000, gpu0__computing="self:8000")
+wait_for_calls("nvmlDeviceGetComputeRunningProcesses_v3", 4)
+put(gpu0__used_mib=1100, gpu0__computing="self:100")
+wait_for_calls("nvmlDeviceGetMemoryInfo_v2", 2)
+''')
+row = last_row("cuda:0")
+tell([row[it] for it in ("process_used_before_bytes", "peak_bytes", "process_used_after_bytes",
+                         "device_used_before_bytes", "device_used_after_bytes")])
+"""
+    assert machine.ask(T4, script) == [0, 8000, 100, 1024, 1100]
+
+
+def test_a_gpu_that_is_lost_in_a_run_is_said_once(machine: Machine) -> None:
+    script = """
+ip = shell()
+levels()
+for _ in range(3):
+    ip.run_cell('''%%gpumem --quiet
+wait_for_calls("nvmlDeviceGetMemoryInfo_v2", 2)
+put(nvmlDeviceGetMemoryInfo_v2="lost")
+wait_for_calls("nvmlDeviceGetMemoryInfo_v2", 4)
+''')
+rows = [row for row in gpumem.report().runs if row["device"] == "cuda:0"]
+tell([(row["device_used_before_bytes"], row["device_used_after_bytes"]) for row in rows])
+"""
+    assert machine.ask(T4, script) == [[1 << 30, None], [None, None], [None, None]]
+    said = "the driver does not answer for cuda:0: the GPU is lost: it has fallen off the bus\n"
+    assert machine.errors == said
+
+
+def test_a_slow_driver_slows_no_cell(machine: Machine) -> None:
+    script = """
+put(delay_millis=50)
+start_cuda(0)
+ip = shell()
+def seconds():
+    began = time.monotonic()
+    ip.run_cell("%%gpumem --quiet\\npass")
+    return time.monotonic() - began
+slowed = [seconds() for _ in range(5)]
+# The first few find out; several calls of 50 ms make one look.
+best = min(seconds() for _ in range(10))
+ip.run_cell("%%gpumem --quiet\\nwait_for_calls('nvmlDeviceGetMemoryInfo_v2', 2)")
+tell([best, last_row("host")["process_used_after_bytes"] > 0])
+"""
+    best, is_host_read = machine.ask(T4, script)
+    assert best < 0.05
+    assert is_host_read
+
+
+def test_a_driver_that_hangs_when_it_starts_holds_up_nothing(machine: Machine) -> None:
+    script = """
+began = time.monotonic()
+ip = shell()
+loaded = time.monotonic() - began
+began = time.monotonic()
+for _ in range(5):
+    ip.run_cell("%%gpumem --quiet\\npass")
+tell([loaded, time.monotonic() - began, status("nvml"), last_row("host")["status"]])
+"""
+    loaded, ran, reason, status = machine.ask({**T4, "nvmlInit_v2": "hang"}, script)
+    bare, _, _, _ = machine.ask({**T4, "nvmlInit_v2": "driver_not_loaded"}, script)
+    # 50 ms, and as much again for what else this machine does.
+    assert loaded < bare + 0.1
+    assert ran < 1
+    assert reason == "the driver does not answer"
+    assert status == "ok"
+    assert machine.errors == ""
+
+
+def test_a_driver_that_hangs_in_a_run_lets_the_cell_end(machine: Machine) -> None:
+    script = """
+ip = shell()
+levels()
+began = time.monotonic()
+for _ in range(5):
+    ip.run_cell('''%%gpumem --quiet
+put(nvmlDeviceGetMemoryInfo_v2="hang")
+''')
+row = last_row("cuda:0")
+tell([time.monotonic() - began, row["device_used_after_bytes"], row["status"]])
+"""
+    took, used, status = machine.ask(T4, script)
+    assert took < 1
+    assert (used, status) == (None, "ok")
+    assert machine.errors == ("the driver does not answer for cuda:0: it takes too long\n")
+
+
+def test_the_names_of_the_libraries_are_those_that_are_looked_for() -> None:
+    for name in ("libcuda.so.1", "libnvidia-ml.so.1"):
+        assert ctypes.CDLL(str(Path(str(FOLDER)) / name))
