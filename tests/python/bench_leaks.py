@@ -40,7 +40,7 @@ def main(target: Path) -> None:
             )
             for low, high in LENGTHS
         }
-    by_class = defaultdict(Counter)
+    by_class: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for row in rows:
         by_class[row["class"]][row["state"]] += 1
     figures["by_class"] = {name: dict(states) for name, states in sorted(by_class.items())}

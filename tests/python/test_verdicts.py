@@ -10,7 +10,7 @@ import gpumem
 import pytest
 
 if TYPE_CHECKING:
-    from conftest import Shell
+    from tests.python.conftest import Shell
 
 MIB = 1 << 20
 
@@ -21,7 +21,7 @@ def check(levels: list[float], state: str, shape: str, **more: list[float]) -> N
         name: [MIB * level for level in values] if name == "reserved" else values
         for name, values in more.items()
     }
-    growth = gpumem.classify_growth([MIB * level for level in levels], **scaled)  # type: ignore[arg-type]
+    growth = gpumem.classify_growth([MIB * level for level in levels], **scaled)
     assert (growth.state, growth.shape) == (state, shape)
 
 
