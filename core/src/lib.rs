@@ -12,6 +12,7 @@
 pub mod allocator;
 pub mod analyze;
 pub mod chart;
+pub mod classic;
 pub mod format;
 pub mod json;
 pub mod recording;

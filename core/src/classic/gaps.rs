@@ -1,0 +1,219 @@
+//! The classic analysis of the gap between what the device says is used and
+//! what the allocator has reserved.
+
+use super::statistics::{mean, population_deviation, regression};
+use super::{Figure, Figures, Severity, Thresholds};
+
+const MIN_SAMPLES: usize = 3;
+const MIN_FOR_DRIFT: usize = 5;
+const CRITICAL_Z: f64 = 4.0;
+const CERTAIN_Z: f64 = 6.0;
+const CRITICAL_DRIFT: f64 = 0.85;
+const CRITICAL_FRAGMENTATION: f64 = 0.5;
+const CERTAIN_FRAGMENTATION: f64 = 0.6;
+
+/// Device and allocator at one instant. Sizes are bytes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct GapSample {
+    /// Seconds.
+    pub at: f64,
+    /// Allocated by the framework.
+    pub allocated: f64,
+    /// Reserved by the framework.
+    pub reserved: f64,
+    /// Used on the device.
+    pub device_used: f64,
+    /// The device's size, where known.
+    pub device_total: Option<f64>,
+}
+
+/// What a gap looks like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GapKind {
+    /// It stood out for a moment.
+    TransientSpike,
+    /// It grows.
+    PersistentDrift,
+    /// Much of reserved is not allocated.
+    FragmentationLike,
+}
+
+impl GapKind {
+    /// The name in Python and JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::TransientSpike => "transient_spike",
+            Self::PersistentDrift => "persistent_drift",
+            Self::FragmentationLike => "fragmentation_like",
+        }
+    }
+}
+
+/// A finding on the gap.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HiddenGap {
+    /// What it looks like.
+    pub kind: GapKind,
+    /// How bad it is.
+    pub severity: Severity,
+    /// From 0 to 1.
+    pub confidence: f64,
+    /// What it rests on.
+    pub evidence: Figures,
+}
+
+/// Findings on the gap of the samples with a known total: spike, drift, fragmentation.
+pub fn hidden_gaps(samples: &[GapSample], thresholds: &Thresholds) -> Vec<HiddenGap> {
+    let known: Vec<(&GapSample, f64)> = samples
+        .iter()
+        .filter_map(|sample| Some((sample, sample.device_total.filter(|total| *total > 0.0)?)))
+        .collect();
+    let gaps: Vec<f64> = known
+        .iter()
+        .map(|(sample, _)| sample.device_used - sample.reserved)
+        .collect();
+    let is_wide = known
+        .iter()
+        .zip(&gaps)
+        .any(|((_, total), gap)| (gap / total).abs() >= thresholds.gap_ratio_threshold);
+    if known.len() < MIN_SAMPLES || !is_wide {
+        return Vec::new();
+    }
+    let times: Vec<f64> = known.iter().map(|(sample, _)| sample.at).collect();
+    let samples = known.into_iter().map(|(sample, _)| sample);
+    let found = [
+        spike(&gaps, thresholds),
+        drift(&times, &gaps, thresholds),
+        fragmentation(samples, thresholds),
+    ];
+    found.into_iter().flatten().collect()
+}
+
+fn spike(gaps: &[f64], thresholds: &Thresholds) -> Option<HiddenGap> {
+    let (centre, deviation) = (mean(gaps), population_deviation(gaps));
+    if deviation <= 0.0 {
+        return None;
+    }
+    let z = |gap: &f64| (gap - centre) / deviation;
+    let spikes: Vec<f64> = gaps
+        .iter()
+        .copied()
+        .filter(|gap| z(gap) > thresholds.gap_spike_zscore)
+        .collect();
+    let most = spikes.iter().copied().reduce(f64::max)?;
+    let highest_z = z(&most);
+    Some(HiddenGap {
+        kind: GapKind::TransientSpike,
+        severity: critical_above(highest_z, CRITICAL_Z),
+        confidence: (highest_z / CERTAIN_Z).min(1.0),
+        evidence: vec![
+            ("spike_count", Figure::Whole(spikes.len() as f64)),
+            ("max_gap_bytes", Figure::Whole(most)),
+            ("max_zscore", Figure::Real(highest_z)),
+            ("mean_gap_bytes", Figure::Real(centre)),
+            ("std_gap_bytes", Figure::Real(deviation)),
+        ],
+    })
+}
+
+fn drift(times: &[f64], gaps: &[f64], thresholds: &Thresholds) -> Option<HiddenGap> {
+    if gaps.len() < MIN_FOR_DRIFT {
+        return None;
+    }
+    let line = regression(times, gaps)?;
+    let r_squared = line.r * line.r;
+    let drifts = line.slope > 0.0 && r_squared >= thresholds.gap_drift_r_squared;
+    drifts.then(|| HiddenGap {
+        kind: GapKind::PersistentDrift,
+        severity: critical_above(r_squared, CRITICAL_DRIFT),
+        confidence: r_squared,
+        evidence: vec![
+            ("slope_bytes_per_sec", Figure::Real(line.slope)),
+            ("r_squared", Figure::Real(r_squared)),
+            ("p_value", Figure::Real(line.p)),
+            ("gap_start_bytes", Figure::Whole(gaps[0])),
+            ("gap_end_bytes", Figure::Whole(gaps[gaps.len() - 1])),
+        ],
+    })
+}
+
+fn fragmentation<'a>(
+    samples: impl Iterator<Item = &'a GapSample>,
+    thresholds: &Thresholds,
+) -> Option<HiddenGap> {
+    let ratios: Vec<f64> = samples
+        .filter(|sample| sample.reserved > 0.0)
+        .map(|sample| (sample.reserved - sample.allocated) / sample.reserved)
+        .collect();
+    let average = mean(&ratios);
+    let is_high = !ratios.is_empty() && average >= thresholds.gap_fragmentation_ratio;
+    is_high.then(|| HiddenGap {
+        kind: GapKind::FragmentationLike,
+        severity: critical_above(average, CRITICAL_FRAGMENTATION),
+        confidence: (average / CERTAIN_FRAGMENTATION).min(1.0),
+        evidence: vec![
+            ("avg_fragmentation_ratio", Figure::Real(average)),
+            (
+                "max_fragmentation_ratio",
+                Figure::Real(ratios.iter().copied().fold(f64::NEG_INFINITY, f64::max)),
+            ),
+            ("sample_count", Figure::Whole(ratios.len() as f64)),
+        ],
+    })
+}
+
+fn critical_above(value: f64, bound: f64) -> Severity {
+    if value > bound {
+        Severity::Critical
+    } else {
+        Severity::Warning
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A device of 1000 B of which nothing is reserved: the gap is what is used.
+    fn samples(gaps: &[f64]) -> Vec<GapSample> {
+        (0_u32..)
+            .zip(gaps)
+            .map(|(second, &gap)| GapSample {
+                at: f64::from(second),
+                allocated: 0.0,
+                reserved: 0.0,
+                device_used: gap,
+                device_total: Some(1000.0),
+            })
+            .collect()
+    }
+
+    #[track_caller]
+    fn check(gaps: &[f64], expected: &[(GapKind, Severity)]) {
+        let found = hidden_gaps(&samples(gaps), &Thresholds::default());
+        let found: Vec<_> = found.iter().map(|gap| (gap.kind, gap.severity)).collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn each_course_of_a_gap_has_its_kind() {
+        check(&[10.0, 11.0, 12.0, 13.0, 14.0], &[]);
+        check(&[100.0; 6], &[]);
+        check(
+            &[100.0, 120.0, 140.0, 160.0, 180.0],
+            &[(GapKind::PersistentDrift, Severity::Critical)],
+        );
+        let mut spiky = vec![100.0; 30];
+        spiky[3] = 400.0;
+        check(&spiky, &[(GapKind::TransientSpike, Severity::Critical)]);
+    }
+
+    #[test]
+    fn a_gap_needs_a_known_total() {
+        let mut unknown = samples(&[100.0, 120.0, 140.0, 160.0, 180.0]);
+        for sample in &mut unknown {
+            sample.device_total = None;
+        }
+        assert_eq!(hidden_gaps(&unknown, &Thresholds::default()), []);
+    }
+}

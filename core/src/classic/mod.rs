@@ -1,0 +1,201 @@
+//! The classic rules: what the analyzers that people know compute, to the last
+//! digit, so that code and dashboards written for them go on working.
+//!
+//! They judge single calls, not series: a function that allocates in its forward
+//! and frees in its backward call looks like a leak to them. The evidence rule
+//! (`analyze`) is what gpumem shows; these answer behind their own names.
+//!
+//! Here every list keeps the order in which functions were first seen, and what
+//! cannot be computed (no time passed, no finite number) is left out and said.
+
+mod gaps;
+mod insights;
+mod patterns;
+mod report;
+mod statistics;
+
+pub use gaps::{GapKind, GapSample, HiddenGap, hidden_gaps};
+pub use insights::{Insight, insights};
+pub use patterns::{Pattern, patterns};
+pub use report::{Recommendation, Report, Score, Summary, report, score};
+
+use std::collections::HashMap;
+
+/// One profiled call. Sizes are bytes, times are seconds; both may be any float,
+/// for they come from hands.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Call {
+    /// Which function, as an index into [`Calls::functions`].
+    pub function: u32,
+    /// How long it took.
+    pub seconds: f64,
+    /// When it began.
+    pub began_at: f64,
+    /// When it ended.
+    pub ended_at: f64,
+    /// Allocated before it.
+    pub before: f64,
+    /// Allocated after it.
+    pub after: f64,
+    /// Reserved after it.
+    pub reserved_after: f64,
+    /// Highest allocated inside it.
+    pub peak: f64,
+    /// What it allocated: never negative.
+    pub allocated: f64,
+}
+
+impl Call {
+    /// Allocated after less allocated before.
+    pub fn diff(&self) -> f64 {
+        self.after - self.before
+    }
+
+    /// Every figure is a finite number.
+    fn is_finite(&self) -> bool {
+        [
+            self.seconds,
+            self.began_at,
+            self.ended_at,
+            self.before,
+            self.after,
+            self.reserved_after,
+            self.peak,
+            self.allocated,
+        ]
+        .into_iter()
+        .all(f64::is_finite)
+    }
+}
+
+/// Calls in the order made, with the names of their functions.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Calls {
+    functions: Vec<String>,
+    known: HashMap<String, u32>,
+    calls: Vec<Call>,
+    n_left_out: usize,
+}
+
+impl Calls {
+    /// The index of a function's name.
+    pub fn function(&mut self, name: &str) -> u32 {
+        if let Some(idx) = self.known.get(name) {
+            return *idx;
+        }
+        let idx = u32::try_from(self.functions.len()).expect("fewer than 2^32 names");
+        self.functions.push(name.to_owned());
+        self.known.insert(name.to_owned(), idx);
+        idx
+    }
+
+    /// Adds a call; one with a figure that is not finite is left out and counted.
+    pub fn push(&mut self, call: Call) {
+        if call.is_finite() {
+            self.calls.push(call);
+        } else {
+            self.n_left_out += 1;
+        }
+    }
+
+    /// The calls that count.
+    pub fn calls(&self) -> &[Call] {
+        &self.calls
+    }
+
+    /// The names, in the order first seen.
+    pub fn functions(&self) -> &[String] {
+        &self.functions
+    }
+
+    /// How many calls had a figure that is not finite.
+    pub fn n_left_out(&self) -> usize {
+        self.n_left_out
+    }
+
+    fn name(&self, function: usize) -> String {
+        self.functions[function].clone()
+    }
+}
+
+/// Thresholds of the classic rules, by the names that people set them under.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Thresholds {
+    /// Share of calls that must grow for a leak.
+    pub memory_leak_ratio: f64,
+    /// Fewest calls of a function that say anything.
+    pub min_calls_for_analysis: f64,
+    /// (reserved − allocated) / reserved above which memory is fragmented.
+    pub fragmentation_ratio: f64,
+    /// Share of what was allocated that the peak must reach.
+    pub inefficient_allocation_ratio: f64,
+    /// Quantile of the mean times above which a function is slow.
+    pub slow_function_percentile: f64,
+    /// Quantile of bytes per second above which a call is memory-intensive.
+    pub high_memory_percentile: f64,
+    /// Share of the device that a gap must reach to be looked at.
+    pub gap_ratio_threshold: f64,
+    /// z above which a gap is a spike.
+    pub gap_spike_zscore: f64,
+    /// R² from which a gap drifts.
+    pub gap_drift_r_squared: f64,
+    /// Mean (reserved − allocated) / reserved from which a gap looks like fragmentation.
+    pub gap_fragmentation_ratio: f64,
+}
+
+impl Default for Thresholds {
+    fn default() -> Self {
+        Self {
+            memory_leak_ratio: 0.1,
+            min_calls_for_analysis: 3.0,
+            fragmentation_ratio: 0.3,
+            inefficient_allocation_ratio: 0.5,
+            slow_function_percentile: 0.9,
+            high_memory_percentile: 0.9,
+            gap_ratio_threshold: 0.05,
+            gap_spike_zscore: 2.0,
+            gap_drift_r_squared: 0.6,
+            gap_fragmentation_ratio: 0.3,
+        }
+    }
+}
+
+/// How bad a pattern is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Severity {
+    /// Good to know.
+    Info,
+    /// Should be looked at.
+    Warning,
+    /// Must be looked at.
+    Critical,
+}
+
+impl Severity {
+    /// The name in Python and JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Info => "info",
+            Self::Warning => "warning",
+            Self::Critical => "critical",
+        }
+    }
+}
+
+/// A figure or a list of names behind a pattern or an insight.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Figure {
+    /// Counted, or whole bytes.
+    Whole(f64),
+    /// Measured.
+    Real(f64),
+    /// One function.
+    Name(String),
+    /// Functions.
+    Names(Vec<String>),
+    /// A function with its figure.
+    Named(String, f64),
+}
+
+/// Figures by name, in the order told.
+pub type Figures = Vec<(&'static str, Figure)>;

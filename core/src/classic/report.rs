@@ -1,0 +1,157 @@
+//! Report, score and grade of the classic rules.
+
+use std::collections::BTreeSet;
+
+use super::insights::Impact;
+use super::{Calls, Insight, Pattern, Severity, Thresholds, insights, patterns};
+
+const N_RECOMMENDATIONS: usize = 10;
+
+/// Figures over all calls.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Summary {
+    /// Distinct names.
+    pub n_functions: usize,
+    /// Calls that count.
+    pub n_calls: usize,
+    /// Bytes.
+    pub allocated: f64,
+    /// Seconds.
+    pub seconds: f64,
+    /// When the last call ended; `None` where there is none.
+    pub ended_at: Option<f64>,
+}
+
+/// Something to do, the most urgent first.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recommendation {
+    /// `high` or `medium`.
+    pub priority: &'static str,
+    /// The pattern's kind or the insight's category.
+    pub category: &'static str,
+    /// One sentence.
+    pub description: String,
+    /// What to do.
+    pub suggestions: Vec<String>,
+}
+
+/// 100 less what was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Score {
+    /// From 0 to 100.
+    pub score: i64,
+    /// From A to F.
+    pub grade: &'static str,
+    /// One sentence.
+    pub description: &'static str,
+    /// Patterns and insights together.
+    pub n_issues: usize,
+}
+
+/// Everything that the classic rules say.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Report {
+    /// Figures over all calls.
+    pub summary: Summary,
+    /// Every pattern.
+    pub patterns: Vec<Pattern>,
+    /// Every insight.
+    pub insights: Vec<Insight>,
+    /// At most ten.
+    pub recommendations: Vec<Recommendation>,
+    /// Score and grade.
+    pub score: Score,
+    /// What could not be told: one sentence each.
+    pub left_out: Vec<String>,
+}
+
+/// Patterns, insights, recommendations and score of the calls.
+pub fn report(calls: &Calls, thresholds: &Thresholds) -> Report {
+    let patterns = patterns(calls, thresholds);
+    let (insights, left_out) = insights(calls, thresholds);
+    Report {
+        summary: summary(calls),
+        recommendations: recommendations(&patterns, &insights),
+        score: score(&patterns, &insights),
+        patterns,
+        insights,
+        left_out,
+    }
+}
+
+/// The score of what was found.
+pub fn score(patterns: &[Pattern], insights: &[Insight]) -> Score {
+    let of_patterns: i64 = patterns
+        .iter()
+        .map(|pattern| match pattern.severity {
+            Severity::Critical => 20,
+            Severity::Warning => 10,
+            Severity::Info => 5,
+        })
+        .sum();
+    let of_insights: i64 = insights
+        .iter()
+        .map(|insight| match insight.impact {
+            Impact::High => 15,
+            Impact::Medium => 8,
+        })
+        .sum();
+    let score = (100 - of_patterns - of_insights).max(0);
+    let (grade, description) = match score {
+        90.. => ("A", "little to do"),
+        80.. => ("B", "good, with a few things to look at"),
+        70.. => ("C", "works, and could do with less memory"),
+        60.. => ("D", "memory is wasted or lost in several places"),
+        _ => ("F", "memory will run out or is mostly wasted"),
+    };
+    Score {
+        score,
+        grade,
+        description,
+        n_issues: patterns.len() + insights.len(),
+    }
+}
+
+fn summary(calls: &Calls) -> Summary {
+    let of_calls = calls.calls();
+    let functions: BTreeSet<u32> = of_calls.iter().map(|call| call.function).collect();
+    Summary {
+        n_functions: functions.len(),
+        n_calls: of_calls.len(),
+        allocated: of_calls.iter().map(|call| call.allocated).sum(),
+        seconds: of_calls.iter().map(|call| call.seconds).sum(),
+        ended_at: of_calls.last().map(|call| call.ended_at),
+    }
+}
+
+/// Critical patterns, then insights of high impact, then warnings.
+fn recommendations(patterns: &[Pattern], insights: &[Insight]) -> Vec<Recommendation> {
+    let of_pattern = |priority: &'static str| {
+        move |pattern: &Pattern| Recommendation {
+            priority,
+            category: pattern.kind,
+            description: pattern.description.clone(),
+            suggestions: pattern.suggestions.clone(),
+        }
+    };
+    let with = |severity: Severity| {
+        patterns
+            .iter()
+            .filter(move |pattern| pattern.severity == severity)
+    };
+    let of_insights = insights
+        .iter()
+        .filter(|insight| insight.impact == Impact::High)
+        .map(|insight| Recommendation {
+            priority: "high",
+            category: insight.category,
+            description: insight.description.clone(),
+            suggestions: insight.recommendations.clone(),
+        });
+    with(Severity::Critical)
+        .map(of_pattern("high"))
+        .chain(of_insights)
+        .chain(with(Severity::Warning).map(of_pattern("medium")))
+        .take(N_RECOMMENDATIONS)
+        .collect()
+}
