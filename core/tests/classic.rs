@@ -27,10 +27,12 @@ fn calls(input: &Value) -> Calls {
             seconds: number(&row["execution_time"]),
             began_at: level("memory_before", "timestamp"),
             ended_at: level("memory_after", "timestamp"),
-            before: level("memory_before", "allocated_memory"),
+            diff: level("memory_after", "allocated_memory")
+                - level("memory_before", "allocated_memory"),
+            rise: level("memory_peak", "allocated_memory")
+                - level("memory_before", "allocated_memory"),
             after: level("memory_after", "allocated_memory"),
-            reserved_after: level("memory_after", "reserved_memory"),
-            peak: level("memory_peak", "allocated_memory"),
+            reserved: level("memory_after", "reserved_memory"),
             allocated: number(&row["memory_allocated"]),
         });
     }

@@ -1,13 +1,14 @@
 //! The classic analysis of the gap between what the device says is used and
 //! what the allocator has reserved.
 
-use super::statistics::{mean, population_deviation, regression};
-use super::{Figure, Figures, Severity, Thresholds};
+use super::statistics::{mean, regression, sample_deviation};
+use super::{Figure, Figures, MB, Severity, Thresholds};
 
 const MIN_SAMPLES: usize = 3;
 const MIN_FOR_DRIFT: usize = 5;
-const CRITICAL_Z: f64 = 4.0;
-const CERTAIN_Z: f64 = 6.0;
+/// Multiples of the threshold of z.
+const CRITICAL_Z: f64 = 2.0;
+const CERTAIN_Z: f64 = 3.0;
 const CRITICAL_DRIFT: f64 = 0.85;
 const CRITICAL_FRAGMENTATION: f64 = 0.5;
 const CERTAIN_FRAGMENTATION: f64 = 0.6;
@@ -25,6 +26,13 @@ pub struct GapSample {
     pub device_used: f64,
     /// The device's size, where known.
     pub device_total: Option<f64>,
+}
+
+impl GapSample {
+    fn is_finite(&self) -> bool {
+        let figures = [self.at, self.allocated, self.reserved, self.device_used];
+        figures.into_iter().all(f64::is_finite)
+    }
 }
 
 /// What a gap looks like.
@@ -60,12 +68,18 @@ pub struct HiddenGap {
     pub confidence: f64,
     /// What it rests on.
     pub evidence: Figures,
+    /// One sentence.
+    pub description: String,
+    /// What to do about it.
+    pub remediation: Vec<String>,
 }
 
-/// Findings on the gap of the samples with a known total: spike, drift, fragmentation.
+/// Findings on the gap of the samples with a known total and finite levels, the
+/// worst and surest first.
 pub fn hidden_gaps(samples: &[GapSample], thresholds: &Thresholds) -> Vec<HiddenGap> {
     let known: Vec<(&GapSample, f64)> = samples
         .iter()
+        .filter(|sample| sample.is_finite())
         .filter_map(|sample| Some((sample, sample.device_total.filter(|total| *total > 0.0)?)))
         .collect();
     let gaps: Vec<f64> = known
@@ -84,13 +98,18 @@ pub fn hidden_gaps(samples: &[GapSample], thresholds: &Thresholds) -> Vec<Hidden
     let found = [
         spike(&gaps, thresholds),
         drift(&times, &gaps, thresholds),
-        fragmentation(samples, thresholds),
+        fragmentation(samples, &gaps, thresholds),
     ];
-    found.into_iter().flatten().collect()
+    let mut found: Vec<HiddenGap> = found.into_iter().flatten().collect();
+    found.sort_by(|one, other| {
+        let by_severity = other.severity.cmp(&one.severity);
+        by_severity.then(other.confidence.total_cmp(&one.confidence))
+    });
+    found
 }
 
 fn spike(gaps: &[f64], thresholds: &Thresholds) -> Option<HiddenGap> {
-    let (centre, deviation) = (mean(gaps), population_deviation(gaps));
+    let (centre, deviation) = (mean(gaps), sample_deviation(gaps));
     if deviation <= 0.0 {
         return None;
     }
@@ -102,16 +121,27 @@ fn spike(gaps: &[f64], thresholds: &Thresholds) -> Option<HiddenGap> {
         .collect();
     let most = spikes.iter().copied().reduce(f64::max)?;
     let highest_z = z(&most);
+    let threshold = thresholds.gap_spike_zscore;
     Some(HiddenGap {
         kind: GapKind::TransientSpike,
-        severity: critical_above(highest_z, CRITICAL_Z),
-        confidence: (highest_z / CERTAIN_Z).min(1.0),
+        severity: critical_above(highest_z, CRITICAL_Z * threshold),
+        confidence: (highest_z / (CERTAIN_Z * threshold)).min(1.0),
         evidence: vec![
             ("spike_count", Figure::Whole(spikes.len() as f64)),
             ("max_gap_bytes", Figure::Whole(most)),
             ("max_zscore", Figure::Real(highest_z)),
             ("mean_gap_bytes", Figure::Real(centre)),
             ("std_gap_bytes", Figure::Real(deviation)),
+        ],
+        description: format!(
+            "{} samples stand out of the gap between device and allocator, by up to {highest_z:.1} \
+             standard deviations",
+            spikes.len()
+        ),
+        remediation: vec![
+            "see what else ran at that moment: workspaces of libraries, communication buffers, \
+             another process on this device"
+                .to_owned(),
         ],
     })
 }
@@ -134,11 +164,23 @@ fn drift(times: &[f64], gaps: &[f64], thresholds: &Thresholds) -> Option<HiddenG
             ("gap_start_bytes", Figure::Whole(gaps[0])),
             ("gap_end_bytes", Figure::Whole(gaps[gaps.len() - 1])),
         ],
+        description: format!(
+            "what the device holds beside the allocator grows by {:.2} MiB/s",
+            line.slope / MB
+        ),
+        remediation: vec![
+            "look for what allocates without the framework: extensions, libraries, CUDA graphs, \
+             another process on this device"
+                .to_owned(),
+            "see whether it levels off after the warm-up: then it is context and libraries"
+                .to_owned(),
+        ],
     })
 }
 
 fn fragmentation<'a>(
     samples: impl Iterator<Item = &'a GapSample>,
+    gaps: &[f64],
     thresholds: &Thresholds,
 ) -> Option<HiddenGap> {
     let ratios: Vec<f64> = samples
@@ -157,7 +199,14 @@ fn fragmentation<'a>(
                 "max_fragmentation_ratio",
                 Figure::Real(ratios.iter().copied().fold(f64::NEG_INFINITY, f64::max)),
             ),
+            ("avg_gap_bytes", Figure::Real(mean(gaps))),
             ("sample_count", Figure::Whole(ratios.len() as f64)),
+        ],
+        description: format!("{:.0} % of reserved was not allocated", 100.0 * average),
+        remediation: vec![
+            "`empty_cache()` shows how much of it is cache".to_owned(),
+            "`expandable_segments:True` in PYTORCH_CUDA_ALLOC_CONF lets freed pieces join"
+                .to_owned(),
         ],
     })
 }
@@ -206,6 +255,28 @@ mod tests {
         let mut spiky = vec![100.0; 30];
         spiky[3] = 400.0;
         check(&spiky, &[(GapKind::TransientSpike, Severity::Critical)]);
+    }
+
+    #[test]
+    fn the_worst_and_surest_comes_first() {
+        let mut split = samples(&[100.0, 120.0, 142.0, 160.0, 180.0]);
+        for sample in &mut split {
+            sample.reserved = 10.0;
+            sample.allocated = 6.0;
+        }
+        let found = hidden_gaps(&split, &Thresholds::default());
+        let kinds: Vec<_> = found.iter().map(|gap| gap.kind).collect();
+        assert_eq!(
+            kinds,
+            [GapKind::PersistentDrift, GapKind::FragmentationLike]
+        );
+    }
+
+    #[test]
+    fn a_gap_needs_finite_levels() {
+        let mut broken = samples(&[100.0, f64::NAN, 140.0, f64::INFINITY]);
+        broken[0].at = f64::NAN;
+        assert_eq!(hidden_gaps(&broken, &Thresholds::default()), []);
     }
 
     #[test]

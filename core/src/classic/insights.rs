@@ -1,7 +1,10 @@
 //! Insights of the classic rules, in their order.
 
+use std::borrow::Cow;
+use std::ops::Range;
+
 use super::statistics::{correlation, mean, quantile, regression, sample_deviation};
-use super::{Call, Calls, Figure, Figures, Thresholds};
+use super::{Calls, Figure, Figures, MB, Thresholds};
 
 const N_NAMED: usize = 5;
 const MANY_SLOW: usize = 3;
@@ -55,17 +58,12 @@ pub struct Insight {
 pub fn insights(calls: &Calls, thresholds: &Thresholds) -> (Vec<Insight>, Vec<String>) {
     let mut insights = Vec::new();
     let mut left_out = Vec::new();
-    if calls.n_left_out() > 0 {
-        left_out.push(format!(
-            "{} calls are left out: a figure of theirs is not a finite number",
-            calls.n_left_out()
-        ));
-    }
-    let times = times_by_function(calls, thresholds);
+    let times = Times::new(calls, thresholds);
     insights.extend(slow(calls, &times, thresholds));
     insights.extend(variable(calls, &times));
     insights.extend(intensive(calls, thresholds));
     insights.extend(correlated(calls));
+    left_out.extend(times.unjudged());
     match trend(calls) {
         Ok(trend) => insights.extend(trend),
         Err(words) => left_out.push(words),
@@ -74,32 +72,75 @@ pub fn insights(calls: &Calls, thresholds: &Thresholds) -> (Vec<Insight>, Vec<St
 }
 
 /// The times of each function with enough calls.
-fn times_by_function(calls: &Calls, thresholds: &Thresholds) -> Vec<(usize, Vec<f64>)> {
-    let mut times = vec![Vec::new(); calls.functions().len()];
-    for call in calls.calls() {
-        times[call.function as usize].push(call.seconds);
-    }
-    let enough = |times: &[f64]| times.len() as f64 >= thresholds.min_calls_for_analysis;
-    times
-        .into_iter()
-        .enumerate()
-        .filter(|(_, times)| !times.is_empty() && enough(times))
-        .collect()
+struct Times {
+    /// Of all functions, one after the other.
+    seconds: Vec<f64>,
+    functions: Vec<FunctionTimes>,
 }
 
-fn slow(calls: &Calls, times: &[(usize, Vec<f64>)], thresholds: &Thresholds) -> Option<Insight> {
-    let mut means: Vec<(usize, f64)> = times
-        .iter()
-        .map(|(function, times)| (*function, mean(times)))
-        .collect();
+struct FunctionTimes {
+    function: usize,
+    /// Where its times are.
+    range: Range<usize>,
+    mean: f64,
+}
+
+impl Times {
+    fn new(calls: &Calls, thresholds: &Thresholds) -> Self {
+        let mut ends = vec![0; calls.n_functions()];
+        for (function, _) in calls.finite(&calls.seconds) {
+            ends[function] += 1;
+        }
+        let mut n = 0;
+        for end in &mut ends {
+            // Where its times begin now, where they end once all are placed.
+            n += std::mem::replace(end, n);
+        }
+        let mut seconds = vec![0.0; n];
+        for (function, time) in calls.finite(&calls.seconds) {
+            seconds[ends[function]] = time;
+            ends[function] += 1;
+        }
+        let mut begin = 0;
+        let ranges = ends
+            .into_iter()
+            .map(|end| std::mem::replace(&mut begin, end)..end);
+        let functions = ranges
+            .enumerate()
+            .filter(|(_, range)| !range.is_empty())
+            .filter(|(_, range)| range.len() as f64 >= thresholds.min_calls_for_analysis)
+            .map(|(function, range)| FunctionTimes {
+                function,
+                mean: mean(&seconds[range.clone()]),
+                range,
+            });
+        Self {
+            functions: functions.collect(),
+            seconds,
+        }
+    }
+
+    fn of(&self, times: &FunctionTimes) -> &[f64] {
+        &self.seconds[times.range.clone()]
+    }
+
+    /// Scatter is told as a share of the mean.
+    fn unjudged(&self) -> Option<String> {
+        let n = self.functions.iter().filter(|it| it.mean == 0.0).count();
+        (n > 0).then(|| {
+            format!("times of {n} functions: zero on average, so they scatter by no share of it")
+        })
+    }
+}
+
+fn slow(calls: &Calls, times: &Times, thresholds: &Thresholds) -> Option<Insight> {
+    let means = times.functions.iter().map(|it| (it.function, it.mean));
+    let mut means: Vec<(usize, f64)> = means.collect();
     let mut values: Vec<f64> = means.iter().map(|(_, mean)| *mean).collect();
     let threshold = quantile(&mut values, thresholds.slow_function_percentile);
-    means.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let slow: Vec<String> = means
-        .iter()
-        .filter(|(_, mean)| *mean > threshold)
-        .map(|(function, _)| calls.name(*function))
-        .collect();
+    means.sort_by(|one, other| other.1.total_cmp(&one.1));
+    let slow = means.iter().take_while(|(_, mean)| *mean > threshold);
+    let slow = calls.names(slow.map(|(function, _)| *function));
     let (slowest, slowest_time) = *means.first().filter(|_| !slow.is_empty())?;
     let slowest = calls.name(slowest);
     Some(Insight {
@@ -127,11 +168,12 @@ fn slow(calls: &Calls, times: &[(usize, Vec<f64>)], thresholds: &Thresholds) -> 
     })
 }
 
-fn variable(calls: &Calls, times: &[(usize, Vec<f64>)]) -> Option<Insight> {
+fn variable(calls: &Calls, times: &Times) -> Option<Insight> {
     let variable: Vec<(usize, f64)> = times
+        .functions
         .iter()
-        .filter(|(_, times)| times.len() > 1)
-        .map(|(function, times)| (*function, sample_deviation(times) / mean(times)))
+        .filter(|it| it.range.len() > 1 && it.mean > 0.0)
+        .map(|it| (it.function, sample_deviation(times.of(it)) / it.mean))
         .filter(|(_, coefficient)| *coefficient > VARIABLE)
         .collect();
     // The first of equals, as a maximum over a list takes it.
@@ -152,12 +194,7 @@ fn variable(calls: &Calls, times: &[(usize, Vec<f64>)]) -> Option<Insight> {
         data: vec![
             (
                 "variable_functions",
-                Figure::Names(
-                    variable
-                        .iter()
-                        .map(|(function, _)| calls.name(*function))
-                        .collect(),
-                ),
+                Figure::Names(calls.names(variable.iter().map(|(function, _)| *function))),
             ),
             ("highest_variance", Figure::Named(name, most.1)),
         ],
@@ -168,24 +205,19 @@ fn variable(calls: &Calls, times: &[(usize, Vec<f64>)]) -> Option<Insight> {
 }
 
 fn intensive(calls: &Calls, thresholds: &Thresholds) -> Option<Insight> {
-    let rates = || {
-        calls
-            .calls()
-            .iter()
-            .filter(|call| call.seconds > 0.0)
-            .map(|call| (call.function as usize, call.allocated / call.seconds))
-    };
-    let mut values: Vec<f64> = rates().map(|(_, rate)| rate).collect();
+    let rates = calls
+        .both(&calls.seconds, &calls.allocated)
+        .filter(|(_, seconds, _)| *seconds > 0.0)
+        .map(|(function, seconds, size)| (function, size / seconds));
+    let mut values = Vec::with_capacity(calls.len());
+    values.extend(rates.clone().map(|(_, rate)| rate));
     let threshold = quantile(&mut values, thresholds.high_memory_percentile);
-    let mut is_intensive = vec![false; calls.functions().len()];
-    for (function, _) in rates().filter(|(_, rate)| *rate > threshold) {
+    let mut is_intensive = vec![false; calls.n_functions()];
+    for (function, _) in rates.filter(|(_, rate)| *rate > threshold) {
         is_intensive[function] = true;
     }
-    let functions: Vec<String> = (0..is_intensive.len())
-        .filter(|function| is_intensive[*function])
-        .map(|function| calls.name(function))
-        .take(N_NAMED)
-        .collect();
+    let intensive = (0..is_intensive.len()).filter(|function| is_intensive[*function]);
+    let functions = calls.names(intensive.take(N_NAMED));
     (!functions.is_empty()).then(|| Insight {
         category: "memory_efficiency",
         title: "Memory-intensive functions",
@@ -204,12 +236,10 @@ fn intensive(calls: &Calls, thresholds: &Thresholds) -> Option<Insight> {
 }
 
 fn correlated(calls: &Calls) -> Option<Insight> {
-    let calls = calls.calls();
-    if calls.len() < MIN_FOR_CORRELATION {
+    let (times, sizes) = finite_pairs(&calls.seconds, &calls.allocated);
+    if times.len() < MIN_FOR_CORRELATION {
         return None;
     }
-    let times: Vec<f64> = calls.iter().map(|call| call.seconds).collect();
-    let sizes: Vec<f64> = calls.iter().map(|call| call.allocated).collect();
     let r = correlation(&times, &sizes).filter(|r| r.abs() > STRONG)?;
     let sign = if r > 0.0 { "positive" } else { "negative" };
     Some(Insight {
@@ -227,18 +257,19 @@ fn correlated(calls: &Calls) -> Option<Insight> {
 }
 
 fn trend(calls: &Calls) -> Result<Option<Insight>, String> {
-    let mut calls: Vec<&Call> = calls.calls().iter().collect();
-    if calls.len() < MIN_FOR_TREND {
+    let (times, levels) = finite_pairs(&calls.began_at, &calls.after);
+    let n = times.len();
+    if n < MIN_FOR_TREND {
         return Ok(None);
     }
-    calls.sort_by(|a, b| a.began_at.total_cmp(&b.began_at));
-    let start = calls[0].began_at;
-    let times: Vec<f64> = calls.iter().map(|call| call.began_at - start).collect();
-    let levels: Vec<f64> = calls.iter().map(|call| call.after).collect();
+    let (mut times, levels) = by_time(times, levels);
+    let start = times[0];
+    for time in times.to_mut() {
+        *time -= start;
+    }
     let Some(line) = regression(&times, &levels) else {
         return Err(format!(
-            "no trend over time: all {} calls began at {start} s, time does not advance",
-            calls.len()
+            "trend over time: all {n} calls began at {start} s, time does not advance"
         ));
     };
     if line.slope <= 0.0 || line.r.abs() <= TREND_R || line.p >= TREND_P {
@@ -247,7 +278,7 @@ fn trend(calls: &Calls) -> Result<Option<Insight>, String> {
     Ok(Some(Insight {
         category: "temporal",
         title: "Growing memory",
-        description: format!("allocated grows by {:.2} MiB/s", line.slope / 1_048_576.0),
+        description: format!("allocated grows by {:.2} MiB/s", line.slope / MB),
         impact: if line.slope > FAST_GROWTH {
             Impact::High
         } else {
@@ -262,4 +293,26 @@ fn trend(calls: &Calls) -> Result<Option<Insight>, String> {
         ],
         recommendations: vec!["see which function's calls end higher than they begin".to_owned()],
     }))
+}
+
+/// Two columns without the rows in which one of them is not finite.
+fn finite_pairs<'a>(x: &'a [f64], y: &'a [f64]) -> (Cow<'a, [f64]>, Cow<'a, [f64]>) {
+    if x.iter().chain(y).all(|figure| figure.is_finite()) {
+        return (x.into(), y.into());
+    }
+    let rows = x.iter().copied().zip(y.iter().copied());
+    let (x, y): (Vec<f64>, Vec<f64>) = rows.filter(|(x, y)| x.is_finite() && y.is_finite()).unzip();
+    (x.into(), y.into())
+}
+
+/// Two columns in the order of the first; calls are mostly made in it already.
+fn by_time<'a>(times: Cow<'a, [f64]>, levels: Cow<'a, [f64]>) -> (Cow<'a, [f64]>, Cow<'a, [f64]>) {
+    if times.is_sorted() {
+        return (times, levels);
+    }
+    let rows = times.iter().copied().zip(levels.iter().copied());
+    let mut rows: Vec<(f64, f64)> = rows.collect();
+    rows.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let (times, levels): (Vec<f64>, Vec<f64>) = rows.into_iter().unzip();
+    (times.into(), levels.into())
 }

@@ -5,118 +5,22 @@
 //! and frees in its backward call looks like a leak to them. The evidence rule
 //! (`analyze`) is what gpumem shows; these answer behind their own names.
 //!
-//! Here every list keeps the order in which functions were first seen, and what
-//! cannot be computed (no time passed, no finite number) is left out and said.
+//! Here every list keeps the order in which functions were first seen. A figure
+//! that is not a finite number is passed over by the rules that use it, what
+//! cannot be computed (no time passed) is left out, and both are said.
 
+mod calls;
 mod gaps;
 mod insights;
 mod patterns;
 mod report;
 mod statistics;
 
+pub use calls::{Call, Calls};
 pub use gaps::{GapKind, GapSample, HiddenGap, hidden_gaps};
-pub use insights::{Insight, insights};
+pub use insights::{Impact, Insight, insights};
 pub use patterns::{Pattern, patterns};
 pub use report::{Recommendation, Report, Score, Summary, report, score};
-
-use std::collections::HashMap;
-
-/// One profiled call. Sizes are bytes, times are seconds; both may be any float,
-/// for they come from hands.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Call {
-    /// Which function, as an index into [`Calls::functions`].
-    pub function: u32,
-    /// How long it took.
-    pub seconds: f64,
-    /// When it began.
-    pub began_at: f64,
-    /// When it ended.
-    pub ended_at: f64,
-    /// Allocated before it.
-    pub before: f64,
-    /// Allocated after it.
-    pub after: f64,
-    /// Reserved after it.
-    pub reserved_after: f64,
-    /// Highest allocated inside it.
-    pub peak: f64,
-    /// What it allocated: never negative.
-    pub allocated: f64,
-}
-
-impl Call {
-    /// Allocated after less allocated before.
-    pub fn diff(&self) -> f64 {
-        self.after - self.before
-    }
-
-    /// Every figure is a finite number.
-    fn is_finite(&self) -> bool {
-        [
-            self.seconds,
-            self.began_at,
-            self.ended_at,
-            self.before,
-            self.after,
-            self.reserved_after,
-            self.peak,
-            self.allocated,
-        ]
-        .into_iter()
-        .all(f64::is_finite)
-    }
-}
-
-/// Calls in the order made, with the names of their functions.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Calls {
-    functions: Vec<String>,
-    known: HashMap<String, u32>,
-    calls: Vec<Call>,
-    n_left_out: usize,
-}
-
-impl Calls {
-    /// The index of a function's name.
-    pub fn function(&mut self, name: &str) -> u32 {
-        if let Some(idx) = self.known.get(name) {
-            return *idx;
-        }
-        let idx = u32::try_from(self.functions.len()).expect("fewer than 2^32 names");
-        self.functions.push(name.to_owned());
-        self.known.insert(name.to_owned(), idx);
-        idx
-    }
-
-    /// Adds a call; one with a figure that is not finite is left out and counted.
-    pub fn push(&mut self, call: Call) {
-        if call.is_finite() {
-            self.calls.push(call);
-        } else {
-            self.n_left_out += 1;
-        }
-    }
-
-    /// The calls that count.
-    pub fn calls(&self) -> &[Call] {
-        &self.calls
-    }
-
-    /// The names, in the order first seen.
-    pub fn functions(&self) -> &[String] {
-        &self.functions
-    }
-
-    /// How many calls had a figure that is not finite.
-    pub fn n_left_out(&self) -> usize {
-        self.n_left_out
-    }
-
-    fn name(&self, function: usize) -> String {
-        self.functions[function].clone()
-    }
-}
 
 /// Thresholds of the classic rules, by the names that people set them under.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -160,8 +64,11 @@ impl Default for Thresholds {
     }
 }
 
+/// The classic megabyte: 2^20 bytes.
+const MB: f64 = 1_048_576.0;
+
 /// How bad a pattern is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// Good to know.
     Info,

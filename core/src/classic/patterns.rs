@@ -1,14 +1,11 @@
 //! Patterns of the classic rules, in their order.
 
 use super::statistics::{mean, quantile};
-use super::{Calls, Figure, Figures, Severity, Thresholds};
+use super::{Calls, Figure, Figures, MB, Severity, Thresholds};
 
-/// The classic megabyte: 2^20 bytes.
-const MB: f64 = 1_048_576.0;
 const LEAK: f64 = 100.0 * MB;
 const CRITICAL_LEAK: f64 = 1024.0 * MB;
 const CRITICAL_FRAGMENTATION: f64 = 0.5;
-const MIN_INEFFICIENT_CALLS: usize = 3;
 const MIN_SPIKE_CALLS: usize = 3;
 const CRITICAL_SPIKES: usize = 5;
 const MIN_REPEATS: usize = 10;
@@ -35,61 +32,50 @@ pub struct Pattern {
 
 /// Every pattern of the calls.
 pub fn patterns(calls: &Calls, thresholds: &Thresholds) -> Vec<Pattern> {
-    let by_function = by_function(calls);
-    let mut patterns = leaks(calls, &by_function, thresholds);
+    let mut patterns = leaks(calls, thresholds);
     patterns.extend(fragmentation(calls, thresholds));
     patterns.extend(inefficient(calls, thresholds));
     patterns.extend(spikes(calls));
-    patterns.extend(repeated(calls, &by_function));
+    patterns.extend(repeated(calls));
     patterns
 }
 
-/// Sums over one function's calls.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Sums {
-    pub(super) n_calls: usize,
+/// What one function's calls did to the level.
+#[derive(Clone, Copy, Default)]
+struct Growth {
+    n_calls: usize,
     n_grown: usize,
     diff: f64,
-    allocated: f64,
 }
 
-pub(super) fn by_function(calls: &Calls) -> Vec<Sums> {
-    let mut sums = vec![Sums::default(); calls.functions().len()];
-    for call in calls.calls() {
-        let sums = &mut sums[call.function as usize];
-        let diff = call.diff();
-        sums.n_calls += 1;
-        sums.n_grown += usize::from(diff > 0.0);
-        sums.diff += diff;
-        sums.allocated += call.allocated;
+fn leaks(calls: &Calls, thresholds: &Thresholds) -> Vec<Pattern> {
+    let mut growths = vec![Growth::default(); calls.n_functions()];
+    for (function, diff) in calls.finite(&calls.diff) {
+        let growth = &mut growths[function];
+        growth.n_calls += 1;
+        growth.n_grown += usize::from(diff > 0.0);
+        growth.diff += diff;
     }
-    sums
+    let leaks = growths.iter().enumerate().filter_map(|(function, growth)| {
+        let n = growth.n_calls as f64;
+        let ratio = growth.n_grown as f64 / n;
+        let leaks = n >= thresholds.min_calls_for_analysis
+            && ratio > thresholds.memory_leak_ratio
+            && growth.diff > LEAK;
+        leaks.then(|| leak(calls.name(function), growth, ratio))
+    });
+    leaks.collect()
 }
 
-fn leaks(calls: &Calls, by_function: &[Sums], thresholds: &Thresholds) -> Vec<Pattern> {
-    by_function
-        .iter()
-        .enumerate()
-        .filter_map(|(function, sums)| {
-            let n = sums.n_calls as f64;
-            let ratio = sums.n_grown as f64 / n;
-            let leaks = n >= thresholds.min_calls_for_analysis
-                && ratio > thresholds.memory_leak_ratio
-                && sums.diff > LEAK;
-            leaks.then(|| leak(calls.name(function), sums, ratio))
-        })
-        .collect()
-}
-
-fn leak(name: String, sums: &Sums, ratio: f64) -> Pattern {
-    let mib = sums.diff / MB;
+fn leak(name: String, growth: &Growth, ratio: f64) -> Pattern {
+    let mib = growth.diff / MB;
     Pattern {
         kind: "memory_leak",
         description: format!(
             "{name} ended {mib:.0} MiB higher over {} calls",
-            sums.n_calls
+            growth.n_calls
         ),
-        severity: if sums.diff > CRITICAL_LEAK {
+        severity: if growth.diff > CRITICAL_LEAK {
             Severity::Critical
         } else {
             Severity::Warning
@@ -102,37 +88,31 @@ fn leak(name: String, sums: &Sums, ratio: f64) -> Pattern {
         ],
         functions: vec![name],
         metrics: vec![
-            ("total_memory_growth", Figure::Whole(sums.diff)),
+            ("total_memory_growth", Figure::Whole(growth.diff)),
             (
                 "average_growth_per_call",
-                Figure::Real(sums.diff / sums.n_calls as f64),
+                Figure::Real(growth.diff / growth.n_calls as f64),
             ),
             ("positive_growth_ratio", Figure::Real(ratio)),
-            ("call_count", Figure::Whole(sums.n_calls as f64)),
+            ("call_count", Figure::Whole(growth.n_calls as f64)),
         ],
     }
 }
 
 fn fragmentation(calls: &Calls, thresholds: &Thresholds) -> Option<Pattern> {
-    let mut ratios = Vec::new();
-    let mut is_high = vec![false; calls.functions().len()];
-    for call in calls
-        .calls()
-        .iter()
-        .filter(|call| call.reserved_after > 0.0)
-    {
-        let ratio = (call.reserved_after - call.after) / call.reserved_after;
-        is_high[call.function as usize] |= ratio > thresholds.fragmentation_ratio;
+    let mut ratios = Vec::with_capacity(calls.len());
+    let mut is_high = vec![false; calls.n_functions()];
+    let levels = calls.both(&calls.reserved, &calls.after);
+    for (function, reserved, after) in levels.filter(|(_, reserved, _)| *reserved > 0.0) {
+        let ratio = (reserved - after) / reserved;
+        is_high[function] |= ratio > thresholds.fragmentation_ratio;
         ratios.push(ratio);
     }
     let average = mean(&ratios);
     if ratios.is_empty() || average <= thresholds.fragmentation_ratio {
         return None;
     }
-    let functions: Vec<String> = (0..is_high.len())
-        .filter(|function| is_high[*function])
-        .map(|function| calls.name(function))
-        .collect();
+    let functions = calls.names((0..is_high.len()).filter(|function| is_high[*function]));
     Some(Pattern {
         kind: "fragmentation",
         description: format!("{:.0} % of reserved was not allocated", 100.0 * average),
@@ -162,32 +142,30 @@ fn fragmentation(calls: &Calls, thresholds: &Thresholds) -> Option<Pattern> {
 }
 
 fn inefficient(calls: &Calls, thresholds: &Thresholds) -> Option<Pattern> {
-    let mut ratios: Vec<(f64, usize)> = vec![(0.0, 0); calls.functions().len()];
-    for call in calls.calls() {
-        let used = call.peak - call.before;
-        let ratio = used / call.allocated;
-        let counts =
-            call.allocated > 0.0 && used > 0.0 && ratio < thresholds.inefficient_allocation_ratio;
-        if counts {
-            let (sum, n) = &mut ratios[call.function as usize];
-            *sum += ratio;
-            *n += 1;
+    let mut ratios: Vec<(usize, Vec<f64>)> = Vec::new();
+    let mut known = vec![None; calls.n_functions()];
+    let figures = calls.both(&calls.rise, &calls.allocated);
+    for (function, rise, allocated) in figures.filter(|(_, rise, size)| *rise > 0.0 && *size > 0.0)
+    {
+        let ratio = rise / allocated;
+        if ratio < thresholds.inefficient_allocation_ratio {
+            let idx = *known[function].get_or_insert_with(|| {
+                ratios.push((function, Vec::new()));
+                ratios.len() - 1
+            });
+            ratios[idx].1.push(ratio);
         }
     }
     let means: Vec<(usize, f64)> = ratios
         .into_iter()
-        .enumerate()
-        .filter(|(_, (_, n))| *n >= MIN_INEFFICIENT_CALLS)
-        .map(|(function, (sum, n))| (function, sum / n as f64))
+        .filter(|(_, ratios)| ratios.len() as f64 >= thresholds.min_calls_for_analysis)
+        .map(|(function, ratios)| (function, mean(&ratios)))
         .collect();
     if means.is_empty() {
         return None;
     }
     let efficiencies: Vec<f64> = means.iter().map(|(_, ratio)| *ratio).collect();
-    let functions: Vec<String> = means
-        .iter()
-        .map(|(function, _)| calls.name(*function))
-        .collect();
+    let functions = calls.names(means.iter().map(|(function, _)| *function));
     Some(Pattern {
         kind: "inefficient_allocation",
         description: format!("{} allocate more than they use", functions.join(", ")),
@@ -207,17 +185,19 @@ fn inefficient(calls: &Calls, thresholds: &Thresholds) -> Option<Pattern> {
 }
 
 fn spikes(calls: &Calls) -> Option<Pattern> {
-    let positive = || calls.calls().iter().filter(|call| call.allocated > 0.0);
-    let mut values: Vec<f64> = positive().map(|call| call.allocated).collect();
+    let sizes = calls.finite(&calls.allocated);
+    let positive = sizes.filter(|(_, size)| *size > 0.0);
+    let mut values = Vec::with_capacity(calls.len());
+    values.extend(positive.clone().map(|(_, size)| size));
     if values.len() < MIN_SPIKE_CALLS {
         return None;
     }
     let lower = quantile(&mut values, 0.25);
     let upper = quantile(&mut values, 0.75);
     let threshold = upper + 1.5 * (upper - lower);
-    let mut spikes_of = vec![0_usize; calls.functions().len()];
-    for call in positive().filter(|call| call.allocated > threshold) {
-        spikes_of[call.function as usize] += 1;
+    let mut spikes_of = vec![0_usize; calls.n_functions()];
+    for (function, _) in positive.filter(|(_, size)| *size > threshold) {
+        spikes_of[function] += 1;
     }
     let n_spikes: usize = spikes_of.iter().sum();
     if n_spikes == 0 {
@@ -232,10 +212,7 @@ fn spikes(calls: &Calls) -> Option<Pattern> {
         } else {
             Severity::Critical
         },
-        functions: (0..spikes_of.len())
-            .filter(|function| spikes_of[*function] > 0)
-            .map(|function| calls.name(function))
-            .collect(),
+        functions: calls.names((0..spikes_of.len()).filter(|function| spikes_of[*function] > 0)),
         metrics: vec![
             ("spike_count", Figure::Whole(n_spikes as f64)),
             ("spike_threshold", Figure::Real(threshold)),
@@ -252,23 +229,26 @@ fn spikes(calls: &Calls) -> Option<Pattern> {
     })
 }
 
-fn repeated(calls: &Calls, by_function: &[Sums]) -> Option<Pattern> {
-    let mut repeated: Vec<(usize, f64)> = by_function
-        .iter()
+fn repeated(calls: &Calls) -> Option<Pattern> {
+    let mut sums = vec![(0_usize, 0.0); calls.n_functions()];
+    for (function, size) in calls.finite(&calls.allocated) {
+        let (n_calls, allocated) = &mut sums[function];
+        *n_calls += 1;
+        *allocated += size;
+    }
+    let mut repeated: Vec<(usize, f64)> = sums
+        .into_iter()
         .enumerate()
-        .filter(|(_, sums)| sums.n_calls >= MIN_REPEATS)
-        .filter(|(_, sums)| sums.allocated / (sums.n_calls as f64) < SMALL)
-        .map(|(function, sums)| (function, sums.allocated))
+        .filter(|(_, (n_calls, _))| *n_calls >= MIN_REPEATS)
+        .filter(|(_, (n_calls, allocated))| allocated / (*n_calls as f64) < SMALL)
+        .map(|(function, (_, allocated))| (function, allocated))
         .collect();
     if repeated.is_empty() {
         return None;
     }
     repeated.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let named: Vec<String> = repeated
-        .iter()
-        .take(N_NAMED)
-        .map(|(function, _)| calls.name(*function))
-        .collect();
+    let largest = repeated.iter().map(|(function, _)| *function);
+    let named = calls.names(largest.take(N_NAMED));
     let total: f64 = repeated.iter().map(|(_, allocated)| allocated).sum();
     Some(Pattern {
         kind: "repeated_allocations",

@@ -1,7 +1,5 @@
 //! Report, score and grade of the classic rules.
 
-use std::collections::BTreeSet;
-
 use super::insights::Impact;
 use super::{Calls, Insight, Pattern, Severity, Thresholds, insights, patterns};
 
@@ -12,7 +10,7 @@ const N_RECOMMENDATIONS: usize = 10;
 pub struct Summary {
     /// Distinct names.
     pub n_functions: usize,
-    /// Calls that count.
+    /// Calls.
     pub n_calls: usize,
     /// Bytes.
     pub allocated: f64,
@@ -68,14 +66,14 @@ pub struct Report {
 /// Patterns, insights, recommendations and score of the calls.
 pub fn report(calls: &Calls, thresholds: &Thresholds) -> Report {
     let patterns = patterns(calls, thresholds);
-    let (insights, left_out) = insights(calls, thresholds);
+    let (insights, untold) = insights(calls, thresholds);
     Report {
         summary: summary(calls),
         recommendations: recommendations(&patterns, &insights),
         score: score(&patterns, &insights),
         patterns,
         insights,
-        left_out,
+        left_out: [calls.left_out(), untold].concat(),
     }
 }
 
@@ -113,14 +111,13 @@ pub fn score(patterns: &[Pattern], insights: &[Insight]) -> Score {
 }
 
 fn summary(calls: &Calls) -> Summary {
-    let of_calls = calls.calls();
-    let functions: BTreeSet<u32> = of_calls.iter().map(|call| call.function).collect();
+    let total = |figures: &[f64]| calls.finite(figures).map(|(_, figure)| figure).sum();
     Summary {
-        n_functions: functions.len(),
-        n_calls: of_calls.len(),
-        allocated: of_calls.iter().map(|call| call.allocated).sum(),
-        seconds: of_calls.iter().map(|call| call.seconds).sum(),
-        ended_at: of_calls.last().map(|call| call.ended_at),
+        n_functions: calls.n_functions(),
+        n_calls: calls.len(),
+        allocated: total(&calls.allocated),
+        seconds: total(&calls.seconds),
+        ended_at: calls.ended_at.filter(|at| at.is_finite()),
     }
 }
 

@@ -2,8 +2,30 @@
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// Arithmetic mean; NaN of nothing.
+/// Arithmetic mean, rounded once: equal values have that value as their mean, so
+/// that they exceed no threshold which they equal. NaN of nothing.
+///
+/// Sum and rest as in Knuth's `TwoSum` (The Art of Computer Programming 2, 4.2.2).
 pub(super) fn mean(values: &[f64]) -> f64 {
+    let n = values.len() as f64;
+    let (mut sum, mut rest) = (0.0_f64, 0.0_f64);
+    for &value in values {
+        let next = sum + value;
+        let from_value = next - sum;
+        rest += (sum - (next - from_value)) + (value - from_value);
+        sum = next;
+    }
+    let mean = sum / n;
+    let correction = (-mean).mul_add(n, sum) + rest;
+    if correction.is_finite() {
+        mean + correction / n
+    } else {
+        mean
+    }
+}
+
+/// Arithmetic mean, added pairwise; NaN of nothing.
+fn pairwise_mean(values: &[f64]) -> f64 {
     pairwise_sum(values) / values.len() as f64
 }
 
@@ -37,11 +59,6 @@ fn pairwise_sum(values: &[f64]) -> f64 {
 /// Sample standard deviation (n − 1).
 pub(super) fn sample_deviation(values: &[f64]) -> f64 {
     (squares(values) / (values.len() as f64 - 1.0)).sqrt()
-}
-
-/// Population standard deviation (n).
-pub(super) fn population_deviation(values: &[f64]) -> f64 {
-    (squares(values) / values.len() as f64).sqrt()
 }
 
 fn squares(values: &[f64]) -> f64 {
@@ -103,7 +120,7 @@ pub(super) fn regression(x: &[f64], y: &[f64]) -> Option<Line> {
 /// Means of squares and of products about the means: xx, yy, xy; fused
 /// multiply-adds one after another, as numpy's matrix product has them.
 fn moments(x: &[f64], y: &[f64]) -> [f64; 3] {
-    let (mean_x, mean_y) = (mean(x), mean(y));
+    let (mean_x, mean_y) = (pairwise_mean(x), pairwise_mean(y));
     let mut sums = [0.0; 3];
     for (x, y) in x.iter().zip(y) {
         let (dx, dy) = (x - mean_x, y - mean_y);
@@ -132,6 +149,17 @@ mod tests {
     fn close(found: f64, expected: f64) {
         let error = (found - expected).abs() / expected.abs().max(1e-300);
         assert!(error < 1e-9, "{found} is not {expected}");
+    }
+
+    #[test]
+    fn equal_values_are_their_own_mean() {
+        for n in 1..200 {
+            for value in [0.1, 0.3, 1e-9, 1.0 / 3.0] {
+                assert_eq!(mean(&vec![value; n]).to_bits(), f64::to_bits(value), "{n}");
+            }
+        }
+        assert!(mean(&[]).is_nan());
+        assert!(mean(&[f64::MAX, f64::MAX]).is_infinite());
     }
 
     #[test]
