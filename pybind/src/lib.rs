@@ -6,6 +6,7 @@
 
 mod api;
 mod blocks;
+mod classic;
 mod clock;
 mod extension;
 mod growth;
@@ -27,6 +28,11 @@ mod _gpumem {
     use super::api::{DeviceError, GpuMemError, Recording, RecordingError, load, recording_now};
     #[pymodule_export]
     use super::blocks::{Block, record};
+    #[pymodule_export]
+    use super::classic::{
+        Judge, MemorySnapshot, Probe, ProfileResult, classic_gaps, classic_snapshot,
+        classic_thresholds,
+    };
     #[pymodule_export]
     use super::extension::{Extension, load_ipython_extension, unload_ipython_extension};
     #[pymodule_export]

@@ -17,6 +17,7 @@ use pyo3::sync::MutexExt;
 use pyo3::types::PyBytes;
 
 use crate::api::DeviceError;
+use crate::clock::Clock;
 use crate::recorder::{Launch, Recorder, SourceText};
 use crate::sampler::Sampler;
 use crate::sources::{Found, PATIENCE_OF_A_QUESTION, PATIENCE_OF_A_START, Sources};
@@ -341,6 +342,12 @@ pub(crate) fn n_ended(recording: &Recording) -> usize {
 
 fn is_owner() -> bool {
     *OWNER == process::id()
+}
+
+/// A sampler beside the session's own; none where `with_sources` has nothing to hand out.
+pub(crate) fn new_sampler(py: Python<'_>) -> Option<Sampler> {
+    let drivers = with_sources(py, |sources| sources.drivers());
+    drivers.map(|drivers| Sampler::new(drivers, Clock::start()))
 }
 
 /// The levels of the devices that the cell's run reads.

@@ -3,6 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+/// Beyond this no figure can be judged: the products of its squares overflow.
+const LARGEST: f64 = 1e60;
+
 /// One profiled call. Sizes are bytes, times are seconds; all may be any float,
 /// for they come from hands.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -72,6 +75,7 @@ impl Calls {
     }
 
     /// Adds a call.
+    #[inline]
     pub fn push(&mut self, call: Call) {
         self.function.push(call.function);
         self.seconds.push(call.seconds);
@@ -94,20 +98,20 @@ impl Calls {
         self.function.is_empty()
     }
 
-    /// What no rule could use: a sentence for each figure that is not finite somewhere.
+    /// What no rule could use: a sentence for each figure that is no usable number somewhere.
     pub fn left_out(&self) -> Vec<String> {
         let figures = [
             ("time taken", &self.seconds),
             ("time of beginning", &self.began_at),
             ("allocated before or after", &self.diff),
-            ("peak", &self.rise),
+            ("allocated at the peak", &self.rise),
             ("reserved", &self.reserved),
             ("size of what was allocated", &self.allocated),
         ];
         let words = |(name, figures): (&str, &Vec<f64>)| {
-            let n = figures.iter().filter(|figure| !figure.is_finite()).count();
+            let n = figures.iter().filter(|it| !is_usable(**it)).count();
             (n > 0).then(|| {
-                format!("{name}: not a finite number in {n} calls, which its rules pass over")
+                format!("{name}: no usable number in {n} calls, which its rules pass over")
             })
         };
         figures.into_iter().filter_map(words).collect()
@@ -126,8 +130,8 @@ impl Calls {
         functions.map(|function| self.name(function)).collect()
     }
 
-    /// The function of each call beside one of its figures, where that is finite.
-    pub(super) fn finite<'a>(
+    /// The function of each call beside one of its figures, where that is usable.
+    pub(super) fn usable<'a>(
         &'a self,
         figures: &'a [f64],
     ) -> impl Iterator<Item = (usize, f64)> + Clone + 'a {
@@ -135,7 +139,7 @@ impl Calls {
             .map(|(function, it, _)| (function, it))
     }
 
-    /// The function of each call beside two of its figures, where both are finite.
+    /// The function of each call beside two of its figures, where both are usable.
     pub(super) fn both<'a>(
         &'a self,
         one: &'a [f64],
@@ -144,7 +148,12 @@ impl Calls {
         self.function
             .iter()
             .zip(one.iter().zip(other))
-            .filter(|(_, (one, other))| one.is_finite() && other.is_finite())
+            .filter(|(_, (one, other))| is_usable(**one) && is_usable(**other))
             .map(|(&function, (&one, &other))| (function as usize, one, other))
     }
+}
+
+/// A finite number whose powers are finite too.
+pub(super) fn is_usable(figure: f64) -> bool {
+    figure.abs() <= LARGEST
 }

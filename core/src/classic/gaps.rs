@@ -1,6 +1,7 @@
 //! The classic analysis of the gap between what the device says is used and
 //! what the allocator has reserved.
 
+use super::calls::is_usable;
 use super::statistics::{mean, regression, sample_deviation};
 use super::{Figure, Figures, MB, Severity, Thresholds};
 
@@ -29,9 +30,9 @@ pub struct GapSample {
 }
 
 impl GapSample {
-    fn is_finite(&self) -> bool {
+    fn is_usable(&self) -> bool {
         let figures = [self.at, self.allocated, self.reserved, self.device_used];
-        figures.into_iter().all(f64::is_finite)
+        figures.into_iter().all(is_usable)
     }
 }
 
@@ -74,12 +75,12 @@ pub struct HiddenGap {
     pub remediation: Vec<String>,
 }
 
-/// Findings on the gap of the samples with a known total and finite levels, the
+/// Findings on the gap of the samples with a known total and usable levels, the
 /// worst and surest first.
 pub fn hidden_gaps(samples: &[GapSample], thresholds: &Thresholds) -> Vec<HiddenGap> {
     let known: Vec<(&GapSample, f64)> = samples
         .iter()
-        .filter(|sample| sample.is_finite())
+        .filter(|sample| sample.is_usable())
         .filter_map(|sample| Some((sample, sample.device_total.filter(|total| *total > 0.0)?)))
         .collect();
     let gaps: Vec<f64> = known
@@ -273,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_needs_finite_levels() {
+    fn a_gap_needs_usable_levels() {
         let mut broken = samples(&[100.0, f64::NAN, 140.0, f64::INFINITY]);
         broken[0].at = f64::NAN;
         assert_eq!(hidden_gaps(&broken, &Thresholds::default()), []);

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use super::calls::is_usable;
 use super::statistics::{correlation, mean, quantile, regression, sample_deviation};
 use super::{Calls, Figure, Figures, MB, Thresholds};
 
@@ -88,7 +89,7 @@ struct FunctionTimes {
 impl Times {
     fn new(calls: &Calls, thresholds: &Thresholds) -> Self {
         let mut ends = vec![0; calls.n_functions()];
-        for (function, _) in calls.finite(&calls.seconds) {
+        for (function, _) in calls.usable(&calls.seconds) {
             ends[function] += 1;
         }
         let mut n = 0;
@@ -97,7 +98,7 @@ impl Times {
             n += std::mem::replace(end, n);
         }
         let mut seconds = vec![0.0; n];
-        for (function, time) in calls.finite(&calls.seconds) {
+        for (function, time) in calls.usable(&calls.seconds) {
             seconds[ends[function]] = time;
             ends[function] += 1;
         }
@@ -174,7 +175,7 @@ fn variable(calls: &Calls, times: &Times) -> Option<Insight> {
         .iter()
         .filter(|it| it.range.len() > 1 && it.mean > 0.0)
         .map(|it| (it.function, sample_deviation(times.of(it)) / it.mean))
-        .filter(|(_, coefficient)| *coefficient > VARIABLE)
+        .filter(|(_, coefficient)| *coefficient > VARIABLE && is_usable(*coefficient))
         .collect();
     // The first of equals, as a maximum over a list takes it.
     let most = variable
@@ -208,7 +209,8 @@ fn intensive(calls: &Calls, thresholds: &Thresholds) -> Option<Insight> {
     let rates = calls
         .both(&calls.seconds, &calls.allocated)
         .filter(|(_, seconds, _)| *seconds > 0.0)
-        .map(|(function, seconds, size)| (function, size / seconds));
+        .map(|(function, seconds, size)| (function, size / seconds))
+        .filter(|(_, rate)| is_usable(*rate));
     let mut values = Vec::with_capacity(calls.len());
     values.extend(rates.clone().map(|(_, rate)| rate));
     let threshold = quantile(&mut values, thresholds.high_memory_percentile);
@@ -236,7 +238,7 @@ fn intensive(calls: &Calls, thresholds: &Thresholds) -> Option<Insight> {
 }
 
 fn correlated(calls: &Calls) -> Option<Insight> {
-    let (times, sizes) = finite_pairs(&calls.seconds, &calls.allocated);
+    let (times, sizes) = usable_pairs(&calls.seconds, &calls.allocated);
     if times.len() < MIN_FOR_CORRELATION {
         return None;
     }
@@ -257,7 +259,7 @@ fn correlated(calls: &Calls) -> Option<Insight> {
 }
 
 fn trend(calls: &Calls) -> Result<Option<Insight>, String> {
-    let (times, levels) = finite_pairs(&calls.began_at, &calls.after);
+    let (times, levels) = usable_pairs(&calls.began_at, &calls.after);
     let n = times.len();
     if n < MIN_FOR_TREND {
         return Ok(None);
@@ -295,13 +297,13 @@ fn trend(calls: &Calls) -> Result<Option<Insight>, String> {
     }))
 }
 
-/// Two columns without the rows in which one of them is not finite.
-fn finite_pairs<'a>(x: &'a [f64], y: &'a [f64]) -> (Cow<'a, [f64]>, Cow<'a, [f64]>) {
-    if x.iter().chain(y).all(|figure| figure.is_finite()) {
+/// Two columns without the rows in which one of them is not usable.
+fn usable_pairs<'a>(x: &'a [f64], y: &'a [f64]) -> (Cow<'a, [f64]>, Cow<'a, [f64]>) {
+    if x.iter().chain(y).all(|figure| is_usable(*figure)) {
         return (x.into(), y.into());
     }
     let rows = x.iter().copied().zip(y.iter().copied());
-    let (x, y): (Vec<f64>, Vec<f64>) = rows.filter(|(x, y)| x.is_finite() && y.is_finite()).unzip();
+    let (x, y): (Vec<f64>, Vec<f64>) = rows.filter(|(x, y)| is_usable(*x) && is_usable(*y)).unzip();
     (x.into(), y.into())
 }
 

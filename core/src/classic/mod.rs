@@ -6,7 +6,7 @@
 //! (`analyze`) is what gpumem shows; these answer behind their own names.
 //!
 //! Here every list keeps the order in which functions were first seen. A figure
-//! that is not a finite number is passed over by the rules that use it, what
+//! that is no usable number is passed over by the rules that use it, what
 //! cannot be computed (no time passed) is left out, and both are said.
 
 mod calls;
@@ -20,7 +20,7 @@ pub use calls::{Call, Calls};
 pub use gaps::{GapKind, GapSample, HiddenGap, hidden_gaps};
 pub use insights::{Impact, Insight, insights};
 pub use patterns::{Pattern, patterns};
-pub use report::{Recommendation, Report, Score, Summary, report, score};
+pub use report::{Recommendation, Report, Score, Summary, report, report_on, score};
 
 /// Thresholds of the classic rules, by the names that people set them under.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -45,6 +45,30 @@ pub struct Thresholds {
     pub gap_drift_r_squared: f64,
     /// Mean (reserved − allocated) / reserved from which a gap looks like fragmentation.
     pub gap_fragmentation_ratio: f64,
+}
+
+impl Thresholds {
+    /// Each by its name, to be read or set.
+    pub fn entries(&mut self) -> [(&'static str, &mut f64); 10] {
+        [
+            ("memory_leak_ratio", &mut self.memory_leak_ratio),
+            ("min_calls_for_analysis", &mut self.min_calls_for_analysis),
+            ("fragmentation_ratio", &mut self.fragmentation_ratio),
+            (
+                "inefficient_allocation_ratio",
+                &mut self.inefficient_allocation_ratio,
+            ),
+            (
+                "slow_function_percentile",
+                &mut self.slow_function_percentile,
+            ),
+            ("high_memory_percentile", &mut self.high_memory_percentile),
+            ("gap_ratio_threshold", &mut self.gap_ratio_threshold),
+            ("gap_spike_zscore", &mut self.gap_spike_zscore),
+            ("gap_drift_r_squared", &mut self.gap_drift_r_squared),
+            ("gap_fragmentation_ratio", &mut self.gap_fragmentation_ratio),
+        ]
+    }
 }
 
 impl Default for Thresholds {

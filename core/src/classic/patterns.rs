@@ -1,5 +1,6 @@
 //! Patterns of the classic rules, in their order.
 
+use super::calls::is_usable;
 use super::statistics::{mean, quantile};
 use super::{Calls, Figure, Figures, MB, Severity, Thresholds};
 
@@ -50,7 +51,7 @@ struct Growth {
 
 fn leaks(calls: &Calls, thresholds: &Thresholds) -> Vec<Pattern> {
     let mut growths = vec![Growth::default(); calls.n_functions()];
-    for (function, diff) in calls.finite(&calls.diff) {
+    for (function, diff) in calls.usable(&calls.diff) {
         let growth = &mut growths[function];
         growth.n_calls += 1;
         growth.n_grown += usize::from(diff > 0.0);
@@ -105,6 +106,9 @@ fn fragmentation(calls: &Calls, thresholds: &Thresholds) -> Option<Pattern> {
     let levels = calls.both(&calls.reserved, &calls.after);
     for (function, reserved, after) in levels.filter(|(_, reserved, _)| *reserved > 0.0) {
         let ratio = (reserved - after) / reserved;
+        if !is_usable(ratio) {
+            continue;
+        }
         is_high[function] |= ratio > thresholds.fragmentation_ratio;
         ratios.push(ratio);
     }
@@ -185,7 +189,7 @@ fn inefficient(calls: &Calls, thresholds: &Thresholds) -> Option<Pattern> {
 }
 
 fn spikes(calls: &Calls) -> Option<Pattern> {
-    let sizes = calls.finite(&calls.allocated);
+    let sizes = calls.usable(&calls.allocated);
     let positive = sizes.filter(|(_, size)| *size > 0.0);
     let mut values = Vec::with_capacity(calls.len());
     values.extend(positive.clone().map(|(_, size)| size));
@@ -231,7 +235,7 @@ fn spikes(calls: &Calls) -> Option<Pattern> {
 
 fn repeated(calls: &Calls) -> Option<Pattern> {
     let mut sums = vec![(0_usize, 0.0); calls.n_functions()];
-    for (function, size) in calls.finite(&calls.allocated) {
+    for (function, size) in calls.usable(&calls.allocated) {
         let (n_calls, allocated) = &mut sums[function];
         *n_calls += 1;
         *allocated += size;

@@ -1,5 +1,6 @@
 //! Report, score and grade of the classic rules.
 
+use super::calls::is_usable;
 use super::insights::Impact;
 use super::{Calls, Insight, Pattern, Severity, Thresholds, insights, patterns};
 
@@ -65,8 +66,17 @@ pub struct Report {
 
 /// Patterns, insights, recommendations and score of the calls.
 pub fn report(calls: &Calls, thresholds: &Thresholds) -> Report {
-    let patterns = patterns(calls, thresholds);
-    let (insights, untold) = insights(calls, thresholds);
+    let told = insights(calls, thresholds);
+    report_on(calls, patterns(calls, thresholds), told)
+}
+
+/// The report on calls whose patterns and insights (with what these could not tell)
+/// are known already.
+pub fn report_on(
+    calls: &Calls,
+    patterns: Vec<Pattern>,
+    (insights, untold): (Vec<Insight>, Vec<String>),
+) -> Report {
     Report {
         summary: summary(calls),
         recommendations: recommendations(&patterns, &insights),
@@ -111,13 +121,13 @@ pub fn score(patterns: &[Pattern], insights: &[Insight]) -> Score {
 }
 
 fn summary(calls: &Calls) -> Summary {
-    let total = |figures: &[f64]| calls.finite(figures).map(|(_, figure)| figure).sum();
+    let total = |figures: &[f64]| calls.usable(figures).map(|(_, figure)| figure).sum();
     Summary {
         n_functions: calls.n_functions(),
         n_calls: calls.len(),
         allocated: total(&calls.allocated),
         seconds: total(&calls.seconds),
-        ended_at: calls.ended_at.filter(|at| at.is_finite()),
+        ended_at: calls.ended_at.filter(|at| is_usable(*at)),
     }
 }
 

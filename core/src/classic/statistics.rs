@@ -44,8 +44,8 @@ fn pairwise_sum(values: &[f64]) -> f64 {
                     *sum += value;
                 }
             }
-            let [a, b, c, d, e, f, g, h] = sums;
-            let sum = ((a + b) + (c + d)) + ((e + f) + (g + h));
+            let sum = ((sums[0] + sums[1]) + (sums[2] + sums[3]))
+                + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
             rest.iter().fold(sum, |sum, value| sum + value)
         }
         n => {

@@ -21,6 +21,14 @@ from gpumem._gpumem import (
 )
 from gpumem._report import Cell, Evidence, Finding, Report, report
 from gpumem._verdicts import Change, Comparison, Growth, Side, classify_growth, compare
+from gpumem.classic import (
+    GPUMemoryProfiler,
+    MemoryAnalyzer,
+    MemoryPattern,
+    MemorySnapshot,
+    PerformanceInsight,
+    ProfileResult,
+)
 
 __all__ = [
     "Cell",
@@ -29,8 +37,14 @@ __all__ = [
     "DeviceError",
     "Evidence",
     "Finding",
+    "GPUMemoryProfiler",
     "GpuMemError",
     "Growth",
+    "MemoryAnalyzer",
+    "MemoryPattern",
+    "MemorySnapshot",
+    "PerformanceInsight",
+    "ProfileResult",
     "Recording",
     "RecordingError",
     "Report",

@@ -3,16 +3,21 @@
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
-from typing import Any, Generic, TypeVar, final, overload
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar, final, overload
 
 from IPython.core.interactiveshell import InteractiveShell
+from typing_extensions import Self, disjoint_base
 
 __all__ = [
     "Block",
     "DeviceError",
     "Extension",
     "GpuMemError",
+    "Judge",
+    "MemorySnapshot",
     "OutOfMemoryError",
+    "Probe",
+    "ProfileResult",
     "Recording",
     "RecordingError",
     "StepsIterator",
@@ -20,6 +25,9 @@ __all__ = [
     "__version__",
     "_frames_since",
     "_panic_in_next_callback",
+    "classic_gaps",
+    "classic_snapshot",
+    "classic_thresholds",
     "device_labels",
     "levels_text",
     "load",
@@ -160,3 +168,96 @@ def sim_empty_cache() -> int: ...
 def sim_memory_stats() -> dict[str, int]: ...
 def sim_reset_peak_memory_stats() -> None: ...
 def sim_set_grad_enabled(*, enabled: bool) -> bool: ...
+
+# Where a level is not known it is None, which code written for these names does
+# not look for.
+_Level: TypeAlias = int | Any
+
+@disjoint_base
+class MemorySnapshot:
+    timestamp: float
+    allocated_memory: _Level
+    reserved_memory: _Level
+    max_memory_allocated: _Level
+    max_memory_reserved: _Level
+    active_memory: _Level
+    inactive_memory: _Level
+    cpu_memory: _Level
+    device_id: int
+    operation: str | None
+    stack_trace: str | None
+    def __new__(
+        cls,
+        timestamp: float,
+        allocated_memory: _Level,
+        reserved_memory: _Level,
+        max_memory_allocated: _Level,
+        max_memory_reserved: _Level,
+        active_memory: _Level,
+        inactive_memory: _Level,
+        cpu_memory: _Level,
+        device_id: int = 0,
+        operation: str | None = None,
+        stack_trace: str | None = None,
+    ) -> Self: ...
+    def to_dict(self) -> dict[str, Any]: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    __hash__: ClassVar[None]  # type: ignore[assignment]
+
+@disjoint_base
+class ProfileResult:
+    function_name: str
+    execution_time: float
+    memory_before: MemorySnapshot
+    memory_after: MemorySnapshot
+    memory_peak: MemorySnapshot
+    memory_allocated: _Level
+    memory_freed: _Level
+    tensors_created: int
+    tensors_deleted: int
+    call_count: int
+    def __new__(
+        cls,
+        function_name: str,
+        execution_time: float,
+        memory_before: MemorySnapshot,
+        memory_after: MemorySnapshot,
+        memory_peak: MemorySnapshot,
+        memory_allocated: _Level,
+        memory_freed: _Level,
+        tensors_created: int,
+        tensors_deleted: int,
+        call_count: int = 1,
+    ) -> Self: ...
+    def memory_diff(self) -> _Level: ...
+    def peak_memory_usage(self) -> _Level: ...
+    def to_dict(self) -> dict[str, Any]: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    __hash__: ClassVar[None]  # type: ignore[assignment]
+
+@final
+class Judge:
+    def patterns(
+        self, results: Iterable[ProfileResult], thresholds: dict[str, float]
+    ) -> tuple[list[dict[str, Any]], list[str]]: ...
+    def insights(
+        self, results: Iterable[ProfileResult], thresholds: dict[str, float]
+    ) -> tuple[list[dict[str, Any]], list[str]]: ...
+    def report(
+        self, results: Iterable[ProfileResult], thresholds: dict[str, float]
+    ) -> dict[str, Any]: ...
+
+@final
+class Probe:
+    def begin(
+        self, device: str | None, current: str | None, cpu: bool
+    ) -> tuple[str | None, MemorySnapshot]: ...
+    def end(self, cpu: bool) -> tuple[MemorySnapshot, MemorySnapshot]: ...
+
+def classic_snapshot(
+    device: str | None, current: str | None, cpu: bool
+) -> tuple[str | None, MemorySnapshot]: ...
+def classic_gaps(
+    samples: list[tuple[float, float, float, float, float | None]], thresholds: dict[str, float]
+) -> list[dict[str, Any]]: ...
+def classic_thresholds() -> dict[str, float]: ...
