@@ -1,7 +1,7 @@
 //! What gpumem costs, measured in one run with its floor.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
@@ -15,35 +15,72 @@ struct Bench {
     name: &'static str,
     script: &'static str,
     rows: &'static [Row],
+    /// What is measured beside gpumem, where it can be installed.
+    peers: &'static [&'static str],
 }
 
 /// One figure of a benchmark.
 struct Row {
     key: &'static str,
     meaning: &'static str,
+    unit: &'static str,
     budget: Option<f64>,
+    /// It is there only where something else is installed.
+    is_optional: bool,
 }
 
-const BENCHES: [Bench; 1] = [Bench {
-    name: "cell",
-    script: "tests/python/bench_cell.py",
-    rows: &[
-        row("bare_us", "a trivial cell, without gpumem"),
-        row("recorded_us", "the same cell, recorded"),
-        Row {
-            key: "added_us",
-            meaning: "added by recording",
-            budget: Some(150.0),
-        },
-        row("line_us", "printing the line after it"),
-    ],
-}];
+const BENCHES: [Bench; 2] = [
+    Bench {
+        name: "cell",
+        script: "tests/python/bench_cell.py",
+        rows: &[
+            row("bare_us", "a trivial cell, without gpumem", "µs"),
+            row("recorded_us", "the same cell, recorded", "µs"),
+            row("added_us", "added by recording", "µs").within(150.0),
+            row("line_us", "printing the line after it", "µs"),
+        ],
+        peers: &[],
+    },
+    Bench {
+        name: "analyze",
+        script: "tests/python/bench_analyze.py",
+        rows: &[
+            row("classic_1e3_ms", "classic rules, 1e3 results", "ms").within(1.0),
+            row("classic_1e4_ms", "classic rules, 1e4 results", "ms"),
+            row("classic_1e5_ms", "classic rules, 1e5 results", "ms"),
+            row("classic_1e6_ms", "classic rules, 1e6 results", "ms").within(300.0),
+            row("extra_mib", "memory beyond those results", "MiB").within(150.0),
+            row("evidence_1e6_ms", "evidence, a series of 1e6 levels", "ms").within(150.0),
+            row("peer_1e5_ms", "gpu-memory-profiler, 1e5 results", "ms").optional(),
+            row("peer_1e5_ratio", "its time over ours", "×").optional(),
+        ],
+        peers: &["gpu-memory-profiler==0.2.3.post1", "numpy", "scipy"],
+    },
+];
 
-const fn row(key: &'static str, meaning: &'static str) -> Row {
+const fn row(key: &'static str, meaning: &'static str, unit: &'static str) -> Row {
     Row {
         key,
         meaning,
+        unit,
         budget: None,
+        is_optional: false,
+    }
+}
+
+impl Row {
+    const fn within(self, budget: f64) -> Self {
+        Self {
+            budget: Some(budget),
+            ..self
+        }
+    }
+
+    const fn optional(self) -> Self {
+        Self {
+            is_optional: true,
+            ..self
+        }
     }
 }
 
@@ -76,11 +113,32 @@ pub(crate) fn measure(
             environment
                 .python()
                 .arg(project.path(bench.script))
-                .arg(&figures),
+                .arg(&figures)
+                .env("PYTHONPATH", peers(project, environment, bench)?),
         )?;
         println!("{}", table(bench, &read(&figures)?)?);
     }
     Ok(())
+}
+
+/// The folder with the peers of a benchmark: empty where they cannot be installed.
+///
+/// They are kept out of the environment that gpumem is tested in.
+fn peers(project: &Project, environment: &Environment, bench: &Bench) -> Result<PathBuf> {
+    let folder = project.target("bench").join(bench.name);
+    if bench.peers.is_empty() || folder.exists() {
+        return Ok(folder);
+    }
+    let mut install = environment.module("pip");
+    install
+        .args(["install", "--quiet", "--no-deps", "--target"])
+        .arg(&folder)
+        .args(bench.peers);
+    if let Err(error) = run::run(&mut install) {
+        println!("measured without {}: {error:#}", bench.peers.join(", "));
+        fs::create_dir_all(&folder)?;
+    }
+    Ok(folder)
 }
 
 fn read(figures: &Path) -> Result<Value> {
@@ -92,6 +150,9 @@ fn read(figures: &Path) -> Result<Value> {
 fn table(bench: &Bench, figures: &Value) -> Result<String> {
     let mut lines = vec![format!("{}, medians", bench.name)];
     for row in bench.rows {
+        if row.is_optional && figures[row.key].is_null() {
+            continue;
+        }
         let figure = figures[row.key]
             .as_f64()
             .with_context(|| format!("{} wrote no number `{}`", bench.script, row.key))?;
@@ -101,9 +162,10 @@ fn table(bench: &Bench, figures: &Value) -> Result<String> {
                 _ if figure <= budget => "within",
                 _ => "beyond",
             };
-            format!("   {verdict} the budget of {budget} µs")
+            format!("   {verdict} the budget of {budget} {}", row.unit)
         });
-        lines.push(format!("  {:<34}{figure:>9.1} µs{budget}", row.meaning));
+        let Row { meaning, unit, .. } = row;
+        lines.push(format!("  {meaning:<34}{figure:>9.1} {unit}{budget}"));
     }
     Ok(lines.join("\n"))
 }
@@ -124,6 +186,16 @@ mod tests {
         check(149.9, "within the budget of 150 µs");
         check(150.1, "beyond the budget of 150 µs");
         check(-3.0, "lost in the noise");
+    }
+
+    #[test]
+    fn a_table_leaves_out_what_is_not_installed() {
+        let rows = BENCHES[1].rows.iter().filter(|row| !row.is_optional);
+        let figures: Value = rows
+            .map(|row| (row.key.to_owned(), Value::from(1)))
+            .collect();
+        let table = table(&BENCHES[1], &figures).expect("complete figures");
+        assert!(!table.contains("gpu-memory-profiler"), "{table}");
     }
 
     #[test]

@@ -49,8 +49,8 @@ class GPUMemoryProfiler:
         self,
         device: object = None,
         track_tensors: bool = True,  # noqa: FBT001, FBT002 (the signature that people know)
-        track_cpu_memory: bool = True,  # noqa: FBT001, FBT002
-        collect_stack_traces: bool = False,  # noqa: FBT001, FBT002
+        track_cpu_memory: bool = True,  # noqa: FBT001, FBT002 (likewise)
+        collect_stack_traces: bool = False,  # noqa: FBT001, FBT002 (likewise)
     ) -> None:
         """Measure ``device``.
 
