@@ -1,5 +1,5 @@
 // What the two fake libraries share: the state of the machine that they play, read again from a
-// text file at every call, and a log of the calls.
+// text file whenever that has changed, and a log of the calls.
 //
 //     gpu0.uuid = GPU-00000000-0000-0000-0000-000000000000
 //     gpu0.total_mib = 16384
@@ -12,24 +12,21 @@
 use std::collections::HashMap;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// The machine that is played, as it is at this instant.
-pub(crate) struct State(HashMap<String, String>);
+#[derive(Clone)]
+pub(crate) struct State(Arc<HashMap<String, String>>);
 
 impl State {
     /// Notes the call and reads what the machine is now. `Err`: this call is to fail that way.
     pub(crate) fn at(call: &str) -> Result<Self, String> {
         note(call);
         let path = std::env::var_os("GPUMEM_FAKE_STATE").unwrap_or_default();
-        let text = fs::read_to_string(path).unwrap_or_default();
-        let line = |line: &str| {
-            let line = line.split('#').next()?;
-            let (key, value) = line.split_once('=')?;
-            Some((key.trim().to_owned(), value.trim().to_owned()))
-        };
-        let state = Self(text.lines().filter_map(line).collect());
+        let state = Self::of_file(Path::new(&path));
         if let Some(n_millis) = state.number("delay_millis") {
             thread::sleep(Duration::from_millis(n_millis));
         }
@@ -40,6 +37,29 @@ impl State {
             },
             Some(failure) => Err(failure.to_owned()),
         }
+    }
+
+    /// Parsed anew only where the file is another than at the last call: a driver's own calls cost
+    /// little, and so must these, or what gpumem adds to a cell could not be measured with them.
+    fn of_file(path: &Path) -> Self {
+        static LAST: Mutex<Option<((SystemTime, u64), State)>> = Mutex::new(None);
+        let stamp = fs::metadata(path).and_then(|it| Ok((it.modified()?, it.len())));
+        let stamp = stamp.unwrap_or((SystemTime::UNIX_EPOCH, 0));
+        let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((of, state)) = last.as_ref()
+            && *of == stamp
+        {
+            return state.clone();
+        }
+        let text = fs::read_to_string(path).unwrap_or_default();
+        let line = |line: &str| {
+            let line = line.split('#').next()?;
+            let (key, value) = line.split_once('=')?;
+            Some((key.trim().to_owned(), value.trim().to_owned()))
+        };
+        let state = Self(Arc::new(text.lines().filter_map(line).collect()));
+        *last = Some((stamp, state.clone()));
+        state
     }
 
     pub(crate) fn text(&self, key: &str) -> Option<&str> {
