@@ -140,7 +140,7 @@ class Lab:
         """Ask the server's REST interface."""
         body = None if content is None else json.dumps(content).encode()
         request = urllib.request.Request(f"{self.url}/{path}", method=method, data=body)  # noqa: S310 (our own server)
-        with urllib.request.urlopen(request, timeout=30) as reply:  # noqa: S310
+        with urllib.request.urlopen(request, timeout=30) as reply:  # noqa: S310 (our own server)
             text = reply.read()
         return json.loads(text) if text else None
 

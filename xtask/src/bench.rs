@@ -29,7 +29,7 @@ struct Row {
     is_optional: bool,
 }
 
-const BENCHES: [Bench; 2] = [
+const BENCHES: &[Bench] = &[
     Bench {
         name: "cell",
         script: "tests/python/bench_cell.py",
@@ -55,6 +55,25 @@ const BENCHES: [Bench; 2] = [
             row("peer_1e5_ratio", "its time over ours", "×").optional(),
         ],
         peers: &["gpu-memory-profiler==0.2.3.post1", "numpy", "scipy"],
+    },
+    Bench {
+        name: "leaks",
+        script: "tests/python/bench_leaks.py",
+        rows: &[
+            row("leak_precision", "leak, nine runs and more: precision", ""),
+            row("leak_recall", "recall", ""),
+            row("leak_f1", "F1", ""),
+            row("leak_false_positive_rate", "false-positive rate", ""),
+            row("leak_or_watch_precision", "leak or watch: precision", ""),
+            row("leak_or_watch_recall", "recall", ""),
+            row("leak_or_watch_f1", "F1", ""),
+            row(
+                "leak_or_watch_false_positive_rate",
+                "false-positive rate",
+                "",
+            ),
+        ],
+        peers: &[],
     },
 ];
 
@@ -165,7 +184,11 @@ fn table(bench: &Bench, figures: &Value) -> Result<String> {
             format!("   {verdict} the budget of {budget} {}", row.unit)
         });
         let Row { meaning, unit, .. } = row;
-        lines.push(format!("  {meaning:<34}{figure:>9.1} {unit}{budget}"));
+        // A share is below one; times and sizes are not read to the thousandth.
+        let n_decimals = if unit.is_empty() { 3 } else { 1 };
+        lines.push(format!(
+            "  {meaning:<34}{figure:>9.n_decimals$} {unit}{budget}"
+        ));
     }
     Ok(lines.join("\n"))
 }
