@@ -97,7 +97,7 @@ def peer(own_ms: float) -> dict[str, float]:
     if importlib.util.find_spec("torch") is None:
         # It imports torch, which analysing does not use.
         sys.modules["torch"] = torch = ModuleType("torch")
-        torch.device = object  # type: ignore[attr-defined]
+        vars(torch).update(device=type("device", (), {}), Tensor=type("Tensor", (), {}))
     module = ModuleType("peer")
     for part in ("analyzer", "profiler"):
         vars(module).update(vars(importlib.import_module(f"gpumemprof.{part}")))

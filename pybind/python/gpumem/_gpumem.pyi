@@ -23,6 +23,7 @@ __all__ = [
     "StepsIterator",
     "Tensor",
     "__version__",
+    "_classify_growth_json",
     "_frames_since",
     "_panic_in_next_callback",
     "classic_gaps",
@@ -104,9 +105,9 @@ class Block:
     def __call__(self, function: _F) -> _F: ...
 
 @overload
-def record(name_or_function: str) -> Block: ...
+def record(name_or_function: str, /) -> Block: ...
 @overload
-def record(name_or_function: _F) -> _F: ...
+def record(name_or_function: _F, /) -> _F: ...
 def record_blocks(yes: bool) -> None: ...
 
 @final
