@@ -10,7 +10,7 @@
 use serde::{Serialize, Serializer};
 
 use crate::analyze::{
-    Analysis, CellRef, Compared, DeviceSummary, Evidence, Finding, Growth, Peak, RunRow, Side,
+    Analysis, CellRef, Compared, DeviceSummary, Evidence, Finding, Gap, Growth, Peak, RunRow, Side,
     cell_label,
 };
 use crate::recording::{DeviceIdx, DeviceKind, Recording, Status};
@@ -152,6 +152,27 @@ struct JsonDevice<'a> {
     free_bytes: Option<u64>,
     peak_bytes: Option<u64>,
     cache_ratio: Option<Number>,
+    gaps: Vec<JsonGap>,
+}
+
+/// The wider of two levels minus the narrower, and what fills it.
+#[derive(Serialize)]
+struct JsonGap {
+    from: &'static str,
+    to: &'static str,
+    words: &'static str,
+    bytes: i64,
+}
+
+impl JsonGap {
+    fn of(gap: &Gap) -> Self {
+        Self {
+            from: gap.from,
+            to: gap.to,
+            words: gap.words(),
+            bytes: gap.size.get(),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -189,6 +210,7 @@ struct JsonRun<'a> {
     device_used_before_bytes: Option<u64>,
     device_used_after_bytes: Option<u64>,
     capacity_bytes: Option<u64>,
+    gaps: Vec<JsonGap>,
     n_retries: Option<u64>,
 }
 
@@ -263,6 +285,7 @@ impl<'a> JsonDevice<'a> {
             free_bytes: summary.free().map(Bytes::get),
             peak_bytes: summary.peak.map(Bytes::get),
             cache_ratio: summary.cache_ratio().map(Number),
+            gaps: summary.gaps().iter().map(JsonGap::of).collect(),
         }
     }
 }
@@ -314,6 +337,7 @@ impl<'a> JsonRun<'a> {
             device_used_before_bytes: bytes(row.device_used.0),
             device_used_after_bytes: bytes(row.device_used.1),
             capacity_bytes: bytes(row.capacity),
+            gaps: row.gaps().iter().map(JsonGap::of).collect(),
             n_retries: row.n_retries,
         }
     }

@@ -93,9 +93,21 @@ impl Thinned {
     }
 
     /// The points that are left, in the order in which they came.
-    pub fn into_points(self) -> Vec<Sample> {
+    pub fn into_points(mut self) -> Vec<Sample> {
+        self.points.shrink_to_fit();
         self.points
     }
+}
+
+/// At most `limit` (at least 10) of these points, with their ends and every lane's extremes.
+pub fn thinned(points: &[Sample], limit: usize, spacing: Spacing) -> Vec<Sample> {
+    let mut thinned = points.to_vec();
+    let limit = limit.max(2 * LANES.len() + 2);
+    if thinned.len() > limit {
+        thin(&mut thinned, limit, spacing);
+        thinned.shrink_to_fit();
+    }
+    thinned
 }
 
 /// Keeps at most `target` points, with as many buckets as that allows.
@@ -186,6 +198,22 @@ mod tests {
             });
             timed.collect()
         })
+    }
+
+    #[test]
+    fn a_finished_series_is_thinned_to_its_ends_and_extremes() {
+        let course = [3, 4, 9, 4, 5, 0, 5, 6, 5, 5, 5, 5];
+        let points: Vec<Sample> = (0..)
+            .zip(course)
+            .map(|(at, level)| point(at, [Some(level), None, None, None]))
+            .collect();
+        let check = |limit: usize, expected: &[u64]| {
+            let left = thinned(&points, limit, Spacing::Time);
+            let left: Vec<u64> = left.iter().map(|point| point.at.get()).collect();
+            assert_eq!(left, expected);
+        };
+        check(12, &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
+        check(1, &[0, 2, 3, 4, 5, 7, 8, 9, 10, 11]);
     }
 
     #[track_caller]

@@ -9,7 +9,7 @@ use gpumem_core::recording::{
     SourceHash, SourceState, Status, Unknown,
 };
 use gpumem_core::source_text;
-use gpumem_core::thin::{Spacing, Thinned};
+use gpumem_core::thin::{self, Spacing, Thinned};
 use gpumem_core::units::{Bytes, Nanos};
 use std::collections::{BTreeSet, HashMap};
 
@@ -18,6 +18,12 @@ use crate::sources::Found;
 
 /// At most so many marks of one series are kept of one run.
 const MAX_MARKS: usize = 4096;
+
+/// Beyond so many points in a session, those of the runs that ended longest ago are thinned.
+const MAX_POINTS: usize = 1 << 18;
+
+/// No run's series is thinned to fewer: its ends and extremes.
+const FEWEST_POINTS: usize = 16;
 
 /// A host process that moved by less has only breathed.
 const HOST_NOISE: Bytes = Bytes::mib(1);
@@ -79,6 +85,10 @@ pub(crate) struct Recorder {
     open: BTreeSet<RunIdx>,
     /// The open run of a cell: whatever else begins is nested in it.
     cell_run: Option<RunIdx>,
+    /// Of all runs that have ended.
+    n_points: usize,
+    /// With so many points the oldest are thinned.
+    thins_at: usize,
     /// The marks of the open runs.
     marks: HashMap<(RunIdx, DeviceIdx, String), Thinned>,
 }
@@ -96,6 +106,8 @@ impl Recorder {
             source_numbers: HashMap::new(),
             open: BTreeSet::new(),
             cell_run: None,
+            n_points: 0,
+            thins_at: MAX_POINTS,
             marks: HashMap::new(),
         }
     }
@@ -262,7 +274,8 @@ impl Recorder {
         if self.cell_run == Some(idx) {
             self.cell_run = None;
         }
-        self.marks.retain(|(run, ..), _| *run != idx);
+        let ended_marks = self.marks.extract_if(|(run, ..), _| *run == idx);
+        self.n_points += ended_marks.map(|(_, it)| it.points().len()).sum::<usize>();
         let mut run = self.recording.run(idx).clone();
         run.status = status;
         run.ended = Some(ended);
@@ -295,6 +308,7 @@ impl Recorder {
             };
             let levels = &self.recording.run(run).levels;
             if levels.iter().any(|levels| levels.device == device) {
+                self.n_points += points.len();
                 self.emit(Frame::Samples(Samples {
                     run,
                     device,
@@ -303,6 +317,42 @@ impl Recorder {
                 }));
             }
         }
+        if self.n_points > self.thins_at {
+            self.thin_old();
+        }
+    }
+
+    /// Thins the series of ended runs, oldest first, until a quarter of the room is free. Where
+    /// even that is too much, the next time comes when a quarter has been added.
+    fn thin_old(&mut self) {
+        let enough = MAX_POINTS / 4 * 3;
+        let mut n_points = self.n_points;
+        let mut thinned = Vec::new();
+        for (run, device, series, points) in self.recording.all_samples() {
+            if n_points <= enough {
+                break;
+            }
+            if points.len() <= FEWEST_POINTS || self.open.contains(&run) {
+                continue;
+            }
+            let spacing = match series {
+                Series::Sampled => Spacing::Time,
+                Series::Marked(_) => Spacing::Ordinal,
+            };
+            let left = thin::thinned(points, FEWEST_POINTS.max(points.len() / 8), spacing);
+            n_points -= points.len() - left.len();
+            thinned.push(Samples {
+                run,
+                device,
+                series: series.clone(),
+                points: left,
+            });
+        }
+        for samples in thinned {
+            self.emit(Frame::Samples(samples));
+        }
+        self.n_points = n_points;
+        self.thins_at = MAX_POINTS.max(n_points + MAX_POINTS / 4);
     }
 
     /// A mark in the innermost open run: one point of the series `label` on each device read.

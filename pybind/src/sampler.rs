@@ -19,8 +19,10 @@ use crate::sources::Drivers;
 const MAX_POINTS: usize = 512;
 const SHORTEST: Duration = Duration::from_millis(1);
 const LONGEST: Duration = Duration::from_secs(1);
-/// A reading that costs more than this part of the interval stretches it: at most 1 % of a core.
-const REST_PER_READING: u32 = 100;
+/// A reading that costs more than this part of the interval stretches it: at most 0.8 % of a core.
+const REST_PER_READING: u32 = 125;
+/// Its cost is looked up once in so many readings.
+const READINGS_PER_LOOK: u32 = 16;
 /// A driver call that hangs is left behind after so long.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -167,13 +169,10 @@ impl Shared {
 
     /// The thread's life. No lock is held while it reads.
     fn sample(&self, drivers: &Drivers, clock: Clock) {
-        let mut costs = [Duration::ZERO; 4];
-        // The cheapest of the last few: one that was preempted says nothing of what reading costs.
-        while let Some((n_begun, since)) = self.wait(costs.into_iter().min().unwrap_or_default()) {
-            let began = Instant::now();
+        let mut expense = Expense::new();
+        while let Some((n_begun, since)) = self.wait(expense.per_reading()) {
             let sampled = drivers.sample(since);
-            costs.rotate_left(1);
-            costs[3] = began.elapsed();
+            expense.note_reading();
             let mut state = self.lock();
             let is_same_run = state.n_begun == n_begun;
             if let Some(run) = state.run.as_mut().filter(|_| is_same_run) {
@@ -209,6 +208,60 @@ impl Shared {
         }
         None
     }
+}
+
+/// What a reading takes of a core, with the waking and the falling asleep.
+struct Expense {
+    spent: Duration,
+    n_readings: u32,
+    per_reading: Duration,
+}
+
+impl Expense {
+    fn new() -> Self {
+        Self {
+            spent: spent(),
+            n_readings: 0,
+            per_reading: Duration::ZERO,
+        }
+    }
+
+    fn note_reading(&mut self) {
+        self.n_readings += 1;
+        if self.n_readings == READINGS_PER_LOOK {
+            let now = spent();
+            self.per_reading = now.saturating_sub(self.spent) / READINGS_PER_LOOK;
+            (self.spent, self.n_readings) = (now, 0);
+        }
+    }
+
+    fn per_reading(&self) -> Duration {
+        self.per_reading
+    }
+}
+
+/// What this thread has spent of a core.
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "the time of a thread is told by libc alone")]
+fn spent() -> Duration {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `time` is a valid place for the answer, and is read after the call alone.
+    let failed = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    if failed != 0 {
+        return Duration::ZERO;
+    }
+    let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
+    let nanos = u32::try_from(time.tv_nsec).unwrap_or_default();
+    Duration::new(seconds, nanos)
+}
+
+/// Elsewhere the interval alone bounds it.
+#[cfg(not(target_os = "linux"))]
+fn spent() -> Duration {
+    Duration::ZERO
 }
 
 impl Sampling {

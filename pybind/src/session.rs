@@ -334,10 +334,16 @@ pub(crate) fn device_labels(py: Python<'_>) -> Vec<String> {
     readings.into_iter().map(|(found, _)| found.label).collect()
 }
 
-/// How many runs have ended; only the last one can be open.
+/// How many runs have ended before one, with the blocks in it, that has not. A block that
+/// outlives its cell is not waited for.
 pub(crate) fn n_ended(recording: &Recording) -> usize {
-    let last = recording.runs().iter().rposition(|run| run.ended.is_some());
-    last.map_or(0, |position| position + 1)
+    let runs = recording.runs();
+    let mut outermost = runs
+        .iter()
+        .enumerate()
+        .filter(|(_, run)| run.parent.is_none());
+    let open = outermost.find(|(_, run)| run.ended.is_none());
+    open.map_or(runs.len(), |(position, _)| position)
 }
 
 fn is_owner() -> bool {

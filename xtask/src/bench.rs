@@ -57,6 +57,20 @@ const BENCHES: &[Bench] = &[
         peers: &["gpu-memory-profiler==0.2.3.post1", "numpy", "scipy"],
     },
     Bench {
+        name: "sampler",
+        script: "tests/python/bench_sampler.py",
+        rows: &[
+            row("core_percent", "share of a core in a run", "%").within(1.0),
+            row("samples_per_second", "at so many samples", "/s"),
+            row("slowdown_percent", "slowdown of a Python loop", "%").within(0.5),
+            row("idle_core_percent", "share of a core between runs", "%").within(0.0),
+            row("idle_wakings", "woken between runs", "times").within(0.0),
+            row("spikes_seen", "of 100 spikes of 20 ms seen", ""),
+            row("recorder_mib", "memory of 10,000 runs, 1e6 marks", "MiB").within(128.0),
+        ],
+        peers: &[],
+    },
+    Bench {
         name: "leaks",
         script: "tests/python/bench_leaks.py",
         rows: &[

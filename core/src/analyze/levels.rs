@@ -116,6 +116,23 @@ pub struct DeviceSummary {
 }
 
 impl DeviceSummary {
+    /// The levels of one reading, outside of every run.
+    pub fn now(device: DeviceIdx, reading: &Reading) -> Self {
+        let totals = Totals::of(reading);
+        Self {
+            device,
+            lane: lane_of(&totals, &totals),
+            allocated: totals.allocated,
+            reserved: totals.reserved,
+            inactive_split: totals.inactive_split,
+            largest_free: totals.largest_free,
+            process_used: totals.process_used,
+            device_used: totals.device_used,
+            capacity: totals.capacity,
+            peak: None,
+        }
+    }
+
     /// What the device has left: capacity minus the widest use that is known.
     pub fn free(&self) -> Option<Bytes> {
         let used = self.device_used.or(self.process_used).or(self.reserved)?;
@@ -353,21 +370,13 @@ fn summary(recording: &Recording, rows: &[RunRow], device: DeviceIdx) -> Option<
         .iter()
         .find(|levels| levels.device == device)
         .map(|levels| levels.after.as_ref().unwrap_or(&levels.before))?;
-    let totals = Totals::of(reading);
     Some(DeviceSummary {
-        device,
         lane: last.lane,
-        allocated: totals.allocated,
-        reserved: totals.reserved,
-        inactive_split: totals.inactive_split,
-        largest_free: totals.largest_free,
-        process_used: totals.process_used,
-        device_used: totals.device_used,
-        capacity: totals.capacity,
         peak: of_device
             .by_ref()
             .filter_map(|row| row.peak.map(Peak::low))
             .max(),
+        ..DeviceSummary::now(device, reading)
     })
 }
 

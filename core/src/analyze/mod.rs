@@ -7,6 +7,7 @@
 mod compare;
 mod finding;
 mod fragmentation;
+mod gaps;
 mod growth;
 mod leak;
 mod levels;
@@ -20,6 +21,7 @@ mod trend;
 
 pub use compare::{Change, Compared, Side, compare};
 pub use finding::{CellRef, Evidence, Finding, FindingKind, Severity};
+pub use gaps::Gap;
 pub use growth::{Growth, Shape, State, classify_allocator, classify_growth};
 pub use levels::{DeviceSummary, Lane, Peak, RunRow};
 pub use rules::Rules;

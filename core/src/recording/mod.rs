@@ -397,7 +397,12 @@ impl Recording {
             .entry((samples.run, samples.device, samples.series))
             .or_default();
         points.truncate(points.partition_point(|point| point.at < from));
-        points.extend(samples.points);
+        if points.is_empty() {
+            // A series that was thinned gives back what it took.
+            *points = samples.points;
+        } else {
+            points.extend(samples.points);
+        }
     }
 }
 

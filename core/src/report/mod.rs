@@ -5,15 +5,18 @@ mod line;
 #[cfg(test)]
 mod tests;
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
+use std::fmt::Write;
 
 pub use comparison::comparison;
 pub use line::{line, worth_saying};
 
 use crate::analyze::{
-    Analysis, DeviceSummary, Finding, FindingKind, Lane, Peak, RunRow, Severity, State, cell_label,
+    Analysis, DeviceSummary, Finding, FindingKind, Peak, RunRow, Severity, State, cell_label,
 };
 use crate::recording::{DeviceKind, Recording, Status};
+use crate::units::ByteDelta;
 
 /// The table of runs has at most this many lines, the latest.
 const N_LINES: usize = 20;
@@ -103,6 +106,7 @@ fn finding_line(finding: &Finding) -> String {
     format!("{} {} · {}", icon(finding), finding.title, finding.detail)
 }
 
+/// `cuda:0 Tesla T4 · 6.9 GiB of 14.7 GiB used · allocated 5.1 GiB + 0.9 GiB cache + … · 7.8 GiB free`
 fn device_line(recording: &Recording, summary: &DeviceSummary) -> String {
     let device = recording.device(summary.device);
     let mut parts = vec![
@@ -114,26 +118,38 @@ fn device_line(recording: &Recording, summary: &DeviceSummary) -> String {
     match (used, summary.capacity) {
         (Some(used), Some(capacity)) => parts.push(format!("{used} of {capacity} used")),
         (Some(used), None) => parts.push(format!("{used} used")),
-        _ => {}
+        (None, Some(capacity)) => parts.push(format!("{capacity} in all")),
+        (None, None) => {}
     }
-    let figures = [
-        ("allocated", summary.allocated),
-        ("reserved", summary.reserved),
-        (
-            "this process",
-            summary
-                .process_used
-                .filter(|_| summary.lane != Lane::Allocated),
-        ),
-        ("highest", summary.peak),
-    ];
-    parts.extend(
-        figures
-            .into_iter()
-            .filter_map(|(name, level)| Some(format!("{name} {}", level?))),
-    );
+    parts.extend(composition(summary));
+    parts.extend(summary.peak.map(|peak| format!("highest {peak}")));
     parts.extend(summary.free().map(|free| format!("{free} free")));
+    if parts.len() == 1 {
+        parts.push("no level is known".to_owned());
+    }
     parts.join(" · ")
+}
+
+/// What makes up the widest level that is known: the narrowest one and the gaps above it.
+fn composition(summary: &DeviceSummary) -> Option<String> {
+    let (name, narrowest) = summary.narrowest()?;
+    let name = match name {
+        "process_used" => "this process",
+        // That is said already.
+        "device_used" => return None,
+        name => name,
+    };
+    let mut words = format!("{name} {narrowest}");
+    for gap in summary.gaps() {
+        let sign = match gap.size.cmp(&ByteDelta::ZERO) {
+            Ordering::Equal => continue,
+            Ordering::Greater => '+',
+            Ordering::Less => '−',
+        };
+        let (size, filled_by) = (gap.size.magnitude(), gap.words());
+        write!(words, " {sign} {size} {filled_by}").expect("a string takes in every text");
+    }
+    Some(words)
 }
 
 fn finding_lines(recording: &Recording, analysis: &Analysis) -> Vec<String> {
