@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
-from typing import Any, ClassVar, Generic, TypeAlias, TypeVar, final, overload
+from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar, final, overload
 
 from IPython.core.interactiveshell import InteractiveShell
 from typing_extensions import Self, disjoint_base
@@ -101,7 +101,7 @@ class Block:
         kind: type[BaseException] | None,
         error: BaseException | None,
         traceback: TracebackType | None,
-    ) -> bool: ...
+    ) -> Literal[False]: ...
     def __call__(self, function: _F) -> _F: ...
 
 @overload
