@@ -140,8 +140,9 @@ impl Chart {
         for bar in bars(group) {
             self.draw_bar(&bar, zero);
         }
-        if let Some(trend) = group.trend {
-            let y = self.axis.y(trend.as_f64());
+        // The rate of runs whose own levels are not known may lie far off.
+        let trend = group.trend.map(|trend| self.axis.y(trend.as_f64()));
+        if let Some(y) = trend.filter(|y| (self.plot.top..=self.plot.bottom).contains(y)) {
             let ends = vec![Point::new(group.left, y), Point::new(group.right(), y)];
             self.scene.line(ends, Role::Leak, 1.5, Some((4.0, 3.0)));
         }

@@ -271,7 +271,7 @@ impl Chart {
         let best = if room >= WIDE {
             whole
         } else {
-            label(short).legible_in(room + 2.0 * STAND_OUT)
+            label(short).legible_in((room + 2.0 * STAND_OUT).min(self.plot.width()))
         };
         best.between(self.plot.left, self.plot.right)
     }
