@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import gzip
+import threading
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -75,6 +76,23 @@ class Kernel:
         reply = self.reply(request)["content"]
         count, expressions = reply.get("execution_count", 0), reply.get("user_expressions", {})
         return Ran(reply["status"], count, expressions, outputs)
+
+    def interrupt(self, request: str) -> Ran:
+        """Interrupt a cell, as a person does: again where nothing happens."""
+        over = threading.Event()
+
+        def press() -> None:
+            self.manager.interrupt_kernel()
+            while not over.wait(5):
+                self.manager.interrupt_kernel()
+
+        pressing = threading.Thread(target=press)
+        pressing.start()
+        try:
+            return self.finish(request)
+        finally:
+            over.set()
+            pressing.join()
 
     def run(self, code: str, **content: Any) -> Ran:
         """Run a cell."""
@@ -202,8 +220,7 @@ def test_a_silent_execution_prints_and_records_nothing(kernel: Kernel) -> None:
 def test_an_interrupted_cell_is_recorded_as_such(kernel: Kernel) -> None:
     request = kernel.start(f"%%gpumem\n{LONG}")
     kernel.wait_for_print()
-    kernel.manager.interrupt_kernel()
-    ran = kernel.finish(request)
+    ran = kernel.interrupt(request)
     assert ran.status == "error"
     assert len(ran.lines) == 1
     assert kernel.value("gpumem.report().runs[-1]['status']") == "interrupted"
