@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import gzip
+import os
+import signal
 import threading
 import time
 from contextlib import contextmanager
@@ -80,11 +82,13 @@ class Kernel:
     def interrupt(self, request: str) -> Ran:
         """Interrupt a cell, as a person does: again where nothing happens."""
         over = threading.Event()
+        # The manager would make an event loop of its own in that thread.
+        process = self.manager.provisioner.pid
 
         def press() -> None:
-            self.manager.interrupt_kernel()
+            os.kill(process, signal.SIGINT)
             while not over.wait(5):
-                self.manager.interrupt_kernel()
+                os.kill(process, signal.SIGINT)
 
         pressing = threading.Thread(target=press)
         pressing.start()
