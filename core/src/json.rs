@@ -148,6 +148,7 @@ struct JsonDevice<'a> {
     largest_free_bytes: Option<u64>,
     process_used_bytes: Option<u64>,
     device_used_bytes: Option<u64>,
+    pinned_bytes: Option<u64>,
     capacity_bytes: Option<u64>,
     free_bytes: Option<u64>,
     peak_bytes: Option<u64>,
@@ -188,6 +189,8 @@ struct JsonRun<'a> {
     process_used_after_bytes: Option<u64>,
     device_used_before_bytes: Option<u64>,
     device_used_after_bytes: Option<u64>,
+    pinned_before_bytes: Option<u64>,
+    pinned_after_bytes: Option<u64>,
     capacity_bytes: Option<u64>,
     n_retries: Option<u64>,
 }
@@ -259,6 +262,7 @@ impl<'a> JsonDevice<'a> {
             largest_free_bytes: summary.largest_free.map(Bytes::get),
             process_used_bytes: summary.process_used.map(Bytes::get),
             device_used_bytes: summary.device_used.map(Bytes::get),
+            pinned_bytes: summary.pinned.map(Bytes::get),
             capacity_bytes: summary.capacity.map(Bytes::get),
             free_bytes: summary.free().map(Bytes::get),
             peak_bytes: summary.peak.map(Bytes::get),
@@ -313,6 +317,8 @@ impl<'a> JsonRun<'a> {
             process_used_after_bytes: bytes(row.process_used.1),
             device_used_before_bytes: bytes(row.device_used.0),
             device_used_after_bytes: bytes(row.device_used.1),
+            pinned_before_bytes: bytes(row.pinned.0),
+            pinned_after_bytes: bytes(row.pinned.1),
             capacity_bytes: bytes(row.capacity),
             n_retries: row.n_retries,
         }

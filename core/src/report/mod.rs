@@ -125,6 +125,7 @@ fn device_line(recording: &Recording, summary: &DeviceSummary) -> String {
                 .process_used
                 .filter(|_| summary.lane != Lane::Allocated),
         ),
+        ("pinned", summary.pinned),
         ("highest", summary.peak),
     ];
     parts.extend(
