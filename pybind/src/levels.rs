@@ -1,66 +1,27 @@
-//! What each device holds now, in words: one line per device.
+//! What each device holds now, outside of every run.
 
-use gpumem_core::recording::{Level, Reading, Unknown};
-use gpumem_core::units::Bytes;
+use gpumem_core::recording::{Device, DeviceIdx, Reading};
+use gpumem_core::report;
 use pyo3::prelude::*;
 
 use crate::session;
-use crate::sources::Found;
 
-/// The levels of every device now; in place of one that could not be read, why not.
+/// A line for each device: what fills it, as far as it is known.
 #[pyfunction]
 pub(crate) fn levels_text(py: Python<'_>) -> String {
     let readings = session::readings(py, &[]);
-    let width = readings.iter().map(|(found, _)| found.label.len()).max();
-    let lines: Vec<String> = readings
-        .iter()
-        .map(|(found, reading)| line(found, reading, width.unwrap_or(0)))
+    let devices: Vec<(Device, Reading)> = (0..)
+        .zip(readings)
+        .map(|(idx, (found, reading))| {
+            let device = Device {
+                idx: DeviceIdx(idx),
+                key: found.key,
+                label: found.label,
+                name: found.name,
+                kind: found.kind,
+            };
+            (device, reading)
+        })
         .collect();
-    lines.join("\n")
-}
-
-fn line(found: &Found, reading: &Reading, width: usize) -> String {
-    let driver = &reading.driver;
-    let mut parts = Vec::new();
-    match (driver.device_used.known(), driver.capacity.known()) {
-        (Some(used), Some(capacity)) => parts.push(format!("{used} of {capacity}")),
-        (Some(used), None) => parts.push(format!("{used} used")),
-        (None, Some(capacity)) => parts.push(format!("{capacity} in all")),
-        (None, None) => parts.extend(failure("the driver", &driver.device_used)),
-    }
-    parts.extend(known("this process", &driver.process_used));
-    for (words, level) in [
-        ("its children", &driver.children_used),
-        ("the driver", &driver.driver_reserved),
-        ("pool used", &driver.pool_used),
-        ("pool reserved", &driver.pool_reserved),
-        ("graphs used", &driver.graph_used),
-        ("graphs reserved", &driver.graph_reserved),
-    ] {
-        if level.known() != Some(Bytes::ZERO) {
-            parts.extend(known(words, level));
-        }
-    }
-    for levels in &reading.allocators {
-        let source = levels.source.name();
-        parts.extend(known(&format!("{source} allocated"), &levels.allocated));
-        parts.extend(known(&format!("{source} reserved"), &levels.reserved));
-        parts.extend(failure(source, &levels.allocated));
-    }
-    if parts.is_empty() {
-        parts.push("no level is known".to_owned());
-    }
-    let (label, name) = (&found.label, &found.name);
-    format!("{label:<width$}  {name}  {}", parts.join(" · "))
-}
-
-fn known(words: &str, level: &Level) -> Option<String> {
-    level.known().map(|bytes| format!("{words} {bytes}"))
-}
-
-fn failure(source: &str, level: &Level) -> Option<String> {
-    match level {
-        Level::Unknown(Unknown::Failed(reason)) => Some(format!("{source} failed: {reason}")),
-        _ => None,
-    }
+    report::levels(&devices)
 }

@@ -15,8 +15,8 @@ pub use line::{line, worth_saying};
 use crate::analyze::{
     Analysis, DeviceSummary, Finding, FindingKind, Peak, RunRow, Severity, State, cell_label,
 };
-use crate::recording::{DeviceKind, Recording, Status};
-use crate::units::ByteDelta;
+use crate::recording::{Device, DeviceKind, Level, Reading, Recording, Status, Unknown};
+use crate::units::{ByteDelta, Bytes};
 
 /// The table of runs has at most this many lines, the latest.
 const N_LINES: usize = 20;
@@ -106,9 +106,12 @@ fn finding_line(finding: &Finding) -> String {
     format!("{} {} · {}", icon(finding), finding.title, finding.detail)
 }
 
-/// `cuda:0 Tesla T4 · 6.9 GiB of 14.7 GiB used · allocated 5.1 GiB + 0.9 GiB cache + … · 7.8 GiB free`
 fn device_line(recording: &Recording, summary: &DeviceSummary) -> String {
-    let device = recording.device(summary.device);
+    levels_line(recording.device(summary.device), summary, Vec::new())
+}
+
+/// `cuda:0 Tesla T4 · 6.9 GiB of 14.7 GiB used · allocated 5.1 GiB + 0.9 GiB cache + … · 7.8 GiB free`
+fn levels_line(device: &Device, summary: &DeviceSummary, further: Vec<String>) -> String {
     let mut parts = vec![
         format!("{} {}", device.label, device.name)
             .trim_end()
@@ -122,12 +125,39 @@ fn device_line(recording: &Recording, summary: &DeviceSummary) -> String {
         (None, None) => {}
     }
     parts.extend(composition(summary));
+    parts.extend(further);
     parts.extend(summary.peak.map(|peak| format!("highest {peak}")));
     parts.extend(summary.free().map(|free| format!("{free} free")));
     if parts.len() == 1 {
         parts.push("no level is known".to_owned());
     }
     parts.join(" · ")
+}
+
+/// What is part of a device's levels, and why some are not known.
+fn further(reading: &Reading) -> Vec<String> {
+    let driver = &reading.driver;
+    let within = [
+        ("its children", &driver.children_used),
+        ("the driver", &driver.driver_reserved),
+        ("pool used", &driver.pool_used),
+        ("pool reserved", &driver.pool_reserved),
+        ("graphs used", &driver.graph_used),
+        ("graphs reserved", &driver.graph_reserved),
+    ];
+    let known = within.into_iter().filter_map(|(words, level)| {
+        let bytes = level.known().filter(|bytes| *bytes > Bytes::ZERO)?;
+        Some(format!("{words} {bytes}"))
+    });
+    let allocators = reading.allocators.iter();
+    let asked = allocators.map(|levels| (levels.source.name(), &levels.allocated));
+    let failed = asked
+        .chain([("the driver", &driver.device_used)])
+        .filter_map(|(source, level)| match level {
+            Level::Unknown(Unknown::Failed(reason)) => Some(format!("{source} failed: {reason}")),
+            _ => None,
+        });
+    known.chain(failed).collect()
 }
 
 /// What makes up the widest level that is known: the narrowest one and the gaps above it.
@@ -150,6 +180,15 @@ fn composition(summary: &DeviceSummary) -> Option<String> {
         write!(words, " {sign} {size} {filled_by}").expect("a string takes in every text");
     }
     Some(words)
+}
+
+/// What each device holds now: a line for each.
+pub fn levels(devices: &[(Device, Reading)]) -> String {
+    let line = |(device, reading): &(Device, Reading)| {
+        let summary = DeviceSummary::now(device.idx, reading);
+        levels_line(device, &summary, further(reading))
+    };
+    devices.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
 fn finding_lines(recording: &Recording, analysis: &Analysis) -> Vec<String> {
