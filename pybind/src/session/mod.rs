@@ -1,0 +1,148 @@
+//! The one session of this process: its sources, its recorder, and the runs that
+//! go on between them.
+
+mod answers;
+mod reading;
+mod runs;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+
+use gpumem_core::recording::{Header, RunIdx};
+use pyo3::prelude::*;
+use pyo3::sync::MutexExt;
+
+pub(crate) use answers::{frames_since, line, n_ended, snapshot};
+pub(crate) use reading::{device_labels, new_sampler, readings, source_states, use_sources};
+pub(crate) use runs::{BlockId, Selection, begin, begin_block, end, end_block, mark};
+
+use crate::recorder::{Recorder, SourceText};
+use crate::sampler::Sampler;
+use crate::sources::PATIENCE_OF_A_START;
+use reading::with_sources;
+
+/// Held for pure Rust only: Python code that ran under it, a signal handler or a
+/// finaliser, could come back here and wait for itself.
+static SESSION: Mutex<Option<Session>> = Mutex::new(None);
+
+/// A run is open: what a mark asks first, without a lock.
+static IS_RUNNING: AtomicBool = AtomicBool::new(false);
+
+/// A block outside of every recorded cell is recorded, too.
+static RECORDS_BLOCKS: AtomicBool = AtomicBool::new(true);
+
+/// The process that records; one that was forked from it leaves everything alone.
+static OWNER: LazyLock<u32> = LazyLock::new(process::id);
+
+struct Session {
+    /// Tells it from the sessions before it.
+    number: u32,
+    recorder: Recorder,
+    sampler: Sampler,
+    /// The run that is sampled: a cell's, else the first block outside of every run.
+    sampled: Option<RunIdx>,
+    /// What the open run of a cell reads.
+    devices: Vec<String>,
+    /// The findings that a line has told of.
+    told: BTreeSet<String>,
+}
+
+/// A run is open: what a mark asks first, without a lock.
+pub(crate) fn is_running() -> bool {
+    IS_RUNNING.load(Ordering::Relaxed)
+}
+
+/// A block that begins now is recorded: what it asks first, without a lock.
+pub(crate) fn records_blocks() -> bool {
+    is_running() || RECORDS_BLOCKS.load(Ordering::Relaxed)
+}
+
+/// Says whether blocks outside of every recorded cell are recorded, too.
+#[pyfunction]
+pub(crate) fn record_blocks(yes: bool) {
+    RECORDS_BLOCKS.store(yes, Ordering::Relaxed);
+}
+
+/// Sets how much of a cell's source is kept from now on.
+pub(crate) fn keep_source_text(py: Python<'_>, kept: SourceText) -> PyResult<()> {
+    with_recorder(py, |recorder| recorder.keep_source_text(kept))
+}
+
+/// Forgets everything recorded: the next run is the first of a new session.
+#[pyfunction]
+pub(crate) fn reset(py: Python<'_>) -> PyResult<()> {
+    let kept = with_recorder(py, |recorder| recorder.source_text())?;
+    let session = Session::new(py, kept)?;
+    IS_RUNNING.store(false, Ordering::Relaxed);
+    // The old one's sampler is waited for when the lock is free again.
+    let old = locked(py, &SESSION).replace(session);
+    py.detach(|| drop(old));
+    Ok(())
+}
+
+fn is_owner() -> bool {
+    *OWNER == process::id()
+}
+
+fn with_recorder<T>(py: Python<'_>, body: impl FnOnce(&mut Recorder) -> T) -> PyResult<T> {
+    with_session(py, |session| body(&mut session.recorder))
+}
+
+/// Hands the session to `body`, which must not call Python.
+fn with_session<T>(py: Python<'_>, body: impl FnOnce(&mut Session) -> T) -> PyResult<T> {
+    if let Some(session) = locked(py, &SESSION).as_mut() {
+        return Ok(body(session));
+    }
+    let fresh = Session::new(py, SourceText::default())?;
+    Ok(body(locked(py, &SESSION).get_or_insert(fresh)))
+}
+
+impl Session {
+    fn new(py: Python<'_>, source_text: SourceText) -> PyResult<Self> {
+        static N_SESSIONS: AtomicU32 = AtomicU32::new(0);
+        let recorder = Recorder::new(header(py)?, source_text);
+        let drivers = reading::drivers(py);
+        let sampler = Sampler::new(drivers, recorder.clock());
+        Ok(Self {
+            number: N_SESSIONS.fetch_add(1, Ordering::Relaxed),
+            recorder,
+            sampler,
+            sampled: None,
+            devices: Vec::new(),
+            told: BTreeSet::new(),
+        })
+    }
+}
+
+fn locked<'a, T>(py: Python<'_>, mutex: &'a Mutex<T>) -> MutexGuard<'a, T> {
+    mutex
+        .lock_py_attached(py)
+        .unwrap_or_else(PoisonError::into_inner)
+}
+
+fn header(py: Python<'_>) -> PyResult<Header> {
+    let modules = py.import("sys")?.getattr("modules")?;
+    let mut versions = BTreeMap::from([
+        ("gpumem".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
+        ("python".to_owned(), Python::version_str().to_owned()),
+    ]);
+    for name in ["IPython", "ipykernel", "torch", "cupy", "jax", "tensorflow"] {
+        // Only of what is imported already; a module without a version has none.
+        if let Ok(module) = modules.get_item(name)
+            && let Ok(version) = module.getattr("__version__")
+            && let Ok(version) = version.extract()
+        {
+            versions.insert(name.to_lowercase(), version);
+        }
+    }
+    let session = py.import("uuid")?.call_method0("uuid4")?.getattr("hex")?;
+    Ok(Header {
+        session: session.extract()?,
+        versions,
+        sources: with_sources(py, |sources| sources.states(py, PATIENCE_OF_A_START))
+            .unwrap_or_default(),
+        ..Header::default()
+    })
+}

@@ -1,0 +1,134 @@
+//! The sources of this process, and what they read.
+
+use std::cell::Cell;
+use std::sync::{LazyLock, Mutex};
+
+use gpumem_core::recording::{Level, Reading, RunIdx, Unknown};
+use pyo3::prelude::*;
+
+use super::{is_owner, locked, with_recorder, with_session};
+use crate::api::DeviceError;
+use crate::clock::Clock;
+use crate::sampler::Sampler;
+use crate::sources::{Drivers, Found, PATIENCE_OF_A_QUESTION, Sources};
+use crate::trouble;
+
+/// Held while a framework is asked, which runs Python: see `with_sources`.
+static SOURCES: LazyLock<Mutex<Sources>> = LazyLock::new(|| Mutex::new(Sources::new()));
+
+thread_local! {
+    static ASKS_SOURCES: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Reads these sources alone; `auto` for every one that answers.
+#[pyfunction]
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "an extracted argument is owned"
+)]
+pub(crate) fn use_sources(py: Python<'_>, names: Vec<String>) -> PyResult<()> {
+    if let Some(Err(unknown)) = with_sources(py, |sources| sources.choose(&names)) {
+        return Err(DeviceError::new_err(unknown.to_string()));
+    }
+    let states =
+        with_sources(py, |sources| sources.states(py, PATIENCE_OF_A_QUESTION)).unwrap_or_default();
+    with_recorder(py, |recorder| recorder.restate(states))
+}
+
+/// Each source: its name, whether it is read, and why.
+#[pyfunction]
+pub(crate) fn source_states(py: Python<'_>) -> Vec<(&'static str, bool, String)> {
+    let states =
+        with_sources(py, |sources| sources.states(py, PATIENCE_OF_A_QUESTION)).unwrap_or_default();
+    states
+        .into_iter()
+        .map(|state| (state.source.name(), state.used, state.reason))
+        .collect()
+}
+
+/// The devices that are read now, as people write them.
+#[pyfunction]
+pub(crate) fn device_labels(py: Python<'_>) -> Vec<String> {
+    let readings = readings(py, &[]);
+    readings.into_iter().map(|(found, _)| found.label).collect()
+}
+
+/// A sampler beside the session's own; none where `with_sources` has nothing to hand out.
+pub(crate) fn new_sampler(py: Python<'_>) -> Option<Sampler> {
+    let drivers = with_sources(py, |sources| sources.drivers());
+    drivers.map(|drivers| Sampler::new(drivers, Clock::start()))
+}
+
+/// The drivers of the session's sources, for its sampler.
+pub(super) fn drivers(py: Python<'_>) -> Drivers {
+    locked(py, &SOURCES).drivers()
+}
+
+/// The levels of the devices that the cell's run reads.
+pub(super) fn readings_inside(py: Python<'_>) -> PyResult<Vec<(Found, Reading)>> {
+    let devices = with_session(py, |session| session.devices.clone())?;
+    Ok(readings(py, &devices))
+}
+
+/// The levels of these devices at the end of a run: unknown where nobody answers any more.
+pub(super) fn readings_after(
+    py: Python<'_>,
+    run: RunIdx,
+    devices: &[String],
+) -> PyResult<Vec<(Found, Reading)>> {
+    let mut after = readings(py, devices);
+    // The session may have been reset meanwhile.
+    let unanswered = with_session(py, |session| {
+        let is_known = run.get() < session.recorder.recording().runs().len();
+        is_known.then(|| session.recorder.unanswered(run, &after))
+    })?;
+    let unanswered = unanswered.unwrap_or_default();
+    tell_failures(py, &unanswered);
+    after.extend(unanswered);
+    Ok(after)
+}
+
+/// The levels of the devices of these labels now, of all without one. A source that fails says so once.
+pub(crate) fn readings(py: Python<'_>, devices: &[String]) -> Vec<(Found, Reading)> {
+    let mut readings = with_sources(py, |sources| sources.read(py)).unwrap_or_default();
+    if !devices.is_empty() {
+        readings.retain(|(found, _)| devices.contains(&found.label));
+    }
+    tell_failures(py, &readings);
+    readings
+}
+
+/// Says once of each source that it failed, and in which words.
+fn tell_failures(py: Python<'_>, readings: &[(Found, Reading)]) {
+    for (found, reading) in readings {
+        let driver = ("the driver", &reading.driver.device_used);
+        let allocators = reading.allocators.iter();
+        let allocators = allocators.map(|levels| (levels.source.name(), &levels.allocated));
+        for (source, level) in allocators.chain([driver]) {
+            if let Level::Unknown(Unknown::Failed(words)) = level {
+                let device = &found.label;
+                let message = format!("{source} does not answer for {device}: {words}");
+                trouble::log_once(py, &message);
+            }
+        }
+    }
+}
+
+/// Hands the sources to `body`, which may run Python and let other threads in.
+///
+/// Another thread waits without the GIL. This thread itself, come back through a
+/// signal handler or a finaliser, gets nothing, nor does a forked child, where
+/// the lock may be held by a thread that it does not have.
+pub(super) fn with_sources<T>(py: Python<'_>, body: impl FnOnce(&mut Sources) -> T) -> Option<T> {
+    struct Asking;
+    impl Drop for Asking {
+        fn drop(&mut self) {
+            ASKS_SOURCES.set(false);
+        }
+    }
+    if !is_owner() || ASKS_SOURCES.replace(true) {
+        return None;
+    }
+    let _asking = Asking;
+    Some(body(&mut locked(py, &SOURCES)))
+}

@@ -1,0 +1,234 @@
+//! Begin, end and marks of the runs of cells and blocks.
+
+use std::io;
+use std::sync::atomic::Ordering;
+
+use gpumem_core::recording::{Reading, RunIdx, Sample, Status};
+use gpumem_core::units::Nanos;
+use pyo3::prelude::*;
+
+use super::reading::{readings, readings_after, readings_inside, with_sources};
+use super::{IS_RUNNING, Session, is_owner, is_running, records_blocks, with_session};
+use crate::recorder::Launch;
+use crate::sources::Found;
+use crate::trouble;
+
+/// A block of a session: one of another session is not open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BlockId {
+    session: u32,
+    run: RunIdx,
+}
+
+impl BlockId {
+    /// As a number that a context keeps.
+    pub(crate) fn to_bits(self) -> u64 {
+        u64::from(self.session) << 32 | u64::from(self.run.0)
+    }
+
+    pub(crate) fn from_bits(bits: u64) -> Self {
+        let half = |bits: u64| u32::try_from(bits & u64::from(u32::MAX)).unwrap_or_default();
+        Self {
+            session: half(bits >> 32),
+            run: RunIdx(half(bits)),
+        }
+    }
+}
+
+/// What of the machine a run reads. No names stand for all that there is.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Selection {
+    /// Labels of devices.
+    pub(crate) devices: Vec<String>,
+    /// What is read when the run is over; `None` where it is what is read anyway.
+    restored_sources: Option<Vec<String>>,
+}
+
+impl Selection {
+    /// Reads from `sources` alone until the run that is about to begin has ended.
+    pub(crate) fn begin(py: Python<'_>, devices: Vec<String>, sources: &[String]) -> Self {
+        let restored_sources = if sources.is_empty() {
+            None
+        } else {
+            with_sources(py, |asked| {
+                let before = asked.chosen();
+                asked.choose(sources).ok().map(|()| before)
+            })
+            .flatten()
+        };
+        Self {
+            devices,
+            restored_sources,
+        }
+    }
+
+    fn end(&self, py: Python<'_>) {
+        if let Some(before) = &self.restored_sources {
+            // These were chosen before, so they can be chosen again.
+            with_sources(py, |sources| drop(sources.choose(before)));
+        }
+    }
+}
+
+/// Begins a cell's run.
+pub(crate) fn begin(py: Python<'_>, launch: Launch, selection: &Selection) -> PyResult<()> {
+    if !is_owner() {
+        return Ok(());
+    }
+    let before = readings(py, &selection.devices);
+    let sampling = with_session(py, |session| {
+        let run = session.recorder.begin(launch, before);
+        session.devices.clone_from(&selection.devices);
+        session.sample(run)
+    })?;
+    warn_of_thread(py, sampling);
+    Ok(())
+}
+
+/// Ends the open run of a cell, if there is one.
+pub(crate) fn end(
+    py: Python<'_>,
+    status: Status,
+    selection: &Selection,
+) -> PyResult<Option<RunIdx>> {
+    if !is_owner() || !is_running() {
+        return Ok(None);
+    }
+    let stopped = with_session(py, |session| {
+        let run = session.recorder.cell_run()?;
+        Some((run, session.recorder.clock().now(), session.samples_of(run)))
+    })?;
+    let Some((run, ended, sampled)) = stopped else {
+        return Ok(None);
+    };
+    let after = readings_after(py, run, &selection.devices)?;
+    selection.end(py);
+    with_session(py, |session| {
+        session.devices.clear();
+        session
+            .end(run, status, ended, after, sampled)
+            .then_some(run)
+    })
+}
+
+/// Begins a block, nested in the block `around` as far as that is open, or in the
+/// cell's run. `None` where nothing is recorded.
+pub(crate) fn begin_block(
+    py: Python<'_>,
+    name: &str,
+    around: Option<BlockId>,
+) -> PyResult<Option<BlockId>> {
+    if !is_owner() || !records_blocks() {
+        return Ok(None);
+    }
+    let before = readings_inside(py)?;
+    let (id, sampling) = with_session(py, |session| {
+        let around = session.own(around);
+        let run = session.recorder.begin_block(name, around, before);
+        let is_first = session.sampled.is_none() && session.recorder.cell_run().is_none();
+        let sampling = if is_first {
+            session.sample(run)
+        } else {
+            Ok(())
+        };
+        session.note_open();
+        let id = BlockId {
+            session: session.number,
+            run,
+        };
+        (id, sampling)
+    })?;
+    warn_of_thread(py, sampling);
+    Ok(Some(id))
+}
+
+/// Ends a block. One of a session that was reset is forgotten already.
+pub(crate) fn end_block(py: Python<'_>, id: BlockId, status: Status) -> PyResult<()> {
+    if !is_owner() {
+        return Ok(());
+    }
+    let stopped = with_session(py, |session| {
+        let run = session.own(Some(id))?;
+        Some((run, session.recorder.clock().now(), session.samples_of(run)))
+    })?;
+    let Some((run, ended, sampled)) = stopped else {
+        return Ok(());
+    };
+    let devices = with_session(py, |session| session.devices.clone())?;
+    let after = readings_after(py, run, &devices)?;
+    with_session(py, |session| {
+        if session.own(Some(id)).is_some() {
+            session.end(run, status, ended, after, sampled);
+        }
+    })
+}
+
+/// Sets a mark in the block `around`, or in the cell's run.
+pub(crate) fn mark(py: Python<'_>, label: &str, around: Option<BlockId>) -> PyResult<()> {
+    if !is_owner() {
+        return Ok(());
+    }
+    let readings = readings_inside(py)?;
+    with_session(py, |session| {
+        let around = session.own(around);
+        session.recorder.mark(label, around, readings);
+    })
+}
+
+fn warn_of_thread(py: Python<'_>, sampling: io::Result<()>) {
+    if let Err(error) = sampling {
+        trouble::log_once(
+            py,
+            &format!("runs have no samples: no thread was started: {error}"),
+        );
+    }
+}
+
+impl Session {
+    /// Samples from now on in `run`; the run that was sampled so far keeps what it has.
+    fn sample(&mut self, run: RunIdx) -> io::Result<()> {
+        if let Some(other) = self.sampled.replace(run) {
+            let points = self.sampler.end();
+            self.recorder.sampled(other, points);
+        }
+        self.note_open();
+        self.sampler.begin()
+    }
+
+    /// What was sampled in `run`, which ends.
+    fn samples_of(&mut self, run: RunIdx) -> Vec<(String, Vec<Sample>)> {
+        if self.sampled != Some(run) {
+            return Vec::new();
+        }
+        self.sampled = None;
+        self.sampler.end()
+    }
+
+    /// False where it is not open.
+    fn end(
+        &mut self,
+        run: RunIdx,
+        status: Status,
+        ended: Nanos,
+        after: Vec<(Found, Reading)>,
+        sampled: Vec<(String, Vec<Sample>)>,
+    ) -> bool {
+        let was_open = self.recorder.end(run, status, ended, after);
+        if was_open {
+            self.recorder.sampled(run, sampled);
+        }
+        self.note_open();
+        was_open
+    }
+
+    /// The run of a block, if it is of this session.
+    fn own(&self, block: Option<BlockId>) -> Option<RunIdx> {
+        block
+            .filter(|block| block.session == self.number)
+            .map(|block| block.run)
+    }
+
+    fn note_open(&self) {
+        IS_RUNNING.store(self.recorder.is_open(), Ordering::Relaxed);
+    }
+}
