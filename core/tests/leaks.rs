@@ -109,6 +109,10 @@ fn leaks_are_named() {
         n_leaks_of(|run, noise| 300.0 + 9.0 * run + 30.0 * (run % 5.0) * noise),
     );
     check(
+        "behind a warm-up",
+        n_leaks_of(|run, noise| 900.0 - 600.0 * (-run / 3.0).exp() + 2.0 * run + 4.0 * noise),
+    );
+    check(
         "in some runs",
         n_leaks_of(|run, _| 300.0 + 20.0 * (run / 3.0).floor()),
     );
@@ -159,11 +163,11 @@ fn labelled_sets_reach_their_figures() {
         );
     }
     assert!(
-        leak.precision() >= 0.98 && leak.recall() >= 0.82,
+        leak.precision() >= 0.98 && leak.recall() >= 0.86,
         "{leak:?}"
     );
     assert!(
-        leak_or_watch.precision() >= 0.96 && leak_or_watch.recall() >= 0.89,
+        leak_or_watch.precision() >= 0.96 && leak_or_watch.recall() >= 0.91,
         "{leak_or_watch:?}"
     );
 }

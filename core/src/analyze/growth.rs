@@ -6,6 +6,11 @@
 //! the level rises monotonically by more than autocorrelation explains. Both: a
 //! leak. The floor alone, or a trend in which every quarter takes part and which
 //! stands out of the scatter: watch.
+//!
+//! A warm-up dwarfs the slow leak behind it, so the **second half** is looked at by
+//! itself, too: it never falls below what the second quarter reached, its floor
+//! rises, and it is nearly a straight line, which the end of a warm-up is not. That
+//! is a leak, too.
 
 use super::finding::Evidence;
 use super::rules::Rules;
@@ -169,11 +174,8 @@ pub fn classify_growth(levels: &[Bytes], min_growth: Bytes, rules: &Rules) -> Gr
         |found| (found.slope, found.interval),
     );
     let per_run = |slope: f64| ByteDelta::from_f64(slope / runs_per_point);
-    let whole = trend::trend(&values);
-    let p = whole.as_ref().map_or(1.0, |found| trend::p_above(found.z));
-    let (verdict, evidence) = whole.map_or((Verdict::Quiet, Vec::new()), |found| {
-        weigh(&values, &found, min_growth, rules)
-    });
+    let weighed = trend::trend(&values).map(|found| weigh(&values, &found, min_growth, rules));
+    let (verdict, p, evidence) = weighed.unwrap_or((Verdict::Quiet, 1.0, Vec::new()));
     let state = state(levels.len(), verdict, rules);
     Growth {
         state,
@@ -207,19 +209,46 @@ fn state(n_runs: usize, verdict: Verdict, rules: &Rules) -> State {
     }
 }
 
-/// What the rule's parts say, and their figures.
+/// What the rule's parts say, the p of the trend that decides, and the figures.
 fn weigh(
     values: &[f64],
     found: &Trend,
     min_growth: Bytes,
     rules: &Rules,
-) -> (Verdict, Vec<Evidence>) {
+) -> (Verdict, f64, Vec<Evidence>) {
+    let of_all = figures(values, found, min_growth, rules);
+    let [kept, rises, floor, still, trend, quarters, rise] = of_all.each_ref().map(|it| it.holds);
+    let grows = kept && rises;
+    let floor = floor && still;
+    let p = trend::p_above(found.z);
+    let mut evidence = Vec::from(of_all);
+    if grows && floor && trend {
+        return (Verdict::Grows, p, evidence);
+    }
+    if grows && let Some((p, of_tail)) = weigh_tail(values, min_growth, rules) {
+        let goes_on = of_tail.iter().all(|figure| figure.holds);
+        evidence.extend(of_tail);
+        if goes_on {
+            return (Verdict::Grows, p, evidence);
+        }
+    }
+    let may_grow = grows && (floor || trend && quarters && rise);
+    let verdict = if may_grow {
+        Verdict::MayGrow
+    } else {
+        Verdict::Quiet
+    };
+    (verdict, p, evidence)
+}
+
+/// The figures of a whole series, in the order in which `weigh` reads them.
+fn figures(values: &[f64], found: &Trend, min_growth: Bytes, rules: &Rules) -> [Evidence; 7] {
     let envelope = trend::envelope(values);
     let kept = envelope[envelope.len() - 1] - envelope[0];
     let [_, later @ ..] = trend::quarter_shares(&envelope);
     // Too few points for blocks: the floor cannot be said to rise.
-    let block_t = trend::block_t(values).unwrap_or(0.0);
-    let evidence = [
+    let block_t = trend::block_t(&values[values.len() / 4..]).unwrap_or(0.0);
+    [
         (
             "kept_bytes",
             "never given back over the series",
@@ -259,25 +288,57 @@ fn weigh(
         (
             "relative_rise",
             "the rise stands out: Sen's slope over the series, in standard deviations",
-            found.slope * values.len() as f64 / trend::deviation(values).max(1.0),
+            trend::relative_rise(values, found.slope),
             rules.relative_rise,
         ),
     ]
-    .map(|(name, words, value, threshold)| Evidence {
+    .map(figure)
+}
+
+/// The p of the second half's trend, and its figures; `None` where it is too short for blocks.
+fn weigh_tail(values: &[f64], min_growth: Bytes, rules: &Rules) -> Option<(f64, Vec<Evidence>)> {
+    let (before, tail) = values.split_at(values.len() / 2);
+    let block_t = trend::block_t(tail)?;
+    let found = trend::trend(tail)?;
+    let envelope = trend::envelope(tail);
+    let reached = trend::quantile(&before[before.len() / 2..], 0.5);
+    let figures = [
+        (
+            "tail_kept_bytes",
+            "never given back in the second half",
+            envelope[envelope.len() - 1] - envelope[0],
+            min_growth.as_f64(),
+        ),
+        (
+            "tail_low_bytes",
+            "the second half stays above what was usual before it",
+            envelope[0],
+            reached.next_down(),
+        ),
+        (
+            "tail_block_t",
+            "its floor rises: t of the increments between block minima",
+            block_t,
+            rules.tail_block_t,
+        ),
+        (
+            "tail_rise",
+            "it rises evenly: Sen's slope in standard deviations, 3.46 for a straight line",
+            trend::relative_rise(tail, found.slope),
+            rules.tail_rise,
+        ),
+    ];
+    Some((trend::p_above(found.z), figures.map(figure).into()))
+}
+
+fn figure((name, words, value, threshold): (&'static str, &str, f64, f64)) -> Evidence {
+    Evidence {
         name,
         words: words.to_owned(),
         value,
         threshold: Some(threshold),
         holds: value > threshold,
-    });
-    let [kept, rises, floor, still, trend, quarters, rise] = evidence.each_ref().map(|it| it.holds);
-    let floor = floor && still;
-    let verdict = match (kept && rises, floor, trend, trend && quarters && rise) {
-        (true, true, true, _) => Verdict::Grows,
-        (true, true, _, _) | (true, _, _, true) => Verdict::MayGrow,
-        _ => Verdict::Quiet,
-    };
-    (verdict, evidence.into())
+    }
 }
 
 /// The slope of two points or fewer, as its own interval.
@@ -342,14 +403,16 @@ fn shape(values: &[f64], min_growth: Bytes, grows: bool) -> Shape {
             Shape::Sawtooth
         };
     }
-    let is_jump = |pair: &[f64]| pair[1] - pair[0] > 0.15 * rise;
-    let n_jumps = values.windows(2).filter(|pair| is_jump(pair)).count();
+    let jumps = values.windows(2).map(|pair| (pair[1] - pair[0]) / rise);
+    let n_jumps = jumps.clone().filter(|&jump| jump > 0.15).count();
+    let is_one_jump = n_jumps == 1 && jumps.fold(0.0, f64::max) > 0.5;
     let settled = values.iter().position(|&value| value >= end - 0.1 * rise);
-    match (n_jumps, settled) {
-        (_, Some(idx)) if idx * 3 <= n && idx <= n_jumps => Shape::WarmUp,
-        (1, _) => Shape::Step,
-        (_, Some(idx)) if idx * 3 <= n => Shape::WarmUp,
-        (2.., _) => Shape::Staircase,
+    match settled {
+        Some(idx) if idx * 3 <= n && idx <= n_jumps => Shape::WarmUp,
+        _ if is_one_jump => Shape::Step,
+        Some(idx) if idx * 3 <= n => Shape::WarmUp,
+        _ if n_jumps > 1 => Shape::Staircase,
+        Some(idx) if idx * 3 <= n * 2 => Shape::WarmUp,
         _ => Shape::Growth,
     }
 }
@@ -397,6 +460,18 @@ mod tests {
             State::None,
             Shape::Step,
         );
+    }
+
+    #[test]
+    fn a_slow_leak_behind_a_warm_up_is_a_leak() {
+        let level = |run: u64| if run < 10 { 90 * run } else { 900 + 2 * run };
+        let levels: Vec<u64> = (0..40).map(level).collect();
+        check(&levels, State::Leak, Shape::Growth);
+        // The end of a warm-up rises, too, but ever less.
+        let settles: Vec<u64> = (0..40_u32)
+            .map(|run| 1000 - (900.0 * 0.85_f64.powf(run.into())) as u64)
+            .collect();
+        check(&settles, State::None, Shape::WarmUp);
     }
 
     #[test]

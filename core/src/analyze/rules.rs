@@ -18,6 +18,10 @@ pub struct Rules {
     pub quarter_share: f64,
     /// Trend by itself: the rise over the series must exceed so many standard deviations.
     pub relative_rise: f64,
+    /// Second half: the t-statistic of its block minima's increments must exceed this.
+    pub tail_block_t: f64,
+    /// Second half: its rise must exceed so many standard deviations; a straight line has √12.
+    pub tail_rise: f64,
     /// Growth over the whole series below this is not worth a card, on a device.
     pub min_growth: Bytes,
     /// The same for host memory, where the interpreter's own growth is noise.
@@ -30,11 +34,13 @@ impl Default for Rules {
     fn default() -> Self {
         Self {
             min_runs: 9,
-            block_t: 1.9,
-            last_quarter_share: 0.02,
+            block_t: 1.7,
+            last_quarter_share: 0.03,
             trend_z: 1.645,
             quarter_share: 0.03,
             relative_rise: 1.6,
+            tail_block_t: 3.0,
+            tail_rise: 3.1,
             min_growth: Bytes::mib(1),
             min_host_growth: Bytes::mib(64),
             fragmentation_ratio: 0.3,

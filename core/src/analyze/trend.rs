@@ -58,12 +58,11 @@ pub(super) fn p_bound(mut p_values: Vec<f64>) -> f64 {
         .map_or(FALSE_DISCOVERIES / n.max(1.0), allowed)
 }
 
-/// t-statistic of the increments between block minima, without the first
-/// quarter (warm-up): a level that keeps rising raises every block's minimum,
-/// however ragged it is above. `None` where fewer than three blocks can be made.
+/// t-statistic of the increments between the minima of at most six blocks: a
+/// level that keeps rising raises every block's minimum, however ragged it is
+/// above. `None` where fewer than three blocks can be made.
 pub(super) fn block_t(values: &[f64]) -> Option<f64> {
-    let suffix = &values[values.len() / 4..];
-    let minima = block_minima(suffix, 6.min(suffix.len() / 2));
+    let minima = block_minima(values, 6.min(values.len() / 2));
     if minima.len() < 3 {
         return None;
     }
@@ -126,8 +125,13 @@ pub(super) fn quantile(values: &[f64], share: f64) -> f64 {
     sorted.get(idx).copied().unwrap_or_default()
 }
 
+/// Sen's slope over the whole series, in standard deviations: √12 for a straight line.
+pub(super) fn relative_rise(values: &[f64], slope: f64) -> f64 {
+    slope * values.len() as f64 / deviation(values).max(1.0)
+}
+
 /// Standard deviation over the series (n).
-pub(super) fn deviation(values: &[f64]) -> f64 {
+fn deviation(values: &[f64]) -> f64 {
     let mean = mean(values);
     let sum_of_squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
     (sum_of_squares / values.len() as f64).sqrt()
