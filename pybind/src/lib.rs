@@ -4,6 +4,7 @@
 //! them, `session` is the one that this process has, `extension` feeds it from
 //! `IPython`'s events, `api` hands it to Python.
 
+mod adapters;
 mod api;
 mod blocks;
 mod classic;
@@ -19,6 +20,7 @@ mod sim;
 mod sources;
 mod status;
 mod trouble;
+mod walk;
 
 use pyo3::prelude::*;
 

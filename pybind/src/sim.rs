@@ -6,6 +6,7 @@
 
 mod device;
 mod graph;
+mod held;
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use pyo3::types::{PyDict, PyFloat, PyInt};
 use device::{Device, Storage};
 pub(crate) use device::{ensure as ensure_device, shown, stats};
 use graph::{Gradient, Leaf, Node};
+pub(crate) use held::look;
 
 /// A scalar: one 4-byte float.
 const SCALAR: Bytes = Bytes::new(4);

@@ -6,6 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use gpumem_core::allocator::{AllocatorStats, BlockId, CachingAllocator, OutOfMemory};
 use gpumem_core::units::Bytes;
 
+/// What the device is called.
+pub(super) const LABEL: &str = "sim:0";
+
 const DEFAULT_CAPACITY: Bytes = Bytes::gib(8);
 
 /// The device on which tensors are made now. Locked under the GIL only, so that nobody can hold it
@@ -120,6 +123,11 @@ impl Storage {
     /// One more of the same size on the same device.
     pub(super) fn twin(&self) -> Result<Self, OutOfMemory> {
         Self::new(&self.device, self.n_bytes)
+    }
+
+    /// As they were asked for.
+    pub(super) fn n_bytes(&self) -> Bytes {
+        self.n_bytes
     }
 
     pub(super) fn device(&self) -> &Arc<Device> {

@@ -46,6 +46,10 @@ impl Leaf {
         }
     }
 
+    pub(super) fn storage(&self) -> &Arc<Storage> {
+        &self.storage
+    }
+
     pub(super) fn grad(&self) -> Option<Arc<Storage>> {
         lock(&self.grad).clone()
     }
@@ -78,6 +82,18 @@ impl Node {
 
     pub(super) fn op(&self) -> &'static str {
         self.op
+    }
+
+    pub(super) fn inputs(&self) -> &[Gradient] {
+        &self.inputs
+    }
+
+    /// What it keeps for a backward pass; nothing when that has been.
+    pub(super) fn saved(&self) -> Vec<Arc<Storage>> {
+        match &*lock(&self.saved) {
+            Saved::Storages(storages) => storages.clone(),
+            Saved::Freed => Vec::new(),
+        }
     }
 
     fn is_freed(&self) -> bool {

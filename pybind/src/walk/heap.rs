@@ -1,0 +1,352 @@
+//! Which objects the roots reach, through what each type tells the garbage collector.
+//!
+//! No Python code runs in here but what an adapter calls, and nothing allocates in Python, so that
+//! borrowed pointers stay good: the GIL is held from the first root to the last edge.
+
+use std::collections::{HashMap, HashSet};
+use std::ffi::{c_int, c_void};
+use std::ptr::NonNull;
+use std::time::{Duration, Instant};
+
+use gpumem_core::units::Bytes;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::PyType;
+
+use super::classes::{Classes, Treatment};
+use super::sink::{Details, Sink, Storage};
+use super::step::Step;
+use super::table::Table;
+use crate::adapters::Adapter;
+
+/// Where a walk stops.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    pub(crate) time: Duration,
+    pub(crate) n_nodes: usize,
+}
+
+/// How many references are followed between two looks at the clock.
+const STRIDE: usize = 1 << 14;
+
+/// The number of an object, a part of one, or a storage.
+pub(super) type NodeNumber = u32;
+
+/// In the table: an object that is not entered wherever it is met.
+const CLOSED: NodeNumber = NodeNumber::MAX;
+
+/// What a node stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// A Python object, alive as long as the walk.
+    Object(NonNull<ffi::PyObject>),
+    /// Something of a framework that is no Python object, such as a node of a graph.
+    Part,
+    /// Bytes of a device.
+    Storage(StorageNumber),
+}
+
+pub(super) type StorageNumber = u32;
+
+/// Bytes of a device that were met.
+#[derive(Debug)]
+pub(super) struct StorageNode {
+    pub(super) device: u32,
+    pub(super) n_bytes: Bytes,
+}
+
+/// A reference that something else than `tp_traverse` told of.
+#[derive(Debug)]
+pub(super) struct Told {
+    pub(super) from: NodeNumber,
+    pub(super) to: NodeNumber,
+    pub(super) step: Step,
+}
+
+/// What was reached so far.
+pub(crate) struct Heap<'a, 'py> {
+    pub(super) py: Python<'py>,
+    adapters: &'a [Box<dyn Adapter>],
+    classes: Classes<'a>,
+    table: Table,
+    pub(super) places: Vec<Place>,
+    /// Where the references of each entered node begin in `references`.
+    pub(super) starts: Vec<u32>,
+    pub(super) references: Vec<NodeNumber>,
+    pub(super) told: Vec<Told>,
+    pub(super) details: HashMap<NodeNumber, Details>,
+    parts: HashMap<usize, NodeNumber>,
+    storage_nodes: HashMap<(u32, usize), NodeNumber>,
+    pub(super) storages: Vec<StorageNode>,
+    pub(super) devices: Vec<String>,
+    /// What an adapter made for the walk and others point to.
+    kept: Vec<Bound<'py, PyAny>>,
+    /// Classes that are reached from an instance, entered when nothing else leads to them.
+    deferred: Vec<(NodeNumber, *mut ffi::PyTypeObject)>,
+    /// Classes of these modules hold nothing of the user's.
+    libraries: &'a HashSet<String>,
+    failures: Vec<PyErr>,
+    budget: Budget,
+}
+
+struct Budget {
+    until: Instant,
+    n_nodes: usize,
+    /// References until the clock is looked at.
+    left: usize,
+    is_spent: bool,
+}
+
+impl Budget {
+    #[inline]
+    fn spend(&mut self, n_nodes: usize) -> bool {
+        self.left -= 1;
+        if self.left == 0 {
+            self.left = STRIDE;
+            self.is_spent |= Instant::now() >= self.until;
+        }
+        self.is_spent |= n_nodes >= self.n_nodes;
+        !self.is_spent
+    }
+}
+
+impl<'a, 'py> Heap<'a, 'py> {
+    pub(super) fn new(
+        py: Python<'py>,
+        adapters: &'a [Box<dyn Adapter>],
+        libraries: &'a HashSet<String>,
+        limits: Limits,
+    ) -> PyResult<Self> {
+        Ok(Self {
+            py,
+            adapters,
+            classes: Classes::new(py, adapters)?,
+            table: Table::with_room(1 << 16),
+            places: Vec::new(),
+            starts: Vec::new(),
+            references: Vec::new(),
+            told: Vec::new(),
+            details: HashMap::new(),
+            parts: HashMap::new(),
+            storage_nodes: HashMap::new(),
+            storages: Vec::new(),
+            devices: Vec::new(),
+            kept: Vec::new(),
+            deferred: Vec::new(),
+            libraries,
+            failures: Vec::new(),
+            budget: Budget {
+                until: Instant::now() + limits.time,
+                n_nodes: limits.n_nodes.min(CLOSED as usize - 1),
+                left: STRIDE,
+                is_spent: false,
+            },
+        })
+    }
+
+    /// Does not enter `object`, wherever it is met from now on.
+    pub(super) fn close(&mut self, object: &Bound<'py, PyAny>) {
+        self.table.insert(object.as_ptr() as usize, CLOSED);
+    }
+
+    /// Something was left out for want of time or room.
+    pub(super) fn is_cut(&self) -> bool {
+        self.budget.is_spent
+    }
+
+    /// The node of an object that may lead to device memory; `run` enters it.
+    pub(super) fn reach(&mut self, object: &Bound<'py, PyAny>) -> Option<NodeNumber> {
+        self.meet(NonNull::new(object.as_ptr())?)
+    }
+
+    /// Enters everything that was met, until there is nothing more or the budget is spent.
+    pub(super) fn run(&mut self) {
+        loop {
+            while self.starts.len() < self.places.len() && !self.budget.is_spent {
+                self.enter(self.starts.len() as NodeNumber);
+            }
+            if self.budget.is_spent || !self.take_deferred() {
+                break;
+            }
+        }
+    }
+
+    #[inline]
+    fn meet(&mut self, object: NonNull<ffi::PyObject>) -> Option<NodeNumber> {
+        // SAFETY: a live object of the heap; the GIL is held.
+        let class = unsafe { ffi::Py_TYPE(object.as_ptr()) };
+        if class.is_null() {
+            return None;
+        }
+        let treatment = self.classes.treatment(class);
+        if treatment.is_passed() {
+            return None;
+        }
+        let next = self.places.len() as NodeNumber;
+        let (node, is_new) = self.table.insert(object.as_ptr() as usize, next);
+        if is_new {
+            self.places.push(Place::Object(object));
+            if let Some(class) = self.classes.take_new_heap_type() {
+                self.deferred.push((node, class));
+            }
+        }
+        (node != CLOSED).then_some(node)
+    }
+
+    pub(super) fn keep(&mut self, object: Bound<'py, PyAny>) {
+        self.kept.push(object);
+    }
+
+    pub(super) fn tell(&mut self, from: NodeNumber, to: NodeNumber, step: Step) {
+        self.told.push(Told { from, to, step });
+    }
+
+    /// The node of something at an address that is no Python object, and whether it is new.
+    pub(super) fn part(&mut self, address: usize) -> (NodeNumber, bool) {
+        let next = self.places.len() as NodeNumber;
+        let node = *self.parts.entry(address).or_insert(next);
+        if node == next {
+            self.places.push(Place::Part);
+        }
+        (node, node == next)
+    }
+
+    /// The node of a storage.
+    pub(super) fn storage(&mut self, storage: &Storage<'_>) -> NodeNumber {
+        let device = self.device(storage.device);
+        let next = self.places.len() as NodeNumber;
+        let node = *self
+            .storage_nodes
+            .entry((device, storage.id.0))
+            .or_insert(next);
+        if node == next {
+            let number = self.storages.len() as StorageNumber;
+            let n_bytes = storage.n_bytes;
+            self.storages.push(StorageNode { device, n_bytes });
+            self.places.push(Place::Storage(number));
+        }
+        node
+    }
+
+    fn device(&mut self, label: &str) -> u32 {
+        let known = self.devices.iter().position(|it| it == label);
+        let position = known.unwrap_or_else(|| {
+            self.devices.push(label.to_owned());
+            self.devices.len() - 1
+        });
+        position as u32
+    }
+
+    /// The object that a node stands for.
+    pub(super) fn object(&self, node: NodeNumber) -> Option<Bound<'py, PyAny>> {
+        let Place::Object(object) = self.places[node as usize] else {
+            return None;
+        };
+        // SAFETY: met as a live object, and nothing was freed since.
+        Some(unsafe { Bound::from_borrowed_ptr(self.py, object.as_ptr()) })
+    }
+
+    /// The node of the object at an address, if it was met.
+    pub(super) fn node_of(&self, address: usize) -> Option<NodeNumber> {
+        self.table.get(address).filter(|node| *node != CLOSED)
+    }
+
+    /// What an entered node refers to, each as often as it does.
+    #[inline]
+    pub(super) fn references_of(&self, node: NodeNumber) -> &[NodeNumber] {
+        let node = node as usize;
+        let end = self.starts.get(node + 1);
+        let end = end.map_or(self.references.len(), |end| *end as usize);
+        let begin = self.starts.get(node).map_or(end, |begin| *begin as usize);
+        &self.references[begin..end]
+    }
+
+    fn enter(&mut self, node: NodeNumber) {
+        self.starts.push(self.references.len() as u32);
+        let Place::Object(object) = self.places[node as usize] else {
+            return;
+        };
+        // SAFETY: met as a live object, and nothing was freed since.
+        let class = unsafe { ffi::Py_TYPE(object.as_ptr()) };
+        let treatment = self.classes.treatment(class);
+        if let Some(adapter) = treatment.adapter {
+            // SAFETY: as above; borrowed for this call.
+            let object = unsafe { Bound::from_borrowed_ptr(self.py, object.as_ptr()) };
+            let adapters = self.adapters;
+            let told = adapters[adapter.0 as usize].look(&object, &mut Sink::new(self, node));
+            if let Err(error) = told {
+                self.failures.push(error);
+            }
+        }
+        if let Some(traverse) = self.traverse_of(object, treatment) {
+            let mut visit = Visit {
+                heap: self,
+                own_class: class.cast(),
+            };
+            // SAFETY: the type's own slot on its instance; `visited` takes a `Visit` as argument.
+            unsafe { traverse(object.as_ptr(), visited, (&raw mut visit).cast()) };
+        }
+    }
+
+    fn traverse_of(
+        &self,
+        object: NonNull<ffi::PyObject>,
+        treatment: Treatment,
+    ) -> Option<ffi::traverseproc> {
+        let traverse = treatment.traverse?;
+        let is_asked = match treatment.is_gc {
+            // SAFETY: the type's own slot on its instance.
+            Some(is_gc) => unsafe { is_gc(object.as_ptr()) != 0 },
+            None => true,
+        };
+        let is_entered = is_asked && (!treatment.is_metaclass || self.is_users_class(object));
+        is_entered.then_some(traverse)
+    }
+
+    /// A class that no library defines: its attributes are the user's.
+    fn is_users_class(&self, object: NonNull<ffi::PyObject>) -> bool {
+        // SAFETY: an instance of a metaclass is a class; it lives, and the GIL is held.
+        let class = unsafe { Bound::from_borrowed_ptr(self.py, object.as_ptr()) };
+        let Ok(class) = class.cast_into::<PyType>() else {
+            return false;
+        };
+        let name = self.classes.name(&class);
+        name.is_some_and(|name| !self.libraries.contains(&name.module))
+    }
+
+    /// Classes that nothing but their instances lead to.
+    fn take_deferred(&mut self) -> bool {
+        let n_before = self.places.len();
+        for (from, class) in std::mem::take(&mut self.deferred) {
+            let address = class as usize;
+            if self.table.get(address).is_none()
+                && let Some(class) = NonNull::new(class.cast())
+                && let Some(to) = self.meet(class)
+            {
+                let step = Step::Class;
+                self.told.push(Told { from, to, step });
+            }
+        }
+        self.places.len() > n_before
+    }
+}
+
+/// What `visited` is told beside the object.
+struct Visit<'h, 'a, 'py> {
+    heap: &'h mut Heap<'a, 'py>,
+    own_class: *mut ffi::PyObject,
+}
+
+/// A `visitproc`; other than 0 ends the traversal.
+unsafe extern "C" fn visited(object: *mut ffi::PyObject, argument: *mut c_void) -> c_int {
+    // SAFETY: `Heap::enter` hands its `Visit` to the traversal that calls this.
+    let visit = unsafe { &mut *argument.cast::<Visit<'_, '_, '_>>() };
+    let is_aligned = (object as usize).is_multiple_of(align_of::<ffi::PyObject>());
+    if let Some(met) = NonNull::new(object).filter(|_| is_aligned && object != visit.own_class)
+        && let Some(node) = visit.heap.meet(met)
+    {
+        visit.heap.references.push(node);
+    }
+    let n_nodes = visit.heap.places.len();
+    c_int::from(!visit.heap.budget.spend(n_nodes))
+}

@@ -1,0 +1,218 @@
+//! The classes of CPython itself that a path leads through, and how to ask them.
+//!
+//! Their attributes are descriptors of C types that nobody can change, so that asking for one runs
+//! no code of the user's.
+
+use std::collections::HashMap;
+use std::ffi::{c_int, c_void};
+use std::{mem, ptr};
+
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString, PyTuple, PyType};
+
+use crate::adapters::ClassName;
+
+/// Which class of CPython's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Native {
+    Function,
+    Method,
+    BuiltinMethod,
+    Cell,
+    Frame,
+    Traceback,
+    /// A generator, a coroutine or an asynchronous generator; the attribute that is its frame.
+    Generator(&'static str),
+    Deque,
+    Partial,
+    LruCache,
+    /// A container that has no attributes.
+    Container,
+    MemberDescriptor,
+}
+
+/// Where they are found.
+const PLACES: [(&str, &str, Native); 18] = [
+    ("types", "FunctionType", Native::Function),
+    ("types", "MethodType", Native::Method),
+    ("types", "BuiltinMethodType", Native::BuiltinMethod),
+    ("types", "CellType", Native::Cell),
+    ("types", "FrameType", Native::Frame),
+    ("types", "TracebackType", Native::Traceback),
+    ("types", "GeneratorType", Native::Generator("gi_frame")),
+    ("types", "CoroutineType", Native::Generator("cr_frame")),
+    ("types", "AsyncGeneratorType", Native::Generator("ag_frame")),
+    ("collections", "deque", Native::Deque),
+    ("functools", "partial", Native::Partial),
+    ("functools", "_lru_cache_wrapper", Native::LruCache),
+    ("builtins", "dict", Native::Container),
+    ("builtins", "list", Native::Container),
+    ("builtins", "tuple", Native::Container),
+    ("builtins", "set", Native::Container),
+    ("builtins", "frozenset", Native::Container),
+    ("types", "MemberDescriptorType", Native::MemberDescriptor),
+];
+
+/// The classes by their address.
+pub(super) struct Natives<'py> {
+    classes: Vec<(Bound<'py, PyType>, Native)>,
+}
+
+impl<'py> Natives<'py> {
+    pub(super) fn new(py: Python<'py>) -> PyResult<Self> {
+        let find = |(module, name, native): &(&str, &str, Native)| {
+            let class = py.import(*module)?.getattr(*name)?;
+            Ok((class.cast_into::<PyType>()?, *native))
+        };
+        let classes = PLACES.iter().map(find).collect::<PyResult<_>>()?;
+        Ok(Self { classes })
+    }
+
+    /// What `object` is, if its class is exactly one of these.
+    pub(super) fn of(&self, object: &Bound<'py, PyAny>) -> Option<Native> {
+        let class = object.get_type_ptr();
+        let exact = self
+            .classes
+            .iter()
+            .find(|(it, _)| it.as_type_ptr() == class);
+        exact.map(|(_, native)| *native)
+    }
+}
+
+/// What `type` itself says of a class: no metaclass has a say.
+pub(super) struct ClassFacts {
+    module: Py<PyAny>,
+    qualname: Py<PyAny>,
+    mro: Py<PyAny>,
+    namespace: Py<PyAny>,
+}
+
+impl ClassFacts {
+    pub(super) fn new(py: Python<'_>) -> PyResult<Self> {
+        let own = py.get_type::<PyType>().getattr("__dict__")?;
+        let descriptor = |name: &str| Ok::<_, PyErr>(own.get_item(name)?.unbind());
+        Ok(Self {
+            module: descriptor("__module__")?,
+            qualname: descriptor("__qualname__")?,
+            mro: descriptor("__mro__")?,
+            namespace: descriptor("__dict__")?,
+        })
+    }
+
+    pub(super) fn name(&self, class: &Bound<'_, PyType>) -> Option<ClassName> {
+        let text = |descriptor: &Py<PyAny>| {
+            let value = described(descriptor.bind(class.py()), class)?;
+            // A class may have put anything under the name.
+            let text = value.cast_into_exact::<PyString>().ok()?;
+            Some(text.to_string_lossy().into_owned())
+        };
+        Some(ClassName {
+            module: text(&self.module).unwrap_or_default(),
+            name: text(&self.qualname)?,
+        })
+    }
+
+    /// The class and its bases, nearest first; nothing of a class that is only half made.
+    pub(super) fn bases<'py>(&self, class: &Bound<'py, PyType>) -> Vec<Bound<'py, PyType>> {
+        let mro = described(self.mro.bind(class.py()), class);
+        let mro = mro.and_then(|mro| mro.cast_into_exact::<PyTuple>().ok());
+        let classes = mro.iter().flat_map(|mro| mro.iter());
+        classes.filter_map(|base| base.cast_into().ok()).collect()
+    }
+
+    /// The attributes of a class itself.
+    pub(super) fn attributes<'py>(
+        &self,
+        class: &Bound<'py, PyType>,
+    ) -> PyResult<Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>> {
+        let Some(namespace) = described(self.namespace.bind(class.py()), class) else {
+            return Ok(Vec::new());
+        };
+        // A proxy of an exact dict: its items are those of the dict.
+        let items = namespace.call_method0("items")?;
+        items.try_iter()?.map(|item| item?.extract()).collect()
+    }
+}
+
+/// What the slots of instances are called, class by class.
+#[derive(Default)]
+pub(super) struct Members<'py> {
+    by_class: HashMap<usize, Vec<(String, Bound<'py, PyAny>)>>,
+}
+
+impl<'py> Members<'py> {
+    /// Calls `each` with every slot of `object` that is set.
+    pub(super) fn for_each(
+        &mut self,
+        natives: &Natives<'py>,
+        facts: &ClassFacts,
+        object: &Bound<'py, PyAny>,
+        mut each: impl FnMut(&str, &Bound<'py, PyAny>),
+    ) {
+        let class = object.get_type();
+        let address = class.as_ptr() as usize;
+        let members = self.by_class.entry(address).or_insert_with(|| {
+            let classes = facts.bases(&class);
+            let attributes = classes.iter().filter_map(|it| facts.attributes(it).ok());
+            let members = attributes
+                .flatten()
+                .filter(|(_, value)| natives.of(value) == Some(Native::MemberDescriptor));
+            let named = |(name, member): (Bound<'py, PyAny>, _)| {
+                let name = name.cast_exact::<PyString>().ok()?;
+                Some((name.to_string_lossy().into_owned(), member))
+            };
+            members.filter_map(named).collect()
+        });
+        for (name, member) in members {
+            if let Some(value) = described(member, object) {
+                each(name, &value);
+            }
+        }
+    }
+}
+
+/// The dict that holds an object's own attributes, whatever its class says of `__dict__`.
+///
+/// CPython makes it now where it has not been asked for before.
+pub(super) fn own_dict<'py>(object: &Bound<'py, PyAny>) -> Option<Bound<'py, PyDict>> {
+    // SAFETY: any object may be asked; the result is a new reference, or null with an error set,
+    // which `from_owned_ptr_or_err` takes away.
+    let dict = unsafe {
+        let dict = ffi::PyObject_GenericGetDict(object.as_ptr(), ptr::null_mut());
+        Bound::from_owned_ptr_or_err(object.py(), dict)
+    };
+    dict.ok()?.cast_into().ok()
+}
+
+/// How many references there are to an object.
+pub(super) fn n_references(object: &Bound<'_, PyAny>) -> isize {
+    // SAFETY: a live object; the GIL is held.
+    unsafe { ffi::Py_REFCNT(object.as_ptr()) }
+}
+
+/// `descriptor.__get__(object)`, by the slot of the descriptor's own type, which is CPython's.
+/// Its failure means that there is nothing to be had.
+fn described<'py>(
+    descriptor: &Bound<'py, PyAny>,
+    object: &Bound<'py, PyAny>,
+) -> Option<Bound<'py, PyAny>> {
+    // SAFETY: the slot of a live type has this signature; it is called with an instance of the
+    // class that the descriptor is of. The result is a new reference, or null with an error set,
+    // which `from_owned_ptr_or_err` takes away.
+    unsafe {
+        let get = slot(descriptor.get_type_ptr(), ffi::Py_tp_descr_get)?;
+        let get = mem::transmute::<*mut c_void, ffi::descrgetfunc>(get);
+        let class = object.get_type_ptr().cast();
+        let value = get(descriptor.as_ptr(), object.as_ptr(), class);
+        Bound::from_owned_ptr_or_err(object.py(), value).ok()
+    }
+}
+
+/// # Safety
+/// `class` is a live type and the GIL is held.
+pub(super) unsafe fn slot(class: *mut ffi::PyTypeObject, which: c_int) -> Option<*mut c_void> {
+    // SAFETY: the caller's. From 3.10 on the slots of static types can be read, too.
+    let slot = unsafe { ffi::PyType_GetSlot(class, which) };
+    (!slot.is_null()).then_some(slot)
+}

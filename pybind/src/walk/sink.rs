@@ -1,0 +1,122 @@
+//! Where an adapter tells what an object holds.
+
+use gpumem_core::units::Bytes;
+use pyo3::prelude::*;
+
+use super::heap::{Heap, NodeNumber};
+use super::step::{Category, Step};
+
+/// The object that is looked at, something inside it that is no Python object, or an object that
+/// it refers to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Part(pub(super) NodeNumber);
+
+/// What tells a storage from others of its device that live at the same time: its address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct StorageId(pub(crate) usize);
+
+/// Bytes of one device that are given back together.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Storage<'a> {
+    pub(crate) id: StorageId,
+    /// As people write it: `cuda:0`.
+    pub(crate) device: &'a str,
+    pub(crate) n_bytes: Bytes,
+}
+
+/// What is known of an object or a part beside its class.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Details {
+    /// In place of the class's name: what a part is.
+    pub(crate) type_name: Option<String>,
+    /// `float32`
+    pub(crate) dtype: Option<String>,
+    pub(crate) shape: Option<Vec<u64>>,
+    /// What it is by itself: a tensor, a parameter.
+    pub(crate) category: Option<Category>,
+    /// What it is to something else, which says more: a gradient, an optimizer's state.
+    pub(crate) role: Option<Category>,
+}
+
+impl Details {
+    /// What an object is by itself.
+    pub(crate) fn of(category: Category) -> Self {
+        Self {
+            category: Some(category),
+            ..Self::default()
+        }
+    }
+
+    /// The same of a part, which has no class to name it.
+    pub(crate) fn named(type_name: impl Into<String>, category: Category) -> Self {
+        Self {
+            type_name: Some(type_name.into()),
+            ..Self::of(category)
+        }
+    }
+}
+
+/// Takes what an adapter tells of one object.
+pub(crate) struct Sink<'h, 'a, 'py> {
+    heap: &'h mut Heap<'a, 'py>,
+    own: Part,
+}
+
+impl<'h, 'a, 'py> Sink<'h, 'a, 'py> {
+    pub(super) fn new(heap: &'h mut Heap<'a, 'py>, own: NodeNumber) -> Self {
+        Self {
+            heap,
+            own: Part(own),
+        }
+    }
+
+    /// The object that is looked at.
+    pub(crate) fn own(&self) -> Part {
+        self.own
+    }
+
+    /// Adds what is known of a part. What was told before stays where nothing is said anew.
+    pub(crate) fn describe(&mut self, part: Part, details: Details) {
+        let known = self.heap.details.entry(part.0).or_default();
+        known.type_name = details.type_name.or(known.type_name.take());
+        known.dtype = details.dtype.or(known.dtype.take());
+        known.shape = details.shape.or(known.shape.take());
+        known.category = details.category.or(known.category);
+        known.role = details.role.or(known.role);
+    }
+
+    /// `from` keeps these bytes. Storages of one id and device are one.
+    pub(crate) fn storage(&mut self, from: Part, storage: Storage<'_>, step: Step) {
+        let to = self.heap.storage(&storage);
+        self.tell(from, to, step);
+    }
+
+    /// `from` keeps `object`, in a way that Python's garbage collector does not see. None where
+    /// the object cannot lead to device memory.
+    ///
+    /// An object that was made for this look is kept until the walk ends, no longer.
+    pub(crate) fn object(
+        &mut self,
+        from: Part,
+        object: Bound<'py, PyAny>,
+        step: Step,
+    ) -> Option<Part> {
+        let to = self.heap.reach(&object)?;
+        self.heap.keep(object);
+        self.tell(from, to, step);
+        Some(Part(to))
+    }
+
+    /// `from` keeps something that is no Python object, told from others that live at the same
+    /// time by its address; and whether it is met for the first time, so that what it keeps is
+    /// still to be told.
+    pub(crate) fn part(&mut self, from: Part, address: usize, step: Step) -> (Part, bool) {
+        let (to, is_new) = self.heap.part(address);
+        self.tell(from, to, step);
+        (Part(to), is_new)
+    }
+
+    fn tell(&mut self, from: Part, to: NodeNumber, step: Step) {
+        self.heap.tell(from.0, to, step);
+    }
+}

@@ -1,0 +1,86 @@
+//! Which objects were met, by address.
+
+/// Addresses and the number of the node that each became: open addressing over a
+/// power of two, at most half full, so that a look-up is one cache line nearly always.
+pub(super) struct Table {
+    slots: Vec<Slot>,
+    n_used: usize,
+    shift: u32,
+}
+
+#[derive(Clone, Copy)]
+struct Slot {
+    /// No object lives at zero.
+    address: usize,
+    node: u32,
+}
+
+const EMPTY: Slot = Slot {
+    address: 0,
+    node: 0,
+};
+
+/// 2^64 divided by the golden ratio: spreads addresses, whose lowest bits are alike.
+const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
+
+impl Table {
+    /// Room for `n` addresses before it grows.
+    pub(super) fn with_room(n: usize) -> Self {
+        let n_slots = (n.max(8) * 2).next_power_of_two();
+        Self {
+            slots: vec![EMPTY; n_slots],
+            n_used: 0,
+            shift: 64 - n_slots.trailing_zeros(),
+        }
+    }
+
+    /// The node of `address`; a new address becomes `next`, and true is returned beside it.
+    #[inline]
+    pub(super) fn insert(&mut self, address: usize, next: u32) -> (u32, bool) {
+        if self.n_used * 2 >= self.slots.len() {
+            self.grow();
+        }
+        let position = self.position(address);
+        let slot = &mut self.slots[position];
+        if slot.address == address {
+            return (slot.node, false);
+        }
+        *slot = Slot {
+            address,
+            node: next,
+        };
+        self.n_used += 1;
+        (next, true)
+    }
+
+    /// The node of `address`, if it was met.
+    pub(super) fn get(&self, address: usize) -> Option<u32> {
+        let slot = self.slots[self.position(address)];
+        (slot.address == address).then_some(slot.node)
+    }
+
+    /// Where `address` is, or the empty slot where it belongs.
+    #[inline]
+    fn position(&self, address: usize) -> usize {
+        let mask = self.slots.len() - 1;
+        let mut position = ((address as u64).wrapping_mul(SPREAD) >> self.shift) as usize;
+        loop {
+            let found = self.slots[position].address;
+            if found == address || found == 0 {
+                return position;
+            }
+            position = (position + 1) & mask;
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let grown = Self::with_room(self.slots.len());
+        let old = std::mem::replace(self, grown);
+        for slot in old.slots.into_iter().filter(|slot| slot.address != 0) {
+            let position = self.position(slot.address);
+            self.slots[position] = slot;
+        }
+        self.n_used = old.n_used;
+    }
+}
