@@ -14,6 +14,7 @@ pub mod analyze;
 pub mod chart;
 pub mod classic;
 pub mod format;
+pub mod holders;
 pub mod json;
 pub mod recording;
 pub mod report;

@@ -1,0 +1,235 @@
+//! The live objects that lead to device memory, as a graph.
+//!
+//! Objects and storages are both nodes. Only a storage has bytes; tensors and
+//! views point to it, so what several of them share counts once.
+
+use std::sync::Arc;
+
+use super::root::Root;
+use super::step::Step;
+use crate::units::Bytes;
+
+/// The position of a node in its graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeIdx(pub u32);
+
+impl NodeIdx {
+    pub(super) const fn get(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What a tensor is for. In the order in which a storage takes the first that
+/// applies: a parameter that a graph saved as well is a parameter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Category {
+    /// What a model learns, and its buffers.
+    Parameter,
+    /// The gradient of a parameter.
+    Gradient,
+    /// What an optimizer keeps for each parameter.
+    OptimizerState,
+    /// Keys and values of the tokens so far.
+    KvCache,
+    /// What a library keeps for its own work: cuBLAS, cuDNN.
+    Workspace,
+    /// Any other tensor.
+    Tensor,
+    /// A node of the autograd graph: what it reaches is saved for the backward pass.
+    Graph,
+}
+
+impl Category {
+    /// Every category, in the order of preference.
+    pub const ALL: [Self; 7] = [
+        Self::Parameter,
+        Self::Gradient,
+        Self::OptimizerState,
+        Self::KvCache,
+        Self::Workspace,
+        Self::Tensor,
+        Self::Graph,
+    ];
+
+    /// The name in JSON and in Python.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Parameter => "parameter",
+            Self::Gradient => "gradient",
+            Self::OptimizerState => "optimizer_state",
+            Self::KvCache => "kv_cache",
+            Self::Workspace => "workspace",
+            Self::Tensor => "tensor",
+            Self::Graph => "graph",
+        }
+    }
+
+    /// The category of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let is_it = |category: &Self| category.name() == name;
+        Self::ALL.into_iter().find(is_it)
+    }
+}
+
+/// Bytes on a device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Storage {
+    /// Whose it is for as long as it lives; never used again for another one.
+    pub id: u64,
+    /// As people write the device: `cuda:0`, `sim:0`, `host`.
+    pub device: Arc<str>,
+    /// What it takes there.
+    pub n_bytes: Bytes,
+}
+
+/// An object or a storage.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Node {
+    /// The name of its type: `list`, `Tensor`.
+    pub type_name: Arc<str>,
+    /// What a tensor is for; `None` for an object that is no tensor, and for a
+    /// storage, which takes that of the tensors that hold it.
+    pub category: Option<Category>,
+    /// Of a tensor: `float32`.
+    pub dtype: Option<Arc<str>>,
+    /// Of a tensor.
+    pub shape: Option<Box<[u64]>>,
+    /// The bytes, where the node is a storage.
+    pub storage: Option<Storage>,
+}
+
+impl Node {
+    /// An object that is no tensor: a list, a module, a function.
+    pub fn object(type_name: impl Into<Arc<str>>) -> Self {
+        Self {
+            type_name: type_name.into(),
+            category: None,
+            dtype: None,
+            shape: None,
+            storage: None,
+        }
+    }
+
+    /// A tensor, an array, a view.
+    pub fn tensor(
+        type_name: impl Into<Arc<str>>,
+        dtype: impl Into<Arc<str>>,
+        shape: &[u64],
+    ) -> Self {
+        Self {
+            category: Some(Category::Tensor),
+            dtype: Some(dtype.into()),
+            shape: Some(shape.into()),
+            ..Self::object(type_name)
+        }
+    }
+
+    /// A node of the autograd graph.
+    pub fn graph(type_name: impl Into<Arc<str>>) -> Self {
+        Self::object(type_name).of(Category::Graph)
+    }
+
+    /// Bytes on a device.
+    pub fn storage(id: u64, device: impl Into<Arc<str>>, n_bytes: Bytes) -> Self {
+        let device = device.into();
+        Self {
+            storage: Some(Storage {
+                id,
+                device,
+                n_bytes,
+            }),
+            ..Self::object("storage")
+        }
+    }
+
+    /// The same, for that purpose.
+    #[must_use]
+    pub fn of(self, category: Category) -> Self {
+        Self {
+            category: Some(category),
+            ..self
+        }
+    }
+}
+
+/// One object holds another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Edge {
+    pub(super) from: NodeIdx,
+    pub(super) to: NodeIdx,
+    pub(super) step: Step,
+}
+
+/// The live objects that lead to device memory.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ObjectGraph {
+    pub(super) nodes: Vec<Node>,
+    pub(super) edges: Vec<Edge>,
+    pub(super) roots: Vec<Root>,
+    pub(super) is_cut: bool,
+}
+
+impl ObjectGraph {
+    /// How many objects and storages.
+    pub fn n_nodes(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// The node of that index. Indices come from this graph's own builder.
+    pub fn node(&self, idx: NodeIdx) -> &Node {
+        &self.nodes[idx.get()]
+    }
+}
+
+/// Takes in objects, edges and roots in any order.
+#[derive(Debug, Clone, Default)]
+pub struct GraphBuilder {
+    graph: ObjectGraph,
+}
+
+impl GraphBuilder {
+    /// Adds an object or a storage.
+    ///
+    /// # Panics
+    ///
+    /// On more nodes than 32 bits count.
+    pub fn node(&mut self, node: Node) -> NodeIdx {
+        let idx = u32::try_from(self.graph.nodes.len()).expect("a walk is bounded far below that");
+        self.graph.nodes.push(node);
+        NodeIdx(idx)
+    }
+
+    /// What a node is for, as another object that holds it knows: an optimizer
+    /// its state, a module its parameters. The first in [`Category`]'s order stays.
+    pub fn categorise(&mut self, idx: NodeIdx, category: Category) {
+        let known = &mut self.graph.nodes[idx.get()].category;
+        *known = Some(known.map_or(category, |known| known.min(category)));
+    }
+
+    /// One object holds another. An edge whose ends are not both nodes of this
+    /// graph is passed over.
+    pub fn edge(&mut self, from: NodeIdx, to: NodeIdx, step: Step) {
+        let n_nodes = self.graph.nodes.len();
+        if from.get() < n_nodes && to.get() < n_nodes {
+            self.graph.edges.push(Edge { from, to, step });
+        }
+    }
+
+    /// A name holds an object. The order decides between paths of equal length.
+    pub fn root(&mut self, root: Root) {
+        if root.target.get() < self.graph.nodes.len() {
+            self.graph.roots.push(root);
+        }
+    }
+
+    /// The walk stopped at a bound: there is more than this.
+    pub fn cut(&mut self) {
+        self.graph.is_cut = true;
+    }
+
+    /// The graph.
+    pub fn build(self) -> ObjectGraph {
+        self.graph
+    }
+}

@@ -1,0 +1,156 @@
+//! What keeps memory alive: names, paths, retained bytes.
+//!
+//! Whoever walks the live objects builds an [`ObjectGraph`]. [`Holders`] is what
+//! it says: how much each name alone keeps, what several of them share, the
+//! shortest path to the largest object, and what the bytes of a device are for.
+//! It is small whatever the graph's size, and goes into a recording as it is.
+
+mod graph;
+mod part;
+mod root;
+mod step;
+
+pub use graph::{Category, GraphBuilder, Node, NodeIdx, ObjectGraph, Storage};
+pub use part::Part;
+pub use root::{Root, RootKind};
+pub use step::Step;
+
+use crate::units::{ByteDelta, Bytes};
+
+/// How much of a graph is told; the rest is summed up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Names of a device.
+    pub n_roots: usize,
+    /// Groups of names that share something.
+    pub n_shared: usize,
+    /// Branches of a name, and of each branch.
+    pub n_branches: usize,
+    /// Branches of branches.
+    pub depth: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            n_roots: 24,
+            n_shared: 8,
+            n_branches: 6,
+            depth: 3,
+        }
+    }
+}
+
+/// Who holds what, device by device.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Holders {
+    /// The fullest device first. One without a storage is not there.
+    pub devices: Vec<DeviceHolders>,
+}
+
+/// Who holds what on one device.
+///
+/// `roots`, `more`, `shared` and `more_shared` together are `n_bytes`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DeviceHolders {
+    /// As people write it: `cuda:0`, `sim:0`, `host`.
+    pub device: String,
+    /// Every storage that was seen, once.
+    pub n_bytes: Bytes,
+    /// How many those are.
+    pub n_storages: u64,
+    /// Names by what each alone keeps, the most first.
+    pub roots: Vec<Holder>,
+    /// Further names.
+    pub more: Rest,
+    /// What several names keep together, the most first.
+    pub shared: Vec<Shared>,
+    /// Further ones of those.
+    pub more_shared: Rest,
+    /// What the bytes are for, each byte once, in the order of [`Part::ALL`].
+    pub parts: Vec<(Part, Bytes)>,
+    /// The walk stopped at a bound: there is more than this.
+    pub is_cut: bool,
+}
+
+/// What is not told one by one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Rest {
+    /// How many.
+    pub n: u64,
+    /// Their bytes.
+    pub n_bytes: Bytes,
+}
+
+/// A name, and what would be free without it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holder {
+    /// As the user knows it: `losses`, `Out[3]`.
+    pub name: String,
+    /// What kind of name it is.
+    pub kind: RootKind,
+    /// What it alone keeps: free when it lets go, and only then.
+    pub retained: Bytes,
+    /// What it holds more than at the look before this one, where there was one.
+    /// Bytes that only changed hands do not count.
+    pub grown: Option<ByteDelta>,
+    /// The Python expression of the largest object: `losses[3].grad_fn._saved_self`.
+    pub path: String,
+    /// What it is, in words: `list of 96 tensors, each with its graph`.
+    pub what: String,
+    /// The facts behind the words.
+    pub traits: Traits,
+    /// What it holds, the most first.
+    pub branches: Vec<Branch>,
+    /// Further branches.
+    pub more: Rest,
+}
+
+/// What decides how a holder is helped.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Traits {
+    /// The type of the object that has the name: `list`.
+    pub type_name: String,
+    /// How many tensors it alone keeps.
+    pub n_tensors: u64,
+    /// Each of them is a single number.
+    pub scalars: bool,
+    /// Part of what it keeps that only graphs of the autograd hold.
+    pub graph: Bytes,
+    /// The tensors are held by a function: its closure, its defaults, its cache.
+    pub by_function: bool,
+    /// The tensors are held by a cycle of objects.
+    pub by_cycle: bool,
+}
+
+/// Part of what a name keeps.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Branch {
+    /// How it is reached from what holds it: `[3]`, `.grad_fn`; of several `[0] … [95]`.
+    pub step: String,
+    /// What it is, in words.
+    pub what: String,
+    /// How many alike it stands for.
+    pub n: u64,
+    /// What it alone keeps, together.
+    pub n_bytes: Bytes,
+    /// What it holds in turn.
+    pub branches: Vec<Branch>,
+    /// Further branches.
+    pub more: Rest,
+}
+
+/// What several names keep: free only when all of them let go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shared {
+    /// The first few of the names, as they are preferred in a path.
+    pub names: Vec<String>,
+    /// There are further ones.
+    pub and_others: bool,
+    /// What they keep together.
+    pub n_bytes: Bytes,
+    /// The Python expression of the largest object.
+    pub path: String,
+    /// What it is, in words.
+    pub what: String,
+}

@@ -1,0 +1,142 @@
+//! Where the walk begins: what has a name.
+
+use std::sync::Arc;
+
+use super::graph::NodeIdx;
+
+/// What kind of name keeps an object alive. In the order in which a path is
+/// preferred: what the user can see and change first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum RootKind {
+    /// A variable of the notebook.
+    Variable,
+    /// A variable of a module of the user's own.
+    ModuleGlobal,
+    /// A local variable of a function that is running in a thread.
+    ThreadFrame,
+    /// What a `%run` script left.
+    RunModule,
+    /// Displayed results: `Out`, `_`, and IPython's hidden copies of them.
+    OutputHistory,
+    /// The frames of the last exception.
+    Traceback,
+    /// What `%debug` looked at.
+    Debugger,
+    /// Workspaces and the like, which libraries keep for themselves.
+    System,
+    /// Objects that only refer to each other: the next collection frees them.
+    CyclicGarbage,
+    /// No name reaches it.
+    Unnamed,
+}
+
+impl RootKind {
+    /// Every kind, in the order of preference.
+    pub const ALL: [Self; 10] = [
+        Self::Variable,
+        Self::ModuleGlobal,
+        Self::ThreadFrame,
+        Self::RunModule,
+        Self::OutputHistory,
+        Self::Traceback,
+        Self::Debugger,
+        Self::System,
+        Self::CyclicGarbage,
+        Self::Unnamed,
+    ];
+
+    /// The name in JSON, in Python and on the wire.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Variable => "variable",
+            Self::ModuleGlobal => "module_global",
+            Self::ThreadFrame => "thread_frame",
+            Self::RunModule => "run_module",
+            Self::OutputHistory => "output_history",
+            Self::Traceback => "traceback",
+            Self::Debugger => "debugger",
+            Self::System => "system",
+            Self::CyclicGarbage => "cyclic_garbage",
+            Self::Unnamed => "unnamed",
+        }
+    }
+
+    /// The kind of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// What it is, as a word behind the name; nothing for what the user named.
+    pub const fn words(self) -> Option<&'static str> {
+        match self {
+            Self::Variable => None,
+            Self::ModuleGlobal => Some("of a module"),
+            Self::ThreadFrame => Some("in a running thread"),
+            Self::RunModule => Some("left by %run"),
+            Self::OutputHistory => Some("displayed result"),
+            Self::Traceback => Some("last exception"),
+            Self::Debugger => Some("debugger"),
+            Self::System => Some("library"),
+            Self::CyclicGarbage => Some("freed by the next gc.collect()"),
+            Self::Unnamed => Some("no name reaches it"),
+        }
+    }
+
+    /// The user has a name for it.
+    pub const fn is_named(self) -> bool {
+        matches!(
+            self,
+            Self::Variable | Self::ModuleGlobal | Self::ThreadFrame
+        )
+    }
+
+    /// IPython keeps it beside or after what the user named.
+    pub const fn is_ipython(self) -> bool {
+        matches!(
+            self,
+            Self::RunModule | Self::OutputHistory | Self::Traceback | Self::Debugger
+        )
+    }
+}
+
+/// A name from which objects are reached. Roots of equal name and kind are one:
+/// `Out[3]`, `_3` and IPython's hidden copy hold together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Root {
+    /// As the user knows it: `losses`, `Out[3]`, `last exception`.
+    pub name: Arc<str>,
+    /// What kind of name it is.
+    pub kind: RootKind,
+    /// The Python expression that is `target`; paths begin with it.
+    pub path: Arc<str>,
+    /// The object that it holds.
+    pub target: NodeIdx,
+}
+
+impl Root {
+    /// A name whose path is itself.
+    pub fn new(name: &str, kind: RootKind, target: NodeIdx) -> Self {
+        let name: Arc<str> = name.into();
+        Self {
+            path: name.clone(),
+            name,
+            kind,
+            target,
+        }
+    }
+
+    /// A variable of the notebook.
+    pub fn variable(name: &str, target: NodeIdx) -> Self {
+        Self::new(name, RootKind::Variable, target)
+    }
+
+    /// The same, reached by another expression than its name.
+    #[must_use]
+    pub fn by(self, path: &str) -> Self {
+        Self {
+            path: path.into(),
+            ..self
+        }
+    }
+}
