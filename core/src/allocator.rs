@@ -56,6 +56,8 @@ pub struct AllocatorStats {
     pub allocated: Bytes,
     /// Highest allocated since the last reset.
     pub peak_allocated: Bytes,
+    /// Everything that was ever held, freed or not.
+    pub total_allocated: Bytes,
     /// In segments.
     pub reserved: Bytes,
     /// Highest reserved since the last reset.
@@ -68,6 +70,8 @@ pub struct AllocatorStats {
     pub n_retries: u64,
     /// Out-of-memory errors.
     pub n_ooms: u64,
+    /// Resets of the peaks.
+    pub n_peak_resets: u64,
     /// Segments held.
     pub n_segments: u64,
 }
@@ -165,11 +169,13 @@ pub struct CachingAllocator {
     next_id: u64,
     allocated: u64,
     peak_allocated: u64,
+    total_allocated: u64,
     reserved: u64,
     peak_reserved: u64,
     inactive_split: u64,
     n_retries: u64,
     n_ooms: u64,
+    n_peak_resets: u64,
     n_segments: u64,
 }
 
@@ -186,11 +192,13 @@ impl CachingAllocator {
             next_id: 0,
             allocated: 0,
             peak_allocated: 0,
+            total_allocated: 0,
             reserved: 0,
             peak_reserved: 0,
             inactive_split: 0,
             n_retries: 0,
             n_ooms: 0,
+            n_peak_resets: 0,
             n_segments: 0,
         }
     }
@@ -253,6 +261,7 @@ impl CachingAllocator {
 
     /// Sets the peaks to the present levels.
     pub fn reset_peaks(&mut self) {
+        self.n_peak_resets += 1;
         self.peak_allocated = self.allocated;
         self.peak_reserved = self.reserved;
     }
@@ -263,12 +272,14 @@ impl CachingAllocator {
         AllocatorStats {
             allocated: Bytes::new(self.allocated),
             peak_allocated: Bytes::new(self.peak_allocated),
+            total_allocated: Bytes::new(self.total_allocated),
             reserved: Bytes::new(self.reserved),
             peak_reserved: Bytes::new(self.peak_reserved),
             inactive_split: Bytes::new(self.inactive_split),
             largest_free: Bytes::new(largest(&self.free_small).max(largest(&self.free_large))),
             n_retries: self.n_retries,
             n_ooms: self.n_ooms,
+            n_peak_resets: self.n_peak_resets,
             n_segments: self.n_segments,
         }
     }
@@ -365,6 +376,7 @@ impl CachingAllocator {
             },
         );
         self.allocated += size;
+        self.total_allocated += size;
         self.peak_allocated = self.peak_allocated.max(self.allocated);
         id
     }

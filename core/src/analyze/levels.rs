@@ -1,8 +1,8 @@
 //! One row per (run, device), derived from the raw readings.
 
 use crate::recording::{
-    AllocatorLevels, DeviceIdx, Level, Reading, Recording, Run, RunIdx, RunLevels, Sample, Series,
-    Unknown,
+    AllocatorLevels, Device, DeviceIdx, DeviceKind, Level, Reading, Recording, Run, RunIdx,
+    RunLevels, Sample, Series, Unknown,
 };
 use crate::units::{ByteDelta, Bytes, Nanos};
 
@@ -31,13 +31,13 @@ impl Lane {
 /// The highest level of a lane in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Peak {
-    /// The allocator's own peak rose in the run, above the one before it.
+    /// The allocator's own peak rose in the run, above the one before it; or the bounds meet.
     Exact(Bytes),
-    /// It lies between the highest level seen and the allocator's old peak.
+    /// It lies between the highest level seen and what the allocator's counters allow.
     Between {
         /// Highest level seen.
         low: Bytes,
-        /// The old peak, where the allocator has one.
+        /// The old peak, or less where the run allocated less than would reach it.
         high: Bytes,
     },
     /// The highest level seen; nothing bounds it from above.
@@ -84,6 +84,8 @@ pub struct RunRow {
     pub process_used: (Option<Bytes>, Option<Bytes>),
     /// Every process's use, before and after.
     pub device_used: (Option<Bytes>, Option<Bytes>),
+    /// Pinned memory in use, before and after; on the host only.
+    pub pinned: (Option<Bytes>, Option<Bytes>),
     /// The smallest limit that applies.
     pub capacity: Option<Bytes>,
     /// Allocations in the run that succeeded only after the cache was flushed.
@@ -109,6 +111,8 @@ pub struct DeviceSummary {
     pub process_used: Option<Bytes>,
     /// Latest use of every process.
     pub device_used: Option<Bytes>,
+    /// Latest pinned memory in use; on the host only.
+    pub pinned: Option<Bytes>,
     /// The smallest limit that applies.
     pub capacity: Option<Bytes>,
     /// The highest level of the lane in any run.
@@ -117,10 +121,10 @@ pub struct DeviceSummary {
 
 impl DeviceSummary {
     /// The levels of one reading, outside of every run.
-    pub fn now(device: DeviceIdx, reading: &Reading) -> Self {
-        let totals = Totals::of(reading);
+    pub fn now(device: &Device, reading: &Reading) -> Self {
+        let totals = Totals::of(reading, device.kind);
         Self {
-            device,
+            device: device.idx,
             lane: lane_of(&totals, &totals),
             allocated: totals.allocated,
             reserved: totals.reserved,
@@ -128,6 +132,7 @@ impl DeviceSummary {
             largest_free: totals.largest_free,
             process_used: totals.process_used,
             device_used: totals.device_used,
+            pinned: totals.pinned,
             capacity: totals.capacity,
             peak: None,
         }
@@ -208,12 +213,16 @@ struct Totals {
     largest_free: Option<Bytes>,
     device_used: Option<Bytes>,
     process_used: Option<Bytes>,
+    pinned: Option<Bytes>,
     capacity: Option<Bytes>,
     n_retries: Option<u64>,
 }
 
 impl Totals {
-    fn of(reading: &Reading) -> Self {
+    fn of(reading: &Reading, kind: DeviceKind) -> Self {
+        if kind == DeviceKind::Host {
+            return Self::of_host(reading);
+        }
         let total = |level: fn(&AllocatorLevels) -> &Level| {
             reading
                 .allocators
@@ -232,12 +241,28 @@ impl Totals {
                 .max(),
             device_used: reading.driver.device_used.known(),
             process_used: reading.driver.process_used.known(),
-            capacity: reading.driver.capacity.known(),
+            pinned: None,
+            capacity: capacity(reading),
             n_retries: reading
                 .allocators
                 .iter()
                 .filter_map(|levels| levels.n_retries)
                 .reduce(u64::saturating_add),
+        }
+    }
+
+    /// Resident memory is what the host is judged on; the allocators hold pinned memory there.
+    fn of_host(reading: &Reading) -> Self {
+        let pinned = reading
+            .allocators
+            .iter()
+            .filter_map(|levels| levels.allocated.known());
+        Self {
+            device_used: reading.driver.device_used.known(),
+            process_used: reading.driver.process_used.known(),
+            pinned: pinned.reduce(|sum, bytes| sum + bytes),
+            capacity: reading.driver.capacity.known(),
+            ..Self::default()
         }
     }
 
@@ -250,6 +275,17 @@ impl Totals {
     }
 }
 
+/// The smallest limit that applies: the device's; its only allocator's own.
+fn capacity(reading: &Reading) -> Option<Bytes> {
+    let of_allocator = match reading.allocators.as_slice() {
+        [only] => only.limit.known(),
+        // What one of several may hold does not limit the others.
+        _ => None,
+    };
+    let of_device = reading.driver.capacity.known();
+    of_device.into_iter().chain(of_allocator).min()
+}
+
 /// A point of the lane that growth is judged on.
 pub(super) fn of_sample(sample: &Sample, lane: Lane) -> Option<Bytes> {
     match lane {
@@ -260,8 +296,10 @@ pub(super) fn of_sample(sample: &Sample, lane: Lane) -> Option<Bytes> {
 }
 
 fn row(recording: &Recording, run: &Run, levels: &RunLevels) -> RunRow {
-    let before = Totals::of(&levels.before);
-    let after = levels.after.as_ref().map(Totals::of).unwrap_or_default();
+    let kind = recording.device(levels.device).kind;
+    let before = Totals::of(&levels.before, kind);
+    let after = levels.after.as_ref();
+    let after = after.map_or_else(Totals::default, |reading| Totals::of(reading, kind));
     let lane = lane_of(&before, &after);
     let (from, to) = (start_of(lane, &before, &after), after.of_lane(lane));
     RunRow {
@@ -276,6 +314,7 @@ fn row(recording: &Recording, run: &Run, levels: &RunLevels) -> RunRow {
         reserved: (before.reserved, after.reserved),
         process_used: (before.process_used, after.process_used),
         device_used: (before.device_used, after.device_used),
+        pinned: (before.pinned, after.pinned),
         capacity: after.capacity.or(before.capacity),
         n_retries: before
             .n_retries
@@ -335,29 +374,74 @@ fn peak(
     Some(allocator_peak(levels, seen))
 }
 
-/// What the allocator's own peak counter adds to the highest level seen.
+/// What the allocators' own counters add to the highest level seen.
 fn allocator_peak(levels: &RunLevels, seen: Bytes) -> Peak {
-    let Some([after]) = levels
-        .after
-        .as_ref()
-        .map(|reading| reading.allocators.as_slice())
-    else {
-        return Peak::AtLeast(seen);
-    };
-    let before = levels
-        .before
-        .allocators
-        .first()
-        .map_or(Some(Bytes::ZERO), |levels| levels.peak_allocated.known());
-    match (before, after.peak_allocated.known()) {
-        (_, Some(after)) if levels.peak_reset => Peak::AtLeast(seen.max(after)),
-        (Some(before), Some(after)) if after > before => Peak::Exact(after),
-        (Some(before), Some(_)) if before <= seen => Peak::Exact(seen),
-        (Some(before), Some(_)) => Peak::Between {
-            low: seen,
-            high: before,
-        },
-        _ => Peak::AtLeast(seen),
+    let after = levels.after.iter().flat_map(|reading| &reading.allocators);
+    let bounds: Vec<Bounds> = after
+        .map(|after| {
+            let mut before = levels.before.allocators.iter();
+            let before = before.find(|before| before.source == after.source);
+            Bounds::of(before, after, levels.peak_reset)
+        })
+        .collect();
+    // Allocators need not have been at their peaks together.
+    let low = bounds.iter().filter_map(|bounds| bounds.low).max();
+    let low = seen.max(low.unwrap_or_default());
+    let high = bounds
+        .iter()
+        .map(|bounds| bounds.high)
+        .reduce(|sum, high| Some(sum? + high?));
+    match high.flatten() {
+        None => Peak::AtLeast(low),
+        Some(high) if high <= low => Peak::Exact(low),
+        Some(high) => Peak::Between { low, high },
+    }
+}
+
+/// Between which levels one allocator's highest level of a run lies, by its counters.
+struct Bounds {
+    low: Option<Bytes>,
+    high: Option<Bytes>,
+}
+
+impl Bounds {
+    /// An allocator that was not there `before` had allocated nothing.
+    fn of(before: Option<&AllocatorLevels>, after: &AllocatorLevels, is_reset: bool) -> Self {
+        let known = |level: fn(&AllocatorLevels) -> &Level| {
+            let before = before.map_or(Some(Bytes::ZERO), |before| level(before).known());
+            (before, level(after).known())
+        };
+        let of_peak = match known(|levels| &levels.peak_allocated) {
+            // It counts from the reset on; what was before, nobody knows.
+            (_, peak) if is_reset => Self {
+                low: peak,
+                high: None,
+            },
+            (Some(old), Some(peak)) if peak > old => Self {
+                low: Some(peak),
+                high: Some(peak),
+            },
+            (Some(old), Some(_)) => Self {
+                low: None,
+                high: Some(old),
+            },
+            _ => Self {
+                low: None,
+                high: None,
+            },
+        };
+        // Not more than was there, and all that was allocated since, with nothing freed.
+        let (start, _) = known(|levels| &levels.allocated);
+        let ceiling = match known(|levels| &levels.total_allocated) {
+            (Some(then), Some(now)) if now >= then => {
+                start.map(|start| start + now.saturating_sub(then))
+            }
+            _ => None,
+        };
+        Self {
+            low: of_peak.low,
+            high: of_peak.high.into_iter().chain(ceiling).min(),
+        }
     }
 }
 
@@ -376,7 +460,7 @@ fn summary(recording: &Recording, rows: &[RunRow], device: DeviceIdx) -> Option<
             .by_ref()
             .filter_map(|row| row.peak.map(Peak::low))
             .max(),
-        ..DeviceSummary::now(device, reading)
+        ..DeviceSummary::now(recording.device(device), reading)
     })
 }
 
@@ -385,38 +469,88 @@ mod tests {
     use super::*;
     use crate::recording::Source;
 
-    fn levels(peaks: [u64; 2], reset: bool) -> RunLevels {
-        let reading = |peak: u64| Reading {
-            allocators: vec![AllocatorLevels {
-                peak_allocated: Bytes::new(peak).into(),
-                ..AllocatorLevels::unread(Source::Sim)
-            }],
+    /// One allocator: its level before, its peak before and after, what it allocated between.
+    struct Counters {
+        start: u64,
+        peaks: [u64; 2],
+        allocated_in_run: Option<u64>,
+    }
+
+    fn levels(counters: &[Counters], reset: bool) -> RunLevels {
+        let reading = |idx: usize| Reading {
+            allocators: counters
+                .iter()
+                .zip(Source::ALL)
+                .map(|(counters, source)| AllocatorLevels {
+                    allocated: Bytes::new(counters.start).into(),
+                    peak_allocated: Bytes::new(counters.peaks[idx]).into(),
+                    total_allocated: counters.allocated_in_run.map_or(Level::default(), |n| {
+                        Bytes::new(1000 + n * idx as u64).into()
+                    }),
+                    ..AllocatorLevels::unread(source)
+                })
+                .collect(),
             ..Reading::default()
         };
         RunLevels {
             device: DeviceIdx(0),
-            before: reading(peaks[0]),
-            after: Some(reading(peaks[1])),
+            before: reading(0),
+            after: Some(reading(1)),
             peak_reset: reset,
         }
     }
 
     #[track_caller]
-    fn check(peaks: [u64; 2], reset: bool, seen: u64, expected: Peak) {
-        let found = allocator_peak(&levels(peaks, reset), Bytes::new(seen));
+    fn check(counters: &[Counters], reset: bool, seen: u64, expected: Peak) {
+        let found = allocator_peak(&levels(counters, reset), Bytes::new(seen));
         assert_eq!(found, expected);
+    }
+
+    fn peaks(before: u64, after: u64) -> Counters {
+        Counters {
+            start: 10,
+            peaks: [before, after],
+            allocated_in_run: None,
+        }
+    }
+
+    fn allocating(before: u64, after: u64, in_run: u64) -> Counters {
+        Counters {
+            allocated_in_run: Some(in_run),
+            ..peaks(before, after)
+        }
+    }
+
+    const fn between(low: u64, high: u64) -> Peak {
+        Peak::Between {
+            low: Bytes::new(low),
+            high: Bytes::new(high),
+        }
     }
 
     #[test]
     fn a_peak_is_exact_only_where_the_counter_rose_or_was_reached() {
         let bytes = Bytes::new;
-        check([50, 80], false, 60, Peak::Exact(bytes(80)));
-        check([50, 50], false, 50, Peak::Exact(bytes(50)));
-        let between = Peak::Between {
-            low: bytes(40),
-            high: bytes(50),
-        };
-        check([50, 50], false, 40, between);
-        check([50, 30], true, 20, Peak::AtLeast(bytes(30)));
+        check(&[peaks(50, 80)], false, 60, Peak::Exact(bytes(80)));
+        check(&[peaks(50, 50)], false, 50, Peak::Exact(bytes(50)));
+        check(&[peaks(50, 50)], false, 40, between(40, 50));
+        check(&[peaks(50, 30)], true, 20, Peak::AtLeast(bytes(30)));
+    }
+
+    #[test]
+    fn what_a_run_allocated_bounds_its_peak_from_above() {
+        let bytes = Bytes::new;
+        check(&[allocating(50, 50, 15)], false, 20, between(20, 25));
+        check(&[allocating(50, 50, 90)], false, 20, between(20, 50));
+        check(&[allocating(50, 30, 90)], true, 20, between(30, 100));
+        check(&[allocating(50, 50, 0)], false, 10, Peak::Exact(bytes(10)));
+    }
+
+    #[test]
+    fn allocators_of_one_device_need_not_peak_together() {
+        let bytes = Bytes::new;
+        check(&[peaks(50, 80), peaks(20, 30)], false, 60, between(80, 110));
+        let unknown_and_known = [peaks(50, 30), peaks(20, 30)];
+        check(&unknown_and_known, true, 60, Peak::AtLeast(bytes(60)));
     }
 }

@@ -39,13 +39,16 @@ prop_compose! {
     fn allocator()(
         source in prop::sample::select(Source::ALL.as_slice()),
         levels in [level(), level(), level(), level(), level(), level()],
+        total_allocated in level(),
+        limit in level(),
+        n_peak_resets in any::<Option<u64>>(),
         n_retries in any::<Option<u64>>(),
         n_ooms in any::<Option<u64>>(),
     ) -> AllocatorLevels {
         let [allocated, active, reserved, inactive_split, largest_free, peak_allocated] = levels;
         AllocatorLevels {
             source, allocated, active, reserved, inactive_split, largest_free, peak_allocated,
-            n_retries, n_ooms,
+            total_allocated, limit, n_peak_resets, n_retries, n_ooms,
         }
     }
 }

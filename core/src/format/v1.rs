@@ -162,6 +162,12 @@ struct WireAllocator {
     largest_free: WireLevel,
     #[serde(skip_serializing_if = "WireLevel::is_not_read")]
     peak_allocated: WireLevel,
+    #[serde(skip_serializing_if = "WireLevel::is_not_read")]
+    total_allocated: WireLevel,
+    #[serde(skip_serializing_if = "WireLevel::is_not_read")]
+    limit: WireLevel,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    n_peak_resets: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     n_retries: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -432,6 +438,9 @@ impl From<&AllocatorLevels> for WireAllocator {
             inactive_split: (&levels.inactive_split).into(),
             largest_free: (&levels.largest_free).into(),
             peak_allocated: (&levels.peak_allocated).into(),
+            total_allocated: (&levels.total_allocated).into(),
+            limit: (&levels.limit).into(),
+            n_peak_resets: levels.n_peak_resets,
             n_retries: levels.n_retries,
             n_ooms: levels.n_ooms,
         }
@@ -448,6 +457,9 @@ impl WireAllocator {
             inactive_split: self.inactive_split.into(),
             largest_free: self.largest_free.into(),
             peak_allocated: self.peak_allocated.into(),
+            total_allocated: self.total_allocated.into(),
+            limit: self.limit.into(),
+            n_peak_resets: self.n_peak_resets,
             n_retries: self.n_retries,
             n_ooms: self.n_ooms,
         })

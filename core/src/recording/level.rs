@@ -18,6 +18,10 @@ pub enum Source {
     Jax,
     /// TensorFlow's allocator.
     Tensorflow,
+    /// The RAPIDS memory manager, where its statistics are on.
+    Rmm,
+    /// Numba's allocations, and those that it has not freed yet.
+    Numba,
     /// The operating system, for host memory.
     Host,
     /// The simulated device.
@@ -26,13 +30,15 @@ pub enum Source {
 
 impl Source {
     /// Every source, in the order in which they are named to the user.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Cuda,
         Self::Nvml,
         Self::Torch,
         Self::Cupy,
         Self::Jax,
         Self::Tensorflow,
+        Self::Rmm,
+        Self::Numba,
         Self::Host,
         Self::Sim,
     ];
@@ -46,6 +52,8 @@ impl Source {
             Self::Cupy => "cupy",
             Self::Jax => "jax",
             Self::Tensorflow => "tensorflow",
+            Self::Rmm => "rmm",
+            Self::Numba => "numba",
             Self::Host => "host",
             Self::Sim => "sim",
         }
@@ -146,6 +154,8 @@ impl DriverLevels {
 }
 
 /// What a framework's caching allocator says of one device at one instant.
+///
+/// On the host device these are the levels of its allocator of pinned memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AllocatorLevels {
     /// Whose allocator.
@@ -162,6 +172,12 @@ pub struct AllocatorLevels {
     pub largest_free: Level,
     /// The allocator's own peak counter of allocated, since somebody last reset it.
     pub peak_allocated: Level,
+    /// What it has allocated since the process began, freed or not.
+    pub total_allocated: Level,
+    /// The most that it may hold: a fraction that the user set, a preallocation.
+    pub limit: Level,
+    /// How often its peak counter is known to have been reset.
+    pub n_peak_resets: Option<u64>,
     /// Allocations that succeeded only after the cache was flushed, since the process began.
     pub n_retries: Option<u64>,
     /// Out-of-memory errors since the process began.
@@ -179,9 +195,35 @@ impl AllocatorLevels {
             inactive_split: Level::default(),
             largest_free: Level::default(),
             peak_allocated: Level::default(),
+            total_allocated: Level::default(),
+            limit: Level::default(),
+            n_peak_resets: None,
             n_retries: None,
             n_ooms: None,
         }
+    }
+
+    /// Levels of `source` that could not be read, in its own words.
+    pub fn failed(source: Source, words: &str) -> Self {
+        let level = Level::Unknown(Unknown::Failed(words.to_owned()));
+        Self {
+            allocated: level.clone(),
+            active: level.clone(),
+            reserved: level.clone(),
+            inactive_split: level.clone(),
+            largest_free: level.clone(),
+            peak_allocated: level,
+            ..Self::unread(source)
+        }
+    }
+
+    /// Somebody reset the peak counter after `before` was read: it fell, or the source noticed.
+    pub fn peak_was_reset_since(&self, before: &Self) -> bool {
+        let peaks = before
+            .peak_allocated
+            .known()
+            .zip(self.peak_allocated.known());
+        peaks.is_some_and(|(then, now)| now < then) || before.n_peak_resets < self.n_peak_resets
     }
 }
 

@@ -122,6 +122,7 @@ fn device_line(recording: &Recording, summary: &DeviceSummary) -> String {
         (None, None) => {}
     }
     parts.extend(composition(summary));
+    parts.extend(summary.pinned.map(|pinned| format!("pinned {pinned}")));
     parts.extend(summary.peak.map(|peak| format!("highest {peak}")));
     parts.extend(summary.free().map(|free| format!("{free} free")));
     if parts.len() == 1 {
