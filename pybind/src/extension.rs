@@ -24,6 +24,7 @@ struct CellOptions {
     label: Option<String>,
     devices: Vec<String>,
     sources: Vec<String>,
+    reset_peak: bool,
     quiet: bool,
 }
 
@@ -148,7 +149,7 @@ impl Extension {
             source,
             label: options.label,
         };
-        let selection = Selection::begin(py, options.devices, &options.sources);
+        let selection = Selection::begin(py, options.devices, &options.sources, options.reset_peak);
         session::begin(py, launch, &selection)?;
         self.state(py).open = Some(Open {
             depth,

@@ -367,6 +367,7 @@ impl Recorder {
         };
         let at = self.clock.now();
         for (found, reading) in readings {
+            let kind = found.kind;
             let device = self.device(found);
             let series = self
                 .marks
@@ -374,7 +375,7 @@ impl Recorder {
                 .or_insert_with(|| Thinned::new(MAX_MARKS, Spacing::Ordinal));
             let point = Sample {
                 at,
-                ..sample(&reading)
+                ..sample(&reading, kind)
             };
             // A thinned series is written anew, another one gets its newest point.
             let points = if series.push(point) {
@@ -499,25 +500,20 @@ fn unanswered(before: &Reading) -> Reading {
     }
 }
 
-/// An allocator's peak counter only falls when somebody resets it.
+/// Somebody reset the peak counter of an allocator.
 fn peak_was_reset(before: &Reading, after: &Reading) -> bool {
-    let peak_of = |reading: &Reading, like: &AllocatorLevels| {
-        reading
-            .allocators
-            .iter()
-            .find(|levels| levels.source == like.source)
-            .and_then(|levels| levels.peak_allocated.known())
-    };
     after.allocators.iter().any(|now| {
-        let then = peak_of(before, now);
-        matches!((then, now.peak_allocated.known()), (Some(then), Some(now)) if now < then)
+        let mut before = before.allocators.iter();
+        let then = before.find(|then| then.source == now.source);
+        then.is_some_and(|then| now.peak_was_reset_since(then))
     })
 }
 
 /// A reading as a point: allocators summed, unknown where one of them is.
-fn sample(reading: &Reading) -> Sample {
+fn sample(reading: &Reading, kind: DeviceKind) -> Sample {
     let total = |level: fn(&AllocatorLevels) -> Option<Bytes>| -> Option<Bytes> {
-        let any = !reading.allocators.is_empty();
+        // The host's allocators hold pinned memory: no level of what the process has there.
+        let any = !reading.allocators.is_empty() && kind != DeviceKind::Host;
         any.then(|| reading.allocators.iter().map(level).sum())?
     };
     Sample {

@@ -19,7 +19,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyInt};
 
 use device::{Device, Storage};
-pub(crate) use device::{ensure as ensure_device, shown, stats};
+pub(crate) use device::{ensure as ensure_device, reset_peaks, shown, stats};
 use graph::{Gradient, Leaf, Node};
 pub(crate) use held::look;
 

@@ -66,6 +66,7 @@ class CellOptions:
     label: str | None
     devices: list[str]
     sources: list[str]
+    reset_peak: bool
     quiet: bool
 
 
@@ -173,6 +174,11 @@ class GpuMemMagics(Magics):
         metavar="SOURCE",
         action="append",
         help="read only from this source, as `torch`; several with commas",
+    )
+    @argument(
+        "--reset-peak",
+        action="store_true",
+        help="reset the frameworks' peak counters first: the run's peak is then exact",
     )
     @argument("-q", "--quiet", action="store_true", help="record, but print no line")
     @cell_magic("gpumem")
@@ -339,6 +345,7 @@ def _parsed_names(line: str) -> CellOptions:
         label=options.label,
         devices=_listed(options.devices),
         sources=_listed(options.sources),
+        reset_peak=options.reset_peak,
         quiet=options.quiet,
     )
 

@@ -45,8 +45,14 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
-    /// Reads from `sources` alone until the run that is about to begin has ended.
-    pub(crate) fn begin(py: Python<'_>, devices: Vec<String>, sources: &[String]) -> Self {
+    /// Reads from `sources` alone until the run that is about to begin has ended; resets the peak
+    /// counters before it, if the user says so.
+    pub(crate) fn begin(
+        py: Python<'_>,
+        devices: Vec<String>,
+        sources: &[String],
+        reset_peak: bool,
+    ) -> Self {
         let restored_sources = if sources.is_empty() {
             None
         } else {
@@ -56,6 +62,12 @@ impl Selection {
             })
             .flatten()
         };
+        if reset_peak {
+            let failures = with_sources(py, |asked| asked.reset_peaks(py, &devices));
+            for failure in failures.into_iter().flatten() {
+                trouble::log_once(py, &failure);
+            }
+        }
         Self {
             devices,
             restored_sources,

@@ -42,6 +42,14 @@ pub(crate) fn stats() -> Option<AllocatorStats> {
     current.map(|device| device.stats())
 }
 
+/// Sets the peaks of the current device, if there is one, to the present levels.
+pub(crate) fn reset_peaks() {
+    let current = lock(&CURRENT).clone();
+    if let Some(device) = current {
+        device.reset_peaks();
+    }
+}
+
 /// Makes the default device where there is none yet.
 pub(crate) fn ensure() {
     current();

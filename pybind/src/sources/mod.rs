@@ -7,13 +7,18 @@
 
 mod attendant;
 mod cuda;
+mod cupy;
 mod drivers;
+mod framework;
 mod guarded;
 mod host;
+mod jax;
 mod join;
+mod numba;
 mod nvml;
 mod process;
 mod sim;
+mod tensorflow;
 mod torch;
 mod visible;
 
@@ -27,6 +32,7 @@ use pyo3::Python;
 
 pub(crate) use drivers::Drivers;
 use drivers::Said;
+use framework::FrameworkSource;
 use join::{Joined, join};
 use visible::Visibility;
 
@@ -68,16 +74,6 @@ pub(crate) trait DriverSource: Send {
     fn sample(&mut self, key: &str) -> DriverLevels {
         self.read(key)
     }
-}
-
-/// A source that is read under the GIL.
-pub(crate) trait FrameworkSource: Send {
-    /// Its name.
-    fn source(&self) -> Source;
-    /// Its devices, where it already runs; or why it is not read. Asked at every run: microseconds.
-    fn devices(&mut self, py: Python<'_>) -> Answer;
-    /// The levels of one of them. A failure is an unknown level with its reason.
-    fn read(&mut self, py: Python<'_>, key: &str) -> AllocatorLevels;
 }
 
 /// A name in `%gpumem use` that is no source.
@@ -128,6 +124,10 @@ impl Sources {
             ),
             frameworks: vec![
                 Box::new(torch::TorchSource::default()),
+                Box::new(cupy::CupySource::default()),
+                Box::new(jax::JaxSource::default()),
+                Box::new(tensorflow::TensorflowSource::default()),
+                Box::new(numba::NumbaSource::default()),
                 Box::new(sim::SimAllocator),
             ],
             chosen: None,
@@ -179,14 +179,42 @@ impl Sources {
                 let frameworks = self.frameworks.iter_mut();
                 let allocators = frameworks
                     .filter_map(|framework| {
-                        let key = joined.key_for(framework.source())?;
-                        Some(framework.read(py, key))
+                        let source = framework.source();
+                        let read = framework.read(py, joined.key_for(source)?);
+                        Some(read.unwrap_or_else(|error| {
+                            AllocatorLevels::failed(source, &error.to_string())
+                        }))
                     })
                     .collect();
                 let driver = joined.levels(&said);
                 (joined.found.clone(), Reading { driver, allocators })
             })
             .collect()
+    }
+
+    /// Sets the peak counters of these devices, or of all, to the present levels, where the
+    /// framework can; what failed, in words.
+    pub(crate) fn reset_peaks(&mut self, py: Python<'_>, labels: &[String]) -> Vec<String> {
+        self.ask(py, attendant::PATIENCE);
+        let mut failures = Vec::new();
+        for joined in &self.devices {
+            let label = &joined.found.label;
+            if !labels.is_empty() && !labels.contains(label) {
+                continue;
+            }
+            for framework in &mut self.frameworks {
+                let source = framework.source();
+                if let Some(key) = joined.key_for(source)
+                    && let Err(error) = framework.reset_peak(py, key)
+                {
+                    let source = source.name();
+                    failures.push(format!(
+                        "{source} did not reset the peak of {label}: {error}"
+                    ));
+                }
+            }
+        }
+        failures
     }
 
     /// Each source, whether it is read, and why.
@@ -233,7 +261,8 @@ impl Sources {
         for framework in &mut self.frameworks {
             let source = framework.source();
             let answer = if chosen.contains(&source) {
-                framework.devices(py)
+                let asked = framework.devices(py);
+                asked.unwrap_or_else(|error| Err(Unused(error.to_string())))
             } else {
                 Err(not_chosen())
             };

@@ -1,10 +1,11 @@
 //! The simulated device, as its driver and as its allocator.
 
 use gpumem_core::recording::{AllocatorLevels, DeviceKind, DriverLevels, Level, Source};
-use pyo3::Python;
+use pyo3::{PyResult, Python};
 
+use super::framework::FrameworkSource;
 use super::visible::Visibility;
-use super::{Answer, DriverSource, Found, FrameworkSource, Unused};
+use super::{Answer, DriverSource, Found, Unused};
 use crate::sim;
 
 /// What a driver would say of the simulated device: segments, and nothing inside of them.
@@ -40,15 +41,15 @@ impl FrameworkSource for SimAllocator {
         Source::Sim
     }
 
-    fn devices(&mut self, _py: Python<'_>) -> Answer {
-        devices()
+    fn devices(&mut self, _py: Python<'_>) -> PyResult<Answer> {
+        Ok(devices())
     }
 
-    fn read(&mut self, _py: Python<'_>, _key: &str) -> AllocatorLevels {
+    fn read(&mut self, _py: Python<'_>, _key: &str) -> PyResult<AllocatorLevels> {
         let Some(stats) = sim::stats() else {
-            return AllocatorLevels::unread(Source::Sim);
+            return Ok(AllocatorLevels::unread(Source::Sim));
         };
-        AllocatorLevels {
+        Ok(AllocatorLevels {
             source: Source::Sim,
             allocated: stats.allocated.into(),
             // One stream only: no block ever awaits another.
@@ -57,9 +58,17 @@ impl FrameworkSource for SimAllocator {
             inactive_split: stats.inactive_split.into(),
             largest_free: stats.largest_free.into(),
             peak_allocated: stats.peak_allocated.into(),
+            total_allocated: stats.total_allocated.into(),
+            limit: Level::default(),
+            n_peak_resets: Some(stats.n_peak_resets),
             n_retries: Some(stats.n_retries),
             n_ooms: Some(stats.n_ooms),
-        }
+        })
+    }
+
+    fn reset_peak(&mut self, _py: Python<'_>, _key: &str) -> PyResult<()> {
+        sim::reset_peaks();
+        Ok(())
     }
 }
 

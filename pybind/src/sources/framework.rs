@@ -1,0 +1,73 @@
+//! What the framework sources have in common: they read what the user's own code
+//! has imported and started, and never import or start anything.
+
+use gpumem_core::recording::{AllocatorLevels, DeviceKind, Level, Source, Unknown};
+use gpumem_core::units::Bytes;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use super::{Answer, Found, Unused};
+
+/// A source that is read under the GIL. An error is the source's failure; the registry says so.
+pub(crate) trait FrameworkSource: Send {
+    /// Its name.
+    fn source(&self) -> Source;
+    /// Its devices, where it already runs; or why it is not read. Asked at every run: microseconds.
+    fn devices(&mut self, py: Python<'_>) -> PyResult<Answer>;
+    /// The levels of one of them.
+    fn read(&mut self, py: Python<'_>, key: &str) -> PyResult<AllocatorLevels>;
+    /// Sets its peak counter to the present level, where it can: on the user's word only.
+    fn reset_peak(&mut self, _py: Python<'_>, _key: &str) -> PyResult<()> {
+        Ok(())
+    }
+}
+
+/// A module that the user's code has imported. Importing it is not ours to do.
+pub(super) fn imported<'py>(py: Python<'py>, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let modules = py
+        .import(intern!(py, "sys"))?
+        .getattr(intern!(py, "modules"))?;
+    let module = modules.cast::<PyDict>()?.get_item(name)?;
+    // `sys.modules["torch"] = None` forbids an import.
+    Ok(module.filter(|module| !module.is_none()))
+}
+
+/// The answer of a framework that is not to be read.
+pub(super) fn unused(reason: &str) -> Answer {
+    Err(Unused(reason.to_owned()))
+}
+
+/// The answer of a framework that nobody imported.
+pub(super) fn not_imported() -> Answer {
+    unused("not imported")
+}
+
+/// A device under CUDA's own number, by which sources that know no UUID agree.
+pub(super) fn cuda_device(ordinal: usize, uuid: Option<&str>, name: String) -> Found {
+    let label = format!("cuda:{ordinal}");
+    Found {
+        key: uuid.map_or_else(|| label.clone(), |uuid| format!("GPU-{uuid}")),
+        label,
+        name,
+        kind: DeviceKind::Gpu,
+    }
+}
+
+/// A figure that the framework keeps.
+pub(super) fn known(n_bytes: u64) -> Level {
+    Level::Known(Bytes::new(n_bytes))
+}
+
+/// A figure that the framework does not keep.
+pub(super) fn not_reported() -> Level {
+    Level::Unknown(Unknown::NotReported)
+}
+
+/// A limit of 0 is none.
+pub(super) fn limit(n_bytes: u64) -> Level {
+    match n_bytes {
+        0 => not_reported(),
+        n_bytes => known(n_bytes),
+    }
+}
