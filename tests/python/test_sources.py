@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
+from functools import lru_cache
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -27,13 +28,17 @@ class FakeTorch:
         self.peak = [0, 0]
         self.failure: BaseException | None = None
         self.n_device_lists = 0
+        self.reserved_peak = 0
+        self.ever = 0
+        self.n_resets = 0
         self.module = ModuleType("torch")
         self.module.cuda = SimpleNamespace(  # type: ignore[attr-defined]
             is_initialized=lambda: self.initialized,
             device_count=self.device_count,
             get_device_properties=lambda ordinal: SimpleNamespace(
-                name="Tesla T4", uuid=UUID.format(ordinal)
+                name="Tesla T4", uuid=UUID.format(ordinal), total_memory=16 << 30
             ),
+            reset_peak_memory_stats=self.reset_peak,
             get_allocator_backend=lambda: self.backend,
         )
         self.module._C = SimpleNamespace(  # type: ignore[attr-defined]
@@ -52,12 +57,12 @@ class FakeTorch:
         native = self.backend == "native"
 
         def pools(current: int, peak: int) -> dict[str, dict[str, int]]:
-            figures = {"current": current, "peak": peak, "allocated": peak, "freed": 0}
+            figures = {"current": current, "peak": peak, "allocated": self.ever, "freed": 0}
             return {"all": figures, "small_pool": figures, "large_pool": figures}
 
         return {
             "allocated_bytes": pools(self.allocated[ordinal], self.peak[ordinal]),
-            "reserved_bytes": pools(reserved, reserved),
+            "reserved_bytes": pools(reserved, max(reserved, self.reserved_peak)),
             "active_bytes": pools(self.allocated[ordinal] * native, 0),
             "inactive_split_bytes": pools(0, 0),
             "requested_bytes": pools(self.allocated[ordinal] * native, 0),
@@ -77,8 +82,14 @@ class FakeTorch:
                     flat[f"{name}.{pool}.{which}"] = figure
         return flat
 
+    def reset_peak(self, ordinal: int) -> None:
+        self.n_resets += ordinal == 0
+        self.peak[ordinal] = self.allocated[ordinal]
+        self.reserved_peak = 0
+
     def allocate(self, n_bytes: int, ordinal: int = 0) -> None:
         self.allocated[ordinal] += n_bytes
+        self.ever += max(n_bytes, 0)
         self.peak[ordinal] = max(self.peak[ordinal], self.allocated[ordinal])
 
 
@@ -100,7 +111,7 @@ def last_row(device: str) -> dict[str, Any]:
 
 def test_sources_are_named_once_and_in_order() -> None:
     names = [name for name, _, _ in _gpumem.source_states()]
-    assert names == ["cuda", "nvml", "torch", "host", "sim"]
+    assert names == ["cuda", "nvml", "torch", "cupy", "jax", "tensorflow", "numba", "host", "sim"]
 
 
 def test_the_host_is_always_read(shell: Any) -> None:
@@ -123,12 +134,13 @@ def test_the_host_agrees_with_the_kernel(shell: Any) -> None:
 
 
 def test_an_unknown_source_is_told_with_those_that_are() -> None:
-    message = 'unknown source "gpu": use cuda, nvml, torch, host, sim, or auto'
+    known = "cuda, nvml, torch, cupy, jax, tensorflow, numba, host, sim"
+    message = f'unknown source "gpu": use {known}, or auto'
     with pytest.raises(gpumem.DeviceError, match=f"^{message}$"):
         _gpumem.use_sources(["host", "gpu"])
     # One that the format knows and nothing here reads is as unknown.
-    with pytest.raises(gpumem.DeviceError, match='unknown source "jax"'):
-        _gpumem.use_sources(["jax"])
+    with pytest.raises(gpumem.DeviceError, match='unknown source "nvml"'):
+        _gpumem.use_sources(["nvml"])
 
 
 def test_a_choice_leaves_the_others_out_until_auto() -> None:
@@ -244,6 +256,117 @@ def test_zeros_of_another_backend_are_unknown(shell: Any, torch: FakeTorch) -> N
     row = last_row("cuda:0")
     assert (row["allocated_after_bytes"], row["reserved_after_bytes"]) == (8 * MIB, 20 * MIB)
     assert row["n_retries"] is None
+
+
+def test_a_fraction_of_the_device_is_its_capacity(shell: Any, torch: FakeTorch) -> None:
+    torch.initialized = True
+    torch.module._C._cuda_getMemoryFraction = lambda ordinal: (0.25, 1.0)[ordinal]
+    shell.run("%%gpumem\npass")
+    assert last_row("cuda:0")["capacity_bytes"] == 4 << 30
+    assert last_row("cuda:1")["capacity_bytes"] is None
+
+
+def test_pinned_memory_is_a_figure_of_the_host(shell: Any, torch: FakeTorch) -> None:
+    torch.initialized = True
+    held = {"current": 16 * MIB, "peak": 16 * MIB, "allocated": 16 * MIB, "freed": 0}
+    in_use = held | {"current": 0}
+    torch.module._C._cuda_hostMemoryStats = lambda: {
+        "allocated_bytes": held,
+        "active_bytes": in_use,
+    }
+    shell.user_ns["in_use"] = in_use
+    shell.run("%%gpumem\nin_use['current'] = 12 << 20")
+    row = last_row("host")
+    assert (row["pinned_before_bytes"], row["pinned_after_bytes"]) == (0, 12 * MIB)
+    # The host is still judged on what is resident.
+    assert row["lane"] == "process_used"
+    assert row["allocated_after_bytes"] is None
+    assert "pinned 12 MiB" in gpumem.report().text()
+    assert last_row("cuda:0")["pinned_after_bytes"] is None
+
+
+def test_rocm_is_told_by_the_device_s_name(torch: FakeTorch) -> None:
+    torch.initialized = True
+    torch.module.version = SimpleNamespace(hip="6.4.2")  # type: ignore[attr-defined]
+    assert "cuda:0  Tesla T4 (ROCm 6.4.2)" in _gpumem.levels_text()
+
+
+@pytest.mark.parametrize("backend", ["xpu", "npu"])
+def test_torch_s_other_backends_are_read_alike(shell: Any, torch: FakeTorch, backend: str) -> None:
+    """`npu` is one that an extension registers; it has the public function alone."""
+    other = FakeTorch()
+    other.module.cuda.memory_stats = other.flat
+    setattr(torch.module, backend, other.module.cuda)
+    torch.module._C._get_privateuse1_backend_name = lambda: "npu"
+    assert state("torch") == (False, "imported, but CUDA is not initialised yet")
+    other.initialized = True
+    other.allocate(8 * MIB, 1)
+    shell.run("%%gpumem\npass")
+    assert last_row(f"{backend}:1")["allocated_after_bytes"] == 8 * MIB
+
+
+def test_metal_is_read_once_somebody_asked_for_it(shell: Any, torch: FakeTorch) -> None:
+    is_available = lru_cache(lambda: True)
+    torch.module.backends = SimpleNamespace(  # type: ignore[attr-defined]
+        mps=SimpleNamespace(is_available=is_available)
+    )
+    torch.module.mps = SimpleNamespace(  # type: ignore[attr-defined]
+        current_allocated_memory=lambda: 3 * MIB,
+        driver_allocated_memory=lambda: 8 * MIB,
+        recommended_max_memory=lambda: 10 << 30,
+    )
+    shell.run("%%gpumem\npass")
+    assert is_available.cache_info().currsize == 0
+    is_available()
+    shell.run("%%gpumem\npass")
+    row = last_row("mps:0")
+    assert (row["allocated_after_bytes"], row["reserved_after_bytes"]) == (3 * MIB, 8 * MIB)
+    assert row["capacity_bytes"] == 10 << 30
+
+
+def test_a_reset_that_the_peak_hides_is_told_by_the_other_peaks(
+    shell: Any, torch: FakeTorch
+) -> None:
+    torch.initialized = True
+    torch.allocate(8 * MIB)
+    torch.reserved_peak = 400 * MIB
+    shell.user_ns["torch"] = torch
+    # Its true peak, 100 MiB, is hidden: the counter rises again above the old one.
+    shell.run(
+        "%%gpumem\ntorch.allocate(92 << 20)\ntorch.allocate(-(92 << 20))\n"
+        "torch.reset_peak(0)\ntorch.allocate(30 << 20)"
+    )
+    row = last_row("cuda:0")
+    assert (row["peak_bytes"], row["peak_exact"]) == (38 * MIB, False)
+    assert row["peak_high_bytes"] is None or row["peak_high_bytes"] >= 100 * MIB
+
+
+@pytest.mark.parametrize(("option", "is_exact"), [("", False), ("--reset-peak", True)])
+def test_only_the_user_s_word_resets_a_peak(
+    shell: Any, torch: FakeTorch, option: str, *, is_exact: bool
+) -> None:
+    torch.initialized = True
+    torch.allocate(100 * MIB)
+    torch.allocate(-92 * MIB)
+    shell.user_ns["torch"] = torch
+    shell.run(f"%%gpumem {option}\ntorch.allocate(30 << 20)\ntorch.allocate(-(30 << 20))")
+    row = last_row("cuda:0")
+    assert row["peak_exact"] is is_exact
+    assert row["peak_bytes"] == (38 if is_exact else 8) * MIB
+    # What was there, and all that the run allocated.
+    assert row["peak_high_bytes"] == 38 * MIB
+    assert torch.n_resets == is_exact
+
+
+def test_a_peak_that_cannot_be_reset_is_told_and_the_cell_runs(
+    shell: Any, torch: FakeTorch, caplog: pytest.LogCaptureFixture
+) -> None:
+    torch.initialized = True
+    torch.module.cuda.reset_peak_memory_stats = None
+    outcome = shell.run("%%gpumem --reset-peak\n1 + 1")
+    assert outcome.result == "2"
+    said = caplog.text + outcome.stderr
+    assert "torch did not reset the peak of cuda:0" in said
 
 
 def test_a_torch_half_imported_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

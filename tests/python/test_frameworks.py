@@ -1,0 +1,312 @@
+"""Frameworks other than torch on CUDA, each in the shape in which it gives its figures.
+
+The stand-ins refuse whatever would start the framework that they stand for.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from types import ModuleType, SimpleNamespace
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import gpumem
+import pytest
+from gpumem import _gpumem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MIB = 1 << 20
+UUID = "3f1a8c55-0000-4b7e-9d21-000000000000"
+
+
+def state(source: str) -> tuple[bool, str]:
+    states = {name: (used, reason) for name, used, reason in _gpumem.source_states()}
+    return states[source]
+
+
+def last_row(device: str) -> dict[str, Any]:
+    return [row for row in gpumem.report().runs if row["device"] == device][-1]
+
+
+def refuse(*_: object, **__: object) -> NoReturn:
+    message = "this would start the framework"
+    raise AssertionError(message)
+
+
+class Fake:
+    """A framework that holds bytes on one device; `started` and `failure` are the test's to set."""
+
+    def __init__(self) -> None:
+        self.started = False
+        self.failure: BaseException | None = None
+        self.allocated = 0
+        self.peak = 0
+
+    def allocate(self, n_bytes: int) -> None:
+        self.allocated += n_bytes
+        self.peak = max(self.peak, self.allocated)
+
+    def reset_peak(self, *_: object) -> None:
+        assert self.started
+        self.peak = self.allocated
+
+    def asked(self) -> None:
+        """Call it in whatever is asked of a framework that runs."""
+        assert self.started, "this would start the framework"
+        if self.failure is not None:
+            raise self.failure
+
+
+def module(name: str, **members: Any) -> ModuleType:
+    made = ModuleType(name)
+    vars(made).update(members)
+    return made
+
+
+class Cupy(Fake):
+    """`cupy` on the second of two devices."""
+
+    source, device = "cupy", "cuda:1"
+
+    def modules(self) -> dict[str, ModuleType]:
+        def context() -> int:
+            if not self.started:
+                message = "CUDA_ERROR_NOT_INITIALIZED: initialization error"
+                raise RuntimeError(message)
+            return 0x5EED
+
+        def figure(read: Callable[[], int]) -> Callable[[], int]:
+            def answer() -> int:
+                self.asked()
+                return read()
+
+            return answer
+
+        pool = SimpleNamespace(
+            used_bytes=figure(lambda: self.allocated),
+            total_bytes=figure(lambda: self.allocated + MIB),
+            get_limit=figure(lambda: 0),
+        )
+
+        def properties(ordinal: int) -> dict[str, Any]:
+            self.asked()
+            return {"name": b"Tesla T4", "uuid": bytes(15) + bytes([ordinal])}
+
+        cuda = SimpleNamespace(
+            driver=SimpleNamespace(ctxGetCurrent=context),
+            runtime=SimpleNamespace(
+                getDevice=figure(lambda: 1), getDeviceProperties=properties, getDeviceCount=refuse
+            ),
+            Device=refuse,
+        )
+        return {"cupy": module("cupy", cuda=cuda, get_default_memory_pool=lambda: pool)}
+
+
+class Jax(Fake):
+    """`jax` with a CPU and a GPU backend."""
+
+    source, device = "jax", "cuda:0"
+
+    def modules(self) -> dict[str, ModuleType]:
+        def memory_stats() -> dict[str, int]:
+            self.asked()
+            return {
+                "bytes_in_use": self.allocated,
+                "peak_bytes_in_use": self.peak,
+                "bytes_limit": 12 << 30,
+                "pool_bytes": 12 << 30,
+            }
+
+        def clients() -> dict[str, Any]:
+            def device(platform: str) -> SimpleNamespace:
+                return SimpleNamespace(
+                    platform=platform,
+                    device_kind="Tesla T4",
+                    id=0,
+                    local_hardware_id=0,
+                    memory_stats=memory_stats,
+                )
+
+            names = ["cpu", "gpu"] if self.started else []
+            return {
+                name: SimpleNamespace(local_devices=lambda name=name: [device(name)])
+                for name in names
+            }
+
+        class Bridge(ModuleType):
+            _backends = property(lambda _: clients())
+
+        bridge = Bridge("jax._src.xla_bridge")
+        vars(bridge).update(backends=refuse, get_backend=refuse, backends_are_initialized=refuse)
+        jax = module("jax", devices=refuse, local_devices=refuse, live_arrays=refuse)
+        return {"jax": jax, "jax._src.xla_bridge": bridge}
+
+
+class Tensorflow(Fake):
+    """`tensorflow` with the third GPU visible, cut into two logical devices."""
+
+    source, device = "tensorflow", "cuda:2"
+
+    def modules(self) -> dict[str, ModuleType]:
+        def memory(name: str) -> dict[str, int]:
+            self.asked()
+            used = {"GPU:0": self.allocated, "GPU:1": 0}
+            return {"current": used[name], "peak": used[name]}
+
+        def visible(kind: str) -> list[SimpleNamespace]:
+            self.asked()
+            assert kind == "GPU"
+            return [SimpleNamespace(name="/physical_device:GPU:2")]
+
+        fake = self
+
+        class Context:
+            @property
+            def _context_handle(self) -> object:
+                return object() if fake.started else None
+
+            get_memory_info = staticmethod(memory)
+            get_visible_devices = staticmethod(visible)
+            reset_memory_stats = staticmethod(fake.reset_peak)
+
+            def get_device_details(self, _device: object) -> dict[str, str]:
+                return {"device_name": "Tesla T4"}
+
+            def get_logical_device_configuration(self, _device: object) -> list[object]:
+                return [object(), object()]
+
+        context = module("tensorflow.python.eager.context", _context=Context(), context=refuse)
+        tensorflow = module("tensorflow", config=None)
+        return {"tensorflow": tensorflow, "tensorflow.python.eager.context": context}
+
+
+class Numba(Fake):
+    """`numba.cuda` with a context on its only device."""
+
+    source, device = "numba", "cuda:0"
+
+    def modules(self) -> dict[str, ModuleType]:
+        fake = self
+
+        class Manager:
+            deallocations = SimpleNamespace(_size=3 * MIB)
+
+            @property
+            def allocations(self) -> dict[int, Any]:
+                fake.asked()
+                kinds = {"AutoFreePointer": fake.allocated, "MappedMemory": 77}
+                return {
+                    size: type(kind, (), {"size": size})() for kind, size in kinds.items() if size
+                }
+
+        class Device:
+            uuid = f"GPU-{UUID}"
+            name = b"Tesla T4"
+
+            @property
+            def primary_context(self) -> object:
+                return SimpleNamespace(memory_manager=Manager()) if fake.started else None
+
+        class Gpus:
+            def __init__(self) -> None:
+                self.lst = [SimpleNamespace(_device=Device())]
+
+        devices = module(
+            "numba.cuda.cudadrv.devices", gpus=Gpus(), get_context=refuse, current_context=refuse
+        )
+        return {"numba": module("numba"), "numba.cuda.cudadrv.devices": devices}
+
+
+@pytest.fixture(params=[Cupy, Jax, Tensorflow, Numba])
+def framework(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
+    fake = request.param()
+    for name, stand_in in fake.modules().items():
+        monkeypatch.setitem(sys.modules, name, stand_in)
+    return fake
+
+
+@pytest.mark.parametrize("source", ["cupy", "jax", "tensorflow", "numba"])
+def test_what_nobody_imported_stays_so(source: str) -> None:
+    assert source not in sys.modules
+    assert state(source) == (False, "not imported")
+    assert source not in sys.modules
+
+
+def test_a_framework_that_does_not_run_is_not_started(shell: Any, framework: Any) -> None:
+    used, reason = state(framework.source)
+    assert not used
+    assert reason.startswith("imported, but ")
+    shell.run("%%gpumem\n1 + 1")
+    assert {row["device"] for row in gpumem.report().runs} == {"host"}
+
+
+def test_levels_reach_the_report(shell: Any, framework: Any) -> None:
+    framework.started = True
+    framework.allocate(8 * MIB)
+    assert state(framework.source) == (True, f"reads {framework.device}")
+    shell.user_ns["framework"] = framework
+    shell.run("%%gpumem\nframework.allocate(16 << 20)")
+    row = last_row(framework.device)
+    assert (row["allocated_before_bytes"], row["allocated_after_bytes"]) == (8 * MIB, 24 * MIB)
+    assert row["lane"] == "allocated"
+    devices = json.loads(gpumem.recording()._report_json())["devices"]
+    assert {it["label"]: it["name"] for it in devices}[framework.device] == "Tesla T4"
+
+
+def test_a_framework_that_starts_inside_a_cell_is_read_at_its_end(
+    shell: Any, framework: Any
+) -> None:
+    shell.user_ns["framework"] = framework
+    shell.run("%%gpumem\nframework.started = True\nframework.allocate(16 << 20)")
+    row = last_row(framework.device)
+    assert (row["allocated_before_bytes"], row["allocated_after_bytes"]) == (None, 16 * MIB)
+
+
+@pytest.mark.parametrize("failure", [RuntimeError("an illegal memory access"), SystemExit(1)])
+def test_a_failure_inside_a_run_is_unknown_and_passes(
+    shell: Any, framework: Any, failure: BaseException
+) -> None:
+    framework.started = True
+    framework.allocate(8 * MIB)
+    shell.user_ns.update(framework=framework, failure=failure)
+    outcome = shell.run("%%gpumem\nframework.failure = failure\n1 + 1")
+    assert outcome.result == "2"
+    row = last_row(framework.device)
+    assert (row["allocated_before_bytes"], row["allocated_after_bytes"]) == (8 * MIB, None)
+    framework.failure = None
+    shell.run("%%gpumem\npass")
+    assert last_row(framework.device)["allocated_after_bytes"] == 8 * MIB
+
+
+def test_jax_is_judged_on_what_is_in_use_under_its_limit(
+    shell: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = Jax()
+    for name, stand_in in fake.modules().items():
+        monkeypatch.setitem(sys.modules, name, stand_in)
+    fake.started = True
+    shell.user_ns["jax"] = fake
+    shell.run("%%gpumem\njax.allocate(48 << 20)\njax.allocate(-(40 << 20))")
+    row = last_row("cuda:0")
+    assert (row["kept_bytes"], row["peak_bytes"], row["peak_exact"]) == (8 * MIB, 48 * MIB, True)
+    assert (row["reserved_after_bytes"], row["capacity_bytes"]) == (12 << 30, 12 << 30)
+
+
+def test_a_jax_that_hides_its_backends_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jax", module("jax", devices=refuse))
+    reason = "this version of JAX does not tell whether it is initialised"
+    assert state("jax") == (False, reason)
+
+
+def test_frameworks_on_one_device_are_added_up(shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    fakes: list[Jax | Numba] = [Jax(), Numba()]
+    for fake in fakes:
+        for name, stand_in in fake.modules().items():
+            monkeypatch.setitem(sys.modules, name, stand_in)
+        fake.started = True
+        fake.allocate(8 * MIB)
+    shell.run("%%gpumem\npass")
+    assert _gpumem.device_labels() == ["cuda:0", "host"]
+    assert last_row("cuda:0")["allocated_after_bytes"] == 16 * MIB
