@@ -239,7 +239,7 @@ def test_a_framework_that_does_not_run_is_not_started(shell: Any, framework: Any
     assert not used
     assert reason.startswith("imported, but ")
     shell.run("%%gpumem\n1 + 1")
-    assert {row["device"] for row in gpumem.report().runs} == {"host"}
+    assert framework.device not in {row["device"] for row in gpumem.report().runs}
 
 
 def test_levels_reach_the_report(shell: Any, framework: Any) -> None:
@@ -308,5 +308,5 @@ def test_frameworks_on_one_device_are_added_up(shell: Any, monkeypatch: pytest.M
         fake.started = True
         fake.allocate(8 * MIB)
     shell.run("%%gpumem\npass")
-    assert _gpumem.device_labels() == ["cuda:0", "host"]
+    assert _gpumem.device_labels().count("cuda:0") == 1
     assert last_row("cuda:0")["allocated_after_bytes"] == 16 * MIB

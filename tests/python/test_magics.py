@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from tests.python.conftest import Shell
 
+SOURCES = "cuda, nvml, torch, cupy, jax, tensorflow, numba, host, sim"
+
 
 @pytest.mark.parametrize(
     ("line", "words"),
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
         ("--wrong", "unrecognized arguments: --wrong"),
         ("--label", "expected one argument"),
         ("--device cuda:9", "unknown device 'cuda:9': there is "),
-        ("--source nosuch", "unknown source 'nosuch': there is cuda, nvml, torch, host, sim"),
+        ("--source nosuch", f"unknown source 'nosuch': there is {SOURCES}"),
         ("extra", "unrecognized arguments: extra"),
         ("--label 'never closed", "No closing quotation"),
     ],
@@ -50,7 +52,7 @@ def test_a_wrong_option_does_not_run_the_cell(
         ("%gpumem nosuch", "invalid choice: 'nosuch'"),
         ("%gpumem on extra", "on takes no 'extra'"),
         ("%gpumem use", "use needs the name of a source, or auto"),
-        ("%gpumem use sim,nosuch", 'unknown source "nosuch": use cuda, nvml, '),
+        ("%gpumem use sim,nosuch", f'unknown source "nosuch": use {SOURCES}, or auto'),
         ("%gpumem --wrong", "unrecognized arguments: --wrong"),
         ("%gpumem_report --wrong", "unrecognized arguments: --wrong"),
         ("%gpumem_report --html", "expected one argument"),
@@ -104,12 +106,12 @@ def test_each_action_says_what_is_so_now(shell: Shell) -> None:
 
     assert said("%gpumem on") == ["recording every cell (`%gpumem off`: only cells with %%gpumem)"]
     assert said("%gpumem off") == ["recording cells with %%gpumem (`%gpumem on`: every cell)"]
-    host = ["● host   reads host"]
-    assert said("%gpumem use sim") == [*host, "● sim    reads sim:0"]
+    host = ["● host        reads host"]
+    assert said("%gpumem use sim") == [*host, "● sim         reads sim:0"]
     shell.run("%%gpumem --quiet\nkept = 1")
     status = said("%gpumem status")
     assert status[1] == "recorded so far: 1 run of 1 cell"
-    assert "● sim    reads sim:0" in status
+    assert "● sim         reads sim:0" in status
     assert any("left out by `%gpumem use`" in line for line in status)
     assert said("%gpumem reset") == ["forgot 1 run of 1 cell"]
     assert said("%gpumem status")[1] == "recorded so far: 0 runs of 0 cells"

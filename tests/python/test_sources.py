@@ -139,8 +139,8 @@ def test_an_unknown_source_is_told_with_those_that_are() -> None:
     with pytest.raises(gpumem.DeviceError, match=f"^{message}$"):
         _gpumem.use_sources(["host", "gpu"])
     # One that the format knows and nothing here reads is as unknown.
-    with pytest.raises(gpumem.DeviceError, match='unknown source "nvml"'):
-        _gpumem.use_sources(["nvml"])
+    with pytest.raises(gpumem.DeviceError, match='unknown source "rmm"'):
+        _gpumem.use_sources(["rmm"])
 
 
 def test_a_choice_leaves_the_others_out_until_auto() -> None:
