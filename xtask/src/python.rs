@@ -123,6 +123,22 @@ impl Environment {
         )
     }
 
+    /// With real frameworks to look at: the small one, or all.
+    pub(crate) fn frameworks(project: &Project, is_all: bool) -> Result<Self> {
+        let (name, requirements) = if is_all {
+            (
+                "python-frameworks-all",
+                "xtask/python/requirements-frameworks-all.txt",
+            )
+        } else {
+            (
+                "python-frameworks",
+                "xtask/python/requirements-frameworks.txt",
+            )
+        };
+        Self::prepare(project, name, &best()?, requirements)
+    }
+
     fn prepare(
         project: &Project,
         name: &str,

@@ -24,7 +24,7 @@ enum Ran {
     Nothing(String),
 }
 
-const SUITES: [Suite; 9] = [
+const SUITES: [Suite; 10] = [
     Suite {
         name: "lint",
         run: lint,
@@ -48,6 +48,10 @@ const SUITES: [Suite; 9] = [
     Suite {
         name: "oldest",
         run: oldest,
+    },
+    Suite {
+        name: "frameworks",
+        run: frameworks,
     },
     Suite {
         name: "browser",
@@ -185,6 +189,15 @@ fn in_shells(project: &Project, environment: &Environment) -> Result<Ran> {
         .map(|folder| ("GPUMEM_FAKE_DRIVER", folder.as_os_str()));
     let variables: Vec<_> = variables.collect();
     pytest(project, environment, "tests/python", &variables)
+}
+
+/// With real frameworks: JAX, and with `GPUMEM_FRAMEWORKS=all` torch and TensorFlow (5 GB).
+fn frameworks(project: &Project) -> Result<Ran> {
+    let main = Environment::main(project)?;
+    let is_all = std::env::var_os("GPUMEM_FRAMEWORKS").is_some_and(|which| which == "all");
+    let environment = Environment::frameworks(project, is_all)?;
+    environment.install(project, &wheel::build(project, &main)?)?;
+    pytest(project, &environment, "tests/frameworks", &[])
 }
 
 fn browser(project: &Project) -> Result<Ran> {
