@@ -31,6 +31,9 @@ class FakeTorch:
         self.reserved_peak = 0
         self.ever = 0
         self.n_resets = 0
+        self.current = 0
+        self.contexts = {0, 1}
+        self.fractions = [1.0, 1.0]
         self.module = ModuleType("torch")
         self.module.cuda = SimpleNamespace(  # type: ignore[attr-defined]
             is_initialized=lambda: self.initialized,
@@ -42,7 +45,10 @@ class FakeTorch:
             get_allocator_backend=lambda: self.backend,
         )
         self.module._C = SimpleNamespace(  # type: ignore[attr-defined]
-            _cuda_memoryStats=self.nested
+            _cuda_memoryStats=self.nested,
+            _cuda_getMemoryFraction=self.fraction,
+            _cuda_getDevice=lambda: self.current,
+            _cuda_hasPrimaryContext=lambda ordinal: ordinal in self.contexts,
         )
 
     def device_count(self) -> int:
@@ -50,14 +56,23 @@ class FakeTorch:
         self.n_device_lists += 1
         return 2
 
+    def fraction(self, ordinal: int) -> float:
+        assert ordinal == self.current, "asking for it would make the device current"
+        assert ordinal in self.contexts, "asking for it would make a context"
+        return self.fractions[ordinal]
+
     def nested(self, ordinal: int) -> dict[str, Any]:
         if self.failure is not None:
             raise self.failure
+        assert self.backend != "pluggable", "torch refuses to answer"
+        is_asked_of_driver = self.backend == "cudaMallocAsync"
+        assert not is_asked_of_driver or ordinal in self.contexts, "asking would make a context"
         reserved = -(-self.allocated[ordinal] // (20 * MIB)) * 20 * MIB
         native = self.backend == "native"
 
         def pools(current: int, peak: int) -> dict[str, dict[str, int]]:
-            figures = {"current": current, "peak": peak, "allocated": self.ever, "freed": 0}
+            ever = self.ever * native
+            figures = {"current": current, "peak": peak, "allocated": ever, "freed": 0}
             return {"all": figures, "small_pool": figures, "large_pool": figures}
 
         return {
@@ -258,23 +273,59 @@ def test_zeros_of_another_backend_are_unknown(shell: Any, torch: FakeTorch) -> N
     assert row["n_retries"] is None
 
 
+def test_a_counter_that_is_never_moved_bounds_no_peak(shell: Any, torch: FakeTorch) -> None:
+    torch.initialized = True
+    torch.backend = "cudaMallocAsync"
+    torch.allocate(64 * MIB)
+    torch.allocate(-64 * MIB)
+    shell.user_ns["torch"] = torch
+    shell.run("%%gpumem\ntorch.allocate(8 << 20)\ntorch.allocate(-(8 << 20))")
+    row = last_row("cuda:0")
+    assert (row["peak_bytes"], row["peak_high_bytes"]) == (0, 64 * MIB)
+    assert not row["peak_exact"]
+
+
+def test_a_device_without_a_context_is_not_asked_through_one(shell: Any, torch: FakeTorch) -> None:
+    torch.initialized = True
+    torch.backend = "cudaMallocAsync"
+    torch.contexts = {0}
+    shell.run("%%gpumem\npass")
+    assert last_row("cuda:0")["allocated_after_bytes"] == 0
+    assert last_row("cuda:1")["allocated_after_bytes"] is None
+
+
+def test_a_plugged_in_allocator_is_unknown_with_its_reason(shell: Any, torch: FakeTorch) -> None:
+    torch.initialized = True
+    torch.backend = "pluggable"
+    shell.run("%%gpumem\npass")
+    assert last_row("cuda:0")["allocated_after_bytes"] is None
+    assert "failed" not in gpumem.report().text()
+
+
 def test_a_fraction_of_the_device_is_its_capacity(shell: Any, torch: FakeTorch) -> None:
     torch.initialized = True
-    torch.module._C._cuda_getMemoryFraction = lambda ordinal: (0.25, 1.0)[ordinal]
+    torch.fractions = [0.25, 0.5]
     shell.run("%%gpumem\npass")
     assert last_row("cuda:0")["capacity_bytes"] == 4 << 30
+    # Nobody can tell while it is not current; once known it is remembered.
     assert last_row("cuda:1")["capacity_bytes"] is None
+    torch.current = 1
+    shell.run("%%gpumem\npass")
+    assert last_row("cuda:0")["capacity_bytes"] == 4 << 30
+    assert last_row("cuda:1")["capacity_bytes"] == 8 << 30
 
 
-def test_pinned_memory_is_a_figure_of_the_host(shell: Any, torch: FakeTorch) -> None:
+@pytest.mark.parametrize(
+    ("in_use", "held"), [("active_bytes", "allocated_bytes"), ("allocated_bytes", "reserved_bytes")]
+)
+def test_pinned_memory_is_a_figure_of_the_host(
+    shell: Any, torch: FakeTorch, in_use: str, held: str
+) -> None:
     torch.initialized = True
-    held = {"current": 16 * MIB, "peak": 16 * MIB, "allocated": 16 * MIB, "freed": 0}
-    in_use = held | {"current": 0}
-    torch.module._C._cuda_hostMemoryStats = lambda: {
-        "allocated_bytes": held,
-        "active_bytes": in_use,
-    }
-    shell.user_ns["in_use"] = in_use
+    figures = {"current": 0, "peak": 16 * MIB, "allocated": 16 * MIB, "freed": 0}
+    stats = {in_use: figures, held: figures | {"current": 16 * MIB}}
+    torch.module._C._cuda_hostMemoryStats = lambda: stats
+    shell.user_ns["in_use"] = figures
     shell.run("%%gpumem\nin_use['current'] = 12 << 20")
     row = last_row("host")
     assert (row["pinned_before_bytes"], row["pinned_after_bytes"]) == (0, 12 * MIB)

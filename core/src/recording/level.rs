@@ -223,7 +223,8 @@ impl AllocatorLevels {
             .peak_allocated
             .known()
             .zip(self.peak_allocated.known());
-        peaks.is_some_and(|(then, now)| now < then) || before.n_peak_resets < self.n_peak_resets
+        let resets = before.n_peak_resets.zip(self.n_peak_resets);
+        peaks.is_some_and(|(then, now)| now < then) || resets.is_some_and(|(then, now)| then < now)
     }
 }
 

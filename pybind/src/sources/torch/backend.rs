@@ -1,6 +1,6 @@
 //! One kind of device of torch: `torch.cuda`, `torch.xpu`, an extension's.
 
-use gpumem_core::recording::{AllocatorLevels, DeviceKind, Level, Source};
+use gpumem_core::recording::{AllocatorLevels, DeviceKind, Level, Source, Unknown};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -27,13 +27,26 @@ struct Running {
     host_memory_stats: Option<Py<PyAny>>,
     /// What the user lets this process have of a device, from 0 to 1.
     memory_fraction: Option<Py<PyAny>>,
-    /// Another backend of the allocator (cudaMallocAsync) leaves most counters at zero.
-    is_native: bool,
+    current_device: Option<Py<PyAny>>,
+    has_context: Option<Py<PyAny>>,
+    allocator: Allocator,
+}
+
+/// Who manages the memory behind torch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Allocator {
+    /// torch's own, which keeps every counter.
+    Native,
+    /// The driver's pool (`cudaMallocAsync`), of which most counters are always zero.
+    DriverPool,
+    /// One of the user's, which torch knows nothing of: asking is an error.
+    Pluggable,
 }
 
 /// What is remembered of one device between two readings.
 struct Counters {
     total_bytes: Option<u64>,
+    limit: Level,
     peaks: Vec<u64>,
     n_peak_resets: u64,
 }
@@ -91,21 +104,19 @@ impl Running {
     fn new(torch: &Bound<'_, PyAny>, name: &str, module: &Bound<'_, PyAny>) -> PyResult<Self> {
         let n_devices: usize = module.call_method0("device_count")?.extract()?;
         let private = |function: &str| torch.getattr("_C").and_then(|c| c.getattr(function));
+        let optional = |function: &str| private(function).ok().map(Bound::unbind);
         let memory_stats = private(&format!("_{name}_memoryStats"))
             .or_else(|_| module.getattr("memory_stats"))
             .or_else(|_| torch.getattr("accelerator")?.getattr("memory_stats"))?;
-        let host_memory_stats = private(&format!("_{name}_hostMemoryStats")).ok();
-        // Before torch 1.13 there was no other, and only CUDA has two.
-        let backend = module.call_method0("get_allocator_backend");
         let mut running = Self {
             devices: Vec::new(),
             counters: Vec::new(),
             memory_stats: memory_stats.unbind(),
-            memory_fraction: private(&format!("_{name}_getMemoryFraction"))
-                .ok()
-                .map(Bound::unbind),
-            host_memory_stats: host_memory_stats.map(Bound::unbind),
-            is_native: backend.map_or(Ok(true), |name| name.eq("native"))?,
+            host_memory_stats: optional(&format!("_{name}_hostMemoryStats")),
+            memory_fraction: optional(&format!("_{name}_getMemoryFraction")),
+            current_device: optional(&format!("_{name}_getDevice")),
+            has_context: optional(&format!("_{name}_hasPrimaryContext")),
+            allocator: Allocator::of(module)?,
         };
         for ordinal in 0..n_devices {
             let properties = module.call_method1("get_device_properties", (ordinal,))?;
@@ -115,6 +126,7 @@ impl Running {
             let total = properties.getattr("total_memory");
             running.counters.push(Counters {
                 total_bytes: total.and_then(|total| total.extract()).ok(),
+                limit: not_reported(),
                 peaks: Vec::new(),
                 n_peak_resets: 0,
             });
@@ -130,16 +142,21 @@ impl Running {
     }
 
     fn levels(&mut self, py: Python<'_>, ordinal: usize) -> PyResult<AllocatorLevels> {
+        if self.allocator == Allocator::Pluggable {
+            return Ok(pluggable());
+        }
+        // torch asks the driver's pool with the device made current, which makes a context.
+        if self.allocator == Allocator::DriverPool && !self.has_context(py, ordinal)? {
+            return Ok(AllocatorLevels::unread(Source::Torch));
+        }
         let stats = self.memory_stats.bind(py).call1((ordinal,))?;
-        let stats = Stats::new(stats.cast::<PyDict>()?, self.is_native);
-        let limit = self.limit(py, ordinal)?;
+        let is_native = self.allocator == Allocator::Native;
+        let stats = Stats::new(stats.cast::<PyDict>()?, is_native);
+        self.look_at_limit(py, ordinal)?;
         let counters = &mut self.counters[ordinal];
         let peaks = stats.peaks()?;
-        if peaks
-            .iter()
-            .zip(&counters.peaks)
-            .any(|(now, then)| now < then)
-        {
+        let mut pairs = peaks.iter().zip(&counters.peaks);
+        if pairs.any(|(now, then)| now < then) {
             counters.n_peak_resets += 1;
         }
         counters.peaks = peaks;
@@ -151,7 +168,7 @@ impl Running {
             largest_free: not_reported(),
             peak_allocated: stats.level("allocated_bytes", "peak")?,
             total_allocated: stats.level("allocated_bytes", "allocated")?,
-            limit,
+            limit: counters.limit.clone(),
             n_peak_resets: Some(counters.n_peak_resets),
             n_retries: stats.count("num_alloc_retries")?,
             n_ooms: stats.count("num_ooms")?,
@@ -160,38 +177,84 @@ impl Running {
     }
 
     /// Less than the device has, where the user set a fraction of it.
+    ///
+    /// torch makes the device current to answer, and leaves it so: it is asked of the current
+    /// device alone, where that has a context, and remembered of the others.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_precision_loss,
         clippy::cast_sign_loss,
         reason = "torch itself multiplies as doubles; a fraction is from 0 to 1"
     )]
-    fn limit(&self, py: Python<'_>, ordinal: usize) -> PyResult<Level> {
-        let (Some(fraction), Some(total)) =
-            (&self.memory_fraction, self.counters[ordinal].total_bytes)
+    fn look_at_limit(&mut self, py: Python<'_>, ordinal: usize) -> PyResult<()> {
+        let (Some(ask), Some(total)) = (&self.memory_fraction, self.counters[ordinal].total_bytes)
         else {
-            return Ok(not_reported());
+            return Ok(());
         };
-        let fraction: f64 = fraction.bind(py).call1((ordinal,))?.extract()?;
-        Ok(if (0.0..1.0).contains(&fraction) {
-            known((total as f64 * fraction) as u64)
-        } else {
-            not_reported()
-        })
+        let Some(current) = &self.current_device else {
+            return Ok(());
+        };
+        let is_current = current.bind(py).call0()?.extract::<usize>()? == ordinal;
+        if is_current && self.has_context(py, ordinal)? {
+            let fraction: f64 = ask.bind(py).call1((ordinal,))?.extract()?;
+            self.counters[ordinal].limit = if (0.0..1.0).contains(&fraction) {
+                known((total as f64 * fraction) as u64)
+            } else {
+                not_reported()
+            };
+        }
+        Ok(())
     }
 
-    /// In use, and held by torch: of these `allocated_bytes` tells the second.
+    /// Whether the device has the context that CUDA's runtime shares; other backends have none.
+    fn has_context(&self, py: Python<'_>, ordinal: usize) -> PyResult<bool> {
+        match &self.has_context {
+            Some(ask) => ask.bind(py).call1((ordinal,))?.is_truthy(),
+            None => Ok(true),
+        }
+    }
+
+    /// In use, and held by torch.
     fn pinned(&self, py: Python<'_>) -> PyResult<Option<AllocatorLevels>> {
         let Some(memory_stats) = &self.host_memory_stats else {
             return Ok(None);
         };
         let stats = memory_stats.bind(py).call0()?;
-        let stats = Stats::new(stats.cast::<PyDict>()?, true);
+        let stats = stats.cast::<PyDict>()?;
+        // Up to torch 2.9 what is in use was called `allocated_bytes`, then what is held.
+        let [in_use, held] = if stats.contains("active_bytes")? {
+            ["active_bytes", "allocated_bytes"]
+        } else {
+            ["allocated_bytes", "reserved_bytes"]
+        };
+        let stats = Stats::new(stats, true);
         Ok(Some(AllocatorLevels {
-            allocated: stats.level("active_bytes", "current")?,
-            reserved: stats.level("allocated_bytes", "current")?,
+            allocated: stats.level(in_use, "current")?,
+            reserved: stats.level(held, "current")?,
             ..AllocatorLevels::unread(Source::Torch)
         }))
+    }
+}
+
+impl Allocator {
+    /// Before torch 1.13 there was no other than its own, and only CUDA has several.
+    fn of(module: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let Ok(name) = module.call_method0("get_allocator_backend") else {
+            return Ok(Self::Native);
+        };
+        Ok(match name.extract::<String>()?.as_str() {
+            "native" => Self::Native,
+            "cudaMallocAsync" => Self::DriverPool,
+            _ => Self::Pluggable,
+        })
+    }
+}
+
+fn pluggable() -> AllocatorLevels {
+    let why = "torch runs on an allocator that was plugged in, and counts nothing itself";
+    AllocatorLevels {
+        allocated: Level::Unknown(Unknown::Withheld(why.to_owned())),
+        ..AllocatorLevels::unread(Source::Torch)
     }
 }
 

@@ -28,13 +28,18 @@ impl<'a, 'py> Stats<'a, 'py> {
             return Ok(not_reported());
         };
         let n_bytes: u64 = figure.extract()?;
-        // The two that cudaMallocAsync keeps: allocated and reserved.
-        let is_kept = self.is_native || matches!(counter, "allocated_bytes" | "reserved_bytes");
-        Ok(if n_bytes == 0 && !is_kept {
+        Ok(if n_bytes == 0 && !self.keeps(counter, which) {
             not_reported()
         } else {
             known(n_bytes)
         })
+    }
+
+    /// A zero of it is none that was never counted: cudaMallocAsync keeps level and peak of two.
+    fn keeps(&self, counter: &str, which: &str) -> bool {
+        self.is_native
+            || matches!(counter, "allocated_bytes" | "reserved_bytes")
+                && matches!(which, "current" | "peak")
     }
 
     pub(super) fn count(&self, counter: &str) -> PyResult<Option<u64>> {
