@@ -25,7 +25,7 @@ const REST_PER_LOOK: u32 = 100;
 
 /// What a driver is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Order {
+enum Order {
     /// For its devices and all their levels.
     Everything(Visibility),
     /// For the levels that are cheap to read.
@@ -39,6 +39,27 @@ pub(super) struct Look {
     pub(super) at: Instant,
     pub(super) devices: Answer,
     pub(super) levels: Vec<(String, DriverLevels)>,
+    /// It will say the same as long as this process lives.
+    is_final: bool,
+}
+
+impl Look {
+    /// There are no devices to be asked for.
+    fn without_devices(why: Unused) -> Self {
+        Self {
+            at: Instant::now(),
+            devices: Err(why),
+            levels: Vec::new(),
+            is_final: false,
+        }
+    }
+}
+
+/// An answer that is there already, or that will come.
+pub(super) enum Pending {
+    Known(Look),
+    /// To be waited for until then at the latest.
+    Ordered(Ticket, Instant),
 }
 
 /// Names one order among the others.
@@ -48,6 +69,7 @@ pub(super) struct Ticket(u64);
 /// A driver source with a thread of its own, which starts with the first order.
 pub(super) struct Attendant {
     source: Source,
+    absence: fn() -> Option<Unused>,
     desk: Arc<Desk>,
     /// Until the thread takes it over.
     waiting: Option<Guarded>,
@@ -67,6 +89,7 @@ struct State {
     last_ordered: Ticket,
     last_answered: Ticket,
     busy_since: Option<Instant>,
+    is_awaited: bool,
     whole_costs: Costs,
     sample_costs: Costs,
     look: Option<Look>,
@@ -76,6 +99,7 @@ impl Attendant {
     pub(super) fn new(driver: Box<dyn DriverSource>) -> Self {
         Self {
             source: driver.source(),
+            absence: driver.absence(),
             desk: Arc::default(),
             waiting: Some(Guarded::new(driver)),
             sampled: Ticket(0),
@@ -86,8 +110,31 @@ impl Attendant {
         self.source
     }
 
+    /// Asks for everything, and hands out what can be told without a driver's help. The thread is
+    /// left alone then: waking it costs more than all else that a run's ends do.
+    pub(super) fn ask(&mut self, visibility: &Visibility, patience: Duration) -> Pending {
+        if let Some(why) = (self.absence)() {
+            return Pending::Known(Look::without_devices(why));
+        }
+        let look = self.desk.lock().look.clone();
+        if let Some(look) = look.filter(|look| look.is_final) {
+            return Pending::Known(look);
+        }
+        let until = Instant::now() + self.patience(patience);
+        let ticket = self.order(Order::Everything(visibility.clone()));
+        Pending::Ordered(ticket, until)
+    }
+
+    /// What was asked for; of a driver that is late, what it said of its devices before.
+    pub(super) fn answer(&self, pending: Pending) -> Look {
+        match pending {
+            Pending::Known(look) => look,
+            Pending::Ordered(ticket, until) => self.wait(ticket, until),
+        }
+    }
+
     /// Hands in an order; the answer to it, or to a later one, is waited for with `wait`.
-    pub(super) fn order(&mut self, order: Order) -> Ticket {
+    fn order(&mut self, order: Order) -> Ticket {
         if let Some(guarded) = self.waiting.take() {
             self.start(guarded);
         }
@@ -97,19 +144,21 @@ impl Attendant {
         if !(order == Order::Sample && state.order.is_some()) {
             state.order = Some(order);
         }
+        let ticket = state.last_ordered;
+        // Woken under the lock it would wait for it at once.
+        drop(state);
         self.desk.ordered.notify_one();
-        state.last_ordered
+        ticket
     }
 
-    /// What the driver says to an order, waiting until then at the latest; of a driver that is
-    /// late, what it said of its devices before.
-    pub(super) fn wait(&self, ticket: Ticket, until: Instant) -> Look {
+    fn wait(&self, ticket: Ticket, until: Instant) -> Look {
         let mut state = self.desk.lock();
         while state.last_answered < ticket {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return state.late();
             }
+            state.is_awaited = true;
             let woken = self.desk.answered.wait_timeout(state, left);
             (state, _) = woken.unwrap_or_else(PoisonError::into_inner);
         }
@@ -117,7 +166,7 @@ impl Attendant {
     }
 
     /// Until when it makes sense to wait for an order that is made now.
-    pub(super) fn patience(&self, at_most: Duration) -> Duration {
+    fn patience(&self, at_most: Duration) -> Duration {
         let state = self.desk.lock();
         let is_stuck = state.is_busy_for(PATIENCE);
         let is_slow = state.whole_costs.typical() > PATIENCE;
@@ -156,11 +205,8 @@ impl Attendant {
         if let Err(error) = spawned {
             let mut state = self.desk.lock();
             state.last_answered = Ticket(u64::MAX);
-            state.look = Some(Look {
-                at: Instant::now(),
-                devices: Err(Unused(format!("no thread could be started: {error}"))),
-                levels: Vec::new(),
-            });
+            let why = format!("no thread could be started: {error}");
+            state.look = Some(Look::without_devices(Unused(why)));
         }
     }
 }
@@ -172,6 +218,7 @@ impl Default for State {
             last_ordered: Ticket(0),
             last_answered: Ticket(0),
             busy_since: None,
+            is_awaited: false,
             whole_costs: Costs::default(),
             sample_costs: Costs::default(),
             look: None,
@@ -212,6 +259,7 @@ impl State {
             at: Instant::now(),
             levels: found.map(|it| (it.key.clone(), failed(words))).collect(),
             devices,
+            is_final: false,
         }
     }
 }
@@ -248,6 +296,7 @@ impl Desk {
                 at: Instant::now(),
                 devices: devices.clone(),
                 levels,
+                is_final: guarded.run(|driver| driver.is_final()).unwrap_or(true),
             };
             let cost = look.at - began;
             self.deliver(ticket, look, |state| match order {
@@ -275,7 +324,10 @@ impl Desk {
         note_cost(&mut state);
         state.last_answered = ticket;
         state.look = Some(look);
+        let is_awaited = mem::take(&mut state.is_awaited);
         drop(state);
-        self.answered.notify_all();
+        if is_awaited {
+            self.answered.notify_all();
+        }
     }
 }

@@ -27,6 +27,10 @@ use libloading::Library;
 use super::visible::Visibility;
 use super::{Answer, DriverSource, Found, Unused};
 
+#[cfg(target_os = "linux")]
+#[path = "cuda/loaded.rs"]
+mod loaded;
+
 const NO_CONTEXT: &str = "this process has no context on it yet";
 const INTEGRATED: &str = "this GPU shares the host's memory, which `host` counts";
 
@@ -42,11 +46,14 @@ impl DriverSource for CudaSource {
         Source::Cuda
     }
 
+    fn absence(&self) -> fn() -> Option<Unused> {
+        || Driver::loaded().is_none().then(not_loaded)
+    }
+
     /// The driver obeys the environment by itself.
     fn devices(&mut self, _visibility: &Visibility) -> Answer {
         let Some(driver) = Driver::loaded() else {
-            let reason = "nothing in this process has loaded the CUDA driver yet";
-            return Err(Unused(reason.to_owned()));
+            return Err(not_loaded());
         };
         if self.devices.is_empty() {
             self.devices = driver
@@ -75,6 +82,10 @@ impl DriverSource for CudaSource {
         };
         driver.memory(*device).unwrap_or_else(Failure::levels)
     }
+}
+
+fn not_loaded() -> Unused {
+    Unused("nothing in this process has loaded the CUDA driver yet".to_owned())
 }
 
 /// What this process can have on a GPU.
@@ -440,6 +451,9 @@ fn written(kind: &str, uuid: CUuuid) -> String {
 #[cfg(target_os = "linux")]
 fn already_loaded() -> Option<Library> {
     use libloading::os::unix;
+    if !loaded::may_be_loaded() {
+        return None;
+    }
     let flags = libc::RTLD_NOLOAD | libc::RTLD_LAZY;
     // SAFETY: loads nothing, so nothing of the library runs.
     let library = unsafe { unix::Library::open(Some("libcuda.so.1"), flags) };

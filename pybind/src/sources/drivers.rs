@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use gpumem_core::recording::{DriverLevels, Level, Source, Unknown};
 
-use super::attendant::{Attendant, Order, Ticket};
+use super::attendant::{Attendant, Pending};
 use super::guarded::Guarded;
 use super::visible::Visibility;
 use super::{Answer, DriverSource, Unused, failed, not_chosen};
@@ -42,6 +42,16 @@ pub(super) struct Planned {
     pub(super) sources: Vec<(Source, String)>,
 }
 
+/// What the sources were asked, each in its place: nothing of those that are not chosen.
+pub(super) struct Asking(Vec<Option<Question>>);
+
+/// What a source was asked.
+enum Question {
+    /// To be put when the answers are collected.
+    Later,
+    Put(Pending),
+}
+
 /// What one source says of its devices.
 pub(super) struct Said {
     pub(super) source: Source,
@@ -64,7 +74,8 @@ impl Drivers {
         Self {
             pid: process::id(),
             set: Arc::new(Mutex::new(DriverSet {
-                sources: apart.chain(here).collect(),
+                // Those that are read here come first: the others work meanwhile.
+                sources: here.chain(apart).collect(),
                 plan: Vec::new(),
             })),
         }
@@ -115,32 +126,35 @@ impl Drivers {
             .collect()
     }
 
-    /// Asks every chosen source for everything, and waits so long for those that are asked apart.
+    /// Asks every chosen source for everything. Those that are asked apart work on it until it is
+    /// collected, and for so long after now as the patience lasts.
     pub(super) fn ask(
         &self,
         chosen: &[Source],
         visibility: &Visibility,
         patience: Duration,
-    ) -> Vec<Said> {
+    ) -> Asking {
+        let Some(mut set) = self.lock() else {
+            return Asking(Vec::new());
+        };
+        let asked = set.sources.iter_mut().map(|asked| {
+            let is_chosen = chosen.contains(&asked.source());
+            is_chosen.then(|| match asked {
+                Asked::Here(_) => Question::Later,
+                Asked::Apart(attendant) => Question::Put(attendant.ask(visibility, patience)),
+            })
+        });
+        Asking(asked.collect())
+    }
+
+    /// What the sources say to that.
+    pub(super) fn collect(&self, Asking(asked): Asking) -> Vec<Said> {
         let Some(mut set) = self.lock() else {
             return Vec::new();
         };
-        // All are asked before one is waited for.
-        let tickets: Vec<Option<(Ticket, Instant)>> = set
-            .sources
-            .iter_mut()
-            .map(|asked| match asked {
-                Asked::Apart(attendant) if chosen.contains(&attendant.source()) => {
-                    let until = Instant::now() + attendant.patience(patience);
-                    let ticket = attendant.order(Order::Everything(visibility.clone()));
-                    Some((ticket, until))
-                }
-                _ => None,
-            })
-            .collect();
-        let sources = set.sources.iter_mut().zip(tickets);
+        let sources = set.sources.iter_mut().zip(asked);
         sources
-            .map(|(asked, ticket)| asked.say(chosen, ticket))
+            .map(|(asked, question)| asked.say(question))
             .collect()
     }
 
@@ -173,14 +187,14 @@ impl Asked {
         }
     }
 
-    fn say(&mut self, chosen: &[Source], ticket: Option<(Ticket, Instant)>) -> Said {
+    fn say(&mut self, question: Option<Question>) -> Said {
         let source = self.source();
-        let (devices, levels) = match (self, ticket) {
-            (Self::Apart(attendant), Some((ticket, until))) => {
-                let look = attendant.wait(ticket, until);
+        let (devices, levels) = match (self, question) {
+            (Self::Apart(attendant), Some(Question::Put(pending))) => {
+                let look = attendant.answer(pending);
                 (look.devices, look.levels)
             }
-            (Self::Here(guarded), _) if chosen.contains(&source) => everything(guarded),
+            (Self::Here(guarded), Some(_)) => everything(guarded),
             _ => (Err(not_chosen()), Vec::new()),
         };
         Said {

@@ -65,6 +65,14 @@ pub(crate) type Answer = Result<Vec<Found>, Unused>;
 pub(crate) trait DriverSource: Send {
     /// Its name.
     fn source(&self) -> Source;
+    /// Tells at once, on any thread and without the driver, why there is nothing to ask it.
+    fn absence(&self) -> fn() -> Option<Unused> {
+        || None
+    }
+    /// What it said of its devices last stands as long as this process lives.
+    fn is_final(&self) -> bool {
+        false
+    }
     /// Its devices, in its own order, of those that the environment shows; or why it has none.
     /// Asked at every run: microseconds.
     fn devices(&mut self, visibility: &Visibility) -> Answer;
@@ -248,17 +256,10 @@ impl Sources {
         if !self.is_cuda_asked() {
             self.visibility = Visibility::of_environment();
         }
-        let (drivers, visibility) = (&self.drivers, &self.visibility);
-        let said = if patience > attendant::PATIENCE {
-            py.detach(|| drivers.ask(&chosen, visibility, patience))
-        } else {
-            drivers.ask(&chosen, visibility, patience)
-        };
-        let mut answers: Vec<(Source, Answer)> = said
-            .iter()
-            .map(|said| (said.source, said.devices.clone()))
-            .collect();
-        for framework in &mut self.frameworks {
+        let drivers = &self.drivers;
+        let asking = drivers.ask(&chosen, &self.visibility, patience);
+        // The drivers work while the frameworks are asked.
+        let frameworks = self.frameworks.iter_mut().map(|framework| {
             let source = framework.source();
             let answer = if chosen.contains(&source) {
                 let asked = framework.devices(py);
@@ -266,8 +267,16 @@ impl Sources {
             } else {
                 Err(not_chosen())
             };
-            answers.push((source, answer));
-        }
+            (source, answer)
+        });
+        let frameworks: Vec<(Source, Answer)> = frameworks.collect();
+        let said = if patience > attendant::PATIENCE {
+            py.detach(|| drivers.collect(asking))
+        } else {
+            drivers.collect(asking)
+        };
+        let of_drivers = said.iter().map(|said| (said.source, said.devices.clone()));
+        let answers: Vec<(Source, Answer)> = of_drivers.chain(frameworks).collect();
         if answers != self.answers {
             self.devices = join(&answers);
             self.answers = answers;

@@ -40,6 +40,11 @@ impl DriverSource for NvmlSource {
         Source::Nvml
     }
 
+    /// A library that is missing, or that does not start, is not tried again.
+    fn is_final(&self) -> bool {
+        matches!(self.library, Some(Err(_)))
+    }
+
     fn devices(&mut self, visibility: &Visibility) -> Answer {
         let nvml = self.library.get_or_insert_with(initialised).clone()?;
         let known = self.shown.take().filter(|(under, _)| under == visibility);

@@ -1,5 +1,8 @@
 //! Where this process stands among the others of its machine.
 
+#[cfg(target_os = "linux")]
+use std::sync::OnceLock;
+
 /// The process `pid` was started by `ancestor`, or by one that it started.
 #[cfg(target_os = "linux")]
 pub(super) fn descends_from(pid: u32, ancestor: u32) -> bool {
@@ -19,16 +22,22 @@ fn parent_of(pid: u32) -> Option<u32> {
 /// Not in a container with process ids of its own.
 #[cfg(target_os = "linux")]
 pub(super) fn is_in_first_pid_namespace() -> bool {
+    static IS_FIRST: OnceLock<bool> = OnceLock::new();
     // A constant of the kernel, `PROC_PID_INIT_INO`.
     let first = "pid:[4026531836]";
-    std::fs::read_link("/proc/self/ns/pid").is_ok_and(|it| it.as_os_str() == first)
+    *IS_FIRST.get_or_init(|| {
+        std::fs::read_link("/proc/self/ns/pid").is_ok_and(|it| it.as_os_str() == first)
+    })
 }
 
 /// In Linux that Windows runs.
 #[cfg(target_os = "linux")]
 pub(super) fn is_in_wsl() -> bool {
-    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease");
-    release.is_ok_and(|release| release.to_ascii_lowercase().contains("microsoft"))
+    static IS_WSL: OnceLock<bool> = OnceLock::new();
+    *IS_WSL.get_or_init(|| {
+        let release = std::fs::read_to_string("/proc/sys/kernel/osrelease");
+        release.is_ok_and(|release| release.to_ascii_lowercase().contains("microsoft"))
+    })
 }
 
 #[cfg(not(target_os = "linux"))]
