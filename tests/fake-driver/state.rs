@@ -10,10 +10,11 @@
 // Both libraries take this file in with `mod state`, each for itself.
 
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
-use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
@@ -24,9 +25,13 @@ pub(crate) struct State(Arc<HashMap<String, String>>);
 impl State {
     /// Notes the call and reads what the machine is now. `Err`: this call is to fail that way.
     pub(crate) fn at(call: &str) -> Result<Self, String> {
+        static PATH: LazyLock<PathBuf> = LazyLock::new(|| {
+            std::env::var_os("GPUMEM_FAKE_STATE")
+                .unwrap_or_default()
+                .into()
+        });
         note(call);
-        let path = std::env::var_os("GPUMEM_FAKE_STATE").unwrap_or_default();
-        let state = Self::of_file(Path::new(&path));
+        let state = Self::of_file(&PATH);
         if let Some(n_millis) = state.number("delay_millis") {
             thread::sleep(Duration::from_millis(n_millis));
         }
@@ -84,7 +89,8 @@ pub(crate) fn size(n_mib: &str) -> u64 {
 
 /// One line for each call: which thread of which process made it.
 fn note(call: &str) {
-    let Some(path) = std::env::var_os("GPUMEM_FAKE_LOG") else {
+    static PATH: LazyLock<Option<OsString>> = LazyLock::new(|| std::env::var_os("GPUMEM_FAKE_LOG"));
+    let Some(path) = PATH.as_ref() else {
         return;
     };
     let thread = fs::read_to_string("/proc/thread-self/comm").unwrap_or_default();

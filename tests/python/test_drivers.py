@@ -530,6 +530,46 @@ def test_a_machine_without_a_driver(machine: Machine) -> None:
     ]
 
 
+@pytest.mark.parametrize("name", ["libcuda.so", "libcuda.so.570.86"])
+def test_cuda_is_found_by_whatever_name_it_was_loaded(machine: Machine, name: str) -> None:
+    (machine.libraries / name).symlink_to(machine.libraries / "libcuda.so.1")
+    script = f"""
+before = status("cuda")
+ctypes.CDLL("{name}")
+tell([before, status("cuda")])
+"""
+    assert machine.ask(CUDA_ALONE, script) == [
+        "nothing in this process has loaded the CUDA driver yet",
+        "loaded, but no framework has initialised CUDA yet",
+    ]
+
+
+def test_a_library_that_only_looks_like_the_driver_is_not_taken(machine: Machine) -> None:
+    stub = machine.libraries / "libcuda.so.old"
+    shutil.move(machine.libraries / "libnvidia-ml.so.1", stub)
+    told = machine.ask(T4, f'ctypes.CDLL("{stub}")\nlevels()\ntell(status("cuda"))')
+    assert told == "nothing in this process has loaded the CUDA driver yet"
+
+
+def test_a_machine_without_a_driver_wakes_no_thread_for_one(machine: Machine) -> None:
+    shutil.rmtree(machine.libraries)
+    machine.libraries.mkdir()
+    script = """
+def wakings():
+    tasks = Path("/proc/self/task").iterdir()
+    names = {(task / "comm").read_text().strip(): task / "status" for task in tasks}
+    return {name: [line for line in status.read_text().splitlines() if "ctxt" in line]
+            for name, status in names.items() if name in ("gpumem-cuda", "gpumem-nvml")}
+ip = shell()
+levels()
+before = wakings()
+for _ in range(20):
+    ip.run_cell("%%gpumem --quiet\\npass")
+tell([sorted(before), before == wakings()])
+"""
+    assert machine.ask(T4, script) == [["gpumem-nvml"], True]
+
+
 # Nothing is started for the user.
 
 
