@@ -16,6 +16,7 @@ pub mod classic;
 pub mod format;
 pub mod holders;
 pub mod json;
+pub mod read;
 pub mod recording;
 pub mod report;
 pub mod source_text;

@@ -5,11 +5,13 @@
 
 mod frame;
 mod level;
+mod oom;
 
 use std::collections::BTreeMap;
 
 pub use frame::{Finish, Frame, FrameError, Header, Sample, Samples, Series, SourceState};
 pub use level::{AllocatorLevels, DriverLevels, Level, Reading, Source, Unknown};
+pub use oom::{Framework, OomFigures, OtherProcess, OutOfMemory};
 
 use crate::units::Nanos;
 

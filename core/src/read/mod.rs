@@ -1,0 +1,3 @@
+//! What others wrote, as figures and events. Reading is tolerant and never panics.
+
+pub mod oom;

@@ -1,0 +1,171 @@
+//! Out-of-memory messages, turned into bytes.
+//!
+//! There are as many wordings as there are allocators, and each has changed from
+//! version to version. So a message is not matched as a whole: its **head** says
+//! that memory ran out and in which framework, and each figure is found by the
+//! words next to it (`X is free`, `Tried to allocate X`), wherever it stands.
+//!
+//! In every one of these messages a `GB` is 2^30 bytes, like a `GiB`.
+
+mod heads;
+mod sizes;
+#[cfg(test)]
+mod tests;
+
+use crate::recording::{Framework, OomFigures, OtherProcess};
+use crate::units::Bytes;
+use heads::Head;
+use sizes::Sizes;
+
+/// A message tells what it has to tell in so many bytes from its head on; a long
+/// listing of buffers may follow.
+const LONGEST: usize = 4096;
+
+/// What a message told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OomMessage {
+    /// Who asked for the memory, where the message tells.
+    pub framework: Option<Framework>,
+    /// The device as people write it (`cuda:0`), where the message names one.
+    pub device: Option<String>,
+    /// The figures.
+    pub figures: OomFigures,
+}
+
+/// One class of an exception: its module and its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClassName {
+    /// `torch`, `cupy.cuda.memory`.
+    pub module: String,
+    /// `OutOfMemoryError`.
+    pub name: String,
+}
+
+/// What a message tells of memory that ran out; `None` where it tells of something else.
+///
+/// ```
+/// use gpumem_core::read::oom::parse;
+/// use gpumem_core::units::Bytes;
+/// let told = parse("CUDA out of memory. Tried to allocate 2.00 MiB. GPU 1 has").unwrap();
+/// assert_eq!(told.figures.wanted, Some(Bytes::mib(2)));
+/// assert_eq!(told.device.as_deref(), Some("cuda:1"));
+/// assert_eq!(parse("index 4 is out of bounds"), None);
+/// ```
+pub fn parse(text: &str) -> Option<OomMessage> {
+    // The same bytes stand at the same places: only ASCII letters change.
+    let lower = text.to_ascii_lowercase();
+    let head = Head::last_of(&lower)?;
+    let told = within(&lower[head.start..], LONGEST);
+    let framework = head.framework(&lower);
+    Some(OomMessage {
+        framework,
+        device: head.device(framework, told),
+        figures: figures(told),
+    })
+}
+
+/// What an exception of these classes, the most derived first, tells of memory that
+/// ran out. A class whose name says so needs no message.
+pub fn of_exception(classes: &[ClassName], text: &str) -> Option<OomMessage> {
+    parse(text).or_else(|| {
+        let class = classes.iter().find_map(heads::of_class)?;
+        let lower = text.to_ascii_lowercase();
+        let told = within(&lower, LONGEST);
+        Some(OomMessage {
+            framework: class.framework,
+            device: heads::device_in(told),
+            figures: figures(told),
+        })
+    })
+}
+
+/// The longest beginning of `text` that has at most `n_bytes`.
+pub fn within(text: &str, n_bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(n_bytes)]
+}
+
+fn figures(told: &str) -> OomFigures {
+    let sizes = Sizes::of(told);
+    let allocated = sizes
+        .before(&["already allocated", "is allocated by pytorch"])
+        .or_else(|| sizes.after(&["currently allocated", "mps allocated", "so far", "used"]));
+    let reserved = sizes.before(&["reserved in total by pytorch"]);
+    let unallocated = sizes.before(&["is reserved by pytorch but unallocated", "cached"]);
+    // Metal's own, of this process too.
+    let beside_mps = sizes.after(&["other allocations"]);
+    OomFigures {
+        wanted: wanted(told, &sizes),
+        free: sizes
+            .after(&["free (according to cuda)", "free memory"])
+            .or_else(|| sizes.before(&["is free", "free"])),
+        total: sizes
+            .after(&["capacity of", "capacty of", "device limit", "total memory"])
+            .or_else(|| sizes.before(&["total capacity", "total capacty", "hbm"])),
+        limit: sizes
+            .before(&["allowed"])
+            .or_else(|| sizes.after(&["max allowed", "limit set to", "memory fraction)"])),
+        allocated,
+        reserved: reserved.or_else(|| Some(allocated? + unallocated?)),
+        unallocated: unallocated.or_else(|| Some(reserved?.saturating_sub(allocated?))),
+        private_pools: sizes.before(&["allocated in private pools"]),
+        largest_free: None,
+        this_process: sizes
+            .after(&["this process has"])
+            .or_else(|| Some(allocated? + beside_mps?)),
+        others: others(told, &sizes),
+    }
+}
+
+fn wanted(told: &str, sizes: &Sizes<'_>) -> Option<Bytes> {
+    let before_it = [
+        "allocate",
+        "allocating",
+        "allocate request for",
+        "requested",
+        "requested memory",
+        "requested buffer of size",
+    ];
+    sizes.after(&before_it).or_else(|| tensor_size(told))
+}
+
+/// `shape[500,512,4,4] and type float`: TensorFlow tells no bytes.
+fn tensor_size(told: &str) -> Option<Bytes> {
+    let (_, from_shape) = told.split_once("shape[")?;
+    let (shape, after) = from_shape.split_once(']')?;
+    let name: String = after
+        .trim_start()
+        .strip_prefix("and type")?
+        .trim_start()
+        .chars()
+        .take_while(char::is_ascii_alphanumeric)
+        .collect();
+    let item: u64 = match name.as_str() {
+        "bool" | "int8" | "uint8" | "qint8" | "quint8" => 1,
+        "half" | "float16" | "bfloat16" | "int16" | "uint16" => 2,
+        "float" | "float32" | "int32" | "uint32" => 4,
+        "double" | "float64" | "int64" | "uint64" | "complex64" => 8,
+        "complex128" => 16,
+        _ => return None,
+    };
+    let dimensions = shape.split(',').map(str::trim).filter(|it| !it.is_empty());
+    let n_items = dimensions
+        .map(|dimension| dimension.parse::<u64>().ok())
+        .try_fold(1_u64, |product, dimension| product.checked_mul(dimension?));
+    Some(Bytes::new(n_items?.checked_mul(item)?))
+}
+
+/// `Process 2109 has 344.00 MiB memory in use.`, once for each.
+fn others(told: &str, sizes: &Sizes<'_>) -> Vec<OtherProcess> {
+    let mut others = Vec::new();
+    for (start, clause) in told.match_indices("process ") {
+        let after = &told[start + clause.len()..];
+        let n_digits = after.bytes().take_while(u8::is_ascii_digit).count();
+        let (digits, rest) = after.split_at(n_digits);
+        let Ok(pid) = digits.parse() else { continue };
+        if let Some(has) = rest.strip_prefix(" has") {
+            let used = sizes.at(told.len() - has.len());
+            others.push(OtherProcess { pid, used });
+        }
+    }
+    others
+}
