@@ -13,7 +13,7 @@ use crate::analyze::{
     Analysis, CellRef, Compared, DeviceSummary, Evidence, Finding, Gap, Growth, Peak, RunRow, Side,
     cell_label,
 };
-use crate::recording::{DeviceIdx, DeviceKind, Recording, Status};
+use crate::recording::{DeviceIdx, DeviceKind, Framework, OutOfMemory, Recording, Status};
 use crate::units::{ByteDelta, Bytes};
 
 /// The report as JSON.
@@ -215,6 +215,33 @@ struct JsonRun<'a> {
     capacity_bytes: Option<u64>,
     gaps: Vec<JsonGap>,
     n_retries: Option<u64>,
+    oom: Option<JsonOutOfMemory<'a>>,
+}
+
+/// What was said when memory ran out in the run, on this device or on one that nobody named.
+#[derive(Serialize)]
+struct JsonOutOfMemory<'a> {
+    at_nanos: u64,
+    framework: Option<&'static str>,
+    survived: bool,
+    wanted_bytes: Option<u64>,
+    free_bytes: Option<u64>,
+    total_bytes: Option<u64>,
+    limit_bytes: Option<u64>,
+    allocated_bytes: Option<u64>,
+    reserved_bytes: Option<u64>,
+    unallocated_bytes: Option<u64>,
+    private_pools_bytes: Option<u64>,
+    largest_free_bytes: Option<u64>,
+    this_process_bytes: Option<u64>,
+    others: Vec<JsonOther>,
+    message: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct JsonOther {
+    pid: u64,
+    used_bytes: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -345,6 +372,39 @@ impl<'a> JsonRun<'a> {
             capacity_bytes: bytes(row.capacity),
             gaps: row.gaps().iter().map(JsonGap::of).collect(),
             n_retries: row.n_retries,
+            oom: run
+                .oom
+                .as_deref()
+                .filter(|oom| oom.device.is_none_or(|device| device == row.device))
+                .map(JsonOutOfMemory::from),
+        }
+    }
+}
+
+impl<'a> From<&'a OutOfMemory> for JsonOutOfMemory<'a> {
+    fn from(oom: &'a OutOfMemory) -> Self {
+        let bytes = |bytes: Option<Bytes>| bytes.map(Bytes::get);
+        let figures = &oom.figures;
+        let others = figures.others.iter().map(|other| JsonOther {
+            pid: other.pid,
+            used_bytes: bytes(other.used),
+        });
+        Self {
+            at_nanos: oom.at.get(),
+            framework: oom.framework.map(Framework::name),
+            survived: oom.survived,
+            wanted_bytes: bytes(figures.wanted),
+            free_bytes: bytes(figures.free),
+            total_bytes: bytes(figures.total),
+            limit_bytes: bytes(figures.limit),
+            allocated_bytes: bytes(figures.allocated),
+            reserved_bytes: bytes(figures.reserved),
+            unallocated_bytes: bytes(figures.unallocated),
+            private_pools_bytes: bytes(figures.private_pools),
+            largest_free_bytes: bytes(figures.largest_free),
+            this_process_bytes: bytes(figures.this_process),
+            others: others.collect(),
+            message: oom.message.as_deref(),
         }
     }
 }

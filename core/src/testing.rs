@@ -202,6 +202,7 @@ impl Stage {
             ended: ends.then(|| Nanos::millis(self.now)),
             status: play.status,
             levels: vec![levels],
+            oom: None,
         });
         self.recording.apply(frame).expect("a run that fits");
         self.analysis

@@ -12,7 +12,9 @@ use serde_json::Value;
 fn messages() -> Vec<(String, String)> {
     let chosen = std::env::var_os("GPUMEM_REAL_DATA").map(PathBuf::from);
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data");
-    let file = chosen.unwrap_or_else(beside).join("oom_messages/oom_messages.jsonl");
+    let file = chosen
+        .unwrap_or_else(beside)
+        .join("oom_messages/oom_messages.jsonl");
     let Ok(lines) = fs::read_to_string(&file) else {
         println!("nothing to read: {} is not there", file.display());
         return Vec::new();
@@ -55,7 +57,10 @@ fn what_real_messages_of_pytorch_say_adds_up() {
         }
         let parts = [figures.free, figures.allocated, figures.private_pools];
         for part in parts.into_iter().flatten() {
-            assert!(figures.total.is_none_or(|total| part <= total), "{note}: {part}");
+            assert!(
+                figures.total.is_none_or(|total| part <= total),
+                "{note}: {part}"
+            );
         }
         assert!(!told.device.as_deref().is_some_and(str::is_empty), "{note}");
     }

@@ -233,6 +233,7 @@ impl Recorder {
             ended: None,
             status: Status::Running,
             levels,
+            oom: None,
         }));
         self.open.insert(idx);
         idx

@@ -48,6 +48,7 @@ pub(crate) fn recording_of_runs(cells: &[u32]) -> Recording {
                 after: Some(used(run + 1)),
                 peak_reset: false,
             }],
+            oom: None,
         }));
     }
     recording

@@ -31,6 +31,8 @@ pub enum FindingKind {
     Doubling,
     /// What this process holds outside the allocator grows.
     Gap,
+    /// A request that could not be served.
+    OutOfMemory,
 }
 
 impl FindingKind {
@@ -47,6 +49,7 @@ impl FindingKind {
             Self::Inefficient => "inefficient_allocation",
             Self::Doubling => "rerun_doubling",
             Self::Gap => "growing_gap",
+            Self::OutOfMemory => "out_of_memory",
         }
     }
 }

@@ -11,6 +11,7 @@ mod gaps;
 mod growth;
 mod leak;
 mod levels;
+mod oom;
 mod peaks;
 mod reserve;
 mod rules;
@@ -53,6 +54,7 @@ pub fn analyze(recording: &Recording, rules: &Rules) -> Analysis {
     findings.extend(fragmentation::findings(recording, &rows, &devices, rules));
     findings.extend(peaks::findings(recording, &rows, &devices));
     findings.extend(reserve::findings(recording, &rows, &devices, rules));
+    findings.extend(oom::findings(recording, &rows));
     finding::sort(&mut findings);
     Analysis {
         devices,

@@ -173,7 +173,7 @@ pub fn cell_label(recording: &Recording, run: &Run) -> String {
 }
 
 /// Names of the blocks from the cell down to this run.
-fn path(recording: &Recording, run: &Run) -> Vec<String> {
+pub(super) fn path(recording: &Recording, run: &Run) -> Vec<String> {
     let mut path = Vec::new();
     let mut inner = run;
     while let Some(parent) = inner.parent {

@@ -4,9 +4,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::recording::{
-    AllocatorLevels, Cell, CellIdx, Device, DeviceIdx, DeviceKind, DriverLevels, Finish, Level,
-    Reading, Revision, Run, RunIdx, RunKind, RunLevels, Sample, Samples, Series, Source,
-    SourceHash, SourceState, Status, Unknown,
+    AllocatorLevels, Cell, CellIdx, Device, DeviceIdx, DeviceKind, DriverLevels, Finish, Framework,
+    Level, OomFigures, OtherProcess, OutOfMemory, Reading, Revision, Run, RunIdx, RunKind,
+    RunLevels, Sample, Samples, Series, Source, SourceHash, SourceState, Status, Unknown,
 };
 use crate::units::{Bytes, Nanos};
 
@@ -108,6 +108,31 @@ fn status() -> impl Strategy<Value = Status> {
 }
 
 prop_compose! {
+    fn oom()(
+        at in any::<u64>(),
+        device in prop::option::of(Just(DeviceIdx(0))),
+        framework in prop::option::of(prop::sample::select(Framework::ALL.as_slice())),
+        survived in any::<bool>(),
+        known in any::<[Option<u64>; 10]>(),
+        others in prop::collection::vec(any::<(u64, Option<u64>)>(), 0..3),
+        message in prop::option::of(".*"),
+    ) -> OutOfMemory {
+        let known = known.map(|bytes| bytes.map(Bytes::new));
+        let [wanted, free, total, limit, allocated, reserved, unallocated, ..] = known;
+        let [.., private_pools, largest_free, this_process] = known;
+        let others = others.into_iter();
+        let others = others.map(|(pid, used)| OtherProcess { pid, used: used.map(Bytes::new) });
+        OutOfMemory {
+            at: Nanos::new(at), device, framework, survived, message,
+            figures: OomFigures {
+                wanted, free, total, limit, allocated, reserved, unallocated, private_pools,
+                largest_free, this_process, others: others.collect(),
+            },
+        }
+    }
+}
+
+prop_compose! {
     fn recording()(
         words in [".*", ".*", ".*"],
         levels in prop::collection::vec(run_levels(), 0..3),
@@ -116,6 +141,7 @@ prop_compose! {
         points in points(),
         mark in prop::option::of(".*"),
         finish in any::<Option<u64>>(),
+        oom in prop::option::of(oom()),
     ) -> Recording {
         let [session, label, text] = words;
         let mut recording = Recording::new(Header {
@@ -149,6 +175,7 @@ prop_compose! {
                 ended: ended.map(Nanos::new),
                 status,
                 levels,
+                oom: oom.map(Box::new),
             }),
             Frame::Samples(Samples {
                 run: RunIdx(0),

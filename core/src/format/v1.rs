@@ -3,6 +3,8 @@
 //! Every field has a name and a default; sizes are bytes, times nanoseconds
 //! since the recording's start. The module above lists them for other readers.
 
+mod oom;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -13,6 +15,7 @@ use crate::recording::{
     Source, SourceHash, SourceState, Status, Unknown,
 };
 use crate::units::{Bytes, Nanos};
+use oom::WireOutOfMemory;
 
 /// The version that this file reads and writes.
 pub(super) const VERSION: u32 = 1;
@@ -92,6 +95,8 @@ pub(super) struct WireRun {
     status: WireStatus,
     #[serde(default)]
     levels: Vec<WireRunLevels>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    oom: Option<WireOutOfMemory>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -334,6 +339,7 @@ impl From<&Run> for WireRun {
                 Status::OutOfMemory => WireStatus::OutOfMemory,
             },
             levels: run.levels.iter().map(WireRunLevels::from).collect(),
+            oom: run.oom.as_deref().map(WireOutOfMemory::from),
         }
     }
 }
@@ -361,6 +367,7 @@ impl From<WireRun> for Frame {
                 WireStatus::OutOfMemory => Status::OutOfMemory,
             },
             levels: wire.levels.into_iter().map(RunLevels::from).collect(),
+            oom: wire.oom.map(|oom| Box::new(oom.into())),
         })
     }
 }

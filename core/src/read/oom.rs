@@ -81,7 +81,9 @@ pub fn of_exception(classes: &[ClassName], text: &str) -> Option<OomMessage> {
 
 /// The longest beginning of `text` that has at most `n_bytes`.
 pub fn within(text: &str, n_bytes: usize) -> &str {
-    &text[..text.floor_char_boundary(n_bytes)]
+    let is_end = |n: &usize| text.is_char_boundary(*n);
+    let n_bytes = (0..=n_bytes.min(text.len())).rev().find(is_end);
+    &text[..n_bytes.unwrap_or(0)]
 }
 
 fn figures(told: &str) -> OomFigures {

@@ -165,6 +165,8 @@ pub struct Run {
     pub status: Status,
     /// Per device that was read, in the order of the devices.
     pub levels: Vec<RunLevels>,
+    /// The last out-of-memory error that it met.
+    pub oom: Option<Box<OutOfMemory>>,
 }
 
 /// All runs of one kernel's life, with its devices.
@@ -366,9 +368,12 @@ impl Recording {
         if let Some(parent) = run.parent {
             known(frame, "run", parent.0, self.runs.len().min(run.idx.get()))?;
         }
+        let of_oom = run.oom.as_ref().and_then(|oom| oom.device);
         run.levels
             .iter()
-            .try_for_each(|levels| known(frame, "device", levels.device.0, self.devices.len()))
+            .map(|levels| levels.device)
+            .chain(of_oom)
+            .try_for_each(|device| known(frame, "device", device.0, self.devices.len()))
     }
 
     fn check_samples(&self, samples: &Samples) -> Result<(), FrameError> {

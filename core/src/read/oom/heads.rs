@@ -80,7 +80,9 @@ impl Head {
             Kind::Torch => before.rfind("allocation on device"),
             Kind::Cupy => before.rfind("out of memory"),
             Kind::Numpy => Some(before.rfind("unable to allocate")?),
-            Kind::Exhausted => before.rfind("{{function_node").or(before.rfind("allocator (")),
+            Kind::Exhausted => before
+                .rfind("{{function_node")
+                .or(before.rfind("allocator (")),
             _ => None,
         };
         let start = begins_with.filter(|start| place - start <= NEAR);
@@ -150,8 +152,8 @@ pub(super) fn device_in(told: &str) -> Option<String> {
         "cuda:",
         "device ",
     ];
-    let numbers = before_number.into_iter();
-    let number = numbers.filter_map(|words| number_after(told, words)).next();
+    let mut before_number = before_number.into_iter();
+    let number = before_number.find_map(|words| number_after(told, words));
     number.map(|number| format!("{prefix}:{number}"))
 }
 
@@ -170,7 +172,9 @@ fn framework_named_in(lower: &str) -> Option<Framework> {
     ];
     let mut named = named.into_iter();
     let framework = named.find(|(words, _)| lower.contains(words));
-    framework.map(|(_, framework)| framework).or(Some(Framework::Driver))
+    framework
+        .map(|(_, framework)| framework)
+        .or(Some(Framework::Driver))
 }
 
 /// Whose class this is, where its very name says that memory ran out. The outer `None`

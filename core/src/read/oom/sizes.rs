@@ -86,7 +86,10 @@ impl Size {
             .filter(|c| !matches!(c, ',' | '_'))
             .collect();
         let after = &text[end..];
-        let n_blanks = after.bytes().take_while(|b| matches!(b, b' ' | b'\t')).count();
+        let n_blanks = after
+            .bytes()
+            .take_while(|b| matches!(b, b' ' | b'\t'))
+            .count();
         let word = &after[n_blanks..];
         let n_letters = word.bytes().take_while(u8::is_ascii_alphabetic).count();
         if let Some(factor) = factor_of(&word[..n_letters]) {

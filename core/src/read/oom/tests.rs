@@ -63,13 +63,19 @@ fn pytorch_from_2_1_on() {
          which 1.00 GiB is free.",
         "cuda:1 torch · wanted 2 MiB · free 1 GiB · total 192 GiB",
     );
-    check("CUDA out of memory. Tried to allocate more than 1EB memory.", "torch");
+    check(
+        "CUDA out of memory. Tried to allocate more than 1EB memory.",
+        "torch",
+    );
 }
 
 #[test]
 fn a_process_without_a_figure_is_still_one() {
     let told = parse("CUDA out of memory. Process 42 has 17179869184.00 GiB memory in use.");
-    let unknown = OtherProcess { pid: 42, used: None };
+    let unknown = OtherProcess {
+        pid: 42,
+        used: None,
+    };
     assert_eq!(told.expect("of memory").figures.others, [unknown]);
 }
 
@@ -95,7 +101,10 @@ fn pytorch_before_2_1() {
         "npu:4 torch · wanted 2 GiB · free 1 GiB · total 29.5 GiB · allocated 28 GiB · reserved \
          28.5 GiB · cached 512 MiB",
     );
-    check("cuda runtime error (2) : out of memory at THCStorage.cu:58", "driver");
+    check(
+        "cuda runtime error (2) : out of memory at THCStorage.cu:58",
+        "driver",
+    );
 }
 
 #[test]
@@ -221,7 +230,10 @@ fn arrays_and_pools() {
          1.000000 GiB): std::bad_alloc",
         "rmm · wanted 1 GiB",
     );
-    check("[2] Call to cuMemAlloc results in CUDA_ERROR_OUT_OF_MEMORY", "numba");
+    check(
+        "[2] Call to cuMemAlloc results in CUDA_ERROR_OUT_OF_MEMORY",
+        "numba",
+    );
     check(
         "Unable to allocate 7.45 GiB for an array with shape (1000, 1000, 1000) and data type float64",
         "host numpy · wanted 7.45 GiB",
@@ -281,9 +293,19 @@ fn a_class_says_it_without_words() {
         "on /device:GPU:1",
         Some("cuda:1 tensorflow"),
     );
-    check_class("google.api_core.exceptions", "ResourceExhausted", "quota", None);
+    check_class(
+        "google.api_core.exceptions",
+        "ResourceExhausted",
+        "quota",
+        None,
+    );
     check_class("builtins", "MemoryError", "out of room", None);
-    check_class("builtins", "RuntimeError", "CUDA error: out of memory", Some("driver"));
+    check_class(
+        "builtins",
+        "RuntimeError",
+        "CUDA error: out of memory",
+        Some("driver"),
+    );
 }
 
 /// Pieces of real messages, in any order, with any figures.

@@ -1,0 +1,189 @@
+//! Out-of-memory errors in sessions, as their cards tell them.
+
+use insta::assert_snapshot;
+
+use crate::analyze::{Finding, FindingKind, Rules, analyze};
+use crate::read::oom::parse;
+use crate::recording::{Frame, OomFigures, OutOfMemory, Recording, Status};
+use crate::testing::{Play, run, session};
+use crate::units::{Bytes, Nanos};
+
+const MAKE: &str = "model = build()";
+
+/// `model = build()`, whose runs end as `plays`; the last one that ran out says `message`.
+fn recorded(plays: &[Play], message: &str, change: impl Fn(&mut OutOfMemory)) -> Recording {
+    let (mut recording, _) = session(&[("data = load()", &[run(1000)]), (MAKE, plays)]);
+    let is_out = |status| status == Status::OutOfMemory;
+    let failed = recording.runs().iter().rfind(|run| is_out(run.status));
+    let mut failed = failed.expect("one that ran out").clone();
+    let told = parse(message);
+    let mut oom = OutOfMemory {
+        at: Nanos::ZERO,
+        device: None,
+        framework: told.as_ref().and_then(|told| told.framework),
+        survived: false,
+        figures: told.map_or_else(OomFigures::default, |told| told.figures),
+        message: Some(message.to_owned()),
+    };
+    change(&mut oom);
+    if oom.survived {
+        failed.status = Status::Ok;
+    }
+    failed.oom = Some(Box::new(oom));
+    recording.apply(Frame::Run(failed)).expect("it is known");
+    recording
+}
+
+fn finding(recording: &Recording) -> Finding {
+    let findings = analyze(recording, &Rules::default()).findings;
+    let mut of_memory = findings
+        .into_iter()
+        .filter(|finding| finding.kind == FindingKind::OutOfMemory);
+    let finding = of_memory.next().expect("a finding");
+    assert_eq!(of_memory.next(), None);
+    finding
+}
+
+/// The card: what stands in front, the title, the detail, and each advice on a line of its own.
+fn card(finding: &Finding) -> String {
+    let severity = finding.severity.name();
+    let mut lines = vec![
+        format!("{severity}: {}", finding.title),
+        finding.detail.clone(),
+    ];
+    lines.extend(
+        finding
+            .suggestions
+            .iter()
+            .map(|advice| format!("→ {advice}")),
+    );
+    lines.join("\n")
+}
+
+fn out(kept_mib: i64) -> Play {
+    run(kept_mib).status(Status::OutOfMemory)
+}
+
+const TORCH: &str = "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of \
+    16.00 GiB of which 512.00 MiB is free. ";
+
+#[test]
+fn nothing_helps_but_a_smaller_step() {
+    let told = format!(
+        "{TORCH}Including non-PyTorch memory, this process has 15.50 GiB memory in use. Of the \
+         allocated memory 15.00 GiB is allocated by PyTorch, and 100.00 MiB is reserved by PyTorch \
+         but unallocated."
+    );
+    let recording = recorded(&[out(0)], &told, |_| {});
+    assert_snapshot!(card(&finding(&recording)), @r"
+    critical: model = build() ran out of memory on sim:0: it wanted 2 GiB, 512 MiB was free
+    of 16 GiB: 15 GiB in tensors, 100 MiB cache, 412 MiB context and libraries, 700 MiB other processes · 1.5 GiB too little
+    → make the step smaller: a smaller batch (with gradient accumulation where its size matters), shorter sequences, lower precision, or no graph where no backward pass follows
+    ");
+}
+
+#[test]
+fn the_traceback_keeps_what_the_failed_frames_held() {
+    let recording = recorded(&[out(600)], TORCH, |_| {});
+    let card = card(&finding(&recording));
+    assert!(
+        card.contains("keeps up to 600 MiB: `%gpumem release traceback`"),
+        "{card}"
+    );
+    let replaced = recorded(&[out(600), run(0).status(Status::Error)], TORCH, |_| {});
+    let later = finding(&replaced);
+    assert!(!later.detail.contains("traceback"), "{}", later.detail);
+}
+
+#[test]
+fn pieces_of_the_cache_would_have_been_enough() {
+    let told = format!(
+        "{TORCH}Of the allocated memory 12.00 GiB is allocated by PyTorch, and 3.00 GiB is \
+         reserved by PyTorch but unallocated."
+    );
+    let recording = recorded(&[out(0)], &told, |oom| {
+        oom.figures.largest_free = Some(Bytes::gib(1));
+    });
+    let detail = finding(&recording).detail;
+    let words = "3 GiB were free in the cache in pieces, the largest piece 1 GiB";
+    assert!(detail.ends_with(words), "{detail}");
+    let fits = recorded(&[out(0)], &told, |oom| {
+        oom.figures.largest_free = Some(Bytes::gib(2));
+    });
+    assert!(!finding(&fits).detail.contains("pieces"));
+}
+
+#[test]
+fn other_processes_are_told_by_their_numbers() {
+    let told = format!(
+        "{TORCH}Process 41 has 5.00 GiB memory in use. Process 42 has 10.00 GiB memory in use. Of \
+         the allocated memory 8.00 GiB is allocated by PyTorch, and 1.00 GiB is reserved by \
+         PyTorch but unallocated."
+    );
+    // The container hides that 42 is this very process.
+    let recording = recorded(&[out(0)], &told, |_| {});
+    assert_snapshot!(card(&finding(&recording)), @r"
+    critical: model = build() ran out of memory on sim:0: it wanted 2 GiB, 512 MiB was free
+    of 16 GiB: 8 GiB in tensors, 1 GiB cache, 5 GiB process 41 · 1.5 GiB too little · other processes hold 5 GiB: `%gpumem who`
+    → other processes hold 5 GiB (process 41): `%gpumem who` tells which they are; end what nobody needs
+    ");
+}
+
+#[test]
+fn the_old_copy_was_still_held() {
+    let recording = recorded(&[run(1600), out(0)], TORCH, |_| {});
+    assert_snapshot!(card(&finding(&recording)), @r"
+    critical: model = build() ran out of memory on sim:0: it wanted 2 GiB, 512 MiB was free
+    of 16 GiB: 2.54 GiB in tensors, 700 MiB other processes · 1.5 GiB too little · the 1.56 GiB of an earlier run were still held: `del model` first
+    → give the old copy up first: `del model` at the top of the cell; until the new one is ready the name holds the old one
+    ");
+}
+
+#[test]
+fn a_request_beyond_the_device_never_fits() {
+    let told = "CUDA out of memory. Tried to allocate 64.00 GiB. GPU 0 has a total capacity of \
+                16.00 GiB of which 15.00 GiB is free.";
+    let recording = recorded(&[out(0)], told, |_| {});
+    assert!(
+        finding(&recording)
+            .detail
+            .contains("more than the whole 16 GiB")
+    );
+}
+
+#[test]
+fn a_limit_of_the_users_own_is_told() {
+    let told = "CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 16.00 GiB total capacity; \
+                3.00 GiB already allocated; 12.00 GiB free; 4.00 GiB allowed; 3.00 GiB reserved in \
+                total by PyTorch)";
+    let recording = recorded(&[out(0)], told, |_| {});
+    assert!(finding(&recording).detail.contains("limited to 4 GiB"));
+}
+
+#[test]
+fn a_cell_that_caught_it_is_only_warned_of() {
+    let recording = recorded(&[out(0)], TORCH, |oom| oom.survived = true);
+    let card = card(&finding(&recording));
+    let title = "warning: model = build() ran out of memory on sim:0 and went on: it wanted 2 GiB";
+    assert!(card.starts_with(title), "{card}");
+}
+
+#[test]
+fn it_is_over_when_a_later_run_had_enough() {
+    let recording = recorded(&[out(0), run(100)], TORCH, |_| {});
+    let found = finding(&recording);
+    assert_eq!(found.withdrawn, Some("a later run of the cell had enough"));
+    assert_eq!(found.suggestions, Vec::<String>::new());
+    let still = finding(&recorded(&[run(0), out(0), out(0)], TORCH, |_| {}));
+    assert_eq!((still.withdrawn, still.n_runs), (None, 1));
+}
+
+#[test]
+fn a_message_without_figures_is_filled_from_the_levels() {
+    let recording = recorded(&[out(0)], "CUDA error: out of memory", |_| {});
+    assert_snapshot!(card(&finding(&recording)), @r"
+    critical: model = build() ran out of memory on sim:0: 13.9 GiB was free
+    of 16 GiB: 1000 MiB in tensors, 700 MiB other processes
+    → make the step smaller: a smaller batch (with gradient accumulation where its size matters), shorter sequences, lower precision, or no graph where no backward pass follows
+    ");
+}
