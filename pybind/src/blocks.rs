@@ -7,14 +7,14 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use gpumem_core::recording::Status;
 use pyo3::exceptions::{PyGeneratorExit, PyKeyboardInterrupt, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::sync::{MutexExt, PyOnceLock};
 use pyo3::types::{PyInt, PyString};
 
 use crate::session::{self, BlockId};
-use crate::{status, trouble};
+use crate::status::Ending;
+use crate::trouble;
 
 /// Records a block or a function as a run of its own, nested in the cell's run.
 ///
@@ -111,7 +111,7 @@ impl Block {
         if current == Some(id) {
             set_current(py, entry.around)?;
         }
-        session::end_block(py, id, status_of(error)?)
+        session::end_block(py, id, ending_of(error)?)
     }
 
     /// The entry that this context is in; else the latest.
@@ -178,9 +178,9 @@ fn guarded<T>(py: Python<'_>, body: impl FnOnce() -> PyResult<T>) -> PyResult<Op
 }
 
 /// Leaving a generator is no error.
-fn status_of(error: &Bound<'_, PyAny>) -> PyResult<Status> {
+fn ending_of(error: &Bound<'_, PyAny>) -> PyResult<Ending> {
     if error.is_none() || error.is_instance_of::<PyGeneratorExit>() {
-        return Ok(Status::Ok);
+        return Ok(Ending::OK);
     }
-    status::of_error(error)
+    Ending::of_error(error)
 }

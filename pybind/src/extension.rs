@@ -12,7 +12,8 @@ use pyo3::types::{PyDict, PyString};
 
 use crate::recorder::{Launch, SourceText};
 use crate::session::{self, Selection};
-use crate::{status, trouble};
+use crate::status::Ending;
+use crate::trouble;
 
 const ISSUES: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/issues");
 
@@ -175,8 +176,8 @@ impl Extension {
         };
         drop(finished);
         let Some(open) = open else { return Ok(()) };
-        let status = status_of(result)?;
-        if let Some(run) = session::end(py, status, &open.selection)? {
+        let ending = ending_of(result)?;
+        if let Some(run) = session::end(py, ending, &open.selection)? {
             self.say(py, &open, run)?;
             update_report(py)?;
         }
@@ -332,7 +333,7 @@ pub(crate) fn unload_ipython_extension(py: Python<'_>, ip: &Bound<'_, PyAny>) ->
     if let Some(uninstall) = uninstall {
         uninstall.call0(py)?;
     }
-    session::end(py, Status::Ok, &Selection::default())?;
+    session::end(py, Ending::OK, &Selection::default())?;
     Ok(())
 }
 
@@ -375,15 +376,15 @@ fn is_control(source: &str) -> bool {
         || lines.all(|line| line.starts_with("%gpumem"))
 }
 
-fn status_of(result: &Bound<'_, PyAny>) -> PyResult<Status> {
+fn ending_of(result: &Bound<'_, PyAny>) -> PyResult<Ending> {
     if result.is_none() {
-        return Ok(Status::Interrupted);
+        return Ok(Ending::plain(Status::Interrupted));
     }
     for attribute in ["error_before_exec", "error_in_exec"] {
         let error = result.getattr(attribute)?;
         if !error.is_none() {
-            return status::of_error(&error);
+            return Ending::of_error(&error);
         }
     }
-    Ok(Status::Ok)
+    Ok(Ending::OK)
 }

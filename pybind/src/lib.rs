@@ -13,6 +13,7 @@ mod extension;
 mod growth;
 mod levels;
 mod marks;
+mod oom;
 mod recorder;
 mod sampler;
 mod session;

@@ -4,9 +4,9 @@
 //! handed cells and readings, and turns them into frames.
 
 use gpumem_core::recording::{
-    AllocatorLevels, Cell, CellIdx, Device, DeviceIdx, DeviceKind, DriverLevels, Frame, Header,
-    Level, Reading, Recording, Revision, Run, RunIdx, RunKind, RunLevels, Sample, Samples, Series,
-    SourceHash, SourceState, Status, Unknown,
+    AllocatorLevels, Cell, CellIdx, Device, DeviceIdx, DeviceKind, DriverLevels, Frame, Framework,
+    Header, Level, OomFigures, OutOfMemory, Reading, Recording, Revision, Run, RunIdx, RunKind,
+    RunLevels, Sample, Samples, Series, SourceHash, SourceState, Status, Unknown,
 };
 use gpumem_core::source_text;
 use gpumem_core::thin::{self, Spacing, Thinned};
@@ -14,6 +14,7 @@ use gpumem_core::units::{Bytes, Nanos};
 use std::collections::{BTreeSet, HashMap};
 
 use crate::clock::Clock;
+use crate::oom::Told;
 use crate::sources::Found;
 
 /// At most so many marks of one series are kept of one run.
@@ -301,6 +302,36 @@ impl Recorder {
         true
     }
 
+    /// Memory ran out in a run that has ended: it was told so, or an allocator has counted it.
+    pub(crate) fn ran_out(&mut self, idx: RunIdx, told: Option<Told>) {
+        let run = self.recording.run(idx);
+        let Some(oom) =
+            told.map_or_else(|| counted(run), |told| Some(self.out_of_memory(run, told)))
+        else {
+            return;
+        };
+        let run = Run {
+            oom: Some(Box::new(oom)),
+            ..run.clone()
+        };
+        self.emit(Frame::Run(run));
+    }
+
+    fn out_of_memory(&self, run: &Run, told: Told) -> OutOfMemory {
+        let label = told.message.device.as_deref();
+        let mut devices = self.recording.devices().iter();
+        let device = devices.find(|device| Some(device.label.as_str()) == label);
+        let at = told.at.map(|at| self.clock.at(at));
+        OutOfMemory {
+            at: at.or(run.ended).unwrap_or_default(),
+            device: device.map(|device| device.idx),
+            framework: told.message.framework,
+            survived: told.survived,
+            figures: told.message.figures,
+            message: told.text.filter(|_| self.source_text == SourceText::Full),
+        }
+    }
+
     /// What was sampled in a run, of the devices that it tells of.
     pub(crate) fn sampled(&mut self, run: RunIdx, sampled: Vec<(String, Vec<Sample>)>) {
         for (key, points) in sampled {
@@ -478,6 +509,27 @@ impl Recorder {
         self.emit(Frame::Cell(cell));
         idx
     }
+}
+
+/// What is known of an out-of-memory error that nobody told of: an allocator counted it.
+fn counted(run: &Run) -> Option<OutOfMemory> {
+    let count = |levels: &AllocatorLevels| levels.n_ooms.unwrap_or_default();
+    run.levels.iter().find_map(|levels| {
+        let after = levels.after.as_ref()?.allocators.iter();
+        let before = &levels.before.allocators;
+        let rose = after.clone().find(|now| {
+            let then = before.iter().find(|then| then.source == now.source);
+            count(now) > then.map_or(0, count)
+        })?;
+        Some(OutOfMemory {
+            at: run.ended.unwrap_or_default(),
+            device: Some(levels.device),
+            framework: Framework::from_name(rose.source.name()),
+            survived: true,
+            figures: OomFigures::default(),
+            message: None,
+        })
+    })
 }
 
 /// The reading of a device that every source of `before` has stopped answering for.

@@ -246,7 +246,7 @@ impl Totals {
             n_retries: reading
                 .allocators
                 .iter()
-                .filter_map(|levels| levels.n_retries)
+                .filter_map(succeeded_retries)
                 .reduce(u64::saturating_add),
         }
     }
@@ -284,6 +284,12 @@ fn capacity(reading: &Reading) -> Option<Bytes> {
     };
     let of_device = reading.driver.capacity.known();
     of_device.into_iter().chain(of_allocator).min()
+}
+
+/// Allocators count a flush that did not help among their retries, too.
+fn succeeded_retries(levels: &AllocatorLevels) -> Option<u64> {
+    let n_ooms = levels.n_ooms.unwrap_or_default();
+    Some(levels.n_retries?.saturating_sub(n_ooms))
 }
 
 /// A point of the lane that growth is judged on.

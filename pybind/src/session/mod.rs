@@ -5,7 +5,7 @@ mod answers;
 mod reading;
 mod runs;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::process;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
@@ -18,6 +18,7 @@ pub(crate) use answers::{frames_since, line, n_ended, snapshot};
 pub(crate) use reading::{device_labels, new_sampler, readings, source_states, use_sources};
 pub(crate) use runs::{BlockId, Selection, begin, begin_block, end, end_block, mark};
 
+use crate::oom::observer;
 use crate::recorder::{Recorder, SourceText};
 use crate::sampler::Sampler;
 use crate::sources::PATIENCE_OF_A_START;
@@ -45,6 +46,8 @@ struct Session {
     sampled: Option<RunIdx>,
     /// What the open run of a cell reads.
     devices: Vec<String>,
+    /// Where each open run stood among the out-of-memory errors when it began.
+    ooms_before: HashMap<RunIdx, observer::Mark>,
     /// The findings that a line has told of.
     told: BTreeSet<String>,
 }
@@ -111,6 +114,7 @@ impl Session {
             sampler,
             sampled: None,
             devices: Vec::new(),
+            ooms_before: HashMap::new(),
             told: BTreeSet::new(),
         })
     }

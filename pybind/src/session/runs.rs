@@ -3,14 +3,16 @@
 use std::io;
 use std::sync::atomic::Ordering;
 
-use gpumem_core::recording::{Reading, RunIdx, Sample, Status};
+use gpumem_core::recording::{Reading, RunIdx, Sample};
 use gpumem_core::units::Nanos;
 use pyo3::prelude::*;
 
 use super::reading::{readings, readings_after, readings_inside, with_sources};
 use super::{IS_RUNNING, Session, is_owner, is_running, records_blocks, with_session};
+use crate::oom::observer;
 use crate::recorder::Launch;
 use crate::sources::Found;
+use crate::status::Ending;
 use crate::trouble;
 
 /// A block of a session: one of another session is not open.
@@ -90,6 +92,7 @@ pub(crate) fn begin(py: Python<'_>, launch: Launch, selection: &Selection) -> Py
     let before = readings(py, &selection.devices);
     let sampling = with_session(py, |session| {
         let run = session.recorder.begin(launch, before);
+        session.ooms_before.insert(run, observer::mark());
         session.devices.clone_from(&selection.devices);
         session.sample(run)
     })?;
@@ -100,7 +103,7 @@ pub(crate) fn begin(py: Python<'_>, launch: Launch, selection: &Selection) -> Py
 /// Ends the open run of a cell, if there is one.
 pub(crate) fn end(
     py: Python<'_>,
-    status: Status,
+    ending: Ending,
     selection: &Selection,
 ) -> PyResult<Option<RunIdx>> {
     if !is_owner() || !is_running() {
@@ -118,7 +121,7 @@ pub(crate) fn end(
     with_session(py, |session| {
         session.devices.clear();
         session
-            .end(run, status, ended, after, sampled)
+            .end(run, ending, ended, after, sampled)
             .then_some(run)
     })
 }
@@ -137,6 +140,7 @@ pub(crate) fn begin_block(
     let (id, sampling) = with_session(py, |session| {
         let around = session.own(around);
         let run = session.recorder.begin_block(name, around, before);
+        session.ooms_before.insert(run, observer::mark());
         let is_first = session.sampled.is_none() && session.recorder.cell_run().is_none();
         let sampling = if is_first {
             session.sample(run)
@@ -155,7 +159,7 @@ pub(crate) fn begin_block(
 }
 
 /// Ends a block. One of a session that was reset is forgotten already.
-pub(crate) fn end_block(py: Python<'_>, id: BlockId, status: Status) -> PyResult<()> {
+pub(crate) fn end_block(py: Python<'_>, id: BlockId, ending: Ending) -> PyResult<()> {
     if !is_owner() {
         return Ok(());
     }
@@ -170,7 +174,7 @@ pub(crate) fn end_block(py: Python<'_>, id: BlockId, status: Status) -> PyResult
     let after = readings_after(py, run, &devices)?;
     with_session(py, |session| {
         if session.own(Some(id)).is_some() {
-            session.end(run, status, ended, after, sampled);
+            session.end(run, ending, ended, after, sampled);
         }
     })
 }
@@ -220,13 +224,19 @@ impl Session {
     fn end(
         &mut self,
         run: RunIdx,
-        status: Status,
+        ending: Ending,
         ended: Nanos,
         after: Vec<(Found, Reading)>,
         sampled: Vec<(String, Vec<Sample>)>,
     ) -> bool {
-        let was_open = self.recorder.end(run, status, ended, after);
+        let seen = self.ooms_before.remove(&run).and_then(observer::since);
+        let oom = match ending.oom {
+            Some(told) => Some(told.completed_by(seen)),
+            None => seen,
+        };
+        let was_open = self.recorder.end(run, ending.status, ended, after);
         if was_open {
+            self.recorder.ran_out(run, oom);
             self.recorder.sampled(run, sampled);
         }
         self.note_open();

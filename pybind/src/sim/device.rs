@@ -4,7 +4,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gpumem_core::allocator::{AllocatorStats, BlockId, CachingAllocator, OutOfMemory};
+use gpumem_core::recording::{Framework, OomFigures};
 use gpumem_core::units::Bytes;
+
+use crate::oom::observer;
 
 /// What the device is called.
 pub(super) const LABEL: &str = "sim:0";
@@ -96,6 +99,21 @@ impl Device {
         self.change(CachingAllocator::empty_cache)
     }
 
+    /// Tells of a request that could not be served.
+    fn tell(&self, error: &OutOfMemory) {
+        let figures = OomFigures {
+            wanted: Some(error.wanted),
+            free: Some(error.free),
+            total: Some(error.capacity),
+            allocated: Some(error.allocated),
+            reserved: Some(error.reserved),
+            unallocated: Some(error.reserved.saturating_sub(error.allocated)),
+            largest_free: Some(self.stats().largest_free),
+            ..OomFigures::default()
+        };
+        observer::note(Framework::Sim, "sim:0".to_owned(), figures);
+    }
+
     /// Changes the allocator and shows what its driver would.
     fn change<T>(&self, change: impl FnOnce(&mut CachingAllocator) -> T) -> T {
         let mut allocator = lock(&self.allocator);
@@ -121,8 +139,9 @@ pub(super) struct Storage {
 
 impl Storage {
     pub(super) fn new(device: &Arc<Device>, n_bytes: Bytes) -> Result<Self, OutOfMemory> {
+        let block = device.change(|allocator| allocator.allocate(n_bytes));
         Ok(Self {
-            block: device.change(|allocator| allocator.allocate(n_bytes))?,
+            block: block.inspect_err(|error| device.tell(error))?,
             device: Arc::clone(device),
             n_bytes,
         })

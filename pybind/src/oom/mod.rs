@@ -1,0 +1,95 @@
+//! Memory that ran out: recognised in the exception that ended a run, or as an
+//! allocator told it while the run went on.
+
+mod chain;
+pub(crate) mod observer;
+
+use std::time::Instant;
+
+use gpumem_core::read::oom::{OomMessage, of_exception, within};
+use gpumem_core::recording::{Framework, OomFigures};
+use gpumem_core::units::Bytes;
+use pyo3::prelude::*;
+
+/// What a recording keeps of an error's words.
+const LONGEST_TEXT: usize = 2048;
+
+/// An out-of-memory error, as far as it was told.
+#[derive(Debug, Clone)]
+pub(crate) struct Told {
+    pub(crate) message: OomMessage,
+    /// The error's own words; none where an allocator told of it.
+    pub(crate) text: Option<String>,
+    /// The run went on after it.
+    pub(crate) survived: bool,
+    /// When; `None` where only the run's end is known.
+    pub(crate) at: Option<Instant>,
+}
+
+/// What `error`, or an error that led to it or that it groups, tells of memory that ran out.
+///
+/// Goes by the names of classes, so that no framework is imported, and by what
+/// `BaseException` itself keeps: a `__str__` or a property is the user's code.
+pub(crate) fn of_error(error: &Bound<'_, PyAny>) -> PyResult<Option<Told>> {
+    for link in chain::of(error)? {
+        let text = chain::text(&link)?;
+        if let Some(message) = of_exception(&chain::classes(&link), &text) {
+            return Ok(Some(Told {
+                message,
+                text: Some(within(&text, LONGEST_TEXT).to_owned()),
+                survived: false,
+                at: None,
+            }));
+        }
+    }
+    Ok(None)
+}
+
+impl Told {
+    /// What the allocator saw is known to the byte: it comes before the message, which rounds.
+    pub(crate) fn completed_by(mut self, seen: Option<Self>) -> Self {
+        let is_same = |seen: &Self| {
+            let (told, seen) = (&self.message, &seen.message);
+            told.framework == seen.framework && is_near(told.figures.wanted, seen.figures.wanted)
+        };
+        if let Some(seen) = seen.filter(is_same) {
+            let (figures, exact) = (&mut self.message.figures, seen.message.figures);
+            for (figure, exact) in [
+                (&mut figures.wanted, exact.wanted),
+                (&mut figures.free, exact.free),
+                (&mut figures.total, exact.total),
+                (&mut figures.allocated, exact.allocated),
+                (&mut figures.reserved, exact.reserved),
+                (&mut figures.unallocated, exact.unallocated),
+                (&mut figures.largest_free, exact.largest_free),
+            ] {
+                *figure = exact.or(*figure);
+            }
+            self.message.device = seen.message.device.or(self.message.device);
+            self.at = seen.at;
+        }
+        self
+    }
+
+    /// One that an allocator told of at this moment.
+    pub(super) fn seen(framework: Framework, device: String, figures: OomFigures) -> Self {
+        Self {
+            message: OomMessage {
+                framework: Some(framework),
+                device: Some(device),
+                figures,
+            },
+            text: None,
+            survived: true,
+            at: Some(Instant::now()),
+        }
+    }
+}
+
+/// They differ by no more than a message rounds.
+fn is_near(told: Option<Bytes>, seen: Option<Bytes>) -> bool {
+    let (Some(told), Some(seen)) = (told, seen) else {
+        return true;
+    };
+    told.since(seen).magnitude().as_f64() <= 0.01 * seen.as_f64()
+}

@@ -1,0 +1,96 @@
+//! What allocators tell at the moment when memory runs out: caught errors leave no
+//! other trace, and neither do those of other threads.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use gpumem_core::recording::{Framework, OomFigures};
+use gpumem_core::units::Bytes;
+use pyo3::prelude::*;
+use pyo3::types::{PyCFunction, PyDict, PyTuple};
+
+use super::Told;
+use crate::trouble;
+
+/// How many were seen since the process began.
+static N_SEEN: AtomicU64 = AtomicU64::new(0);
+
+/// The last one. Locked for a moment, with nothing called meanwhile.
+static LAST: Mutex<Option<Told>> = Mutex::new(None);
+
+/// A point in the course of out-of-memory errors.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Mark(u64);
+
+/// Now.
+pub(crate) fn mark() -> Mark {
+    Mark(N_SEEN.load(Ordering::Acquire))
+}
+
+/// The last one since `mark`.
+pub(crate) fn since(mark: Mark) -> Option<Told> {
+    let is_new = N_SEEN.load(Ordering::Acquire) > mark.0;
+    let last = || LAST.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    is_new.then(last).flatten()
+}
+
+/// Memory ran out just now.
+pub(crate) fn note(framework: Framework, device: String, figures: OomFigures) {
+    let told = Told::seen(framework, device, figures);
+    *LAST.lock().unwrap_or_else(PoisonError::into_inner) = Some(told);
+    N_SEEN.fetch_add(1, Ordering::Release);
+}
+
+/// Lets one kind of device of torch's tell, once in the process; it must be initialised.
+/// Torch has no way back from it, so what it calls does nothing but note, and lets no
+/// exception out.
+pub(crate) fn attach_to_torch(torch: &Bound<'_, PyAny>, kind: &str) {
+    static ATTACHED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    let mut attached = ATTACHED.lock().unwrap_or_else(PoisonError::into_inner);
+    if attached.insert(kind.to_owned()) {
+        drop(attached);
+        // Not every torch and not every device has one; the counters tell that it happened.
+        drop(attach(torch, kind));
+    }
+}
+
+fn attach(torch: &Bound<'_, PyAny>, kind: &str) -> PyResult<()> {
+    let functions = torch.getattr("_C")?;
+    let attach = functions.getattr(format!("_{kind}_attach_out_of_memory_observer"))?;
+    let stats = functions.getattr(format!("_{kind}_memoryStats"))?.unbind();
+    let kind = kind.to_owned();
+    let observer = move |arguments: &Bound<'_, PyTuple>, _: Option<&Bound<'_, PyDict>>| {
+        let noted = trouble::caught(arguments.py(), || of_torch(&kind, arguments, &stats));
+        // Nobody to tell: torch would raise it in the user's cell.
+        drop(noted);
+    };
+    let observer = PyCFunction::new_closure(torch.py(), None, None, observer)?;
+    attach.call1((observer,))?;
+    Ok(())
+}
+
+/// `(device, alloc_size, device_total, device_free)`; the allocator holds no lock.
+fn of_torch(kind: &str, arguments: &Bound<'_, PyTuple>, stats: &Py<PyAny>) -> PyResult<()> {
+    let (device, wanted, total, free): (u32, u64, u64, u64) = arguments.extract()?;
+    let figure = |name: &str| -> Option<Bytes> {
+        let stats = stats.bind(arguments.py()).call1((device,)).ok()?;
+        let figure = stats.get_item(name).ok()?.get_item("all").ok()?;
+        let n: u64 = figure.get_item("current").ok()?.extract().ok()?;
+        Some(Bytes::new(n))
+    };
+    let (allocated, reserved) = (figure("allocated_bytes"), figure("reserved_bytes"));
+    let figures = OomFigures {
+        wanted: Some(Bytes::new(wanted)),
+        free: Some(Bytes::new(free)),
+        total: Some(Bytes::new(total)),
+        allocated,
+        reserved,
+        unallocated: reserved
+            .zip(allocated)
+            .map(|(all, used)| all.saturating_sub(used)),
+        ..OomFigures::default()
+    };
+    note(Framework::Torch, format!("{kind}:{device}"), figures);
+    Ok(())
+}

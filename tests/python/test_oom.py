@@ -1,0 +1,259 @@
+"""Memory that runs out: recognised, kept as it was at that moment, and explained."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import gpumem
+import pytest
+from gpumem import sim
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.python.conftest import Shell
+
+ROOT = Path(__file__).parents[2]
+MIB = 1 << 20
+WORDS = (
+    "CUDA out of memory. Tried to allocate 2.00 MiB. GPU 0 has a total capacity of 8.00 GiB of "
+    "which 1.00 MiB is free."
+)
+FILL = f"kept = sim.tensor(600 * {MIB})"
+TOO_MUCH = f"sim.tensor(500 * {MIB})"
+
+
+@pytest.fixture
+def shell(new_shell: Any) -> Shell:
+    """Return a shell with a simulated device of 1 GiB."""
+    made: Shell = new_shell()
+    sim.use(total_bytes=1 << 30)
+    made.run("import gpumem, threading\nfrom gpumem import sim")
+    return made
+
+
+def rows() -> list[dict[str, Any]]:
+    return [row for row in gpumem.report().runs if row["device"] == "sim:0"]
+
+
+def out_of_memory() -> list[gpumem.Finding]:
+    return [found for found in gpumem.report().findings if found.kind == "out_of_memory"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        TOO_MUCH,
+        f"try:\n    {TOO_MUCH}\nexcept RuntimeError as error:\n    raise ValueError from error",
+        f"try:\n    {TOO_MUCH}\nexcept RuntimeError:\n    1 / 0",
+        f"try:\n    {TOO_MUCH}\nexcept RuntimeError:\n    raise ValueError from None",
+        f"raise RuntimeError('Caught OutOfMemoryError in DataLoader worker process 0.\\n{WORDS}')",
+        "raise RuntimeError('RESOURCE_EXHAUSTED: Out of memory allocating 64 bytes.')",
+        "class OutOfMemoryError(Exception): pass\nraise OutOfMemoryError",
+        f"def inner():\n    {TOO_MUCH}\ninner()",
+        f"with gpumem.record('forward'):\n    {TOO_MUCH}",
+    ],
+)
+def test_every_way_out_of_memory_is_one(shell: Shell, body: str) -> None:
+    shell.run(f"%%gpumem --label it\n{FILL}\n{body}")
+    assert rows()[0]["status"] == "out_of_memory"
+    assert rows()[0]["oom"]["survived"] is False
+    [found] = out_of_memory()
+    assert (found.severity, found.cell.label if found.cell else None) == ("critical", "it")
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="ExceptionGroup is new in Python 3.11")
+@pytest.mark.parametrize("depth", [1, 3])
+def test_a_group_is_looked_into(shell: Shell, depth: int) -> None:
+    group = f"RuntimeError({WORDS!r})"
+    for _ in range(depth):
+        group = f"ExceptionGroup('several', [ValueError(), {group}])"
+    shell.run(f"%%gpumem\nraise {group}")
+    [row] = rows()
+    assert (row["status"], row["oom"]["wanted_bytes"]) == ("out_of_memory", 2 * MIB)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "raise ValueError('out of memory')",
+        "raise MemoryError('std::bad_alloc')",
+        "raise RuntimeError('RESOURCE_EXHAUSTED: quota exceeded')",
+        "raise RuntimeError('CUDA error: device-side assert triggered')",
+    ],
+)
+def test_other_errors_are_none(shell: Shell, body: str) -> None:
+    shell.run(f"%%gpumem\n{body}")
+    [row] = rows()
+    assert (row["status"], row["oom"]) == ("error", None)
+    assert out_of_memory() == []
+
+
+def test_figures_are_those_of_the_moment_to_the_byte(shell: Shell) -> None:
+    shell.run(f"%%gpumem\n{FILL}\n{TOO_MUCH}")
+    [row] = rows()
+    told = row["oom"]
+    assert {key: told[key] for key in told if told[key] is not None and key != "at_nanos"} == {
+        "framework": "sim",
+        "survived": False,
+        "wanted_bytes": 500 * MIB,
+        "free_bytes": 424 * MIB,
+        "total_bytes": 1024 * MIB,
+        "allocated_bytes": 600 * MIB,
+        "reserved_bytes": 600 * MIB,
+        "unallocated_bytes": 0,
+        "largest_free_bytes": 0,
+        "this_process_bytes": 600 * MIB,
+        "others": [],
+        "message": told["message"],
+    }
+    assert told["message"].startswith("Simulated CUDA out of memory. Tried to allocate 500.00 MiB")
+    assert row["started_nanos"] < told["at_nanos"] <= row["ended_nanos"]
+
+
+CAUGHT = f"try:\n        {TOO_MUCH}\n    except RuntimeError:\n        pass"
+IN_A_THREAD = f"""def work():
+    {CAUGHT}
+thread = threading.Thread(target=work)
+thread.start()
+thread.join()"""
+
+
+@pytest.mark.parametrize("body", [f"if True:\n    {CAUGHT}", IN_A_THREAD])
+def test_what_the_cell_survives_is_told_too(shell: Shell, body: str) -> None:
+    shell.run(f"%%gpumem\n{FILL}\n{body}")
+    [row] = rows()
+    assert (row["status"], row["oom"]["survived"]) == ("ok", True)
+    assert (row["oom"]["wanted_bytes"], row["oom"]["free_bytes"]) == (500 * MIB, 424 * MIB)
+    [found] = out_of_memory()
+    assert found.severity == "warning"
+    assert "ran out of memory on sim:0 and went on: it wanted 500 MiB" in found.title
+    shell.run("%%gpumem\nafterwards = 1")
+    assert rows()[1]["oom"] is None
+
+
+def test_an_error_that_ends_a_thread_is_the_threads_own(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended: list[str] = []
+    monkeypatch.setattr("threading.excepthook", lambda args: ended.append(args.exc_type.__name__))
+    shell.run(f"%%gpumem\n{FILL}\n{IN_A_THREAD.replace('pass', 'raise')}")
+    assert ended == ["OutOfMemoryError"]
+    assert rows()[0]["oom"]["survived"] is True
+
+
+def test_how_often_it_happened_is_counted(shell: Shell) -> None:
+    shell.run(f"%%gpumem\n{FILL}\nfor _ in range(7):\n    {CAUGHT}")
+    [found] = out_of_memory()
+    assert "7 times in this run" in found.detail
+
+
+def test_the_line_after_the_cell_says_what_to_do(shell: Shell) -> None:
+    shell.run(f"%%gpumem\ndef step():\n    batch = {FILL[7:]}\n    return {TOO_MUCH}\nstep()")
+    first, second = shell.lines[-1].splitlines()
+    assert first.startswith("+600 MiB kept · ")
+    assert first.endswith(" · out of memory")
+    assert second.startswith(
+        "▲ def step(): ran out of memory on sim:0: it wanted 500 MiB, 424 MiB was free · "
+        "of 1 GiB: 600 MiB in tensors · 76 MiB too little · "
+        "the traceback keeps up to 600 MiB: `%gpumem release traceback`"
+    )
+    assert "▲ Out of memory · def step()" in gpumem.report().text()
+
+
+def test_a_later_run_with_room_withdraws_it(shell: Shell) -> None:
+    cell = f"%%gpumem\n{TOO_MUCH}"
+    shell.run(FILL)
+    shell.run(cell)
+    shell.run("del kept")
+    shell.run(cell)
+    [found] = out_of_memory()
+    assert (found.state, found.severity) == ("none", "info")
+
+
+def test_the_block_in_which_it_happened_is_named(shell: Shell) -> None:
+    shell.run(f"%%gpumem\n{FILL}\nwith gpumem.record('forward'):\n    {TOO_MUCH}")
+    [found] = out_of_memory()
+    assert found.path == ("forward",)
+
+
+@pytest.mark.parametrize(("kept", "has_words"), [("full", True), ("hash", False), ("none", False)])
+def test_its_words_are_kept_as_the_source_is(shell: Shell, kept: str, *, has_words: bool) -> None:
+    shell.run_line_magic("config", f"GpuMem.source_text = {kept!r}")
+    shell.run(f"%%gpumem\nraise RuntimeError({WORDS + ' secret'!r})")
+    written = gpumem.recording().to_bytes()
+    assert (b"secret" in written) == has_words
+    assert rows()[0]["oom"]["wanted_bytes"] == 2 * MIB
+    shell.run_line_magic("config", "GpuMem.source_text = 'full'")
+
+
+def test_looking_runs_none_of_the_users_code(shell: Shell) -> None:
+    shell.run(
+        "calls = []\n"
+        "def called(self, *_):\n"
+        "    calls.append(self)\n"
+        "    return ()\n"
+        "class Loud(RuntimeError):\n"
+        "    args = __cause__ = __context__ = exceptions = property(called)\n"
+        "    __eq__ = __hash__ = __str__ = __getattr__ = called\n"
+    )
+    raising = f"calls.clear()\nraise Loud({WORDS!r})"
+    shell.run(raising)
+    of_ipython = len(shell.user_ns["calls"])
+    shell.run(f"%%gpumem\n{raising}")
+    assert len(shell.user_ns["calls"]) == of_ipython
+    assert rows()[0]["status"] == "out_of_memory"
+
+
+class FakeTorch(ModuleType):
+    """A torch whose CUDA runs, and whose allocator can run out."""
+
+    def __init__(self) -> None:
+        super().__init__("torch")
+        self.observers: list[Callable[..., None]] = []
+        level = {"all": dict.fromkeys(("current", "peak", "allocated", "freed"), 96 * MIB)}
+        properties = SimpleNamespace(uuid="11111111-2222", name="Played")
+        self.cuda = SimpleNamespace(
+            is_initialized=lambda: True,
+            device_count=lambda: 1,
+            get_device_properties=lambda _: properties,
+            get_allocator_backend=lambda: "native",
+        )
+        self._C = SimpleNamespace(
+            _cuda_memoryStats=lambda _: {"allocated_bytes": level, "reserved_bytes": level},
+            _cuda_attach_out_of_memory_observer=self.observers.append,
+        )
+
+
+def test_torch_tells_of_what_the_cell_caught(shell: Shell) -> None:
+    """In a process of its own: torch is asked to tell only once."""
+    del shell
+    program = r"""
+import gpumem, sys
+from tests.python.test_oom import FakeTorch
+from IPython.core.interactiveshell import InteractiveShell
+sys.modules["torch"] = torch = FakeTorch()
+shell = InteractiveShell.instance()
+gpumem.load_ipython_extension(shell)
+shell.user_ns["torch"] = torch
+for _ in range(3):
+    shell.run_cell("%%gpumem --quiet\npass")
+assert len(torch.observers) == 1, torch.observers
+shell.run_cell("%%gpumem --quiet\ntorch.observers[0](0, 7 << 20, 1 << 30, 5 << 20)")
+# Torch may call it in other ways one day: nothing comes out.
+shell.run_cell("%%gpumem --quiet\ntorch.observers[0]('no', number=1)\ntorch.observers[0]()")
+rows = [row for row in gpumem.report().runs if row["device"] == "cuda:0"]
+told = rows[3]["oom"]
+names = ("framework", "survived", "wanted_bytes", "free_bytes", "total_bytes", "allocated_bytes")
+assert [told[name] for name in names] == ["torch", True, 7 << 20, 5 << 20, 1 << 30, 96 << 20], told
+assert [row["status"] for row in rows] == ["ok"] * 5
+assert rows[4]["oom"] is None
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=ROOT
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
