@@ -10,6 +10,7 @@ mod blocks;
 mod classic;
 mod clock;
 mod extension;
+mod footprint;
 mod growth;
 mod levels;
 mod marks;
@@ -38,6 +39,8 @@ mod _gpumem {
     };
     #[pymodule_export]
     use super::extension::{Extension, load_ipython_extension, unload_ipython_extension};
+    #[pymodule_export]
+    use super::footprint::{Footprint, FootprintRow, of_model};
     #[pymodule_export]
     use super::growth::classify_growth_json;
     #[pymodule_export]

@@ -128,10 +128,15 @@ impl Footprint {
     pub fn of(model: &Model) -> Self {
         let lineage = model.optimizer.as_deref();
         let optimizer = lineage.map(optimizers::shown);
-        let rule = lineage.map(|lineage| optimizers::rule(lineage));
+        let rule = lineage.and_then(optimizers::rule);
+        let keeper = match (&rule, lineage) {
+            (Some(rule), _) => Keeper::Known(rule),
+            (None, Some(_)) => Keeper::Unknown,
+            (None, None) => Keeper::Nobody,
+        };
         let mut sums = Sums::default();
         for parameter in &model.parameters {
-            sums.add_parameter(parameter, rule.as_ref().map(Option::as_ref));
+            sums.add_parameter(parameter, keeper);
         }
         for buffer in &model.buffers {
             sums.at(&buffer.device, Part::Buffers).add(buffer.n_bytes());
@@ -141,7 +146,7 @@ impl Footprint {
         }
         let formulas = Formulas {
             model,
-            rule: rule.flatten(),
+            rule,
             optimizer: optimizer.as_deref(),
         };
         let rows = sums.0.into_iter().map(|((device, part), sum)| Row {
@@ -179,6 +184,15 @@ impl Footprint {
     }
 }
 
+/// Who keeps a state for each parameter.
+#[derive(Clone, Copy)]
+enum Keeper<'a> {
+    Nobody,
+    /// An optimizer whose rule is not known.
+    Unknown,
+    Known(&'a Rule),
+}
+
 #[derive(Default)]
 struct Sum {
     expected: Bytes,
@@ -200,8 +214,7 @@ impl Sums {
         self.0.entry((device.to_owned(), part)).or_default()
     }
 
-    /// `rule` is none without an optimizer, and none inside where it is not known.
-    fn add_parameter(&mut self, parameter: &Parameter, rule: Option<Option<&Rule>>) {
+    fn add_parameter(&mut self, parameter: &Parameter, keeper: Keeper<'_>) {
         let tensor = &parameter.tensor;
         self.at(&tensor.device, Part::Parameters)
             .add(tensor.n_bytes());
@@ -210,16 +223,20 @@ impl Sums {
         }
         self.at(&tensor.device, Part::Gradients)
             .add(tensor.n_bytes());
-        let (Some(rule), Some(options)) = (rule, &parameter.options) else {
+        let Some(options) = &parameter.options else {
             return;
         };
-        let Some(rule) = rule else {
-            self.at(&tensor.device, Part::OptimizerState).is_unknown = true;
-            return;
-        };
-        for (n_bytes, is_on_host) in rule.sizes(tensor, options) {
-            let device = if is_on_host { "host" } else { &tensor.device };
-            self.at(device, Part::OptimizerState).add(n_bytes);
+        match keeper {
+            Keeper::Nobody => {}
+            Keeper::Unknown => {
+                self.at(&tensor.device, Part::OptimizerState).is_unknown = true;
+            }
+            Keeper::Known(rule) => {
+                for (n_bytes, is_on_host) in rule.sizes(tensor, options) {
+                    let device = if is_on_host { "host" } else { &tensor.device };
+                    self.at(device, Part::OptimizerState).add(n_bytes);
+                }
+            }
         }
     }
 }

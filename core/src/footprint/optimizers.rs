@@ -14,6 +14,10 @@ const MIN_8BIT_ELEMENTS: u64 = 4096;
 /// So many elements share one scale in an 8-bit optimizer.
 const BLOCK_ELEMENTS: u64 = 256;
 
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent switches, as torch has them"
+)]
 /// The options of an optimizer that decide what it keeps.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options {

@@ -3,9 +3,13 @@
 //! An adapter claims types by their names, so nothing is imported, and tells of
 //! one object at a time which storages it holds, and what else it reaches.
 
+pub(crate) mod peek;
 mod sim;
+mod torch;
 
 use pyo3::prelude::*;
+
+pub(crate) use torch::{Access, is_imported as torch_is_imported};
 
 pub(crate) use crate::walk::{Category, Details, Part, Sink, Step, Storage, StorageId};
 
@@ -35,6 +39,10 @@ pub(crate) struct ClassName {
 
 /// The adapters of one walk: of frameworks that are imported, made anew, so that one may keep what it
 /// learns as long as the walk goes on.
-pub(crate) fn all(_py: Python<'_>) -> Vec<Box<dyn Adapter>> {
-    vec![Box::new(sim::Sim)]
+pub(crate) fn all(py: Python<'_>) -> Vec<Box<dyn Adapter>> {
+    let mut adapters: Vec<Box<dyn Adapter>> = vec![Box::new(sim::Sim)];
+    if let Some(torch) = torch::Torch::of_imported(py) {
+        adapters.push(Box::new(torch));
+    }
+    adapters
 }

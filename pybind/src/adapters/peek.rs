@@ -1,0 +1,158 @@
+//! Reading attributes without running Python code.
+//!
+//! A plain `getattr` may enter a property, `__getattr__` or `__getattribute__` of the user's, of the
+//! class or of its metaclass. Here only what C code defines is called, and dictionaries are read.
+#![expect(unsafe_code, reason = "the slots of C types")]
+
+use std::ffi::c_void;
+use std::mem;
+
+use pyo3::exceptions::PyAttributeError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyMapping, PyString, PyTuple, PyType};
+
+/// How `type` itself reads a class: no metaclass has a say.
+struct OfType {
+    mro: Getter,
+    dict: Getter,
+}
+
+static OF_TYPE: PyOnceLock<OfType> = PyOnceLock::new();
+
+impl OfType {
+    fn get(py: Python<'_>) -> PyResult<&'static Self> {
+        OF_TYPE.get_or_try_init(py, || {
+            let own = py.get_type::<PyType>();
+            let descriptors = own.getattr("__dict__")?;
+            Ok(Self {
+                mro: Getter::of(descriptors.get_item("__mro__")?)?,
+                dict: Getter::of(descriptors.get_item("__dict__")?)?,
+            })
+        })
+    }
+}
+
+/// An attribute that C code reads: a member or a pair of getter and setter.
+pub(crate) struct Getter {
+    descriptor: Py<PyAny>,
+    get: ffi::descrgetfunc,
+}
+
+impl Getter {
+    /// Refuses what is not such a descriptor.
+    pub(crate) fn of(descriptor: Bound<'_, PyAny>) -> PyResult<Self> {
+        let class = descriptor.get_type().as_type_ptr();
+        let is_read_by_c =
+            class == &raw mut ffi::PyGetSetDescr_Type || class == &raw mut ffi::PyMemberDescr_Type;
+        if !is_read_by_c {
+            return Err(PyAttributeError::new_err("read by Python code"));
+        }
+        // SAFETY: a ready type, whose slot of this number has this signature.
+        let get = unsafe {
+            let get = ffi::PyType_GetSlot(class, ffi::Py_tp_descr_get);
+            if get.is_null() {
+                return Err(PyAttributeError::new_err("not a descriptor"));
+            }
+            mem::transmute::<*mut c_void, ffi::descrgetfunc>(get)
+        };
+        Ok(Self {
+            descriptor: descriptor.unbind(),
+            get,
+        })
+    }
+
+    /// The attribute that C code defines under `name` for instances of `class`.
+    pub(crate) fn find(class: &Bound<'_, PyType>, name: &str) -> PyResult<Self> {
+        let found = class_attribute(class, name)?;
+        Self::of(found.ok_or_else(|| PyAttributeError::new_err(name.to_owned()))?)
+    }
+
+    /// Reads it from `object`.
+    pub(crate) fn get<'py>(&self, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let (object, class) = (object.as_ptr(), object.get_type_ptr());
+        // SAFETY: the descriptor's own slot; it checks that `object` is one that it can read. The
+        // result is a new reference, or null with an error set.
+        unsafe {
+            let value = (self.get)(self.descriptor.as_ptr(), object, class.cast());
+            Bound::from_owned_ptr_or_err(Python::assume_attached(), value)
+        }
+    }
+}
+
+/// Whether `class` is `base` or comes from it, whatever their metaclasses say.
+pub(crate) fn is_subtype(class: &Bound<'_, PyType>, base: &Bound<'_, PyType>) -> bool {
+    // SAFETY: both are live types.
+    unsafe { ffi::PyType_IsSubtype(class.as_type_ptr(), base.as_type_ptr()) != 0 }
+}
+
+/// The class and its bases, nearest first.
+pub(crate) fn bases<'py>(
+    class: &Bound<'py, PyType>,
+) -> PyResult<impl Iterator<Item = Bound<'py, PyType>> + use<'py>> {
+    let mro = OfType::get(class.py())?.mro.get(class)?;
+    let mro = mro.cast_into_exact::<PyTuple>()?;
+    let bases: Vec<_> = mro.iter().collect();
+    Ok(bases
+        .into_iter()
+        .filter_map(|base| base.cast_into::<PyType>().ok()))
+}
+
+/// What the class or the nearest of its bases has under `name`, as it stands there.
+pub(crate) fn class_attribute<'py>(
+    class: &Bound<'py, PyType>,
+    name: &str,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let name = PyString::new(class.py(), name);
+    for base in bases(class)? {
+        if let Ok(found) = own_attributes(&base)?.get_item(&name) {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+/// The names and values that stand in one class.
+pub(crate) fn own_attributes<'py>(class: &Bound<'py, PyType>) -> PyResult<Bound<'py, PyMapping>> {
+    let dict = OfType::get(class.py())?.dict.get(class)?;
+    Ok(dict.cast_into::<PyMapping>()?)
+}
+
+/// The attributes of an instance itself; none where its class gives it no room for them.
+pub(crate) fn attributes<'py>(object: &Bound<'py, PyAny>) -> Option<Bound<'py, PyDict>> {
+    // SAFETY: a live object; the result is a new reference, or null with an error set.
+    let dict = unsafe {
+        let dict = ffi::PyObject_GenericGetDict(object.as_ptr(), std::ptr::null_mut());
+        Bound::from_owned_ptr_or_err(object.py(), dict)
+    };
+    dict.ok()?.cast_into::<PyDict>().ok()
+}
+
+/// The values of an instance's attributes, those in slots among them.
+pub(crate) fn values<'py>(object: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    let mut values: Vec<_> = attributes(object)
+        .iter()
+        .flat_map(|dict| dict.values().iter().collect::<Vec<_>>())
+        .collect();
+    for base in bases(&object.get_type())? {
+        for descriptor in own_attributes(&base)?.values()?.iter() {
+            if is_slot(&descriptor) {
+                values.extend(Getter::of(descriptor)?.get(object).ok());
+            }
+        }
+    }
+    Ok(values)
+}
+
+/// Whether it is what `__slots__` makes in a class.
+fn is_slot(descriptor: &Bound<'_, PyAny>) -> bool {
+    descriptor.get_type().as_type_ptr() == &raw mut ffi::PyMemberDescr_Type
+}
+
+/// One attribute of the instance itself.
+pub(crate) fn attribute<'py>(object: &Bound<'py, PyAny>, name: &str) -> Option<Bound<'py, PyAny>> {
+    // A dictionary with a key of the user's could compare by the user's `__eq__`, but only where
+    // the hash of that key is the name's.
+    attributes(object)?.get_item(name).ok().flatten()
+}
