@@ -123,20 +123,14 @@ impl Environment {
         )
     }
 
-    /// With real frameworks to look at: the small one, or all.
-    pub(crate) fn frameworks(project: &Project, is_all: bool) -> Result<Self> {
-        let (name, requirements) = if is_all {
-            (
-                "python-frameworks-all",
-                "xtask/python/requirements-frameworks-all.txt",
-            )
-        } else {
-            (
-                "python-frameworks",
-                "xtask/python/requirements-frameworks.txt",
-            )
-        };
-        Self::prepare(project, name, &best()?, requirements)
+    /// With the real frameworks: torch, JAX and TensorFlow, on the CPU.
+    pub(crate) fn frameworks(project: &Project, interpreter: &Interpreter) -> Result<Self> {
+        Self::prepare(
+            project,
+            "python-frameworks",
+            interpreter,
+            "xtask/python/requirements-frameworks.txt",
+        )
     }
 
     fn prepare(
@@ -166,7 +160,8 @@ impl Environment {
                 .args(["-m", "venv"])
                 .arg(&environment.folder),
         )?;
-        run::run(
+        // What pip says belongs to its failure: another environment may be made at the same time.
+        run::output(
             environment
                 .pip_install()
                 .arg("--requirement")

@@ -1,21 +1,33 @@
 //! Every suite, one after the other, and what they ran together.
 
+use std::cell::RefCell;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
+use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
 use crate::project::Project;
-use crate::python::Environment;
+use crate::python::{self, Environment};
 use crate::tally::Tally;
 use crate::{fake_driver, lint, run, system, wheel};
 
 /// Tests that one runner runs.
 struct Suite {
     name: &'static str,
-    run: fn(&Project) -> Result<Ran>,
+    run: fn(&Setting<'_>) -> Result<Ran>,
 }
+
+/// What every suite is run with.
+struct Setting<'scope> {
+    project: &'scope Project,
+    /// The frameworks are 5 GB: pip is at it while other suites compile and run.
+    frameworks: RefCell<Option<ScopedJoinHandle<'scope, Result<Environment>>>>,
+}
+
+/// Set to this, the frameworks are not installed, and their suite is skipped.
+const NO_FRAMEWORKS: (&str, &str) = ("GPUMEM_FRAMEWORKS", "none");
 
 /// What a suite did.
 enum Ran {
@@ -74,15 +86,33 @@ pub(crate) fn names() -> [&'static str; SUITES.len()] {
 
 /// Runs the named suites, or all, also after one has failed.
 pub(crate) fn run(project: &Project, chosen: &[String]) -> ExitCode {
-    let is_chosen =
-        |suite: &&Suite| chosen.is_empty() || chosen.iter().any(|name| name == suite.name);
+    let chosen: Vec<&Suite> = SUITES
+        .iter()
+        .filter(|suite| chosen.is_empty() || chosen.iter().any(|name| name == suite.name))
+        .collect();
+    thread::scope(|scope| {
+        let frameworks = chosen.iter().any(|suite| suite.name == "frameworks");
+        let frameworks = (frameworks && !is_without_frameworks())
+            .then(python::best)
+            .map(|interpreter| {
+                scope.spawn(move || Environment::frameworks(project, &interpreter?))
+            });
+        let setting = Setting {
+            project,
+            frameworks: RefCell::new(frameworks),
+        };
+        run_all(&setting, &chosen)
+    })
+}
+
+fn run_all(setting: &Setting<'_>, chosen: &[&Suite]) -> ExitCode {
     let mut sum = Tally::default();
     let mut table = Vec::new();
     let mut reasons = Vec::new();
-    for suite in SUITES.iter().filter(is_chosen) {
+    for suite in chosen {
         println!("\n== {} ==", suite.name);
         let start = Instant::now();
-        let (tally, reason) = judge((suite.run)(project));
+        let (tally, reason) = judge((suite.run)(setting));
         table.push(line(suite.name, start.elapsed(), tally));
         reasons.extend(reason.map(|reason| format!("{}: {reason}", suite.name)));
         sum += tally;
@@ -125,13 +155,13 @@ fn line(name: &str, took: Duration, tally: Tally) -> String {
     format!("{name:<10}{:>6.0} s   {tally}", took.as_secs_f64())
 }
 
-fn lint(project: &Project) -> Result<Ran> {
+fn lint(&Setting { project, .. }: &Setting<'_>) -> Result<Ran> {
     let outcomes = lint::outcomes(project, &Environment::main(project)?)?;
     Ok(Ran::Tests(lint::report(&outcomes)))
 }
 
 /// Units, properties, snapshots and doctests, and the rules of the repository.
-fn rust(project: &Project) -> Result<Ran> {
+fn rust(&Setting { project, .. }: &Setting<'_>) -> Result<Ran> {
     let environment = Environment::main(project)?;
     let mut cargo = project.cargo("test");
     cargo
@@ -147,7 +177,7 @@ fn rust(project: &Project) -> Result<Ran> {
     count(&mut cargo, Tally::of_cargo)
 }
 
-fn js(project: &Project) -> Result<Ran> {
+fn js(&Setting { project, .. }: &Setting<'_>) -> Result<Ran> {
     if system::find("node").is_none() {
         return Ok(Ran::Nothing("Node is not installed".to_owned()));
     }
@@ -158,7 +188,7 @@ fn js(project: &Project) -> Result<Ran> {
 }
 
 /// What the stub promises against what the extension has.
-fn stubs(project: &Project) -> Result<Ran> {
+fn stubs(&Setting { project, .. }: &Setting<'_>) -> Result<Ran> {
     let environment = installed(project)?;
     let mut stubtest = environment.module("mypy.stubtest");
     stubtest.arg("gpumem._gpumem").current_dir(project.root());
@@ -169,11 +199,11 @@ fn stubs(project: &Project) -> Result<Ran> {
     }))
 }
 
-fn python(project: &Project) -> Result<Ran> {
+fn python(&Setting { project, .. }: &Setting<'_>) -> Result<Ran> {
     in_shells(project, &installed(project)?)
 }
 
-fn oldest(project: &Project) -> Result<Ran> {
+fn oldest(&Setting { project, .. }: &Setting<'_>) -> Result<Ran> {
     let main = Environment::main(project)?;
     let oldest = Environment::oldest(project)?;
     oldest.install(project, &wheel::build(project, &main)?)?;
@@ -188,19 +218,35 @@ fn in_shells(project: &Project, environment: &Environment) -> Result<Ran> {
         .iter()
         .map(|folder| ("GPUMEM_FAKE_DRIVER", folder.as_os_str()));
     let variables: Vec<_> = variables.collect();
-    pytest(project, environment, "tests/python", &variables)
+    let folders = ["tests/python", "tests/gallery"];
+    pytest(project, environment, &folders, &variables)
 }
 
-/// With real frameworks: JAX, and with `GPUMEM_FRAMEWORKS=all` torch and TensorFlow (5 GB).
-fn frameworks(project: &Project) -> Result<Ran> {
-    let main = Environment::main(project)?;
-    let is_all = std::env::var_os("GPUMEM_FRAMEWORKS").is_some_and(|which| which == "all");
-    let environment = Environment::frameworks(project, is_all)?;
-    environment.install(project, &wheel::build(project, &main)?)?;
-    pytest(project, &environment, "tests/frameworks", &[])
+/// The observer and the gallery with the real torch, JAX and TensorFlow.
+fn frameworks(setting: &Setting<'_>) -> Result<Ran> {
+    let Some(installing) = setting.frameworks.take() else {
+        let (variable, value) = NO_FRAMEWORKS;
+        return Ok(Ran::Nothing(format!("{variable} is {value}")));
+    };
+    if !installing.is_finished() {
+        println!("waiting for torch, JAX and TensorFlow to be installed");
+    }
+    let installed = installing
+        .join()
+        .unwrap_or_else(|_| bail!("pip's thread panicked"));
+    let environment = installed.context("the frameworks could not be installed")?;
+    let main = Environment::main(setting.project)?;
+    environment.install(setting.project, &wheel::build(setting.project, &main)?)?;
+    let folders = ["tests/frameworks", "tests/gallery"];
+    pytest(setting.project, &environment, &folders, &[])
 }
 
-fn browser(project: &Project) -> Result<Ran> {
+fn is_without_frameworks() -> bool {
+    let (variable, value) = NO_FRAMEWORKS;
+    std::env::var_os(variable).is_some_and(|said| said == value)
+}
+
+fn browser(&Setting { project, .. }: &Setting<'_>) -> Result<Ran> {
     let environment = installed(project)?;
     let chromium = match system::chromium() {
         Err(missing) if !system::may_install() => return Ok(Ran::Nothing(format!("{missing:#}"))),
@@ -209,7 +255,7 @@ fn browser(project: &Project) -> Result<Ran> {
     pytest(
         project,
         &environment,
-        "tests/browser",
+        &["tests/browser"],
         &[("GPUMEM_CHROMIUM", chromium.as_os_str())],
     )
 }
@@ -225,18 +271,18 @@ fn own_program() -> Result<PathBuf> {
 }
 
 /// The demonstration, by the command that people type.
-fn demo(project: &Project) -> Result<Ran> {
+fn demo(&Setting { project, .. }: &Setting<'_>) -> Result<Ran> {
     let environment = installed(project)?;
     let xtask = own_program()?;
     pytest(
         project,
         &environment,
-        "tests/demo",
+        &["tests/demo"],
         &[("GPUMEM_XTASK", xtask.as_os_str())],
     )
 }
 
-fn packaging(project: &Project) -> Result<Ran> {
+fn packaging(&Setting { project, .. }: &Setting<'_>) -> Result<Ran> {
     let environment = installed(project)?;
     let wheel = wheel::build(project, &environment)?;
     let sdist = wheel::sources(project, &environment)?;
@@ -244,7 +290,7 @@ fn packaging(project: &Project) -> Result<Ran> {
         ("GPUMEM_WHEEL", wheel.as_os_str()),
         ("GPUMEM_SDIST", sdist.as_os_str()),
     ];
-    pytest(project, &environment, "tests/packaging", &built)
+    pytest(project, &environment, &["tests/packaging"], &built)
 }
 
 /// The private environment with the wheel in it, as a user would have it.
@@ -255,12 +301,13 @@ fn installed(project: &Project) -> Result<Environment> {
 fn pytest(
     project: &Project,
     environment: &Environment,
-    folder: &str,
+    folders: &[&str],
     variables: &[(&str, &std::ffi::OsStr)],
 ) -> Result<Ran> {
     let mut pytest = environment.module("pytest");
     pytest
-        .args(["-c", ".pytest.ini", "--quiet", "--color=no", folder])
+        .args(["-c", ".pytest.ini", "--quiet", "--color=no"])
+        .args(folders)
         .envs(variables.iter().copied())
         .current_dir(project.root());
     count(&mut pytest, Tally::of_pytest)

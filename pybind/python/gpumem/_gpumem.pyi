@@ -12,6 +12,8 @@ __all__ = [
     "Block",
     "DeviceError",
     "Extension",
+    "Footprint",
+    "FootprintRow",
     "GpuMemError",
     "Judge",
     "MemorySnapshot",
@@ -30,6 +32,7 @@ __all__ = [
     "classic_snapshot",
     "classic_thresholds",
     "device_labels",
+    "footprint",
     "levels_text",
     "load",
     "load_ipython_extension",
@@ -121,6 +124,27 @@ class StepsIterator(Iterator[_T_co]):
     def __next__(self) -> _T_co: ...
     def close(self) -> None: ...
 
+@final
+class Footprint:
+    @property
+    def rows(self) -> list[FootprintRow]: ...
+    @property
+    def optimizer(self) -> str | None: ...
+
+@final
+class FootprintRow:
+    @property
+    def device(self) -> str: ...
+    @property
+    def part(self) -> str: ...
+    @property
+    def expected_bytes(self) -> int | None: ...
+    @property
+    def present_bytes(self) -> int: ...
+    @property
+    def formula(self) -> str: ...
+
+def footprint(model: object, optimizer: object = None) -> Footprint: ...
 def levels_text() -> str: ...
 def device_labels() -> list[str]: ...
 def source_states() -> list[tuple[str, bool, str]]: ...

@@ -1,0 +1,115 @@
+"""What a case of the gallery is, and the two worlds that it is run in.
+
+A case is text: cells as people write them. They use ``tensor()`` and ``weights()``, of
+8 MiB each, and ``no_grad``, which a prelude defines for simulated tensors and for torch.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import dataclass
+
+MIB = 1 << 20
+SIZE = 8 * MIB
+N_RUNS = 12
+
+PRELUDES = {
+    "sim": """
+from gpumem import sim
+
+sim.use(4 << 30)
+no_grad = sim.no_grad
+
+
+def tensor():
+    return sim.tensor(8 << 20)
+
+
+def weights():
+    return sim.tensor(8 << 20, requires_grad=True)
+
+
+def clone(t):
+    return t + 0
+""",
+    "torch": """
+import torch
+
+no_grad = torch.no_grad
+
+
+def tensor():
+    return torch.ones(2 << 20)
+
+
+def weights():
+    return torch.ones(2 << 20, requires_grad=True)
+
+
+def clone(t):
+    return t.clone()
+""",
+}
+WORLDS = [world for world in PRELUDES if world == "sim" or importlib.util.find_spec(world)]
+"""Real torch where it is installed: in the environment of the frameworks suite."""
+
+DEVICES = {"sim": "sim:0", "torch": "host"}
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Who keeps what a cell left behind."""
+
+    name: str
+    """As ``gpumem.holders()`` names the root; a pattern."""
+    kind: str
+    path: str = ""
+    """A pattern that its path to the largest object contains."""
+    steps: tuple[str, ...] = ()
+    """Words of which each stands somewhere below it."""
+
+
+@dataclass(frozen=True)
+class Growing:
+    """A cell that keeps more each time it runs, and the cell that does not."""
+
+    name: str
+    text: str
+    """Where it is from."""
+    truth: str
+    leak: str
+    fix: str
+    holder: Holder
+    errs: str = ""
+    """Where the text errs."""
+    setup: str = ""
+    bytes_per_run: int = SIZE
+    half_fix: str = ""
+    """What the text proposes, where it still grows."""
+    half_fix_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A cell that leaves something behind once, and what gives it back."""
+
+    name: str
+    truth: str
+    cell: str
+    fix: str
+    holder: Holder
+    setup: str = ""
+    n_bytes: int = SIZE
+    magics: tuple[str, ...] = ()
+    """Line magics that it needs, run after the cell."""
+
+
+@dataclass(frozen=True)
+class Healthy:
+    """A workflow that leaks nothing, however it may look."""
+
+    name: str
+    cell: str
+    setup: str = ""
+    truth: str = ""
+    worlds: tuple[str, ...] = ("sim", "torch")

@@ -1,0 +1,90 @@
+"""A notebook for each case: a shell with gpumem and the prelude of one world."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import gc
+import io
+import sys
+from typing import TYPE_CHECKING
+
+import gpumem
+import IPython
+import pytest
+from gpumem import _gpumem
+from IPython.core.displaypub import CapturingDisplayPublisher
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
+
+from .cases import DEVICES, PRELUDES, WORLDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from gpumem import Finding
+
+ALARMS = {"leak", "watch"}
+
+
+if sys.platform == "linux":
+    # Every large block a mapping of its own: resident memory then follows the tensors. Once one
+    # was freed, malloc would cut the next from its heap, and the series would be malloc's.
+    M_MMAP_THRESHOLD = -3
+    ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, 1 << 20)
+
+
+class Notebook:
+    """Cells that are run one after the other, and what gpumem says of them."""
+
+    def __init__(self, shell: InteractiveShell, world: str) -> None:
+        self.shell = shell
+        self.world = world
+        self.device = DEVICES[world]
+
+    def run(self, cell: str, times: int = 1) -> None:
+        """Run a cell as a frontend does; what it prints and raises stays in it."""
+        for _ in range(times):
+            with contextlib.redirect_stdout(io.StringIO()):
+                self.shell.run_cell(cell, store_history=True)
+
+    @property
+    def alarms(self) -> list[Finding]:
+        """The findings that accuse a cell on the device of this world."""
+        findings = gpumem.report().findings
+        return [it for it in findings if it.device == self.device and it.state in ALARMS]
+
+
+@pytest.fixture(params=WORLDS)
+def world(request: pytest.FixtureRequest) -> str:
+    """Name the world: simulated tensors, or real ones of torch on the CPU."""
+    return str(request.param)
+
+
+@pytest.fixture
+def notebook(world: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Notebook]:
+    """Open a notebook in which everything is recorded."""
+    monkeypatch.chdir(tmp_path)
+    config = Config()
+    config.HistoryManager.enabled = False
+    config.InteractiveShell.colors = "NoColor" if IPython.version_info < (9,) else "nocolor"
+    InteractiveShell.clear_instance()
+    shell = InteractiveShell.instance(
+        config=config, display_pub_class=CapturingDisplayPublisher, ipython_dir=str(tmp_path)
+    )
+    _gpumem.reset()
+    _gpumem.use_sources(["auto"])
+    shell.run_line_magic("load_ext", "gpumem")
+    made = Notebook(shell, world)
+    made.run(PRELUDES[world])
+    shell.run_line_magic("gpumem", "on")
+    yield made
+    gpumem.unload_ipython_extension(shell)
+    InteractiveShell.clear_instance()
+    gc.enable()
+    for name in ("last_type", "last_value", "last_traceback", "last_exc"):
+        with contextlib.suppress(AttributeError):
+            delattr(sys, name)
+    del shell, made
+    gc.collect()
