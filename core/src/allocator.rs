@@ -11,10 +11,11 @@
 //! modelled.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::iter;
+use std::{iter, mem};
 
 use thiserror::Error;
 
+use crate::trace::Action;
 use crate::units::Bytes;
 
 /// Every block is a multiple of this; so is a rest that the small pool keeps.
@@ -103,6 +104,17 @@ impl Pool {
     }
 }
 
+/// One thing that the allocator did: what a history of it is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Change {
+    /// What was done.
+    pub action: Action,
+    /// The first byte of the block or segment; of a request that failed, what was free.
+    pub address: u64,
+    /// Of the block or segment; of a request that failed, what it wanted.
+    pub size: Bytes,
+}
+
 /// A piece of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Block {
@@ -177,6 +189,8 @@ pub struct CachingAllocator {
     n_ooms: u64,
     n_peak_resets: u64,
     n_segments: u64,
+    /// What was done since it was last taken; `None` while nobody wants to know.
+    log: Option<Vec<Change>>,
 }
 
 impl CachingAllocator {
@@ -200,7 +214,18 @@ impl CachingAllocator {
             n_ooms: 0,
             n_peak_resets: 0,
             n_segments: 0,
+            log: None,
         }
+    }
+
+    /// Keeps what is done from now on, until it is taken; or keeps nothing more.
+    pub fn keep_log(&mut self, keep: bool) {
+        self.log = keep.then(Vec::new);
+    }
+
+    /// What was done since the last time, in order.
+    pub fn take_log(&mut self) -> Vec<Change> {
+        self.log.as_mut().map(mem::take).unwrap_or_default()
     }
 
     /// The device's size.
@@ -228,6 +253,8 @@ impl CachingAllocator {
             .remove(&address)
             .expect("a held block is a piece");
         self.allocated -= piece.size;
+        self.note(Action::FreeRequested, address, piece.size);
+        self.note(Action::FreeCompleted, address, piece.size);
         if let Some((next, size)) = self.free_neighbour(address + piece.size, piece.home) {
             self.take_free(next);
             piece.size += size;
@@ -252,6 +279,7 @@ impl CachingAllocator {
         let mut given_back = 0;
         for (address, size) in whole {
             self.take_free(address);
+            self.note(Action::SegmentFree, address, size);
             self.n_segments -= 1;
             given_back += size;
         }
@@ -319,9 +347,11 @@ impl CachingAllocator {
         self.n_retries += 1;
         self.find(wanted).ok_or_else(|| {
             self.n_ooms += 1;
+            let free = self.capacity.saturating_sub(Bytes::new(self.reserved));
+            self.note(Action::OutOfMemory, free.get(), wanted);
             OutOfMemory {
                 wanted: Bytes::new(wanted),
-                free: self.capacity.saturating_sub(Bytes::new(self.reserved)),
+                free,
                 capacity: self.capacity,
                 allocated: Bytes::new(self.allocated),
                 reserved: Bytes::new(self.reserved),
@@ -350,6 +380,7 @@ impl CachingAllocator {
         self.reserved += size;
         self.peak_reserved = self.peak_reserved.max(self.reserved);
         self.n_segments += 1;
+        self.note(Action::SegmentAlloc, address, size);
         Some(address)
     }
 
@@ -378,7 +409,18 @@ impl CachingAllocator {
         self.allocated += size;
         self.total_allocated += size;
         self.peak_allocated = self.peak_allocated.max(self.allocated);
+        self.note(Action::Alloc, address, size);
         id
+    }
+
+    fn note(&mut self, action: Action, address: u64, size: u64) {
+        if let Some(log) = &mut self.log {
+            log.push(Change {
+                action,
+                address,
+                size: Bytes::new(size),
+            });
+        }
     }
 
     fn put_free(&mut self, address: u64, size: u64, home: Home) {

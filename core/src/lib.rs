@@ -24,4 +24,5 @@ pub mod source_text;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod thin;
+pub mod trace;
 pub mod units;

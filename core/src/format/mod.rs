@@ -86,6 +86,7 @@ pub fn encode_frame(frame: &Frame) -> Vec<u8> {
         Frame::Cell(cell) => framed("cell", &v1::WireCell::from(cell)),
         Frame::Run(run) => framed("run", &v1::WireRun::from(run)),
         Frame::Samples(samples) => framed("samples", &v1::WireSamples::from(samples)),
+        Frame::Trace(trace) => framed("trace", &v1::WireTrace::from(&**trace)),
         Frame::Finish(finish) => framed("finish", &v1::WireFinish::from(finish)),
     }
 }
@@ -216,6 +217,8 @@ fn frame_of(payload: &[u8], offset: usize) -> Result<Option<Frame>, ReadError> {
         "cell" => read_value::<v1::WireCell>(&mut input, end)?.into(),
         "run" => read_value::<v1::WireRun>(&mut input, end)?.into(),
         "samples" => Frame::try_from(read_value::<v1::WireSamples>(&mut input, end)?)
+            .map_err(|words| Fault::Payload(words).at(offset))?,
+        "trace" => Frame::try_from(read_value::<v1::WireTrace>(&mut input, end)?)
             .map_err(|words| Fault::Payload(words).at(offset))?,
         "finish" => read_value::<v1::WireFinish>(&mut input, end)?.into(),
         _ => return Ok(None),

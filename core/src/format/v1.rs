@@ -4,6 +4,7 @@
 //! since the recording's start. The module above lists them for other readers.
 
 mod oom;
+mod trace;
 
 use std::collections::BTreeMap;
 
@@ -16,6 +17,8 @@ use crate::recording::{
 };
 use crate::units::{Bytes, Nanos};
 use oom::WireOutOfMemory;
+
+pub(super) use trace::WireTrace;
 
 /// The version that this file reads and writes.
 pub(super) const VERSION: u32 = 1;

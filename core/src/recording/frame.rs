@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use thiserror::Error;
 
-use super::{Cell, Device, DeviceIdx, Run, RunIdx, Source};
+use super::{Cell, Device, DeviceIdx, Run, RunIdx, Source, Trace};
 use crate::units::{Bytes, Nanos};
 
 /// What the points of a [`Samples`] are.
@@ -93,6 +93,8 @@ pub enum Frame {
     Run(Run),
     /// Points inside a run.
     Samples(Samples),
+    /// What the allocator's history of a run adds up to, or its newer state.
+    Trace(Box<Trace>),
     /// The session ended in order.
     Finish(Finish),
 }
@@ -114,7 +116,7 @@ pub enum FrameError {
         n_known: usize,
     },
     /// Points that go back in time.
-    #[error("samples of run {run}: point {point_idx} is at {at} ns, before the one ahead of it")]
+    #[error("run {run}: point {point_idx} is at {at} ns, before the one ahead of it")]
     Unordered {
         /// Of which run.
         run: u32,

@@ -6,12 +6,14 @@
 mod frame;
 mod level;
 mod oom;
+mod trace;
 
 use std::collections::BTreeMap;
 
 pub use frame::{Finish, Frame, FrameError, Header, Sample, Samples, Series, SourceState};
 pub use level::{AllocatorLevels, DriverLevels, Level, Reading, Source, Unknown};
 pub use oom::{Framework, OomFigures, OtherProcess, OutOfMemory};
+pub use trace::{Lifetimes, LineTally, ModuleTally, StackTally, Tally, Trace, TracedPeak};
 
 use crate::units::Nanos;
 
@@ -177,6 +179,7 @@ pub struct Recording {
     cells: Vec<Cell>,
     runs: Vec<Run>,
     samples: BTreeMap<(RunIdx, DeviceIdx, Series), Vec<Sample>>,
+    traces: BTreeMap<(RunIdx, DeviceIdx), Trace>,
     finish: Option<Finish>,
 }
 
@@ -260,6 +263,16 @@ impl Recording {
             .map(|((run, device, series), points)| (*run, *device, series, points.as_slice()))
     }
 
+    /// What the allocator's history of a run adds up to, where it was traced.
+    pub fn trace(&self, run: RunIdx, device: DeviceIdx) -> Option<&Trace> {
+        self.traces.get(&(run, device))
+    }
+
+    /// Every trace, in the order of the runs.
+    pub fn traces(&self) -> impl DoubleEndedIterator<Item = &Trace> {
+        self.traces.values()
+    }
+
     /// When the session ended, if it ended in order.
     pub fn finish(&self) -> Option<Finish> {
         self.finish
@@ -302,6 +315,10 @@ impl Recording {
                 self.check_samples(&samples)?;
                 self.put_samples(samples);
             }
+            Frame::Trace(trace) => {
+                self.check_trace(&trace)?;
+                self.traces.insert((trace.run, trace.device), *trace);
+            }
             Frame::Finish(finish) => self.finish = Some(finish),
         }
         Ok(())
@@ -323,11 +340,14 @@ impl Recording {
                 series: series.clone(),
                 points: points.to_vec(),
             });
+        let of_later = self.traces().filter(move |trace| trace.run.get() >= n_runs);
+        let traces = of_later.map(|trace| Frame::Trace(Box::new(trace.clone())));
         std::iter::once(Frame::Header(self.header.clone()))
             .chain(self.devices.iter().cloned().map(Frame::Device))
             .chain(self.cells.iter().cloned().map(Frame::Cell))
             .chain(self.runs.iter().skip(n_runs).cloned().map(Frame::Run))
             .chain(samples.map(Frame::Samples))
+            .chain(traces)
             .chain(self.finish.map(Frame::Finish))
     }
 
@@ -355,9 +375,18 @@ impl Recording {
             let (run, device, series) = key;
             Some(((renumbered(*run)?, *device, series.clone()), points.clone()))
         });
+        let traces = self.traces().filter_map(|trace| {
+            let run = renumbered(trace.run)?;
+            let trace = Trace {
+                run,
+                ..trace.clone()
+            };
+            Some(((run, trace.device), trace))
+        });
         Self {
             runs: runs.collect(),
             samples: samples.collect(),
+            traces: traces.collect(),
             ..self.clone()
         }
     }
@@ -377,19 +406,34 @@ impl Recording {
     }
 
     fn check_samples(&self, samples: &Samples) -> Result<(), FrameError> {
-        let frame = "samples frame";
-        known(frame, "run", samples.run.0, self.runs.len())?;
-        known(frame, "device", samples.device.0, self.devices.len())?;
-        let backwards = samples
-            .points
-            .windows(2)
-            .position(|pair| pair[1].at < pair[0].at);
+        self.check_points(
+            "samples frame",
+            samples.run,
+            samples.device,
+            &samples.points,
+        )
+    }
+
+    fn check_trace(&self, trace: &Trace) -> Result<(), FrameError> {
+        self.check_points("trace frame", trace.run, trace.device, &trace.steps)
+    }
+
+    fn check_points(
+        &self,
+        frame: &'static str,
+        run: RunIdx,
+        device: DeviceIdx,
+        points: &[Sample],
+    ) -> Result<(), FrameError> {
+        known(frame, "run", run.0, self.runs.len())?;
+        known(frame, "device", device.0, self.devices.len())?;
+        let backwards = points.windows(2).position(|pair| pair[1].at < pair[0].at);
         match backwards {
             None => Ok(()),
             Some(idx) => Err(FrameError::Unordered {
-                run: samples.run.0,
+                run: run.0,
                 point_idx: idx + 1,
-                at: samples.points[idx + 1].at.get(),
+                at: points[idx + 1].at.get(),
             }),
         }
     }

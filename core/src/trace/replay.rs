@@ -1,0 +1,314 @@
+//! A history as blocks with a birth and an end, and as levels between events.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use super::history::{Action, Event, History, Levels, Rounding, StackIdx};
+use super::tally;
+use crate::recording::{DeviceIdx, RunIdx, Sample, Trace, TracedPeak};
+use crate::thin::{self, Spacing};
+use crate::units::{Bytes, Nanos};
+
+/// Every block of the caching allocator is a multiple of this.
+const GRANULE: u64 = 512;
+
+/// The largest request of the small pool, in which every rest becomes a block of its own.
+const SMALL_REQUEST: u64 = 1 << 20;
+
+/// How much of a history is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Points of the exact lines.
+    pub n_steps: usize,
+    /// Lines of the cell, and classes of modules.
+    pub n_places: usize,
+    /// Stacks.
+    pub n_stacks: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            n_steps: 512,
+            n_places: 128,
+            n_stacks: 16,
+        }
+    }
+}
+
+impl Limits {
+    /// What a part of a run gets that is one of many.
+    pub fn of_a_part() -> Self {
+        Self {
+            n_steps: 48,
+            n_places: 16,
+            n_stacks: 0,
+        }
+    }
+}
+
+/// A block that was allocated in the history.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Block {
+    pub(super) size: Bytes,
+    /// It may be larger by up to this.
+    pub(super) slack: Bytes,
+    pub(super) stack: Option<StackIdx>,
+    /// The event that it was born in.
+    pub(super) born: usize,
+    /// The event in which it was given back.
+    pub(super) freed: Option<usize>,
+}
+
+/// The levels after an event.
+#[derive(Debug, Clone, Copy, Default)]
+struct Step {
+    levels: Levels,
+    /// Allocated may be higher by up to this.
+    slack: Bytes,
+}
+
+/// Who holds an address.
+enum Holder {
+    Block(usize),
+    FromBefore(Bytes),
+}
+
+/// A history, played from its beginning to its end.
+#[derive(Debug)]
+pub struct Replay {
+    history: History,
+    /// In the order of their births.
+    blocks: Vec<Block>,
+    start: Step,
+    /// After each event.
+    steps: Vec<Step>,
+    is_cut: bool,
+}
+
+/// By how much an event moves the levels.
+#[derive(Debug, Clone, Copy, Default)]
+struct Move {
+    allocated: i128,
+    slack: i128,
+    reserved: i128,
+}
+
+impl Replay {
+    /// Plays a history.
+    pub fn new(history: History) -> Self {
+        let mut replay = Self {
+            blocks: Vec::new(),
+            start: Step::default(),
+            steps: Vec::with_capacity(history.events.len()),
+            is_cut: history.is_cut,
+            history,
+        };
+        let moves = replay.pair();
+        replay.settle(&moves);
+        replay
+    }
+
+    /// The history that was played.
+    pub fn history(&self) -> &History {
+        &self.history
+    }
+
+    /// What the part from `from` to `to` adds up to.
+    pub fn trace(
+        &self,
+        (run, device): (RunIdx, DeviceIdx),
+        from: Nanos,
+        to: Nanos,
+        limits: Limits,
+    ) -> Trace {
+        let events = &self.history.events;
+        let first = events.partition_point(|event| event.at < from);
+        let last = events.partition_point(|event| event.at <= to).max(first);
+        let part = first..last;
+        let (mut peak, peak_idx) = self.peak(&part, from);
+        let tallied = tally::tally(self, &part, peak_idx, limits);
+        peak.from_before = peak.low.saturating_sub(tallied.total.at_peak);
+        Trace {
+            run,
+            device,
+            steps: thin::thinned(&self.lines(&part, from, to), limits.n_steps, Spacing::Time),
+            n_events: part.len() as u64,
+            is_cut: self.is_cut,
+            total: tallied.total,
+            peak,
+            lines: tallied.lines,
+            modules: tallied.modules,
+            stacks: tallied.stacks,
+            lifetimes: tallied.lifetimes,
+        }
+    }
+
+    /// The blocks that were born in these events.
+    pub(super) fn born_in(&self, part: &Range<usize>) -> &[Block] {
+        let before = |idx: usize| self.blocks.partition_point(|block| block.born < idx);
+        &self.blocks[before(part.start)..before(part.end)]
+    }
+
+    /// Finds out which free ends which block, and by how much each event moves the levels.
+    fn pair(&mut self) -> Vec<Move> {
+        let before = self.history.blocks_before.iter();
+        let mut holders: HashMap<u64, Holder> = before
+            .map(|(address, size)| (*address, Holder::FromBefore(*size)))
+            .collect();
+        let mut moves = vec![Move::default(); self.history.events.len()];
+        for (idx, event) in self.history.events.iter().enumerate() {
+            let size = i128::from(event.size.get());
+            match event.action {
+                Action::Alloc => {
+                    let (size, slack) = self.size_of(event);
+                    let block = Holder::Block(self.blocks.len());
+                    self.blocks.push(Block {
+                        size,
+                        slack,
+                        stack: event.stack,
+                        born: idx,
+                        freed: None,
+                    });
+                    // Its last holder's free is among the events that are missing.
+                    if let Some(Holder::Block(lost)) = holders.insert(event.address, block) {
+                        self.blocks[lost].freed = Some(idx);
+                    }
+                }
+                Action::FreeRequested => match holders.remove(&event.address) {
+                    Some(Holder::Block(block)) => self.blocks[block].freed = Some(idx),
+                    Some(Holder::FromBefore(size)) => {
+                        moves[idx].allocated -= i128::from(size.get());
+                    }
+                    None => {
+                        // It may have been larger: then less is left.
+                        let (size, slack) = self.size_of(event);
+                        moves[idx].allocated -= i128::from((size + slack).get());
+                        moves[idx].slack += i128::from(slack.get());
+                    }
+                },
+                Action::SegmentAlloc => moves[idx].reserved += size,
+                Action::SegmentFree => moves[idx].reserved -= size,
+                Action::FreeCompleted | Action::OutOfMemory => {}
+            }
+        }
+        for (address, holder) in holders {
+            if let Holder::Block(block) = holder
+                && let Some(size) = self.history.blocks_after.get(&address)
+            {
+                self.blocks[block].size = *size;
+                self.blocks[block].slack = Bytes::ZERO;
+            }
+        }
+        for block in &self.blocks {
+            let [size, slack] = [block.size, block.slack].map(|bytes| i128::from(bytes.get()));
+            moves[block.born].allocated += size;
+            moves[block.born].slack += slack;
+            if let Some(freed) = block.freed {
+                moves[freed].allocated -= size;
+                moves[freed].slack -= slack;
+            }
+        }
+        moves
+    }
+
+    /// Adds the moves up: from the levels before, or, where events are missing, so that the
+    /// last level is right.
+    fn settle(&mut self, moves: &[Move]) {
+        let sum = |of: fn(&Move) -> i128| moves.iter().map(of).sum::<i128>();
+        let number = |bytes: Bytes| i128::from(bytes.get());
+        let before = self.history.before;
+        let (mut allocated, mut slack) = (number(before.allocated), 0);
+        let mut reserved = number(before.reserved);
+        if let Some(after) = self.history.after {
+            let off = allocated + sum(|it| it.allocated) - number(after.allocated);
+            let may_be_off = -sum(|it| it.slack)..=0;
+            if self.is_cut || !may_be_off.contains(&off) {
+                self.is_cut = true;
+                allocated -= off;
+                reserved = number(after.reserved) - sum(|it| it.reserved);
+            }
+        }
+        let bytes = |n: i128| Bytes::new(u64::try_from(n.max(0)).unwrap_or(u64::MAX));
+        let mut step = |by: &Move| {
+            allocated += by.allocated;
+            slack += by.slack;
+            reserved += by.reserved;
+            Step {
+                levels: Levels {
+                    allocated: bytes(allocated),
+                    reserved: bytes(reserved),
+                },
+                slack: bytes(slack),
+            }
+        };
+        self.start = step(&Move::default());
+        self.steps = moves.iter().map(step).collect();
+    }
+
+    /// A block's size, and by how much it may be larger.
+    fn size_of(&self, event: &Event) -> (Bytes, Bytes) {
+        let asked = event.size.get();
+        let rounded = asked.max(1).div_ceil(GRANULE).saturating_mul(GRANULE);
+        match self.history.rounding {
+            Rounding::Exact => (event.size, Bytes::ZERO),
+            Rounding::Native { unsplit } if rounded > SMALL_REQUEST => {
+                (Bytes::new(rounded), unsplit)
+            }
+            Rounding::Native { .. } => (Bytes::new(rounded), Bytes::ZERO),
+            Rounding::Custom => (Bytes::new(rounded), Bytes::new(rounded.max(SMALL_REQUEST))),
+        }
+    }
+
+    fn before(&self, idx: usize) -> Step {
+        idx.checked_sub(1).map_or(self.start, |idx| self.steps[idx])
+    }
+
+    /// The highest level, and after which event; `None` where it was the first.
+    fn peak(&self, part: &Range<usize>, from: Nanos) -> (TracedPeak, Option<usize>) {
+        let start = self.before(part.start);
+        let mut peak = TracedPeak {
+            at: from,
+            low: start.levels.allocated,
+            high: start.levels.allocated + start.slack,
+            from_before: Bytes::ZERO,
+        };
+        let mut peak_idx = None;
+        for idx in part.clone() {
+            let step = self.steps[idx];
+            peak.high = peak.high.max(step.levels.allocated + step.slack);
+            if step.levels.allocated > peak.low {
+                peak.low = step.levels.allocated;
+                peak.at = self.history.events[idx].at;
+                peak_idx = Some(idx);
+            }
+        }
+        (peak, peak_idx)
+    }
+
+    /// The levels at the start, after each change, and at the end.
+    fn lines(&self, part: &Range<usize>, from: Nanos, to: Nanos) -> Vec<Sample> {
+        let sample = |at: Nanos, ordinal: u64, levels: Levels| Sample {
+            at,
+            ordinal,
+            allocated: Some(levels.allocated),
+            reserved: Some(levels.reserved),
+            ..Sample::default()
+        };
+        let mut last = self.before(part.start).levels;
+        let mut lines = vec![sample(from, 0, last)];
+        for (ordinal, idx) in (1..).zip(part.clone()) {
+            let levels = self.steps[idx].levels;
+            if levels != last {
+                let at = self.history.events[idx].at;
+                lines.push(sample(at, ordinal, levels));
+                last = levels;
+            }
+        }
+        lines.push(sample(to, part.len() as u64 + 1, last));
+        lines
+    }
+}
+
+#[cfg(test)]
+mod tests;
