@@ -2,12 +2,16 @@
 //!
 //! ```json
 //! {"session": "…", "devices": [{"label": "sim:0", …}], "runs": [{"run": 0, "device": "sim:0", …}],
-//!  "findings": [{"kind": "leak", "state": "leak", …}], "warnings": []}
+//!  "findings": [{"kind": "leak", "state": "leak", …}], "traces": [], "warnings": []}
 //! ```
 //! `*_bytes` are bytes, `*_nanos` nanoseconds since the recording's start, unknown
 //! is `null`. A number that is not finite is a string: `"inf"`, `"-inf"`, `"nan"`.
 
+mod trace;
+
 use serde::{Serialize, Serializer};
+
+use trace::JsonTrace;
 
 use crate::analyze::{
     Analysis, CellRef, Compared, DeviceSummary, Evidence, Finding, Gap, Growth, Peak, RunRow, Side,
@@ -35,6 +39,10 @@ pub fn report_json(recording: &Recording, analysis: &Analysis) -> String {
             .findings
             .iter()
             .map(|finding| JsonFinding::of(recording, finding))
+            .collect(),
+        traces: recording
+            .traces()
+            .map(|trace| JsonTrace::of(recording, trace))
             .collect(),
         warnings: &analysis.warnings,
     };
@@ -132,6 +140,7 @@ struct JsonReport<'a> {
     devices: Vec<JsonDevice<'a>>,
     runs: Vec<JsonRun<'a>>,
     findings: Vec<JsonFinding<'a>>,
+    traces: Vec<JsonTrace<'a>>,
     warnings: &'a [String],
 }
 

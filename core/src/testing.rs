@@ -13,6 +13,9 @@ use crate::recording::{
     Source, Status,
 };
 use crate::source_text;
+use crate::trace::{
+    Action, Event, FrameOrigin, History, Levels, Limits, Replay, Rounding, StackFrame, StackIdx,
+};
 use crate::units::{ByteDelta, Bytes, Nanos};
 
 const MIB: i64 = 1 << 20;
@@ -31,6 +34,7 @@ pub(crate) struct Play {
     n_samples: usize,
     n_steps: usize,
     known: bool,
+    is_traced: bool,
 }
 
 /// A run of one second that keeps so many MiB.
@@ -43,6 +47,7 @@ pub(crate) fn run(kept_mib: i64) -> Play {
         n_samples: 0,
         n_steps: 0,
         known: true,
+        is_traced: false,
     }
 }
 
@@ -68,6 +73,14 @@ impl Play {
     /// A loop set so many marks.
     pub(crate) fn steps(self, n_steps: usize) -> Self {
         Self { n_steps, ..self }
+    }
+
+    /// Its allocations were traced: line 1 takes the peak, in its middle; what it keeps stays.
+    pub(crate) fn traced(self) -> Self {
+        Self {
+            is_traced: true,
+            ..self
+        }
     }
 
     /// No source answered.
@@ -217,7 +230,45 @@ impl Stage {
         );
         let steps = Series::Marked("step".to_owned());
         self.sample(run, play, (before, started), steps, play.n_steps);
+        if play.is_traced {
+            self.trace(run, play, before, [started, self.now]);
+        }
         self.now += 2000;
+    }
+
+    fn trace(&mut self, run: RunIdx, play: &Play, before: i64, ends: [u64; 2]) {
+        let [started, ended] = ends.map(Nanos::millis);
+        let middle = Nanos::millis(u64::midpoint(ends[0], ends[1]));
+        let mut history = History::new(
+            Levels {
+                allocated: mib(before),
+                reserved: CAPACITY,
+            },
+            Rounding::Exact,
+        );
+        history.frames = vec![StackFrame {
+            name: "<module>".to_owned(),
+            line: 1,
+            origin: FrameOrigin::Own,
+            ..StackFrame::default()
+        }];
+        history.stacks = vec![vec![0]];
+        let event = |action, address, size_mib| Event {
+            at: middle,
+            action,
+            address,
+            size: mib(size_mib),
+            stack: Some(StackIdx(0)),
+        };
+        history.events = vec![
+            event(Action::Alloc, 1, play.kept_mib),
+            event(Action::Alloc, 2, play.peak_mib - play.kept_mib),
+            event(Action::FreeRequested, 2, 0),
+        ];
+        let place = (run, DeviceIdx(0));
+        let trace = Replay::new(history).trace(place, started, ended, Limits::default());
+        let frame = Frame::Trace(Box::new(trace));
+        self.recording.apply(frame).expect("the trace of a run");
     }
 
     fn cell(&mut self, source: &str) -> CellIdx {

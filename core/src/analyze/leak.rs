@@ -7,6 +7,7 @@ use super::rules::Rules;
 use super::series::{self, Key, RunSeries, StepSeries};
 use super::session;
 use super::suggest;
+use super::traced;
 use super::trend;
 use crate::recording::{DeviceIdx, DeviceKind, Recording, RunIdx, RunKind};
 use crate::units::{ByteDelta, Bytes};
@@ -213,6 +214,10 @@ impl Judged {
             .filter(|_| grows && rate > ByteDelta::ZERO)
             .map(|left| left.get() / rate.magnitude().get());
         let text = recording.cell(run.cell).text(run.revision);
+        let traced = traced::latest(recording, &self.runs, self.key.device).filter(|_| !self.steps);
+        let mut evidence = self.growth.evidence.clone();
+        evidence.extend(traced.map(|trace| traced::evidence(recording, trace, rate)));
+        let line = traced.filter(|_| grows).and_then(traced::line_words);
         let suggestions = if grows {
             suggest::against_growth(recording, self.key.device, text, self.steps)
         } else {
@@ -230,7 +235,11 @@ impl Judged {
             withdrawn: self.withdrawn,
             shape: Some(self.growth.shape),
             title: self.title(&cell),
-            detail: self.detail(headroom, runs_to_oom),
+            detail: [Some(self.detail(headroom, runs_to_oom)), line]
+                .into_iter()
+                .flatten()
+                .collect::<Vec<_>>()
+                .join(" · "),
             cell: Some(cell),
             path: self.key.path.clone(),
             device: self.key.device,
@@ -243,7 +252,7 @@ impl Judged {
             suggestions,
             sparkline: sparkline(&self.levels),
             runs: self.runs,
-            evidence: self.growth.evidence,
+            evidence,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::recording::{
     AllocatorLevels, Device, DeviceIdx, DeviceKind, Level, Reading, Recording, Run, RunIdx,
-    RunLevels, Sample, Series, Unknown,
+    RunLevels, Sample, Series, Trace, Unknown,
 };
 use crate::units::{ByteDelta, Bytes, Nanos};
 
@@ -377,7 +377,30 @@ fn peak(
     if lane != Lane::Allocated {
         return Some(Peak::AtLeast(seen));
     }
-    Some(allocator_peak(levels, seen))
+    let peak = allocator_peak(levels, seen);
+    let is_alone = matches!(&levels.after, Some(after) if after.allocators.len() == 1);
+    let trace = recording.trace(run.idx, levels.device);
+    Some(match trace.filter(|_| is_alone) {
+        Some(trace) => traced_peak(peak, trace),
+        None => peak,
+    })
+}
+
+/// What the allocator's history adds to the bounds that its counters gave. One without its
+/// beginning bounds nothing from above.
+fn traced_peak(peak: Peak, trace: &Trace) -> Peak {
+    let (low, high) = match peak {
+        Peak::Exact(_) => return peak,
+        Peak::Between { low, high } => (low, Some(high)),
+        Peak::AtLeast(low) => (low, None),
+    };
+    let of_trace = Some(trace.peak.high).filter(|_| !trace.is_cut);
+    let low = low.max(trace.peak.low);
+    match high.into_iter().chain(of_trace).min() {
+        None => Peak::AtLeast(low),
+        Some(high) if high <= low => Peak::Exact(low),
+        Some(high) => Peak::Between { low, high },
+    }
 }
 
 /// What the allocators' own counters add to the highest level seen.

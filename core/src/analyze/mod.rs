@@ -18,6 +18,7 @@ mod rules;
 mod series;
 mod session;
 mod suggest;
+mod traced;
 mod trend;
 
 pub use compare::{Change, Compared, Side, compare};

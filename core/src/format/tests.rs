@@ -5,8 +5,9 @@ use proptest::prelude::*;
 use super::*;
 use crate::recording::{
     AllocatorLevels, Cell, CellIdx, Device, DeviceIdx, DeviceKind, DriverLevels, Finish, Framework,
-    Level, OomFigures, OtherProcess, OutOfMemory, Reading, Revision, Run, RunIdx, RunKind,
-    RunLevels, Sample, Samples, Series, Source, SourceHash, SourceState, Status, Unknown,
+    Level, Lifetimes, LineTally, ModuleTally, OomFigures, OtherProcess, OutOfMemory, Reading,
+    Revision, Run, RunIdx, RunKind, RunLevels, Sample, Samples, Series, Source, SourceHash,
+    SourceState, StackTally, Status, Tally, Trace, TracedPeak, Unknown,
 };
 use crate::units::{Bytes, Nanos};
 
@@ -97,6 +98,58 @@ fn points() -> impl Strategy<Value = Vec<Sample>> {
     })
 }
 
+prop_compose! {
+    fn tally()(numbers in any::<[u64; 5]>()) -> Tally {
+        let [n_allocations, allocated, retained, at_peak, longest] = numbers;
+        Tally {
+            n_allocations,
+            allocated: Bytes::new(allocated),
+            retained: Bytes::new(retained),
+            at_peak: Bytes::new(at_peak),
+            longest: Nanos::new(longest),
+        }
+    }
+}
+
+prop_compose! {
+    fn trace()(
+        points in points(),
+        n_events in any::<u64>(),
+        is_cut in any::<bool>(),
+        [total, of_line, of_module, of_stack] in [tally(), tally(), tally(), tally()],
+        line in any::<Option<u32>>(),
+        words in [".*", ".*"],
+        peak in any::<[u32; 4]>(),
+        up_to in any::<Option<u64>>(),
+    ) -> Trace {
+        let [path, frame] = words;
+        let [at, low, above, from_before] = peak.map(u64::from);
+        let exact = |point: Sample| Sample { device_used: None, process_used: None, ..point };
+        Trace {
+            run: RunIdx(0),
+            device: DeviceIdx(0),
+            steps: points.into_iter().map(exact).collect(),
+            n_events,
+            is_cut,
+            total,
+            peak: TracedPeak {
+                at: Nanos::new(at),
+                low: Bytes::new(low),
+                high: Bytes::new(low + above),
+                from_before: Bytes::new(from_before),
+            },
+            lines: vec![LineTally { line, tally: of_line }],
+            modules: vec![ModuleTally { path, tally: of_module }],
+            stacks: vec![StackTally { frames: vec![frame], tally: of_stack }],
+            lifetimes: vec![Lifetimes {
+                up_to: up_to.map(Nanos::new),
+                n_blocks: n_events,
+                bytes: Bytes::new(low),
+            }],
+        }
+    }
+}
+
 fn status() -> impl Strategy<Value = Status> {
     prop::sample::select(vec![
         Status::Running,
@@ -140,6 +193,7 @@ prop_compose! {
         ended in any::<Option<u64>>(),
         points in points(),
         mark in prop::option::of(".*"),
+        trace in prop::option::of(trace()),
         finish in any::<Option<u64>>(),
         oom in prop::option::of(oom()),
     ) -> Recording {
@@ -186,6 +240,9 @@ prop_compose! {
         ];
         for frame in frames {
             recording.apply(frame).expect("the frames are in order");
+        }
+        if let Some(trace) = trace {
+            recording.apply(Frame::Trace(Box::new(trace))).expect("of the run that is there");
         }
         if let Some(at) = finish {
             let finish = Finish { at: Nanos::new(at) };
@@ -260,7 +317,7 @@ proptest! {
 
     #[test]
     fn arbitrary_payloads_never_panic(
-        kind in prop::sample::select(vec!["header", "device", "cell", "run", "samples", "finish"]),
+        kind in prop::sample::select(vec!["header", "device", "cell", "run", "samples", "trace", "finish"]),
         payload in prop::collection::vec(any::<u8>(), 0..200),
     ) {
         let mut frame = raw(kind, &0_u8);

@@ -124,7 +124,10 @@ fn kept_words(kept: Option<ByteDelta>) -> String {
 fn peak_words(peak: Peak) -> String {
     match peak {
         Peak::Exact(peak) => format!("peak {peak}"),
-        Peak::Between { low, high } => format!("peak {low} to {high}"),
+        Peak::Between { low, high } => match (low.to_string(), high.to_string()) {
+            (low, high) if low == high => format!("peak {low}"),
+            (low, high) => format!("peak {low} to {high}"),
+        },
         Peak::AtLeast(low) => format!("peak at least {low}"),
     }
 }

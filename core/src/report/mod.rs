@@ -2,6 +2,7 @@
 
 mod comparison;
 mod line;
+mod lines;
 #[cfg(test)]
 mod tests;
 
@@ -84,6 +85,7 @@ pub fn text(recording: &Recording, analysis: &Analysis, width: usize) -> String 
         .map(|warning| format!("! {warning}"));
     prose.extend(warnings);
     let mut lines: Vec<String> = prose.iter().map(|line| wrapped(line, width)).collect();
+    lines.extend(lines::traced(recording, width));
     lines.extend(run_lines(recording, analysis, width));
     lines.dedup_by(|next, line| next.is_empty() && line.is_empty());
     while lines.last().is_some_and(String::is_empty) {

@@ -112,3 +112,15 @@ fn only_what_moved_or_is_new_is_worth_a_line() {
     check(&[("x = f()", vec![run(10); 9])], true);
     check(&[("x = f()", vec![run(10); 10])], false);
 }
+
+#[test]
+fn a_traced_cell_shows_bytes_next_to_its_lines() {
+    let source = "losses.append(model(batch).sum())";
+    let plays = [
+        vec![run(420).peak(900); 3],
+        vec![run(420).peak(900).traced()],
+    ]
+    .concat();
+    let (recording, analysis) = reported(&[(source, plays)]);
+    assert_snapshot!(text(&recording, &analysis, 100));
+}

@@ -60,9 +60,9 @@ fn kept(found: &[Labelled], states: &[(usize, bool)], limit: usize) -> (Vec<Labe
     order.sort_unstable();
     let position = |idx: usize| order.binary_search(&idx).ok();
     let labelled = order.iter().map(|idx| {
-        let around = std::iter::successors(found[*idx].parent, |parent| found[*parent].parent);
+        let mut around = std::iter::successors(found[*idx].parent, |parent| found[*parent].parent);
         Labelled {
-            parent: around.filter_map(position).next(),
+            parent: around.find_map(position),
             ..found[*idx].clone()
         }
     });

@@ -1,6 +1,7 @@
 //! A history as blocks with a birth and an end, and as levels between events.
 
 use std::collections::HashMap;
+use std::iter;
 use std::ops::Range;
 
 use super::history::{Action, Event, History, Levels, Rounding, StackIdx};
@@ -230,7 +231,7 @@ impl Replay {
             }
         }
         let bytes = |n: i128| Bytes::new(u64::try_from(n.max(0)).unwrap_or(u64::MAX));
-        let mut step = |by: &Move| {
+        let step = |by: Move| {
             allocated += by.allocated;
             slack += by.slack;
             reserved += by.reserved;
@@ -242,8 +243,11 @@ impl Replay {
                 slack: bytes(slack),
             }
         };
-        self.start = step(&Move::default());
-        self.steps = moves.iter().map(step).collect();
+        let mut steps = iter::once(Move::default())
+            .chain(moves.iter().copied())
+            .map(step);
+        self.start = steps.next().unwrap_or_default();
+        self.steps = steps.collect();
     }
 
     /// A block's size, and by how much it may be larger.

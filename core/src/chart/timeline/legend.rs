@@ -40,6 +40,9 @@ impl Legend {
             };
             entries.push((Mark::Line(Role::Process), words));
         }
+        if !traces.exact.is_empty() {
+            entries.push((Mark::Line(Role::Text), "allocated, traced"));
+        }
         if !traces.inside.is_empty() {
             let words = match traces.lane {
                 Lane::Allocated => "allocated, at the ends of a run",

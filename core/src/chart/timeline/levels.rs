@@ -26,6 +26,8 @@ pub(super) struct Traces {
     pub(super) process: Vec<Trace>,
     /// Per run the lane that growth is judged on: at its ends, and where marks were set.
     pub(super) inside: Vec<Trace>,
+    /// Allocated as the allocator's history tells it, change by change.
+    pub(super) exact: Vec<Trace>,
     pub(super) lane: Lane,
     pub(super) peaks: Vec<PeakBar>,
     /// `None` where nothing is known.
@@ -38,6 +40,7 @@ impl Traces {
             device: Vec::new(),
             process: Vec::new(),
             inside: Vec::new(),
+            exact: Vec::new(),
             lane: session.lane(),
             peaks: Vec::new(),
             highest: None,
@@ -45,7 +48,12 @@ impl Traces {
         for stretch in scale.stretches() {
             traces.add(session, scale, stretch);
         }
-        let lines = [&traces.device, &traces.process, &traces.inside];
+        let lines = [
+            &traces.device,
+            &traces.process,
+            &traces.inside,
+            &traces.exact,
+        ];
         let levels = lines
             .into_iter()
             .flatten()
@@ -95,6 +103,16 @@ impl Traces {
         let ends = row.map_or((None, None), |row| (row.before, row.after));
         let inside = levels(&marked, level_in(self.lane), ends);
         let inside: Trace = inside.into_iter().flatten().collect();
+        let trace = session.recording.trace(stretch.run, session.device);
+        if let Some(trace) = trace.filter(|_| self.lane == Lane::Allocated) {
+            let steps = trace.steps.iter().filter(|step| in_view(&step.at));
+            let steps = steps.filter_map(|step| Some((scale.x(step.at), step.allocated?)));
+            self.exact.push(staircase(steps));
+            // What lies between these dots is known: no dotted line.
+            self.inside
+                .extend(inside.into_iter().map(|point| vec![point]));
+            return;
+        }
         if !inside.is_empty() {
             self.inside.push(inside);
         }
@@ -119,6 +137,18 @@ fn level_in(lane: Lane) -> fn(&Sample) -> Option<Bytes> {
         Lane::ProcessUsed => |sample| sample.process_used,
         Lane::DeviceUsed => |sample| sample.device_used,
     }
+}
+
+/// A level stays as it is until the next change.
+fn staircase(steps: impl Iterator<Item = (f64, Bytes)>) -> Trace {
+    let mut stairs: Trace = Vec::new();
+    for (x, level) in steps {
+        if let Some((_, last)) = stairs.last().copied() {
+            stairs.push((x, last));
+        }
+        stairs.push((x, level));
+    }
+    stairs
 }
 
 /// The pieces between instants at which the level was not read.

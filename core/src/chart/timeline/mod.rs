@@ -1,7 +1,7 @@
 //! The timeline: what is known of a device's levels, and when.
 //!
 //! Lines are drawn only inside runs, between instants that were read. What was
-//! known at the ends of a run alone is two dots.
+//! known at the ends of a run alone is two dots; what was traced is an exact line.
 
 mod legend;
 mod levels;
@@ -163,6 +163,7 @@ impl Chart {
         for (levels, role, width) in [
             (&traces.device, Role::Device, 1.2),
             (&traces.process, Role::Process, 1.6),
+            (&traces.exact, Role::Text, 1.4),
         ] {
             for line in levels {
                 let points = m4(self.placed(line), LINE_COLUMN);

@@ -35,6 +35,35 @@ fn the_legend_names_what_is_drawn() {
 }
 
 #[test]
+fn what_was_traced_is_an_exact_line() {
+    check(
+        &[run(420).peak(900).traced()],
+        &[
+            "a()",
+            "allocated, traced",
+            "allocated, at the ends of a run",
+        ],
+    );
+    let scene = drawn(&[run(420).peak(900).traced()]);
+    let line = scene.items.iter().find_map(|item| match item {
+        super::super::Item::Line {
+            points,
+            role: Role::Text,
+            dash: None,
+            ..
+        } => Some(points),
+        _ => None,
+    });
+    let mut heights: Vec<f64> = line.expect("a line").iter().map(|point| point.y).collect();
+    let (first, last) = (heights[0], heights[heights.len() - 1]);
+    heights.sort_by(f64::total_cmp);
+    assert!(
+        heights[0] < last && last < first,
+        "it rises to the peak and stays above its start"
+    );
+}
+
+#[test]
 fn lines_are_drawn_only_inside_runs_that_were_sampled() {
     let (recording, mut analysis) = session(&[
         ("model = build()", &[run(1200).sampled(5), run(0)]),
