@@ -12,6 +12,34 @@ slot.resolve({ render });
 
 const bytesOf = (view) => new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
 
+const followed = new WeakMap();
+
+/**
+ * What was recorded since a model's own recording: every view of the model is told all
+ * of it, also one that is opened later.
+ */
+function framesOf(model) {
+  let frames = followed.get(model);
+  if (frames) return frames;
+  const sent = [];
+  const followers = new Set();
+  frames = {
+    follow(apply) {
+      sent.forEach(apply);
+      followers.add(apply);
+      return () => followers.delete(apply);
+    },
+  };
+  model.on("msg:custom", (message, buffers) => {
+    if (message.kind !== "frames") return;
+    const latest = bytesOf(buffers[0]);
+    sent.push(latest);
+    for (const apply of followers) apply(latest);
+  });
+  followed.set(model, frames);
+  return frames;
+}
+
 async function render({ model, el }) {
   let picture = null;
   const hide = (host) => {
@@ -28,13 +56,20 @@ async function render({ model, el }) {
   const show = () => {
     if (picture) picture.style.display = "";
   };
-  const report = await mount(el, bytesOf(model.get("recording")), { alive: hide, failed: show });
-  const update = (message, buffers) => {
-    if (message.kind === "frames") report.apply(bytesOf(buffers[0]));
+  const save = (state) => {
+    model.set("state", state);
+    model.save_changes();
   };
-  model.on("msg:custom", update);
+  const frames = framesOf(model);
+  const report = await mount(el, bytesOf(model.get("recording")), {
+    alive: hide,
+    failed: show,
+    state: model.get("state"),
+    save,
+  });
+  const stop = frames.follow(report.apply);
   return () => {
-    model.off("msg:custom", update);
+    stop();
     show();
     report.close();
   };

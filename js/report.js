@@ -1,13 +1,17 @@
 // A live report: unpacks the module, hands the view bytes, sizes and events, and
 // gives the place back to the picture when the view fails.
 
+import { copy, download, pictureOf } from "./export.js";
 import { init, View } from "./glue.js";
-import { isDark, onThemeChange } from "./theme.js";
+import { listen } from "./input.js";
+import { onThemeChange, themeName } from "./theme.js";
 
 const MODULE = "__GPUMEM_MODULE__";
 const STYLE = "__GPUMEM_STYLE__";
 const BLOCKED =
   "the page's content security policy forbids WebAssembly: it needs 'wasm-unsafe-eval' and blob:";
+/** How long what the reader looks at may be newer than what is kept of it. */
+const SAVE_MILLIS = 250;
 
 let loaded;
 let sheet;
@@ -39,12 +43,19 @@ function style() {
 /**
  * Shows a gzipped recording inside `parent`.
  *
+ * `state` is what the reader looked at before, and `save` is told when that is another.
  * `alive` is called once the report stands, `failed` when it is gone for good.
  * Returns `apply(frames)` for what was recorded since, and `close()`.
  */
-export async function mount(parent, packed, { alive = () => {}, failed = () => {} } = {}) {
+export async function mount(
+  parent,
+  packed,
+  { alive = () => {}, failed = () => {}, state = "", save = () => {} } = {},
+) {
   const host = document.createElement("div");
   host.className = "gpumem-report";
+  // The notebook's own keys would act on its cells while one is in the report.
+  host.dataset.lmSuppressShortcuts = "true";
   const shadow = host.attachShadow({ mode: "open" });
   shadow.adoptedStyleSheets = [style()];
   const root = document.createElement("div");
@@ -54,8 +65,15 @@ export async function mount(parent, packed, { alive = () => {}, failed = () => {
 
   const stops = [];
   let view = null;
+  let saved = state;
+  let saving = 0;
+  let updating = 0;
+  const waiting = [];
+  const since = [];
 
   function close() {
+    clearTimeout(saving);
+    cancelAnimationFrame(updating);
     for (const stop of stops.splice(0)) stop();
     const gone = view;
     view = null;
@@ -74,42 +92,83 @@ export async function mount(parent, packed, { alive = () => {}, failed = () => {
   function guarded(act) {
     if (!view) return undefined;
     try {
-      return act(view);
+      const outcome = act(view);
+      saving ||= setTimeout(keep, SAVE_MILLIS);
+      return outcome;
     } catch (error) {
       return fail(error);
     }
   }
 
+  function keep() {
+    saving = 0;
+    const now = view?.state() ?? saved;
+    if (now === saved) return;
+    saved = now;
+    save(now);
+  }
+
   try {
     const [recording] = await Promise.all([unpack(packed), load()]);
     view = new View(recording);
+    if (state) view.restore(state);
   } catch (error) {
     fail(error instanceof WebAssembly.CompileError ? new Error(BLOCKED, { cause: error }) : error);
     return { apply() {}, close };
   }
 
   function paintTheme() {
-    const dark = isDark();
-    if (root.classList.contains("dark") === dark && root.dataset.themed) return;
-    root.dataset.themed = "";
-    root.classList.toggle("dark", dark);
-    guarded((live) => live.theme(dark));
+    const name = themeName();
+    if (root.dataset.theme === name) return;
+    root.dataset.theme = name;
+    guarded((live) => live.theme(name));
   }
 
   guarded((live) => live.mount(root));
   paintTheme();
   stops.push(onThemeChange(paintTheme), onResize(root, guarded), listen(root, guarded));
+  root.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-action=export], [data-action=copy]");
+    if (button) guarded((live) => leave(live, button));
+  });
   host.reportJson = () => guarded((live) => live.report_json());
+  host.exported = (kind) => guarded((live) => (kind === "state" ? live.state() : live[kind]()));
   if (view) alive(host);
-  return {
-    apply(frames) {
-      // Frames that do not fit are refused by the reader; the report stands as it was.
+
+  async function leave(live, button) {
+    const kind = button.dataset.argument;
+    button.closest("details.drop")?.removeAttribute("open");
+    if (button.dataset.action === "copy") return copy(root, kind);
+    if (kind === "png") return download("png", await pictureOf((canvas) => live.paint(canvas)));
+    if (kind === "python") return copy(root, live.python());
+    if (kind === "recording") return download(kind, await recordingOf());
+    return download(kind, live[kind]());
+  }
+
+  /** A recording is a sequence of frames: what came since is its end. */
+  async function recordingOf() {
+    return new Blob([await unpack(packed), ...since]);
+  }
+
+  function takeIn() {
+    updating = 0;
+    // Frames that do not fit are refused by the reader; the report stands as it was.
+    for (const frames of waiting.splice(0)) {
       try {
         view?.apply(frames);
       } catch (error) {
-        if (error instanceof WebAssembly.RuntimeError) fail(error);
-        else console.warn("gpumem: a live update was refused", error);
+        if (error instanceof WebAssembly.RuntimeError) return fail(error);
+        console.warn("gpumem: a live update was refused", error);
       }
+    }
+    return undefined;
+  }
+
+  return {
+    apply(frames) {
+      waiting.push(frames);
+      since.push(frames);
+      updating ||= requestAnimationFrame(takeIn);
     },
     close,
   };
@@ -141,58 +200,4 @@ function onResize(root, guarded) {
     observer.disconnect();
     media.removeEventListener("change", watchPixels);
   };
-}
-
-/** Hands pointer, keys and buttons to the view, at most one move of the pointer a frame. */
-function listen(root, guarded) {
-  const listening = new AbortController();
-  const on = (type, act) => root.addEventListener(type, act, { signal: listening.signal });
-  const chartOf = (event) => event.target.dataset.chart;
-  let frame = 0;
-  let last = null;
-
-  const point = () => {
-    frame = 0;
-    guarded((view) => (last ? view.point(last.chart, last.x, last.y) : view.leave()));
-  };
-  const track = (event) => {
-    const chart = chartOf(event);
-    if (!chart && !last) return;
-    last = chart ? { chart, x: event.offsetX, y: event.offsetY } : null;
-    frame ||= requestAnimationFrame(point);
-  };
-  on("pointermove", track);
-  on("pointerleave", () => {
-    last = null;
-    frame ||= requestAnimationFrame(point);
-  });
-  on("click", (event) => {
-    const chart = chartOf(event);
-    if (chart) guarded((view) => view.click(chart, event.offsetX, event.offsetY));
-    const button = event.target.closest("[data-action]");
-    if (button) {
-      const { action, argument = "" } = button.dataset;
-      guarded((view) => view.act(action, argument));
-    }
-  });
-  on("input", (event) => {
-    if (event.target.dataset.input !== "threshold") return;
-    guarded((view) => view.set_threshold(event.target.valueAsNumber));
-  });
-  on("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const chart = chartOf(event);
-    if (chart && guarded((view) => view.press(chart, event.key))) event.preventDefault();
-    if (event.defaultPrevented || isFor(event.target, event.key)) event.stopPropagation();
-  });
-  return () => {
-    cancelAnimationFrame(frame);
-    listening.abort();
-  };
-}
-
-/** The key is one that the element itself answers to, so the notebook must not. */
-function isFor(element, key) {
-  if (element.matches("input")) return /^(Arrow|Home$|End$|Page)/.test(key);
-  return element.matches("button, summary") && (key === "Enter" || key === " ");
 }

@@ -7,6 +7,10 @@ const still = document.getElementById("still");
 const note = document.getElementById("note");
 
 mount(document.getElementById("live"), recording, {
+  state: location.hash.slice(1),
+  save(state) {
+    history.replaceState(null, "", state ? `#${state}` : location.pathname + location.search);
+  },
   alive() {
     still.hidden = true;
   },

@@ -1,15 +1,28 @@
 // Which theme the page around the report has.
 
-const media = matchMedia("(prefers-color-scheme: dark)");
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const strong = [matchMedia("(prefers-contrast: more)"), matchMedia("(forced-colors: active)")];
+
+/** `light` or `dark`, and whether more contrast is asked for. */
+export function themeName() {
+  const name = isDark() ? "dark" : "light";
+  return wantsContrast() ? `${name}-contrast` : name;
+}
 
 /** Dark, as JupyterLab, VS Code, Colab or else the system says. */
 export function isDark() {
   const { body, documentElement: page } = document;
+  if (strong[1].matches) return dark.matches;
   if (body.dataset.jpThemeLight) return body.dataset.jpThemeLight === "false";
   if (body.matches(".vscode-light, .vscode-high-contrast-light")) return false;
   if (body.matches(".vscode-dark, .vscode-high-contrast")) return true;
   if (page.hasAttribute("theme")) return page.getAttribute("theme") === "dark";
-  return media.matches;
+  return dark.matches;
+}
+
+function wantsContrast() {
+  const isVsCode = document.body.matches(".vscode-high-contrast, .vscode-high-contrast-light");
+  return isVsCode || strong.some((media) => media.matches);
 }
 
 /** Calls `changed` whenever the theme may be another; returns how to stop. */
@@ -18,9 +31,10 @@ export function onThemeChange(changed) {
   for (const element of [document.body, document.documentElement]) {
     observer.observe(element, { attributes: true });
   }
-  media.addEventListener("change", changed);
+  const media = [dark, ...strong];
+  for (const query of media) query.addEventListener("change", changed);
   return () => {
     observer.disconnect();
-    media.removeEventListener("change", changed);
+    for (const query of media) query.removeEventListener("change", changed);
   };
 }

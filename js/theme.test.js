@@ -4,8 +4,13 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 const media = { matches: false };
-globalThis.matchMedia = () => media;
-const { isDark } = await import("./theme.js");
+const contrast = { matches: false };
+const never = { matches: false };
+globalThis.matchMedia = (query) => {
+  if (query.includes("contrast")) return contrast;
+  return query.includes("forced") ? never : media;
+};
+const { isDark, themeName } = await import("./theme.js");
 
 function check({ jpThemeLight, classes = [], theme, system = false }, dark) {
   media.matches = system;
@@ -32,6 +37,16 @@ test("VS Code says it in a class", () => {
 test("Colab says it in the page's theme", () => {
   check({ theme: "dark" }, true);
   check({ theme: "light", system: true }, false);
+});
+
+test("more contrast is given where it is asked for", () => {
+  check({ classes: [".vscode-high-contrast"] }, true);
+  assert.equal(themeName(), "dark-contrast");
+  check({}, false);
+  assert.equal(themeName(), "light");
+  contrast.matches = true;
+  assert.equal(themeName(), "light-contrast");
+  contrast.matches = false;
 });
 
 test("elsewhere the system decides", () => {

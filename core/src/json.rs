@@ -17,7 +17,7 @@ use crate::analyze::{
     Analysis, CellRef, Compared, DeviceSummary, Evidence, Finding, Gap, Growth, Peak, RunRow, Side,
     cell_label,
 };
-use crate::recording::{DeviceIdx, DeviceKind, Framework, OutOfMemory, Recording, Status};
+use crate::recording::{DeviceIdx, DeviceKind, Framework, OutOfMemory, Recording};
 use crate::units::{ByteDelta, Bytes};
 
 /// The report as JSON.
@@ -351,13 +351,7 @@ impl<'a> JsonRun<'a> {
             parent: run.parent.map(|parent| parent.0),
             label: run.label.as_deref(),
             execution_count: run.execution_count,
-            status: match run.status {
-                Status::Running => "running",
-                Status::Ok => "ok",
-                Status::Error => "error",
-                Status::Interrupted => "interrupted",
-                Status::OutOfMemory => "out_of_memory",
-            },
+            status: run.status.name(),
             started_nanos: run.started.get(),
             ended_nanos: run.ended.map(crate::units::Nanos::get),
             duration_nanos: run.ended.map(|ended| ended.since(run.started).get()),

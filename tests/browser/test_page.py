@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 # What feels immediate. The best of many: other tests run on the same machine.
 READOUT_MILLIS = 50
 BEST_READOUT = """() => {
-    const canvas = document.querySelector(".gpumem-report").shadowRoot.querySelector("canvas");
+    const report = document.querySelector(".gpumem-report").shadowRoot;
+    const canvas = report.querySelector("canvas[data-chart=growth]");
     canvas.focus();
     const took = [];
     for (let i = 0; i < 60; i++) {
@@ -153,7 +154,7 @@ def test_a_panic_brings_the_picture_back(leak_page: str, open_page: Open) -> Non
         "() => { CanvasRenderingContext2D.prototype.beginPath = () => { throw new Error('no') } }"
     )
     report.canvas("growth").focus()
-    report.canvas("growth").press("ArrowRight")
+    report.canvas("growth").press("k")
     page.locator("#still").wait_for(state="visible")
     assert page.locator(".gpumem-report").count() == 0
     assert "could not be shown" in page.locator("#note").inner_text()

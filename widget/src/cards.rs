@@ -5,7 +5,8 @@ use gpumem_core::analyze::{Evidence, Finding, Lane};
 use gpumem_core::recording::RunIdx;
 use gpumem_core::report;
 use gpumem_core::units::ByteDelta;
-use web_sys::Element;
+use wasm_bindgen::JsCast;
+use web_sys::{Element, HtmlElement};
 
 use crate::dom::{Dom, Maker, flag};
 
@@ -34,10 +35,20 @@ impl Card {
                 "show runs"
             },
         )?;
+        let dismiss = make.text(
+            "button",
+            &[
+                ("class", "link"),
+                ("type", "button"),
+                ("data-action", "dismiss"),
+                ("data-argument", &finding.id),
+            ],
+            "dismiss",
+        )?;
         let sign = make.text("span", &[("aria-hidden", "true")], report::icon(finding))?;
         let word = make.text("span", &[], report::word(finding))?;
         let severity = make.group("span", &[("class", "severity")], &[&sign, &word])?;
-        let title = make.prose("h4", &[], &finding.title)?;
+        let title = make.prose("h4", &[("dir", "auto")], &finding.title)?;
         let row = make.group("div", &[("class", "row")], &[&severity, &title])?;
         if let Some(device) = device {
             row.append_child(&make.text("span", &[("class", "device")], device)?.into())?;
@@ -45,10 +56,12 @@ impl Card {
         if !finding.runs.is_empty() {
             row.append_child(&runs_button)?;
         }
+        row.append_child(&dismiss)?;
         let element = make.group(
             "article",
             &[
                 ("class", "card"),
+                ("tabindex", "-1"),
                 ("data-severity", finding.severity.name()),
                 ("data-finding", &finding.id),
                 ("data-state", finding.state.name()),
@@ -76,6 +89,17 @@ impl Card {
     /// The element in the page.
     pub(crate) fn element(&self) -> &Element {
         &self.element
+    }
+
+    /// The finding that it shows.
+    pub(crate) fn finding(&self) -> &Finding {
+        &self.finding
+    }
+
+    /// Brings the card into view, and the keyboard to it.
+    pub(crate) fn reveal(&self) -> Dom<()> {
+        let element: &HtmlElement = self.element.unchecked_ref();
+        element.focus()
     }
 
     /// It shows this very finding.

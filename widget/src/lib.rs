@@ -3,8 +3,8 @@
 //!
 //! The page's script hands it bytes, sizes and events and catches what it
 //! throws; it holds no rule of the domain. [`state`] decides what an event means,
-//! [`model`] what follows from it, [`page`] which elements change, [`canvas`] how
-//! a scene becomes pixels.
+//! [`keys`] and [`gesture`] which event the hands meant, [`model`] what follows
+//! from it, [`page`] which elements change, [`canvas`] how a scene becomes pixels.
 #![forbid(unsafe_code)]
 
 mod canvas;
@@ -12,27 +12,38 @@ mod cards;
 mod dom;
 #[cfg(test)]
 mod fixture;
+mod gesture;
+mod keys;
 mod model;
 mod page;
+mod python;
 mod readout;
+mod saved;
+mod settings;
 mod state;
 mod threshold;
+mod zoom;
 
-use gpumem_core::chart::{Point, Theme};
+use gpumem_core::chart::{self, Point, Theme};
 use gpumem_core::format;
 use gpumem_core::recording::DeviceIdx;
+use gpumem_core::report;
 use wasm_bindgen::prelude::{JsError, JsValue, wasm_bindgen};
-use web_sys::Element;
+use web_sys::{Element, HtmlCanvasElement};
 
+use gesture::{Brushed, Gesture};
+use keys::Key;
 use model::Model;
 use page::Page;
-use state::{Chart, Event, State};
+use settings::Setting;
+use state::{Chart, Event, Lane, State};
 
 /// One report in the page.
 #[wasm_bindgen]
 pub struct View {
     model: Model,
     page: Option<Page>,
+    gesture: Option<Gesture>,
 }
 
 #[wasm_bindgen]
@@ -45,6 +56,7 @@ impl View {
         Ok(Self {
             model: Model::new(format::decode(bytes)?),
             page: None,
+            gesture: None,
         })
     }
 
@@ -61,6 +73,17 @@ impl View {
         read.map_err(|error| JsError::from(error).into())
     }
 
+    /// What the reader looks at, as a line that [`Self::restore`] understands.
+    pub fn state(&self) -> String {
+        self.model.saved()
+    }
+
+    /// Looks at what a line of [`Self::state`] tells of.
+    pub fn restore(&mut self, state: &str) -> Result<(), JsValue> {
+        self.model.restore(state);
+        self.on_page(Page::show)
+    }
+
     /// Gives the charts their width in CSS pixels, at `scale` device pixels each.
     pub fn resize(&mut self, width: f64, scale: f64) -> Result<(), JsValue> {
         self.model.scale = scale;
@@ -68,16 +91,18 @@ impl View {
         self.on_page(Page::restyle)
     }
 
-    /// Light or dark colours for the charts.
-    pub fn theme(&mut self, dark: bool) -> Result<(), JsValue> {
-        self.model.theme = if dark { Theme::Dark } else { Theme::Light };
+    /// The colours of the charts, by the name of their theme.
+    pub fn theme(&mut self, name: &str) -> Result<(), JsValue> {
+        self.model.theme = Theme::from_name(name).unwrap_or_default();
         self.on_page(Page::restyle)
     }
 
     /// The pointer moved over a chart to a point in CSS pixels from its top left.
     pub fn point(&mut self, chart: &str, x: f64, y: f64) -> Result<(), JsValue> {
-        let at = Chart::from_name(chart)
-            .and_then(|chart| Some((chart, self.page.as_ref()?.run_at(chart, Point { x, y })?)));
+        let at = Chart::from_name(chart).and_then(|chart| {
+            let page = self.page.as_ref()?;
+            page.pointed_at(&self.model, chart, Point { x, y })
+        });
         self.handle(Event::Pointed(at))
     }
 
@@ -88,51 +113,214 @@ impl View {
 
     /// A chart was clicked at a point in CSS pixels from its top left.
     pub fn click(&mut self, chart: &str, x: f64, y: f64) -> Result<(), JsValue> {
-        let run = Chart::from_name(chart)
-            .and_then(|chart| self.page.as_ref()?.run_at(chart, Point { x, y }));
-        self.handle(Event::Clicked(run))
+        let (Some(chart), Some(page)) = (Chart::from_name(chart), &self.page) else {
+            return Ok(());
+        };
+        let at = page.pointed_at(&self.model, chart, Point { x, y });
+        match at.map(|at| at.target) {
+            Some(chart::Target::Part(part)) => self.reveal(part),
+            _ if chart == Chart::Composition => Ok(()),
+            _ => self.handle(Event::Clicked(at.and_then(state::Pointed::run))),
+        }
     }
 
-    /// A key was pressed on a chart; says whether it meant anything.
-    pub fn press(&mut self, chart: &str, key: &str) -> Result<bool, JsValue> {
-        let (Some(chart), Some(page)) = (Chart::from_name(chart), &self.page) else {
+    /// The pointer was put down on a chart.
+    pub fn grab(&mut self, chart: &str, x: f64) {
+        let begin = |chart| {
+            self.model
+                .with_window(|window| Gesture::new(chart, x, window))
+        };
+        self.gesture = Chart::from_name(chart).and_then(begin);
+    }
+
+    /// The pointer that was put down moved; says whether that is more than a click.
+    pub fn drag(&mut self, x: f64) -> Result<bool, JsValue> {
+        let Some(mut gesture) = self.gesture else {
             return Ok(false);
         };
-        let Some(before) = self.model.press(chart, &page.runs_along(chart), key) else {
-            return Ok(false);
-        };
-        self.update(&before)?;
+        gesture.move_to(x);
+        self.gesture = Some(gesture);
         if let Some(page) = &self.page {
-            page.say_run(&self.model);
+            page.mark(&gesture)?;
+        }
+        let brushed = self.model.with_window(|window| gesture.brushed(window));
+        if let Some(Brushed(span)) = brushed {
+            self.handle(Event::Zoomed(span))?;
+        }
+        Ok(gesture.is_drag())
+    }
+
+    /// The pointer was let go, or the drag broken off.
+    pub fn release(&mut self, is_over: bool) -> Result<(), JsValue> {
+        let (Some(gesture), Some(page)) = (self.gesture.take(), &mut self.page) else {
+            return Ok(());
+        };
+        page.unmark(&gesture, &self.model)?;
+        let (Some((from, to)), true) = (gesture.range(), is_over) else {
+            return Ok(());
+        };
+        let span = match gesture.chart {
+            Chart::Growth => self
+                .model
+                .span_of(&page.runs_between(Chart::Growth, (from, to))),
+            Chart::Minimap => self.model.with_window(|window| window.between(from, to)),
+            _ => self.model.with_window(|window| window.cut(from, to)),
+        };
+        match span {
+            Some(_) => self.handle(Event::Zoomed(span)),
+            None => Ok(()),
+        }
+    }
+
+    /// The wheel was turned with Ctrl over a chart, or two fingers were spread:
+    /// `factor` times the time is in view, or it moves `aside` by a share of it.
+    pub fn zoom(&mut self, chart: &str, x: f64, factor: f64, aside: f64) -> Result<(), JsValue> {
+        if chart == Chart::Composition.name() {
+            return Ok(());
+        }
+        // What is not the timeline has no instants: its middle stays where it is.
+        let (left, right) = self.model.with_window(|window| window.whole.edges());
+        let is_timeline = chart == Chart::Timeline.name();
+        let x = if is_timeline {
+            x
+        } else {
+            f64::midpoint(left, right)
+        };
+        self.handle(Event::Zoomed(self.model.zoomed(x, factor)))?;
+        let panned = self.model.with_window(|window| window.panned(aside));
+        match panned {
+            Some(_) if aside != 0.0 => self.handle(Event::Zoomed(panned)),
+            _ => Ok(()),
+        }
+    }
+
+    /// A key was pressed on a chart, or elsewhere in the report; says whether it meant anything.
+    pub fn press(&mut self, chart: &str, key: &str, shift: bool) -> Result<bool, JsValue> {
+        let (Some(key), Some(page)) = (keys::of(key, shift), &self.page) else {
+            return Ok(false);
+        };
+        let on_chart = Chart::from_name(chart);
+        if on_chart.is_none() && !key.is_everywhere() {
+            return Ok(false);
+        }
+        if key == Key::Search {
+            page.focus_search()?;
+            return Ok(true);
+        }
+        let chart = on_chart.unwrap_or(Chart::Growth);
+        if let (Key::Choose, Some(part)) = (key, self.part_at_keyboard()) {
+            self.reveal(part)?;
+            return Ok(true);
+        }
+        let Some(event) = self.model.event_of(key, chart, &page.targets(chart)) else {
+            return Ok(false);
+        };
+        let crosses = event == Event::Crossed;
+        self.handle(event)?;
+        if let Some(page) = &self.page {
+            page.say_pointed(&self.model);
+            if crosses {
+                page.focus(chart.other())?;
+            }
         }
         Ok(true)
     }
 
     /// A button with this `data-action` and `data-argument` was pressed.
     pub fn act(&mut self, action: &str, argument: &str) -> Result<(), JsValue> {
-        match action {
-            "runs" => self.handle(Event::Toggled(argument.to_owned())),
+        let event = match action {
+            "runs" => Event::Toggled(argument.to_owned()),
+            "dismiss" => Event::Dismissed(argument.to_owned()),
+            "restore" => Event::Restored,
             "device" => match argument.parse() {
-                Ok(idx) => self.handle(Event::Switched(DeviceIdx(idx))),
-                Err(_) => Ok(()),
+                Ok(idx) => Event::Switched(DeviceIdx(idx)),
+                Err(_) => return Ok(()),
             },
+            "measure" if argument == "level" => Event::Measured(chart::Measure::Level),
+            "measure" => Event::Measured(chart::Measure::Kept),
+            "pace" if argument == "clock" => Event::Paced(chart::Pace::Clock),
+            "pace" => Event::Paced(chart::Pace::Runs),
+            "whole" => Event::Zoomed(None),
+            "help" => Event::Helped(!self.model.state().help),
             "default" => {
-                self.model.set_threshold(self.model.default_threshold());
-                self.on_page(Page::judge)
+                let setting = Setting::from_name(argument).unwrap_or(Setting::Growth);
+                let usual = setting.position(&gpumem_core::analyze::Rules::default());
+                return self.set(setting, usual);
             }
-            _ => Ok(()),
-        }
+            _ => return Ok(()),
+        };
+        self.handle(event)
     }
 
-    /// The slider of the smallest growth that counts was moved to a position.
-    pub fn set_threshold(&mut self, position: u32) -> Result<(), JsValue> {
-        self.model.set_threshold(threshold::size_at(position));
-        self.on_page(Page::judge)
+    /// A field with this `data-input` and `data-argument` has another value.
+    pub fn input(&mut self, input: &str, argument: &str, value: &str) -> Result<(), JsValue> {
+        match (
+            input,
+            Setting::from_name(argument),
+            Lane::from_name(argument),
+        ) {
+            ("threshold", Some(setting), _) => self.set(setting, value.parse().unwrap_or_default()),
+            ("lane", _, Some(lane)) => self.handle(Event::Drew(lane, value == "true")),
+            ("search", ..) => self.handle(Event::Searched(value.to_owned())),
+            _ => Ok(()),
+        }
     }
 
     /// The report as JSON under the rules as they are set.
     pub fn report_json(&self) -> String {
         self.model.report_json()
+    }
+
+    /// The report as an SVG document.
+    pub fn svg(&self) -> String {
+        chart::svg(&self.model.picture(), self.model.theme)
+    }
+
+    /// The runs as a table with commas.
+    pub fn csv(&self) -> String {
+        report::csv(self.model.recording(), self.model.analysis())
+    }
+
+    /// What the reader looks at, as Python.
+    pub fn python(&self) -> String {
+        python::code(&self.model)
+    }
+
+    /// Paints the whole report on a canvas.
+    pub fn paint(&self, canvas: &HtmlCanvasElement) -> Result<(), JsValue> {
+        match &self.page {
+            Some(page) => page.paint_report(canvas, &self.model),
+            None => Ok(()),
+        }
+    }
+
+    fn set(&mut self, setting: Setting, position: u32) -> Result<(), JsValue> {
+        self.model.set(setting, position);
+        self.on_page(Page::judge)
+    }
+
+    fn part_at_keyboard(&self) -> Option<usize> {
+        match self.model.state().pointed?.target {
+            chart::Target::Part(part) => Some(part),
+            _ => None,
+        }
+    }
+
+    /// Goes to the card of what holds a part of the device.
+    fn reveal(&mut self, part: usize) -> Result<(), JsValue> {
+        let Some(finding) = self.model.finding_about(part).map(str::to_owned) else {
+            if let Some(page) = &self.page {
+                page.say("nothing was found about this part");
+            }
+            return Ok(());
+        };
+        if self.model.state().chosen != Some(state::Choice::Finding(finding.clone())) {
+            self.handle(Event::Toggled(finding.clone()))?;
+        }
+        match &self.page {
+            Some(page) => page.reveal(&finding).map(drop),
+            None => Ok(()),
+        }
     }
 
     fn handle(&mut self, event: Event) -> Result<(), JsValue> {

@@ -1,13 +1,17 @@
 //! The recording, the rules and the view state, and what follows from them.
 
-use gpumem_core::analyze::{Analysis, Rules, analyze};
-use gpumem_core::chart::{self, Scene, Theme};
+use gpumem_core::analyze::{Analysis, FindingKind, Part, PartKind, Rules, analyze};
+use gpumem_core::chart::{self, Scene, Target, Theme, TimeScale};
 use gpumem_core::format::{self, ReadError};
 use gpumem_core::json;
-use gpumem_core::recording::{DeviceKind, Recording, RunIdx};
-use gpumem_core::units::Bytes;
+use gpumem_core::recording::{DeviceIdx, DeviceKind, Recording, RunIdx, Sample};
+use gpumem_core::units::{Bytes, Nanos};
 
-use crate::state::{Chart, Event, State, Step};
+use crate::keys::{self, Key};
+use crate::saved;
+use crate::settings::Setting;
+use crate::state::{Chart, Event, Pointed, State};
+use crate::zoom::Window;
 
 /// Everything that the page shows, without the page.
 pub(crate) struct Model {
@@ -15,6 +19,10 @@ pub(crate) struct Model {
     rules: Rules,
     analysis: Analysis,
     state: State,
+    /// What the state was before the reader did anything.
+    first: State,
+    /// Counts what charts must be drawn anew for.
+    version: u64,
     /// The colours of the charts.
     pub(crate) theme: Theme,
     /// Device pixels per logical pixel.
@@ -26,11 +34,14 @@ impl Model {
     pub(crate) fn new(recording: Recording) -> Self {
         let rules = Rules::default();
         let analysis = analyze(&recording, &rules);
+        let first = State::new(&recording, &analysis);
         Self {
-            state: State::new(&recording, &analysis),
+            state: first.clone(),
+            first,
             recording,
             rules,
             analysis,
+            version: 0,
             theme: Theme::default(),
             scale: 1.0,
         }
@@ -51,10 +62,44 @@ impl Model {
         &self.state
     }
 
+    /// The rules as they are set.
+    pub(crate) fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    /// Another one whenever recording or rules are others.
+    pub(crate) fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// What the reader looks at, as a line that [`Self::restore`] understands.
+    pub(crate) fn saved(&self) -> String {
+        saved::line(&self.state, &self.rules, &self.first)
+    }
+
+    /// Looks at what a saved line tells of.
+    pub(crate) fn restore(&mut self, line: &str) {
+        let (n_devices, n_cells) = (self.recording.devices().len(), self.recording.cells().len());
+        let (state, rules) = saved::read(line, &self.first, n_devices, n_cells);
+        self.state = State {
+            width: self.state.width,
+            ..state
+        };
+        if rules != self.rules {
+            self.rules = rules;
+            self.judge();
+        }
+    }
+
     /// Takes in frames; those before a faulty one are taken in all the same.
     pub(crate) fn apply(&mut self, frames: &[u8]) -> Result<(), ReadError> {
+        let was_empty = self.recording.runs().is_empty();
         let read = format::apply(&mut self.recording, frames);
-        self.analysis = analyze(&self.recording, &self.rules);
+        self.judge();
+        self.first = State::new(&self.recording, &self.analysis);
+        if was_empty {
+            self.state.device = self.first.device;
+        }
         read
     }
 
@@ -64,55 +109,156 @@ impl Model {
         std::mem::replace(&mut self.state, next)
     }
 
-    /// Takes in a key that was pressed on a chart with these runs, in its order;
-    /// `None` where the key means nothing.
-    pub(crate) fn press(&mut self, chart: Chart, runs: &[RunIdx], key: &str) -> Option<State> {
-        let step = match key {
-            "ArrowLeft" => Step::Back,
-            "ArrowRight" => Step::Forward,
-            "Home" => Step::First,
-            "End" => Step::Last,
-            "Enter" | " " => {
-                let (_, run) = self.state.hovered?;
-                return Some(self.handle(Event::Clicked(Some(run))));
+    /// What a key that was pressed on a chart, which shows these targets, means.
+    pub(crate) fn event_of(&self, key: Key, chart: Chart, targets: &[Target]) -> Option<Event> {
+        let pointed = self.state.pointed;
+        Some(match key {
+            Key::Step(step) => Event::Stepped(chart, step, targets.to_vec()),
+            Key::Peak => Event::Pointed(Some(self.highest(chart)?)),
+            Key::Cross => {
+                pointed?.run()?;
+                Event::Crossed
             }
-            "Escape" => return Some(self.handle(Event::Cleared)),
-            _ => return None,
+            Key::Choose => Event::Clicked(Some(pointed?.run()?)),
+            Key::Zoom(factor) => Event::Zoomed(self.zoomed(self.middle(), factor)),
+            Key::Pan(share) => Event::Zoomed(self.with_window(|window| window.panned(share))),
+            Key::Whole => Event::Zoomed(None),
+            Key::Measure => Event::Measured(keys::other_measure(self.state.measure)),
+            Key::Pace => Event::Paced(keys::other_pace(self.state.pace)),
+            Key::Device => Event::Switched(self.next_device()?),
+            Key::Help => Event::Helped(!self.state.help),
+            Key::Clear => Event::Cleared,
+            Key::Search => return None,
+        })
+    }
+
+    /// A view of `factor` times the time around a place on the timeline.
+    pub(crate) fn zoomed(&self, x: f64, factor: f64) -> Option<(Nanos, Nanos)> {
+        self.with_window(|window| window.zoomed(x, factor))
+    }
+
+    /// What the timeline shows, on the scale of the whole.
+    pub(crate) fn with_window<T>(&self, look: impl FnOnce(&Window<'_>) -> T) -> T {
+        let shown = self.time_scale();
+        let whole = chart::View {
+            span: None,
+            ..self.view(Chart::Timeline)
         };
-        Some(self.handle(Event::Stepped(chart, step, runs.to_vec())))
+        let whole = chart::time_scale(&self.recording, &whole);
+        look(&Window {
+            whole: &whole,
+            shown: &shown,
+            span: self.state.span,
+        })
     }
 
-    /// The smallest growth that counts on the device that is shown.
-    pub(crate) fn threshold(&self) -> Bytes {
-        *self.threshold_of(&mut self.rules.clone())
+    /// Where instants are on the timeline.
+    pub(crate) fn time_scale(&self) -> TimeScale {
+        chart::time_scale(&self.recording, &self.view(Chart::Timeline))
     }
 
-    /// The same, as it is without the reader's doing.
-    pub(crate) fn default_threshold(&self) -> Bytes {
-        *self.threshold_of(&mut Rules::default())
+    /// The part of the time in which these runs were.
+    pub(crate) fn span_of(&self, runs: &[RunIdx]) -> Option<(Nanos, Nanos)> {
+        let runs = || runs.iter().map(|run| self.recording.run(*run));
+        let from = runs().map(|run| run.started).min()?;
+        let to = runs().map(|run| run.ended.unwrap_or(run.started)).max()?;
+        Some((from, to))
     }
 
-    /// Sets the smallest growth that counts on the device that is shown, and judges anew.
-    pub(crate) fn set_threshold(&mut self, smallest: Bytes) {
-        let mut rules = self.rules;
-        *self.threshold_of(&mut rules) = smallest;
-        self.rules = rules;
-        self.analysis = analyze(&self.recording, &self.rules);
+    /// Moves a threshold, and judges anew.
+    pub(crate) fn set(&mut self, setting: Setting, position: u32) {
+        setting.set(&mut self.rules, position);
+        self.judge();
+    }
+
+    /// The threshold of growth of the device that is shown.
+    pub(crate) fn growth_setting(&self) -> Setting {
+        let device = self.recording.devices().get(self.state.device.get());
+        match device.map(|device| device.kind) {
+            Some(DeviceKind::Host) => Setting::HostGrowth,
+            _ => Setting::Growth,
+        }
     }
 
     /// The picture of a chart.
     pub(crate) fn scene(&self, chart: Chart) -> Scene {
-        let view = chart::View {
-            width: self.state.width,
-            device: self.state.device,
-            hovered: self.state.hovered.map(|(_, run)| run),
-            selected: self.state.selected(&self.recording, &self.analysis),
-            span: None,
+        let view = self.view(chart);
+        let draw = match chart {
+            Chart::Composition => chart::composition,
+            Chart::Growth => chart::growth,
+            Chart::Timeline => chart::timeline,
+            Chart::Minimap => chart::minimap,
         };
+        draw(&self.recording, &self.analysis, &view)
+    }
+
+    /// What a chart's picture depends on, and nothing else.
+    pub(crate) fn view(&self, chart: Chart) -> chart::View {
+        let state = &self.state;
+        let bare = chart::View {
+            width: state.width,
+            device: state.device,
+            ..chart::View::default()
+        };
+        let selected = || state.selected(&self.recording, &self.analysis);
         match chart {
-            Chart::Growth => chart::growth(&self.recording, &self.analysis, &view),
-            Chart::Timeline => chart::timeline(&self.recording, &self.analysis, &view),
+            Chart::Composition => bare,
+            Chart::Minimap => chart::View {
+                pace: state.pace,
+                ..bare
+            },
+            Chart::Growth => chart::View {
+                selected: selected(),
+                span: state.span,
+                measure: state.measure,
+                ..bare
+            },
+            Chart::Timeline => chart::View {
+                selected: selected(),
+                span: state.span,
+                pace: state.pace,
+                lanes: state.lanes,
+                ..bare
+            },
         }
+    }
+
+    /// The whole report as one picture.
+    pub(crate) fn picture(&self) -> Scene {
+        chart::report(&self.recording, &self.analysis, self.state.width.max(640.0))
+    }
+
+    /// What fills the device that is shown.
+    pub(crate) fn parts(&self) -> Vec<Part> {
+        chart::parts(&self.analysis, &self.view(Chart::Composition))
+    }
+
+    /// The worst finding that is about a part of the device.
+    pub(crate) fn finding_about(&self, part: usize) -> Option<&str> {
+        let kind = self.parts().get(part)?.kind;
+        let is_about = |of: FindingKind| match kind {
+            PartKind::Held => matches!(
+                of,
+                FindingKind::Leak
+                    | FindingKind::Growing
+                    | FindingKind::Settled
+                    | FindingKind::Spike
+                    | FindingKind::Doubling
+            ),
+            PartKind::Cache => matches!(
+                of,
+                FindingKind::Fragmentation
+                    | FindingKind::Inefficient
+                    | FindingKind::Pressure
+                    | FindingKind::Repeated
+            ),
+            PartKind::Context => of == FindingKind::Gap,
+            _ => false,
+        };
+        let mut findings = self.analysis.findings.iter();
+        findings
+            .find(|finding| finding.device == self.state.device && is_about(finding.kind))
+            .map(|finding| finding.id.as_str())
     }
 
     /// The report as JSON, as the extension itself writes it.
@@ -120,11 +266,62 @@ impl Model {
         json::report_json(&self.recording, &self.analysis)
     }
 
-    fn threshold_of<'a>(&self, rules: &'a mut Rules) -> &'a mut Bytes {
-        let device = self.recording.devices().get(self.state.device.get());
-        match device.map(|device| device.kind) {
-            Some(DeviceKind::Host) => &mut rules.min_host_growth,
-            _ => &mut rules.min_growth,
+    fn judge(&mut self) {
+        self.analysis = analyze(&self.recording, &self.rules);
+        self.version += 1;
+    }
+
+    /// Where the highest level of the device was, as far as it is in view.
+    fn highest(&self, chart: Chart) -> Option<Pointed> {
+        let device = self.state.device;
+        let (from, to) = self
+            .state
+            .span
+            .unwrap_or((Nanos::ZERO, Nanos::new(u64::MAX)));
+        let is_in_view = |run: RunIdx| {
+            let run = self.recording.run(run);
+            run.parent.is_none() && run.started <= to && run.ended.is_none_or(|end| end >= from)
+        };
+        let rows = self.analysis.rows.iter();
+        let (run, peak) = rows
+            .filter(|row| row.device == device && is_in_view(row.run))
+            .filter_map(|row| Some((row.run, row.peak?.low())))
+            .max_by_key(|(run, peak)| (*peak, std::cmp::Reverse(*run)))?;
+        Some(Pointed {
+            chart,
+            target: Target::Run(run),
+            at: self.instant_of(run, device, peak),
+        })
+    }
+
+    /// When a sample of the run reached that level in any of its lanes.
+    fn instant_of(&self, run: RunIdx, device: DeviceIdx, level: Bytes) -> Option<Nanos> {
+        let reaches = |sample: &&Sample| {
+            let lanes = [sample.allocated, sample.process_used, sample.device_used];
+            lanes.into_iter().flatten().any(|known| known == level)
+        };
+        self.recording
+            .samples_of(run, device)
+            .flat_map(|(_, points)| points)
+            .find(reaches)
+            .map(|sample| sample.at)
+    }
+
+    /// Where the keyboard zooms: at the run that is read out, else in the middle.
+    fn middle(&self) -> f64 {
+        let scale = self.time_scale();
+        let run = self.state.pointed.and_then(Pointed::run);
+        match run.map(|run| self.recording.run(run)) {
+            Some(run) => f64::midpoint(
+                scale.x(run.started),
+                scale.x(run.ended.unwrap_or(run.started)),
+            ),
+            None => f64::midpoint(scale.edges().0, scale.edges().1),
         }
+    }
+
+    fn next_device(&self) -> Option<DeviceIdx> {
+        let n_devices = u32::try_from(self.recording.devices().len()).ok()?;
+        (n_devices > 1).then(|| DeviceIdx((self.state.device.0 + 1) % n_devices))
     }
 }

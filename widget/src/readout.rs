@@ -2,9 +2,9 @@
 
 use std::fmt::Display;
 
-use gpumem_core::analyze::{Analysis, Peak, RunRow, cell_label};
-use gpumem_core::recording::{DeviceIdx, Recording, Run, RunIdx, Status};
-use gpumem_core::units::Bytes;
+use gpumem_core::analyze::{Analysis, Part, Peak, RunRow, cell_label};
+use gpumem_core::recording::{DeviceIdx, Recording, Run, RunIdx, Series, Status};
+use gpumem_core::units::{Bytes, Nanos};
 
 /// What is read out of a run: a title and named figures.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,10 +36,11 @@ pub(crate) fn of_run(
     device: DeviceIdx,
     run: RunIdx,
 ) -> Readout {
-    let row = analysis
-        .rows
+    let first = analysis.rows.partition_point(|row| row.run < run);
+    let of_run = analysis.rows[first..]
         .iter()
-        .find(|row| row.run == run && row.device == device);
+        .take_while(|row| row.run == run);
+    let row = of_run.clone().find(|row| row.device == device);
     let mut figures = row.map_or_else(Vec::new, of_row);
     let run = recording.run(run);
     if let Some(ended) = run.ended {
@@ -52,6 +53,41 @@ pub(crate) fn of_run(
         name: shortened(&cell_label(recording, run), 44),
         place: place(recording, run),
         figures,
+    }
+}
+
+/// What is known of `device` at an instant inside a run: the last sample until then.
+pub(crate) fn at(
+    recording: &Recording,
+    device: DeviceIdx,
+    run: RunIdx,
+    at: Nanos,
+) -> Vec<(&'static str, String)> {
+    let points = recording.samples(run, device, &Series::Sampled);
+    let until = points.partition_point(|sample| sample.at <= at);
+    let Some(sample) = until.checked_sub(1).map(|idx| &points[idx]) else {
+        return Vec::new();
+    };
+    let started = recording.run(run).started;
+    let lanes = [
+        ("this process", sample.process_used),
+        ("device", sample.device_used),
+    ];
+    let known = lanes
+        .into_iter()
+        .filter_map(|(name, level)| Some((name, level?.to_string())));
+    let when = ("after", sample.at.since(started).to_string());
+    std::iter::once(when).chain(known).collect()
+}
+
+/// A part of a device in words.
+pub(crate) fn of_part(part: &Part, parts: &[Part]) -> Readout {
+    let total: Bytes = parts.iter().map(|part| part.size).sum();
+    let share = 100.0 * part.size.as_f64() / total.as_f64().max(1.0);
+    Readout {
+        name: part.words.clone(),
+        place: format!("{share:.1} % of what is there"),
+        figures: vec![("size", part.size.to_string())],
     }
 }
 

@@ -1,33 +1,76 @@
 //! What the reader looks at, and how events change it. Pure: no page, no clock.
 
-use gpumem_core::analyze::Analysis;
-use gpumem_core::chart::default_device;
-use gpumem_core::recording::{CellIdx, DeviceIdx, Recording, RunIdx};
+use std::collections::BTreeSet;
 
-/// One of the two pictures.
+use gpumem_core::analyze::Analysis;
+use gpumem_core::chart::{Lanes, Measure, Pace, Target, default_device};
+use gpumem_core::recording::{CellIdx, DeviceIdx, Recording, RunIdx};
+use gpumem_core::units::Nanos;
+
+/// One of the pictures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Chart {
+    /// What fills the device.
+    Composition,
     /// What each run kept.
     Growth,
     /// Levels over time.
     Timeline,
+    /// The whole session, and the part of it that is looked at.
+    Minimap,
 }
 
 impl Chart {
-    /// Both, from top to bottom.
-    pub(crate) const ALL: [Self; 2] = [Self::Growth, Self::Timeline];
+    /// All, from top to bottom.
+    pub(crate) const ALL: [Self; 4] = [
+        Self::Composition,
+        Self::Growth,
+        Self::Timeline,
+        Self::Minimap,
+    ];
 
     /// The name in the page's `data-chart`.
     pub(crate) const fn name(self) -> &'static str {
         match self {
+            Self::Composition => "composition",
             Self::Growth => "growth",
             Self::Timeline => "timeline",
+            Self::Minimap => "minimap",
         }
     }
 
     /// The chart of that name.
     pub(crate) fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|chart| chart.name() == name)
+    }
+
+    /// Where the runs of this chart are found again.
+    pub(crate) const fn other(self) -> Self {
+        match self {
+            Self::Growth => Self::Timeline,
+            _ => Self::Growth,
+        }
+    }
+}
+
+/// What is pointed at, and in which chart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Pointed {
+    /// Where the pointer or the keyboard is.
+    pub(crate) chart: Chart,
+    /// What is there.
+    pub(crate) target: Target,
+    /// The instant under the pointer, where the chart has time.
+    pub(crate) at: Option<Nanos>,
+}
+
+impl Pointed {
+    /// The run that is pointed at.
+    pub(crate) fn run(self) -> Option<RunIdx> {
+        match self.target {
+            Target::Run(run) => Some(run),
+            _ => None,
+        }
     }
 }
 
@@ -38,6 +81,54 @@ pub(crate) enum Choice {
     Finding(String),
     /// The runs of a cell.
     Cell(CellIdx),
+    /// The runs of the cells whose source holds this text.
+    Search(String),
+}
+
+/// From when to when.
+pub(crate) type Span = (Nanos, Nanos);
+
+/// One of the things that the timeline draws.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lane {
+    /// The use of every process.
+    Device,
+    /// This process's use.
+    Process,
+    /// What growth is judged on.
+    Held,
+    /// Peaks.
+    Peaks,
+}
+
+impl Lane {
+    /// In the order of the page.
+    pub(crate) const ALL: [Self; 4] = [Self::Device, Self::Process, Self::Held, Self::Peaks];
+
+    /// The name in the page and in what is saved.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Device => "device",
+            Self::Process => "process",
+            Self::Held => "allocated",
+            Self::Peaks => "peaks",
+        }
+    }
+
+    /// The lane of that name.
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|lane| lane.name() == name)
+    }
+
+    /// Whether it is drawn.
+    pub(crate) fn of(self, lanes: &mut Lanes) -> &mut bool {
+        match self {
+            Self::Device => &mut lanes.device,
+            Self::Process => &mut lanes.process,
+            Self::Held => &mut lanes.held,
+            Self::Peaks => &mut lanes.peaks,
+        }
+    }
 }
 
 /// What the reader looks at.
@@ -47,40 +138,70 @@ pub(crate) struct State {
     pub(crate) width: f64,
     /// The device that the charts show.
     pub(crate) device: DeviceIdx,
-    /// The run that is read out, and the chart in which it was pointed at.
-    pub(crate) hovered: Option<(Chart, RunIdx)>,
+    /// What is read out.
+    pub(crate) pointed: Option<Pointed>,
     /// What is picked out in the charts and cards.
     pub(crate) chosen: Option<Choice>,
+    /// The part of the time that is looked at; `None` for all.
+    pub(crate) span: Option<Span>,
+    /// What the bars of the growth chart are.
+    pub(crate) measure: Measure,
+    /// How the timeline deals with pauses.
+    pub(crate) pace: Pace,
+    /// What the timeline draws.
+    pub(crate) lanes: Lanes,
+    /// The ids of the findings that the reader is done with.
+    pub(crate) dismissed: BTreeSet<String>,
+    /// The list of keys is shown.
+    pub(crate) help: bool,
 }
 
 /// Where the keyboard goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// To the run before.
+    /// To the one before.
     Back,
-    /// To the run after.
+    /// To the one after.
     Forward,
-    /// To the first run.
+    /// To the first.
     First,
-    /// To the last run.
+    /// To the last.
     Last,
 }
 
 /// What the reader did.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Event {
-    /// Pointed at a run of a chart, or at none.
-    Pointed(Option<(Chart, RunIdx)>),
+    /// Pointed at something, or at nothing.
+    Pointed(Option<Pointed>),
     /// Clicked a run, or beside the runs.
     Clicked(Option<RunIdx>),
-    /// Moved along the runs of a chart, which are given in its order.
-    Stepped(Chart, Step, Vec<RunIdx>),
+    /// Moved along what a chart shows, which is given in its order.
+    Stepped(Chart, Step, Vec<Target>),
+    /// Went to the place of the run in the other chart.
+    Crossed,
     /// Pressed Escape.
     Cleared,
     /// Asked for the runs of a finding, or took that back.
     Toggled(String),
+    /// Is done with a finding.
+    Dismissed(String),
+    /// Wants the dismissed findings back.
+    Restored,
+    /// Looks for cells whose source holds a text.
+    Searched(String),
     /// Chose a device.
     Switched(DeviceIdx),
+    /// Looks at a part of the time, or at all of it.
+    Zoomed(Option<Span>),
+    /// Chose what the bars are.
+    Measured(Measure),
+    /// Chose how time runs.
+    Paced(Pace),
+    /// Shows or hides a lane.
+    Drew(Lane, bool),
+    /// Asked for the list of keys, or has read it.
+    Helped(bool),
     /// Gave the charts another width, in logical pixels.
     Resized(f64),
 }
@@ -94,8 +215,14 @@ impl State {
             device: worst
                 .or_else(|| default_device(recording, analysis))
                 .unwrap_or_default(),
-            hovered: None,
+            pointed: None,
             chosen: None,
+            span: None,
+            measure: Measure::default(),
+            pace: Pace::default(),
+            lanes: Lanes::default(),
+            dismissed: BTreeSet::new(),
+            help: false,
         }
     }
 
@@ -104,17 +231,28 @@ impl State {
     pub(crate) fn after(&self, event: Event, recording: &Recording, analysis: &Analysis) -> Self {
         let mut next = self.clone();
         match event {
-            Event::Pointed(at) => next.hovered = at,
+            Event::Pointed(at) => next.pointed = at,
             Event::Clicked(run) => {
                 let cell = run.map(|run| Choice::Cell(recording.run(run).cell));
                 next.chosen = cell.filter(|cell| self.chosen.as_ref() != Some(cell));
             }
-            Event::Stepped(chart, step, runs) => {
-                next.hovered = self.stepped(step, &runs).map(|run| (chart, run));
+            Event::Stepped(chart, step, targets) => {
+                next.pointed = self.stepped(step, &targets).map(|target| Pointed {
+                    chart,
+                    target,
+                    at: None,
+                });
+            }
+            Event::Crossed => {
+                if let Some(pointed) = &mut next.pointed {
+                    pointed.chart = pointed.chart.other();
+                    pointed.at = None;
+                }
             }
             Event::Cleared => {
-                next.hovered = None;
+                next.pointed = None;
                 next.chosen = None;
+                next.help = false;
             }
             Event::Toggled(id) => {
                 let device = analysis.findings.iter().find(|finding| finding.id == id);
@@ -122,46 +260,92 @@ impl State {
                 let choice = Choice::Finding(id);
                 next.chosen = (self.chosen.as_ref() != Some(&choice)).then_some(choice);
             }
+            Event::Dismissed(id) => {
+                next.chosen = self
+                    .chosen
+                    .clone()
+                    .filter(|c| *c != Choice::Finding(id.clone()));
+                next.dismissed.insert(id);
+            }
+            Event::Restored => next.dismissed.clear(),
+            Event::Searched(text) => {
+                let text = text.trim().to_owned();
+                next.chosen = (!text.is_empty()).then_some(Choice::Search(text));
+            }
             Event::Switched(device) => {
                 next.device = device;
-                next.hovered = None;
+                next.pointed = None;
             }
+            Event::Zoomed(span) => next.span = span.filter(|(from, to)| from < to),
+            Event::Measured(measure) => next.measure = measure,
+            Event::Paced(pace) => next.pace = pace,
+            Event::Drew(lane, on) => *lane.of(&mut next.lanes) = on,
+            Event::Helped(on) => next.help = on,
             Event::Resized(width) => next.width = width,
         }
         next
     }
 
     /// The runs that are picked out; empty when nothing is.
-    pub(crate) fn selected(&self, recording: &Recording, analysis: &Analysis) -> Vec<RunIdx> {
+    pub(crate) fn selected(&self, recording: &Recording, analysis: &Analysis) -> BTreeSet<RunIdx> {
+        let of_cells = |is_meant: &dyn Fn(CellIdx) -> bool| {
+            let runs = recording.runs().iter();
+            runs.filter(|run| is_meant(run.cell))
+                .map(|run| run.idx)
+                .collect()
+        };
         match &self.chosen {
-            None => Vec::new(),
+            None => BTreeSet::new(),
             Some(Choice::Finding(id)) => analysis
                 .findings
                 .iter()
                 .find(|finding| finding.id == *id)
-                .map_or_else(Vec::new, |finding| finding.runs.clone()),
-            Some(Choice::Cell(cell)) => recording
-                .runs()
-                .iter()
-                .filter(|run| run.cell == *cell)
-                .map(|run| run.idx)
-                .collect(),
+                .map_or_else(BTreeSet::new, |finding| {
+                    finding.runs.iter().copied().collect()
+                }),
+            Some(Choice::Cell(cell)) => of_cells(&|of| of == *cell),
+            Some(Choice::Search(text)) => {
+                let found = cells_with(recording, text);
+                of_cells(&|of| found.contains(&of))
+            }
         }
     }
 
-    fn stepped(&self, step: Step, runs: &[RunIdx]) -> Option<RunIdx> {
-        let last = runs.len().checked_sub(1)?;
+    fn stepped(&self, step: Step, targets: &[Target]) -> Option<Target> {
+        let last = targets.len().checked_sub(1)?;
         let at = self
-            .hovered
-            .and_then(|(_, hovered)| runs.iter().position(|run| *run == hovered));
+            .pointed
+            .and_then(|pointed| targets.iter().position(|target| *target == pointed.target));
         let idx = match (step, at) {
             (Step::First, _) | (Step::Forward, None) => 0,
             (Step::Last, _) | (Step::Back, None) => last,
             (Step::Back, Some(at)) => at.saturating_sub(1),
             (Step::Forward, Some(at)) => (at + 1).min(last),
         };
-        Some(runs[idx])
+        Some(targets[idx])
     }
+}
+
+/// The cells of which any text that was kept, or a label of a run, holds `text`;
+/// capitals do not matter.
+pub(crate) fn cells_with(recording: &Recording, text: &str) -> BTreeSet<CellIdx> {
+    let wanted = text.to_lowercase();
+    let holds = |text: &str| text.to_lowercase().contains(&wanted);
+    let of_text = recording.cells().iter().filter(|cell| {
+        let mut texts = cell
+            .revisions
+            .iter()
+            .filter_map(|known| known.text.as_ref());
+        texts.any(|text| holds(text))
+    });
+    let of_label = recording
+        .runs()
+        .iter()
+        .filter(|run| run.label.as_ref().is_some_and(|label| holds(label)));
+    of_text
+        .map(|cell| cell.idx)
+        .chain(of_label.map(|run| run.cell))
+        .collect()
 }
 
 #[cfg(test)]
@@ -169,12 +353,24 @@ mod tests {
     use super::*;
     use crate::fixture::recording_of_runs;
 
-    const RUNS: [RunIdx; 3] = [RunIdx(4), RunIdx(0), RunIdx(2)];
+    const RUNS: [Target; 3] = [
+        Target::Run(RunIdx(4)),
+        Target::Run(RunIdx(0)),
+        Target::Run(RunIdx(2)),
+    ];
 
-    fn looking_at(hovered: Option<u32>) -> State {
+    fn at(chart: Chart, run: u32) -> Pointed {
+        Pointed {
+            chart,
+            target: Target::Run(RunIdx(run)),
+            at: None,
+        }
+    }
+
+    fn looking_at(run: Option<u32>) -> State {
         let recording = recording_of_runs(&[0, 1, 0]);
         State {
-            hovered: hovered.map(|run| (Chart::Growth, RunIdx(run))),
+            pointed: run.map(|run| at(Chart::Growth, run)),
             ..State::new(&recording, &Analysis::default())
         }
     }
@@ -189,7 +385,7 @@ mod tests {
             &looking_at(from),
             Event::Stepped(Chart::Timeline, step, RUNS.to_vec()),
         );
-        assert_eq!(stepped.hovered, Some((Chart::Timeline, RunIdx(expected))));
+        assert_eq!(stepped.pointed, Some(at(Chart::Timeline, expected)));
     }
 
     #[test]
@@ -208,34 +404,64 @@ mod tests {
     #[test]
     fn a_chart_without_runs_has_nothing_to_step_to() {
         let event = Event::Stepped(Chart::Growth, Step::Forward, Vec::new());
-        assert_eq!(after(&looking_at(None), event).hovered, None);
+        assert_eq!(after(&looking_at(None), event).pointed, None);
     }
 
     #[test]
-    fn a_click_picks_the_runs_of_the_cell_and_the_next_one_drops_them() {
+    fn a_run_is_found_again_in_the_other_chart() {
+        let crossed = after(&looking_at(Some(2)), Event::Crossed);
+        assert_eq!(crossed.pointed, Some(at(Chart::Timeline, 2)));
+        let back = after(&crossed, Event::Crossed);
+        assert_eq!(back.pointed, Some(at(Chart::Growth, 2)));
+    }
+
+    #[track_caller]
+    fn check_selected(event: Event, expected: &[u32]) {
         let recording = recording_of_runs(&[0, 1, 0]);
+        let chosen = after(&looking_at(None), event);
+        let selected = chosen.selected(&recording, &Analysis::default());
+        let selected: Vec<u32> = selected.into_iter().map(|run| run.0).collect();
+        assert_eq!(selected, expected);
+    }
+
+    #[test]
+    fn a_click_picks_the_runs_of_the_cell() {
+        check_selected(Event::Clicked(Some(RunIdx(2))), &[0, 2]);
+        check_selected(Event::Clicked(None), &[]);
+    }
+
+    #[test]
+    fn a_search_picks_the_runs_whose_source_holds_the_text() {
+        check_selected(Event::Searched("STEP1".into()), &[1]);
+        check_selected(Event::Searched(" model ".into()), &[0, 1, 2]);
+        check_selected(Event::Searched("nowhere".into()), &[]);
+    }
+
+    #[test]
+    fn a_second_click_drops_what_the_first_picked() {
         let clicked = after(&looking_at(None), Event::Clicked(Some(RunIdx(2))));
-        let selected = clicked.selected(&recording, &Analysis::default());
-        assert_eq!(selected, [RunIdx(0), RunIdx(2)]);
-        assert_eq!(
-            after(&clicked, Event::Clicked(Some(RunIdx(0)))).chosen,
-            None
-        );
-        assert_eq!(after(&clicked, Event::Clicked(None)).chosen, None);
+        let again = Event::Clicked(Some(RunIdx(0)));
+        assert_eq!(after(&clicked, again).chosen, None);
     }
 
     #[test]
     fn a_finding_that_is_withdrawn_selects_nothing() {
-        let recording = recording_of_runs(&[0]);
-        let chosen = after(&looking_at(None), Event::Toggled("gone".into()));
-        assert_eq!(chosen.chosen, Some(Choice::Finding("gone".into())));
-        assert!(chosen.selected(&recording, &Analysis::default()).is_empty());
+        check_selected(Event::Toggled("gone".into()), &[]);
+    }
+
+    #[test]
+    fn a_dismissed_finding_is_not_chosen_any_more() {
+        let chosen = after(&looking_at(None), Event::Toggled("a".into()));
+        let dismissed = after(&chosen, Event::Dismissed("a".into()));
+        assert_eq!(dismissed.chosen, None);
+        assert!(dismissed.dismissed.contains("a"));
+        assert!(after(&dismissed, Event::Restored).dismissed.is_empty());
     }
 
     #[test]
     fn escape_clears_what_is_read_out_and_what_is_picked() {
         let chosen = after(&looking_at(Some(0)), Event::Toggled("a".into()));
         let cleared = after(&chosen, Event::Cleared);
-        assert_eq!((cleared.hovered, cleared.chosen), (None, None));
+        assert_eq!((cleared.pointed, cleared.chosen), (None, None));
     }
 }

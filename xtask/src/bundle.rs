@@ -24,6 +24,8 @@ pub(crate) fn bundle(root: &Path, glue_js: &str, wasm: &[u8]) -> Result<()> {
         glue(glue_js)?,
         joined(&js("theme.js")?),
         joined(&js("picture.js")?),
+        joined(&js("export.js")?),
+        joined(&js("input.js")?),
         joined(&js("report.js")?),
     ]
     .concat();

@@ -5,6 +5,7 @@
 //! `leak` and `fragmentation` turn rows and series into findings.
 
 mod compare;
+mod composition;
 mod finding;
 mod fragmentation;
 mod gaps;
@@ -22,6 +23,7 @@ mod traced;
 mod trend;
 
 pub use compare::{Change, Compared, Side, compare};
+pub use composition::{Part, PartKind};
 pub use finding::{CellRef, Evidence, Finding, FindingKind, Severity};
 pub use gaps::Gap;
 pub use growth::{Growth, Shape, State, classify_allocator, classify_growth};

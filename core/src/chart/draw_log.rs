@@ -12,9 +12,7 @@ pub(super) fn view(width: f64) -> View {
     View {
         width,
         device: DeviceIdx(0),
-        hovered: None,
-        selected: Vec::new(),
-        span: None,
+        ..View::default()
     }
 }
 

@@ -4,9 +4,11 @@
 mod axis;
 #[cfg(feature = "bitmap")]
 mod bitmap;
+mod composition;
 mod growth;
 mod label;
 mod m4;
+mod minimap;
 mod paint;
 mod picture;
 mod plot;
@@ -19,7 +21,9 @@ mod timeline;
 
 #[cfg(feature = "bitmap")]
 pub use bitmap::png;
+pub use composition::{composition, parts};
 pub use growth::growth;
+pub use minimap::minimap;
 pub use paint::{PaintError, paint};
 pub use picture::report;
 pub use scene::{Anchor, Face, Hit, Item, Point, Rect, Role, Scene, Target};
@@ -28,22 +32,76 @@ pub use svg::svg;
 pub use theme::{Rgb, Theme};
 pub use timeline::{TimeScale, time_scale, timeline};
 
+use std::collections::BTreeSet;
+
 use crate::recording::{DeviceIdx, RunIdx};
 use crate::units::Nanos;
 
 /// What is looked at: the view state that a picture depends on.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct View {
     /// Logical pixels.
     pub width: f64,
     /// The device that is shown.
     pub device: DeviceIdx,
-    /// The run under the pointer or the keyboard.
-    pub hovered: Option<RunIdx>,
     /// The runs of the selected finding or cell; empty when nothing is selected.
-    pub selected: Vec<RunIdx>,
-    /// The part of the time that the timeline shows; `None` for all.
+    pub selected: BTreeSet<RunIdx>,
+    /// The part of the time that is looked at; `None` for all.
     pub span: Option<(Nanos, Nanos)>,
+    /// What the bars of the growth chart are.
+    pub measure: Measure,
+    /// How the timeline deals with pauses.
+    pub pace: Pace,
+    /// What the timeline draws.
+    pub lanes: Lanes,
+}
+
+/// What the bars of the growth chart are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Measure {
+    /// What each run kept, from zero.
+    #[default]
+    Kept,
+    /// The level after each run, and what it added to the level before.
+    Level,
+}
+
+/// How time runs along the timeline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Pace {
+    /// Pauses are folded, and short runs get room to be seen.
+    #[default]
+    Runs,
+    /// As on a clock, to scale.
+    Clock,
+}
+
+/// What the timeline draws, as far as it is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each lane is drawn or not, whatever the others are"
+)]
+pub struct Lanes {
+    /// The use of every process together.
+    pub device: bool,
+    /// This process's use.
+    pub process: bool,
+    /// The lane that growth is judged on, at the ends of runs and at marks.
+    pub held: bool,
+    /// The highest levels inside runs.
+    pub peaks: bool,
+}
+
+impl Default for Lanes {
+    fn default() -> Self {
+        Self {
+            device: true,
+            process: true,
+            held: true,
+            peaks: true,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,11 +1,13 @@
 //! The whole report as one picture: what stays in a saved notebook.
 
 use super::View;
+use super::composition::composition;
 use super::growth::growth;
 use super::label::{LARGE, Label, MEDIUM};
 use super::plot::sheet;
 use super::scene::{Face, Point, Rect, Role, Scene};
 use super::session::{counted, default_device};
+use super::text;
 use super::timeline::timeline;
 use crate::analyze::{Analysis, Finding, FindingKind, Severity};
 use crate::recording::{DeviceIdx, DeviceKind, Recording};
@@ -15,7 +17,11 @@ const MARGIN: f64 = 16.0;
 const HEADER: f64 = 42.0;
 const GAP: f64 = 10.0;
 const RADIUS: f64 = 8.0;
-const CARD: f64 = 52.0;
+/// Of a card, without its text.
+const CARD: f64 = 34.0;
+const TEXT_LINE: f64 = 17.0;
+/// Of a card's text.
+const MAX_LINES: usize = 3;
 const MIN_WIDTH: f64 = 320.0;
 /// More findings than this are counted, not shown.
 const MAX_CARDS: usize = 6;
@@ -28,14 +34,12 @@ pub fn report(recording: &Recording, analysis: &Analysis, width: f64) -> Scene {
     let view = View {
         width: scene.width - 2.0 * MARGIN,
         device,
-        hovered: None,
-        selected: Vec::new(),
-        span: None,
+        ..View::default()
     };
     let head = summary(recording, device);
     draw_header(&mut scene, &head);
     let mut description = vec![format!("GPU memory, {head}.")];
-    for chart in [growth, timeline] {
+    for chart in [composition, growth, timeline] {
         let chart = chart(recording, analysis, &view);
         description.push(chart.description.clone());
         let panel = add_panel(&mut scene, chart.height + GAP, None);
@@ -111,17 +115,21 @@ fn draw_card(scene: &mut Scene, finding: &Finding) {
     } else {
         role
     };
-    let card = add_panel(scene, CARD, Some(edge));
-    let at = Point::new(card.x + 16.0, card.y + 22.0);
-    let room = card.width - 32.0;
+    let room = scene.width - 2.0 * MARGIN - 32.0;
     let verdict = format!("{} {}", icon(finding), word(finding));
-    let verdict = Label::new(verdict, at)
-        .face(Face::Bold)
-        .size(13.0)
-        .role(role)
-        .fitted(room);
-    let beside = verdict.width() + 10.0;
-    scene.text(verdict);
+    let verdict = |at: Point| {
+        Label::new(&verdict, at)
+            .face(Face::Bold)
+            .size(13.0)
+            .role(role)
+            .fitted(room)
+    };
+    let beside = verdict(Point::new(0.0, 0.0)).width() + 10.0;
+    let details = text::lines(&finding.detail, Face::Sans, MEDIUM, room, MAX_LINES);
+    let height = CARD + TEXT_LINE * details.len() as f64;
+    let card = add_panel(scene, height, Some(edge));
+    let at = Point::new(card.x + 16.0, card.y + 22.0);
+    scene.text(verdict(at));
     scene.text(
         Label::new(&finding.title, Point::new(at.x + beside, at.y))
             .face(Face::Bold)
@@ -129,8 +137,11 @@ fn draw_card(scene: &mut Scene, finding: &Finding) {
             .role(Role::Text)
             .fitted(room - beside),
     );
-    let below = Point::new(at.x, at.y + 18.0);
-    scene.text(Label::new(&finding.detail, below).size(MEDIUM).fitted(room));
+    let mut below = at;
+    for line in details {
+        below.y += TEXT_LINE;
+        scene.text(Label::new(line, below).size(MEDIUM));
+    }
 }
 
 fn colour(finding: &Finding) -> Role {

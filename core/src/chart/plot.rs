@@ -1,8 +1,9 @@
 //! The part of a chart that is measured: between an axis of bytes and the right edge.
 
 use super::axis::ByteAxis;
-use super::label::Label;
-use super::scene::{Anchor, Point, Role, Scene};
+use super::label::{Label, SMALL};
+use super::scene::{Anchor, Face, Point, Role, Scene};
+use super::text;
 
 /// What a chart of nothing says.
 pub(super) const NO_RUNS: &str = "no run recorded yet: put %%gpumem on a cell and run it";
@@ -76,21 +77,13 @@ pub(super) fn sheet(width: f64, height: f64, sheet: Role) -> Scene {
 /// A sentence in place of a chart, on as many lines as it needs.
 pub(super) fn say(scene: &mut Scene, sentence: &str) {
     const LINE: f64 = 18.0;
+    const MAX_LINES: usize = 6;
     let room = scene.width - 24.0;
-    let mut lines = vec![String::new()];
-    for word in sentence.split(' ') {
-        let line = lines.last_mut().expect("there is a first line");
-        let longer = format!("{line}{}{word}", if line.is_empty() { "" } else { " " });
-        if line.is_empty() || Label::new(&longer, Point::new(0.0, 0.0)).width() <= room {
-            *line = longer;
-        } else {
-            lines.push(word.to_owned());
-        }
-    }
+    let lines = text::lines(sentence, Face::Sans, SMALL, room, MAX_LINES);
     let first = (scene.height - LINE * (lines.len() - 1) as f64) / 2.0 + 4.0;
     for (idx, line) in lines.iter().enumerate() {
         let at = Point::new(scene.width / 2.0, first + LINE * idx as f64);
-        scene.text(Label::new(line, at).anchor(Anchor::Middle).fitted(room));
+        scene.text(Label::new(line, at).anchor(Anchor::Middle));
     }
     sentence.clone_into(&mut scene.description);
 }

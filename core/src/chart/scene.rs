@@ -119,6 +119,8 @@ pub enum Role {
     Ok,
     /// The ghost of a peak.
     Ghost,
+    /// The level that a run found.
+    Base,
     /// The device's use.
     Device,
     /// This process's use.
@@ -131,6 +133,14 @@ pub enum Role {
     LeakSpan,
     /// A panel in front of the picture.
     Panel,
+    /// What holds memory, by its place among the holders: each has a colour of its own.
+    Holder(u8),
+    /// Free in the allocator.
+    Cache,
+    /// Of the driver and of libraries.
+    Context,
+    /// Of other processes.
+    Others,
 }
 
 /// Where a text stands, seen from its point.
@@ -236,6 +246,8 @@ impl Item {
 pub enum Target {
     /// A run.
     Run(RunIdx),
+    /// What fills a part of the device, by its place in the composition.
+    Part(usize),
 }
 
 /// A region that answers to the pointer.

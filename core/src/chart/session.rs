@@ -4,7 +4,9 @@ use std::collections::HashMap;
 
 use super::scene::Role;
 use crate::analyze::{Analysis, DeviceSummary, Finding, FindingKind, Lane, RunRow};
-use crate::recording::{CellIdx, DeviceIdx, DeviceKind, Recording, Run, RunIdx, Sample, Series};
+use crate::recording::{
+    CellIdx, DeviceIdx, DeviceKind, Recording, Run, RunIdx, Sample, Series, Status,
+};
 use crate::units::Bytes;
 
 /// The device to look at first: the first one that is not the host and of which
@@ -33,7 +35,8 @@ pub fn default_device(recording: &Recording, analysis: &Analysis) -> Option<Devi
 pub(super) struct Session<'a> {
     pub(super) recording: &'a Recording,
     pub(super) device: DeviceIdx,
-    rows: HashMap<RunIdx, &'a RunRow>,
+    /// In the order of the runs.
+    rows: Vec<&'a RunRow>,
     /// Of what grows, worst first.
     pub(super) growing: Vec<&'a Finding>,
     roles: HashMap<RunIdx, Role>,
@@ -66,7 +69,7 @@ impl<'a> Session<'a> {
             device,
             devices: &analysis.devices,
             marked,
-            rows: rows.map(|row| (row.run, row)).collect(),
+            rows: rows.collect(),
             growing,
             roles,
         }
@@ -81,7 +84,8 @@ impl<'a> Session<'a> {
     }
 
     pub(super) fn row(&self, run: RunIdx) -> Option<&'a RunRow> {
-        self.rows.get(&run).copied()
+        let idx = self.rows.binary_search_by_key(&run, |row| row.run).ok()?;
+        Some(self.rows[idx])
     }
 
     /// The role of the finding that names the run.
@@ -131,6 +135,18 @@ pub(super) fn role_of(finding: &Finding) -> Role {
         Role::Leak
     } else {
         Role::Watch
+    }
+}
+
+/// What tells how a run ended; nothing where it ended well.
+pub(super) fn end_mark(status: Status, room: f64) -> Option<(&'static str, Role)> {
+    match status {
+        Status::Ok => None,
+        Status::Running => Some(("…", Role::Process)),
+        Status::Error => Some(("×", Role::Watch)),
+        Status::Interrupted => Some(("■", Role::Muted)),
+        Status::OutOfMemory if room >= 36.0 => Some(("OOM", Role::Leak)),
+        Status::OutOfMemory => Some(("×", Role::Leak)),
     }
 }
 

@@ -1,7 +1,9 @@
-//! A scene as an SVG document.
+//! A scene as an SVG document: a plotters backend that writes what it is asked for.
 
-use plotters::prelude::SVGBackend;
-use plotters_backend::text_anchor::{Pos, VPos};
+use std::convert::Infallible;
+use std::fmt::{Display, Write as _};
+
+use plotters_backend::text_anchor::HPos;
 use plotters_backend::{
     BackendColor, BackendCoord, BackendStyle, BackendTextStyle, DrawingBackend, DrawingErrorKind,
     FontFamily, FontStyle,
@@ -12,32 +14,24 @@ use super::scene::Scene;
 use super::text;
 use super::theme::Theme;
 
-/// plotters' coordinates are whole numbers: so many of them make a logical pixel.
+/// A backend's coordinates are whole numbers: so many of them make a logical pixel.
 const SCALE: f64 = 10.0;
-/// plotters-svg divides the size of a font by this.
-const SIZE_DIVISOR: f64 = 1.24;
-/// plotters-svg moves a text that hangs from its top down by so many of its sizes.
-const TOP_TO_BASELINE: f64 = 0.76;
 
 /// The scene as an SVG document, described for those who do not see it.
 pub fn svg(scene: &Scene, theme: Theme) -> String {
-    let mut document = String::new();
-    let size = scene.device_size(SCALE);
-    let mut backend = Baseline(SVGBackend::with_string(&mut document, size));
-    paint(scene, theme, SCALE, &mut backend).expect("writing to a string does not fail");
-    drop(backend);
-    let (_, content) = document
-        .split_once('>')
-        .expect("the document begins with its svg tag");
-    format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" \
-         viewBox=\"0 0 {} {}\" role=\"img\">\n<title>{}</title>{content}",
-        scene.width,
-        scene.height,
-        size.0,
-        size.1,
-        escaped(&text::printable(&scene.description)),
-    )
+    let (width, height) = scene.device_size(SCALE);
+    let mut document = Document {
+        size: (width, height),
+        text: format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" \
+             viewBox=\"0 0 {width} {height}\" role=\"img\">\n<title>{}</title>\n",
+            scene.width,
+            scene.height,
+            escaped(&text::printable(&scene.description)),
+        ),
+    };
+    paint(scene, theme, SCALE, &mut document).expect("writing to a string does not fail");
+    document.text + "</svg>\n"
 }
 
 fn escaped(text: &str) -> String {
@@ -46,38 +40,66 @@ fn escaped(text: &str) -> String {
         .replace('>', "&gt;")
 }
 
-/// Places letters as [`paint`] asks for them.
-struct Baseline<'a>(SVGBackend<'a>);
+/// The document as far as it is written.
+struct Document {
+    size: (u32, u32),
+    text: String,
+}
 
-type Outcome = Result<(), DrawingErrorKind<std::io::Error>>;
+type Outcome = Result<(), DrawingErrorKind<Infallible>>;
 
-impl DrawingBackend for Baseline<'_> {
-    type ErrorType = std::io::Error;
+impl Document {
+    fn put(&mut self, element: impl Display) {
+        writeln!(self.text, "{element}").expect("a string takes everything");
+    }
+}
+
+fn hex(colour: BackendColor) -> String {
+    let (red, green, blue) = colour.rgb;
+    format!("#{red:02x}{green:02x}{blue:02x}")
+}
+
+fn points(path: impl IntoIterator<Item = BackendCoord>) -> String {
+    let points = path.into_iter().map(|(x, y)| format!("{x},{y}"));
+    points.collect::<Vec<_>>().join(" ")
+}
+
+impl DrawingBackend for Document {
+    type ErrorType = Infallible;
 
     fn get_size(&self) -> (u32, u32) {
-        self.0.get_size()
+        self.size
     }
 
     fn ensure_prepared(&mut self) -> Outcome {
-        self.0.ensure_prepared()
+        Ok(())
     }
 
     fn present(&mut self) -> Outcome {
-        self.0.present()
+        Ok(())
     }
 
-    fn draw_pixel(&mut self, point: BackendCoord, colour: BackendColor) -> Outcome {
-        self.0.draw_pixel(point, colour)
+    fn draw_pixel(&mut self, at: BackendCoord, colour: BackendColor) -> Outcome {
+        let (x, y) = at;
+        let fill = hex(colour);
+        self.put(format_args!(
+            "<rect x=\"{x}\" y=\"{y}\" width=\"1\" height=\"1\" fill=\"{fill}\"/>"
+        ));
+        Ok(())
     }
 
     fn draw_rect<S: BackendStyle>(
         &mut self,
-        top_left: BackendCoord,
-        bottom_right: BackendCoord,
+        (left, top): BackendCoord,
+        (right, bottom): BackendCoord,
         style: &S,
-        fill: bool,
+        _fill: bool,
     ) -> Outcome {
-        self.0.draw_rect(top_left, bottom_right, style, fill)
+        let (width, height, fill) = (right - left, bottom - top, hex(style.color()));
+        self.put(format_args!(
+            "<rect x=\"{left}\" y=\"{top}\" width=\"{width}\" height=\"{height}\" fill=\"{fill}\"/>"
+        ));
+        Ok(())
     }
 
     fn draw_path<S: BackendStyle, I: IntoIterator<Item = BackendCoord>>(
@@ -85,17 +107,26 @@ impl DrawingBackend for Baseline<'_> {
         path: I,
         style: &S,
     ) -> Outcome {
-        self.0.draw_path(path, style)
+        let (points, stroke, width) = (points(path), hex(style.color()), style.stroke_width());
+        self.put(format_args!(
+            "<polyline points=\"{points}\" fill=\"none\" stroke=\"{stroke}\" \
+             stroke-width=\"{width}\" stroke-linejoin=\"round\"/>"
+        ));
+        Ok(())
     }
 
     fn draw_circle<S: BackendStyle>(
         &mut self,
-        center: BackendCoord,
+        (x, y): BackendCoord,
         radius: u32,
         style: &S,
-        fill: bool,
+        _fill: bool,
     ) -> Outcome {
-        self.0.draw_circle(center, radius, style, fill)
+        let fill = hex(style.color());
+        self.put(format_args!(
+            "<circle cx=\"{x}\" cy=\"{y}\" r=\"{radius}\" fill=\"{fill}\"/>"
+        ));
+        Ok(())
     }
 
     fn fill_polygon<S: BackendStyle, I: IntoIterator<Item = BackendCoord>>(
@@ -103,7 +134,11 @@ impl DrawingBackend for Baseline<'_> {
         outline: I,
         style: &S,
     ) -> Outcome {
-        self.0.fill_polygon(outline, style)
+        let (points, fill) = (points(outline), hex(style.color()));
+        self.put(format_args!(
+            "<polygon points=\"{points}\" fill=\"{fill}\"/>"
+        ));
+        Ok(())
     }
 
     fn draw_text<S: BackendTextStyle>(
@@ -112,49 +147,24 @@ impl DrawingBackend for Baseline<'_> {
         style: &S,
         (x, baseline): BackendCoord,
     ) -> Outcome {
-        #[expect(clippy::cast_possible_truncation, reason = "a font's size is small")]
-        let rise = (style.size() * TOP_TO_BASELINE).round() as i32;
-        self.0
-            .draw_text(text, &Hanging(style), (x, baseline - rise))
-    }
-}
-
-/// The same letters, hanging from their top, of the size that comes out right.
-struct Hanging<'a, S>(&'a S);
-
-impl<S: BackendTextStyle> BackendTextStyle for Hanging<'_, S> {
-    type FontError = S::FontError;
-
-    fn color(&self) -> BackendColor {
-        self.0.color()
-    }
-
-    fn size(&self) -> f64 {
-        self.0.size() * SIZE_DIVISOR
-    }
-
-    fn style(&self) -> FontStyle {
-        self.0.style()
-    }
-
-    fn anchor(&self) -> Pos {
-        Pos::new(self.0.anchor().h_pos, VPos::Top)
-    }
-
-    fn family(&self) -> FontFamily<'_> {
-        self.0.family()
-    }
-
-    fn layout_box(&self, text: &str) -> Result<(BackendCoord, BackendCoord), S::FontError> {
-        self.0.layout_box(text)
-    }
-
-    fn draw<E, DrawFunc: FnMut(i32, i32, BackendColor) -> Result<(), E>>(
-        &self,
-        text: &str,
-        pos: BackendCoord,
-        draw: DrawFunc,
-    ) -> Result<Result<(), E>, S::FontError> {
-        self.0.draw(text, pos, draw)
+        let anchor = match style.anchor().h_pos {
+            HPos::Left => "start",
+            HPos::Center => "middle",
+            HPos::Right => "end",
+        };
+        let family = match style.family() {
+            FontFamily::Monospace => "ui-monospace,DejaVu Sans Mono,monospace",
+            _ => "system-ui,DejaVu Sans,sans-serif",
+        };
+        let weight = match style.style() {
+            FontStyle::Bold => " font-weight=\"600\"",
+            _ => "",
+        };
+        let (size, fill, text) = (style.size(), hex(style.color()), escaped(text));
+        self.put(format_args!(
+            "<text x=\"{x}\" y=\"{baseline}\" font-family=\"{family}\" font-size=\"{size}\"{weight} \
+             text-anchor=\"{anchor}\" fill=\"{fill}\">{text}</text>"
+        ));
+        Ok(())
     }
 }

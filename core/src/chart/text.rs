@@ -95,6 +95,27 @@ fn advance(letter: char, face: Face) -> u16 {
     }
 }
 
+/// The text on at most `most` lines, broken between words; what does not fit is cut.
+pub(super) fn lines(text: &str, face: Face, size: f64, room: f64, most: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let n_lines = lines.len();
+        let line = &mut lines[n_lines - 1];
+        let space = if line.is_empty() { "" } else { " " };
+        let longer = format!("{line}{space}{word}");
+        let is_last = n_lines == most;
+        if line.is_empty() || is_last || width(&longer, face, size) <= room {
+            *line = longer;
+        } else {
+            lines.push(word.to_owned());
+        }
+    }
+    lines
+        .iter()
+        .map(|line| fitted(line, face, size, room))
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -113,6 +134,15 @@ mod tests {
         check("import torch", 42.0, "impor…");
         check("import torch", 12.1, "i…");
         check("import torch", 12.0, "");
+    }
+
+    #[test]
+    fn a_long_text_is_broken_between_words_and_cut_at_the_end() {
+        let broken =
+            |room: f64, most: usize| lines("import torch as nn", Face::Mono, 10.0, room, most);
+        assert_eq!(broken(200.0, 3), ["import torch as nn"]);
+        assert_eq!(broken(80.0, 3), ["import torch", "as nn"]);
+        assert_eq!(broken(45.0, 2), ["import", "torch…"]);
     }
 
     #[test]

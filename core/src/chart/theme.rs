@@ -6,6 +6,19 @@ use super::scene::Role;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Rgb(pub u8, pub u8, pub u8);
 
+/// What holders are told apart by, on light and on dark: no two beside each other
+/// differ in hue alone.
+const HOLDERS: [[u32; 2]; 8] = [
+    [0x1f_5f_a8, 0x58_a6_ff],
+    [0x7a_4f_b5, 0xb3_92_f0],
+    [0x0f_76_6e, 0x3f_c1_b0],
+    [0xb3_54_00, 0xf0_8c_3a],
+    [0x9c_2a_6b, 0xe8_77_b5],
+    [0x4c_6b_1f, 0x9c_c2_5a],
+    [0x5b_5f_97, 0x9d_a2_e0],
+    [0x7a_5c_3e, 0xc9_a2_7a],
+];
+
 /// A set of colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Theme {
@@ -14,9 +27,24 @@ pub enum Theme {
     Light,
     /// Light on dark.
     Dark,
+    /// Black on white, for those who ask for more contrast.
+    LightContrast,
+    /// White on black, likewise.
+    DarkContrast,
 }
 
 impl Theme {
+    /// The theme of that name: `light`, `dark`, `light-contrast`, `dark-contrast`.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "light" => Self::Light,
+            "dark" => Self::Dark,
+            "light-contrast" => Self::LightContrast,
+            "dark-contrast" => Self::DarkContrast,
+            _ => return None,
+        })
+    }
+
     /// The value of a role.
     pub fn colour(self, role: Role) -> Rgb {
         let [light, dark] = match role {
@@ -31,15 +59,36 @@ impl Theme {
             Role::Watch => [0x9a_67_00, 0xe3_b3_41],
             Role::Ok => [0x1a_7f_37, 0x3f_b9_50],
             Role::Ghost => [0xe2_e8_ee, 0x2b_34_3f],
+            Role::Base => [0xa9_b4_c0, 0x57_62_6f],
             Role::Device => [0x8c_95_9f, 0x7d_85_90],
             Role::Hover => [0xdd_ea_f8, 0x1e_2d_40],
             Role::Span => [0xf6_f8_fa, 0x1b_21_29],
             Role::LeakSpan => [0xff_f1_ee, 0x2d_16_12],
+            Role::Holder(place) => HOLDERS[usize::from(place) % HOLDERS.len()],
+            Role::Cache => [0x7f_a3_c7, 0x5d_7f_a3],
+            Role::Context => [0xb0_9a_5f, 0xa8_93_5c],
+            Role::Others => [0x7d_86_90, 0x8b_94_9e],
         };
-        match self {
-            Self::Light => Rgb::from_hex(light),
-            Self::Dark => Rgb::from_hex(dark),
-        }
+        let [plain, strong] = match self {
+            Self::Light | Self::LightContrast => {
+                [light, strong(role, [0x00_00_00, 0xff_ff_ff], light)]
+            }
+            Self::Dark | Self::DarkContrast => [dark, strong(role, [0xff_ff_ff, 0x00_00_00], dark)],
+        };
+        Rgb::from_hex(match self {
+            Self::Light | Self::Dark => plain,
+            Self::LightContrast | Self::DarkContrast => strong,
+        })
+    }
+}
+
+/// The role where more contrast is asked for: text and lines in the colour of ink.
+fn strong(role: Role, [ink, paper]: [u32; 2], usual: u32) -> u32 {
+    match role {
+        Role::Background | Role::Panel => paper,
+        Role::Text | Role::Muted | Role::Line => ink,
+        Role::Grid | Role::Base => 0x76_76_76,
+        _ => usual,
     }
 }
 
@@ -66,7 +115,8 @@ mod tests {
 
     #[track_caller]
     fn check(front: Role, behind: &[Role], at_least: f64) {
-        for theme in [Theme::Light, Theme::Dark] {
+        use Theme::{Dark, DarkContrast, Light, LightContrast};
+        for theme in [Light, Dark, LightContrast, DarkContrast] {
             for &back in behind {
                 let [a, b] = [front, back].map(|role| theme.colour(role).luminance() + 0.05);
                 let contrast = a.max(b) / a.min(b);
@@ -96,5 +146,8 @@ mod tests {
         }
         check(Role::Kept, &[Role::Ghost, Role::Hover], 3.0);
         check(Role::Leak, &[Role::Ghost, Role::Hover], 3.0);
+        for place in 0..8 {
+            check(Role::Holder(place), &[Role::Panel], 3.0);
+        }
     }
 }

@@ -120,6 +120,19 @@ pub enum Status {
     OutOfMemory,
 }
 
+impl Status {
+    /// The name in JSON and in Python.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Ok => "ok",
+            Self::Error => "error",
+            Self::Interrupted => "interrupted",
+            Self::OutOfMemory => "out_of_memory",
+        }
+    }
+}
+
 /// What was executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunKind {

@@ -1,6 +1,7 @@
 //! The report and the line after a cell, as plain text.
 
 mod comparison;
+mod csv;
 mod line;
 mod lines;
 #[cfg(test)]
@@ -11,6 +12,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 pub use comparison::comparison;
+pub use csv::csv;
 pub use line::{line, worth_saying};
 
 use crate::analyze::{

@@ -72,6 +72,8 @@ class ReportWidget(AnyWidget):
     _esm = _built("thin.js")
     recording = traitlets.Bytes().tag(sync=True)
     picture = traitlets.Unicode().tag(sync=True)
+    # What the reader looks at: the page reads and writes it.
+    state = traitlets.Unicode().tag(sync=True)
 
     def __init__(self, recording: bytes, picture: str = "") -> None:
         """Show a gzipped recording; `picture` ends the base64 of the picture that it replaces."""

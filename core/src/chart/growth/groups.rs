@@ -3,9 +3,10 @@
 use super::super::plot::Plot;
 use super::super::scene::Role;
 use super::super::session::{Session, by_cell, counted, role_of};
-use crate::analyze::cell_label;
+use super::super::{Measure, View};
+use crate::analyze::{Peak, cell_label};
 use crate::recording::{CellIdx, Run, RunIdx, Status};
-use crate::units::ByteDelta;
+use crate::units::{ByteDelta, Bytes};
 
 /// Between two groups, in slots.
 const GAP: f64 = 0.5;
@@ -21,12 +22,26 @@ pub(super) struct Slot {
     pub(super) status: Status,
     /// After − before; `None` is not known.
     pub(super) kept: Option<ByteDelta>,
-    /// Peak − before, in bytes; 0 where it is not known.
+    /// The end of the ghost, in bytes; 0 where the peak is not known.
     pub(super) peak: f64,
+    /// The ends of the bar: what was kept, or the level after the run.
+    bar: Option<f64>,
+    /// What was there before, where the bar is a level.
+    base: f64,
     role: Role,
 }
 
 impl Slot {
+    /// The highest of what is drawn, in bytes.
+    pub(super) fn top(&self) -> f64 {
+        self.bar.unwrap_or_default().max(self.peak)
+    }
+
+    /// The lowest of what is drawn, in bytes.
+    pub(super) fn low(&self) -> f64 {
+        self.bar.unwrap_or_default()
+    }
+
     pub(super) fn runs_still(&self) -> bool {
         self.status == Status::Running
     }
@@ -43,8 +58,15 @@ pub(super) struct Group {
     pub(super) slots: Vec<Slot>,
     /// Of the finding about it.
     pub(super) role: Option<Role>,
-    /// What a finding says that each run keeps.
-    pub(super) trend: Option<ByteDelta>,
+    /// What each run keeps, where the bars show that.
+    pub(super) mean: Option<Mean>,
+}
+
+/// What each run of a series keeps.
+pub(super) struct Mean {
+    pub(super) value: ByteDelta,
+    /// Its confidence interval of 95 %.
+    pub(super) interval: Option<(ByteDelta, ByteDelta)>,
 }
 
 impl Group {
@@ -90,8 +112,12 @@ impl Group {
 }
 
 /// The groups from left to right, fitted into the plot.
-pub(super) fn grouped(session: &Session<'_>, plot: &Plot) -> Vec<Group> {
-    let groups = by_cell(session.runs());
+pub(super) fn grouped(session: &Session<'_>, plot: &Plot, view: &View) -> Vec<Group> {
+    let is_in_view = |run: &&Run| {
+        view.span
+            .is_none_or(|(from, to)| run.started <= to && run.ended.is_none_or(|end| end >= from))
+    };
+    let groups = by_cell(session.runs().filter(is_in_view));
     let n_runs: usize = groups.iter().map(|(_, runs)| runs.len()).sum();
     // Half a gap before the first, half a gap after the last.
     let n_slots = n_runs as f64 + GAP * groups.len() as f64;
@@ -100,41 +126,96 @@ pub(super) fn grouped(session: &Session<'_>, plot: &Plot) -> Vec<Group> {
     groups
         .into_iter()
         .map(|(cell, runs)| {
-            let group = group(session, cell, &runs, left, slot_width);
+            let group = group(session, (cell, &runs), (left, slot_width), view.measure);
             left = group.right() + slot_width * GAP;
             group
         })
         .collect()
 }
 
-fn group(session: &Session<'_>, cell: CellIdx, runs: &[&Run], left: f64, slot_width: f64) -> Group {
+fn group(
+    session: &Session<'_>,
+    (cell, runs): (CellIdx, &[&Run]),
+    (left, slot_width): (f64, f64),
+    measure: Measure,
+) -> Group {
     let finding = session.growing.iter().find(|finding| {
         let about = finding.cell.as_ref();
         about.is_some_and(|about| about.idx == cell)
     });
     let latest = runs.last().expect("a group has a run");
+    let slots: Vec<Slot> = runs.iter().map(|run| slot(session, run, measure)).collect();
     Group {
         cell,
         name: cell_label(session.recording, latest),
         execution_count: latest.execution_count,
         left,
         slot_width,
-        slots: runs.iter().map(|run| slot(session, run)).collect(),
         role: finding.map(|finding| role_of(finding)),
-        trend: finding
-            .filter(|finding| !finding.steps)
-            .and_then(|finding| finding.bytes_per_run),
+        mean: match finding {
+            _ if measure == Measure::Level => None,
+            Some(finding) if finding.steps => None,
+            Some(finding) => finding.bytes_per_run.map(|value| Mean {
+                value,
+                interval: finding.interval,
+            }),
+            None => mean_kept(&slots),
+        },
+        slots,
     }
 }
 
-fn slot(session: &Session<'_>, run: &Run) -> Slot {
+/// Of three runs and more, where all are known and the last one still keeps something.
+fn mean_kept(slots: &[Slot]) -> Option<Mean> {
+    let kept: Vec<f64> = slots
+        .iter()
+        .map(|slot| slot.kept.map(ByteDelta::as_f64))
+        .collect::<Option<_>>()?;
+    let n = kept.len() as f64;
+    if kept.len() < 3 || kept.last() == Some(&0.0) {
+        return None;
+    }
+    let mean = kept.iter().sum::<f64>() / n;
+    let squares: f64 = kept.iter().map(|kept| (kept - mean).powi(2)).sum();
+    let half = 1.96 * (squares / (n - 1.0) / n).sqrt();
+    let bytes = ByteDelta::from_f64;
+    Some(Mean {
+        value: bytes(mean),
+        interval: Some((bytes(mean - half), bytes(mean + half))),
+    })
+}
+
+fn slot(session: &Session<'_>, run: &Run, measure: Measure) -> Slot {
     let row = session.row(run.idx);
-    let peak = row.and_then(|row| Some(row.peak?.low().since(row.before?)));
+    let kept = row.and_then(|row| row.kept);
+    let before = row.and_then(|row| row.before);
+    let after = row.and_then(|row| row.after);
+    let peak = row.and_then(|row| row.peak).map(Peak::low);
+    let (bar, base, peak) = match measure {
+        Measure::Kept => {
+            let above = peak.zip(before).map(|(peak, before)| peak.since(before));
+            (
+                kept.map(ByteDelta::as_f64),
+                0.0,
+                above.map(ByteDelta::as_f64),
+            )
+        }
+        Measure::Level => {
+            let base = before.min(after).unwrap_or_default();
+            (
+                after.map(Bytes::as_f64),
+                base.as_f64(),
+                peak.map(Bytes::as_f64),
+            )
+        }
+    };
     Slot {
         run: run.idx,
         status: run.status,
-        kept: row.and_then(|row| row.kept),
-        peak: peak.map_or(0.0, ByteDelta::as_f64).max(0.0),
+        kept,
+        peak: peak.unwrap_or_default().max(0.0),
+        bar,
+        base,
         role: session.role(run.idx).unwrap_or(Role::Kept),
     }
 }
@@ -146,9 +227,11 @@ pub(super) struct Bar {
     pub(super) width: f64,
     /// The least that was kept, in bytes; not above 0.
     pub(super) low: f64,
-    /// The most that was kept; not below 0.
+    /// The most that was kept, or the highest level; not below 0.
     pub(super) high: f64,
     pub(super) peak: f64,
+    /// What was there before, where the bar is a level.
+    pub(super) base: f64,
     pub(super) role: Role,
     any_known: bool,
 }
@@ -179,12 +262,7 @@ pub(super) fn bars(group: &Group) -> impl Iterator<Item = Bar> {
         .chunks(n_merged)
         .enumerate()
         .map(move |(idx, slots)| {
-            let kept = || {
-                slots
-                    .iter()
-                    .filter_map(|slot| slot.kept)
-                    .map(ByteDelta::as_f64)
-            };
+            let kept = || slots.iter().filter_map(|slot| slot.bar);
             let most = slots.iter().max_by_key(|slot| slot.kept);
             Bar {
                 left: group.left + width * idx as f64 + (width - bar_width) / 2.0,
@@ -192,6 +270,7 @@ pub(super) fn bars(group: &Group) -> impl Iterator<Item = Bar> {
                 low: kept().fold(0.0, f64::min),
                 high: kept().fold(0.0, f64::max),
                 peak: slots.iter().map(|slot| slot.peak).fold(0.0, f64::max),
+                base: slots.iter().map(|slot| slot.base).fold(0.0, f64::max),
                 role: most.map_or(Role::Kept, |slot| slot.role),
                 any_known: kept().next().is_some(),
             }

@@ -1,22 +1,23 @@
 //! The growth chart: what each run kept, from zero, the peak behind it as a ghost.
 //!
 //! Runs stand in groups, one per cell, a group where its first run was: that a
-//! cell keeps the same in each of its runs is seen at once.
+//! cell keeps the same in each of its runs is seen at once. On demand the bars are
+//! the levels after the runs instead, what each run added on top of what was there.
 
 mod groups;
 mod notes;
 
-use groups::{Bar, Group, bars, grouped};
+use groups::{Bar, Group, Mean, Slot, bars, grouped};
 use notes::{Note, note};
 
-use super::View;
 use super::axis::{ByteAxis, Sign};
 use super::label::{Label, MEDIUM, Occupied};
 use super::plot::{NO_RUNS, Plot, crisp, say, sheet};
 use super::scene::{Anchor, Face, Hit, Point, Rect, Role, Scene, Target};
-use super::session::{Session, counted};
+use super::session::{Session, counted, end_mark};
+use super::{Measure, View};
 use crate::analyze::Analysis;
-use crate::recording::{Recording, Status};
+use crate::recording::Recording;
 use crate::units::ByteDelta;
 
 const HEIGHT: f64 = 214.0;
@@ -35,9 +36,13 @@ pub fn growth(recording: &Recording, analysis: &Analysis, view: &View) -> Scene 
     let mut scene = sheet(view.width, HEIGHT, Role::Panel);
     let session = Session::new(recording, analysis, view.device);
     let plot = Plot::new(scene.width, TOP, BOTTOM);
-    let groups = grouped(&session, &plot);
-    if groups.is_empty() {
+    let groups = grouped(&session, &plot, view);
+    if session.runs().next().is_none() {
         say(&mut scene, NO_RUNS);
+        return scene;
+    }
+    if groups.is_empty() {
+        say(&mut scene, "no run was in this time");
         return scene;
     }
     if groups
@@ -53,7 +58,7 @@ pub fn growth(recording: &Recording, analysis: &Analysis, view: &View) -> Scene 
         return scene;
     }
     let mut chart = Chart {
-        axis: axis(&groups, &plot),
+        axis: axis(&groups, &plot, view.measure),
         plot,
         occupied: Occupied::default(),
         scene,
@@ -87,15 +92,16 @@ pub fn growth(recording: &Recording, analysis: &Analysis, view: &View) -> Scene 
     chart.scene
 }
 
-fn axis(groups: &[Group], plot: &Plot) -> ByteAxis {
+fn axis(groups: &[Group], plot: &Plot, measure: Measure) -> ByteAxis {
     let slots = || groups.iter().flat_map(|group| &group.slots);
-    let kept = || slots().filter_map(|slot| slot.kept).map(ByteDelta::as_f64);
-    let low = kept().fold(0.0, f64::min);
-    let high = kept()
-        .chain(slots().map(|slot| slot.peak))
-        .fold(0.0, f64::max);
+    let low = slots().map(Slot::low).fold(0.0, f64::min);
+    let high = slots().map(Slot::top).fold(0.0, f64::max);
+    let sign = match measure {
+        Measure::Kept => Sign::Delta,
+        Measure::Level => Sign::Level,
+    };
     // Some air, so that the highest bar does not touch what is written over it.
-    ByteAxis::new(low * 1.08..=high * 1.08, plot.bottom, plot.top, Sign::Delta)
+    ByteAxis::new(low * 1.08..=high * 1.08, plot.bottom, plot.top, sign)
 }
 
 fn description(session: &Session<'_>, groups: &[Group], notes: &[Note]) -> String {
@@ -126,7 +132,7 @@ impl Chart {
             for (idx, slot) in group.slots.iter().enumerate() {
                 let left = group.slot_left(idx);
                 let rect = Rect::new(left, top, group.slot_width, self.plot.bottom - top);
-                if view.hovered == Some(slot.run) || view.selected.contains(&slot.run) {
+                if view.selected.contains(&slot.run) {
                     self.scene.fill(rect, Role::Hover, 0.0);
                 }
                 let target = Target::Run(slot.run);
@@ -140,11 +146,8 @@ impl Chart {
         for bar in bars(group) {
             self.draw_bar(&bar, zero);
         }
-        // The rate of runs whose own levels are not known may lie far off.
-        let trend = group.trend.map(|trend| self.axis.y(trend.as_f64()));
-        if let Some(y) = trend.filter(|y| (self.plot.top..=self.plot.bottom).contains(y)) {
-            let ends = vec![Point::new(group.left, y), Point::new(group.right(), y)];
-            self.scene.line(ends, Role::Leak, 1.5, Some((4.0, 3.0)));
+        if let Some(mean) = &group.mean {
+            self.draw_mean(group, mean);
         }
         let y = self.plot.bottom + SPAN;
         let role = if group.role == Some(Role::Kept) {
@@ -158,6 +161,36 @@ impl Chart {
             role,
             3.0,
         );
+    }
+
+    /// The runs of a cell are one series: what each keeps on the average, and at
+    /// its right end the interval of 95 % in which that lies.
+    fn draw_mean(&mut self, group: &Group, mean: &Mean) {
+        let y = |bytes: ByteDelta| self.axis.y(bytes.as_f64());
+        let is_inside = |y: &f64| (self.plot.top..=self.plot.bottom).contains(y);
+        // The rate of runs whose own levels are not known may lie far off.
+        let Some(middle) = Some(y(mean.value)).filter(is_inside) else {
+            return;
+        };
+        let role = group.role.unwrap_or(Role::Muted);
+        let ends = vec![
+            Point::new(group.left, middle),
+            Point::new(group.right(), middle),
+        ];
+        self.scene.line(ends, role, 1.5, Some((4.0, 3.0)));
+        let Some((low, high)) = mean.interval.map(|(low, high)| (y(low), y(high))) else {
+            return;
+        };
+        if low - high < 3.0 || !is_inside(&low) || !is_inside(&high) {
+            return;
+        }
+        let x = crisp(group.right() - 0.5);
+        self.scene
+            .rule(Point::new(x, high), Point::new(x, low), role, 1.0);
+        for y in [low, high].map(crisp) {
+            let cap = [Point::new(x - 3.0, y), Point::new(x + 3.0, y)];
+            self.scene.rule(cap[0], cap[1], role, 1.0);
+        }
     }
 
     fn draw_bar(&mut self, bar: &Bar, zero: f64) {
@@ -176,6 +209,11 @@ impl Chart {
             let top = self.axis.y(bar.high).min(zero - 2.0);
             let kept = Rect::new(bar.left, top, bar.width, zero - top);
             self.scene.fill(kept, bar.role, radius);
+        }
+        if bar.base > 0.0 {
+            let top = self.axis.y(bar.base);
+            let base = Rect::new(bar.left, top, bar.width, zero - top);
+            self.scene.fill(base, Role::Base, 0.0);
         }
         if bar.low < 0.0 {
             let bottom = self.axis.y(bar.low).max(zero + 2.0);
@@ -241,12 +279,11 @@ impl Chart {
     /// Over the bars of runs that did not end well, or not yet.
     fn draw_marks(&mut self, group: &Group) {
         for (idx, slot) in group.slots.iter().enumerate() {
-            let Some((mark, role)) = mark(slot.status, group.slot_width) else {
+            let Some((mark, role)) = end_mark(slot.status, group.slot_width) else {
                 continue;
             };
             let left = group.slot_left(idx);
-            let kept = slot.kept.unwrap_or_default().as_f64();
-            let top = self.axis.y(kept.max(slot.peak));
+            let top = self.axis.y(slot.top());
             let at = Point::new(left + group.slot_width / 2.0, top - 4.0);
             let mark = Label::new(mark, at)
                 .anchor(Anchor::Middle)
@@ -262,18 +299,6 @@ impl Chart {
                 self.scene.line(ends, Role::Process, 2.0, Some((3.0, 3.0)));
             }
         }
-    }
-}
-
-/// What tells how a run ended; nothing where it ended well.
-fn mark(status: Status, room: f64) -> Option<(&'static str, Role)> {
-    match status {
-        Status::Ok => None,
-        Status::Running => Some(("…", Role::Process)),
-        Status::Error => Some(("×", Role::Watch)),
-        Status::Interrupted => Some(("■", Role::Muted)),
-        Status::OutOfMemory if room >= 36.0 => Some(("OOM", Role::Leak)),
-        Status::OutOfMemory => Some(("×", Role::Leak)),
     }
 }
 

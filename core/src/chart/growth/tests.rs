@@ -1,6 +1,6 @@
 use super::super::draw_log::{draw_log, texts, view};
 use super::*;
-use crate::recording::RunIdx;
+use crate::recording::{RunIdx, Status};
 use crate::testing::{Play, leak, run, session};
 
 /// What is written over and under the bars, without the axis.
@@ -95,7 +95,7 @@ fn a_leak_is_drawn_over_its_group() {
     ]);
     analysis.findings.push(leak(&recording, 1, 420));
     let mut view = view(880.0);
-    view.hovered = Some(RunIdx(2));
+    view.selected = [RunIdx(2)].into();
     insta::assert_snapshot!(draw_log(&growth(&recording, &analysis, &view)));
 }
 

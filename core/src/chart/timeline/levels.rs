@@ -1,5 +1,6 @@
 //! What is known, by instant.
 
+use super::super::Lanes;
 use super::super::scene::Role;
 use super::super::session::Session;
 use super::scale::{Stretch, TimeScale};
@@ -35,7 +36,7 @@ pub(super) struct Traces {
 }
 
 impl Traces {
-    pub(super) fn new(session: &Session<'_>, scale: &TimeScale) -> Self {
+    pub(super) fn new(session: &Session<'_>, scale: &TimeScale, lanes: Lanes) -> Self {
         let mut traces = Self {
             device: Vec::new(),
             process: Vec::new(),
@@ -48,6 +49,7 @@ impl Traces {
         for stretch in scale.stretches() {
             traces.add(session, scale, stretch);
         }
+        traces.keep(lanes);
         let lines = [
             &traces.device,
             &traces.process,
@@ -62,6 +64,22 @@ impl Traces {
         let peaks = traces.peaks.iter().map(|peak| peak.level);
         traces.highest = levels.chain(peaks).max();
         traces
+    }
+
+    /// Drops what is not to be drawn.
+    fn keep(&mut self, lanes: Lanes) {
+        let drops = [
+            (lanes.device, &mut self.device),
+            (lanes.process, &mut self.process),
+            (lanes.held, &mut self.inside),
+            (lanes.held, &mut self.exact),
+        ];
+        for (_, lane) in drops.into_iter().filter(|(stays, _)| !stays) {
+            lane.clear();
+        }
+        if !lanes.peaks {
+            self.peaks.clear();
+        }
     }
 
     pub(super) fn dots_role(&self) -> Role {

@@ -14,11 +14,11 @@ pub use scale::TimeScale;
 
 use super::View;
 use super::axis::{ByteAxis, Sign, instant_label};
-use super::label::{Label, Occupied};
+use super::label::{Label, MEDIUM, Occupied};
 use super::m4::m4;
 use super::plot::{NO_RUNS, Plot, crisp, say, sheet};
-use super::scene::{Anchor, Hit, Point, Rect, Role, Scene, Target};
-use super::session::{Session, counted};
+use super::scene::{Anchor, Face, Hit, Point, Rect, Role, Scene, Target};
+use super::session::{Session, counted, end_mark};
 use crate::analyze::{Analysis, cell_label};
 use crate::recording::Recording;
 use crate::units::Bytes;
@@ -46,14 +46,14 @@ const DOT_COLUMN: f64 = 1.5;
 /// Where instants are on the timeline that [`timeline`] draws.
 pub fn time_scale(recording: &Recording, view: &View) -> TimeScale {
     let plot = Plot::new(sheet(view.width, 0.0, Role::Panel).width, TOP, BOTTOM);
-    TimeScale::new(recording, view.span, plot.left, plot.right)
+    TimeScale::new(recording, view.span, view.pace, (plot.left, plot.right))
 }
 
 /// The timeline of the view's device.
 pub fn timeline(recording: &Recording, analysis: &Analysis, view: &View) -> Scene {
     let session = Session::new(recording, analysis, view.device);
     let scale = time_scale(recording, view);
-    let traces = Traces::new(&session, &scale);
+    let traces = Traces::new(&session, &scale, view.lanes);
     let legend = Legend::new(&traces, session.is_host());
     let mut scene = sheet(view.width, BOTTOM + LEGEND, Role::Panel);
     let plot = Plot::new(scene.width, TOP, BOTTOM);
@@ -77,6 +77,7 @@ pub fn timeline(recording: &Recording, analysis: &Analysis, view: &View) -> Scen
     let mut chart = Chart {
         axis: ByteAxis::new(0.0..=top, plot.bottom, plot.top, Sign::Level),
         plot,
+        occupied: Occupied::default(),
         scene,
     };
     chart.draw_bands(&session, &scale, view);
@@ -85,6 +86,7 @@ pub fn timeline(recording: &Recording, analysis: &Analysis, view: &View) -> Scen
         .draw_axis(&mut chart.scene, &chart.axis, MAX_TICKS);
     chart.draw_capacity(capacity, in_view.is_some());
     chart.draw_traces(&traces);
+    chart.draw_ends(&session, &scale);
     chart.draw_names(&session, &scale);
     legend.draw(&mut chart.scene, &plot, plot.bottom + LEGEND);
     chart.scene.description = description(&session, &scale, highest, capacity);
@@ -109,6 +111,8 @@ fn description(
 struct Chart {
     plot: Plot,
     axis: ByteAxis,
+    /// By what stands in the plot.
+    occupied: Occupied,
     scene: Scene,
 }
 
@@ -122,8 +126,7 @@ impl Chart {
                 .max(1.0)
                 .min(self.plot.right - stretch.left);
             let rect = Rect::new(stretch.left, top, width, self.plot.bottom - top);
-            let looked_at =
-                view.hovered == Some(stretch.run) || view.selected.contains(&stretch.run);
+            let looked_at = view.selected.contains(&stretch.run);
             let role = match session.role(stretch.run) {
                 _ if looked_at => Role::Hover,
                 Some(Role::Leak) => Role::LeakSpan,
@@ -146,8 +149,7 @@ impl Chart {
         let text = format!("capacity {capacity}");
         if !in_view {
             let at = Point::new(self.plot.right, self.plot.top - 3.0);
-            self.scene.text(Label::new(text, at).anchor(Anchor::End));
-            return;
+            return self.write(Label::new(text, at).anchor(Anchor::End));
         }
         let y = crisp(self.axis.y(capacity.as_f64()));
         let ends = vec![
@@ -155,8 +157,12 @@ impl Chart {
             Point::new(self.plot.right, y),
         ];
         self.scene.line(ends, Role::Leak, 1.0, Some((2.0, 4.0)));
-        self.scene
-            .text(Label::new(text, Point::new(self.plot.left + 6.0, y + 13.0)));
+        self.write(Label::new(text, Point::new(self.plot.left + 6.0, y + 13.0)));
+    }
+
+    fn write(&mut self, label: Label) {
+        self.occupied.take(&label);
+        self.scene.text(label);
     }
 
     fn draw_traces(&mut self, traces: &Traces) {
@@ -187,6 +193,29 @@ impl Chart {
             ];
             let dash = (!peak.is_exact).then_some((2.0, 2.0));
             self.scene.line(ends, Role::Muted, 2.0, dash);
+        }
+    }
+
+    /// At the head of each run that did not end well: where, and how.
+    fn draw_ends(&mut self, session: &Session<'_>, scale: &TimeScale) {
+        for stretch in scale.stretches() {
+            let run = session.recording.run(stretch.run);
+            let mark = end_mark(run.status, stretch.width());
+            let Some((mark, role)) = mark.filter(|_| run.ended.is_some()) else {
+                continue;
+            };
+            let x = crisp(stretch.right);
+            let ends = [self.plot.top - 8.0, self.plot.bottom].map(|y| Point::new(x, y));
+            let label = Label::new(mark, Point::new(x - 2.0, self.plot.top - 2.0))
+                .anchor(Anchor::End)
+                .face(Face::Bold)
+                .size(MEDIUM)
+                .role(role)
+                .between(self.plot.left, self.plot.right);
+            if self.occupied.take(&label) {
+                self.scene.line(ends.to_vec(), role, 1.0, Some((2.0, 3.0)));
+                self.scene.text(label);
+            }
         }
     }
 

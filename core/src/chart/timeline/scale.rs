@@ -3,8 +3,9 @@
 //! A session is mostly thinking: drawn to scale, its runs would be hairlines
 //! between pauses. So pauses are folded to a gap, each run gets an equal share
 //! of a part of the width, and the rest goes by duration. Inside a run, and
-//! between two runs, time is linear.
+//! between two runs, time is linear. By the clock, on demand, all of it is.
 
+use super::super::Pace;
 use crate::recording::{Recording, Run, RunIdx};
 use crate::units::Nanos;
 
@@ -39,6 +40,7 @@ impl Stretch {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TimeScale {
     stretches: Vec<Stretch>,
+    edges: (f64, f64),
 }
 
 impl TimeScale {
@@ -47,25 +49,23 @@ impl TimeScale {
     pub(super) fn new(
         recording: &Recording,
         span: Option<(Nanos, Nanos)>,
-        left: f64,
-        right: f64,
+        pace: Pace,
+        (left, right): (f64, f64),
     ) -> Self {
-        let mut stretches = visible(recording, span);
-        let n = stretches.len() as f64;
-        let width = right - left;
-        let pause = PAUSE.min(PAUSES_SHARE * width / n.max(1.0));
-        let room = width - pause * n;
-        let total: f64 = stretches.iter().map(|s| s.to.since(s.from).as_f64()).sum();
-        let mut x = left + pause / 2.0;
-        for stretch in &mut stretches {
-            let equal = room / n;
-            let share = stretch.to.since(stretch.from).as_f64() / total;
-            let fair = if total > 0.0 { room * share } else { equal };
-            stretch.left = x;
-            stretch.right = x + EQUAL_SHARE * equal + (1.0 - EQUAL_SHARE) * fair;
-            x = stretch.right + pause;
+        let stretches = visible(recording, span);
+        let stretches = match pace {
+            Pace::Runs => folded(stretches, left, right),
+            Pace::Clock => by_the_clock(stretches, span, left, right),
+        };
+        Self {
+            stretches,
+            edges: (left, right),
         }
-        Self { stretches }
+    }
+
+    /// The first and the last place, in logical pixels.
+    pub fn edges(&self) -> (f64, f64) {
+        self.edges
     }
 
     pub(super) fn stretches(&self) -> &[Stretch] {
@@ -97,6 +97,40 @@ impl TimeScale {
             (None, None) => Nanos::ZERO,
         }
     }
+}
+
+fn by_the_clock(
+    mut stretches: Vec<Stretch>,
+    span: Option<(Nanos, Nanos)>,
+    left: f64,
+    right: f64,
+) -> Vec<Stretch> {
+    let first = stretches.first().map_or(Nanos::ZERO, |first| first.from);
+    let last = stretches.last().map_or(Nanos::ZERO, |last| last.to);
+    let shown = span.unwrap_or((first, last));
+    for stretch in &mut stretches {
+        stretch.left = between(stretch.from, shown, (left, right));
+        stretch.right = between(stretch.to, shown, (left, right));
+    }
+    stretches
+}
+
+fn folded(mut stretches: Vec<Stretch>, left: f64, right: f64) -> Vec<Stretch> {
+    let n = stretches.len() as f64;
+    let width = right - left;
+    let pause = PAUSE.min(PAUSES_SHARE * width / n.max(1.0));
+    let room = width - pause * n;
+    let total: f64 = stretches.iter().map(|s| s.to.since(s.from).as_f64()).sum();
+    let mut x = left + pause / 2.0;
+    for stretch in &mut stretches {
+        let equal = room / n;
+        let share = stretch.to.since(stretch.from).as_f64() / total;
+        let fair = if total > 0.0 { room * share } else { equal };
+        stretch.left = x;
+        stretch.right = x + EQUAL_SHARE * equal + (1.0 - EQUAL_SHARE) * fair;
+        x = stretch.right + pause;
+    }
+    stretches
 }
 
 /// What is in view, one after the other, not yet placed.
@@ -166,7 +200,7 @@ mod tests {
     #[test]
     fn a_short_run_is_seen_beside_a_long_one() {
         let (recording, _) = session(&[("a", &[run(0).seconds(3600), run(0)])]);
-        let scale = TimeScale::new(&recording, None, 0.0, 500.0);
+        let scale = TimeScale::new(&recording, None, Pace::Runs, (0.0, 500.0));
         let widths: Vec<f64> = scale.stretches().iter().map(|s| s.right - s.left).collect();
         assert!(
             widths[1] > 80.0 && widths[0] > 3.0 * widths[1],
@@ -175,10 +209,25 @@ mod tests {
     }
 
     #[test]
+    fn by_the_clock_a_pause_is_as_long_as_it_was() {
+        let (recording, _) = session(&[("a", &[run(0), run(0).seconds(3)])]);
+        let scale = TimeScale::new(&recording, None, Pace::Clock, (0.0, 600.0));
+        let places: Vec<_> = scale
+            .stretches()
+            .iter()
+            .map(|s| (s.left, s.right))
+            .collect();
+        assert_eq!(places, [(0.0, 100.0), (300.0, 600.0)]);
+        let span = Some((Nanos::millis(1500), Nanos::millis(3500)));
+        let scale = TimeScale::new(&recording, span, Pace::Clock, (0.0, 200.0));
+        assert_eq!(scale.instant(25.0), Nanos::millis(1750));
+    }
+
+    #[test]
     fn a_span_shows_only_its_runs() {
         let (recording, _) = session(&[("a", &[run(0), run(0), run(0)])]);
         let span = Some((Nanos::millis(4500), Nanos::millis(7000)));
-        let scale = TimeScale::new(&recording, span, 0.0, 500.0);
+        let scale = TimeScale::new(&recording, span, Pace::Runs, (0.0, 500.0));
         let shown: Vec<_> = scale.stretches().iter().map(|s| (s.run, s.from)).collect();
         assert_eq!(
             shown,
@@ -197,7 +246,7 @@ mod tests {
         recording
             .apply(Frame::Run(late))
             .expect("a run that is known");
-        let scale = TimeScale::new(&recording, None, 0.0, 500.0);
+        let scale = TimeScale::new(&recording, None, Pace::Runs, (0.0, 500.0));
         let [first, second] = scale.stretches() else {
             panic!("two runs are two stretches");
         };
@@ -210,13 +259,15 @@ mod tests {
         fn there_and_back(seconds in prop::collection::vec(1_u64..100, 1..40), at in 0.0..1.0_f64) {
             let plays: Vec<_> = seconds.iter().map(|n| run(0).seconds(*n)).collect();
             let (recording, _) = session(&[("a", &plays)]);
-            let scale = TimeScale::new(&recording, None, 66.0, 868.0);
-            let stretches = scale.stretches();
-            prop_assert!(stretches.windows(2).all(|pair| pair[0].right < pair[1].left));
-            let (first, last) = (stretches[0].left, stretches[stretches.len() - 1].right);
-            prop_assert!(first >= 66.0 && last <= 868.0);
-            let x = first + at * (last - first);
-            prop_assert!((scale.x(scale.instant(x)) - x).abs() < 1e-3);
+            for pace in [Pace::Runs, Pace::Clock] {
+                let scale = TimeScale::new(&recording, None, pace, (66.0, 868.0));
+                let stretches = scale.stretches();
+                prop_assert!(stretches.windows(2).all(|pair| pair[0].right < pair[1].left));
+                let (first, last) = (stretches[0].left, stretches[stretches.len() - 1].right);
+                prop_assert!(first >= 66.0 && last <= 868.0);
+                let x = first + at * (last - first);
+                prop_assert!((scale.x(scale.instant(x)) - x).abs() < 1e-3);
+            }
         }
     }
 }

@@ -72,7 +72,7 @@ fn lines_are_drawn_only_inside_runs_that_were_sampled() {
     ]);
     analysis.findings.push(leak(&recording, 1, 420));
     let mut view = view(880.0);
-    view.selected = vec![RunIdx(0)];
+    view.selected = [RunIdx(0)].into();
     insta::assert_snapshot!(draw_log(&timeline(&recording, &analysis, &view)));
 }
 

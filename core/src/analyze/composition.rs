@@ -1,0 +1,134 @@
+//! What fills a device: its levels taken apart, and what is free.
+
+use super::gaps::Gap;
+use super::levels::DeviceSummary;
+use crate::units::{ByteDelta, Bytes};
+
+/// What a part of a device is taken up by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum PartKind {
+    /// What tensors hold, or the narrowest level that is known in its place.
+    Held,
+    /// Reserved by the allocator and free in it.
+    Cache,
+    /// This process's use beyond its allocator: context, libraries, their workspaces.
+    Context,
+    /// The use of other processes.
+    Others,
+    /// What nobody uses.
+    Free,
+}
+
+/// A part of what a device has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// What takes it up.
+    pub kind: PartKind,
+    /// The same in words: `context and libraries`.
+    pub words: String,
+    /// How much it is.
+    pub size: Bytes,
+}
+
+impl DeviceSummary {
+    /// The parts that make up the device, from what is held to what is free.
+    ///
+    /// A negative gap (memory that is reserved but not mapped, managed or shared) is
+    /// no part: the parts are then more than the device's use.
+    pub fn composition(&self) -> Vec<Part> {
+        let Some((name, held)) = self.narrowest() else {
+            return Vec::new();
+        };
+        let part = |kind, words: &str, size| Part {
+            kind,
+            words: words.to_owned(),
+            size,
+        };
+        let gaps = self.gaps();
+        let between = gaps.iter().filter(|gap| gap.size > ByteDelta::ZERO);
+        let free = self.free().map(|free| part(PartKind::Free, "free", free));
+        std::iter::once(part(PartKind::Held, held_words(name), held))
+            .chain(between.map(|gap| part(kind(gap), gap.words(), gap.size.magnitude())))
+            .chain(free)
+            .filter(|part| part.size > Bytes::ZERO)
+            .collect()
+    }
+}
+
+fn held_words(level: &str) -> &'static str {
+    match level {
+        "allocated" => "allocated",
+        "reserved" => "reserved by the allocator",
+        "process_used" => "this process",
+        _ => "in use",
+    }
+}
+
+fn kind(gap: &Gap) -> PartKind {
+    match (gap.from, gap.to) {
+        ("allocated", "reserved") => PartKind::Cache,
+        (_, "process_used") => PartKind::Context,
+        _ => PartKind::Others,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recording::{Device, DeviceIdx, DeviceKind, Reading};
+
+    #[track_caller]
+    fn check(levels: [Option<u64>; 5], expected: &[(&str, u64)]) {
+        let [allocated, reserved, process_used, device_used, capacity] =
+            levels.map(|n| n.map(Bytes::new));
+        let device = Device {
+            idx: DeviceIdx(0),
+            key: "sim:0".to_owned(),
+            label: "sim:0".to_owned(),
+            name: "Simulated".to_owned(),
+            kind: DeviceKind::Simulated,
+        };
+        let summary = DeviceSummary {
+            allocated,
+            reserved,
+            process_used,
+            device_used,
+            capacity,
+            ..DeviceSummary::now(&device, &Reading::default())
+        };
+        let parts = summary.composition();
+        let found: Vec<(&str, u64)> = parts
+            .iter()
+            .map(|part| (part.words.as_str(), part.size.get()))
+            .collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn the_parts_are_what_lies_between_the_levels() {
+        check(
+            [Some(40), Some(50), Some(55), Some(70), Some(100)],
+            &[
+                ("allocated", 40),
+                ("cache", 10),
+                ("context and libraries", 5),
+                ("other processes", 15),
+                ("free", 30),
+            ],
+        );
+        check(
+            [None, None, Some(20), Some(70), None],
+            &[("this process", 20), ("other processes", 50)],
+        );
+        check([None; 5], &[]);
+    }
+
+    #[test]
+    fn what_is_nothing_or_less_is_no_part() {
+        check(
+            [Some(0), Some(90), Some(60), Some(60), Some(100)],
+            &[("cache", 90), ("free", 40)],
+        );
+    }
+}

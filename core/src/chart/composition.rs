@@ -1,0 +1,197 @@
+//! The composition bar: what fills the device now, and what is free.
+
+use super::View;
+use super::label::{Label, MEDIUM};
+use super::plot::{say, sheet};
+use super::scene::{Face, Hit, Point, Rect, Role, Scene, Target};
+use crate::analyze::{Analysis, DeviceSummary, Part, PartKind};
+use crate::recording::Recording;
+use crate::units::Bytes;
+
+const MARGIN: f64 = 12.0;
+const TOP: f64 = 12.0;
+const BAR: f64 = 22.0;
+const RADIUS: f64 = 5.0;
+/// From the bar to the first line of the legend, and from line to line.
+const LEGEND: f64 = 20.0;
+const LINE_HEIGHT: f64 = 19.0;
+const SWATCH: f64 = 10.0;
+const GAP: f64 = 16.0;
+/// What is there is seen, however small.
+const LEAST: f64 = 2.0;
+
+/// What fills the view's device, by the latest levels of the recording.
+pub fn composition(recording: &Recording, analysis: &Analysis, view: &View) -> Scene {
+    let mut scene = sheet(view.width, TOP + BAR, Role::Panel);
+    let parts = parts(analysis, view);
+    let device = recording.devices().get(view.device.get());
+    let label = device.map_or("this device", |device| &device.label);
+    if parts.is_empty() {
+        scene.height += LEGEND;
+        say(&mut scene, &format!("what fills {label} is not known"));
+        return scene;
+    }
+    draw_bar(&mut scene, &parts);
+    draw_legend(&mut scene, &parts);
+    let shares: Vec<String> = parts
+        .iter()
+        .map(|part| format!("{} {}", part.words, part.size))
+        .collect();
+    scene.description = format!("What fills {label} now: {}.", shares.join(", "));
+    scene
+}
+
+/// The parts that the bar shows, from left to right.
+pub fn parts(analysis: &Analysis, view: &View) -> Vec<Part> {
+    let mut devices = analysis.devices.iter();
+    let summary = devices.find(|summary| summary.device == view.device);
+    summary.map_or_else(Vec::new, DeviceSummary::composition)
+}
+
+fn draw_bar(scene: &mut Scene, parts: &[Part]) {
+    let frame = Rect::new(MARGIN, TOP, scene.width - 2.0 * MARGIN, BAR);
+    scene.fill(frame, Role::Line, RADIUS);
+    let inside = frame.inset(1.0);
+    scene.fill(inside, Role::Panel, RADIUS - 1.0);
+    let mut left = inside.x;
+    for (idx, (part, width)) in parts.iter().zip(widths(parts, inside.width)).enumerate() {
+        let rect = Rect::new(left, inside.y, width, inside.height);
+        if part.kind != PartKind::Free {
+            // A hairline of the sheet between two parts tells equal colours apart.
+            let gap = if width > 2.0 * LEAST { 1.0 } else { 0.0 };
+            let filled = Rect::new(rect.x, rect.y, rect.width - gap, rect.height);
+            scene.fill(filled, role(part, idx), 0.0);
+        }
+        scene.hits.push(Hit {
+            rect,
+            target: Target::Part(idx),
+        });
+        left += width;
+    }
+}
+
+/// Shares of the room by size, none of them too narrow to be seen.
+fn widths(parts: &[Part], room: f64) -> Vec<f64> {
+    let total: Bytes = parts.iter().map(|part| part.size).sum();
+    let fair = |part: &Part| part.size.as_f64() / total.as_f64() * room;
+    let raised: Vec<f64> = parts.iter().map(|part| fair(part).max(LEAST)).collect();
+    let over = raised.iter().sum::<f64>() - room;
+    let widest = raised.iter().copied().fold(0.0, f64::max);
+    let mut paid = false;
+    raised
+        .into_iter()
+        .map(|width| {
+            let pays = !paid && width >= widest;
+            paid |= pays;
+            if pays {
+                (width - over).max(LEAST)
+            } else {
+                width
+            }
+        })
+        .collect()
+}
+
+fn draw_legend(scene: &mut Scene, parts: &[Part]) {
+    let right = scene.width - MARGIN;
+    let (mut x, mut baseline) = (MARGIN + 1.0, TOP + BAR + LEGEND);
+    for (idx, part) in parts.iter().enumerate() {
+        let is_free = part.kind == PartKind::Free;
+        let swatch = if is_free { 0.0 } else { SWATCH + 5.0 };
+        let label = |at: Point| Label::new(&part.words, at).size(MEDIUM);
+        let figure = |at: Point| {
+            Label::new(part.size.to_string(), at)
+                .size(MEDIUM)
+                .face(Face::Bold)
+                .role(Role::Text)
+        };
+        let origin = Point::new(0.0, 0.0);
+        let words_width = label(origin).width() + 4.0;
+        let width = swatch + words_width + figure(origin).width();
+        if x > MARGIN + 1.0 && x + width > right {
+            (x, baseline) = (MARGIN + 1.0, baseline + LINE_HEIGHT);
+        }
+        if !is_free {
+            let square = Rect::new(x, baseline - 9.0, SWATCH, SWATCH);
+            scene.fill(square, role(part, idx), 2.0);
+        }
+        let at = Point::new(x + swatch, baseline);
+        scene.text(label(at).fitted(right - at.x));
+        let at = Point::new(at.x + words_width, baseline);
+        scene.text(figure(at).fitted(right - at.x));
+        scene.hits.push(Hit {
+            rect: Rect::new(x - 4.0, baseline - 13.0, width + 8.0, LINE_HEIGHT),
+            target: Target::Part(idx),
+        });
+        x += width + GAP;
+    }
+    scene.height = baseline + 10.0;
+}
+
+fn role(part: &Part, idx: usize) -> Role {
+    match part.kind {
+        PartKind::Held => Role::Holder(u8::try_from(idx).unwrap_or_default()),
+        PartKind::Cache => Role::Cache,
+        PartKind::Context => Role::Context,
+        PartKind::Others => Role::Others,
+        PartKind::Free => Role::Panel,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::draw_log::{assert_sound, texts, view};
+    use super::*;
+    use crate::analyze::{Rules, analyze};
+    use crate::testing::{Play, run, session};
+
+    fn drawn(plays: &[Play], width: f64) -> Scene {
+        let (recording, _) = session(&[("a()", plays)]);
+        let analysis = analyze(&recording, &Rules::default());
+        composition(&recording, &analysis, &view(width))
+    }
+
+    #[test]
+    fn each_part_is_named_with_its_size() {
+        let scene = drawn(&[run(1200)], 880.0);
+        let shown = texts(&scene).join(" ");
+        assert_eq!(
+            shown,
+            "allocated 1.17 GiB cache, context and libraries 420 MiB other processes 700 MiB free 13.7 GiB"
+        );
+        assert!(scene.description.starts_with("What fills sim:0 now: "));
+    }
+
+    #[test]
+    fn nothing_known_is_said() {
+        let scene = drawn(&[run(1).unknown()], 880.0);
+        assert_eq!(texts(&scene), ["what fills sim:0 is not known"]);
+    }
+
+    #[test]
+    fn a_part_and_its_words_answer_to_the_pointer() {
+        let scene = drawn(&[run(8000)], 880.0);
+        assert_eq!(scene.hit(Point::new(20.0, 20.0)), Some(Target::Part(0)));
+        assert_eq!(scene.hit(Point::new(20.0, 50.0)), Some(Target::Part(0)));
+    }
+
+    proptest! {
+        #[test]
+        fn the_bar_is_full(sizes in prop::collection::vec(1_u64..1 << 40, 1..9), room in 100.0..2000.0_f64) {
+            let parts: Vec<Part> = sizes
+                .iter()
+                .map(|size| Part { kind: PartKind::Held, words: String::new(), size: Bytes::new(*size) })
+                .collect();
+            let widths = widths(&parts, room);
+            prop_assert!((widths.iter().sum::<f64>() - room).abs() < 1e-6);
+            prop_assert!(widths.iter().all(|width| *width >= LEAST));
+        }
+
+        #[test]
+        fn it_is_sound_at_any_width(kept in 0..16_000_i64, width in 160.0..1600.0_f64) {
+            assert_sound(&drawn(&[run(kept)], width));
+        }
+    }
+}

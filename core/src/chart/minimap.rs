@@ -1,0 +1,101 @@
+//! The whole session in a strip: where in time the timeline above it looks.
+
+use super::m4::m4;
+use super::plot::sheet;
+use super::scene::{Point, Rect, Role, Scene};
+use super::session::Session;
+use super::timeline::time_scale;
+use super::{Pace, View};
+use crate::analyze::{Analysis, RunRow};
+use crate::recording::Recording;
+use crate::units::{Bytes, Nanos};
+
+const HEIGHT: f64 = 38.0;
+const TOP: f64 = 5.0;
+const BOTTOM: f64 = 29.0;
+const COLUMN: f64 = 0.5;
+const MARK: f64 = 2.0;
+
+/// The level at the ends of every run of the view's device, whatever the view's span.
+pub fn minimap(recording: &Recording, analysis: &Analysis, view: &View) -> Scene {
+    let mut scene = sheet(view.width, HEIGHT, Role::Panel);
+    let whole = View {
+        span: None,
+        ..view.clone()
+    };
+    let session = Session::new(recording, analysis, view.device);
+    let scale = time_scale(recording, &whole);
+    let points: Vec<(Nanos, Bytes)> = session
+        .runs()
+        .filter_map(|run| Some((run, session.row(run.idx)?)))
+        .flat_map(|(run, row)| {
+            let begun = row.before.map(|level| (run.started, level));
+            let peak = middle(run.started, run.ended, row);
+            let ended = run.ended.zip(row.after);
+            [begun, peak, ended].into_iter().flatten()
+        })
+        .collect();
+    let (left, right) = scale.edges();
+    let strip = Rect::new(left, TOP, right - left, BOTTOM - TOP);
+    scene.fill(strip, Role::Span, 2.0);
+    let highest = points.iter().map(|(_, level)| *level).max();
+    let top = highest.unwrap_or_default().as_f64().max(1.0) * 1.1;
+    let place = |(at, level): &(Nanos, Bytes)| {
+        let share = level.as_f64() / top;
+        Point::new(scale.x(*at), BOTTOM - share * (BOTTOM - TOP))
+    };
+    for run in session.runs() {
+        // Findings are found again at a glance.
+        if let Some(role) = session.role(run.idx) {
+            let x = scale.x(run.started);
+            let width = (scale.x(run.ended.unwrap_or(run.started)) - x).max(1.0);
+            let mark = Rect::new(x, BOTTOM - MARK, width.min(right - x), MARK);
+            scene.fill(mark, role, 0.0);
+        }
+    }
+    scene.line(
+        m4(points.iter().map(place), COLUMN),
+        Role::Device,
+        1.2,
+        None,
+    );
+    scene.description = match view.pace {
+        Pace::Runs => "The whole session, its pauses folded.".to_owned(),
+        Pace::Clock => "The whole session, by the clock.".to_owned(),
+    };
+    scene
+}
+
+/// The peak of a run, which is somewhere between its ends.
+fn middle(started: Nanos, ended: Option<Nanos>, row: &RunRow) -> Option<(Nanos, Bytes)> {
+    let half = Nanos::new(ended?.since(started).get() / 2);
+    Some((started + half, row.peak?.low()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::draw_log::view;
+    use super::super::scene::Item;
+    use super::*;
+    use crate::testing::{leak, run, session};
+
+    #[test]
+    fn it_shows_all_of_the_session_whatever_is_looked_at() {
+        let (recording, analysis) = session(&[("a()", &[run(10), run(20), run(30)])]);
+        let near = View {
+            span: Some((Nanos::millis(4000), Nanos::millis(5000))),
+            ..view(880.0)
+        };
+        let drawn = |view: &View| minimap(&recording, &analysis, view).items;
+        assert_eq!(drawn(&near), drawn(&view(880.0)));
+    }
+
+    #[test]
+    fn the_runs_of_a_finding_are_marked() {
+        let (recording, mut analysis) = session(&[("a()", &[run(10)]), ("b()", &[run(0)])]);
+        analysis.findings.push(leak(&recording, 0, 10));
+        let scene = minimap(&recording, &analysis, &view(880.0));
+        let is_mark = |item: &&Item| item.role() == Role::Leak;
+        assert_eq!(scene.items.iter().filter(is_mark).count(), 1);
+    }
+}

@@ -1,0 +1,300 @@
+"""What mouse, keys and fingers do, by what is then seen, or leaves the page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import gpumem
+import pytest
+from playwright.sync_api import expect
+
+from .live import FRAMES, ReportPage, screenshot
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from playwright.sync_api import Page
+
+    from .live import Guarded
+
+    Open = Callable[..., Guarded]
+
+LOOP = "for batch in gpumem.steps(range(20)):"
+
+
+@pytest.fixture
+def report(recordings: dict[str, gpumem.Recording], open_page: Open, tmp_path: Path) -> ReportPage:
+    """Open the page of a session with a leak."""
+    path = tmp_path / "report.html"
+    gpumem.report(recordings["leak"]).save(path)
+    opened = open_page(path.as_uri(), permissions=["clipboard-read", "clipboard-write"])
+    return ReportPage(opened.page)
+
+
+def _whole(report: ReportPage) -> bool:
+    return not report.host.get_by_role("button", name="whole session").is_visible()
+
+
+def _drawn(report: ReportPage, chart: str) -> object:
+    return report.pixels(chart)["colours"]
+
+
+def test_the_composition_leads_to_what_was_found(report: ReportPage) -> None:
+    """A part is read out under the pointer; a click goes to the card about it."""
+    report.page.mouse.move(*report.point("composition", 0.05, 0.3))
+    report.page.evaluate(FRAMES)
+    assert "allocated" in report.tip()
+    report.page.mouse.click(*report.point("composition", 0.05, 0.3))
+    expect(report.card(LOOP)).to_be_focused()
+    assert report.card(LOOP).get_attribute("data-chosen") is not None
+
+
+def test_the_composition_has_keys_too(report: ReportPage) -> None:
+    """Arrows go from part to part, Enter goes to the card."""
+    canvas = report.canvas("composition")
+    canvas.press("ArrowRight")
+    assert report.tip().startswith("allocated")
+    canvas.press("End")
+    assert report.tip().startswith("free")
+    canvas.press("PageUp")
+    canvas.press("Enter")
+    expect(report.card(LOOP)).to_be_focused()
+
+
+def test_a_drag_zooms_and_a_double_click_shows_all(report: ReportPage) -> None:
+    """Both charts show that part of the time, and the minimap where it is."""
+    before = {chart: _drawn(report, chart) for chart in ("growth", "timeline")}
+    report.drag("timeline", 0.4, 0.6)
+    assert not _whole(report)
+    for chart, drawn in before.items():
+        assert _drawn(report, chart) != drawn, chart
+    brush = report.host.locator("[data-chart=minimap] ~ .brush")
+    assert brush.is_visible()
+    report.page.mouse.dblclick(*report.point("timeline", 0.5))
+    assert _whole(report)
+    assert not brush.is_visible()
+    report.page.mouse.move(2, 2)
+    report.page.evaluate(FRAMES)
+    for chart, drawn in before.items():
+        report.canvas(chart).press("Escape")
+        assert _drawn(report, chart) == drawn, chart
+
+
+def test_a_drag_over_runs_shows_their_time(report: ReportPage) -> None:
+    """The growth chart has no axis of time, but its runs have one."""
+    report.drag("growth", 0.1, 0.4)
+    assert "span" in report.state()
+
+
+def test_the_wheel_zooms_only_with_ctrl(report: ReportPage) -> None:
+    """Without it the page scrolls, as everywhere."""
+    report.page.mouse.move(*report.point("timeline", 0.5))
+    report.page.mouse.wheel(0, 40)
+    assert _whole(report)
+    report.page.mouse.move(*report.point("timeline", 0.5))
+    report.page.keyboard.down("Control")
+    report.page.mouse.wheel(0, -240)
+    report.page.keyboard.up("Control")
+    expect(report.host.get_by_role("button", name="whole session")).to_be_visible()
+
+
+def test_keys_zoom_and_pan(report: ReportPage) -> None:
+    """Closer, aside, and all of it again."""
+    canvas = report.canvas("timeline")
+    canvas.press("+")
+    near = report.state()["span"]
+    canvas.press("Shift+ArrowRight")
+    assert report.state()["span"] != near
+    canvas.press("Home")
+    assert _whole(report)
+    assert report.state() == {}
+
+
+def test_the_brush_moves_what_is_in_view(report: ReportPage) -> None:
+    """It is drawn on the minimap, moved as a whole, and by its ends."""
+    report.drag("minimap", 0.3, 0.5)
+    first, last = map(int, report.state()["span"].split("-"))
+    report.drag("minimap", 0.4, 0.6)
+    moved_first, moved_last = map(int, report.state()["span"].split("-"))
+    assert first < moved_first
+    assert last < moved_last
+    report.drag("minimap", 0.7, 0.9)
+    assert int(report.state()["span"].split("-")[1]) > moved_last
+
+
+def test_a_run_is_found_again_in_the_other_chart(report: ReportPage) -> None:
+    """The same run is read out there, and the keyboard is there too."""
+    canvas = report.canvas("growth")
+    canvas.press("ArrowRight")
+    canvas.press(".")
+    name = report.tip().split("In [")[0]
+    canvas.press("t")
+    expect(report.canvas("timeline")).to_be_focused()
+    assert report.tip().split("In [")[0] == name
+    report.canvas("timeline").press("t")
+    expect(report.canvas("growth")).to_be_focused()
+
+
+def test_the_pointer_stands_in_both_charts(report: ReportPage) -> None:
+    """The run under it stands out in the other chart, the instant in its own."""
+    report.hover("timeline", LOOP[:20])
+    assert report.host.locator("[data-chart=growth] ~ .band").is_visible()
+    assert report.host.locator("[data-chart=timeline] ~ .cursor").is_visible()
+
+
+def test_a_key_goes_to_the_peak(report: ReportPage) -> None:
+    """It is the run that rose highest."""
+    report.canvas("timeline").press("p")
+    assert "peak 1.5 GiB" in report.tip() or "1.5 GiB" in report.tip()
+
+
+def test_cells_are_found_by_their_source(report: ReportPage) -> None:
+    """Typing picks their runs; the key for it works from a chart."""
+    before = _drawn(report, "growth")
+    report.canvas("growth").press("/")
+    report.page.keyboard.type("MODEL")
+    expect(report.host.get_by_text("1 cell found, 1 run")).to_be_visible()
+    assert _drawn(report, "growth") != before
+    report.page.keyboard.press("Escape")
+    assert _drawn(report, "growth") == before
+    assert report.host.get_by_label("find cells by their source").input_value() == ""
+
+
+def test_bars_are_what_was_kept_or_the_level(report: ReportPage) -> None:
+    """By the buttons, and by a key."""
+    kept = _drawn(report, "growth")
+    report.host.get_by_role("button", name="level").click()
+    assert _drawn(report, "growth") != kept
+    report.canvas("growth").press("k")
+    pressed = report.host.get_by_role("button", name="kept").get_attribute("aria-pressed")
+    assert pressed == "true"
+    assert _drawn(report, "growth") == kept
+
+
+def test_time_runs_by_runs_or_by_the_clock(report: ReportPage) -> None:
+    """A pause is as long as it was only by the clock."""
+    folded = _drawn(report, "timeline")
+    report.host.get_by_role("button", name="clock").click()
+    assert _drawn(report, "timeline") != folded
+
+
+def test_a_lane_can_be_hidden(report: ReportPage) -> None:
+    """What is not drawn is not in the legend either."""
+    before = _drawn(report, "timeline")
+    report.host.get_by_role("checkbox", name="allocated").uncheck()
+    assert _drawn(report, "timeline") != before
+    report.host.get_by_role("checkbox", name="allocated").check()
+    assert _drawn(report, "timeline") == before
+
+
+def test_a_card_is_dismissed_and_comes_back(report: ReportPage) -> None:
+    """The reader is done with it until they want it again."""
+    report.card(LOOP).get_by_role("button", name="dismiss").click()
+    assert report.cards() == []
+    assert report.host.get_by_text("1 finding dismissed").is_visible()
+    report.host.get_by_role("button", name="undo").click()
+    assert LOOP in report.cards()[0]
+
+
+def test_what_is_looked_at_survives_a_reload(report: ReportPage) -> None:
+    """Zoom, choice, thresholds and what is dismissed are in the page's address."""
+    report.drag("timeline", 0.4, 0.6)
+    report.host.get_by_role("button", name="level").click()
+    report.card(LOOP).get_by_role("button", name="dismiss").click()
+    report.slide("2 MiB")
+    state = report.state()
+    report.page.reload()
+    again = ReportPage(report.page)
+    assert again.state() == state
+    assert not _whole(again)
+    assert again.cards() == []
+    assert {"span", "measure", "dismissed", "min_growth"} <= state.keys()
+
+
+def test_every_threshold_has_its_default_marked(report: ReportPage) -> None:
+    """What was moved goes back to it."""
+    report.host.locator(".thresholds summary").click()
+    slider = report.host.get_by_label("Runs that tell a leak", exact=True)
+    slider.focus()
+    slider.press("End")
+    assert slider.get_attribute("aria-valuetext") == "30 runs"
+    assert report.card("Growing").count() == 1
+    report.host.get_by_role("button", name="default 9 runs").click()
+    assert slider.get_attribute("aria-valuetext") == "9 runs"
+    assert report.card("Leak").count() == 1
+
+
+def test_the_list_of_keys_is_a_key_away(report: ReportPage) -> None:
+    """And another key away from being gone."""
+    keys = report.host.get_by_role("region", name="keys")
+    report.canvas("growth").press("?")
+    assert keys.is_visible()
+    screenshot(report.page, "keys")
+    report.canvas("growth").press("Escape")
+    assert not keys.is_visible()
+
+
+def _exported(report: ReportPage, words: str, folder: Path) -> bytes:
+    report.host.get_by_text("Export", exact=True).click()
+    with report.page.expect_download() as started:
+        report.host.get_by_role("button", name=words).click()
+    path = folder / started.value.suggested_filename
+    started.value.save_as(path)
+    content: bytes = path.read_bytes()
+    return content
+
+
+def test_the_report_leaves_the_page(report: ReportPage, tmp_path: Path) -> None:
+    """As pictures, as a table, and as the recording that it was made from."""
+    assert _exported(report, "PNG", tmp_path).startswith(b"\x89PNG")
+    assert _exported(report, "SVG", tmp_path).startswith(b"<svg ")
+    lines = _exported(report, "CSV", tmp_path).decode().splitlines()
+    assert lines[0].startswith("run,cell,")
+    assert any('"kept = []"' in line for line in lines)
+    _exported(report, "Recording", tmp_path)
+    loaded = gpumem.load(tmp_path / "gpumem.recording")
+    assert len({line.split(",")[0] for line in lines[1:]}) == len(
+        {run["run"] for run in gpumem.report(loaded).runs}
+    )
+
+
+def test_what_is_picked_goes_on_in_python(report: ReportPage) -> None:
+    """The code names the finding and its runs."""
+    report.card(LOOP).get_by_role("button", name="show run").click()
+    report.host.get_by_text("Export", exact=True).click()
+    report.host.get_by_role("button", name="Copy as Python").click()
+    report.page.wait_for_timeout(100)
+    code = report.page.evaluate("() => navigator.clipboard.readText()")
+    compile(code, "cell", "exec")
+    assert "report.findings" in code
+    assert "finding.runs" in code
+
+
+def _spread(page: Page, left: float, right: float, y: float) -> None:
+    """Put two fingers down and move them apart."""
+    session = page.context.new_cdp_session(page)
+    for step in range(7):
+        kind = "touchStart" if step == 0 else "touchMove"
+        fingers = [
+            {"x": x, "y": y, "id": idx}
+            for idx, x in enumerate((left - 20 * step, right + 20 * step))
+        ]
+        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": fingers})
+    session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+
+
+def test_fingers_read_out_and_zoom(
+    recordings: dict[str, gpumem.Recording], open_page: Open, tmp_path: Path
+) -> None:
+    """A tap reads a run out, two fingers that spread show less time."""
+    path = tmp_path / "report.html"
+    gpumem.report(recordings["leak"]).save(path)
+    page = open_page(path.as_uri(), has_touch=True).page
+    report = ReportPage(page)
+    page.touchscreen.tap(*report.point("growth", 0.08))
+    page.evaluate(FRAMES)
+    assert report.tip()
+    (left, y), (right, _) = report.point("timeline", 0.45), report.point("timeline", 0.55)
+    _spread(page, left, right, y)
+    expect(report.host.get_by_role("button", name="whole session")).to_be_visible()

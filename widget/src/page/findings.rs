@@ -1,0 +1,181 @@
+//! The cards, what they leave out, and what is said where there is none.
+
+use gpumem_core::analyze::Finding;
+use gpumem_core::report;
+use web_sys::Element;
+
+use super::controls::Thresholds;
+use crate::cards::Card;
+use crate::dom::{Dom, Maker, fill};
+use crate::model::Model;
+use crate::settings::Setting;
+use crate::state::{Choice, Pointed};
+
+/// The findings of the report.
+pub(crate) struct Findings {
+    pub(crate) element: Element,
+    thresholds: Thresholds,
+    list: Element,
+    cards: Vec<Card>,
+    notes: Element,
+}
+
+impl Findings {
+    pub(crate) fn build(make: &Maker) -> Dom<Self> {
+        let heading = make.text("h3", &[], "Findings")?;
+        let thresholds = Thresholds::build(make)?;
+        let bar = make.group("div", &[("class", "bar")], &[&heading, &thresholds.element])?;
+        let list = make.empty("div", &[("class", "cards")])?;
+        let notes = make.empty("div", &[("class", "notes")])?;
+        let label = [("aria-label", "findings"), ("class", "findings")];
+        let element = make.group("section", &label, &[&bar, &list, &notes])?;
+        Ok(Self {
+            element,
+            thresholds,
+            list,
+            cards: Vec::new(),
+            notes,
+        })
+    }
+
+    /// Shows the findings of the model; a card that stays is the same element.
+    pub(crate) fn show(&mut self, make: &Maker, model: &Model) -> Dom<()> {
+        self.thresholds.show(model)?;
+        let mut earlier = std::mem::take(&mut self.cards);
+        for finding in shown(model) {
+            let card = match earlier.iter().position(|card| card.shows(finding)) {
+                Some(idx) => earlier.swap_remove(idx),
+                None => new_card(make, model, finding, &earlier)?,
+            };
+            self.cards.push(card);
+        }
+        let mut elements: Vec<Element> = self
+            .cards
+            .iter()
+            .map(|card| card.element().clone())
+            .collect();
+        if model.analysis().findings.is_empty() {
+            elements.push(nothing_found(make, model)?);
+        }
+        elements.extend(dismissed(make, model)?);
+        put(&self.list, &elements)?;
+        let notes = model
+            .analysis()
+            .warnings
+            .iter()
+            .map(|warning| make.text("p", &[], warning))
+            .collect::<Dom<Vec<_>>>()?;
+        fill(&self.notes, &notes)?;
+        self.mark(model)
+    }
+
+    /// Marks the chosen cards, and those that the run under the pointer belongs to.
+    pub(crate) fn mark(&self, model: &Model) -> Dom<()> {
+        let state = model.state();
+        let pointed = state.pointed.and_then(Pointed::run);
+        for card in &self.cards {
+            let finding = card.finding();
+            let is_chosen = match &state.chosen {
+                None | Some(Choice::Search(_)) => false,
+                Some(Choice::Finding(id)) => *id == finding.id,
+                Some(Choice::Cell(cell)) => finding
+                    .cell
+                    .as_ref()
+                    .is_some_and(|found| found.idx == *cell),
+            };
+            card.mark(is_chosen, pointed)?;
+        }
+        Ok(())
+    }
+
+    /// Brings the card of a finding into view, and the keyboard to it.
+    pub(crate) fn reveal(&self, finding: &str) -> Dom<bool> {
+        let Some(card) = self.cards.iter().find(|card| card.finding().id == finding) else {
+            return Ok(false);
+        };
+        card.reveal()?;
+        Ok(true)
+    }
+}
+
+fn shown(model: &Model) -> impl Iterator<Item = &Finding> {
+    let dismissed = &model.state().dismissed;
+    let findings = model.analysis().findings.iter();
+    findings.filter(|finding| !dismissed.contains(&finding.id))
+}
+
+/// Leaves what is in its place where it is: the keyboard stays on it.
+fn put(list: &Element, elements: &[Element]) -> Dom<()> {
+    let mut at = list.first_element_child();
+    for element in elements {
+        if at.as_ref() == Some(element) {
+            at = element.next_element_sibling();
+        } else {
+            list.insert_before(element, at.as_ref().map(AsRef::as_ref))?;
+        }
+    }
+    while let Some(rest) = at {
+        at = rest.next_element_sibling();
+        rest.remove();
+    }
+    Ok(())
+}
+
+fn new_card(make: &Maker, model: &Model, finding: &Finding, earlier: &[Card]) -> Dom<Card> {
+    let devices = model.recording().devices();
+    let device = devices.get(finding.device.get());
+    let label = device
+        .filter(|_| devices.len() > 1)
+        .map(|device| device.label.as_str());
+    let card = Card::new(make, finding, label)?;
+    if let Some(old) = earlier.iter().find(|card| card.follows(finding)) {
+        card.take_over(old)?;
+    }
+    Ok(card)
+}
+
+/// How many findings the reader is done with, and the way back to them.
+fn dismissed(make: &Maker, model: &Model) -> Dom<Option<Element>> {
+    let findings = model.analysis().findings.len();
+    let words = match findings - shown(model).count() {
+        0 => return Ok(None),
+        1 => "1 finding dismissed".to_owned(),
+        n => format!("{n} findings dismissed"),
+    };
+    let words = make.text("span", &[("class", "muted")], &words)?;
+    let undo = make.text(
+        "button",
+        &[
+            ("type", "button"),
+            ("class", "link"),
+            ("data-action", "restore"),
+        ],
+        "undo",
+    )?;
+    make.group("div", &[("class", "dismissed")], &[&words, &undo])
+        .map(Some)
+}
+
+fn nothing_found(make: &Maker, model: &Model) -> Dom<Element> {
+    let recording = model.recording();
+    if recording.runs().is_empty() {
+        return make.prose(
+            "p",
+            &[("class", "empty")],
+            "Nothing is recorded yet: put `%%gpumem` above a cell, or run `%gpumem on`.",
+        );
+    }
+    let devices: Vec<&str> = recording
+        .devices()
+        .iter()
+        .map(|d| d.label.as_str())
+        .collect();
+    let checked = format!(
+        "✓ Nothing found. {} on {} checked for memory that stays after each run, peaks that \
+         stand out, and memory that is free only in pieces; growth below {} does not count.",
+        report::counts(recording),
+        devices.join(" and "),
+        Setting::shown(model.growth_setting(), model.rules()),
+    );
+    make.text("p", &[("class", "empty")], &checked)
+}

@@ -1,0 +1,274 @@
+//! A chart in the page: a canvas, and over it what follows the pointer.
+
+use gpumem_core::chart::{self, Hit, Point, Scene, Target, Theme};
+use gpumem_core::recording::RunIdx;
+use wasm_bindgen::JsCast;
+use web_sys::{Element, HtmlCanvasElement, HtmlElement};
+
+use crate::canvas::{Canvas, Faces};
+use crate::dom::{Dom, Maker, fill, flag};
+use crate::model::Model;
+use crate::readout::{self, Readout};
+use crate::state::{Chart, Pointed};
+
+/// What a canvas was painted for: as long as it is the same, so is the picture.
+#[derive(PartialEq)]
+struct Painted {
+    version: u64,
+    view: chart::View,
+    theme: Theme,
+    scale: f64,
+}
+
+/// A chart in the page.
+pub(crate) struct Picture {
+    pub(crate) chart: Chart,
+    /// Canvas and overlays.
+    pub(crate) stage: HtmlElement,
+    canvas: HtmlCanvasElement,
+    /// Over the run that is read out.
+    band: HtmlElement,
+    /// At the instant that is read out.
+    cursor: HtmlElement,
+    /// Over the range that is being marked, or on the minimap over what is in view.
+    brush: HtmlElement,
+    tip: HtmlElement,
+    scene: Scene,
+    painted: Option<Painted>,
+}
+
+impl Picture {
+    pub(crate) fn build(make: &Maker, chart: Chart) -> Dom<Self> {
+        let canvas: HtmlCanvasElement = make.typed(
+            "canvas",
+            &[
+                ("data-chart", chart.name()),
+                ("tabindex", "0"),
+                ("role", "application"),
+                ("aria-roledescription", "chart"),
+            ],
+        )?;
+        let overlay =
+            |class: &str| make.typed::<HtmlElement>("div", &[("class", class), ("hidden", "")]);
+        let (band, cursor, brush, tip) = (
+            overlay("band")?,
+            overlay("cursor")?,
+            overlay("brush")?,
+            overlay("tip")?,
+        );
+        let stage = make.group(
+            "div",
+            &[("class", "stage")],
+            &[&canvas, &band, &cursor, &brush, &tip],
+        )?;
+        Ok(Self {
+            chart,
+            stage: stage.dyn_into()?,
+            canvas,
+            band,
+            cursor,
+            brush,
+            tip,
+            scene: Scene::default(),
+            painted: None,
+        })
+    }
+
+    /// Shows the model: paints only where the picture is another.
+    pub(crate) fn show(&mut self, make: &Maker, model: &Model, faces: &Faces) -> Dom<()> {
+        let wanted = Painted {
+            version: model.version(),
+            view: model.view(self.chart),
+            theme: model.theme,
+            scale: model.scale,
+        };
+        if self.painted.as_ref() != Some(&wanted) {
+            self.scene = model.scene(self.chart);
+            self.canvas
+                .set_attribute("aria-label", &self.scene.description)?;
+            self.paint(model, faces)?;
+            self.painted = Some(wanted);
+        }
+        self.show_pointed(make, model)?;
+        if self.chart == Chart::Minimap {
+            self.show_view(model)?;
+        }
+        Ok(())
+    }
+
+    /// The faces or the pixels of the page are others: the next look paints.
+    pub(crate) fn forget(&mut self) {
+        self.painted = None;
+    }
+
+    /// What is at a point, and when.
+    pub(crate) fn pointed_at(&self, model: &Model, point: Point) -> Option<Pointed> {
+        Some(Pointed {
+            chart: self.chart,
+            target: self.scene.hit(point)?,
+            at: (self.chart == Chart::Timeline).then(|| model.time_scale().instant(point.x)),
+        })
+    }
+
+    /// What answers to the pointer, from left to right.
+    pub(crate) fn targets(&self) -> Vec<Target> {
+        let mut hits = self.scene.hits.clone();
+        if self.chart != Chart::Composition {
+            hits.sort_by(|a, b| a.rect.x.total_cmp(&b.rect.x));
+        }
+        let mut seen: Vec<Target> = Vec::new();
+        for hit in hits {
+            // A part answers twice: in the bar, and in its legend.
+            let is_new = match hit.target {
+                Target::Run(_) => seen.last() != Some(&hit.target),
+                _ => !seen.contains(&hit.target),
+            };
+            if is_new {
+                seen.push(hit.target);
+            }
+        }
+        seen
+    }
+
+    /// The runs that stand between two places.
+    pub(crate) fn runs_between(&self, left: f64, right: f64) -> Vec<RunIdx> {
+        let is_between = |hit: &&Hit| hit.rect.x < right && hit.rect.x + hit.rect.width > left;
+        let hits = self.scene.hits.iter().filter(is_between);
+        hits.filter_map(|hit| match hit.target {
+            Target::Run(run) => Some(run),
+            _ => None,
+        })
+        .collect()
+    }
+
+    /// The keyboard goes on here.
+    pub(crate) fn focus(&self) -> Dom<()> {
+        self.canvas.focus()
+    }
+
+    /// Marks a range; none takes the mark away.
+    pub(crate) fn mark(&self, range: Option<(f64, f64)>) -> Dom<()> {
+        flag(&self.brush, "hidden", range.is_none())?;
+        match range {
+            None => Ok(()),
+            Some((left, right)) => place(&self.brush, left, right - left),
+        }
+    }
+
+    fn show_view(&self, model: &Model) -> Dom<()> {
+        let in_view = model.with_window(|window| {
+            let (left, right) = window.places();
+            window.span.map(|_| (left, right.max(left + 2.0)))
+        });
+        self.mark(in_view)
+    }
+
+    fn paint(&self, model: &Model, faces: &Faces) -> Dom<()> {
+        let style = self.canvas.style();
+        style.set_property("width", &format!("{}px", self.scene.width))?;
+        style.set_property("height", &format!("{}px", self.scene.height))?;
+        paint_scene(&self.canvas, &self.scene, model.theme, model.scale, faces)
+    }
+
+    /// The run stands out in every chart; it is read out where it was pointed at.
+    fn show_pointed(&self, make: &Maker, model: &Model) -> Dom<()> {
+        let pointed = model.state().pointed;
+        let hit = pointed.and_then(|pointed| {
+            let mut hits = self.scene.hits.iter();
+            hits.find(|hit| hit.target == pointed.target)
+        });
+        let is_shown = hit.is_some() && self.chart != Chart::Minimap;
+        flag(&self.band, "hidden", !is_shown)?;
+        if let Some(hit) = hit.filter(|_| is_shown) {
+            place(&self.band, hit.rect.x, hit.rect.width.max(1.0))?;
+            let style = self.band.style();
+            style.set_property("top", &format!("{:.1}px", hit.rect.y))?;
+            style.set_property("height", &format!("{:.1}px", hit.rect.height))?;
+        }
+        let here = pointed.filter(|pointed| pointed.chart == self.chart);
+        let at = here.and_then(|here| here.at).filter(|_| hit.is_some());
+        let x = at.map(|at| model.time_scale().x(at));
+        flag(&self.cursor, "hidden", x.is_none())?;
+        if let Some(x) = x {
+            place(&self.cursor, x, 1.0)?;
+        }
+        self.show_tip(make, model, here, hit)
+    }
+
+    /// The read-out stands beside what it reads, on the side where there is room.
+    fn show_tip(
+        &self,
+        make: &Maker,
+        model: &Model,
+        here: Option<Pointed>,
+        hit: Option<&Hit>,
+    ) -> Dom<()> {
+        let read = here.and_then(|here| read(model, here));
+        flag(&self.tip, "hidden", read.is_none())?;
+        let Some(read) = read else {
+            return Ok(());
+        };
+        fill(&self.tip, &tip_content(make, &read)?)?;
+        let (left, right) = hit.map_or((0.0, 0.0), |hit| (hit.rect.x, hit.rect.x + hit.rect.width));
+        let width = f64::from(self.tip.offset_width());
+        let gap = 8.0;
+        let x = if right + gap + width <= self.scene.width {
+            right + gap
+        } else {
+            (left - gap - width).max(0.0)
+        };
+        self.tip
+            .style()
+            .set_property("transform", &format!("translate({x:.1}px, 0)"))
+    }
+}
+
+/// Paints a scene on a canvas of its own size.
+pub(crate) fn paint_scene(
+    canvas: &HtmlCanvasElement,
+    scene: &Scene,
+    theme: Theme,
+    scale: f64,
+    faces: &Faces,
+) -> Dom<()> {
+    let canvas = Canvas::of(canvas, scene.device_size(scale), faces);
+    let mut canvas = canvas.ok_or("the page gives no drawing context")?;
+    chart::paint(scene, theme, scale, &mut canvas).map_err(|error| error.to_string().into())
+}
+
+/// What is read out of what is pointed at.
+pub(crate) fn read(model: &Model, pointed: Pointed) -> Option<Readout> {
+    let (recording, device) = (model.recording(), model.state().device);
+    match pointed.target {
+        Target::Run(run) => {
+            let mut read = readout::of_run(recording, model.analysis(), device, run);
+            let now = pointed.at.map(|at| readout::at(recording, device, run, at));
+            read.figures.extend(now.unwrap_or_default());
+            Some(read)
+        }
+        Target::Part(idx) => {
+            let parts = model.parts();
+            Some(readout::of_part(parts.get(idx)?, &parts))
+        }
+        _ => None,
+    }
+}
+
+fn place(overlay: &HtmlElement, left: f64, width: f64) -> Dom<()> {
+    let style = overlay.style();
+    style.set_property("left", &format!("{left:.1}px"))?;
+    style.set_property("width", &format!("{width:.1}px"))
+}
+
+fn tip_content(make: &Maker, read: &Readout) -> Dom<Vec<Element>> {
+    let list = make.empty("dl", &[])?;
+    for (name, figure) in &read.figures {
+        list.append_child(&make.text("dt", &[], name)?.into())?;
+        list.append_child(&make.text("dd", &[], figure)?.into())?;
+    }
+    Ok(vec![
+        make.text("b", &[("dir", "auto")], &read.name)?,
+        make.text("span", &[("class", "muted")], &read.place)?,
+        list,
+    ])
+}

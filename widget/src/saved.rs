@@ -1,0 +1,189 @@
+//! What the reader looks at as a line of text, which outlives the page: in the
+//! widget's state, or behind the `#` of the page's address.
+//!
+//! `device=0&span=1000-2000&chosen=cell:3`: only what differs from the first look.
+//! What a line says that is not understood is passed over.
+
+use std::fmt::Write as _;
+
+use gpumem_core::analyze::Rules;
+use gpumem_core::chart::{Measure, Pace};
+use gpumem_core::recording::{CellIdx, DeviceIdx};
+use gpumem_core::units::Nanos;
+
+use crate::settings::Setting;
+use crate::state::{Choice, Lane, Span, State};
+
+/// The line that tells how `state` and `rules` differ from the first look.
+pub(crate) fn line(state: &State, rules: &Rules, first: &State) -> String {
+    let mut parts: Vec<(&str, String)> = Vec::new();
+    if state.device != first.device {
+        parts.push(("device", state.device.0.to_string()));
+    }
+    if let Some((from, to)) = state.span {
+        parts.push(("span", format!("{}-{}", from.get(), to.get())));
+    }
+    if state.measure == Measure::Level {
+        parts.push(("measure", "level".to_owned()));
+    }
+    if state.pace == Pace::Clock {
+        parts.push(("pace", "clock".to_owned()));
+    }
+    let mut lanes = state.lanes;
+    for lane in Lane::ALL {
+        if !*lane.of(&mut lanes) {
+            parts.push(("hidden", lane.name().to_owned()));
+        }
+    }
+    match &state.chosen {
+        None => {}
+        Some(Choice::Finding(id)) => parts.push(("chosen", format!("finding:{id}"))),
+        Some(Choice::Cell(cell)) => parts.push(("chosen", format!("cell:{}", cell.0))),
+        Some(Choice::Search(text)) => parts.push(("chosen", format!("search:{text}"))),
+    }
+    parts.extend(state.dismissed.iter().map(|id| ("dismissed", id.clone())));
+    let usual = Rules::default();
+    for setting in Setting::ALL {
+        let position = setting.position(rules);
+        if position != setting.position(&usual) {
+            parts.push((setting.name(), position.to_string()));
+        }
+    }
+    let parts: Vec<String> = parts
+        .iter()
+        .map(|(name, value)| format!("{name}={}", escaped(value)))
+        .collect();
+    parts.join("&")
+}
+
+/// The first look, changed as the line says; what names nothing of the recording is left out.
+pub(crate) fn read(line: &str, first: &State, n_devices: usize, n_cells: usize) -> (State, Rules) {
+    let (mut state, mut rules) = (first.clone(), Rules::default());
+    for part in line.split('&') {
+        let Some((name, value)) = part.split_once('=') else {
+            continue;
+        };
+        let value = unescaped(value);
+        match name {
+            "device" => {
+                let idx = value.parse().ok().filter(|idx| (*idx as usize) < n_devices);
+                state.device = idx.map_or(state.device, DeviceIdx);
+            }
+            "span" => state.span = span(&value),
+            "measure" if value == "level" => state.measure = Measure::Level,
+            "pace" if value == "clock" => state.pace = Pace::Clock,
+            "hidden" => {
+                if let Some(lane) = Lane::from_name(&value) {
+                    *lane.of(&mut state.lanes) = false;
+                }
+            }
+            "chosen" => state.chosen = choice(&value, n_cells),
+            "dismissed" => {
+                state.dismissed.insert(value);
+            }
+            name => {
+                if let (Some(setting), Ok(position)) = (Setting::from_name(name), value.parse()) {
+                    setting.set(&mut rules, position);
+                }
+            }
+        }
+    }
+    (state, rules)
+}
+
+fn span(value: &str) -> Option<Span> {
+    let (from, to) = value.split_once('-')?;
+    let (from, to) = (from.parse().ok()?, to.parse().ok()?);
+    (from < to).then(|| (Nanos::new(from), Nanos::new(to)))
+}
+
+fn choice(value: &str, n_cells: usize) -> Option<Choice> {
+    let (kind, what) = value.split_once(':')?;
+    match kind {
+        "finding" => Some(Choice::Finding(what.to_owned())),
+        "search" => Some(Choice::Search(what.to_owned())),
+        "cell" => {
+            let idx = what.parse().ok().filter(|idx| (*idx as usize) < n_cells)?;
+            Some(Choice::Cell(CellIdx(idx)))
+        }
+        _ => None,
+    }
+}
+
+fn escaped(value: &str) -> String {
+    let mut text = String::new();
+    for byte in value.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b':' => {
+                text.push(char::from(byte));
+            }
+            other => write!(text, "%{other:02X}").expect("a string takes everything"),
+        }
+    }
+    text
+}
+
+fn unescaped(text: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = text.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let hex = after.get(..2).filter(|_| *first == b'%');
+        let byte = hex
+            .and_then(|hex| std::str::from_utf8(hex).ok())
+            .and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        bytes.push(byte.unwrap_or(*first));
+        rest = if byte.is_some() { &after[2..] } else { after };
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use gpumem_core::analyze::Analysis;
+
+    use super::*;
+    use crate::fixture::recording_of_runs;
+
+    fn first() -> State {
+        State::new(&recording_of_runs(&[0, 1]), &Analysis::default())
+    }
+
+    #[track_caller]
+    fn check(state: &State, rules: &Rules, expected: &str) {
+        let written = line(state, rules, &first());
+        assert_eq!(written, expected);
+        assert_eq!(read(&written, &first(), 1, 2), (state.clone(), *rules));
+    }
+
+    #[test]
+    fn the_first_look_is_nothing_to_say() {
+        check(&first(), &Rules::default(), "");
+    }
+
+    #[test]
+    fn what_is_looked_at_is_found_again() {
+        let mut state = State {
+            span: Some((Nanos::new(5), Nanos::new(70))),
+            measure: Measure::Level,
+            pace: Pace::Clock,
+            chosen: Some(Choice::Finding("leak/a=b & 'ü'".to_owned())),
+            ..first()
+        };
+        state.lanes.peaks = false;
+        state.dismissed.insert("x/y".to_owned());
+        let mut rules = Rules::default();
+        Setting::Runs.set(&mut rules, 2);
+        check(
+            &state,
+            &rules,
+            "span=5-70&measure=level&pace=clock&hidden=peaks\
+             &chosen=finding:leak%2Fa%3Db%20%26%20%27%C3%BC%27&dismissed=x%2Fy&min_runs=2",
+        );
+    }
+
+    #[test]
+    fn what_is_not_understood_is_passed_over() {
+        let said = "device=7&span=9-3&chosen=cell:5&what=%zz&hidden=%&measure=none&=&x";
+        assert_eq!(read(said, &first(), 1, 2), (first(), Rules::default()));
+    }
+}

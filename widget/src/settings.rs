@@ -1,0 +1,122 @@
+//! The thresholds that the reader moves, each a slider of whole positions.
+
+use gpumem_core::analyze::Rules;
+use gpumem_core::units::Bytes;
+
+use crate::threshold;
+
+/// A threshold of the rules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Setting {
+    /// The smallest growth that counts on a device.
+    Growth,
+    /// The same for host memory.
+    HostGrowth,
+    /// How many runs tell a leak.
+    Runs,
+    /// The share of free cache from which on fragmentation is looked for.
+    Cache,
+}
+
+/// Fewer runs tell nothing.
+const FEWEST_RUNS: u32 = 3;
+
+impl Setting {
+    /// All of them.
+    pub(crate) const ALL: [Self; 4] = [Self::Growth, Self::HostGrowth, Self::Runs, Self::Cache];
+
+    /// The name in the page and in what is saved.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Growth => "min_growth",
+            Self::HostGrowth => "min_host_growth",
+            Self::Runs => "min_runs",
+            Self::Cache => "fragmentation_ratio",
+        }
+    }
+
+    /// The setting of that name.
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|setting| setting.name() == name)
+    }
+
+    /// What people read beside the slider.
+    pub(crate) const fn label(self) -> &'static str {
+        match self {
+            Self::Growth => "Smallest growth that counts",
+            Self::HostGrowth => "The same on the host",
+            Self::Runs => "Runs that tell a leak",
+            Self::Cache => "Free cache that is looked into",
+        }
+    }
+
+    /// The last position; the first is 0.
+    pub(crate) const fn last(self) -> u32 {
+        match self {
+            Self::Growth | Self::HostGrowth => threshold::LAST,
+            Self::Runs => 27,
+            Self::Cache => 18,
+        }
+    }
+
+    /// Where the slider stands under these rules.
+    pub(crate) fn position(self, rules: &Rules) -> u32 {
+        let position = match self {
+            Self::Growth => threshold::position_of(rules.min_growth),
+            Self::HostGrowth => threshold::position_of(rules.min_host_growth),
+            Self::Runs => u32::try_from(rules.min_runs)
+                .unwrap_or(u32::MAX)
+                .saturating_sub(FEWEST_RUNS),
+            Self::Cache => (rules.fragmentation_ratio * 20.0).round() as u32 - 1,
+        };
+        position.min(self.last())
+    }
+
+    /// Moves the slider.
+    pub(crate) fn set(self, rules: &mut Rules, position: u32) {
+        let position = position.min(self.last());
+        match self {
+            Self::Growth => rules.min_growth = threshold::size_at(position),
+            Self::HostGrowth => rules.min_host_growth = threshold::size_at(position),
+            Self::Runs => rules.min_runs = (position + FEWEST_RUNS) as usize,
+            Self::Cache => rules.fragmentation_ratio = f64::from(position + 1) / 20.0,
+        }
+    }
+
+    /// The threshold in words.
+    pub(crate) fn shown(self, rules: &Rules) -> String {
+        let size = |bytes: Bytes| bytes.to_string();
+        match self {
+            Self::Growth => size(rules.min_growth),
+            Self::HostGrowth => size(rules.min_host_growth),
+            Self::Runs => format!("{} runs", rules.min_runs),
+            Self::Cache => format!("{:.0} %", rules.fragmentation_ratio * 100.0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_position_is_found_again() {
+        for setting in Setting::ALL {
+            for position in 0..=setting.last() {
+                let mut rules = Rules::default();
+                setting.set(&mut rules, position);
+                assert_eq!(setting.position(&rules), position, "{setting:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_defaults_have_a_position_of_their_own() {
+        let usual = Rules::default();
+        for setting in Setting::ALL {
+            let mut rules = usual;
+            setting.set(&mut rules, setting.position(&usual));
+            assert_eq!(setting.shown(&rules), setting.shown(&usual));
+        }
+    }
+}

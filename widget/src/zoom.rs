@@ -1,0 +1,152 @@
+//! Looking closer at a part of the time.
+//!
+//! All of it happens on the scale of the whole session: there a zoom is the same
+//! wherever one looks, although pauses are folded.
+
+use gpumem_core::chart::TimeScale;
+use gpumem_core::units::Nanos;
+
+use crate::state::Span;
+
+/// Nothing is told apart in less time than this.
+const SHORTEST: u64 = 10_000;
+
+/// The whole session, and the part of it that is in view.
+pub(crate) struct Window<'a> {
+    /// All of it, on a line.
+    pub(crate) whole: &'a TimeScale,
+    /// What is in view, on a line of the same length.
+    pub(crate) shown: &'a TimeScale,
+    /// What is in view.
+    pub(crate) span: Option<Span>,
+}
+
+impl Window<'_> {
+    /// The part in view, in places of the whole.
+    pub(crate) fn places(&self) -> (f64, f64) {
+        match self.span {
+            None => self.ends(),
+            Some((from, to)) => (self.whole.x(from), self.whole.x(to)),
+        }
+    }
+
+    /// Where the whole begins and ends.
+    pub(crate) fn ends(&self) -> (f64, f64) {
+        let (left, right) = self.whole.edges();
+        let end = |x| self.whole.x(self.whole.instant(x));
+        (end(left), end(right))
+    }
+
+    /// A view of `factor` times the time, the instant at place `x` staying where it is.
+    pub(crate) fn zoomed(&self, x: f64, factor: f64) -> Option<Span> {
+        let fixed = self.whole.x(self.shown.instant(x));
+        let (left, right) = self.places();
+        self.between(
+            fixed - (fixed - left) * factor,
+            fixed + (right - fixed) * factor,
+        )
+    }
+
+    /// The view so many shares of its own length aside, as far as there is anything.
+    pub(crate) fn panned(&self, share: f64) -> Option<Span> {
+        let (left, right) = self.places();
+        self.moved(share * (right - left))
+    }
+
+    /// The view so many places of the whole aside.
+    pub(crate) fn moved(&self, by: f64) -> Option<Span> {
+        let (left, right) = self.places();
+        let (first, last) = self.ends();
+        let by = by.clamp(first - left, (last - right).max(first - left));
+        self.between(left + by, right + by)
+    }
+
+    /// What is between two places of what is in view.
+    pub(crate) fn cut(&self, from: f64, to: f64) -> Option<Span> {
+        let (from, to) = (
+            self.shown.instant(from.min(to)),
+            self.shown.instant(from.max(to)),
+        );
+        (to.since(from).get() >= SHORTEST).then_some((from, to))
+    }
+
+    /// What is between two places of the whole; `None` for all of it.
+    pub(crate) fn between(&self, left: f64, right: f64) -> Option<Span> {
+        let (first, last) = self.ends();
+        let (left, right) = (left.min(right), left.max(right));
+        if left <= first && right >= last {
+            return None;
+        }
+        let (from, to) = (self.whole.instant(left), self.whole.instant(right));
+        let shortest = from + Nanos::new(SHORTEST);
+        Some((from, to.max(shortest)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gpumem_core::chart::{View, time_scale};
+
+    use super::*;
+    use crate::fixture::recording_of_runs;
+
+    /// Three runs of a second, from 0, 2 and 4 s on.
+    #[track_caller]
+    fn check(
+        span: Option<(u64, u64)>,
+        act: impl Fn(&Window<'_>) -> Option<Span>,
+        expected: Option<(u64, u64)>,
+    ) {
+        let recording = recording_of_runs(&[0, 0, 0]);
+        let span = span.map(|(from, to)| (Nanos::millis(from), Nanos::millis(to)));
+        let view = |span| View {
+            width: 900.0,
+            span,
+            ..View::default()
+        };
+        let window = Window {
+            whole: &time_scale(&recording, &view(None)),
+            shown: &time_scale(&recording, &view(span)),
+            span,
+        };
+        // To the nearest 10 ms.
+        let millis = |at: Nanos| (at.get() + 5_000_000) / 10_000_000 * 10;
+        let found = act(&window).map(|(from, to)| (millis(from), millis(to)));
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn closer_and_farther_again_is_where_one_was() {
+        let middle = f64::midpoint(66.0, 888.0);
+        check(
+            None,
+            |window| window.zoomed(middle, 0.3268),
+            Some((2000, 3000)),
+        );
+        check(
+            Some((2000, 3000)),
+            |window| window.zoomed(middle, 3.5),
+            None,
+        );
+    }
+
+    #[test]
+    fn a_pan_stops_at_the_ends() {
+        check(
+            Some((0, 1000)),
+            |window| window.panned(-0.5),
+            Some((0, 1000)),
+        );
+        check(
+            Some((4000, 5000)),
+            |window| window.panned(9.0),
+            Some((4000, 5000)),
+        );
+    }
+
+    #[test]
+    fn a_cut_is_what_lies_between_two_places() {
+        check(None, |window| window.cut(900.0, 0.0), Some((0, 5000)));
+        check(None, |window| window.cut(400.0, 400.0), None);
+    }
+}
