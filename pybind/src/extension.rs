@@ -344,6 +344,23 @@ fn loaded(py: Python<'_>) -> Vec<Py<Extension>> {
     loaded.iter().map(|it| it.clone_ref(py)).collect()
 }
 
+/// Every shell of this process: where gpumem is loaded, else the one that runs, if any.
+pub(crate) fn shells(py: Python<'_>) -> Vec<Bound<'_, PyAny>> {
+    let loaded = loaded(py);
+    let mut shells: Vec<_> = loaded
+        .iter()
+        .map(|extension| extension.get().shell.bind(py).clone())
+        .collect();
+    if shells.is_empty() {
+        let modules = py.import("sys").and_then(|sys| sys.getattr("modules"));
+        let running = modules
+            .and_then(|modules| modules.get_item("IPython.core.getipython"))
+            .and_then(|module| module.call_method0("get_ipython"));
+        shells.extend(running.ok().filter(|shell| !shell.is_none()));
+    }
+    shells
+}
+
 /// Tells an open report, if there may be one, that a run has ended.
 fn update_report(py: Python<'_>) -> PyResult<()> {
     let modules = py.import("sys")?.getattr("modules")?;

@@ -12,6 +12,7 @@ mod clock;
 mod extension;
 mod footprint;
 mod growth;
+mod holders;
 mod levels;
 mod marks;
 mod oom;
@@ -29,6 +30,8 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _gpumem {
     #[pymodule_export]
+    use super::adapters::own::register_adapter;
+    #[pymodule_export]
     use super::api::{DeviceError, GpuMemError, Recording, RecordingError, load, recording_now};
     #[pymodule_export]
     use super::blocks::{Block, record};
@@ -43,6 +46,8 @@ mod _gpumem {
     use super::footprint::{Footprint, FootprintRow, of_model};
     #[pymodule_export]
     use super::growth::classify_growth_json;
+    #[pymodule_export]
+    use super::holders::_object_graph;
     #[pymodule_export]
     use super::levels::levels_text;
     #[pymodule_export]

@@ -180,6 +180,23 @@ impl ObjectGraph {
     pub fn node(&self, idx: NodeIdx) -> &Node {
         &self.nodes[idx.get()]
     }
+
+    /// The walk stopped at a bound: there is more than this.
+    pub fn is_cut(&self) -> bool {
+        self.is_cut
+    }
+
+    /// Which object holds which, and how.
+    pub fn edges(&self) -> impl Iterator<Item = (NodeIdx, NodeIdx, &Step)> {
+        self.edges
+            .iter()
+            .map(|edge| (edge.from, edge.to, &edge.step))
+    }
+
+    /// The names, in the order in which they were added.
+    pub fn roots(&self) -> &[Root] {
+        &self.roots
+    }
 }
 
 /// Takes in objects, edges and roots in any order.

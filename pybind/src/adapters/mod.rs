@@ -3,6 +3,7 @@
 //! An adapter claims types by their names, so nothing is imported, and tells of
 //! one object at a time which storages it holds, and what else it reaches.
 
+pub(crate) mod own;
 pub(crate) mod peek;
 mod sim;
 mod torch;
@@ -11,7 +12,7 @@ use pyo3::prelude::*;
 
 pub(crate) use torch::{Access, is_imported as torch_is_imported};
 
-pub(crate) use crate::walk::{Category, Details, Part, Sink, Step, Storage, StorageId};
+pub(crate) use crate::walk::{Details, Part, Sink, Storage, StorageId};
 
 /// The types of one framework.
 ///

@@ -21,6 +21,9 @@ static CURRENT: Mutex<Option<Arc<Device>>> = Mutex::new(None);
 /// What a driver would tell of the current device. The sampler's thread reads it without any lock.
 static SHOWN: (AtomicU64, AtomicU64) = (AtomicU64::new(0), AtomicU64::new(0));
 
+/// How many storages there were so far.
+static N_STORAGES: AtomicU64 = AtomicU64::new(0);
+
 /// A device's driver figures.
 pub(crate) struct Shown {
     /// In segments.
@@ -132,6 +135,8 @@ impl Device {
 
 /// A block of a device, given back when the last tensor or graph lets go of it.
 pub(super) struct Storage {
+    /// Never used again for another one.
+    id: u64,
     device: Arc<Device>,
     block: BlockId,
     n_bytes: Bytes,
@@ -141,6 +146,7 @@ impl Storage {
     pub(super) fn new(device: &Arc<Device>, n_bytes: Bytes) -> Result<Self, OutOfMemory> {
         let block = device.change(|allocator| allocator.allocate(n_bytes));
         Ok(Self {
+            id: N_STORAGES.fetch_add(1, Ordering::Relaxed),
             block: block.inspect_err(|error| device.tell(error))?,
             device: Arc::clone(device),
             n_bytes,
@@ -150,6 +156,10 @@ impl Storage {
     /// One more of the same size on the same device.
     pub(super) fn twin(&self) -> Result<Self, OutOfMemory> {
         Self::new(&self.device, self.n_bytes)
+    }
+
+    pub(super) fn id(&self) -> u64 {
+        self.id
     }
 
     /// As they were asked for.

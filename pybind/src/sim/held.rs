@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use gpumem_core::holders::{Category, Step};
 use pyo3::prelude::*;
 
 use super::Tensor;
 use super::device::{self, Storage};
 use super::graph::{Gradient, Leaf, Node};
-use crate::adapters::{Category, Details, Part, Sink, Step, StorageId};
+use crate::adapters::{Details, Part, Sink, StorageId};
 
 /// Tells everything that `object` holds, if it is a simulated tensor.
 pub(crate) fn look(object: &Bound<'_, PyAny>, sink: &mut Sink<'_, '_, '_>) {
@@ -23,7 +24,7 @@ pub(crate) fn look(object: &Bound<'_, PyAny>, sink: &mut Sink<'_, '_, '_>) {
         Category::Tensor
     };
     sink.describe(own, Details::of(category));
-    storage(sink, own, &tensor.storage, Step::Storage);
+    storage(sink, own, &tensor.storage, Step::Within);
     if let Some(gradient) = &tensor.gradient {
         graph(sink, own, gradient);
     }
@@ -31,7 +32,7 @@ pub(crate) fn look(object: &Bound<'_, PyAny>, sink: &mut Sink<'_, '_, '_>) {
 
 /// The graph from `start` on, each of its parts once.
 fn graph(sink: &mut Sink<'_, '_, '_>, own: Part, start: &Gradient) {
-    let mut open = vec![(own, start, Step::Attribute("grad_fn".to_owned()))];
+    let mut open = vec![(own, start, Step::attribute("grad_fn"))];
     while let Some((from, gradient, step)) = open.pop() {
         match gradient {
             Gradient::Leaf(it) if from == own => leaf(sink, own, it),
@@ -50,7 +51,7 @@ fn graph(sink: &mut Sink<'_, '_, '_>, own: Part, start: &Gradient) {
                     sink.describe(part, Details::named(node.op(), Category::Graph));
                     saved(sink, part, node);
                     for (idx, input) in node.inputs().iter().enumerate() {
-                        let step = Step::Attribute(format!("next_functions[{idx}]"));
+                        let step = Step::attribute(&format!("next_functions[{idx}]"));
                         open.push((part, input, step));
                     }
                 }
@@ -61,29 +62,24 @@ fn graph(sink: &mut Sink<'_, '_, '_>, own: Part, start: &Gradient) {
 
 /// A tensor that collects a gradient.
 fn leaf(sink: &mut Sink<'_, '_, '_>, part: Part, leaf: &Leaf) {
-    storage(sink, part, leaf.storage(), Step::Storage);
+    storage(sink, part, leaf.storage(), Step::Within);
     if let Some(grad) = leaf.grad() {
-        let step = Step::Attribute("grad".to_owned());
+        let step = Step::attribute("grad");
         let (gradient, _) = sink.part(part, Arc::as_ptr(&grad) as usize, step);
         sink.describe(gradient, Details::named("Tensor", Category::Gradient));
-        storage(sink, gradient, &grad, Step::Storage);
+        storage(sink, gradient, &grad, Step::Within);
     }
 }
 
 fn saved(sink: &mut Sink<'_, '_, '_>, part: Part, node: &Node) {
-    for (idx, kept) in node.saved().iter().enumerate() {
-        storage(
-            sink,
-            part,
-            kept,
-            Step::Saved(format!("saved_tensors[{idx}]")),
-        );
+    for kept in &node.saved() {
+        storage(sink, part, kept, Step::Saved(None));
     }
 }
 
 fn storage(sink: &mut Sink<'_, '_, '_>, from: Part, storage: &Arc<Storage>, step: Step) {
     let told = crate::adapters::Storage {
-        id: StorageId(Arc::as_ptr(storage) as usize),
+        id: StorageId(storage.id()),
         device: device::LABEL,
         n_bytes: storage.n_bytes(),
     };

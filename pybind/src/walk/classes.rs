@@ -9,7 +9,7 @@ use pyo3::types::PyType;
 
 use super::native::{ClassFacts, slot};
 use super::table::Table;
-use crate::adapters::{Adapter, ClassName};
+use crate::adapters::Adapter;
 
 /// From CPython's `object.h`: the stable ABI fixes these bits.
 const HEAP_TYPE: c_ulong = 1 << 9;
@@ -24,6 +24,8 @@ pub(super) struct Treatment {
     /// Says of one instance whether it can be asked; none where every one can.
     pub(super) is_gc: Option<ffi::inquiry>,
     pub(super) adapter: Option<AdapterIdx>,
+    /// Which of the user's own adapters is to be asked about an instance.
+    pub(super) own_adapter: Option<u8>,
     /// Instances are classes themselves.
     pub(super) is_metaclass: bool,
 }
@@ -37,19 +39,22 @@ impl Treatment {
         traverse: None,
         is_gc: None,
         adapter: None,
+        own_adapter: None,
         is_metaclass: false,
     };
 
     /// An instance can neither hold device memory nor lead to any.
     #[inline]
     pub(super) fn is_passed(&self) -> bool {
-        self.traverse.is_none() && self.adapter.is_none()
+        self.traverse.is_none() && self.adapter.is_none() && self.own_adapter.is_none()
     }
 }
 
 /// The treatments of the classes met so far. Classes live as long as the walk: it holds the GIL.
 pub(super) struct Classes<'a> {
     adapters: &'a [Box<dyn Adapter>],
+    /// Types for which the user registered an adapter.
+    registered: Vec<*mut ffi::PyTypeObject>,
     known: Table,
     treatments: Vec<Treatment>,
     /// The classes asked for last, by the low bits of their address.
@@ -62,9 +67,14 @@ pub(super) struct Classes<'a> {
 const N_RECENT: usize = 512;
 
 impl<'a> Classes<'a> {
-    pub(super) fn new(py: Python<'_>, adapters: &'a [Box<dyn Adapter>]) -> PyResult<Self> {
+    pub(super) fn new(
+        py: Python<'_>,
+        adapters: &'a [Box<dyn Adapter>],
+        registered: Vec<*mut ffi::PyTypeObject>,
+    ) -> PyResult<Self> {
         Ok(Self {
             adapters,
+            registered,
             known: Table::with_room(4096),
             treatments: Vec::new(),
             recent: vec![(0, Treatment::PASSED); N_RECENT],
@@ -110,9 +120,11 @@ impl<'a> Classes<'a> {
         // SAFETY: as above; both are types.
         let is_metaclass = unsafe { ffi::PyType_IsSubtype(class, &raw mut ffi::PyType_Type) != 0 };
         let adapter = self.adapter(class);
+        let own_adapter = self.own_adapter(class);
         if flags & HAVE_GC == 0 {
             return Treatment {
                 adapter,
+                own_adapter,
                 ..Treatment::PASSED
             };
         }
@@ -129,6 +141,7 @@ impl<'a> Classes<'a> {
             traverse,
             is_gc,
             adapter,
+            own_adapter,
             is_metaclass,
         }
     }
@@ -144,9 +157,18 @@ impl<'a> Classes<'a> {
         })
     }
 
-    /// What a class calls itself.
-    pub(super) fn name(&self, class: &Bound<'_, PyType>) -> Option<ClassName> {
-        self.facts.name(class)
+    /// The user's adapter for the class or one of its bases, the latest first.
+    fn own_adapter(&self, class: *mut ffi::PyTypeObject) -> Option<u8> {
+        // SAFETY: both are live types; the GIL is held.
+        let is_one =
+            |base: &*mut ffi::PyTypeObject| unsafe { ffi::PyType_IsSubtype(class, *base) != 0 };
+        let position = self.registered.iter().rposition(is_one)?;
+        u8::try_from(position).ok()
+    }
+
+    /// What classes say of themselves.
+    pub(super) fn facts(&self) -> &ClassFacts {
+        &self.facts
     }
 
     /// A class made by Python code whose first instance was just met.

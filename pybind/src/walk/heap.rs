@@ -8,14 +8,15 @@ use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
+use gpumem_core::holders::Step;
 use gpumem_core::units::Bytes;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
 use super::classes::{Classes, Treatment};
+use super::native::ClassFacts;
 use super::sink::{Details, Sink, Storage};
-use super::step::Step;
 use super::table::Table;
 use crate::adapters::Adapter;
 
@@ -51,6 +52,7 @@ pub(super) type StorageNumber = u32;
 /// Bytes of a device that were met.
 #[derive(Debug)]
 pub(super) struct StorageNode {
+    pub(super) id: u64,
     pub(super) device: u32,
     pub(super) n_bytes: Bytes,
 }
@@ -76,7 +78,7 @@ pub(crate) struct Heap<'a, 'py> {
     pub(super) told: Vec<Told>,
     pub(super) details: HashMap<NodeNumber, Details>,
     parts: HashMap<usize, NodeNumber>,
-    storage_nodes: HashMap<(u32, usize), NodeNumber>,
+    storage_nodes: HashMap<(u32, u64), NodeNumber>,
     pub(super) storages: Vec<StorageNode>,
     pub(super) devices: Vec<String>,
     /// What an adapter made for the walk and others point to.
@@ -86,6 +88,8 @@ pub(crate) struct Heap<'a, 'py> {
     /// Classes of these modules hold nothing of the user's.
     libraries: &'a HashSet<String>,
     failures: Vec<PyErr>,
+    /// Objects about which an adapter of the user's is to be asked, and which one.
+    pub(super) questions: Vec<(NodeNumber, u8)>,
     budget: Budget,
 }
 
@@ -114,13 +118,15 @@ impl<'a, 'py> Heap<'a, 'py> {
     pub(super) fn new(
         py: Python<'py>,
         adapters: &'a [Box<dyn Adapter>],
+        registered: &[Bound<'py, PyType>],
         libraries: &'a HashSet<String>,
         limits: Limits,
     ) -> PyResult<Self> {
+        let registered = registered.iter().map(|it| it.as_type_ptr()).collect();
         Ok(Self {
             py,
             adapters,
-            classes: Classes::new(py, adapters)?,
+            classes: Classes::new(py, adapters, registered)?,
             table: Table::with_room(1 << 16),
             places: Vec::new(),
             starts: Vec::new(),
@@ -135,6 +141,7 @@ impl<'a, 'py> Heap<'a, 'py> {
             deferred: Vec::new(),
             libraries,
             failures: Vec::new(),
+            questions: Vec::new(),
             budget: Budget {
                 until: Instant::now() + limits.time,
                 n_nodes: limits.n_nodes.min(CLOSED as usize - 1),
@@ -147,6 +154,11 @@ impl<'a, 'py> Heap<'a, 'py> {
     /// Does not enter `object`, wherever it is met from now on.
     pub(super) fn close(&mut self, object: &Bound<'py, PyAny>) {
         self.table.insert(object.as_ptr() as usize, CLOSED);
+    }
+
+    /// How many objects, parts and storages were met.
+    pub(super) fn n_objects(&self) -> usize {
+        self.places.len()
     }
 
     /// Something was left out for want of time or room.
@@ -221,8 +233,11 @@ impl<'a, 'py> Heap<'a, 'py> {
             .or_insert(next);
         if node == next {
             let number = self.storages.len() as StorageNumber;
-            let n_bytes = storage.n_bytes;
-            self.storages.push(StorageNode { device, n_bytes });
+            self.storages.push(StorageNode {
+                id: storage.id.0,
+                device,
+                n_bytes: storage.n_bytes,
+            });
             self.places.push(Place::Storage(number));
         }
         node
@@ -278,6 +293,8 @@ impl<'a, 'py> Heap<'a, 'py> {
                 self.failures.push(error);
             }
         }
+        self.questions
+            .extend(treatment.own_adapter.map(|it| (node, it)));
         if let Some(traverse) = self.traverse_of(object, treatment) {
             let mut visit = Visit {
                 heap: self,
@@ -288,18 +305,50 @@ impl<'a, 'py> Heap<'a, 'py> {
         }
     }
 
+    /// The object at this address was met, or is closed.
+    pub(super) fn is_met(&self, address: usize) -> bool {
+        self.table.get(address).is_some()
+    }
+
+    /// An adapter knows objects of its class.
+    pub(super) fn is_claimed(&mut self, object: &Bound<'py, PyAny>) -> bool {
+        let treatment = self.classes.treatment(object.get_type_ptr());
+        self.classes.take_new_heap_type();
+        treatment.adapter.is_some()
+    }
+
+    /// What classes say of themselves.
+    pub(super) fn facts(&self) -> &ClassFacts {
+        self.classes.facts()
+    }
+
+    /// Counts one reference; false where the budget is spent.
+    #[inline]
+    pub(super) fn spend(&mut self) -> bool {
+        self.budget.spend(self.places.len())
+    }
+
+    /// How an object that the collector knows tells what it refers to.
+    pub(super) fn traverse_of_tracked(
+        &mut self,
+        object: NonNull<ffi::PyObject>,
+    ) -> Option<ffi::traverseproc> {
+        // SAFETY: a live object; the GIL is held.
+        let class = unsafe { ffi::Py_TYPE(object.as_ptr()) };
+        let treatment = self.classes.treatment(class);
+        self.classes.take_new_heap_type();
+        let traverse = treatment.traverse?;
+        is_asked(object, treatment).then_some(traverse)
+    }
+
     fn traverse_of(
         &self,
         object: NonNull<ffi::PyObject>,
         treatment: Treatment,
     ) -> Option<ffi::traverseproc> {
         let traverse = treatment.traverse?;
-        let is_asked = match treatment.is_gc {
-            // SAFETY: the type's own slot on its instance.
-            Some(is_gc) => unsafe { is_gc(object.as_ptr()) != 0 },
-            None => true,
-        };
-        let is_entered = is_asked && (!treatment.is_metaclass || self.is_users_class(object));
+        let is_entered =
+            is_asked(object, treatment) && (!treatment.is_metaclass || self.is_users_class(object));
         is_entered.then_some(traverse)
     }
 
@@ -310,7 +359,7 @@ impl<'a, 'py> Heap<'a, 'py> {
         let Ok(class) = class.cast_into::<PyType>() else {
             return false;
         };
-        let name = self.classes.name(&class);
+        let name = self.facts().name(&class);
         name.is_some_and(|name| !self.libraries.contains(&name.module))
     }
 
@@ -323,11 +372,20 @@ impl<'a, 'py> Heap<'a, 'py> {
                 && let Some(class) = NonNull::new(class.cast())
                 && let Some(to) = self.meet(class)
             {
-                let step = Step::Class;
+                let step = Step::attribute("__class__");
                 self.told.push(Told { from, to, step });
             }
         }
         self.places.len() > n_before
+    }
+}
+
+/// Of some types only some instances can be asked: of classes, those that Python code made.
+fn is_asked(object: NonNull<ffi::PyObject>, treatment: Treatment) -> bool {
+    match treatment.is_gc {
+        // SAFETY: the type's own slot on its instance.
+        Some(is_gc) => unsafe { is_gc(object.as_ptr()) != 0 },
+        None => true,
     }
 }
 
@@ -347,6 +405,5 @@ unsafe extern "C" fn visited(object: *mut ffi::PyObject, argument: *mut c_void) 
     {
         visit.heap.references.push(node);
     }
-    let n_nodes = visit.heap.places.len();
-    c_int::from(!visit.heap.budget.spend(n_nodes))
+    c_int::from(!visit.heap.spend())
 }

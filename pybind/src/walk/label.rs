@@ -4,15 +4,15 @@
 //! CPython's own types. What stands between an object and what it shows, such as an instance's
 //! dict or a closure's cells, is passed over.
 
+use gpumem_core::holders::Step;
 use pyo3::exceptions::PyBaseException;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{
-    PyBool, PyDict, PyFloat, PyInt, PyList, PyModule, PyString, PyTuple, PyTupleMethods, PyType,
+    PyBool, PyDict, PyFloat, PyFrozenSet, PyInt, PyList, PyModule, PySet, PyString, PyTuple, PyType,
 };
 
 use super::native::{self, ClassFacts, Members, Native, Natives};
-use super::step::Step;
 
 /// Instances whose dict is asked for in one walk: CPython makes it when it is asked for, and keeps
 /// it from then on.
@@ -99,7 +99,7 @@ impl<'py> Labeller<'py> {
             }
             Native::Frame => {
                 self.locals(object, labels)?;
-                attributes(object, &["f_back"], labels)?;
+                attributes(object, &["f_back", "f_globals"], labels)?;
             }
             Native::Traceback => attributes(object, &["tb_next", "tb_frame"], labels)?,
             Native::Generator(frame) => {
@@ -133,7 +133,7 @@ impl<'py> Labeller<'py> {
                 labels.pass(&cell);
                 // An empty cell has no contents.
                 if let Ok(content) = cell.getattr("cell_contents") {
-                    labels.add(&content, Step::Closure(text(&name)));
+                    labels.add(&content, Step::closure(&text(&name)));
                 }
             }
         }
@@ -146,7 +146,7 @@ impl<'py> Labeller<'py> {
             let names = code.getattr("co_varnames")?.cast_into_exact::<PyTuple>()?;
             let first = n_arguments.saturating_sub(defaults.len());
             for (value, name) in defaults.iter().zip(names.iter().skip(first)) {
-                labels.add(&value, Step::Default(text(&name)));
+                labels.add(&value, Step::Default(text(&name).into()));
             }
         }
         if let Ok(defaults) = function
@@ -155,37 +155,17 @@ impl<'py> Labeller<'py> {
         {
             labels.pass(&defaults);
             for (name, value) in &defaults {
-                labels.add(&value, Step::Default(text(&name)));
+                labels.add(&value, Step::Default(text(&name).into()));
             }
         }
         self.dict_of(function, labels);
         attributes(function, &["__globals__"], labels)
     }
 
-    /// The locals of a frame. Before Python 3.13 asking for them leaves a dict behind, which kept
-    /// them alive; it is emptied again unless somebody else holds it.
+    /// The locals of a frame; a module's frame and a class's have their namespace for locals.
     fn locals(&mut self, frame: &Bound<'py, PyAny>, labels: &mut Labels) -> PyResult<()> {
-        const OPTIMIZED: u32 = 1;
-        let code = frame.getattr("f_code")?;
-        let flags: u32 = code.getattr("co_flags")?.extract()?;
-        // A module's frame and a class's have their namespace for locals.
-        if flags & OPTIMIZED == 0 {
-            return attributes(frame, &["f_locals"], labels);
-        }
-        let locals = frame.getattr("f_locals")?;
-        if let Ok(snapshot) = locals.cast_exact::<PyDict>() {
-            labels.pass(snapshot);
-            for (name, value) in snapshot {
-                labels.add(&value, Step::Local(text(&name)));
-            }
-            if native::n_references(&locals) == 2 {
-                snapshot.clear();
-            }
-            return Ok(());
-        }
-        for item in locals.call_method0("items")?.try_iter()? {
-            let (name, value): (Bound<'py, PyAny>, Bound<'py, PyAny>) = item?.extract()?;
-            labels.add(&value, Step::Local(text(&name)));
+        for (name, value) in native::locals(frame)? {
+            labels.add(&value, Step::local(&name));
         }
         Ok(())
     }
@@ -199,14 +179,12 @@ impl<'py> Labeller<'py> {
     ) -> PyResult<()> {
         self.items(object, is_target, labels);
         if let Ok(module) = object.cast::<PyModule>() {
-            let dict = module.dict();
-            labels.pass(&dict);
-            self.attributes_in(&dict, labels);
+            self.attributes_in(&module.dict(), labels);
             return Ok(());
         }
         if let Ok(class) = object.cast::<PyType>() {
             for (name, value) in self.facts.attributes(class)? {
-                labels.add(&value, Step::Attribute(text(&name)));
+                labels.add(&value, Step::attribute(&text(&name)));
             }
             return Ok(());
         }
@@ -216,12 +194,14 @@ impl<'py> Labeller<'py> {
         let (natives, facts) = (&self.natives, &self.facts);
         self.members
             .for_each(natives, facts, object, |name, value| {
-                labels.add(value, Step::Attribute(name.to_owned()));
+                labels.add(value, Step::attribute(name));
             });
         self.dict_of(object, labels);
         Ok(())
     }
 
+    /// The items of a container, and of what comes from one: not by its own methods, which a
+    /// class of the user's may have changed.
     fn items(
         &mut self,
         object: &Bound<'py, PyAny>,
@@ -229,35 +209,35 @@ impl<'py> Labeller<'py> {
         labels: &mut Labels,
     ) {
         let is_target = |item: &Bound<'_, PyAny>| is_target(item.as_ptr() as usize);
-        let most = self.entries_left;
-        let mut n_seen = 0;
-        let mut count = |_: usize| n_seen += 1;
+        let mut found = Numbered::new(self.entries_left);
         if let Ok(dict) = object.cast::<PyDict>() {
-            for (idx, (key, value)) in dict.iter().take(most).enumerate() {
-                count(idx);
+            for (_, (key, value)) in found.each(dict) {
                 if is_target(&value) {
-                    labels.add(&value, Step::Key(shown_key(&key)));
+                    let key = plain_key(&key).unwrap_or_else(|| self.facts.in_words(&key));
+                    labels.add(&value, Step::key(&key));
                 }
                 if is_target(&key) {
-                    labels.add(&key, Step::Element);
+                    labels.add(&key, Step::KeyItself);
                 }
             }
         } else if let Ok(list) = object.cast::<PyList>() {
-            for (idx, item) in list.iter().take(most).enumerate() {
-                count(idx);
-                if is_target(&item) {
-                    labels.add(&item, Step::Index(idx as u64));
-                }
+            for (idx, item) in found.each(list).filter(|(_, item)| is_target(item)) {
+                labels.add(&item, Step::Index(idx));
             }
         } else if let Ok(tuple) = object.cast::<PyTuple>() {
-            for (idx, item) in tuple.iter_borrowed().take(most).enumerate() {
-                count(idx);
-                if is_target(&item) {
-                    labels.add(&item, Step::Index(idx as u64));
-                }
+            for (idx, item) in found.each(tuple).filter(|(_, item)| is_target(item)) {
+                labels.add(&item, Step::Index(idx));
+            }
+        } else if let Ok(set) = object.cast_exact::<PySet>() {
+            for (_, item) in found.each(set).filter(|(_, item)| is_target(item)) {
+                labels.add(&item, Step::Element);
+            }
+        } else if let Ok(set) = object.cast_exact::<PyFrozenSet>() {
+            for (_, item) in found.each(set).filter(|(_, item)| is_target(item)) {
+                labels.add(&item, Step::Element);
             }
         }
-        self.entries_left -= n_seen;
+        self.entries_left -= found.n_taken;
     }
 
     /// The attributes in an object's own dict.
@@ -267,17 +247,42 @@ impl<'py> Labeller<'py> {
         }
         if let Some(dict) = native::own_dict(object) {
             self.dicts_left -= 1;
-            labels.pass(&dict);
             self.attributes_in(&dict, labels);
         }
     }
 
     fn attributes_in(&mut self, dict: &Bound<'py, PyDict>, labels: &mut Labels) {
-        let most = self.entries_left;
-        for (name, value) in dict.iter().take(most) {
-            labels.add(&value, Step::Attribute(text(&name)));
+        if dict.len() > self.entries_left {
+            return;
         }
-        self.entries_left -= most.min(dict.len());
+        self.entries_left -= dict.len();
+        labels.pass(dict.as_any());
+        for (name, value) in dict {
+            labels.add(&value, Step::attribute(&text(&name)));
+        }
+    }
+}
+
+/// Goes through a container, as far as there is room.
+struct Numbered {
+    most: usize,
+    n_taken: usize,
+}
+
+impl Numbered {
+    fn new(most: usize) -> Self {
+        Self { most, n_taken: 0 }
+    }
+
+    fn each<T>(
+        &mut self,
+        container: impl IntoIterator<Item = T>,
+    ) -> impl Iterator<Item = (u64, T)> {
+        let items = container.into_iter().take(self.most).enumerate();
+        items.map(|(idx, item)| {
+            self.n_taken += 1;
+            (idx as u64, item)
+        })
     }
 }
 
@@ -296,7 +301,7 @@ fn exception(error: &Bound<'_, PyBaseException>, labels: &mut Labels) {
     };
     for (name, value) in related {
         if let Some(value) = value {
-            labels.add(&value, Step::Attribute(name.to_owned()));
+            labels.add(&value, Step::attribute(name));
         }
     }
 }
@@ -305,7 +310,7 @@ fn exception(error: &Bound<'_, PyBaseException>, labels: &mut Labels) {
 fn attributes(object: &Bound<'_, PyAny>, names: &[&str], labels: &mut Labels) -> PyResult<()> {
     for name in names {
         let value = object.getattr(*name)?;
-        labels.add(&value, Step::Attribute((*name).to_owned()));
+        labels.add(&value, Step::attribute(name));
     }
     Ok(())
 }
@@ -320,7 +325,7 @@ fn text(name: &Bound<'_, PyAny>) -> String {
 }
 
 /// `'loss'`, `3`, `(0, 'a')`: what a key says of itself, if its class is CPython's own.
-fn shown_key(key: &Bound<'_, PyAny>) -> String {
+fn plain_key(key: &Bound<'_, PyAny>) -> Option<String> {
     let is_plain = |it: &Bound<'_, PyAny>| {
         it.is_exact_instance_of::<PyString>()
             || it.is_exact_instance_of::<PyInt>()
@@ -337,9 +342,9 @@ fn shown_key(key: &Bound<'_, PyAny>) -> String {
     {
         let shown = shown.to_string_lossy();
         if shown.chars().count() <= LONGEST_KEY {
-            return shown.into_owned();
+            return Some(shown.into_owned());
         }
-        return shown.chars().take(LONGEST_KEY - 1).chain(['…']).collect();
+        return Some(shown.chars().take(LONGEST_KEY - 1).chain(['…']).collect());
     }
-    "…".to_owned()
+    None
 }

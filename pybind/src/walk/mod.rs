@@ -11,28 +11,31 @@
 #![allow(dead_code, reason = "what asks for a walk follows")]
 
 mod classes;
+mod garbage;
+mod graph;
 mod heap;
 mod label;
 mod native;
 mod prune;
+mod rest;
+mod roots;
 mod sink;
-mod step;
 mod table;
 
-use heap::Limits;
-pub(crate) use sink::{Details, Part, Sink, Storage, StorageId};
-pub(crate) use step::{Category, Step};
+use std::collections::HashMap;
 
-use std::collections::HashSet;
-
+use gpumem_core::holders::{Category, GraphBuilder, Node, NodeIdx, ObjectGraph, Step};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyType};
 
-use crate::adapters;
+use crate::adapters::{self, own};
 use heap::Heap;
-use label::Labeller;
 use prune::Pruned;
+use roots::{Root, Roots};
+
+pub(crate) use heap::Limits;
+pub(crate) use sink::{Details, Part, Sink, Storage, StorageId};
 
 /// No collection runs while this lives: a class's `__del__` must not run, nor an object go.
 struct Uncollected {
@@ -56,33 +59,122 @@ impl Drop for Uncollected {
     }
 }
 
-/// One reference that leads to device memory.
-#[derive(Debug)]
-struct Edge {
-    from: u32,
-    to: u32,
-    step: Step,
+/// How far a search goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// What has a name.
+    Names,
+    /// Then libraries, cyclic garbage, and what no Python object leads to.
+    Everything,
 }
 
-/// Walks from the values of `namespace`.
-fn walk(py: Python<'_>, namespace: &Bound<'_, PyDict>, limits: Limits) -> PyResult<Vec<Edge>> {
-    let _uncollected = Uncollected::new(py);
-    let (adapters, libraries) = (adapters::all(py), HashSet::new());
-    let mut heap = Heap::new(py, &adapters, &libraries, limits)?;
-    heap.reach(namespace.as_any());
-    heap.run();
-    let pruned = Pruned::of(&heap, &[]);
-    let mut labeller = Labeller::new(py)?;
-    let mut edges = Vec::new();
-    for &from in &pruned.nodes {
-        let Some(object) = heap.object(from) else {
-            continue;
-        };
-        let is_target = |address| heap.node_of(address).is_some_and(|it| pruned.keeps(it));
-        for (address, step) in labeller.labels(&object, &is_target).targets {
-            let to = heap.node_of(address).unwrap_or_default();
-            edges.push(Edge { from, to, step });
+/// What was found.
+pub(crate) struct Found {
+    pub(crate) graph: ObjectGraph,
+    /// How many objects were looked at.
+    pub(crate) n_objects: usize,
+}
+
+/// Finds what leads to device memory from everything that has a name.
+pub(crate) fn find(
+    py: Python<'_>,
+    shells: &[Bound<'_, PyAny>],
+    extent: Extent,
+    limits: Limits,
+) -> PyResult<Found> {
+    let registered = own::registered(py);
+    let walked = {
+        let _uncollected = Uncollected::new(py);
+        walk(py, &Roots::find(py, shells)?, &registered, extent, limits)?
+    };
+    Ok(walked.asked(&registered))
+}
+
+/// The same from the entries of one namespace.
+pub(crate) fn find_from(
+    py: Python<'_>,
+    namespace: &Bound<'_, PyDict>,
+    limits: Limits,
+) -> PyResult<Found> {
+    let registered = own::registered(py);
+    let walked = {
+        let _uncollected = Uncollected::new(py);
+        let roots = Roots::of(py, namespace)?;
+        walk(py, &roots, &registered, Extent::Names, limits)?
+    };
+    Ok(walked.asked(&registered))
+}
+
+/// What a walk found, before the user's own code is asked.
+struct Walked<'py> {
+    graph: GraphBuilder,
+    n_objects: usize,
+    /// Objects that an adapter of the user's tells of, their place, and which adapter.
+    questions: Vec<(Bound<'py, PyAny>, NodeIdx, u8)>,
+}
+
+fn walk<'py>(
+    py: Python<'py>,
+    roots: &Roots<'py>,
+    registered: &[(Bound<'py, PyType>, Bound<'py, PyAny>)],
+    extent: Extent,
+    limits: Limits,
+) -> PyResult<Walked<'py>> {
+    let adapters = adapters::all(py);
+    let classes: Vec<_> = registered.iter().map(|(class, _)| class.clone()).collect();
+    let mut heap = Heap::new(py, &adapters, &classes, &roots.libraries, limits)?;
+    for object in &roots.closed {
+        heap.close(object);
+    }
+    enter(&mut heap, &roots.found);
+    let rest = match extent {
+        Extent::Names => Vec::new(),
+        Extent::Everything => rest::find(&mut heap, roots)?,
+    };
+    let wanted: Vec<_> = heap.questions.iter().map(|(node, _)| *node).collect();
+    let pruned = Pruned::of(&heap, &wanted);
+    let built = graph::build(&heap, &pruned, roots.found.iter().chain(&rest))?;
+    let question = |(node, adapter): &(_, u8)| {
+        let place = built.known.get(node)?;
+        Some((heap.object(*node)?, *place, *adapter))
+    };
+    Ok(Walked {
+        questions: heap.questions.iter().filter_map(question).collect(),
+        n_objects: heap.n_objects(),
+        graph: built.graph,
+    })
+}
+
+impl<'py> Walked<'py> {
+    /// Takes in what the user's own adapters tell: from here on nothing is borrowed.
+    fn asked(mut self, registered: &[(Bound<'py, PyType>, Bound<'py, PyAny>)]) -> Found {
+        /// Keys of the user's are told from the numbers of frameworks' storages.
+        const OWN: u64 = 1 << 63;
+        let mut known = HashMap::new();
+        for (number, (object, holder, adapter)) in self.questions.iter().enumerate() {
+            let (_, function) = &registered[usize::from(*adapter)];
+            for (idx, held) in own::ask(function, object).into_iter().enumerate() {
+                let unshared = OWN | OWN >> 1 | (number << 8 | idx & 0xFF) as u64;
+                let id = held.key.map_or(unshared, |key| OWN | key & !(OWN >> 1));
+                let storage = *known.entry((held.device.clone(), id)).or_insert_with(|| {
+                    self.graph
+                        .node(Node::storage(id, held.device, held.n_bytes))
+                });
+                self.graph.categorise(*holder, Category::Tensor);
+                self.graph.edge(*holder, storage, Step::Within);
+            }
+        }
+        Found {
+            graph: self.graph.build(),
+            n_objects: self.n_objects,
         }
     }
-    Ok(edges)
+}
+
+/// Goes as far as the roots lead.
+fn enter<'py>(heap: &mut Heap<'_, 'py>, roots: &[Root<'py>]) {
+    for root in roots {
+        heap.reach(&root.object);
+    }
+    heap.run();
 }

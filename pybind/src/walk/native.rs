@@ -113,6 +113,18 @@ impl ClassFacts {
         })
     }
 
+    /// `Model`, of an instance of `make.<locals>.Model`.
+    pub(super) fn type_name(&self, object: &Bound<'_, PyAny>) -> String {
+        let name = self.name(&object.get_type());
+        let name = name.map(|it| it.name).unwrap_or_default();
+        name.rsplit('.').next().unwrap_or_default().to_owned()
+    }
+
+    /// `<Model>`: an object for which there is no expression.
+    pub(super) fn in_words(&self, object: &Bound<'_, PyAny>) -> String {
+        format!("<{}>", self.type_name(object))
+    }
+
     /// The class and its bases, nearest first; nothing of a class that is only half made.
     pub(super) fn bases<'py>(&self, class: &Bound<'py, PyType>) -> Vec<Bound<'py, PyType>> {
         let mro = described(self.mro.bind(class.py()), class);
@@ -183,6 +195,32 @@ pub(super) fn own_dict<'py>(object: &Bound<'py, PyAny>) -> Option<Bound<'py, PyD
         Bound::from_owned_ptr_or_err(object.py(), dict)
     };
     dict.ok()?.cast_into().ok()
+}
+
+/// The local variables of a function's frame; nothing of a module's or a class's, whose locals are
+/// its namespace.
+///
+/// Before Python 3.13 asking for them leaves a dict behind that would keep them alive: it is emptied
+/// again, unless somebody else holds it.
+pub(super) fn locals<'py>(frame: &Bound<'py, PyAny>) -> PyResult<Vec<(String, Bound<'py, PyAny>)>> {
+    /// `CO_OPTIMIZED`: locals have places of their own.
+    const OPTIMIZED: u32 = 1;
+    let flags: u32 = frame.getattr("f_code")?.getattr("co_flags")?.extract()?;
+    if flags & OPTIMIZED == 0 {
+        return Ok(Vec::new());
+    }
+    let locals = frame.getattr("f_locals")?;
+    let Ok(snapshot) = locals.cast_exact::<PyDict>() else {
+        let items = locals.call_method0("items")?;
+        return items.try_iter()?.map(|item| item?.extract()).collect();
+    };
+    let named = |(name, value): (Bound<'py, PyAny>, _)| Some((name.extract().ok()?, value));
+    let found = snapshot.iter().filter_map(named).collect();
+    // One reference is the frame's, one is ours.
+    if n_references(&locals) == 2 {
+        snapshot.clear();
+    }
+    Ok(found)
 }
 
 /// How many references there are to an object.

@@ -1,19 +1,20 @@
 //! Where an adapter tells what an object holds.
 
+use gpumem_core::holders::{Category, Step};
 use gpumem_core::units::Bytes;
 use pyo3::prelude::*;
 
 use super::heap::{Heap, NodeNumber};
-use super::step::{Category, Step};
 
 /// The object that is looked at, something inside it that is no Python object, or an object that
 /// it refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Part(pub(super) NodeNumber);
 
-/// What tells a storage from others of its device that live at the same time: its address.
+/// What tells a storage from every other of its device, also from those that lived before it: an
+/// address alone is used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct StorageId(pub(crate) usize);
+pub(crate) struct StorageId(pub(crate) u64);
 
 /// Bytes of one device that are given back together.
 #[derive(Debug, Clone, Copy)]
@@ -32,10 +33,8 @@ pub(crate) struct Details {
     /// `float32`
     pub(crate) dtype: Option<String>,
     pub(crate) shape: Option<Vec<u64>>,
-    /// What it is by itself: a tensor, a parameter.
+    /// What it is for. Of what several say, the first in [`Category`]'s order stays.
     pub(crate) category: Option<Category>,
-    /// What it is to something else, which says more: a gradient, an optimizer's state.
-    pub(crate) role: Option<Category>,
 }
 
 impl Details {
@@ -81,8 +80,7 @@ impl<'h, 'a, 'py> Sink<'h, 'a, 'py> {
         known.type_name = details.type_name.or(known.type_name.take());
         known.dtype = details.dtype.or(known.dtype.take());
         known.shape = details.shape.or(known.shape.take());
-        known.category = details.category.or(known.category);
-        known.role = details.role.or(known.role);
+        known.category = known.category.into_iter().chain(details.category).min();
     }
 
     /// `from` keeps these bytes. Storages of one id and device are one.

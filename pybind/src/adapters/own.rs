@@ -1,0 +1,104 @@
+//! Adapters that users register for types of their own.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use gpumem_core::units::Bytes;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::sync::MutexExt;
+use pyo3::types::{PyList, PyTuple, PyType};
+
+use crate::trouble;
+
+static REGISTERED: Mutex<Vec<(Py<PyType>, Py<PyAny>)>> = Mutex::new(Vec::new());
+
+/// Tells gpumem what objects of a type of yours hold on a device.
+///
+/// `function(object)` returns `(device, n_bytes)`, such as `("cuda:0", 1 << 20)`, or a list of
+/// those. A third item, a whole number such as an address, tells bytes that several objects
+/// share. Objects of subclasses are asked, too. The function is your own code: it is called each
+/// time that holders are looked for, after the walk; what it raises is logged and left out.
+#[pyfunction]
+#[pyo3(signature = (type_, function, /))]
+pub(crate) fn register_adapter(
+    type_: &Bound<'_, PyType>,
+    function: &Bound<'_, PyAny>,
+) -> PyResult<()> {
+    if !function.is_callable() {
+        let message = format!("an adapter is a function, not {}", function.repr()?);
+        return Err(PyTypeError::new_err(message));
+    }
+    let py = type_.py();
+    let mut registered = locked(py);
+    registered.retain(|(known, _)| !known.is(type_));
+    registered.push((type_.clone().unbind(), function.clone().unbind()));
+    Ok(())
+}
+
+/// The registered types with their functions.
+pub(crate) fn registered(py: Python<'_>) -> Vec<(Bound<'_, PyType>, Bound<'_, PyAny>)> {
+    let bound = |(class, function): &(Py<PyType>, Py<PyAny>)| {
+        (class.bind(py).clone(), function.bind(py).clone())
+    };
+    locked(py).iter().map(bound).collect()
+}
+
+/// Bytes that a user's function told of.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Held {
+    pub(crate) device: String,
+    pub(crate) n_bytes: Bytes,
+    /// The same for objects that share them.
+    pub(crate) key: Option<u64>,
+}
+
+/// Asks a user's function; what it raises is said once.
+pub(crate) fn ask(function: &Bound<'_, PyAny>, object: &Bound<'_, PyAny>) -> Vec<Held> {
+    let told = function.call1((object,)).and_then(|told| held(&told));
+    told.unwrap_or_else(|error| {
+        let message = format!("an adapter that you registered failed: {error}");
+        trouble::log_once(object.py(), &message);
+        Vec::new()
+    })
+}
+
+fn held(told: &Bound<'_, PyAny>) -> PyResult<Vec<Held>> {
+    if let Ok(list) = told.cast::<PyList>() {
+        return list.iter().map(|entry| one(&entry)).collect();
+    }
+    Ok(vec![one(told)?])
+}
+
+fn one(told: &Bound<'_, PyAny>) -> PyResult<Held> {
+    let wrong = |_| {
+        let said = told
+            .repr()
+            .map_or_else(|_| "?".to_owned(), |it| it.to_string());
+        PyTypeError::new_err(format!(
+            "not (device, n_bytes) or (device, n_bytes, key): {said}"
+        ))
+    };
+    let entry = told
+        .cast::<PyTuple>()
+        .map_err(|error| wrong(error.into()))?;
+    let (device, n_bytes, key) = match entry.len() {
+        3 => entry
+            .extract::<(String, u64, u64)>()
+            .map(|(it, n, key)| (it, n, Some(key))),
+        _ => entry
+            .extract::<(String, u64)>()
+            .map(|(it, n)| (it, n, None)),
+    }
+    .map_err(wrong)?;
+    Ok(Held {
+        device,
+        n_bytes: Bytes::new(n_bytes),
+        key,
+    })
+}
+
+fn locked(py: Python<'_>) -> MutexGuard<'static, Vec<(Py<PyType>, Py<PyAny>)>> {
+    REGISTERED
+        .lock_py_attached(py)
+        .unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,97 @@
+//! What no name of the user's or of IPython's reaches.
+
+use gpumem_core::holders::RootKind;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyModule};
+
+use super::heap::Heap;
+use super::roots::{Root, Roots, entries};
+use super::{enter, garbage, native};
+
+/// Finds it, nearest to a name first, and enters it.
+pub(super) fn find<'py>(heap: &mut Heap<'_, 'py>, roots: &Roots<'py>) -> PyResult<Vec<Root<'py>>> {
+    let mut found = libraries(heap, roots);
+    enter(heap, &found);
+    let tracked = tracked(heap.py)?;
+    found.extend(garbage(heap, &tracked));
+    let strangers = strangers(heap, &tracked);
+    enter(heap, &strangers);
+    found.extend(strangers);
+    Ok(found)
+}
+
+/// The globals of libraries, and the attributes of what was closed: IPython's own objects.
+fn libraries<'py>(heap: &Heap<'_, 'py>, roots: &Roots<'py>) -> Vec<Root<'py>> {
+    let of_module = roots.library_globals.iter().flat_map(|(module, globals)| {
+        let named = entries(globals).into_iter();
+        named.map(move |(name, value)| system(module, format!("{module}.{name}"), value))
+    });
+    let is_object = |it: &&Bound<'py, PyAny>| {
+        !it.is_instance_of::<PyModule>() && !it.is_instance_of::<PyDict>()
+    };
+    let of_object = roots.closed.iter().filter(is_object).flat_map(|object| {
+        let class = heap.facts().in_words(object);
+        let attributes = native::own_dict(object).map(|dict| entries(&dict));
+        let named = attributes.into_iter().flatten();
+        named.map(move |(name, value)| system("IPython", format!("{class}.{name}"), value))
+    });
+    of_module.chain(of_object).collect()
+}
+
+fn system<'py>(name: &str, path: String, object: Bound<'py, PyAny>) -> Root<'py> {
+    Root {
+        name: name.to_owned(),
+        kind: RootKind::System,
+        path,
+        object,
+    }
+}
+
+/// Every object that the garbage collector knows.
+fn tracked(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
+    let objects = py.import("gc")?.call_method0("get_objects")?;
+    Ok(objects.cast_into()?)
+}
+
+/// Objects that only refer to each other, and what they keep. A path begins at an object of a
+/// cycle rather than at a tensor that one keeps.
+fn garbage<'py>(heap: &mut Heap<'_, 'py>, tracked: &Bound<'py, PyList>) -> Vec<Root<'py>> {
+    let found = garbage::find(heap, tracked);
+    let (tensors, objects): (Vec<_>, Vec<_>) =
+        found.into_iter().partition(|it| heap.is_claimed(it));
+    let mut roots = in_words(heap, RootKind::CyclicGarbage, "cyclic garbage", objects);
+    enter(heap, &roots);
+    let unmet = tensors
+        .into_iter()
+        .filter(|it| !heap.is_met(it.as_ptr() as usize));
+    let unmet = unmet.collect();
+    let tensors = in_words(heap, RootKind::CyclicGarbage, "cyclic garbage", unmet);
+    enter(heap, &tensors);
+    roots.extend(tensors);
+    roots
+}
+
+/// Tensors that something else than an object of Python keeps, or an object that nothing leads to.
+fn strangers<'py>(heap: &mut Heap<'_, 'py>, tracked: &Bound<'py, PyList>) -> Vec<Root<'py>> {
+    let unmet: Vec<_> = tracked
+        .iter()
+        .filter(|object| heap.is_claimed(object) && !heap.is_met(object.as_ptr() as usize))
+        .collect();
+    in_words(heap, RootKind::Unnamed, "unnamed", unmet)
+}
+
+/// Roots without a name: each path begins with what the object is.
+fn in_words<'py>(
+    heap: &Heap<'_, 'py>,
+    kind: RootKind,
+    name: &str,
+    objects: Vec<Bound<'py, PyAny>>,
+) -> Vec<Root<'py>> {
+    let root = |object| Root {
+        name: name.to_owned(),
+        kind,
+        path: heap.facts().in_words(&object),
+        object,
+    };
+    objects.into_iter().map(root).collect()
+}

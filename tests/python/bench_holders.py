@@ -1,0 +1,166 @@
+"""Finding what holds device memory among 1e4, 1e5 and 1e6 live objects.
+
+The heap is that of a notebook: dicts, lists, instances and records, with tensors of
+a simulated device planted in them in every way. Each walk is measured in one run
+with a collection, and with what one would write by hand: every object that the
+collector knows, `isinstance`, `get_referrers`. Writes milliseconds and ratios as
+JSON.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import sys
+import time
+from collections import deque
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from gpumem import _gpumem, sim
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SIZES = {"1e4": 10_000, "1e5": 100_000, "1e6": 1_000_000}
+N_REPEATS = 7
+N_TENSORS = 100
+TENSOR_BYTES = 1 << 20
+# Referrers of a tensor take a look at every object: a few tell what all would take.
+N_BY_HAND = 5
+
+
+class Record:
+    """An instance with a dict of its own."""
+
+    def __init__(self, content: object) -> None:
+        self.content = content
+        self.tags = {"kind": "record"}
+
+
+class Slotted:
+    """An instance without one."""
+
+    __slots__ = ("content",)
+
+    def __init__(self, content: object) -> None:
+        self.content = content
+
+
+def heap(n_objects: int) -> dict[str, Any]:
+    """Return variables that keep about ``n_objects``, tensors among them."""
+    variables: dict[str, Any] = {}
+    n_groups = 20
+    for group in range(n_groups):
+        # A record, its dict and its tags, a list, a dict and a deque: six objects.
+        rows = [
+            {"id": i, "parts": [Record(i), deque([i])]}
+            for i in range(n_objects // n_groups // 6)
+        ]
+        variables[f"group_{group}"] = rows
+    for number in range(N_TENSORS):
+        rows = variables[f"group_{number % n_groups}"]
+        row = rows[number * 7919 % len(rows)]
+        row.setdefault("parts", []).append(planted(number))
+    return variables
+
+
+def planted(number: int) -> object:
+    """Return something that keeps one tensor, in one of many ways."""
+    tensor = sim.tensor(TENSOR_BYTES)
+    ways: list[Callable[[], object]] = [
+        lambda: tensor,
+        lambda: Record(tensor),
+        lambda: Slotted(tensor),
+        lambda: {"loss": [tensor]},
+        lambda: (tensor, number),
+        lambda: {tensor},
+        lambda: deque([tensor]),
+        lambda: lambda: tensor,
+        lambda: kept_by_default(tensor),
+        lambda: suspended(tensor),
+    ]
+    return ways[number % len(ways)]()
+
+
+def kept_by_default(tensor: sim.Tensor) -> Callable[[], object]:
+    """Return a function that keeps a tensor as its argument's default."""
+
+    def function(kept: sim.Tensor = tensor) -> sim.Tensor:
+        return kept
+
+    return function
+
+
+def suspended(tensor: sim.Tensor) -> object:
+    """Return a generator that keeps a tensor in its frame."""
+
+    def frame() -> Any:
+        yield tensor
+
+    generator = frame()
+    next(generator)
+    return generator
+
+
+def milliseconds(body: Callable[[], object], n_repeats: int = N_REPEATS) -> float:
+    """Return the median of some calls."""
+    times = []
+    for _ in range(n_repeats):
+        start = time.perf_counter()
+        body()
+        times.append((time.perf_counter() - start) * 1e3)
+    return median(times)
+
+
+def by_hand() -> float:
+    """Return the milliseconds of the usual recipe for all tensors, from those for a few."""
+    start = time.perf_counter()
+    tensors = [it for it in gc.get_objects() if isinstance(it, sim.Tensor)]
+    found = time.perf_counter()
+    for tensor in tensors[:N_BY_HAND]:
+        gc.get_referrers(tensor)
+    asked = time.perf_counter()
+    n_asked = min(N_BY_HAND, len(tensors)) or 1
+    return (found - start + (asked - found) / n_asked * len(tensors)) * 1e3
+
+
+def named_share(variables: dict[str, Any]) -> float:
+    """Return the share of the planted bytes that a name reaches."""
+    nodes, *_ = _gpumem._object_graph(variables)
+    storages = [storage for _, _, storage in nodes if storage is not None]
+    n_bytes = sum(n for _, n in storages)
+    return 100 * n_bytes / (N_TENSORS * TENSOR_BYTES)
+
+
+def measure(n_objects: int) -> dict[str, float]:
+    """Measure one heap."""
+    sim.use()
+    variables = heap(n_objects)
+    gc.collect()
+    collect = milliseconds(gc.collect)
+    walk = milliseconds(lambda: _gpumem._object_graph(variables))
+    hand = by_hand()
+    return {
+        "ms": walk,
+        "collect_ms": collect,
+        "collections": walk / collect,
+        "by_hand_ms": hand,
+        "by_hand_ratio": hand / walk,
+        "named_percent": named_share(variables),
+    }
+
+
+def main(path: Path) -> None:
+    """Measure all heaps and write the figures."""
+    figures = {
+        f"{key}_{size}": value
+        for size, n_objects in SIZES.items()
+        for key, value in measure(n_objects).items()
+    }
+    path.write_text(json.dumps(figures, indent=1), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

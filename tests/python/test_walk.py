@@ -1,0 +1,541 @@
+"""The walk over live objects: what it finds, and what it leaves alone."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import random
+import sys
+import types
+import weakref
+from collections import OrderedDict, defaultdict, deque, namedtuple
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from gpumem import _gpumem, sim
+from gpumem._gpumem import register_adapter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+Pair = namedtuple("Pair", ["left", "right"])  # noqa: PYI024 (the walk must know both kinds)
+
+
+class Graph:
+    """What `_object_graph` says, with the ways that lead from its roots."""
+
+    def __init__(self, namespace: dict[str, Any] | None = None) -> None:
+        nodes, edges, roots, self.n_objects, self.is_cut = _gpumem._object_graph(namespace)
+        self.nodes = nodes
+        self.roots = roots
+        self._steps: dict[int, list[tuple[int, str]]] = {}
+        for source, target, step in edges:
+            self._steps.setdefault(source, []).append((target, step))
+
+    def paths(self) -> dict[int, str]:
+        """Return the shortest path to each storage, by its bytes."""
+        found: dict[int, str] = {}
+        seen = set()
+        open_ = deque((path, target) for _, _, path, target in self.roots)
+        while open_:
+            path, node = open_.popleft()
+            if node in seen:
+                continue
+            seen.add(node)
+            storage = self.nodes[node][2]
+            if storage is not None:
+                found[storage[1]] = path
+            for target, step in self._steps.get(node, []):
+                open_.append((path + step, target))
+        return found
+
+    def categories(self) -> set[str]:
+        """Return what the objects are for."""
+        return {category for _, category, _ in self.nodes if category is not None}
+
+
+def path_to(value: object) -> str | None:
+    """Return how the walk gets from a variable `x` to the one tensor of 777 bytes."""
+    return Graph({"x": value}).paths().get(777)
+
+
+class Plain:
+    """An instance with a dict."""
+
+
+class Slotted:
+    """An instance with one slot."""
+
+    __slots__ = ("kept",)
+
+
+class SlottedBelow(Slotted):
+    """An instance with a slot of its base and a dict."""
+
+
+class Own(list[Any]):
+    """A list with attributes."""
+
+
+def with_attributes(made: Any, **attributes: object) -> Any:
+    for name, value in attributes.items():
+        setattr(made, name, value)
+    return made
+
+
+def closure(kept: object) -> Callable[[], object]:
+    return lambda: kept
+
+
+def default(kept: object) -> Callable[[], object]:
+    def function(first: object = None, second: object = kept, *, third: object = 3) -> object:
+        return first, second, third
+
+    return function
+
+
+def keyword_default(kept: object) -> Callable[[], object]:
+    def function(*, option: object = kept) -> object:
+        return option
+
+    return function
+
+
+def generator(kept: object) -> Iterator[int]:
+    def frame() -> Iterator[int]:
+        batch = kept
+        yield 1
+        del batch
+
+    suspended = frame()
+    next(suspended)
+    return suspended
+
+
+def failed(kept: object) -> Exception:
+    def inner() -> None:
+        batch = [kept]
+        raise ValueError(len(batch))
+
+    try:
+        inner()
+    except ValueError as error:
+        kept = None
+        return error
+    raise AssertionError
+
+
+def chained(kept: object) -> Exception:
+    try:
+        raise KeyError("outer") from failed(kept)
+    except KeyError as error:
+        kept = None
+        return error
+
+
+def cached(kept: object) -> Callable[[int], object]:
+    values = [kept]
+    made = functools.lru_cache(lambda _: values.pop())
+    made(3)
+    return made
+
+
+def bound_method(kept: object) -> Callable[[], object]:
+    class Owner:
+        def method(self) -> None:
+            """Do nothing."""
+
+    return with_attributes(Owner(), kept=kept).method
+
+
+async def coroutine(kept: object) -> object:
+    return kept
+
+
+@pytest.mark.parametrize(
+    ("hold", "path"),
+    [
+        (lambda t: t, "x"),
+        (lambda t: [0, t], "x[1]"),
+        (lambda t: (0, (t,)), "x[1][0]"),
+        (lambda t: {"loss": [t]}, "x['loss'][0]"),
+        (lambda t: {(1, "a"): t}, "x[(1, 'a')]"),
+        (lambda t: {t: 1}, "x.<key>"),
+        (lambda t: {t}, "x.<element>"),
+        (lambda t: frozenset([t]), "x.<element>"),
+        (lambda t: deque([0, 0, t]), "x[2]"),
+        (lambda t: OrderedDict(a=t), "x['a']"),
+        (lambda t: defaultdict(list, a=[t]), "x['a'][0]"),
+        (lambda t: Pair(1, t), "x[1]"),
+        (lambda t: with_attributes(Plain(), kept=t), "x.kept"),
+        (lambda t: with_attributes(Plain(), deep=with_attributes(Plain(), kept=[t])), "x.deep.kept[0]"),
+        (lambda t: with_attributes(Slotted(), kept=t), "x.kept"),
+        (lambda t: with_attributes(SlottedBelow(), kept=t), "x.kept"),
+        (lambda t: with_attributes(SlottedBelow(), other=t), "x.other"),
+        (lambda t: Own([t]), "x[0]"),
+        (lambda t: with_attributes(Own(), kept=t), "x.kept"),
+        (closure, "x.<closure>.kept"),
+        (default, "x.<defaults>.second"),
+        (keyword_default, "x.<defaults>.option"),
+        (lambda t: with_attributes(lambda: 0, kept=t), "x.kept"),
+        (generator, "x.<locals>.batch"),
+        (failed, "x.__traceback__.tb_next.tb_frame.<locals>.batch[0]"),
+        (chained, "x.__cause__.__traceback__.tb_next.tb_frame.<locals>.batch[0]"),
+        (bound_method, "x.__self__.kept"),
+        (lambda t: [t].append, "x.__self__[0]"),
+        (lambda t: functools.partial(print, t, end=""), "x.args[0]"),
+        (lambda t: functools.partial(print, end=t), "x.keywords['end']"),
+        (lambda t: types.SimpleNamespace(kept=t), "x.kept"),
+        (lambda t: type("Made", (), {"kept": t}), "x.kept"),
+        (lambda t: with_attributes(types.ModuleType("made"), kept=t), "x.kept"),
+        (cached, "x.<inside>"),
+        (lambda t: iter([t]), "x.<inside>[0]"),
+        (lambda t: types.MappingProxyType({"a": t}), "x.<inside>['a']"),
+    ],
+)
+def test_a_path_reads_as_python(hold: Callable[[Any], object], path: str) -> None:
+    assert path_to(hold(sim.tensor(777))) == path
+
+
+def test_a_class_reached_by_its_instance_is_found_last() -> None:
+    made = type("Made", (), {"kept": sim.tensor(777)})
+    assert path_to(made()) == "x.__class__.kept"
+    assert Graph({"x": made(), "y": made}).paths()[777] == "y.kept"
+
+
+def test_the_graph_of_a_tensor_is_found() -> None:
+    weight = sim.tensor(1000, requires_grad=True)
+    loss = ((sim.tensor(777) @ weight) @ weight).sum()
+    loss.backward()
+    graph = Graph({"loss": loss, "weight": weight})
+    # Backward freed what the graph saved, and made a gradient.
+    assert set(graph.paths()) == {4, 1000}
+    kept = ((sim.tensor(777) @ weight) @ weight).sum()
+    graph = Graph({"kept": kept})
+    assert {4, 777, 1000} <= set(graph.paths())
+    assert {"graph", "parameter", "gradient", "tensor"} <= graph.categories()
+
+
+def test_a_storage_that_several_share_is_one() -> None:
+    whole = sim.tensor(777)
+    graph = Graph({"a": whole, "b": [whole.detach(), whole.detach()]})
+    assert len([storage for _, _, storage in graph.nodes if storage]) == 1
+
+
+def test_a_function_does_not_hold_the_globals_of_its_module() -> None:
+    assert path_to(closure(None)) is None
+    space: dict[str, Any] = {"held": sim.tensor(777)}
+    exec("def function(): pass", space)  # noqa: S102 (a namespace that is no module's)
+    assert path_to(space["function"]) == "x.__globals__['held']"
+
+
+def test_nothing_is_kept_alive() -> None:
+    for hold in (lambda t: [t], generator, failed, closure, lambda t: with_attributes(Plain(), k=t)):
+        tensor = sim.tensor(777)
+        held = hold(tensor)
+        alive = weakref.ref(tensor)
+        assert path_to(held) is not None
+        del tensor, held
+        gc.collect()
+        assert alive() is None
+
+
+def test_the_locals_of_a_running_function_are_not_kept() -> None:
+    kept = sim.tensor(777)
+    alive = weakref.ref(kept)
+    assert 777 in Graph().paths()
+    del kept
+    assert alive() is None
+
+
+def test_the_collector_is_left_as_it_was() -> None:
+    assert gc.isenabled()
+    Graph({})
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        Graph({})
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+
+
+CALLS: list[str] = []
+
+
+class Told(type):
+    """A metaclass that notes every look."""
+
+    def __getattribute__(cls, name: str) -> object:
+        CALLS.append(f"class {name}")
+        return super().__getattribute__(name)
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        CALLS.append("instancecheck")
+        return super().__instancecheck__(instance)
+
+    def mro(cls) -> list[type]:
+        return super().mro()
+
+
+class Hostile(metaclass=Told):
+    """An object that notes every look."""
+
+    def __init__(self, kept: object) -> None:
+        object.__setattr__(self, "kept", kept)
+
+    def __getattribute__(self, name: str) -> object:
+        CALLS.append(f"getattribute {name}")
+        return super().__getattribute__(name)
+
+    def __getattr__(self, name: str) -> object:
+        CALLS.append(f"getattr {name}")
+        raise AttributeError(name)
+
+    def __eq__(self, other: object) -> bool:
+        CALLS.append("eq")
+        return self is other
+
+    def __hash__(self) -> int:
+        CALLS.append("hash")
+        return 1
+
+    def __repr__(self) -> str:
+        CALLS.append("repr")
+        return "hostile"
+
+    def __len__(self) -> int:
+        CALLS.append("len")
+        return 0
+
+    def __iter__(self) -> Iterator[object]:
+        CALLS.append("iter")
+        return iter(())
+
+    def __bool__(self) -> bool:
+        CALLS.append("bool")
+        return False
+
+    def __del__(self) -> None:
+        CALLS.append("del")
+
+    @property
+    def secret(self) -> object:
+        """Note that it was asked for."""
+        CALLS.append("property")
+        return None
+
+    @property
+    def __class__(self) -> type:
+        CALLS.append("__class__")
+        return int
+
+    @__class__.setter
+    def __class__(self, value: type) -> None:
+        raise NotImplementedError
+
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+        CALLS.append("__dict__")
+        return {}
+
+
+class HostileDict(dict[Any, Any]):
+    """A dict that notes every look."""
+
+    def __getitem__(self, key: object) -> object:
+        CALLS.append("getitem")
+        return super().__getitem__(key)
+
+    def __iter__(self) -> Iterator[Any]:
+        CALLS.append("iter")
+        return super().__iter__()
+
+    def items(self) -> Any:
+        """Note that it was asked for."""
+        CALLS.append("items")
+        return super().items()
+
+    def keys(self) -> Any:
+        """Note that it was asked for."""
+        CALLS.append("keys")
+        return super().keys()
+
+
+class HostileError(Exception):
+    """An exception that notes every look."""
+
+    @property
+    def __traceback__(self) -> None:  # type: ignore[override]
+        CALLS.append("traceback")
+
+    @property
+    def __context__(self) -> None:  # type: ignore[override]
+        CALLS.append("context")
+
+
+def test_none_of_the_users_code_runs() -> None:
+    tensor = sim.tensor(777)
+    hostile = Hostile([tensor])
+    hostile_dict = HostileDict(a=hostile)
+    hostile_dict[hostile] = tensor
+    error = HostileError(hostile)
+    variables = {"a": hostile, "b": hostile_dict, "c": error, "d": Hostile, "e": {hostile: 1}}
+    CALLS.clear()
+    paths = Graph(variables).paths()
+    Graph()
+    assert CALLS == []
+    assert paths[777] == "b[<Hostile>]"
+
+
+def test_an_instance_whose_class_hides_its_dict_is_looked_into() -> None:
+    assert path_to(Hostile([sim.tensor(777)])) == "x.kept[0]"
+
+
+def test_a_million_levels_are_no_recursion() -> None:
+    nested: list[Any] = [sim.tensor(777)]
+    for _ in range(1_000_000):
+        nested = [nested]
+    graph = Graph({"x": nested})
+    assert not graph.is_cut
+    assert graph.n_objects > 1_000_000
+    assert any(storage == ("sim:0", 777) for _, _, storage in graph.nodes)
+    # One level at a time: a nested list is freed by recursion, up to a point.
+    while len(nested) == 1 and isinstance(nested[0], list):
+        nested = nested[0]
+
+
+class Broken:
+    """A class that is not finished."""
+
+
+def test_objects_that_are_half_made_are_passed() -> None:
+    broken = Plain.__new__(Plain)
+    empty_cell = types.CellType()
+    unbound = Slotted()
+    finished = generator(sim.tensor(777))
+    list(finished)
+    assert path_to([broken, empty_cell, unbound, finished]) is None
+
+
+def test_an_adapter_of_the_users_is_asked() -> None:
+    class Buffer:
+        def __init__(self, n_bytes: int) -> None:
+            self.n_bytes = n_bytes
+
+    class Pool(Buffer):
+        """A subclass is asked, too."""
+
+    asked = []
+
+    def tell(buffer: Buffer) -> list[tuple[str, int, int]]:
+        asked.append(buffer)
+        return [("npu:0", buffer.n_bytes, 1)]
+
+    register_adapter(Buffer, tell)
+    first, second = Buffer(777), Pool(777)
+    graph = Graph({"x": {"a": [first]}, "y": second})
+    assert {id(it) for it in asked} == {id(first), id(second)}
+    assert [storage for _, _, storage in graph.nodes if storage] == [("npu:0", 777)]
+    assert graph.paths()[777] == "y"
+    register_adapter(Buffer, lambda buffer: ("npu:0", buffer.n_bytes))
+    storages = [storage for _, _, storage in Graph({"x": first, "y": second}).nodes if storage]
+    assert storages == [("npu:0", 777)] * 2
+
+
+def test_an_adapter_that_fails_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    class Buffer:
+        """Nothing in it."""
+
+    register_adapter(Buffer, lambda _: 1 / 0)
+    assert path_to([Buffer(), sim.tensor(777)]) == "x[1]"
+    assert "an adapter that you registered failed: ZeroDivisionError" in caplog.text
+    with pytest.raises(TypeError, match="an adapter is a function, not 3"):
+        register_adapter(Buffer, 3)  # type: ignore[arg-type]
+
+
+class Maker:
+    """Makes a random graph of objects that hold each other in every way."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+        self._n_tensors = 0
+        self.made: list[Any] = []
+        for _ in range(self._random.randint(5, 60)):
+            self.made.append(self._one())
+        for _ in range(self._random.randint(0, 20)):
+            self._join()
+
+    def _any(self) -> Any:
+        if not self.made or self._random.random() < 0.2:
+            self._n_tensors += 1
+            return sim.tensor(self._n_tensors)
+        return self._random.choice(self.made)
+
+    def _one(self) -> Any:
+        hashable = self._any()
+        try:
+            hash(hashable)
+        except TypeError:
+            hashable = 0
+        ways: list[Callable[[], Any]] = [
+            lambda: [self._any() for _ in range(3)],
+            lambda: {"a": self._any(), 2: self._any()},
+            lambda: (self._any(), self._any()),
+            lambda: {hashable},
+            lambda: {hashable: self._any()},
+            lambda: deque([self._any()]),
+            lambda: with_attributes(Plain(), one=self._any(), two=self._any()),
+            lambda: with_attributes(Slotted(), kept=self._any()),
+            lambda: closure(self._any()),
+            lambda: default(self._any()),
+            lambda: generator(self._any()),
+            lambda: failed(self._any()),
+            lambda: functools.partial(print, self._any()),
+            lambda: weakref.ref(Plain()),
+            lambda: iter([self._any()]),
+            lambda: type("Made", (), {"kept": self._any()}),
+            lambda: types.MethodType(print, [self._any()]),
+            lambda: self._random.choice([1, "text", None, print, int]),
+        ]
+        return self._random.choice(ways)()
+
+    def _join(self) -> None:
+        """Close a cycle where something can still be changed."""
+        holder, held = self._random.choice(self.made), self._any()
+        if isinstance(holder, list | deque):
+            holder.append(held)
+        elif isinstance(holder, Plain):
+            holder.more = held  # type: ignore[attr-defined]
+        elif isinstance(holder, dict):
+            holder["more"] = held
+
+
+def reached(start: object) -> set[int]:
+    """Return the bytes of the tensors that the collector's own view leads to."""
+    closed = {id(module.__dict__) for module in list(sys.modules.values())}
+    seen: dict[int, object] = {}
+    found = set()
+    open_ = [start]
+    while open_:
+        it = open_.pop()
+        if id(it) in seen or id(it) in closed or isinstance(it, types.ModuleType):
+            continue
+        seen[id(it)] = it
+        if isinstance(it, sim.Tensor):
+            found.add(it.nbytes)
+        if not isinstance(it, type) or it.__module__ == __name__:
+            open_ += gc.get_referents(it)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_what_the_collector_sees_is_found_in_random_graphs(seed: int) -> None:
+    made = Maker(seed).made
+    variables = {f"v{number}": value for number, value in enumerate(made[-8:])}
+    graph = Graph(variables)
+    assert set(graph.paths()) == reached(list(variables.values()))
+    for n_bytes, path in graph.paths().items():
+        if "<" not in path and "…" not in path:
+            found = eval(path, dict(variables))  # noqa: S307 (a path reads as Python)
+            assert found.nbytes == n_bytes, path
