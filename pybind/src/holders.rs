@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gpumem_core::holders::{NodeIdx, ObjectGraph};
+use gpumem_core::holders::{Category, NodeIdx, ObjectGraph};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -56,7 +56,7 @@ pub(crate) fn _object_graph(
 fn nodes(graph: &ObjectGraph) -> Vec<GraphNode> {
     let plain = |number: usize| {
         let node = graph.node(NodeIdx(number as u32));
-        let category = node.category.map(|category| category.name());
+        let category = node.category.map(Category::name);
         let storage = node.storage.as_ref();
         let storage = storage.map(|it| (it.device.to_string(), it.n_bytes.get()));
         (node.type_name.to_string(), category, storage)

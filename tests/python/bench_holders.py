@@ -55,8 +55,7 @@ def heap(n_objects: int) -> dict[str, Any]:
     for group in range(n_groups):
         # A record, its dict and its tags, a list, a dict and a deque: six objects.
         rows = [
-            {"id": i, "parts": [Record(i), deque([i])]}
-            for i in range(n_objects // n_groups // 6)
+            {"id": i, "parts": [Record(i), deque([i])]} for i in range(n_objects // n_groups // 6)
         ]
         variables[f"group_{group}"] = rows
     for number in range(N_TENSORS):

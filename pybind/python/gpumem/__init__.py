@@ -19,6 +19,7 @@ from gpumem._gpumem import (
     mark,
     record,
     recording,
+    register_adapter,
     steps,
     unload_ipython_extension,
 )
@@ -63,6 +64,7 @@ __all__ = [
     "mark",
     "record",
     "recording",
+    "register_adapter",
     "report",
     "sim",
     "steps",

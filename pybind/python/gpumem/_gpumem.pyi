@@ -27,6 +27,7 @@ __all__ = [
     "__version__",
     "_classify_growth_json",
     "_frames_since",
+    "_object_graph",
     "_panic_in_next_callback",
     "classic_gaps",
     "classic_snapshot",
@@ -40,6 +41,7 @@ __all__ = [
     "record",
     "record_blocks",
     "recording",
+    "register_adapter",
     "reset",
     "sim_empty_cache",
     "sim_memory_stats",
@@ -163,6 +165,20 @@ class Extension:
 def load_ipython_extension(ip: InteractiveShell) -> None: ...
 def unload_ipython_extension(ip: InteractiveShell) -> None: ...
 def _panic_in_next_callback() -> None: ...
+def register_adapter(
+    type_: type[_T],
+    function: Callable[[_T], tuple[str, int] | tuple[str, int, int] | list[Any]],
+    /,
+) -> None: ...
+def _object_graph(
+    namespace: dict[str, Any] | None = None,
+) -> tuple[
+    list[tuple[str, str | None, tuple[str, int] | None]],
+    list[tuple[int, int, str]],
+    list[tuple[str, str, str, int]],
+    int,
+    bool,
+]: ...
 
 class OutOfMemoryError(RuntimeError): ...
 

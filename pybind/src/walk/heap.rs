@@ -122,7 +122,7 @@ impl<'a, 'py> Heap<'a, 'py> {
         libraries: &'a HashSet<String>,
         limits: Limits,
     ) -> PyResult<Self> {
-        let registered = registered.iter().map(|it| it.as_type_ptr()).collect();
+        let registered = registered.iter().map(Bound::as_type_ptr).collect();
         Ok(Self {
             py,
             adapters,

@@ -98,14 +98,14 @@ impl<'py> Labeller<'py> {
                 labels.add(&content, Step::Cell);
             }
             Native::Frame => {
-                self.locals(object, labels)?;
+                locals(object, labels)?;
                 attributes(object, &["f_back", "f_globals"], labels)?;
             }
             Native::Traceback => attributes(object, &["tb_next", "tb_frame"], labels)?,
             Native::Generator(frame) => {
                 let frame = object.getattr(frame)?;
                 labels.pass(&frame);
-                self.locals(&frame, labels)?;
+                locals(&frame, labels)?;
             }
             Native::Deque => {
                 for (idx, item) in object.try_iter()?.enumerate() {
@@ -160,14 +160,6 @@ impl<'py> Labeller<'py> {
         }
         self.dict_of(function, labels);
         attributes(function, &["__globals__"], labels)
-    }
-
-    /// The locals of a frame; a module's frame and a class's have their namespace for locals.
-    fn locals(&mut self, frame: &Bound<'py, PyAny>, labels: &mut Labels) -> PyResult<()> {
-        for (name, value) in native::locals(frame)? {
-            labels.add(&value, Step::local(&name));
-        }
-        Ok(())
     }
 
     /// Of containers, their items; of anything but CPython's own containers, its attributes.
@@ -304,6 +296,13 @@ fn exception(error: &Bound<'_, PyBaseException>, labels: &mut Labels) {
             labels.add(&value, Step::attribute(name));
         }
     }
+}
+
+fn locals(frame: &Bound<'_, PyAny>, labels: &mut Labels) -> PyResult<()> {
+    for (name, value) in native::locals(frame)? {
+        labels.add(&value, Step::local(&name));
+    }
+    Ok(())
 }
 
 /// Attributes of an object of CPython's own, by name.

@@ -8,7 +8,6 @@
 //! borrowed pointers stay good. Interpreters without a GIL are not supported: there is no `abi3`
 //! wheel for them.
 #![expect(unsafe_code, reason = "the slots of live types, borrowed objects")]
-#![allow(dead_code, reason = "what asks for a walk follows")]
 
 mod classes;
 mod garbage;
@@ -30,6 +29,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 
 use crate::adapters::{self, own};
+use crate::trouble;
 use heap::Heap;
 use prune::Pruned;
 use roots::{Root, Roots};
@@ -87,7 +87,7 @@ pub(crate) fn find(
         let _uncollected = Uncollected::new(py);
         walk(py, &Roots::find(py, shells)?, &registered, extent, limits)?
     };
-    Ok(walked.asked(&registered))
+    Ok(walked.asked(py, &registered))
 }
 
 /// The same from the entries of one namespace.
@@ -102,13 +102,15 @@ pub(crate) fn find_from(
         let roots = Roots::of(py, namespace)?;
         walk(py, &roots, &registered, Extent::Names, limits)?
     };
-    Ok(walked.asked(&registered))
+    Ok(walked.asked(py, &registered))
 }
 
 /// What a walk found, before the user's own code is asked.
 struct Walked<'py> {
     graph: GraphBuilder,
     n_objects: usize,
+    /// What adapters of ours could not read.
+    failures: Vec<PyErr>,
     /// Objects that an adapter of the user's tells of, their place, and which adapter.
     questions: Vec<(Bound<'py, PyAny>, NodeIdx, u8)>,
 }
@@ -141,15 +143,24 @@ fn walk<'py>(
     Ok(Walked {
         questions: heap.questions.iter().filter_map(question).collect(),
         n_objects: heap.n_objects(),
+        failures: heap.failures,
         graph: built.graph,
     })
 }
 
 impl<'py> Walked<'py> {
     /// Takes in what the user's own adapters tell: from here on nothing is borrowed.
-    fn asked(mut self, registered: &[(Bound<'py, PyType>, Bound<'py, PyAny>)]) -> Found {
+    fn asked(
+        mut self,
+        py: Python<'py>,
+        registered: &[(Bound<'py, PyType>, Bound<'py, PyAny>)],
+    ) -> Found {
         /// Keys of the user's are told from the numbers of frameworks' storages.
         const OWN: u64 = 1 << 63;
+        for error in self.failures {
+            let message = format!("an object was passed over when looking for holders: {error}");
+            trouble::log_once(py, &message);
+        }
         let mut known = HashMap::new();
         for (number, (object, holder, adapter)) in self.questions.iter().enumerate() {
             let (_, function) = &registered[usize::from(*adapter)];

@@ -9,7 +9,7 @@ use std::{mem, ptr};
 
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString, PyTuple, PyType};
+use pyo3::types::{PyDict, PyString, PyTuple, PyTupleMethods, PyType};
 
 use crate::adapters::ClassName;
 
@@ -129,7 +129,7 @@ impl ClassFacts {
     pub(super) fn bases<'py>(&self, class: &Bound<'py, PyType>) -> Vec<Bound<'py, PyType>> {
         let mro = described(self.mro.bind(class.py()), class);
         let mro = mro.and_then(|mro| mro.cast_into_exact::<PyTuple>().ok());
-        let classes = mro.iter().flat_map(|mro| mro.iter());
+        let classes = mro.iter().flat_map(PyTupleMethods::iter);
         classes.filter_map(|base| base.cast_into().ok()).collect()
     }
 

@@ -4,8 +4,6 @@ use super::heap::{Heap, NodeNumber, Place};
 
 /// The nodes that lead to device memory, and the references between them.
 pub(super) struct Pruned {
-    /// In the order in which they were met, nearest to a root first.
-    pub(super) nodes: Vec<NodeNumber>,
     /// By node: it leads to device memory.
     is_kept: Vec<bool>,
 }
@@ -16,14 +14,11 @@ impl Pruned {
         let storages =
             |number: &NodeNumber| matches!(heap.places[*number as usize], Place::Storage(_));
         let every = 0..heap.places.len() as NodeNumber;
-        let mut open: Vec<NodeNumber> = every.clone().filter(storages).collect();
+        let mut open: Vec<NodeNumber> = every.filter(storages).collect();
         open.extend(wanted);
         let mut is_kept = vec![false; heap.places.len()];
         if open.is_empty() {
-            return Self {
-                nodes: Vec::new(),
-                is_kept,
-            };
+            return Self { is_kept };
         }
         for node in &open {
             is_kept[*node as usize] = true;
@@ -36,8 +31,7 @@ impl Pruned {
                 }
             }
         }
-        let nodes = every.filter(|node| is_kept[*node as usize]).collect();
-        Self { nodes, is_kept }
+        Self { is_kept }
     }
 
     pub(super) fn keeps(&self, node: NodeNumber) -> bool {

@@ -7,11 +7,12 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use gpumem_core::holders::{Category, Step};
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple, PyType};
 
 use super::super::peek::{self, Getter};
-use super::super::{Category, Details, Part, Sink, Step};
+use super::super::{Details, Part, Sink};
 
 /// The classes of graph nodes that were met.
 #[derive(Default)]
@@ -64,7 +65,7 @@ impl Nodes {
         sink.describe(own, Details::of(Category::Graph));
         if let Some(variable) = &class.variable {
             let variable = variable.get(object)?;
-            sink.object(own, variable, Step::Attribute("variable".to_owned()));
+            sink.object(own, variable, Step::attribute("variable"));
         }
         for (name, getter) in &class.saved {
             // What a backward pass has freed is None inside.
@@ -77,7 +78,7 @@ impl Nodes {
             let node = entry.cast::<PyTuple>()?.get_item(0)?;
             if !node.is_none() {
                 let step = format!("next_functions[{idx}][0]");
-                sink.object(own, node, Step::Attribute(step));
+                sink.object(own, node, Step::Attribute(step.into()));
             }
         }
         Ok(true)
@@ -145,7 +146,11 @@ fn packed<'py>(step: &str, saved: &Bound<'py, PyAny>, own: Part, sink: &mut Sink
         if let Ok(value) = saved.getattr(attribute)
             && !value.is_none()
         {
-            sink.object(own, value, Step::Saved(step));
+            let step = match step.strip_prefix("_saved_") {
+                Some(name) => Step::Saved(Some(name.into())),
+                None => Step::attribute(&step),
+            };
+            sink.object(own, value, step);
         }
     }
 }

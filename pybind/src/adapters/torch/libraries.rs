@@ -2,11 +2,12 @@
 //!
 //! They are known by their modules' names; nothing of them is imported or called.
 
+use gpumem_core::holders::{Category, Step};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
+use super::super::Sink;
 use super::super::peek;
-use super::super::{Category, Sink, Step};
 use super::{Access, role};
 
 /// The caches of `transformers` and their layers.
@@ -68,7 +69,7 @@ fn tensors_in<'py>(
     let own = sink.own();
     let mut tell = |value: Bound<'py, PyAny>, step: String| {
         if access.is_tensor(&value)
-            && let Some(part) = sink.object(own, value, Step::Attribute(step))
+            && let Some(part) = sink.object(own, value, Step::Attribute(step.into()))
         {
             sink.describe(part, role(category));
         }

@@ -8,11 +8,12 @@ mod modules;
 
 pub(crate) use access::{Access, is_imported};
 
+use gpumem_core::holders::{Category, Step};
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
 use super::peek;
-use super::{Adapter, Category, ClassName, Details, Sink, Step, Storage, StorageId};
+use super::{Adapter, ClassName, Details, Sink, Storage, StorageId};
 use graph::Nodes;
 
 /// Looks at what the user's torch has made.
@@ -74,21 +75,21 @@ impl Torch {
         let paged_on = libraries::paged_on(tensor);
         for found in self.access.storages(tensor)? {
             let storage = Storage {
-                id: StorageId(found.address),
+                id: StorageId(found.address as u64),
                 device: paged_on.as_deref().unwrap_or(&found.device),
                 n_bytes: found.n_bytes,
             };
-            sink.storage(own, storage, Step::Storage);
+            sink.storage(own, storage, Step::Within);
         }
         if let Some(gradient) = self.access.gradient(tensor)? {
-            let step = Step::Attribute("grad".to_owned());
+            let step = Step::attribute("grad");
             if let Some(gradient) = sink.object(own, gradient, step) {
                 sink.describe(gradient, role(Category::Gradient));
             }
         }
         if !is_leaf {
             let node = self.access.grad_fn.get(tensor)?;
-            sink.object(own, node, Step::Attribute("grad_fn".to_owned()));
+            sink.object(own, node, Step::attribute("grad_fn"));
         }
         self.hooks(tensor, sink);
         libraries::quantized(tensor, &self.access, sink);
@@ -106,7 +107,7 @@ impl Torch {
         ] {
             let hooks = hooks.and_then(|hooks| hooks.get(tensor).ok());
             if let Some(hooks) = hooks.filter(|hooks| !hooks.is_none()) {
-                sink.object(sink.own(), hooks, Step::Attribute(name.to_owned()));
+                sink.object(sink.own(), hooks, Step::attribute(name));
             }
         }
     }
@@ -149,7 +150,7 @@ impl Adapter for Torch {
 /// What an object is to the one that is looked at.
 fn role(category: Category) -> Details {
     Details {
-        role: Some(category),
+        category: Some(category),
         ..Details::default()
     }
 }

@@ -1,10 +1,11 @@
 //! Modules and optimizers: shorter ways to what they hold, and what it is to them.
 
+use gpumem_core::holders::{Category, Step};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
+use super::super::Sink;
 use super::super::peek;
-use super::super::{Category, Sink, Step};
 use super::{Access, role};
 
 pub(super) fn is_module(module: &str, name: &str) -> bool {
@@ -31,7 +32,7 @@ pub(super) fn look<'py>(object: &Bound<'py, PyAny>, access: &Access, sink: &mut 
     let own = sink.own();
     for (name, category) in [
         ("_parameters", Some(Category::Parameter)),
-        ("_buffers", Some(Category::Buffer)),
+        ("_buffers", Some(Category::Parameter)),
         ("_modules", None),
     ] {
         for (key, value) in dict(name).iter().flat_map(PyDictMethods::iter) {
@@ -64,7 +65,7 @@ fn member(key: &Bound<'_, PyAny>) -> Option<Step> {
         .into_owned();
     Some(match name.parse() {
         Ok(idx) => Step::Index(idx),
-        Err(_) => Step::Attribute(name),
+        Err(_) => Step::Attribute(name.into()),
     })
 }
 
@@ -92,7 +93,7 @@ fn of_optimizer<'py>(
     sink: &mut Sink<'_, '_, 'py>,
 ) {
     if access.is_tensor(&value)
-        && let Some(part) = sink.object(sink.own(), value, Step::Attribute(name))
+        && let Some(part) = sink.object(sink.own(), value, Step::Attribute(name.into()))
     {
         sink.describe(part, role(Category::OptimizerState));
     }

@@ -25,7 +25,7 @@ pub(super) fn add_shell<'py>(roots: &mut Roots<'py>, shell: &Bound<'py, PyAny>) 
     };
     for (name, value) in entries(&variables) {
         if !is_own(&name, &value) && !is_dunder(&name) {
-            roots.add_named(RootKind::Variable, name, value);
+            roots.add_named(RootKind::Variable, &name, value);
         }
     }
     Results::of(&outputs, &hidden).add(roots, shell, |name| {

@@ -55,7 +55,7 @@ impl<'py> Roots<'py> {
         threads::add(&mut roots, py)?;
         roots.found.clear();
         for (name, value) in entries(namespace) {
-            roots.add_named(RootKind::Variable, name, value);
+            roots.add_named(RootKind::Variable, &name, value);
         }
         Ok(roots)
     }
@@ -70,8 +70,8 @@ impl<'py> Roots<'py> {
     }
 
     /// A place whose name is the expression.
-    fn add_named(&mut self, kind: RootKind, name: String, object: Bound<'py, PyAny>) {
-        self.add(kind, &name, name.clone(), object);
+    fn add_named(&mut self, kind: RootKind, name: &str, object: Bound<'py, PyAny>) {
+        self.add(kind, name, name.to_owned(), object);
     }
 
     fn close(&mut self, object: &Bound<'py, PyAny>) {

@@ -47,10 +47,10 @@ fn add_globals<'py>(roots: &mut Roots<'py>, module: &str, globals: &Bound<'py, P
             continue;
         }
         if module == "__main__" {
-            roots.add_named(RootKind::Variable, name, value);
+            roots.add_named(RootKind::Variable, &name, value);
         } else {
             let name = format!("{module}.{name}");
-            roots.add_named(RootKind::ModuleGlobal, name, value);
+            roots.add_named(RootKind::ModuleGlobal, &name, value);
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use gpumem_core::holders::RootKind;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::{PyDict, PyDictMethods, PyString};
 
 use super::{Roots, attribute, dict};
 use crate::walk::native;
@@ -95,7 +95,7 @@ fn thread_names(py: Python<'_>) -> HashMap<u64, String> {
     };
     active
         .iter()
-        .flat_map(|active| active.iter())
+        .flat_map(PyDictMethods::iter)
         .filter_map(named)
         .collect()
 }
