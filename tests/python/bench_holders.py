@@ -158,6 +158,10 @@ def main(path: Path) -> None:
         for size, n_objects in SIZES.items()
         for key, value in measure(n_objects).items()
     }
+    # The larger of the two is what a walk may take.
+    budget = max(250.0, 3 * figures["collect_ms_1e6"])
+    figures["budget_share_1e6"] = 100 * figures["ms_1e6"] / budget
+    figures["unnamed_percent"] = 100 - min(figures[f"named_percent_{size}"] for size in SIZES)
     path.write_text(json.dumps(figures, indent=1), encoding="utf-8")
 
 

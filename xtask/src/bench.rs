@@ -75,6 +75,21 @@ const BENCHES: &[Bench] = &[
         peers: &[],
     },
     Bench {
+        name: "holders",
+        script: "tests/python/bench_holders.py",
+        rows: &[
+            row("ms_1e4", "found among 1e4 live objects", "ms"),
+            row("ms_1e5", "found among 1e5 live objects", "ms"),
+            row("ms_1e6", "found among 1e6 live objects", "ms"),
+            row("collect_ms_1e6", "gc.collect() of those", "ms"),
+            row("budget_share_1e6", "of 250 ms, or of 3 collections", "%").within(100.0),
+            row("by_hand_ms_1e6", "isinstance and get_referrers", "ms"),
+            row("by_hand_ratio_1e6", "its time over ours", "×"),
+            row("unnamed_percent", "of the planted bytes not named", "%").within(1.0),
+        ],
+        peers: &[],
+    },
+    Bench {
         name: "leaks",
         script: "tests/python/bench_leaks.py",
         rows: &[

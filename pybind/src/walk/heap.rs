@@ -87,7 +87,7 @@ pub(crate) struct Heap<'a, 'py> {
     deferred: Vec<(NodeNumber, *mut ffi::PyTypeObject)>,
     /// Classes of these modules hold nothing of the user's.
     libraries: &'a HashSet<String>,
-    failures: Vec<PyErr>,
+    pub(super) failures: Vec<PyErr>,
     /// Objects about which an adapter of the user's is to be asked, and which one.
     pub(super) questions: Vec<(NodeNumber, u8)>,
     budget: Budget,
