@@ -53,6 +53,8 @@ mod _gpumem {
     #[pymodule_export]
     use super::marks::{Steps, StepsIterator, mark};
     #[pymodule_export]
+    use super::sampler::_simulated_run;
+    #[pymodule_export]
     use super::session::{
         device_labels, frames_since, record_blocks, reset, source_states, use_sources,
     };

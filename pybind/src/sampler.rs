@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use gpumem_core::recording::{DriverLevels, Sample};
 use gpumem_core::thin::{Spacing, Thinned};
-use gpumem_core::units::Nanos;
+use gpumem_core::units::{Bytes, Nanos};
+use pyo3::pyfunction;
 
 use crate::clock::Clock;
 use crate::sources::Drivers;
@@ -283,6 +284,30 @@ impl Sampling {
             self.interval = self.interval.max(interval).min(LONGEST);
         }
     }
+}
+
+/// How often a run of so many seconds reads a device, and how many points of it are kept: what a
+/// benchmark of a day need not wait a day for.
+#[pyfunction]
+pub(crate) fn _simulated_run(n_seconds: u64) -> (u64, usize) {
+    let mut run = Sampling {
+        began: Instant::now(),
+        interval: SHORTEST,
+        devices: Vec::new(),
+    };
+    let (mut at, mut n_readings) = (Duration::ZERO, 0);
+    while at < Duration::from_secs(n_seconds) {
+        at += run.interval;
+        n_readings += 1;
+        let levels = DriverLevels {
+            device_used: Bytes::mib(n_readings % 1024).into(),
+            ..DriverLevels::default()
+        };
+        let nanos = u64::try_from(at.as_nanos()).unwrap_or(u64::MAX);
+        run.push("a device".to_owned(), point(Nanos::new(nanos), &levels));
+    }
+    let n_points = run.devices.into_iter().map(|it| it.points.points().len());
+    (n_readings, n_points.sum())
 }
 
 fn point(at: Nanos, levels: &DriverLevels) -> Sample {

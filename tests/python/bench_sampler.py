@@ -1,103 +1,123 @@
 """What the sampler takes while a run goes on, and between runs; what it sees, and what it keeps.
 
 A pure-Python loop runs bare and sampled by turns in one process, in stretches so
-short that a busy machine slows both. The sampler's share of a core is its thread's
-own time. Writes shares in percent, memory in MiB, counts as they are, as JSON.
+short that a busy machine slows both; the noise is half the 95 % interval of the
+median. A share of a core is what gpumem's own threads have spent, which a busy
+machine does not change. Once more with CUDA and NVML, played by the libraries of
+the tests. Writes shares in percent, memory in MiB, counts as they are, as JSON.
 """
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
+import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from statistics import median
 
 import gpumem
 from gpumem import _gpumem
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
 
 N_PAIRS = 150
 STRETCH_SECONDS = 0.1
 N_SPIKES = 100
 SPIKE_BYTES = 300_000_000
 SPIKE_SECONDS = 0.02
-N_RUNS = 10_000
+N_CELLS = 10_000
+N_MARKS = 1_000_000
 IDLE_SECONDS = 5
+DAY_SECONDS = 24 * 60 * 60
 MIB = 1 << 20
+GPU = """
+gpu0.uuid = GPU-3f1a8c55-0000-4b7e-9d21-000000000000
+gpu0.total_mib = 16384
+gpu0.used_mib = 1024
+gpu0.computing = self:256
+"""
 
 
-def sampler_thread() -> Path:
-    """Return the folder of the sampler's thread."""
-    for task in Path("/proc/self/task").iterdir():
-        if (task / "comm").read_text().strip() == "gpumem-sampler":
-            return task
-    raise SystemExit("no sampler runs")
+def own_threads() -> list[Path]:
+    """Return the folders of gpumem's threads."""
+    tasks = Path("/proc/self/task").iterdir()
+    return [task for task in tasks if (task / "comm").read_text().startswith("gpumem-")]
 
 
-def thread_seconds(thread: Path) -> float:
-    """Return what the thread has spent of a core."""
-    nanos = int((thread / "schedstat").read_text().split()[0])
-    return nanos / 1e9
+def seconds_of_threads() -> float:
+    """Return what gpumem's threads have spent of a core."""
+    nanos = (int((task / "schedstat").read_text().split()[0]) for task in own_threads())
+    return sum(nanos) / 1e9
 
 
-def n_wakings(thread: Path) -> int:
-    """Return how often the thread has fallen asleep, and so was woken."""
-    for line in (thread / "status").read_text().splitlines():
-        name, _, value = line.partition(":")
-        if name.endswith("voluntary_ctxt_switches") and not name.startswith("non"):
-            return int(value)
-    raise SystemExit("no count of switches")
+def n_wakings(name: str = "") -> int:
+    """Return how often a thread of gpumem's has fallen asleep, and so was woken; or all of them."""
+    n = 0
+    for task in own_threads():
+        if name in (task / "comm").read_text():
+            switches = (task / "status").read_text().split("voluntary_ctxt_switches:")[1]
+            n += int(switches.split()[0])
+    return n
 
 
-def loop(n: int) -> float:
-    """Return the seconds that a pure-Python loop takes."""
-    start = time.perf_counter()
+def loop(n: int) -> tuple[float, float]:
+    """Return the seconds that a pure-Python loop takes, and those of a core that it takes."""
+    start, spent = time.perf_counter(), time.thread_time()
     total = 0
     for i in range(n):
         total += i & 7
-    return time.perf_counter() - start
+    return time.perf_counter() - start, time.thread_time() - spent
 
 
-def sampled(n: int) -> float:
-    """Return the seconds that the loop takes inside a run."""
+def sampled(n: int) -> tuple[float, float]:
+    """Return the same of the loop inside a run."""
     with gpumem.record("loop"):
         return loop(n)
 
 
-def share_and_slowdown() -> dict[str, float]:
+def share_and_slowdown(n_pairs: int) -> dict[str, float]:
     """Run the loop by turns bare and sampled."""
-    n = int(1_000_000 * STRETCH_SECONDS / loop(1_000_000))
+    n = int(1_000_000 * STRETCH_SECONDS / loop(1_000_000)[0])
     sampled(n)
-    thread = sampler_thread()
-    spent, before = 0.0, n_wakings(thread)
-    slowdowns = []
-    seconds = 0.0
-    for turn in range(N_PAIRS):
-        start = thread_seconds(thread)
+    spent, before = 0.0, n_wakings("sampler")
+    pairs = []
+    for turn in range(n_pairs):
+        start = seconds_of_threads()
         if turn % 2:
             with_run, bare = sampled(n), loop(n)
         else:
             bare, with_run = loop(n), sampled(n)
-        spent += thread_seconds(thread) - start
-        slowdowns.append(with_run / bare - 1)
-        seconds += with_run
+        spent += seconds_of_threads() - start
+        pairs.append((bare, with_run))
+    seconds = sum(with_run for _, (with_run, _) in pairs)
+    slowdowns = sorted(100 * (with_run / bare - 1) for (bare, _), (with_run, _) in pairs)
+    # The order statistics that hold the median with 95 % confidence.
+    reach = round(0.98 * n_pairs**0.5)
+    low, high = slowdowns[n_pairs // 2 - reach], slowdowns[n_pairs // 2 + reach]
     return {
         "core_percent": 100 * spent / seconds,
-        "slowdown_percent": 100 * median(slowdowns),
-        "samples_per_second": (n_wakings(thread) - before) / seconds,
+        "slowdown_percent": median(slowdowns),
+        "slowdown_noise_percent": (high - low) / 2,
+        "loop_core_percent": median(
+            100 * (with_run / bare - 1) for (_, bare), (_, with_run) in pairs
+        ),
+        "samples_per_second": (n_wakings("sampler") - before) / seconds,
     }
 
 
 def idle() -> dict[str, float]:
     """Let the session rest."""
-    thread = sampler_thread()
     time.sleep(0.1)
-    spent, wakings = thread_seconds(thread), n_wakings(thread)
+    spent, wakings, resident = seconds_of_threads(), n_wakings(), resident_bytes()
     time.sleep(IDLE_SECONDS)
     return {
-        "idle_core_percent": 100 * (thread_seconds(thread) - spent) / IDLE_SECONDS,
-        "idle_wakings": n_wakings(thread) - wakings,
+        "idle_core_percent": 100 * (seconds_of_threads() - spent) / IDLE_SECONDS,
+        "idle_wakings": n_wakings() - wakings,
+        "idle_mib": (resident_bytes() - resident) / MIB,
     }
 
 
@@ -119,23 +139,75 @@ def resident_bytes() -> int:
     return n_pages * os.sysconf("SC_PAGESIZE")
 
 
-def memory_of_many_runs() -> dict[str, float]:
-    """Record many runs, each with as many marks as a training loop of an hour sets."""
+def memory_of_many_cells() -> dict[str, float]:
+    """Record many cells, a tenth of them with as many marks as a training loop sets."""
+    config = Config()
+    config.HistoryManager.enabled = False
+    shell = InteractiveShell.instance(config=config)
+    shell.user_ns["mark"] = gpumem.mark
+
+    def run_cells(n_cells: int) -> None:
+        for n in range(n_cells):
+            n_marks = 10 * N_MARKS // N_CELLS if n % 10 == 0 else 0
+            shell.run_cell(f"for _ in range({n_marks}):\n    mark()\nx = {n % 100}", silent=False)
+
+    # What IPython itself keeps of so many cells is not the recorder's.
+    run_cells(N_CELLS)
+    bare = resident_bytes()
+    shell.run_line_magic("load_ext", "gpumem")
+    settings = next(it for it in shell.configurables if type(it).__name__ == "GpuMem")
+    settings.record_all = settings.quiet = True
     _gpumem.reset()
-    before = resident_bytes()
-    for n in range(N_RUNS):
-        with gpumem.record("run"):
-            for _ in range(1000 if n < N_RUNS // 10 else 1):
-                gpumem.mark()
-    return {"recorder_mib": (resident_bytes() - before) / MIB}
+    run_cells(N_CELLS)
+    return {
+        "recorder_mib": (resident_bytes() - bare) / MIB,
+        "cells_recorded": len(gpumem.report().runs) // len(_gpumem.device_labels()),
+    }
 
 
-def main(figures: Path) -> None:
+def day() -> dict[str, float]:
+    """Let a run last a day, by a clock that is played."""
+    n_readings, n_points = _gpumem._simulated_run(DAY_SECONDS)
+    return {"readings_of_a_day": n_readings, "points_of_a_day": n_points}
+
+
+def with_drivers(played: str) -> dict[str, float]:
+    """Measure share and slowdown in a process of its own, which has drivers."""
+    with tempfile.TemporaryDirectory() as folder:
+        state, figures = Path(folder) / "state", Path(folder) / "figures.json"
+        state.write_text(GPU)
+        environment = {**os.environ, "LD_LIBRARY_PATH": played, "GPUMEM_FAKE_STATE": str(state)}
+        subprocess.run(
+            [sys.executable, __file__, "--driven", str(figures)], check=True, env=environment
+        )
+        measured: dict[str, float] = json.loads(figures.read_text())
+        return {f"driven_{key}": value for key, value in measured.items()}
+
+
+def driven() -> dict[str, float]:
+    """Measure share and slowdown after a framework has started CUDA."""
+    driver = ctypes.CDLL("libcuda.so.1")
+    if driver.cuInit(0) or driver.cuDevicePrimaryCtxRetain(ctypes.byref(ctypes.c_void_p()), 0):
+        raise SystemExit("CUDA was not started")
+    measured = share_and_slowdown(N_PAIRS // 2)
+    if "cuda:0" not in _gpumem.device_labels():
+        raise SystemExit("the GPU was not read")
+    return measured
+
+
+def main(arguments: list[str]) -> None:
     """Measure and write the figures."""
-    measured = {**share_and_slowdown(), **idle(), **spikes(), **memory_of_many_runs()}
+    *options, figures = arguments
+    if options == ["--driven"]:
+        measured = driven()
+    else:
+        measured = {**share_and_slowdown(N_PAIRS), **idle(), **spikes(), **day()}
+        measured |= memory_of_many_cells()
+        played = os.environ.get("GPUMEM_FAKE_DRIVER")
+        measured |= with_drivers(played) if played is not None else {}
     rounded = {key: round(value, 3) for key, value in measured.items()}
-    figures.write_text(json.dumps(rounded) + "\n")
+    Path(figures).write_text(json.dumps(rounded) + "\n")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(sys.argv[1:])

@@ -67,10 +67,35 @@ const BENCHES: &[Bench] = &[
             row("core_percent", "share of a core in a run", "%").within(1.0),
             row("samples_per_second", "at so many samples", "/s"),
             row("slowdown_percent", "slowdown of a Python loop", "%").within(0.5),
+            row(
+                "slowdown_noise_percent",
+                "give or take, on this machine now",
+                "%",
+            ),
+            row("loop_core_percent", "the loop's own time on a core", "%").within(0.5),
+            row("driven_core_percent", "share, with CUDA and NVML", "%")
+                .within(1.0)
+                .optional(),
+            row(
+                "driven_slowdown_percent",
+                "slowdown, with CUDA and NVML",
+                "%",
+            )
+            .within(0.5)
+            .optional(),
+            row(
+                "driven_slowdown_noise_percent",
+                "give or take, on this machine now",
+                "%",
+            )
+            .optional(),
             row("idle_core_percent", "share of a core between runs", "%").within(0.0),
             row("idle_wakings", "woken between runs", "times").within(0.0),
+            row("idle_mib", "memory that resting takes", "MiB").within(0.0),
             row("spikes_seen", "of 100 spikes of 20 ms seen", ""),
-            row("recorder_mib", "memory of 10,000 runs, 1e6 marks", "MiB").within(128.0),
+            row("readings_of_a_day", "readings in a run of 24 h", ""),
+            row("points_of_a_day", "points that are kept of them", "").within(512.0),
+            row("recorder_mib", "memory of 10,000 cells, 1e6 marks", "MiB").within(128.0),
         ],
         peers: &[],
     },
@@ -219,8 +244,13 @@ fn table(bench: &Bench, figures: &Value) -> Result<String> {
             format!("   {verdict} the budget of {budget} {}", row.unit)
         });
         let Row { meaning, unit, .. } = row;
-        // A share is below one; times and sizes are not read to the thousandth.
-        let n_decimals = if unit.is_empty() { 3 } else { 1 };
+        // A share is below one, a count has no fraction; times and sizes are not read to the thousandth.
+        let n_decimals = match *unit {
+            "" if figure.fract() == 0.0 => 0,
+            "" => 3,
+            "%" => 2,
+            _ => 1,
+        };
         lines.push(format!(
             "  {meaning:<34}{figure:>9.n_decimals$} {unit}{budget}"
         ));

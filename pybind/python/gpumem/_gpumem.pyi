@@ -29,6 +29,7 @@ __all__ = [
     "_frames_since",
     "_object_graph",
     "_panic_in_next_callback",
+    "_simulated_run",
     "classic_gaps",
     "classic_snapshot",
     "classic_thresholds",
@@ -179,6 +180,7 @@ def _object_graph(
     int,
     bool,
 ]: ...
+def _simulated_run(n_seconds: int) -> tuple[int, int]: ...
 
 class OutOfMemoryError(RuntimeError): ...
 
