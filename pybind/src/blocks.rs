@@ -7,7 +7,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use pyo3::exceptions::{PyGeneratorExit, PyKeyboardInterrupt, PyTypeError};
+use pyo3::exceptions::{PyGeneratorExit, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::sync::{MutexExt, PyOnceLock};
 use pyo3::types::{PyInt, PyString};
@@ -59,14 +59,14 @@ struct Entry {
 
 #[pymethods]
 impl Block {
-    fn __enter__(slf: Py<Self>, py: Python<'_>) -> PyResult<Py<Self>> {
+    fn __enter__(slf: Py<Self>, py: Python<'_>) -> Py<Self> {
         let entry = if session::records_blocks() {
-            guarded(py, || slf.get().begin(py))?.unwrap_or(Entry::UNRECORDED)
+            guarded(py, || slf.get().begin(py)).unwrap_or(Entry::UNRECORDED)
         } else {
             Entry::UNRECORDED
         };
         slf.get().entries(py).push(entry);
-        Ok(slf)
+        slf
     }
 
     fn __exit__(
@@ -75,10 +75,10 @@ impl Block {
         kind: Py<PyAny>,
         error: &Bound<'_, PyAny>,
         traceback: Py<PyAny>,
-    ) -> PyResult<bool> {
+    ) -> bool {
         drop((kind, traceback));
-        guarded(py, || self.end(py, error))?;
-        Ok(false)
+        guarded(py, || self.end(py, error));
+        false
     }
 
     /// The function, each call of which is such a block.
@@ -164,17 +164,10 @@ fn decorated<'py>(function: &Bound<'py, PyAny>, name: Option<&str>) -> PyResult<
     module.call_method1("decorated", (function, name))
 }
 
-/// A failure of ours is said once and stays out of the user's block; the Ctrl-C that
-/// it caught is the user's.
-fn guarded<T>(py: Python<'_>, body: impl FnOnce() -> PyResult<T>) -> PyResult<Option<T>> {
-    match trouble::caught(py, body) {
-        Ok(Some(value)) => Ok(Some(value)),
-        Ok(None) => Err(PyKeyboardInterrupt::new_err(())),
-        Err(failure) => {
-            trouble::log_once(py, &format!("a block was not recorded: {failure}"));
-            Ok(None)
-        }
-    }
+/// A failure of ours is said once and stays out of the user's block.
+fn guarded<T>(py: Python<'_>, body: impl FnOnce() -> PyResult<T>) -> Option<T> {
+    let failed = |failure| trouble::log_once(py, &format!("a block was not recorded: {failure}"));
+    trouble::caught(py, body).map_err(failed).ok().flatten()
 }
 
 /// Leaving a generator is no error.

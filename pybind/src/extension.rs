@@ -13,7 +13,7 @@ use pyo3::types::{PyDict, PyString};
 use crate::recorder::{Launch, SourceText};
 use crate::session::{self, Selection};
 use crate::status::Ending;
-use crate::trouble;
+use crate::{interrupt, trouble};
 
 const ISSUES: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/issues");
 
@@ -65,10 +65,13 @@ struct Open {
 impl Extension {
     fn pre_run_cell(&self, py: Python<'_>, info: &Bound<'_, PyAny>) {
         self.guarded(py, || self.cell_begins(py, info));
+        self.hand_on_interrupt(py, interrupt::raise_in_cell);
     }
 
     fn post_run_cell(&self, py: Python<'_>, result: &Bound<'_, PyAny>) {
         self.guarded(py, || self.cell_ended(py, result));
+        interrupt::forget(self.shell.bind(py));
+        self.hand_on_interrupt(py, |shell, error| interrupt::end_cell(shell, result, error));
     }
 
     /// What `GpuMem`'s traits say now.
@@ -105,6 +108,19 @@ impl Extension {
 }
 
 impl Extension {
+    /// Hands the user's Ctrl-C to the cell, which `IPython` would drop where a callback raises it.
+    fn hand_on_interrupt(
+        &self,
+        py: Python<'_>,
+        hand_on: impl FnOnce(&Bound<'_, PyAny>, PyErr) -> PyResult<()>,
+    ) {
+        if let Err(interrupt) = py.check_signals()
+            && let Err(error) = hand_on(self.shell.bind(py), interrupt)
+        {
+            trouble::log(py, &format!("a Ctrl-C was lost: {error}"));
+        }
+    }
+
     /// Lets nothing out of `body`; its first failure stops the recording.
     fn guarded(&self, py: Python<'_>, body: impl FnOnce() -> PyResult<()>) {
         if self.state(py).stopped.is_some() {

@@ -13,6 +13,7 @@ mod extension;
 mod footprint;
 mod growth;
 mod holders;
+mod interrupt;
 mod levels;
 mod marks;
 mod oom;
@@ -22,6 +23,7 @@ mod session;
 mod sim;
 mod sources;
 mod status;
+mod threads;
 mod trouble;
 mod walk;
 

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pyo3::exceptions::{PyAttributeError, PyKeyboardInterrupt};
+use pyo3::exceptions::PyAttributeError;
 use pyo3::prelude::*;
 use pyo3::types::PyIterator;
 
@@ -12,22 +12,18 @@ use crate::{blocks, session, trouble};
 /// to mark is judged like growth from run to run. Outside of both it does nothing.
 #[pyfunction]
 #[pyo3(signature = (label = None))]
-pub(crate) fn mark(py: Python<'_>, label: Option<&str>) -> PyResult<()> {
-    set(py, label.unwrap_or("mark"))
+pub(crate) fn mark(py: Python<'_>, label: Option<&str>) {
+    set(py, label.unwrap_or("mark"));
 }
 
-/// A mark never fails in the user's loop; the Ctrl-C that it caught is the user's.
-fn set(py: Python<'_>, label: &str) -> PyResult<()> {
+/// A mark never fails in the user's loop.
+fn set(py: Python<'_>, label: &str) {
     if !session::is_running() {
-        return Ok(());
+        return;
     }
-    match trouble::caught(py, || session::mark(py, label, blocks::current(py)?)) {
-        Ok(Some(())) => Ok(()),
-        Ok(None) => Err(PyKeyboardInterrupt::new_err(())),
-        Err(failure) => {
-            trouble::log_once(py, &format!("a mark was not recorded: {failure}"));
-            Ok(())
-        }
+    let body = || session::mark(py, label, blocks::current(py)?);
+    if let Err(failure) = trouble::caught(py, body) {
+        trouble::log_once(py, &format!("a mark was not recorded: {failure}"));
     }
 }
 
@@ -77,10 +73,8 @@ impl StepsIterator {
     }
 
     fn __next__(&self, py: Python<'_>) -> Option<PyResult<Py<PyAny>>> {
-        if self.in_step.swap(false, Ordering::Relaxed)
-            && let Err(interrupted) = set(py, &self.label)
-        {
-            return Some(Err(interrupted));
+        if self.in_step.swap(false, Ordering::Relaxed) {
+            set(py, &self.label);
         }
         let item = self.items.bind(py).clone().next()?;
         self.in_step.store(item.is_ok(), Ordering::Relaxed);

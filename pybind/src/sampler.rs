@@ -5,7 +5,7 @@ use std::mem;
 use std::process;
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use gpumem_core::recording::{DriverLevels, Sample};
@@ -15,6 +15,7 @@ use pyo3::pyfunction;
 
 use crate::clock::Clock;
 use crate::sources::Drivers;
+use crate::threads;
 
 /// At most so many points of a device are kept of one run.
 const MAX_POINTS: usize = 512;
@@ -128,12 +129,10 @@ impl Sampler {
     fn start(&self) -> io::Result<Thread> {
         let (alive, ended) = mpsc::channel();
         let (shared, drivers, clock) = (Arc::clone(&self.shared), self.drivers.clone(), self.clock);
-        let handle = thread::Builder::new()
-            .name("gpumem-sampler".to_owned())
-            .spawn(move || {
-                shared.sample(&drivers, clock);
-                drop(alive);
-            })?;
+        let handle = threads::start("gpumem-sampler", move || {
+            shared.sample(&drivers, clock);
+            drop(alive);
+        })?;
         Ok(Thread { handle, ended })
     }
 

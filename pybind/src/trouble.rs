@@ -10,18 +10,20 @@ use std::sync::{Mutex, Once, PoisonError};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 
+use crate::interrupt::{self, Held};
+
 /// Set by a test: the next guarded call panics.
 static PANIC_NEXT: AtomicBool = AtomicBool::new(false);
 
 /// Runs `body`; what escapes from it, a panic too, comes back as its description.
 ///
-/// A Ctrl-C that arrives while `body` reads a device is no failure of ours: it
-/// comes back as `None`. A callback drops it, for raised there it would spoil
-/// `sys.last_value`.
+/// A Ctrl-C that arrives meanwhile is no failure of ours: it is pending when this returns. `None`
+/// where it has ended `body`, as a handler of the user's can make it do.
 pub(crate) fn caught<T>(
     py: Python<'_>,
     body: impl FnOnce() -> PyResult<T>,
 ) -> Result<Option<T>, String> {
+    let _held = Held::new(py);
     let guarded = AssertUnwindSafe(|| {
         assert!(
             !PANIC_NEXT.swap(false, Ordering::Relaxed),
@@ -31,7 +33,10 @@ pub(crate) fn caught<T>(
     });
     match quietly(guarded) {
         Ok(Ok(value)) => Ok(Some(value)),
-        Ok(Err(error)) if error.is_instance_of::<PyKeyboardInterrupt>(py) => Ok(None),
+        Ok(Err(error)) if error.is_instance_of::<PyKeyboardInterrupt>(py) => {
+            interrupt::make_pending();
+            Ok(None)
+        }
         Ok(Err(error)) => Err(described(py, &error)),
         Err(words) => Err(format!("panic: {words}")),
     }

@@ -3,7 +3,6 @@
 
 use std::mem;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use gpumem_core::recording::{DriverLevels, Source};
@@ -11,6 +10,7 @@ use gpumem_core::recording::{DriverLevels, Source};
 use super::guarded::Guarded;
 use super::visible::Visibility;
 use super::{Answer, DriverSource, Unused, failed};
+use crate::threads;
 
 /// Longer than this a run's ends do not wait. A driver that takes longer every time is not waited
 /// for at all: what it says comes with the samples.
@@ -199,9 +199,8 @@ impl Attendant {
 
     fn start(&mut self, guarded: Guarded) {
         let desk = Arc::clone(&self.desk);
-        let spawned = thread::Builder::new()
-            .name(format!("gpumem-{}", self.source.name()))
-            .spawn(move || desk.attend(guarded));
+        let name = format!("gpumem-{}", self.source.name());
+        let spawned = threads::start(&name, move || desk.attend(guarded));
         if let Err(error) = spawned {
             let mut state = self.desk.lock();
             state.last_answered = Ticket(u64::MAX);

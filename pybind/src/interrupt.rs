@@ -1,0 +1,190 @@
+//! The user's Ctrl-C, when it comes while something of ours runs: it is the
+//! user's cell that it must end.
+//!
+//! Raised inside a callback, `IPython` would print and drop it; raised inside a
+//! framework that is being asked, it would pass for the framework's failure. So
+//! Python holds it back for as long as ours runs. Then it is pending again, where
+//! code of the user's called us; a callback hands it to the cell.
+
+#![expect(
+    unsafe_code,
+    reason = "a signal is made pending by Python's C interface"
+)]
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+
+/// `signal.SIGINT` of every system.
+const INTERRUPT: i32 = 2;
+
+/// A Ctrl-C came while it was held back.
+static CAME: AtomicBool = AtomicBool::new(false);
+
+/// One that the next cell raises waits among the shell's transformers.
+static IS_POSTPONED: AtomicBool = AtomicBool::new(false);
+
+/// Ctrl-C is held back as long as this lives.
+pub(crate) struct Held<'py> {
+    hands: &'static Hands,
+    py: Python<'py>,
+}
+
+/// What sets Python's handlers.
+struct Hands {
+    get: Py<PyAny>,
+    set: Py<PyAny>,
+    /// The usual handler, which raises `KeyboardInterrupt`.
+    raises: Py<PyAny>,
+    notes: Py<PyAny>,
+}
+
+impl<'py> Held<'py> {
+    /// `None` where no Ctrl-C is to be feared: the handler is another than Python's own, or this is
+    /// not the main thread, the only one that handles signals.
+    pub(crate) fn new(py: Python<'py>) -> Option<Self> {
+        let hands = Hands::of(py).ok()?;
+        let current = hands.get.call1(py, (INTERRUPT,)).ok()?;
+        if !current.is(&hands.raises) || !is_main_thread(py) {
+            return None;
+        }
+        // One that is pending already is raised here.
+        let set = || hands.set.call1(py, (INTERRUPT, &hands.notes));
+        if set().is_err() {
+            CAME.store(true, Ordering::Relaxed);
+            set().ok()?;
+        }
+        Some(Self { hands, py })
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        // What came last is noted on the way.
+        let restored = self
+            .hands
+            .set
+            .call1(self.py, (INTERRUPT, &self.hands.raises));
+        drop(restored);
+        if CAME.swap(false, Ordering::Relaxed) {
+            make_pending();
+        }
+    }
+}
+
+/// Has the handler called as soon as Python code goes on in the main thread.
+pub(crate) fn make_pending() {
+    // SAFETY: may be called at any time; the number is a signal's.
+    unsafe { ffi::PyErr_SetInterruptEx(INTERRUPT) };
+}
+
+impl Hands {
+    fn of(py: Python<'_>) -> PyResult<&'static Self> {
+        static HANDS: PyOnceLock<Hands> = PyOnceLock::new();
+        HANDS.get_or_try_init(py, || {
+            // Its wrapper `signal` makes an enumeration of every answer.
+            let module = py.import("_signal")?;
+            Ok(Self {
+                get: module.getattr("getsignal")?.unbind(),
+                set: module.getattr("signal")?.unbind(),
+                raises: module.getattr("default_int_handler")?.unbind(),
+                notes: wrap_pyfunction!(note, py)?.into_any().unbind(),
+            })
+        })
+    }
+}
+
+/// The handler while a Ctrl-C is held back.
+#[pyfunction]
+fn note(signal: i32, frame: &Bound<'_, PyAny>) {
+    let _ = (signal, frame);
+    CAME.store(true, Ordering::Relaxed);
+}
+
+/// Ends the cell that is about to run, as a Ctrl-C at its first line would.
+pub(crate) fn raise_in_cell(shell: &Bound<'_, PyAny>, error: PyErr) -> PyResult<()> {
+    let postponed = Postponed {
+        shell: shell.clone().unbind(),
+        error: error.into_value(shell.py()).into_any(),
+    };
+    let transformers = shell.getattr("ast_transformers")?;
+    transformers.call_method1("append", (postponed,))?;
+    IS_POSTPONED.store(true, Ordering::Relaxed);
+    Ok(())
+}
+
+/// Takes back what never came to be raised: the cell did not get so far.
+pub(crate) fn forget(shell: &Bound<'_, PyAny>) {
+    if !IS_POSTPONED.swap(false, Ordering::Relaxed) {
+        return;
+    }
+    let taken_back = || {
+        let transformers = shell.getattr("ast_transformers")?;
+        for position in (0..transformers.len()?).rev() {
+            if transformers
+                .get_item(position)?
+                .is_instance_of::<Postponed>()
+            {
+                transformers.del_item(position)?;
+            }
+        }
+        PyResult::Ok(())
+    };
+    // A list that is gone holds nothing of ours.
+    drop(taken_back());
+}
+
+/// Ends a cell whose code is done, as a Ctrl-C in its last moment would: what is queued behind it
+/// does not run.
+pub(crate) fn end_cell(
+    shell: &Bound<'_, PyAny>,
+    result: &Bound<'_, PyAny>,
+    error: PyErr,
+) -> PyResult<()> {
+    if result.is_none() || !result.getattr("success")?.is_truthy()? {
+        return Ok(());
+    }
+    let error = error.into_value(shell.py()).into_bound(shell.py());
+    result.setattr("error_in_exec", &error)?;
+    let traceback = error.getattr("__traceback__")?;
+    shell.call_method1("showtraceback", ((error.get_type(), error, traceback),))?;
+    Ok(())
+}
+
+/// What `IPython` hands the cell's syntax tree to, as the last step before its code runs.
+#[pyclass(frozen)]
+struct Postponed {
+    shell: Py<PyAny>,
+    error: Py<PyAny>,
+}
+
+#[pymethods]
+impl Postponed {
+    fn visit(&self, py: Python<'_>, node: &Bound<'_, PyAny>) -> PyResult<()> {
+        let _ = node;
+        forget(self.shell.bind(py));
+        Err(PyErr::from_value(self.error.bind(py).clone()))
+    }
+}
+
+fn is_main_thread(py: Python<'_>) -> bool {
+    std::thread_local! {
+        static IS_MAIN: std::cell::Cell<Option<bool>> = const { std::cell::Cell::new(None) };
+    }
+    if let Some(is_main) = IS_MAIN.get() {
+        return is_main;
+    }
+    let asked = || {
+        let threading = py.import("threading")?;
+        let (current, main) = (
+            threading.call_method0("get_ident")?,
+            threading.call_method0("main_thread")?.getattr("ident")?,
+        );
+        current.eq(main)
+    };
+    let is_main = asked().unwrap_or(false);
+    IS_MAIN.set(Some(is_main));
+    is_main
+}

@@ -1,0 +1,139 @@
+"""A Ctrl-C that comes while something of ours runs ends the user's cell, as it would without us.
+
+A stand-in for a framework presses it, at the moment when it is asked for its levels.
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from types import ModuleType, SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import gpumem
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from conftest import Shell
+
+
+@pytest.fixture
+def press(monkeypatch: pytest.MonkeyPatch, shell: Shell) -> Callable[[int], None]:
+    """Return what has Ctrl-C pressed when torch is asked for the n-th time from now."""
+    asked = SimpleNamespace(n_left=0)
+
+    def is_initialized() -> bool:
+        asked.n_left -= 1
+        if asked.n_left == 0:
+            signal.raise_signal(signal.SIGINT)
+        return False
+
+    torch: Any = ModuleType("torch")
+    torch.cuda = SimpleNamespace(is_initialized=is_initialized)
+    monkeypatch.setitem(sys.modules, "torch", torch)
+
+    def press_in(n: int) -> None:
+        asked.n_left = n
+
+    shell.user_ns.update(press=press_in, gpumem=gpumem)
+    return press_in
+
+
+def last_status() -> str:
+    cells = [row for row in gpumem.report().runs if row["parent"] is None]
+    status: str = cells[-1]["status"]
+    return status
+
+
+def check(shell: Shell, cell: str, *, runs: bool, status: str) -> None:
+    """Run a cell in which Ctrl-C is pressed; `x` tells whether its code ran."""
+    shell.user_ns["x"] = 0
+    ran = shell.run(cell)
+    assert isinstance(ran.raw.error_in_exec, KeyboardInterrupt)
+    assert "KeyboardInterrupt" in ran.stdout
+    assert "Error in callback" not in ran.stdout
+    assert (shell.user_ns["x"] == 1) == runs
+    assert last_status() == status
+    assert shell.ast_transformers == []
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    after = shell.run("%%gpumem --quiet\ny = 2")
+    assert after.errors == ["None", "None"]
+    assert last_status() == "ok"
+
+
+def test_one_before_the_cell_ends_it_before_its_first_line(
+    shell: Shell, press: Callable[[int], None]
+) -> None:
+    press(1)
+    check(shell, "%%gpumem --quiet\nx = 1", runs=False, status="interrupted")
+
+
+def test_one_after_the_cell_ends_it_all_the_same(
+    shell: Shell, press: Callable[[int], None]
+) -> None:
+    press(2)
+    check(shell, "%%gpumem --quiet\nx = 1", runs=True, status="ok")
+
+
+def test_one_in_a_mark_ends_the_loop(shell: Shell, press: Callable[[int], None]) -> None:
+    del press
+    cell = "%%gpumem --quiet\npress(2)\nfor x in range(1, 10):\n    gpumem.mark()\n    y = [x]"
+    check(shell, cell.replace("range(1, 10)", "(5, 1, 6)"), runs=True, status="interrupted")
+
+
+@pytest.mark.parametrize(
+    ("n", "runs"), [pytest.param(1, False, id="begin"), pytest.param(2, True, id="end")]
+)
+def test_one_at_the_ends_of_a_block_ends_the_cell(
+    shell: Shell, press: Callable[[int], None], n: int, *, runs: bool
+) -> None:
+    del press
+    block = "with gpumem.record('a'):\n    len('')\n    x = 1\nlen('')\nz = 1"
+    check(shell, f"%%gpumem --quiet\npress({n})\n{block}", runs=runs, status="interrupted")
+    assert "z" not in shell.user_ns
+
+
+def test_one_before_a_cell_that_does_not_parse_is_not_kept_for_the_next(
+    shell: Shell, press: Callable[[int], None]
+) -> None:
+    press(1)
+    ran = shell.run("%%gpumem --quiet\nx = = 1")
+    assert isinstance(ran.raw.error_before_exec, SyntaxError)
+    assert shell.ast_transformers == []
+
+
+def test_a_handler_of_the_users_is_left_in_its_place(
+    shell: Shell, press: Callable[[int], None]
+) -> None:
+    pressed: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _frame: pressed.append(number))
+    try:
+        press(1)
+        ran = shell.run("%%gpumem --quiet\nx = 1")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert ran.errors == ["None", "None"]
+    assert pressed == [signal.SIGINT]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a thread's signals are told by /proc")
+def test_no_signal_is_handled_by_a_thread_of_ours() -> None:
+    script = """
+from pathlib import Path
+import gpumem
+with gpumem.record("a"):
+    for task in Path("/proc/self/task").iterdir():
+        if (task / "comm").read_text().startswith("gpumem-"):
+            status = (task / "status").read_text()
+            print(status.split("SigBlk:")[1].split()[0])
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, check=True, text=True, timeout=60
+    )
+    blocked = [int(line, 16) for line in ran.stdout.split()]
+    assert blocked
+    for mask in blocked:
+        assert all(mask >> (it - 1) & 1 for it in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM))
