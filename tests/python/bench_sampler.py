@@ -143,6 +143,7 @@ def memory_of_many_cells() -> dict[str, float]:
     """Record many cells, a tenth of them with as many marks as a training loop sets."""
     config = Config()
     config.HistoryManager.enabled = False
+    config.GpuMem.record_all = config.GpuMem.quiet = True
     shell = InteractiveShell.instance(config=config)
     shell.user_ns["mark"] = gpumem.mark
 
@@ -155,8 +156,6 @@ def memory_of_many_cells() -> dict[str, float]:
     run_cells(N_CELLS)
     bare = resident_bytes()
     shell.run_line_magic("load_ext", "gpumem")
-    settings = next(it for it in shell.configurables if type(it).__name__ == "GpuMem")
-    settings.record_all = settings.quiet = True
     _gpumem.reset()
     run_cells(N_CELLS)
     return {

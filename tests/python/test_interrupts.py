@@ -17,7 +17,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from conftest import Shell
+    from tests.python.conftest import Shell
 
 
 @pytest.fixture
