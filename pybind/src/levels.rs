@@ -1,6 +1,7 @@
 //! What each device holds now, in words: one line per device.
 
-use gpumem_core::recording::{Level, Reading, Unknown};
+use gpumem_core::analyze::DeviceSummary;
+use gpumem_core::recording::{Device, DeviceIdx, DeviceKind, Level, Reading, Unknown};
 use gpumem_core::units::Bytes;
 use pyo3::prelude::*;
 
@@ -17,6 +18,38 @@ pub(crate) fn levels_text(py: Python<'_>) -> String {
         .map(|(found, reading)| line(found, reading, width.unwrap_or(0)))
         .collect();
     lines.join("\n")
+}
+
+/// What a device holds: its label, whether it is the host, and in bytes what is allocated,
+/// reserved and used by this process (else by every process), as far as it is known.
+type DeviceLevels = (String, bool, Option<u64>, Option<u64>, Option<u64>);
+
+/// The levels of every device now.
+#[pyfunction]
+pub(crate) fn device_levels(py: Python<'_>) -> Vec<DeviceLevels> {
+    let of_device = |(found, reading): (Found, Reading)| {
+        let device = Device {
+            idx: DeviceIdx(0),
+            key: found.key,
+            label: found.label,
+            name: found.name,
+            kind: found.kind,
+        };
+        let levels = DeviceSummary::now(&device, &reading);
+        let is_host = device.kind == DeviceKind::Host;
+        let used = levels.process_used.or(levels.device_used);
+        let bytes = |level: Option<Bytes>| level.map(Bytes::get);
+        let (allocated, reserved) = (bytes(levels.allocated), bytes(levels.reserved));
+        (device.label, is_host, allocated, reserved, bytes(used))
+    };
+    let readings = session::readings(py, &[]);
+    readings.into_iter().map(of_device).collect()
+}
+
+/// A number of bytes as people write it: `420 MiB`.
+#[pyfunction]
+pub(crate) fn bytes_text(n_bytes: u64) -> String {
+    Bytes::new(n_bytes).to_string()
 }
 
 fn line(found: &Found, reading: &Reading, width: usize) -> String {

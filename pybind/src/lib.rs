@@ -51,7 +51,7 @@ mod _gpumem {
     #[pymodule_export]
     use super::holders::_object_graph;
     #[pymodule_export]
-    use super::levels::levels_text;
+    use super::levels::{bytes_text, device_levels, levels_text};
     #[pymodule_export]
     use super::marks::{Steps, StepsIterator, mark};
     #[pymodule_export]

@@ -133,6 +133,22 @@ impl Environment {
         )
     }
 
+    /// One for every Python of this machine that is neither the oldest nor ours.
+    pub(crate) fn between(project: &Project) -> Result<Vec<Self>> {
+        let own = best()?.minor;
+        let mut others = interpreters();
+        others.pop();
+        others.retain(|interpreter| interpreter.minor != own && interpreter.minor >= OWN_MINOR);
+        let requirements = "xtask/python/requirements-between.txt";
+        others
+            .iter()
+            .map(|it| {
+                let name = format!("python-3.{}", it.minor);
+                Self::prepare(project, &name, it, requirements)
+            })
+            .collect()
+    }
+
     fn prepare(
         project: &Project,
         name: &str,

@@ -36,7 +36,7 @@ enum Ran {
     Nothing(String),
 }
 
-const SUITES: [Suite; 10] = [
+const SUITES: [Suite; 11] = [
     Suite {
         name: "lint",
         run: lint,
@@ -60,6 +60,10 @@ const SUITES: [Suite; 10] = [
     Suite {
         name: "oldest",
         run: oldest,
+    },
+    Suite {
+        name: "between",
+        run: between,
     },
     Suite {
         name: "frameworks",
@@ -209,6 +213,27 @@ fn oldest(&Setting { project, .. }: &Setting<'_>) -> Result<Ran> {
     oldest.install(project, &wheel::build(project, &main)?)?;
     println!("IPython 8 on Python 3.{}", oldest.minor());
     in_shells(project, &oldest)
+}
+
+/// What rests on the insides of Python and IPython, on every Python between the oldest and ours.
+fn between(&Setting { project, .. }: &Setting<'_>) -> Result<Ran> {
+    let main = Environment::main(project)?;
+    let others = Environment::between(project)?;
+    if others.is_empty() {
+        return Ok(Ran::Nothing(
+            "there is no Python between the oldest and ours".to_owned(),
+        ));
+    }
+    let mut sum = Tally::default();
+    for environment in others {
+        environment.install(project, &wheel::build(project, &main)?)?;
+        println!("Python 3.{}", environment.minor());
+        let files = ["tests/python/test_release.py", "tests/python/test_oom.py"];
+        if let Ran::Tests(tally) = pytest(project, &environment, &files, &[])? {
+            sum += tally;
+        }
+    }
+    Ok(Ran::Tests(sum))
 }
 
 /// The tests in shells and kernels, with GPUs that are played.

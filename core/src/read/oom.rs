@@ -73,7 +73,10 @@ pub fn of_exception(classes: &[ClassName], text: &str) -> Option<OomMessage> {
         let told = within(&lower, LONGEST);
         Some(OomMessage {
             framework: class.framework,
-            device: heads::device_in(told),
+            device: match class.framework {
+                Some(Framework::Numpy) => Some("host".to_owned()),
+                _ => heads::device_in(told),
+            },
             figures: figures(told),
         })
     })

@@ -23,6 +23,7 @@ from gpumem._gpumem import (
     steps,
     unload_ipython_extension,
 )
+from gpumem._release import Released, Step, release
 from gpumem._report import Cell, Evidence, Finding, Report, report
 from gpumem._verdicts import Change, Comparison, Growth, Side, classify_growth, compare
 from gpumem.classic import (
@@ -53,8 +54,10 @@ __all__ = [
     "ProfileResult",
     "Recording",
     "RecordingError",
+    "Released",
     "Report",
     "Side",
+    "Step",
     "__version__",
     "classify_growth",
     "compare",
@@ -65,6 +68,7 @@ __all__ = [
     "record",
     "recording",
     "register_adapter",
+    "release",
     "report",
     "sim",
     "steps",

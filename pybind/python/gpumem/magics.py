@@ -27,6 +27,7 @@ from traitlets import Bool, Enum
 from traitlets.config import Configurable
 
 from gpumem import _gpumem
+from gpumem._release import release
 from gpumem._report import report
 from gpumem._verdicts import compare_with, set_baseline
 
@@ -195,24 +196,26 @@ class GpuMemMagics(Magics):
     @argument(
         "action",
         nargs="?",
-        choices=["on", "off", "status", "reset", "use", "baseline"],
+        choices=["on", "off", "status", "reset", "use", "baseline", "release"],
         help="""on, off: record every cell, or only those with %%%%gpumem;
         status: what is recorded, from which sources and why; reset: forget all runs;
         use: read from these sources only; baseline: a name for the runs so far, to compare
-        with; nothing: what each device holds now""",
+        with; release: give memory back; nothing: what each device holds now""",
     )
     @argument(
         "names",
         nargs="*",
         metavar="NAME",
         help="""for use: sources, as torch or sim, with commas or blanks between; auto: all that
-        answer; for baseline: its name""",
+        answer; for baseline: its name; for release: traceback (of the last error), outputs,
+        cycles (a garbage collection), cache (of the frameworks), all, or a variable's name""",
     )
+    @argument("--dry-run", action="store_true", help="release: only say what it would do")
     @line_magic("gpumem")
     def control(self, line: str) -> None:
         """Control the recording, or show what each device holds now."""
         options = _parsed(GpuMemMagics.control, "%gpumem", line)
-        if options.action not in {"use", "baseline"} and options.names:
+        if options.action not in {"use", "baseline", "release"} and options.names:
             unexpected = " ".join(options.names)
             raise _refusal("%gpumem", f"{options.action} takes no {unexpected!r}")
         match options.action:
@@ -229,6 +232,8 @@ class GpuMemMagics(Magics):
             case "use":
                 self._use(_listed(options.names))
                 self._extension.show("\n".join(self._sources(only_used=True)))
+            case "release":
+                self._extension.show(self._release(options))
             case "baseline":
                 self._baseline(" ".join(options.names))
             case "status":
@@ -274,6 +279,12 @@ class GpuMemMagics(Magics):
         except (OSError, _gpumem.GpuMemError) as error:
             raise _refusal("%gpumem_report", f"--html: {error}") from None
         self._extension.show(f"wrote {path}")
+
+    def _release(self, options: Namespace) -> str:
+        try:
+            return str(release(*_listed(options.names), dry_run=options.dry_run))
+        except ValueError as error:
+            raise _refusal("%gpumem", str(error)) from None
 
     def _use(self, names: list[str]) -> None:
         if not names:

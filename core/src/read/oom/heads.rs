@@ -186,7 +186,8 @@ pub(super) fn of_class(class: &ClassName) -> Option<OfClass> {
         ("cupy" | "cupy_backends", "OutOfMemoryError") => Some(Framework::Cupy),
         ("gpumem", "OutOfMemoryError") => Some(Framework::Sim),
         ("tensorflow", "ResourceExhaustedError") => Some(Framework::Tensorflow),
-        ("numpy", "_ArrayMemoryError") => Some(Framework::Numpy),
+        // It shows itself under the name of its base.
+        ("numpy", "MemoryError" | "_ArrayMemoryError") => Some(Framework::Numpy),
         ("pycuda", "MemoryError") => Some(Framework::Driver),
         // A stand-in, or a framework that is not known yet.
         (_, "OutOfMemoryError") => None,

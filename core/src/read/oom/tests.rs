@@ -294,6 +294,12 @@ fn a_class_says_it_without_words() {
         Some("cuda:1 tensorflow"),
     );
     check_class(
+        "numpy._core._exceptions",
+        "MemoryError",
+        "",
+        Some("host numpy"),
+    );
+    check_class(
         "google.api_core.exceptions",
         "ResourceExhausted",
         "quota",

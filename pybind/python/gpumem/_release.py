@@ -1,0 +1,228 @@
+"""Gives memory back, on the user's word only, and says how much each step gave."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gpumem import _gpumem, sim
+from gpumem._retention import Errors, Outputs, Variable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from IPython.core.interactiveshell import InteractiveShell
+
+STEPS = ("traceback", "outputs", "cycles", "cache")
+# A host process that moves by less has only breathed.
+HOST_NOISE = 1 << 20
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a release: what it did, or would do, and what each device got back by it."""
+
+    name: str
+    words: str
+    freed: dict[str, int] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        """Return one line."""
+        back = [f"{_gpumem.bytes_text(n)} back on {device}" for device, n in self.freed.items()]
+        return " · ".join([f"{self.name:<9}  {self.words}", *back])
+
+
+@dataclass(frozen=True)
+class Released:
+    """What a release did, step by step."""
+
+    steps: tuple[Step, ...]
+    dry_run: bool
+    hint: str = ""
+
+    @property
+    def freed(self) -> dict[str, int]:
+        """The bytes that each device got back in all, in tensors or from the cache."""
+        total: dict[str, int] = {}
+        for step in self.steps:
+            for device, n_bytes in step.freed.items():
+                total[device] = total.get(device, 0) + n_bytes
+        return total
+
+    def __str__(self) -> str:
+        """Return a line for each step."""
+        lines = [str(step) for step in self.steps]
+        return "\n".join([*lines, self.hint] if self.hint else lines)
+
+    __repr__ = __str__
+
+
+def release(*what: str, dry_run: bool = False) -> Released:
+    """Give memory back: ``traceback``, ``outputs``, ``cycles``, ``cache``, ``all``, or a name.
+
+    - ``traceback``: the last error, all that led to it, and the debugger let go of their frames.
+    - ``outputs``: ``Out``, ``_`` and every hidden copy of a result.
+    - ``cycles``: a garbage collection.
+    - ``cache``: what the allocators of PyTorch, CuPy and ``gpumem.sim`` hold in reserve.
+    - a name: the variable, under every name that it has.
+
+    With ``dry_run``, or without anything to release, it only says what it would do. A
+    :class:`ValueError` tells of a name that does not exist.
+    """
+    shell = _shell()
+    wanted = _unfolded(what)
+    plans = [_plan(name, shell) for name in wanted]
+    if dry_run or not what:
+        hint = "" if what else "nothing is released yet: `%gpumem release all`, or one of these"
+        steps = tuple(Step(plan.name, plan.would()) for plan in plans)
+        return Released(steps, dry_run=True, hint=hint)
+    steps = tuple(_taken(plan) for plan in plans)
+    return Released(steps, dry_run=False, hint=_cache_hint(wanted))
+
+
+class Plan(NamedTuple):
+    """A step before it is taken."""
+
+    name: str
+    verb: str
+    # What it is about; nothing where there is nothing to do.
+    about: str
+    nothing: str
+    act: Callable[[], object]
+    # The level that shows what it gave back.
+    level: str = "allocated"
+
+    def would(self) -> str:
+        """Say what the step would do."""
+        return f"would {self.verb} {self.about}" if self.about else self.nothing
+
+    def did(self) -> str:
+        """Say what the step did."""
+        past = {"forget": "forgot", "collect": "collected", "empty": "emptied", "delete": "deleted"}
+        return f"{past[self.verb]} {self.about}" if self.about else self.nothing
+
+
+def _plan(name: str, shell: InteractiveShell | None) -> Plan:
+    match name:
+        case "traceback":
+            errors = Errors(shell)
+            return Plan(name, "forget", errors.words(), "no error is kept", errors.forget)
+        case "outputs":
+            outputs = Outputs(shell)
+            return Plan(name, "forget", outputs.words(), "no output is kept", outputs.forget)
+        case "cycles":
+            return Plan(name, "collect", "what only refers to itself", "", gc.collect)
+        case "cache":
+            caches = _caches()
+            about = f"the cache of {', '.join(caches)}" if caches else ""
+            nothing = "no framework that runs has a cache to empty"
+            return Plan(name, "empty", about, nothing, lambda: _empty(caches), "reserved")
+        case _:
+            problem = "there is no IPython shell with variables"
+            variable = Variable(shell, name) if shell is not None else None
+            if variable is not None:
+                problem = variable.problem()
+            if variable is None or problem:
+                steps = ", ".join((*STEPS, "all"))
+                raise ValueError(f"{problem}: release {steps}, or a variable")
+            return Plan(name, "delete", variable.words(), "", variable.forget)
+
+
+def _taken(plan: Plan) -> Step:
+    """Take a step, and measure it."""
+    before = _levels()
+    words = plan.did()
+    plan.act()
+    freed: dict[str, int] = {}
+    for device, now in _levels().items():
+        then = before.get(device)
+        if then is None:
+            continue
+        n_bytes = _fallen(then, now, plan.level)
+        if n_bytes >= (HOST_NOISE if now.is_host else 1):
+            freed[device] = n_bytes
+    return Step(plan.name, words, freed)
+
+
+class Levels(NamedTuple):
+    """What a device holds: in tensors, in the allocators' segments, in this process."""
+
+    is_host: bool
+    allocated: int | None
+    reserved: int | None
+    used: int | None
+
+
+def _levels() -> dict[str, Levels]:
+    return {levels[0]: Levels(*levels[1:]) for levels in _gpumem.device_levels()}
+
+
+def _fallen(then: Levels, now: Levels, level: str) -> int:
+    """Return by how much the level fell; where nobody reads it, what the process uses."""
+    for name in (level, "used"):
+        before, after = getattr(then, name), getattr(now, name)
+        if before is not None and after is not None:
+            return int(max(0, before - after))
+    return 0
+
+
+def _caches() -> dict[str, Callable[[], Any]]:
+    """Return how to empty the cache of each framework that runs already."""
+    caches: dict[str, Callable[[], Any]] = {}
+    devices = _levels()
+    torch = sys.modules.get("torch")
+    for kind in ("cuda", "xpu", "mtia"):
+        backend = getattr(torch, kind, None)
+        with suppress(Exception):
+            if backend is not None and backend.is_initialized():
+                caches[f"torch.{kind}"] = backend.empty_cache
+    if torch is not None and any(label.startswith("mps:") for label in devices):
+        caches["torch.mps"] = torch.mps.empty_cache
+    reads = {source: used for source, used, _ in _gpumem.source_states()}
+    cupy = sys.modules.get("cupy")
+    if cupy is not None and reads.get("cupy"):
+        caches["cupy"] = cupy.get_default_memory_pool().free_all_blocks
+        caches["cupy's pinned pool"] = cupy.get_default_pinned_memory_pool().free_all_blocks
+    if "sim:0" in devices:
+        caches["sim"] = sim.empty_cache
+    return caches
+
+
+def _empty(caches: dict[str, Callable[[], Any]]) -> None:
+    for empty in caches.values():
+        empty()
+
+
+def _cache_hint(wanted: list[str]) -> str:
+    """Where much lies in the cache now, say how it goes back to the device."""
+    if "cache" in wanted:
+        return ""
+    cached = {
+        label: levels.reserved - levels.allocated
+        for label, levels in _levels().items()
+        if not levels.is_host and levels.reserved is not None and levels.allocated is not None
+    }
+    large = [
+        f"{_gpumem.bytes_text(n_bytes)} of {label}"
+        for label, n_bytes in cached.items()
+        if n_bytes >= 64 * HOST_NOISE
+    ]
+    if not large:
+        return ""
+    return f"now in the allocator's cache: {', '.join(large)} · `%gpumem release cache`"
+
+
+def _unfolded(what: tuple[str, ...]) -> list[str]:
+    names: list[str] = []
+    for name in what or ("all",):
+        names += [name] if name != "all" else STEPS
+    return list(dict.fromkeys(names))
+
+
+def _shell() -> InteractiveShell | None:
+    """Return the shell that runs, if one does."""
+    ipython = sys.modules.get("IPython")
+    return ipython.get_ipython() if ipython is not None else None
