@@ -75,6 +75,8 @@ pub struct AllocatorStats {
     pub n_peak_resets: u64,
     /// Segments held.
     pub n_segments: u64,
+    /// Blocks that are held: allocations minus frees.
+    pub n_blocks: u64,
 }
 
 /// Which requests a segment serves.
@@ -309,6 +311,7 @@ impl CachingAllocator {
             n_ooms: self.n_ooms,
             n_peak_resets: self.n_peak_resets,
             n_segments: self.n_segments,
+            n_blocks: self.held.len() as u64,
         }
     }
 

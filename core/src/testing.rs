@@ -176,7 +176,7 @@ impl Stage {
                 largest_free: None,
                 process_used: None,
                 device_used: None,
-                pinned: None,
+                limits: Vec::new(),
                 capacity: Some(CAPACITY),
                 peak: None,
             }],
@@ -379,7 +379,6 @@ fn row(run: RunIdx, play: &Play, before: i64, after: i64) -> RunRow {
             begun(before + CONTEXT + OTHERS),
             ended(after + CONTEXT + OTHERS),
         ),
-        pinned: (None, None),
         capacity: Some(CAPACITY),
         n_retries: None,
     }

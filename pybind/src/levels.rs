@@ -63,6 +63,9 @@ fn line(found: &Found, reading: &Reading, width: usize) -> String {
     }
     parts.extend(known("this process", &driver.process_used));
     for (words, level) in [
+        ("the container's limit", &driver.container_limit),
+        ("the limit of CUDA MPS", &driver.service_limit),
+        ("shared with the host", &driver.host_limit),
         ("its children", &driver.children_used),
         ("the driver", &driver.driver_reserved),
         ("pool used", &driver.pool_used),
@@ -78,6 +81,7 @@ fn line(found: &Found, reading: &Reading, width: usize) -> String {
         let source = levels.source.name();
         parts.extend(known(&format!("{source} allocated"), &levels.allocated));
         parts.extend(known(&format!("{source} reserved"), &levels.reserved));
+        parts.extend(known(&format!("{source}'s limit"), &levels.limit));
         parts.extend(failure(source, &levels.allocated));
     }
     if parts.is_empty() {

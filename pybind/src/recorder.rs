@@ -399,7 +399,6 @@ impl Recorder {
         };
         let at = self.clock.now();
         for (found, reading) in readings {
-            let kind = found.kind;
             let device = self.device(found);
             let series = self
                 .marks
@@ -407,7 +406,7 @@ impl Recorder {
                 .or_insert_with(|| Thinned::new(MAX_MARKS, Spacing::Ordinal));
             let point = Sample {
                 at,
-                ..sample(&reading, kind)
+                ..sample(&reading)
             };
             // A thinned series is written anew, another one gets its newest point.
             let points = if series.push(point) {
@@ -563,10 +562,9 @@ fn peak_was_reset(before: &Reading, after: &Reading) -> bool {
 }
 
 /// A reading as a point: allocators summed, unknown where one of them is.
-fn sample(reading: &Reading, kind: DeviceKind) -> Sample {
+fn sample(reading: &Reading) -> Sample {
     let total = |level: fn(&AllocatorLevels) -> Option<Bytes>| -> Option<Bytes> {
-        // The host's allocators hold pinned memory: no level of what the process has there.
-        let any = !reading.allocators.is_empty() && kind != DeviceKind::Host;
+        let any = !reading.allocators.is_empty();
         any.then(|| reading.allocators.iter().map(level).sum())?
     };
     Sample {

@@ -729,3 +729,124 @@ tell([time.monotonic() - began, row["device_used_after_bytes"], row["status"]])
 def test_the_names_of_the_libraries_are_those_that_are_looked_for() -> None:
     for name in ("libcuda.so.1", "libnvidia-ml.so.1"):
         assert ctypes.CDLL(str(Path(str(FOLDER)) / name))
+
+
+# Limits below what a card has, and memory that it shares.
+
+
+def test_a_limit_of_the_multi_process_service_is_the_capacity(
+    machine: Machine, tmp_path: Path
+) -> None:
+    script = """
+ip = shell()
+ip.run_cell("%%gpumem --quiet\\npass")
+device = json.loads(gpumem.recording()._report_json())["devices"][0]
+tell([device["capacity_bytes"] >> 20, device["limited_by"], device["free_bytes"] >> 20])
+"""
+    state = {**T4, "gpu0.computing": "self:1024"}
+    machine.environment = {
+        "CUDA_MPS_PIPE_DIRECTORY": str(tmp_path),
+        "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT": f"1=1G, GPU-{UUID.format(0)}=4GB",
+    }
+    assert machine.ask(state, script) == [16000, "device", 14976]
+    (tmp_path / "control").touch()
+    assert machine.ask(state, script) == [4096, "mps", 3072]
+
+
+def test_a_gpu_without_memory_of_its_own_is_counted_with_the_host(machine: Machine) -> None:
+    script = """
+start_cuda(0)
+ip = shell()
+ip.run_cell("%%gpumem --quiet\\npass")
+gpu, host = json.loads(gpumem.recording()._report_json())["devices"]
+assert gpu["capacity_bytes"] == host["capacity_bytes"]
+tell([gpu["limited_by"], gpu["free_bytes"], gpu["device_used_bytes"], host["kind"]])
+"""
+    state = {**CUDA_ALONE, "gpu0.integrated": "yes"}
+    assert machine.ask(state, script) == ["host", None, None, "host"]
+
+
+# RAPIDS' memory manager, which is asked where there is a context.
+
+RMM = """
+import types
+
+made = {}
+
+class Resource:
+    def __init__(self, upstream=None):
+        if upstream is not None:
+            self.get_upstream = lambda: upstream
+
+def resource(name, **members):
+    return type(name, (Resource,), {"__module__": "rmm.pylibrmm.memory_resource", **members})
+
+class Counts:
+    current_bytes, peak_bytes, total_bytes, current_count = 8 << 20, 32 << 20, 64 << 20, 2
+
+Cuda, Managed, Pinned = (
+    resource(name)
+    for name in ("CudaMemoryResource", "ManagedMemoryResource", "PinnedHostMemoryResource")
+)
+Statistics = resource("StatisticsResourceAdaptor", allocation_counts=Counts)
+Pool = resource("PoolMemoryResource", pool_size=lambda self: 128 << 20)
+Limiting = resource(
+    "LimitingResourceAdaptor",
+    get_allocated_bytes=lambda self: 8 << 20,
+    get_allocation_limit=lambda self: 256 << 20,
+)
+resources = types.ModuleType("rmm.mr")
+resources.get_per_device_resource = made.__getitem__
+sys.modules["rmm.mr"] = resources
+
+def of_rmm():
+    ip = shell()
+    ip.run_cell("%%gpumem --quiet\\npass")
+    rows = {row["device"]: row for row in gpumem.report().runs if row["device"] != "host"}
+    return {
+        device: [row[f"{level}_after_bytes"] for level in ("allocated", "reserved")]
+        for device, row in rows.items()
+        if row["allocated_after_bytes"] is not None or row["reserved_after_bytes"] is not None
+    }
+"""
+MIB = 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("stack", "expected"),
+    [
+        ("Statistics(Cuda())", {"cuda:0": [8 * MIB, None]}),
+        ("Statistics(Pool(Cuda()))", {"cuda:0": [8 * MIB, 128 * MIB]}),
+        # Below a pool is what the pool holds.
+        ("Pool(Limiting(Cuda()))", {"cuda:0": [None, 128 * MIB]}),
+        ("Limiting(Managed())", {"managed": [8 * MIB, None]}),
+        ("Statistics(Pinned())", {"pinned": [8 * MIB, None]}),
+        ("Cuda()", {}),
+        # A resource of the user's own is not asked.
+        ("Statistics(type('Own', (), {'get_upstream': None})())", {}),
+    ],
+)
+def test_rmm_s_resources_tell_what_they_count(
+    machine: Machine, stack: str, expected: dict[str, Any]
+) -> None:
+    script = f"{RMM}\nmade[0] = {stack}\nstart_cuda(0)\ntell(of_rmm())"
+    assert machine.ask(CUDA_ALONE, script) == expected
+
+
+def test_rmm_is_not_asked_before_there_is_a_context(machine: Machine) -> None:
+    script = f"{RMM}\nstart_cuda()\ntell(status('rmm'))"
+    assert machine.ask(CUDA_ALONE, script) == "imported, but there is no CUDA context"
+
+
+def test_counters_of_a_nested_block_are_no_level(machine: Machine) -> None:
+    script = f"""{RMM}
+made[0] = Statistics(Cuda())
+start_cuda(0)
+before = of_rmm()
+Counts.current_bytes, Counts.total_bytes = 1 << 20, 1 << 20
+nested = of_rmm()
+Counts.current_bytes, Counts.total_bytes = 9 << 20, 65 << 20
+tell([before, nested, of_rmm()])
+"""
+    expected = [{"cuda:0": [8 * MIB, None]}, {}, {"cuda:0": [9 * MIB, None]}]
+    assert machine.ask(CUDA_ALONE, script) == expected

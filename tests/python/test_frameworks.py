@@ -65,6 +65,33 @@ def module(name: str, **members: Any) -> ModuleType:
     return made
 
 
+def malloc_managed(n_bytes: int) -> NoReturn:
+    refuse(n_bytes)
+
+
+class Pool:
+    """A pool of cupy's: it does not show what it allocates with, but it refers to it."""
+
+    def __init__(self, allocator: object) -> None:
+        self.pools = {1: (allocator,)}
+        self.used = 0
+
+    def malloc(self, n_bytes: int) -> None:
+        self.used += n_bytes
+
+    def used_bytes(self) -> int:
+        return self.used
+
+    def total_bytes(self) -> int:
+        return self.used + MIB
+
+    def get_limit(self) -> int:
+        return 0
+
+
+Pool.__module__ = "cupy.cuda.memory"
+
+
 class Cupy(Fake):
     """`cupy` on the second of two devices."""
 
@@ -94,7 +121,11 @@ class Cupy(Fake):
             self.asked()
             return {"name": b"Tesla T4", "uuid": bytes(15) + bytes([ordinal])}
 
+        self.default_pool = pool
+        self.allocator: object = None
         cuda = SimpleNamespace(
+            malloc_managed=malloc_managed,
+            get_allocator=lambda: self.allocator or SimpleNamespace(__self__=pool),
             driver=SimpleNamespace(ctxGetCurrent=context),
             runtime=SimpleNamespace(
                 getDevice=figure(lambda: 1), getDeviceProperties=properties, getDeviceCount=refuse
@@ -148,6 +179,7 @@ class Tensorflow(Fake):
     """`tensorflow` with the third GPU visible, cut into two logical devices."""
 
     source, device = "tensorflow", "cuda:2"
+    limit: float | None = None
 
     def modules(self) -> dict[str, ModuleType]:
         def memory(name: str) -> dict[str, int]:
@@ -175,7 +207,7 @@ class Tensorflow(Fake):
                 return {"device_name": "Tesla T4"}
 
             def get_logical_device_configuration(self, _device: object) -> list[object]:
-                return [object(), object()]
+                return [SimpleNamespace(memory_limit=fake.limit)] * 2
 
         context = module("tensorflow.python.eager.context", _context=Context(), context=refuse)
         tensorflow = module("tensorflow", config=None)
@@ -186,6 +218,7 @@ class Numba(Fake):
     """`numba.cuda` with a context on its only device."""
 
     source, device = "numba", "cuda:0"
+    managed = 0
 
     def modules(self) -> dict[str, ModuleType]:
         fake = self
@@ -196,7 +229,11 @@ class Numba(Fake):
             @property
             def allocations(self) -> dict[int, Any]:
                 fake.asked()
-                kinds = {"AutoFreePointer": fake.allocated, "MappedMemory": 77}
+                kinds = {
+                    "AutoFreePointer": fake.allocated,
+                    "ManagedMemory": fake.managed,
+                    "MappedMemory": 77,
+                }
                 return {
                     size: type(kind, (), {"size": size})() for kind, size in kinds.items() if size
                 }
@@ -310,3 +347,108 @@ def test_frameworks_on_one_device_are_added_up(shell: Any, monkeypatch: pytest.M
     shell.run("%%gpumem\npass")
     assert _gpumem.device_labels().count("cuda:0") == 1
     assert last_row("cuda:0")["allocated_after_bytes"] == 16 * MIB
+
+
+def played(fake: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    for name, stand_in in fake.modules().items():
+        monkeypatch.setitem(sys.modules, name, stand_in)
+    fake.started = True
+    return fake
+
+
+def test_a_pool_that_the_user_set_counts_with_the_default_one(
+    shell: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cupy, pool = played(Cupy(), monkeypatch), Pool(refuse)
+    cupy.allocate(8 * MIB)
+    cupy.allocator = pool.malloc
+    shell.user_ns["pool"] = pool
+    shell.run("%%gpumem\npool.malloc(16 << 20)")
+    assert last_row("cuda:1")["allocated_after_bytes"] == 24 * MIB
+    assert "managed" not in _gpumem.device_labels()
+
+
+def test_a_pool_of_managed_memory_is_a_lane_of_its_own(
+    shell: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cupy, pool = played(Cupy(), monkeypatch), Pool(malloc_managed)
+    cupy.allocate(8 * MIB)
+    cupy.allocator = pool.malloc
+    shell.user_ns["pool"] = pool
+    shell.run("%%gpumem\npool.malloc(16 << 20)")
+    assert last_row("cuda:1")["kept_bytes"] == 0
+    row = last_row("managed")
+    assert (row["kept_bytes"], row["reserved_after_bytes"]) == (16 * MIB, 17 * MIB)
+
+
+def test_numba_s_managed_memory_is_no_device_s(shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    numba = played(Numba(), monkeypatch)
+    numba.allocate(8 * MIB)
+    numba.managed = 32 * MIB
+    shell.user_ns["numba"] = numba
+    shell.run("%%gpumem\nnumba.managed = 0")
+    assert last_row("cuda:0")["allocated_after_bytes"] == 8 * MIB
+    assert last_row("managed")["kept_bytes"] == -32 * MIB
+
+
+def test_a_limit_of_tensorflow_s_is_a_capacity(shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    tensorflow = Tensorflow()
+    tensorflow.limit = 2048.0
+    played(tensorflow, monkeypatch).allocate(1 << 30)
+    shell.run("%%gpumem\npass")
+    assert last_row("cuda:2")["capacity_bytes"] == 4 << 30
+    device = next(it for it in report()["devices"] if it["label"] == "cuda:2")
+    assert (device["limited_by"], device["free_bytes"]) == ("tensorflow", 3 << 30)
+
+
+def report() -> Any:
+    return json.loads(gpumem.recording()._report_json())
+
+
+class Paged:
+    """bitsandbytes: states that look like the CPU's to torch, in a list that only grows."""
+
+    def __init__(self) -> None:
+        self.is_unseen = False
+        self.tensors: list[Any] = []
+        paged = self
+
+        class Tensor:
+            @property
+            def nbytes(self) -> int:
+                assert paged.is_unseen, "a mode of the user's would run"
+                return 8 * MIB
+
+        class Manager:
+            _instance: Any = None
+            get_instance = staticmethod(refuse)
+
+        class DisableTorchFunction:
+            def __enter__(self) -> None:
+                paged.is_unseen = True
+
+            def __exit__(self, *_: object) -> None:
+                paged.is_unseen = False
+
+        self.make = Tensor
+        self.manager = Manager
+        functional = module("bitsandbytes.functional", GlobalPageManager=Manager)
+        torch = module("torch", _C=SimpleNamespace(DisableTorchFunction=DisableTorchFunction))
+        torch.cuda = SimpleNamespace(is_initialized=lambda: False)  # type: ignore[attr-defined]
+        self.modules = {"torch": torch, "bitsandbytes.functional": functional}
+
+
+def test_paged_optimizer_states_are_managed_memory(
+    shell: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paged = Paged()
+    for name, stand_in in paged.modules.items():
+        monkeypatch.setitem(sys.modules, name, stand_in)
+    assert state("bitsandbytes") == (False, "imported, but no optimizer has paged states")
+    paged.manager._instance = SimpleNamespace(paged_tensors=paged.tensors)
+    shell.user_ns["paged"] = paged
+    for n_before in (0, 2):
+        shell.run("%%gpumem\npaged.tensors += [paged.make(), paged.make()]")
+        row = last_row("managed")
+        assert (row["before_bytes"], row["kept_bytes"]) == (n_before * 8 * MIB, 16 * MIB)
+    assert not paged.is_unseen

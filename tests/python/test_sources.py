@@ -126,7 +126,8 @@ def last_row(device: str) -> dict[str, Any]:
 
 def test_sources_are_named_once_and_in_order() -> None:
     names = [name for name, _, _ in _gpumem.source_states()]
-    assert names == ["cuda", "nvml", "torch", "cupy", "jax", "tensorflow", "numba", "host", "sim"]
+    frameworks = ["torch", "cupy", "jax", "tensorflow", "rmm", "numba", "bitsandbytes"]
+    assert names == ["cuda", "nvml", *frameworks, "host", "sim"]
 
 
 def test_the_host_is_always_read(shell: Any) -> None:
@@ -149,13 +150,10 @@ def test_the_host_agrees_with_the_kernel(shell: Any) -> None:
 
 
 def test_an_unknown_source_is_told_with_those_that_are() -> None:
-    known = "cuda, nvml, torch, cupy, jax, tensorflow, numba, host, sim"
+    known = "cuda, nvml, torch, cupy, jax, tensorflow, rmm, numba, bitsandbytes, host, sim"
     message = f'unknown source "gpu": use {known}, or auto'
     with pytest.raises(gpumem.DeviceError, match=f"^{message}$"):
         _gpumem.use_sources(["host", "gpu"])
-    # One that the format knows and nothing here reads is as unknown.
-    with pytest.raises(gpumem.DeviceError, match='unknown source "rmm"'):
-        _gpumem.use_sources(["rmm"])
 
 
 def test_a_choice_leaves_the_others_out_until_auto() -> None:
@@ -300,6 +298,11 @@ def test_a_plugged_in_allocator_is_unknown_with_its_reason(shell: Any, torch: Fa
     shell.run("%%gpumem\npass")
     assert last_row("cuda:0")["allocated_after_bytes"] is None
     assert "failed" not in gpumem.report().text()
+    why = "torch runs on an allocator that was plugged in, and counts nothing itself"
+    assert state("torch") == (
+        True,
+        f"reads cuda:0, cuda:1; allocated of cuda:0, cuda:1 unknown: {why}",
+    )
 
 
 def test_a_fraction_of_the_device_is_its_capacity(shell: Any, torch: FakeTorch) -> None:
@@ -307,6 +310,7 @@ def test_a_fraction_of_the_device_is_its_capacity(shell: Any, torch: FakeTorch) 
     torch.fractions = [0.25, 0.5]
     shell.run("%%gpumem\npass")
     assert last_row("cuda:0")["capacity_bytes"] == 4 << 30
+    assert "0 B of 4 GiB used (torch's limit)" in gpumem.report().text()
     # Nobody can tell while it is not current; once known it is remembered.
     assert last_row("cuda:1")["capacity_bytes"] is None
     torch.current = 1
@@ -318,7 +322,7 @@ def test_a_fraction_of_the_device_is_its_capacity(shell: Any, torch: FakeTorch) 
 @pytest.mark.parametrize(
     ("in_use", "held"), [("active_bytes", "allocated_bytes"), ("allocated_bytes", "reserved_bytes")]
 )
-def test_pinned_memory_is_a_figure_of_the_host(
+def test_pinned_memory_is_a_lane_of_its_own(
     shell: Any, torch: FakeTorch, in_use: str, held: str
 ) -> None:
     torch.initialized = True
@@ -327,13 +331,14 @@ def test_pinned_memory_is_a_figure_of_the_host(
     torch.module._C._cuda_hostMemoryStats = lambda: stats
     shell.user_ns["in_use"] = figures
     shell.run("%%gpumem\nin_use['current'] = 12 << 20")
-    row = last_row("host")
-    assert (row["pinned_before_bytes"], row["pinned_after_bytes"]) == (0, 12 * MIB)
-    # The host is still judged on what is resident.
-    assert row["lane"] == "process_used"
-    assert row["allocated_after_bytes"] is None
-    assert "pinned 12 MiB" in gpumem.report().text()
-    assert last_row("cuda:0")["pinned_after_bytes"] is None
+    row = last_row("pinned")
+    assert (row["allocated_before_bytes"], row["allocated_after_bytes"]) == (0, 12 * MIB)
+    assert (row["kept_bytes"], row["reserved_after_bytes"]) == (12 * MIB, 16 * MIB)
+    assert shell.lines[-1].startswith("pinned · +12 MiB kept")
+    # Neither the accelerator nor the host is judged on it.
+    assert last_row("cuda:0")["kept_bytes"] == 0
+    assert last_row("host")["lane"] == "process_used"
+    assert "pinned Pinned host memory · allocated 12 MiB + 4 MiB cache" in gpumem.report().text()
 
 
 def test_rocm_is_told_by_the_device_s_name(torch: FakeTorch) -> None:

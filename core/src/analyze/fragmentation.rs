@@ -113,7 +113,7 @@ fn against_splits(kind: DeviceKind) -> Vec<String> {
                     `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`: segments then grow in place";
     let advice: &[&str] = match kind {
         DeviceKind::Gpu => &[order, segments],
-        DeviceKind::Simulated | DeviceKind::Host => &[order],
+        _ => &[order],
     };
     advice.iter().map(|&advice| advice.to_owned()).collect()
 }

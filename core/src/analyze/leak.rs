@@ -58,7 +58,7 @@ fn correct(judged: &mut [Judged]) {
 pub(super) fn min_growth(recording: &Recording, device: DeviceIdx, rules: &Rules) -> Bytes {
     match recording.device(device).kind {
         DeviceKind::Host => rules.min_host_growth,
-        DeviceKind::Gpu | DeviceKind::Simulated => rules.min_growth,
+        _ => rules.min_growth,
     }
 }
 

@@ -1,10 +1,12 @@
 //! One row per (run, device), derived from the raw readings.
 
 use crate::recording::{
-    AllocatorLevels, Device, DeviceIdx, DeviceKind, Level, Reading, Recording, Run, RunIdx,
-    RunLevels, Sample, Series, Trace, Unknown,
+    AllocatorLevels, DeviceIdx, Level, Reading, Recording, Run, RunIdx, RunLevels, Sample, Series,
+    Trace, Unknown,
 };
 use crate::units::{ByteDelta, Bytes, Nanos};
+
+use super::limits::{Limit, limits};
 
 /// Which of a device's levels growth is judged on: the first one known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -84,8 +86,6 @@ pub struct RunRow {
     pub process_used: (Option<Bytes>, Option<Bytes>),
     /// Every process's use, before and after.
     pub device_used: (Option<Bytes>, Option<Bytes>),
-    /// Pinned memory in use, before and after; on the host only.
-    pub pinned: (Option<Bytes>, Option<Bytes>),
     /// The smallest limit that applies.
     pub capacity: Option<Bytes>,
     /// Allocations in the run that succeeded only after the cache was flushed.
@@ -111,8 +111,8 @@ pub struct DeviceSummary {
     pub process_used: Option<Bytes>,
     /// Latest use of every process.
     pub device_used: Option<Bytes>,
-    /// Latest pinned memory in use; on the host only.
-    pub pinned: Option<Bytes>,
+    /// The limits that apply, the smallest first.
+    pub limits: Vec<Limit>,
     /// The smallest limit that applies.
     pub capacity: Option<Bytes>,
     /// The highest level of the lane in any run.
@@ -121,10 +121,10 @@ pub struct DeviceSummary {
 
 impl DeviceSummary {
     /// The levels of one reading, outside of every run.
-    pub fn now(device: &Device, reading: &Reading) -> Self {
-        let totals = Totals::of(reading, device.kind);
+    pub fn now(device: DeviceIdx, reading: &Reading) -> Self {
+        let totals = Totals::of(reading);
         Self {
-            device: device.idx,
+            device,
             lane: lane_of(&totals, &totals),
             allocated: totals.allocated,
             reserved: totals.reserved,
@@ -132,16 +132,15 @@ impl DeviceSummary {
             largest_free: totals.largest_free,
             process_used: totals.process_used,
             device_used: totals.device_used,
-            pinned: totals.pinned,
+            limits: limits(reading),
             capacity: totals.capacity,
             peak: None,
         }
     }
 
-    /// What the device has left: capacity minus the widest use that is known.
+    /// What is left: of the limits that apply, the one that leaves least.
     pub fn free(&self) -> Option<Bytes> {
-        let used = self.device_used.or(self.process_used).or(self.reserved)?;
-        Some(self.capacity?.saturating_sub(used))
+        self.limits.iter().filter_map(Limit::free).min()
     }
 
     /// (reserved − allocated) / reserved: free in the allocator, not in the driver.
@@ -213,16 +212,12 @@ struct Totals {
     largest_free: Option<Bytes>,
     device_used: Option<Bytes>,
     process_used: Option<Bytes>,
-    pinned: Option<Bytes>,
     capacity: Option<Bytes>,
     n_retries: Option<u64>,
 }
 
 impl Totals {
-    fn of(reading: &Reading, kind: DeviceKind) -> Self {
-        if kind == DeviceKind::Host {
-            return Self::of_host(reading);
-        }
+    fn of(reading: &Reading) -> Self {
         let total = |level: fn(&AllocatorLevels) -> &Level| {
             reading
                 .allocators
@@ -241,28 +236,12 @@ impl Totals {
                 .max(),
             device_used: reading.driver.device_used.known(),
             process_used: reading.driver.process_used.known(),
-            pinned: None,
-            capacity: capacity(reading),
+            capacity: limits(reading).first().map(|limit| limit.bytes),
             n_retries: reading
                 .allocators
                 .iter()
                 .filter_map(succeeded_retries)
                 .reduce(u64::saturating_add),
-        }
-    }
-
-    /// Resident memory is what the host is judged on; the allocators hold pinned memory there.
-    fn of_host(reading: &Reading) -> Self {
-        let pinned = reading
-            .allocators
-            .iter()
-            .filter_map(|levels| levels.allocated.known());
-        Self {
-            device_used: reading.driver.device_used.known(),
-            process_used: reading.driver.process_used.known(),
-            pinned: pinned.reduce(|sum, bytes| sum + bytes),
-            capacity: reading.driver.capacity.known(),
-            ..Self::default()
         }
     }
 
@@ -273,17 +252,6 @@ impl Totals {
             Lane::DeviceUsed => self.device_used,
         }
     }
-}
-
-/// The smallest limit that applies: the device's; its only allocator's own.
-fn capacity(reading: &Reading) -> Option<Bytes> {
-    let of_allocator = match reading.allocators.as_slice() {
-        [only] => only.limit.known(),
-        // What one of several may hold does not limit the others.
-        _ => None,
-    };
-    let of_device = reading.driver.capacity.known();
-    of_device.into_iter().chain(of_allocator).min()
 }
 
 /// Allocators count a flush that did not help among their retries, too.
@@ -302,10 +270,8 @@ pub(super) fn of_sample(sample: &Sample, lane: Lane) -> Option<Bytes> {
 }
 
 fn row(recording: &Recording, run: &Run, levels: &RunLevels) -> RunRow {
-    let kind = recording.device(levels.device).kind;
-    let before = Totals::of(&levels.before, kind);
-    let after = levels.after.as_ref();
-    let after = after.map_or_else(Totals::default, |reading| Totals::of(reading, kind));
+    let before = Totals::of(&levels.before);
+    let after = levels.after.as_ref().map(Totals::of).unwrap_or_default();
     let lane = lane_of(&before, &after);
     let (from, to) = (start_of(lane, &before, &after), after.of_lane(lane));
     RunRow {
@@ -320,7 +286,6 @@ fn row(recording: &Recording, run: &Run, levels: &RunLevels) -> RunRow {
         reserved: (before.reserved, after.reserved),
         process_used: (before.process_used, after.process_used),
         device_used: (before.device_used, after.device_used),
-        pinned: (before.pinned, after.pinned),
         capacity: after.capacity.or(before.capacity),
         n_retries: before
             .n_retries
@@ -489,7 +454,7 @@ fn summary(recording: &Recording, rows: &[RunRow], device: DeviceIdx) -> Option<
             .by_ref()
             .filter_map(|row| row.peak.map(Peak::low))
             .max(),
-        ..DeviceSummary::now(recording.device(device), reading)
+        ..DeviceSummary::now(device, reading)
     })
 }
 

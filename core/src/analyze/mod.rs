@@ -12,6 +12,7 @@ mod gaps;
 mod growth;
 mod leak;
 mod levels;
+mod limits;
 mod oom;
 mod peaks;
 mod reserve;
@@ -28,6 +29,7 @@ pub use finding::{CellRef, Evidence, Finding, FindingKind, Severity};
 pub use gaps::Gap;
 pub use growth::{Growth, Shape, State, classify_allocator, classify_growth};
 pub use levels::{DeviceSummary, Lane, Peak, RunRow};
+pub use limits::{Limit, LimitedBy};
 pub use rules::Rules;
 pub use series::cell_label;
 

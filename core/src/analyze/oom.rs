@@ -65,7 +65,7 @@ impl<'a> Case<'a> {
             oom,
             device,
             path: series::path(recording, run),
-            now: DeviceSummary::now(recording.device(device), reading),
+            now: DeviceSummary::now(device, reading),
             levels,
             runs: Vec::new(),
         })

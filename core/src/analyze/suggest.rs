@@ -24,15 +24,12 @@ pub(super) fn against_growth(
                           and rebind it at the top of the cell"
             .to_owned(),
     }];
-    match recording.device(device).kind {
-        DeviceKind::Host => {}
-        DeviceKind::Gpu | DeviceKind::Simulated => {
-            let framework = framework(recording, device);
-            advice.push(format!(
-                "where no backward pass follows, compute under `{framework}.no_grad()`: \
-                 then no graph keeps the activations"
-            ));
-        }
+    if recording.device(device).kind.is_accelerator() {
+        let framework = framework(recording, device);
+        advice.push(format!(
+            "where no backward pass follows, compute under `{framework}.no_grad()`: \
+             then no graph keeps the activations"
+        ));
     }
     if !steps {
         advice.push(

@@ -68,9 +68,7 @@ fn summary(recording: &Recording, device: DeviceIdx) -> String {
     let device = recording.devices().get(device.get());
     let device = device.map_or(String::new(), |device| match device.kind {
         DeviceKind::Host => format!(" · {}", device.name),
-        DeviceKind::Gpu | DeviceKind::Simulated => {
-            format!(" · {} {}", device.label, device.name)
-        }
+        _ => format!(" · {} {}", device.label, device.name),
     });
     format!("{}{device}", counts(recording))
 }

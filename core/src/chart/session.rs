@@ -9,7 +9,7 @@ use crate::recording::{
 };
 use crate::units::Bytes;
 
-/// The device to look at first: the first one that is not the host and of which
+/// The device to look at first: the first accelerator of which
 /// anything is known, else the host; `None` where there is no device at all.
 pub fn default_device(recording: &Recording, analysis: &Analysis) -> Option<DeviceIdx> {
     let is_known = |idx: DeviceIdx| {
@@ -20,7 +20,7 @@ pub fn default_device(recording: &Recording, analysis: &Analysis) -> Option<Devi
     let devices = recording.devices();
     let accelerator = devices
         .iter()
-        .find(|device| device.kind != DeviceKind::Host && is_known(device.idx));
+        .find(|device| device.kind.is_accelerator() && is_known(device.idx));
     accelerator
         .or_else(|| {
             devices

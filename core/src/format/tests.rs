@@ -26,11 +26,14 @@ prop_compose! {
     fn driver()(
         used in [level(), level(), level(), level()],
         kept in [level(), level(), level(), level(), level()],
+        limits in [level(), level(), level()],
     ) -> DriverLevels {
         let [device_used, process_used, children_used, driver_reserved] = used;
         let [capacity, pool_used, pool_reserved, graph_used, graph_reserved] = kept;
+        let [container_limit, service_limit, host_limit] = limits;
         DriverLevels {
-            device_used, process_used, capacity, children_used, driver_reserved,
+            device_used, process_used, capacity, container_limit, service_limit, host_limit,
+            children_used, driver_reserved,
             pool_used, pool_reserved, graph_used, graph_reserved,
         }
     }
@@ -42,6 +45,7 @@ prop_compose! {
         levels in [level(), level(), level(), level(), level(), level()],
         total_allocated in level(),
         limit in level(),
+        n_blocks in any::<Option<u64>>(),
         n_peak_resets in any::<Option<u64>>(),
         n_retries in any::<Option<u64>>(),
         n_ooms in any::<Option<u64>>(),
@@ -49,7 +53,7 @@ prop_compose! {
         let [allocated, active, reserved, inactive_split, largest_free, peak_allocated] = levels;
         AllocatorLevels {
             source, allocated, active, reserved, inactive_split, largest_free, peak_allocated,
-            total_allocated, limit, n_peak_resets, n_retries, n_ooms,
+            total_allocated, limit, n_blocks, n_peak_resets, n_retries, n_ooms,
         }
     }
 }

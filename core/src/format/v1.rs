@@ -61,6 +61,8 @@ pub(super) struct WireDevice {
 enum WireDeviceKind {
     Gpu,
     Simulated,
+    Managed,
+    Pinned,
     Host,
 }
 
@@ -139,6 +141,12 @@ struct WireReading {
     #[serde(skip_serializing_if = "WireLevel::is_not_read")]
     capacity: WireLevel,
     #[serde(skip_serializing_if = "WireLevel::is_not_read")]
+    container_limit: WireLevel,
+    #[serde(skip_serializing_if = "WireLevel::is_not_read")]
+    service_limit: WireLevel,
+    #[serde(skip_serializing_if = "WireLevel::is_not_read")]
+    host_limit: WireLevel,
+    #[serde(skip_serializing_if = "WireLevel::is_not_read")]
     children_used: WireLevel,
     #[serde(skip_serializing_if = "WireLevel::is_not_read")]
     driver_reserved: WireLevel,
@@ -174,6 +182,8 @@ struct WireAllocator {
     total_allocated: WireLevel,
     #[serde(skip_serializing_if = "WireLevel::is_not_read")]
     limit: WireLevel,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    n_blocks: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     n_peak_resets: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -269,6 +279,8 @@ impl From<&Device> for WireDevice {
             class: match device.kind {
                 DeviceKind::Gpu => WireDeviceKind::Gpu,
                 DeviceKind::Simulated => WireDeviceKind::Simulated,
+                DeviceKind::Managed => WireDeviceKind::Managed,
+                DeviceKind::Pinned => WireDeviceKind::Pinned,
                 DeviceKind::Host => WireDeviceKind::Host,
             },
         }
@@ -285,6 +297,8 @@ impl From<WireDevice> for Frame {
             kind: match wire.class {
                 WireDeviceKind::Gpu => DeviceKind::Gpu,
                 WireDeviceKind::Simulated => DeviceKind::Simulated,
+                WireDeviceKind::Managed => DeviceKind::Managed,
+                WireDeviceKind::Pinned => DeviceKind::Pinned,
                 WireDeviceKind::Host => DeviceKind::Host,
             },
         })
@@ -403,6 +417,9 @@ impl From<&Reading> for WireReading {
             device_used: (&reading.driver.device_used).into(),
             process_used: (&reading.driver.process_used).into(),
             capacity: (&reading.driver.capacity).into(),
+            container_limit: (&reading.driver.container_limit).into(),
+            service_limit: (&reading.driver.service_limit).into(),
+            host_limit: (&reading.driver.host_limit).into(),
             children_used: (&reading.driver.children_used).into(),
             driver_reserved: (&reading.driver.driver_reserved).into(),
             pool_used: (&reading.driver.pool_used).into(),
@@ -421,6 +438,9 @@ impl From<WireReading> for Reading {
                 device_used: wire.device_used.into(),
                 process_used: wire.process_used.into(),
                 capacity: wire.capacity.into(),
+                container_limit: wire.container_limit.into(),
+                service_limit: wire.service_limit.into(),
+                host_limit: wire.host_limit.into(),
                 children_used: wire.children_used.into(),
                 driver_reserved: wire.driver_reserved.into(),
                 pool_used: wire.pool_used.into(),
@@ -450,6 +470,7 @@ impl From<&AllocatorLevels> for WireAllocator {
             peak_allocated: (&levels.peak_allocated).into(),
             total_allocated: (&levels.total_allocated).into(),
             limit: (&levels.limit).into(),
+            n_blocks: levels.n_blocks,
             n_peak_resets: levels.n_peak_resets,
             n_retries: levels.n_retries,
             n_ooms: levels.n_ooms,
@@ -469,6 +490,7 @@ impl WireAllocator {
             peak_allocated: self.peak_allocated.into(),
             total_allocated: self.total_allocated.into(),
             limit: self.limit.into(),
+            n_blocks: self.n_blocks,
             n_peak_resets: self.n_peak_resets,
             n_retries: self.n_retries,
             n_ooms: self.n_ooms,

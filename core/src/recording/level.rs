@@ -22,6 +22,8 @@ pub enum Source {
     Rmm,
     /// Numba's allocations, and those that it has not freed yet.
     Numba,
+    /// The pages that bitsandbytes keeps its paged optimizer states in.
+    Bitsandbytes,
     /// The operating system, for host memory.
     Host,
     /// The simulated device.
@@ -30,7 +32,7 @@ pub enum Source {
 
 impl Source {
     /// Every source, in the order in which they are named to the user.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Cuda,
         Self::Nvml,
         Self::Torch,
@@ -39,6 +41,7 @@ impl Source {
         Self::Tensorflow,
         Self::Rmm,
         Self::Numba,
+        Self::Bitsandbytes,
         Self::Host,
         Self::Sim,
     ];
@@ -54,6 +57,7 @@ impl Source {
             Self::Tensorflow => "tensorflow",
             Self::Rmm => "rmm",
             Self::Numba => "numba",
+            Self::Bitsandbytes => "bitsandbytes",
             Self::Host => "host",
             Self::Sim => "sim",
         }
@@ -113,6 +117,13 @@ impl From<Bytes> for Level {
     }
 }
 
+impl From<Option<Bytes>> for Level {
+    /// Nothing stands for nothing that was read.
+    fn from(bytes: Option<Bytes>) -> Self {
+        bytes.map_or_else(Self::default, Self::Known)
+    }
+}
+
 /// What the driver (or the operating system) says of one device at one instant.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DriverLevels {
@@ -120,8 +131,14 @@ pub struct DriverLevels {
     pub device_used: Level,
     /// Used by this process; on the host its resident memory.
     pub process_used: Level,
-    /// The smallest limit that applies.
+    /// What the device has.
     pub capacity: Level,
+    /// What the container (its control group) lets all of its processes have of it.
+    pub container_limit: Level,
+    /// What CUDA's multi-process service (MPS) lets this process have of it.
+    pub service_limit: Level,
+    /// The host's memory, which a device without memory of its own shares.
+    pub host_limit: Level,
     /// Used by the processes that this one started, and by theirs.
     pub children_used: Level,
     /// What the driver and the firmware keep for themselves; neither used nor in the capacity.
@@ -138,11 +155,14 @@ pub struct DriverLevels {
 
 impl DriverLevels {
     /// Each level with its name in JSON and on the wire, in a fixed order.
-    pub fn named(&self) -> [(&'static str, &Level); 9] {
+    pub fn named(&self) -> [(&'static str, &Level); 12] {
         [
             ("device_used", &self.device_used),
             ("process_used", &self.process_used),
             ("capacity", &self.capacity),
+            ("container_limit", &self.container_limit),
+            ("service_limit", &self.service_limit),
+            ("host_limit", &self.host_limit),
             ("children_used", &self.children_used),
             ("driver_reserved", &self.driver_reserved),
             ("pool_used", &self.pool_used),
@@ -154,8 +174,6 @@ impl DriverLevels {
 }
 
 /// What a framework's caching allocator says of one device at one instant.
-///
-/// On the host device these are the levels of its allocator of pinned memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AllocatorLevels {
     /// Whose allocator.
@@ -176,6 +194,8 @@ pub struct AllocatorLevels {
     pub total_allocated: Level,
     /// The most that it may hold: a fraction that the user set, a preallocation.
     pub limit: Level,
+    /// How many allocations are alive: allocations minus frees.
+    pub n_blocks: Option<u64>,
     /// How often its peak counter is known to have been reset.
     pub n_peak_resets: Option<u64>,
     /// Allocations that succeeded only after the cache was flushed, since the process began.
@@ -197,6 +217,7 @@ impl AllocatorLevels {
             peak_allocated: Level::default(),
             total_allocated: Level::default(),
             limit: Level::default(),
+            n_blocks: None,
             n_peak_resets: None,
             n_retries: None,
             n_ooms: None,
@@ -215,6 +236,20 @@ impl AllocatorLevels {
             peak_allocated: level,
             ..Self::unread(source)
         }
+    }
+
+    /// Each level with its name in JSON and on the wire, in a fixed order.
+    pub fn named(&self) -> [(&'static str, &Level); 8] {
+        [
+            ("allocated", &self.allocated),
+            ("active", &self.active),
+            ("reserved", &self.reserved),
+            ("inactive_split", &self.inactive_split),
+            ("largest_free", &self.largest_free),
+            ("peak_allocated", &self.peak_allocated),
+            ("total_allocated", &self.total_allocated),
+            ("limit", &self.limit),
+        ]
     }
 
     /// Somebody reset the peak counter after `before` was read: it fell, or the source noticed.

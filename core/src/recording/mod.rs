@@ -56,8 +56,19 @@ pub enum DeviceKind {
     Gpu,
     /// The simulated device of `gpumem.sim`.
     Simulated,
+    /// Managed (unified) memory, whose pages wander between the host and the accelerators.
+    Managed,
+    /// Host memory that is pinned for an accelerator's transfers.
+    Pinned,
     /// The host's memory.
     Host,
+}
+
+impl DeviceKind {
+    /// Memory of its own, that a cell's tensors live in.
+    pub const fn is_accelerator(self) -> bool {
+        matches!(self, Self::Gpu | Self::Simulated)
+    }
 }
 
 /// A device whose memory is recorded.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{finding_line, status_word};
+use super::{finding_line, status_word, use_of_limit};
 use crate::analyze::{Analysis, DeviceSummary, Finding, FindingKind, Peak, RunRow};
 use crate::recording::{DeviceKind, Recording, RunIdx};
 use crate::units::{ByteDelta, Bytes};
@@ -87,21 +87,18 @@ fn row_line(recording: &Recording, analysis: &Analysis, row: &RunRow, several: b
     let run = recording.run(row.run);
     let device = recording.device(row.device);
     let mut parts = Vec::new();
-    if several || device.kind == DeviceKind::Host {
+    if several || !device.kind.is_accelerator() {
         parts.push(device.label.clone());
     }
     parts.push(kept_words(row.kept));
-    let used = row.device_used.1.or(row.process_used.1).or(row.reserved.1);
-    match (used, row.capacity) {
-        (Some(used), Some(capacity)) => parts.push(format!("{used} of {capacity}")),
-        (Some(used), None) => parts.push(format!("{used} used")),
-        _ => {}
-    }
-    parts.extend(row.peak.map(peak_words));
     let summary = analysis
         .devices
         .iter()
         .find(|summary| summary.device == row.device);
+    let held = || row.reserved.1.map(|held| format!("{held} held"));
+    let used = summary.and_then(|summary| use_of_limit(summary, ""));
+    parts.extend(used.or_else(held));
+    parts.extend(row.peak.map(peak_words));
     parts.extend(
         summary
             .and_then(DeviceSummary::free)

@@ -18,7 +18,7 @@ pub use line::{line, worth_saying};
 use crate::analyze::{
     Analysis, DeviceSummary, Finding, FindingKind, Peak, RunRow, Severity, State, cell_label,
 };
-use crate::recording::{DeviceKind, Recording, Status};
+use crate::recording::{Recording, Status};
 use crate::units::ByteDelta;
 
 /// The table of runs has at most this many lines, the latest.
@@ -119,21 +119,30 @@ fn device_line(recording: &Recording, summary: &DeviceSummary) -> String {
             .trim_end()
             .to_owned(),
     ];
-    let used = summary.device_used.or(summary.process_used);
-    match (used, summary.capacity) {
-        (Some(used), Some(capacity)) => parts.push(format!("{used} of {capacity} used")),
-        (Some(used), None) => parts.push(format!("{used} used")),
-        (None, Some(capacity)) => parts.push(format!("{capacity} in all")),
-        (None, None) => {}
-    }
+    parts.extend(use_of_limit(summary, " used"));
     parts.extend(composition(summary));
-    parts.extend(summary.pinned.map(|pinned| format!("pinned {pinned}")));
     parts.extend(summary.peak.map(|peak| format!("highest {peak}")));
     parts.extend(summary.free().map(|free| format!("{free} free")));
     if parts.len() == 1 {
         parts.push("no level is known".to_owned());
     }
     parts.join(" · ")
+}
+
+/// `6.9 GiB of 14.7 GiB used`, against the smallest limit; and whose that is, if not the device's.
+fn use_of_limit(summary: &DeviceSummary, verb: &str) -> Option<String> {
+    let Some(limit) = summary.limits.first() else {
+        let used = summary.device_used.or(summary.process_used)?;
+        return Some(format!("{used} used"));
+    };
+    let of = match limit.used {
+        Some(used) => format!("{used} of {}{verb}", limit.bytes),
+        None => format!("{} in all", limit.bytes),
+    };
+    Some(match limit.by.words() {
+        Some(words) => format!("{of} ({words})"),
+        None => of,
+    })
 }
 
 /// What makes up the widest level that is known: the narrowest one and the gaps above it.
@@ -229,11 +238,11 @@ fn run_lines(recording: &Recording, analysis: &Analysis, width: usize) -> Vec<St
     lines.iter().map(|line| cut(line, width)).collect()
 }
 
-/// The table speaks of accelerators, and of the host where there is none.
+/// The table speaks of accelerators, and of all that there is where there is none.
 fn is_told(recording: &Recording, analysis: &Analysis, row: &RunRow) -> bool {
-    let is_host = |device| recording.device(device).kind == DeviceKind::Host;
-    let only_host = analysis.devices.iter().all(|device| is_host(device.device));
-    only_host || !is_host(row.device)
+    let is_accelerator = |device| recording.device(device).kind.is_accelerator();
+    let mut devices = analysis.devices.iter();
+    is_accelerator(row.device) || !devices.any(|it| is_accelerator(it.device))
 }
 
 fn group_line(recording: &Recording, rows: &[&RunRow]) -> String {

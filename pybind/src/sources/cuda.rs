@@ -24,6 +24,7 @@ use gpumem_core::recording::{DeviceKind, DriverLevels, Level, Source, Unknown};
 use gpumem_core::units::Bytes;
 use libloading::Library;
 
+use super::unified::INTEGRATED;
 use super::visible::Visibility;
 use super::{Answer, DriverSource, Found, Unused};
 
@@ -32,7 +33,6 @@ use super::{Answer, DriverSource, Found, Unused};
 mod loaded;
 
 const NO_CONTEXT: &str = "this process has no context on it yet";
-const INTEGRATED: &str = "this GPU shares the host's memory, which `host` counts";
 
 /// Devices of the CUDA driver, once a framework has started it.
 #[derive(Default)]
@@ -101,21 +101,23 @@ pub(super) enum Footing {
 
 /// Whether this process can have memory on a GPU.
 pub(super) fn footing() -> Footing {
-    let Some(driver) = Driver::loaded() else {
-        return Footing::Outside;
-    };
-    let Ok(n_devices) = driver.n_devices() else {
-        return Footing::Outside;
-    };
-    let is_active = |ordinal| {
-        let device = driver.device(ordinal);
+    match numbers_with_context() {
+        None => Footing::Outside,
+        Some(numbers) if numbers.is_empty() => Footing::Initialised,
+        Some(_) => Footing::Inside,
+    }
+}
+
+/// The numbers of the devices on which this process has a context; `None` where CUDA does not run.
+pub(super) fn numbers_with_context() -> Option<Vec<usize>> {
+    let driver = Driver::loaded()?;
+    let n_devices = driver.n_devices().ok()?;
+    let is_active = |ordinal: &c_int| {
+        let device = driver.device(*ordinal);
         device.and_then(|device| driver.is_context_active(device)) == Ok(true)
     };
-    if (0..n_devices).any(is_active) {
-        Footing::Inside
-    } else {
-        Footing::Initialised
-    }
+    let numbers = (0..n_devices).filter(is_active);
+    Some(numbers.filter_map(|it| it.try_into().ok()).collect())
 }
 
 /// Why a call gave nothing.

@@ -1,20 +1,27 @@
-//! `CuPy`'s default memory pools, one a device.
+//! `CuPy`'s memory pools: the default one, and one that the user has set in its place.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use gpumem_core::recording::{AllocatorLevels, Source};
+use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyModule, PyType};
 
 use super::framework::{
-    FrameworkSource, cuda_device, imported, known, limit, not_imported, unused,
+    FrameworkSource, cuda_device, imported, known, limit, managed_device, not_imported, unused,
 };
 use super::{Answer, Found};
+
+/// So many objects are looked at to learn what a pool allocates with.
+const MAX_LOOKS: usize = 64;
 
 /// The devices on which the user's threads were seen to have a context.
 #[derive(Default)]
 pub(super) struct CupySource {
     devices: BTreeMap<usize, Found>,
+    /// A pool of managed memory was set: the lane stays when it is no longer.
+    uses_managed: bool,
 }
 
 impl FrameworkSource for CupySource {
@@ -24,7 +31,7 @@ impl FrameworkSource for CupySource {
 
     fn devices(&mut self, py: Python<'_>) -> PyResult<Answer> {
         let Some(cupy) = imported(py, "cupy")? else {
-            self.devices.clear();
+            *self = Self::default();
             return Ok(not_imported());
         };
         let cuda = cupy.getattr("cuda")?;
@@ -40,25 +47,154 @@ impl FrameworkSource for CupySource {
         if self.devices.is_empty() {
             return Ok(unused("imported, but not used yet: no CUDA context"));
         }
-        Ok(Ok(self.devices.values().cloned().collect()))
+        let mut devices: Vec<Found> = self.devices.values().cloned().collect();
+        self.uses_managed |= matches!(Chosen::of(&cupy)?, Chosen::Managed(_));
+        if self.uses_managed {
+            devices.push(managed_device());
+        }
+        Ok(Ok(devices))
     }
 
     fn read(&mut self, py: Python<'_>, key: &str) -> PyResult<AllocatorLevels> {
-        let mut devices = self.devices.iter();
-        let ordinal = devices.find(|(_, found)| found.key == key);
-        let (Some(cupy), Some((&ordinal, _))) = (imported(py, "cupy")?, ordinal) else {
+        let Some(cupy) = imported(py, "cupy")? else {
             return Ok(AllocatorLevels::unread(Source::Cupy));
         };
-        let cuda = cupy.getattr("cuda")?;
-        if current(&cuda)? == ordinal {
-            return levels(&cupy);
+        if key == managed_device().key {
+            return self.managed(&cupy);
         }
-        // The pool of the device that is current is the one that answers.
-        let device = cuda.call_method1("Device", (ordinal,))?;
-        device.call_method0("__enter__")?;
-        let levels = levels(&cupy);
-        device.call_method1("__exit__", (py.None(), py.None(), py.None()))?;
-        levels
+        let mut devices = self.devices.iter();
+        let Some((&ordinal, _)) = devices.find(|(_, found)| found.key == key) else {
+            return Ok(AllocatorLevels::unread(Source::Cupy));
+        };
+        let default = cupy.call_method0("get_default_memory_pool")?;
+        let chosen = Chosen::of(&cupy)?;
+        on_device(&cupy, ordinal, || {
+            let held = Held::of(&default)?;
+            Ok(match &chosen {
+                Chosen::Device(pool) => held.and(&Held::of(pool)?).levels(),
+                _ => held.levels(),
+            })
+        })
+    }
+}
+
+impl CupySource {
+    /// What the pool of managed memory holds for all devices.
+    fn managed(&self, cupy: &Bound<'_, PyAny>) -> PyResult<AllocatorLevels> {
+        let Chosen::Managed(pool) = Chosen::of(cupy)? else {
+            return Ok(AllocatorLevels::unread(Source::Cupy));
+        };
+        let mut sum = Held::default();
+        for ordinal in self.devices.keys() {
+            sum = sum.and(&on_device(cupy, *ordinal, || Held::of(&pool))?);
+        }
+        Ok(sum.levels())
+    }
+}
+
+/// What the user has `CuPy` allocate with.
+enum Chosen<'py> {
+    /// The default pool, or something that counts nothing.
+    Default,
+    /// A pool of a device's own memory.
+    Device(Bound<'py, PyAny>),
+    /// A pool of managed memory.
+    Managed(Bound<'py, PyAny>),
+}
+
+impl<'py> Chosen<'py> {
+    fn of(cupy: &Bound<'py, PyAny>) -> PyResult<Self> {
+        let cuda = cupy.getattr("cuda")?;
+        // The allocator is a pool's method `malloc`.
+        let allocator = cuda.call_method0("get_allocator");
+        let Ok(pool) = allocator.and_then(|it| it.getattr("__self__")) else {
+            return Ok(Self::Default);
+        };
+        let default = cupy.call_method0("get_default_memory_pool")?;
+        let is_cupys = pool.get_type().module()?.to_str()?.starts_with("cupy.");
+        if pool.is(&default) || !is_cupys || !pool.hasattr("used_bytes")? {
+            return Ok(Self::Default);
+        }
+        Ok(if allocates_managed(&cuda, &pool)? {
+            Self::Managed(pool)
+        } else {
+            Self::Device(pool)
+        })
+    }
+}
+
+/// Whether a pool was made on `malloc_managed`. It does not say so, but it refers to it: what an
+/// object refers to is asked of the collector, which runs no code of the object's.
+fn allocates_managed(cuda: &Bound<'_, PyAny>, pool: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let Ok(managed) = cuda.getattr("malloc_managed") else {
+        return Ok(false);
+    };
+    let gc = pool.py().import("gc")?;
+    let mut queue = vec![pool.clone()];
+    let mut n_looks = 0;
+    while n_looks < queue.len().min(MAX_LOOKS) {
+        let referred = gc.call_method1("get_referents", (&queue[n_looks],))?;
+        for object in referred.try_iter()? {
+            let object = object?;
+            if object.is(&managed) {
+                return Ok(true);
+            }
+            if !leads_everywhere(&object)? {
+                queue.push(object);
+            }
+        }
+        n_looks += 1;
+    }
+    Ok(false)
+}
+
+/// A type, a module, or a module's names, which every function refers to.
+fn leads_everywhere(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    if let Ok(names) = object.cast_exact::<PyDict>() {
+        return names.contains(intern!(object.py(), "__spec__"));
+    }
+    Ok(object.is_instance_of::<PyType>() || object.is_instance_of::<PyModule>())
+}
+
+/// What pools hold of one device.
+#[derive(Default)]
+struct Held {
+    used: u64,
+    total: u64,
+    limit: u64,
+}
+
+impl Held {
+    fn of(pool: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let ask = |function: &str| pool.call_method0(function)?.extract::<u64>();
+        Ok(Self {
+            used: ask("used_bytes")?,
+            total: ask("total_bytes")?,
+            limit: ask("get_limit")?,
+        })
+    }
+
+    /// A limit of both there is only where both have one.
+    fn and(&self, other: &Self) -> Self {
+        let are_limited = self.limit > 0 && other.limit > 0;
+        Self {
+            used: self.used + other.used,
+            total: self.total + other.total,
+            limit: if are_limited {
+                self.limit.saturating_add(other.limit)
+            } else {
+                0
+            },
+        }
+    }
+
+    fn levels(&self) -> AllocatorLevels {
+        AllocatorLevels {
+            allocated: known(self.used),
+            reserved: known(self.total),
+            limit: limit(self.limit),
+            ..AllocatorLevels::unread(Source::Cupy)
+        }
     }
 }
 
@@ -68,15 +204,22 @@ fn current(cuda: &Bound<'_, PyAny>) -> PyResult<usize> {
         .extract()
 }
 
-fn levels(cupy: &Bound<'_, PyAny>) -> PyResult<AllocatorLevels> {
-    let pool = cupy.call_method0("get_default_memory_pool")?;
-    let ask = |function: &str| pool.call_method0(function)?.extract::<u64>();
-    Ok(AllocatorLevels {
-        allocated: known(ask("used_bytes")?),
-        reserved: known(ask("total_bytes")?),
-        limit: limit(ask("get_limit")?),
-        ..AllocatorLevels::unread(Source::Cupy)
-    })
+/// A pool answers for the device that is current.
+fn on_device<T>(
+    cupy: &Bound<'_, PyAny>,
+    ordinal: usize,
+    ask: impl FnOnce() -> PyResult<T>,
+) -> PyResult<T> {
+    let cuda = cupy.getattr("cuda")?;
+    if current(&cuda)? == ordinal {
+        return ask();
+    }
+    let device = cuda.call_method1("Device", (ordinal,))?;
+    device.call_method0("__enter__")?;
+    let answer = ask();
+    let py = cupy.py();
+    device.call_method1("__exit__", (py.None(), py.None(), py.None()))?;
+    answer
 }
 
 fn device(cuda: &Bound<'_, PyAny>, ordinal: usize) -> PyResult<Found> {

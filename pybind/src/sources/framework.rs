@@ -54,6 +54,25 @@ pub(super) fn cuda_device(ordinal: usize, uuid: Option<&str>, name: String) -> F
     }
 }
 
+/// What frameworks hold in managed memory, on whichever side it is.
+pub(super) fn managed_device() -> Found {
+    own_lane("managed", "Managed memory", DeviceKind::Managed)
+}
+
+/// What frameworks hold in host memory that is pinned.
+pub(super) fn pinned_device() -> Found {
+    own_lane("pinned", "Pinned host memory", DeviceKind::Pinned)
+}
+
+fn own_lane(key: &str, name: &str, kind: DeviceKind) -> Found {
+    Found {
+        key: key.to_owned(),
+        label: key.to_owned(),
+        name: name.to_owned(),
+        kind,
+    }
+}
+
 /// A figure that the framework keeps.
 pub(super) fn known(n_bytes: u64) -> Level {
     Level::Known(Bytes::new(n_bytes))

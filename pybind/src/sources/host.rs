@@ -1,5 +1,5 @@
-//! The host's memory: resident bytes of this process, use of the machine, and
-//! the smallest limit that applies.
+//! The host's memory: resident bytes of this process, use of the machine or
+//! of the container, and what either has.
 
 use gpumem_core::recording::{DeviceKind, DriverLevels, Level, Source, Unknown};
 
@@ -47,6 +47,7 @@ impl DriverSource for HostSource {
         DriverLevels {
             device_used: level(self.system.used()),
             capacity: level(self.system.capacity()),
+            container_limit: self.system.limit().into(),
             ..self.sample(key)
         }
     }

@@ -75,7 +75,9 @@ pub(super) fn join(answers: &[(Source, Answer)]) -> Vec<Joined> {
     devices.sort_by_key(|joined| match joined.found.kind {
         DeviceKind::Gpu => 0,
         DeviceKind::Simulated => 1,
-        DeviceKind::Host => 2,
+        DeviceKind::Managed => 2,
+        DeviceKind::Pinned => 3,
+        DeviceKind::Host => 4,
     });
     devices
 }
@@ -98,28 +100,36 @@ fn is_provisional(found: &Found) -> bool {
     found.label.starts_with("nvml:")
 }
 
-/// What a source does not know of its devices, and why: each reason once.
-pub(super) fn notes(said: &Said) -> Vec<String> {
-    let mut notes: Vec<Note<'_>> = Vec::new();
-    for (key, levels) in &said.levels {
+/// A level of a device: the device's label, the level's name, and what is known of it.
+pub(super) type Named<'a> = (&'a str, &'static str, &'a Level);
+
+/// The levels of a driver's devices.
+pub(super) fn levels_said(said: &Said) -> impl Iterator<Item = Named<'_>> {
+    said.levels.iter().flat_map(|(key, levels)| {
         let mut found = said.devices.iter().flatten();
         let found = found.find(|it| it.key == *key);
         let label = found.map_or(key.as_str(), |it| it.label.as_str());
-        for (name, level) in levels.named() {
-            let Some(why) = why_unknown(level) else {
-                continue;
-            };
-            if !notes.iter().any(|note| note.why == why) {
-                notes.push(Note {
-                    why,
-                    labels: Vec::new(),
-                    names: Vec::new(),
-                });
-            }
-            for note in notes.iter_mut().filter(|note| note.why == why) {
-                note.labels.push(label);
-                note.names.push(name);
-            }
+        levels.named().map(|(name, level)| (label, name, level))
+    })
+}
+
+/// What of these levels is not known, and why: each reason once.
+pub(super) fn notes<'a>(levels: impl Iterator<Item = Named<'a>>) -> Vec<String> {
+    let mut notes: Vec<Note<'_>> = Vec::new();
+    for (label, name, level) in levels {
+        let Some(why) = why_unknown(level) else {
+            continue;
+        };
+        if !notes.iter().any(|note| note.why == why) {
+            notes.push(Note {
+                why,
+                labels: Vec::new(),
+                names: Vec::new(),
+            });
+        }
+        for note in notes.iter_mut().filter(|note| note.why == why) {
+            note.labels.push(label);
+            note.names.push(name);
         }
     }
     notes.into_iter().map(Note::into_text).collect()

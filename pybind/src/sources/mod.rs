@@ -6,6 +6,7 @@
 //! imported and initialised already: reading must not wake one up.
 
 mod attendant;
+mod bitsandbytes;
 mod cuda;
 mod cupy;
 mod drivers;
@@ -17,9 +18,12 @@ mod join;
 mod numba;
 mod nvml;
 mod process;
+mod rmm;
+mod service;
 mod sim;
 mod tensorflow;
 mod torch;
+mod unified;
 mod visible;
 
 use std::fmt;
@@ -135,7 +139,9 @@ impl Sources {
                 Box::new(cupy::CupySource::default()),
                 Box::new(jax::JaxSource::default()),
                 Box::new(tensorflow::TensorflowSource::default()),
+                Box::new(rmm::RmmSource::default()),
                 Box::new(numba::NumbaSource::default()),
+                Box::new(bitsandbytes::BitsandbytesSource::default()),
                 Box::new(sim::SimAllocator),
             ],
             chosen: None,
@@ -181,23 +187,16 @@ impl Sources {
     /// appeared since the last time (a framework that was imported meanwhile) are among them.
     pub(crate) fn read(&mut self, py: Python<'_>) -> Vec<(Found, Reading)> {
         let said = self.ask(py, attendant::PATIENCE);
-        let devices = self.devices.iter();
-        devices
-            .map(|joined| {
-                let frameworks = self.frameworks.iter_mut();
-                let allocators = frameworks
-                    .filter_map(|framework| {
-                        let source = framework.source();
-                        let read = framework.read(py, joined.key_for(source)?);
-                        Some(read.unwrap_or_else(|error| {
-                            AllocatorLevels::failed(source, &error.to_string())
-                        }))
-                    })
-                    .collect();
-                let driver = joined.levels(&said);
-                (joined.found.clone(), Reading { driver, allocators })
-            })
-            .collect()
+        let frameworks = &mut self.frameworks;
+        let readings = self.devices.iter().map(|joined| {
+            let mut driver = joined.levels(&said);
+            driver.service_limit = service::limit(&joined.found).into();
+            let allocators = allocators(py, frameworks, joined);
+            (joined.found.clone(), Reading { driver, allocators })
+        });
+        let mut readings: Vec<(Found, Reading)> = readings.collect();
+        unified::share_with_host(&mut readings);
+        readings
     }
 
     /// Sets the peak counters of these devices, or of all, to the present levels, where the
@@ -228,13 +227,27 @@ impl Sources {
     /// Each source, whether it is read, and why.
     pub(crate) fn states(&mut self, py: Python<'_>, patience: Duration) -> Vec<SourceState> {
         let said = self.ask(py, patience);
+        let frameworks = &mut self.frameworks;
+        let allocators = self.devices.iter().flat_map(|joined| {
+            let levels = allocators(py, frameworks, joined);
+            levels
+                .into_iter()
+                .map(|it| (joined.found.label.as_str(), it))
+        });
+        let allocators: Vec<(&str, AllocatorLevels)> = allocators.collect();
         self.names()
             .into_iter()
             .map(|source| {
                 let answers = self.answers.iter().filter(|(of, _)| *of == source);
                 let (used, mut reason) = reason(answers.map(|(_, answer)| answer));
                 let said = said.iter().filter(|said| said.source == source);
-                for note in said.flat_map(join::notes) {
+                let of_driver = said.flat_map(join::levels_said);
+                let counted = allocators.iter().filter(|(_, it)| it.source == source);
+                let of_allocator = counted.flat_map(|(label, levels)| {
+                    let named = levels.named();
+                    named.map(|(name, level)| (*label, name, level))
+                });
+                for note in join::notes(of_driver.chain(of_allocator)) {
                     reason.push_str("; ");
                     reason.push_str(&note);
                 }
@@ -305,6 +318,20 @@ impl Sources {
         names.dedup();
         names
     }
+}
+
+/// What every framework that knows a device says of it.
+fn allocators(
+    py: Python<'_>,
+    frameworks: &mut [Box<dyn FrameworkSource>],
+    joined: &Joined,
+) -> Vec<AllocatorLevels> {
+    let levels = frameworks.iter_mut().filter_map(|framework| {
+        let source = framework.source();
+        let read = framework.read(py, joined.key_for(source)?);
+        Some(read.unwrap_or_else(|error| AllocatorLevels::failed(source, &error.to_string())))
+    });
+    levels.collect()
 }
 
 fn not_chosen() -> Unused {

@@ -3,14 +3,20 @@
 use gpumem_core::recording::{AllocatorLevels, Source};
 use pyo3::prelude::*;
 
-use super::framework::{FrameworkSource, cuda_device, imported, known, not_imported, unused};
+use super::framework::{
+    FrameworkSource, cuda_device, imported, known, managed_device, not_imported, unused,
+};
 use super::{Answer, Found};
 
 /// Reads the contexts that Numba has made. `current_context()` would make one.
 #[derive(Default)]
 pub(super) struct NumbaSource {
     devices: Vec<(Found, Py<PyAny>)>,
+    /// It has held managed memory: the lane stays when all of that is given back.
+    uses_managed: bool,
 }
+
+const MANAGED: &str = "ManagedMemory";
 
 impl FrameworkSource for NumbaSource {
     fn source(&self) -> Source {
@@ -44,29 +50,33 @@ impl FrameworkSource for NumbaSource {
         if self.devices.is_empty() {
             return Ok(unused("imported, but it has no CUDA context yet"));
         }
-        Ok(Ok(self
-            .devices
-            .iter()
-            .map(|(found, _)| found.clone())
-            .collect()))
+        let devices = self.devices.iter().map(|(found, _)| found.clone());
+        let mut devices: Vec<Found> = devices.collect();
+        if self.uses_managed || self.held(py, |kind| kind == MANAGED)?.1 > 0 {
+            self.uses_managed = true;
+            devices.push(managed_device());
+        }
+        Ok(Ok(devices))
     }
 
     /// What is reserved and not allocated waits to be freed.
     fn read(&mut self, py: Python<'_>, key: &str) -> PyResult<AllocatorLevels> {
+        if key == managed_device().key {
+            let (allocated, n_blocks) = self.held(py, |kind| kind == MANAGED)?;
+            return Ok(AllocatorLevels {
+                allocated: known(allocated),
+                n_blocks: Some(n_blocks),
+                ..AllocatorLevels::unread(Source::Numba)
+            });
+        }
         let mut devices = self.devices.iter();
         let Some((_, context)) = devices.find(|(found, _)| found.key == key) else {
             return Ok(AllocatorLevels::unread(Source::Numba));
         };
         let manager = context.bind(py).getattr("memory_manager")?;
-        let mut allocated = 0;
-        let allocations = manager.getattr("allocations")?.call_method0("values")?;
-        for allocation in allocations.try_iter()? {
-            let allocation = allocation?;
-            // Mapped memory is the host's.
-            if allocation.get_type().name()? != "MappedMemory" {
-                allocated += allocation.getattr("size")?.extract::<u64>()?;
-            }
-        }
+        // Mapped memory is the host's.
+        let is_its_own = |kind: &str| ![MANAGED, "MappedMemory"].contains(&kind);
+        let (allocated, n_blocks) = held(&manager, is_its_own)?;
         let pending: u64 = manager
             .getattr("deallocations")?
             .getattr("_size")?
@@ -74,9 +84,36 @@ impl FrameworkSource for NumbaSource {
         Ok(AllocatorLevels {
             allocated: known(allocated),
             reserved: known(allocated + pending),
+            n_blocks: Some(n_blocks),
             ..AllocatorLevels::unread(Source::Numba)
         })
     }
+}
+
+impl NumbaSource {
+    /// What all its contexts hold of the kinds that `is_counted`: bytes, and allocations.
+    fn held(&self, py: Python<'_>, is_counted: fn(&str) -> bool) -> PyResult<(u64, u64)> {
+        let mut total = (0, 0);
+        for (_, context) in &self.devices {
+            let manager = context.bind(py).getattr("memory_manager")?;
+            let (n_bytes, n_blocks) = held(&manager, is_counted)?;
+            total = (total.0 + n_bytes, total.1 + n_blocks);
+        }
+        Ok(total)
+    }
+}
+
+fn held(manager: &Bound<'_, PyAny>, is_counted: fn(&str) -> bool) -> PyResult<(u64, u64)> {
+    let (mut n_bytes, mut n_blocks) = (0, 0);
+    let allocations = manager.getattr("allocations")?.call_method0("values")?;
+    for allocation in allocations.try_iter()? {
+        let allocation = allocation?;
+        if is_counted(allocation.get_type().name()?.to_str()?) {
+            n_bytes += allocation.getattr("size")?.extract::<u64>()?;
+            n_blocks += 1;
+        }
+    }
+    Ok((n_bytes, n_blocks))
 }
 
 fn name(device: &Bound<'_, PyAny>) -> PyResult<String> {

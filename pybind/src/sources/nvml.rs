@@ -13,6 +13,7 @@ use nvml_wrapper::{Device, Nvml};
 
 use super::cuda::{Footing, footing};
 use super::process::{descends_from, is_in_first_pid_namespace, is_in_wsl};
+use super::unified::NOT_SUPPORTED;
 use super::visible::{Seen, Unit, Visibility, seen};
 use super::{Answer, DriverSource, Found, Unused};
 
@@ -23,7 +24,6 @@ const WDDM: &str = "Windows manages the memory of this GPU (WDDM) and does not t
 const UNTOLD: &str = "the driver does not tell what a process uses, as without the right to see it";
 const NOT_LISTED: &str = "the driver lists the processes of the machine by ids that this \
     container does not know";
-const NOT_SUPPORTED: &str = "this GPU has no such figure: it may share the host's memory";
 
 /// The GPUs that CUDA shows to this process.
 #[derive(Default)]

@@ -60,6 +60,7 @@ impl FrameworkSource for SimAllocator {
             peak_allocated: stats.peak_allocated.into(),
             total_allocated: stats.total_allocated.into(),
             limit: Level::default(),
+            n_blocks: Some(stats.n_blocks),
             n_peak_resets: Some(stats.n_peak_resets),
             n_retries: Some(stats.n_retries),
             n_ooms: Some(stats.n_ooms),

@@ -13,7 +13,14 @@ use super::{Answer, Found};
 #[derive(Default)]
 pub(super) struct TensorflowSource {
     context: Option<Py<PyAny>>,
-    devices: Vec<(Found, Vec<String>)>,
+    devices: Vec<(Found, Logical)>,
+}
+
+/// The logical devices that make up a GPU.
+struct Logical {
+    names: Vec<String>,
+    /// What the user lets them have together.
+    limit: Option<u64>,
 }
 
 impl FrameworkSource for TensorflowSource {
@@ -52,7 +59,7 @@ impl FrameworkSource for TensorflowSource {
 
     /// The total of the logical devices that share a GPU.
     fn read(&mut self, py: Python<'_>, key: &str) -> PyResult<AllocatorLevels> {
-        let Some((context, names)) = self.logical(key) else {
+        let Some((context, Logical { names, limit })) = self.logical(key) else {
             return Ok(AllocatorLevels::unread(Source::Tensorflow));
         };
         let (mut current, mut peak) = (0, 0);
@@ -63,19 +70,21 @@ impl FrameworkSource for TensorflowSource {
         }
         // Several need not have been at their peaks together.
         let is_one = names.len() == 1;
+        let limit = limit.map_or_else(not_reported, known);
         Ok(AllocatorLevels {
             allocated: known(current),
             active: not_reported(),
             reserved: not_reported(),
             inactive_split: not_reported(),
             peak_allocated: if is_one { known(peak) } else { not_reported() },
+            limit,
             ..AllocatorLevels::unread(Source::Tensorflow)
         })
     }
 
     fn reset_peak(&mut self, py: Python<'_>, key: &str) -> PyResult<()> {
-        if let Some((context, names)) = self.logical(key) {
-            for name in names {
+        if let Some((context, logical)) = self.logical(key) {
+            for name in &logical.names {
                 context
                     .bind(py)
                     .call_method1("reset_memory_stats", (name,))?;
@@ -86,17 +95,17 @@ impl FrameworkSource for TensorflowSource {
 }
 
 impl TensorflowSource {
-    /// The context, and the names of the logical devices that make up a GPU.
-    fn logical(&self, key: &str) -> Option<(&Py<PyAny>, &[String])> {
+    /// The context, and the logical devices that make up a GPU.
+    fn logical(&self, key: &str) -> Option<(&Py<PyAny>, &Logical)> {
         let mut devices = self.devices.iter();
-        let (_, names) = devices.find(|(found, _)| found.key == key)?;
-        Some((self.context.as_ref()?, names))
+        let (_, logical) = devices.find(|(found, _)| found.key == key)?;
+        Some((self.context.as_ref()?, logical))
     }
 }
 
 /// The GPUs in CUDA's numbers, each with the logical devices on it. The context is initialised: no
 /// call here starts anything.
-fn devices(context: &Bound<'_, PyAny>) -> PyResult<Vec<(Found, Vec<String>)>> {
+fn devices(context: &Bound<'_, PyAny>) -> PyResult<Vec<(Found, Logical)>> {
     let physical = context.call_method1("get_visible_devices", ("GPU",))?;
     let mut n_logical = 0;
     let mut devices = Vec::new();
@@ -114,8 +123,33 @@ fn devices(context: &Bound<'_, PyAny>) -> PyResult<Vec<(Found, Vec<String>)>> {
         let names = (n_logical..n_logical + n_parts).map(|idx| format!("GPU:{idx}"));
         n_logical += n_parts;
         if let Some(ordinal) = ordinal {
-            devices.push((cuda_device(ordinal, None, model), names.collect()));
+            let logical = Logical {
+                names: names.collect(),
+                limit: if parts.is_none() {
+                    None
+                } else {
+                    limit(&parts)?
+                },
+            };
+            devices.push((cuda_device(ordinal, None, model), logical));
         }
     }
     Ok(devices)
+}
+
+/// The sum of what the parts of a GPU may have, in the MiB that they were given; none where one of
+/// them has no limit.
+fn limit(parts: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
+    let mut sum = Some(0);
+    for part in parts.try_iter()? {
+        let limit = part?.getattr("memory_limit")?.extract::<Option<f64>>()?;
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a limit in MiB is a small number above zero"
+        )]
+        let n_bytes = limit.map(|mib| (mib * 1024.0 * 1024.0) as u64);
+        sum = sum.zip(n_bytes).map(|(sum, n_bytes)| sum + n_bytes);
+    }
+    Ok(sum)
 }

@@ -73,12 +73,14 @@ impl System {
         Ok(self.capacity()?.saturating_sub(available))
     }
 
-    /// The memory of the machine, or the limit of a control group where that is smaller.
+    /// The memory of the machine.
     pub(super) fn capacity(&self) -> Result<Bytes, Failure> {
-        let limit = self.group.as_ref().map(|it| it.limit);
-        limit
-            .or(self.total)
-            .ok_or_else(|| malformed("/proc/meminfo"))
+        self.total.ok_or_else(|| malformed("/proc/meminfo"))
+    }
+
+    /// The limit of the container, where it is below that.
+    pub(super) fn limit(&self) -> Option<Bytes> {
+        self.group.as_ref().map(|it| it.limit)
     }
 }
 

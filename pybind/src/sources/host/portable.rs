@@ -39,6 +39,15 @@ impl System {
         Ok(self.capacity()?.saturating_sub(available))
     }
 
+    /// No container that this system tells of.
+    #[expect(
+        clippy::unused_self,
+        reason = "on Linux it depends on the control group"
+    )]
+    pub(super) fn limit(&self) -> Option<Bytes> {
+        None
+    }
+
     /// The memory of the machine; known once its use has been read.
     pub(super) fn capacity(&self) -> Result<Bytes, Failure> {
         match self.system.total_memory() {

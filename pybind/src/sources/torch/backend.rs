@@ -7,9 +7,7 @@ use pyo3::types::PyDict;
 use super::stats::Stats;
 use crate::oom::observer;
 use crate::sources::Found;
-use crate::sources::framework::{cuda_device, known, not_reported};
-
-const HOST: &str = "host";
+use crate::sources::framework::{cuda_device, known, not_reported, pinned_device};
 
 /// A backend that this torch has, and its devices once it runs.
 pub(super) struct Backend {
@@ -21,10 +19,10 @@ pub(super) struct Backend {
 }
 
 struct Running {
+    /// Its devices by their numbers, and last the pinned memory where that is counted.
     devices: Vec<Found>,
     counters: Vec<Counters>,
     memory_stats: Py<PyAny>,
-    /// Pinned host memory.
     host_memory_stats: Option<Py<PyAny>>,
     /// What the user lets this process have of a device, from 0 to 1.
     memory_fraction: Option<Py<PyAny>>,
@@ -85,14 +83,15 @@ impl Backend {
         };
         match running.position(key) {
             None => Ok(None),
-            Some(_) if key == HOST => running.pinned(py),
+            Some(idx) if idx >= running.counters.len() => running.pinned(py),
             Some(ordinal) => running.levels(py, ordinal).map(Some),
         }
     }
 
     pub(super) fn reset_peak(&self, py: Python<'_>, key: &str) -> PyResult<()> {
         let position = self.running.as_ref().and_then(|it| it.position(key));
-        if let Some(ordinal) = position.filter(|_| key != HOST) {
+        let n_devices = self.running.as_ref().map_or(0, |it| it.counters.len());
+        if let Some(ordinal) = position.filter(|idx| *idx < n_devices) {
             let module = self.module.bind(py);
             module.call_method1("reset_peak_memory_stats", (ordinal,))?;
         }
@@ -171,6 +170,7 @@ impl Running {
             peak_allocated: stats.level("allocated_bytes", "peak")?,
             total_allocated: stats.level("allocated_bytes", "allocated")?,
             limit: counters.limit.clone(),
+            n_blocks: stats.n_blocks()?,
             n_peak_resets: Some(counters.n_peak_resets),
             n_retries: stats.count("num_alloc_retries")?,
             n_ooms: stats.count("num_ooms")?,
@@ -284,13 +284,4 @@ fn device(
     let uuid = properties.getattr("uuid").and_then(|uuid| uuid.str());
     let uuid = uuid.ok().map(|uuid| uuid.to_string());
     Ok(cuda_device(ordinal, uuid.as_deref(), name))
-}
-
-fn pinned_device() -> Found {
-    Found {
-        key: HOST.to_owned(),
-        label: HOST.to_owned(),
-        name: "Host memory".to_owned(),
-        kind: DeviceKind::Host,
-    }
 }

@@ -1,6 +1,7 @@
 //! The counters of one of torch's allocators.
 
 use gpumem_core::recording::Level;
+use gpumem_core::units::Bytes;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -46,6 +47,12 @@ impl<'a, 'py> Stats<'a, 'py> {
         let count = self.stats.get_item(counter)?;
         let count: Option<u64> = count.map(|count| count.extract()).transpose()?;
         Ok(count.filter(|n| self.is_native || *n > 0))
+    }
+
+    /// Allocations that are alive.
+    pub(super) fn n_blocks(&self) -> PyResult<Option<u64>> {
+        let n_blocks = self.level("allocation", "current")?.known();
+        Ok(n_blocks.map(Bytes::get))
     }
 
     /// Every peak there is, in a fixed order. A reset sets them all, so one that fell tells of it
