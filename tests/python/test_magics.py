@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from tests.python.conftest import Shell
 
-SOURCES = "cuda, nvml, torch, cupy, jax, tensorflow, numba, host, sim"
+SOURCES = "cuda, nvml, torch, cupy, jax, tensorflow, rmm, numba, bitsandbytes, host, sim"
 
 
 @pytest.mark.parametrize(
@@ -106,12 +106,12 @@ def test_each_action_says_what_is_so_now(shell: Shell) -> None:
 
     assert said("%gpumem on") == ["recording every cell (`%gpumem off`: only cells with %%gpumem)"]
     assert said("%gpumem off") == ["recording cells with %%gpumem (`%gpumem on`: every cell)"]
-    host = ["● host        reads host"]
-    assert said("%gpumem use sim") == [*host, "● sim         reads sim:0"]
+    host = ["● host          reads host"]
+    assert said("%gpumem use sim") == [*host, "● sim           reads sim:0"]
     shell.run("%%gpumem --quiet\nkept = 1")
     status = said("%gpumem status")
     assert status[1] == "recorded so far: 1 run of 1 cell"
-    assert "● sim         reads sim:0" in status
+    assert "● sim           reads sim:0" in status
     assert any("left out by `%gpumem use`" in line for line in status)
     assert said("%gpumem reset") == ["forgot 1 run of 1 cell"]
     assert said("%gpumem status")[1] == "recorded so far: 0 runs of 0 cells"
