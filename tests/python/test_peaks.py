@@ -15,7 +15,7 @@ class Schedule:
     """A seeded sequence of allocations, releases and resets; it knows its own true peak."""
 
     def __init__(self, seed: int, kept: list[sim.Tensor]) -> None:
-        self.random = random.Random(seed)  # noqa: S311 - a schedule is no secret
+        self.random = random.Random(seed)  # noqa: S311 (a schedule is no secret)
         self.kept = kept
         self.peak = 0
 

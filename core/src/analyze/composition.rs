@@ -76,26 +76,26 @@ fn kind(gap: &Gap) -> PartKind {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recording::{Device, DeviceIdx, DeviceKind, Reading};
+    use crate::analyze::limits::{Limit, LimitedBy};
+    use crate::recording::{DeviceIdx, Reading};
 
     #[track_caller]
     fn check(levels: [Option<u64>; 5], expected: &[(&str, u64)]) {
         let [allocated, reserved, process_used, device_used, capacity] =
             levels.map(|n| n.map(Bytes::new));
-        let device = Device {
-            idx: DeviceIdx(0),
-            key: "sim:0".to_owned(),
-            label: "sim:0".to_owned(),
-            name: "Simulated".to_owned(),
-            kind: DeviceKind::Simulated,
-        };
+        let limit = capacity.map(|bytes| Limit {
+            by: LimitedBy::Device,
+            bytes,
+            used: device_used.or(process_used).or(reserved),
+        });
         let summary = DeviceSummary {
             allocated,
             reserved,
             process_used,
             device_used,
+            limits: limit.into_iter().collect(),
             capacity,
-            ..DeviceSummary::now(&device, &Reading::default())
+            ..DeviceSummary::now(DeviceIdx(0), &Reading::default())
         };
         let parts = summary.composition();
         let found: Vec<(&str, u64)> = parts
