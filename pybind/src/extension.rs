@@ -13,6 +13,7 @@ use pyo3::types::{PyDict, PyString};
 use crate::recorder::{Launch, SourceText};
 use crate::session::{self, Selection};
 use crate::status::Ending;
+use crate::trace::{Traceable, Tracing};
 use crate::{interrupt, trouble};
 
 const ISSUES: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/issues");
@@ -26,6 +27,8 @@ struct CellOptions {
     devices: Vec<String>,
     sources: Vec<String>,
     reset_peak: bool,
+    trace: bool,
+    trace_file: Option<String>,
     quiet: bool,
 }
 
@@ -59,6 +62,15 @@ struct Open {
     asked: bool,
     quiet: bool,
     selection: Selection,
+    /// `--trace` asked for it.
+    traced: Option<Traced>,
+}
+
+/// The tracing of a run that is under way.
+struct Traced {
+    tracing: Tracing,
+    /// The cell as typed.
+    source: String,
 }
 
 #[pymethods]
@@ -107,6 +119,18 @@ impl Extension {
     }
 }
 
+impl Traced {
+    fn finish(
+        self,
+        py: Python<'_>,
+        shell: &Bound<'_, PyAny>,
+        run: RunIdx,
+    ) -> PyResult<Vec<String>> {
+        let source = &self.source;
+        self.tracing.finish(py, &Traceable { run, shell, source })
+    }
+}
+
 impl Extension {
     /// Hands the user's Ctrl-C to the cell, which `IPython` would drop where a callback raises it.
     fn hand_on_interrupt(
@@ -128,6 +152,7 @@ impl Extension {
         }
         if let Err(failure) = trouble::caught(py, body) {
             self.state(py).stopped = Some(failure.clone());
+            self.abandon_trace(py);
             trouble::log(
                 py,
                 &format!(
@@ -163,16 +188,23 @@ impl Extension {
         let launch = Launch {
             cell_id: info.getattr("cell_id")?.extract()?,
             execution_count: self.execution_count(py, info)?,
-            source,
+            source: source.clone(),
             label: options.label,
         };
         let selection = Selection::begin(py, options.devices, &options.sources, options.reset_peak);
         session::begin(py, launch, &selection)?;
+        let traced = if options.trace {
+            let tracing = Tracing::begin(py, &source, options.trace_file)?;
+            Some(Traced { tracing, source })
+        } else {
+            None
+        };
         self.state(py).open = Some(Open {
             depth,
             asked,
             quiet: options.quiet,
             selection,
+            traced,
         });
         Ok(())
     }
@@ -191,13 +223,35 @@ impl Extension {
             (finished, if is_over { state.open.take() } else { None })
         };
         drop(finished);
-        let Some(open) = open else { return Ok(()) };
-        let ending = ending_of(result)?;
-        if let Some(run) = session::end(py, ending, &open.selection)? {
-            self.say(py, &open, run)?;
-            update_report(py)?;
+        let Some(mut open) = open else { return Ok(()) };
+        let traced = open.traced.take();
+        let ended = ending_of(result).and_then(|ending| session::end(py, ending, &open.selection));
+        let Ok(Some(run)) = ended else {
+            if let Some(traced) = traced {
+                traced.tracing.abandon(py);
+            }
+            return ended.map(drop);
+        };
+        let notes = match traced {
+            Some(traced) => traced
+                .finish(py, self.shell.bind(py), run)
+                .unwrap_or_else(|error| vec![format!("the trace could not be read: {error}")]),
+            None => Vec::new(),
+        };
+        self.say(py, &open, run, &notes)?;
+        update_report(py)
+    }
+
+    /// A run that will not come to its end leaves the allocators as they were, all the same.
+    fn abandon_trace(&self, py: Python<'_>) {
+        let traced = self
+            .state(py)
+            .open
+            .as_mut()
+            .and_then(|open| open.traced.take());
+        if let Some(traced) = traced {
+            traced.tracing.abandon(py);
         }
-        Ok(())
     }
 
     /// Where the cell of `result` stands among those under way.
@@ -259,14 +313,18 @@ impl Extension {
         Ok(u32::try_from(inputs.bind(py).len()?).ok())
     }
 
-    fn say(&self, py: Python<'_>, open: &Open, run: RunIdx) -> PyResult<()> {
+    fn say(&self, py: Python<'_>, open: &Open, run: RunIdx, notes: &[String]) -> PyResult<()> {
         let quiet = open.quiet || (!open.asked && self.state(py).quiet);
         if quiet {
             return Ok(());
         }
-        let Some(line) = session::line(py, run, open.asked)? else {
+        let Some(mut line) = session::line(py, run, open.asked)? else {
             return Ok(());
         };
+        for note in notes {
+            line.push_str("\n! ");
+            line.push_str(note);
+        }
         let tag = PyDict::new(py);
         tag.set_item("run", run.0)?;
         self.publish(py, &line, tag)
@@ -349,6 +407,7 @@ pub(crate) fn unload_ipython_extension(py: Python<'_>, ip: &Bound<'_, PyAny>) ->
     if let Some(uninstall) = uninstall {
         uninstall.call0(py)?;
     }
+    extension.get().abandon_trace(py);
     session::end(py, Ending::OK, &Selection::default())?;
     Ok(())
 }

@@ -24,6 +24,7 @@ mod sim;
 mod sources;
 mod status;
 mod threads;
+mod trace;
 mod trouble;
 mod walk;
 

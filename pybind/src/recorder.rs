@@ -3,6 +3,8 @@
 //! Knows nothing of Python, of how a reading is taken, or of verdicts: it is
 //! handed cells and readings, and turns them into frames.
 
+mod traced;
+
 use gpumem_core::recording::{
     AllocatorLevels, Cell, CellIdx, Device, DeviceIdx, DeviceKind, DriverLevels, Frame, Framework,
     Header, Level, OomFigures, OutOfMemory, Reading, Recording, Revision, Run, RunIdx, RunKind,
@@ -16,6 +18,7 @@ use std::collections::{BTreeSet, HashMap};
 use crate::clock::Clock;
 use crate::oom::Told;
 use crate::sources::Found;
+pub(crate) use traced::{RunAsTraced, Traced};
 
 /// At most so many marks of one series are kept of one run.
 const MAX_MARKS: usize = 4096;

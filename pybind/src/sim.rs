@@ -18,8 +18,9 @@ use pyo3::exceptions::{
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyInt};
 
-use device::{Device, Storage};
-pub(crate) use device::{ensure as ensure_device, reset_peaks, shown, stats};
+pub(crate) use device::Device;
+use device::Storage;
+pub(crate) use device::{begin_trace, ensure as ensure_device, reset_peaks, shown, stats};
 use graph::{Gradient, Leaf, Node};
 pub(crate) use held::look;
 

@@ -306,3 +306,18 @@ def test_a_kernel_ends_in_the_middle_of_a_run(tmp_path: Path) -> None:
         kernel.manager.shutdown_kernel()
         assert time.monotonic() - start < kernel.manager.shutdown_wait_time
         assert not kernel.manager.is_alive()
+
+
+@pytest.mark.parametrize("cell_name", [None, "<a cell of its own>"])
+def test_a_traced_run_finds_the_lines_of_its_cell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cell_name: str | None
+) -> None:
+    if cell_name is not None:
+        monkeypatch.setenv("IPYKERNEL_CELL_NAME", cell_name)
+    with new_kernel(tmp_path) as kernel:
+        cell = "%%gpumem --trace\nkept = []\n\nkept.append(gpumem.sim.tensor(1 << 20))"
+        # The same text a second time is compiled under the same name.
+        for _ in range(2):
+            assert kernel.run(cell).status == "ok"
+        lines = "[[it['line'] for it in trace['lines']] for trace in gpumem.report().traces]"
+        assert kernel.value(lines) == [[4], [4]]

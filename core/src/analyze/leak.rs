@@ -217,7 +217,9 @@ impl Judged {
         let traced = traced::latest(recording, &self.runs, self.key.device).filter(|_| !self.steps);
         let mut evidence = self.growth.evidence.clone();
         evidence.extend(traced.map(|trace| traced::evidence(recording, trace, rate)));
-        let line = traced.filter(|_| grows).and_then(traced::line_words);
+        let line = traced
+            .filter(|_| grows)
+            .and_then(|trace| traced::line_words(trace, rate));
         let suggestions = if grows {
             suggest::against_growth(recording, self.key.device, text, self.steps)
         } else {

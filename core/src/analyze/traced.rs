@@ -4,11 +4,8 @@ use super::finding::Evidence;
 use crate::recording::{DeviceIdx, Recording, RunIdx, Trace};
 use crate::units::{ByteDelta, Bytes};
 
-/// A run that kept at least this share of the usual growth bears it out.
-const BEARS_OUT: f64 = 0.5;
-
-/// A line that kept at least this share of what the run kept is the one to look at.
-const ALMOST_ALL: f64 = 0.5;
+/// What lies this near to the usual growth is the same, rounding aside.
+const NEAR: f64 = 0.1;
 
 /// The latest of these runs that was traced.
 pub(super) fn latest<'a>(
@@ -20,32 +17,77 @@ pub(super) fn latest<'a>(
     runs.find_map(|run| recording.trace(*run, device))
 }
 
-/// What the run allocated and was still alive at its end, block by block: what a difference of
-/// two levels cannot tell from what happened to be freed meanwhile.
+/// What the run allocated and was still alive at its end, block by block. Growth cannot be more
+/// than that; it can be less, where a run's result takes the place of the one before.
 pub(super) fn evidence(recording: &Recording, trace: &Trace, rate: ByteDelta) -> Evidence {
     let number = recording.run(trace.run).execution_count;
     let run = number.map_or_else(|| "one run".to_owned(), |n| format!("In [{n}]"));
-    let retained = trace.total.retained.as_f64();
-    let words = match line_words(trace) {
-        Some(line) => format!("allocated in {run}, traced, and alive at its end: {line}"),
-        None => format!("allocated in {run}, traced, and alive at its end"),
-    };
+    let line = line_words(trace, rate).map_or_else(String::new, |words| format!(": {words}"));
+    let (retained, least) = (trace.total.retained.as_f64(), (1.0 - NEAR) * rate.as_f64());
     Evidence {
         name: "retained_bytes",
-        words,
+        words: format!("allocated in {run}, traced, and alive at its end{line}"),
         value: retained,
-        threshold: Some(BEARS_OUT * rate.as_f64()),
-        holds: retained > 0.0 && retained >= BEARS_OUT * rate.as_f64(),
+        threshold: Some(least),
+        holds: retained > 0.0 && retained >= least,
     }
 }
 
-/// `line 3 kept 420 MiB`, where one line kept most of it.
-pub(super) fn line_words(trace: &Trace) -> Option<String> {
-    let first = trace.lines.first()?;
-    let kept = first.tally.retained;
-    let is_most = kept > Bytes::ZERO && kept.as_f64() >= ALMOST_ALL * trace.total.retained.as_f64();
-    first
-        .line
-        .filter(|_| is_most)
-        .map(|line| format!("line {line} kept {kept}"))
+/// `line 3 kept 420 MiB`: the line that kept as much as every run keeps, or the line that kept
+/// most, where all lines together kept as much.
+pub(super) fn line_words(trace: &Trace, rate: ByteDelta) -> Option<String> {
+    let is_rate = |kept: Bytes| {
+        kept > Bytes::ZERO && (kept.as_f64() - rate.as_f64()).abs() <= NEAR * rate.as_f64()
+    };
+    let mut lines = trace.lines.iter();
+    let alone = lines.find(|line| is_rate(line.tally.retained));
+    let heaviest = trace
+        .lines
+        .first()
+        .filter(|_| is_rate(trace.total.retained));
+    let found = alone.or(heaviest)?;
+    let (line, kept) = (found.line?, found.tally.retained);
+    Some(format!("line {line} kept {kept}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recording::{LineTally, Tally};
+    use crate::testing::{run, session};
+
+    #[track_caller]
+    fn check(kept_mib: &[u64], rate_mib: i64, words: Option<&str>, holds: bool) {
+        let (recording, _) = session(&[("f()", &[run(1).traced()])]);
+        let mut trace = recording
+            .traces()
+            .next()
+            .expect("one run is traced")
+            .clone();
+        let tally = |mib: u64| Tally {
+            retained: Bytes::mib(mib),
+            ..Tally::default()
+        };
+        trace.total = tally(kept_mib.iter().sum());
+        let lines = (1..).zip(kept_mib).map(|(line, mib)| LineTally {
+            line: Some(line),
+            tally: tally(*mib),
+        });
+        trace.lines = lines.collect();
+        trace
+            .lines
+            .sort_by_key(|line| std::cmp::Reverse(line.tally.retained));
+        let rate = ByteDelta::new(rate_mib << 20);
+        assert_eq!(line_words(&trace, rate).as_deref(), words);
+        assert_eq!(evidence(&recording, &trace, rate).holds, holds);
+    }
+
+    #[test]
+    fn the_line_is_named_that_keeps_what_every_run_keeps() {
+        check(&[8, 4], 4, Some("line 2 kept 4 MiB"), true);
+        check(&[5, 4], 9, Some("line 1 kept 5 MiB"), true);
+        check(&[8, 8], 4, None, true);
+        check(&[1, 1], 4, None, false);
+        check(&[], 4, None, false);
+    }
 }

@@ -99,6 +99,12 @@ class Report:
         rows: list[dict[str, Any]] = self._content["runs"]
         return rows
 
+    @cached_property
+    def traces(self) -> list[dict[str, Any]]:
+        """Of each run under ``%%gpumem --trace``: exact levels, and bytes by line and stack."""
+        traces: list[dict[str, Any]] = self._content["traces"]
+        return traces
+
     def to_json(self) -> str:
         """Return the whole report as JSON."""
         return self._json

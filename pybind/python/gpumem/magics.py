@@ -68,6 +68,8 @@ class CellOptions:
     devices: list[str]
     sources: list[str]
     reset_peak: bool
+    trace: bool
+    trace_file: str | None
     quiet: bool
 
 
@@ -180,6 +182,17 @@ class GpuMemMagics(Magics):
         "--reset-peak",
         action="store_true",
         help="reset the frameworks' peak counters first: the run's peak is then exact",
+    )
+    @argument(
+        "--trace",
+        metavar="FILE",
+        nargs="?",
+        const="",
+        type=_unquoted,
+        help="""take the history of torch's CUDA allocator (or of the simulated device) in this
+        run: exact levels, exact peak, bytes by line of the cell, and a run for each label of
+        `torch.profiler.record_function`; host memory has no such history. FILE: save torch's
+        own snapshot there, for its viewer""",
     )
     @argument("-q", "--quiet", action="store_true", help="record, but print no line")
     @cell_magic("gpumem")
@@ -340,6 +353,9 @@ def _parsed_cell_line(line: str) -> CellOptions:
         _check("source", options.sources, [name for name, _, _ in _gpumem.source_states()])
     if options.devices:
         _check("device", options.devices, _gpumem.device_labels())
+    if options.trace_file and not Path(options.trace_file).parent.is_dir():
+        reason = f"--trace: there is no folder for {options.trace_file!r}"
+        raise _refusal(CELL_MAGIC, reason)
     return options
 
 
@@ -357,6 +373,8 @@ def _parsed_names(line: str) -> CellOptions:
         devices=_listed(options.devices),
         sources=_listed(options.sources),
         reset_peak=options.reset_peak,
+        trace=options.trace is not None,
+        trace_file=str(Path(options.trace).expanduser()) if options.trace else None,
         quiet=options.quiet,
     )
 

@@ -4,6 +4,7 @@
 mod answers;
 mod reading;
 mod runs;
+mod traced;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::process;
@@ -19,6 +20,8 @@ pub(crate) use reading::{device_labels, new_sampler, readings, source_states, us
 pub(crate) use runs::{BlockId, Selection, begin, begin_block, end, end_block, mark};
 
 use crate::oom::observer;
+pub(crate) use traced::{run_as_traced, traceable, traced};
+
 use crate::recorder::{Recorder, SourceText};
 use crate::sampler::Sampler;
 use crate::sources::PATIENCE_OF_A_START;

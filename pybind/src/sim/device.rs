@@ -5,9 +5,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gpumem_core::allocator::{AllocatorStats, BlockId, CachingAllocator, OutOfMemory};
 use gpumem_core::recording::{Framework, OomFigures};
+use gpumem_core::trace::{History, StackIdx};
 use gpumem_core::units::Bytes;
 
+use crate::clock::Clock;
 use crate::oom::observer;
+use crate::trace::SimLog;
 
 /// What the device is called.
 pub(super) const LABEL: &str = "sim:0";
@@ -71,6 +74,7 @@ pub(super) fn current() -> Arc<Device> {
 pub(super) fn install(capacity: Bytes) -> Arc<Device> {
     let device = Arc::new(Device {
         allocator: Mutex::new(CachingAllocator::new(capacity)),
+        trace: Mutex::default(),
     });
     let (shown_reserved, shown_capacity) = &SHOWN;
     let mut current = lock(&CURRENT);
@@ -81,8 +85,18 @@ pub(super) fn install(capacity: Bytes) -> Arc<Device> {
 }
 
 /// A simulated device: an allocator that many tensors share.
-pub(super) struct Device {
+pub(crate) struct Device {
     allocator: Mutex<CachingAllocator>,
+    /// While a run of it is traced.
+    trace: Mutex<Option<Arc<SimLog>>>,
+}
+
+/// Traces the current device, if there is one, until [`Device::end_trace`].
+pub(crate) fn begin_trace(clock: Clock) -> Option<Arc<Device>> {
+    let device = lock(&CURRENT).clone()?;
+    let log = SimLog::begin(clock, &mut lock(&device.allocator));
+    *lock(&device.trace) = Some(Arc::new(log));
+    Some(device)
 }
 
 impl Device {
@@ -117,10 +131,40 @@ impl Device {
         observer::note(Framework::Sim, "sim:0".to_owned(), figures);
     }
 
+    /// What was done since the trace began; `None` where another thread is in the middle of it.
+    pub(crate) fn end_trace(&self) -> Option<History> {
+        let log = lock(&self.trace).take();
+        let mut allocator = lock(&self.allocator);
+        log.and_then(Arc::into_inner)
+            .map(|log| log.end(&mut allocator))
+    }
+
     /// Changes the allocator and shows what its driver would.
     fn change<T>(&self, change: impl FnOnce(&mut CachingAllocator) -> T) -> T {
+        let log = lock(&self.trace).clone();
+        self.change_traced(change, log.as_deref(), None)
+    }
+
+    /// Takes a block; a trace learns for whom.
+    fn allocate(&self, n_bytes: Bytes) -> Result<BlockId, OutOfMemory> {
+        let log = lock(&self.trace).clone();
+        // Walked before the allocator is locked: Python may free another block meanwhile.
+        let stack = log.as_deref().and_then(SimLog::stack);
+        let allocate = |allocator: &mut CachingAllocator| allocator.allocate(n_bytes);
+        self.change_traced(allocate, log.as_deref(), stack)
+    }
+
+    fn change_traced<T>(
+        &self,
+        change: impl FnOnce(&mut CachingAllocator) -> T,
+        log: Option<&SimLog>,
+        stack: Option<StackIdx>,
+    ) -> T {
         let mut allocator = lock(&self.allocator);
         let outcome = change(&mut allocator);
+        if let Some(log) = log {
+            log.note(allocator.take_log(), stack);
+        }
         let reserved = allocator.stats().reserved;
         let current = lock(&CURRENT);
         let is_current = current
@@ -144,7 +188,7 @@ pub(super) struct Storage {
 
 impl Storage {
     pub(super) fn new(device: &Arc<Device>, n_bytes: Bytes) -> Result<Self, OutOfMemory> {
-        let block = device.change(|allocator| allocator.allocate(n_bytes));
+        let block = device.allocate(n_bytes);
         Ok(Self {
             id: N_STORAGES.fetch_add(1, Ordering::Relaxed),
             block: block.inspect_err(|error| device.tell(error))?,

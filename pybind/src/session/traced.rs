@@ -1,0 +1,33 @@
+//! What the session is told of a run's history.
+
+use gpumem_core::recording::{RunIdx, Source};
+use gpumem_core::trace::Annotation;
+use pyo3::prelude::*;
+
+use super::with_recorder;
+use crate::clock::Clock;
+use crate::recorder::{RunAsTraced, Traced};
+
+/// The clock of the open run of a cell, and whose allocators its devices have.
+pub(crate) fn traceable(py: Python<'_>) -> PyResult<(Clock, Vec<Source>)> {
+    with_recorder(py, |recorder| {
+        let run = recorder.cell_run();
+        let sources = run.map(|run| recorder.allocators_of(run));
+        (recorder.clock(), sources.unwrap_or_default())
+    })
+}
+
+/// What a run's history is held against.
+pub(crate) fn run_as_traced(py: Python<'_>, run: RunIdx) -> PyResult<RunAsTraced> {
+    with_recorder(py, |recorder| recorder.run_as_traced(run))
+}
+
+/// The run was traced. How many labels there was no room for.
+pub(crate) fn traced(
+    py: Python<'_>,
+    run: RunIdx,
+    histories: Vec<Traced>,
+    annotations: &[Annotation],
+) -> PyResult<usize> {
+    with_recorder(py, |recorder| recorder.traced(run, histories, annotations))
+}

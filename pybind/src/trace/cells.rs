@@ -1,0 +1,94 @@
+//! Which cell a frame's code stands in, and at which line of its text as typed.
+
+use std::collections::HashMap;
+
+use gpumem_core::trace::{FrameOrigin, StackFrame};
+use pyo3::prelude::*;
+
+/// Where the code of a file stands, and by how many lines the text as typed is longer above it.
+type Place = (FrameOrigin, u32);
+
+/// The cells that the shell has compiled, by the names of their files.
+pub(super) struct Cells<'py> {
+    /// `None` where the shell's compiler does not tell.
+    format_code_name: Option<Bound<'py, PyAny>>,
+    lines: Option<Bound<'py, PyAny>>,
+    own_number: u32,
+    n_lines: usize,
+    known: HashMap<String, Place>,
+}
+
+impl<'py> Cells<'py> {
+    /// The cells of `shell` at the end of a run of `source` under Jupyter's number, where it has one.
+    pub(super) fn new(
+        shell: &Bound<'py, PyAny>,
+        number: Option<u32>,
+        source: &str,
+    ) -> PyResult<Self> {
+        let compiler = shell.getattr("compile")?;
+        let cache = shell.py().import("linecache")?.getattr("cache");
+        let own_number = match number {
+            Some(number) => number,
+            None => shell.getattr("execution_count")?.extract()?,
+        };
+        Ok(Self {
+            format_code_name: compiler.getattr("format_code_name").ok(),
+            lines: cache.ok(),
+            own_number,
+            n_lines: n_lines(source.lines()),
+            known: HashMap::new(),
+        })
+    }
+
+    /// Says of each frame in which cell it stands.
+    pub(super) fn place(&mut self, frames: &mut [StackFrame]) -> PyResult<()> {
+        for frame in frames {
+            let known = self.known.get(&frame.file).copied();
+            let place = known.map_or_else(|| self.find(&frame.file), Ok)?;
+            if known.is_none() {
+                self.known.insert(frame.file.clone(), place);
+            }
+            frame.origin = place.0;
+            frame.line = frame.line.saturating_add(place.1);
+        }
+        Ok(())
+    }
+
+    fn find(&self, file: &str) -> PyResult<Place> {
+        let elsewhere = (FrameOrigin::File, 0);
+        let Some(format_code_name) = &self.format_code_name else {
+            return Ok(elsewhere);
+        };
+        // ("Cell", "In[12]"), or nothing.
+        let named: Option<(String, String)> = format_code_name.call1((file,))?.extract()?;
+        let number = named.and_then(|(_, name)| {
+            let digits: String = name.chars().filter(char::is_ascii_digit).collect();
+            digits.parse::<u32>().ok()
+        });
+        Ok(match number {
+            None => elsewhere,
+            // What a magic of this cell runs is numbered like it, or as the next one.
+            Some(number) if number >= self.own_number => {
+                (FrameOrigin::Own, self.n_missing(file).unwrap_or(0))
+            }
+            Some(number) => (FrameOrigin::Cell(number), 0),
+        })
+    }
+
+    /// How many of the cell's first lines the code of `file` lacks: IPython takes empty lines and
+    /// magics away.
+    fn n_missing(&self, file: &str) -> Option<u32> {
+        let entry = self.lines.as_ref()?.get_item(file).ok()?;
+        let compiled: Vec<String> = entry.get_item(2).ok()?.extract().ok()?;
+        let n_compiled = n_lines(compiled.iter().map(String::as_str));
+        u32::try_from(self.n_lines.saturating_sub(n_compiled)).ok()
+    }
+}
+
+/// Up to the last one that says something.
+fn n_lines<'a>(lines: impl Iterator<Item = &'a str>) -> usize {
+    let said = lines
+        .enumerate()
+        .filter(|(_, line)| !line.trim().is_empty());
+    said.last().map_or(0, |(idx, _)| idx + 1)
+}

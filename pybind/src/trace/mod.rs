@@ -1,0 +1,145 @@
+//! `%%gpumem --trace`: the allocator's own history of one run.
+//!
+//! Of torch's CUDA allocator and of the simulated device. Host memory has no such
+//! history. Whoever records torch's history already keeps on doing so, and theirs is
+//! read; otherwise it is recorded for the run, and not after it.
+
+mod cells;
+mod modules;
+mod saved;
+mod sim;
+mod snapshot;
+mod stacks;
+mod torch;
+mod walk;
+
+use std::sync::Arc;
+
+use gpumem_core::recording::{RunIdx, Source};
+use gpumem_core::trace::Annotation;
+use pyo3::prelude::*;
+
+use crate::clock::Clock;
+use crate::recorder::Traced;
+use crate::session;
+use crate::sim::{Device, begin_trace};
+use cells::Cells;
+pub(crate) use sim::SimLog;
+use torch::TorchTrace;
+
+const NOTHING: &str = "nothing to trace here: a history is kept by torch's CUDA allocator, once \
+                       CUDA runs, and by the simulated device; host memory has none";
+
+/// What of the machine keeps a history of the open run.
+pub(crate) struct Tracing {
+    clock: Clock,
+    sim: Option<Arc<Device>>,
+    torch: Option<TorchTrace>,
+    /// Where torch's own snapshot goes, for its viewer.
+    file: Option<String>,
+    /// What the user should know.
+    notes: Vec<String>,
+}
+
+/// The run whose history is told, as the shell knows it.
+pub(crate) struct Traceable<'a, 'py> {
+    pub(crate) run: RunIdx,
+    pub(crate) shell: &'a Bound<'py, PyAny>,
+    /// The cell as typed.
+    pub(crate) source: &'a str,
+}
+
+impl Tracing {
+    /// Traces the run of a cell that has just begun.
+    pub(crate) fn begin(py: Python<'_>, source: &str, file: Option<String>) -> PyResult<Self> {
+        let (clock, sources) = session::traceable(py)?;
+        let mut tracing = Self {
+            clock,
+            sim: None,
+            torch: None,
+            file,
+            notes: Vec::new(),
+        };
+        if sources.contains(&Source::Sim) {
+            tracing.sim = begin_trace(clock);
+        }
+        if sources.contains(&Source::Torch) {
+            let is_saved = tracing.file.is_some();
+            match TorchTrace::begin(py, source, is_saved) {
+                Ok(Ok(torch)) => tracing.torch = torch,
+                Ok(Err(reason)) => tracing.notes.push(reason),
+                Err(error) => tracing.notes.push(format!("torch is not traced: {error}")),
+            }
+        }
+        let is_idle = tracing.sim.is_none() && tracing.torch.is_none();
+        if is_idle && tracing.notes.is_empty() {
+            tracing.notes.push(NOTHING.to_owned());
+        }
+        Ok(tracing)
+    }
+
+    /// Leaves the allocators as they were, and hands what they did to the session. What the user
+    /// should know.
+    pub(crate) fn finish(
+        mut self,
+        py: Python<'_>,
+        of: &Traceable<'_, '_>,
+    ) -> PyResult<Vec<String>> {
+        let mut traced = Vec::new();
+        let mut annotations: Vec<Annotation> = Vec::new();
+        let sim = self.sim.take().and_then(|device| device.end_trace());
+        let snapshot = match self.torch.take() {
+            Some(torch) => Some(torch.end(py, self.clock)?),
+            None => None,
+        };
+        if let Some(file) = &self.file {
+            self.notes.push(match (&snapshot, &sim) {
+                (Some(ended), _) => saved::save(ended.snapshot.bind(py), file),
+                (None, Some(history)) => {
+                    saved::save(&saved::as_torch_would(py, history, self.clock)?, file)
+                }
+                (None, None) => format!("{file} was not written: nothing was traced"),
+            });
+        }
+        traced.extend(sim.map(|history| Traced {
+            device: "sim:0".to_owned(),
+            source: Source::Sim,
+            history,
+        }));
+        let run = session::run_as_traced(py, of.run)?;
+        if let Some(mut ended) = snapshot {
+            for (label, levels) in &run.torch_devices {
+                let history = ended.history(py, label, *levels, run.span)?;
+                traced.extend(history.map(|history| Traced {
+                    device: label.clone(),
+                    source: Source::Torch,
+                    history,
+                }));
+            }
+            annotations = ended.annotations(py, run.span)?;
+        }
+        let mut cells = Cells::new(of.shell, run.execution_count, of.source)?;
+        for traced in &mut traced {
+            // Classes are found by the lines as compiled.
+            modules::name(py, &mut traced.history.frames)?;
+            cells.place(&mut traced.history.frames)?;
+        }
+        let n_more = session::traced(py, of.run, traced, &annotations)?;
+        if n_more > 0 {
+            self.notes.push(format!(
+                "{n_more} more labels of record_function are not shown"
+            ));
+        }
+        Ok(self.notes)
+    }
+
+    /// Leaves the allocators as they were; the run was not recorded to its end.
+    pub(crate) fn abandon(self, py: Python<'_>) {
+        if let Some(device) = self.sim {
+            drop(device.end_trace());
+        }
+        if let Some(torch) = self.torch {
+            torch.stop(py);
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Frames and stacks, each once: what a history's events point to.
+
+use std::collections::HashMap;
+
+use gpumem_core::trace::{History, StackFrame, StackIdx};
+
+/// A stack has at most so many frames, the innermost.
+pub(crate) const MAX_FRAMES: usize = 256;
+
+/// So many different stacks are told apart; what is allocated under further ones has no stack.
+const MAX_STACKS: usize = 1 << 16;
+
+/// The frames and stacks of one history.
+#[derive(Debug, Default)]
+pub(crate) struct Stacks {
+    frames: Vec<StackFrame>,
+    found: Vec<Vec<u32>>,
+    by_frames: HashMap<Vec<u32>, StackIdx>,
+}
+
+impl Stacks {
+    /// Takes in a frame that was not seen before.
+    pub(crate) fn frame(&mut self, name: String, file: String, line: u32) -> u32 {
+        self.frames.push(StackFrame {
+            name,
+            file,
+            line,
+            ..StackFrame::default()
+        });
+        u32::try_from(self.frames.len() - 1).unwrap_or(u32::MAX)
+    }
+
+    /// The stack of these frames, innermost first.
+    pub(crate) fn stack(&mut self, frames: Vec<u32>) -> Option<StackIdx> {
+        if let Some(known) = self.by_frames.get(&frames) {
+            return Some(*known);
+        }
+        if frames.is_empty() || self.found.len() == MAX_STACKS {
+            return None;
+        }
+        let idx = StackIdx(u32::try_from(self.found.len()).ok()?);
+        self.found.push(frames.clone());
+        self.by_frames.insert(frames, idx);
+        Some(idx)
+    }
+
+    /// Hands them to the history whose events point to them.
+    pub(crate) fn into_history(self, history: &mut History) {
+        history.frames = self.frames;
+        history.stacks = self.found;
+    }
+}
