@@ -35,7 +35,7 @@ pub(crate) fn device_levels(py: Python<'_>) -> Vec<DeviceLevels> {
             name: found.name,
             kind: found.kind,
         };
-        let levels = DeviceSummary::now(&device, &reading);
+        let levels = DeviceSummary::now(device.idx, &reading);
         let is_host = device.kind == DeviceKind::Host;
         let used = levels.process_used.or(levels.device_used);
         let bytes = |level: Option<Bytes>| level.map(Bytes::get);
