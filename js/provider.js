@@ -12,6 +12,19 @@ slot.resolve({ render });
 
 const bytesOf = (view) => new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
 
+function note(el, words) {
+  const line = document.createElement("p");
+  line.setAttribute("role", "status");
+  line.textContent = words;
+  el.append(line);
+}
+
+function baselineOf(model) {
+  const packed = model.get("baseline");
+  if (!packed?.byteLength) return undefined;
+  return { packed: bytesOf(packed), name: model.get("baseline_name") };
+}
+
 const followed = new WeakMap();
 
 /**
@@ -56,6 +69,13 @@ async function render({ model, el }) {
   const show = () => {
     if (picture) picture.style.display = "";
   };
+  const failed = (error) => {
+    show();
+    note(
+      el,
+      `The live report could not be shown, its picture stands above: ${error.message ?? error}`,
+    );
+  };
   const save = (state) => {
     model.set("state", state);
     model.save_changes();
@@ -63,7 +83,8 @@ async function render({ model, el }) {
   const frames = framesOf(model);
   const report = await mount(el, bytesOf(model.get("recording")), {
     alive: hide,
-    failed: show,
+    failed,
+    baseline: baselineOf(model),
     state: model.get("state"),
     save,
   });

@@ -43,6 +43,7 @@ function style() {
 /**
  * Shows a gzipped recording inside `parent`.
  *
+ * `baseline` is what it is held against, as `{ packed, name }`.
  * `state` is what the reader looked at before, and `save` is told when that is another.
  * `alive` is called once the report stands, `failed` when it is gone for good.
  * Returns `apply(frames)` for what was recorded since, and `close()`.
@@ -50,7 +51,7 @@ function style() {
 export async function mount(
   parent,
   packed,
-  { alive = () => {}, failed = () => {}, state = "", save = () => {} } = {},
+  { alive = () => {}, failed = () => {}, state = "", save = () => {}, baseline } = {},
 ) {
   const host = document.createElement("div");
   host.className = "gpumem-report";
@@ -81,7 +82,7 @@ export async function mount(
     host.remove();
   }
 
-  // A panic leaves the view borrowed for ever, so it is dropped and not freed.
+  // What went wrong is said where the report stood; a panic leaves the view borrowed for ever, so it is dropped and not freed.
   function fail(error) {
     console.error("gpumem: the live report failed, its picture is shown instead", error);
     view = null;
@@ -109,8 +110,14 @@ export async function mount(
   }
 
   try {
-    const [recording] = await Promise.all([unpack(packed), load()]);
+    const [recording, before] = await Promise.all([
+      unpack(packed),
+      baseline ? unpack(baseline.packed) : null,
+      load(),
+    ]);
+    performance.mark("gpumem:unpacked");
     view = new View(recording);
+    if (before) view.compare(before, baseline.name);
     if (state) view.restore(state);
   } catch (error) {
     fail(error instanceof WebAssembly.CompileError ? new Error(BLOCKED, { cause: error }) : error);
@@ -126,11 +133,14 @@ export async function mount(
 
   guarded((live) => live.mount(root));
   paintTheme();
+  performance.measure("gpumem:first paint", "gpumem:unpacked");
   stops.push(onThemeChange(paintTheme), onResize(root, guarded), listen(root, guarded));
   root.addEventListener("click", (event) => {
     const button = event.target.closest("[data-action=export], [data-action=copy]");
     if (button) guarded((live) => leave(live, button));
   });
+  // A canvas whose content the browser gave up is painted again; the event does not bubble.
+  root.addEventListener("contextrestored", () => guarded((live) => live.repaint()), true);
   host.reportJson = () => guarded((live) => live.report_json());
   host.exported = (kind) => guarded((live) => (kind === "state" ? live.state() : live[kind]()));
   if (view) alive(host);

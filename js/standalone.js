@@ -3,10 +3,14 @@
 import { fromBase64, mount } from "./report.js";
 
 const recording = fromBase64(document.getElementById("recording").textContent);
+const baseline = document.getElementById("baseline");
 const still = document.getElementById("still");
 const note = document.getElementById("note");
 
 mount(document.getElementById("live"), recording, {
+  baseline: baseline.textContent
+    ? { packed: fromBase64(baseline.textContent), name: baseline.dataset.name }
+    : undefined,
   state: location.hash.slice(1),
   save(state) {
     history.replaceState(null, "", state ? `#${state}` : location.pathname + location.search);
@@ -16,6 +20,6 @@ mount(document.getElementById("live"), recording, {
   },
   failed(error) {
     still.hidden = false;
-    note.textContent = `The live report could not be shown: ${error.message ?? error}`;
+    note.textContent = `The live report could not be shown, its picture and text stand below: ${error.message ?? error}`;
   },
 });

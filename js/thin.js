@@ -14,10 +14,21 @@ function ask(model) {
   model.send({ kind: "runtime" });
 }
 
+function note(el) {
+  const line = document.createElement("p");
+  line.setAttribute("role", "status");
+  line.textContent =
+    "The live report is not here: run this cell again for it. Its picture stands above.";
+  el.append(line);
+  slot.ready.then(() => line.remove());
+}
+
 async function render(context) {
   const late = setTimeout(ask, 1000, context.model);
+  const missing = setTimeout(note, 10_000, context.el);
   const runtime = await slot.ready;
   clearTimeout(late);
+  clearTimeout(missing);
   return runtime.render(context);
 }
 

@@ -45,7 +45,7 @@ class ReportPage:
 
     def cards(self) -> list[str]:
         """Return the titles of the cards that stand."""
-        titles: list[str] = self.host.locator(".card h4").all_inner_texts()
+        titles: list[str] = self.host.locator(".card h3").all_inner_texts()
         return titles
 
     def card(self, words: str) -> Locator:

@@ -98,7 +98,7 @@ def test_arrows_move_between_runs_and_not_between_cells(opened: Open) -> None:
     canvas.focus()
     active = seen.page.locator(".jp-Notebook .jp-Cell.jp-mod-active")
     before = active.count() and active.inner_text()
-    canvas.press("Home")
+    canvas.press("PageUp")
     first = report.tip()
     canvas.press("ArrowRight")
     second = report.tip()

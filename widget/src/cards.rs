@@ -48,7 +48,7 @@ impl Card {
         let sign = make.text("span", &[("aria-hidden", "true")], report::icon(finding))?;
         let word = make.text("span", &[], report::word(finding))?;
         let severity = make.group("span", &[("class", "severity")], &[&sign, &word])?;
-        let title = make.prose("h4", &[("dir", "auto")], &finding.title)?;
+        let title = make.prose("h3", &[("dir", "auto")], &finding.title)?;
         let row = make.group("div", &[("class", "row")], &[&severity, &title])?;
         if let Some(device) = device {
             row.append_child(&make.text("span", &[("class", "device")], device)?.into())?;

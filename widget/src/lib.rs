@@ -60,6 +60,13 @@ impl View {
         })
     }
 
+    /// Holds the recording against the one in `bytes`; throws where they are not one.
+    pub fn compare(&mut self, bytes: &[u8], name: &str) -> Result<(), JsValue> {
+        let baseline = format::decode(bytes).map_err(JsError::from)?;
+        self.model.set_baseline(name, baseline);
+        self.on_page(Page::show)
+    }
+
     /// Builds the report under `root`.
     pub fn mount(&mut self, root: &Element) -> Result<(), JsValue> {
         self.page = Some(Page::build(root, &self.model)?);
@@ -94,6 +101,11 @@ impl View {
     /// The colours of the charts, by the name of their theme.
     pub fn theme(&mut self, name: &str) -> Result<(), JsValue> {
         self.model.theme = Theme::from_name(name).unwrap_or_default();
+        self.on_page(Page::restyle)
+    }
+
+    /// Paints every chart anew, where the page lost what was painted.
+    pub fn repaint(&mut self) -> Result<(), JsValue> {
         self.on_page(Page::restyle)
     }
 

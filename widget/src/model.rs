@@ -1,6 +1,8 @@
 //! The recording, the rules and the view state, and what follows from them.
 
-use gpumem_core::analyze::{Analysis, FindingKind, Part, PartKind, Rules, analyze};
+use gpumem_core::analyze::{
+    Analysis, Compared, FindingKind, Part, PartKind, Rules, analyze, compare,
+};
 use gpumem_core::chart::{self, Scene, Target, Theme, TimeScale};
 use gpumem_core::format::{self, ReadError};
 use gpumem_core::json;
@@ -13,11 +15,19 @@ use crate::settings::Setting;
 use crate::state::{Chart, Event, Pointed, State};
 use crate::zoom::Window;
 
+/// What the recording is held against.
+struct Baseline {
+    name: String,
+    recording: Recording,
+    compared: Vec<Compared>,
+}
+
 /// Everything that the page shows, without the page.
 pub(crate) struct Model {
     recording: Recording,
     rules: Rules,
     analysis: Analysis,
+    baseline: Option<Baseline>,
     state: State,
     /// What the state was before the reader did anything.
     first: State,
@@ -41,6 +51,7 @@ impl Model {
             recording,
             rules,
             analysis,
+            baseline: None,
             version: 0,
             theme: Theme::default(),
             scale: 1.0,
@@ -89,6 +100,22 @@ impl Model {
             self.rules = rules;
             self.judge();
         }
+    }
+
+    /// Holds the recording against another one.
+    pub(crate) fn set_baseline(&mut self, name: &str, recording: Recording) {
+        self.baseline = Some(Baseline {
+            name: name.to_owned(),
+            recording,
+            compared: Vec::new(),
+        });
+        self.judge();
+    }
+
+    /// The name of the baseline, and what became of each cell, where there is one.
+    pub(crate) fn compared(&self) -> Option<(&str, &[Compared])> {
+        let baseline = self.baseline.as_ref()?;
+        Some((&baseline.name, &baseline.compared))
     }
 
     /// Takes in frames; those before a faulty one are taken in all the same.
@@ -268,6 +295,9 @@ impl Model {
 
     fn judge(&mut self) {
         self.analysis = analyze(&self.recording, &self.rules);
+        if let Some(baseline) = &mut self.baseline {
+            baseline.compared = compare(&self.recording, &baseline.recording, &self.rules);
+        }
         self.version += 1;
     }
 

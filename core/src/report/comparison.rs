@@ -30,7 +30,7 @@ fn line(entry: &Compared) -> String {
     };
     format!(
         "{} {:<6} {} · {}: {then} → {} a {unit} ({change})",
-        icon(entry.change),
+        change_icon(entry.change),
         entry.change.name(),
         entry.device,
         entry.cell.label,
@@ -42,7 +42,8 @@ fn kept(side: &Side) -> String {
     side.bytes_per_run.to_string()
 }
 
-fn icon(change: Change) -> &'static str {
+/// The sign in front of a change.
+pub fn change_icon(change: Change) -> &'static str {
     match change {
         Change::Worse | Change::New => "▲",
         Change::Same => "◆",

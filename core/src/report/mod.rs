@@ -11,7 +11,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-pub use comparison::comparison;
+pub use comparison::{change_icon, comparison};
 pub use csv::csv;
 pub use line::{line, worth_saying};
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpumem import _gpumem
-from gpumem._report import NOTEBOOK_WIDTH, Cell, Evidence, evidence
+from gpumem._report import NOTEBOOK_WIDTH, Cell, Evidence, Report, evidence
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Sequence
 
 MIN_GROWTH = 1 << 20
@@ -75,18 +78,42 @@ class Comparison:
         self, recording: _gpumem.Recording, baseline: _gpumem.Recording, name: str = "the baseline"
     ) -> None:
         """Compare at once; nothing is read later."""
-        self._text = (recording, baseline, name)
+        self.recording = recording
+        self.baseline = baseline
+        self.name = name
         entries = json.loads(recording._compare_json(baseline))
         self.changes: list[Change] = [_change(entry) for entry in entries]
 
     def text(self, width: int | None = None) -> str:
         """Return the comparison as text, at most ``width`` columns wide."""
-        recording, baseline, name = self._text
-        return recording._compare_text(baseline, name, width or NOTEBOOK_WIDTH)
+        return self.recording._compare_text(self.baseline, self.name, width or NOTEBOOK_WIDTH)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the report with the comparison as one HTML file."""
+        from gpumem import widget
+
+        target = Path(path)
+        if target.suffix.lower() != ".html":
+            message = (
+                f"cannot save a comparison as {target.suffix!r}: {target.name}\n"
+                "hint: end the name in .html"
+            )
+            raise _gpumem.GpuMemError(message)
+        target.write_text(widget.html(Report(self.recording), self), encoding="utf-8")
 
     def __repr__(self) -> str:
-        """Return the comparison as text: a notebook shows it so."""
+        """Return the comparison as text: a terminal shows it so."""
         return self.text()
+
+    def _ipython_display_(self) -> None:
+        from IPython.core.getipython import get_ipython
+
+        if hasattr(get_ipython(), "kernel"):
+            from gpumem import widget
+
+            widget.show(Report(self.recording), self)
+        else:
+            print(self.text(shutil.get_terminal_size().columns))
 
 
 def classify_growth(

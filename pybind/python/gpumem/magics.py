@@ -28,8 +28,8 @@ from traitlets.config import Configurable
 
 from gpumem import _gpumem
 from gpumem._release import release
-from gpumem._report import report
-from gpumem._verdicts import compare_with, set_baseline
+from gpumem._report import Report, report
+from gpumem._verdicts import Comparison, compare_with, set_baseline
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
     from IPython.core.interactiveshell import InteractiveShell
 
-    from gpumem._report import Report
 
 CELL_MAGIC = "%%gpumem"
 
@@ -269,9 +268,10 @@ class GpuMemMagics(Magics):
         options = _parsed(GpuMemMagics.show_report, "%gpumem_report", line)
         if options.compare is not None:
             try:
-                self._extension.show(compare_with(options.compare).text())
+                comparison = compare_with(options.compare)
             except KeyError as error:
                 raise _refusal("%gpumem_report", error.args[0]) from None
+            self._show_comparison(comparison, options)
             return
         current = report()
         if options.html is not None:
@@ -281,7 +281,15 @@ class GpuMemMagics(Magics):
         elif options.html is None:
             display(current)
 
-    def _save_page(self, current: Report, path: Path) -> None:
+    def _show_comparison(self, comparison: Comparison, options: Namespace) -> None:
+        if options.html is not None:
+            self._save_page(comparison, Path(options.html).expanduser())
+        if options.text:
+            self._extension.show(comparison.text())
+        elif options.html is None:
+            display(comparison)
+
+    def _save_page(self, current: Report | Comparison, path: Path) -> None:
         if not path.suffix:
             path = path.with_name(f"{path.name}.html")
         if path.suffix.lower() != ".html":

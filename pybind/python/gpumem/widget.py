@@ -43,6 +43,21 @@ class _Recording(Protocol):
     def _position(self) -> tuple[str, int]: ...
 
 
+class Against(Protocol):
+    """A comparison: what the recording is held against."""
+
+    @property
+    def baseline(self) -> _Recording:
+        """What was recorded before."""
+
+    @property
+    def name(self) -> str:
+        """What that is called."""
+
+    def text(self) -> str:
+        """Return the comparison as text."""
+
+
 class _Report(Protocol):
     @property
     def recording(self) -> _Recording: ...
@@ -72,13 +87,28 @@ class ReportWidget(AnyWidget):
     _esm = _built("thin.js")
     recording = traitlets.Bytes().tag(sync=True)
     picture = traitlets.Unicode().tag(sync=True)
+    # What the recording is held against, and what that is called.
+    baseline = traitlets.Bytes().tag(sync=True)
+    baseline_name = traitlets.Unicode().tag(sync=True)
     # What the reader looks at: the page reads and writes it.
     state = traitlets.Unicode().tag(sync=True)
 
-    def __init__(self, recording: bytes, picture: str = "") -> None:
-        """Show a gzipped recording; `picture` ends the base64 of the picture that it replaces."""
+    def __init__(
+        self,
+        recording: bytes,
+        picture: str = "",
+        *,
+        baseline: bytes = b"",
+        baseline_name: str = "",
+    ) -> None:
+        """Show a gzipped recording; `picture` ends the base64 of the picture that it replaces.
+
+        `baseline` is another gzipped recording, which it is held against.
+        """
         _runtime()
-        super().__init__(recording=recording, picture=picture)
+        super().__init__(
+            recording=recording, picture=picture, baseline=baseline, baseline_name=baseline_name
+        )
         self.on_msg(self._answer)
 
     def update(self, frames: bytes) -> None:
@@ -160,31 +190,43 @@ def _runtime() -> _Runtime:
     return _the_runtime
 
 
-def show(report: _Report) -> None:
+def show(report: _Report, against: Against | None = None) -> None:
     """Display a report: its picture, and the live view that replaces it."""
     png = report.png(width=_WIDTH, scale=_SCALE, dark=False)
     picture = b64encode(png).decode("ascii")
-    text = report.text()
+    text = _text(report, against)
     size = {"width": _WIDTH, "height": _height(png), "alt": _alternative(text)}
     publish_display_data({"image/png": picture, "text/plain": text}, {"image/png": size})
     global _the_updates  # noqa: PLW0603 (the latest report of this kernel)
-    widget = ReportWidget(_packed(report), picture[-_N_TAIL:])
-    _the_updates = _Updates(widget, report.recording._position())
+    tail = picture[-_N_TAIL:]
+    if against is None:
+        widget = ReportWidget(_packed(report.recording), tail)
+        _the_updates = _Updates(widget, report.recording._position())
+    else:
+        # What is compared is a part of the session, numbered anew: it does not go on.
+        widget = ReportWidget(
+            _packed(report.recording),
+            tail,
+            baseline=_packed(against.baseline),
+            baseline_name=against.name,
+        )
     view = dict(widget._repr_mimebundle_()[0])  # type: ignore[index]
     publish_display_data({**view, "text/plain": ""})
 
 
-def html(report: _Report) -> str:
+def html(report: _Report, against: Against | None = None) -> str:
     """Return a page that shows the report from disk: live, without a network.
 
     Where scripts are off, it shows the picture and the text.
     """
-    text = report.text()
+    text = _text(report, against)
     png = report.png(width=_WIDTH, scale=_SCALE, dark=False)
     parts = {
         "ALT": escape(_alternative(text)),
-        "PICTURE": b64encode(png).decode("ascii"),
-        "RECORDING": b64encode(_packed(report)).decode("ascii"),
+        "BASELINE": "" if against is None else _in_base64(_packed(against.baseline)),
+        "NAME": "" if against is None else escape(against.name),
+        "PICTURE": _in_base64(png),
+        "RECORDING": _in_base64(_packed(report.recording)),
         "TEXT": escape(text),
         "WIDTH": str(_WIDTH),
     }
@@ -193,8 +235,17 @@ def html(report: _Report) -> str:
     return re.sub(r"__GPUMEM_([A-Z]+)__", lambda found: parts[found[1]], page)
 
 
-def _packed(report: _Report) -> bytes:
-    return gzip.compress(report.recording.to_bytes(), mtime=0)
+def _text(report: _Report, against: Against | None) -> str:
+    text = report.text()
+    return text if against is None else f"{against.text()}\n\n{text}"
+
+
+def _packed(recording: _Recording) -> bytes:
+    return gzip.compress(recording.to_bytes(), mtime=0)
+
+
+def _in_base64(content: bytes) -> str:
+    return b64encode(content).decode("ascii")
 
 
 def _height(png: bytes) -> int:

@@ -34,7 +34,7 @@ pub(crate) struct Header {
 
 impl Header {
     pub(crate) fn build(make: &Maker) -> Dom<Self> {
-        let name = make.text("h3", &[], "GPU memory")?;
+        let name = make.text("h2", &[], "GPU memory")?;
         let subtitle = make.empty("span", &[("class", "muted")])?;
         let measures = segments(make, "bars show", "measure", &MEASURES)?;
         let devices = make.empty(

@@ -22,7 +22,7 @@ pub(crate) struct Findings {
 
 impl Findings {
     pub(crate) fn build(make: &Maker) -> Dom<Self> {
-        let heading = make.text("h3", &[], "Findings")?;
+        let heading = make.text("h2", &[], "Findings")?;
         let thresholds = Thresholds::build(make)?;
         let bar = make.group("div", &[("class", "bar")], &[&heading, &thresholds.element])?;
         let list = make.empty("div", &[("class", "cards")])?;

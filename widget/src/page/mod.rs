@@ -1,5 +1,6 @@
 //! The report's elements, and what must change in them when the model does.
 
+mod compare;
 mod controls;
 mod findings;
 mod picture;
@@ -9,6 +10,7 @@ use gpumem_core::chart::{Point, Target};
 use gpumem_core::recording::RunIdx;
 use web_sys::{Element, HtmlCanvasElement};
 
+use compare::Comparison;
 use controls::{Header, Tools};
 use findings::Findings;
 use picture::Picture;
@@ -27,6 +29,7 @@ pub(crate) struct Page {
     header: Header,
     tools: Tools,
     pictures: Vec<Picture>,
+    comparison: Comparison,
     findings: Findings,
     table: Element,
     live: Element,
@@ -39,6 +42,7 @@ impl Page {
         let header = Header::build(&make)?;
         let tools = Tools::build(&make)?;
         let findings = Findings::build(&make)?;
+        let comparison = Comparison::build(&make)?;
         let pictures = Chart::ALL
             .into_iter()
             .map(|chart| Picture::build(&make, chart))
@@ -50,7 +54,7 @@ impl Page {
         for panel in panels(&make, &pictures, &tools)? {
             root.append_child(&panel)?;
         }
-        for part in [&findings.element, &tables, &live] {
+        for part in [&comparison.element, &findings.element, &tables, &live] {
             root.append_child(part)?;
         }
         let mut page = Self {
@@ -60,6 +64,7 @@ impl Page {
             header,
             tools,
             pictures,
+            comparison,
             findings,
             table,
             live,
@@ -77,6 +82,7 @@ impl Page {
         )?;
         self.header.show(&self.make, model)?;
         self.tools.show(model)?;
+        self.comparison.show(&self.make, model)?;
         self.findings.show(&self.make, model)?;
         fill(&self.table, &table::rows(&self.make, model)?)?;
         self.show_pictures(model)
@@ -105,6 +111,7 @@ impl Page {
 
     /// Shows the findings under a threshold that was moved.
     pub(crate) fn judge(&mut self, model: &Model) -> Dom<()> {
+        self.comparison.show(&self.make, model)?;
         self.findings.show(&self.make, model)?;
         self.show_pictures(model)?;
         let n_findings = model.analysis().findings.len();

@@ -1,0 +1,246 @@
+"""The report for everyone: contrast, names of any kind, narrow windows, large letters."""
+
+from __future__ import annotations
+
+import gzip
+from base64 import b64encode
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import gpumem
+import pytest
+
+from .live import SETUP, ReportPage, record, screenshot
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .live import Guarded
+
+    Open = Callable[..., Guarded]
+    Recordings = dict[str, gpumem.Recording]
+
+AXE = Path(__file__).parents[2] / "js" / "node_modules" / "axe-core" / "axe.min.js"
+FITS = "() => document.documentElement.scrollWidth <= innerWidth"
+# What the scripts below ask of every text: the colours that it is seen with.
+CONTRAST = """() => {
+    const root = document.querySelector(".gpumem-report").shadowRoot;
+    const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+    const parsed = (colour) => {
+        canvas.clearRect(0, 0, 1, 1);
+        canvas.fillStyle = colour;
+        canvas.fillRect(0, 0, 1, 1);
+        return [...canvas.getImageData(0, 0, 1, 1).data];
+    };
+    const luminance = ([r, g, b]) => {
+        const linear = (byte) => {
+            const c = byte / 255;
+            return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+        };
+        return 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
+    };
+    const behind = (element) => {
+        for (let at = element; at; at = at.parentElement ?? at.getRootNode().host) {
+            const colour = parsed(getComputedStyle(at).backgroundColor);
+            if (colour[3] === 255) return colour;
+        }
+        return [255, 255, 255, 255];
+    };
+    const poor = [];
+    for (const element of root.querySelectorAll("*")) {
+        const own = [...element.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
+        const seen = element.checkVisibility() && !element.closest(".unseen");
+        if (!own || !seen || element.disabled) continue;
+        const [a, b] = [parsed(getComputedStyle(element).color), behind(element)].map(luminance);
+        const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+        const size = Number.parseFloat(getComputedStyle(element).fontSize);
+        if (contrast < 4.5 || size < 11) poor.push([element.textContent, contrast, size]);
+    }
+    return poor;
+}"""
+
+
+def _saved(recording: gpumem.Recording, folder: Path) -> str:
+    path = folder / "report.html"
+    gpumem.report(recording).save(path)
+    return path.as_uri()
+
+
+def _open_all(report: ReportPage) -> None:
+    for summary in report.host.locator("details > summary").all():
+        summary.click()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(
+    scheme: str, recordings: Recordings, open_page: Open, tmp_path: Path
+) -> None:
+    """In both themes, with every list and table open."""
+    if not AXE.exists():
+        pytest.skip("axe-core is not installed: npm install in js/")
+    page = open_page(_saved(recordings["leak"], tmp_path), color_scheme=scheme).page
+    _open_all(ReportPage(page))
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    found: list[dict[str, Any]] = page.evaluate("() => axe.run().then((done) => done.violations)")
+    assert [(v["id"], [n["html"] for n in v["nodes"]]) for v in found] == []
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        {"color_scheme": "light"},
+        {"color_scheme": "dark"},
+        {"color_scheme": "light", "contrast": "more"},
+        {"color_scheme": "dark", "contrast": "more"},
+    ],
+    ids=["light", "dark", "more light", "more dark"],
+)
+def test_every_text_is_readable(
+    look: dict[str, str], recordings: Recordings, open_page: Open, tmp_path: Path
+) -> None:
+    """At least 4.5 to 1 on what is behind it, and no letter below 11 px."""
+    report = ReportPage(open_page(_saved(recordings["leak"], tmp_path), **look).page)
+    _open_all(report)
+    assert report.page.evaluate(CONTRAST) == []
+
+
+def test_more_contrast_is_drawn_where_it_is_asked_for(
+    recordings: Recordings, open_page: Open, tmp_path: Path
+) -> None:
+    """The charts are black and white then, but for what has a meaning."""
+    page = open_page(
+        _saved(recordings["leak"], tmp_path), contrast="more", color_scheme="dark"
+    ).page
+    colours = ReportPage(page).pixels("growth")["colours"]
+    assert max(colours, key=colours.get) == "0,0,0"
+    assert "255,255,255" in colours
+    screenshot(page, "scene-high-contrast")
+
+
+def test_forced_colours_leave_nothing_unseen(
+    recordings: Recordings, open_page: Open, tmp_path: Path
+) -> None:
+    """A system's own colours replace the page's; buttons still say what is pressed."""
+    page = open_page(_saved(recordings["leak"], tmp_path), forced_colors="active").page
+    report = ReportPage(page)
+    report.assert_crisp()
+    pressed = report.host.get_by_role("button", name="kept")
+    other = report.host.get_by_role("button", name="level")
+    colour = "(button) => getComputedStyle(button).backgroundColor"
+    assert pressed.evaluate(colour) != other.evaluate(colour)
+    screenshot(page, "page-forced-colours")
+
+
+def test_nothing_moves_where_that_is_asked_for(
+    recordings: Recordings, open_page: Open, tmp_path: Path
+) -> None:
+    """No transition is left under `prefers-reduced-motion`."""
+    page = open_page(_saved(recordings["leak"], tmp_path), reduced_motion="reduce").page
+    ReportPage(page)
+    moving = """() => [...document.querySelector(".gpumem-report").shadowRoot.querySelectorAll("*")]
+        .filter((element) => getComputedStyle(element).transitionDuration !== "0s").length"""
+    assert page.evaluate(moving) == 0
+
+
+@pytest.mark.parametrize("width", [360, 600])
+def test_large_letters_and_narrow_windows_cut_nothing_off(
+    width: int, recordings: Recordings, open_page: Open, tmp_path: Path
+) -> None:
+    """A window of 720 px at 200 % has 360 px for the page."""
+    view = {"viewport": {"width": width, "height": 900}, "device_scale_factor": 2}
+    page = open_page(_saved(recordings["leak"], tmp_path), **view).page
+    report = ReportPage(page)
+    _open_all(report)
+    page.wait_for_function(FITS)
+    report.assert_crisp()
+
+
+CELLS_OF_ANY_NAME = [
+    "'</script><img src=x onerror=alert(1)>`__GPUMEM_TEXT__`'; x = sim.tensor(99)",
+    "שלום = sim.tensor(99)",
+    f"{'x' * 300} = sim.tensor(99)",
+    "\"quoted\" '& quoted' '<b>'; y = sim.tensor(99)",
+]
+
+
+def test_names_of_any_kind_are_text(open_page: Open, tmp_path: Path) -> None:
+    """Markup, letters from right to left, and no end of letters."""
+    record([SETUP, "%gpumem on", *CELLS_OF_ANY_NAME], tmp_path / "named")
+    view = {"viewport": {"width": 700, "height": 900}}
+    opened = open_page(_saved(gpumem.load(tmp_path / "named"), tmp_path), **view)
+    report = ReportPage(opened.page)
+    assert "onerror" in report.hover("growth", "onerror")
+    assert "quoted" in report.hover("growth", "quoted")
+    assert report.host.locator("img, b:not(.tip b)").count() == 0
+    opened.page.wait_for_function(FITS)
+    assert opened.errors == []
+    screenshot(opened.page, "page-names")
+
+
+def test_the_focus_goes_from_top_to_bottom(
+    recordings: Recordings, open_page: Open, tmp_path: Path
+) -> None:
+    """Tab reaches everything, in the order in which it is seen."""
+    page = open_page(_saved(recordings["leak"], tmp_path)).page
+    ReportPage(page)
+    tops = []
+    where = """() => {
+        const at = document.querySelector(".gpumem-report").shadowRoot.activeElement;
+        if (!at) return null;
+        const panel = at.closest("header, figure, .between, section");
+        return [panel.getBoundingClientRect().top + scrollY, at.tagName];
+    }"""
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        at = page.evaluate(where)
+        if at is None and tops:
+            break
+        if at:
+            tops.append(at)
+    places = [top for top, _ in tops]
+    assert places == sorted(places)
+    assert [tag for _, tag in tops].count("CANVAS") == 4
+
+
+def test_what_cannot_be_read_leaves_picture_and_text(
+    recordings: Recordings, open_page: Open, tmp_path: Path
+) -> None:
+    """A recording that is cut off in the middle of a frame is shown as far as it goes, or said."""
+    path = tmp_path / "report.html"
+    gpumem.report(recordings["leak"]).save(path)
+    page = path.read_text(encoding="utf-8")
+    packed = recordings["leak"].to_bytes()
+    whole = b64encode(gzip.compress(packed, mtime=0)).decode()
+    broken = b64encode(gzip.compress(b"\x00" * 8 + packed[: len(packed) // 2], mtime=0)).decode()
+    assert whole in page
+    path.write_text(page.replace(whole, broken), encoding="utf-8")
+    opened = open_page(path.as_uri()).page
+    opened.locator("#note", has_text="could not be shown").wait_for()
+    assert opened.locator("#still img").is_visible()
+    assert opened.locator(".gpumem-report").count() == 0
+
+
+def test_a_policy_without_webassembly_is_said(
+    recordings: Recordings, open_page: Open, tmp_path: Path
+) -> None:
+    """What the page's policy would have to allow stands where the report would."""
+    path = tmp_path / "report.html"
+    gpumem.report(recordings["leak"]).save(path)
+    page = path.read_text(encoding="utf-8")
+    path.write_text(page.replace(" 'wasm-unsafe-eval'", "", 1), encoding="utf-8")
+    opened = open_page(path.as_uri()).page
+    opened.locator("#note", has_text="wasm-unsafe-eval").wait_for()
+    assert opened.locator("#still img").is_visible()
+
+
+def test_a_canvas_that_was_lost_is_painted_again(
+    recordings: Recordings, open_page: Open, tmp_path: Path
+) -> None:
+    """The browser takes canvases away when it must, and says when they are back."""
+    report = ReportPage(open_page(_saved(recordings["leak"], tmp_path)).page)
+    before = report.pixels("growth")["colours"]
+    canvas = report.canvas("growth")
+    canvas.evaluate("(canvas) => { canvas.width = canvas.width }")
+    assert report.pixels("growth")["colours"] != before
+    canvas.evaluate("(canvas) => canvas.dispatchEvent(new Event('contextrestored'))")
+    assert report.pixels("growth")["colours"] == before

@@ -1,0 +1,98 @@
+//! The recording held against a baseline: what became of each cell that grew.
+
+use gpumem_core::analyze::{Compared, Side};
+use gpumem_core::report;
+use gpumem_core::units::ByteDelta;
+use web_sys::{Element, HtmlElement};
+
+use crate::dom::{Dom, Maker, fill, flag};
+use crate::model::Model;
+
+/// The comparison, where there is a baseline.
+pub(crate) struct Comparison {
+    pub(crate) element: Element,
+    heading: Element,
+    rows: Element,
+    none: Element,
+}
+
+impl Comparison {
+    pub(crate) fn build(make: &Maker) -> Dom<Self> {
+        let heading = make.text("h2", &[("dir", "auto")], "")?;
+        let names = make.empty("tr", &[])?;
+        for name in ["change", "cell", "kept a run or step, before and now", "difference"] {
+            names.append_child(&make.text("th", &[("scope", "col")], name)?.into())?;
+        }
+        let head = make.group("thead", &[], &[&names])?;
+        let rows = make.empty("tbody", &[])?;
+        let table = make.group("table", &[], &[&head, &rows])?;
+        let scroll = make.group("div", &[("class", "scroll"), ("tabindex", "0"), ("role", "group"), ("aria-label", "comparison")], &[&table])?;
+        let none = make.text("p", &[("class", "muted")], "Nothing grew then, and nothing grows now.")?;
+        let panel = make.group("div", &[("class", "panel versus")], &[&scroll, &none])?;
+        let attributes = [("aria-label", "comparison"), ("class", "comparison"), ("hidden", "")];
+        let element = make.group("section", &attributes, &[&heading, &panel])?;
+        Ok(Self {
+            element,
+            heading,
+            rows,
+            none,
+        })
+    }
+
+    pub(crate) fn show(&self, make: &Maker, model: &Model) -> Dom<()> {
+        let Some((name, compared)) = model.compared() else {
+            return flag(&self.element, "hidden", true);
+        };
+        flag(&self.element, "hidden", false)?;
+        self.heading.set_text_content(Some(&format!("Against {name}")));
+        flag(&self.none, "hidden", !compared.is_empty())?;
+        let sides = |entry: &Compared| [entry.before.as_ref().map(rate), Some(rate(&entry.after))];
+        let most = compared.iter().flat_map(sides).flatten().fold(1.0, f64::max);
+        let rows = compared
+            .iter()
+            .map(|entry| row(make, entry, most))
+            .collect::<Dom<Vec<_>>>()?;
+        fill(&self.rows, &rows)
+    }
+}
+
+fn rate(side: &Side) -> f64 {
+    side.bytes_per_run.as_f64()
+}
+
+fn row(make: &Maker, entry: &Compared, most: f64) -> Dom<Element> {
+    let sign = make.text("span", &[("aria-hidden", "true")], report::change_icon(entry.change))?;
+    let word = make.text("span", &[], entry.change.name())?;
+    let change = make.group("td", &[("class", "change")], &[&sign, &word])?;
+    let cell = make.text("code", &[("dir", "auto")], &entry.cell.label)?;
+    let device = make.text("span", &[("class", "device")], &entry.device)?;
+    let cell = make.group("th", &[("scope", "row")], &[&cell, &device])?;
+    let before = bar(make, "before", entry.before.as_ref(), most)?;
+    let after = bar(make, "now", Some(&entry.after), most)?;
+    let bars = make.group("td", &[], &[&before, &after])?;
+    let off = match entry.uncertainty.get() {
+        0 => String::new(),
+        _ => format!(" ± {}", entry.uncertainty),
+    };
+    let difference = match entry.difference {
+        ByteDelta::ZERO => "none".to_owned(),
+        difference => format!("{difference}{off}"),
+    };
+    let difference = make.text("td", &[("class", "number")], &difference)?;
+    make.group(
+        "tr",
+        &[("data-change", entry.change.name())],
+        &[&change, &cell, &bars, &difference],
+    )
+}
+
+/// A bar as long as what is kept, and the figure beside it.
+fn bar(make: &Maker, class: &str, side: Option<&Side>, most: f64) -> Dom<Element> {
+    let figure = side.map_or_else(|| "not there".to_owned(), |side| side.bytes_per_run.to_string());
+    let fill: HtmlElement = make.typed("i", &[])?;
+    let share = side.map_or(0.0, |side| rate(side).max(0.0) / most);
+    fill.style().set_property("--share", &format!("{share:.4}"))?;
+    let track = make.group("span", &[("class", "share")], &[&fill])?;
+    let figure = make.text("span", &[("class", "figure")], &figure)?;
+    make.group("div", &[("class", class)], &[&track, &figure])
+}
