@@ -134,8 +134,19 @@ def _answers(lab: Lab) -> bool:
 def recordings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, gpumem.Recording]:
     """Record sessions in a shell of their own, by name."""
     folder = tmp_path_factory.mktemp("recordings")
+    fixed = [*CELLS[1:2], "for batch in gpumem.steps(range(20)):\n    sim.tensor(64 << 20)"]
+    grown = [f"many.append(sim.tensor({n} << 20))" for n in range(8) for _ in range(3)]
+    oom = [*CELLS[1:], "try:\n    big = sim.tensor(9 << 30)\nfinally:\n    step = 1"]
     many = ["kept = []", *["kept.append(sim.tensor(2 << 20))"] * 999]
-    sessions = {"leak": CELLS[1:], "empty": [], "one": CELLS[4:], "thousand": many}
+    sessions = {
+        "leak": CELLS[1:],
+        "fixed": fixed,
+        "empty": [],
+        "one": CELLS[4:],
+        "thousand": many,
+        "cells": ["many = []", *grown],
+        "oom": oom,
+    }
     for name, cells in sessions.items():
         record([SETUP, QUIET, "%gpumem on", *cells], folder / name)
     return {name: gpumem.load(folder / name) for name in sessions}

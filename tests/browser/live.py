@@ -187,7 +187,9 @@ def record(cells: list[str], path: Path) -> None:
         "from IPython.core.interactiveshell import InteractiveShell\n"
         "shell = InteractiveShell.instance(history_manager=None)\n"
         "for cell in sys.stdin.read().split('\\0'):\n"
-        "    shell.run_cell(cell, store_history=True).raise_error()\n"
+        "    outcome = shell.run_cell(cell, store_history=True)\n"
+        "    if 'OutOfMemory' not in type(outcome.error_in_exec).__name__:\n"
+        "        outcome.raise_error()\n"
         "gpumem.recording().save(sys.argv[1])\n"
     )
     subprocess.run(

@@ -87,7 +87,7 @@ def test_a_session_is_compared_with_its_own_baseline(shell: Shell) -> None:
     shell.run("%gpumem baseline before")
     for _ in range(10):
         shell.run(leak)
-    shell.run("%gpumem_report --compare before")
+    shell.run("%gpumem_report --compare before --text")
     assert shell.lines[0].startswith("baseline before: 10 runs")
     first, line = shell.lines[-1].splitlines()
     assert first == "Against before:"

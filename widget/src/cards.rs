@@ -1,7 +1,7 @@
 //! A finding as a card: severity by word, sign and colour, then what, how sure,
 //! what to do, and the figures behind it.
 
-use gpumem_core::analyze::{Evidence, Finding, Lane};
+use gpumem_core::analyze::{Evidence, Finding, Lane, Severity};
 use gpumem_core::recording::RunIdx;
 use gpumem_core::report;
 use gpumem_core::units::ByteDelta;
@@ -73,11 +73,21 @@ impl Card {
                 .prose("p", &[("class", "detail")], &finding.detail)?
                 .into(),
         )?;
-        if !finding.suggestions.is_empty() {
-            element.append_child(&suggestions(make, &finding.suggestions)?.into())?;
+        // What is only good to know takes no room before it is asked for.
+        let is_short = finding.severity == Severity::Info;
+        let help = match finding.suggestions.as_slice() {
+            [] => None,
+            suggestions => Some(self::suggestions(make, suggestions)?),
+        };
+        if let Some(help) = help.as_ref().filter(|_| !is_short) {
+            element.append_child(help)?;
         }
         if !finding.evidence.is_empty() {
-            element.append_child(&evidence(make, finding)?.into())?;
+            let evidence = evidence(make, finding)?;
+            if let Some(help) = help.filter(|_| is_short) {
+                evidence.append_child(&help)?;
+            }
+            element.append_child(&evidence)?;
         }
         Ok(Self {
             finding: finding.clone(),

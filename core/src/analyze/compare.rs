@@ -106,6 +106,8 @@ struct Entry {
     device_key: String,
     device: String,
     steps: bool,
+    /// The growth over all of it that counts.
+    least: Bytes,
     side: Side,
 }
 
@@ -137,7 +139,9 @@ fn compared(before: Option<Side>, after: Entry) -> Option<Compared> {
     let then = before.as_ref();
     let difference = rate(now) + -then.map_or(ByteDelta::ZERO, rate);
     let uncertainty = then.map_or(0.0, reach).hypot(reach(now));
-    let (grew, grows) = (then.is_some_and(is_growing), is_growing(now));
+    let least = after.least;
+    let grew = then.is_some_and(|then| is_growing(then, least));
+    let grows = is_growing(now, least);
     let change = match then {
         _ if !grew && !grows => return None,
         None => Change::New,
@@ -160,8 +164,9 @@ fn compared(before: Option<Side>, after: Entry) -> Option<Compared> {
     })
 }
 
-fn is_growing(side: &Side) -> bool {
-    let keeps = side.interval.0 > ByteDelta::ZERO;
+fn is_growing(side: &Side, least: Bytes) -> bool {
+    let total = side.bytes_per_run.as_f64() * side.n_runs as f64;
+    let keeps = side.interval.0 > ByteDelta::ZERO && total >= least.as_f64();
     match side.state {
         State::Leak | State::Watch => true,
         State::NotEnoughData => keeps,
@@ -190,7 +195,7 @@ fn sides(recording: &Recording, rules: &Rules) -> Vec<Entry> {
             last,
             &series.key.path,
             series.key.device,
-            false,
+            (false, least),
             side,
         ))
     });
@@ -213,7 +218,7 @@ fn sides(recording: &Recording, rules: &Rules) -> Vec<Entry> {
             run,
             &series.key.path,
             series.key.device,
-            true,
+            (true, least),
             side,
         )
     });
@@ -225,7 +230,7 @@ fn entry(
     run: &Run,
     path: &[String],
     device: DeviceIdx,
-    steps: bool,
+    (steps, least): (bool, Bytes),
     side: Side,
 ) -> Entry {
     let text = recording.cell(run.cell).text(run.revision);
@@ -238,6 +243,7 @@ fn entry(
         device_key: device.key.clone(),
         device: device.label.clone(),
         steps,
+        least,
         side,
     }
 }

@@ -20,16 +20,38 @@ impl Comparison {
     pub(crate) fn build(make: &Maker) -> Dom<Self> {
         let heading = make.text("h2", &[("dir", "auto")], "")?;
         let names = make.empty("tr", &[])?;
-        for name in ["change", "cell", "kept a run or step, before and now", "difference"] {
+        for name in [
+            "change",
+            "cell",
+            "kept a run or step, before and now",
+            "difference",
+        ] {
             names.append_child(&make.text("th", &[("scope", "col")], name)?.into())?;
         }
         let head = make.group("thead", &[], &[&names])?;
         let rows = make.empty("tbody", &[])?;
         let table = make.group("table", &[], &[&head, &rows])?;
-        let scroll = make.group("div", &[("class", "scroll"), ("tabindex", "0"), ("role", "group"), ("aria-label", "comparison")], &[&table])?;
-        let none = make.text("p", &[("class", "muted")], "Nothing grew then, and nothing grows now.")?;
+        let scroll = make.group(
+            "div",
+            &[
+                ("class", "scroll"),
+                ("tabindex", "0"),
+                ("role", "group"),
+                ("aria-label", "comparison"),
+            ],
+            &[&table],
+        )?;
+        let none = make.text(
+            "p",
+            &[("class", "muted")],
+            "Nothing grew then, and nothing grows now.",
+        )?;
         let panel = make.group("div", &[("class", "panel versus")], &[&scroll, &none])?;
-        let attributes = [("aria-label", "comparison"), ("class", "comparison"), ("hidden", "")];
+        let attributes = [
+            ("aria-label", "comparison"),
+            ("class", "comparison"),
+            ("hidden", ""),
+        ];
         let element = make.group("section", &attributes, &[&heading, &panel])?;
         Ok(Self {
             element,
@@ -44,10 +66,15 @@ impl Comparison {
             return flag(&self.element, "hidden", true);
         };
         flag(&self.element, "hidden", false)?;
-        self.heading.set_text_content(Some(&format!("Against {name}")));
+        self.heading
+            .set_text_content(Some(&format!("Against {name}")));
         flag(&self.none, "hidden", !compared.is_empty())?;
         let sides = |entry: &Compared| [entry.before.as_ref().map(rate), Some(rate(&entry.after))];
-        let most = compared.iter().flat_map(sides).flatten().fold(1.0, f64::max);
+        let most = compared
+            .iter()
+            .flat_map(sides)
+            .flatten()
+            .fold(1.0, f64::max);
         let rows = compared
             .iter()
             .map(|entry| row(make, entry, most))
@@ -61,7 +88,11 @@ fn rate(side: &Side) -> f64 {
 }
 
 fn row(make: &Maker, entry: &Compared, most: f64) -> Dom<Element> {
-    let sign = make.text("span", &[("aria-hidden", "true")], report::change_icon(entry.change))?;
+    let sign = make.text(
+        "span",
+        &[("aria-hidden", "true")],
+        report::change_icon(entry.change),
+    )?;
     let word = make.text("span", &[], entry.change.name())?;
     let change = make.group("td", &[("class", "change")], &[&sign, &word])?;
     let cell = make.text("code", &[("dir", "auto")], &entry.cell.label)?;
@@ -88,10 +119,14 @@ fn row(make: &Maker, entry: &Compared, most: f64) -> Dom<Element> {
 
 /// A bar as long as what is kept, and the figure beside it.
 fn bar(make: &Maker, class: &str, side: Option<&Side>, most: f64) -> Dom<Element> {
-    let figure = side.map_or_else(|| "not there".to_owned(), |side| side.bytes_per_run.to_string());
+    let figure = side.map_or_else(
+        || "not there".to_owned(),
+        |side| side.bytes_per_run.to_string(),
+    );
     let fill: HtmlElement = make.typed("i", &[])?;
     let share = side.map_or(0.0, |side| rate(side).max(0.0) / most);
-    fill.style().set_property("--share", &format!("{share:.4}"))?;
+    fill.style()
+        .set_property("--share", &format!("{share:.4}"))?;
     let track = make.group("span", &[("class", "share")], &[&fill])?;
     let figure = make.text("span", &[("class", "figure")], &figure)?;
     make.group("div", &[("class", class)], &[&track, &figure])
