@@ -105,8 +105,9 @@ impl<'a> Classes<'a> {
             let treatment = self.decide(class);
             self.treatments.push(treatment);
             // SAFETY: the type of a live object; the GIL is held.
-            let is_heap_type = unsafe { ffi::PyType_GetFlags(class) & HEAP_TYPE != 0 };
-            self.new_heap_type = (is_heap_type && !treatment.is_passed()).then_some(class);
+            let borrowed = unsafe { borrowed_type(class) };
+            self.new_heap_type =
+                (is_heap_type(&borrowed) && !treatment.is_passed()).then_some(class);
         }
         self.treatments[position as usize]
     }
@@ -159,9 +160,10 @@ impl<'a> Classes<'a> {
 
     /// The user's adapter for the class or one of its bases, the latest first.
     fn own_adapter(&self, class: *mut ffi::PyTypeObject) -> Option<u8> {
-        // SAFETY: both are live types; the GIL is held.
-        let is_one =
-            |base: &*mut ffi::PyTypeObject| unsafe { ffi::PyType_IsSubtype(class, *base) != 0 };
+        let is_one = |base: &*mut ffi::PyTypeObject| {
+            // SAFETY: both are live types; the GIL is held.
+            unsafe { ffi::PyType_IsSubtype(class, *base) != 0 }
+        };
         let position = self.registered.iter().rposition(is_one)?;
         u8::try_from(position).ok()
     }
@@ -180,10 +182,17 @@ impl<'a> Classes<'a> {
 
 /// # Safety
 /// `class` is a live type that outlives the result, and the GIL is held.
+// SAFETY: left to the caller, as said above.
 unsafe fn borrowed_type<'py>(class: *mut ffi::PyTypeObject) -> Bound<'py, PyType> {
     // SAFETY: the caller's; a type is an object.
     unsafe {
         let py = Python::assume_attached();
         Bound::from_borrowed_ptr(py, class.cast()).cast_into_unchecked()
     }
+}
+
+/// A class that was made at run time, as Python code does.
+pub(super) fn is_heap_type(class: &Bound<'_, PyType>) -> bool {
+    // SAFETY: a live type; the GIL is held.
+    unsafe { ffi::PyType_GetFlags(class.as_type_ptr()) & HEAP_TYPE != 0 }
 }

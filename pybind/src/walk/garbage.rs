@@ -98,6 +98,7 @@ impl<'h, 'a, 'py> Strangers<'h, 'a, 'py> {
 }
 
 /// One reference less comes from outside.
+// SAFETY: a `visitproc`, which `Strangers::ask` alone hands out, with itself as argument.
 unsafe extern "C" fn count(object: *mut ffi::PyObject, argument: *mut c_void) -> c_int {
     // SAFETY: `Strangers::ask` hands itself to the traversal.
     let strangers = unsafe { &mut *argument.cast::<Strangers<'_, '_, '_>>() };
@@ -108,6 +109,7 @@ unsafe extern "C" fn count(object: *mut ffi::PyObject, argument: *mut c_void) ->
 }
 
 /// What is alive keeps what it refers to.
+// SAFETY: likewise.
 unsafe extern "C" fn enliven(object: *mut ffi::PyObject, argument: *mut c_void) -> c_int {
     // SAFETY: as above.
     let strangers = unsafe { &mut *argument.cast::<Strangers<'_, '_, '_>>() };

@@ -1,6 +1,6 @@
 //! What was found → the core's graph of objects, with names on its edges.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use gpumem_core::holders::{self, GraphBuilder, Node, NodeIdx, Step};
@@ -25,7 +25,7 @@ pub(super) fn build<'r, 'py: 'r>(
         told: told_by_source(heap, pruned),
         names: HashMap::new(),
         known: HashMap::new(),
-        open: Vec::new(),
+        open: VecDeque::new(),
         graph: GraphBuilder::default(),
     };
     for root in roots {
@@ -36,7 +36,7 @@ pub(super) fn build<'r, 'py: 'r>(
             builder.graph.root(named);
         }
     }
-    while let Some(node) = builder.open.pop() {
+    while let Some(node) = builder.open.pop_front() {
         builder.edges(node);
     }
     if heap.is_cut() {
@@ -64,8 +64,9 @@ struct Builder<'h, 'a, 'py> {
     /// Names of types, by the type's address.
     names: HashMap<usize, Arc<str>>,
     known: HashMap<NodeNumber, NodeIdx>,
-    /// Nodes of the graph whose edges are still to be added.
-    open: Vec<NodeNumber>,
+    /// Nodes of the graph whose edges are still to be added, nearest to a root first: where the
+    /// labels are bounded, these have them.
+    open: VecDeque<NodeNumber>,
     graph: GraphBuilder,
 }
 
@@ -78,7 +79,7 @@ impl<'py> Builder<'_, '_, 'py> {
         let described = self.described(node);
         let idx = self.graph.node(described);
         self.known.insert(node, idx);
-        self.open.push(node);
+        self.open.push_back(node);
         idx
     }
 

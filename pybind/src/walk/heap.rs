@@ -90,6 +90,8 @@ pub(crate) struct Heap<'a, 'py> {
     pub(super) failures: Vec<PyErr>,
     /// Objects about which an adapter of the user's is to be asked, and which one.
     pub(super) questions: Vec<(NodeNumber, u8)>,
+    /// Nodes below this one are held by what lives: who leads there from now on has no part in it.
+    settled: NodeNumber,
     budget: Budget,
 }
 
@@ -142,6 +144,7 @@ impl<'a, 'py> Heap<'a, 'py> {
             libraries,
             failures: Vec::new(),
             questions: Vec::new(),
+            settled: 0,
             budget: Budget {
                 until: Instant::now() + limits.time,
                 n_nodes: limits.n_nodes.min(CLOSED as usize - 1),
@@ -169,6 +172,11 @@ impl<'a, 'py> Heap<'a, 'py> {
     /// The node of an object that may lead to device memory; `run` enters it.
     pub(super) fn reach(&mut self, object: &Bound<'py, PyAny>) -> Option<NodeNumber> {
         self.meet(NonNull::new(object.as_ptr())?)
+    }
+
+    /// From now on nothing leads to what was met so far.
+    pub(super) fn settle(&mut self) {
+        self.settled = self.places.len() as NodeNumber;
     }
 
     /// Enters everything that was met, until there is nothing more or the budget is spent.
@@ -202,7 +210,7 @@ impl<'a, 'py> Heap<'a, 'py> {
                 self.deferred.push((node, class));
             }
         }
-        (node != CLOSED).then_some(node)
+        (node != CLOSED && node >= self.settled).then_some(node)
     }
 
     pub(super) fn keep(&mut self, object: Bound<'py, PyAny>) {
@@ -210,6 +218,9 @@ impl<'a, 'py> Heap<'a, 'py> {
     }
 
     pub(super) fn tell(&mut self, from: NodeNumber, to: NodeNumber, step: Step) {
+        if to < self.settled {
+            return;
+        }
         self.told.push(Told { from, to, step });
     }
 
@@ -396,6 +407,7 @@ struct Visit<'h, 'a, 'py> {
 }
 
 /// A `visitproc`; other than 0 ends the traversal.
+// SAFETY: `Heap::enter` alone hands it out, with a `Visit` as argument.
 unsafe extern "C" fn visited(object: *mut ffi::PyObject, argument: *mut c_void) -> c_int {
     // SAFETY: `Heap::enter` hands its `Visit` to the traversal that calls this.
     let visit = unsafe { &mut *argument.cast::<Visit<'_, '_, '_>>() };

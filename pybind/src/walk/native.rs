@@ -249,6 +249,7 @@ fn described<'py>(
 
 /// # Safety
 /// `class` is a live type and the GIL is held.
+// SAFETY: left to the caller, as said above.
 pub(super) unsafe fn slot(class: *mut ffi::PyTypeObject, which: c_int) -> Option<*mut c_void> {
     // SAFETY: the caller's. From 3.10 on the slots of static types can be read, too.
     let slot = unsafe { ffi::PyType_GetSlot(class, which) };

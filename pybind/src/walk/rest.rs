@@ -1,9 +1,12 @@
 //! What no name of the user's or of IPython's reaches.
 
+use std::collections::HashSet;
+
 use gpumem_core::holders::RootKind;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyModule};
+use pyo3::types::{PyDict, PyList, PyModule, PyType};
 
+use super::classes::is_heap_type;
 use super::heap::Heap;
 use super::roots::{Root, Roots, entries};
 use super::{enter, garbage, native};
@@ -12,6 +15,7 @@ use super::{enter, garbage, native};
 pub(super) fn find<'py>(heap: &mut Heap<'_, 'py>, roots: &Roots<'py>) -> PyResult<Vec<Root<'py>>> {
     let mut found = libraries(heap, roots);
     enter(heap, &found);
+    heap.settle();
     let tracked = tracked(heap.py)?;
     found.extend(garbage(heap, &tracked));
     let strangers = strangers(heap, &tracked);
@@ -35,7 +39,16 @@ fn libraries<'py>(heap: &Heap<'_, 'py>, roots: &Roots<'py>) -> Vec<Root<'py>> {
         let named = attributes.into_iter().flatten();
         named.map(move |(name, value)| system("IPython", format!("{class}.{name}"), value))
     });
-    of_module.chain(of_object).collect()
+    // `sys.last_value`, `displayhook._`: these have better names already.
+    let known: HashSet<_> = roots
+        .found
+        .iter()
+        .map(|root| root.object.as_ptr())
+        .collect();
+    of_module
+        .chain(of_object)
+        .filter(|root| !known.contains(&root.object.as_ptr()))
+        .collect()
 }
 
 fn system<'py>(name: &str, path: String, object: Bound<'py, PyAny>) -> Root<'py> {
@@ -53,22 +66,23 @@ fn tracked(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
     Ok(objects.cast_into()?)
 }
 
-/// Objects that only refer to each other, and what they keep. A path begins at an object of a
-/// cycle rather than at a tensor that one keeps.
+/// Objects that only refer to each other, and what they keep. Of those that lead to each other one
+/// is enough: an instance of a class that Python code made, where there is one.
 fn garbage<'py>(heap: &mut Heap<'_, 'py>, tracked: &Bound<'py, PyList>) -> Vec<Root<'py>> {
-    let found = garbage::find(heap, tracked);
-    let (tensors, objects): (Vec<_>, Vec<_>) =
-        found.into_iter().partition(|it| heap.is_claimed(it));
-    let mut roots = in_words(heap, RootKind::CyclicGarbage, "cyclic garbage", objects);
-    enter(heap, &roots);
-    let unmet = tensors
-        .into_iter()
-        .filter(|it| !heap.is_met(it.as_ptr() as usize));
-    let unmet = unmet.collect();
-    let tensors = in_words(heap, RootKind::CyclicGarbage, "cyclic garbage", unmet);
-    enter(heap, &tensors);
-    roots.extend(tensors);
-    roots
+    let mut found = garbage::find(heap, tracked);
+    found.sort_by_cached_key(|object| {
+        let is_instance = is_heap_type(&object.get_type()) && !object.is_instance_of::<PyType>();
+        (heap.is_claimed(object), !is_instance)
+    });
+    let mut first = Vec::new();
+    for object in found {
+        if !heap.is_met(object.as_ptr() as usize) {
+            heap.reach(&object);
+            heap.run();
+            first.push(object);
+        }
+    }
+    in_words(heap, RootKind::CyclicGarbage, "cyclic garbage", first)
 }
 
 /// Tensors that something else than an object of Python keeps, or an object that nothing leads to.

@@ -1,0 +1,344 @@
+"""Who holds device memory: every place that keeps it, by its name."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import io
+import itertools
+import logging
+import sys
+import threading
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from gpumem import _gpumem, sim
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.python.conftest import Shell
+
+SETUP = "from gpumem import sim"
+FAILING = "def train():\n    batch = sim.tensor(PLANTED)\n    1 / 0\n"
+
+
+class Planted:
+    """The size of a test's own tensor, told from those that earlier shells still keep.
+
+    IPython registers a shell to be cleaned up at exit, so none of them ever goes.
+    """
+
+    sizes = itertools.count(100_001)
+    n_bytes = 0
+
+
+@pytest.fixture
+def notebook(shell: Shell) -> Iterator[Shell]:
+    """Return a shell with an empty device, and leave no exception behind."""
+    sim.use()
+    Planted.n_bytes = next(Planted.sizes)
+    shell.run(SETUP)
+    yield shell
+    for name in ("last_type", "last_value", "last_traceback", "last_exc"):
+        with contextlib.suppress(AttributeError):
+            delattr(sys, name)
+
+
+def run(shell: Shell, cell: str) -> None:
+    """Run a cell as a frontend does, without what it prints; `PLANTED` is the test's own size."""
+    cell = cell.replace("PLANTED", str(Planted.n_bytes))
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        shell.run_cell(cell, store_history=True)  # type: ignore[no-untyped-call]
+
+
+def places(n_bytes: int | None = None) -> dict[tuple[str, str], set[str]]:
+    """Return the paths to one storage, by the kind and name of the root that they begin at."""
+    n_bytes = n_bytes or Planted.n_bytes
+    nodes, edges, roots, *_ = _gpumem._object_graph()
+    steps: dict[int, list[tuple[int, str]]] = {}
+    for source, target, step in edges:
+        steps.setdefault(source, []).append((target, step))
+    found: dict[tuple[str, str], set[str]] = {}
+    for name, kind, start, target in roots:
+        open_, seen = [(start, target)], {target}
+        while open_:
+            path, node = open_.pop(0)
+            storage = nodes[node][2]
+            if storage is not None and storage[1] == n_bytes:
+                found.setdefault((kind, name), set()).add(path)
+                break
+            for held, step in steps.get(node, []):
+                if held not in seen:
+                    seen.add(held)
+                    open_.append((path + step, held))
+    return found
+
+
+def kinds() -> set[str]:
+    """Return the kinds of roots that lead to one storage."""
+    return {kind for kind, _ in places()}
+
+
+def test_a_variable_is_named(notebook: Shell) -> None:
+    run(notebook, "model = {'head': [sim.tensor(PLANTED)]}")
+    assert places() == {("variable", "model"): {"model['head'][0]"}}
+
+
+@pytest.mark.parametrize(
+    ("cell", "path"),
+    [
+        ("for batch in [sim.tensor(PLANTED)]: pass", "batch"),
+        ("_hidden = sim.tensor(PLANTED)", "_hidden"),
+        ("_ = sim.tensor(PLANTED)", "_"),
+        ("def f(x=sim.tensor(PLANTED)): pass", "f.<defaults>.x"),
+        ("def make(t):\n    return lambda: t\ng = make(sim.tensor(PLANTED))", "g.<closure>.t"),
+        (
+            "def batches():\n    kept = sim.tensor(PLANTED)\n    yield 1\nit = batches(); next(it)",
+            "it.<locals>.kept",
+        ),
+        (
+            "from functools import lru_cache\n@lru_cache\ndef f(n): return sim.tensor(n)\nf(PLANTED);",
+            "f.<inside>",
+        ),
+        (
+            f"{FAILING}\ntry:\n    train()\nexcept ZeroDivisionError as e:\n    err = e",
+            "err.__traceback__.tb_next.tb_frame.<locals>.batch",
+        ),
+        (
+            "class Net:\n    def __init__(s):\n        s.w = sim.tensor(PLANTED)\nnet = Net()",
+            "net.w",
+        ),
+        ("class Cache:\n    kept = sim.tensor(PLANTED)", "Cache.kept"),
+    ],
+)
+def test_what_a_cell_leaves_is_named(notebook: Shell, cell: str, path: str) -> None:
+    run(notebook, cell)
+    name = path.split(".", maxsplit=1)[0].split("[", maxsplit=1)[0]
+    assert places() == {("variable", name): {path}}
+
+
+def test_a_displayed_value_is_in_every_place(notebook: Shell) -> None:
+    run(notebook, "sim.tensor(PLANTED)")
+    out = next(iter(notebook.user_ns["Out"]))
+    assert places() == {
+        ("output_history", f"Out[{out}]"): {
+            f"Out[{out}]",
+            "_",
+            f"_{out}",
+            "get_ipython().user_ns_hidden['_']",
+            f"get_ipython().user_ns_hidden['_{out}']",
+            "get_ipython().displayhook._",
+            "get_ipython().last_execution_result.result",
+        }
+    }
+
+
+def test_hidden_copies_are_named_when_the_others_are_gone(notebook: Shell) -> None:
+    run(notebook, "sim.tensor(PLANTED)")
+    out = next(iter(notebook.user_ns["Out"]))
+    run(notebook, f"del Out[{out}], _{out}")
+    run(notebook, "1")
+    run(notebook, "2")
+    run(notebook, "3")
+    run(notebook, "4")
+    assert places() == {
+        ("output_history", f"Out[{out}]"): {f"get_ipython().user_ns_hidden['_{out}']"}
+    }
+
+
+def test_an_older_result_is_named_by_its_underscores(notebook: Shell) -> None:
+    run(notebook, "sim.tensor(PLANTED)")
+    run(notebook, "1")
+    (paths,) = places().values()
+    assert {"__", "get_ipython().displayhook.__"} <= paths
+    assert "get_ipython().last_execution_result.result" not in paths
+
+
+def test_the_last_exception_is_named_in_every_place(notebook: Shell) -> None:
+    run(notebook, f"{FAILING}train()")
+    found = places()
+    assert set(found) == {("traceback", "last exception")}
+    expected = {
+        "sys.last_value",
+        "sys.last_traceback",
+        "get_ipython().InteractiveTB.tb",
+        "get_ipython().last_execution_result.error_in_exec",
+    }
+    if sys.version_info >= (3, 12):
+        expected.add("sys.last_exc")
+    begin = {path.split(".__traceback__", maxsplit=1)[0] for path in found.popitem()[1]}
+    assert {path.split(".tb_next", maxsplit=1)[0] for path in begin} == expected
+
+
+def test_one_place_of_an_exception_is_enough(notebook: Shell) -> None:
+    run(notebook, f"{FAILING}train()")
+    run(notebook, "1")
+    sys.last_value = sys.last_traceback = None
+    if sys.version_info >= (3, 12):
+        sys.last_exc = None
+    ((key, paths),) = places().items()
+    assert key == ("traceback", "last exception")
+    assert all(path.startswith("get_ipython().InteractiveTB.tb") for path in paths)
+
+
+def test_a_chained_exception_is_found(notebook: Shell) -> None:
+    run(
+        notebook,
+        f"{FAILING}try:\n    train()\nexcept ZeroDivisionError as e:\n    raise KeyError(1) from e",
+    )
+    assert kinds() == {"traceback"}
+
+
+def test_what_debug_looked_at_is_named(notebook: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(notebook, f"{FAILING}train()")
+    monkeypatch.setattr(sys, "stdin", io.StringIO("p batch\nq\n"))
+    debugger = notebook.InteractiveTB.debugger_cls
+
+    class Quiet(debugger):  # type: ignore[misc, valid-type]
+        """A debugger that asks a file for its commands."""
+
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            kwargs.update(stdin=sys.stdin, stdout=io.StringIO())
+            super().__init__(*args, **kwargs)
+            self.use_rawinput = False
+
+    monkeypatch.setattr(notebook.InteractiveTB, "debugger_cls", Quiet)
+    run(notebook, "%debug")
+    assert "debugger" in kinds()
+    (paths,) = [paths for (kind, _), paths in places().items() if kind == "debugger"]
+    assert all(path.startswith("get_ipython().InteractiveTB.pdb") for path in paths)
+
+
+def test_what_a_script_left_is_named(notebook: Shell, tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(f"from gpumem import sim\nweights = [sim.tensor({Planted.n_bytes})]\n")
+    run(notebook, f"%run {script}")
+    found = places()
+    assert ("variable", "weights") in found
+    assert ("run_module", "%run train.py: weights") in found
+    run(notebook, "del weights")
+    assert set(places()) == {("run_module", "%run train.py: weights")}
+
+
+def test_globals_of_the_users_modules_are_named(
+    notebook: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "mymodels"
+    package.mkdir()
+    (package / "__init__.py").write_text("", encoding="utf-8")
+    (package / "cache.py").write_text("CACHE = {}\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    run(notebook, "import mymodels.cache\nmymodels.cache.CACHE['w'] = sim.tensor(PLANTED)")
+    assert places() == {("module_global", "mymodels.cache.CACHE"): {"mymodels.cache.CACHE['w']"}}
+    for name in ("mymodels", "mymodels.cache"):
+        monkeypatch.delitem(sys.modules, name)
+
+
+def test_what_a_library_keeps_is_told_from_the_users(notebook: Shell) -> None:
+    run(notebook, "import json\njson.kept = sim.tensor(PLANTED)")
+    assert places() == {("system", "json"): {"json.kept"}}
+    run(notebook, "del json.kept")
+
+
+def test_the_frames_of_threads_are_named(notebook: Shell) -> None:
+    go_on = threading.Event()
+    notebook.user_ns["go_on"] = go_on
+    run(
+        notebook,
+        "import threading\nready = threading.Event()\n"
+        "def work():\n    batch = [sim.tensor(PLANTED)]\n    ready.set()\n    go_on.wait()\n"
+        "thread = threading.Thread(target=work, name='loader'); thread.start(); ready.wait();",
+    )
+    try:
+        found = places()
+    finally:
+        go_on.set()
+        notebook.user_ns["thread"].join()
+    assert found == {("thread_frame", "work() in loader"): {"work() in loader.<locals>.batch[0]"}}
+    assert places() == {}
+
+
+def test_the_locals_of_a_function_that_asks_are_named(notebook: Shell) -> None:
+    notebook.user_ns["places"] = places
+    run(
+        notebook,
+        "def inside():\n    batch = sim.tensor(PLANTED)\n    return places()\nfound = inside()",
+    )
+    assert notebook.user_ns["found"] == {("thread_frame", "inside()"): {"inside().<locals>.batch"}}
+    assert places() == {}
+
+
+def test_the_exception_of_a_future_is_found(notebook: Shell) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        notebook.user_ns["pool"] = pool
+        run(
+            notebook,
+            f"{FAILING}future = pool.submit(train)\nfuture.exception();",
+        )
+    found = places()
+    assert ("variable", "future") in found
+    assert ".<locals>.batch" in found["variable", "future"].pop()
+
+
+def test_a_log_record_that_is_kept_is_found(notebook: Shell) -> None:
+    records: list[logging.LogRecord] = []
+
+    class Keeping(logging.Handler):
+        """A handler that keeps what it is given."""
+
+        def emit(self, record: logging.LogRecord) -> None:
+            records.append(record)
+
+    handler = Keeping()
+    logging.getLogger("training").addHandler(handler)
+    notebook.user_ns["records"] = records
+    run(
+        notebook,
+        f"import logging\n{FAILING}try:\n    train()\nexcept ZeroDivisionError:\n"
+        "    logging.getLogger('training').exception('failed')",
+    )
+    logging.getLogger("training").removeHandler(handler)
+    (path,) = places()["variable", "records"]
+    assert path.startswith("records[0].exc_info[")
+    assert path.endswith(".<locals>.batch")
+
+
+def test_cyclic_garbage_is_told_without_collecting(notebook: Shell) -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        run(
+            notebook,
+            "class Node: pass\na = Node(); a.me = a; a.kept = [sim.tensor(PLANTED)]\n"
+            "class Alive: pass\nb = Alive(); b.me = b; b.kept = sim.tensor(888)\ndel a",
+        )
+        assert places() == {("cyclic_garbage", "cyclic garbage"): {"<Node>.kept[0]"}}
+        assert set(places(888)) == {("variable", "b")}
+    finally:
+        gc.enable()
+    gc.collect()
+    assert places() == {}
+
+
+def test_looking_keeps_nothing_alive(notebook: Shell) -> None:
+    run(notebook, f"{FAILING}train()")
+    run(notebook, "kept = sim.tensor(888)")
+    alive = weakref.ref(notebook.user_ns["kept"])
+    assert places()
+    assert places(888)
+    run(notebook, "del kept")
+    assert alive() is None
+    run(notebook, "1 / 0")
+    # The exception before and IPython's frames are a cycle.
+    gc.collect()
+    assert places() == {}
+
+
+def test_nothing_is_named_where_nothing_is_held(notebook: Shell) -> None:
+    run(notebook, "x = sim.tensor(PLANTED)\ny = x.item if False else None\ndel x")
+    run(notebook, "sim.tensor(PLANTED);")
+    assert places() == {}
