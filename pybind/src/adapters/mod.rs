@@ -3,9 +3,15 @@
 //! An adapter claims types by their names, so nothing is imported, and tells of
 //! one object at a time which storages it holds, and what else it reaches.
 
+mod arrays;
+mod cupy;
+mod identity;
+mod jax;
+mod numba;
 pub(crate) mod own;
 pub(crate) mod peek;
 mod sim;
+mod tensorflow;
 mod torch;
 
 use pyo3::prelude::*;
@@ -41,7 +47,13 @@ pub(crate) struct ClassName {
 /// The adapters of one walk: of frameworks that are imported, made anew, so that one may keep what it
 /// learns as long as the walk goes on.
 pub(crate) fn all(py: Python<'_>) -> Vec<Box<dyn Adapter>> {
-    let mut adapters: Vec<Box<dyn Adapter>> = vec![Box::new(sim::Sim)];
+    let mut adapters: Vec<Box<dyn Adapter>> = vec![
+        Box::new(sim::Sim),
+        Box::new(jax::Jax),
+        Box::new(cupy::CuPy),
+        Box::new(numba::Numba),
+        Box::new(tensorflow::TensorFlow),
+    ];
     if let Some(torch) = torch::Torch::of_imported(py) {
         adapters.push(Box::new(torch));
     }

@@ -81,6 +81,27 @@ impl Getter {
     }
 }
 
+/// Reads an attribute that C code defines for the object's class.
+pub(crate) fn read<'py>(object: &Bound<'py, PyAny>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    Getter::find(&object.get_type(), name)?.get(object)
+}
+
+/// Calls a method, or what a property calls, where that is C code.
+pub(crate) fn call<'py>(object: &Bound<'py, PyAny>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    let missing = || PyAttributeError::new_err(name.to_owned());
+    let found = class_attribute(&object.get_type(), name)?.ok_or_else(missing)?;
+    let function = if found.get_type_ptr() == &raw mut ffi::PyProperty_Type {
+        found.getattr("fget")?
+    } else {
+        found
+    };
+    let class = function.get_type();
+    if class.name()? == "function" || attributes(&function).is_some() {
+        return Err(PyAttributeError::new_err(format!("{name} is Python code")));
+    }
+    function.call1((object,))
+}
+
 /// Whether `class` is `base` or comes from it, whatever their metaclasses say.
 pub(crate) fn is_subtype(class: &Bound<'_, PyType>, base: &Bound<'_, PyType>) -> bool {
     // SAFETY: both are live types.

@@ -7,6 +7,7 @@ use gpumem_core::units::Bytes;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType};
 
+use super::super::identity::Proof;
 use super::super::peek::{self, Getter, class_attribute};
 
 /// The readers of torch's tensors and storages, taken from its extension types.
@@ -27,6 +28,8 @@ pub(crate) struct Access {
     storage_device: Getter,
     storage_nbytes: Py<PyAny>,
     storage_data_ptr: Py<PyAny>,
+    storage_weak_ref: Py<PyAny>,
+    storage_class: Py<PyAny>,
     dispatch_keys: Py<PyAny>,
     python_key: Py<PyAny>,
     /// The classes whose instances are never wrapped.
@@ -44,6 +47,7 @@ pub(crate) struct Found {
     /// `cuda:0`; the host is called so.
     pub(crate) device: String,
     pub(crate) n_bytes: Bytes,
+    storage: Py<PyAny>,
 }
 
 /// While it lives, `__torch_function__`, `__torch_dispatch__`, their modes and autograd stay out.
@@ -125,6 +129,8 @@ impl Access {
             storage_device: Getter::find(&storage, "device")?,
             storage_nbytes: method(&storage, "nbytes")?,
             storage_data_ptr: method(&storage, "data_ptr")?,
+            storage_weak_ref: method(&storage, "_weak_ref")?,
+            storage_class: storage.clone().into_any().unbind(),
             dispatch_keys: torch.getattr("_dispatch_keys")?.unbind(),
             python_key: torch.getattr("DispatchKey")?.getattr("Python")?.unbind(),
             plain: plain
@@ -202,7 +208,18 @@ impl Access {
             address,
             device: label(device),
             n_bytes: Bytes::new(n_bytes),
+            storage: storage.clone().unbind(),
         }))
+    }
+
+    /// What tells later that it is still this storage. It keeps a few bytes of torch's, no memory
+    /// of the tensor.
+    pub(super) fn proof(&self, py: Python<'_>, found: &Found) -> Proof {
+        let weak = self.storage_weak_ref.call1(py, (&found.storage,));
+        weak.map_or(Proof::Size, |weak| Proof::Torch {
+            weak,
+            class: self.storage_class.clone_ref(py),
+        })
     }
 
     /// `float32`

@@ -7,11 +7,12 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use gpumem_core::holders::{Category, Step};
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple, PyType};
 
 use super::super::peek::{self, Getter};
+use gpumem_core::holders::{Category, Step};
+
 use super::super::{Details, Part, Sink};
 
 /// The classes of graph nodes that were met.
@@ -78,7 +79,7 @@ impl Nodes {
             let node = entry.cast::<PyTuple>()?.get_item(0)?;
             if !node.is_none() {
                 let step = format!("next_functions[{idx}][0]");
-                sink.object(own, node, Step::Attribute(step.into()));
+                sink.object(own, node, Step::attribute(&step));
             }
         }
         Ok(true)
@@ -121,36 +122,26 @@ impl NodeClass {
 
 /// One that was saved, or a tuple of them.
 fn saved<'py>(name: &str, value: &Bound<'py, PyAny>, own: Part, sink: &mut Sink<'_, '_, 'py>) {
-    let is_custom = name == "tensors";
     let Ok(values) = value.cast::<PyTuple>() else {
-        packed(&format!("_saved_{name}"), value, own, sink);
+        packed(name, value, own, sink);
         return;
     };
     for (idx, value) in values.iter().enumerate() {
-        let step = if is_custom {
-            format!("saved_tensors[{idx}]")
-        } else {
-            format!("_saved_{name}[{idx}]")
-        };
-        packed(&step, &value, own, sink);
+        packed(&format!("{name}[{idx}]"), &value, own, sink);
     }
 }
 
 /// What stands in place of a saved tensor: itself, or what a hook made of it, and that hook.
-fn packed<'py>(step: &str, saved: &Bound<'py, PyAny>, own: Part, sink: &mut Sink<'_, '_, 'py>) {
-    for (attribute, step) in [
-        ("data", step.to_owned()),
-        ("unpack_hook", format!("{step}.unpack_hook")),
+fn packed<'py>(name: &str, saved: &Bound<'py, PyAny>, own: Part, sink: &mut Sink<'_, '_, 'py>) {
+    for (attribute, name) in [
+        ("data", name.to_owned()),
+        ("unpack_hook", format!("{name}.unpack_hook")),
     ] {
         // Attributes of torch's own extension type. Before torch 2.8 there was no hook to be seen.
         if let Ok(value) = saved.getattr(attribute)
             && !value.is_none()
         {
-            let step = match step.strip_prefix("_saved_") {
-                Some(name) => Step::Saved(Some(name.into())),
-                None => Step::attribute(&step),
-            };
-            sink.object(own, value, step);
+            sink.object(own, value, Step::Saved(Some(name.into())));
         }
     }
 }

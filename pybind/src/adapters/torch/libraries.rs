@@ -6,9 +6,9 @@ use gpumem_core::holders::{Category, Step};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use super::super::Sink;
 use super::super::peek;
-use super::{Access, role};
+use super::super::{Details, Sink};
+use super::Access;
 
 /// The caches of `transformers` and their layers.
 pub(super) fn is_cache(module: &str) -> bool {
@@ -69,9 +69,9 @@ fn tensors_in<'py>(
     let own = sink.own();
     let mut tell = |value: Bound<'py, PyAny>, step: String| {
         if access.is_tensor(&value)
-            && let Some(part) = sink.object(own, value, Step::Attribute(step.into()))
+            && let Some(part) = sink.object(own, value, Step::attribute(&step))
         {
-            sink.describe(part, role(category));
+            sink.describe(part, Details::of(category));
         }
     };
     let attributes = peek::attributes(object);

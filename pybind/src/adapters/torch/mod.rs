@@ -12,8 +12,9 @@ use gpumem_core::holders::{Category, Step};
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
+use super::identity;
 use super::peek;
-use super::{Adapter, ClassName, Details, Sink, Storage, StorageId};
+use super::{Adapter, ClassName, Details, Sink, Storage};
 use graph::Nodes;
 
 /// Looks at what the user's torch has made.
@@ -74,8 +75,11 @@ impl Torch {
         );
         let paged_on = libraries::paged_on(tensor);
         for found in self.access.storages(tensor)? {
+            let id = identity::number(tensor.py(), found.address, found.n_bytes, || {
+                self.access.proof(tensor.py(), &found)
+            });
             let storage = Storage {
-                id: StorageId(found.address as u64),
+                id,
                 device: paged_on.as_deref().unwrap_or(&found.device),
                 n_bytes: found.n_bytes,
             };
@@ -84,7 +88,7 @@ impl Torch {
         if let Some(gradient) = self.access.gradient(tensor)? {
             let step = Step::attribute("grad");
             if let Some(gradient) = sink.object(own, gradient, step) {
-                sink.describe(gradient, role(Category::Gradient));
+                sink.describe(gradient, Details::of(Category::Gradient));
             }
         }
         if !is_leaf {
@@ -118,6 +122,12 @@ impl Torch {
     }
 }
 
+impl Drop for Torch {
+    fn drop(&mut self) {
+        Python::attach(identity::sweep);
+    }
+}
+
 impl Adapter for Torch {
     fn claims(&self, class: &ClassName) -> bool {
         let (module, name) = (class.module.as_str(), class.name.as_str());
@@ -144,13 +154,5 @@ impl Adapter for Torch {
         modules::look(object, &self.access, sink);
         libraries::look(object, &self.access, sink);
         Ok(())
-    }
-}
-
-/// What an object is to the one that is looked at.
-fn role(category: Category) -> Details {
-    Details {
-        category: Some(category),
-        ..Details::default()
     }
 }

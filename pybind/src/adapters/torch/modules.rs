@@ -4,9 +4,9 @@ use gpumem_core::holders::{Category, Step};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
-use super::super::Sink;
 use super::super::peek;
-use super::{Access, role};
+use super::super::{Details, Sink};
+use super::Access;
 
 pub(super) fn is_module(module: &str, name: &str) -> bool {
     (module, name) == ("torch.nn.modules.module", "Module")
@@ -40,7 +40,7 @@ pub(super) fn look<'py>(object: &Bound<'py, PyAny>, access: &Access, sink: &mut 
                 continue;
             };
             if let (Some(part), Some(category)) = (sink.object(own, value, step), category) {
-                sink.describe(part, role(category));
+                sink.describe(part, Details::of(category));
             }
         }
     }
@@ -65,7 +65,7 @@ fn member(key: &Bound<'_, PyAny>) -> Option<Step> {
         .into_owned();
     Some(match name.parse() {
         Ok(idx) => Step::Index(idx),
-        Err(_) => Step::Attribute(name.into()),
+        Err(_) => Step::attribute(&name),
     })
 }
 
@@ -78,23 +78,23 @@ fn optimizer_state<'py>(state: &Bound<'py, PyDict>, access: &Access, sink: &mut 
         let name = format!("state[…]['{}']", key.to_string_lossy());
         if let Ok(values) = value.cast_exact::<PyList>() {
             for (idx, value) in values.iter().enumerate() {
-                of_optimizer(value, format!("{name}[{idx}]"), access, sink);
+                of_optimizer(value, &format!("{name}[{idx}]"), access, sink);
             }
         } else {
-            of_optimizer(value, name, access, sink);
+            of_optimizer(value, &name, access, sink);
         }
     }
 }
 
 fn of_optimizer<'py>(
     value: Bound<'py, PyAny>,
-    name: String,
+    name: &str,
     access: &Access,
     sink: &mut Sink<'_, '_, 'py>,
 ) {
     if access.is_tensor(&value)
-        && let Some(part) = sink.object(sink.own(), value, Step::Attribute(name.into()))
+        && let Some(part) = sink.object(sink.own(), value, Step::attribute(name))
     {
-        sink.describe(part, role(Category::OptimizerState));
+        sink.describe(part, Details::of(Category::OptimizerState));
     }
 }

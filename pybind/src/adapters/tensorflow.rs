@@ -1,0 +1,121 @@
+//! TensorFlow's eager tensors and variables.
+//!
+//! A tensor does not tell where its bytes are: two that share a buffer count twice.
+
+use gpumem_core::holders::Category;
+use gpumem_core::units::Bytes;
+use pyo3::prelude::*;
+
+use super::arrays::{self, Block};
+use super::identity::Proof;
+use super::{Adapter, ClassName, Sink, peek};
+
+pub(super) struct TensorFlow;
+
+/// Name and bytes of an element by the number that TensorFlow has for its type. Of strings,
+/// variants and resources the bytes are not known.
+fn element(number: u32) -> Option<(&'static str, u64)> {
+    Some(match number {
+        1 => ("float32", 4),
+        2 => ("float64", 8),
+        3 => ("int32", 4),
+        4 => ("uint8", 1),
+        5 => ("int16", 2),
+        6 => ("int8", 1),
+        8 => ("complex64", 8),
+        9 => ("int64", 8),
+        10 => ("bool", 1),
+        11 => ("qint8", 1),
+        12 => ("quint8", 1),
+        13 => ("qint32", 4),
+        14 => ("bfloat16", 2),
+        15 => ("qint16", 2),
+        16 => ("quint16", 2),
+        17 => ("uint16", 2),
+        18 => ("complex128", 16),
+        19 => ("float16", 2),
+        22 => ("uint32", 4),
+        23 => ("uint64", 8),
+        24 => ("float8_e5m2", 1),
+        25 => ("float8_e4m3fn", 1),
+        _ => return None,
+    })
+}
+
+impl Adapter for TensorFlow {
+    fn claims(&self, class: &ClassName) -> bool {
+        matches!(
+            (class.module.as_str(), class.name.as_str()),
+            ("tensorflow.python.framework.ops", "EagerTensor")
+                | (
+                    "tensorflow.python.ops.resource_variable_ops",
+                    "BaseResourceVariable"
+                )
+        )
+    }
+
+    fn look<'py>(&self, object: &Bound<'py, PyAny>, sink: &mut Sink<'_, '_, 'py>) -> PyResult<()> {
+        match peek::attribute(object, "_handle") {
+            Some(handle) => variable(object, &handle, sink),
+            None => tensor(object, sink),
+        }
+    }
+}
+
+fn tensor(tensor: &Bound<'_, PyAny>, sink: &mut Sink<'_, '_, '_>) -> PyResult<()> {
+    let number = peek::call(tensor, "_datatype_enum")?.extract()?;
+    let shape = arrays::lengths(&peek::call(tensor, "_shape_tuple")?);
+    hold(tensor, number, shape, Category::Tensor, sink)
+}
+
+/// Its bytes are behind a handle, which has no size: shape and type say it.
+fn variable(
+    variable: &Bound<'_, PyAny>,
+    handle: &Bound<'_, PyAny>,
+    sink: &mut Sink<'_, '_, '_>,
+) -> PyResult<()> {
+    let shape = peek::attribute(variable, "_shape").and_then(|shape| {
+        let lengths = peek::read(&shape, "_dims").ok()?;
+        arrays::lengths(&lengths)
+    });
+    let dtype = peek::attribute(variable, "_dtype");
+    let number = dtype.and_then(|dtype| peek::call(&dtype, "_type_enum").ok());
+    let number = number.and_then(|number| number.extract().ok()).unwrap_or(0);
+    hold(handle, number, shape, Category::Parameter, sink)
+}
+
+/// `tensor` has the bytes, though another object may be the one that is looked at.
+fn hold(
+    tensor: &Bound<'_, PyAny>,
+    number: u32,
+    shape: Option<Vec<u64>>,
+    category: Category,
+    sink: &mut Sink<'_, '_, '_>,
+) -> PyResult<()> {
+    let Some((dtype, element_bytes)) = element(number) else {
+        return Ok(());
+    };
+    let n_elements = shape.as_ref().map_or(0, |shape| shape.iter().product());
+    arrays::describe(Some(dtype.to_owned()), shape, category, sink);
+    let device: String = peek::read(tensor, "backing_device")?.extract()?;
+    let block = Block {
+        device: label(&device),
+        address: tensor.as_ptr() as usize,
+        n_bytes: Bytes::new(element_bytes.saturating_mul(n_elements)),
+    };
+    if block.n_bytes > Bytes::ZERO {
+        arrays::hold(tensor.py(), &block, || Proof::object(tensor), sink);
+    }
+    Ok(())
+}
+
+/// `/job:localhost/replica:0/task:0/device:GPU:0` → `cuda:0`
+fn label(device: &str) -> String {
+    let mut parts = device.rsplit(':');
+    let ordinal = parts.next().unwrap_or_default();
+    match parts.next().unwrap_or_default() {
+        "GPU" => format!("cuda:{ordinal}"),
+        "CPU" | "" => "host".to_owned(),
+        other => format!("{}:{ordinal}", other.to_lowercase()),
+    }
+}
