@@ -1,0 +1,131 @@
+"""What the objects of JAX and TensorFlow hold, and of CuPy and Numba by faithful stand-ins."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from typing import Any
+
+import numpy as np
+
+from .live import look
+
+
+def in_fresh_python(script: str) -> None:
+    """Run a script with both frameworks apart from torch: each takes seconds to import."""
+    preamble = "from tests.frameworks.live import look\n"
+    ran = subprocess.run(
+        [sys.executable, "-c", preamble + textwrap.dedent(script)],
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=200,
+    )
+    assert ran.returncode == 0, ran.stderr[-4000:]
+
+
+def test_jax() -> None:
+    in_fresh_python("""
+        import os
+
+        os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=2"
+        import jax
+        import numpy as np
+        from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+        array = jax.numpy.ones((1000, 10)).block_until_ready()
+        assert look(array=array, again=[array]).n_bytes == {"host": 40_000}
+        assert look(half=jax.numpy.ones(1000, jax.numpy.bfloat16)).n_bytes == {"host": 2000}
+        mesh = Mesh(np.array(jax.devices()), ("x",))
+        parts = jax.device_put(np.ones((1000, 10)), NamedSharding(mesh, PartitionSpec("x")))
+        assert look(parts=parts).n_bytes == {"host": 40_000}
+        array.delete()
+        assert look(array=array).n_bytes == {}
+
+        @jax.jit
+        def slow(n):
+            return jax.lax.fori_loop(0, 10, lambda _, it: it @ it * 1e-3, n)
+
+        pending = slow(jax.numpy.ones((500, 500)))
+        assert look(pending=pending).n_bytes == {"host": 1_000_000}
+    """)
+
+
+def test_tensorflow() -> None:
+    in_fresh_python("""
+        import tensorflow as tf
+
+        tensor = tf.ones((1000, 10))
+        assert look(tensor=tensor, again=[tensor]).n_bytes == {"host": 40_000}
+        variable = tf.Variable(tensor)
+        assert look(variable=variable).by_category() == {"parameter": 40_000}
+        with tf.GradientTape() as tape:
+            result = variable * variable
+        assert look(result=result).n_bytes == {"host": 40_000}
+        assert look(text=tf.constant("words")).n_bytes == {}
+    """)
+
+
+def test_cupy() -> None:
+    class PooledMemory:
+        __slots__ = ("__weakref__", "device_id", "ptr", "size")
+
+    class MemoryPointer:
+        __slots__ = ("mem",)
+
+    class ndarray:  # noqa: N801 (CuPy's name)
+        __slots__ = ("data", "dtype", "shape")
+
+        def __getattr__(self, name: str) -> Any:
+            raise AssertionError(name)
+
+    ndarray.__module__ = "cupy"
+    ndarray.__qualname__ = "ndarray"
+    memory = PooledMemory()
+    memory.ptr, memory.size, memory.device_id = 0x7F0000000000, 1 << 20, 1
+    arrays = []
+    for _ in range(2):
+        pointer = MemoryPointer()
+        pointer.mem = memory
+        array = ndarray()
+        array.data, array.shape, array.dtype = pointer, (512, 512), np.dtype("float32")
+        arrays.append(array)
+    assert look(arrays=arrays).n_bytes == {"cuda:1": 1 << 20}
+
+
+def test_numba() -> None:
+    class Device:
+        id = 1
+
+    class Context:
+        device = Device()
+
+    class AutoFreePointer:
+        def __init__(self, size: int) -> None:
+            self.context = Context()
+            self.size = size
+            self._owner = None
+
+    class OwnedPointer:
+        def __init__(self, memory: AutoFreePointer) -> None:
+            self._mem = memory
+            self._view = memory
+
+        def __getattr__(self, name: str) -> Any:
+            raise AssertionError(name)
+
+    class DeviceNDArrayBase:
+        def __init__(self, memory: AutoFreePointer) -> None:
+            self.gpu_data = OwnedPointer(memory)
+            self.shape = (512, 512)
+            self.dtype = np.dtype("float32")
+
+    class DeviceNDArray(DeviceNDArrayBase):
+        pass
+
+    DeviceNDArrayBase.__module__ = "numba.cuda.cudadrv.devicearray"
+    DeviceNDArrayBase.__qualname__ = "DeviceNDArrayBase"
+    memory = AutoFreePointer(1 << 20)
+    arrays = [DeviceNDArray(memory), DeviceNDArray(memory)]
+    assert look(arrays=arrays).n_bytes == {"cuda:1": 1 << 20}
