@@ -65,8 +65,6 @@ class Holder:
     kind: str
     path: str = ""
     """A pattern that its path to the largest object contains."""
-    steps: tuple[str, ...] = ()
-    """Words of which each stands somewhere below it."""
 
 
 @dataclass(frozen=True)
@@ -100,8 +98,6 @@ class Kept:
     holder: Holder
     setup: str = ""
     n_bytes: int = SIZE
-    magics: tuple[str, ...] = ()
-    """Line magics that it needs, run after the cell."""
 
 
 @dataclass(frozen=True)

@@ -82,6 +82,9 @@ def notebook(world: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
     yield made
     gpumem.unload_ipython_extension(shell)
     InteractiveShell.clear_instance()
+    # Some library may hold on to the shell, or to the module that it ran the cells in.
+    shell.reset(new_session=False)
+    vars(shell.user_module).clear()
     gc.enable()
     for name in ("last_type", "last_value", "last_traceback", "last_exc"):
         with contextlib.suppress(AttributeError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .cases import SIZE, Holder, Kept
+from .cases import Holder, Kept
 
 FAILS = """
 def fails():
@@ -125,16 +125,15 @@ class Kept(logging.Handler):
 
 
 handler = Kept()
-logger = logging.getLogger("gallery")
-logger.propagate = False
-logger.addHandler(handler)
+logging.getLogger("gallery").propagate = False
+logging.getLogger("gallery").handlers = [handler]
 """
         + FAILS,
         cell="""
 try:
     fails()
 except ValueError:
-    logger.exception("noted")
+    logging.getLogger("gallery").exception("noted")
 """,
         fix="handler.records.clear()",
         holder=Holder("handler", "variable", "handler.records"),
@@ -169,13 +168,6 @@ class Model:
         holder=Holder("Config", "variable", r"Config\.table"),
     ),
     Kept(
-        name="two names of one tensor",
-        truth="Deleting one frees nothing: the storage is counted once, for both.",
-        cell="first = tensor()\nsecond = first",
-        fix="del first, second",
-        holder=Holder("first|second", "variable", "^(first|second)$"),
-    ),
-    Kept(
         name="a set and a tuple",
         truth="Containers inside containers.",
         cell="bag = ({tensor()}, 1)",
@@ -183,17 +175,3 @@ class Model:
         holder=Holder("bag", "variable", r"bag\[0\]"),
     ),
 ]
-
-MODULE = """
-weights = tensor()
-"""
-"""A script for ``%run``: it gets ``tensor`` from the notebook."""
-
-RUN = Kept(
-    name="the globals of a script",
-    truth="%run keeps the module of the script it ran.",
-    cell="%run -i script.py",
-    fix="del weights",
-    n_bytes=SIZE,
-    holder=Holder(".*", "run_module|variable", "weights"),
-)

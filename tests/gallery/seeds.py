@@ -62,8 +62,16 @@ GROWING = [
         truth="Without no_grad the graphs are kept beside the outputs.",
         errs="The answer's correction, output.clone().detach() under no_grad, still keeps "
         "every output: half as much, still growing. no_grad alone had done as much.",
-        setup=MODEL + "results = []",
-        leak="output = model(tensor())\nresults.append(output)",
+        setup=MODEL
+        + """
+results = []
+
+
+def infer(batch):
+    output = model(batch)
+    results.append(output)
+""",
+        leak="infer(tensor())",
         fix="with no_grad():\n    results.append(model(tensor()).sum().item())",
         bytes_per_run=2 * SIZE,
         half_fix="with no_grad():\n    output = model(tensor())\n"
