@@ -82,13 +82,13 @@ def test_cupy() -> None:
 
     ndarray.__module__ = "cupy"
     ndarray.__qualname__ = "ndarray"
-    memory = PooledMemory()
+    memory: Any = PooledMemory()
     memory.ptr, memory.size, memory.device_id = 0x7F0000000000, 1 << 20, 1
     arrays = []
     for _ in range(2):
-        pointer = MemoryPointer()
+        pointer: Any = MemoryPointer()
         pointer.mem = memory
-        array = ndarray()
+        array: Any = ndarray()
         array.data, array.shape, array.dtype = pointer, (512, 512), np.dtype("float32")
         arrays.append(array)
     assert look(arrays=arrays).n_bytes == {"cuda:1": 1 << 20}
