@@ -138,3 +138,36 @@ def test_a_wrong_option_stops_the_notebook_before_the_cell_runs() -> None:
     with pytest.raises(CellExecutionError):
         run(notebook)
     assert "ran" not in [out.get("text", "").strip() for out in notebook.cells[1].outputs]
+
+
+@pytest.fixture(scope="module")
+def out_of_memory(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Run the notebook on running out of memory; its cells by their ids."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("IPYTHONDIR", str(tmp_path_factory.mktemp("ipython")))
+        notebook = run(nbformat.read(NOTEBOOKS / "out-of-memory.ipynb", as_version=4))
+    return {cell.id: cell for cell in notebook.cells}
+
+
+@pytest.mark.parametrize(
+    ("cell_id", "words"),
+    [
+        ("fails", "it wanted 2 GiB, 512 MiB was free · of 4 GiB: 3.5 GiB in tensors · "),
+        ("fails", "the traceback keeps up to 2 GiB: `%gpumem release traceback`"),
+        ("still-fails", "the error of In [4] still held up to 2 GiB: `%gpumem release traceback`"),
+        ("dry-run", "traceback  would forget OutOfMemoryError (4 frames)"),
+        ("release", "traceback  forgot OutOfMemoryError (4 frames) · 2 GiB back on sim:0"),
+        ("fits", "kept nothing · "),
+        ("second-run", "the 2 GiB of an earlier run were still held: `del table` first"),
+        ("third-run", "+2 GiB kept · "),
+        ("clean", "cache      emptied the cache of sim · 2 GiB back on sim:0"),
+        ("pieces", "1.07 GiB were free in the cache in pieces, the largest piece 8 MiB"),
+        ("caught", "ran out of memory on sim:0 and went on: it wanted 1 GiB, 512 MiB was free"),
+        ("caught", "3 times in this run"),
+    ],
+)
+def test_the_notebook_on_out_of_memory_tells_its_story(
+    out_of_memory: dict[str, Any], cell_id: str, words: str
+) -> None:
+    ours = [out for out in out_of_memory[cell_id].outputs if "gpumem" in out.get("metadata", {})]
+    assert words in "\n".join(out["data"]["text/plain"] for out in ours)

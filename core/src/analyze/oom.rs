@@ -85,11 +85,15 @@ impl<'a> Case<'a> {
         self.rows.iter().find(is_own)
     }
 
+    /// The device at the run's end, where that is still the moment of the error.
+    fn stood(&self) -> Option<&DeviceSummary> {
+        Some(&self.now).filter(|_| !self.survived())
+    }
+
     /// Free on the device at that moment: as the message says, else as it stood with the
     /// failed frames still alive.
     fn free(&self) -> Option<Bytes> {
-        let stood = || self.now.free().filter(|_| !self.survived());
-        self.figures().free.or_else(stood)
+        self.figures().free.or_else(|| self.stood()?.free())
     }
 
     /// The most that the framework could have had.
@@ -104,12 +108,15 @@ impl<'a> Case<'a> {
     }
 
     fn allocated(&self) -> Option<Bytes> {
-        self.figures().allocated.or(self.now.allocated)
+        self.figures().allocated.or_else(|| self.stood()?.allocated)
     }
 
     /// Free in the allocator of the framework that asked, but in pieces.
     fn unallocated(&self) -> Option<Bytes> {
-        let stood = || Some(self.now.reserved?.saturating_sub(self.now.allocated?));
+        let stood = || {
+            let stood = self.stood()?;
+            Some(stood.reserved?.saturating_sub(stood.allocated?))
+        };
         self.figures().unallocated.or_else(stood)
     }
 
@@ -133,8 +140,12 @@ impl<'a> Case<'a> {
 
     /// In this process, but in no allocator: context, libraries, other frameworks.
     fn beside(&self) -> Option<Bytes> {
-        let process = self.figures().this_process.or(self.now.process_used)?;
-        let reserved = self.figures().reserved.or(self.now.reserved)?;
+        let told = self.figures().this_process.zip(self.figures().reserved);
+        let stood = || {
+            let stood = self.stood()?;
+            stood.process_used.zip(stood.reserved)
+        };
+        let (process, reserved) = told.or_else(stood)?;
         Some(process.saturating_sub(reserved)).filter(|beside| *beside > Bytes::ZERO)
     }
 

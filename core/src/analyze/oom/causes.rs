@@ -22,6 +22,7 @@ impl Cause {
             cached_elsewhere(case),
             other_processes(case),
             old_copy(case),
+            earlier_error(case),
         ]
         .into_iter()
         .flatten()
@@ -181,14 +182,38 @@ fn old_copy(case: &Case<'_>) -> Option<Cause> {
     })
 }
 
+/// What an error before this one still kept alive.
+fn earlier_error(case: &Case<'_>) -> Option<Cause> {
+    let missing = case.missing()?;
+    let runs = &case.recording.runs()[..case.outermost.idx.get()];
+    let mut outermost = runs.iter().rev().filter(|run| run.parent.is_none());
+    let failed = outermost.find(|run| is_error(run.status))?;
+    let mut rows = case.rows.iter();
+    let row = rows.find(|row| row.run == failed.idx && row.device == case.device)?;
+    let kept = row.kept.filter(|kept| *kept > ByteDelta::ZERO)?.magnitude();
+    let is_still_there = case.row()?.before? >= row.after?;
+    (is_still_there && missing > Bytes::ZERO && kept >= missing).then(|| {
+        let which = match failed.execution_count {
+            Some(n) => format!("the error of In [{n}]"),
+            None => "the error before it".to_owned(),
+        };
+        Cause::new(
+            format!("{which} still held up to {kept}: `%gpumem release traceback`"),
+            format!(
+                "`%gpumem release traceback`: {which} kept up to {kept} alive through its frames"
+            ),
+        )
+    })
+}
+
 /// What the error itself keeps alive from now on.
 fn traceback(case: &Case<'_>) -> Option<Cause> {
     if case.survived() {
         return None;
     }
     let later = &case.recording.runs()[case.outermost.idx.get() + 1..];
-    let is_replaced = |status| matches!(status, Status::Error | Status::OutOfMemory);
-    if later.iter().any(|run| is_replaced(run.status)) {
+    if later.iter().any(|run| is_error(run.status)) {
+        // Another one has taken its place.
         return None;
     }
     let kept = case.row().and_then(|row| row.kept);
@@ -208,6 +233,10 @@ fn traceback(case: &Case<'_>) -> Option<Cause> {
              another error takes its place"
         ),
     })
+}
+
+fn is_error(status: Status) -> bool {
+    matches!(status, Status::Error | Status::OutOfMemory)
 }
 
 /// The name that the source's last plain assignment at its left margin binds.

@@ -96,6 +96,17 @@ fn the_traceback_keeps_what_the_failed_frames_held() {
 }
 
 #[test]
+fn what_an_earlier_error_held_would_have_been_enough() {
+    let recording = recorded(&[out(1600), out(0)], TORCH, |_| {});
+    let detail = finding(&recording).detail;
+    let words = "the error of In [2] still held up to 1.56 GiB: `%gpumem release traceback`";
+    assert!(detail.ends_with(words), "{detail}");
+    let given_back = [out(1600), run(-1600), out(0)];
+    let detail = finding(&recorded(&given_back, TORCH, |_| {})).detail;
+    assert!(!detail.contains("still held"), "{detail}");
+}
+
+#[test]
 fn pieces_of_the_cache_would_have_been_enough() {
     let told = format!(
         "{TORCH}Of the allocated memory 12.00 GiB is allocated by PyTorch, and 3.00 GiB is \
