@@ -5,12 +5,24 @@
 //! shortest path to the largest object, and what the bytes of a device are for.
 //! It is small whatever the graph's size, and goes into a recording as it is.
 
+mod branches;
+mod dominators;
 mod graph;
+mod look;
 mod part;
+mod path;
+mod reach;
 mod root;
+mod shared;
 mod step;
+mod tally;
+#[cfg(test)]
+mod tests;
+mod web;
+mod words;
 
 pub use graph::{Category, GraphBuilder, Node, NodeIdx, ObjectGraph, Storage};
+pub use look::{Inventory, Look};
 pub use part::Part;
 pub use root::{Root, RootKind};
 pub use step::Step;
@@ -42,10 +54,40 @@ impl Default for Limits {
 }
 
 /// Who holds what, device by device.
+///
+/// ```
+/// use gpumem_core::holders::{GraphBuilder, Holders, Limits, Node, Root, Step};
+/// use gpumem_core::units::Bytes;
+///
+/// let mut builder = GraphBuilder::default();
+/// let losses = builder.node(Node::object("list"));
+/// let loss = builder.node(Node::tensor("Tensor", "float32", &[1024, 1024]));
+/// let storage = builder.node(Node::storage(1, "cuda:0", Bytes::mib(4)));
+/// builder.edge(losses, loss, Step::Index(0));
+/// builder.edge(loss, storage, Step::Within);
+/// builder.root(Root::variable("losses", losses));
+///
+/// let holders = Holders::of(&builder.build(), &Limits::default());
+/// let losses = &holders.devices[0].roots[0];
+/// assert_eq!((&*losses.name, losses.retained), ("losses", Bytes::mib(4)));
+/// assert_eq!((&*losses.path, &*losses.what), ("losses[0]", "list of 1 tensor"));
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Holders {
     /// The fullest device first. One without a storage is not there.
     pub devices: Vec<DeviceHolders>,
+}
+
+impl Holders {
+    /// What a graph says, where every step has its name.
+    pub fn of(graph: &ObjectGraph, limits: &Limits) -> Self {
+        Look::at(graph).holders(limits, None, &mut |_, _| Step::Opaque)
+    }
+
+    /// What is held on the device of that label.
+    pub fn on(&self, device: &str) -> Option<&DeviceHolders> {
+        self.devices.iter().find(|it| it.device == device)
+    }
 }
 
 /// Who holds what on one device.
@@ -80,6 +122,13 @@ pub struct Rest {
     pub n: u64,
     /// Their bytes.
     pub n_bytes: Bytes,
+}
+
+impl Rest {
+    fn add(&mut self, n: u64, n_bytes: u64) {
+        self.n += n;
+        self.n_bytes += Bytes::new(n_bytes);
+    }
 }
 
 /// A name, and what would be free without it.
@@ -117,10 +166,8 @@ pub struct Traits {
     pub scalars: bool,
     /// Part of what it keeps that only graphs of the autograd hold.
     pub graph: Bytes,
-    /// The tensors are held by a function: its closure, its defaults, its cache.
+    /// The largest object is held by a function: its closure, its defaults, its cache.
     pub by_function: bool,
-    /// The tensors are held by a cycle of objects.
-    pub by_cycle: bool,
 }
 
 /// Part of what a name keeps.

@@ -1,0 +1,335 @@
+//! One look at the graph: everything about it that no device and no limit changes.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+
+use super::dominators::{Dominators, Lists};
+use super::graph::{Category, ObjectGraph};
+use super::path::{self, Namer};
+use super::reach::{Held, Reach};
+use super::shared::{self, Sharers};
+use super::step::Step;
+use super::tally::{Ground, Stored, Tally};
+use super::web::{SESSION, Web};
+use super::{DeviceHolders, Holder, Holders, Limits, Part, Rest, RootKind, Shared, Traits, words};
+use crate::units::{ByteDelta, Bytes};
+
+/// The graph with its dominators, paths and storages.
+pub struct Look<'a> {
+    pub(super) web: Web<'a>,
+    pub(super) reach: Reach,
+    dominators: Dominators,
+    pub(super) children: Lists,
+    /// The root, or the thing that roots share, under which each number is.
+    tops: Vec<u32>,
+    ground: Ground,
+    sharers: Vec<(u32, Sharers)>,
+}
+
+/// Which storages were there at a look, and under which name: what a later one is held against.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Inventory {
+    storages: HashMap<(String, u64), Entry>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Entry {
+    n_bytes: Bytes,
+    kind: RootKind,
+    name: String,
+}
+
+impl<'a> Look<'a> {
+    /// Looks at a graph: time and room grow with its objects and edges.
+    pub fn at(graph: &'a ObjectGraph) -> Self {
+        let mut web = Web::new(graph);
+        let reach = Reach::of(&mut web);
+        let dominators = Dominators::of(&web);
+        let tops = dominators.tops();
+        Self {
+            children: dominators.children(),
+            ground: Ground::of(&web, &reach, &dominators),
+            sharers: shared::sharers(&web, &dominators, &tops),
+            tops,
+            dominators,
+            reach,
+            web,
+        }
+    }
+
+    /// What is there now, to be compared with at a later look.
+    pub fn inventory(&self) -> Inventory {
+        let graph = self.web.graph;
+        let entry = |stored: &Stored| {
+            let node = self.web.node_of(self.vertex(stored.number))?;
+            let storage = graph.node(node).storage.as_ref()?;
+            let name = self.web.name_of(stored.root)?;
+            let entry = Entry {
+                n_bytes: storage.n_bytes,
+                kind: name.kind,
+                name: name.name.to_owned(),
+            };
+            Some(((storage.device.to_string(), storage.id), entry))
+        };
+        Inventory {
+            storages: self.ground.storages.iter().filter_map(entry).collect(),
+        }
+    }
+
+    /// Who holds what, within `limits`; how it grew since `before`, where there was such a look.
+    /// `namer` is asked for the steps of shown paths that the graph left unnamed.
+    pub fn holders(
+        &self,
+        limits: &Limits,
+        before: Option<&Inventory>,
+        namer: &mut Namer<'_>,
+    ) -> Holders {
+        let now = before.map(|before| (before, self.inventory()));
+        let mut devices: Vec<DeviceHolders> = (0..self.ground.devices.len())
+            .map(|device| {
+                let label = &*self.ground.devices[device];
+                let grown = now.as_ref().map(|(before, now)| now.since(before, label));
+                self.device(device as u16, limits, grown.as_ref(), namer)
+            })
+            .collect();
+        devices.sort_by_key(|device| Reverse(device.n_bytes));
+        Holders { devices }
+    }
+
+    fn device(
+        &self,
+        device: u16,
+        limits: &Limits,
+        grown: Option<&Grown<'_>>,
+        namer: &mut Namer<'_>,
+    ) -> DeviceHolders {
+        let tallies = self.ground.tallies(&self.web, &self.dominators, device);
+        let largest = self.largest(device);
+        let (roots, more) = self.roots(&tallies, &largest, limits, grown, namer);
+        let (shared, more_shared) = self.shared(&tallies, &largest, limits, namer);
+        let stored = || self.ground.storages.iter().filter(|it| it.device == device);
+        DeviceHolders {
+            device: self.ground.devices[usize::from(device)].to_string(),
+            n_bytes: stored().map(|it| Bytes::new(it.n_bytes)).sum(),
+            n_storages: stored().count() as u64,
+            roots,
+            more,
+            shared,
+            more_shared,
+            parts: parts(stored()),
+            is_cut: self.web.graph.is_cut,
+        }
+    }
+
+    /// The largest storage under each top.
+    fn largest(&self, device: u16) -> HashMap<u32, Stored> {
+        let mut largest: HashMap<u32, Stored> = HashMap::new();
+        let stored = self.ground.storages.iter().filter(|it| it.device == device);
+        for stored in stored {
+            let top = self.tops[stored.number as usize];
+            let known = largest.entry(top).or_insert(*stored);
+            if stored.n_bytes > known.n_bytes {
+                *known = *stored;
+            }
+        }
+        largest
+    }
+
+    fn roots(
+        &self,
+        tallies: &[Tally],
+        largest: &HashMap<u32, Stored>,
+        limits: &Limits,
+        grown: Option<&Grown<'_>>,
+        namer: &mut Namer<'_>,
+    ) -> (Vec<Holder>, Rest) {
+        let of_root = |root: u32| tallies[self.dominators.number(root) as usize].n_bytes;
+        let mut roots: Vec<u32> = (1..self.web.first_node())
+            .filter(|root| of_root(*root) > 0)
+            .collect();
+        roots.sort_by_key(|root| Reverse(of_root(*root)));
+        let mut more = Rest::default();
+        for root in roots.drain(limits.n_roots.min(roots.len())..) {
+            more.add(1, of_root(root));
+        }
+        let holder = |root: &u32| self.root(*root, tallies, largest, limits, grown, namer);
+        (roots.iter().map(holder).collect(), more)
+    }
+
+    fn root(
+        &self,
+        root: u32,
+        tallies: &[Tally],
+        largest: &HashMap<u32, Stored>,
+        limits: &Limits,
+        grown: Option<&Grown<'_>>,
+        namer: &mut Namer<'_>,
+    ) -> Holder {
+        let number = self.dominators.number(root);
+        let tally = &tallies[number as usize];
+        let name = &self.web.names[root as usize - 1];
+        let largest = largest
+            .get(&number)
+            .map_or(root, |it| self.vertex(it.number));
+        let mut targets = self.web.successors(root);
+        let target = targets.next().filter(|_| targets.next().is_none());
+        let target = target.and_then(|(vertex, _)| self.web.node_of(vertex));
+        // What the name holds itself is shown in its place, with what that holds.
+        let shown = match self.children.of(number) {
+            [child] if self.web.node_of(self.vertex(*child)) == target => *child,
+            _ => number,
+        };
+        let (branches, more) = self.branches(shown, tallies, limits, limits.depth, namer);
+        let type_name = target.map(|idx| &*self.web.graph.node(idx).type_name);
+        Holder {
+            name: name.name.to_owned(),
+            kind: name.kind,
+            retained: Bytes::new(tally.n_bytes),
+            grown: grown.map(|grown| grown.of(name.kind, name.name)),
+            path: path::text(&self.web, &self.reach, SESSION, largest, namer),
+            what: match target {
+                Some(idx) => words::object(self.web.graph.node(idx), tally),
+                None => words::container(None, tally),
+            },
+            traits: Traits {
+                type_name: type_name.unwrap_or_default().to_owned(),
+                n_tensors: tally.n_all(),
+                scalars: tally.n_all() > 0 && u64::from(tally.n_scalars) == tally.n_all(),
+                graph: Bytes::new(tally.graph),
+                by_function: self.is_by_function(largest),
+            },
+            branches,
+            more,
+        }
+    }
+
+    /// A function has it: in its closure, its defaults, or its cache.
+    fn is_by_function(&self, vertex: u32) -> bool {
+        let links = self.reach.path(SESSION, vertex);
+        links.into_iter().any(|(_, to, link)| {
+            let edge = self.web.graph.edges.get(link as usize);
+            let is_its = edge.is_some_and(|edge| {
+                matches!(edge.step, Step::Closure(_) | Step::Default(_) | Step::Cell)
+            });
+            let type_name = self
+                .web
+                .node_of(to)
+                .map(|idx| &self.web.graph.node(idx).type_name);
+            is_its || type_name.is_some_and(|name| &**name == "_lru_cache_wrapper")
+        })
+    }
+
+    fn shared(
+        &self,
+        tallies: &[Tally],
+        largest: &HashMap<u32, Stored>,
+        limits: &Limits,
+        namer: &mut Namer<'_>,
+    ) -> (Vec<Shared>, Rest) {
+        let mut groups: BTreeMap<&Sharers, Vec<u32>> = BTreeMap::new();
+        for (number, sharers) in &self.sharers {
+            if tallies[*number as usize].n_bytes > 0 {
+                groups.entry(sharers).or_default().push(*number);
+            }
+        }
+        let mut groups: Vec<(&Sharers, Vec<u32>, Tally)> = groups
+            .into_iter()
+            .map(|(sharers, numbers)| {
+                let mut sum = Tally::default();
+                for number in &numbers {
+                    sum.add(&tallies[*number as usize]);
+                }
+                (sharers, numbers, sum)
+            })
+            .collect();
+        groups.sort_by_key(|(_, _, sum)| Reverse(sum.n_bytes));
+        let mut more = Rest::default();
+        for (_, _, sum) in groups.drain(limits.n_shared.min(groups.len())..) {
+            more.add(1, sum.n_bytes);
+        }
+        let told = groups.iter().map(|(sharers, numbers, sum)| {
+            let stored = numbers.iter().filter_map(|number| largest.get(number));
+            let stored = stored.max_by_key(|it| (it.n_bytes, Reverse(it.number)));
+            let vertex = stored.map_or(SESSION, |it| self.vertex(it.number));
+            let names = sharers.roots.iter();
+            let names = names.filter_map(|root| Some(self.web.name_of(*root)?.name.to_owned()));
+            Shared {
+                names: names.collect(),
+                and_others: sharers.and_others,
+                n_bytes: Bytes::new(sum.n_bytes),
+                path: path::text(&self.web, &self.reach, SESSION, vertex, namer),
+                what: self.numbers_words(numbers, sum),
+            }
+        });
+        (told.collect(), more)
+    }
+
+    /// What several things are: one as itself, more by what they hold.
+    fn numbers_words(&self, numbers: &[u32], sum: &Tally) -> String {
+        let one = match numbers {
+            [number] => self.web.node_of(self.vertex(*number)),
+            _ => None,
+        };
+        let node = one.map(|idx| self.web.graph.node(idx));
+        match node.filter(|node| node.storage.is_none()) {
+            Some(node) => words::object(node, sum),
+            None => words::container(None, sum),
+        }
+    }
+
+    /// The vertex of a number in the dominator tree.
+    pub(super) fn vertex(&self, number: u32) -> u32 {
+        self.dominators.vertices[number as usize]
+    }
+}
+
+/// What the storages of a device are for, in the order of [`Part::ALL`].
+fn parts<'s>(stored: impl Iterator<Item = &'s Stored>) -> Vec<(Part, Bytes)> {
+    let mut parts: BTreeMap<Part, Bytes> = BTreeMap::new();
+    for stored in stored {
+        *parts.entry(part(stored)).or_default() += Bytes::new(stored.n_bytes);
+    }
+    parts.into_iter().collect()
+}
+
+/// Who holds it goes before what it is: a model that nothing but a traceback holds is the traceback's.
+fn part(stored: &Stored) -> Part {
+    match (stored.held, stored.category) {
+        (Held::Unnamed, _) => Part::Unnamed,
+        (Held::ByIpython, _) => Part::Ipython,
+        (Held::BySystem, _) | (_, Some(Category::Workspace)) => Part::Workspaces,
+        (_, Some(Category::Parameter)) => Part::Parameters,
+        (_, Some(Category::Gradient)) => Part::Gradients,
+        (_, Some(Category::OptimizerState)) => Part::OptimizerState,
+        (_, Some(Category::KvCache)) => Part::KvCaches,
+        _ if stored.is_saved => Part::Graphs,
+        _ => Part::Names,
+    }
+}
+
+/// What each name has more, or less.
+struct Grown<'a>(HashMap<(RootKind, &'a str), ByteDelta>);
+
+impl Grown<'_> {
+    fn of(&self, kind: RootKind, name: &str) -> ByteDelta {
+        self.0.get(&(kind, name)).copied().unwrap_or_default()
+    }
+}
+
+impl Inventory {
+    /// New storages count for the name that has them, freed ones for the name that had them.
+    fn since<'i>(&'i self, before: &'i Self, device: &str) -> Grown<'i> {
+        let mut grown: HashMap<(RootKind, &str), ByteDelta> = HashMap::new();
+        let mut count = |one: &'i Self, other: &'i Self, sign: fn(Bytes) -> ByteDelta| {
+            for (key, entry) in &one.storages {
+                if key.0 == device && !other.storages.contains_key(key) {
+                    let sum = grown.entry((entry.kind, &entry.name)).or_default();
+                    *sum += sign(entry.n_bytes);
+                }
+            }
+        };
+        count(self, before, |n_bytes| n_bytes.since(Bytes::ZERO));
+        count(before, self, |n_bytes| Bytes::ZERO.since(n_bytes));
+        Grown(grown)
+    }
+}

@@ -1,0 +1,59 @@
+//! Paths as Python writes them.
+
+use super::graph::NodeIdx;
+use super::reach::Reach;
+use super::step::Step;
+use super::web::Web;
+
+/// A longer path is shown by its first and its last steps.
+const N_FIRST: usize = 6;
+const N_LAST: usize = 4;
+
+/// Names the steps that the walk left open, when they are shown.
+pub(super) type Namer<'a> = dyn FnMut(NodeIdx, NodeIdx) -> Step + 'a;
+
+/// The expression that leads from `above`, which lies on the way, to `vertex`:
+/// from a root a whole one, `losses[3].grad_fn`, else its end, `.grad_fn`.
+pub(super) fn text(
+    web: &Web<'_>,
+    reach: &Reach,
+    above: u32,
+    vertex: u32,
+    namer: &mut Namer<'_>,
+) -> String {
+    let mut links = reach.path(above, vertex);
+    links.retain(|(_, _, link)| !is_within(web, *link));
+    let n_left_out = links.len().saturating_sub(N_FIRST + N_LAST);
+    let mut text = String::new();
+    for (place, (from, to, link)) in links.into_iter().enumerate() {
+        if n_left_out > 0 && place == N_FIRST {
+            text.push('…');
+        }
+        if !(N_FIRST..N_FIRST + n_left_out).contains(&place) {
+            text.push_str(&words(web, from, to, link, namer));
+        }
+    }
+    text
+}
+
+/// The same object for a reader.
+pub(super) fn is_within(web: &Web<'_>, link: u32) -> bool {
+    let edge = web.graph.edges.get(link as usize);
+    edge.is_some_and(|edge| edge.step == Step::Within)
+}
+
+fn words(web: &Web<'_>, from: u32, to: u32, link: u32, namer: &mut Namer<'_>) -> String {
+    if let Some(root) = web.entry(link) {
+        return root.path.to_string();
+    }
+    let nodes = web.node_of(from).zip(web.node_of(to));
+    match (web.graph.edges.get(link as usize), nodes) {
+        (Some(edge), Some((from, to))) if edge.step == Step::Unnamed => namer(from, to).to_string(),
+        (Some(edge), _) => edge.step.to_string(),
+        // Nothing names it: its type has to do.
+        (None, _) => match web.node_of(to) {
+            Some(to) => format!("<{}>", web.graph.node(to).type_name),
+            None => String::new(),
+        },
+    }
+}

@@ -1,0 +1,338 @@
+//! Known graphs by hand, random ones against the definition.
+
+use std::collections::HashSet;
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// Builds a graph from words: objects by name, storages by size in MiB.
+#[derive(Default)]
+struct Scene {
+    builder: GraphBuilder,
+    n_storages: u64,
+}
+
+impl Scene {
+    fn object(&mut self, type_name: &str) -> NodeIdx {
+        self.builder.node(Node::object(type_name))
+    }
+
+    /// A tensor with a storage of its own.
+    fn tensor(&mut self, n_mib: u64) -> NodeIdx {
+        let tensor = self
+            .builder
+            .node(Node::tensor("Tensor", "float32", &[n_mib, 262_144]));
+        let storage = self.storage(n_mib);
+        self.builder.edge(tensor, storage, Step::Within);
+        tensor
+    }
+
+    fn storage(&mut self, n_mib: u64) -> NodeIdx {
+        self.n_storages += 1;
+        let storage = Node::storage(self.n_storages, "cuda:0", Bytes::mib(n_mib));
+        self.builder.node(storage)
+    }
+
+    /// A graph's node that saved so much.
+    fn graph(&mut self, n_mib: u64) -> NodeIdx {
+        let graph = self.builder.node(Node::graph("MmBackward0"));
+        let saved = self.tensor(n_mib);
+        self.builder
+            .edge(graph, saved, Step::Saved(Some("self".into())));
+        graph
+    }
+
+    fn edge(&mut self, from: NodeIdx, to: NodeIdx, step: Step) {
+        self.builder.edge(from, to, step);
+    }
+
+    fn list(&mut self, items: &[NodeIdx]) -> NodeIdx {
+        let list = self.object("list");
+        for (idx, item) in items.iter().enumerate() {
+            self.edge(list, *item, Step::Index(idx as u64));
+        }
+        list
+    }
+
+    fn variable(&mut self, name: &str, target: NodeIdx) {
+        self.builder.root(Root::variable(name, target));
+    }
+
+    fn root(&mut self, name: &str, kind: RootKind, target: NodeIdx) {
+        self.builder.root(Root::new(name, kind, target));
+    }
+
+    fn look(self) -> DeviceHolders {
+        let mut holders = Holders::of(&self.builder.build(), &Limits::default());
+        holders.devices.remove(0)
+    }
+}
+
+#[track_caller]
+fn check(found: &DeviceHolders, expected: &[(&str, u64, &str, &str)]) {
+    let told: Vec<(&str, u64, &str, &str)> = found
+        .roots
+        .iter()
+        .map(|root| {
+            (
+                &*root.name,
+                root.retained.get() >> 20,
+                &*root.path,
+                &*root.what,
+            )
+        })
+        .collect();
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn a_list_of_losses_keeps_their_graphs() {
+    let mut scene = Scene::default();
+    let losses: Vec<NodeIdx> = (0..3)
+        .map(|_| {
+            let loss = scene.tensor(1);
+            let graph = scene.graph(9);
+            scene.edge(loss, graph, Step::attribute("grad_fn"));
+            loss
+        })
+        .collect();
+    let list = scene.list(&losses);
+    scene.variable("losses", list);
+    let found = scene.look();
+    check(
+        &found,
+        &[(
+            "losses",
+            30,
+            "losses[0].grad_fn._saved_self",
+            "list of 3 tensors, each with its graph",
+        )],
+    );
+    let losses = &found.roots[0];
+    assert_eq!(losses.traits.graph, Bytes::mib(27));
+    assert_eq!(losses.branches.len(), 1);
+    assert_eq!(losses.branches[0].step, "[0] … [2]");
+    assert_eq!(
+        found.parts,
+        [(Part::Graphs, Bytes::mib(27)), (Part::Names, Bytes::mib(3))]
+    );
+}
+
+#[test]
+fn a_view_shares_what_it_looks_at() {
+    let mut scene = Scene::default();
+    let storage = scene.storage(8);
+    for name in ["base", "view"] {
+        let tensor = scene.builder.node(Node::tensor("Tensor", "float32", &[1]));
+        scene.edge(tensor, storage, Step::Within);
+        scene.variable(name, tensor);
+    }
+    let found = scene.look();
+    check(&found, &[]);
+    assert_eq!(found.n_bytes, Bytes::mib(8));
+    let [shared] = &found.shared[..] else {
+        panic!("{:?}", found.shared);
+    };
+    assert_eq!(shared.names, ["base", "view"]);
+    assert_eq!((shared.n_bytes, &*shared.path), (Bytes::mib(8), "base"));
+}
+
+#[test]
+fn an_instance_is_read_without_its_dict() {
+    let mut scene = Scene::default();
+    let model = scene.object("Trainer");
+    let dict = scene.object("dict");
+    let (best, cache) = (scene.tensor(5), scene.tensor(2));
+    let history = scene.list(&[cache]);
+    scene.edge(model, dict, Step::Within);
+    scene.edge(dict, best, Step::attribute("best"));
+    scene.edge(dict, history, Step::attribute("history"));
+    scene.variable("trainer", model);
+    let found = scene.look();
+    check(
+        &found,
+        &[("trainer", 7, "trainer.best", "Trainer of 2 tensors")],
+    );
+    let steps: Vec<&str> = found.roots[0].branches.iter().map(|it| &*it.step).collect();
+    assert_eq!(steps, [".best", ".history"]);
+}
+
+#[test]
+fn what_only_ipython_or_nobody_holds_is_told_apart() {
+    let mut scene = Scene::default();
+    let (kept, shown, lost) = (scene.tensor(4), scene.tensor(2), scene.tensor(1));
+    let (first, second) = (scene.list(&[lost]), scene.object("dict"));
+    scene.edge(first, second, Step::Index(1));
+    scene.edge(second, first, Step::key("'self'"));
+    scene.variable("kept", kept);
+    scene.root("Out[3]", RootKind::OutputHistory, shown);
+    let found = scene.look();
+    let roots: Vec<(&str, RootKind, u64)> = found
+        .roots
+        .iter()
+        .map(|root| (&*root.name, root.kind, root.retained.get() >> 20))
+        .collect();
+    assert_eq!(
+        roots,
+        [
+            ("kept", RootKind::Variable, 4),
+            ("Out[3]", RootKind::OutputHistory, 2),
+            ("unnamed", RootKind::Unnamed, 1),
+        ]
+    );
+    assert_eq!(
+        found.parts,
+        [
+            (Part::Names, Bytes::mib(4)),
+            (Part::Ipython, Bytes::mib(2)),
+            (Part::Unnamed, Bytes::mib(1)),
+        ]
+    );
+}
+
+#[test]
+fn a_name_grows_by_what_is_new_not_by_what_changes_hands() {
+    let scene = |names: [&str; 2], n_new: u64| {
+        let mut scene = Scene::default();
+        let old = [scene.tensor(4), scene.tensor(6)];
+        for (name, tensor) in names.iter().zip(old) {
+            let mut items = vec![tensor];
+            if *name == "a" {
+                items.extend((0..n_new).map(|_| scene.tensor(1)));
+            }
+            let list = scene.list(&items);
+            scene.variable(name, list);
+        }
+        scene.builder.build()
+    };
+    let before = scene(["a", "b"], 0);
+    let after = scene(["b", "a"], 3);
+    let inventory = Look::at(&before).inventory();
+    let limits = Limits::default();
+    let found = Look::at(&after).holders(&limits, Some(&inventory), &mut |_, _| Step::Opaque);
+    let grown: Vec<(&str, Option<ByteDelta>)> = found.devices[0]
+        .roots
+        .iter()
+        .map(|root| (&*root.name, root.grown))
+        .collect();
+    let mib = |n: u64| Some(Bytes::mib(n).since(Bytes::ZERO));
+    assert_eq!(grown, [("a", mib(3)), ("b", mib(0))]);
+}
+
+#[test]
+fn a_chain_of_a_million_is_no_matter() {
+    let mut scene = Scene::default();
+    let mut at = scene.tensor(1);
+    for _ in 0..1_000_000 {
+        let list = scene.object("list");
+        scene.edge(list, at, Step::Index(0));
+        at = list;
+    }
+    scene.variable("deep", at);
+    let found = scene.look();
+    assert_eq!(found.roots[0].retained, Bytes::mib(1));
+    assert!(found.roots[0].path.starts_with("deep[0][0]"));
+    assert!(found.roots[0].path.len() < 80);
+}
+
+/// What is reached from the roots other than `without`, and from `others`.
+fn reached(graph: &ObjectGraph, without: Option<&str>, others: &[u32]) -> HashSet<u32> {
+    let named = graph
+        .roots()
+        .iter()
+        .filter(|root| Some(&*root.name) != without);
+    let mut open: Vec<u32> = named.map(|root| root.target.0).collect();
+    open.extend(others);
+    let mut seen: HashSet<u32> = HashSet::new();
+    while let Some(node) = open.pop() {
+        if seen.insert(node) {
+            let edges = graph.edges().filter(|(from, _, _)| from.0 == node);
+            open.extend(edges.map(|(_, to, _)| to.0));
+        }
+    }
+    seen
+}
+
+fn bytes_of(graph: &ObjectGraph, nodes: &HashSet<u32>) -> u64 {
+    let storage = |idx: &u32| graph.node(NodeIdx(*idx)).storage.as_ref();
+    nodes
+        .iter()
+        .filter_map(storage)
+        .map(|it| it.n_bytes.get())
+        .sum()
+}
+
+prop_compose! {
+    /// Objects, tensors, graph nodes and storages, tied at random; cycles and loops included.
+    fn any_graph()(
+        kinds in prop::collection::vec(0_u8..5, 1..30),
+        edges in prop::collection::vec((0_u32..30, 0_u32..30, 0_u8..4), 0..90),
+        roots in prop::collection::vec((0_u32..30, 0_usize..10), 0..6),
+    ) -> ObjectGraph {
+        let mut builder = GraphBuilder::default();
+        for (idx, kind) in kinds.iter().enumerate() {
+            builder.node(match kind {
+                0 => Node::object("list"),
+                1 => Node::graph("AddBackward0"),
+                2 => Node::tensor("Tensor", "int8", &[1]),
+                _ => Node::storage(idx as u64, "cuda:0", Bytes::new(1 << idx)),
+            });
+        }
+        for (from, to, step) in edges {
+            let step = match step {
+                0 => Step::Within,
+                1 => Step::Index(u64::from(to)),
+                2 => Step::Unnamed,
+                _ => Step::closure("x"),
+            };
+            // Nothing leads on from bytes.
+            if kinds.get(from as usize).is_some_and(|kind| *kind < 3) {
+                builder.edge(NodeIdx(from), NodeIdx(to), step);
+            }
+        }
+        for (position, (target, kind)) in roots.into_iter().enumerate() {
+            builder.root(Root::new(&format!("r{position}"), RootKind::ALL[kind], NodeIdx(target)));
+        }
+        builder.build()
+    }
+}
+
+proptest! {
+    #[test]
+    fn retained_is_what_would_be_free_without_the_name(graph in any_graph()) {
+        let found = Holders::of(&graph, &Limits { n_roots: 99, n_shared: 99, ..Limits::default() });
+        let named = reached(&graph, None, &[]);
+        // What is alive without a name holds on, too.
+        let unnamed: Vec<u32> =
+            (0..graph.n_nodes() as u32).filter(|idx| !named.contains(idx)).collect();
+        let total = bytes_of(&graph, &reached(&graph, None, &unnamed));
+        let roots = found.devices.first().map(|it| &it.roots[..]).unwrap_or_default();
+        for root in graph.roots() {
+            let expected = total - bytes_of(&graph, &reached(&graph, Some(&root.name), &unnamed));
+            let told = roots.iter().find(|it| *it.name == *root.name);
+            prop_assert_eq!(told.map_or(0, |it| it.retained.get()), expected, "{}", root.name);
+        }
+        for device in &found.devices {
+            let of_roots: Bytes = device.roots.iter().map(|it| it.retained).sum();
+            let of_shared: Bytes = device.shared.iter().map(|it| it.n_bytes).sum();
+            prop_assert_eq!(of_roots + of_shared, device.n_bytes);
+            let of_parts: Bytes = device.parts.iter().map(|(_, n_bytes)| *n_bytes).sum();
+            prop_assert_eq!(of_parts, device.n_bytes);
+        }
+    }
+
+    #[test]
+    fn branches_never_add_up_to_more_than_what_holds_them(graph in any_graph()) {
+        fn sound(n_bytes: Bytes, branches: &[Branch], more: Rest) -> bool {
+            let told: Bytes = branches.iter().map(|it| it.n_bytes).sum();
+            told + more.n_bytes <= n_bytes
+                && branches.iter().all(|it| sound(it.n_bytes, &it.branches, it.more))
+        }
+        for device in Holders::of(&graph, &Limits::default()).devices {
+            for root in device.roots {
+                prop_assert!(sound(root.retained, &root.branches, root.more), "{:?}", root);
+            }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! What an object is, in words.
+
+use super::graph::{Category, Node};
+use super::tally::{N_COUNTED, Tally, counted};
+
+/// `parameter float32[64, 4096]`, `Tensor float32[]`.
+pub(super) fn tensor(node: &Node) -> String {
+    let noun = match node.category {
+        None | Some(Category::Tensor | Category::Graph) => node.type_name.to_string(),
+        Some(category) => noun(category, 1).to_owned(),
+    };
+    match shape(node) {
+        Some(shape) => format!("{noun} {shape}"),
+        None => noun,
+    }
+}
+
+/// `float32[64, 4096]`.
+fn shape(node: &Node) -> Option<String> {
+    let dtype = node.dtype.as_deref().unwrap_or_default();
+    let shape: Option<Vec<String>> = node
+        .shape
+        .as_ref()
+        .map(|shape| shape.iter().map(u64::to_string).collect());
+    match shape {
+        Some(shape) => Some(format!("{dtype}[{}]", shape.join(", "))),
+        None if dtype.is_empty() => None,
+        None => Some(dtype.to_owned()),
+    }
+}
+
+/// `list of 96 tensors, each with its graph`; without a type only what it holds.
+pub(super) fn container(type_name: Option<&str>, tally: &Tally) -> String {
+    let held = match (tally.n_all(), tally.graph) {
+        (0, 0) => None,
+        (0, _) => Some("what a graph saved".to_owned()),
+        _ => Some(counts(tally)),
+    };
+    match (type_name, held) {
+        (Some(type_name), Some(held)) => format!("{type_name} of {held}"),
+        (Some(type_name), None) => type_name.to_owned(),
+        (None, Some(held)) => held,
+        (None, None) => "storages".to_owned(),
+    }
+}
+
+/// `148 parameters, 148 gradients`; `96 tensors, each with its graph`.
+fn counts(tally: &Tally) -> String {
+    let mut parts: Vec<String> = Category::ALL[..N_COUNTED]
+        .iter()
+        .zip(tally.n_tensors)
+        .filter(|(_, n)| *n > 0)
+        .map(|(category, n)| format!("{n} {}", noun(*category, n)))
+        .collect();
+    let n_all = tally.n_all();
+    parts.extend(match u64::from(tally.n_with_graph) {
+        0 => None,
+        1 if n_all == 1 => Some("with its graph".to_owned()),
+        n if n == n_all => Some("each with its graph".to_owned()),
+        1 => Some("one of them with its graph".to_owned()),
+        n => Some(format!("{n} of them with their graphs")),
+    });
+    parts.join(", ")
+}
+
+fn noun(category: Category, n: u32) -> &'static str {
+    match (category, n) {
+        (Category::Parameter, 1) => "parameter",
+        (Category::Parameter, _) => "parameters",
+        (Category::Gradient, 1) => "gradient",
+        (Category::Gradient, _) => "gradients",
+        (Category::OptimizerState, 1) => "optimizer state",
+        (Category::OptimizerState, _) => "optimizer states",
+        (Category::KvCache, 1) => "KV cache",
+        (Category::KvCache, _) => "KV caches",
+        (Category::Workspace, 1) => "workspace",
+        (Category::Workspace, _) => "workspaces",
+        (Category::Tensor | Category::Graph, 1) => "tensor",
+        (Category::Tensor | Category::Graph, _) => "tensors",
+    }
+}
+
+/// Of one node: a tensor with its shape, else what it holds.
+pub(super) fn object(node: &Node, tally: &Tally) -> String {
+    if counted(node).is_none() {
+        return container(Some(&node.type_name), tally);
+    }
+    let with_graph = if tally.graph > 0 {
+        ", with its graph"
+    } else {
+        ""
+    };
+    format!("{}{with_graph}", tensor(node))
+}
