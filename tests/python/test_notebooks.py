@@ -40,9 +40,20 @@ def line_of(cell: nbformat.NotebookNode) -> str:
 @pytest.fixture(scope="module")
 def quickstart(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Run the quickstart; its cells by their ids, and the report behind them."""
+    return executed("quickstart", tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def gallery(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Run the gallery of leaks likewise."""
+    return executed("leak-gallery", tmp_path_factory)
+
+
+def executed(name: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Run a notebook; return its cells by their ids, and the report behind them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("IPYTHONDIR", str(tmp_path_factory.mktemp("ipython")))
-        notebook = nbformat.read(NOTEBOOKS / "quickstart.ipynb", as_version=4)
+        notebook = nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4)
         report = nbformat.v4.new_code_cell(FINDINGS, id="json")
         notebook.cells.append(report)
         run(notebook)
@@ -111,6 +122,45 @@ def test_the_report_shows_a_picture_and_the_live_view(quickstart: dict[str, Any]
     assert "image/png" in picture["data"]
     assert "Leak · for batch in gpumem.steps" in picture["data"]["text/plain"]
     assert "application/vnd.jupyter.widget-view+json" in view["data"]
+
+
+@pytest.mark.parametrize(
+    ("cell_id", "n_mib"),
+    [
+        ("losses", 8),
+        ("total", 8),
+        ("outputs", 16),
+        ("outputs-half", 8),
+        ("cache", 8),
+        ("object", 8),
+    ],
+)
+def test_each_leak_of_the_gallery_is_one(gallery: dict[str, Any], cell_id: str, n_mib: int) -> None:
+    [leak] = of_cell(gallery, cell_id)
+    assert leak["state"] == "leak"
+    assert leak["bytes_per_run"] == pytest.approx(n_mib << 20, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    "cell_id",
+    [
+        "losses-fix",
+        "total-fix",
+        "outputs-fix",
+        "cache-fix",
+        "object-fix",
+        "backward",
+        "cycle",
+        "display",
+        "error",
+    ],
+)
+def test_no_cure_of_the_gallery_is_blamed(gallery: dict[str, Any], cell_id: str) -> None:
+    assert [it for it in of_cell(gallery, cell_id) if it["state"] in ALARMS] == []
+
+
+def test_what_ipython_kept_is_given_back(gallery: dict[str, Any]) -> None:
+    assert "8 MiB" in str(gallery["release-outputs"].outputs)
 
 
 def test_run_nine_times_the_other_cell_is_a_leak_too() -> None:
