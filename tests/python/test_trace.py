@@ -164,6 +164,15 @@ def test_nobody_keeps_what_a_trace_has_seen(device: Any) -> None:
     assert device.user_ns["ref"]() is None
 
 
+def test_where_no_source_is_kept_no_function_or_file_is_named(device: Any) -> None:
+    device.run("%config GpuMem.source_text = 'hash'")
+    device.run("%%gpumem --trace\nkept.append(sim.tensor(MIB))")
+    device.run("%config GpuMem.source_text = 'full'")
+    trace = last_trace()
+    assert (trace["stacks"], trace["modules"]) == ([], [])
+    assert [(line["line"], line["text"]) for line in trace["lines"]] == [(2, None)]
+
+
 def test_traces_are_kept_in_a_file(device: Any, tmp_path: Path) -> None:
     device.run("%%gpumem --trace\nx = sim.tensor(MIB)")
     gpumem.recording().save(tmp_path / "session.gpumem")

@@ -61,6 +61,17 @@ const BENCHES: &[Bench] = &[
         peers: &["gpu-memory-profiler==0.2.3.post1", "numpy", "scipy"],
     },
     Bench {
+        name: "trace",
+        script: "tests/python/bench_trace.py",
+        rows: &[
+            row("plain_us", "a simulated allocation and its free", "µs"),
+            row("traced_us", "the same, traced ten calls deep", "µs"),
+            row("added_us", "added by tracing", "µs"),
+            row("read_1e5_ms", "reading 1e5 events at a run's end", "ms").within(1000.0),
+        ],
+        peers: &[],
+    },
+    Bench {
         name: "sampler",
         script: "tests/python/bench_sampler.py",
         rows: &[

@@ -9,7 +9,7 @@ use gpumem_core::thin::{self, Spacing};
 use gpumem_core::trace::{Annotation, History, Labelled, Levels, Limits, Replay, labels};
 use gpumem_core::units::Nanos;
 
-use super::{Recorder, index};
+use super::{Recorder, SourceText, index};
 
 /// Of a run at most so many named parts become runs, the outer and earlier ones.
 const MAX_LABELLED: usize = 256;
@@ -98,6 +98,15 @@ impl Recorder {
         let run = self.recording.run(idx);
         let ended = run.ended.unwrap_or_else(|| self.clock.now());
         let trace = replay.trace((idx, device), run.started, ended, limits);
+        self.emit_trace(trace);
+    }
+
+    /// Where a cell's text is not kept, neither is what its functions and files are called.
+    fn emit_trace(&mut self, mut trace: Trace) {
+        if self.source_text != SourceText::Full {
+            trace.stacks.clear();
+            trace.modules.clear();
+        }
         self.emit(Frame::Trace(Box::new(trace)));
     }
 
@@ -156,7 +165,7 @@ impl Recorder {
             });
             self.emit(frame);
             for (_, trace) in traces {
-                self.emit(Frame::Trace(Box::new(trace)));
+                self.emit_trace(trace);
             }
             runs.push(idx);
         }
