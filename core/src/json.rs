@@ -222,6 +222,8 @@ struct JsonRun<'a> {
     capacity_bytes: Option<u64>,
     gaps: Vec<JsonGap>,
     n_retries: Option<u64>,
+    n_blocks_before: Option<u64>,
+    n_blocks_after: Option<u64>,
     oom: Option<JsonOutOfMemory<'a>>,
 }
 
@@ -373,6 +375,8 @@ impl<'a> JsonRun<'a> {
             capacity_bytes: bytes(row.capacity),
             gaps: row.gaps().iter().map(JsonGap::of).collect(),
             n_retries: row.n_retries,
+            n_blocks_before: row.n_blocks.0,
+            n_blocks_after: row.n_blocks.1,
             oom: run
                 .oom
                 .as_deref()

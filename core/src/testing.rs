@@ -35,6 +35,7 @@ pub(crate) struct Play {
     n_steps: usize,
     known: bool,
     is_traced: bool,
+    kept_blocks: Option<i64>,
 }
 
 /// A run of one second that keeps so many MiB.
@@ -48,6 +49,7 @@ pub(crate) fn run(kept_mib: i64) -> Play {
         n_steps: 0,
         known: true,
         is_traced: false,
+        kept_blocks: None,
     }
 }
 
@@ -79,6 +81,14 @@ impl Play {
     pub(crate) fn traced(self) -> Self {
         Self {
             is_traced: true,
+            ..self
+        }
+    }
+
+    /// So many allocations more are alive at its end.
+    pub(crate) fn blocks(self, kept_blocks: i64) -> Self {
+        Self {
+            kept_blocks: Some(kept_blocks),
             ..self
         }
     }
@@ -151,6 +161,7 @@ struct Stage {
     analysis: Analysis,
     now: u64,
     allocated: i64,
+    n_blocks: i64,
 }
 
 impl Stage {
@@ -187,6 +198,7 @@ impl Stage {
             analysis,
             now: 1000,
             allocated: 0,
+            n_blocks: 1000,
         }
     }
 
@@ -196,11 +208,13 @@ impl Stage {
         let (before, started) = (self.allocated, self.now);
         let ends = play.status != Status::Running;
         self.allocated += play.kept_mib;
+        let blocks_before = self.n_blocks;
+        self.n_blocks += play.kept_blocks.unwrap_or_default();
         self.now += play.seconds * 1000;
         let levels = RunLevels {
             device: DeviceIdx(0),
-            before: reading(play, before),
-            after: ends.then(|| reading(play, self.allocated)),
+            before: reading(play, before, blocks_before),
+            after: ends.then(|| reading(play, self.allocated, self.n_blocks)),
             peak_reset: false,
         };
         let frame = Frame::Run(Run {
@@ -339,7 +353,7 @@ fn mib(n: i64) -> Bytes {
     Bytes::mib(n.max(0).unsigned_abs())
 }
 
-fn reading(play: &Play, allocated: i64) -> Reading {
+fn reading(play: &Play, allocated: i64, n_blocks: i64) -> Reading {
     let level = |n_mib: i64| {
         if play.known {
             Level::Known(mib(n_mib))
@@ -356,6 +370,7 @@ fn reading(play: &Play, allocated: i64) -> Reading {
         },
         allocators: vec![AllocatorLevels {
             allocated: level(allocated),
+            n_blocks: play.kept_blocks.map(|_| n_blocks.unsigned_abs()),
             ..AllocatorLevels::unread(Source::Sim)
         }],
     }
@@ -381,5 +396,6 @@ fn row(run: RunIdx, play: &Play, before: i64, after: i64) -> RunRow {
         ),
         capacity: Some(CAPACITY),
         n_retries: None,
+        n_blocks: (None, None),
     }
 }

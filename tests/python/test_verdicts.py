@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import gpumem
 import pytest
+from gpumem import sim
 
 if TYPE_CHECKING:
     from tests.python.conftest import Shell
@@ -120,3 +121,25 @@ def test_a_baseline_that_is_not_there_is_named(shell: Shell) -> None:
     assert "no baseline 'monday'" in outcome.stdout + outcome.stderr
     outcome = shell.run("%gpumem baseline")
     assert "baseline needs a name" in outcome.stdout + outcome.stderr
+
+
+@pytest.mark.parametrize(
+    ("cell", "state", "kept_blocks"),
+    [
+        ("kept.append(sim.tensor(8 << 20))", "leak", 1),
+        # The old one is freed once the new one is there.
+        ("kept[:] = [sim.tensor((len(Out) + 8) << 23)]; len(kept)", "watch", 0),
+    ],
+)
+def test_live_allocations_tell_a_collection_from_what_is_replaced(
+    shell: Shell, cell: str, state: str, kept_blocks: int
+) -> None:
+    sim.use(total_bytes=8 << 30)
+    shell.user_ns.update(sim=sim, kept=[sim.tensor(1 << 20)])
+    for _ in range(12):
+        shell.run(f"%%gpumem --quiet\n{cell}")
+    run = [row for row in gpumem.report().runs if row["device"] == "sim:0"][-1]
+    assert run["n_blocks_after"] - run["n_blocks_before"] == kept_blocks
+    finding = next(it for it in gpumem.report().findings if it.device == "sim:0")
+    assert finding.state == state
+    assert finding.evidence[-1].name == "live_allocations"

@@ -1,5 +1,6 @@
 //! Growth over runs and steps, in findings.
 
+use super::facts::{self, Fact};
 use super::finding::{CellRef, Finding, FindingKind, Severity};
 use super::growth::{self, Growth, State, classify_growth};
 use super::levels::{DeviceSummary, Lane, Peak, RunRow};
@@ -31,7 +32,8 @@ pub(super) fn findings(
         .into_iter()
         .filter_map(|series| of_steps(recording, &series, rules));
     let mut judged: Vec<Judged> = of_runs.chain(of_steps).collect();
-    correct(&mut judged);
+    let p_bound = correct(&mut judged);
+    join_counters(&mut judged, recording, rows, p_bound, rules);
     let mut findings: Vec<Finding> = judged
         .into_iter()
         .filter_map(|judged| judged.told(recording, rows))
@@ -42,7 +44,7 @@ pub(super) fn findings(
 }
 
 /// Of many series some grow by chance: each is held against all of them.
-fn correct(judged: &mut [Judged]) {
+fn correct(judged: &mut [Judged]) -> f64 {
     let p_values = judged
         .iter()
         .filter(|judged| judged.growth.state != State::NotEnoughData)
@@ -51,6 +53,24 @@ fn correct(judged: &mut [Judged]) {
     let bound = trend::p_bound(p_values);
     for judged in judged {
         judged.growth.held_against(bound);
+    }
+    bound
+}
+
+/// The allocators' counters have a say in the verdict on runs. Steps have none: a mark reads levels.
+fn join_counters(
+    judged: &mut [Judged],
+    recording: &Recording,
+    rows: &[RunRow],
+    p_bound: f64,
+    rules: &Rules,
+) {
+    for series in series::of_runs(recording, rows) {
+        let is_of_it = |judged: &&mut Judged| !judged.steps && judged.key == series.key;
+        let fact = facts::of_counters(&series, p_bound, rules);
+        if let Some((judged, fact)) = judged.iter_mut().find(is_of_it).zip(fact) {
+            judged.join(fact);
+        }
     }
 }
 
@@ -80,6 +100,8 @@ struct Judged {
     least: Bytes,
     /// In how many first runs it moved, where it stays since.
     n_moving: Option<usize>,
+    /// What decided between a leak and growth, in words.
+    decided_by: Option<String>,
     /// Why what grew is no concern any more.
     withdrawn: Option<&'static str>,
 }
@@ -109,6 +131,7 @@ fn of_runs(recording: &Recording, series: &RunSeries<'_>, rules: &Rules) -> Opti
         start,
         least,
         n_moving: None,
+        decided_by: None,
         withdrawn: None,
     })
 }
@@ -133,6 +156,7 @@ fn of_steps(recording: &Recording, series: &StepSeries, rules: &Rules) -> Option
         start,
         least,
         n_moving: None,
+        decided_by: None,
         withdrawn: None,
     })
 }
@@ -142,6 +166,16 @@ fn n_positive(deltas: impl Iterator<Item = ByteDelta>) -> usize {
 }
 
 impl Judged {
+    /// Takes in a fact: it may raise or lower the verdict, and is told with it.
+    fn join(&mut self, fact: Fact) {
+        if matches!(self.growth.state, State::Leak | State::Watch) {
+            let state = fact.joined(self.growth.state);
+            self.decided_by = (state != self.growth.state).then_some(fact.words);
+            self.growth.state = state;
+            self.growth.evidence.push(fact.evidence);
+        }
+    }
+
     /// Itself, if it is a verdict that a person wants to read: growth, that it has
     /// settled, or that it is over.
     fn told(mut self, recording: &Recording, rows: &[RunRow]) -> Option<Self> {
@@ -332,6 +366,9 @@ impl Judged {
             parts.push(format!("{left} left: out of memory in about {n} {unit}s"));
         }
         match self.growth.state {
+            State::Leak | State::Watch if self.decided_by.is_some() => {
+                parts.extend(self.decided_by.clone());
+            }
             State::Watch => parts.push("not yet beyond doubt".to_owned()),
             State::NotEnoughData => parts.push(format!(
                 "{} more {unit}s tell a leak from a warm-up",

@@ -90,6 +90,8 @@ pub struct RunRow {
     pub capacity: Option<Bytes>,
     /// Allocations in the run that succeeded only after the cache was flushed.
     pub n_retries: Option<u64>,
+    /// Allocations that were alive, before and after.
+    pub n_blocks: (Option<u64>, Option<u64>),
 }
 
 /// The latest levels of one device.
@@ -214,6 +216,7 @@ struct Totals {
     process_used: Option<Bytes>,
     capacity: Option<Bytes>,
     n_retries: Option<u64>,
+    n_blocks: Option<u64>,
 }
 
 impl Totals {
@@ -242,6 +245,7 @@ impl Totals {
                 .iter()
                 .filter_map(succeeded_retries)
                 .reduce(u64::saturating_add),
+            n_blocks: n_blocks(reading),
         }
     }
 
@@ -252,6 +256,14 @@ impl Totals {
             Lane::DeviceUsed => self.device_used,
         }
     }
+}
+
+/// Known where every allocator that counts its bytes counts its blocks.
+fn n_blocks(reading: &Reading) -> Option<u64> {
+    let counting = reading.allocators.iter();
+    let mut counting = counting.filter(|levels| levels.allocated.known().is_some());
+    let first = counting.next()?.n_blocks?;
+    counting.try_fold(first, |sum, levels| sum.checked_add(levels.n_blocks?))
 }
 
 /// Allocators count a flush that did not help among their retries, too.
@@ -287,6 +299,7 @@ fn row(recording: &Recording, run: &Run, levels: &RunLevels) -> RunRow {
         process_used: (before.process_used, after.process_used),
         device_used: (before.device_used, after.device_used),
         capacity: after.capacity.or(before.capacity),
+        n_blocks: (n_blocks_at_start(&before, &after), after.n_blocks),
         n_retries: before
             .n_retries
             .zip(after.n_retries)
@@ -305,6 +318,12 @@ fn lane_of(before: &Totals, after: &Totals) -> Lane {
     known(after)
         .or_else(|| known(before))
         .unwrap_or(Lane::DeviceUsed)
+}
+
+/// An allocator that woke up inside the run had allocated nothing before it.
+fn n_blocks_at_start(before: &Totals, after: &Totals) -> Option<u64> {
+    let woke_up = before.allocated.is_none() && after.allocated.is_some();
+    if woke_up { Some(0) } else { before.n_blocks }
 }
 
 /// The lane's level at the start. An allocator that woke up inside the run had

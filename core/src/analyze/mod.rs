@@ -6,6 +6,7 @@
 
 mod compare;
 mod composition;
+mod facts;
 mod finding;
 mod fragmentation;
 mod gaps;

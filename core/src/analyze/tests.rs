@@ -465,3 +465,72 @@ fn free_pieces_between_held_blocks_are_told_with_what_can_be_given_back() {
     devices[0].inactive_split = Some(Bytes::mib(100));
     check(&devices, None);
 }
+
+/// Grows too raggedly to be beyond doubt by its levels alone.
+const RAGGED: [i64; 12] = [40, 5, 80, 20, 80, 80, 5, 5, 10, 0, 20, 80];
+
+/// The same bytes in each run, with so many allocations that stay.
+fn counted(kept_mib: &[i64], kept_blocks: impl Fn(usize) -> i64) -> Vec<Play> {
+    let runs = kept_mib.iter().enumerate();
+    runs.map(|(idx, kept)| run(*kept).blocks(kept_blocks(idx)))
+        .collect()
+}
+
+#[track_caller]
+fn check_counted(plays: &[Play], expected: (State, &str)) {
+    let found = findings(&[("cache.update(batch)", plays)]);
+    let [finding] = found.as_slice() else {
+        panic!("one finding, not {found:?}");
+    };
+    let told = finding.detail.rsplit(" · ").next().unwrap_or_default();
+    assert_eq!((finding.state, told), expected);
+}
+
+#[test]
+fn live_allocations_that_grow_in_nearly_every_run_make_a_leak_of_growth() {
+    let plays: Vec<Play> = RAGGED.into_iter().map(run).collect();
+    check_counted(&plays, (State::Watch, "not yet beyond doubt"));
+    let plays = counted(&RAGGED, |idx| i64::from(idx != 9));
+    let told = "live allocations grew in 11 of 12 runs";
+    check_counted(&plays, (State::Leak, told));
+}
+
+#[test]
+fn live_allocations_that_stopped_growing_raise_nothing() {
+    let plays = counted(&RAGGED, |idx| i64::from(idx < 9));
+    check_counted(&plays, (State::Watch, "not yet beyond doubt"));
+    let plays = counted(&RAGGED, |idx| if idx % 2 == 0 { 1 } else { -1 });
+    check_counted(&plays, (State::Watch, "not yet beyond doubt"));
+}
+
+#[test]
+fn what_is_replaced_by_a_larger_one_is_growth_and_no_leak() {
+    let plays = counted(&[420; 12], |_| 0);
+    let told = "live allocations grew in none of 12 runs: something is replaced by a larger one";
+    check_counted(&plays, (State::Watch, told));
+}
+
+#[test]
+fn counters_that_bear_a_leak_out_are_evidence_and_change_no_word() {
+    let bare = findings(&[("f()", &counted(&[420; 12], |_| 3))]);
+    let known = findings(&[("f()", &vec![run(420); 12])]);
+    assert_eq!(
+        (&bare[0].title, &bare[0].detail),
+        (&known[0].title, &known[0].detail)
+    );
+    let evidence = bare[0].evidence.last().expect("some");
+    assert_eq!(
+        (evidence.name, evidence.value, evidence.holds),
+        ("live_allocations", 12.0, true)
+    );
+}
+
+#[test]
+fn one_allocator_that_counts_no_blocks_leaves_their_number_open() {
+    let (mut recording, _) = session(&[("f()", &counted(&[420; 12], |_| 0))]);
+    let mut frame = recording.runs()[11].clone();
+    frame.levels[0].after.as_mut().expect("it ended").allocators[0].n_blocks = None;
+    recording.apply(Frame::Run(frame)).expect("the same run");
+    let found = analyze(&recording, &Rules::default()).findings;
+    assert_eq!(found[0].state, State::Leak);
+}

@@ -1,0 +1,145 @@
+//! What is known beside a series of levels, and raises or lowers its verdict.
+//!
+//! A fact comes from somewhere else than the bytes: allocations minus frees here,
+//! what a traced run retained, what a holder reaches. It never makes growth out of
+//! none; it decides between *leak* and *growing*.
+
+use super::finding::Evidence;
+use super::growth::State;
+use super::levels::RunRow;
+use super::rules::Rules;
+use super::series::RunSeries;
+
+/// In at least this share of the runs the live allocations must grow, to be nearly all.
+const NEARLY_ALL: f64 = 0.8;
+
+/// What a fact says of growth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Says {
+    /// More and more is kept: growth that is watched is a leak.
+    Collects,
+    /// Nothing is added to what is kept: a leak is only watched.
+    Replaces,
+    /// It decides nothing.
+    Undecided,
+}
+
+/// One fact, and what it rests on.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Fact {
+    pub(super) says: Says,
+    /// As the finding tells it, where it decides.
+    pub(super) words: String,
+    pub(super) evidence: Evidence,
+}
+
+impl Fact {
+    /// The verdict with this fact known.
+    pub(super) fn joined(&self, state: State) -> State {
+        match (self.says, state) {
+            (Says::Collects, State::Watch) => State::Leak,
+            (Says::Replaces, State::Leak) => State::Watch,
+            _ => state,
+        }
+    }
+}
+
+/// What the allocators' counters say: how many allocations are alive after each run.
+///
+/// **Raises** where they grew in nearly every run, and in the last quarter still: what is
+/// collected adds allocations, while ragged sizes and caches of a fixed number of buffers
+/// do not. Chance would do so with the p of the sign test (Dixon & Mood 1946, J. Am.
+/// Stat. Assoc. 41), which is held against `p_bound`; a run in which they stayed counts
+/// against it.
+///
+/// **Lowers** where they never grew: then the same few allocations are replaced by larger
+/// ones (a concatenation, a cache that doubles), which is growth with an owner.
+pub(super) fn of_counters(series: &RunSeries<'_>, p_bound: f64, rules: &Rules) -> Option<Fact> {
+    let deltas: Option<Vec<i128>> = series.rows.iter().map(|row| delta(row)).collect();
+    let deltas = deltas.filter(|deltas| deltas.len() >= rules.min_runs)?;
+    let n = deltas.len();
+    let n_grown = deltas.iter().filter(|delta| **delta > 0).count();
+    let needed = n_needed(n, p_bound);
+    let is_growing_still = deltas[n - n / 4..].iter().any(|delta| *delta > 0);
+    let total: i128 = deltas.iter().sum();
+    let (says, words) = if n_grown >= needed && is_growing_still && total > 0 {
+        let words = format!("live allocations grew in {n_grown} of {n} runs");
+        (Says::Collects, words)
+    } else if n_grown == 0 && total <= 0 {
+        let words = format!(
+            "live allocations grew in none of {n} runs: something is replaced by a larger one"
+        );
+        (Says::Replaces, words)
+    } else {
+        (Says::Undecided, String::new())
+    };
+    Some(Fact {
+        says,
+        words,
+        evidence: Evidence {
+            name: "live_allocations",
+            words: "runs in which allocations minus frees grew, of those that are nearly all"
+                .to_owned(),
+            value: n_grown as f64,
+            threshold: Some(needed as f64),
+            holds: says == Says::Collects,
+        },
+    })
+}
+
+/// How many allocations the run left alive, more than it found.
+fn delta(row: &RunRow) -> Option<i128> {
+    let (before, after) = row.n_blocks;
+    Some(i128::from(after?) - i128::from(before?))
+}
+
+/// In how many of `n` runs a counter must grow: nearly all, and more than chance explains.
+fn n_needed(n: usize, p_bound: f64) -> usize {
+    let is_nearly_all = |n_grown: &usize| *n_grown as f64 >= NEARLY_ALL * n as f64;
+    let is_no_chance = |n_grown: &usize| sign_test(*n_grown, n) <= p_bound;
+    (0..=n)
+        .filter(is_nearly_all)
+        .find(is_no_chance)
+        .unwrap_or(n + 1)
+}
+
+/// How often at least `n_grown` of `n` fair coins show heads.
+fn sign_test(n_grown: usize, n: usize) -> f64 {
+    // The probability of exactly k heads, from that of k − 1; as logarithms, which reach further.
+    let mut log_p = -(n as f64) * std::f64::consts::LN_2;
+    let mut tail = 0.0;
+    for k in 0..=n {
+        if k > 0 {
+            log_p += ((n - k + 1) as f64).ln() - (k as f64).ln();
+        }
+        if k >= n_grown {
+            tail += log_p.exp();
+        }
+    }
+    tail
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sign_test_counts_coins() {
+        let check = |n_grown: usize, n: usize, expected: f64| {
+            let found = sign_test(n_grown, n);
+            assert!((found - expected).abs() < 1e-9, "{found}");
+        };
+        check(0, 5, 1.0);
+        check(5, 5, 1.0 / 32.0);
+        check(8, 9, 10.0 / 512.0);
+        check(2000, 2000, 0.0);
+    }
+
+    #[test]
+    fn nearly_all_runs_are_needed_and_more_where_many_series_are_looked_at() {
+        assert_eq!(n_needed(9, 0.05), 8);
+        assert_eq!(n_needed(9, 0.01), 9);
+        assert_eq!(n_needed(9, 0.001), 10);
+        assert_eq!(n_needed(100, 0.001), 80);
+    }
+}
