@@ -87,6 +87,7 @@ pub fn encode_frame(frame: &Frame) -> Vec<u8> {
         Frame::Run(run) => framed("run", &v1::WireRun::from(run)),
         Frame::Samples(samples) => framed("samples", &v1::WireSamples::from(samples)),
         Frame::Trace(trace) => framed("trace", &v1::WireTrace::from(&**trace)),
+        Frame::Holders(held) => framed("holders", &v1::WireHolders::from(&**held)),
         Frame::Finish(finish) => framed("finish", &v1::WireFinish::from(finish)),
     }
 }
@@ -220,6 +221,7 @@ fn frame_of(payload: &[u8], offset: usize) -> Result<Option<Frame>, ReadError> {
             .map_err(|words| Fault::Payload(words).at(offset))?,
         "trace" => Frame::try_from(read_value::<v1::WireTrace>(&mut input, end)?)
             .map_err(|words| Fault::Payload(words).at(offset))?,
+        "holders" => read_value::<v1::WireHolders>(&mut input, end)?.into(),
         "finish" => read_value::<v1::WireFinish>(&mut input, end)?.into(),
         _ => return Ok(None),
     };

@@ -3,13 +3,14 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::holders::{Branch, DeviceHolders, Holder, Part, Rest, RootKind, Shared, Traits};
 use crate::recording::{
     AllocatorLevels, Cell, CellIdx, Device, DeviceIdx, DeviceKind, DriverLevels, Finish, Framework,
-    Level, Lifetimes, LineTally, ModuleTally, OomFigures, OtherProcess, OutOfMemory, Reading,
+    Held, Level, Lifetimes, LineTally, ModuleTally, OomFigures, OtherProcess, OutOfMemory, Reading,
     Revision, Run, RunIdx, RunKind, RunLevels, Sample, Samples, Series, Source, SourceHash,
     SourceState, StackTally, Status, Tally, Trace, TracedPeak, Unknown,
 };
-use crate::units::{Bytes, Nanos};
+use crate::units::{ByteDelta, Bytes, Nanos};
 
 fn level() -> impl Strategy<Value = Level> {
     prop_oneof![
@@ -116,6 +117,58 @@ prop_compose! {
 }
 
 prop_compose! {
+    fn held()(
+        words in prop::array::uniform5(".*"),
+        kind in 0..RootKind::ALL.len(),
+        part in 0..Part::ALL.len(),
+        bytes in prop::array::uniform4(any::<u32>()),
+        grown in any::<Option<i64>>(),
+        flags in any::<[bool; 3]>(),
+        depth in 0_usize..5,
+    ) -> Held {
+        let [name, path, what, step, type_name] = words;
+        let [retained, graph, shared, rest] = bytes.map(|n| Bytes::new(n.into()));
+        let [scalars, by_function, is_cut] = flags;
+        let more = Rest { n: 3, n_bytes: rest };
+        let branches = (0..depth).fold(Vec::new(), |branches, n| {
+            let (step, what) = (step.clone(), what.clone());
+            vec![Branch { step, what, n: n as u64, n_bytes: graph, branches, more }]
+        });
+        Held {
+            run: RunIdx(0),
+            device: DeviceIdx(0),
+            holders: DeviceHolders {
+                device: name.clone(),
+                n_bytes: retained,
+                n_storages: 7,
+                shared: vec![Shared {
+                    names: vec![name.clone()],
+                    and_others: scalars,
+                    n_bytes: shared,
+                    path: path.clone(),
+                    what: what.clone(),
+                }],
+                roots: vec![Holder {
+                    name,
+                    kind: RootKind::ALL[kind],
+                    retained,
+                    grown: grown.map(ByteDelta::new),
+                    path,
+                    what,
+                    traits: Traits { type_name, n_tensors: 5, scalars, graph, by_function },
+                    branches,
+                    more,
+                }],
+                more,
+                more_shared: more,
+                parts: vec![(Part::ALL[part], retained)],
+                is_cut,
+            },
+        }
+    }
+}
+
+prop_compose! {
     fn trace()(
         points in points(),
         n_events in any::<u64>(),
@@ -198,6 +251,7 @@ prop_compose! {
         points in points(),
         mark in prop::option::of(".*"),
         trace in prop::option::of(trace()),
+        held in prop::option::of(held()),
         finish in any::<Option<u64>>(),
         oom in prop::option::of(oom()),
     ) -> Recording {
@@ -247,6 +301,9 @@ prop_compose! {
         }
         if let Some(trace) = trace {
             recording.apply(Frame::Trace(Box::new(trace))).expect("of the run that is there");
+        }
+        if let Some(held) = held {
+            recording.apply(Frame::Holders(Box::new(held))).expect("of the run that is there");
         }
         if let Some(at) = finish {
             let finish = Finish { at: Nanos::new(at) };
@@ -321,7 +378,7 @@ proptest! {
 
     #[test]
     fn arbitrary_payloads_never_panic(
-        kind in prop::sample::select(vec!["header", "device", "cell", "run", "samples", "trace", "finish"]),
+        kind in prop::sample::select(vec!["header", "device", "cell", "run", "samples", "trace", "holders", "finish"]),
         payload in prop::collection::vec(any::<u8>(), 0..200),
     ) {
         let mut frame = raw(kind, &0_u8);

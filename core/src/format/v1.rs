@@ -3,6 +3,7 @@
 //! Every field has a name and a default; sizes are bytes, times nanoseconds
 //! since the recording's start. The module above lists them for other readers.
 
+mod holders;
 mod oom;
 mod trace;
 
@@ -18,6 +19,7 @@ use crate::recording::{
 use crate::units::{Bytes, Nanos};
 use oom::WireOutOfMemory;
 
+pub(super) use holders::WireHolders;
 pub(super) use trace::WireTrace;
 
 /// The version that this file reads and writes.

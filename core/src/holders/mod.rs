@@ -115,6 +115,30 @@ pub struct DeviceHolders {
     pub is_cut: bool,
 }
 
+/// So many names that grew are kept of a look that a later one followed.
+const N_GROWN: usize = 8;
+
+impl DeviceHolders {
+    /// Drops all but the names that grew most, without their branches.
+    pub(crate) fn keep_what_grew(&mut self) {
+        let has_grown = |holder: &Holder| holder.grown.is_some_and(|grown| grown > ByteDelta::ZERO);
+        let (mut grown, other): (Vec<_>, Vec<_>) = self.roots.drain(..).partition(has_grown);
+        grown.sort_by_key(|holder| std::cmp::Reverse(holder.grown));
+        let dropped = grown.split_off(grown.len().min(N_GROWN));
+        for holder in other.iter().chain(&dropped) {
+            self.more.add(1, holder.retained.get());
+        }
+        for holder in &mut grown {
+            holder.branches.clear();
+            holder.more = Rest::default();
+        }
+        self.roots = grown;
+        for shared in self.shared.drain(..) {
+            self.more_shared.add(1, shared.n_bytes.get());
+        }
+    }
+}
+
 /// What is not told one by one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Rest {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use thiserror::Error;
 
-use super::{Cell, Device, DeviceIdx, Run, RunIdx, Source, Trace};
+use super::{Cell, Device, DeviceIdx, Held, Run, RunIdx, Source, Trace};
 use crate::units::{Bytes, Nanos};
 
 /// What the points of a [`Samples`] are.
@@ -95,6 +95,8 @@ pub enum Frame {
     Samples(Samples),
     /// What the allocator's history of a run adds up to, or its newer state.
     Trace(Box<Trace>),
+    /// Who held a device's memory after a run.
+    Holders(Box<Held>),
     /// The session ended in order.
     Finish(Finish),
 }

@@ -4,6 +4,7 @@
 //! store, a live update and a worker's reply are all such frames (`format`).
 
 mod frame;
+mod held;
 mod level;
 mod oom;
 mod trace;
@@ -11,10 +12,12 @@ mod trace;
 use std::collections::BTreeMap;
 
 pub use frame::{Finish, Frame, FrameError, Header, Sample, Samples, Series, SourceState};
+pub use held::Held;
 pub use level::{AllocatorLevels, DriverLevels, Level, Reading, Source, Unknown};
 pub use oom::{Framework, OomFigures, OtherProcess, OutOfMemory};
 pub use trace::{Lifetimes, LineTally, ModuleTally, StackTally, Tally, Trace, TracedPeak};
 
+use crate::holders::DeviceHolders;
 use crate::units::Nanos;
 
 macro_rules! index {
@@ -204,6 +207,7 @@ pub struct Recording {
     runs: Vec<Run>,
     samples: BTreeMap<(RunIdx, DeviceIdx, Series), Vec<Sample>>,
     traces: BTreeMap<(RunIdx, DeviceIdx), Trace>,
+    held: BTreeMap<(RunIdx, DeviceIdx), DeviceHolders>,
     finish: Option<Finish>,
 }
 
@@ -297,6 +301,18 @@ impl Recording {
         self.traces.values()
     }
 
+    /// Who held a device's memory after a run, where it was looked at.
+    pub fn holders(&self, run: RunIdx, device: DeviceIdx) -> Option<&DeviceHolders> {
+        self.held.get(&(run, device))
+    }
+
+    /// The latest look at who holds a device's memory.
+    pub fn latest_holders(&self, device: DeviceIdx) -> Option<(RunIdx, &DeviceHolders)> {
+        let mut looks = self.held.iter().rev();
+        let ((run, _), found) = looks.find(|((_, of), _)| *of == device)?;
+        Some((*run, found))
+    }
+
     /// When the session ended, if it ended in order.
     pub fn finish(&self) -> Option<Finish> {
         self.finish
@@ -343,6 +359,10 @@ impl Recording {
                 self.check_trace(&trace)?;
                 self.traces.insert((trace.run, trace.device), *trace);
             }
+            Frame::Holders(held) => {
+                self.check_points("holders frame", held.run, held.device, &[])?;
+                self.put_holders(*held);
+            }
             Frame::Finish(finish) => self.finish = Some(finish),
         }
         Ok(())
@@ -366,12 +386,24 @@ impl Recording {
             });
         let of_later = self.traces().filter(move |trace| trace.run.get() >= n_runs);
         let traces = of_later.map(|trace| Frame::Trace(Box::new(trace.clone())));
+        let of_later = self
+            .held
+            .iter()
+            .filter(move |((run, _), _)| run.get() >= n_runs);
+        let held = of_later.map(|((run, device), holders)| {
+            Frame::Holders(Box::new(Held {
+                run: *run,
+                device: *device,
+                holders: holders.clone(),
+            }))
+        });
         std::iter::once(Frame::Header(self.header.clone()))
             .chain(self.devices.iter().cloned().map(Frame::Device))
             .chain(self.cells.iter().cloned().map(Frame::Cell))
             .chain(self.runs.iter().skip(n_runs).cloned().map(Frame::Run))
             .chain(samples.map(Frame::Samples))
             .chain(traces)
+            .chain(held)
             .chain(self.finish.map(Frame::Finish))
     }
 
@@ -407,12 +439,28 @@ impl Recording {
             };
             Some(((run, trace.device), trace))
         });
+        let held = self.held.iter().filter_map(|((run, device), holders)| {
+            Some(((renumbered(*run)?, *device), holders.clone()))
+        });
         Self {
             runs: runs.collect(),
             samples: samples.collect(),
             traces: traces.collect(),
+            held: held.collect(),
             ..self.clone()
         }
+    }
+
+    /// Only the latest look at a device is kept whole: of those before it stays what grew.
+    fn put_holders(&mut self, held: Held) {
+        let earlier = self.held.range_mut(..(held.run, DeviceIdx(0))).rev();
+        let last = earlier
+            .into_iter()
+            .find(|((_, device), _)| *device == held.device);
+        if let Some((_, holders)) = last {
+            holders.keep_what_grew();
+        }
+        self.held.insert((held.run, held.device), held.holders);
     }
 
     fn check_run(&self, run: &Run) -> Result<(), FrameError> {

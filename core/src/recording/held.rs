@@ -1,0 +1,15 @@
+//! Who held what at the end of a run.
+
+use super::{DeviceIdx, RunIdx};
+use crate::holders::DeviceHolders;
+
+/// A look at the names that held memory of a device when a run had ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Held {
+    /// After which run.
+    pub run: RunIdx,
+    /// On which device.
+    pub device: DeviceIdx,
+    /// What was found.
+    pub holders: DeviceHolders,
+}
