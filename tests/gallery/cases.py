@@ -94,6 +94,7 @@ class Kept:
     name: str
     truth: str
     cell: str
+    """Or several, with ``# %%`` between them."""
     fix: str
     holder: Holder
     setup: str = ""

@@ -66,6 +66,8 @@ def world(request: pytest.FixtureRequest) -> str:
 def notebook(world: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Notebook]:
     """Open a notebook in which everything is recorded."""
     monkeypatch.chdir(tmp_path)
+    # A case may put its own there, for the debugger.
+    monkeypatch.setattr(sys, "stdin", sys.stdin)
     config = Config()
     config.HistoryManager.enabled = False
     config.InteractiveShell.colors = "NoColor" if IPython.version_info < (9,) else "nocolor"

@@ -174,4 +174,24 @@ class Model:
         fix="del bag",
         holder=Holder("bag", "variable", r"bag\[0\]"),
     ),
+    Kept(
+        name="what the debugger looked at",
+        truth="%debug keeps its stack, also when another error took the traceback's place.",
+        setup="import io\nimport sys\n" + FAILS,
+        cell="fails()\n# %%\nsys.stdin = io.StringIO('q')\n%debug\n# %%\n1 / 0",
+        fix="%gpumem release traceback",
+        holder=Holder(".*", "debugger", "batch"),
+    ),
+    Kept(
+        name="the globals of a script",
+        truth="%run keeps the module of the script, also when its names are deleted.",
+        setup="""
+from pathlib import Path
+
+Path("script.py").write_text("table = get_ipython().user_ns['tensor']()")
+""",
+        cell="%run script.py\ndel table",
+        fix="get_ipython().clear_main_mod_cache()",
+        holder=Holder(".*", "run_module", "table"),
+    ),
 ]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from . import places, seeds
-from .cases import N_RUNS, Growing, Holder, Kept
+from . import healthy, places, seeds
+from .cases import N_RUNS, WORLDS, Growing, Healthy, Holder, Kept
 from .holding import Root, roots
 
 if TYPE_CHECKING:
@@ -48,10 +48,30 @@ def test_with_the_fix_nobody_keeps_more(notebook: Notebook, case: Growing) -> No
     assert sum(root.n_bytes for root in roots(notebook.device)) - after_two < MARGIN
 
 
+@pytest.mark.parametrize(
+    ("world", "case"),
+    [
+        (world, case)
+        for world in WORLDS
+        for case in (*seeds.HEALTHY, *healthy.HEALTHY)
+        if world in case.worlds
+    ],
+    ids=lambda it: getattr(it, "name", it),
+    indirect=["world"],
+)
+def test_in_a_healthy_workflow_nobody_keeps_more(notebook: Notebook, case: Healthy) -> None:
+    notebook.run(case.setup)
+    notebook.run(case.cell, 5)
+    after_five = sum(root.n_bytes for root in roots(notebook.device))
+    notebook.run(case.cell, 5)
+    assert sum(root.n_bytes for root in roots(notebook.device)) - after_five < MARGIN
+
+
 @pytest.mark.parametrize("case", places.KEPT, ids=lambda case: case.name)
 def test_what_is_kept_is_named_and_the_fix_gives_it_back(notebook: Notebook, case: Kept) -> None:
     notebook.run(case.setup)
-    notebook.run(case.cell)
+    for cell in case.cell.split("# %%\n"):
+        notebook.run(cell)
     found = of(notebook, case.holder)
     assert sum(root.n_bytes for root in found) == pytest.approx(case.n_bytes, rel=0.01)
     assert re.search(case.holder.path, found[0].path), found[0].path
