@@ -257,6 +257,7 @@ def test_a_paged_state_is_of_its_device() -> None:
     assert look(state=state).n_bytes == {"cuda:1 managed": SIZE}
 
 
+@pytest.mark.filterwarnings("ignore:Guards may run slower")  # torch, of Python 3.13.0
 def test_a_compiled_model_leads_to_its_parameters() -> None:
     model = torch.nn.Linear(100, 100, bias=False)
     compiled = torch.compile(model, backend="eager")

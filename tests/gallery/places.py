@@ -134,6 +134,7 @@ try:
     fails()
 except ValueError:
     logging.getLogger("gallery").exception("noted")
+logging.getLogger("gallery").handlers = []
 """,
         fix="handler.records.clear()",
         holder=Holder("handler", "variable", "handler.records"),
