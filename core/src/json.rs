@@ -244,6 +244,7 @@ struct JsonOutOfMemory<'a> {
     largest_free_bytes: Option<u64>,
     this_process_bytes: Option<u64>,
     others: Vec<JsonOther>,
+    holders: Vec<JsonOomHolder<'a>>,
     message: Option<&'a str>,
 }
 
@@ -386,6 +387,13 @@ impl<'a> JsonRun<'a> {
     }
 }
 
+#[derive(Serialize)]
+struct JsonOomHolder<'a> {
+    name: &'a str,
+    kind: &'static str,
+    used_bytes: u64,
+}
+
 impl<'a> From<&'a OutOfMemory> for JsonOutOfMemory<'a> {
     fn from(oom: &'a OutOfMemory) -> Self {
         let bytes = |bytes: Option<Bytes>| bytes.map(Bytes::get);
@@ -393,6 +401,11 @@ impl<'a> From<&'a OutOfMemory> for JsonOutOfMemory<'a> {
         let others = figures.others.iter().map(|other| JsonOther {
             pid: other.pid,
             used_bytes: bytes(other.used),
+        });
+        let holders = oom.holders.iter().map(|holder| JsonOomHolder {
+            name: &holder.name,
+            kind: holder.kind.name(),
+            used_bytes: holder.used.get(),
         });
         Self {
             at_nanos: oom.at.get(),
@@ -409,6 +422,7 @@ impl<'a> From<&'a OutOfMemory> for JsonOutOfMemory<'a> {
             largest_free_bytes: bytes(figures.largest_free),
             this_process_bytes: bytes(figures.this_process),
             others: others.collect(),
+            holders: holders.collect(),
             message: oom.message.as_deref(),
         }
     }

@@ -225,7 +225,10 @@ impl Extension {
         drop(finished);
         let Some(mut open) = open else { return Ok(()) };
         let traced = open.traced.take();
-        let ended = ending_of(result).and_then(|ending| session::end(py, ending, &open.selection));
+        let ended = ending_of(result).and_then(|mut ending| {
+            ending.oom = ending.oom.map(|told| told.with_holders(py));
+            session::end(py, ending, &open.selection)
+        });
         let Ok(Some(run)) = ended else {
             if let Some(traced) = traced {
                 traced.tracing.abandon(py);

@@ -7,8 +7,8 @@ mod traced;
 
 use gpumem_core::recording::{
     AllocatorLevels, Cell, CellIdx, Device, DeviceIdx, DeviceKind, DriverLevels, Frame, Framework,
-    Header, Level, OomFigures, OutOfMemory, Reading, Recording, Revision, Run, RunIdx, RunKind,
-    RunLevels, Sample, Samples, Series, SourceHash, SourceState, Status, Unknown,
+    Header, Level, OomFigures, OomHolder, OutOfMemory, Reading, Recording, Revision, Run, RunIdx,
+    RunKind, RunLevels, Sample, Samples, Series, SourceHash, SourceState, Status, Unknown,
 };
 use gpumem_core::source_text;
 use gpumem_core::thin::{self, Spacing, Thinned};
@@ -28,6 +28,12 @@ const MAX_POINTS: usize = 1 << 18;
 
 /// No run's series is thinned to fewer: its ends and extremes.
 const FEWEST_POINTS: usize = 16;
+
+/// At most so many names that held memory are kept of an out-of-memory error.
+const MAX_HOLDERS: usize = 24;
+
+/// The label of the host's memory, which a message without a device does not speak of.
+const HOST: &str = "host";
 
 /// A host process that moved by less has only breathed.
 const HOST_NOISE: Bytes = Bytes::mib(1);
@@ -325,13 +331,29 @@ impl Recorder {
         let mut devices = self.recording.devices().iter();
         let device = devices.find(|device| Some(device.label.as_str()) == label);
         let at = told.at.map(|at| self.clock.at(at));
+        let keeps_names = self.source_text == SourceText::Full;
+        let holders = told.holders.into_iter();
+        let holders = holders
+            .filter(|held| label.map_or(held.device != HOST, |label| held.device == label))
+            .take(MAX_HOLDERS)
+            .map(|held| OomHolder {
+                name: if keeps_names {
+                    held.name
+                } else {
+                    String::new()
+                },
+                kind: held.kind,
+                used: held.n_bytes,
+            })
+            .collect();
         OutOfMemory {
             at: at.or(run.ended).unwrap_or_default(),
             device: device.map(|device| device.idx),
             framework: told.message.framework,
             survived: told.survived,
             figures: told.message.figures,
-            message: told.text.filter(|_| self.source_text == SourceText::Full),
+            holders,
+            message: told.text.filter(|_| keeps_names),
         }
     }
 
@@ -529,6 +551,7 @@ fn counted(run: &Run) -> Option<OutOfMemory> {
             framework: Framework::from_name(rose.source.name()),
             survived: true,
             figures: OomFigures::default(),
+            holders: Vec::new(),
             message: None,
         })
     })

@@ -203,7 +203,7 @@ def out_of_memory(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     ("cell_id", "words"),
     [
         ("fails", "it wanted 2 GiB, 512 MiB was free · of 4 GiB: 3.5 GiB in tensors · "),
-        ("fails", "the traceback keeps up to 2 GiB: `%gpumem release traceback`"),
+        ("fails", "the traceback keeps 2 GiB: `%gpumem release traceback`"),
         ("still-fails", "the error of In [4] still held up to 2 GiB: `%gpumem release traceback`"),
         ("dry-run", "traceback  would forget OutOfMemoryError (4 frames)"),
         ("release", "traceback  forgot OutOfMemoryError (4 frames) · 2 GiB back on sim:0"),

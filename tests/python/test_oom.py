@@ -109,10 +109,34 @@ def test_figures_are_those_of_the_moment_to_the_byte(shell: Shell) -> None:
         "largest_free_bytes": 0,
         "this_process_bytes": 600 * MIB,
         "others": [],
+        "holders": [{"name": "kept", "kind": "variable", "used_bytes": 600 * MIB}],
         "message": told["message"],
     }
     assert told["message"].startswith("Simulated CUDA out of memory. Tried to allocate 500.00 MiB")
     assert row["started_nanos"] < told["at_nanos"] <= row["ended_nanos"]
+
+
+def test_each_name_is_told_with_what_it_held(shell: Shell) -> None:
+    shell.run(f"weights = sim.tensor(256 * {MIB})\nalias = [weights]")
+    shell.run(f"sim.tensor(228 * {MIB})")
+    shell.run(f"%%gpumem\ndef step(given):\n    batch = {FILL[7:]}\nstep(weights)")
+    [row] = rows()
+    held = {it["name"]: (it["kind"], it["used_bytes"] // MIB) for it in row["oom"]["holders"]}
+    number = max(shell.user_ns["Out"])
+    name = next(name for name in held if name in {"weights", "alias"})
+    assert held == {name: ("variable", 256), f"Out[{number}]": ("output_history", 228)}
+    [found] = out_of_memory()
+    assert f"held by `{name}` 256 MiB, `Out[{number}]` 228 MiB" in found.detail
+    assert "displayed results hold 228 MiB: `%gpumem release outputs`" in found.detail
+
+
+def test_names_are_kept_as_the_source_is(shell: Shell) -> None:
+    shell.run_line_magic("config", "GpuMem.source_text = 'none'")
+    shell.run(f"%%gpumem\nsecret = {FILL[7:]}\n{TOO_MUCH}")
+    assert b"secret" not in gpumem.recording().to_bytes()
+    [found] = out_of_memory()
+    assert "held by a variable 600 MiB" in found.detail
+    shell.run_line_magic("config", "GpuMem.source_text = 'full'")
 
 
 CAUGHT = f"try:\n        {TOO_MUCH}\n    except RuntimeError:\n        pass"
@@ -160,7 +184,8 @@ def test_the_line_after_the_cell_says_what_to_do(shell: Shell) -> None:
     assert second.startswith(
         "▲ def step(): ran out of memory on sim:0: it wanted 500 MiB, 424 MiB was free · "
         "of 1 GiB: 600 MiB in tensors · 76 MiB too little · "
-        "the traceback keeps up to 600 MiB: `%gpumem release traceback`"
+        "held by `last exception` 600 MiB · "
+        "the traceback keeps 600 MiB: `%gpumem release traceback`"
     )
     assert "▲ Out of memory · def step()" in gpumem.report().text()
 

@@ -10,9 +10,10 @@ use super::finding::{Evidence, Finding, FindingKind, Severity};
 use super::growth::State;
 use super::levels::{DeviceSummary, RunRow};
 use super::series;
+use crate::holders::RootKind;
 use crate::recording::{
-    CellIdx, DeviceIdx, DeviceKind, OomFigures, OtherProcess, OutOfMemory, Reading, Recording, Run,
-    RunIdx, RunLevels, Status,
+    CellIdx, DeviceIdx, DeviceKind, OomFigures, OomHolder, OtherProcess, OutOfMemory, Reading,
+    Recording, Run, RunIdx, RunLevels, Status,
 };
 use crate::units::Bytes;
 use causes::Cause;
@@ -227,6 +228,7 @@ impl<'a> Case<'a> {
         } else {
             let missing = self.missing().filter(|missing| *missing > Bytes::ZERO);
             parts.extend(missing.map(|missing| format!("{missing} too little")));
+            parts.extend(self.held_by());
             parts.extend(causes.iter().filter_map(|cause| cause.words.clone()));
         }
         parts.retain(|part| !part.is_empty());
@@ -259,6 +261,34 @@ impl<'a> Case<'a> {
             (Some(total), parts) => format!("of {total}: {}", parts.join(", ")),
             (None, parts) => parts.join(", "),
         }
+    }
+
+    /// `held by weights 1.5 GiB, last exception 2 GiB`.
+    fn held_by(&self) -> Option<String> {
+        const SHOWN: usize = 3;
+        let holders = &self.oom.holders;
+        let name = |holder: &OomHolder| match (holder.name.as_str(), holder.kind.words()) {
+            ("", Some(words)) => words.to_owned(),
+            ("", None) => "a variable".to_owned(),
+            (name, _) => format!("`{name}`"),
+        };
+        let shown = holders.iter().take(SHOWN);
+        let mut shown: Vec<String> = shown
+            .map(|holder| format!("{} {}", name(holder), holder.used))
+            .collect();
+        let rest = holders.iter().skip(SHOWN).map(|holder| holder.used);
+        let rest: Bytes = rest.sum();
+        if rest > Bytes::ZERO {
+            shown.push(format!("others {rest}"));
+        }
+        (!shown.is_empty()).then(|| format!("held by {}", shown.join(", ")))
+    }
+
+    /// What names of one kind held, where that was looked at.
+    fn held_as(&self, kind: RootKind) -> Option<Bytes> {
+        let holders = &self.oom.holders;
+        let of_kind = holders.iter().filter(|holder| holder.kind == kind);
+        (!holders.is_empty()).then(|| of_kind.map(|holder| holder.used).sum())
     }
 
     fn evidence(&self) -> Vec<Evidence> {

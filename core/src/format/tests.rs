@@ -6,9 +6,9 @@ use super::*;
 use crate::holders::{Branch, DeviceHolders, Holder, Part, Rest, RootKind, Shared, Traits};
 use crate::recording::{
     AllocatorLevels, Cell, CellIdx, Device, DeviceIdx, DeviceKind, DriverLevels, Finish, Framework,
-    Held, Level, Lifetimes, LineTally, ModuleTally, OomFigures, OtherProcess, OutOfMemory, Reading,
-    Revision, Run, RunIdx, RunKind, RunLevels, Sample, Samples, Series, Source, SourceHash,
-    SourceState, StackTally, Status, Tally, Trace, TracedPeak, Unknown,
+    Held, Level, Lifetimes, LineTally, ModuleTally, OomFigures, OomHolder, OtherProcess,
+    OutOfMemory, Reading, Revision, Run, RunIdx, RunKind, RunLevels, Sample, Samples, Series,
+    Source, SourceHash, SourceState, StackTally, Status, Tally, Trace, TracedPeak, Unknown,
 };
 use crate::units::{ByteDelta, Bytes, Nanos};
 
@@ -225,6 +225,7 @@ prop_compose! {
         survived in any::<bool>(),
         known in any::<[Option<u64>; 10]>(),
         others in prop::collection::vec(any::<(u64, Option<u64>)>(), 0..3),
+        holder in prop::option::of((".*", prop::sample::select(RootKind::ALL.as_slice()))),
         message in prop::option::of(".*"),
     ) -> OutOfMemory {
         let known = known.map(|bytes| bytes.map(Bytes::new));
@@ -234,6 +235,10 @@ prop_compose! {
         let others = others.map(|(pid, used)| OtherProcess { pid, used: used.map(Bytes::new) });
         OutOfMemory {
             at: Nanos::new(at), device, framework, survived, message,
+            holders: holder
+                .map(|(name, kind)| OomHolder { name, kind, used: Bytes::new(at) })
+                .into_iter()
+                .collect(),
             figures: OomFigures {
                 wanted, free, total, limit, allocated, reserved, unallocated, private_pools,
                 largest_free, this_process, others: others.collect(),

@@ -11,6 +11,7 @@ mod graph;
 mod look;
 mod part;
 mod path;
+mod preferred;
 mod reach;
 mod root;
 mod shared;
@@ -24,6 +25,7 @@ mod words;
 pub use graph::{Category, GraphBuilder, Node, NodeIdx, ObjectGraph, Storage};
 pub use look::{Inventory, Look};
 pub use part::Part;
+pub use preferred::HeldBy;
 pub use root::{Root, RootKind};
 pub use step::Step;
 

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 pub use frame::{Finish, Frame, FrameError, Header, Sample, Samples, Series, SourceState};
 pub use held::Held;
 pub use level::{AllocatorLevels, DriverLevels, Level, Reading, Source, Unknown};
-pub use oom::{Framework, OomFigures, OtherProcess, OutOfMemory};
+pub use oom::{Framework, OomFigures, OomHolder, OtherProcess, OutOfMemory};
 pub use trace::{Lifetimes, LineTally, ModuleTally, StackTally, Tally, Trace, TracedPeak};
 
 use crate::holders::DeviceHolders;

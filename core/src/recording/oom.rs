@@ -1,6 +1,7 @@
 //! An out-of-memory error, as its message and the allocator's observer told it.
 
 use super::DeviceIdx;
+use crate::holders::RootKind;
 use crate::units::{Bytes, Nanos};
 
 /// Who asked for the memory that was not there.
@@ -71,6 +72,17 @@ pub struct OtherProcess {
     pub used: Option<Bytes>,
 }
 
+/// A name that held memory of the device when it ran out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OomHolder {
+    /// As the user knows it; empty where names are not to be kept.
+    pub name: String,
+    /// What kind of name it is.
+    pub kind: RootKind,
+    /// What it held, without what a name before it holds already.
+    pub used: Bytes,
+}
+
 /// What was said of memory when it ran out. What nobody told is `None`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OomFigures {
@@ -112,6 +124,8 @@ pub struct OutOfMemory {
     pub survived: bool,
     /// What was said.
     pub figures: OomFigures,
+    /// Who held memory of the device while the error still had its frames, the most first.
+    pub holders: Vec<OomHolder>,
     /// The error's own words, as far as the user lets them be kept.
     pub message: Option<String>,
 }

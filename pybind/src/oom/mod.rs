@@ -2,10 +2,12 @@
 //! allocator told it while the run went on.
 
 mod chain;
+mod holders;
 pub(crate) mod observer;
 
 use std::time::Instant;
 
+use gpumem_core::holders::HeldBy;
 use gpumem_core::read::oom::{OomMessage, of_exception, within};
 use gpumem_core::recording::{Framework, OomFigures};
 use gpumem_core::units::Bytes;
@@ -24,6 +26,8 @@ pub(crate) struct Told {
     pub(crate) survived: bool,
     /// When; `None` where only the run's end is known.
     pub(crate) at: Option<Instant>,
+    /// Who held memory of any device then, the most first.
+    pub(crate) holders: Vec<HeldBy>,
 }
 
 /// What `error`, or an error that led to it or that it groups, tells of memory that ran out.
@@ -39,6 +43,7 @@ pub(crate) fn of_error(error: &Bound<'_, PyAny>) -> PyResult<Option<Told>> {
                 text: Some(within(&text, LONGEST_TEXT).to_owned()),
                 survived: false,
                 at: None,
+                holders: Vec::new(),
             }));
         }
     }
@@ -82,6 +87,7 @@ impl Told {
             text: None,
             survived: true,
             at: Some(Instant::now()),
+            holders: Vec::new(),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What would have been enough, and what to do.
 
 use super::Case;
+use crate::holders::RootKind;
 use crate::recording::{AllocatorLevels, DeviceKind, Framework, Source, Status};
 use crate::units::{ByteDelta, Bytes};
 
@@ -23,6 +24,7 @@ impl Cause {
             other_processes(case),
             old_copy(case),
             earlier_error(case),
+            outputs(case),
         ]
         .into_iter()
         .flatten()
@@ -216,22 +218,41 @@ fn traceback(case: &Case<'_>) -> Option<Cause> {
         // Another one has taken its place.
         return None;
     }
+    if let Some(held) = case.held_as(RootKind::Traceback) {
+        return (held > Bytes::ZERO).then(|| keeps(&held.to_string()));
+    }
     let kept = case.row().and_then(|row| row.kept);
-    let (words, kept) = match kept {
-        Some(kept) if kept > ByteDelta::ZERO => {
-            let kept = kept.magnitude();
-            let words = format!("the traceback keeps up to {kept}: `%gpumem release traceback`");
-            (Some(words), format!("up to {kept}"))
-        }
-        Some(_) => return None,
-        None => (None, "the tensors of its frames".to_owned()),
-    };
-    Some(Cause {
-        words,
-        advice: format!(
-            "`%gpumem release traceback`: the error keeps {kept} alive through its frames, until \
+    match kept {
+        Some(kept) if kept > ByteDelta::ZERO => Some(keeps(&format!("up to {}", kept.magnitude()))),
+        Some(_) => None,
+        None => Some(Cause {
+            words: None,
+            ..keeps("the tensors of its frames")
+        }),
+    }
+}
+
+fn keeps(what: &str) -> Cause {
+    Cause::new(
+        format!("the traceback keeps {what}: `%gpumem release traceback`"),
+        format!(
+            "`%gpumem release traceback`: the error keeps {what} alive through its frames, until \
              another error takes its place"
         ),
+    )
+}
+
+/// Results that were shown hold enough.
+fn outputs(case: &Case<'_>) -> Option<Cause> {
+    let (missing, held) = (case.missing()?, case.held_as(RootKind::OutputHistory)?);
+    (missing > Bytes::ZERO && held >= missing).then(|| {
+        Cause::new(
+            format!("displayed results hold {held}: `%gpumem release outputs`"),
+            format!(
+                "`%gpumem release outputs` lets go of the {held} that `Out` and `_` hold; a `;` at \
+                 the end of a cell's last line keeps a result out of them"
+            ),
+        )
     })
 }
 

@@ -23,6 +23,7 @@ fn recorded(plays: &[Play], message: &str, change: impl Fn(&mut OutOfMemory)) ->
         framework: told.as_ref().and_then(|told| told.framework),
         survived: false,
         figures: told.map_or_else(OomFigures::default, |told| told.figures),
+        holders: Vec::new(),
         message: Some(message.to_owned()),
     };
     change(&mut oom);

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::recording::{DeviceIdx, Framework, OomFigures, OtherProcess, OutOfMemory};
+use crate::holders::RootKind;
+use crate::recording::{DeviceIdx, Framework, OomFigures, OomHolder, OtherProcess, OutOfMemory};
 use crate::units::{Bytes, Nanos};
 
 #[derive(Default, Serialize, Deserialize)]
@@ -36,6 +37,8 @@ pub(super) struct WireOutOfMemory {
     this_process: Option<u64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     others: Vec<WireOther>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    holders: Vec<WireHolder>,
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<String>,
 }
@@ -48,6 +51,14 @@ struct WireOther {
     used: Option<u64>,
 }
 
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default)]
+struct WireHolder {
+    name: String,
+    class: String,
+    used: u64,
+}
+
 impl From<&OutOfMemory> for WireOutOfMemory {
     fn from(oom: &OutOfMemory) -> Self {
         let bytes = |bytes: Option<Bytes>| bytes.map(Bytes::get);
@@ -55,6 +66,11 @@ impl From<&OutOfMemory> for WireOutOfMemory {
         let other = |other: &OtherProcess| WireOther {
             pid: other.pid,
             used: bytes(other.used),
+        };
+        let holder = |holder: &OomHolder| WireHolder {
+            name: holder.name.clone(),
+            class: holder.kind.name().to_owned(),
+            used: holder.used.get(),
         };
         Self {
             at_nanos: oom.at.get(),
@@ -72,6 +88,7 @@ impl From<&OutOfMemory> for WireOutOfMemory {
             largest_free: bytes(figures.largest_free),
             this_process: bytes(figures.this_process),
             others: figures.others.iter().map(other).collect(),
+            holders: oom.holders.iter().map(holder).collect(),
             message: oom.message.clone(),
         }
     }
@@ -83,6 +100,14 @@ impl From<WireOutOfMemory> for OutOfMemory {
         let other = |other: WireOther| OtherProcess {
             pid: other.pid,
             used: bytes(other.used),
+        };
+        // A kind that only a later gpumem knows is skipped.
+        let holder = |holder: WireHolder| {
+            Some(OomHolder {
+                kind: RootKind::from_name(&holder.class)?,
+                name: holder.name,
+                used: Bytes::new(holder.used),
+            })
         };
         Self {
             at: Nanos::new(wire.at_nanos),
@@ -103,6 +128,7 @@ impl From<WireOutOfMemory> for OutOfMemory {
                 this_process: bytes(wire.this_process),
                 others: wire.others.into_iter().map(other).collect(),
             },
+            holders: wire.holders.into_iter().filter_map(holder).collect(),
             message: wire.message,
         }
     }
