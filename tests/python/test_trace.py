@@ -131,6 +131,16 @@ def test_the_finding_says_which_line_keeps_it(device: Any) -> None:
     assert "allocated in In [20], traced" in evidence.words
 
 
+def test_what_a_line_holds_through_most_of_the_run_is_told(device: Any) -> None:
+    device.run(
+        "%%gpumem --trace\nimport time\n"
+        "h = sim.tensor(300 * MIB)\ntime.sleep(0.2)\nt = sim.tensor(MIB)\ndel h, t"
+    )
+    [finding] = gpumem.report().findings
+    assert finding.kind == "long_lived_intermediates"
+    assert "line 3 (h = sim.tensor(300 * MIB)) holds 300 MiB" in finding.title
+
+
 def test_blocks_in_a_traced_run_have_exact_peaks_too(device: Any) -> None:
     device.run("t = sim.tensor(500 * MIB)\ndel t")
     device.run(

@@ -31,6 +31,8 @@ pub enum FindingKind {
     Doubling,
     /// What this process holds outside the allocator grows.
     Gap,
+    /// A line's results live through most of a run and are then given back.
+    LongLived,
     /// A request that could not be served.
     OutOfMemory,
 }
@@ -49,6 +51,7 @@ impl FindingKind {
             Self::Inefficient => "inefficient_allocation",
             Self::Doubling => "rerun_doubling",
             Self::Gap => "growing_gap",
+            Self::LongLived => "long_lived_intermediates",
             Self::OutOfMemory => "out_of_memory",
         }
     }

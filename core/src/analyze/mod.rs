@@ -14,6 +14,7 @@ mod growth;
 mod leak;
 mod levels;
 mod limits;
+mod long_lived;
 mod oom;
 mod peaks;
 mod reserve;
@@ -60,6 +61,7 @@ pub fn analyze(recording: &Recording, rules: &Rules) -> Analysis {
     findings.extend(fragmentation::findings(recording, &rows, &devices, rules));
     findings.extend(peaks::findings(recording, &rows, &devices));
     findings.extend(reserve::findings(recording, &rows, &devices, rules));
+    findings.extend(long_lived::findings(recording, &devices));
     findings.extend(oom::findings(recording, &rows));
     finding::sort(&mut findings);
     Analysis {

@@ -104,13 +104,14 @@ fn points() -> impl Strategy<Value = Vec<Sample>> {
 }
 
 prop_compose! {
-    fn tally()(numbers in any::<[u64; 5]>()) -> Tally {
-        let [n_allocations, allocated, retained, at_peak, longest] = numbers;
+    fn tally()(numbers in any::<[u64; 6]>()) -> Tally {
+        let [n_allocations, allocated, retained, at_peak, long_lived, longest] = numbers;
         Tally {
             n_allocations,
             allocated: Bytes::new(allocated),
             retained: Bytes::new(retained),
             at_peak: Bytes::new(at_peak),
+            long_lived: Bytes::new(long_lived),
             longest: Nanos::new(longest),
         }
     }

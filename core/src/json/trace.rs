@@ -29,6 +29,7 @@ struct JsonTally {
     allocated_bytes: u64,
     retained_bytes: u64,
     at_peak_bytes: u64,
+    long_lived_bytes: u64,
     longest_nanos: u64,
 }
 
@@ -136,6 +137,7 @@ impl From<&Tally> for JsonTally {
             allocated_bytes: tally.allocated.get(),
             retained_bytes: tally.retained.get(),
             at_peak_bytes: tally.at_peak.get(),
+            long_lived_bytes: tally.long_lived.get(),
             longest_nanos: tally.longest.get(),
         }
     }

@@ -14,6 +14,8 @@ pub struct Tally {
     pub retained: Bytes,
     /// Of it what was alive when the run's level was highest.
     pub at_peak: Bytes,
+    /// Of `at_peak` what lived for at least half of the run, and was freed in it.
+    pub long_lived: Bytes,
     /// How long the longest-lived block lived that was freed in the run.
     pub longest: Nanos,
 }

@@ -48,6 +48,7 @@ pub fn word(finding: &Finding) -> &'static str {
         (FindingKind::Inefficient, _) => "Inefficient",
         (FindingKind::Doubling, _) => "Two copies",
         (FindingKind::Gap, _) => "Outside the framework",
+        (FindingKind::LongLived, _) => "Long-lived",
         (FindingKind::OutOfMemory, _) => "Out of memory",
     }
 }

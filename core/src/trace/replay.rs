@@ -128,7 +128,7 @@ impl Replay {
         let last = events.partition_point(|event| event.at <= to).max(first);
         let part = first..last;
         let (mut peak, peak_idx) = self.peak(&part, from);
-        let tallied = tally::tally(self, &part, peak_idx, limits);
+        let tallied = tally::tally(self, &part, peak_idx, to.since(from), limits);
         peak.from_before = peak.low.saturating_sub(tallied.total.at_peak);
         Trace {
             run,

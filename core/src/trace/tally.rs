@@ -32,6 +32,7 @@ pub(super) fn tally(
     replay: &Replay,
     part: &Range<usize>,
     peak_idx: Option<usize>,
+    length: Nanos,
     limits: Limits,
 ) -> Tallied {
     let history = replay.history();
@@ -46,6 +47,8 @@ pub(super) fn tally(
         });
         let is_at_peak = peak_idx
             .is_some_and(|peak| block.born <= peak && freed.is_none_or(|freed| freed > peak));
+        let is_long_lived =
+            is_at_peak && lived.is_some_and(|lived| lived.get() >= length.get() / 2);
         let of_block = Tally {
             n_allocations: 1,
             allocated: block.size,
@@ -55,6 +58,11 @@ pub(super) fn tally(
                 Bytes::ZERO
             },
             at_peak: if is_at_peak { block.size } else { Bytes::ZERO },
+            long_lived: if is_long_lived {
+                block.size
+            } else {
+                Bytes::ZERO
+            },
             longest: lived.unwrap_or_default(),
         };
         add(&mut total, &of_block);
@@ -77,6 +85,7 @@ fn add(sum: &mut Tally, other: &Tally) {
     sum.allocated += other.allocated;
     sum.retained += other.retained;
     sum.at_peak += other.at_peak;
+    sum.long_lived += other.long_lived;
     sum.longest = sum.longest.max(other.longest);
 }
 

@@ -48,7 +48,8 @@ class Finding:
 
     kind: str
     """``leak``, ``growing``, ``settled``, ``fragmentation``, ``pressure``, ``spike``,
-    ``repeated_allocation``, ``inefficient_allocation``, ``rerun_doubling`` or ``growing_gap``."""
+    ``repeated_allocation``, ``inefficient_allocation``, ``rerun_doubling``, ``growing_gap`` or
+    ``long_lived_intermediates``."""
     severity: str
     """``critical``, ``warning`` or ``info``."""
     state: str

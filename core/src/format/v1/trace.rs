@@ -47,6 +47,7 @@ struct WireTally {
     allocated: u64,
     retained: u64,
     at_peak: u64,
+    long_lived: u64,
     longest_nanos: u64,
 }
 
@@ -177,6 +178,7 @@ impl From<&Tally> for WireTally {
             allocated: tally.allocated.get(),
             retained: tally.retained.get(),
             at_peak: tally.at_peak.get(),
+            long_lived: tally.long_lived.get(),
             longest_nanos: tally.longest.get(),
         }
     }
@@ -189,6 +191,7 @@ impl From<WireTally> for Tally {
             allocated: Bytes::new(wire.allocated),
             retained: Bytes::new(wire.retained),
             at_peak: Bytes::new(wire.at_peak),
+            long_lived: Bytes::new(wire.long_lived),
             longest: Nanos::new(wire.longest_nanos),
         }
     }

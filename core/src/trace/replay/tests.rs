@@ -177,6 +177,19 @@ fn stacks_read_from_the_call_to_the_line_and_modules_by_class() {
 }
 
 #[test]
+fn long_lived_is_what_stands_at_the_peak_for_half_of_the_run() {
+    let check = |to: u64, long_lived: u64| {
+        let replay = Replay::new(history("3a+8 4b+2 b-2 4c+1 c-1 a-8", 0, Rounding::Exact));
+        let place = (RunIdx(0), DeviceIdx(0));
+        let trace = replay.trace(place, Nanos::new(0), Nanos::millis(to), Limits::default());
+        assert_eq!(trace.total.long_lived, Bytes::mib(long_lived));
+    };
+    check(8, 8);
+    check(10, 8);
+    check(11, 0);
+}
+
+#[test]
 fn lifetimes_are_of_what_was_freed() {
     let trace = whole(history("a+8 b+1 b-1 c+1 a-8", 0, Rounding::Exact));
     let classes: Vec<u64> = trace.lifetimes.iter().map(|class| class.n_blocks).collect();
