@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
-use gpumem_core::holders::{Category, NodeIdx, ObjectGraph};
+use gpumem_core::holders::{
+    self, Branch, Category, DeviceHolders, Holder, NodeIdx, ObjectGraph, Shared,
+};
+use gpumem_core::report;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyList};
 
 use crate::extension;
 use crate::walk::{self, Extent, Limits};
@@ -14,6 +17,93 @@ const ASKED: Limits = Limits {
     time: Duration::from_secs(5),
     n_nodes: 50_000_000,
 };
+
+/// Who holds what, device by device, at one moment.
+#[pyclass(frozen, module = "gpumem._gpumem")]
+pub(crate) struct Holders {
+    found: holders::Holders,
+}
+
+#[pymethods]
+impl Holders {
+    /// A dict for each device, the fullest first.
+    fn devices<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let devices = self.found.devices.iter();
+        let devices: PyResult<Vec<_>> = devices.map(|device| plain_device(py, device)).collect();
+        PyList::new(py, devices?)
+    }
+
+    /// It all in words: of one name and one device, where they are given.
+    fn text(&self, name: Option<&str>, device: Option<&str>, width: usize) -> String {
+        report::holders(&self.found, name, device, width)
+    }
+}
+
+/// Finds who holds device memory now; `depth` levels of what a name holds are told.
+#[pyfunction]
+pub(crate) fn find_holders(py: Python<'_>, depth: usize) -> PyResult<Holders> {
+    let graph = walk::find(py, &extension::shells(py), Extent::Everything, ASKED)?.graph;
+    let limits = holders::Limits {
+        depth,
+        ..holders::Limits::default()
+    };
+    // The graph is the core's own: nothing of Python is needed any more.
+    let found = py.detach(|| holders::Holders::of(&graph, &limits));
+    Ok(Holders { found })
+}
+
+fn plain_device<'py>(py: Python<'py>, device: &DeviceHolders) -> PyResult<Bound<'py, PyDict>> {
+    let roots: PyResult<Vec<_>> = device.roots.iter().map(|it| plain_root(py, it)).collect();
+    let shared: PyResult<Vec<_>> = device
+        .shared
+        .iter()
+        .map(|it| plain_shared(py, it))
+        .collect();
+    let parts = device.parts.iter().map(|(part, n)| (part.name(), n.get()));
+    let plain = PyDict::new(py);
+    plain.set_item("device", &device.device)?;
+    plain.set_item("n_bytes", device.n_bytes.get())?;
+    plain.set_item("roots", roots?)?;
+    plain.set_item("shared", shared?)?;
+    plain.set_item("parts", parts.collect::<Vec<_>>())?;
+    plain.set_item("is_cut", device.is_cut)?;
+    Ok(plain)
+}
+
+fn plain_root<'py>(py: Python<'py>, root: &Holder) -> PyResult<Bound<'py, PyDict>> {
+    let plain = PyDict::new(py);
+    plain.set_item("name", &root.name)?;
+    plain.set_item("kind", root.kind.name())?;
+    plain.set_item("n_bytes", root.retained.get())?;
+    plain.set_item("path", &root.path)?;
+    plain.set_item("what", &root.what)?;
+    plain.set_item("children", plain_branches(py, &root.branches)?)?;
+    Ok(plain)
+}
+
+fn plain_branches<'py>(py: Python<'py>, branches: &[Branch]) -> PyResult<Bound<'py, PyList>> {
+    let plain = |branch: &Branch| {
+        let plain = PyDict::new(py);
+        plain.set_item("step", &branch.step)?;
+        plain.set_item("what", &branch.what)?;
+        plain.set_item("n", branch.n)?;
+        plain.set_item("n_bytes", branch.n_bytes.get())?;
+        plain.set_item("children", plain_branches(py, &branch.branches)?)?;
+        Ok(plain)
+    };
+    let plain: PyResult<Vec<_>> = branches.iter().map(plain).collect();
+    PyList::new(py, plain?)
+}
+
+fn plain_shared<'py>(py: Python<'py>, shared: &Shared) -> PyResult<Bound<'py, PyDict>> {
+    let plain = PyDict::new(py);
+    plain.set_item("names", &shared.names)?;
+    plain.set_item("and_others", shared.and_others)?;
+    plain.set_item("n_bytes", shared.n_bytes.get())?;
+    plain.set_item("path", &shared.path)?;
+    plain.set_item("what", &shared.what)?;
+    Ok(plain)
+}
 
 type GraphNode = (String, Option<&'static str>, Option<(String, u64)>);
 

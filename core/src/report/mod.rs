@@ -2,6 +2,7 @@
 
 mod comparison;
 mod csv;
+mod holders;
 mod line;
 mod lines;
 #[cfg(test)]
@@ -13,6 +14,7 @@ use std::fmt::Write;
 
 pub use comparison::{change_icon, comparison};
 pub use csv::csv;
+pub use holders::holders;
 pub use line::{line, worth_saying};
 
 use crate::analyze::{

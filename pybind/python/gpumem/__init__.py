@@ -24,6 +24,7 @@ from gpumem._gpumem import (
     unload_ipython_extension,
 )
 from gpumem._release import Released, Step, release
+from gpumem._holders import Branch, Holder, Holders, Shared, holders
 from gpumem._report import Cell, Evidence, Finding, Report, report
 from gpumem._verdicts import Change, Comparison, Growth, Side, classify_growth, compare
 from gpumem.classic import (
@@ -36,6 +37,7 @@ from gpumem.classic import (
 )
 
 __all__ = [
+    "Branch",
     "Cell",
     "Change",
     "Comparison",
@@ -47,6 +49,8 @@ __all__ = [
     "GPUMemoryProfiler",
     "GpuMemError",
     "Growth",
+    "Holder",
+    "Holders",
     "MemoryAnalyzer",
     "MemoryPattern",
     "MemorySnapshot",
@@ -56,12 +60,14 @@ __all__ = [
     "RecordingError",
     "Released",
     "Report",
+    "Shared",
     "Side",
     "Step",
     "__version__",
     "classify_growth",
     "compare",
     "footprint",
+    "holders",
     "load",
     "load_ipython_extension",
     "mark",

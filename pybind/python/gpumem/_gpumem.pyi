@@ -15,6 +15,7 @@ __all__ = [
     "Footprint",
     "FootprintRow",
     "GpuMemError",
+    "Holders",
     "Judge",
     "MemorySnapshot",
     "OutOfMemoryError",
@@ -35,6 +36,7 @@ __all__ = [
     "classic_snapshot",
     "classic_thresholds",
     "device_labels",
+    "find_holders",
     "device_levels",
     "footprint",
     "levels_text",
@@ -170,6 +172,12 @@ class Extension:
 def load_ipython_extension(ip: InteractiveShell) -> None: ...
 def unload_ipython_extension(ip: InteractiveShell) -> None: ...
 def _panic_in_next_callback() -> None: ...
+@final
+class Holders:
+    def devices(self) -> list[dict[str, Any]]: ...
+    def text(self, name: str | None, device: str | None, width: int) -> str: ...
+
+def find_holders(depth: int) -> Holders: ...
 def register_adapter(
     type_: type[_T],
     function: Callable[[_T], tuple[str, int] | tuple[str, int, int] | list[Any]],
