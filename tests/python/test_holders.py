@@ -7,12 +7,14 @@ import gc
 import io
 import itertools
 import logging
+import subprocess
 import sys
 import threading
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
+import gpumem
 import pytest
 from gpumem import _gpumem, sim
 
@@ -101,7 +103,7 @@ def test_a_variable_is_named(notebook: Shell) -> None:
             "it.<locals>.kept",
         ),
         (
-            "from functools import lru_cache\n@lru_cache\ndef f(n): return sim.tensor(n)\nf(PLANTED);",
+            "import functools as ft\n@ft.lru_cache\ndef f(n): return sim.tensor(n)\nf(PLANTED);",
             "f.<inside>",
         ),
         (
@@ -342,3 +344,64 @@ def test_nothing_is_named_where_nothing_is_held(notebook: Shell) -> None:
     run(notebook, "x = sim.tensor(PLANTED)\ny = x.item if False else None\ndel x")
     run(notebook, "sim.tensor(PLANTED);")
     assert places() == {}
+
+
+MIB = 1 << 20
+
+
+def test_holders_say_what_each_name_alone_keeps(notebook: Shell) -> None:
+    run(
+        notebook,
+        "w = sim.tensor(1 << 20, requires_grad=True)\n"
+        "losses = [(sim.tensor(8 << 20) @ w).sum() for _ in range(4)]\n"
+        "shared = sim.tensor(2 << 20)\na, b = [shared], {'k': shared}\ndel shared",
+    )
+    found = gpumem.holders()
+    names = {root.name: root for root in found.roots if root.device == "sim:0"}
+    losses = names["losses"]
+    assert (losses.kind, losses.n_bytes) == ("variable", 4 * (8 * MIB + 4))
+    assert losses.path.startswith("losses[0].grad_fn")
+    assert eval("losses[0].grad_fn", {}, {"losses": [Grad()]})  # noqa: S307 (reads as Python)
+    assert sum(branch.n for branch in losses.children) == 4
+    assert {"a", "b"}.isdisjoint(names)
+    (both,) = [entry for entry in found.shared if entry.names[:2] == ("a", "b")]
+    assert (both.n_bytes, both.device, both.and_others) == (2 * MIB, "sim:0", False)
+    assert found.composition["sim:0"]["names"] >= 2 * MIB
+    assert not found.is_cut
+    assert "losses · list of 4 tensors, each with its graph" in repr(found)
+
+
+class Grad:
+    grad_fn = "it"
+
+
+@pytest.mark.parametrize("action", ["holders", "why"])
+def test_the_magic_tells_one_name_or_all(notebook: Shell, action: str) -> None:
+    run(notebook, "cache = {'batch': sim.tensor(9 << 20)}")
+    notebook.run(f"%gpumem {action}")
+    assert "9 MiB  cache · dict of 1 tensor" in notebook.lines[-1]
+    assert "cache['batch']" in notebook.lines[-1]
+    notebook.run(f"%gpumem {action} cache --device sim:0 --depth 2")
+    assert notebook.lines[-1].splitlines()[1:] == [
+        "     9 MiB  cache · dict of 1 tensor",
+        "            cache['batch']",
+    ]
+    notebook.run(f"%gpumem {action} nobody")
+    assert notebook.lines[-1] == "nobody holds no device memory"
+    notebook.run(f"%gpumem {action} cache --device sim:7")
+    assert notebook.lines[-1] == "cache holds no device memory"
+    said = notebook.run(f"%gpumem {action} two names").stderr
+    assert "takes one name, not 'two names'" in said
+
+
+def test_holders_work_without_a_notebook() -> None:
+    code = (
+        "import gpumem\nfrom gpumem import sim\nkept = [sim.tensor(5 << 20)]\n"
+        "def inside():\n    batch = sim.tensor(3 << 20)\n    return gpumem.holders().roots\n"
+        "for root in inside(): print(root.kind, root.name, root.n_bytes >> 20, root.path)\n"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout.splitlines() == [
+        "variable kept 5 kept[0]",
+        "thread_frame inside() 3 inside().<locals>.batch",
+    ]

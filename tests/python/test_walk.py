@@ -213,7 +213,7 @@ def test_the_graph_of_a_tensor_is_found() -> None:
     # Backward freed what the graph saved, and made a gradient.
     assert set(graph.paths()) == {4, 1000}
     kept = ((sim.tensor(777) @ weight) @ weight).sum()
-    graph = Graph({"kept": kept})
+    graph = Graph({"kept": kept, "weight": weight})
     assert {4, 777, 1000} <= set(graph.paths())
     assert {"graph", "parameter", "gradient", "tensor"} <= graph.categories()
 

@@ -65,7 +65,8 @@ fn on_device(holders: &DeviceHolders, name: Option<&str>, width: usize) -> Optio
 }
 
 fn root_lines(root: &Holder, lines: &mut Vec<String>) {
-    let kind = root.kind.words().map(|words| format!(" ({words})"));
+    let words = root.kind.words().filter(|words| *words != root.name);
+    let kind = words.map(|words| format!(" ({words})"));
     let grown = root
         .grown
         .map(|grown| format!(" · {grown} since the last look"));
@@ -83,17 +84,25 @@ fn root_lines(root: &Holder, lines: &mut Vec<String>) {
     branch_lines(&root.branches, &root.more, 1, lines);
 }
 
+/// A branch that is all there is says no more than the path does: only what is below it is told.
 fn branch_lines(branches: &[Branch], more: &Rest, depth: usize, lines: &mut Vec<String>) {
+    let told = branches.iter().filter(|branch| !branch.step.is_empty());
+    let is_alone = branches.len() == 1 && more.n == 0;
     let indent = " ".repeat(10 + 2 * depth);
-    for branch in branches {
-        let Branch {
-            step,
-            what,
-            n_bytes,
-            ..
-        } = branch;
-        lines.push(format!("{indent}{n_bytes}  {step} · {what}"));
-        branch_lines(&branch.branches, &branch.more, depth + 1, lines);
+    for branch in told {
+        let below = if is_alone && branch.n == 1 {
+            depth
+        } else {
+            let Branch {
+                step,
+                what,
+                n_bytes,
+                ..
+            } = branch;
+            lines.push(format!("{indent}{n_bytes}  {step} · {what}"));
+            depth + 1
+        };
+        branch_lines(&branch.branches, &branch.more, below, lines);
     }
     if !branches.is_empty() {
         lines.extend(rest(more, "more", "more").map(|it| format!("{indent}{it}")));
@@ -162,6 +171,44 @@ mod tests {
             branches: Vec::new(),
             more: Rest::default(),
         }
+    }
+
+    fn net() -> Holder {
+        let branch = |step: &str, n_bytes, branches| Branch {
+            step: step.to_owned(),
+            what: "parameter float32[1024]".to_owned(),
+            n: 1,
+            n_bytes: Bytes::mib(n_bytes),
+            branches,
+            more: Rest::default(),
+        };
+        let layers = vec![
+            branch(".head", 6, vec![branch("", 6, Vec::new())]),
+            branch(".body", 4, Vec::new()),
+        ];
+        Holder {
+            name: "net".to_owned(),
+            path: "net.layers.head".to_owned(),
+            branches: vec![branch(".layers", 10, layers)],
+            retained: Bytes::mib(10),
+            kind: RootKind::Variable,
+            ..out()
+        }
+    }
+
+    #[test]
+    fn a_sole_branch_says_no_more_than_the_path() {
+        let mut lines = Vec::new();
+        root_lines(&net(), &mut lines);
+        assert_eq!(
+            lines,
+            [
+                "    10 MiB  net · Tensor float32[1024]",
+                "            net.layers.head",
+                "            6 MiB  .head · parameter float32[1024]",
+                "            4 MiB  .body · parameter float32[1024]",
+            ]
+        );
     }
 
     fn device() -> Holders {

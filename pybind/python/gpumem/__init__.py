@@ -23,8 +23,8 @@ from gpumem._gpumem import (
     steps,
     unload_ipython_extension,
 )
-from gpumem._release import Released, Step, release
 from gpumem._holders import Branch, Holder, Holders, Shared, holders
+from gpumem._release import Released, Step, release
 from gpumem._report import Cell, Evidence, Finding, Report, report
 from gpumem._verdicts import Change, Comparison, Growth, Side, classify_growth, compare
 from gpumem.classic import (

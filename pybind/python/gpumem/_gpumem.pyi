@@ -36,8 +36,8 @@ __all__ = [
     "classic_snapshot",
     "classic_thresholds",
     "device_labels",
-    "find_holders",
     "device_levels",
+    "find_holders",
     "footprint",
     "levels_text",
     "load",
@@ -172,6 +172,7 @@ class Extension:
 def load_ipython_extension(ip: InteractiveShell) -> None: ...
 def unload_ipython_extension(ip: InteractiveShell) -> None: ...
 def _panic_in_next_callback() -> None: ...
+
 @final
 class Holders:
     def devices(self) -> list[dict[str, Any]]: ...

@@ -27,8 +27,9 @@ from traitlets import Bool, Enum
 from traitlets.config import Configurable
 
 from gpumem import _gpumem
+from gpumem._holders import holders
 from gpumem._release import release
-from gpumem._report import Report, report
+from gpumem._report import NOTEBOOK_WIDTH, Report, report
 from gpumem._verdicts import Comparison, compare_with, set_baseline
 
 if TYPE_CHECKING:
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
 
 
 CELL_MAGIC = "%%gpumem"
+
+# What of `%gpumem` is followed by names.
+TAKE_NAMES = {"use", "baseline", "release", "holders", "why"}
 
 
 class GpuMem(Configurable):
@@ -208,11 +212,15 @@ class GpuMemMagics(Magics):
     @argument(
         "action",
         nargs="?",
-        choices=["on", "off", "status", "reset", "use", "baseline", "release"],
+        choices=[
+            *("on", "off", "status", "reset", "use"),
+            *("baseline", "release", "holders", "why"),
+        ],
         help="""on, off: record every cell, or only those with %%%%gpumem;
         status: what is recorded, from which sources and why; reset: forget all runs;
         use: read from these sources only; baseline: a name for the runs so far, to compare
-        with; release: give memory back; nothing: what each device holds now""",
+        with; release: give memory back; holders, or why: who holds memory, and by which path;
+        nothing: what each device holds now""",
     )
     @argument(
         "names",
@@ -220,14 +228,23 @@ class GpuMemMagics(Magics):
         metavar="NAME",
         help="""for use: sources, as torch or sim, with commas or blanks between; auto: all that
         answer; for baseline: its name; for release: traceback (of the last error), outputs,
-        cycles (a garbage collection), cache (of the frameworks), all, or a variable's name""",
+        cycles (a garbage collection), cache (of the frameworks), all, or a variable's name;
+        for holders and why: a variable's name, if only that one is to be told""",
+    )
+    @argument("--device", metavar="DEVICE", help="holders: of this device only, as `cuda:0`")
+    @argument(
+        "--depth",
+        metavar="N",
+        type=int,
+        default=1,
+        help="holders: so many levels of what a name holds",
     )
     @argument("--dry-run", action="store_true", help="release: only say what it would do")
     @line_magic("gpumem")
     def control(self, line: str) -> None:
         """Control the recording, or show what each device holds now."""
         options = _parsed(GpuMemMagics.control, "%gpumem", line)
-        if options.action not in {"use", "baseline", "release"} and options.names:
+        if options.action not in TAKE_NAMES and options.names:
             unexpected = " ".join(options.names)
             raise _refusal("%gpumem", f"{options.action} takes no {unexpected!r}")
         match options.action:
@@ -244,6 +261,8 @@ class GpuMemMagics(Magics):
             case "use":
                 self._use(_listed(options.names))
                 self._extension.show("\n".join(self._sources(only_used=True)))
+            case "holders" | "why":
+                self._extension.show(self._holders(options))
             case "release":
                 self._extension.show(self._release(options))
             case "baseline":
@@ -300,6 +319,13 @@ class GpuMemMagics(Magics):
         except (OSError, _gpumem.GpuMemError) as error:
             raise _refusal("%gpumem_report", f"--html: {error}") from None
         self._extension.show(f"wrote {path}")
+
+    def _holders(self, options: Namespace) -> str:
+        if len(options.names) > 1:
+            given = " ".join(options.names)
+            raise _refusal("%gpumem", f"{options.action} takes one name, not {given!r}")
+        name = options.names[0] if options.names else None
+        return holders(depth=options.depth).text(name, options.device, NOTEBOOK_WIDTH)
 
     def _release(self, options: Namespace) -> str:
         try:

@@ -40,7 +40,7 @@ fn graph(sink: &mut Sink<'_, '_, '_>, own: Part, start: &Gradient) {
                 let address = Arc::as_ptr(it) as usize;
                 let (part, is_new) = sink.part(from, address, step);
                 if is_new {
-                    sink.describe(part, Details::named("leaf", Category::Parameter));
+                    sink.describe(part, Details::named("AccumulateGrad", Category::Graph));
                     leaf(sink, part, it);
                 }
             }
