@@ -81,3 +81,19 @@ def test_a_counter_reset_at_the_start_makes_every_peak_exact(shell: Any, monkeyp
     monkeypatch.setattr(sim, "reset_peak_memory_stats", lambda: None)
     for row, truth in recorded(shell, "%%gpumem --quiet --reset-peak"):
         assert (row["peak_bytes"], row["peak_exact"]) == (truth, True), row
+
+
+def test_a_spike_inside_a_warm_cache_is_no_invented_number(shell: Any) -> None:
+    sim.use(total_bytes=1 << 30)
+    shell.user_ns["sim"] = sim
+    shell.run("warm = sim.tensor(512 << 20)\ndel warm")
+    # The cache serves it: neither the counter nor anything that a driver shows moves.
+    spikes = "for _ in range(200):\n    spike = sim.tensor(128 << 20)\n    del spike"
+    shell.run(f"%%gpumem --quiet\n{spikes}")
+    row = next(row for row in gpumem.report().runs if row["device"] == "sim:0")
+    assert row["reserved_before_bytes"] == row["reserved_after_bytes"] == 512 << 20
+    assert (row["peak_bytes"], row["peak_high_bytes"]) == (0, 512 << 20)
+    assert not row["peak_exact"]
+    # All that a run allocated bounds its peak, too.
+    shell.run("%%gpumem\nspike = sim.tensor(128 << 20)\ndel spike")
+    assert "peak 0 B to 128 MiB" in shell.lines[-1]

@@ -126,7 +126,7 @@ fn spike(gaps: &[f64], thresholds: &Thresholds) -> Option<HiddenGap> {
     Some(HiddenGap {
         kind: GapKind::TransientSpike,
         severity: critical_above(highest_z, CRITICAL_Z * threshold),
-        confidence: (highest_z / (CERTAIN_Z * threshold)).min(1.0),
+        confidence: certainty(highest_z / (CERTAIN_Z * threshold)),
         evidence: vec![
             ("spike_count", Figure::Whole(spikes.len() as f64)),
             ("max_gap_bytes", Figure::Whole(most)),
@@ -157,7 +157,7 @@ fn drift(times: &[f64], gaps: &[f64], thresholds: &Thresholds) -> Option<HiddenG
     drifts.then(|| HiddenGap {
         kind: GapKind::PersistentDrift,
         severity: critical_above(r_squared, CRITICAL_DRIFT),
-        confidence: r_squared,
+        confidence: certainty(r_squared),
         evidence: vec![
             ("slope_bytes_per_sec", Figure::Real(line.slope)),
             ("r_squared", Figure::Real(r_squared)),
@@ -187,13 +187,15 @@ fn fragmentation<'a>(
     let ratios: Vec<f64> = samples
         .filter(|sample| sample.reserved > 0.0)
         .map(|sample| (sample.reserved - sample.allocated) / sample.reserved)
+        // Of next to nothing reserved there is no share.
+        .filter(|ratio| is_usable(*ratio))
         .collect();
     let average = mean(&ratios);
     let is_high = !ratios.is_empty() && average >= thresholds.gap_fragmentation_ratio;
     is_high.then(|| HiddenGap {
         kind: GapKind::FragmentationLike,
         severity: critical_above(average, CRITICAL_FRAGMENTATION),
-        confidence: (average / CERTAIN_FRAGMENTATION).min(1.0),
+        confidence: certainty(average / CERTAIN_FRAGMENTATION),
         evidence: vec![
             ("avg_fragmentation_ratio", Figure::Real(average)),
             (
@@ -217,6 +219,15 @@ fn critical_above(value: f64, bound: f64) -> Severity {
         Severity::Critical
     } else {
         Severity::Warning
+    }
+}
+
+/// From 0 to 1, whatever the threshold that a figure was held against: nothing over nothing is sure.
+fn certainty(ratio: f64) -> f64 {
+    if ratio.is_nan() {
+        1.0
+    } else {
+        ratio.clamp(0.0, 1.0)
     }
 }
 
