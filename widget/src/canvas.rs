@@ -1,12 +1,12 @@
 //! A plotters backend for a canvas, in device pixels.
 //!
-//! plotters-canvas draws, but it thinks in CSS pixels, moves every straight line
-//! by half a pixel and sets text in generic families. Here a line is moved only
-//! where its width is odd, lines join round, and text has the page's own faces
-//! and stands on its baseline, as `gpumem_core::chart::paint` asks. Rectangles and
-//! dots, which a long session has by the thousand, are filled without handing over
-//! a colour that is set already: that takes longer than filling them.
+//! A line is moved by half a pixel only where its width is odd, lines join round,
+//! and text has the page's own faces and stands on its baseline, as
+//! `gpumem_core::chart::paint` asks. What comes in a row in one colour is one path:
+//! of a long session's thousands of lines, dots and bars, each drawn by itself,
+//! setting colours and painting would take longer than everything else together.
 
+use std::convert::Infallible;
 use std::f64::consts::TAU;
 
 use plotters_backend::text_anchor::HPos;
@@ -14,11 +14,10 @@ use plotters_backend::{
     BackendColor, BackendCoord, BackendStyle, BackendTextStyle, DrawingBackend, DrawingErrorKind,
     FontFamily, FontStyle,
 };
-use plotters_canvas::CanvasBackend;
 use wasm_bindgen::JsCast;
 use web_sys::{CanvasRenderingContext2d, HtmlCanvasElement};
 
-type Drawn = Result<(), DrawingErrorKind<<CanvasBackend as DrawingBackend>::ErrorType>>;
+type Drawn = Result<(), DrawingErrorKind<Infallible>>;
 
 /// The page's typefaces, as CSS `font-family` lists.
 #[derive(Debug, Clone)]
@@ -29,13 +28,20 @@ pub(crate) struct Faces {
     pub(crate) mono: String,
 }
 
+/// How a path is painted once it is complete.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Ink {
+    Fill((u8, u8, u8)),
+    Stroke((u8, u8, u8), u32),
+}
+
 /// A canvas whose coordinates are device pixels.
 pub(crate) struct Canvas<'a> {
-    backend: CanvasBackend,
     context: CanvasRenderingContext2d,
+    size: (u32, u32),
     faces: &'a Faces,
-    /// The colour and the font that are set, where they are known.
-    fill: Option<((u8, u8, u8), u64)>,
+    /// Of the path that is not painted yet.
+    ink: Option<Ink>,
     font: String,
 }
 
@@ -56,21 +62,37 @@ impl<'a> Canvas<'a> {
         }
         context.set_line_join("round");
         Some(Self {
-            backend: CanvasBackend::with_canvas_object(element.clone())?,
             context,
+            size,
             faces,
-            fill: None,
+            ink: None,
             font: String::new(),
         })
     }
 
-    fn set_fill(&mut self, colour: BackendColor) {
-        let key = (colour.rgb, colour.alpha.to_bits());
-        if self.fill != Some(key) {
-            let (r, g, b) = colour.rgb;
-            self.context
-                .set_fill_style_str(&format!("rgba({r},{g},{b},{})", colour.alpha));
-            self.fill = Some(key);
+    /// What follows is painted so, together with what is waiting to be painted so.
+    fn take_up(&mut self, ink: Ink) {
+        if self.ink == Some(ink) {
+            return;
+        }
+        self.paint();
+        self.context.begin_path();
+        self.ink = Some(ink);
+    }
+
+    /// Paints the path that is waiting.
+    fn paint(&mut self) {
+        match self.ink.take() {
+            None => {}
+            Some(Ink::Fill(colour)) => {
+                self.context.set_fill_style_str(&css(colour));
+                self.context.fill();
+            }
+            Some(Ink::Stroke(colour, width)) => {
+                self.context.set_stroke_style_str(&css(colour));
+                self.context.set_line_width(f64::from(width));
+                self.context.stroke();
+            }
         }
     }
 
@@ -92,35 +114,44 @@ impl<'a> Canvas<'a> {
             self.font = font;
         }
     }
+
+    /// Goes along the points, moved by so much to the right and down.
+    fn trace(&self, path: impl IntoIterator<Item = BackendCoord>, shift: f64) {
+        for (idx, (x, y)) in path.into_iter().enumerate() {
+            let (x, y) = (f64::from(x) + shift, f64::from(y) + shift);
+            if idx == 0 {
+                self.context.move_to(x, y);
+            } else {
+                self.context.line_to(x, y);
+            }
+        }
+    }
+}
+
+fn css((red, green, blue): (u8, u8, u8)) -> String {
+    format!("#{red:02x}{green:02x}{blue:02x}")
 }
 
 impl DrawingBackend for Canvas<'_> {
-    type ErrorType = <CanvasBackend as DrawingBackend>::ErrorType;
+    type ErrorType = Infallible;
 
     fn get_size(&self) -> (u32, u32) {
-        self.backend.get_size()
+        self.size
     }
 
     fn ensure_prepared(&mut self) -> Drawn {
-        self.backend.ensure_prepared()
+        Ok(())
     }
 
     fn present(&mut self) -> Drawn {
-        self.backend.present()
+        self.paint();
+        Ok(())
     }
 
-    fn draw_pixel(&mut self, point: BackendCoord, colour: BackendColor) -> Drawn {
-        self.fill = None;
-        self.backend.draw_pixel(point, colour)
-    }
-
-    fn draw_line<S: BackendStyle>(
-        &mut self,
-        from: BackendCoord,
-        to: BackendCoord,
-        style: &S,
-    ) -> Drawn {
-        self.draw_path([from, to], style)
+    fn draw_pixel(&mut self, (x, y): BackendCoord, colour: BackendColor) -> Drawn {
+        self.take_up(Ink::Fill(colour.rgb));
+        self.context.rect(f64::from(x), f64::from(y), 1.0, 1.0);
+        Ok(())
     }
 
     fn draw_rect<S: BackendStyle>(
@@ -128,16 +159,12 @@ impl DrawingBackend for Canvas<'_> {
         upper_left: BackendCoord,
         lower_right: BackendCoord,
         style: &S,
-        fill: bool,
+        _fill: bool,
     ) -> Drawn {
-        if !fill {
-            return self.backend.draw_rect(upper_left, lower_right, style, fill);
-        }
-        self.set_fill(style.color());
+        self.take_up(Ink::Fill(style.color().rgb));
         let (left, top) = (f64::from(upper_left.0), f64::from(upper_left.1));
         let (right, bottom) = (f64::from(lower_right.0), f64::from(lower_right.1));
-        self.context
-            .fill_rect(left, top, right - left, bottom - top);
+        self.context.rect(left, top, right - left, bottom - top);
         Ok(())
     }
 
@@ -146,12 +173,11 @@ impl DrawingBackend for Canvas<'_> {
         path: I,
         style: &S,
     ) -> Drawn {
+        let width = style.stroke_width();
+        self.take_up(Ink::Stroke(style.color().rgb, width));
         // A line of odd width covers whole pixels only when its middle is between two.
-        let shift = f64::from(style.stroke_width() % 2) / 2.0;
-        let _ = self.context.translate(shift, shift);
-        let drawn = self.backend.draw_path(path, style);
-        let _ = self.context.translate(-shift, -shift);
-        drawn
+        self.trace(path, f64::from(width % 2) / 2.0);
+        Ok(())
     }
 
     fn draw_circle<S: BackendStyle>(
@@ -159,17 +185,13 @@ impl DrawingBackend for Canvas<'_> {
         centre: BackendCoord,
         radius: u32,
         style: &S,
-        fill: bool,
+        _fill: bool,
     ) -> Drawn {
-        if !fill {
-            return self.backend.draw_circle(centre, radius, style, fill);
-        }
-        self.set_fill(style.color());
-        self.context.begin_path();
+        self.take_up(Ink::Fill(style.color().rgb));
+        let (x, y, radius) = (f64::from(centre.0), f64::from(centre.1), f64::from(radius));
+        self.context.move_to(x + radius, y);
         // Fails only for a negative radius.
-        let (x, y) = (f64::from(centre.0), f64::from(centre.1));
-        let _ = self.context.arc(x, y, f64::from(radius), 0.0, TAU);
-        self.context.fill();
+        let _ = self.context.arc(x, y, radius, 0.0, TAU);
         Ok(())
     }
 
@@ -178,13 +200,16 @@ impl DrawingBackend for Canvas<'_> {
         corners: I,
         style: &S,
     ) -> Drawn {
-        self.fill = None;
-        self.backend.fill_polygon(corners, style)
+        self.take_up(Ink::Fill(style.color().rgb));
+        self.trace(corners, 0.0);
+        self.context.close_path();
+        Ok(())
     }
 
     fn draw_text<S: BackendTextStyle>(&mut self, text: &str, style: &S, at: BackendCoord) -> Drawn {
+        self.paint();
         self.set_font(style);
-        self.set_fill(style.color());
+        self.context.set_fill_style_str(&css(style.color().rgb));
         self.context.set_text_align(match style.anchor().h_pos {
             HPos::Left => "left",
             HPos::Center => "center",

@@ -28,6 +28,8 @@ pub(crate) struct Model {
     rules: Rules,
     analysis: Analysis,
     baseline: Option<Baseline>,
+    /// The recording from farther and farther away.
+    far: Vec<Recording>,
     state: State,
     /// What the state was before the reader did anything.
     first: State,
@@ -46,6 +48,7 @@ impl Model {
         let analysis = analyze(&recording, &rules);
         let first = State::new(&recording, &analysis);
         Self {
+            far: from_afar(&recording),
             state: first.clone(),
             first,
             recording,
@@ -122,6 +125,7 @@ impl Model {
     pub(crate) fn apply(&mut self, frames: &[u8]) -> Result<(), ReadError> {
         let was_empty = self.recording.runs().is_empty();
         let read = format::apply(&mut self.recording, frames);
+        self.far = from_afar(&self.recording);
         self.judge();
         self.first = State::new(&self.recording, &self.analysis);
         if was_empty {
@@ -216,7 +220,33 @@ impl Model {
             Chart::Timeline => chart::timeline,
             Chart::Minimap => chart::minimap,
         };
-        draw(&self.recording, &self.analysis, &view)
+        let recording = match chart {
+            Chart::Timeline => self.at_distance(),
+            _ => &self.recording,
+        };
+        draw(recording, &self.analysis, &view)
+    }
+
+    /// The recording with as many samples as a picture of what is in view needs.
+    fn at_distance(&self) -> &Recording {
+        let (from, to) = self
+            .state
+            .span
+            .unwrap_or((Nanos::ZERO, Nanos::new(u64::MAX)));
+        let n_in_view = |recording: &Recording| -> usize {
+            let of_device = recording
+                .all_samples()
+                .filter(|(_, device, ..)| *device == self.state.device);
+            of_device
+                .map(|(.., points)| {
+                    let before = points.partition_point(|point| point.at < from);
+                    points.partition_point(|point| point.at <= to) - before
+                })
+                .sum()
+        };
+        let mut distances = std::iter::once(&self.recording).chain(&self.far);
+        let few = distances.find(|recording| n_in_view(recording) <= ENOUGH_SAMPLES);
+        few.or(self.far.last()).unwrap_or(&self.recording)
     }
 
     /// What a chart's picture depends on, and nothing else.
@@ -354,4 +384,19 @@ impl Model {
         let n_devices = u32::try_from(self.recording.devices().len()).ok()?;
         (n_devices > 1).then(|| DeviceIdx((self.state.device.0 + 1) % n_devices))
     }
+}
+
+/// More samples than these draw the same picture as a part of them.
+const ENOUGH_SAMPLES: usize = 24_000;
+
+/// The same recording with fewer samples, and with fewer again; nothing where it has few.
+fn from_afar(recording: &Recording) -> Vec<Recording> {
+    let mut far: Vec<Recording> = Vec::new();
+    for stride in [32, 48] {
+        let nearest = far.last().unwrap_or(recording);
+        if nearest.n_samples() > ENOUGH_SAMPLES {
+            far.push(nearest.coarse(stride));
+        }
+    }
+    far
 }

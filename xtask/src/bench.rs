@@ -126,6 +126,26 @@ const BENCHES: &[Bench] = &[
         peers: &[],
     },
     Bench {
+        name: "widget",
+        script: "tests/browser/bench_widget.py",
+        rows: &[
+            row("first_paint_ms", "first paint of 1e6 samples", "ms").within(150.0),
+            row(
+                "zoom_frame_ms",
+                "script of a frame of zooming in them, p95",
+                "ms",
+            )
+            .within(8.0),
+            row("pan_frame_ms", "the same, panning", "ms").within(8.0),
+            row("slider_ms", "a threshold moved, 10,000 runs judged", "ms").within(100.0),
+            row("rerun_kb", "left in the page by a re-run of the cell", "kB").within(50.0),
+            row("module_kb", "the module, packed", "kB").within(250.0),
+            row("picture_kb", "a saved report's picture", "kB").within(90.0),
+            row("state_kb", "its state", "kB").within(20.0),
+        ],
+        peers: &[],
+    },
+    Bench {
         name: "leaks",
         script: "tests/python/bench_leaks.py",
         rows: &[
@@ -172,6 +192,37 @@ impl Row {
     }
 }
 
+/// Sessions longer than a recorder keeps, for the report to show: by the name of
+/// the variable that tells where, how many runs and how many samples.
+const SESSIONS: [(&str, &str, &str); 3] = [
+    ("GPUMEM_MILLION", "1000", "1000000"),
+    ("GPUMEM_MANY_RUNS", "10000", "20000"),
+    ("GPUMEM_USUAL", "60", "3000"),
+];
+
+/// Writes them, where the report is to be measured.
+fn sessions(project: &Project, chosen: &[&Bench]) -> Result<Vec<(&'static str, PathBuf)>> {
+    if !chosen.iter().any(|bench| bench.name == "widget") {
+        return Ok(Vec::new());
+    }
+    let folder = project.target("bench");
+    let write = |(name, n_runs, n_samples): (&'static str, &str, &str)| {
+        let path = folder.join(name.to_lowercase()).with_extension("recording");
+        let arguments = [
+            "--quiet",
+            "--locked",
+            "--package",
+            "gpumem-core",
+            "--example",
+        ];
+        let mut example = project.cargo("run");
+        example.args(arguments).args(["long_session", "--"]);
+        run::run(example.arg(&path).args([n_runs, n_samples]))?;
+        Ok((name, path))
+    };
+    SESSIONS.into_iter().map(write).collect()
+}
+
 /// Runs one benchmark or all, and prints each as a table.
 ///
 /// Figures beyond their budget are said, and are no failure: another machine
@@ -196,6 +247,7 @@ pub(crate) fn measure(
     let folder = project.target("bench");
     fs::create_dir_all(&folder)?;
     let driver = fake_driver::build(project)?;
+    let sessions = sessions(project, &chosen)?;
     for bench in chosen {
         let figures = folder.join(bench.name).with_extension("json");
         run::run(
@@ -204,6 +256,7 @@ pub(crate) fn measure(
                 .arg(project.path(bench.script))
                 .arg(&figures)
                 .envs(driver.iter().map(|it| ("GPUMEM_FAKE_DRIVER", it)))
+                .envs(sessions.iter().map(|(name, path)| (*name, path)))
                 .env("PYTHONPATH", peers(project, environment, bench)?),
         )?;
         println!("{}", table(bench, &read(&figures)?)?);

@@ -42,6 +42,8 @@ enum Command {
     Wheel,
     /// Show the quickstart in JupyterLab
     Demo(demo::Options),
+    /// Take the README's picture of the report anew
+    Picture,
     /// Run every test, or the named suites
     Test {
         #[arg(value_parser = test::names())]
@@ -79,6 +81,12 @@ fn execute(command: &Command, project: &Project) -> Result<ExitCode> {
             println!("{}", wheel::sources(project, &environment)?.display());
         }
         Command::Demo(options) => return demo::show(project, &wheel::install(project)?, options),
+        Command::Picture => {
+            let script = project.path("xtask/python/take_picture.py");
+            let environment = wheel::install(project)?;
+            let picture = project.path("docs/report.png");
+            run::run(environment.python().arg(script).arg(picture))?;
+        }
         Command::Test { suites } => return Ok(test::run(project, suites)),
         Command::Lint => return lint::check(project, &Environment::main(project)?),
         Command::Bench { name } => {

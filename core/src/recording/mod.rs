@@ -3,6 +3,7 @@
 //! A [`Recording`] is built by applying [`Frame`]s in order. A file, a row of a
 //! store, a live update and a worker's reply are all such frames (`format`).
 
+mod coarse;
 mod frame;
 mod held;
 mod level;

@@ -273,10 +273,18 @@ impl Chart {
             .collect();
         let is_wide = |stretch: &&Stretch| stretch.width() >= WIDE;
         let (wide, narrow): (Vec<&Stretch>, Vec<&Stretch>) = in_a_row.iter().partition(is_wide);
+        let mut written_to = f64::NEG_INFINITY;
         for stretch in wide.into_iter().chain(narrow) {
+            // Of thousands of runs few have room for a name: the others are not even named.
+            if !is_wide(&stretch) && f64::midpoint(stretch.left, stretch.right) < written_to {
+                continue;
+            }
             let run = session.recording.run(stretch.run);
             let label = self.name(stretch, &cell_label(session.recording, run));
             if occupied.take(&label) {
+                if !is_wide(&stretch) {
+                    written_to = label.bounds().bottom_right().x;
+                }
                 self.scene.text(label);
             }
         }

@@ -1,0 +1,164 @@
+"""What the report costs in a real browser, and in a saved notebook.
+
+Sessions longer than a recorder keeps: a million samples, and 10,000 runs. Times are
+those of the page's script, medians or 95th percentiles in milliseconds; what a frame
+takes to reach the screen is the browser's. Memory is the page's JavaScript heap and
+the module's memory, before and after 50 runs of a report's cell. Writes JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from base64 import b64encode
+from pathlib import Path
+from statistics import median, quantiles
+from typing import TYPE_CHECKING, Any
+
+import gpumem
+from gpumem import widget
+from playwright.sync_api import sync_playwright
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from browser.host import Host  # noqa: E402 (found once its folder is on the path)
+from browser.live import ReportPage  # noqa: E402
+
+N_OPENED = 7
+N_RERUNS = 50
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+
+FIRST_PAINT = "() => performance.getEntriesByName('gpumem:first paint')[0].duration"
+WHEEL = """(n) => {
+    const root = document.querySelector(".gpumem-report").shadowRoot;
+    const canvas = root.querySelector("canvas[data-chart=timeline]");
+    const took = [];
+    for (let i = 0; i < n; i++) {
+        const options = { ctrlKey: true, bubbles: true, cancelable: true };
+        const deltaY = i % 40 < 20 ? -120 : 120;
+        const wheel = new WheelEvent("wheel", { deltaY, clientX: 300 + 7 * (i % 60), ...options });
+        const start = performance.now();
+        canvas.dispatchEvent(wheel);
+        took.push(performance.now() - start);
+    }
+    return took;
+}"""
+PAN = """(n) => {
+    const root = document.querySelector(".gpumem-report").shadowRoot;
+    const canvas = root.querySelector("canvas[data-chart=timeline]");
+    const press = (key, shiftKey) =>
+        canvas.dispatchEvent(new KeyboardEvent("keydown", { key, shiftKey, bubbles: true }));
+    for (let i = 0; i < 3; i++) press("+", false);
+    const took = [];
+    for (let i = 0; i < n; i++) {
+        const start = performance.now();
+        press(i % 40 < 20 ? "ArrowRight" : "ArrowLeft", true);
+        took.push(performance.now() - start);
+    }
+    return took;
+}"""
+SLIDE = """(n) => {
+    const root = document.querySelector(".gpumem-report").shadowRoot;
+    const slider = root.querySelector("input[data-argument=min_growth]");
+    const took = [];
+    for (let i = 0; i < n; i++) {
+        slider.value = 2 + (i % 30);
+        const start = performance.now();
+        slider.dispatchEvent(new Event("input", { bubbles: true }));
+        took.push(performance.now() - start);
+    }
+    return took;
+}"""
+
+
+def percentile(took: list[float]) -> float:
+    """Return the 95th."""
+    return quantiles(took, n=20)[-1]
+
+
+def opened(page: Page, recording: Path) -> None:
+    """Open the page of a recording."""
+    page.goto(recording.with_suffix(".html").as_uri())
+    ReportPage(page)
+
+
+def of_a_million(page: Page, recording: Path) -> dict[str, float]:
+    """Measure first paint, zoom and pan over a million samples."""
+    gpumem.report(gpumem.load(recording)).save(recording.with_suffix(".html"))
+    paints = []
+    for _ in range(N_OPENED):
+        opened(page, recording)
+        paints.append(page.evaluate(FIRST_PAINT))
+    return {
+        "first_paint_ms": median(paints),
+        "zoom_frame_ms": percentile(page.evaluate(WHEEL, 200)),
+        "pan_frame_ms": percentile(page.evaluate(PAN, 200)),
+    }
+
+
+def of_many_runs(page: Page, recording: Path) -> dict[str, float]:
+    """Measure a slider that judges 10,000 runs anew."""
+    gpumem.report(gpumem.load(recording)).save(recording.with_suffix(".html"))
+    opened(page, recording)
+    return {"slider_ms": median(page.evaluate(SLIDE, 30))}
+
+
+def of_reruns(page: Page, folder: Path) -> dict[str, float]:
+    """Measure what running a report's cell again leaves in the page."""
+    host = Host(page, folder)
+    session = page.context.new_cdp_session(page)
+
+    def in_use() -> float:
+        session.send("HeapProfiler.collectGarbage")
+        usage: dict[str, Any] = session.send("Runtime.getHeapUsage")
+        return usage["usedSize"] + usage.get("backingStorageSize", 0)
+
+    for _ in range(5):
+        host.show(wait=True)
+        host.close()
+    before = in_use()
+    for _ in range(N_RERUNS):
+        host.show(wait=True)
+        host.close()
+    return {"rerun_kb": (in_use() - before) / N_RERUNS / 1000}
+
+
+def of_a_notebook(recording: Path) -> dict[str, float]:
+    """Measure what a report adds to a saved notebook."""
+    report = gpumem.report(gpumem.load(recording))
+    shown = widget.ReportWidget(widget._packed(report.recording))
+    state = shown.get_state()
+    state["recording"] = b64encode(state["recording"]).decode()
+    module = Path(widget.__file__).parent / "static" / "provider.js"
+    literals = module.read_text(encoding="utf-8").split('"')
+    return {
+        "picture_kb": len(b64encode(report.png())) / 1000,
+        "state_kb": len(json.dumps(state, default=str)) / 1000,
+        "module_kb": len(max(literals, key=len)) * 3 / 4 / 1000,
+    }
+
+
+def measured() -> dict[str, float]:
+    """Return every figure."""
+    names = ("GPUMEM_MILLION", "GPUMEM_MANY_RUNS", "GPUMEM_USUAL")
+    million, many, usual = (Path(os.environ[name]) for name in names)
+    figures = of_a_notebook(usual)
+    with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
+        browser = playwright.chromium.launch(
+            executable_path=os.environ.get("GPUMEM_CHROMIUM", "/usr/bin/chromium"), args=FLAGS
+        )
+        page = browser.new_page(viewport={"width": 1000, "height": 900})
+        figures |= of_a_million(page, million)
+        figures |= of_many_runs(page, many)
+        figures |= of_reruns(page, Path(folder))
+        browser.close()
+    return figures
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(json.dumps(measured(), indent=1))
