@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from browser.host import Host  # noqa: E402 (found once its folder is on the path)
-from browser.live import ReportPage  # noqa: E402
+from browser.host import Host
+from browser.live import ReportPage
 
 N_OPENED = 7
 N_RERUNS = 50

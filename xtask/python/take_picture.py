@@ -18,8 +18,8 @@ SETUP = [
     "%gpumem on",
 ]
 MODEL = "model = [sim.tensor(96 << 20, requires_grad=True) for _ in range(12)]"
-LOSSES = "losses, cache, batch = [], [], sim.tensor(210 << 20, requires_grad=True)"
-LEAK = "losses.append((batch * batch).sum())\ntime.sleep(0.04)"
+LOSSES = "losses, cache = [], []\nbatch = lambda: sim.tensor(105 << 20, requires_grad=True)"
+LEAK = "losses.append((batch() * batch()).sum())\ntime.sleep(0.04)"
 VALIDATE = "outputs = [sim.tensor(60 << 20) for _ in range(14)]\ntime.sleep(0.05)\ndel outputs"
 WARM = "if len(cache) < 2: cache.append(sim.tensor(500 << 20 if not cache else 120 << 20))"
 CELLS = [MODEL, LOSSES]

@@ -24,6 +24,7 @@ impl Recording {
             cells: self.cells.clone(),
             runs: self.runs.clone(),
             traces: self.traces.clone(),
+            held: self.held.clone(),
             finish: self.finish,
             samples: samples
                 .map(|(key, points)| (key.clone(), thinned(points)))

@@ -243,7 +243,11 @@ pub(crate) fn read(model: &Model, pointed: Pointed) -> Option<Readout> {
         Target::Run(run) => {
             let mut read = readout::of_run(recording, model.analysis(), device, run);
             let now = pointed.at.map(|at| readout::at(recording, device, run, at));
-            read.figures.extend(now.unwrap_or_default());
+            let now = now.unwrap_or_default();
+            // What is known of the instant says more than the levels around the run.
+            let is_said = |name: &str| now.iter().any(|(known, _)| *known == name);
+            read.figures.retain(|(name, _)| !is_said(name));
+            read.figures.extend(now);
             Some(read)
         }
         Target::Part(idx) => {
