@@ -17,7 +17,7 @@ pub(crate) fn start(
 
 /// Blocks every signal on this thread for as long as `body` takes; a thread that it starts keeps them
 /// blocked.
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "a thread's signals are told by libc alone")]
 fn without_signals<T>(body: impl FnOnce() -> T) -> T {
     use std::mem::MaybeUninit;
@@ -37,7 +37,7 @@ fn without_signals<T>(body: impl FnOnce() -> T) -> T {
     result
 }
 
-#[cfg(not(unix))]
+#[cfg(not(target_os = "linux"))]
 fn without_signals<T>(body: impl FnOnce() -> T) -> T {
     body()
 }
