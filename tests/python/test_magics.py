@@ -106,13 +106,17 @@ def test_each_action_says_what_is_so_now(shell: Shell) -> None:
 
     assert said("%gpumem on") == ["recording every cell (`%gpumem off`: only cells with %%gpumem)"]
     assert said("%gpumem off") == ["recording cells with %%gpumem (`%gpumem on`: every cell)"]
-    host = ["● host          reads host"]
-    assert said("%gpumem use sim") == [*host, "● sim           reads sim:0"]
+    assert said("%gpumem use sim") == [
+        "  source  device  what it gives, or why not",
+        "● host    host    resident memory of this process, used memory of the machine",
+        "● sim     sim:0   a simulated device with a real caching allocator",
+    ]
     shell.run("%%gpumem --quiet\nkept = 1")
     status = said("%gpumem status")
     assert status[1] == "recorded so far: 1 run of 1 cell"
-    assert "● sim           reads sim:0" in status
-    assert any("left out by `%gpumem use`" in line for line in status)
+    assert any(line.startswith("● sim ") and " sim:0 " in line for line in status)
+    assert any(line.startswith("○ cuda ") and "left out by" in line for line in status)
+    assert all(len(line) <= 80 for line in status)
     assert said("%gpumem reset") == ["forgot 1 run of 1 cell"]
     assert said("%gpumem status")[1] == "recorded so far: 0 runs of 0 cells"
     now = said("%gpumem")

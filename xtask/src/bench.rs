@@ -46,6 +46,30 @@ const BENCHES: &[Bench] = &[
         peers: &[],
     },
     Bench {
+        name: "load",
+        script: "tests/python/bench_load.py",
+        rows: &[
+            row("load_ms", "%load_ext gpumem, no driver", "ms"),
+            row("no_library_more_ms", "more, a library that is none", "ms")
+                .within(50.0)
+                .optional(),
+            row("broken_more_ms", "more, a driver that does not start", "ms")
+                .within(50.0)
+                .optional(),
+            row("hanging_more_ms", "more, a driver that hangs", "ms")
+                .within(50.0)
+                .optional(),
+            row("working_more_ms", "more, a driver that answers", "ms")
+                .within(50.0)
+                .optional(),
+            row("first_cell_ms", "the first recorded cell, no driver", "ms"),
+            row("hanging_cell_more_ms", "more, a driver that hangs", "ms")
+                .within(50.0)
+                .optional(),
+        ],
+        peers: &[],
+    },
+    Bench {
         name: "analyze",
         script: "tests/python/bench_analyze.py",
         rows: &[
@@ -342,11 +366,11 @@ mod tests {
 
     #[test]
     fn a_table_leaves_out_what_is_not_installed() {
-        let rows = BENCHES[1].rows.iter().filter(|row| !row.is_optional);
+        let rows = BENCHES[2].rows.iter().filter(|row| !row.is_optional);
         let figures: Value = rows
             .map(|row| (row.key.to_owned(), Value::from(1)))
             .collect();
-        let table = table(&BENCHES[1], &figures).expect("complete figures");
+        let table = table(&BENCHES[2], &figures).expect("complete figures");
         assert!(!table.contains("gpu-memory-profiler"), "{table}");
     }
 

@@ -5,6 +5,7 @@ mod csv;
 mod holders;
 mod line;
 mod lines;
+mod sources;
 #[cfg(test)]
 mod tests;
 
@@ -16,6 +17,7 @@ pub use comparison::{change_icon, comparison};
 pub use csv::csv;
 pub use holders::holders;
 pub use line::{line, worth_saying};
+pub use sources::sources;
 
 use crate::analyze::{
     Analysis, DeviceSummary, Finding, FindingKind, Peak, RunRow, Severity, State, cell_label,

@@ -260,7 +260,7 @@ class GpuMemMagics(Magics):
                 self._extension.show(f"forgot {counts}")
             case "use":
                 self._use(_listed(options.names))
-                self._extension.show("\n".join(self._sources(only_used=True)))
+                self._extension.show(_gpumem.sources_text(only_used=True))
             case "holders" | "why":
                 self._extension.show(self._holders(options))
             case "release":
@@ -353,21 +353,12 @@ class GpuMemMagics(Magics):
         stopped = self._extension.stopped
         now = f"stopped: {stopped}" if stopped else self._recorded()
         counts = f"recorded so far: {_gpumem.recording()._counts()}"
-        return "\n".join([now, counts, *self._sources()])
+        return "\n".join([now, counts, _gpumem.sources_text(only_used=False)])
 
     def _recorded(self) -> str:
         if self._settings.record_all:
             return "recording every cell (`%gpumem off`: only cells with %%gpumem)"
         return "recording cells with %%gpumem (`%gpumem on`: every cell)"
-
-    def _sources(self, *, only_used: bool = False) -> list[str]:
-        states = _gpumem.source_states()
-        width = max((len(name) for name, _, _ in states), default=0)
-        return [
-            f"{'●' if used else '○'} {name:<{width}}  {reason}"
-            for name, used, reason in states
-            if used or not only_used
-        ]
 
 
 def _is_ours(line: str) -> bool:

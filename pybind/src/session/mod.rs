@@ -16,7 +16,9 @@ use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 
 pub(crate) use answers::{frames_since, line, n_ended, snapshot};
-pub(crate) use reading::{device_labels, new_sampler, readings, source_states, use_sources};
+pub(crate) use reading::{
+    device_labels, new_sampler, readings, source_states, sources_text, use_sources,
+};
 pub(crate) use runs::{BlockId, Selection, begin, begin_block, end, end_block, mark};
 
 use crate::oom::observer;

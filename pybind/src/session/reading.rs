@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::sync::{LazyLock, Mutex};
 
 use gpumem_core::recording::{Level, Reading, RunIdx, Unknown};
+use gpumem_core::report;
 use pyo3::prelude::*;
 
 use super::{is_owner, locked, with_recorder, with_session};
@@ -15,6 +16,9 @@ use crate::trouble;
 
 /// Held while a framework is asked, which runs Python: see `with_sources`.
 static SOURCES: LazyLock<Mutex<Sources>> = LazyLock::new(|| Mutex::new(Sources::new()));
+
+/// The width of a table in a cell's output.
+const COLUMNS: usize = 80;
 
 thread_local! {
     static ASKS_SOURCES: Cell<bool> = const { Cell::new(false) };
@@ -44,6 +48,16 @@ pub(crate) fn source_states(py: Python<'_>) -> Vec<(&'static str, bool, String)>
         .into_iter()
         .map(|state| (state.source.name(), state.used, state.reason))
         .collect()
+}
+
+/// The table of the sources, or of those that are read.
+#[pyfunction]
+#[pyo3(signature = (*, only_used))]
+pub(crate) fn sources_text(py: Python<'_>, only_used: bool) -> String {
+    let mut states =
+        with_sources(py, |sources| sources.states(py, PATIENCE_OF_A_QUESTION)).unwrap_or_default();
+    states.retain(|state| state.used || !only_used);
+    report::sources(&states, COLUMNS)
 }
 
 /// The devices that are read now, as people write them.
