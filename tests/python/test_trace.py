@@ -321,7 +321,11 @@ class FakeTorch:
                 {"name": code.co_name, "filename": code.co_filename, "line": frame.f_lineno}
             )
             frame = frame.f_back  # type: ignore[assignment]
-        cpp = {"name": "torch::unwind::unwind()", "filename": "??", "line": (1 << 64) - 1}
+        native = [
+            {"name": "unwind", "filename": "??", "line": (1 << 64) - 1},
+            {"name": "gather", "filename": "memory_snapshot.cpp", "line": 0},
+            {"name": "at::empty()", "filename": "/torch/lib/libtorch", "line": 0},
+        ]
         self.events.append(
             {
                 "action": action,
@@ -329,7 +333,7 @@ class FakeTorch:
                 "size": size,
                 "stream": 0,
                 "time_us": time.time_ns() // 1000,
-                "frames": [cpp, *frames],
+                "frames": [*native, *frames],
             }
         )
 
@@ -365,6 +369,9 @@ def test_torch_records_for_the_run_and_not_after_it(shell: Any, torch: FakeTorch
     assert torch.enabled is None
     trace = last_trace()
     assert in_mib(trace) == LINES
+    # Nothing of C++, and nothing of the kernel around the cell.
+    stacks = [stack["frames"] for stack in trace["stacks"]]
+    assert stacks == [["line 4"], ["line 3"], ["line 2"]]
     assert (trace["peak"]["from_before_bytes"], trace["is_cut"]) == (100 * MIB, False)
     # Of a large block that is gone nobody knows how much of its segment was not split off.
     row = last_row("cuda:0")
