@@ -9,16 +9,18 @@ import pytest
 
 from . import healthy, places, seeds
 from .cases import N_RUNS, WORLDS, Growing, Healthy, Holder, Kept
-from .holding import Root, roots
+from .holding import roots
 
 if TYPE_CHECKING:
+    import gpumem
+
     from .conftest import Notebook
 
 MARGIN = 1 << 16
 """A loss, or a list of numbers."""
 
 
-def of(notebook: Notebook, holder: Holder) -> list[Root]:
+def of(notebook: Notebook, holder: Holder) -> list[gpumem.Holder]:
     """Return the roots of that kind and name."""
     found = roots(notebook.device)
     return [
