@@ -317,19 +317,25 @@ impl Grown<'_> {
 }
 
 impl Inventory {
-    /// New storages count for the name that has them, freed ones for the name that had them.
+    /// What each name has more than before. A name that only took over what another
+    /// one had did not grow: none can have grown by more than is new on the device.
     fn since<'i>(&'i self, before: &'i Self, device: &str) -> Grown<'i> {
         let mut grown: HashMap<(RootKind, &str), ByteDelta> = HashMap::new();
-        let mut count = |one: &'i Self, other: &'i Self, sign: fn(Bytes) -> ByteDelta| {
-            for (key, entry) in &one.storages {
-                if key.0 == device && !other.storages.contains_key(key) {
-                    let sum = grown.entry((entry.kind, &entry.name)).or_default();
-                    *sum += sign(entry.n_bytes);
-                }
+        let mut fresh = ByteDelta::ZERO;
+        for (key, entry) in self.storages.iter().filter(|(key, _)| key.0 == device) {
+            let n_bytes = entry.n_bytes.since(Bytes::ZERO);
+            *grown.entry((entry.kind, &entry.name)).or_default() += n_bytes;
+            if !before.storages.contains_key(key) {
+                fresh += n_bytes;
             }
-        };
-        count(self, before, |n_bytes| n_bytes.since(Bytes::ZERO));
-        count(before, self, |n_bytes| Bytes::ZERO.since(n_bytes));
+        }
+        for (_, entry) in before.storages.iter().filter(|(key, _)| key.0 == device) {
+            let sum = grown.entry((entry.kind, &entry.name)).or_default();
+            *sum += Bytes::ZERO.since(entry.n_bytes);
+        }
+        for sum in grown.values_mut() {
+            *sum = (*sum).min(fresh);
+        }
         Grown(grown)
     }
 }

@@ -216,8 +216,27 @@ fn a_name_grows_by_what_is_new_not_by_what_changes_hands() {
         .iter()
         .map(|root| (&*root.name, root.grown))
         .collect();
-    let mib = |n: u64| Some(Bytes::mib(n).since(Bytes::ZERO));
-    assert_eq!(grown, [("a", mib(3)), ("b", mib(0))]);
+    let mib = |n: i64| Some(ByteDelta::new(n << 20));
+    assert_eq!(grown, [("a", mib(3)), ("b", mib(-2))]);
+}
+
+#[test]
+fn a_list_grows_although_the_newest_has_a_shorter_name() {
+    let scene = |n: u64| {
+        let mut scene = Scene::default();
+        let losses: Vec<NodeIdx> = (0..n).map(|_| scene.tensor(4)).collect();
+        let list = scene.list(&losses);
+        scene.variable("losses", list);
+        scene.variable("loss", losses[losses.len() - 1]);
+        scene.builder.build()
+    };
+    let (before, after) = (scene(2), scene(3));
+    let inventory = Look::at(&before).inventory();
+    let limits = Limits::default();
+    let found = Look::at(&after).holders(&limits, Some(&inventory), &mut |_, _| Step::Opaque);
+    let losses = &found.devices[0].roots[0];
+    assert_eq!(losses.name, "losses");
+    assert_eq!(losses.grown, Some(ByteDelta::new(4 << 20)));
 }
 
 #[test]
