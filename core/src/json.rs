@@ -7,10 +7,12 @@
 //! `*_bytes` are bytes, `*_nanos` nanoseconds since the recording's start, unknown
 //! is `null`. A number that is not finite is a string: `"inf"`, `"-inf"`, `"nan"`.
 
+mod holders;
 mod trace;
 
 use serde::{Serialize, Serializer};
 
+use holders::{JsonHolder, JsonHolders};
 use trace::JsonTrace;
 
 use crate::analyze::{
@@ -44,6 +46,7 @@ pub fn report_json(recording: &Recording, analysis: &Analysis) -> String {
             .traces()
             .map(|trace| JsonTrace::of(recording, trace))
             .collect(),
+        holders: JsonHolders::of(recording),
         warnings: &analysis.warnings,
     };
     serde_json::to_string(&report).expect("a report holds strings, numbers and lists only")
@@ -141,6 +144,7 @@ struct JsonReport<'a> {
     runs: Vec<JsonRun<'a>>,
     findings: Vec<JsonFinding<'a>>,
     traces: Vec<JsonTrace<'a>>,
+    holders: Vec<JsonHolders<'a>>,
     warnings: &'a [String],
 }
 
@@ -274,6 +278,7 @@ struct JsonFinding<'a> {
     runs_to_oom: Option<u64>,
     title: &'a str,
     detail: &'a str,
+    holders: Vec<JsonHolder<'a>>,
     suggestions: &'a [String],
     evidence: Vec<JsonEvidence<'a>>,
     sparkline: Vec<Number>,
@@ -449,6 +454,7 @@ impl<'a> JsonFinding<'a> {
             runs_to_oom: finding.runs_to_oom,
             title: &finding.title,
             detail: &finding.detail,
+            holders: finding.holders.iter().map(JsonHolder::from).collect(),
             suggestions: &finding.suggestions,
             evidence: finding.evidence.iter().map(JsonEvidence::from).collect(),
             sparkline: finding.sparkline.iter().copied().map(Number).collect(),

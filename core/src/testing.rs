@@ -7,10 +7,11 @@
 use crate::analyze::{
     Analysis, CellRef, DeviceSummary, Finding, FindingKind, Lane, Peak, RunRow, Severity, State,
 };
+use crate::holders::{DeviceHolders, Holder, Rest, RootKind, Traits};
 use crate::recording::{
     AllocatorLevels, Cell, CellIdx, Device, DeviceIdx, DeviceKind, DriverLevels, Frame, Header,
-    Level, Reading, Recording, Revision, Run, RunIdx, RunKind, RunLevels, Sample, Samples, Series,
-    Source, Status,
+    Held, Level, Reading, Recording, Revision, Run, RunIdx, RunKind, RunLevels, Sample, Samples,
+    Series, Source, Status,
 };
 use crate::source_text;
 use crate::trace::{
@@ -36,6 +37,7 @@ pub(crate) struct Play {
     known: bool,
     is_traced: bool,
     kept_blocks: Option<i64>,
+    held_by: Option<(&'static str, &'static str)>,
 }
 
 /// A run of one second that keeps so many MiB.
@@ -50,6 +52,7 @@ pub(crate) fn run(kept_mib: i64) -> Play {
         known: true,
         is_traced: false,
         kept_blocks: None,
+        held_by: None,
     }
 }
 
@@ -91,6 +94,12 @@ impl Play {
             kept_blocks: Some(kept_blocks),
             ..self
         }
+    }
+
+    /// A variable of that type holds what it keeps, and all there is.
+    pub(crate) fn held_by(self, name: &'static str, type_name: &'static str) -> Self {
+        let held_by = Some((name, type_name));
+        Self { held_by, ..self }
     }
 
     /// No source answered.
@@ -144,6 +153,7 @@ pub(crate) fn leak(recording: &Recording, cell: u32, kept_mib: i64) -> Finding {
         runs_to_oom: None,
         title: format!("{label} keeps {kept_mib} MiB more after every run"),
         detail: format!("grew in every run, {kept_mib} MiB each"),
+        holders: Vec::new(),
         suggestions: Vec::new(),
         evidence: Vec::new(),
         sparkline: Vec::new(),
@@ -153,6 +163,35 @@ pub(crate) fn leak(recording: &Recording, cell: u32, kept_mib: i64) -> Finding {
             label,
             execution_count: None,
         }),
+    }
+}
+
+/// One name that has so much more, and so much in all.
+fn held(run: RunIdx, name: &str, type_name: &str, grown_mib: i64, all_mib: i64) -> Held {
+    let holder = Holder {
+        name: name.to_owned(),
+        kind: RootKind::Variable,
+        retained: mib(all_mib),
+        grown: Some(ByteDelta::new(grown_mib * MIB)),
+        path: format!("{name}[0]"),
+        what: format!("{type_name} of tensors"),
+        traits: Traits {
+            type_name: type_name.to_owned(),
+            ..Traits::default()
+        },
+        branches: Vec::new(),
+        more: Rest::default(),
+    };
+    let holders = DeviceHolders {
+        device: "sim:0".to_owned(),
+        n_bytes: mib(all_mib),
+        roots: vec![holder],
+        ..DeviceHolders::default()
+    };
+    Held {
+        run,
+        device: DeviceIdx(0),
+        holders,
     }
 }
 
@@ -246,6 +285,11 @@ impl Stage {
         self.sample(run, play, (before, started), steps, play.n_steps);
         if play.is_traced {
             self.trace(run, play, before, [started, self.now]);
+        }
+        if let Some((name, type_name)) = play.held_by {
+            let held = held(run, name, type_name, play.kept_mib, self.allocated);
+            let frame = Frame::Holders(Box::new(held));
+            self.recording.apply(frame).expect("of that run");
         }
         self.now += 2000;
     }

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 
 use super::growth::{Shape, State};
 use super::levels::Lane;
+use crate::holders::Holder;
 use crate::recording::{CellIdx, DeviceIdx, RunIdx};
 use crate::units::ByteDelta;
 
@@ -146,6 +147,8 @@ pub struct Finding {
     pub title: String,
     /// One sentence: how sure, how fast, what next.
     pub detail: String,
+    /// The names that hold it, the most first: `grown` is what each has more over these runs.
+    pub holders: Vec<Holder>,
     /// What to do about it, the most likely first.
     pub suggestions: Vec<String>,
     /// The figures that it rests on.
@@ -176,6 +179,7 @@ impl Finding {
             runs_to_oom: None,
             title: String::new(),
             detail: String::new(),
+            holders: Vec::new(),
             suggestions: Vec::new(),
             evidence: Vec::new(),
             sparkline: Vec::new(),

@@ -100,6 +100,7 @@ fn split(
             "{:.0} % of the {reserved} reserved{pieces} · `empty_cache()` would give back {reclaimable}",
             100.0 * share
         ),
+        holders: Vec::new(),
         suggestions: against_splits(recording.device(device.device).kind),
         evidence,
         sparkline: Vec::new(),
@@ -162,6 +163,7 @@ fn reserved_only(recording: &Recording, series: &RunSeries<'_>, rules: &Rules) -
         bytes_per_run: Some(growth.bytes_per_run),
         interval: Some(growth.interval),
         runs_to_oom: None,
+        holders: Vec::new(),
         suggestions: vec![
             "keep the sizes of a run's tensors alike (pad batches to a few lengths): then freed \
              blocks fit again"

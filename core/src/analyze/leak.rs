@@ -3,6 +3,7 @@
 use super::facts::{self, Fact};
 use super::finding::{CellRef, Finding, FindingKind, Severity};
 use super::growth::{self, Growth, State, classify_growth};
+use super::held::{self, Growers};
 use super::levels::{DeviceSummary, Lane, Peak, RunRow};
 use super::rules::Rules;
 use super::series::{self, Key, RunSeries, StepSeries};
@@ -34,6 +35,9 @@ pub(super) fn findings(
     let mut judged: Vec<Judged> = of_runs.chain(of_steps).collect();
     let p_bound = correct(&mut judged);
     join_counters(&mut judged, recording, rows, p_bound, rules);
+    for judged in &mut judged {
+        judged.join_holders(recording);
+    }
     let mut findings: Vec<Finding> = judged
         .into_iter()
         .filter_map(|judged| judged.told(recording, rows))
@@ -100,6 +104,8 @@ struct Judged {
     least: Bytes,
     /// In how many first runs it moved, where it stays since.
     n_moving: Option<usize>,
+    /// Who holds it.
+    growers: Growers,
     /// What decided between a leak and growth, in words.
     decided_by: Option<String>,
     /// Why what grew is no concern any more.
@@ -131,6 +137,7 @@ fn of_runs(recording: &Recording, series: &RunSeries<'_>, rules: &Rules) -> Opti
         start,
         least,
         n_moving: None,
+        growers: Growers::default(),
         decided_by: None,
         withdrawn: None,
     })
@@ -156,6 +163,7 @@ fn of_steps(recording: &Recording, series: &StepSeries, rules: &Rules) -> Option
         start,
         least,
         n_moving: None,
+        growers: Growers::default(),
         decided_by: None,
         withdrawn: None,
     })
@@ -174,6 +182,28 @@ impl Judged {
             self.growth.state = state;
             self.growth.evidence.push(fact.evidence);
         }
+    }
+
+    /// Takes in who holds what was kept: growth that a name collects is a leak, after fewer runs, too.
+    fn join_holders(&mut self, recording: &Recording) {
+        if self.growth.state == State::None {
+            return;
+        }
+        let kept = self.kept().magnitude();
+        let growers = held::growers(recording, &self.runs, self.key.device).worth_telling(kept);
+        let Some(fact) = growers.fact(kept) else {
+            return;
+        };
+        let n_looked_at = if self.steps { 0 } else { self.n_runs };
+        let is_early = self.growth.state == State::NotEnoughData;
+        if is_early && self.grew_each_time() && growers.prove(n_looked_at, &fact) {
+            self.growth.state = State::Watch;
+        }
+        let decided_by = self.decided_by.take();
+        self.join(fact);
+        // It is told with the finding anyway.
+        self.decided_by = decided_by;
+        self.growers = growers;
     }
 
     /// Itself, if it is a verdict that a person wants to read: growth, that it has
@@ -270,6 +300,7 @@ impl Judged {
             },
             withdrawn: self.withdrawn,
             shape: Some(self.growth.shape),
+            holders: self.growers.holders.clone(),
             title: self.title(&cell),
             detail: [Some(self.detail(headroom, runs_to_oom)), line]
                 .into_iter()
@@ -376,6 +407,7 @@ impl Judged {
             )),
             State::Leak | State::None => {}
         }
+        parts.extend(self.growers.words());
         parts.join(" · ")
     }
 

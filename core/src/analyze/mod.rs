@@ -11,6 +11,7 @@ mod finding;
 mod fragmentation;
 mod gaps;
 mod growth;
+mod held;
 mod leak;
 mod levels;
 mod limits;

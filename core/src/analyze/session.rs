@@ -78,6 +78,7 @@ fn finding(
         bytes_per_run: Some(growth.bytes_per_run),
         interval: Some(growth.interval),
         runs_to_oom: None,
+        holders: Vec::new(),
         suggestions: vec![
             "see which names hold memory that is not needed any more, and `del` them".to_owned(),
         ],

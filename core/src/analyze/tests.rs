@@ -534,3 +534,41 @@ fn one_allocator_that_counts_no_blocks_leaves_their_number_open() {
     let found = analyze(&recording, &Rules::default()).findings;
     assert_eq!(found[0].state, State::Leak);
 }
+
+#[test]
+fn a_name_that_collects_in_each_run_is_a_leak_before_the_series_is_long() {
+    let held = |n: usize, type_name| vec![run(420).held_by("losses", type_name); n];
+    check(
+        &[("losses.append(f())", &held(3, "list"))],
+        &[
+            "growing: losses.append(f()) kept 420 MiB more in each of 3 runs | \
+           grew in all 3 runs, 420 MiB each · 13.7 GiB left: out of memory in about 33 runs · \
+           6 more runs tell a leak from a warm-up · held by losses (list of tensors)",
+        ],
+    );
+    check(
+        &[("losses.append(f())", &held(5, "list"))],
+        &[
+            "leak: losses.append(f()) keeps 420 MiB more after every run | \
+           grew in all 5 runs, 420 MiB each · 12.9 GiB left: out of memory in about 31 runs · \
+             held by losses (list of tensors)",
+        ],
+    );
+    let state_of = |plays: &[Play]| findings(&[("f()", plays)])[0].state;
+    // What has a bound of its own may fill up.
+    assert_eq!(state_of(&held(5, "deque")), State::NotEnoughData);
+    // Growth that a name holds in one run only is as doubtful as before.
+    let mut plays = vec![run(420); 4];
+    plays.extend(held(1, "list"));
+    assert_eq!(state_of(&plays), State::NotEnoughData);
+}
+
+#[test]
+fn who_holds_it_is_told_as_the_latest_look_found_it() {
+    let plays = vec![run(64).held_by("cache", "dict"); 12];
+    let found = findings(&[("f()", &plays)]);
+    let holder = &found[0].holders[0];
+    assert_eq!(holder.name, "cache");
+    assert_eq!(holder.grown, Some(Bytes::mib(12 * 64).since(Bytes::ZERO)));
+    assert_eq!(holder.path, "cache[0]");
+}

@@ -1,0 +1,148 @@
+//! Which names hold what a series kept.
+
+use std::collections::BTreeMap;
+
+use super::facts::{Fact, Says};
+use super::finding::Evidence;
+use crate::holders::{Holder, RootKind};
+use crate::recording::{DeviceIdx, Recording, RunIdx};
+use crate::units::{ByteDelta, Bytes};
+
+/// Growth and a name that holds it, seen in so many runs, need no longer series to be a leak.
+const ENOUGH_RUNS: usize = 5;
+
+/// A name is told of if it holds at least this share of what was kept.
+const WORTH_TELLING: f64 = 0.1;
+
+/// At most so many names are told of.
+const N_TOLD: usize = 3;
+
+/// What fills up and then stays, so that only a long series tells it from a leak.
+const BOUNDED: [&str; 2] = ["deque", "_lru_cache_wrapper"];
+
+/// The names that hold what runs kept, the most first.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Growers {
+    /// Each with what it has more over all of the runs, and as the latest look found it.
+    pub(super) holders: Vec<Holder>,
+    /// After how many of the runs there was a look.
+    n_looks: usize,
+    /// In how many of them the first name had more than before.
+    n_grown: usize,
+}
+
+#[derive(Default)]
+struct Sum<'a> {
+    grown: ByteDelta,
+    n_grown: usize,
+    latest: Option<&'a Holder>,
+}
+
+/// Who holds what these runs kept on a device.
+pub(super) fn growers(recording: &Recording, runs: &[RunIdx], device: DeviceIdx) -> Growers {
+    let mut looked_at: Vec<RunIdx> = runs.iter().map(|run| recording.outermost(*run)).collect();
+    looked_at.dedup();
+    let looks = looked_at
+        .iter()
+        .filter_map(|run| recording.holders(*run, device));
+    let mut n_looks = 0;
+    let mut sums: BTreeMap<(RootKind, &str), Sum<'_>> = BTreeMap::new();
+    for look in looks {
+        n_looks += 1;
+        for holder in &look.roots {
+            let grown = holder.grown.unwrap_or_default();
+            let sum = sums.entry((holder.kind, &holder.name)).or_default();
+            sum.grown += grown;
+            sum.n_grown += usize::from(grown > ByteDelta::ZERO);
+            sum.latest = Some(holder);
+        }
+    }
+    let now = recording
+        .latest_holders(device)
+        .map(|(_, look)| &look.roots);
+    for holder in now.into_iter().flatten() {
+        if let Some(sum) = sums.get_mut(&(holder.kind, &*holder.name)) {
+            sum.latest = Some(holder);
+        }
+    }
+    let mut sums: Vec<Sum<'_>> = sums
+        .into_values()
+        .filter(|sum| sum.grown > ByteDelta::ZERO)
+        .collect();
+    sums.sort_by_key(|sum| std::cmp::Reverse(sum.grown));
+    let n_grown = sums.first().map_or(0, |sum| sum.n_grown);
+    let holder = |sum: Sum<'_>| {
+        Some(Holder {
+            grown: Some(sum.grown),
+            ..sum.latest?.clone()
+        })
+    };
+    Growers {
+        holders: sums.into_iter().filter_map(holder).collect(),
+        n_looks,
+        n_grown,
+    }
+}
+
+impl Growers {
+    /// Leaves out the names that hold little of what was kept, and all but the first few.
+    pub(super) fn worth_telling(mut self, kept: Bytes) -> Self {
+        let least = WORTH_TELLING * kept.as_f64();
+        let grown = |holder: &Holder| holder.grown.unwrap_or_default().as_f64();
+        self.holders.retain(|holder| grown(holder) >= least);
+        self.holders.truncate(N_TOLD);
+        self
+    }
+
+    /// What they say of growth: that a name of the user's, or IPython, collects most of what was
+    /// kept, more after each run.
+    pub(super) fn fact(&self, kept: Bytes) -> Option<Fact> {
+        let first = self.holders.first()?;
+        let grown = first.grown.unwrap_or_default();
+        let is_most = grown.as_f64() >= 0.5 * kept.as_f64();
+        let is_named = first.kind.is_named() || first.kind.is_ipython();
+        let collects = is_named && is_most && self.n_grown == self.n_looks && self.n_looks > 1;
+        Some(Fact {
+            says: if collects {
+                Says::Collects
+            } else {
+                Says::Undecided
+            },
+            words: words(first),
+            evidence: Evidence {
+                name: "held_bytes",
+                words: format!("what {} has more after these runs", first.name),
+                value: grown.as_f64(),
+                threshold: Some(0.5 * kept.as_f64()),
+                holds: collects,
+            },
+        })
+    }
+
+    /// They have more after each of these runs, which are enough of them: no need to wait for more.
+    pub(super) fn prove(&self, n_runs: usize, fact: &Fact) -> bool {
+        let first = self.holders.first();
+        let is_bounded = first.is_none_or(|it| BOUNDED.contains(&&*it.traits.type_name));
+        let is_each = self.n_looks == n_runs && n_runs >= ENOUGH_RUNS;
+        is_each && !is_bounded && fact.says == Says::Collects
+    }
+
+    /// `held by losses (list of 3 tensors, each with its graph)`.
+    pub(super) fn words(&self) -> Option<String> {
+        self.holders.first().map(words)
+    }
+}
+
+fn words(holder: &Holder) -> String {
+    let Holder { name, what, .. } = holder;
+    match holder.kind {
+        RootKind::Unnamed => format!("held by no name ({what})"),
+        RootKind::CyclicGarbage => {
+            format!("held by objects that only refer to each other ({what})")
+        }
+        kind => match kind.words() {
+            Some(kind) => format!("held by {name}, {kind} ({what})"),
+            None => format!("held by {name} ({what})"),
+        },
+    }
+}
