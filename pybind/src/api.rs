@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use gpumem_core::analyze::{Analysis, Compared, Rules, analyze, compare};
 use gpumem_core::chart::{self, Scene, Theme};
+use gpumem_core::holders::Holders;
+use gpumem_core::recording::RunIdx;
 use gpumem_core::{format, json, recording, report};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyOSError};
@@ -81,6 +83,17 @@ impl Recording {
 
     fn _compare_text(&self, py: Python<'_>, baseline: &Self, name: &str, width: usize) -> String {
         py.detach(|| report::comparison(&self.compared(baseline), name, width))
+    }
+
+    /// Who held memory of each device after a run, in words; empty where nobody looked.
+    fn _held_text(&self, run: u32, width: usize) -> String {
+        let devices = self.inner.devices().iter();
+        let held = devices.filter_map(|device| self.inner.holders(RunIdx(run), device.idx));
+        let devices: Vec<_> = held.cloned().collect();
+        if devices.is_empty() {
+            return String::new();
+        }
+        report::holders(&Holders { devices }, None, None, width)
     }
 
     fn _report_json(&self, py: Python<'_>) -> String {

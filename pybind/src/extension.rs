@@ -30,6 +30,8 @@ struct CellOptions {
     trace: bool,
     trace_file: Option<String>,
     quiet: bool,
+    /// None where the line leaves it to the default.
+    holders: Option<bool>,
 }
 
 /// What one shell has of gpumem.
@@ -47,6 +49,8 @@ struct State {
     record_all: bool,
     /// Nothing is printed after a cell that did not ask for it.
     quiet: bool,
+    /// Who holds memory is looked for after a run that left some.
+    holders: bool,
     /// Our failure, after which nothing is recorded.
     stopped: Option<String>,
     /// The `ExecutionInfo` of each `run_cell` under way, outermost first.
@@ -61,6 +65,7 @@ struct Open {
     /// `%%gpumem` asked for it.
     asked: bool,
     quiet: bool,
+    holders: bool,
     selection: Selection,
     /// `--trace` asked for it.
     traced: Option<Traced>,
@@ -93,12 +98,14 @@ impl Extension {
         record_all: bool,
         quiet: bool,
         source_text: &str,
+        holders: bool,
     ) -> PyResult<()> {
         let kept = SourceText::from_name(source_text).unwrap_or_default();
         session::keep_source_text(py, kept)?;
         let mut state = self.state(py);
         state.record_all = record_all;
         state.quiet = quiet;
+        state.holders = holders;
         Ok(())
     }
 
@@ -166,13 +173,14 @@ impl Extension {
 
     fn cell_begins(&self, py: Python<'_>, info: &Bound<'_, PyAny>) -> PyResult<()> {
         self.drop_stale(py)?;
-        let (depth, nested, record_all) = {
+        let (depth, nested, record_all, holders) = {
             let mut state = self.state(py);
             state.under_way.push(info.clone().unbind());
             (
                 state.under_way.len() - 1,
                 state.open.is_some(),
                 state.record_all,
+                state.holders,
             )
         };
         if nested {
@@ -203,6 +211,7 @@ impl Extension {
             depth,
             asked,
             quiet: options.quiet,
+            holders: options.holders.unwrap_or(holders),
             selection,
             traced,
         });
@@ -241,6 +250,9 @@ impl Extension {
                 .unwrap_or_else(|error| vec![format!("the trace could not be read: {error}")]),
             None => Vec::new(),
         };
+        if open.holders {
+            session::look_for_holders(py, run)?;
+        }
         self.say(py, &open, run, &notes)?;
         update_report(py)
     }

@@ -5,10 +5,11 @@
 
 mod traced;
 
+use gpumem_core::holders::DeviceHolders;
 use gpumem_core::recording::{
     AllocatorLevels, Cell, CellIdx, Device, DeviceIdx, DeviceKind, DriverLevels, Frame, Framework,
-    Header, Level, OomFigures, OomHolder, OutOfMemory, Reading, Recording, Revision, Run, RunIdx,
-    RunKind, RunLevels, Sample, Samples, Series, SourceHash, SourceState, Status, Unknown,
+    Header, Held, Level, OomFigures, OomHolder, OutOfMemory, Reading, Recording, Revision, Run,
+    RunIdx, RunKind, RunLevels, Sample, Samples, Series, SourceHash, SourceState, Status, Unknown,
 };
 use gpumem_core::source_text;
 use gpumem_core::thin::{self, Spacing, Thinned};
@@ -473,6 +474,38 @@ impl Recorder {
         run.status != Status::Ok
             || later.any(|run| run.parent == Some(idx))
             || run.levels.iter().any(|it| moved(it) || is_marked(it))
+    }
+
+    /// The devices on which a run left more allocated than it found, with their labels.
+    pub(crate) fn grown(&self, idx: RunIdx) -> Vec<(DeviceIdx, String)> {
+        let Some(run) = self.recording.runs().get(idx.get()) else {
+            return Vec::new();
+        };
+        let allocated = |reading: &Reading| sample(reading).allocated;
+        let has_grown = |levels: &&RunLevels| {
+            let after = levels.after.as_ref().and_then(allocated);
+            after > allocated(&levels.before)
+        };
+        let grown = run.levels.iter().filter(has_grown);
+        grown
+            .map(|levels| {
+                (
+                    levels.device,
+                    self.recording.device(levels.device).label.clone(),
+                )
+            })
+            .collect()
+    }
+
+    /// Who held memory of a device after a run.
+    pub(crate) fn held(&mut self, run: RunIdx, device: DeviceIdx, holders: DeviceHolders) {
+        if run.get() < self.recording.runs().len() {
+            self.emit(Frame::Holders(Box::new(Held {
+                run,
+                device,
+                holders,
+            })));
+        }
     }
 
     /// Every change of the recording passes here.

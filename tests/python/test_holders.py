@@ -405,3 +405,32 @@ def test_holders_work_without_a_notebook() -> None:
         "variable kept 5 kept[0]",
         "thread_frame inside() 3 inside().<locals>.batch",
     ]
+
+
+def held_after(run_idx: int) -> list[str]:
+    """Return who held memory after a run, in words, line by line."""
+    return gpumem.recording()._held_text(run_idx, 100).splitlines()
+
+
+def test_a_run_that_grew_keeps_who_holds_it(notebook: Shell) -> None:
+    notebook.run("%%gpumem\nlosses = [sim.tensor(8 << 20)]")
+    assert "     8 MiB  losses · list of 1 tensor" in held_after(0)
+    notebook.run("%%gpumem\nlosses.append(sim.tensor(4 << 20))")
+    grown = "    12 MiB  losses · list of 2 tensors · +4 MiB since the last look"
+    assert grown in held_after(1)
+    # A recording that was kept says so, too.
+    again = gpumem.Recording.from_bytes(gpumem.recording().to_bytes())
+    assert grown in again._held_text(1, 100).splitlines()
+
+
+def test_nobody_looks_where_nothing_grew_or_nobody_wants_it(notebook: Shell) -> None:
+    notebook.run("kept = [sim.tensor(8 << 20)]")
+    notebook.run("%%gpumem\nx = 1")
+    notebook.run("%%gpumem\nkept.clear()")
+    notebook.run("%%gpumem --no-holders\nkept = [sim.tensor(8 << 20)]")
+    notebook.run("%config GpuMem.holders = False")
+    notebook.run("%%gpumem\nkept.append(sim.tensor(8 << 20))")
+    assert [held_after(run_idx) for run_idx in range(4)] == [[], [], [], []]
+    notebook.run("%%gpumem --holders\nkept.append(sim.tensor(8 << 20))")
+    assert any("kept" in line for line in held_after(4))
+    notebook.run("%config GpuMem.holders = True")

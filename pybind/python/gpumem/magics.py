@@ -56,6 +56,10 @@ class GpuMem(Configurable):
         default_value=False,
         help="Print nothing after a cell that did not ask for it by `%%gpumem`.",
     ).tag(config=True)
+    holders = Bool(
+        default_value=True,
+        help="Look for the names that hold memory after a cell that leaves more than it found.",
+    ).tag(config=True)
     source_text = Enum(
         ["full", "hash", "none"],
         default_value="full",
@@ -74,6 +78,7 @@ class CellOptions:
     trace: bool
     trace_file: str | None
     quiet: bool
+    holders: bool | None
 
 
 def cell_options(cell: str) -> CellOptions | None:
@@ -115,7 +120,9 @@ def install(shell: InteractiveShell, extension: _gpumem.Extension) -> Callable[[
     settings = GpuMem(parent=shell)
 
     def configure(_change: object = None) -> None:
-        extension.configure(settings.record_all, settings.quiet, settings.source_text)
+        extension.configure(
+            settings.record_all, settings.quiet, settings.source_text, settings.holders
+        )
 
     configure()
     settings.observe(configure)
@@ -198,6 +205,13 @@ class GpuMemMagics(Magics):
         own snapshot there, for its viewer""",
     )
     @argument("-q", "--quiet", action="store_true", help="record, but print no line")
+    @argument(
+        "--holders",
+        action="store_true",
+        default=None,
+        help="look for the names that hold memory where the cell leaves more than it found",
+    )
+    @argument("--no-holders", dest="holders", action="store_false", help="do not")
     @cell_magic("gpumem")
     def record(self, line: str, cell: str) -> None:
         """Record this cell's memory on every device, and say what it kept.
@@ -401,6 +415,7 @@ def _parsed_names(line: str) -> CellOptions:
         trace=options.trace is not None,
         trace_file=str(Path(options.trace).expanduser()) if options.trace else None,
         quiet=options.quiet,
+        holders=options.holders,
     )
 
 

@@ -2,6 +2,7 @@
 //! go on between them.
 
 mod answers;
+mod held;
 mod reading;
 mod runs;
 mod traced;
@@ -11,11 +12,13 @@ use std::process;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
+use gpumem_core::holders::Inventory;
 use gpumem_core::recording::{Header, RunIdx};
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 
 pub(crate) use answers::{frames_since, line, n_ended, snapshot};
+pub(crate) use held::look_for_holders;
 pub(crate) use reading::{
     device_labels, new_sampler, readings, source_states, sources_text, use_sources,
 };
@@ -55,6 +58,8 @@ struct Session {
     ooms_before: HashMap<RunIdx, observer::Mark>,
     /// The findings that a line has told of.
     told: BTreeSet<String>,
+    /// Which storages were there at the last look for holders.
+    inventory: Option<Inventory>,
 }
 
 /// A run is open: what a mark asks first, without a lock.
@@ -121,6 +126,7 @@ impl Session {
             devices: Vec::new(),
             ooms_before: HashMap::new(),
             told: BTreeSet::new(),
+            inventory: None,
         })
     }
 }

@@ -90,6 +90,8 @@ pub(crate) struct Heap<'a, 'py> {
     pub(super) failures: Vec<PyErr>,
     /// Objects about which an adapter of the user's is to be asked, and which one.
     pub(super) questions: Vec<(NodeNumber, u8)>,
+    /// Nodes below this one were shown to the adapters, though not entered.
+    n_looked_at: usize,
     /// Nodes below this one are held by what lives: who leads there from now on has no part in it.
     settled: NodeNumber,
     budget: Budget,
@@ -144,6 +146,7 @@ impl<'a, 'py> Heap<'a, 'py> {
             libraries,
             failures: Vec::new(),
             questions: Vec::new(),
+            n_looked_at: 0,
             settled: 0,
             budget: Budget {
                 until: Instant::now() + limits.time,
@@ -189,6 +192,22 @@ impl<'a, 'py> Heap<'a, 'py> {
                 break;
             }
         }
+        self.look_at_the_rest();
+    }
+
+    /// Where the budget was spent: tensors that were met are told all the same, the nearest first.
+    fn look_at_the_rest(&mut self) {
+        let met = self.places.len();
+        let first = self.starts.len().max(self.n_looked_at).min(met);
+        for node in first..met {
+            if let Place::Object(object) = self.places[node] {
+                // SAFETY: met as a live object, and nothing was freed since.
+                let class = unsafe { ffi::Py_TYPE(object.as_ptr()) };
+                let treatment = self.classes.treatment(class);
+                self.look(node as NodeNumber, object, treatment);
+            }
+        }
+        self.n_looked_at = met;
     }
 
     #[inline]
@@ -295,15 +314,7 @@ impl<'a, 'py> Heap<'a, 'py> {
         // SAFETY: met as a live object, and nothing was freed since.
         let class = unsafe { ffi::Py_TYPE(object.as_ptr()) };
         let treatment = self.classes.treatment(class);
-        if let Some(adapter) = treatment.adapter {
-            // SAFETY: as above; borrowed for this call.
-            let object = unsafe { Bound::from_borrowed_ptr(self.py, object.as_ptr()) };
-            let adapters = self.adapters;
-            let told = adapters[adapter.0 as usize].look(&object, &mut Sink::new(self, node));
-            if let Err(error) = told {
-                self.failures.push(error);
-            }
-        }
+        self.look(node, object, treatment);
         self.questions
             .extend(treatment.own_adapter.map(|it| (node, it)));
         if let Some(traverse) = self.traverse_of(object, treatment) {
@@ -350,6 +361,20 @@ impl<'a, 'py> Heap<'a, 'py> {
         self.classes.take_new_heap_type();
         let traverse = treatment.traverse?;
         is_asked(object, treatment).then_some(traverse)
+    }
+
+    /// Has an adapter tell what an object holds, if one knows its class.
+    fn look(&mut self, node: NodeNumber, object: NonNull<ffi::PyObject>, treatment: Treatment) {
+        let Some(adapter) = treatment.adapter else {
+            return;
+        };
+        // SAFETY: a live object, borrowed for this call.
+        let object = unsafe { Bound::from_borrowed_ptr(self.py, object.as_ptr()) };
+        let adapters = self.adapters;
+        let told = adapters[adapter.0 as usize].look(&object, &mut Sink::new(self, node));
+        if let Err(error) = told {
+            self.failures.push(error);
+        }
     }
 
     fn traverse_of(
