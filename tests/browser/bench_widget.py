@@ -24,10 +24,10 @@ from playwright.sync_api import sync_playwright
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from browser.host import Host
-from browser.live import ReportPage
+from tests.browser.host import Host
+from tests.browser.live import ReportPage
 
 N_OPENED = 7
 N_RERUNS = 50
@@ -116,7 +116,7 @@ def of_reruns(page: Page, folder: Path) -> dict[str, float]:
     def in_use() -> float:
         session.send("HeapProfiler.collectGarbage")
         usage: dict[str, Any] = session.send("Runtime.getHeapUsage")
-        return usage["usedSize"] + usage.get("backingStorageSize", 0)
+        return float(usage["usedSize"] + usage.get("backingStorageSize", 0))
 
     for _ in range(5):
         host.show(wait=True)

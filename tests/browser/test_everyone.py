@@ -183,7 +183,7 @@ def test_the_focus_goes_from_top_to_bottom(
     """Tab reaches everything, in the order in which it is seen."""
     page = open_page(_saved(recordings["leak"], tmp_path)).page
     ReportPage(page)
-    tops = []
+    tops: list[tuple[float, str]] = []
     where = """() => {
         const at = document.querySelector(".gpumem-report").shadowRoot.activeElement;
         if (!at) return null;
