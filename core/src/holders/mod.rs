@@ -7,6 +7,7 @@
 
 mod branches;
 mod dominators;
+mod fix;
 mod graph;
 mod look;
 mod part;
@@ -22,6 +23,7 @@ mod tests;
 mod web;
 mod words;
 
+pub use fix::{Fix, fix};
 pub use graph::{Category, GraphBuilder, Node, NodeIdx, ObjectGraph, Storage};
 pub use look::{Inventory, Look};
 pub use part::Part;
