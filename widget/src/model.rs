@@ -287,7 +287,11 @@ impl Model {
 
     /// What fills the device that is shown.
     pub(crate) fn parts(&self) -> Vec<Part> {
-        chart::parts(&self.analysis, &self.view(Chart::Composition))
+        chart::parts(
+            &self.recording,
+            &self.analysis,
+            &self.view(Chart::Composition),
+        )
     }
 
     /// The worst finding that is about a part of the device.
