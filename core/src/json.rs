@@ -12,7 +12,7 @@ mod trace;
 
 use serde::{Serialize, Serializer};
 
-use holders::{JsonHolder, JsonHolders};
+use holders::{JsonFix, JsonHolder, JsonHolders};
 use trace::JsonTrace;
 
 use crate::analyze::{
@@ -279,6 +279,7 @@ struct JsonFinding<'a> {
     title: &'a str,
     detail: &'a str,
     holders: Vec<JsonHolder<'a>>,
+    fix: Option<JsonFix<'a>>,
     suggestions: &'a [String],
     evidence: Vec<JsonEvidence<'a>>,
     sparkline: Vec<Number>,
@@ -455,6 +456,7 @@ impl<'a> JsonFinding<'a> {
             title: &finding.title,
             detail: &finding.detail,
             holders: finding.holders.iter().map(JsonHolder::from).collect(),
+            fix: finding.fix.as_ref().map(JsonFix::from),
             suggestions: &finding.suggestions,
             evidence: finding.evidence.iter().map(JsonEvidence::from).collect(),
             sparkline: finding.sparkline.iter().copied().map(Number).collect(),

@@ -154,6 +154,7 @@ pub(crate) fn leak(recording: &Recording, cell: u32, kept_mib: i64) -> Finding {
         title: format!("{label} keeps {kept_mib} MiB more after every run"),
         detail: format!("grew in every run, {kept_mib} MiB each"),
         holders: Vec::new(),
+        fix: None,
         suggestions: Vec::new(),
         evidence: Vec::new(),
         sparkline: Vec::new(),

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use super::growth::{Shape, State};
 use super::levels::Lane;
-use crate::holders::Holder;
+use crate::holders::{Fix, Holder};
 use crate::recording::{CellIdx, DeviceIdx, RunIdx};
 use crate::units::ByteDelta;
 
@@ -149,6 +149,8 @@ pub struct Finding {
     pub detail: String,
     /// The names that hold it, the most first: `grown` is what each has more over these runs.
     pub holders: Vec<Holder>,
+    /// What to change so that the first of them lets go.
+    pub fix: Option<Fix>,
     /// What to do about it, the most likely first.
     pub suggestions: Vec<String>,
     /// The figures that it rests on.
@@ -180,6 +182,7 @@ impl Finding {
             title: String::new(),
             detail: String::new(),
             holders: Vec::new(),
+            fix: None,
             suggestions: Vec::new(),
             evidence: Vec::new(),
             sparkline: Vec::new(),

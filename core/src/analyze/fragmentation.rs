@@ -101,6 +101,7 @@ fn split(
             100.0 * share
         ),
         holders: Vec::new(),
+        fix: None,
         suggestions: against_splits(recording.device(device.device).kind),
         evidence,
         sparkline: Vec::new(),
@@ -164,6 +165,7 @@ fn reserved_only(recording: &Recording, series: &RunSeries<'_>, rules: &Rules) -
         interval: Some(growth.interval),
         runs_to_oom: None,
         holders: Vec::new(),
+        fix: None,
         suggestions: vec![
             "keep the sizes of a run's tensors alike (pad batches to a few lengths): then freed \
              blocks fit again"

@@ -11,6 +11,7 @@ use super::session;
 use super::suggest;
 use super::traced;
 use super::trend;
+use crate::holders;
 use crate::recording::{DeviceIdx, DeviceKind, Recording, RunIdx, RunKind};
 use crate::units::{ByteDelta, Bytes};
 
@@ -284,6 +285,10 @@ impl Judged {
         let line = traced
             .filter(|_| grows)
             .and_then(|trace| traced::line_words(trace, rate));
+        let first = self.growers.holders.first();
+        let fix = first
+            .filter(|_| grows)
+            .and_then(|holder| holders::fix(holder, text));
         let suggestions = if grows {
             suggest::against_growth(recording, self.key.device, text, self.steps)
         } else {
@@ -300,6 +305,7 @@ impl Judged {
             },
             withdrawn: self.withdrawn,
             shape: Some(self.growth.shape),
+            fix,
             holders: self.growers.holders.clone(),
             title: self.title(&cell),
             detail: [Some(self.detail(headroom, runs_to_oom)), line]

@@ -79,6 +79,7 @@ fn finding(
         interval: Some(growth.interval),
         runs_to_oom: None,
         holders: Vec::new(),
+        fix: None,
         suggestions: vec![
             "see which names hold memory that is not needed any more, and `del` them".to_owned(),
         ],

@@ -571,4 +571,8 @@ fn who_holds_it_is_told_as_the_latest_look_found_it() {
     assert_eq!(holder.name, "cache");
     assert_eq!(holder.grown, Some(Bytes::mib(12 * 64).since(Bytes::ZERO)));
     assert_eq!(holder.path, "cache[0]");
+    let plays = vec![run(64).held_by("losses", "list"); 12];
+    let found = findings(&[("losses.append(loss)", &plays)]);
+    let fix = found[0].fix.as_ref().expect("the cell shows the line");
+    assert_eq!(fix.before.as_deref(), Some("losses.append(loss)"));
 }

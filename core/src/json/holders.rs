@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::holders::{Branch, DeviceHolders, Holder, Shared};
+use crate::holders::{Branch, DeviceHolders, Fix, Holder, Shared};
 use crate::recording::{DeviceIdx, Recording};
 use crate::units::ByteDelta;
 
@@ -45,6 +45,23 @@ struct JsonBranch<'a> {
     n: u64,
     n_bytes: u64,
     children: Vec<JsonBranch<'a>>,
+}
+
+#[derive(Serialize)]
+pub(super) struct JsonFix<'a> {
+    before: Option<&'a str>,
+    after: &'a str,
+    why: &'static str,
+}
+
+impl<'a> From<&'a Fix> for JsonFix<'a> {
+    fn from(fix: &'a Fix) -> Self {
+        Self {
+            before: fix.before.as_deref(),
+            after: &fix.after,
+            why: fix.why,
+        }
+    }
 }
 
 #[derive(Serialize)]

@@ -22,6 +22,7 @@ pub use sources::sources;
 use crate::analyze::{
     Analysis, DeviceSummary, Finding, FindingKind, Peak, RunRow, Severity, State, cell_label,
 };
+use crate::holders::Fix;
 use crate::recording::{Recording, Status};
 use crate::units::ByteDelta;
 
@@ -202,6 +203,7 @@ fn finding_lines(recording: &Recording, analysis: &Analysis) -> Vec<String> {
                 format!("{} {} · {}", icon(finding), word(finding), finding.title),
                 format!("  {place} · {}", finding.detail),
             ];
+            lines.extend(finding.fix.iter().flat_map(fix_lines));
             lines.extend(
                 finding
                     .suggestions
@@ -212,6 +214,19 @@ fn finding_lines(recording: &Recording, analysis: &Analysis) -> Vec<String> {
             lines
         })
         .collect()
+}
+
+/// The user's line and what to write in its place, as in a patch.
+fn fix_lines(fix: &Fix) -> Vec<String> {
+    let side = |mark: char, code: &str| -> Vec<String> {
+        code.lines()
+            .map(|line| format!("    {mark} {line}"))
+            .collect()
+    };
+    let mut lines = vec![format!("  → {}", fix.why)];
+    lines.extend(fix.before.iter().flat_map(|code| side('-', code)));
+    lines.extend(side('+', &fix.after));
+    lines
 }
 
 /// A table of the runs: those of one cell in a row are one line.

@@ -78,6 +78,10 @@ class Finding:
     """How many more runs (or steps) until memory runs out at this rate."""
     title: str
     detail: str
+    holders: tuple[dict[str, Any], ...]
+    """The names that hold it: ``name``, ``kind``, ``n_bytes``, ``grown_bytes``, ``path``, ..."""
+    fix: dict[str, str | None] | None
+    """``before`` and ``after``: the line that makes the first of them hold it, mended; ``why``."""
     suggestions: tuple[str, ...]
     evidence: tuple[Evidence, ...]
 
@@ -177,6 +181,7 @@ def _finding(entry: dict[str, Any]) -> Finding:
         "evidence": tuple(evidence(figure) for figure in entry["evidence"]),
         "path": tuple(entry["path"]),
         "runs": tuple(entry["runs"]),
+        "holders": tuple(entry["holders"]),
         "suggestions": tuple(entry["suggestions"]),
     }
     return Finding(**_known(Finding, own))
