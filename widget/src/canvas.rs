@@ -1,12 +1,13 @@
 //! A plotters backend for a canvas, in device pixels.
 //!
-//! A line is moved by half a pixel only where its width is odd, lines join round,
-//! and text has the page's own faces and stands on its baseline, as
-//! `gpumem_core::chart::paint` asks. What comes in a row in one colour is one path:
-//! of a long session's thousands of lines, dots and bars, each drawn by itself,
-//! setting colours and painting would take longer than everything else together.
+//! plotters-canvas fills areas and sets pixels. It thinks in CSS pixels, moves every
+//! straight line by half a pixel and sets text in generic families; here a line is
+//! moved only where its width is odd, lines join round, and text has the page's own
+//! faces and stands on its baseline, as `gpumem_core::chart::paint` asks. Lines, dots
+//! and bars that come in a row in one colour are one path: of a long session's
+//! thousands, each drawn by itself, setting colours and painting would take longer
+//! than everything else together.
 
-use std::convert::Infallible;
 use std::f64::consts::TAU;
 
 use plotters_backend::text_anchor::HPos;
@@ -14,10 +15,11 @@ use plotters_backend::{
     BackendColor, BackendCoord, BackendStyle, BackendTextStyle, DrawingBackend, DrawingErrorKind,
     FontFamily, FontStyle,
 };
+use plotters_canvas::CanvasBackend;
 use wasm_bindgen::JsCast;
 use web_sys::{CanvasRenderingContext2d, HtmlCanvasElement};
 
-type Drawn = Result<(), DrawingErrorKind<Infallible>>;
+type Drawn = Result<(), DrawingErrorKind<<CanvasBackend as DrawingBackend>::ErrorType>>;
 
 /// The page's typefaces, as CSS `font-family` lists.
 #[derive(Debug, Clone)]
@@ -37,8 +39,8 @@ enum Ink {
 
 /// A canvas whose coordinates are device pixels.
 pub(crate) struct Canvas<'a> {
+    backend: CanvasBackend,
     context: CanvasRenderingContext2d,
-    size: (u32, u32),
     faces: &'a Faces,
     /// Of the path that is not painted yet.
     ink: Option<Ink>,
@@ -62,8 +64,8 @@ impl<'a> Canvas<'a> {
         }
         context.set_line_join("round");
         Some(Self {
+            backend: CanvasBackend::with_canvas_object(element.clone())?,
             context,
-            size,
             faces,
             ink: None,
             font: String::new(),
@@ -133,25 +135,24 @@ fn css((red, green, blue): (u8, u8, u8)) -> String {
 }
 
 impl DrawingBackend for Canvas<'_> {
-    type ErrorType = Infallible;
+    type ErrorType = <CanvasBackend as DrawingBackend>::ErrorType;
 
     fn get_size(&self) -> (u32, u32) {
-        self.size
+        self.backend.get_size()
     }
 
     fn ensure_prepared(&mut self) -> Drawn {
-        Ok(())
+        self.backend.ensure_prepared()
     }
 
     fn present(&mut self) -> Drawn {
         self.paint();
-        Ok(())
+        self.backend.present()
     }
 
-    fn draw_pixel(&mut self, (x, y): BackendCoord, colour: BackendColor) -> Drawn {
-        self.take_up(Ink::Fill(colour.rgb));
-        self.context.rect(f64::from(x), f64::from(y), 1.0, 1.0);
-        Ok(())
+    fn draw_pixel(&mut self, point: BackendCoord, colour: BackendColor) -> Drawn {
+        self.paint();
+        self.backend.draw_pixel(point, colour)
     }
 
     fn draw_rect<S: BackendStyle>(
@@ -200,10 +201,8 @@ impl DrawingBackend for Canvas<'_> {
         corners: I,
         style: &S,
     ) -> Drawn {
-        self.take_up(Ink::Fill(style.color().rgb));
-        self.trace(corners, 0.0);
-        self.context.close_path();
-        Ok(())
+        self.paint();
+        self.backend.fill_polygon(corners, style)
     }
 
     fn draw_text<S: BackendTextStyle>(&mut self, text: &str, style: &S, at: BackendCoord) -> Drawn {

@@ -3,7 +3,7 @@
 //!
 //! A recorder hands over a [`History`] of one device; [`Replay`] turns it into
 //! blocks with a birth and an end, and tells of any part of the run what it adds
-//! up to: a [`Trace`](crate::recording::Trace). [`labels`] finds the parts that the
+//! up to: a [`Trace`](crate::recording::Trace). [`labels()`] finds the parts that the
 //! user's code gave a name.
 
 mod history;
