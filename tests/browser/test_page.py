@@ -158,3 +158,22 @@ def test_a_panic_brings_the_picture_back(leak_page: str, open_page: Open) -> Non
     page.locator("#still").wait_for(state="visible")
     assert page.locator(".gpumem-report").count() == 0
     assert "could not be shown" in page.locator("#note").inner_text()
+
+
+def test_a_card_names_who_holds_it_and_the_line_to_change(
+    recordings: Recordings, open_page: Open, tmp_path: Path
+) -> None:
+    """The name with what it holds below it, and the fix as in a patch, to copy."""
+    page = open_page(_saved(recordings["thousand"], tmp_path)).page
+    card = ReportPage(page).card("keeps 2 MiB more after every run")
+    holder = card.locator(".tree > li").first
+    assert holder.inner_text().startswith("kept 1.95 GiB")
+    step = holder.locator("li code").first
+    assert not step.is_visible()
+    holder.locator("summary").first.click()
+    assert step.is_visible()
+    assert card.locator(".patch del").inner_text() == "kept.append(sim.tensor(2 << 20))"
+    card.get_by_role("button", name="copy path").first.click()
+    copied = page.evaluate("() => navigator.clipboard.readText().catch(() => null)")
+    assert copied in (None, "kept[0]")
+    screenshot(page, "page-holders")

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import weakref
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -64,20 +65,37 @@ def places(n_bytes: int | None = None) -> dict[tuple[str, str], set[str]]:
     steps: dict[int, list[tuple[int, str]]] = {}
     for source, target, step in edges:
         steps.setdefault(source, []).append((target, step))
+    planted = {idx for idx, (*_, storage) in enumerate(nodes) if storage and storage[1] == n_bytes}
+    leading = leading_to(planted, edges)
     found: dict[tuple[str, str], set[str]] = {}
     for name, kind, start, target in roots:
-        open_, seen = [(start, target)], {target}
+        open_, seen = deque([(start, target)] if target in leading else []), {target}
         while open_:
-            path, node = open_.pop(0)
-            storage = nodes[node][2]
-            if storage is not None and storage[1] == n_bytes:
+            path, node = open_.popleft()
+            if node in planted:
                 found.setdefault((kind, name), set()).add(path)
                 break
-            for held, step in steps.get(node, []):
-                if held not in seen:
-                    seen.add(held)
-                    open_.append((path + step, held))
+            new = [
+                (held, step)
+                for held, step in steps.get(node, [])
+                if held in leading and held not in seen
+            ]
+            seen.update(held for held, _ in new)
+            open_.extend((path + step, held) for held, step in new)
     return found
+
+
+def leading_to(nodes: set[int], edges: list[tuple[int, int, str]]) -> set[int]:
+    """Return all that leads to these: a few of the thousands of objects of a shell."""
+    holders: dict[int, list[int]] = {}
+    for source, target, _ in edges:
+        holders.setdefault(target, []).append(source)
+    leading, open_ = set(nodes), list(nodes)
+    while open_:
+        new = [source for source in holders.get(open_.pop(), []) if source not in leading]
+        leading.update(new)
+        open_.extend(new)
+    return leading
 
 
 def kinds() -> set[str]:

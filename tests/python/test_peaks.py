@@ -64,7 +64,7 @@ def recorded(shell: Any, magic: str) -> list[tuple[dict[str, Any], int]]:
 
 def test_a_peak_s_bounds_hold_the_truth(shell: Any) -> None:
     n_exact = n_bounded = 0
-    for row, truth in recorded(shell, "%%gpumem --quiet"):
+    for row, truth in recorded(shell, "%%gpumem --quiet --no-holders"):
         low, high = row["peak_bytes"], row["peak_high_bytes"]
         assert low <= truth, row
         assert high is None or truth <= high, row
@@ -79,7 +79,7 @@ def test_a_peak_s_bounds_hold_the_truth(shell: Any) -> None:
 def test_a_counter_reset_at_the_start_makes_every_peak_exact(shell: Any, monkeypatch: Any) -> None:
     # The schedules' own resets are what would spoil it.
     monkeypatch.setattr(sim, "reset_peak_memory_stats", lambda: None)
-    for row, truth in recorded(shell, "%%gpumem --quiet --reset-peak"):
+    for row, truth in recorded(shell, "%%gpumem --quiet --no-holders --reset-peak"):
         assert (row["peak_bytes"], row["peak_exact"]) == (truth, True), row
 
 

@@ -9,6 +9,7 @@ use wasm_bindgen::JsCast;
 use web_sys::{Element, HtmlElement};
 
 use crate::dom::{Dom, Maker, flag};
+use crate::holding;
 
 /// The card of a finding that stands.
 pub(crate) struct Card {
@@ -79,6 +80,12 @@ impl Card {
             [] => None,
             suggestions => Some(self::suggestions(make, suggestions)?),
         };
+        if !finding.holders.is_empty() {
+            element.append_child(&holding::holders(make, &finding.holders)?.into())?;
+        }
+        if let Some(fix) = &finding.fix {
+            element.append_child(&holding::fix(make, fix)?.into())?;
+        }
         if let Some(help) = help.as_ref().filter(|_| !is_short) {
             element.append_child(help)?;
         }
@@ -124,7 +131,7 @@ impl Card {
 
     /// Opens what was open on the card of the finding's earlier state.
     pub(crate) fn take_over(&self, earlier: &Self) -> Dom<()> {
-        let details = |card: &Self| card.element.query_selector("details");
+        let details = |card: &Self| card.element.query_selector(":scope > details");
         if let (Some(new), Some(old)) = (details(self)?, details(earlier)?) {
             flag(&new, "open", old.has_attribute("open"))?;
         }

@@ -13,6 +13,7 @@ mod dom;
 #[cfg(test)]
 mod fixture;
 mod gesture;
+mod holding;
 mod keys;
 mod model;
 mod page;

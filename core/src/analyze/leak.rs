@@ -1,6 +1,6 @@
 //! Growth over runs and steps, in findings.
 
-use super::facts::{self, Fact};
+use super::facts::{self, Fact, Says};
 use super::finding::{CellRef, Finding, FindingKind, Severity};
 use super::growth::{self, Growth, State, classify_growth};
 use super::held::{self, Growers};
@@ -192,9 +192,13 @@ impl Judged {
         }
         let kept = self.kept().magnitude();
         let growers = held::growers(recording, &self.runs, self.key.device).worth_telling(kept);
-        let Some(fact) = growers.fact(kept) else {
+        let Some(mut fact) = growers.fact(kept) else {
             return;
         };
+        // A name holds what grows in its place as well: the counters know better.
+        if self.decided_by.is_some() {
+            fact.says = Says::Undecided;
+        }
         let n_looked_at = if self.steps { 0 } else { self.n_runs };
         let is_early = self.growth.state == State::NotEnoughData;
         if is_early && self.grew_each_time() && growers.prove(n_looked_at, &fact) {

@@ -7,6 +7,7 @@ use gpumem_core::recording::RunIdx;
 use pyo3::prelude::*;
 
 use super::{is_owner, with_session};
+use crate::recorder::SourceText;
 use crate::walk::{self, Extent};
 use crate::{extension, trouble};
 
@@ -22,7 +23,12 @@ pub(crate) fn look_for_holders(py: Python<'_>, run: RunIdx) -> PyResult<()> {
     if !is_owner() {
         return Ok(());
     }
-    let grown = with_session(py, |session| session.recorder.grown(run))?;
+    let grown = with_session(py, |session| {
+        // Names are text of the user's, too.
+        let keeps_names = session.recorder.source_text() == SourceText::Full;
+        keeps_names.then(|| session.recorder.grown(run))
+    })?;
+    let grown = grown.unwrap_or_default();
     if grown.is_empty() {
         return Ok(());
     }
