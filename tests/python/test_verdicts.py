@@ -143,3 +143,22 @@ def test_live_allocations_tell_a_collection_from_what_is_replaced(
     finding = next(it for it in gpumem.report().findings if it.device == "sim:0")
     assert finding.state == state
     assert "live_allocations" in [figure.name for figure in finding.evidence]
+
+
+def test_a_finding_names_who_holds_it_and_the_line_to_change(shell: Shell) -> None:
+    sim.use(total_bytes=8 << 30)
+    shell.user_ns.update(sim=sim, collected=[])
+    for _ in range(6):
+        shell.run("%%gpumem --quiet\ncollected.append(sim.tensor(8 << 20))")
+    (finding,) = [it for it in gpumem.report().findings if it.device == "sim:0"]
+    # Six runs alone would not be enough.
+    assert (finding.kind, finding.n_runs) == ("leak", 6)
+    (holder,) = finding.holders
+    assert (holder.name, holder.kind, holder.path) == ("collected", "variable", "collected[0]")
+    assert holder.n_bytes == 6 * (8 << 20)
+    assert finding.detail.endswith("held by collected (list of 6 tensors)")
+    assert finding.fix is not None
+    assert finding.fix.before == "collected.append(sim.tensor(8 << 20))"
+    shell.run("%%gpumem --quiet --no-holders\ncollected.append(sim.tensor(8 << 20))")
+    shell.run("%%gpumem --quiet\ncollected.clear()")
+    assert [it for it in gpumem.report().findings if it.kind == "leak"] == []

@@ -25,7 +25,7 @@ from gpumem._gpumem import (
 )
 from gpumem._holders import Branch, Holder, Holders, Shared, holders
 from gpumem._release import Released, Step, release
-from gpumem._report import Cell, Evidence, Finding, Report, report
+from gpumem._report import Cell, Evidence, Finding, Fix, Report, report
 from gpumem._verdicts import Change, Comparison, Growth, Side, classify_growth, compare
 from gpumem.classic import (
     GPUMemoryProfiler,
@@ -44,6 +44,7 @@ __all__ = [
     "DeviceError",
     "Evidence",
     "Finding",
+    "Fix",
     "Footprint",
     "FootprintRow",
     "GPUMemoryProfiler",

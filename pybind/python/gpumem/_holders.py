@@ -44,6 +44,8 @@ class Holder:
     what: str
     """What it is, in words: ``list of 96 tensors, each with its graph``."""
     children: tuple[Branch, ...]
+    grown_bytes: int | None = None
+    """Of a finding: what it has more over the finding's runs."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ class Holders:
         """The names, those of the fullest device first, by what each alone keeps."""
         return [
             Holder(
-                **{**root, "children": _branches(root["children"])},
+                **{**root, "children": branches(root["children"])},
                 device=device["device"],
             )
             for device in self._devices
@@ -131,7 +133,6 @@ def holders(*, depth: int = 1) -> Holders:
     return Holders(_gpumem.find_holders(depth))
 
 
-def _branches(branches: list[dict[str, Any]]) -> tuple[Branch, ...]:
-    return tuple(
-        Branch(**{**branch, "children": _branches(branch["children"])}) for branch in branches
-    )
+def branches(found: list[dict[str, Any]]) -> tuple[Branch, ...]:
+    """Return what a name holds, and what that holds in turn."""
+    return tuple(Branch(**{**branch, "children": branches(branch["children"])}) for branch in found)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpumem import _gpumem
+from gpumem._holders import Holder, branches
 
 if TYPE_CHECKING:
     import os
@@ -40,6 +41,17 @@ class Evidence:
     threshold: float | None
     holds: bool
     """It speaks for the finding."""
+
+
+@dataclass(frozen=True)
+class Fix:
+    """What to change so that a name lets go."""
+
+    before: str | None
+    """The line of the cell that makes it hold; None where the cell does not show it."""
+    after: str
+    """What to write instead, or to run once."""
+    why: str
 
 
 @dataclass(frozen=True)
@@ -78,10 +90,10 @@ class Finding:
     """How many more runs (or steps) until memory runs out at this rate."""
     title: str
     detail: str
-    holders: tuple[dict[str, Any], ...]
-    """The names that hold it: ``name``, ``kind``, ``n_bytes``, ``grown_bytes``, ``path``, ..."""
-    fix: dict[str, str | None] | None
-    """``before`` and ``after``: the line that makes the first of them hold it, mended; ``why``."""
+    holders: tuple[Holder, ...]
+    """The names that hold it, those first that have most more over these runs."""
+    fix: Fix | None
+    """What to change so that the first of them lets go."""
     suggestions: tuple[str, ...]
     evidence: tuple[Evidence, ...]
 
@@ -181,7 +193,11 @@ def _finding(entry: dict[str, Any]) -> Finding:
         "evidence": tuple(evidence(figure) for figure in entry["evidence"]),
         "path": tuple(entry["path"]),
         "runs": tuple(entry["runs"]),
-        "holders": tuple(entry["holders"]),
+        "holders": tuple(
+            Holder(**{**holder, "children": branches(holder["children"])}, device=entry["device"])
+            for holder in entry["holders"]
+        ),
+        "fix": None if entry["fix"] is None else Fix(**entry["fix"]),
         "suggestions": tuple(entry["suggestions"]),
     }
     return Finding(**_known(Finding, own))
