@@ -255,7 +255,8 @@ def test_globals_of_the_users_modules_are_named(
     run(notebook, "import mymodels.cache\nmymodels.cache.CACHE['w'] = sim.tensor(PLANTED)")
     assert places() == {("module_global", "mymodels.cache.CACHE"): {"mymodels.cache.CACHE['w']"}}
     for name in ("mymodels", "mymodels.cache"):
-        monkeypatch.delitem(sys.modules, name)
+        # For good: the tests after this one have names of their own.
+        del sys.modules[name]
 
 
 def test_what_a_library_keeps_is_told_from_the_users(notebook: Shell) -> None:
