@@ -44,7 +44,7 @@ def test_the_composition_leads_to_what_was_found(report: ReportPage) -> None:
     """A part is read out under the pointer; a click goes to the card about it."""
     report.page.mouse.move(*report.point("composition", 0.05, 0.3))
     report.page.evaluate(FRAMES)
-    assert "allocated" in report.tip()
+    assert "your names" in report.tip()
     report.page.mouse.click(*report.point("composition", 0.05, 0.3))
     expect(report.card(LOOP)).to_be_focused()
     assert report.card(LOOP).get_attribute("data-chosen") is not None
@@ -54,7 +54,7 @@ def test_the_composition_has_keys_too(report: ReportPage) -> None:
     """Arrows go from part to part, Enter goes to the card."""
     canvas = report.canvas("composition")
     canvas.press("ArrowRight")
-    assert report.tip().startswith("allocated")
+    assert report.tip().startswith("your names")
     canvas.press("End")
     assert report.tip().startswith("free")
     canvas.press("PageUp")
