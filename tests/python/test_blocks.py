@@ -122,13 +122,13 @@ with gpumem.record("main"):
 def test_each_task_has_its_own_blocks(recorded: Shell) -> None:
     cell = """
 @gpumem.record
-async def work(n):
+async def job(n):
     await asyncio.sleep(0)
     with gpumem.record(f"step {n}"):
         await asyncio.sleep(0)
 
 with gpumem.record("main"):
-    await asyncio.gather(work(1), work(2))
+    await asyncio.gather(job(1), job(2))
     with gpumem.record("after"):
         pass
 """
@@ -137,10 +137,10 @@ with gpumem.record("main"):
         "",
         "/main",
         "/main/after",
-        "/main/work",
-        "/main/work",
-        "/main/work/step 1",
-        "/main/work/step 2",
+        "/main/job",
+        "/main/job",
+        "/main/job/step 1",
+        "/main/job/step 2",
     ]
 
 
