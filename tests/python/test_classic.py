@@ -353,7 +353,9 @@ def test_what_changes_after_an_analysis_is_seen_by_the_next() -> None:
 WILD = [math.nan, math.inf, -math.inf, -1, 2**63, -(2**63), 10**400, 1e308, None, "much", object()]
 
 
-@pytest.mark.parametrize("value", WILD, ids=repr)
+@pytest.mark.parametrize(
+    "value", WILD, ids=lambda value: "an object" if type(value) is object else repr(value)
+)
 @pytest.mark.parametrize("field", ["before", "after", "seconds", "at", "allocated"])
 def test_whatever_stands_in_a_result_is_answered(field: str, value: Any) -> None:
     odd = call("odd", **{field: value})

@@ -1,6 +1,7 @@
 //! Every suite, one after the other, and what they ran together.
 
 use std::cell::RefCell;
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::thread::{self, ScopedJoinHandle};
@@ -178,7 +179,7 @@ fn rust(&Setting { project, .. }: &Setting<'_>) -> Result<Ran> {
         ])
         .env("INSTA_UPDATE", "no")
         .env("PYO3_PYTHON", environment.python_path());
-    count(&mut cargo, Tally::of_cargo)
+    count(&mut cargo, Tally::of_cargo).map(Ran::Tests)
 }
 
 fn js(&Setting { project, .. }: &Setting<'_>) -> Result<Ran> {
@@ -188,7 +189,7 @@ fn js(&Setting { project, .. }: &Setting<'_>) -> Result<Ran> {
     let mut node = run::command("node");
     node.args(["--test", "--test-reporter=tap"])
         .current_dir(project.path("js"));
-    count(&mut node, Tally::of_node)
+    count(&mut node, Tally::of_node).map(Ran::Tests)
 }
 
 /// What the stub promises against what the extension has.
@@ -229,9 +230,7 @@ fn between(&Setting { project, .. }: &Setting<'_>) -> Result<Ran> {
         environment.install(project, &wheel::build(project, &main)?)?;
         println!("Python 3.{}", environment.minor());
         let files = ["tests/python/test_release.py", "tests/python/test_oom.py"];
-        if let Ran::Tests(tally) = pytest(project, &environment, &files, &[])? {
-            sum += tally;
-        }
+        sum += pytest(project, &environment, &files, &[])?;
     }
     Ok(Ran::Tests(sum))
 }
@@ -243,8 +242,13 @@ fn in_shells(project: &Project, environment: &Environment) -> Result<Ran> {
         .iter()
         .map(|folder| ("GPUMEM_FAKE_DRIVER", folder.as_os_str()));
     let variables: Vec<_> = variables.collect();
-    let folders = ["tests/python", "tests/gallery"];
-    pytest(project, environment, &folders, &variables)
+    // IPython keeps every shell of a process: whoever looks at all objects, as the gallery
+    // does in each test, is the slower the more tests have run before.
+    let mut sum = Tally::default();
+    for folder in ["tests/python", "tests/gallery"] {
+        sum += side_by_side(project, environment, &[folder], &variables)?;
+    }
+    Ok(Ran::Tests(sum))
 }
 
 /// The observer and the gallery with the real torch, JAX and TensorFlow.
@@ -263,7 +267,7 @@ fn frameworks(setting: &Setting<'_>) -> Result<Ran> {
     let main = Environment::main(setting.project)?;
     environment.install(setting.project, &wheel::build(setting.project, &main)?)?;
     let folders = ["tests/frameworks", "tests/gallery"];
-    pytest(setting.project, &environment, &folders, &[])
+    side_by_side(setting.project, &environment, &folders, &[]).map(Ran::Tests)
 }
 
 fn is_without_frameworks() -> bool {
@@ -283,6 +287,7 @@ fn browser(&Setting { project, .. }: &Setting<'_>) -> Result<Ran> {
         &["tests/browser"],
         &[("GPUMEM_CHROMIUM", chromium.as_os_str())],
     )
+    .map(Ran::Tests)
 }
 
 /// This program's path. Linux says that a file is deleted where the rust suite
@@ -305,6 +310,7 @@ fn demo(&Setting { project, .. }: &Setting<'_>) -> Result<Ran> {
         &["tests/demo"],
         &[("GPUMEM_XTASK", xtask.as_os_str())],
     )
+    .map(Ran::Tests)
 }
 
 fn packaging(&Setting { project, .. }: &Setting<'_>) -> Result<Ran> {
@@ -315,7 +321,7 @@ fn packaging(&Setting { project, .. }: &Setting<'_>) -> Result<Ran> {
         ("GPUMEM_WHEEL", wheel.as_os_str()),
         ("GPUMEM_SDIST", sdist.as_os_str()),
     ];
-    pytest(project, &environment, &["tests/packaging"], &built)
+    pytest(project, &environment, &["tests/packaging"], &built).map(Ran::Tests)
 }
 
 /// The private environment with the wheel in it, as a user would have it.
@@ -326,19 +332,41 @@ fn installed(project: &Project) -> Result<Environment> {
 fn pytest(
     project: &Project,
     environment: &Environment,
-    folders: &[&str],
-    variables: &[(&str, &std::ffi::OsStr)],
-) -> Result<Ran> {
+    paths: &[&str],
+    variables: &[(&str, &OsStr)],
+) -> Result<Tally> {
+    tests_in(project, environment, &[], paths, variables)
+}
+
+/// Runs tests in as many processes as the machine has cores.
+fn side_by_side(
+    project: &Project,
+    environment: &Environment,
+    paths: &[&str],
+    variables: &[(&str, &OsStr)],
+) -> Result<Tally> {
+    let spread = ["--numprocesses=auto", "--dist=worksteal"];
+    tests_in(project, environment, &spread, paths, variables)
+}
+
+fn tests_in(
+    project: &Project,
+    environment: &Environment,
+    options: &[&str],
+    paths: &[&str],
+    variables: &[(&str, &OsStr)],
+) -> Result<Tally> {
     let mut pytest = environment.module("pytest");
     pytest
         .args(["-c", ".pytest.ini", "--quiet", "--color=no"])
-        .args(folders)
+        .args(options)
+        .args(paths)
         .envs(variables.iter().copied())
         .current_dir(project.root());
     count(&mut pytest, Tally::of_pytest)
 }
 
-fn count(runner: &mut Command, tally: fn(&str) -> Tally) -> Result<Ran> {
+fn count(runner: &mut Command, tally: fn(&str) -> Tally) -> Result<Tally> {
     let (status, said) = run::tee(runner)?;
     let tally = tally(&said);
     if !status.success() && tally.failed == 0 && tally.passed > 0 {
@@ -347,7 +375,7 @@ fn count(runner: &mut Command, tally: fn(&str) -> Tally) -> Result<Ran> {
     if !status.success() && tally.failed == 0 {
         bail!("ran no test, the runner ended with {status}");
     }
-    Ok(Ran::Tests(tally))
+    Ok(tally)
 }
 
 #[cfg(test)]
