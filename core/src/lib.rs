@@ -20,6 +20,7 @@ pub mod json;
 pub mod read;
 pub mod recording;
 pub mod report;
+mod severity;
 pub mod source_text;
 #[cfg(test)]
 pub(crate) mod testing;

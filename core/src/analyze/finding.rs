@@ -6,6 +6,7 @@ use super::growth::{Shape, State};
 use super::levels::Lane;
 use crate::holders::{Fix, Holder};
 use crate::recording::{CellIdx, DeviceIdx, RunIdx};
+use crate::severity::Severity;
 use crate::units::ByteDelta;
 
 /// What a finding is about.
@@ -54,28 +55,6 @@ impl FindingKind {
             Self::Gap => "growing_gap",
             Self::LongLived => "long_lived_intermediates",
             Self::OutOfMemory => "out_of_memory",
-        }
-    }
-}
-
-/// How much a finding matters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    /// Good to know.
-    Info,
-    /// Should be looked at.
-    Warning,
-    /// Leads to an out-of-memory error if it goes on.
-    Critical,
-}
-
-impl Severity {
-    /// The name in JSON and in Python.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Info => "info",
-            Self::Warning => "warning",
-            Self::Critical => "critical",
         }
     }
 }

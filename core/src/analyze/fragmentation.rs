@@ -4,13 +4,14 @@
 //! cache ratio. What cannot be given back is the inactive split, the free blocks
 //! of segments that are partly used.
 
-use super::finding::{Evidence, Finding, FindingKind, Severity};
+use super::finding::{Evidence, Finding, FindingKind};
 use super::growth::{Growth, Shape, State, classify_growth};
 use super::leak::min_growth;
 use super::levels::{DeviceSummary, Lane, RunRow};
 use super::rules::Rules;
 use super::series::{self, RunSeries};
 use crate::recording::{DeviceKind, Recording};
+use crate::severity::Severity;
 use crate::units::Bytes;
 
 /// Less than this in free pieces is not worth a card.

@@ -1,7 +1,7 @@
 //! Growth over runs and steps, in findings.
 
 use super::facts::{self, Fact, Says};
-use super::finding::{CellRef, Finding, FindingKind, Severity};
+use super::finding::{CellRef, Finding, FindingKind};
 use super::growth::{self, Growth, State, classify_growth};
 use super::held::{self, Growers};
 use super::levels::{DeviceSummary, Lane, Peak, RunRow};
@@ -13,6 +13,7 @@ use super::traced;
 use super::trend;
 use crate::holders;
 use crate::recording::{DeviceIdx, DeviceKind, Recording, RunIdx, RunKind};
+use crate::severity::Severity;
 use crate::units::{ByteDelta, Bytes};
 
 /// Growth that would use up the device within this many runs is critical.

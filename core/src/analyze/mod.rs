@@ -26,9 +26,10 @@ mod suggest;
 mod traced;
 mod trend;
 
+pub use crate::severity::Severity;
 pub use compare::{Change, Compared, Side, compare};
 pub use composition::{Part, PartKind};
-pub use finding::{CellRef, Evidence, Finding, FindingKind, Severity};
+pub use finding::{CellRef, Evidence, Finding, FindingKind};
 pub use gaps::Gap;
 pub use growth::{Growth, Shape, State, classify_allocator, classify_growth};
 pub use levels::{DeviceSummary, Lane, Peak, RunRow};

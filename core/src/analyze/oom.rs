@@ -6,7 +6,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use super::finding::{Evidence, Finding, FindingKind, Severity};
+use super::finding::{Evidence, Finding, FindingKind};
 use super::growth::State;
 use super::levels::{DeviceSummary, RunRow};
 use super::series;
@@ -15,6 +15,7 @@ use crate::recording::{
     CellIdx, DeviceIdx, DeviceKind, OomFigures, OomHolder, OtherProcess, OutOfMemory, Reading,
     Recording, Run, RunIdx, RunLevels, Status,
 };
+use crate::severity::Severity;
 use crate::units::Bytes;
 use causes::Cause;
 

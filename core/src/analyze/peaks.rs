@@ -1,10 +1,11 @@
 //! What a run needs for a moment: spikes, and re-runs that hold two copies.
 
-use super::finding::{Evidence, Finding, FindingKind, Severity};
+use super::finding::{Evidence, Finding, FindingKind};
 use super::levels::{DeviceSummary, Peak, RunRow};
 use super::series::{self, RunSeries};
 use super::trend;
 use crate::recording::Recording;
+use crate::severity::Severity;
 use crate::units::Bytes;
 
 /// Fewest runs against which one can stand out.

@@ -1,13 +1,14 @@
 //! How runs deal with the driver: pressure, repeated and inefficient reservation,
 //! and what grows beside the allocator.
 
-use super::finding::{Evidence, Finding, FindingKind, Severity};
+use super::finding::{Evidence, Finding, FindingKind};
 use super::growth::{State, classify_growth};
 use super::leak::min_growth;
 use super::levels::{DeviceSummary, Lane, RunRow};
 use super::rules::Rules;
 use super::series::{self, RunSeries};
 use crate::recording::Recording;
+use crate::severity::Severity;
 use crate::units::Bytes;
 
 /// Reservations below this are not worth a word.

@@ -1,11 +1,12 @@
 //! Growth that no cell and no loop explains: the level after every run.
 
-use super::finding::{Finding, FindingKind, Severity};
+use super::finding::{Finding, FindingKind};
 use super::growth::{State, classify_growth};
 use super::leak::min_growth;
 use super::levels::RunRow;
 use super::rules::Rules;
 use crate::recording::{DeviceIdx, DeviceKind, Recording};
+use crate::severity::Severity;
 use crate::units::Bytes;
 
 /// A notebook that is being written fills the device cell by cell; only a long

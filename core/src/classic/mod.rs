@@ -16,6 +16,7 @@ mod patterns;
 mod report;
 mod statistics;
 
+pub use crate::severity::Severity;
 pub use calls::{Call, Calls};
 pub use gaps::{GapKind, GapSample, HiddenGap, hidden_gaps};
 pub use insights::{Impact, Insight, insights};
@@ -90,28 +91,6 @@ impl Default for Thresholds {
 
 /// The classic megabyte: 2^20 bytes.
 const MB: f64 = 1_048_576.0;
-
-/// How bad a pattern is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    /// Good to know.
-    Info,
-    /// Should be looked at.
-    Warning,
-    /// Must be looked at.
-    Critical,
-}
-
-impl Severity {
-    /// The name in Python and JSON.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Info => "info",
-            Self::Warning => "warning",
-            Self::Critical => "critical",
-        }
-    }
-}
 
 /// A figure or a list of names behind a pattern or an insight.
 #[derive(Debug, Clone, PartialEq)]
