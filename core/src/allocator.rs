@@ -57,6 +57,8 @@ pub struct AllocatorStats {
     pub allocated: Bytes,
     /// Highest allocated since the last reset.
     pub peak_allocated: Bytes,
+    /// What was asked for of it, before it was rounded to blocks.
+    pub requested: Bytes,
     /// Everything that was ever held, freed or not.
     pub total_allocated: Bytes,
     /// In segments.
@@ -156,6 +158,13 @@ struct Piece {
     held_as: Option<BlockId>,
 }
 
+/// Where a held block is, and how much of it was asked for.
+#[derive(Debug, Clone, Copy)]
+struct Held {
+    address: u64,
+    requested: u64,
+}
+
 /// Free pieces by size, then address: the first that is large enough is the best fit.
 type FreeList = BTreeSet<(u64, u64)>;
 
@@ -178,11 +187,12 @@ pub struct CachingAllocator {
     pieces: BTreeMap<u64, Piece>,
     free_small: FreeList,
     free_large: FreeList,
-    held: HashMap<BlockId, u64>,
+    held: HashMap<BlockId, Held>,
     next_address: u64,
     next_id: u64,
     allocated: u64,
     peak_allocated: u64,
+    requested: u64,
     total_allocated: u64,
     reserved: u64,
     peak_reserved: u64,
@@ -208,6 +218,7 @@ impl CachingAllocator {
             next_id: 0,
             allocated: 0,
             peak_allocated: 0,
+            requested: 0,
             total_allocated: 0,
             reserved: 0,
             peak_reserved: 0,
@@ -242,14 +253,19 @@ impl CachingAllocator {
             Some(address) => address,
             None => self.flush_and_find(wanted)?,
         };
-        Ok(self.hold(address, wanted))
+        Ok(self.hold(address, wanted, size.get()))
     }
 
     /// Gives a block back to the cache. An id that is not held is ignored.
     pub fn free(&mut self, block: BlockId) {
-        let Some(mut address) = self.held.remove(&block) else {
+        let Some(Held {
+            mut address,
+            requested,
+        }) = self.held.remove(&block)
+        else {
             return;
         };
+        self.requested -= requested;
         let mut piece = self
             .pieces
             .remove(&address)
@@ -302,6 +318,7 @@ impl CachingAllocator {
         AllocatorStats {
             allocated: Bytes::new(self.allocated),
             peak_allocated: Bytes::new(self.peak_allocated),
+            requested: Bytes::new(self.requested),
             total_allocated: Bytes::new(self.total_allocated),
             reserved: Bytes::new(self.reserved),
             peak_reserved: Bytes::new(self.peak_reserved),
@@ -387,7 +404,7 @@ impl CachingAllocator {
         Some(address)
     }
 
-    fn hold(&mut self, address: u64, wanted: u64) -> BlockId {
+    fn hold(&mut self, address: u64, wanted: u64, requested: u64) -> BlockId {
         let found = self.take_free(address);
         let rest = found.size - wanted;
         let size = if found.home.pool.splits_off(rest) {
@@ -398,7 +415,7 @@ impl CachingAllocator {
         };
         let id = BlockId(self.next_id);
         self.next_id += 1;
-        self.held.insert(id, address);
+        self.held.insert(id, Held { address, requested });
         let held_as = Some(id);
         let home = found.home;
         self.pieces.insert(
@@ -410,6 +427,7 @@ impl CachingAllocator {
             },
         );
         self.allocated += size;
+        self.requested += requested;
         self.total_allocated += size;
         self.peak_allocated = self.peak_allocated.max(self.allocated);
         self.note(Action::Alloc, address, size);

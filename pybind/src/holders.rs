@@ -9,8 +9,8 @@ use gpumem_core::report;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use crate::extension;
 use crate::walk::{self, Extent, Limits};
+use crate::{extension, session};
 
 /// A walk that somebody waits for.
 const ASKED: Limits = Limits {
@@ -42,7 +42,10 @@ impl Holders {
 /// Finds who holds device memory now; `depth` levels of what a name holds are told.
 #[pyfunction]
 pub(crate) fn find_holders(py: Python<'_>, depth: usize) -> PyResult<Holders> {
-    let graph = walk::find(py, &extension::shells(py), Extent::Everything, ASKED)?.graph;
+    let mut graph = walk::find(py, &extension::shells(py), Extent::Everything, ASKED)?.graph;
+    for (device, handed_out) in session::handed_out(py) {
+        graph.account(&device, handed_out);
+    }
     let limits = holders::Limits {
         depth,
         ..holders::Limits::default()

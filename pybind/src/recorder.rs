@@ -5,7 +5,7 @@
 
 mod traced;
 
-use gpumem_core::holders::DeviceHolders;
+use gpumem_core::holders::{DeviceHolders, HandedOut};
 use gpumem_core::recording::{
     AllocatorLevels, Cell, CellIdx, Device, DeviceIdx, DeviceKind, DriverLevels, Frame, Framework,
     Header, Held, Level, OomFigures, OomHolder, OutOfMemory, Reading, Recording, Revision, Run,
@@ -495,6 +495,19 @@ impl Recorder {
                 )
             })
             .collect()
+    }
+
+    /// What the allocators of each accelerator had handed out when a run ended, where they said it.
+    pub(crate) fn handed_out(&self, idx: RunIdx) -> Vec<(String, HandedOut)> {
+        let run = self.recording.runs().get(idx.get());
+        let levels = run.into_iter().flat_map(|run| &run.levels);
+        let handed_out = |levels: &RunLevels| {
+            let device = self.recording.device(levels.device);
+            let handed_out = levels.after.as_ref()?.handed_out()?;
+            let is_its_own = device.kind.is_accelerator();
+            is_its_own.then(|| (device.label.clone(), handed_out))
+        };
+        levels.filter_map(handed_out).collect()
     }
 
     /// Who held memory of a device after a run.

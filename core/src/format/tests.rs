@@ -44,8 +44,7 @@ prop_compose! {
     fn allocator()(
         source in prop::sample::select(Source::ALL.as_slice()),
         levels in [level(), level(), level(), level(), level(), level()],
-        total_allocated in level(),
-        limit in level(),
+        [total_allocated, requested, limit] in [level(), level(), level()],
         n_blocks in any::<Option<u64>>(),
         n_peak_resets in any::<Option<u64>>(),
         n_retries in any::<Option<u64>>(),
@@ -53,8 +52,8 @@ prop_compose! {
     ) -> AllocatorLevels {
         let [allocated, active, reserved, inactive_split, largest_free, peak_allocated] = levels;
         AllocatorLevels {
-            source, allocated, active, reserved, inactive_split, largest_free, peak_allocated,
-            total_allocated, limit, n_blocks, n_peak_resets, n_retries, n_ooms,
+            source, allocated, requested, active, reserved, inactive_split, largest_free,
+            peak_allocated, total_allocated, limit, n_blocks, n_peak_resets, n_retries, n_ooms,
         }
     }
 }

@@ -171,6 +171,8 @@ struct WireAllocator {
     #[serde(skip_serializing_if = "WireLevel::is_not_read")]
     allocated: WireLevel,
     #[serde(skip_serializing_if = "WireLevel::is_not_read")]
+    requested: WireLevel,
+    #[serde(skip_serializing_if = "WireLevel::is_not_read")]
     active: WireLevel,
     #[serde(skip_serializing_if = "WireLevel::is_not_read")]
     reserved: WireLevel,
@@ -465,6 +467,7 @@ impl From<&AllocatorLevels> for WireAllocator {
         Self {
             source: levels.source.name().to_owned(),
             allocated: (&levels.allocated).into(),
+            requested: (&levels.requested).into(),
             active: (&levels.active).into(),
             reserved: (&levels.reserved).into(),
             inactive_split: (&levels.inactive_split).into(),
@@ -485,6 +488,7 @@ impl WireAllocator {
         Some(AllocatorLevels {
             source: Source::from_name(&self.source)?,
             allocated: self.allocated.into(),
+            requested: self.requested.into(),
             active: self.active.into(),
             reserved: self.reserved.into(),
             inactive_split: self.inactive_split.into(),

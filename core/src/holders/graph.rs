@@ -3,8 +3,10 @@
 //! Objects and storages are both nodes. Only a storage has bytes; tensors and
 //! views point to it, so what several of them share counts once.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::HandedOut;
 use super::root::Root;
 use super::step::Step;
 use crate::units::Bytes;
@@ -168,6 +170,9 @@ pub struct ObjectGraph {
     pub(super) edges: Vec<Edge>,
     pub(super) roots: Vec<Root>,
     pub(super) is_cut: bool,
+    pub(super) is_whole: bool,
+    /// What allocators have handed out, by the labels of their devices.
+    pub(super) ledger: BTreeMap<String, HandedOut>,
 }
 
 impl ObjectGraph {
@@ -184,6 +189,12 @@ impl ObjectGraph {
     /// The walk stopped at a bound: there is more than this.
     pub fn is_cut(&self) -> bool {
         self.is_cut
+    }
+
+    /// What the allocators of a device have handed out: what lies beyond the storages that were
+    /// found is held as well, though nobody knows by whom.
+    pub fn account(&mut self, device: &str, handed_out: HandedOut) {
+        self.ledger.insert(device.to_owned(), handed_out);
     }
 
     /// Which object holds which, and how.
@@ -243,6 +254,11 @@ impl GraphBuilder {
     /// The walk stopped at a bound: there is more than this.
     pub fn cut(&mut self) {
         self.graph.is_cut = true;
+    }
+
+    /// Everything was looked at: also libraries, cyclic garbage, and what no name leads to.
+    pub fn whole(&mut self) {
+        self.graph.is_whole = true;
     }
 
     /// The graph.

@@ -5,14 +5,15 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::dominators::{Dominators, Lists};
 use super::graph::{Category, ObjectGraph};
+use super::inventory::{Grown, Inventory};
 use super::path::{self, Namer};
 use super::reach::{Held, Reach};
 use super::shared::{self, Sharers};
 use super::step::Step;
 use super::tally::{Ground, Stored, Tally};
 use super::web::{SESSION, Web};
-use super::{DeviceHolders, Holder, Holders, Limits, Part, Rest, RootKind, Shared, Traits, words};
-use crate::units::{ByteDelta, Bytes};
+use super::{DeviceHolders, Holder, Holders, Limits, Part, Rest, Shared, Traits, words};
+use crate::units::Bytes;
 
 /// The graph with its dominators, paths and storages.
 pub struct Look<'a> {
@@ -22,21 +23,8 @@ pub struct Look<'a> {
     pub(super) children: Lists,
     /// The root, or the thing that roots share, under which each number is.
     tops: Vec<u32>,
-    ground: Ground,
+    pub(super) ground: Ground,
     sharers: Vec<(u32, Sharers)>,
-}
-
-/// Which storages were there at a look, and under which name: what a later one is held against.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Inventory {
-    storages: HashMap<(String, u64), Entry>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Entry {
-    n_bytes: Bytes,
-    kind: RootKind,
-    name: String,
 }
 
 impl<'a> Look<'a> {
@@ -59,21 +47,7 @@ impl<'a> Look<'a> {
 
     /// What is there now, to be compared with at a later look.
     pub fn inventory(&self) -> Inventory {
-        let graph = self.web.graph;
-        let entry = |stored: &Stored| {
-            let node = self.web.node_of(self.vertex(stored.number))?;
-            let storage = graph.node(node).storage.as_ref()?;
-            let name = self.web.name_of(stored.root)?;
-            let entry = Entry {
-                n_bytes: storage.n_bytes,
-                kind: name.kind,
-                name: name.name.to_owned(),
-            };
-            Some(((storage.device.to_string(), storage.id), entry))
-        };
-        Inventory {
-            storages: self.ground.storages.iter().filter_map(entry).collect(),
-        }
+        Inventory::of(self)
     }
 
     /// Who holds what, within `limits`; how it grew since `before`, where there was such a look.
@@ -85,20 +59,48 @@ impl<'a> Look<'a> {
         namer: &mut Namer<'_>,
     ) -> Holders {
         let now = before.map(|before| (before, self.inventory()));
-        let mut devices: Vec<DeviceHolders> = (0..self.ground.devices.len())
-            .map(|device| {
-                let label = &*self.ground.devices[device];
+        let mut devices: Vec<DeviceHolders> = self
+            .labels()
+            .enumerate()
+            .map(|(device, label)| {
                 let grown = now.as_ref().map(|(before, now)| now.since(before, label));
-                self.device(device as u16, limits, grown.as_ref(), namer)
+                let mut found = self.device(device as u16, label, limits, grown.as_ref(), namer);
+                if let Some(unseen) = self.unseen(label).filter(|it| *it > Bytes::ZERO) {
+                    let grown = grown.as_ref().and_then(Grown::of_unseen);
+                    found.add_unseen(unseen, self.web.graph.is_whole, grown);
+                }
+                found
             })
+            .filter(|device| device.n_bytes > Bytes::ZERO)
             .collect();
         devices.sort_by_key(|device| Reverse(device.n_bytes));
         Holders { devices }
     }
 
+    /// The devices of storages, then those on which something is allocated and none was found.
+    pub(super) fn labels(&self) -> impl Iterator<Item = &str> {
+        let found = self.ground.devices.iter().map(|label| &**label);
+        let is_found = |label: &str| self.ground.devices.iter().any(|it| &**it == label);
+        let ledger = self.web.graph.ledger.keys().map(String::as_str);
+        found.chain(ledger.filter(move |label| !is_found(label)))
+    }
+
+    /// What is allocated on a device beyond the storages that were found; `None` where nobody says
+    /// what is allocated.
+    pub(super) fn unseen(&self, label: &str) -> Option<Bytes> {
+        let handed_out = self.web.graph.ledger.get(label)?;
+        let is_its = |it: &&Stored| &*self.ground.devices[usize::from(it.device)] == label;
+        let found = self.ground.storages.iter().filter(is_its);
+        let (n_bytes, n_storages) = found.fold((0, 0), |(n_bytes, n), it| {
+            (it.n_bytes.saturating_add(n_bytes), n + 1)
+        });
+        Some(handed_out.beyond(Bytes::new(n_bytes), n_storages))
+    }
+
     fn device(
         &self,
         device: u16,
+        label: &str,
         limits: &Limits,
         grown: Option<&Grown<'_>>,
         namer: &mut Namer<'_>,
@@ -109,7 +111,7 @@ impl<'a> Look<'a> {
         let (shared, more_shared) = self.shared(&tallies, &largest, limits, namer);
         let stored = || self.ground.storages.iter().filter(|it| it.device == device);
         DeviceHolders {
-            device: self.ground.devices[usize::from(device)].to_string(),
+            device: label.to_owned(),
             n_bytes: stored().map(|it| Bytes::new(it.n_bytes)).sum(),
             n_storages: stored().count() as u64,
             roots,
@@ -185,7 +187,7 @@ impl<'a> Look<'a> {
             name: name.name.to_owned(),
             kind: name.kind,
             retained: Bytes::new(tally.n_bytes),
-            grown: grown.map(|grown| grown.of(name.kind, name.name)),
+            grown: grown.and_then(|grown| grown.of(name.kind, name.name)),
             path: path::text(&self.web, &self.reach, SESSION, largest, namer),
             what: match target {
                 Some(idx) => words::object(self.web.graph.node(idx), tally),
@@ -304,38 +306,5 @@ fn part(stored: &Stored) -> Part {
         (_, Some(Category::KvCache)) => Part::KvCaches,
         _ if stored.is_saved => Part::Graphs,
         _ => Part::Names,
-    }
-}
-
-/// What each name has more, or less.
-struct Grown<'a>(HashMap<(RootKind, &'a str), ByteDelta>);
-
-impl Grown<'_> {
-    fn of(&self, kind: RootKind, name: &str) -> ByteDelta {
-        self.0.get(&(kind, name)).copied().unwrap_or_default()
-    }
-}
-
-impl Inventory {
-    /// What each name has more than before. A name that only took over what another
-    /// one had did not grow: none can have grown by more than is new on the device.
-    fn since<'i>(&'i self, before: &'i Self, device: &str) -> Grown<'i> {
-        let mut grown: HashMap<(RootKind, &str), ByteDelta> = HashMap::new();
-        let mut fresh = ByteDelta::ZERO;
-        for (key, entry) in self.storages.iter().filter(|(key, _)| key.0 == device) {
-            let n_bytes = entry.n_bytes.since(Bytes::ZERO);
-            *grown.entry((entry.kind, &entry.name)).or_default() += n_bytes;
-            if !before.storages.contains_key(key) {
-                fresh += n_bytes;
-            }
-        }
-        for (_, entry) in before.storages.iter().filter(|(key, _)| key.0 == device) {
-            let sum = grown.entry((entry.kind, &entry.name)).or_default();
-            *sum += Bytes::ZERO.since(entry.n_bytes);
-        }
-        for sum in grown.values_mut() {
-            *sum = (*sum).min(fresh);
-        }
-        Grown(grown)
     }
 }

@@ -9,6 +9,8 @@ mod branches;
 mod dominators;
 mod fix;
 mod graph;
+mod inventory;
+mod ledger;
 mod look;
 mod part;
 mod path;
@@ -25,7 +27,9 @@ mod words;
 
 pub use fix::{Fix, fix};
 pub use graph::{Category, GraphBuilder, Node, NodeIdx, ObjectGraph, Storage};
-pub use look::{Inventory, Look};
+pub use inventory::Inventory;
+pub use ledger::HandedOut;
+pub use look::Look;
 pub use part::Part;
 pub use preferred::HeldBy;
 pub use root::{Root, RootKind};
@@ -101,7 +105,7 @@ impl Holders {
 pub struct DeviceHolders {
     /// As people write it: `cuda:0`, `sim:0`, `host`.
     pub device: String,
-    /// Every storage that was seen, once.
+    /// Every storage that was seen, once, and what else is allocated.
     pub n_bytes: Bytes,
     /// How many those are.
     pub n_storages: u64,

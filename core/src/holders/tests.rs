@@ -355,3 +355,103 @@ proptest! {
         }
     }
 }
+
+/// A name with a tensor on a device of whose memory so many MiB are handed out.
+fn accounted(named: &[(RootKind, u64)], handed_out: u64, is_whole: bool) -> ObjectGraph {
+    let mut scene = Scene::default();
+    for (kind, n_mib) in named {
+        let tensor = scene.tensor(*n_mib);
+        scene.root("it", *kind, tensor);
+    }
+    if is_whole {
+        scene.builder.whole();
+    }
+    let mut graph = scene.builder.build();
+    let handed_out = HandedOut {
+        n_bytes: Bytes::mib(handed_out),
+        is_rounded: false,
+    };
+    graph.account("cuda:0", handed_out);
+    graph
+}
+
+#[test]
+fn what_is_allocated_and_was_not_found_is_a_holder() {
+    let check = |named: &[(RootKind, u64)], is_whole, expected: &[(&str, u64)]| {
+        let found = Holders::of(&accounted(named, 10, is_whole), &Limits::default());
+        let [device] = &found.devices[..] else {
+            panic!("one device: {found:?}");
+        };
+        let roots: Vec<_> = device
+            .roots
+            .iter()
+            .map(|root| (&*root.name, root.retained.get() >> 20))
+            .collect();
+        assert_eq!(roots, expected);
+        let parts: Bytes = device.parts.iter().map(|(_, n_bytes)| *n_bytes).sum();
+        assert_eq!((device.n_bytes, parts), (Bytes::mib(10), Bytes::mib(10)));
+    };
+    let variable = RootKind::Variable;
+    check(&[(variable, 10)], true, &[("it", 10)]);
+    check(&[(variable, 4)], true, &[("outside Python", 6), ("it", 4)]);
+    check(&[(variable, 7)], false, &[("it", 7), ("unnamed", 3)]);
+    check(&[], true, &[("outside Python", 10)]);
+    let garbage = RootKind::CyclicGarbage;
+    check(&[(garbage, 4)], true, &[("outside Python", 6), ("it", 4)]);
+}
+
+#[test]
+fn nothing_is_said_of_what_is_allocated_where_nobody_knows() {
+    let mut scene = Scene::default();
+    let tensor = scene.tensor(4);
+    scene.variable("it", tensor);
+    check(
+        &scene.look(),
+        &[("it", 4, "it", "Tensor float32[4, 262144]")],
+    );
+}
+
+#[test]
+fn growth_that_no_name_holds_is_worth_a_second_look() {
+    let check = |before: Option<(u64, u64)>, now: (u64, u64), expected| {
+        let inventory = |(named, handed_out), is_whole| {
+            let graph = accounted(&[(RootKind::Variable, named)], handed_out, is_whole);
+            Look::at(&graph).inventory()
+        };
+        let before = before.map(|it| inventory(it, true));
+        let now = inventory(now, false);
+        assert_eq!(now.hides_growth_since(before.as_ref()), expected);
+    };
+    check(None, (10, 10), false);
+    check(None, (4, 10), true);
+    check(Some((4, 10)), (4, 10), false);
+    check(Some((4, 10)), (9, 15), false);
+    check(Some((4, 10)), (5, 15), true);
+    // Too little of what is there.
+    check(Some((4, 1000)), (4, 1001), false);
+}
+
+#[test]
+fn what_lies_beyond_names_has_grown_only_where_both_looks_went_there() {
+    let check = |is_whole: (bool, bool), expected: [Option<i64>; 2]| {
+        let garbage = |sizes: &[u64], handed_out, is_whole| {
+            let sizes: Vec<_> = sizes
+                .iter()
+                .map(|it| (RootKind::CyclicGarbage, *it))
+                .collect();
+            accounted(&sizes, handed_out, is_whole)
+        };
+        let before = Look::at(&garbage(&[1], 4, is_whole.0)).inventory();
+        let now = garbage(&[1, 2], 10, is_whole.1);
+        let limits = Limits::default();
+        let found = Look::at(&now).holders(&limits, Some(&before), &mut |_, _| Step::Opaque);
+        let grown: Vec<_> = found.devices[0]
+            .roots
+            .iter()
+            .map(|root| root.grown.map(|grown| grown.get() >> 20))
+            .collect();
+        assert_eq!(grown, expected);
+    };
+    check((true, true), [Some(4), Some(2)]);
+    check((false, true), [None, None]);
+}

@@ -1,5 +1,6 @@
 //! What the sources say of one device at one instant.
 
+use crate::holders::HandedOut;
 use crate::units::Bytes;
 
 /// Where levels come from.
@@ -180,6 +181,8 @@ pub struct AllocatorLevels {
     pub source: Source,
     /// Bytes in blocks held by tensors.
     pub allocated: Level,
+    /// What was asked for of it, before it was rounded to blocks.
+    pub requested: Level,
     /// Allocated plus blocks that await a stream.
     pub active: Level,
     /// Bytes in segments held from the driver.
@@ -210,6 +213,7 @@ impl AllocatorLevels {
         Self {
             source,
             allocated: Level::default(),
+            requested: Level::default(),
             active: Level::default(),
             reserved: Level::default(),
             inactive_split: Level::default(),
@@ -239,9 +243,10 @@ impl AllocatorLevels {
     }
 
     /// Each level with its name in JSON and on the wire, in a fixed order.
-    pub fn named(&self) -> [(&'static str, &Level); 8] {
+    pub fn named(&self) -> [(&'static str, &Level); 9] {
         [
             ("allocated", &self.allocated),
+            ("requested", &self.requested),
             ("active", &self.active),
             ("reserved", &self.reserved),
             ("inactive_split", &self.inactive_split),
@@ -270,4 +275,20 @@ pub struct Reading {
     pub driver: DriverLevels,
     /// Per (device, source).
     pub allocators: Vec<AllocatorLevels>,
+}
+
+impl Reading {
+    /// What the allocators have handed out and not got back; `None` where none of them says it.
+    pub fn handed_out(&self) -> Option<HandedOut> {
+        let levels = self.allocators.iter();
+        let handed_out = levels.filter_map(|levels| {
+            let allocated = levels.allocated.known()?;
+            let requested = levels.requested.known();
+            Some(HandedOut {
+                n_bytes: requested.unwrap_or(allocated),
+                is_rounded: requested.is_none(),
+            })
+        });
+        handed_out.reduce(HandedOut::and)
+    }
 }

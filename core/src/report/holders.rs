@@ -78,7 +78,7 @@ fn root_lines(root: &Holder, lines: &mut Vec<String>) {
         root.what,
         grown.unwrap_or_default(),
     ));
-    if root.path != root.name {
+    if root.path != root.name && !root.path.is_empty() {
         lines.push(format!("            {}", root.path));
     }
     branch_lines(&root.branches, &root.more, 1, lines);

@@ -40,7 +40,7 @@ class Holder:
     n_bytes: int
     """What it alone keeps: free when it lets go, and only then."""
     path: str
-    """The Python expression of the largest object."""
+    """The Python expression of the largest object; empty where no object was found."""
     what: str
     """What it is, in words: ``list of 96 tensors, each with its graph``."""
     children: tuple[Branch, ...]
@@ -127,7 +127,7 @@ def holders(*, depth: int = 1) -> Holders:
 
     Names come first, each with what it alone keeps; then what several keep
     together, and what no name reaches: libraries, cyclic garbage (told without
-    collecting it), the rest. ``depth`` says how many levels of what a name holds
+    collecting it), and what is allocated though no object holds it. ``depth`` says how many levels of what a name holds
     are told. Only the adapters that you registered yourself are called.
     """
     return Holders(_gpumem.find_holders(depth))

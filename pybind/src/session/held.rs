@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gpumem_core::holders::{Limits, Look, Step};
+use gpumem_core::holders::{HandedOut, Holders, Inventory, Limits, Look, ObjectGraph, Step};
 use gpumem_core::recording::RunIdx;
 use pyo3::prelude::*;
 
@@ -19,35 +19,35 @@ const PATIENCE: walk::Limits = walk::Limits {
 
 /// Looks for the names that hold memory, where a device has more allocated after the run than
 /// before it, and records them, with what each holds more than at the look before.
+///
+/// Where names do not tell of most of it, everything else is looked at as well.
 pub(crate) fn look_for_holders(py: Python<'_>, run: RunIdx) -> PyResult<()> {
     if !is_owner() {
         return Ok(());
     }
-    let grown = with_session(py, |session| {
+    let asked = with_session(py, |session| {
         // Names are text of the user's, too.
         let keeps_names = session.recorder.source_text() == SourceText::Full;
-        keeps_names.then(|| session.recorder.grown(run))
+        let grown = session.recorder.grown(run);
+        (keeps_names && !grown.is_empty()).then(|| {
+            let handed_out = session.recorder.handed_out(run);
+            (grown, handed_out, session.inventory.take())
+        })
     })?;
-    let grown = grown.unwrap_or_default();
-    if grown.is_empty() {
+    let Some((grown, handed_out, before)) = asked else {
         return Ok(());
-    }
-    let graph = match walk::find(py, &extension::shells(py), Extent::Names, PATIENCE) {
-        Ok(found) => found.graph,
-        Err(error) => {
-            let message = format!("who held memory is not known: {error}");
-            trouble::log_once(py, &message);
-            return Ok(());
-        }
     };
-    let before = with_session(py, |session| session.inventory.take())?;
-    let (holders, inventory) = py.detach(|| {
-        let look = Look::at(&graph);
-        let holders = look.holders(&Limits::default(), before.as_ref(), &mut |_, _| {
-            Step::Opaque
-        });
-        (holders, look.inventory())
-    });
+    let before = before.as_ref();
+    let Some((mut holders, mut inventory)) = look(py, &handed_out, Extent::Names, before) else {
+        return Ok(());
+    };
+    let is_cut = holders.devices.iter().any(|device| device.is_cut);
+    if !is_cut
+        && inventory.hides_growth_since(before)
+        && let Some(further) = look(py, &handed_out, Extent::Everything, before)
+    {
+        (holders, inventory) = further;
+    }
     with_session(py, |session| {
         session.inventory = Some(inventory);
         for (device, label) in grown {
@@ -56,4 +56,29 @@ pub(crate) fn look_for_holders(py: Python<'_>, run: RunIdx) -> PyResult<()> {
             }
         }
     })
+}
+
+/// Who holds what now, and what there is; `None` where that cannot be known, which is said once.
+fn look(
+    py: Python<'_>,
+    handed_out: &[(String, HandedOut)],
+    extent: Extent,
+    before: Option<&Inventory>,
+) -> Option<(Holders, Inventory)> {
+    let mut graph: ObjectGraph = match walk::find(py, &extension::shells(py), extent, PATIENCE) {
+        Ok(found) => found.graph,
+        Err(error) => {
+            let message = format!("who held memory is not known: {error}");
+            trouble::log_once(py, &message);
+            return None;
+        }
+    };
+    for (device, handed_out) in handed_out {
+        graph.account(device, *handed_out);
+    }
+    Some(py.detach(|| {
+        let look = Look::at(&graph);
+        let holders = look.holders(&Limits::default(), before, &mut |_, _| Step::Opaque);
+        (holders, look.inventory())
+    }))
 }

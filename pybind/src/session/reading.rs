@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::sync::{LazyLock, Mutex};
 
+use gpumem_core::holders::HandedOut;
 use gpumem_core::recording::{Level, Reading, RunIdx, Unknown};
 use gpumem_core::report;
 use pyo3::prelude::*;
@@ -110,6 +111,15 @@ pub(crate) fn readings(py: Python<'_>, devices: &[String]) -> Vec<(Found, Readin
     }
     tell_failures(py, &readings);
     readings
+}
+
+/// What the allocators of each accelerator have handed out now, where they say it.
+pub(crate) fn handed_out(py: Python<'_>) -> Vec<(String, HandedOut)> {
+    let readings = readings(py, &[]).into_iter();
+    let of_accelerators = readings.filter(|(found, _)| found.kind.is_accelerator());
+    of_accelerators
+        .filter_map(|(found, reading)| Some((found.label, reading.handed_out()?)))
+        .collect()
 }
 
 /// Says once of each source that it failed, and in which words.

@@ -13,7 +13,10 @@ use crate::oom::observer;
 use crate::trace::SimLog;
 
 /// What the device is called.
-pub(super) const LABEL: &str = "sim:0";
+const LABEL: &str = "sim:0";
+
+/// The same of one that another has replaced, on which tensors are kept.
+const LABEL_REPLACED: &str = "sim:0 (replaced)";
 
 const DEFAULT_CAPACITY: Bytes = Bytes::gib(8);
 
@@ -100,6 +103,17 @@ pub(crate) fn begin_trace(clock: Clock) -> Option<Arc<Device>> {
 }
 
 impl Device {
+    /// As people write it.
+    pub(super) fn label(&self) -> &'static str {
+        let current = lock(&CURRENT);
+        let is_current = |it: &Arc<Self>| std::ptr::eq(&raw const **it, self);
+        if current.as_ref().is_some_and(is_current) {
+            LABEL
+        } else {
+            LABEL_REPLACED
+        }
+    }
+
     pub(super) fn capacity(&self) -> Bytes {
         lock(&self.allocator).capacity()
     }
@@ -128,7 +142,7 @@ impl Device {
             largest_free: Some(self.stats().largest_free),
             ..OomFigures::default()
         };
-        observer::note(Framework::Sim, "sim:0".to_owned(), figures);
+        observer::note(Framework::Sim, self.label().to_owned(), figures);
     }
 
     /// What was done since the trace began; `None` where another thread is in the middle of it.

@@ -6,7 +6,7 @@ use gpumem_core::holders::{Category, Step};
 use pyo3::prelude::*;
 
 use super::Tensor;
-use super::device::{self, Storage};
+use super::device::Storage;
 use super::graph::{Gradient, Leaf, Node};
 use crate::adapters::{Details, Part, Sink, StorageId};
 
@@ -80,7 +80,7 @@ fn saved(sink: &mut Sink<'_, '_, '_>, part: Part, node: &Node) {
 fn storage(sink: &mut Sink<'_, '_, '_>, from: Part, storage: &Arc<Storage>, step: Step) {
     let told = crate::adapters::Storage {
         id: StorageId(storage.id()),
-        device: device::LABEL,
+        device: storage.device().label(),
         n_bytes: storage.n_bytes(),
     };
     sink.storage(from, told, step);

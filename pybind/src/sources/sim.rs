@@ -52,6 +52,7 @@ impl FrameworkSource for SimAllocator {
         Ok(AllocatorLevels {
             source: Source::Sim,
             allocated: stats.allocated.into(),
+            requested: stats.requested.into(),
             // One stream only: no block ever awaits another.
             active: stats.allocated.into(),
             reserved: stats.reserved.into(),

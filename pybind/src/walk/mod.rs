@@ -135,7 +135,10 @@ fn walk<'py>(
     };
     let wanted: Vec<_> = heap.questions.iter().map(|(node, _)| *node).collect();
     let pruned = Pruned::of(&heap, &wanted);
-    let built = graph::build(&heap, &pruned, roots.found.iter().chain(&rest))?;
+    let mut built = graph::build(&heap, &pruned, roots.found.iter().chain(&rest))?;
+    if extent == Extent::Everything && !heap.is_cut() {
+        built.graph.whole();
+    }
     let question = |(node, adapter): &(_, u8)| {
         let place = built.known.get(node)?;
         Some((heap.object(*node)?, *place, *adapter))

@@ -163,6 +163,7 @@ impl Running {
         counters.peaks = peaks;
         Ok(AllocatorLevels {
             allocated: stats.level("allocated_bytes", "current")?,
+            requested: stats.level("requested_bytes", "current")?,
             active: stats.level("active_bytes", "current")?,
             reserved: stats.level("reserved_bytes", "current")?,
             inactive_split: stats.level("inactive_split_bytes", "current")?,

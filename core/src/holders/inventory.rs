@@ -1,0 +1,154 @@
+//! What was there at a look, to be compared with at a later one.
+
+use std::collections::HashMap;
+
+use super::RootKind;
+use super::look::Look;
+use crate::units::{ByteDelta, Bytes};
+
+/// What hides is worth a second look from this share of what a device holds on.
+const WORTH_LOOKING: f64 = 0.01;
+
+/// Which storages were there at a look, and under which name: what a later one is held against.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Inventory {
+    devices: Vec<Shelf>,
+    names: Vec<(RootKind, Box<str>)>,
+    /// More than names was looked at: libraries, cyclic garbage, what nothing leads to.
+    is_whole: bool,
+}
+
+/// What was there on one device.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Shelf {
+    device: Box<str>,
+    storages: HashMap<u64, Entry>,
+    /// What the allocators had handed out, where they said it.
+    handed_out: Option<Bytes>,
+    /// Part of that which was found nowhere.
+    unseen: Bytes,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Entry {
+    n_bytes: Bytes,
+    /// The position of its name.
+    name: u32,
+}
+
+impl Inventory {
+    pub(super) fn of(look: &Look<'_>) -> Self {
+        let graph = look.web.graph;
+        let names = look.web.names.iter();
+        let shelf = |label: &str| Shelf {
+            device: label.into(),
+            handed_out: graph.ledger.get(label).map(|it| it.n_bytes),
+            unseen: look.unseen(label).unwrap_or_default(),
+            ..Shelf::default()
+        };
+        let mut devices: Vec<Shelf> = look.labels().map(shelf).collect();
+        for stored in &look.ground.storages {
+            let node = look.web.node_of(look.vertex(stored.number));
+            let storage = node.and_then(|node| graph.node(node).storage.as_ref());
+            if let (Some(storage), Some(name)) = (storage, stored.root.checked_sub(1)) {
+                let n_bytes = storage.n_bytes;
+                let shelf = &mut devices[usize::from(stored.device)];
+                shelf.storages.insert(storage.id, Entry { n_bytes, name });
+            }
+        }
+        Self {
+            devices,
+            names: names.map(|it| (it.kind, it.name.into())).collect(),
+            is_whole: graph.is_whole,
+        }
+    }
+
+    /// Most of what a device has more than before is under no name: to say where it is, more than
+    /// names must be looked at. The first time of all nothing was there before.
+    pub fn hides_growth_since(&self, before: Option<&Self>) -> bool {
+        self.devices.iter().any(|now| {
+            let before = before.and_then(|it| it.shelf(&now.device).map(|shelf| (it, shelf)));
+            let handed_out = |it: &Shelf| it.handed_out.unwrap_or_default();
+            let (then, nameless) = before.map_or_else(Default::default, |(it, shelf)| {
+                (handed_out(shelf), it.nameless(shelf))
+            });
+            let grown = handed_out(now).saturating_sub(then);
+            let hidden = self.nameless(now).saturating_sub(nameless);
+            let is_worth_looking = hidden.as_f64() >= WORTH_LOOKING * handed_out(now).as_f64();
+            is_worth_looking && hidden > grown.saturating_sub(hidden)
+        })
+    }
+
+    /// What was handed out and no name leads to, whether it was looked for or not.
+    fn nameless(&self, shelf: &Shelf) -> Bytes {
+        let is_named = |entry: &&Entry| {
+            let (kind, _) = self.names[entry.name as usize];
+            kind.is_named() || kind.is_ipython()
+        };
+        let named = shelf.storages.values().filter(is_named);
+        let named: Bytes = named.map(|entry| entry.n_bytes).sum();
+        shelf
+            .handed_out
+            .map_or(Bytes::ZERO, |all| all.saturating_sub(named))
+    }
+
+    fn shelf(&self, device: &str) -> Option<&Shelf> {
+        self.devices.iter().find(|shelf| &*shelf.device == device)
+    }
+
+    /// What each name has more than before. A name that only took over what another
+    /// one had did not grow: none can have grown by more than is new on the device.
+    pub(super) fn since<'i>(&'i self, before: &'i Self, device: &str) -> Grown<'i> {
+        let nothing = Shelf::default();
+        let now = self.shelf(device).unwrap_or(&nothing);
+        let then = before.shelf(device).unwrap_or(&nothing);
+        let mut by_name: HashMap<(RootKind, &str), ByteDelta> = HashMap::new();
+        let mut fresh = ByteDelta::ZERO;
+        for (id, entry) in &now.storages {
+            let n_bytes = entry.n_bytes.since(Bytes::ZERO);
+            *by_name.entry(self.name(entry)).or_default() += n_bytes;
+            if !then.storages.contains_key(id) {
+                fresh += n_bytes;
+            }
+        }
+        for entry in then.storages.values() {
+            let sum = by_name.entry(before.name(entry)).or_default();
+            *sum += Bytes::ZERO.since(entry.n_bytes);
+        }
+        for sum in by_name.values_mut() {
+            *sum = (*sum).min(fresh);
+        }
+        let is_known = then.handed_out.is_some() && now.handed_out.is_some();
+        Grown {
+            by_name,
+            is_comparable: self.is_whole == before.is_whole,
+            unseen: is_known.then(|| now.unseen.since(then.unseen)),
+        }
+    }
+
+    fn name(&self, entry: &Entry) -> (RootKind, &str) {
+        let (kind, name) = &self.names[entry.name as usize];
+        (*kind, name)
+    }
+}
+
+/// What each name has more, or less.
+pub(super) struct Grown<'a> {
+    by_name: HashMap<(RootKind, &'a str), ByteDelta>,
+    /// Both looks went equally far: else what is beyond names is new to one of them.
+    is_comparable: bool,
+    unseen: Option<ByteDelta>,
+}
+
+impl Grown<'_> {
+    /// `None` where the look before did not go that far.
+    pub(super) fn of(&self, kind: RootKind, name: &str) -> Option<ByteDelta> {
+        let is_known = self.is_comparable || kind.is_named() || kind.is_ipython();
+        is_known.then(|| self.by_name.get(&(kind, name)).copied().unwrap_or_default())
+    }
+
+    /// Of what was found nowhere.
+    pub(super) fn of_unseen(&self) -> Option<ByteDelta> {
+        self.unseen.filter(|_| self.is_comparable)
+    }
+}

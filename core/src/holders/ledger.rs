@@ -1,0 +1,106 @@
+//! What allocators have handed out, next to what the objects that were found hold of it.
+
+use super::{DeviceHolders, Holder, Part, Rest, RootKind, Traits};
+use crate::units::{ByteDelta, Bytes};
+
+/// A block is as much larger than what was asked for, as a rule.
+const GRANULE: Bytes = Bytes::new(512);
+
+/// What it is called, where every object was looked at.
+const OUTSIDE: &str = "outside Python";
+
+/// What it is called, where only names were followed.
+const NAMELESS: &str = "unnamed";
+
+/// What the allocators of a device have handed out and not got back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HandedOut {
+    /// How much it is.
+    pub n_bytes: Bytes,
+    /// Whole blocks are counted, and not what was asked for.
+    pub is_rounded: bool,
+}
+
+impl HandedOut {
+    /// Both together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            n_bytes: self.n_bytes + other.n_bytes,
+            is_rounded: self.is_rounded || other.is_rounded,
+        }
+    }
+
+    /// What is certain to lie beyond so many storages of so many bytes.
+    pub(super) fn beyond(self, n_bytes: Bytes, n_storages: u64) -> Bytes {
+        let rounding = if self.is_rounded {
+            Bytes::new(GRANULE.get().saturating_mul(n_storages))
+        } else {
+            Bytes::ZERO
+        };
+        self.n_bytes.saturating_sub(n_bytes + rounding)
+    }
+}
+
+impl DeviceHolders {
+    /// Adds what is allocated and was found nowhere, as the last holder that there is.
+    pub(super) fn add_unseen(&mut self, unseen: Bytes, is_whole: bool, grown: Option<ByteDelta>) {
+        self.n_bytes += unseen;
+        match self.parts.last_mut() {
+            Some((Part::Unnamed, n_bytes)) => *n_bytes += unseen,
+            _ => self.parts.push((Part::Unnamed, unseen)),
+        }
+        let holder = Holder {
+            name: if is_whole { OUTSIDE } else { NAMELESS }.to_owned(),
+            kind: RootKind::Unnamed,
+            retained: unseen,
+            grown,
+            path: String::new(),
+            what: words(is_whole, self.is_cut).to_owned(),
+            traits: Traits::default(),
+            branches: Vec::new(),
+            more: Rest::default(),
+        };
+        let place = self.roots.partition_point(|it| it.retained >= unseen);
+        self.roots.insert(place, holder);
+    }
+}
+
+fn words(is_whole: bool, is_cut: bool) -> &'static str {
+    match (is_whole, is_cut) {
+        (_, true) => "allocated, and not found as far as was looked",
+        (true, false) => {
+            "allocated, and held by no Python object: libraries' workspaces, a backward pass under \
+             way, code in C++"
+        }
+        (false, false) => {
+            "allocated, and no name leads to it: cycles, libraries' workspaces, code in C++"
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(handed_out: u64, is_rounded: bool, seen: (u64, u64), expected: u64) {
+        let handed_out = HandedOut {
+            n_bytes: Bytes::new(handed_out),
+            is_rounded,
+        };
+        let (n_bytes, n_storages) = seen;
+        let beyond = handed_out.beyond(Bytes::new(n_bytes), n_storages);
+        assert_eq!(beyond, Bytes::new(expected));
+    }
+
+    #[test]
+    fn what_is_left_is_certain_and_never_less_than_nothing() {
+        check(1000, false, (600, 3), 400);
+        check(600, false, (600, 3), 0);
+        check(500, false, (600, 3), 0);
+        // Three storages of 4 bytes take three blocks.
+        check(1536, true, (12, 3), 0);
+        check(4096, true, (12, 3), 2548);
+    }
+}
