@@ -14,7 +14,7 @@ use crate::recorder::{Launch, SourceText};
 use crate::session::{self, Selection};
 use crate::status::Ending;
 use crate::trace::{Traceable, Tracing};
-use crate::{interrupt, trouble};
+use crate::{interrupt, oom, trouble};
 
 const ISSUES: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/issues");
 
@@ -207,11 +207,13 @@ impl Extension {
         } else {
             None
         };
+        let holders = options.holders.unwrap_or(holders);
+        oom::holders::watch(holders);
         self.state(py).open = Some(Open {
             depth,
             asked,
             quiet: options.quiet,
-            holders: options.holders.unwrap_or(holders),
+            holders,
             selection,
             traced,
         });
@@ -234,8 +236,11 @@ impl Extension {
         drop(finished);
         let Some(mut open) = open else { return Ok(()) };
         let traced = open.traced.take();
+        oom::holders::watch(false);
         let ended = ending_of(result).and_then(|mut ending| {
-            ending.oom = ending.oom.map(|told| told.with_holders(py));
+            if open.holders {
+                ending.oom = ending.oom.map(|told| told.with_holders(py));
+            }
             session::end(py, ending, &open.selection)
         });
         let Ok(Some(run)) = ended else {

@@ -60,6 +60,8 @@ def out_of_memory() -> list[gpumem.Finding]:
         "raise RuntimeError('RESOURCE_EXHAUSTED: Out of memory allocating 64 bytes.')",
         "class OutOfMemoryError(Exception): pass\nraise OutOfMemoryError",
         f"def inner():\n    {TOO_MUCH}\ninner()",
+        f"try:\n    {TOO_MUCH}\nexcept RuntimeError:\n    raise",
+        f"try:\n    {TOO_MUCH}\nexcept RuntimeError as error:\n    raise error from None",
         f"with gpumem.record('forward'):\n    {TOO_MUCH}",
     ],
 )
@@ -165,6 +167,52 @@ def test_what_the_cell_survives_is_told_too(shell: Shell, body: str) -> None:
     assert "ran out of memory on sim:0 and went on: it wanted 500 MiB" in found.title
     shell.run("%%gpumem\nafterwards = 1")
     assert rows()[1]["oom"] is None
+
+
+IN_A_FUNCTION = f"""def step():
+    batch = sim.tensor(600 * {MIB})
+    {CAUGHT}
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        ("step()", "step()"),
+        ("thread = threading.Thread(target=step); thread.start(); thread.join()", "step()"),
+        ("list(map(lambda _: step(), [0]))", "step()"),
+        ("kept = [sim.tensor(300 << 20)]\nsmall()", "kept"),
+    ],
+)
+def test_who_held_memory_is_known_though_the_cell_caught_it(
+    shell: Shell, call: str, name: str
+) -> None:
+    small = IN_A_FUNCTION.replace("step", "small").replace("600", "250").replace("500", "600")
+    shell.run(f"{IN_A_FUNCTION}{small}")
+    shell.run(f"%%gpumem\n{call}")
+    [row] = rows()
+    assert row["oom"]["survived"] is True
+    told = {it["name"]: (it["kind"], it["used_bytes"] // MIB) for it in row["oom"]["holders"]}
+    if name == "kept":
+        assert told == {"kept": ("variable", 300), "small()": ("thread_frame", 250)}
+    else:
+        assert told == {name: ("thread_frame", 600)}
+    [found] = out_of_memory()
+    assert f"held by `{name}` " in found.detail
+
+
+def test_nobody_is_looked_for_where_the_user_does_not_want_it(shell: Shell) -> None:
+    shell.run(f"{IN_A_FUNCTION}")
+    shell.run("%%gpumem --no-holders\nstep()")
+    shell.run(f"%%gpumem --no-holders\n{FILL}\n{TOO_MUCH}")
+    assert [row["oom"]["holders"] for row in rows()] == [[], []]
+
+
+def test_a_gradient_that_found_no_room_is_told(shell: Shell) -> None:
+    shell.run(f"%%gpumem\nw = sim.tensor(600 * {MIB}, requires_grad=True)\nw.sum().backward()")
+    [row] = rows()
+    assert row["oom"]["wanted_bytes"] == 600 * MIB
+    assert {"name": "w", "kind": "variable", "used_bytes": 600 * MIB} in row["oom"]["holders"]
 
 
 def test_an_error_that_ends_a_thread_is_the_threads_own(

@@ -1,6 +1,7 @@
 //! Who holds device memory at the moment of the error: looked at before the frames go.
 
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use gpumem_core::holders::HeldBy;
 use pyo3::prelude::*;
@@ -14,6 +15,55 @@ const PATIENCE: Limits = Limits {
     time: Duration::from_millis(250),
     n_nodes: 5_000_000,
 };
+
+/// Beyond the first moment, looking takes no more than this part of the time of a cell that runs
+/// out of memory over and over.
+const SHARE: u32 = 20;
+
+/// The run in which an error is looked at as soon as its allocator tells of it.
+static WATCHED: Mutex<Option<Watch>> = Mutex::new(None);
+
+struct Watch {
+    since: Instant,
+    /// What looking took so far.
+    spent: Duration,
+}
+
+/// From now on an allocator's word is taken for a reason to look who holds memory; or no longer.
+pub(crate) fn watch(yes: bool) {
+    let watch = yes.then(|| Watch {
+        since: Instant::now(),
+        spent: Duration::ZERO,
+    });
+    *WATCHED.lock().unwrap_or_else(PoisonError::into_inner) = watch;
+}
+
+/// Who holds memory now, in the middle of the call that did not get any: the error may be caught.
+pub(super) fn at_this_moment(py: Python<'_>) -> Vec<HeldBy> {
+    if !Watch::has_time() {
+        return Vec::new();
+    }
+    let started = Instant::now();
+    let found = trouble::caught(py, || Ok(holders(py)));
+    Watch::spend(started.elapsed());
+    // The card does without; what failed has been said.
+    found.ok().flatten().unwrap_or_default()
+}
+
+impl Watch {
+    fn has_time() -> bool {
+        let watched = WATCHED.lock().unwrap_or_else(PoisonError::into_inner);
+        let has_time = |it: &Self| it.spent <= PATIENCE.time + it.since.elapsed() / SHARE;
+        watched.as_ref().is_some_and(has_time)
+    }
+
+    fn spend(time: Duration) {
+        let mut watched = WATCHED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(watch) = watched.as_mut() {
+            watch.spent += time;
+        }
+    }
+}
 
 impl Told {
     /// The same with the names that hold memory now, where the error still has its frames.

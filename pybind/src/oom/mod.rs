@@ -2,7 +2,7 @@
 //! allocator told it while the run went on.
 
 mod chain;
-mod holders;
+pub(crate) mod holders;
 pub(crate) mod observer;
 
 use std::time::Instant;
@@ -77,7 +77,12 @@ impl Told {
     }
 
     /// One that an allocator told of at this moment.
-    pub(super) fn seen(framework: Framework, device: String, figures: OomFigures) -> Self {
+    pub(super) fn seen(
+        framework: Framework,
+        device: String,
+        figures: OomFigures,
+        holders: Vec<HeldBy>,
+    ) -> Self {
         Self {
             message: OomMessage {
                 framework: Some(framework),
@@ -87,7 +92,7 @@ impl Told {
             text: None,
             survived: true,
             at: Some(Instant::now()),
-            holders: Vec::new(),
+            holders,
         }
     }
 }

@@ -10,8 +10,8 @@ use gpumem_core::units::Bytes;
 use pyo3::prelude::*;
 use pyo3::types::{PyCFunction, PyDict, PyTuple};
 
-use super::Told;
-use crate::trouble;
+use super::{Told, holders};
+use crate::{session, trouble};
 
 /// How many were seen since the process began.
 static N_SEEN: AtomicU64 = AtomicU64::new(0);
@@ -35,9 +35,14 @@ pub(crate) fn since(mark: Mark) -> Option<Told> {
     is_new.then(last).flatten()
 }
 
-/// Memory ran out just now.
-pub(crate) fn note(framework: Framework, device: String, figures: OomFigures) {
-    let told = Told::seen(framework, device, figures);
+/// Memory ran out just now. No lock may be held that an adapter needs.
+pub(crate) fn note(py: Python<'_>, framework: Framework, device: String, figures: OomFigures) {
+    let holders = if session::is_owner() {
+        holders::at_this_moment(py)
+    } else {
+        Vec::new()
+    };
+    let told = Told::seen(framework, device, figures, holders);
     *LAST.lock().unwrap_or_else(PoisonError::into_inner) = Some(told);
     N_SEEN.fetch_add(1, Ordering::Release);
 }
@@ -91,6 +96,7 @@ fn of_torch(kind: &str, arguments: &Bound<'_, PyTuple>, stats: &Py<PyAny>) -> Py
             .map(|(all, used)| all.saturating_sub(used)),
         ..OomFigures::default()
     };
-    note(Framework::Torch, format!("{kind}:{device}"), figures);
+    let py = arguments.py();
+    note(py, Framework::Torch, format!("{kind}:{device}"), figures);
     Ok(())
 }

@@ -95,7 +95,8 @@ pub(crate) fn reset(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-fn is_owner() -> bool {
+/// This is the process that records, and none that was forked from it.
+pub(crate) fn is_owner() -> bool {
     *OWNER == process::id()
 }
 

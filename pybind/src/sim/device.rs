@@ -7,6 +7,7 @@ use gpumem_core::allocator::{AllocatorStats, BlockId, CachingAllocator, OutOfMem
 use gpumem_core::recording::{Framework, OomFigures};
 use gpumem_core::trace::{History, StackIdx};
 use gpumem_core::units::Bytes;
+use pyo3::Python;
 
 use crate::clock::Clock;
 use crate::oom::observer;
@@ -142,7 +143,9 @@ impl Device {
             largest_free: Some(self.stats().largest_free),
             ..OomFigures::default()
         };
-        observer::note(Framework::Sim, self.label().to_owned(), figures);
+        let device = self.label().to_owned();
+        // It was a call from Python that wanted memory.
+        Python::attach(|py| observer::note(py, Framework::Sim, device, figures));
     }
 
     /// What was done since the trace began; `None` where another thread is in the middle of it.

@@ -61,11 +61,11 @@ impl Leaf {
     }
 
     fn ensure_grad(&self) -> PyResult<()> {
-        let mut grad = lock(&self.grad);
-        if grad.is_none() {
+        if self.grad().is_none() {
+            // Not under the lock: where memory runs out, whoever looks who holds it comes by here.
             let twin = self.storage.twin();
             let refused = |error| OutOfMemoryError::new_err(device::out_of_memory(&error));
-            *grad = Some(Arc::new(twin.map_err(refused)?));
+            *lock(&self.grad) = Some(Arc::new(twin.map_err(refused)?));
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! The local variables of functions that are running.
 
 use std::collections::HashMap;
+use std::iter;
 
 use gpumem_core::holders::RootKind;
 use pyo3::ffi;
@@ -14,7 +15,7 @@ use crate::walk::native;
 const PASSED: [&str; 3] = ["IPython", "ipykernel", "gpumem"];
 
 /// Adds the locals of every thread's frames: of the thread that asks, those of the user's own
-/// functions only, for the rest are what runs the cell.
+/// functions and of what they call, for the rest are what runs the cell.
 pub(super) fn add<'py>(roots: &mut Roots<'py>, py: Python<'py>) -> PyResult<()> {
     let frames = py.import("sys")?.call_method0("_current_frames")?;
     let frames = frames.cast_into::<PyDict>()?;
@@ -24,28 +25,37 @@ pub(super) fn add<'py>(roots: &mut Roots<'py>, py: Python<'py>) -> PyResult<()> 
     for (thread, innermost) in &frames {
         let thread: u64 = thread.extract()?;
         let name = names.get(&thread).filter(|_| thread != own);
-        let mut frame = Some(innermost);
-        while let Some(it) = frame {
-            add_frame(roots, &it, name.map(String::as_str), thread == own);
+        let mut frames = frames_from(innermost);
+        for frame in &frames {
             // A thread keeps it, and not the traceback or the frame that leads to it.
-            roots.close(&it);
-            frame = attribute(&it, "f_back");
+            roots.close(frame);
+        }
+        if thread == own {
+            let is_users = |frame| is_users(roots, frame);
+            let n_users = frames.iter().rposition(is_users).map_or(0, |last| last + 1);
+            frames.truncate(n_users);
+        }
+        for frame in &frames {
+            add_frame(roots, frame, name.map(String::as_str));
         }
     }
     Ok(())
 }
 
-fn add_frame<'py>(
-    roots: &mut Roots<'py>,
-    frame: &Bound<'py, PyAny>,
-    thread: Option<&str>,
-    is_own: bool,
-) {
+/// A frame, the one that called it, and so on.
+fn frames_from(innermost: Bound<'_, PyAny>) -> Vec<Bound<'_, PyAny>> {
+    iter::successors(Some(innermost), |frame| attribute(frame, "f_back")).collect()
+}
+
+fn is_users(roots: &Roots<'_>, frame: &Bound<'_, PyAny>) -> bool {
+    attribute(frame, "f_globals").is_some_and(|globals| roots.is_users(&globals))
+}
+
+fn add_frame<'py>(roots: &mut Roots<'py>, frame: &Bound<'py, PyAny>, thread: Option<&str>) {
     let Some(globals) = dict(frame, "f_globals") else {
         return;
     };
-    let is_users = roots.is_users(globals.as_any());
-    if !is_users && (is_own || is_passed(&globals)) {
+    if !roots.is_users(globals.as_any()) && is_passed(&globals) {
         return;
     }
     let Ok(locals) = native::locals(frame) else {
