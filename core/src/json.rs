@@ -16,8 +16,8 @@ use holders::{JsonFix, JsonHolder, JsonHolders};
 use trace::JsonTrace;
 
 use crate::analyze::{
-    Analysis, CellRef, Compared, DeviceSummary, Evidence, Finding, Gap, Growth, Peak, RunRow, Side,
-    cell_label,
+    Analysis, CellRef, Compared, DeviceSummary, Evidence, Figures, Finding, Gap, Growth, Peak,
+    RunRow, Side, cell_label,
 };
 use crate::recording::{DeviceIdx, DeviceKind, Framework, OutOfMemory, Recording};
 use crate::units::{ByteDelta, Bytes};
@@ -278,11 +278,32 @@ struct JsonFinding<'a> {
     runs_to_oom: Option<u64>,
     title: &'a str,
     detail: &'a str,
+    retention: Option<JsonRetention>,
+    doubling: Option<JsonDoubling>,
     holders: Vec<JsonHolder<'a>>,
     fix: Option<JsonFix<'a>>,
     suggestions: &'a [String],
     evidence: Vec<JsonEvidence<'a>>,
     sparkline: Vec<Number>,
+}
+
+/// What a place of IPython's or Python's keeps.
+#[derive(Serialize)]
+struct JsonRetention {
+    place: &'static str,
+    n_bytes: u64,
+    /// What to type so that it lets go.
+    release: Option<&'static str>,
+    since_run: Option<u32>,
+    since_execution_count: Option<u32>,
+}
+
+/// The old and the new copy of a cell that is run again.
+#[derive(Serialize)]
+struct JsonDoubling {
+    old_bytes: u64,
+    new_bytes: u64,
+    rose_bytes: u64,
 }
 
 #[derive(Serialize)]
@@ -434,6 +455,34 @@ impl<'a> From<&'a OutOfMemory> for JsonOutOfMemory<'a> {
     }
 }
 
+impl JsonRetention {
+    fn of(recording: &Recording, finding: &Finding) -> Option<Self> {
+        let Some(Figures::Retention { place, kept, since }) = finding.figures else {
+            return None;
+        };
+        Some(Self {
+            place: place.name(),
+            n_bytes: kept.get(),
+            release: place.release(),
+            since_run: since.map(|run| run.0),
+            since_execution_count: since.and_then(|run| recording.run(run).execution_count),
+        })
+    }
+}
+
+impl JsonDoubling {
+    fn of(finding: &Finding) -> Option<Self> {
+        let Some(Figures::Doubling { old, new, rose }) = finding.figures else {
+            return None;
+        };
+        Some(Self {
+            old_bytes: old.get(),
+            new_bytes: new.get(),
+            rose_bytes: rose.get(),
+        })
+    }
+}
+
 impl<'a> JsonFinding<'a> {
     fn of(recording: &'a Recording, finding: &'a Finding) -> Self {
         Self {
@@ -455,6 +504,8 @@ impl<'a> JsonFinding<'a> {
             runs_to_oom: finding.runs_to_oom,
             title: &finding.title,
             detail: &finding.detail,
+            retention: JsonRetention::of(recording, finding),
+            doubling: JsonDoubling::of(finding),
             holders: finding.holders.iter().map(JsonHolder::from).collect(),
             fix: finding.fix.as_ref().map(JsonFix::from),
             suggestions: &finding.suggestions,

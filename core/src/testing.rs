@@ -7,7 +7,7 @@
 use crate::analyze::{
     Analysis, CellRef, DeviceSummary, Finding, FindingKind, Lane, Peak, RunRow, Severity, State,
 };
-use crate::holders::{DeviceHolders, Holder, Rest, RootKind, Traits};
+use crate::holders::{DeviceHolders, Holder, Kept, Rest, RootKind, Traits};
 use crate::recording::{
     AllocatorLevels, Cell, CellIdx, Device, DeviceIdx, DeviceKind, DriverLevels, Frame, Header,
     Held, Level, Reading, Recording, Revision, Run, RunIdx, RunKind, RunLevels, Sample, Samples,
@@ -38,6 +38,7 @@ pub(crate) struct Play {
     is_traced: bool,
     kept_blocks: Option<i64>,
     held_by: Option<(&'static str, &'static str)>,
+    is_displayed: bool,
 }
 
 /// A run of one second that keeps so many MiB.
@@ -53,6 +54,7 @@ pub(crate) fn run(kept_mib: i64) -> Play {
         is_traced: false,
         kept_blocks: None,
         held_by: None,
+        is_displayed: false,
     }
 }
 
@@ -100,6 +102,14 @@ impl Play {
     pub(crate) fn held_by(self, name: &'static str, type_name: &'static str) -> Self {
         let held_by = Some((name, type_name));
         Self { held_by, ..self }
+    }
+
+    /// It displays what it keeps, under a name of its own, and IPython keeps that.
+    pub(crate) fn displayed(self) -> Self {
+        Self {
+            is_displayed: true,
+            ..self
+        }
     }
 
     /// No source answered.
@@ -153,6 +163,7 @@ pub(crate) fn leak(recording: &Recording, cell: u32, kept_mib: i64) -> Finding {
         runs_to_oom: None,
         title: format!("{label} keeps {kept_mib} MiB more after every run"),
         detail: format!("grew in every run, {kept_mib} MiB each"),
+        figures: None,
         holders: Vec::new(),
         fix: None,
         suggestions: Vec::new(),
@@ -194,6 +205,21 @@ fn held(run: RunIdx, name: &str, type_name: &str, grown_mib: i64, all_mib: i64) 
         device: DeviceIdx(0),
         holders,
     }
+}
+
+/// The newest of the displayed results: those before it are not worth telling beside it.
+fn displayed(run: RunIdx, kept_mib: i64) -> Held {
+    let name = format!("Out[{}]", run.0 + 1);
+    let mut held = held(run, &name, "Tensor", kept_mib, kept_mib);
+    held.holders.roots[0].kind = RootKind::OutputHistory;
+    held.holders.kept = vec![Kept {
+        place: RootKind::OutputHistory,
+        n_bytes: mib(kept_mib),
+        path: name.clone(),
+        name,
+        what: "float32[8]".to_owned(),
+    }];
+    held
 }
 
 struct Stage {
@@ -290,6 +316,10 @@ impl Stage {
         if let Some((name, type_name)) = play.held_by {
             let held = held(run, name, type_name, play.kept_mib, self.allocated);
             let frame = Frame::Holders(Box::new(held));
+            self.recording.apply(frame).expect("of that run");
+        }
+        if play.is_displayed {
+            let frame = Frame::Holders(Box::new(displayed(run, play.kept_mib)));
             self.recording.apply(frame).expect("of that run");
         }
         self.now += 2000;

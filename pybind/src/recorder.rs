@@ -3,13 +3,14 @@
 //! Knows nothing of Python, of how a reading is taken, or of verdicts: it is
 //! handed cells and readings, and turns them into frames.
 
+mod looks;
 mod traced;
 
-use gpumem_core::holders::{DeviceHolders, HandedOut};
+use gpumem_core::holders::HandedOut;
 use gpumem_core::recording::{
     AllocatorLevels, Cell, CellIdx, Device, DeviceIdx, DeviceKind, DriverLevels, Frame, Framework,
-    Header, Held, Level, OomFigures, OomHolder, OutOfMemory, Reading, Recording, Revision, Run,
-    RunIdx, RunKind, RunLevels, Sample, Samples, Series, SourceHash, SourceState, Status, Unknown,
+    Header, Level, OomFigures, OomHolder, OutOfMemory, Reading, Recording, Revision, Run, RunIdx,
+    RunKind, RunLevels, Sample, Samples, Series, SourceHash, SourceState, Status, Unknown,
 };
 use gpumem_core::source_text;
 use gpumem_core::thin::{self, Spacing, Thinned};
@@ -476,27 +477,6 @@ impl Recorder {
             || run.levels.iter().any(|it| moved(it) || is_marked(it))
     }
 
-    /// The devices on which a run left more allocated than it found, with their labels.
-    pub(crate) fn grown(&self, idx: RunIdx) -> Vec<(DeviceIdx, String)> {
-        let Some(run) = self.recording.runs().get(idx.get()) else {
-            return Vec::new();
-        };
-        let allocated = |reading: &Reading| sample(reading).allocated;
-        let has_grown = |levels: &&RunLevels| {
-            let after = levels.after.as_ref().and_then(allocated);
-            after > allocated(&levels.before)
-        };
-        let grown = run.levels.iter().filter(has_grown);
-        grown
-            .map(|levels| {
-                (
-                    levels.device,
-                    self.recording.device(levels.device).label.clone(),
-                )
-            })
-            .collect()
-    }
-
     /// What the allocators of each accelerator had handed out when a run ended, where they said it.
     pub(crate) fn handed_out(&self, idx: RunIdx) -> Vec<(String, HandedOut)> {
         let run = self.recording.runs().get(idx.get());
@@ -508,17 +488,6 @@ impl Recorder {
             is_its_own.then(|| (device.label.clone(), handed_out))
         };
         levels.filter_map(handed_out).collect()
-    }
-
-    /// Who held memory of a device after a run.
-    pub(crate) fn held(&mut self, run: RunIdx, device: DeviceIdx, holders: DeviceHolders) {
-        if run.get() < self.recording.runs().len() {
-            self.emit(Frame::Holders(Box::new(Held {
-                run,
-                device,
-                holders,
-            })));
-        }
     }
 
     /// Every change of the recording passes here.

@@ -4,10 +4,10 @@ use std::cmp::Reverse;
 
 use super::growth::{Shape, State};
 use super::levels::Lane;
-use crate::holders::{Fix, Holder};
+use crate::holders::{Fix, Holder, RootKind};
 use crate::recording::{CellIdx, DeviceIdx, RunIdx};
 use crate::severity::Severity;
-use crate::units::ByteDelta;
+use crate::units::{ByteDelta, Bytes};
 
 /// What a finding is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +37,8 @@ pub enum FindingKind {
     LongLived,
     /// A request that could not be served.
     OutOfMemory,
+    /// Memory that IPython or Python keeps of what the user let go of.
+    Retention,
 }
 
 impl FindingKind {
@@ -55,6 +57,7 @@ impl FindingKind {
             Self::Gap => "growing_gap",
             Self::LongLived => "long_lived_intermediates",
             Self::OutOfMemory => "out_of_memory",
+            Self::Retention => "retention",
         }
     }
 }
@@ -85,6 +88,30 @@ pub struct Evidence {
     pub threshold: Option<f64>,
     /// It speaks for the finding.
     pub holds: bool,
+}
+
+/// What a kind of finding tells in figures of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Figures {
+    /// Of [`FindingKind::Retention`].
+    Retention {
+        /// What keeps it.
+        place: RootKind,
+        /// What nothing but such places keeps.
+        kept: Bytes,
+        /// The run that left it there.
+        since: Option<RunIdx>,
+    },
+    /// Of [`FindingKind::Doubling`], of the latest re-run.
+    Doubling {
+        /// What runs before it had left.
+        old: Bytes,
+        /// What it built.
+        new: Bytes,
+        /// How far it rose above its start.
+        rose: Bytes,
+    },
 }
 
 /// One verdict with its evidence.
@@ -126,6 +153,8 @@ pub struct Finding {
     pub title: String,
     /// One sentence: how sure, how fast, what next.
     pub detail: String,
+    /// What only its kind of finding tells.
+    pub figures: Option<Figures>,
     /// The names that hold it, the most first: `grown` is what each has more over these runs.
     pub holders: Vec<Holder>,
     /// What to change so that the first of them lets go.
@@ -160,6 +189,7 @@ impl Finding {
             runs_to_oom: None,
             title: String::new(),
             detail: String::new(),
+            figures: None,
             holders: Vec::new(),
             fix: None,
             suggestions: Vec::new(),
@@ -173,6 +203,15 @@ impl Finding {
 pub(super) fn sort(findings: &mut [Finding]) {
     findings.sort_by_key(|finding| {
         let rate = finding.bytes_per_run.unwrap_or_default();
-        (Reverse(finding.severity), finding.state, Reverse(rate))
+        let kept = match finding.figures {
+            Some(Figures::Retention { kept, .. }) => kept,
+            _ => Bytes::ZERO,
+        };
+        (
+            Reverse(finding.severity),
+            finding.state,
+            Reverse(rate),
+            Reverse(kept),
+        )
     });
 }

@@ -96,6 +96,7 @@ fn split(
         bytes_per_run: None,
         interval: None,
         runs_to_oom: None,
+        figures: None,
         title: format!("{inactive_split} of {label} is free in pieces between held blocks"),
         detail: format!(
             "{:.0} % of the {reserved} reserved{pieces} · `empty_cache()` would give back {reclaimable}",
@@ -165,6 +166,7 @@ fn reserved_only(recording: &Recording, series: &RunSeries<'_>, rules: &Rules) -
         bytes_per_run: Some(growth.bytes_per_run),
         interval: Some(growth.interval),
         runs_to_oom: None,
+        figures: None,
         holders: Vec::new(),
         fix: None,
         suggestions: vec![

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::facts::{Fact, Says};
 use super::finding::Evidence;
-use crate::holders::{Holder, RootKind};
+use crate::holders::{Branch, DeviceHolders, Holder, Rest, RootKind};
 use crate::recording::{DeviceIdx, Recording, RunIdx};
 use crate::units::{ByteDelta, Bytes};
 
@@ -31,11 +31,15 @@ pub(super) struct Growers {
     n_grown: usize,
 }
 
+/// A name; every displayed result has the same.
+type Key<'a> = (RootKind, &'a str);
+
 #[derive(Default)]
 struct Sum<'a> {
     grown: ByteDelta,
     n_grown: usize,
-    latest: Option<&'a Holder>,
+    /// As the latest look found them: several only of displayed results.
+    latest: Vec<&'a Holder>,
 }
 
 /// Who holds what these runs kept on a device.
@@ -46,24 +50,23 @@ pub(super) fn growers(recording: &Recording, runs: &[RunIdx], device: DeviceIdx)
         .iter()
         .filter_map(|run| recording.holders(*run, device));
     let mut n_looks = 0;
-    let mut sums: BTreeMap<(RootKind, &str), Sum<'_>> = BTreeMap::new();
+    let mut sums: BTreeMap<Key<'_>, Sum<'_>> = BTreeMap::new();
     for look in looks {
         // The first look of a session has none before it to be compared with.
         n_looks += usize::from(look.roots.iter().any(|holder| holder.grown.is_some()));
-        for holder in &look.roots {
-            let grown = holder.grown.unwrap_or_default();
-            let sum = sums.entry((holder.kind, &holder.name)).or_default();
+        for (key, holders) in by_key(look) {
+            let grown = holders.iter().filter_map(|holder| holder.grown);
+            let grown = grown.fold(ByteDelta::ZERO, |sum, grown| sum + grown);
+            let sum = sums.entry(key).or_default();
             sum.grown += grown;
             sum.n_grown += usize::from(grown > ByteDelta::ZERO);
-            sum.latest = Some(holder);
+            sum.latest = holders;
         }
     }
-    let now = recording
-        .latest_holders(device)
-        .map(|(_, look)| &look.roots);
-    for holder in now.into_iter().flatten() {
-        if let Some(sum) = sums.get_mut(&(holder.kind, &*holder.name)) {
-            sum.latest = Some(holder);
+    let now = recording.latest_holders(device);
+    for (key, holders) in now.into_iter().flat_map(|(_, look)| by_key(look)) {
+        if let Some(sum) = sums.get_mut(&key) {
+            sum.latest = holders;
         }
     }
     let mut sums: Vec<Sum<'_>> = sums
@@ -72,16 +75,52 @@ pub(super) fn growers(recording: &Recording, runs: &[RunIdx], device: DeviceIdx)
         .collect();
     sums.sort_by_key(|sum| std::cmp::Reverse(sum.grown));
     let n_grown = sums.first().map_or(0, |sum| sum.n_grown);
-    let holder = |sum: Sum<'_>| {
-        Some(Holder {
-            grown: Some(sum.grown),
-            ..sum.latest?.clone()
-        })
-    };
     Growers {
-        holders: sums.into_iter().filter_map(holder).collect(),
+        holders: sums.iter().filter_map(Sum::holder).collect(),
         n_looks,
         n_grown,
+    }
+}
+
+fn by_key(look: &DeviceHolders) -> BTreeMap<Key<'_>, Vec<&Holder>> {
+    let mut by_key: BTreeMap<Key<'_>, Vec<&Holder>> = BTreeMap::new();
+    for holder in &look.roots {
+        let name = match holder.kind {
+            RootKind::OutputHistory => "",
+            _ => &holder.name,
+        };
+        by_key.entry((holder.kind, name)).or_default().push(holder);
+    }
+    by_key
+}
+
+impl Sum<'_> {
+    /// One holder for all of them.
+    fn holder(&self) -> Option<Holder> {
+        let largest = self.latest.iter().max_by_key(|holder| holder.retained)?;
+        let mut holder = Holder {
+            grown: Some(self.grown),
+            ..(*largest).clone()
+        };
+        if self.latest.len() > 1 {
+            holder.name = "Out".to_owned();
+            holder.what = format!("{} displayed results", self.latest.len());
+            holder.retained = self.latest.iter().map(|it| it.retained).sum();
+            holder.branches = self.latest.iter().map(|it| branch(it)).collect();
+        }
+        Some(holder)
+    }
+}
+
+/// A name as part of what holds it.
+fn branch(holder: &Holder) -> Branch {
+    Branch {
+        step: holder.name.clone(),
+        what: holder.what.clone(),
+        n: 1,
+        n_bytes: holder.retained,
+        branches: Vec::new(),
+        more: Rest::default(),
     }
 }
 

@@ -310,6 +310,7 @@ impl Judged {
             },
             withdrawn: self.withdrawn,
             shape: Some(self.growth.shape),
+            figures: None,
             fix,
             holders: self.growers.holders.clone(),
             title: self.title(&cell),

@@ -19,6 +19,7 @@ mod long_lived;
 mod oom;
 mod peaks;
 mod reserve;
+mod retention;
 mod rules;
 mod series;
 mod session;
@@ -29,7 +30,7 @@ mod trend;
 pub use crate::severity::Severity;
 pub use compare::{Change, Compared, Side, compare};
 pub use composition::{Part, PartKind};
-pub use finding::{CellRef, Evidence, Finding, FindingKind};
+pub use finding::{CellRef, Evidence, Figures, Finding, FindingKind};
 pub use gaps::Gap;
 pub use growth::{Growth, Shape, State, classify_allocator, classify_growth};
 pub use levels::{DeviceSummary, Lane, Peak, RunRow};
@@ -65,6 +66,8 @@ pub fn analyze(recording: &Recording, rules: &Rules) -> Analysis {
     findings.extend(reserve::findings(recording, &rows, &devices, rules));
     findings.extend(long_lived::findings(recording, &devices));
     findings.extend(oom::findings(recording, &rows));
+    let retained = retention::findings(recording, &rows, &devices, &findings, rules);
+    findings.extend(retained);
     finding::sort(&mut findings);
     Analysis {
         devices,

@@ -79,6 +79,7 @@ fn finding(
         bytes_per_run: Some(growth.bytes_per_run),
         interval: Some(growth.interval),
         runs_to_oom: None,
+        figures: None,
         holders: Vec::new(),
         fix: None,
         suggestions: vec![

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::holders::{Branch, DeviceHolders, Holder, Part, Rest, RootKind, Shared, Traits};
+use crate::holders::{Branch, DeviceHolders, Holder, Kept, Part, Rest, RootKind, Shared, Traits};
 use crate::recording::{
     AllocatorLevels, Cell, CellIdx, Device, DeviceIdx, DeviceKind, DriverLevels, Finish, Framework,
     Held, Level, Lifetimes, LineTally, ModuleTally, OomFigures, OomHolder, OtherProcess,
@@ -141,6 +141,13 @@ prop_compose! {
                 device: name.clone(),
                 n_bytes: retained,
                 n_storages: 7,
+                kept: vec![Kept {
+                    place: RootKind::ALL[kind],
+                    n_bytes: graph,
+                    name: name.clone(),
+                    path: path.clone(),
+                    what: what.clone(),
+                }],
                 shared: vec![Shared {
                     names: vec![name.clone()],
                     and_others: scalars,

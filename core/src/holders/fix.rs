@@ -24,16 +24,16 @@ pub fn fix(holder: &Holder, source: Option<&str>) -> Option<Fix> {
     match holder.kind {
         RootKind::OutputHistory => Some(of_output(source)),
         RootKind::Traceback | RootKind::Debugger => Some(once(
-            "%gpumem release traceback",
+            holder.kind.release()?,
             "the last exception keeps every local variable of the functions it passed through",
         )),
         RootKind::CyclicGarbage => Some(once(
-            "%gpumem release cycles",
+            holder.kind.release()?,
             "the objects refer to each other and wait for a collection; with a `weakref` in one \
              direction they go at once",
         )),
         RootKind::RunModule => Some(once(
-            "get_ipython().clear_main_mod_cache()",
+            holder.kind.release()?,
             "IPython keeps the namespace of every script that `%run` ran",
         )),
         RootKind::Variable | RootKind::ModuleGlobal => of_name(holder, source),

@@ -12,7 +12,9 @@ use super::shared::{self, Sharers};
 use super::step::Step;
 use super::tally::{Ground, Stored, Tally};
 use super::web::{SESSION, Web};
-use super::{DeviceHolders, Holder, Holders, Limits, Part, Rest, Shared, Traits, words};
+use super::{
+    DeviceHolders, Holder, Holders, Kept, Limits, Part, Rest, RootKind, Shared, Traits, words,
+};
 use crate::units::Bytes;
 
 /// The graph with its dominators, paths and storages.
@@ -118,6 +120,7 @@ impl<'a> Look<'a> {
             more,
             shared,
             more_shared,
+            kept: self.kept(stored(), namer),
             parts: parts(stored()),
             is_cut: self.web.graph.is_cut,
         }
@@ -264,6 +267,48 @@ impl<'a> Look<'a> {
             }
         });
         (told.collect(), more)
+    }
+
+    /// What each place of `IPython` keeps that no name of the user's reaches.
+    fn kept<'s>(
+        &self,
+        stored: impl Iterator<Item = &'s Stored>,
+        namer: &mut Namer<'_>,
+    ) -> Vec<Kept> {
+        let mut places: BTreeMap<RootKind, (Bytes, &Stored)> = BTreeMap::new();
+        for stored in stored.filter(|it| it.held == Held::ByIpython) {
+            let Some(name) = self.web.name_of(stored.root) else {
+                continue;
+            };
+            let (n_bytes, largest) = places.entry(name.kind).or_insert((Bytes::ZERO, stored));
+            *n_bytes += Bytes::new(stored.n_bytes);
+            if stored.n_bytes > largest.n_bytes {
+                *largest = stored;
+            }
+        }
+        let kept = |(place, (n_bytes, largest)): (RootKind, (Bytes, &Stored))| {
+            let vertex = self.vertex(largest.number);
+            let name = self.web.name_of(largest.root);
+            Kept {
+                place,
+                n_bytes,
+                name: name.map_or_else(String::new, |name| name.name.to_owned()),
+                path: path::text(&self.web, &self.reach, SESSION, vertex, namer),
+                what: self.owner_words(vertex),
+            }
+        };
+        let mut kept: Vec<Kept> = places.into_iter().map(kept).collect();
+        kept.sort_by_key(|it| Reverse(it.n_bytes));
+        kept
+    }
+
+    /// The tensor by which a storage is reached, in words.
+    fn owner_words(&self, storage: u32) -> String {
+        let path = self.reach.path(SESSION, storage);
+        let owner = path.last().and_then(|(from, ..)| self.web.node_of(*from));
+        owner.map_or_else(String::new, |idx| {
+            words::object(self.web.graph.node(idx), &Tally::default())
+        })
     }
 
     /// What several things are: one as itself, more by what they hold.

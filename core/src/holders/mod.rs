@@ -117,6 +117,8 @@ pub struct DeviceHolders {
     pub shared: Vec<Shared>,
     /// Further ones of those.
     pub more_shared: Rest,
+    /// What places of `IPython` keep of what no name of the user's reaches, the most first.
+    pub kept: Vec<Kept>,
     /// What the bytes are for, each byte once, in the order of [`Part::ALL`].
     pub parts: Vec<(Part, Bytes)>,
     /// The walk stopped at a bound: there is more than this.
@@ -129,9 +131,10 @@ const N_GROWN: usize = 8;
 impl DeviceHolders {
     /// Drops all but the names that grew most, without their branches.
     pub(crate) fn keep_what_grew(&mut self) {
-        let has_grown = |holder: &Holder| holder.grown.is_some_and(|grown| grown > ByteDelta::ZERO);
+        // Where none was before it, all is new.
+        let has_grown = |holder: &Holder| holder.grown.is_none_or(|grown| grown > ByteDelta::ZERO);
         let (mut grown, other): (Vec<_>, Vec<_>) = self.roots.drain(..).partition(has_grown);
-        grown.sort_by_key(|holder| std::cmp::Reverse(holder.grown));
+        grown.sort_by_key(|holder| std::cmp::Reverse((holder.grown, holder.retained)));
         let dropped = grown.split_off(grown.len().min(N_GROWN));
         for holder in other.iter().chain(&dropped) {
             self.more.add(1, holder.retained.get());
@@ -145,6 +148,21 @@ impl DeviceHolders {
             self.more_shared.add(1, shared.n_bytes.get());
         }
     }
+}
+
+/// What nothing but places of `IPython` and Python keeps: each byte once, at the first of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    /// Which kind of place.
+    pub place: RootKind,
+    /// All that it keeps.
+    pub n_bytes: Bytes,
+    /// The name that keeps the largest object: `Out[3]`, `last exception`.
+    pub name: String,
+    /// The Python expression of that object.
+    pub path: String,
+    /// What that is, in words: `float32[1024, 1024]`.
+    pub what: String,
 }
 
 /// What is not told one by one.

@@ -83,6 +83,17 @@ impl RootKind {
         }
     }
 
+    /// What the user types so that it lets go, where one command does.
+    pub const fn release(self) -> Option<&'static str> {
+        match self {
+            Self::OutputHistory => Some("%gpumem release outputs"),
+            Self::Traceback | Self::Debugger => Some("%gpumem release traceback"),
+            Self::RunModule => Some("get_ipython().clear_main_mod_cache()"),
+            Self::CyclicGarbage => Some("%gpumem release cycles"),
+            _ => None,
+        }
+    }
+
     /// The user has a name for it.
     pub const fn is_named(self) -> bool {
         matches!(

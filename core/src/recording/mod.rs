@@ -314,6 +314,12 @@ impl Recording {
         Some((*run, found))
     }
 
+    /// Every look at who holds a device's memory, in the order of the runs.
+    pub fn looks(&self, device: DeviceIdx) -> impl Iterator<Item = (RunIdx, &DeviceHolders)> {
+        let of_device = self.held.iter().filter(move |((_, of), _)| *of == device);
+        of_device.map(|((run, _), found)| (*run, found))
+    }
+
     /// When the session ended, if it ended in order.
     pub fn finish(&self) -> Option<Finish> {
         self.finish

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::{finding_line, status_word, use_of_limit};
-use crate::analyze::{Analysis, DeviceSummary, Finding, FindingKind, Peak, RunRow};
-use crate::recording::{DeviceKind, Recording, RunIdx};
+use crate::analyze::{Analysis, DeviceSummary, Finding, FindingKind, Peak, RunRow, Severity};
+use crate::recording::{DeviceKind, Recording, RunIdx, Status};
 use crate::units::{ByteDelta, Bytes};
 
 /// The least that a line on every cell is printed for, as a share of the capacity.
@@ -63,7 +63,16 @@ pub fn worth_saying(
 /// The finding asks for attention, and rests on the run or on a block in it.
 fn concerns(recording: &Recording, finding: &Finding, run: RunIdx) -> bool {
     let is_within = |it: &RunIdx| *it >= run && recording.outermost(*it) == run;
-    finding.kind != FindingKind::Settled && finding.runs.iter().rev().any(is_within)
+    let asks = match finding.kind {
+        FindingKind::Settled => false,
+        // A small result that is displayed is no concern; memory that ran out says it itself.
+        FindingKind::Retention => {
+            let ran_out = recording.run(run).status == Status::OutOfMemory;
+            finding.severity > Severity::Info && !ran_out
+        }
+        _ => true,
+    };
+    asks && finding.runs.iter().rev().any(is_within)
 }
 
 /// The devices of which a line speaks: accelerators that moved, else the first

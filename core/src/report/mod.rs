@@ -20,7 +20,8 @@ pub use line::{line, worth_saying};
 pub use sources::sources;
 
 use crate::analyze::{
-    Analysis, DeviceSummary, Finding, FindingKind, Peak, RunRow, Severity, State, cell_label,
+    Analysis, DeviceSummary, Figures, Finding, FindingKind, Peak, RunRow, Severity, State,
+    cell_label,
 };
 use crate::holders::Fix;
 use crate::recording::{Recording, Status};
@@ -55,6 +56,7 @@ pub fn word(finding: &Finding) -> &'static str {
         (FindingKind::Gap, _) => "Outside the framework",
         (FindingKind::LongLived, _) => "Long-lived",
         (FindingKind::OutOfMemory, _) => "Out of memory",
+        (FindingKind::Retention, _) => "Kept by IPython",
     }
 }
 
@@ -114,7 +116,17 @@ fn status_word(status: Status) -> Option<&'static str> {
 
 /// `▲ losses.append(…) keeps 420 MiB more after every run · grew in all 12 runs …`
 fn finding_line(finding: &Finding) -> String {
-    format!("{} {} · {}", icon(finding), finding.title, finding.detail)
+    let release = match finding.figures {
+        Some(Figures::Retention { place, .. }) if finding.withdrawn.is_none() => place.release(),
+        _ => None,
+    };
+    let release = release.map_or_else(String::new, |command| format!(" · → {command}"));
+    format!(
+        "{} {} · {}{release}",
+        icon(finding),
+        finding.title,
+        finding.detail
+    )
 }
 
 /// `cuda:0 Tesla T4 · 6.9 GiB of 14.7 GiB used · allocated 5.1 GiB + 0.9 GiB cache + … · 7.8 GiB free`

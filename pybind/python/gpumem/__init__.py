@@ -25,7 +25,7 @@ from gpumem._gpumem import (
 )
 from gpumem._holders import Branch, Holder, Holders, Shared, holders
 from gpumem._release import Released, Step, release
-from gpumem._report import Cell, Evidence, Finding, Fix, Report, report
+from gpumem._report import Cell, Doubling, Evidence, Finding, Fix, Report, Retention, report
 from gpumem._verdicts import Change, Comparison, Growth, Side, classify_growth, compare
 from gpumem.classic import (
     GPUMemoryProfiler,
@@ -42,6 +42,7 @@ __all__ = [
     "Change",
     "Comparison",
     "DeviceError",
+    "Doubling",
     "Evidence",
     "Finding",
     "Fix",
@@ -61,6 +62,7 @@ __all__ = [
     "RecordingError",
     "Released",
     "Report",
+    "Retention",
     "Shared",
     "Side",
     "Step",

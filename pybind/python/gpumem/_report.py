@@ -55,13 +55,40 @@ class Fix:
 
 
 @dataclass(frozen=True)
+class Retention:
+    """What a place of IPython's or Python's keeps of what no name of yours reaches."""
+
+    place: str
+    """``output_history``, ``traceback``, ``debugger`` or ``run_module``."""
+    n_bytes: int
+    release: str | None
+    """What to type so that it lets go."""
+    since_run: int | None
+    """The run that left it there, as counted in the recording."""
+    since_execution_count: int | None
+    """Jupyter's number of that run."""
+
+
+@dataclass(frozen=True)
+class Doubling:
+    """The two copies that a cell holds at once when it is run again. Sizes are bytes."""
+
+    old_bytes: int
+    """What the runs before it had left."""
+    new_bytes: int
+    """What it built."""
+    rose_bytes: int
+    """How far it rose above its start."""
+
+
+@dataclass(frozen=True)
 class Finding:
     """One verdict with its evidence. Sizes are bytes."""
 
     kind: str
     """``leak``, ``growing``, ``settled``, ``fragmentation``, ``pressure``, ``spike``,
-    ``repeated_allocation``, ``inefficient_allocation``, ``rerun_doubling``, ``growing_gap`` or
-    ``long_lived_intermediates``."""
+    ``repeated_allocation``, ``inefficient_allocation``, ``rerun_doubling``, ``growing_gap``,
+    ``long_lived_intermediates``, ``out_of_memory`` or ``retention``."""
     severity: str
     """``critical``, ``warning`` or ``info``."""
     state: str
@@ -90,6 +117,10 @@ class Finding:
     """How many more runs (or steps) until memory runs out at this rate."""
     title: str
     detail: str
+    retention: Retention | None
+    """Of the kind ``retention``."""
+    doubling: Doubling | None
+    """Of the kind ``rerun_doubling``."""
     holders: tuple[Holder, ...]
     """The names that hold it, those first that have most more over these runs."""
     fix: Fix | None
@@ -186,10 +217,13 @@ def report(recording: _gpumem.Recording | None = None) -> Report:
 
 def _finding(entry: dict[str, Any]) -> Finding:
     cell, interval = entry["cell"], entry["interval"]
+    retention, doubling = entry["retention"], entry["doubling"]
     own = {
         **entry,
         "cell": None if cell is None else Cell(**_known(Cell, cell)),
         "interval": None if interval is None else tuple(interval),
+        "retention": None if retention is None else Retention(**_known(Retention, retention)),
+        "doubling": None if doubling is None else Doubling(**_known(Doubling, doubling)),
         "evidence": tuple(evidence(figure) for figure in entry["evidence"]),
         "path": tuple(entry["path"]),
         "runs": tuple(entry["runs"]),

@@ -1,4 +1,4 @@
-//! Who holds what after a run that left more than it found.
+//! Who holds what after a run that left more than it found, or let go of what was kept.
 
 use std::time::Duration;
 
@@ -17,8 +17,8 @@ const PATIENCE: walk::Limits = walk::Limits {
     n_nodes: 5_000_000,
 };
 
-/// Looks for the names that hold memory, where a device has more allocated after the run than
-/// before it, and records them, with what each holds more than at the look before.
+/// Looks for the names that hold memory, where the run makes it worth a look, and records them,
+/// with what each holds more than at the look before.
 ///
 /// Where names do not tell of most of it, everything else is looked at as well.
 pub(crate) fn look_for_holders(py: Python<'_>, run: RunIdx) -> PyResult<()> {
@@ -28,13 +28,13 @@ pub(crate) fn look_for_holders(py: Python<'_>, run: RunIdx) -> PyResult<()> {
     let asked = with_session(py, |session| {
         // Names are text of the user's, too.
         let keeps_names = session.recorder.source_text() == SourceText::Full;
-        let grown = session.recorder.grown(run);
-        (keeps_names && !grown.is_empty()).then(|| {
+        let devices = session.recorder.worth_a_look(run);
+        (keeps_names && !devices.is_empty()).then(|| {
             let handed_out = session.recorder.handed_out(run);
-            (grown, handed_out, session.inventory.take())
+            (devices, handed_out, session.inventory.take())
         })
     })?;
-    let Some((grown, handed_out, before)) = asked else {
+    let Some((devices, handed_out, before)) = asked else {
         return Ok(());
     };
     let before = before.as_ref();
@@ -50,10 +50,9 @@ pub(crate) fn look_for_holders(py: Python<'_>, run: RunIdx) -> PyResult<()> {
     }
     with_session(py, |session| {
         session.inventory = Some(inventory);
-        for (device, label) in grown {
-            if let Some(holders) = holders.on(&label) {
-                session.recorder.held(run, device, holders.clone());
-            }
+        for (device, label) in devices {
+            let found = holders.on(&label).cloned();
+            session.recorder.held(run, device, label, found);
         }
     })
 }

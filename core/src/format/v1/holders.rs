@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::holders::{Branch, DeviceHolders, Holder, Part, Rest, RootKind, Shared, Traits};
+use crate::holders::{Branch, DeviceHolders, Holder, Kept, Part, Rest, RootKind, Shared, Traits};
 use crate::recording::{DeviceIdx, Frame, Held, RunIdx};
 use crate::units::{ByteDelta, Bytes};
 
@@ -28,6 +28,8 @@ pub(in crate::format) struct WireHolders {
     #[serde(default)]
     more_shared: WireRest,
     #[serde(default)]
+    kept: Vec<WireKept>,
+    #[serde(default)]
     parts: Vec<WirePart>,
     #[serde(default)]
     is_cut: bool,
@@ -38,6 +40,19 @@ pub(in crate::format) struct WireHolders {
 struct WireRest {
     n: u64,
     bytes: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct WireKept {
+    class: String,
+    #[serde(default)]
+    bytes: u64,
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    path: String,
+    #[serde(default)]
+    what: String,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -121,6 +136,7 @@ impl From<&Held> for WireHolders {
             more: found.more.into(),
             shared: found.shared.iter().map(WireShared::from).collect(),
             more_shared: found.more_shared.into(),
+            kept: found.kept.iter().map(WireKept::from).collect(),
             parts: found.parts.iter().map(part).collect(),
             is_cut: found.is_cut,
         }
@@ -128,9 +144,18 @@ impl From<&Held> for WireHolders {
 }
 
 impl From<WireHolders> for Frame {
-    /// Parts that this version does not know are left out.
+    /// Parts and places that this version does not know are left out.
     fn from(wire: WireHolders) -> Self {
         let part = |it: &WirePart| Some((Part::from_name(&it.part)?, Bytes::new(it.bytes)));
+        let kept = |it: WireKept| {
+            Some(Kept {
+                place: RootKind::from_name(&it.class)?,
+                n_bytes: Bytes::new(it.bytes),
+                name: it.name,
+                path: it.path,
+                what: it.what,
+            })
+        };
         Self::Holders(Box::new(Held {
             run: RunIdx(wire.run),
             device: DeviceIdx(wire.device),
@@ -142,10 +167,23 @@ impl From<WireHolders> for Frame {
                 more: wire.more.into(),
                 shared: wire.shared.into_iter().map(Shared::from).collect(),
                 more_shared: wire.more_shared.into(),
+                kept: wire.kept.into_iter().filter_map(kept).collect(),
                 parts: wire.parts.iter().filter_map(part).collect(),
                 is_cut: wire.is_cut,
             },
         }))
+    }
+}
+
+impl From<&Kept> for WireKept {
+    fn from(kept: &Kept) -> Self {
+        Self {
+            class: kept.place.name().to_owned(),
+            bytes: kept.n_bytes.get(),
+            name: kept.name.clone(),
+            path: kept.path.clone(),
+            what: kept.what.clone(),
+        }
     }
 }
 

@@ -1,0 +1,385 @@
+//! What `IPython` and Python keep of what the user let go of: displayed results, the last
+//! exception, the debugger, `%run` scripts.
+
+use std::collections::BTreeMap;
+
+use super::finding::{Evidence, Figures, Finding, FindingKind};
+use super::growth::State;
+use super::leak::min_growth;
+use super::levels::{DeviceSummary, RunRow};
+use super::rules::Rules;
+use super::series;
+use crate::holders::{self, DeviceHolders, Holder, Kept, Rest, RootKind, Traits};
+use crate::recording::{DeviceIdx, Recording, Run, RunIdx, RunKind, Status};
+use crate::severity::Severity;
+use crate::units::Bytes;
+
+/// Less than this share of the device is only good to know.
+const WORTH_A_WARNING: f64 = 0.05;
+
+/// What a level must have fallen by, as a share of what was kept, to say that it was let go of.
+const GIVEN_BACK: f64 = 0.9;
+
+/// At most so many names of a place are told of.
+const N_TOLD: usize = 8;
+
+/// A finding for each place and device, where `found` does not name the place for growth already.
+pub(super) fn findings(
+    recording: &Recording,
+    rows: &[RunRow],
+    devices: &[DeviceSummary],
+    found: &[Finding],
+    rules: &Rules,
+) -> Vec<Finding> {
+    let of_device = |device: &DeviceSummary| {
+        let least = min_growth(recording, device.device, rules);
+        Place::all(recording, rows, device.device)
+            .into_iter()
+            .filter(|place| place.kept.n_bytes >= least && !is_told(found, place))
+            .map(|place| place.finding(recording, device, least))
+            .collect::<Vec<_>>()
+    };
+    devices.iter().flat_map(of_device).collect()
+}
+
+/// Growth that the place collects is told where it grows.
+fn is_told(found: &[Finding], place: &Place<'_>) -> bool {
+    found.iter().any(|finding| {
+        finding.device == place.device
+            && finding.state != State::None
+            && finding.holders.first().map(|it| it.kind) == Some(place.kept.place)
+    })
+}
+
+/// One place on one device, as the last look that found something there saw it.
+struct Place<'a> {
+    device: DeviceIdx,
+    kept: &'a Kept,
+    look: &'a DeviceHolders,
+    /// The run that left it there.
+    since: RunIdx,
+    is_let_go: bool,
+}
+
+impl<'a> Place<'a> {
+    fn all(recording: &'a Recording, rows: &[RunRow], device: DeviceIdx) -> Vec<Self> {
+        let mut places: BTreeMap<RootKind, Self> = BTreeMap::new();
+        for (run, look) in recording.looks(device) {
+            for place in places.values_mut() {
+                place.is_let_go |= look.kept.iter().all(|it| it.place != place.kept.place);
+            }
+            let all = look.kept.iter().map(|it| it.n_bytes).sum();
+            for kept in &look.kept {
+                let earlier = places.get(&kept.place).filter(|it| !it.is_let_go);
+                let since = earlier.map_or(run, |it| it.since);
+                let place = Self {
+                    device,
+                    kept,
+                    look,
+                    since: exactly_since(recording, kept, look, run).unwrap_or(since),
+                    is_let_go: has_fallen(rows, run, device, all),
+                };
+                places.insert(kept.place, place);
+            }
+        }
+        places.into_values().collect()
+    }
+
+    fn finding(&self, recording: &Recording, device: &DeviceSummary, least: Bytes) -> Finding {
+        let run = recording.run(self.since);
+        let text = recording.cell(run.cell).text(run.revision);
+        let holders = self.holders();
+        let n_bytes = self.kept.n_bytes;
+        let fix = holders.first().filter(|_| !self.is_let_go);
+        let subject = format!(
+            "{}/{}",
+            self.kept.place.name(),
+            recording.device(self.device).key
+        );
+        Finding {
+            severity: self.severity(device),
+            state: if self.is_let_go {
+                State::None
+            } else {
+                State::Watch
+            },
+            withdrawn: self.is_let_go.then_some("let go since"),
+            title: self.title(holders.len()),
+            detail: self.detail(recording, run),
+            cell: Some(series::cell_ref(recording, run)),
+            runs: vec![self.since],
+            n_runs: 1,
+            figures: Some(Figures::Retention {
+                place: self.kept.place,
+                kept: n_bytes,
+                since: Some(self.since),
+            }),
+            fix: fix.and_then(|holder| holders::fix(holder, text)),
+            suggestions: if self.is_let_go {
+                Vec::new()
+            } else {
+                vec![advice(self.kept.place).to_owned()]
+            },
+            evidence: vec![Evidence {
+                name: "kept_bytes",
+                words: "kept there, and reached by no name of yours".to_owned(),
+                value: n_bytes.as_f64(),
+                threshold: Some(least.as_f64()),
+                holds: true,
+            }],
+            holders,
+            ..Finding::about(FindingKind::Retention, &subject, self.device, device.lane)
+        }
+    }
+
+    /// The names of the place, the most first; where none alone keeps anything, the one that
+    /// keeps the largest object.
+    fn holders(&self) -> Vec<Holder> {
+        let of_place = |holder: &&Holder| holder.kind == self.kept.place;
+        let roots = self.look.roots.iter().filter(of_place);
+        let mut holders: Vec<Holder> = roots.take(N_TOLD).cloned().collect();
+        if holders.is_empty() {
+            holders.push(Holder {
+                name: self.kept.name.clone(),
+                kind: self.kept.place,
+                retained: self.kept.n_bytes,
+                grown: None,
+                path: self.kept.path.clone(),
+                what: self.kept.what.clone(),
+                traits: Traits::default(),
+                branches: Vec::new(),
+                more: Rest::default(),
+            });
+        }
+        holders
+    }
+
+    /// By what the device has, and whether it is more than what is left.
+    fn severity(&self, device: &DeviceSummary) -> Severity {
+        let n_bytes = self.kept.n_bytes;
+        let is_much = |capacity: Bytes| n_bytes.as_f64() >= WORTH_A_WARNING * capacity.as_f64();
+        if self.is_let_go || !device.capacity.is_some_and(is_much) {
+            return Severity::Info;
+        }
+        match device.free() {
+            Some(free) if n_bytes > free => Severity::Critical,
+            _ => Severity::Warning,
+        }
+    }
+
+    fn title(&self, n_names: usize) -> String {
+        let Kept { n_bytes, name, .. } = self.kept;
+        let (who, verb) = match self.kept.place {
+            RootKind::OutputHistory if n_names > 1 => ("displayed results", "keep"),
+            RootKind::Traceback => ("the last exception", "keeps"),
+            _ => (&**name, "keeps"),
+        };
+        if self.is_let_go {
+            let kept = if verb == "keep" { "kept" } else { "had kept" };
+            return format!("{who} {kept} {n_bytes}, but no longer");
+        }
+        format!("{who} {verb} {n_bytes} that no name of yours reaches")
+    }
+
+    fn detail(&self, recording: &Recording, since: &Run) -> String {
+        let Kept { path, what, .. } = self.kept;
+        let when = match since.execution_count {
+            Some(n) => format!("since In [{n}]"),
+            None => format!("since {}", series::cell_label(recording, since)),
+        };
+        if self.is_let_go {
+            return format!("let go since · it was there {when}");
+        }
+        if path == &self.kept.name {
+            return format!("{when} · {what}");
+        }
+        format!("{when} · the largest: {what} at {path}")
+    }
+}
+
+/// The run that is known to have left it: the one that displayed the oldest result, the last
+/// that failed.
+fn exactly_since(
+    recording: &Recording,
+    kept: &Kept,
+    look: &DeviceHolders,
+    seen: RunIdx,
+) -> Option<RunIdx> {
+    let mut cells = recording.runs()[..=seen.get()]
+        .iter()
+        .rev()
+        .filter(|run| run.kind == RunKind::Cell);
+    let run = match kept.place {
+        RootKind::OutputHistory => {
+            let names = look.roots.iter().map(|holder| &holder.name);
+            let number = |name: &String| -> Option<u32> {
+                name.strip_prefix("Out[")?.strip_suffix(']')?.parse().ok()
+            };
+            let first = names.chain([&kept.name]).filter_map(number).min()?;
+            cells.find(|run| run.execution_count == Some(first))
+        }
+        RootKind::Traceback => {
+            cells.find(|run| !matches!(run.status, Status::Ok | Status::Running))
+        }
+        _ => None,
+    };
+    Some(run?.idx)
+}
+
+/// After the look, and without another one, most of what all places kept has gone from the device.
+fn has_fallen(rows: &[RunRow], seen: RunIdx, device: DeviceIdx, n_bytes: Bytes) -> bool {
+    let rows = || rows.iter().filter(|row| row.device == device);
+    let then = rows().find(|row| row.run == seen);
+    let level = |row: &RunRow| row.after.or(row.before);
+    let now = rows().rfind(|row| row.run > seen && level(row).is_some());
+    let fall = then
+        .zip(now)
+        .filter(|(then, now)| then.lane == now.lane)
+        .and_then(|(then, now)| Some(then.after?.since(level(now)?)));
+    fall.is_some_and(|fall| fall.as_f64() >= GIVEN_BACK * n_bytes.as_f64())
+}
+
+fn advice(place: RootKind) -> &'static str {
+    match place {
+        RootKind::OutputHistory => {
+            "in an IPython profile `c.InteractiveShell.cache_size = 0` keeps no displayed result \
+             from the start"
+        }
+        RootKind::Debugger => {
+            "the debugger keeps the frames that it stopped in, also when another error has taken \
+             the place of that one"
+        }
+        RootKind::RunModule => {
+            "`%run -i` runs a script among your own names, where `del` reaches what it made"
+        }
+        _ => {
+            "catch the error where it may happen: then its frames go when the `except` block ends; \
+             the next error that nobody catches takes the place of this one"
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analyze::analyze;
+    use crate::recording::{Frame, Held};
+    use crate::testing::{Play, run, session};
+
+    fn kept(place: RootKind, name: &str, mib: u64) -> Kept {
+        Kept {
+            place,
+            n_bytes: Bytes::mib(mib),
+            name: name.to_owned(),
+            path: format!("{name}.x"),
+            what: "float32[8]".to_owned(),
+        }
+    }
+
+    /// The findings about places after looks at the end of some of the runs.
+    fn found(cells: &[(&str, &[Play])], looks: &[(u32, Vec<Kept>)]) -> Vec<Finding> {
+        let (mut recording, _) = session(cells);
+        for (run, kept) in looks {
+            let holders = DeviceHolders {
+                device: "sim:0".to_owned(),
+                kept: kept.to_vec(),
+                ..DeviceHolders::default()
+            };
+            let held = Held {
+                run: RunIdx(*run),
+                device: DeviceIdx(0),
+                holders,
+            };
+            let frame = Frame::Holders(Box::new(held));
+            recording.apply(frame).expect("of a run that is there");
+        }
+        let findings = analyze(&recording, &Rules::default()).findings;
+        let is_it = |finding: &Finding| finding.kind == FindingKind::Retention;
+        findings.into_iter().filter(is_it).collect()
+    }
+
+    /// Each as `severity: title | detail | what to write or to run`.
+    #[track_caller]
+    fn check(cells: &[(&str, &[Play])], looks: &[(u32, Vec<Kept>)], expected: &[&str]) {
+        let shown: Vec<String> = found(cells, looks)
+            .iter()
+            .map(|it| {
+                let fix = it.fix.as_ref().map_or("", |fix| &fix.after);
+                let severity = it.severity.name();
+                format!("{severity}: {} | {} | {fix}", it.title, it.detail)
+            })
+            .collect();
+        assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn each_place_is_told_with_its_bytes_its_run_and_its_own_cure() {
+        let output = kept(RootKind::OutputHistory, "Out[1]", 2000);
+        let error = kept(RootKind::Traceback, "last exception", 300);
+        check(
+            &[
+                ("model(batch)", &[run(2000)]),
+                ("train()", &[run(300).status(Status::Error)]),
+            ],
+            &[(0, vec![output.clone()]), (1, vec![output.clone(), error])],
+            &[
+                "warning: Out[1] keeps 1.95 GiB that no name of yours reaches \
+                 | since In [1] · the largest: float32[8] at Out[1].x | model(batch);",
+                "info: the last exception keeps 300 MiB that no name of yours reaches \
+                 | since In [2] · the largest: float32[8] at last exception.x \
+                 | %gpumem release traceback",
+            ],
+        );
+    }
+
+    #[test]
+    fn more_than_is_left_is_critical_and_less_than_counts_is_not_told() {
+        let severity = |kept_mib: i64| {
+            let error = kept(
+                RootKind::Traceback,
+                "last exception",
+                kept_mib.unsigned_abs(),
+            );
+            let plays = [run(kept_mib).status(Status::Error)];
+            let found = found(&[("f()", &plays)], &[(0, vec![error])]);
+            found.first().map(|it| it.severity)
+        };
+        assert_eq!(severity(0), None);
+        assert_eq!(severity(1), Some(Severity::Info));
+        assert_eq!(severity(2000), Some(Severity::Warning));
+        assert_eq!(severity(9000), Some(Severity::Critical));
+    }
+
+    #[test]
+    fn what_was_let_go_is_withdrawn() {
+        let output = kept(RootKind::OutputHistory, "Out[1]", 2000);
+        let cells: &[(&str, &[Play])] =
+            &[("model(batch)", &[run(2000)]), ("release()", &[run(-2000)])];
+        let over = "info: Out[1] had kept 1.95 GiB, but no longer \
+                    | let go since · it was there since In [1] | ";
+        // Seen by a look, or by the level alone.
+        check(
+            cells,
+            &[(0, vec![output.clone()]), (1, Vec::new())],
+            &[over],
+        );
+        check(cells, &[(0, vec![output])], &[over]);
+    }
+
+    #[test]
+    fn what_came_back_is_there_since_then() {
+        let plays = [run(2000), run(-2000), run(2000)];
+        let debugged = || vec![kept(RootKind::Debugger, "%debug", 2000)];
+        let looks = [(0, debugged()), (1, Vec::new()), (2, debugged())];
+        let found = found(&[("%debug", &plays)], &looks);
+        assert_eq!((found.len(), &*found[0].runs), (1, &[RunIdx(2)][..]));
+    }
+
+    #[test]
+    fn growth_that_a_place_collects_is_told_once() {
+        let plays = vec![run(420).displayed(); 12];
+        assert_eq!(found(&[("model(batch)", &plays)], &[]), []);
+        let plays = vec![run(420).displayed(); 1];
+        assert_eq!(found(&[("model(batch)", &plays)], &[]).len(), 1);
+    }
+}

@@ -1,0 +1,99 @@
+//! After which runs it is worth looking for who holds memory.
+
+use std::cmp::Ordering;
+
+use gpumem_core::holders::DeviceHolders;
+use gpumem_core::recording::{
+    DeviceIdx, DeviceKind, Frame, Held, Reading, RunIdx, RunLevels, Status,
+};
+use gpumem_core::units::{ByteDelta, Bytes};
+
+use super::{Recorder, sample};
+
+/// A process whose memory moved by less has only breathed.
+const WORTH_A_LOOK: Bytes = Bytes::mib(4);
+
+impl Recorder {
+    /// The devices of which it is worth asking after a run who holds them, with their labels: those
+    /// on which it left more than it found, or less where `IPython` kept something, and those on
+    /// which a `del`, or an error that takes the place of the one before, gave nothing back.
+    pub(crate) fn worth_a_look(&self, idx: RunIdx) -> Vec<(DeviceIdx, String)> {
+        let Some(run) = self.recording.runs().get(idx.get()) else {
+            return Vec::new();
+        };
+        let text = self.recording.cell(run.cell).text(run.revision);
+        let deletes = text.is_some_and(|text| {
+            let mut lines = text.lines();
+            lines.any(|line| line.trim_start().starts_with("del "))
+        });
+        let gives_back = deletes || run.status != Status::Ok;
+        let is_worth = |levels: &&RunLevels| self.is_worth_a_look(levels, gives_back);
+        let looked_at = run.levels.iter().filter(is_worth);
+        let labelled = |device: DeviceIdx| (device, self.recording.device(device).label.clone());
+        looked_at.map(|levels| labelled(levels.device)).collect()
+    }
+
+    fn is_worth_a_look(&self, levels: &RunLevels, gives_back: bool) -> bool {
+        let moved = self.moved(&levels.before, levels);
+        let Some((seen, look)) = self.recording.latest_holders(levels.device) else {
+            return moved == Some(Ordering::Greater);
+        };
+        match moved {
+            Some(Ordering::Greater) => true,
+            Some(Ordering::Equal) if gives_back => true,
+            // What `%gpumem release` gave back, it gave back between two runs.
+            Some(_) if !look.kept.is_empty() => {
+                let mut then = self.recording.run(seen).levels.iter();
+                let then = then.find(|then| then.device == levels.device);
+                let then = then.and_then(|then| then.after.as_ref());
+                then.is_some_and(|then| self.moved(then, levels) == Some(Ordering::Less))
+            }
+            _ => false,
+        }
+    }
+
+    /// Where the level of a run's device stood at its end, seen from what it was. Of the host it is
+    /// asked only where it is all there is: its level moves by itself.
+    fn moved(&self, before: &Reading, levels: &RunLevels) -> Option<Ordering> {
+        let (before, after) = (sample(before), sample(levels.after.as_ref()?));
+        if self.recording.device(levels.device).kind == DeviceKind::Host {
+            let devices = self.recording.devices();
+            let is_all = !devices.iter().any(|it| it.kind.is_accelerator());
+            let moved = after.process_used?.since(before.process_used?);
+            let is_much = moved.magnitude() >= WORTH_A_LOOK;
+            return is_all.then(|| {
+                if is_much {
+                    moved.cmp(&ByteDelta::ZERO)
+                } else {
+                    Ordering::Equal
+                }
+            });
+        }
+        let before = before.allocated.unwrap_or_default();
+        Some(after.allocated?.cmp(&before))
+    }
+
+    /// Who held memory of a device after a run.
+    pub(crate) fn held(
+        &mut self,
+        run: RunIdx,
+        device: DeviceIdx,
+        label: String,
+        found: Option<DeviceHolders>,
+    ) {
+        // That nobody holds anything is news only where somebody did.
+        let had_some = self.recording.latest_holders(device).is_some();
+        let nobody = || DeviceHolders {
+            device: label,
+            ..DeviceHolders::default()
+        };
+        let holders = found.or_else(|| had_some.then(nobody));
+        if let Some(holders) = holders.filter(|_| run.get() < self.recording.runs().len()) {
+            self.emit(Frame::Holders(Box::new(Held {
+                run,
+                device,
+                holders,
+            })));
+        }
+    }
+}

@@ -1,0 +1,143 @@
+"""What IPython keeps of what the user let go of is a finding of its own, until it is let go."""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
+from typing import TYPE_CHECKING, Any
+
+import gpumem
+import pytest
+from gpumem import sim
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.python.conftest import Shell
+
+MIB = 1 << 20
+FAILS = f"def fails():\n    batch = sim.tensor(200 * {MIB})\n    1 / 0"
+
+
+@pytest.fixture
+def shell(new_shell: Any) -> Iterator[Shell]:
+    """Return a shell that records every cell on a device of 1 GiB."""
+    made: Shell = new_shell()
+    sim.use(total_bytes=1 << 30)
+    made.user_ns.update(sim=sim, big=lambda: sim.tensor(100 * MIB))
+    run(made, "%gpumem on", FAILS)
+    yield made
+    # IPython keeps every shell until Python ends.
+    with redirect_stdout(StringIO()):
+        gpumem.release("all")
+    for name in ("big", "x", "y", "kept"):
+        made.user_ns.pop(name, None)
+
+
+def run(shell: Shell, *cells: str) -> None:
+    for cell in cells:
+        with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+            shell.run_cell(cell, store_history=True)  # type: ignore[no-untyped-call]
+
+
+def retained() -> dict[str, tuple[int, int | None]]:
+    """Return, of each place that stands, its bytes and since which cell it keeps them."""
+    return {
+        it.retention.place: (it.retention.n_bytes // MIB, it.retention.since_execution_count)
+        for it in gpumem.report().findings
+        if it.kind == "retention" and it.retention and it.withdrawn is None
+    }
+
+
+def finding() -> gpumem.Finding:
+    [found] = [it for it in gpumem.report().findings if it.kind == "retention"]
+    return found
+
+
+def test_a_displayed_result_is_a_finding_until_it_is_released(shell: Shell) -> None:
+    run(shell, "big()")
+    assert retained() == {"output_history": (100, 3)}
+    found = finding()
+    assert (found.device, found.severity, found.holders[0].name) == ("sim:0", "warning", "Out[3]")
+    assert found.fix is not None
+    assert (found.fix.before, found.fix.after) == ("big()", "big();")
+    assert found.retention is not None
+    assert found.retention.release == "%gpumem release outputs"
+    run(shell, found.retention.release, "pass")
+    assert retained() == {}
+    assert finding().withdrawn == "let go since"
+
+
+def test_a_variable_that_is_deleted_leaves_what_was_displayed(shell: Shell) -> None:
+    run(shell, "x = big()\nx")
+    assert retained() == {}
+    run(shell, "del x")
+    assert retained() == {"output_history": (100, 3)}
+
+
+def test_several_results_are_one_finding_since_the_oldest(shell: Shell) -> None:
+    run(shell, "big()", "pass", "y = big(); y", "del y")
+    assert retained() == {"output_history": (200, 3)}
+    assert sorted(holder.name for holder in finding().holders) == ["Out[3]", "Out[5]"]
+
+
+def test_the_last_exception_is_told_since_the_run_that_failed(shell: Shell) -> None:
+    run(shell, "fails()")
+    assert retained() == {"traceback": (200, 3)}
+    assert finding().holders[0].path.endswith("batch")
+    assert "→ %gpumem release traceback" in shell.lines[-1]
+    # The next error takes its place.
+    run(shell, "1 / 0")
+    assert retained() == {}
+
+
+def test_what_the_debugger_looked_at_stays_after_the_next_error(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", StringIO("q"))
+    run(shell, "fails()", "%debug", "kept = big()", "1 / 0", "del kept")
+    assert retained() == {"debugger": (200, 5)}
+
+
+def test_a_script_is_told_by_its_name(shell: Shell, tmp_path: Path) -> None:
+    script = tmp_path / "load.py"
+    script.write_text("table = get_ipython().user_ns['big']()")
+    run(shell, f"%run {script}\ndel table")
+    assert retained() == {"run_module": (100, 3)}
+    assert finding().title.startswith("%run load.py: table keeps 100 MiB")
+    run(shell, "get_ipython().clear_main_mod_cache()")
+    assert retained() == {}
+
+
+def test_a_small_result_is_told_in_the_report_and_nowhere_else(shell: Shell) -> None:
+    n_lines = len(shell.lines)
+    run(shell, f"sim.tensor(8 * {MIB})")
+    assert finding().severity == "info"
+    assert len(shell.lines) == n_lines
+
+
+def test_text_json_and_python_say_the_same(shell: Shell) -> None:
+    run(shell, "big()")
+    report = gpumem.report()
+    assert "◆ Kept by IPython · Out[3] keeps 100 MiB" in report.text()
+    [entry] = [it for it in json.loads(report.to_json())["findings"] if it["kind"] == "retention"]
+    assert entry["retention"] == {
+        "place": "output_history",
+        "n_bytes": 100 * MIB,
+        "release": "%gpumem release outputs",
+        "since_run": 1,
+        "since_execution_count": 3,
+    }
+    assert entry["title"] == finding().title
+
+
+def test_results_that_a_cell_displays_again_and_again_are_its_leak(shell: Shell) -> None:
+    run(shell, *["sim.tensor(20 << 20)"] * 9)
+    [found] = gpumem.report().findings
+    assert (found.kind, found.state) == ("leak", "leak")
+    [holder] = found.holders
+    assert (holder.name, holder.what) == ("Out", "9 displayed results")
+    assert (holder.n_bytes, holder.grown_bytes) == (180 * MIB, 160 * MIB)
