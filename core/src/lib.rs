@@ -13,6 +13,7 @@ pub mod allocator;
 pub mod analyze;
 pub mod chart;
 pub mod classic;
+pub mod company;
 pub mod footprint;
 pub mod format;
 pub mod holders;

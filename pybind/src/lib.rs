@@ -9,6 +9,7 @@ mod api;
 mod blocks;
 mod classic;
 mod clock;
+mod company;
 mod extension;
 mod footprint;
 mod growth;
@@ -43,6 +44,8 @@ mod _gpumem {
         Judge, MemorySnapshot, Probe, ProfileResult, classic_gaps, classic_snapshot,
         classic_thresholds,
     };
+    #[pymodule_export]
+    use super::company::{Company, find_company};
     #[pymodule_export]
     use super::extension::{Extension, load_ipython_extension, unload_ipython_extension};
     #[pymodule_export]

@@ -297,7 +297,7 @@ def labels(machine: Machine, state: dict[str, Any], script: str = "") -> dict[st
 def test_this_process_and_its_children_are_told_apart(machine: Machine) -> None:
     script = """
 child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-put(gpu0__computing=f"self:256 1:400 {child.pid}:64", gpu0__drawing="self:32")
+put(gpu0__computing=f"self:256 1:400 {child.pid}:64", gpu0__drawing="self:288")
 told = levels()
 child.communicate(b"\\n")
 """

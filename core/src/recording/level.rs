@@ -87,6 +87,18 @@ pub enum Unknown {
     Failed(String),
 }
 
+impl Unknown {
+    /// The reason in words.
+    pub fn words(&self) -> &str {
+        match self {
+            Self::NotRead => "nobody reads it",
+            Self::NotReported => "it is not reported",
+            Self::NotPermitted => "no permission to read it",
+            Self::Withheld(why) | Self::Failed(why) => why,
+        }
+    }
+}
+
 /// One figure of a reading: known, or unknown with its reason. Unknown is not zero.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Level {

@@ -1,5 +1,6 @@
 //! The report and the line after a cell, as plain text.
 
+mod company;
 mod comparison;
 mod csv;
 mod holders;
@@ -13,6 +14,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
+pub use company::company;
 pub use comparison::{change_icon, comparison};
 pub use csv::csv;
 pub use holders::holders;

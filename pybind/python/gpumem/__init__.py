@@ -5,6 +5,7 @@
 """
 
 from gpumem import sim
+from gpumem._company import Company, Process, who
 from gpumem._gpumem import (
     DeviceError,
     Footprint,
@@ -40,6 +41,7 @@ __all__ = [
     "Branch",
     "Cell",
     "Change",
+    "Company",
     "Comparison",
     "DeviceError",
     "Doubling",
@@ -57,6 +59,7 @@ __all__ = [
     "MemoryPattern",
     "MemorySnapshot",
     "PerformanceInsight",
+    "Process",
     "ProfileResult",
     "Recording",
     "RecordingError",
@@ -82,4 +85,5 @@ __all__ = [
     "sim",
     "steps",
     "unload_ipython_extension",
+    "who",
 ]

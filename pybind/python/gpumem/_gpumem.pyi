@@ -37,6 +37,7 @@ __all__ = [
     "classic_thresholds",
     "device_labels",
     "device_levels",
+    "find_company",
     "find_holders",
     "footprint",
     "levels_text",
@@ -182,6 +183,13 @@ class Holders:
     def text(self, name: str | None, device: str | None, width: int) -> str: ...
 
 def find_holders(depth: int) -> Holders: ...
+
+@final
+class Company:
+    def devices(self) -> list[dict[str, Any]]: ...
+    def text(self, width: int) -> str: ...
+
+def find_company() -> Company: ...
 def register_adapter(
     type_: type[_T],
     function: Callable[[_T], tuple[str, int] | tuple[str, int, int] | list[Any]],

@@ -27,6 +27,7 @@ from traitlets import Bool, Enum
 from traitlets.config import Configurable
 
 from gpumem import _gpumem
+from gpumem._company import who
 from gpumem._holders import holders
 from gpumem._release import release
 from gpumem._report import NOTEBOOK_WIDTH, Report, report
@@ -228,12 +229,13 @@ class GpuMemMagics(Magics):
         nargs="?",
         choices=[
             *("on", "off", "status", "reset", "use"),
-            *("baseline", "release", "holders", "why"),
+            *("baseline", "release", "holders", "why", "who"),
         ],
         help="""on, off: record every cell, or only those with %%%%gpumem;
         status: what is recorded, from which sources and why; reset: forget all runs;
         use: read from these sources only; baseline: a name for the runs so far, to compare
         with; release: give memory back; holders, or why: who holds memory, and by which path;
+        who: which processes use the GPUs, and which notebooks they are;
         nothing: what each device holds now""",
     )
     @argument(
@@ -283,6 +285,8 @@ class GpuMemMagics(Magics):
                 self._baseline(" ".join(options.names))
             case "status":
                 self._extension.show(self._status())
+            case "who":
+                self._extension.show(who().text(NOTEBOOK_WIDTH))
             case _:
                 self._extension.show(_gpumem.levels_text())
 

@@ -20,7 +20,8 @@ use pyo3::sync::MutexExt;
 pub(crate) use answers::{frames_since, line, n_ended, snapshot};
 pub(crate) use held::look_for_holders;
 pub(crate) use reading::{
-    device_labels, handed_out, new_sampler, readings, source_states, sources_text, use_sources,
+    device_labels, handed_out, new_sampler, processes, readings, source_states, sources_text,
+    use_sources,
 };
 pub(crate) use runs::{BlockId, Selection, begin, begin_block, end, end_block, mark};
 

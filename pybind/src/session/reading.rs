@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::{LazyLock, Mutex};
 
 use gpumem_core::holders::HandedOut;
-use gpumem_core::recording::{Level, Reading, RunIdx, Unknown};
+use gpumem_core::recording::{DriverLevels, Level, Reading, RunIdx, Unknown};
 use gpumem_core::report;
 use pyo3::prelude::*;
 
@@ -12,7 +12,7 @@ use super::{is_owner, locked, with_recorder, with_session};
 use crate::api::DeviceError;
 use crate::clock::Clock;
 use crate::sampler::Sampler;
-use crate::sources::{Drivers, Found, PATIENCE_OF_A_QUESTION, Sources};
+use crate::sources::{Drivers, Found, PATIENCE_OF_A_QUESTION, ProcessList, Sources};
 use crate::trouble;
 
 /// Held while a framework is asked, which runs Python: see `with_sources`.
@@ -66,6 +66,11 @@ pub(crate) fn sources_text(py: Python<'_>, only_used: bool) -> String {
 pub(crate) fn device_labels(py: Python<'_>) -> Vec<String> {
     let readings = readings(py, &[]);
     readings.into_iter().map(|(found, _)| found.label).collect()
+}
+
+/// The accelerators with their levels, and who is on them.
+pub(crate) fn processes(py: Python<'_>) -> Vec<(Found, DriverLevels, ProcessList)> {
+    with_sources(py, |sources| sources.processes(py)).unwrap_or_default()
 }
 
 /// A sampler beside the session's own; none where `with_sources` has nothing to hand out.

@@ -55,6 +55,15 @@ impl Look {
     }
 }
 
+/// What a driver is asked besides, by somebody who waits for the answer himself.
+pub(super) type Errand = Box<dyn FnOnce(&mut Guarded) + Send>;
+
+/// What the thread does next.
+enum Work {
+    Order(Ticket, Order),
+    Errand(Errand),
+}
+
 /// An answer that is there already, or that will come.
 pub(super) enum Pending {
     Known(Look),
@@ -86,6 +95,7 @@ struct Desk {
 
 struct State {
     order: Option<Order>,
+    errand: Option<Errand>,
     last_ordered: Ticket,
     last_answered: Ticket,
     busy_since: Option<Instant>,
@@ -135,9 +145,7 @@ impl Attendant {
 
     /// Hands in an order; the answer to it, or to a later one, is waited for with `wait`.
     fn order(&mut self, order: Order) -> Ticket {
-        if let Some(guarded) = self.waiting.take() {
-            self.start(guarded);
-        }
+        self.ensure_thread();
         let mut state = self.desk.lock();
         state.last_ordered.0 += 1;
         // Who asks for everything gets it, whoever asks for less after him.
@@ -149,6 +157,20 @@ impl Attendant {
         drop(state);
         self.desk.ordered.notify_one();
         ticket
+    }
+
+    /// Runs an errand on the driver's thread, when that has time for it: never where it hangs. One
+    /// that was not begun when the next one came is dropped.
+    pub(super) fn send(&mut self, errand: Errand) {
+        self.ensure_thread();
+        self.desk.lock().errand = Some(errand);
+        self.desk.ordered.notify_one();
+    }
+
+    fn ensure_thread(&mut self) {
+        if let Some(guarded) = self.waiting.take() {
+            self.start(guarded);
+        }
     }
 
     fn wait(&self, ticket: Ticket, until: Instant) -> Look {
@@ -214,6 +236,7 @@ impl Default for State {
     fn default() -> Self {
         Self {
             order: None,
+            errand: None,
             last_ordered: Ticket(0),
             last_answered: Ticket(0),
             busy_since: None,
@@ -272,7 +295,14 @@ impl Desk {
     fn attend(&self, mut guarded: Guarded) {
         let mut devices: Answer = Err(Unused(String::new()));
         loop {
-            let (ticket, order) = self.next();
+            let (ticket, order) = match self.next() {
+                Work::Order(ticket, order) => (ticket, order),
+                Work::Errand(errand) => {
+                    errand(&mut guarded);
+                    self.lock().busy_since = None;
+                    continue;
+                }
+            };
             if let Order::Everything(visibility) = &order {
                 devices = guarded
                     .run(|driver| driver.devices(visibility))
@@ -305,12 +335,15 @@ impl Desk {
         }
     }
 
-    fn next(&self) -> (Ticket, Order) {
+    fn next(&self) -> Work {
         let mut state = self.lock();
         loop {
-            if let Some(order) = mem::take(&mut state.order) {
+            let order = mem::take(&mut state.order);
+            let order = order.map(|order| Work::Order(state.last_ordered, order));
+            let errand = |state: &mut State| state.errand.take().map(Work::Errand);
+            if let Some(work) = order.or_else(|| errand(&mut state)) {
                 state.busy_since = Some(Instant::now());
-                return (state.last_ordered, order);
+                return work;
             }
             let woken = self.ordered.wait(state);
             state = woken.unwrap_or_else(PoisonError::into_inner);

@@ -1,6 +1,7 @@
 //! The driver sources, shared by the recorder and the sampler's thread.
 
 use std::process;
+use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -9,7 +10,7 @@ use gpumem_core::recording::{DriverLevels, Level, Source, Unknown};
 use super::attendant::{Attendant, Pending};
 use super::guarded::Guarded;
 use super::visible::Visibility;
-use super::{Answer, DriverSource, Unused, failed, not_chosen};
+use super::{Answer, DriverSource, ProcessLists, Unused, failed, not_chosen};
 
 /// Driver sources behind one lock. Its holder needs no GIL and takes none.
 ///
@@ -156,6 +157,31 @@ impl Drivers {
         sources
             .map(|(asked, question)| asked.say(question))
             .collect()
+    }
+
+    /// Has a source asked which processes are on its devices; the answer comes over the channel,
+    /// which hangs up where there is nobody to ask.
+    pub(super) fn ask_processes(
+        &self,
+        source: Source,
+        visibility: &Visibility,
+    ) -> Receiver<ProcessLists> {
+        let (told, answer) = mpsc::channel();
+        let visibility = visibility.clone();
+        let errand = move |guarded: &mut Guarded| {
+            let lists = guarded.run(|driver| driver.processes(&visibility));
+            // Whoever asked may have lost patience.
+            let _ = told.send(lists.unwrap_or_else(|words| Err(Unused(words))));
+        };
+        if let Some(mut set) = self.lock() {
+            let mut sources = set.sources.iter_mut();
+            match sources.find(|asked| asked.source() == source) {
+                Some(Asked::Here(guarded)) => errand(guarded),
+                Some(Asked::Apart(attendant)) => attendant.send(Box::new(errand)),
+                None => {}
+            }
+        }
+        answer
     }
 
     /// Sets which devices are sampled, and from which sources.

@@ -156,8 +156,6 @@ impl Note<'_> {
 fn why_unknown(level: &Level) -> Option<&str> {
     match level {
         Level::Known(_) | Level::Unknown(Unknown::NotRead | Unknown::NotReported) => None,
-        Level::Unknown(Unknown::NotPermitted) => Some("no permission to read it"),
-        Level::Unknown(Unknown::Withheld(why) | Unknown::Failed(why)) => Some(why),
-        Level::Unknown(_) => Some("for a reason that this version does not know"),
+        Level::Unknown(why) => Some(why.words()),
     }
 }

@@ -17,7 +17,7 @@ mod jax;
 mod join;
 mod numba;
 mod nvml;
-mod process;
+pub(crate) mod process;
 mod rmm;
 mod service;
 mod sim;
@@ -65,6 +65,12 @@ pub(crate) struct Unused(pub(crate) String);
 /// What a source answers when it is asked for its devices.
 pub(crate) type Answer = Result<Vec<Found>, Unused>;
 
+/// The processes on one device, each with what it uses; or why nobody tells.
+pub(crate) type ProcessList = Result<Vec<(u32, Level)>, String>;
+
+/// The processes on each device of a source, by the device's key.
+type ProcessLists = Result<Vec<(String, ProcessList)>, Unused>;
+
 /// A source that needs no GIL.
 pub(crate) trait DriverSource: Send {
     /// Its name.
@@ -82,6 +88,10 @@ pub(crate) trait DriverSource: Send {
     fn devices(&mut self, visibility: &Visibility) -> Answer;
     /// The levels of one of them. A failure is an unknown level with its reason.
     fn read(&mut self, key: &str) -> DriverLevels;
+    /// The processes on each of its devices.
+    fn processes(&mut self, _visibility: &Visibility) -> ProcessLists {
+        Ok(Vec::new())
+    }
     /// What of these levels is cheap enough to be read a thousand times a second.
     fn sample(&mut self, key: &str) -> DriverLevels {
         self.read(key)
@@ -197,6 +207,31 @@ impl Sources {
         let mut readings: Vec<(Found, Reading)> = readings.collect();
         unified::share_with_host(&mut readings);
         readings
+    }
+
+    /// The accelerators with their levels, and who is on them.
+    pub(crate) fn processes(&mut self, py: Python<'_>) -> Vec<(Found, DriverLevels, ProcessList)> {
+        let said = self.ask(py, PATIENCE_OF_A_QUESTION);
+        let asked = self.is_chosen(Source::Nvml).then(|| {
+            let answer = self.drivers.ask_processes(Source::Nvml, &self.visibility);
+            py.detach(move || answer.recv_timeout(PATIENCE_OF_A_QUESTION))
+        });
+        let lists = match asked {
+            None => Err(not_chosen()),
+            Some(Ok(lists)) => lists,
+            Some(Err(_)) => Err(Unused("the driver does not answer".to_owned())),
+        };
+        let accelerators = self
+            .devices
+            .iter()
+            .filter(|it| it.found.kind.is_accelerator());
+        accelerators
+            .map(|joined| {
+                let levels = joined.levels(&said);
+                let list = processes_on(joined, &levels, &lists);
+                (joined.found.clone(), levels, list)
+            })
+            .collect()
     }
 
     /// Sets the peak counters of these devices, or of all, to the present levels, where the
@@ -332,6 +367,20 @@ fn allocators(
         Some(read.unwrap_or_else(|error| AllocatorLevels::failed(source, &error.to_string())))
     });
     levels.collect()
+}
+
+/// Who is on a device: a simulated one is its process's own.
+fn processes_on(joined: &Joined, levels: &DriverLevels, lists: &ProcessLists) -> ProcessList {
+    if joined.found.kind == DeviceKind::Simulated {
+        return Ok(vec![(std::process::id(), levels.device_used.clone())]);
+    }
+    let lists = lists.as_ref().map_err(|Unused(why)| why.clone())?;
+    let key = joined.key_for(Source::Nvml);
+    let list = key.and_then(|key| lists.iter().find(|(of, _)| of == key));
+    list.map_or_else(
+        || Err("NVIDIA's management library does not know this device".to_owned()),
+        |(_, list)| list.clone(),
+    )
 }
 
 fn not_chosen() -> Unused {

@@ -15,7 +15,7 @@ use super::cuda::{Footing, footing};
 use super::process::{descends_from, is_in_first_pid_namespace, is_in_wsl};
 use super::unified::NOT_SUPPORTED;
 use super::visible::{Seen, Unit, Visibility, seen};
-use super::{Answer, DriverSource, Found, Unused};
+use super::{Answer, DriverSource, Found, ProcessLists, Unused};
 
 /// Listing processes takes at most this part of a run: 1 %.
 const REST_PER_LIST: u32 = 100;
@@ -73,6 +73,22 @@ impl DriverSource for NvmlSource {
             children_used,
             ..memory(device)
         }
+    }
+
+    fn processes(&mut self, visibility: &Visibility) -> ProcessLists {
+        self.devices(visibility)?;
+        let shown = self.shown.iter().flat_map(|(_, shown)| shown);
+        let lists = shown.map(|(found, device)| {
+            let list = listed(device, Lists::All).map(|listed| {
+                let listed = listed.into_iter();
+                listed.map(|(pid, used)| (pid, level(used))).collect()
+            });
+            (
+                found.key.clone(),
+                list.map_err(|why| why.words().to_owned()),
+            )
+        });
+        Ok(lists.collect())
     }
 
     /// The device's memory, and more rarely the list of processes, which costs several times as
@@ -182,7 +198,7 @@ fn memory(device: &Device<'static>) -> DriverLevels {
     let memory = match device.memory_info() {
         Ok(memory) => memory,
         Err(error) => {
-            let level = unknown(&error);
+            let level = Level::Unknown(unknown(&error));
             return DriverLevels {
                 device_used: level.clone(),
                 capacity: level,
@@ -201,19 +217,9 @@ fn memory(device: &Device<'static>) -> DriverLevels {
 
 /// What this process uses, and what those that it started use.
 fn processes(device: &Device<'static>) -> (Level, Level) {
-    let listed = match device.running_compute_processes() {
-        Ok(computing) => {
-            // Where there is no screen to draw on, the second list is often refused.
-            let drawing = device.running_graphics_processes().unwrap_or_default();
-            by_pid(computing.into_iter().chain(drawing))
-        }
-        Err(error) => {
-            let reason = match error {
-                _ if is_in_wsl() => Level::Unknown(Unknown::Withheld(WSL.to_owned())),
-                error => unknown(&error),
-            };
-            return (reason.clone(), reason);
-        }
+    let listed = match listed(device, Lists::Usual) {
+        Ok(listed) => listed,
+        Err(why) => return (Level::Unknown(why.clone()), Level::Unknown(why)),
     };
     let own = process::id();
     let own_used = listed.get(&own).map_or_else(unlisted, |used| level(*used));
@@ -224,9 +230,44 @@ fn processes(device: &Device<'static>) -> (Level, Level) {
     (own_used, level(children_used))
 }
 
-/// Bytes by process, summed over its entries: one for each list and part of a GPU that it is on.
-fn by_pid(listed: impl Iterator<Item = ProcessInfo>) -> BTreeMap<u32, Option<u64>> {
-    let mut used: BTreeMap<u32, Option<u64>> = BTreeMap::new();
+/// What each process uses, by its id.
+type UsedByPid = BTreeMap<u32, Option<u64>>;
+
+/// Which lists of processes are asked for.
+#[derive(Clone, Copy)]
+enum Lists {
+    /// Those that compute, and those that draw.
+    Usual,
+    /// Those that compute through CUDA MPS, too: a call more.
+    All,
+}
+
+/// The processes on these lists.
+///
+/// The driver counts by process: one that is on two of them uses the same memory on both.
+fn listed(device: &Device<'static>, lists: Lists) -> Result<UsedByPid, Unknown> {
+    let computing = device.running_compute_processes();
+    let computing = computing.map_err(|error| match unknown(&error) {
+        _ if is_in_wsl() => Unknown::Withheld(WSL.to_owned()),
+        why => why,
+    })?;
+    let mut listed = by_pid(computing);
+    // Where there is no screen to draw on, or no MPS, these lists are often refused.
+    let drawing = device.running_graphics_processes().unwrap_or_default();
+    let served = match lists {
+        Lists::Usual => Vec::new(),
+        Lists::All => device.mps_running_compute_processes().unwrap_or_default(),
+    };
+    for (pid, used) in [drawing, served].into_iter().flat_map(by_pid) {
+        let known = listed.entry(pid).or_insert(used);
+        *known = (*known).zip(used).map(|(one, other)| one.max(other));
+    }
+    Ok(listed)
+}
+
+/// Bytes by process, summed over its entries: one for each part of a GPU that it is on.
+fn by_pid(listed: Vec<ProcessInfo>) -> UsedByPid {
+    let mut used = UsedByPid::new();
     for process in listed {
         let n_bytes = match process.used_gpu_memory {
             UsedGpuMemory::Used(n_bytes) => Some(n_bytes),
@@ -269,13 +310,13 @@ fn unlisted() -> Level {
     Level::Unknown(Unknown::Withheld(reason.to_owned()))
 }
 
-fn unknown(error: &NvmlError) -> Level {
-    Level::Unknown(match error {
+fn unknown(error: &NvmlError) -> Unknown {
+    match error {
         NvmlError::NotSupported => Unknown::Withheld(NOT_SUPPORTED.to_owned()),
         NvmlError::NoPermission => Unknown::NotPermitted,
         NvmlError::FailedToLoadSymbol(_) => Unknown::Withheld(words(error)),
         error => Unknown::Failed(words(error)),
-    })
+    }
 }
 
 fn words(error: &NvmlError) -> String {

@@ -13,15 +13,47 @@ pub(super) fn descends_from(pid: u32, ancestor: u32) -> bool {
 
 #[cfg(target_os = "linux")]
 fn parent_of(pid: u32) -> Option<u32> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The command, in brackets, may hold brackets and blanks itself: `12 (a b) S 7 ...`.
-    let after_command = stat.get(stat.rfind(')')? + 1..)?;
-    after_command.split_ascii_whitespace().nth(1)?.parse().ok()
+    stat(pid).ok().map(|stat| stat.parent)
+}
+
+/// What the kernel says of a process in one line.
+#[cfg(target_os = "linux")]
+pub(crate) struct Stat {
+    pub(crate) name: String,
+    pub(crate) is_zombie: bool,
+    pub(crate) parent: u32,
+    pub(crate) group: u32,
+    pub(crate) session: u32,
+    /// When it began, in ticks since the machine did.
+    pub(crate) began: u64,
+}
+
+/// Of a process that is there, and not hidden.
+#[cfg(target_os = "linux")]
+pub(crate) fn stat(pid: u32) -> std::io::Result<Stat> {
+    let text = std::fs::read(format!("/proc/{pid}/stat"))?;
+    parsed(&String::from_utf8_lossy(&text)).ok_or_else(|| std::io::ErrorKind::InvalidData.into())
+}
+
+/// The name, in brackets, may hold brackets and blanks itself: `12 (a b) S 7 …`.
+#[cfg(target_os = "linux")]
+fn parsed(text: &str) -> Option<Stat> {
+    let (before, after) = text.rsplit_once(')')?;
+    let fields: Vec<&str> = after.split_ascii_whitespace().collect();
+    let field = |idx: usize| fields.get(idx)?.parse().ok();
+    Some(Stat {
+        name: before.split_once('(')?.1.to_owned(),
+        is_zombie: matches!(*fields.first()?, "Z" | "X"),
+        parent: field(1)?,
+        group: field(2)?,
+        session: field(3)?,
+        began: fields.get(19)?.parse().ok()?,
+    })
 }
 
 /// Not in a container with process ids of its own.
 #[cfg(target_os = "linux")]
-pub(super) fn is_in_first_pid_namespace() -> bool {
+pub(crate) fn is_in_first_pid_namespace() -> bool {
     static IS_FIRST: OnceLock<bool> = OnceLock::new();
     // A constant of the kernel, `PROC_PID_INIT_INO`.
     let first = "pid:[4026531836]";
@@ -46,7 +78,7 @@ pub(super) fn descends_from(_pid: u32, _ancestor: u32) -> bool {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(super) fn is_in_first_pid_namespace() -> bool {
+pub(crate) fn is_in_first_pid_namespace() -> bool {
     true
 }
 

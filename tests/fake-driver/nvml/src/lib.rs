@@ -237,6 +237,19 @@ pub extern "C" fn nvmlDeviceGetGraphicsRunningProcesses_v3(
     })
 }
 
+/// The processes that compute through CUDA MPS.
+#[unsafe(no_mangle)]
+pub extern "C" fn nvmlDeviceGetMPSComputeRunningProcesses_v3(
+    device: usize,
+    count: *mut c_uint,
+    places: *mut Process,
+) -> c_int {
+    let name = "nvmlDeviceGetMPSComputeRunningProcesses_v3";
+    call_on(name, device, |state, gpu| {
+        put_processes(state.text(&format!("{gpu}.served")), count, places)
+    })
+}
+
 fn put_processes(listed: Option<&str>, count: *mut c_uint, places: *mut Process) -> c_int {
     let process = |entry: &str| {
         let (pid, n_mib) = entry.split_once(':')?;

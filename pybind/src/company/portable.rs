@@ -1,0 +1,60 @@
+//! What Windows and macOS tell of processes, through `sysinfo`: who started whom, and
+//! since when. They keep neither sessions nor groups as Linux does, and no user's name.
+
+use std::collections::BTreeMap;
+
+use gpumem_core::company::{Facts, Sight};
+use gpumem_core::units::Nanos;
+use sysinfo::{
+    Pid, Process, ProcessRefreshKind, ProcessStatus, ProcessesToUpdate, System, UpdateKind,
+};
+
+use super::Seen;
+
+/// These processes and their ancestors.
+pub(super) fn seen(mut pids: Vec<u32>, _asks_for_gpus: bool) -> BTreeMap<u32, Seen> {
+    let mut system = System::new();
+    let kind = ProcessRefreshKind::nothing()
+        .with_cmd(UpdateKind::Always)
+        .with_environ(UpdateKind::Always);
+    system.refresh_processes_specifics(ProcessesToUpdate::All, true, kind);
+    let mut seen: BTreeMap<u32, Seen> = BTreeMap::new();
+    while let Some(pid) = pids.pop() {
+        if seen.contains_key(&pid) {
+            continue;
+        }
+        let sight = match system.process(Pid::from_u32(pid)) {
+            Some(process) => Sight::There(Box::new(facts(process))),
+            None => Sight::Gone,
+        };
+        if let Sight::There(facts) = &sight {
+            pids.extend(facts.parent.filter(|parent| *parent != 0));
+        }
+        seen.insert(pid, Seen { sight, uid: None });
+    }
+    seen
+}
+
+fn facts(process: &Process) -> Facts {
+    let variables = process.environ().iter();
+    let mut variables = variables.map(|it| it.to_string_lossy());
+    let session_name = variables.find_map(|it| {
+        let name = it.strip_prefix("JPY_SESSION_NAME=")?;
+        Some(name.to_owned())
+    });
+    let command = process.cmd().iter();
+    Facts {
+        name: process.name().to_string_lossy().into_owned(),
+        command: command
+            .map(|it| it.to_string_lossy().into_owned())
+            .collect(),
+        age: Some(Nanos::new(process.run_time().saturating_mul(1_000_000_000))),
+        parent: Some(process.parent().map_or(0, Pid::as_u32)),
+        is_zombie: matches!(
+            process.status(),
+            ProcessStatus::Zombie | ProcessStatus::Dead
+        ),
+        session_name,
+        ..Facts::default()
+    }
+}
