@@ -25,35 +25,7 @@ function baselineOf(model) {
   return { packed: bytesOf(packed), name: model.get("baseline_name") };
 }
 
-const followed = new WeakMap();
-
-/**
- * What was recorded since a model's own recording: every view of the model is told all
- * of it, also one that is opened later.
- */
-function framesOf(model) {
-  let frames = followed.get(model);
-  if (frames) return frames;
-  const sent = [];
-  const followers = new Set();
-  frames = {
-    follow(apply) {
-      sent.forEach(apply);
-      followers.add(apply);
-      return () => followers.delete(apply);
-    },
-  };
-  model.on("msg:custom", (message, buffers) => {
-    if (message.kind !== "frames") return;
-    const latest = bytesOf(buffers[0]);
-    sent.push(latest);
-    for (const apply of followers) apply(latest);
-  });
-  followed.set(model, frames);
-  return frames;
-}
-
-async function render({ model, el }) {
+async function render({ model, el }, follow) {
   let picture = null;
   const hide = (host) => {
     // The notebook attaches `el` only after this returns.
@@ -80,7 +52,6 @@ async function render({ model, el }) {
     model.set("state", state);
     model.save_changes();
   };
-  const frames = framesOf(model);
   const report = await mount(el, bytesOf(model.get("recording")), {
     alive: hide,
     failed,
@@ -88,7 +59,7 @@ async function render({ model, el }) {
     state: model.get("state"),
     save,
   });
-  const stop = frames.follow(report.apply);
+  const stop = follow(report.apply);
   return () => {
     stop();
     show();

@@ -12,6 +12,9 @@ const BLOCKED =
   "the page's content security policy forbids WebAssembly: it needs 'wasm-unsafe-eval' and blob:";
 /** How long what the reader looks at may be newer than what is kept of it. */
 const SAVE_MILLIS = 250;
+/** Between two updates, and how many times as long as one took: the page has other things to do. */
+const REST_MILLIS = 100;
+const REST = 4;
 
 let loaded;
 let sheet;
@@ -69,11 +72,14 @@ export async function mount(
   let saved = state;
   let saving = 0;
   let updating = 0;
+  let resting = 0;
+  let rested = 0;
   const waiting = [];
   const since = [];
 
   function close() {
     clearTimeout(saving);
+    clearTimeout(resting);
     cancelAnimationFrame(updating);
     for (const stop of stops.splice(0)) stop();
     const gone = view;
@@ -160,28 +166,46 @@ export async function mount(
     return new Blob([await unpack(packed), ...since]);
   }
 
+  /** All that is there at once, so that it is judged and painted once. */
   function takeIn() {
-    updating = 0;
+    resting = 0;
+    const began = performance.now();
     // Frames that do not fit are refused by the reader; the report stands as it was.
-    for (const frames of waiting.splice(0)) {
-      try {
-        view?.apply(frames);
-      } catch (error) {
-        if (error instanceof WebAssembly.RuntimeError) return fail(error);
-        console.warn("gpumem: a live update was refused", error);
-      }
+    try {
+      view?.apply(joined(waiting.splice(0)));
+    } catch (error) {
+      if (error instanceof WebAssembly.RuntimeError) return fail(error);
+      console.warn("gpumem: a live update was refused", error);
     }
+    const now = performance.now();
+    rested = now + Math.max(REST_MILLIS, REST * (now - began));
     return undefined;
   }
-
   return {
+    /** Takes frames in soon; a page that nobody sees waits with it. */
     apply(frames) {
+      if (!view) return;
       waiting.push(frames);
       since.push(frames);
-      updating ||= requestAnimationFrame(takeIn);
+      resting ||= setTimeout(
+        () => {
+          updating = requestAnimationFrame(takeIn);
+        },
+        Math.max(0, rested - performance.now()),
+      );
     },
     close,
   };
+}
+
+function joined(parts) {
+  const whole = new Uint8Array(parts.reduce((length, part) => length + part.length, 0));
+  let end = 0;
+  for (const part of parts) {
+    whole.set(part, end);
+    end += part.length;
+  }
+  return whole;
 }
 
 /** Follows the width of the report and the pixels of the screen. */

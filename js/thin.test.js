@@ -5,6 +5,8 @@ import test, { mock } from "node:test";
 
 const SLOT = Symbol.for("gpumem/__GPUMEM_BUILD_ID__");
 const { default: thin } = await import("./thin.js");
+// As anywidget does for each model.
+const report = () => thin();
 
 const lines = [];
 globalThis.document = {
@@ -14,13 +16,13 @@ const el = { append: (line) => lines.push(line.textContent) };
 
 function model() {
   const sent = [];
-  return { sent, on() {}, send: (message) => sent.push(message.kind) };
+  return { sent, get() {}, on() {}, send: (message) => sent.push(message.kind) };
 }
 
 test("a report waits for the runtime, and asks for it when it is late", async () => {
   mock.timers.enable({ apis: ["setTimeout"] });
   const waiting = model();
-  const rendered = thin.render({ model: waiting, el });
+  const rendered = report().render({ model: waiting, el });
   assert.deepEqual(waiting.sent, []);
   mock.timers.tick(1000);
   assert.deepEqual(waiting.sent, ["runtime"]);
@@ -32,8 +34,30 @@ test("a report waits for the runtime, and asks for it when it is late", async ()
   assert.deepEqual(lines, []);
 
   const next = model();
-  assert.deepEqual(await thin.render({ model: next, el }), { shown: { model: next, el } });
+  assert.deepEqual(await report().render({ model: next, el }), { shown: { model: next, el } });
   mock.timers.tick(1000);
   assert.deepEqual(next.sent, [], "the runtime is there, so it is not asked for");
   mock.timers.reset();
+});
+
+test("every view of a report is told all frames, also one that is opened later", async () => {
+  const heard = [];
+  const { initialize, render } = report();
+  initialize({ model: { on: (_, act) => heard.push(act) } });
+  const tell = (...bytes) => {
+    const view = new DataView(Uint8Array.of(0, ...bytes).buffer, 1);
+    for (const act of heard) act({ kind: "frames" }, [view]);
+  };
+  const told = [];
+  globalThis[SLOT].ready = Promise.resolve({
+    render: (_, follow) => follow((frames) => told.push([...frames])),
+  });
+  tell(1);
+  const close = await render({ model: model(), el });
+  tell(2, 3);
+  close();
+  tell(4);
+  assert.deepEqual(told.splice(0), [[1], [2, 3]]);
+  await render({ model: model(), el });
+  assert.deepEqual(told, [[1], [2, 3], [4]]);
 });

@@ -258,8 +258,7 @@ impl Extension {
         if open.holders {
             session::look_for_holders(py, run)?;
         }
-        self.say(py, &open, run, &notes)?;
-        update_report(py)
+        self.say(py, &open, run, &notes)
     }
 
     /// A run that will not come to its end leaves the allocators as they were, all the same.
@@ -454,16 +453,6 @@ pub(crate) fn shells(py: Python<'_>) -> Vec<Bound<'_, PyAny>> {
         shells.extend(running.ok().filter(|shell| !shell.is_none()));
     }
     shells
-}
-
-/// Tells an open report, if there may be one, that a run has ended.
-fn update_report(py: Python<'_>) -> PyResult<()> {
-    let modules = py.import("sys")?.getattr("modules")?;
-    let widget = modules.call_method1("get", ("gpumem.widget",))?;
-    if !widget.is_none() {
-        widget.call_method0("run_ended")?;
-    }
-    Ok(())
 }
 
 /// The options of the cell's `%%gpumem` line, if it has one that is right.

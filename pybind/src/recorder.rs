@@ -3,6 +3,7 @@
 //! Knows nothing of Python, of how a reading is taken, or of verdicts: it is
 //! handed cells and readings, and turns them into frames.
 
+mod follow;
 mod looks;
 mod traced;
 
@@ -20,6 +21,8 @@ use std::collections::{BTreeSet, HashMap};
 use crate::clock::Clock;
 use crate::oom::Told;
 use crate::sources::Found;
+pub(crate) use follow::Bell;
+use follow::Followed;
 pub(crate) use traced::{RunAsTraced, Traced};
 
 /// At most so many marks of one series are kept of one run.
@@ -103,6 +106,7 @@ pub(crate) struct Recorder {
     thins_at: usize,
     /// The marks of the open runs.
     marks: HashMap<(RunIdx, DeviceIdx, String), Thinned>,
+    followed: Option<Followed>,
 }
 
 impl Recorder {
@@ -121,6 +125,7 @@ impl Recorder {
             n_points: 0,
             thins_at: MAX_POINTS,
             marks: HashMap::new(),
+            followed: None,
         }
     }
 
@@ -359,15 +364,36 @@ impl Recorder {
         }
     }
 
-    /// What was sampled in a run, of the devices that it tells of.
+    /// What was sampled in a run that has ended, of the devices that it tells of.
     pub(crate) fn sampled(&mut self, run: RunIdx, sampled: Vec<(String, Vec<Sample>)>) {
-        for (key, points) in sampled {
+        self.n_points += self.sampled_so_far(run, sampled);
+        if self.n_points > self.thins_at {
+            self.thin_old();
+        }
+    }
+
+    /// What was sampled in a run until now, of the devices that it tells of. How many points that is.
+    pub(crate) fn sampled_so_far(
+        &mut self,
+        run: RunIdx,
+        sampled: Vec<(String, Vec<Sample>)>,
+    ) -> usize {
+        let mut n_points = 0;
+        for (key, mut points) in sampled {
             let Some(&device) = self.devices.get(&key) else {
                 continue;
             };
-            let levels = &self.recording.run(run).levels;
-            if levels.iter().any(|levels| levels.device == device) {
-                self.n_points += points.len();
+            let mut levels = self.recording.run(run).levels.iter();
+            if levels.all(|levels| levels.device != device) {
+                continue;
+            }
+            n_points += points.len();
+            // Where nothing was thinned since, only the end is new.
+            let known = self.recording.samples(run, device, &Series::Sampled);
+            if points.starts_with(known) {
+                points.drain(..known.len());
+            }
+            if !points.is_empty() {
                 self.emit(Frame::Samples(Samples {
                     run,
                     device,
@@ -376,9 +402,7 @@ impl Recorder {
                 }));
             }
         }
-        if self.n_points > self.thins_at {
-            self.thin_old();
-        }
+        n_points
     }
 
     /// Thins the series of ended runs, oldest first, until a quarter of the room is free. Where
@@ -492,6 +516,9 @@ impl Recorder {
 
     /// Every change of the recording passes here.
     fn emit(&mut self, frame: Frame) {
+        if let Some(followed) = &mut self.followed {
+            followed.note(&frame);
+        }
         self.recording
             .apply(frame)
             .expect("the recorder's own frames fit each other");

@@ -126,6 +126,18 @@ impl Sampler {
             .collect()
     }
 
+    /// What has been sampled of the open run until now, by the device's key.
+    pub(crate) fn so_far(&self) -> Vec<(String, Vec<Sample>)> {
+        if !self.is_here() {
+            return Vec::new();
+        }
+        let state = self.shared.lock();
+        let devices = state.run.iter().flat_map(|run| &run.devices);
+        devices
+            .map(|sampled| (sampled.key.clone(), sampled.points.points().to_vec()))
+            .collect()
+    }
+
     fn start(&self) -> io::Result<Thread> {
         let (alive, ended) = mpsc::channel();
         let (shared, drivers, clock) = (Arc::clone(&self.shared), self.drivers.clone(), self.clock);

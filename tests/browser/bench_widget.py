@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from tests.browser.host import Host
+from tests.browser.host import Host, recorded
 from tests.browser.live import ReportPage
 
 N_OPENED = 7
@@ -110,7 +110,7 @@ def of_many_runs(page: Page, recording: Path) -> dict[str, float]:
 
 def of_reruns(page: Page, folder: Path) -> dict[str, float]:
     """Measure what running a report's cell again leaves in the page."""
-    host = Host(page, folder)
+    host = Host.on(page, recorded(folder), folder)
     session = page.context.new_cdp_session(page)
 
     def in_use() -> float:
@@ -119,11 +119,11 @@ def of_reruns(page: Page, folder: Path) -> dict[str, float]:
         return float(usage["usedSize"] + usage.get("backingStorageSize", 0))
 
     for _ in range(5):
-        host.show(wait=True)
+        host.show()
         host.close()
     before = in_use()
     for _ in range(N_RERUNS):
-        host.show(wait=True)
+        host.show()
         host.close()
     return {"rerun_kb": (in_use() - before) / N_RERUNS / 1000}
 

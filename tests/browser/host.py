@@ -1,11 +1,11 @@
-"""A page that does what notebooks do with a widget: models, views, and frames of their own."""
+"""A page that does what notebooks do with a widget: models, views, and pages for single outputs."""
 
 from __future__ import annotations
 
-import json
+import html
 from base64 import b64encode
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import gpumem
 from gpumem import widget
@@ -13,94 +13,143 @@ from gpumem import widget
 from .live import CELLS, QUIET, SETUP, record
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Frame, Page
 
-# What anywidget is to a module: a model with traits and messages, and a place in the page.
+# What anywidget is to a module: a model with traits and messages, of which each view gets an
+# object of its own, and a place in the page.
 SCRIPT = """
 const bytes = (text) => Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
+const view = (text) => new DataView(bytes(text).buffer);
 const load = async (text) => {
     const url = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
     try { return (await import(url)).default; } finally { URL.revokeObjectURL(url); }
 };
-function model(traits) {
-    const heard = new Set();
+function make(traits) {
+    const heard = new Map();
     return {
         sent: [],
-        get: (name) => traits[name],
-        set: (name, value) => { traits[name] = value; },
-        save_changes() {},
-        on: (name, act) => heard.add(act),
-        off: (name, act) => heard.delete(act),
-        send(message) { this.sent.push(message.kind); },
-        tell: (message, buffers) => { for (const act of heard) act(message, buffers); },
+        seenBy(context) {
+            return {
+                get: (name) => traits[name],
+                set: (name, value) => { traits[name] = value; },
+                save_changes() {},
+                on: (name, act) => heard.set(act, context),
+                off: (name, act) => heard.delete(act),
+                send: (message) => this.sent.push(message),
+            };
+        },
+        leave(context) {
+            for (const [act, of] of heard) if (of === context) heard.delete(act);
+        },
+        tell(kind, content) {
+            for (const act of heard.keys()) act({ kind }, [view(content)]);
+        },
     };
 }
-const view = (text) => new DataView(bytes(text).buffer);
 window.host = {
+    models: {},
     closers: [],
-    model: (recording) => model({
-        recording: view(recording), picture: "", state: "", baseline: null, baseline_name: "",
-    }),
-    async provide(text) { await load(text); },
-    async show(text, shown) {
+    load,
+    async make(name, esm, recording, runtime) {
+        const traits = { picture: "", state: "", baseline: null, baseline_name: "" };
+        const model = make({ ...traits, recording: view(recording), runtime: view(runtime) });
+        const module = await load(esm);
+        model.definition = typeof module === "function" ? await module() : module;
+        await model.definition.initialize?.({ model: model.seenBy(model) });
+        this.models[name] = model;
+    },
+    async show(name) {
         const el = document.createElement("div");
+        el.className = "output";
         document.body.append(el);
-        const module = await load(text);
-        const close = await module.render({ model: shown, el });
-        this.closers.push(() => { close?.(); el.remove(); });
+        const model = this.models[name];
+        const close = await model.definition.render({ model: model.seenBy(el), el });
+        this.closers.push(() => { close?.(); model.leave(el); el.remove(); });
     },
     close() { for (const close of this.closers.splice(0)) close(); },
 };
 """
+PAGE = "<!doctype html><html lang=en><meta charset=utf-8><title>host</title>{head}<body>{body}"
+POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
+    "script-src 'unsafe-inline' {allowed}"
+)
+# What modules from the kernel and WebAssembly need.
+ALLOWED = "blob: 'wasm-unsafe-eval'"
 
 
 class Host:
-    """Shows one recording as a notebook would."""
+    """Shows recordings as a notebook would, in a page or in a frame for a single output."""
 
-    def __init__(self, page: Page, folder: Path, *, has_runtime: bool = True) -> None:
-        """Open an empty page; `has_runtime`: the kernel's runtime has been shown on it."""
-        self.page = page
+    def __init__(self, frame: Page | Frame, recording: gpumem.Recording) -> None:
+        """Let `frame` show models of `recording`."""
+        self.frame = frame
+        self.recording = recording
         static = Path(widget.__file__).parent / "static"
-        self.provider = (static / "provider.js").read_text(encoding="utf-8")
+        self.provider = (static / "provider.js").read_bytes()
         self.thin = (static / "thin.js").read_text(encoding="utf-8")
-        cells = [SETUP, QUIET, "%gpumem on", *CELLS[1:]]
-        record(cells, folder / "shown")
-        self.recording = gpumem.load(folder / "shown")
+
+    @classmethod
+    def on(cls, page: Page, recording: gpumem.Recording, folder: Path) -> Host:
+        """Open an empty page, on which the kernel's runtime has been shown."""
         empty = folder / "host.html"
-        empty.write_text("<!doctype html><html lang=en><title>host</title><body>")
+        empty.write_text(PAGE.format(head="", body=""))
         page.goto(empty.as_uri())
         page.evaluate(SCRIPT)
-        if has_runtime:
-            page.evaluate("(text) => host.provide(text)", self.provider)
+        host = cls(page, recording)
+        host.provide()
+        return host
 
-    def show(self, *, wait: bool, name: str = "shown") -> None:
+    @classmethod
+    def frames(
+        cls, page: Page, recording: gpumem.Recording, folder: Path, n: int, allowed: str = ALLOWED
+    ) -> list[Host]:
+        """Open a page that shows each of `n` outputs in a frame of its own, of no origin."""
+        policy = html.escape(POLICY.format(allowed=allowed))
+        head = f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+        inner = html.escape(PAGE.format(head=head, body=f"<script>{SCRIPT}</script>"))
+        style = "width: 100%; height: 1000px"
+        frame = f'<iframe sandbox="allow-scripts" style="{style}" srcdoc="{inner}"></iframe>'
+        outer = folder / "outputs.html"
+        outer.write_text(PAGE.format(head="", body=frame * n))
+        page.goto(outer.as_uri())
+        return [cls(frame, recording) for frame in page.frames[1:]]
+
+    def provide(self) -> None:
+        """Show the kernel's runtime."""
+        self.frame.evaluate("(text) => host.load(text)", self.provider.decode())
+
+    def show(self, name: str = "shown", *, wait: bool = True, runtime: bytes = b"") -> None:
         """Show a view of the model of that name, which is made where there is none."""
-        packed = b64encode(widget._packed(self.recording)).decode()
-        arguments = json.dumps([name, packed, self.thin])
-        self.page.evaluate(
-            "async ([name, packed, thin, wait]) => {"
-            "  window[name] ??= host.model(packed);"
-            "  const shown = host.show(thin, window[name]);"
+        packed = widget._packed(self.recording)
+        arguments = [name, self.thin, *(b64encode(it).decode() for it in (packed, runtime)), wait]
+        self.frame.evaluate(
+            "async ([name, thin, recording, runtime, wait]) => {"
+            "  if (!host.models[name]) await host.make(name, thin, recording, runtime);"
+            "  const shown = host.show(name);"
             "  if (wait) await shown;"
             "}",
-            [*json.loads(arguments), wait],
+            arguments,
         )
 
-    def tell_frames(self, frames: bytes, name: str = "shown") -> None:
-        """Send what was recorded since."""
-        self.page.evaluate(
-            "([name, text]) => window[name].tell({ kind: 'frames' }, "
-            "[new DataView(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer)])",
-            [name, b64encode(frames).decode()],
+    def tell(self, kind: str, content: bytes, name: str = "shown") -> None:
+        """Send a message to a model, as the kernel does."""
+        self.frame.evaluate(
+            "([name, kind, content]) => host.models[name].tell(kind, content)",
+            [name, kind, b64encode(content).decode()],
         )
 
-    def tell_runtime(self, name: str = "shown") -> None:
-        """Answer a page that asked for the runtime."""
-        self.page.evaluate(
-            "([name, text]) => window[name].tell({ kind: 'runtime' }, [text])",
-            [name, self.provider],
-        )
+    def asked(self, name: str = "shown") -> list[dict[str, Any]]:
+        """Return what a model has been made to ask the kernel."""
+        asked: list[dict[str, Any]] = self.frame.evaluate("(name) => host.models[name].sent", name)
+        return asked
 
     def close(self) -> None:
         """Take every view away, as running the cell again does."""
-        self.page.evaluate("() => host.close()")
+        self.frame.evaluate("() => host.close()")
+
+
+def recorded(folder: Path) -> gpumem.Recording:
+    """Record the session that a host shows."""
+    record([SETUP, QUIET, "%gpumem on", *CELLS[1:]], folder / "shown")
+    return gpumem.load(folder / "shown")

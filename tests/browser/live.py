@@ -110,6 +110,11 @@ class ReportPage:
         line = self.page.evaluate("() => location.hash.slice(1)")
         return dict(part.split("=", 1) for part in line.split("&") if part)
 
+    def exported_state(self) -> str:
+        """Return what is looked at, as the page would keep it."""
+        line: str = self.host.evaluate("(host) => host.exported('state')")
+        return line
+
     def pixels(self, chart: str) -> dict[str, Any]:
         """Return the sizes of a canvas and how often each colour is in it."""
         result: dict[str, Any] = self.canvas(chart).evaluate(

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import gpumem
 import pytest
 from jupyter_client.manager import start_new_kernel
 
@@ -123,7 +124,7 @@ class Kernel:
     def next_frames(self, comm_id: str) -> bytes:
         """Wait for the next live update of a report."""
         while True:
-            message = self.unasked.pop() if self.unasked else self.client.get_iopub_msg(TIMEOUT)
+            message = self.unasked.pop(0) if self.unasked else self.client.get_iopub_msg(TIMEOUT)
             content = message["content"]
             if message["msg_type"] == "comm_msg" and content["comm_id"] == comm_id:
                 assert content["data"] == {"method": "custom", "content": {"kind": "frames"}}
@@ -132,7 +133,8 @@ class Kernel:
     def outputs_until_idle(self, request: str) -> Iterator[dict[str, Any]]:
         while True:
             message = self.client.get_iopub_msg(timeout=TIMEOUT)
-            if message["parent_header"].get("msg_id") != request:
+            is_update = message["msg_type"] == "comm_msg" and "frames" in str(message["content"])
+            if is_update or message["parent_header"].get("msg_id") != request:
                 self.unasked.append(message)
                 continue
             if message["content"].get("execution_state") == "idle":
@@ -282,6 +284,53 @@ def test_an_open_report_follows_the_session(kernel: Kernel) -> None:
     paths = state["content"]["data"]["buffer_paths"]
     whole = gzip.decompress(bytes(state["buffers"][paths.index(["recording"])]))
     assert kernel.value(f"gpumem.Recording.from_bytes({whole!r})._position()[1]") == 2
+
+
+def test_an_open_report_follows_a_cell_that_is_under_way(kernel: Kernel) -> None:
+    view = kernel.run("%gpumem_report").of("display_data")[1]["content"]
+    comm_id = view["data"][WIDGET]["model_id"]
+    known: bytes = kernel.value("gpumem.recording().to_bytes()")
+    began = time.monotonic()
+    request = kernel.start(
+        "%%gpumem\nimport time\nkept = []\nfor _ in gpumem.steps(range(10**9)):\n"
+        "    kept.append(gpumem.sim.tensor(1 << 20))\n    time.sleep(0.001)"
+    )
+    n_steps = []
+    for _ in range(6):
+        known += kernel.next_frames(comm_id)
+        report = gpumem.report(gpumem.Recording.from_bytes(known))
+        assert report.runs[-1]["status"] == "running"
+        n_steps += [finding.n_runs for finding in report.findings if finding.steps]
+    assert time.monotonic() - began > 6 * 0.1
+    assert kernel.interrupt(request).status == "error"
+    assert len(n_steps) > 2
+    assert n_steps == sorted(set(n_steps))
+    while gpumem.report(gpumem.Recording.from_bytes(known)).runs[-1]["status"] == "running":
+        known += kernel.next_frames(comm_id)
+    assert gpumem.Recording.from_bytes(known).to_bytes() == kernel.value(
+        "gpumem.recording().to_bytes()"
+    )
+
+
+def test_what_is_sampled_in_a_long_run_is_told_meanwhile(kernel: Kernel) -> None:
+    view = kernel.run("%gpumem_report").of("display_data")[1]["content"]
+    comm_id = view["data"][WIDGET]["model_id"]
+    request = kernel.start("%%gpumem\nimport time\ntime.sleep(120)")
+    sizes = [len(kernel.next_frames(comm_id)) for _ in range(4)]
+    assert kernel.interrupt(request).status == "error"
+    assert min(sizes) > 0
+
+
+def test_a_report_stops_following_where_another_one_begins(kernel: Kernel) -> None:
+    kernel.run("import threading")
+    threads = "[t.name for t in threading.enumerate()].count('gpumem-report')"
+    for _ in range(3):
+        kernel.run("%gpumem_report")
+    kernel.run("%%gpumem\nx = 1")
+    assert kernel.value(threads) == 1
+    kernel.run("%gpumem reset")
+    kernel.run("import time; time.sleep(0.2)")
+    assert kernel.value(threads) == 0
 
 
 def test_the_users_comms_are_left_alone(kernel: Kernel) -> None:

@@ -6,10 +6,17 @@ use gpumem_core::recording::RunIdx;
 use gpumem_core::report;
 use gpumem_core::units::ByteDelta;
 use wasm_bindgen::JsCast;
-use web_sys::{Element, HtmlElement};
+use web_sys::{Element, FocusOptions, HtmlElement};
 
 use crate::dom::{Dom, Maker, flag};
 use crate::holding;
+
+/// Where the keyboard stops on a card.
+const STOPS: &str = "button, summary";
+
+/// The words of such a stop up to the first figure, and the how-manieth it is with these words:
+/// figures change with every update.
+pub(crate) type Stop = (String, usize);
 
 /// The card of a finding that stands.
 pub(crate) struct Card {
@@ -131,11 +138,41 @@ impl Card {
 
     /// Opens what was open on the card of the finding's earlier state.
     pub(crate) fn take_over(&self, earlier: &Self) -> Dom<()> {
-        let details = |card: &Self| card.element.query_selector(":scope > details");
-        if let (Some(new), Some(old)) = (details(self)?, details(earlier)?) {
-            flag(&new, "open", old.has_attribute("open"))?;
+        let (new, old) = (self.all("details")?, earlier.all("details")?);
+        let old = named(&old);
+        for (name, new) in named(&new) {
+            if let Some((_, old)) = old.iter().find(|(of_old, _)| *of_old == name) {
+                flag(new, "open", old.has_attribute("open"))?;
+            }
         }
         Ok(())
+    }
+
+    /// Which of the card's buttons and summaries the keyboard is on.
+    pub(crate) fn at_keyboard(&self) -> Dom<Option<Stop>> {
+        let stops = self.all(STOPS)?;
+        let mut stops = named(&stops).into_iter();
+        let found = stops.find(|(_, stop)| stop.matches(":focus").unwrap_or_default());
+        Ok(found.map(|(name, _)| name))
+    }
+
+    /// Brings the keyboard back to one of them; the page does not move.
+    pub(crate) fn focus(&self, stop: &Stop) -> Dom<()> {
+        let stops = self.all(STOPS)?;
+        let stops = named(&stops);
+        let found = stops.iter().find(|(name, _)| name == stop);
+        let found: &HtmlElement = found
+            .map_or(&self.element, |(_, stop)| stop)
+            .unchecked_ref();
+        let options = FocusOptions::new();
+        options.set_prevent_scroll(true);
+        found.focus_with_options(&options)
+    }
+
+    fn all(&self, selector: &str) -> Dom<Vec<Element>> {
+        let found = self.element.query_selector_all(selector)?;
+        let nodes = (0..found.length()).filter_map(|idx| found.get(idx));
+        Ok(nodes.map(JsCast::unchecked_into).collect())
     }
 
     /// Marks the card as the chosen one, and as one that the run under the pointer belongs to.
@@ -146,6 +183,19 @@ impl Card {
         flag(&self.element, "data-chosen", chosen)?;
         flag(&self.element, "data-linked", linked)
     }
+}
+
+/// These elements by what tells them apart on any card of the same finding.
+fn named(elements: &[Element]) -> Vec<(Stop, &Element)> {
+    let mut named: Vec<(Stop, &Element)> = Vec::new();
+    for element in elements {
+        let text = element.text_content().unwrap_or_default();
+        let words = text.split(char::is_numeric).next().unwrap_or_default();
+        let n_before = named.iter().filter(|((known, _), _)| known == words);
+        let stop = (words.to_owned(), n_before.count());
+        named.push((stop, element));
+    }
+    named
 }
 
 fn suggestions(make: &Maker, suggestions: &[String]) -> Dom<Element> {

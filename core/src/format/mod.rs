@@ -94,13 +94,13 @@ pub fn encode_frame(frame: &Frame) -> Vec<u8> {
 
 /// The bytes of a whole recording.
 pub fn encode(recording: &Recording) -> Vec<u8> {
-    encode_since(recording, 0)
+    encode_frames(recording.frames())
 }
 
-/// The bytes of a live update: what `apply` takes in where the first `n_runs` runs are known.
-pub fn encode_since(recording: &Recording, n_runs: usize) -> Vec<u8> {
-    recording
-        .frames_since(n_runs)
+/// The bytes of these frames: of a live update, which `apply` takes in.
+pub fn encode_frames(frames: impl IntoIterator<Item = Frame>) -> Vec<u8> {
+    frames
+        .into_iter()
         .flat_map(|frame| encode_frame(&frame))
         .collect()
 }

@@ -5,11 +5,12 @@ use proptest::prelude::*;
 use super::*;
 use crate::holders::{Branch, DeviceHolders, Holder, Kept, Part, Rest, RootKind, Shared, Traits};
 use crate::recording::{
-    AllocatorLevels, Cell, CellIdx, Device, DeviceIdx, DeviceKind, DriverLevels, Finish, Framework,
-    Held, Level, Lifetimes, LineTally, ModuleTally, OomFigures, OomHolder, OtherProcess,
+    AllocatorLevels, Cell, CellIdx, Changes, Device, DeviceIdx, DeviceKind, DriverLevels, Finish,
+    Framework, Held, Level, Lifetimes, LineTally, ModuleTally, OomFigures, OomHolder, OtherProcess,
     OutOfMemory, Reading, Revision, Run, RunIdx, RunKind, RunLevels, Sample, Samples, Series,
     Source, SourceHash, SourceState, StackTally, Status, Tally, Trace, TracedPeak, Unknown,
 };
+use crate::thin::{Spacing, Thinned};
 use crate::units::{ByteDelta, Bytes, Nanos};
 
 fn level() -> impl Strategy<Value = Level> {
@@ -78,7 +79,7 @@ prop_compose! {
     fn sample()(
         step in 0_u64..1 << 40,
         levels in any::<[Option<u64>; 4]>(),
-    ) -> (u64, [Option<Bytes>; 4]) {
+    ) -> Step {
         (step, levels.map(|level| level.map(Bytes::new)))
     }
 }
@@ -88,18 +89,22 @@ fn points() -> impl Strategy<Value = Vec<Sample>> {
         let mut at = 0;
         let points = steps.into_iter().enumerate().map(|(idx, (step, levels))| {
             at += step;
-            let [allocated, reserved, device_used, process_used] = levels;
-            Sample {
-                at: Nanos::new(at),
-                ordinal: 3 * idx as u64,
-                allocated,
-                reserved,
-                device_used,
-                process_used,
-            }
+            sample_at(at, 3 * idx as u64, levels)
         });
         points.collect()
     })
+}
+
+fn sample_at(at: u64, ordinal: u64, levels: [Option<Bytes>; 4]) -> Sample {
+    let [allocated, reserved, device_used, process_used] = levels;
+    Sample {
+        at: Nanos::new(at),
+        ordinal,
+        allocated,
+        reserved,
+        device_used,
+        process_used,
+    }
 }
 
 prop_compose! {
@@ -212,6 +217,31 @@ prop_compose! {
             }],
         }
     }
+}
+
+/// How much later than the one before, and the levels.
+type Step = (u64, [Option<Bytes>; 4]);
+
+/// A series that grows point by point and is thinned now and then, as the recorder writes it.
+fn marked(steps: Vec<(Step, bool)>) -> impl Iterator<Item = (Frame, bool)> {
+    let mut series = Thinned::new(20, Spacing::Ordinal);
+    let mut at = 0;
+    steps.into_iter().map(move |((step, levels), tells)| {
+        at += step;
+        let was_thinned = series.push(sample_at(at, 0, levels));
+        let from = if was_thinned {
+            0
+        } else {
+            series.points().len() - 1
+        };
+        let samples = Samples {
+            run: RunIdx(0),
+            device: DeviceIdx(0),
+            series: Series::Marked("steps".to_owned()),
+            points: series.points()[from..].to_vec(),
+        };
+        (Frame::Samples(samples), tells)
+    })
 }
 
 fn status() -> impl Strategy<Value = Status> {
@@ -376,11 +406,33 @@ proptest! {
         let mut later = earlier.clone();
         let run = Run { idx: RunIdx(1), ..earlier.run(RunIdx(0)).clone() };
         later.apply(Frame::Run(run)).expect("the next run");
-        let update = encode_since(&later, 1);
+        let update = encode_frames(Changes::since(&later, 1).take(&later));
         prop_assert!(update.len() < encode(&later).len());
         let mut updated = earlier;
         prop_assert_eq!(apply(&mut updated, &update), Ok(()));
         prop_assert_eq!(updated, later);
+    }
+
+    #[test]
+    fn who_is_told_of_changes_now_and_then_knows_all(
+        whole in recording(),
+        steps in prop::collection::vec((sample(), any::<bool>()), 0..60),
+    ) {
+        let mut recording = Recording::new(Header::default());
+        let mut told = recording.clone();
+        let mut changes = Changes::default();
+        let mut frames: Vec<_> = whole.frames().map(|frame| (frame, false)).collect();
+        frames.extend(marked(steps));
+        for (frame, tells) in frames {
+            changes.note(&frame);
+            prop_assert_eq!(recording.apply(frame), Ok(()));
+            if tells {
+                prop_assert_eq!(apply(&mut told, &encode_frames(changes.take(&recording))), Ok(()));
+                prop_assert_eq!(&told, &recording);
+            }
+        }
+        prop_assert_eq!(apply(&mut told, &encode_frames(changes.take(&recording))), Ok(()));
+        prop_assert_eq!(told, recording);
     }
 
     #[test]

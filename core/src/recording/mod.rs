@@ -3,6 +3,7 @@
 //! A [`Recording`] is built by applying [`Frame`]s in order. A file, a row of a
 //! store, a live update and a worker's reply are all such frames (`format`).
 
+mod changes;
 mod coarse;
 mod frame;
 mod held;
@@ -12,6 +13,7 @@ mod trace;
 
 use std::collections::BTreeMap;
 
+pub use changes::Changes;
 pub use frame::{Finish, Frame, FrameError, Header, Sample, Samples, Series, SourceState};
 pub use held::Held;
 pub use level::{AllocatorLevels, DriverLevels, Level, Reading, Source, Unknown};
@@ -377,27 +379,16 @@ impl Recording {
 
     /// The frames that build this recording, in order.
     pub fn frames(&self) -> impl Iterator<Item = Frame> {
-        self.frames_since(0)
-    }
-
-    /// The frames that bring a recording of the first `n_runs` runs up to this one.
-    pub fn frames_since(&self, n_runs: usize) -> impl Iterator<Item = Frame> {
         let samples = self
             .all_samples()
-            .filter(move |(run, ..)| run.get() >= n_runs)
             .map(|(run, device, series, points)| Samples {
                 run,
                 device,
                 series: series.clone(),
                 points: points.to_vec(),
             });
-        let of_later = self.traces().filter(move |trace| trace.run.get() >= n_runs);
-        let traces = of_later.map(|trace| Frame::Trace(Box::new(trace.clone())));
-        let of_later = self
-            .held
-            .iter()
-            .filter(move |((run, _), _)| run.get() >= n_runs);
-        let held = of_later.map(|((run, device), holders)| {
+        let traces = self.traces().cloned().map(Box::new).map(Frame::Trace);
+        let held = self.held.iter().map(|((run, device), holders)| {
             Frame::Holders(Box::new(Held {
                 run: *run,
                 device: *device,
@@ -407,7 +398,7 @@ impl Recording {
         std::iter::once(Frame::Header(self.header.clone()))
             .chain(self.devices.iter().cloned().map(Frame::Device))
             .chain(self.cells.iter().cloned().map(Frame::Cell))
-            .chain(self.runs.iter().skip(n_runs).cloned().map(Frame::Run))
+            .chain(self.runs.iter().cloned().map(Frame::Run))
             .chain(samples.map(Frame::Samples))
             .chain(traces)
             .chain(held)

@@ -27,7 +27,7 @@ __all__ = [
     "Tensor",
     "__version__",
     "_classify_growth_json",
-    "_frames_since",
+    "_follow",
     "_object_graph",
     "_panic_in_next_callback",
     "_simulated_run",
@@ -101,7 +101,13 @@ def _classify_growth_json(
     min_growth: float,
 ) -> str: ...
 def reset() -> None: ...
-def _frames_since(session: str, n_runs: int) -> tuple[bytes, int] | None: ...
+def _follow(session: str, n_runs: int) -> Follower | None: ...
+
+@final
+class Follower:
+    def next(self, pause: float) -> bytes | None: ...
+    def close(self) -> None: ...
+
 def mark(label: str | None = None) -> None: ...
 
 @final

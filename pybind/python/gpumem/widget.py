@@ -8,9 +8,13 @@ widget of its own; each report is then its recording and a few lines of script.
 
 from __future__ import annotations
 
+import atexit
 import gzip
 import re
+import signal
+import sys
 import threading
+import time
 from base64 import b64encode
 from html import escape
 from pathlib import Path
@@ -33,8 +37,9 @@ _SCALE = 2
 _N_TAIL = 64
 
 
-# No more than ten updates a second.
+# No more than ten updates a second, and at least so many times as long a rest as one has cost.
 _PAUSE_SECONDS = 0.1
+_REST = 100
 
 
 class _Recording(Protocol):
@@ -90,6 +95,8 @@ class ReportWidget(AnyWidget):
     # What the recording is held against, and what that is called.
     baseline = traitlets.Bytes().tag(sync=True)
     baseline_name = traitlets.Unicode().tag(sync=True)
+    # The module, where a page shows one output and nothing else.
+    runtime = traitlets.Bytes().tag(sync=True)
     # What the reader looks at: the page reads and writes it.
     state = traitlets.Unicode().tag(sync=True)
 
@@ -105,9 +112,17 @@ class ReportWidget(AnyWidget):
 
         `baseline` is another gzipped recording, which it is held against.
         """
-        _runtime()
+        runtime = b""
+        if _has_a_page_for_each_output():
+            runtime = _built("provider.js").read_bytes()
+        else:
+            _runtime()
         super().__init__(
-            recording=recording, picture=picture, baseline=baseline, baseline_name=baseline_name
+            recording=recording,
+            picture=picture,
+            baseline=baseline,
+            baseline_name=baseline_name,
+            runtime=runtime,
         )
         self.on_msg(self._answer)
 
@@ -127,29 +142,27 @@ class ReportWidget(AnyWidget):
         return state
 
     def _answer(self, _widget: object, message: dict[str, Any], _buffers: object) -> None:
-        # A page that lost the module, as after the browser's reload, asks for it.
+        # A page that lost the module, as after the browser's reload, asks for it, and so does one
+        # that shows this output alone: what is shown later brings it along.
         if message.get("kind") == "runtime":
+            global _is_alone  # noqa: PLW0603 (how this kernel's notebook shows outputs)
+            _is_alone = _is_alone or message.get("alone") is True
             self.send({"kind": "runtime"}, [_built("provider.js").read_bytes()])
 
 
 class _Updates:
-    """Brings a report up to date with the session that it is about.
+    """Brings a report up to date with the session that it is about, also while a cell runs.
 
-    In a thread of its own: no cell waits for it, and it arrives while the next one runs.
+    In a thread of its own: no cell waits for it. It sleeps without the GIL until there is something
+    to tell, and rests longer the more its telling costs.
     """
 
     def __init__(self, widget: ReportWidget, position: tuple[str, int]) -> None:
         self.widget = widget
-        self._session, self._n_runs = position
-        self._timer: threading.Timer | None = None
-        self._is_over = False
-
-    def soon(self) -> None:
-        """Send what is new, after a pause in which there may be more of it."""
-        if self._timer is None and not self._is_over:
-            self._timer = threading.Timer(_PAUSE_SECONDS, self._send)
-            self._timer.daemon = True
-            self._timer.start()
+        self._session, n_runs = position
+        self._follower = _gpumem._follow(self._session, n_runs)
+        self._thread = threading.Thread(target=self._tell, name="gpumem-report", daemon=True)
+        self._thread.start()
 
     def packed(self) -> bytes | None:
         """Return all of the session's recording; None where another session has begun."""
@@ -157,30 +170,47 @@ class _Updates:
         is_same = whole._position()[0] == self._session
         return gzip.compress(whole.to_bytes(), mtime=0) if is_same else None
 
-    def _send(self) -> None:
-        # First of all, so that a run that ends from here on is not missed.
-        self._timer = None
+    def stop(self) -> None:
+        """Let the report stand as it is; the thread ends."""
+        if self._follower is not None:
+            self._follower.close()
+        self._thread.join(timeout=1)
+
+    def _tell(self) -> None:
+        if self._follower is None:
+            return
+        if hasattr(signal, "pthread_sigmask"):
+            # A Ctrl-C that is handled here would not wake the main thread.
+            signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        pause = _PAUSE_SECONDS
         try:
-            update = _gpumem._frames_since(self._session, self._n_runs)
-            if update is None or self.widget.comm is None:
-                self._is_over = True
-                return
-            frames, self._n_runs = update
-            if frames:
+            while (frames := self._follower.next(pause)) is not None:
+                if self.widget.comm is None:
+                    break
+                began = time.thread_time()
                 self.widget.update(frames)
-        except Exception:
-            # The report stands as it is; the next one is new.
-            self._is_over = True
+                pause = max(_PAUSE_SECONDS, _REST * (time.thread_time() - began))
+        except Exception:  # noqa: S110 (the report stands as it is; the next one is new)
+            pass
+        finally:
+            self._follower.close()
 
 
 _the_updates: _Updates | None = None
 _the_runtime: _Runtime | None = None
+_is_alone = False
 
 
-def run_ended() -> None:
-    """Let the latest report follow; those before it stay as they were shown."""
+def _has_a_page_for_each_output() -> bool:
+    """Say whether what one output brings into the page is missing in the next one's."""
+    return _is_alone or "google.colab" in sys.modules
+
+
+@atexit.register
+def _stop() -> None:
+    """No thread comes back to an interpreter that is being taken down."""
     if _the_updates is not None:
-        _the_updates.soon()
+        _the_updates.stop()
 
 
 def _runtime() -> _Runtime:

@@ -2,6 +2,7 @@
 //! go on between them.
 
 mod answers;
+mod following;
 mod held;
 mod reading;
 mod runs;
@@ -17,7 +18,8 @@ use gpumem_core::recording::{Header, RunIdx};
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 
-pub(crate) use answers::{frames_since, line, n_ended, snapshot};
+pub(crate) use answers::{line, n_ended, snapshot};
+pub(crate) use following::{Follower, follow};
 pub(crate) use held::look_for_holders;
 pub(crate) use reading::{
     device_labels, handed_out, new_sampler, processes, readings, source_states, sources_text,

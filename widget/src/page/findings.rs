@@ -5,7 +5,7 @@ use gpumem_core::report;
 use web_sys::Element;
 
 use super::controls::Thresholds;
-use crate::cards::Card;
+use crate::cards::{Card, Stop};
 use crate::dom::{Dom, Maker, fill};
 use crate::model::Model;
 use crate::settings::Setting;
@@ -41,6 +41,7 @@ impl Findings {
     /// Shows the findings of the model; a card that stays is the same element.
     pub(crate) fn show(&mut self, make: &Maker, model: &Model) -> Dom<()> {
         self.thresholds.show(model)?;
+        let at_keyboard = self.at_keyboard()?;
         let mut earlier = std::mem::take(&mut self.cards);
         for finding in shown(model) {
             let card = match earlier.iter().position(|card| card.shows(finding)) {
@@ -59,6 +60,11 @@ impl Findings {
         }
         elements.extend(dismissed(make, model)?);
         put(&self.list, &elements)?;
+        if let Some((finding, stop)) = at_keyboard {
+            let mut cards = self.cards.iter();
+            let card = cards.find(|card| card.finding().id == finding);
+            card.map_or(Ok(()), |card| card.focus(&stop))?;
+        }
         let notes = model
             .analysis()
             .warnings
@@ -67,6 +73,16 @@ impl Findings {
             .collect::<Dom<Vec<_>>>()?;
         fill(&self.notes, &notes)?;
         self.mark(model)
+    }
+
+    /// The finding on whose card the keyboard is, and where on it.
+    fn at_keyboard(&self) -> Dom<Option<(String, Stop)>> {
+        for card in &self.cards {
+            if let Some(stop) = card.at_keyboard()? {
+                return Ok(Some((card.finding().id.clone(), stop)));
+            }
+        }
+        Ok(None)
     }
 
     /// Marks the chosen cards, and those that the run under the pointer belongs to.

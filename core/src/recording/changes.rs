@@ -1,0 +1,125 @@
+//! What of a recording somebody has not been told yet.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{CellIdx, DeviceIdx, Frame, Held, Recording, RunIdx, Samples, Series};
+use crate::units::Nanos;
+
+/// Which parts of a recording are news to somebody who follows it.
+///
+/// It is told of every frame as that is taken in, and holds no content: whoever fetches the news
+/// late gets the newest state of each part once.
+///
+/// ```
+/// use gpumem_core::recording::{Changes, Frame, Header, Recording};
+///
+/// let mut recording = Recording::default();
+/// let mut changes = Changes::default();
+/// let frame = Frame::Header(Header { session: "s".into(), ..Header::default() });
+/// changes.note(&frame);
+/// recording.apply(frame).unwrap();
+/// assert_eq!(changes.take(&recording).len(), 1);
+/// assert!(changes.take(&recording).is_empty());
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Changes {
+    header: bool,
+    devices: BTreeSet<DeviceIdx>,
+    cells: BTreeSet<CellIdx>,
+    runs: BTreeSet<RunIdx>,
+    /// From which instant on the points of a series are others.
+    samples: BTreeMap<(RunIdx, DeviceIdx, Series), Nanos>,
+    traces: BTreeSet<(RunIdx, DeviceIdx)>,
+    held: BTreeSet<(RunIdx, DeviceIdx)>,
+    finish: bool,
+}
+
+impl Changes {
+    /// All that is news to somebody who knows the first `n_runs` runs.
+    pub fn since(recording: &Recording, n_runs: usize) -> Self {
+        let mut changes = Self::default();
+        let frames = recording.frames();
+        for frame in frames.filter(|frame| run_of(frame).is_none_or(|run| run.get() >= n_runs)) {
+            changes.note(&frame);
+        }
+        changes
+    }
+
+    /// This frame is taken into the recording.
+    pub fn note(&mut self, frame: &Frame) {
+        match frame {
+            Frame::Header(_) => self.header = true,
+            Frame::Device(device) => drop(self.devices.insert(device.idx)),
+            Frame::Cell(cell) => drop(self.cells.insert(cell.idx)),
+            Frame::Run(run) => drop(self.runs.insert(run.idx)),
+            Frame::Samples(samples) => self.note_samples(samples),
+            Frame::Trace(trace) => drop(self.traces.insert((trace.run, trace.device))),
+            Frame::Holders(held) => drop(self.held.insert((held.run, held.device))),
+            Frame::Finish(_) => self.finish = true,
+        }
+    }
+
+    /// The frames that tell of the changes, in an order in which they fit; from here on there is
+    /// none. `recording` is the one that they were noted of.
+    pub fn take(&mut self, recording: &Recording) -> Vec<Frame> {
+        let changes = std::mem::take(self);
+        let mut frames = Vec::new();
+        if changes.header {
+            frames.push(Frame::Header(recording.header().clone()));
+        }
+        let devices = changes.devices.into_iter();
+        frames.extend(devices.map(|idx| Frame::Device(recording.device(idx).clone())));
+        let cells = changes.cells.into_iter();
+        frames.extend(cells.map(|idx| Frame::Cell(recording.cell(idx).clone())));
+        let runs = changes.runs.into_iter();
+        frames.extend(runs.map(|idx| Frame::Run(recording.run(idx).clone())));
+        for ((run, device, series), from) in changes.samples {
+            let points = recording.samples(run, device, &series);
+            let points = points[points.partition_point(|point| point.at < from)..].to_vec();
+            frames.push(Frame::Samples(Samples {
+                run,
+                device,
+                series,
+                points,
+            }));
+        }
+        let traces = changes.traces.into_iter();
+        let traces = traces.filter_map(|(run, device)| recording.trace(run, device));
+        frames.extend(traces.map(|trace| Frame::Trace(Box::new(trace.clone()))));
+        frames.extend(changes.held.into_iter().filter_map(|(run, device)| {
+            let holders = recording.holders(run, device)?.clone();
+            Some(Frame::Holders(Box::new(Held {
+                run,
+                device,
+                holders,
+            })))
+        }));
+        frames.extend(
+            recording
+                .finish()
+                .filter(|_| changes.finish)
+                .map(Frame::Finish),
+        );
+        frames
+    }
+
+    fn note_samples(&mut self, samples: &Samples) {
+        let Some(first) = samples.points.first() else {
+            return;
+        };
+        let series = (samples.run, samples.device, samples.series.clone());
+        let from = self.samples.entry(series).or_insert(first.at);
+        *from = first.at.min(*from);
+    }
+}
+
+/// The run that a frame tells of.
+fn run_of(frame: &Frame) -> Option<RunIdx> {
+    match frame {
+        Frame::Run(run) => Some(run.idx),
+        Frame::Samples(samples) => Some(samples.run),
+        Frame::Trace(trace) => Some(trace.run),
+        Frame::Holders(held) => Some(held.run),
+        Frame::Header(_) | Frame::Device(_) | Frame::Cell(_) | Frame::Finish(_) => None,
+    }
+}

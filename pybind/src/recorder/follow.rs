@@ -1,0 +1,121 @@
+//! Somebody who is told of the recording's changes as they come: an open report.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+use gpumem_core::recording::{Changes, Frame};
+use gpumem_core::units::Nanos;
+
+use super::Recorder;
+
+/// Wakes the one thread that waits for news. Ringing takes no lock: it is done inside the user's cell.
+#[derive(Debug, Default)]
+pub(crate) struct Bell {
+    waiting: OnceLock<Thread>,
+    has_rung: AtomicBool,
+    is_over: AtomicBool,
+}
+
+impl Bell {
+    /// There will be no more news.
+    pub(crate) fn end(&self) {
+        self.is_over.store(true, Ordering::Release);
+        self.wake();
+    }
+
+    /// Waits until it rings, no longer than `patience` where that is given, and for `pause` after
+    /// that: there may be more. False where there will be no more news.
+    pub(crate) fn wait(&self, patience: Option<Duration>, pause: Duration) -> bool {
+        self.waiting.get_or_init(thread::current);
+        let has_rung = || self.has_rung.load(Ordering::Acquire);
+        self.sleep(patience, has_rung);
+        self.sleep(Some(pause), || false);
+        self.has_rung.store(false, Ordering::Release);
+        !self.is_over()
+    }
+
+    fn sleep(&self, limit: Option<Duration>, is_enough: impl Fn() -> bool) {
+        let began = Instant::now();
+        while !self.is_over() && !is_enough() {
+            match limit.map(|limit| limit.saturating_sub(began.elapsed())) {
+                None => thread::park(),
+                Some(Duration::ZERO) => return,
+                Some(left) => thread::park_timeout(left),
+            }
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Acquire)
+    }
+
+    fn ring(&self) {
+        if !self.has_rung.swap(true, Ordering::AcqRel) {
+            self.wake();
+        }
+    }
+
+    fn wake(&self) {
+        if let Some(thread) = self.waiting.get() {
+            thread.unpark();
+        }
+    }
+}
+
+/// What the follower of a recording has not been told yet.
+#[derive(Debug)]
+pub(super) struct Followed {
+    changes: Changes,
+    bell: Arc<Bell>,
+}
+
+impl Followed {
+    /// Points alone wake nobody, for they come with every step of a loop: who follows comes for
+    /// them as long as a run is open.
+    pub(super) fn note(&mut self, frame: &Frame) {
+        self.changes.note(frame);
+        if !matches!(frame, Frame::Samples(_)) {
+            self.bell.ring();
+        }
+    }
+}
+
+impl Drop for Followed {
+    fn drop(&mut self) {
+        self.bell.end();
+    }
+}
+
+impl Recorder {
+    /// Tells of everything after the first `n_runs` runs from now on, instead of whoever was told
+    /// so far.
+    pub(crate) fn follow(&mut self, n_runs: usize, bell: Arc<Bell>) {
+        let mut changes = Changes::default();
+        if self.recording.runs().len() > n_runs {
+            changes = Changes::since(&self.recording, n_runs);
+            bell.ring();
+        }
+        self.followed = Some(Followed { changes, bell });
+    }
+
+    /// What the owner of the bell has not been told yet, as far as it is the one that is told.
+    pub(crate) fn news(&mut self, bell: &Arc<Bell>) -> Option<Vec<Frame>> {
+        let followed = self.followed.as_mut()?;
+        Arc::ptr_eq(&followed.bell, bell).then(|| followed.changes.take(&self.recording))
+    }
+
+    /// The owner of the bell wants no more news.
+    pub(crate) fn unfollow(&mut self, bell: &Arc<Bell>) {
+        self.followed
+            .take_if(|followed| Arc::ptr_eq(&followed.bell, bell));
+    }
+
+    /// For how long the first of the open runs has gone on.
+    pub(crate) fn open_for(&self) -> Option<Nanos> {
+        let first = self.open.first()?;
+        let started = self.recording.run(*first).started;
+        Some(self.clock.now().since(started))
+    }
+}

@@ -1,0 +1,77 @@
+//! An open report follows the session, also while a cell runs.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use gpumem_core::format;
+use gpumem_core::recording::Frame;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use super::{Session, with_session};
+use crate::recorder::Bell;
+
+/// An open run is looked at anew when it has grown by this part: a chart of it is not wider than
+/// so many pixels, and a run of days sends thousands of updates rather than millions.
+const SHARE_OF_A_RUN: u32 = 1000;
+
+/// What a report that is open has not been told yet. One report follows the session at a time.
+#[pyclass(frozen, module = "gpumem._gpumem")]
+pub(crate) struct Follower {
+    bell: Arc<Bell>,
+}
+
+/// Follows the session of this id from its first `n_runs` runs on, instead of whoever followed it so
+/// far; `None` where that session is over.
+#[pyfunction]
+#[pyo3(name = "_follow")]
+pub(crate) fn follow(py: Python<'_>, session: &str, n_runs: usize) -> PyResult<Option<Follower>> {
+    let bell = Arc::<Bell>::default();
+    with_session(py, |current| {
+        let recorder = &mut current.recorder;
+        let is_current = recorder.recording().header().session == session;
+        is_current.then(|| {
+            recorder.follow(n_runs, Arc::clone(&bell));
+            Follower { bell }
+        })
+    })
+}
+
+#[pymethods]
+impl Follower {
+    /// Waits for news without the GIL, and for `pause` seconds more; then returns its frames. `None`
+    /// when there will be no more. For one thread.
+    fn next<'py>(&self, py: Python<'py>, pause: f64) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let pause = Duration::try_from_secs_f64(pause).unwrap_or_default();
+        loop {
+            let open_for = with_session(py, |session| session.recorder.open_for())?;
+            let patience = open_for.map(|age| Duration::from_nanos(age.get()) / SHARE_OF_A_RUN);
+            if !py.detach(|| self.bell.wait(patience, pause)) {
+                return Ok(None);
+            }
+            let Some(news) = with_session(py, |session| session.news(&self.bell))? else {
+                return Ok(None);
+            };
+            if !news.is_empty() {
+                let bytes = py.detach(|| format::encode_frames(news));
+                return Ok(Some(PyBytes::new(py, &bytes)));
+            }
+        }
+    }
+
+    /// Wakes whoever waits: there will be no more news.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.bell.end();
+        with_session(py, |session| session.recorder.unfollow(&self.bell))
+    }
+}
+
+impl Session {
+    /// With what has been sampled so far in the run that is open.
+    fn news(&mut self, bell: &Arc<Bell>) -> Option<Vec<Frame>> {
+        if let Some(run) = self.sampled {
+            self.recorder.sampled_so_far(run, self.sampler.so_far());
+        }
+        self.recorder.news(bell)
+    }
+}

@@ -1,0 +1,180 @@
+"""What notebooks do with a report: several views, outputs that are pages of their own, failures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import expect
+
+from .host import ALLOWED, Host
+from .live import ReportPage, screenshot
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    import gpumem
+    from playwright.sync_api import Page
+
+    from .live import Guarded
+
+    Open = Callable[..., Guarded]
+    Recordings = dict[str, gpumem.Recording]
+
+LOOP = "for batch in gpumem.steps(range(20)):"
+
+
+@pytest.fixture
+def page(open_page: Open) -> Page:
+    """Return an empty page."""
+    return open_page("about:blank", viewport={"width": 1000, "height": 900}).page
+
+
+def _subtitles(page: Page) -> list[str]:
+    texts: list[str] = page.locator(".gpumem-report header .muted").all_inner_texts()
+    return texts
+
+
+def _later(recording: gpumem.Recording) -> tuple[gpumem.Recording, bytes]:
+    """Return the first runs of a recording, and the bytes of all that makes it whole again."""
+    earlier, _ = recording._split_at(2)
+    return earlier, recording.to_bytes()
+
+
+def test_every_view_of_a_report_is_up_to_date(
+    page: Page, recordings: Recordings, tmp_path: Path
+) -> None:
+    """A second view shows what came before it was opened, and both what comes after."""
+    earlier, later = _later(recordings["leak"])
+    host = Host.on(page, earlier, tmp_path)
+    host.show()
+    expect(page.locator(".card", has_text=LOOP)).to_have_count(0)
+    host.tell("frames", later)
+    expect(page.locator(".card", has_text=LOOP)).to_have_count(1)
+    host.show()
+    expect(page.locator(".card", has_text=LOOP)).to_have_count(2)
+    first, second = _subtitles(page)
+    assert first == second
+    host.close()
+    host.show()
+    expect(page.locator(".card", has_text=LOOP)).to_have_count(1)
+
+
+def test_an_update_leaves_the_reader_where_they_are(
+    page: Page, recordings: Recordings, tmp_path: Path
+) -> None:
+    """Zoom, choice, keyboard and what is open stay as they are."""
+    earlier, later = _later(recordings["thousand"])
+    host = Host.on(page, earlier, tmp_path)
+    host.show()
+    report = ReportPage(page)
+    report.host.get_by_role("button", name="clock").click()
+    report.drag("timeline", 0.4, 0.6)
+    report.canvas("growth").press("ArrowRight")
+    state = report.exported_state()
+    tip = report.tip()
+    host.tell("frames", later)
+    expect(report.host.locator("header .muted")).to_contain_text("1000 runs")
+    assert report.exported_state() == state
+    assert report.tip() == tip
+    expect(report.canvas("growth")).to_be_focused()
+
+
+def test_an_update_leaves_what_is_open_on_a_card_open(
+    page: Page, recordings: Recordings, tmp_path: Path
+) -> None:
+    """Its figures are newer; the keyboard stays on its button."""
+    recording = recordings["thousand"]
+    earlier, _ = recording._split_at(40)
+    host = Host.on(page, earlier, tmp_path)
+    host.show()
+    card = ReportPage(page).card("2 MiB more after every run")
+    before = card.inner_text()
+    card.locator("summary", has_text="evidence").first.click()
+    card.get_by_role("button", name="show runs").focus()
+    host.tell("frames", recording.to_bytes())
+    expect(card).not_to_contain_text(before)
+    assert card.locator("details", has_text="evidence").first.get_attribute("open") is not None
+    expect(card.get_by_role("button", name="show runs")).to_be_focused()
+
+
+def test_at_most_ten_updates_a_second_are_painted(
+    page: Page, recordings: Recordings, tmp_path: Path
+) -> None:
+    """However many arrive."""
+    recording = recordings["leak"]
+    host = Host.on(page, recording, tmp_path)
+    host.show()
+    ReportPage(page)
+    page.evaluate(
+        """() => {
+            window.painted = 0;
+            const root = document.querySelector(".gpumem-report").shadowRoot;
+            const subtitle = root.querySelector("header .muted");
+            new MutationObserver(() => window.painted++).observe(subtitle, { childList: true });
+        }"""
+    )
+    frames = recording.to_bytes()
+    for _ in range(10):
+        host.tell("frames", frames)
+    page.wait_for_function("() => window.painted > 0")
+    page.wait_for_timeout(300)
+    assert page.evaluate("() => window.painted") <= 4
+
+
+def test_outputs_that_are_pages_of_their_own_bring_the_runtime(
+    page: Page, recordings: Recordings, tmp_path: Path
+) -> None:
+    """As in Colab: what one output shows is out of the other's reach."""
+    first, second = Host.frames(page, recordings["leak"], tmp_path, 2)
+    first.provide()
+    second.show(runtime=second.provider)
+    growth = second.frame.locator("canvas[data-chart=growth]")
+    growth.wait_for()
+    assert second.asked() == []
+    assert second.frame.locator(".card", has_text=LOOP).count() == 1
+    growth.press("ArrowRight")
+    assert "In [" in second.frame.locator(".tip:not([hidden])").first.inner_text()
+    screenshot(page, "host-frames")
+
+
+def test_an_output_by_itself_asks_for_the_runtime(
+    page: Page, recordings: Recordings, tmp_path: Path
+) -> None:
+    """The kernel answers, and knows from now on that this host shows outputs by themselves."""
+    [host] = Host.frames(page, recordings["leak"], tmp_path, 1)
+    host.show(wait=False)
+    page.wait_for_timeout(1100)
+    assert host.asked() == [{"kind": "runtime", "alone": True}]
+    host.tell("runtime", host.provider)
+    host.frame.locator("canvas[data-chart=growth]").wait_for()
+
+
+def test_a_runtime_that_never_comes_is_said(
+    page: Page, recordings: Recordings, tmp_path: Path
+) -> None:
+    """The kernel is gone, and this page never had the runtime."""
+    page.clock.install()
+    [host] = Host.frames(page, recordings["leak"], tmp_path, 1)
+    host.show(wait=False)
+    page.clock.fast_forward(11_000)
+    expect(host.frame.locator("p[role=status]")).to_contain_text("run this cell again")
+
+
+@pytest.mark.parametrize(
+    ("allowed", "words"),
+    [(ALLOWED, None), ("blob:", "wasm-unsafe-eval")],
+    ids=["allowed", "no wasm"],
+)
+def test_a_policy_that_forbids_the_report_is_said(
+    allowed: str, words: str | None, page: Page, recordings: Recordings, tmp_path: Path
+) -> None:
+    """One line says what the page's policy would have to allow."""
+    [host] = Host.frames(page, recordings["leak"], tmp_path, 1, allowed)
+    host.show(runtime=host.provider)
+    if words is None:
+        host.frame.locator("canvas[data-chart=growth]").wait_for()
+        return
+    expect(host.frame.locator("p[role=status]")).to_contain_text(words)
+    assert host.frame.locator(".gpumem-report").count() == 0

@@ -1,0 +1,99 @@
+"""A report that is open while the session goes on, in a real JupyterLab."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import expect
+
+from .live import SETUP, ReportPage, screenshot, wait, write_notebook
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from playwright.sync_api import Page
+
+    from .live import Guarded, Lab
+
+    Open = Callable[..., Guarded]
+
+LOOP = "for batch in gpumem.steps(range(10**9)):"
+CELLS = [
+    f"{SETUP}\nimport time\nkept = []",
+    "%gpumem on",
+    "first = sim.tensor(512 << 20)",
+    "%gpumem_report",
+    f"{LOOP}\n    kept.append(sim.tensor(2 << 20))\n    time.sleep(0.02)",
+]
+N_BEFORE_LOOP = len(CELLS) - 1
+
+
+@pytest.fixture
+def page(lab: Lab, open_page: Open) -> Iterator[Page]:
+    """Return a notebook in which a long cell runs below an open report."""
+    name = "live.ipynb"
+    write_notebook(lab.folder / name, CELLS)
+    view = {"viewport": {"width": 1200, "height": 1400}}
+    page = open_page(f"{lab.url}/lab/tree/{name}", host=lab.host, **view).page
+    page.locator(".jp-Notebook .jp-CodeCell").first.wait_for()
+    wait(lambda: _state(lab) == "idle", "the kernel never became idle")
+    page.locator(".jp-Notebook .jp-CodeCell .cm-content").first.click()
+    for _ in range(N_BEFORE_LOOP):
+        page.keyboard.press("Shift+Enter")
+    ReportPage(page)
+    page.keyboard.press("Shift+Enter")
+    yield page
+    for session in lab.ask("api/sessions"):
+        lab.ask(f"api/sessions/{session['id']}", "DELETE")
+
+
+def _state(lab: Lab) -> str | None:
+    sessions = lab.ask("api/sessions")
+    return sessions[0]["kernel"]["execution_state"] if sessions else None
+
+
+def _interrupt(lab: Lab) -> None:
+    [session] = lab.ask("api/sessions")
+    lab.ask(f"api/kernels/{session['kernel']['id']}/interrupt", "POST")
+    wait(lambda: _state(lab) == "idle", "the cell was not interrupted")
+
+
+def test_a_long_cell_is_seen_while_it_runs(page: Page, lab: Lab) -> None:
+    """Steps and samples come in; zoom, choice and keyboard stay where the reader put them."""
+    report = ReportPage(page)
+    card = report.card(LOOP)
+    card.wait_for()
+    assert _state(lab) == "busy"
+    report.drag("timeline", 0.5, 0.9)
+    card.get_by_role("button", name="show run").click()
+    state = report.exported_state()
+    before = card.inner_text()
+    drawn = report.pixels("growth")["colours"]
+    expect(card).not_to_have_text(before)
+    assert _state(lab) == "busy"
+    assert report.exported_state() == state
+    assert card.get_attribute("data-chosen") is not None
+    expect(card.get_by_role("button", name="show run")).to_be_focused()
+    screenshot(page, "lab-live")
+    _interrupt(lab)
+    page.wait_for_timeout(500)
+    assert report.pixels("growth")["colours"] != drawn
+    assert "interrupted" in report.hover("growth", "interrupted")
+
+
+def test_a_second_view_shows_what_the_first_was_told(page: Page, lab: Lab) -> None:
+    """As JupyterLab's *Create New View for Cell Output* makes one, with the kernel busy."""
+    first = ReportPage(page)
+    first.card(LOOP).wait_for()
+    page.locator(".jp-OutputArea-output:has(.gpumem-report)").click(
+        button="right", position={"x": 5, "y": 5}
+    )
+    page.get_by_text("Create New View for Cell Output").click()
+    second = page.locator(".jp-LinkedOutputView .gpumem-report")
+    expect(second.locator(".card", has_text=LOOP)).to_have_count(1)
+    assert _state(lab) == "busy"
+    _interrupt(lab)
+    told = second.locator("header .muted")
+    expect(told).to_have_text(first.host.locator("header .muted").inner_text())
+    screenshot(page, "lab-second-view")
