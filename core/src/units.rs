@@ -3,6 +3,7 @@
 use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Neg, Sub};
+use std::str::FromStr;
 
 const KIB: f64 = 1024.0;
 const BINARY_UNITS: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
@@ -199,6 +200,47 @@ impl Add for Nanos {
     }
 }
 
+/// A text that is no time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotATime {
+    text: String,
+}
+
+impl fmt::Display for NotATime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = self.text.trim();
+        if text.parse::<f64>().is_ok() {
+            return write!(f, "{text:?} has no unit: write {text}ms or {text}s");
+        }
+        write!(f, "{text:?} is no time: write one as 10ms or 0.5s")
+    }
+}
+
+impl std::error::Error for NotATime {}
+
+impl FromStr for Nanos {
+    type Err = NotATime;
+
+    /// A number with its unit: `250us`, `10ms`, `0.5 s`.
+    fn from_str(text: &str) -> Result<Self, NotATime> {
+        let not_a_time = || NotATime {
+            text: text.to_owned(),
+        };
+        let trimmed = text.trim();
+        let split = trimmed.find(|c: char| !(c.is_ascii_digit() || c == '.'));
+        let (number, unit) = trimmed.split_at(split.ok_or_else(not_a_time)?);
+        let nanos_per_unit = match unit.trim_start() {
+            "ns" => 1.0,
+            "us" | "µs" => 1e3,
+            "ms" => 1e6,
+            "s" => 1e9,
+            _ => return Err(not_a_time()),
+        };
+        let number: f64 = number.parse().map_err(|_| not_a_time())?;
+        Ok(Self((number * nanos_per_unit).round() as u64))
+    }
+}
+
 impl fmt::Display for Nanos {
     /// `180 µs`, `35 ms`, `1.2 s`, `3 min 20 s`, `2 h 5 min`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -290,6 +332,26 @@ mod tests {
         check_nanos(1_234_000_000, "1.2 s");
         check_nanos(200_000_000_000, "3 min 20 s");
         check_nanos(7_500_000_000_000, "2 h 5 min");
+    }
+
+    #[track_caller]
+    fn check_time(text: &str, expected: Result<Nanos, &str>) {
+        let read: Result<Nanos, _> = text.parse();
+        let read = read.map_err(|error: NotATime| error.to_string());
+        assert_eq!(read, expected.map_err(ToOwned::to_owned));
+    }
+
+    #[test]
+    fn a_time_is_read_with_its_unit() {
+        check_time("10ms", Ok(Nanos::millis(10)));
+        check_time(" 0.5 s ", Ok(Nanos::millis(500)));
+        check_time("250us", Ok(Nanos::new(250_000)));
+        check_time("3µs", Ok(Nanos::new(3_000)));
+        check_time("5", Err("\"5\" has no unit: write 5ms or 5s"));
+        for no_time in ["fast", "", "-5ms", "1.2.3s", "ms", "5 min", "nan", "1e3ms"] {
+            let words = format!("{no_time:?} is no time: write one as 10ms or 0.5s");
+            check_time(no_time, Err(&words));
+        }
     }
 
     #[test]

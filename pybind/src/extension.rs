@@ -6,11 +6,13 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use gpumem_core::recording::{RunIdx, Status};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use pyo3::types::{PyDict, PyString};
 
 use crate::recorder::{Launch, SourceText};
+use crate::sampler::Interval;
 use crate::session::{self, Selection};
 use crate::status::Ending;
 use crate::trace::{Traceable, Tracing};
@@ -27,6 +29,7 @@ struct CellOptions {
     devices: Vec<String>,
     sources: Vec<String>,
     reset_peak: bool,
+    interval: Option<String>,
     trace: bool,
     trace_file: Option<String>,
     quiet: bool,
@@ -99,7 +102,9 @@ impl Extension {
         quiet: bool,
         source_text: &str,
         holders: bool,
+        interval: &str,
     ) -> PyResult<()> {
+        session::sample_every(py, parsed_interval(interval)?)?;
         let kept = SourceText::from_name(source_text).unwrap_or_default();
         session::keep_source_text(py, kept)?;
         let mut state = self.state(py);
@@ -199,7 +204,14 @@ impl Extension {
             source: source.clone(),
             label: options.label,
         };
-        let selection = Selection::begin(py, options.devices, &options.sources, options.reset_peak);
+        let interval = options.interval.as_deref();
+        let selection = Selection::begin(
+            py,
+            options.devices,
+            &options.sources,
+            options.reset_peak,
+            interval.map(parsed_interval).transpose()?,
+        );
         session::begin(py, launch, &selection)?;
         let traced = if options.trace {
             let tracing = Tracing::begin(py, &source, options.trace_file)?;
@@ -463,6 +475,18 @@ fn cell_options(py: Python<'_>, source: &str) -> PyResult<Option<CellOptions>> {
     py.import("gpumem.magics")?
         .call_method1("cell_options", (PyString::new(py, source),))?
         .extract()
+}
+
+/// Says in a `ValueError` why a text is no interval of the sampler.
+#[pyfunction]
+#[pyo3(name = "_check_interval")]
+pub(crate) fn check_interval(text: &str) -> PyResult<()> {
+    parsed_interval(text).map(drop)
+}
+
+fn parsed_interval(text: &str) -> PyResult<Interval> {
+    text.parse()
+        .map_err(|words: String| PyValueError::new_err(words))
 }
 
 /// The cell does nothing but talk to gpumem, in line magics or in a `%%gpumem` line

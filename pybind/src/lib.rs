@@ -47,7 +47,9 @@ mod _gpumem {
     #[pymodule_export]
     use super::company::{Company, find_company};
     #[pymodule_export]
-    use super::extension::{Extension, load_ipython_extension, unload_ipython_extension};
+    use super::extension::{
+        Extension, check_interval, load_ipython_extension, unload_ipython_extension,
+    };
     #[pymodule_export]
     use super::footprint::{Footprint, FootprintRow, of_model};
     #[pymodule_export]

@@ -3,6 +3,7 @@
 use std::io;
 use std::mem;
 use std::process;
+use std::str::FromStr;
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -10,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use gpumem_core::recording::{DriverLevels, Sample};
 use gpumem_core::thin::{Spacing, Thinned};
-use gpumem_core::units::{Bytes, Nanos};
+use gpumem_core::units::{Bytes, Nanos, NotATime};
 use pyo3::pyfunction;
 
 use crate::clock::Clock;
@@ -27,6 +28,33 @@ const REST_PER_READING: u32 = 125;
 const READINGS_PER_LOOK: u32 = 16;
 /// A driver call that hangs is left behind after so long.
 const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How soon after a reading the next one may come: where the user says nothing, as soon as the
+/// sampler can.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Interval(Duration);
+
+impl Default for Interval {
+    fn default() -> Self {
+        Self(SHORTEST)
+    }
+}
+
+impl FromStr for Interval {
+    type Err = String;
+
+    /// A time with its unit, from the shortest interval of the sampler to its longest.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let nanos: Nanos = text.parse().map_err(|error: NotATime| error.to_string())?;
+        let interval = Duration::from_nanos(nanos.get());
+        if (SHORTEST..=LONGEST).contains(&interval) {
+            return Ok(Self(interval));
+        }
+        Err(format!(
+            "{nanos} is not an interval of the sampler: write one from 1ms to 1s"
+        ))
+    }
+}
 
 /// Samples the run that is open; asleep between runs.
 ///
@@ -65,6 +93,7 @@ struct State {
 /// What has been sampled of the open run.
 struct Sampling {
     began: Instant,
+    shortest: Duration,
     interval: Duration,
     devices: Vec<Sampled>,
 }
@@ -90,7 +119,7 @@ impl Sampler {
     }
 
     /// A run begins. An error means that no thread could be started: there will be no samples.
-    pub(crate) fn begin(&mut self) -> io::Result<()> {
+    pub(crate) fn begin(&mut self, Interval(shortest): Interval) -> io::Result<()> {
         if !self.is_here() {
             return Ok(());
         }
@@ -98,7 +127,8 @@ impl Sampler {
         state.n_begun += 1;
         state.run = Some(Sampling {
             began: Instant::now(),
-            interval: SHORTEST,
+            shortest,
+            interval: shortest,
             devices: Vec::new(),
         });
         let is_asleep = state.is_asleep;
@@ -291,7 +321,7 @@ impl Sampling {
         if device.points.push(point) {
             device.n_thinnings += 1;
             // One clock for all devices: the one that is read most often sets it.
-            let interval = SHORTEST * 2_u32.saturating_pow(device.n_thinnings);
+            let interval = self.shortest * 2_u32.saturating_pow(device.n_thinnings);
             self.interval = self.interval.max(interval).min(LONGEST);
         }
     }
@@ -303,6 +333,7 @@ impl Sampling {
 pub(crate) fn _simulated_run(n_seconds: u64) -> (u64, usize) {
     let mut run = Sampling {
         began: Instant::now(),
+        shortest: SHORTEST,
         interval: SHORTEST,
         devices: Vec::new(),
     };

@@ -27,6 +27,10 @@ SOURCES = "cuda, nvml, torch, cupy, jax, tensorflow, rmm, numba, bitsandbytes, h
         ("--device cuda:9", "unknown device 'cuda:9': there is "),
         ("--source nosuch", f"unknown source 'nosuch': there is {SOURCES}"),
         ("extra", "unrecognized arguments: extra"),
+        ("--interval 5", 'argument --interval: "5" has no unit: write 5ms or 5s'),
+        ("--interval soon", '"soon" is no time: write one as 10ms or 0.5s'),
+        ("--interval 100us", "100 µs is not an interval of the sampler: write one from 1ms to 1s"),
+        ("--interval 2s", "2.0 s is not an interval of the sampler: write one from 1ms to 1s"),
         ("--label 'never closed", "No closing quotation"),
     ],
 )
@@ -51,6 +55,8 @@ def test_a_wrong_option_does_not_run_the_cell(
     [
         ("%gpumem nosuch", "invalid choice: 'nosuch'"),
         ("%gpumem on extra", "on takes no 'extra'"),
+        ("%gpumem on --interval 5", '"5" has no unit: write 5ms or 5s'),
+        ("%gpumem off --interval 5ms", "--interval belongs to on, or to %%gpumem"),
         ("%gpumem use", "use needs the name of a source, or auto"),
         ("%gpumem use sim,nosuch", f'unknown source "nosuch": use {SOURCES}, or auto'),
         ("%gpumem --wrong", "unrecognized arguments: --wrong"),

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import time
+from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import gpumem
 import pytest
 from gpumem import _gpumem
+
+from tests.python.frames import of_kind, times
+
+if TYPE_CHECKING:
+    from tests.python.conftest import Shell
 
 N_SPIKES = 20
 SPIKE_BYTES = 300_000_000
@@ -40,3 +47,36 @@ def test_points_of_old_runs_are_thinned_where_a_session_has_many() -> None:
 
     # 70 runs have more points than a session keeps.
     assert n_bytes_after(70) < n_bytes_after(60)
+
+
+def gaps(run: int) -> list[int]:
+    """Return how long after each sample of the host the next one came, in nanoseconds."""
+    frames = of_kind(gpumem.recording(), "samples")
+    (samples,) = [it for it in frames if it["run"] == run and it.get("marks") is None]
+    at = times(samples)
+    return [later - earlier for earlier, later in pairwise(at)]
+
+
+@pytest.mark.parametrize("asked", ["%%gpumem --interval 40ms", "%gpumem on --interval 40ms"])
+def test_no_sample_comes_sooner_than_it_is_asked_for(shell: Shell, asked: str) -> None:
+    shell.run("%gpumem use host\n%gpumem off\nimport time")
+    is_cell = asked.startswith("%%")
+    if not is_cell:
+        shell.run(asked)
+        assert "sampled every 40ms at most" in shell.lines[-1]
+    shell.run(f"{asked if is_cell else ''}\ntime.sleep(0.3)")
+    shell.run("%gpumem on --interval 1ms")
+    shell.run("time.sleep(0.3)")
+    assert 1 <= len(gaps(0)) <= 7
+    assert min(gaps(0)) >= 39_000_000
+    assert min(gaps(1)) < 39_000_000
+
+
+def test_the_interval_is_a_setting_that_outlives_a_reset(
+    shell: Shell, caplog: pytest.LogCaptureFixture
+) -> None:
+    shell.run("%config GpuMem.interval = '40ms'\n%gpumem use host\n%gpumem reset\nimport time")
+    shell.run("%%gpumem\ntime.sleep(0.2)")
+    assert min(gaps(0)) >= 39_000_000
+    shell.run("%config GpuMem.interval = 'soon'")
+    assert 'GpuMem.interval: "soon" is no time: write one as 10ms or 0.5s' in caplog.text

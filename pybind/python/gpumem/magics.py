@@ -8,6 +8,7 @@ is, and the options are read again when the cell begins.
 
 from __future__ import annotations
 
+from argparse import ArgumentTypeError
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -23,7 +24,7 @@ from IPython.core.inputtransformer2 import (
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
 from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
 from IPython.display import display
-from traitlets import Bool, Enum
+from traitlets import Bool, Enum, TraitError, Unicode, validate
 from traitlets.config import Configurable
 
 from gpumem import _gpumem
@@ -38,9 +39,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from IPython.core.interactiveshell import InteractiveShell
+    from traitlets import Bunch
 
 
 CELL_MAGIC = "%%gpumem"
+
+# As often as the sampler can.
+DEFAULT_INTERVAL = "1ms"
 
 # What of `%gpumem` is followed by names.
 TAKE_NAMES = {"use", "baseline", "release", "holders", "why"}
@@ -61,11 +66,25 @@ class GpuMem(Configurable):
         default_value=True,
         help="Look for the names that hold memory after a cell that leaves more than it found.",
     ).tag(config=True)
+    interval = Unicode(
+        default_value=DEFAULT_INTERVAL,
+        help="How soon after a sample the next may come, from 1ms to 1s; longer in long runs.",
+    ).tag(config=True)
     source_text = Enum(
         ["full", "hash", "none"],
         default_value="full",
         help="How much of a cell's source a recording keeps.",
     ).tag(config=True)
+
+    @validate("interval")
+    def _check_interval(self, proposal: Bunch) -> str:
+        try:
+            _gpumem._check_interval(proposal.value)
+        except ValueError as error:
+            message = f"GpuMem.interval: {error}"
+            raise TraitError(message) from None
+        interval: str = proposal.value
+        return interval
 
 
 @dataclass(frozen=True)
@@ -76,6 +95,7 @@ class CellOptions:
     devices: list[str]
     sources: list[str]
     reset_peak: bool
+    interval: str | None
     trace: bool
     trace_file: str | None
     quiet: bool
@@ -122,7 +142,11 @@ def install(shell: InteractiveShell, extension: _gpumem.Extension) -> Callable[[
 
     def configure(_change: object = None) -> None:
         extension.configure(
-            settings.record_all, settings.quiet, settings.source_text, settings.holders
+            settings.record_all,
+            settings.quiet,
+            settings.source_text,
+            settings.holders,
+            settings.interval,
         )
 
     configure()
@@ -153,6 +177,16 @@ def _unquoted(word: str) -> str:
     """Take the quotes away that IPython leaves around an option's value."""
     is_quoted = len(word) > 1 and word[0] == word[-1] and word[0] in "\"'"
     return word[1:-1] if is_quoted else word
+
+
+def _interval(text: str) -> str:
+    """Return an interval of the sampler, or refuse it in its own words."""
+    interval = _unquoted(text)
+    try:
+        _gpumem._check_interval(interval)
+    except ValueError as error:
+        raise ArgumentTypeError(str(error)) from None
+    return interval
 
 
 @magics_class
@@ -193,6 +227,13 @@ class GpuMemMagics(Magics):
         "--reset-peak",
         action="store_true",
         help="reset the frameworks' peak counters first: the run's peak is then exact",
+    )
+    @argument(
+        "--interval",
+        metavar="TIME",
+        type=_interval,
+        help="""sample no sooner than so long after the last sample, as 10ms (1ms to 1s, 1ms
+        without it); in long runs the sampler takes longer by itself""",
     )
     @argument(
         "--trace",
@@ -255,40 +296,19 @@ class GpuMemMagics(Magics):
         default=1,
         help="holders: so many levels of what a name holds",
     )
+    @argument(
+        "--interval",
+        metavar="TIME",
+        type=_interval,
+        help="on: sample no sooner than so long after the last sample, as 10ms (1ms to 1s)",
+    )
     @argument("--dry-run", action="store_true", help="release: only say what it would do")
     @line_magic("gpumem")
     def control(self, line: str) -> None:
         """Control the recording, or show what each device holds now."""
         options = _parsed(GpuMemMagics.control, "%gpumem", line)
-        if options.action not in TAKE_NAMES and options.names:
-            unexpected = " ".join(options.names)
-            raise _refusal("%gpumem", f"{options.action} takes no {unexpected!r}")
-        match options.action:
-            case "on" | "off":
-                self._settings.record_all = options.action == "on"
-                _gpumem.record_blocks(options.action == "on")
-                self._extension.resume()
-                self._extension.show(self._recorded())
-            case "reset":
-                counts = _gpumem.recording()._counts()
-                _gpumem.reset()
-                self._extension.resume()
-                self._extension.show(f"forgot {counts}")
-            case "use":
-                self._use(_listed(options.names))
-                self._extension.show(_gpumem.sources_text(only_used=True))
-            case "holders" | "why":
-                self._extension.show(self._holders(options))
-            case "release":
-                self._extension.show(self._release(options))
-            case "baseline":
-                self._baseline(" ".join(options.names))
-            case "status":
-                self._extension.show(self._status())
-            case "who":
-                self._extension.show(who().text(NOTEBOOK_WIDTH))
-            case _:
-                self._extension.show(_gpumem.levels_text())
+        _refuse_strays(options)
+        self._extension.show(self._answer(options))
 
     @magic_arguments(name="gpumem_report")
     @argument("--text", action="store_true", help="as plain text")
@@ -317,6 +337,39 @@ class GpuMemMagics(Magics):
             self._extension.show(current.text())
         elif options.html is None:
             display(current)
+
+    def _answer(self, options: Namespace) -> str:
+        match options.action:
+            case "on" | "off":
+                answer = self._record(options)
+            case "reset":
+                counts = _gpumem.recording()._counts()
+                _gpumem.reset()
+                self._extension.resume()
+                answer = f"forgot {counts}"
+            case "use":
+                answer = self._use(_listed(options.names))
+            case "holders" | "why":
+                answer = self._holders(options)
+            case "release":
+                answer = self._release(options)
+            case "baseline":
+                answer = self._baseline(" ".join(options.names))
+            case "status":
+                answer = self._status()
+            case "who":
+                answer = who().text(NOTEBOOK_WIDTH)
+            case _:
+                answer = _gpumem.levels_text()
+        return answer
+
+    def _record(self, options: Namespace) -> str:
+        if options.interval is not None:
+            self._settings.interval = options.interval
+        self._settings.record_all = options.action == "on"
+        _gpumem.record_blocks(options.action == "on")
+        self._extension.resume()
+        return self._recorded()
 
     def _show_comparison(self, comparison: Comparison, options: Namespace) -> None:
         if options.html is not None:
@@ -351,19 +404,20 @@ class GpuMemMagics(Magics):
         except ValueError as error:
             raise _refusal("%gpumem", str(error)) from None
 
-    def _use(self, names: list[str]) -> None:
+    def _use(self, names: list[str]) -> str:
         if not names:
             raise _refusal("%gpumem", "use needs the name of a source, or auto")
         try:
             _gpumem.use_sources(names)
         except _gpumem.DeviceError as error:
             raise _refusal("%gpumem", f"use: {error}") from None
+        return _gpumem.sources_text(only_used=True)
 
-    def _baseline(self, name: str) -> None:
+    def _baseline(self, name: str) -> str:
         if not name:
             raise _refusal("%gpumem", "baseline needs a name")
         n_runs = set_baseline(name)
-        self._extension.show(
+        return (
             f"baseline {name}: {n_runs} runs · %gpumem_report --compare {name} after the next ones"
         )
 
@@ -374,9 +428,20 @@ class GpuMemMagics(Magics):
         return "\n".join([now, counts, _gpumem.sources_text(only_used=False)])
 
     def _recorded(self) -> str:
+        interval = self._settings.interval
+        sampled = "" if interval == DEFAULT_INTERVAL else f", sampled every {interval} at most"
         if self._settings.record_all:
-            return "recording every cell (`%gpumem off`: only cells with %%gpumem)"
-        return "recording cells with %%gpumem (`%gpumem on`: every cell)"
+            return f"recording every cell{sampled} (`%gpumem off`: only cells with %%gpumem)"
+        return f"recording cells with %%gpumem{sampled} (`%gpumem on`: every cell)"
+
+
+def _refuse_strays(options: Namespace) -> None:
+    """Refuse what belongs to another action than the one that is asked for."""
+    if options.action not in TAKE_NAMES and options.names:
+        unexpected = " ".join(options.names)
+        raise _refusal("%gpumem", f"{options.action} takes no {unexpected!r}")
+    if options.action != "on" and options.interval is not None:
+        raise _refusal("%gpumem", "--interval belongs to on, or to %%gpumem")
 
 
 def _is_ours(line: str) -> bool:
@@ -416,6 +481,7 @@ def _parsed_names(line: str) -> CellOptions:
         devices=_listed(options.devices),
         sources=_listed(options.sources),
         reset_peak=options.reset_peak,
+        interval=options.interval,
         trace=options.trace is not None,
         trace_file=str(Path(options.trace).expanduser()) if options.trace else None,
         quiet=options.quiet,

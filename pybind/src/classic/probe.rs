@@ -10,7 +10,7 @@ use pyo3::sync::MutexExt;
 
 use super::number::Number;
 use super::records::MemorySnapshot;
-use crate::sampler::Sampler;
+use crate::sampler::{Interval, Sampler};
 use crate::sources::Found;
 use crate::{session, trouble};
 
@@ -50,7 +50,7 @@ impl Probe {
         let shown = (levels.label.clone(), levels.snapshot(py)?);
         let mut state = self.locked(py);
         if let Some(sampler) = state.sampler.as_mut().filter(|_| !levels.has_allocator)
-            && let Err(error) = sampler.begin()
+            && let Err(error) = sampler.begin(Interval::default())
         {
             trouble::log_once(py, &format!("peaks are those of the ends: {error}"));
         }

@@ -31,7 +31,7 @@ use crate::oom::observer;
 pub(crate) use traced::{run_as_traced, traceable, traced};
 
 use crate::recorder::{Recorder, SourceText};
-use crate::sampler::Sampler;
+use crate::sampler::{Interval, Sampler};
 use crate::sources::PATIENCE_OF_A_START;
 use reading::with_sources;
 
@@ -53,6 +53,8 @@ struct Session {
     number: u32,
     recorder: Recorder,
     sampler: Sampler,
+    /// How often runs are sampled at the most, where they say nothing else.
+    interval: Interval,
     /// The run that is sampled: a cell's, else the first block outside of every run.
     sampled: Option<RunIdx>,
     /// What the open run of a cell reads.
@@ -86,11 +88,21 @@ pub(crate) fn keep_source_text(py: Python<'_>, kept: SourceText) -> PyResult<()>
     with_recorder(py, |recorder| recorder.keep_source_text(kept))
 }
 
+/// Sets how often runs are sampled at the most from now on.
+pub(crate) fn sample_every(py: Python<'_>, interval: Interval) -> PyResult<()> {
+    with_session(py, |session| session.interval = interval)
+}
+
 /// Forgets everything recorded: the next run is the first of a new session.
 #[pyfunction]
 pub(crate) fn reset(py: Python<'_>) -> PyResult<()> {
-    let kept = with_recorder(py, |recorder| recorder.source_text())?;
-    let session = Session::new(py, kept)?;
+    let (kept, interval) = with_session(py, |session| {
+        (session.recorder.source_text(), session.interval)
+    })?;
+    let session = Session {
+        interval,
+        ..Session::new(py, kept)?
+    };
     IS_RUNNING.store(false, Ordering::Relaxed);
     // The old one's sampler is waited for when the lock is free again.
     let old = locked(py, &SESSION).replace(session);
@@ -126,6 +138,7 @@ impl Session {
             number: N_SESSIONS.fetch_add(1, Ordering::Relaxed),
             recorder,
             sampler,
+            interval: Interval::default(),
             sampled: None,
             devices: Vec::new(),
             ooms_before: HashMap::new(),

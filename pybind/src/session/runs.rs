@@ -11,6 +11,7 @@ use super::reading::{readings, readings_after, readings_inside, with_sources};
 use super::{IS_RUNNING, Session, is_owner, is_running, records_blocks, with_session};
 use crate::oom::observer;
 use crate::recorder::Launch;
+use crate::sampler::Interval;
 use crate::sources::Found;
 use crate::status::Ending;
 use crate::trouble;
@@ -42,6 +43,8 @@ impl BlockId {
 pub(crate) struct Selection {
     /// Labels of devices.
     pub(crate) devices: Vec<String>,
+    /// How often they are sampled at the most; `None` leaves it to the session.
+    interval: Option<Interval>,
     /// What is read when the run is over; `None` where it is what is read anyway.
     restored_sources: Option<Vec<String>>,
 }
@@ -54,6 +57,7 @@ impl Selection {
         devices: Vec<String>,
         sources: &[String],
         reset_peak: bool,
+        interval: Option<Interval>,
     ) -> Self {
         let restored_sources = if sources.is_empty() {
             None
@@ -72,6 +76,7 @@ impl Selection {
         }
         Self {
             devices,
+            interval,
             restored_sources,
         }
     }
@@ -94,7 +99,7 @@ pub(crate) fn begin(py: Python<'_>, launch: Launch, selection: &Selection) -> Py
         let run = session.recorder.begin(launch, before);
         session.ooms_before.insert(run, observer::mark());
         session.devices.clone_from(&selection.devices);
-        session.sample(run)
+        session.sample(run, selection.interval)
     })?;
     warn_of_thread(py, sampling);
     Ok(())
@@ -109,10 +114,7 @@ pub(crate) fn end(
     if !is_owner() || !is_running() {
         return Ok(None);
     }
-    let stopped = with_session(py, |session| {
-        let run = session.recorder.cell_run()?;
-        Some((run, session.recorder.clock().now(), session.samples_of(run)))
-    })?;
+    let stopped = with_session(py, |session| session.stopped(session.recorder.cell_run()?))?;
     let Some((run, ended, sampled)) = stopped else {
         return Ok(None);
     };
@@ -143,7 +145,7 @@ pub(crate) fn begin_block(
         session.ooms_before.insert(run, observer::mark());
         let is_first = session.sampled.is_none() && session.recorder.cell_run().is_none();
         let sampling = if is_first {
-            session.sample(run)
+            session.sample(run, None)
         } else {
             Ok(())
         };
@@ -163,10 +165,7 @@ pub(crate) fn end_block(py: Python<'_>, id: BlockId, ending: Ending) -> PyResult
     if !is_owner() {
         return Ok(());
     }
-    let stopped = with_session(py, |session| {
-        let run = session.own(Some(id))?;
-        Some((run, session.recorder.clock().now(), session.samples_of(run)))
-    })?;
+    let stopped = with_session(py, |session| session.stopped(session.own(Some(id))?))?;
     let Some((run, ended, sampled)) = stopped else {
         return Ok(());
     };
@@ -202,16 +201,22 @@ fn warn_of_thread(py: Python<'_>, sampling: io::Result<()>) {
 
 impl Session {
     /// Samples from now on in `run`; the run that was sampled so far keeps what it has.
-    fn sample(&mut self, run: RunIdx) -> io::Result<()> {
+    fn sample(&mut self, run: RunIdx, interval: Option<Interval>) -> io::Result<()> {
         if let Some(other) = self.sampled.replace(run) {
             let points = self.sampler.end();
             self.recorder.sampled(other, points);
         }
         self.note_open();
-        self.sampler.begin()
+        self.sampler.begin(interval.unwrap_or(self.interval))
     }
 
-    /// What was sampled in `run`, which ends.
+    /// What was sampled in `run`, which ends now: no sample of it is later.
+    fn stopped(&mut self, run: RunIdx) -> Option<(RunIdx, Nanos, Vec<(String, Vec<Sample>)>)> {
+        let sampled = self.samples_of(run);
+        Some((run, self.recorder.clock().now(), sampled))
+    }
+
+    /// What was sampled in `run`.
     fn samples_of(&mut self, run: RunIdx) -> Vec<(String, Vec<Sample>)> {
         if self.sampled != Some(run) {
             return Vec::new();
