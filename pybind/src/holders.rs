@@ -9,13 +9,18 @@ use gpumem_core::report;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use crate::walk::{self, Extent, Limits};
+use crate::adapters::own::Asks;
+use crate::walk::{self, Extent, Limits, Search};
 use crate::{extension, session};
 
 /// A walk that somebody waits for.
-const ASKED: Limits = Limits {
-    time: Duration::from_secs(5),
-    n_nodes: 50_000_000,
+const ASKED: Search = Search {
+    extent: Extent::Everything,
+    limits: Limits {
+        time: Duration::from_secs(5),
+        n_nodes: 50_000_000,
+    },
+    asks: Asks::All,
 };
 
 /// Who holds what, device by device, at one moment.
@@ -42,7 +47,7 @@ impl Holders {
 /// Finds who holds device memory now; `depth` levels of what a name holds are told.
 #[pyfunction]
 pub(crate) fn find_holders(py: Python<'_>, depth: usize) -> PyResult<Holders> {
-    let mut graph = walk::find(py, &extension::shells(py), Extent::Everything, ASKED)?.graph;
+    let mut graph = walk::find(py, &extension::shells(py), ASKED)?.graph;
     for (device, handed_out) in session::handed_out(py) {
         graph.account(&device, handed_out);
     }
@@ -126,8 +131,11 @@ pub(crate) fn _object_graph(
     bool,
 )> {
     let found = match namespace {
-        Some(namespace) => walk::find_from(py, &namespace, ASKED)?,
-        None => walk::find(py, &extension::shells(py), Extent::Everything, ASKED)?,
+        Some(namespace) => {
+            let extent = Extent::Names;
+            walk::find_from(py, &namespace, Search { extent, ..ASKED })?
+        }
+        None => walk::find(py, &extension::shells(py), ASKED)?,
     };
     let graph = &found.graph;
     let edges = graph

@@ -17,6 +17,8 @@ from gpumem import _gpumem, register_adapter, sim
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from tests.python.conftest import Shell
+
 Pair = namedtuple("Pair", ["left", "right"])  # noqa: PYI024 (the walk must know both kinds)
 
 
@@ -449,6 +451,26 @@ def test_an_adapter_of_the_users_is_asked() -> None:
     register_adapter(Buffer, lambda buffer: ("npu:0", buffer.n_bytes))
     storages = [storage for _, _, storage in Graph({"x": first, "y": second}).nodes if storage]
     assert storages == [("npu:0", 777)] * 2
+
+
+def test_an_adapter_of_the_users_is_asked_on_the_users_word(shell: Shell) -> None:
+    shell.run("import gpumem\nfrom gpumem import sim\nsim.use()\nasked, kept = [], []")
+    shell.run("class Silent: pass\nclass Told: pass\nboth = [Silent(), Told()]")
+    tell = "lambda it: asked.append(type(it).__name__) or ('sim:0', 5)"
+    shell.run(f"gpumem.register_adapter(Silent, {tell})")
+    shell.run(f"gpumem.register_adapter(Told, {tell}, after_runs=True)")
+    asked = shell.user_ns["asked"]
+    grow = "kept.append(sim.tensor(1 << 20))"
+    shell.run(f"%%gpumem\n{grow}")
+    assert asked == ["Told"]
+    asked.clear()
+    shell.run("%%gpumem\ntry:\n    sim.tensor(1 << 40)\nexcept RuntimeError:\n    seen = asked[:]")
+    assert shell.user_ns["seen"] == []
+    asked.clear()
+    shell.run("gpumem.holders();")
+    assert sorted(asked) == ["Silent", "Told"]
+    shell.run("%gpumem why")
+    assert sorted(asked) == ["Silent", "Silent", "Told", "Told"]
 
 
 def test_an_adapter_that_fails_is_left_out(caplog: pytest.LogCaptureFixture) -> None:

@@ -34,7 +34,7 @@ pub enum Category {
     OptimizerState,
     /// Keys and values of the tokens so far.
     KvCache,
-    /// What a library keeps for its own work: cuBLAS, cuDNN.
+    /// What is reserved for one owner, and free: the pool of a captured graph.
     Workspace,
     /// Any other tensor.
     Tensor,

@@ -34,6 +34,7 @@ struct Entry {
     n_bytes: Bytes,
     /// The position of its name.
     name: u32,
+    is_handed_out: bool,
 }
 
 impl Inventory {
@@ -51,9 +52,13 @@ impl Inventory {
             let node = look.web.node_of(look.vertex(stored.number));
             let storage = node.and_then(|node| graph.node(node).storage.as_ref());
             if let (Some(storage), Some(name)) = (storage, stored.root.checked_sub(1)) {
-                let n_bytes = storage.n_bytes;
+                let entry = Entry {
+                    n_bytes: storage.n_bytes,
+                    name,
+                    is_handed_out: stored.is_handed_out(),
+                };
                 let shelf = &mut devices[usize::from(stored.device)];
-                shelf.storages.insert(storage.id, Entry { n_bytes, name });
+                shelf.storages.insert(storage.id, entry);
             }
         }
         Self {
@@ -83,7 +88,7 @@ impl Inventory {
     fn nameless(&self, shelf: &Shelf) -> Bytes {
         let is_named = |entry: &&Entry| {
             let (kind, _) = self.names[entry.name as usize];
-            kind.is_named() || kind.is_ipython()
+            entry.is_handed_out && (kind.is_named() || kind.is_ipython())
         };
         let named = shelf.storages.values().filter(is_named);
         let named: Bytes = named.map(|entry| entry.n_bytes).sum();

@@ -6,6 +6,9 @@ use crate::units::{ByteDelta, Bytes};
 /// A block is as much larger than what was asked for, as a rule.
 const GRANULE: Bytes = Bytes::new(512);
 
+/// What torch gives cuBLAS to work in: two times 4 MiB and eight times 16 KiB.
+const WORKSPACE: Bytes = Bytes::new((2 * 4096 + 8 * 16) << 10);
+
 /// What it is called, where every object was looked at.
 const OUTSIDE: &str = "outside Python";
 
@@ -43,20 +46,33 @@ impl HandedOut {
 }
 
 impl DeviceHolders {
-    /// Adds what is allocated and was found nowhere, as the last holder that there is.
+    /// Adds what is allocated and was found nowhere, as a holder of its own.
     pub(super) fn add_unseen(&mut self, unseen: Bytes, is_whole: bool, grown: Option<ByteDelta>) {
+        let n_workspaces = n_workspaces(unseen);
+        let (kind, part, name, what) = if n_workspaces > 0 {
+            let what = match n_workspaces {
+                1 => "a workspace, by its size: torch keeps one for each handle".to_owned(),
+                n => format!("{n} workspaces, by their size: torch keeps one for each handle"),
+            };
+            (RootKind::System, Part::Workspaces, "cuBLAS", what)
+        } else {
+            let name = if is_whole { OUTSIDE } else { NAMELESS };
+            let what = words(is_whole, self.is_cut).to_owned();
+            (RootKind::Unnamed, Part::Unnamed, name, what)
+        };
         self.n_bytes += unseen;
-        match self.parts.last_mut() {
-            Some((Part::Unnamed, n_bytes)) => *n_bytes += unseen,
-            _ => self.parts.push((Part::Unnamed, unseen)),
+        match self.parts.iter_mut().find(|(it, _)| *it == part) {
+            Some((_, n_bytes)) => *n_bytes += unseen,
+            None => self.parts.push((part, unseen)),
         }
+        self.parts.sort_unstable();
         let holder = Holder {
-            name: if is_whole { OUTSIDE } else { NAMELESS }.to_owned(),
-            kind: RootKind::Unnamed,
+            name: name.to_owned(),
+            kind,
             retained: unseen,
             grown,
             path: String::new(),
-            what: words(is_whole, self.is_cut).to_owned(),
+            what,
             traits: Traits::default(),
             branches: Vec::new(),
             more: Rest::default(),
@@ -64,6 +80,16 @@ impl DeviceHolders {
         let place = self.roots.partition_point(|it| it.retained >= unseen);
         self.roots.insert(place, holder);
     }
+}
+
+/// How many of cuBLAS's workspaces this can be, to the byte: torch keeps one for each handle and
+/// stream, and no object stands for it. Of other sizes than this one, which is no round number,
+/// nobody could tell.
+fn n_workspaces(unseen: Bytes) -> u64 {
+    const MOST: u64 = 16;
+    let n = unseen.get() / WORKSPACE.get();
+    let is_exact = Bytes::new(n * WORKSPACE.get()) == unseen;
+    if is_exact && n <= MOST { n } else { 0 }
 }
 
 fn words(is_whole: bool, is_cut: bool) -> &'static str {
@@ -102,5 +128,31 @@ mod tests {
         // Three storages of 4 bytes take three blocks.
         check(1536, true, (12, 3), 0);
         check(4096, true, (12, 3), 2548);
+    }
+
+    #[test]
+    fn a_workspace_is_known_by_its_size() {
+        let check = |unseen: u64, expected: (RootKind, &str, Part)| {
+            let mut holders = DeviceHolders::default();
+            holders.add_unseen(Bytes::new(unseen), true, None);
+            let [holder] = &holders.roots[..] else {
+                panic!("one holder: {holders:?}");
+            };
+            let [(part, n_bytes)] = holders.parts[..] else {
+                panic!("one part: {holders:?}");
+            };
+            assert_eq!((holder.kind, &*holder.name, part), expected);
+            assert_eq!(
+                (holder.retained, n_bytes),
+                (holders.n_bytes, holders.n_bytes)
+            );
+        };
+        let cublas = (RootKind::System, "cuBLAS", Part::Workspaces);
+        check(8_519_680, cublas);
+        check(3 * 8_519_680, cublas);
+        let other = (RootKind::Unnamed, "outside Python", Part::Unnamed);
+        check(8_519_681, other);
+        check(33_554_432, other);
+        check(17 * 8_519_680, other);
     }
 }

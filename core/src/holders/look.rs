@@ -91,7 +91,9 @@ impl<'a> Look<'a> {
     /// what is allocated.
     pub(super) fn unseen(&self, label: &str) -> Option<Bytes> {
         let handed_out = self.web.graph.ledger.get(label)?;
-        let is_its = |it: &&Stored| &*self.ground.devices[usize::from(it.device)] == label;
+        let is_its = |it: &&Stored| {
+            it.is_handed_out() && &*self.ground.devices[usize::from(it.device)] == label
+        };
         let found = self.ground.storages.iter().filter(is_its);
         let (n_bytes, n_storages) = found.fold((0, 0), |(n_bytes, n), it| {
             (it.n_bytes.saturating_add(n_bytes), n + 1)
@@ -333,7 +335,7 @@ impl<'a> Look<'a> {
 /// What the storages of a device are for, in the order of [`Part::ALL`].
 fn parts<'s>(stored: impl Iterator<Item = &'s Stored>) -> Vec<(Part, Bytes)> {
     let mut parts: BTreeMap<Part, Bytes> = BTreeMap::new();
-    for stored in stored {
+    for stored in stored.filter(|it| it.is_handed_out()) {
         *parts.entry(part(stored)).or_default() += Bytes::new(stored.n_bytes);
     }
     parts.into_iter().collect()

@@ -119,7 +119,8 @@ pub struct DeviceHolders {
     pub more_shared: Rest,
     /// What places of `IPython` keep of what no name of the user's reaches, the most first.
     pub kept: Vec<Kept>,
-    /// What the bytes are for, each byte once, in the order of [`Part::ALL`].
+    /// What the allocated bytes are for, each byte once, in the order of [`Part::ALL`]; what is
+    /// only reserved, in the pool of a captured graph, is for nothing.
     pub parts: Vec<(Part, Bytes)>,
     /// The walk stopped at a bound: there is more than this.
     pub is_cut: bool,

@@ -64,6 +64,13 @@ pub(super) struct Stored {
     pub(super) root: u32,
 }
 
+impl Stored {
+    /// A tensor has it: what is free in a pool of its owner's is reserved, and not handed out.
+    pub(super) fn is_handed_out(&self) -> bool {
+        self.category != Some(Category::Workspace)
+    }
+}
+
 /// The device of every tensor and storage, by number; `NOWHERE` for the rest.
 pub(super) const NOWHERE: u16 = u16::MAX;
 

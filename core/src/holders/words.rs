@@ -6,7 +6,9 @@ use super::tally::{N_COUNTED, Tally, counted};
 /// `parameter float32[64, 4096]`, `Tensor float32[]`.
 pub(super) fn tensor(node: &Node) -> String {
     let noun = match node.category {
-        None | Some(Category::Tensor | Category::Graph) => node.type_name.to_string(),
+        None | Some(Category::Tensor | Category::Graph | Category::Workspace) => {
+            node.type_name.to_string()
+        }
         Some(category) => noun(category, 1).to_owned(),
     };
     match shape(node) {

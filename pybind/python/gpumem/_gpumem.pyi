@@ -204,6 +204,8 @@ def register_adapter(
     type_: type[_T],
     function: Callable[[_T], tuple[str, int] | tuple[str, int, int] | list[Any]],
     /,
+    *,
+    after_runs: bool = False,
 ) -> None: ...
 def _object_graph(
     namespace: dict[str, Any] | None = None,

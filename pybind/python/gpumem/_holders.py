@@ -128,7 +128,8 @@ def holders(*, depth: int = 1) -> Holders:
     Names come first, each with what it alone keeps; then what several keep
     together, and what no name reaches: libraries, cyclic garbage (told without
     collecting it), and what is allocated though no object holds it. ``depth``
-    says how many levels of what a name holds are told. Only the adapters that you registered yourself are called.
+    says how many levels of what a name holds are told. Only the adapters that you
+    registered yourself are called.
     """
     return Holders(_gpumem.find_holders(depth))
 

@@ -16,9 +16,9 @@ mod torch;
 
 use pyo3::prelude::*;
 
-pub(crate) use torch::{Access, is_imported as torch_is_imported};
+pub(crate) use torch::{Access, is_imported as torch_is_imported, pools};
 
-pub(crate) use crate::walk::{Details, Part, Sink, Storage, StorageId};
+pub(crate) use crate::walk::{Details, Part, PoolId, Sink, Storage, StorageId};
 
 /// The types of one framework.
 ///
@@ -53,6 +53,7 @@ pub(crate) fn all(py: Python<'_>) -> Vec<Box<dyn Adapter>> {
         Box::new(cupy::CuPy),
         Box::new(numba::Numba),
         Box::new(tensorflow::TensorFlow),
+        Box::new(pools::Pools),
     ];
     if let Some(torch) = torch::Torch::of_imported(py) {
         adapters.push(Box::new(torch));

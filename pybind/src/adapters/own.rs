@@ -10,19 +10,38 @@ use pyo3::types::{PyList, PyTuple, PyType};
 
 use crate::trouble;
 
-static REGISTERED: Mutex<Vec<(Py<PyType>, Py<PyAny>)>> = Mutex::new(Vec::new());
+static REGISTERED: Mutex<Vec<Registered>> = Mutex::new(Vec::new());
+
+struct Registered {
+    class: Py<PyType>,
+    function: Py<PyAny>,
+    after_runs: bool,
+}
+
+/// Which of them a search may call: they are code of the user's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asks {
+    /// The user asked who holds memory.
+    All,
+    /// A run has ended: those for which the user said so.
+    AfterRuns,
+    /// Something of the user's is under way.
+    Nobody,
+}
 
 /// Tells gpumem what objects of a type of yours hold on a device.
 ///
 /// `function(object)` returns `(device, n_bytes)`, such as `("cuda:0", 1 << 20)`, or a list of
 /// those. A third item, a whole number such as an address, tells bytes that several objects
-/// share. Objects of subclasses are asked, too. The function is your own code: it is called each
-/// time that holders are looked for, after the walk; what it raises is logged and left out.
+/// share. Objects of subclasses are asked, too. The function is your own code: it is called when
+/// you ask who holds memory, and with `after_runs=True` also when a recorded cell has left more
+/// than it found; what it raises is logged and left out.
 #[pyfunction]
-#[pyo3(signature = (type_, function, /))]
+#[pyo3(signature = (type_, function, /, *, after_runs=false))]
 pub(crate) fn register_adapter(
     type_: &Bound<'_, PyType>,
     function: &Bound<'_, PyAny>,
+    after_runs: bool,
 ) -> PyResult<()> {
     if !function.is_callable() {
         let message = format!("an adapter is a function, not {}", function.repr()?);
@@ -30,17 +49,24 @@ pub(crate) fn register_adapter(
     }
     let py = type_.py();
     let mut registered = locked(py);
-    registered.retain(|(known, _)| !known.is(type_));
-    registered.push((type_.clone().unbind(), function.clone().unbind()));
+    registered.retain(|known| !known.class.is(type_));
+    registered.push(Registered {
+        class: type_.clone().unbind(),
+        function: function.clone().unbind(),
+        after_runs,
+    });
     Ok(())
 }
 
-/// The registered types with their functions.
-pub(crate) fn registered(py: Python<'_>) -> Vec<(Bound<'_, PyType>, Bound<'_, PyAny>)> {
-    let bound = |(class, function): &(Py<PyType>, Py<PyAny>)| {
-        (class.bind(py).clone(), function.bind(py).clone())
+/// The registered types with their functions, as far as these may be called.
+pub(crate) fn registered(py: Python<'_>, asks: Asks) -> Vec<(Bound<'_, PyType>, Bound<'_, PyAny>)> {
+    let may_be_called = |it: &&Registered| match asks {
+        Asks::All => true,
+        Asks::AfterRuns => it.after_runs,
+        Asks::Nobody => false,
     };
-    locked(py).iter().map(bound).collect()
+    let bound = |it: &Registered| (it.class.bind(py).clone(), it.function.bind(py).clone());
+    locked(py).iter().filter(may_be_called).map(bound).collect()
 }
 
 /// Bytes that a user's function told of.
@@ -97,7 +123,7 @@ fn one(told: &Bound<'_, PyAny>) -> PyResult<Held> {
     })
 }
 
-fn locked(py: Python<'_>) -> MutexGuard<'static, Vec<(Py<PyType>, Py<PyAny>)>> {
+fn locked(py: Python<'_>) -> MutexGuard<'static, Vec<Registered>> {
     REGISTERED
         .lock_py_attached(py)
         .unwrap_or_else(PoisonError::into_inner)

@@ -88,8 +88,17 @@ pub(crate) fn read<'py>(object: &Bound<'py, PyAny>, name: &str) -> PyResult<Boun
 
 /// Calls a method, or what a property calls, where that is C code.
 pub(crate) fn call<'py>(object: &Bound<'py, PyAny>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    call_from(&object.get_type(), object, name)
+}
+
+/// The same as `class` has it, which the object's own class may have covered.
+pub(crate) fn call_from<'py>(
+    class: &Bound<'py, PyType>,
+    object: &Bound<'py, PyAny>,
+    name: &str,
+) -> PyResult<Bound<'py, PyAny>> {
     let missing = || PyAttributeError::new_err(name.to_owned());
-    let found = class_attribute(&object.get_type(), name)?.ok_or_else(missing)?;
+    let found = class_attribute(class, name)?.ok_or_else(missing)?;
     let function = if found.get_type_ptr() == &raw mut ffi::PyProperty_Type {
         found.getattr("fget")?
     } else {

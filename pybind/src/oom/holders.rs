@@ -7,7 +7,8 @@ use gpumem_core::holders::HeldBy;
 use pyo3::prelude::*;
 
 use super::Told;
-use crate::walk::{self, Extent, Limits};
+use crate::adapters::own::Asks;
+use crate::walk::{self, Extent, Limits, Search};
 use crate::{extension, trouble};
 
 /// A cell has failed: its user can wait for a moment, but not for long.
@@ -44,7 +45,7 @@ pub(super) fn at_this_moment(py: Python<'_>) -> Vec<HeldBy> {
         return Vec::new();
     }
     let started = Instant::now();
-    let found = trouble::caught(py, || Ok(holders(py)));
+    let found = trouble::caught(py, || Ok(holders(py, Asks::Nobody)));
     Watch::spend(started.elapsed());
     // The card does without; what failed has been said.
     found.ok().flatten().unwrap_or_default()
@@ -72,14 +73,19 @@ impl Told {
             return self;
         }
         Self {
-            holders: holders(py),
+            holders: holders(py, Asks::AfterRuns),
             ..self
         }
     }
 }
 
-fn holders(py: Python<'_>) -> Vec<HeldBy> {
-    match walk::find(py, &extension::shells(py), Extent::Names, PATIENCE) {
+fn holders(py: Python<'_>, asks: Asks) -> Vec<HeldBy> {
+    let search = Search {
+        extent: Extent::Names,
+        limits: PATIENCE,
+        asks,
+    };
+    match walk::find(py, &extension::shells(py), search) {
         Ok(found) => found.graph.by_preferred_name(),
         Err(error) => {
             let message = format!("who held memory is not known: {error}");

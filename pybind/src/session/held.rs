@@ -7,8 +7,9 @@ use gpumem_core::recording::RunIdx;
 use pyo3::prelude::*;
 
 use super::{is_owner, with_session};
+use crate::adapters::own::Asks;
 use crate::recorder::SourceText;
-use crate::walk::{self, Extent};
+use crate::walk::{self, Extent, Search};
 use crate::{extension, trouble};
 
 /// A cell has ended: its user waits for the next prompt.
@@ -64,7 +65,12 @@ fn look(
     extent: Extent,
     before: Option<&Inventory>,
 ) -> Option<(Holders, Inventory)> {
-    let mut graph: ObjectGraph = match walk::find(py, &extension::shells(py), extent, PATIENCE) {
+    let search = Search {
+        extent,
+        limits: PATIENCE,
+        asks: Asks::AfterRuns,
+    };
+    let mut graph: ObjectGraph = match walk::find(py, &extension::shells(py), search) {
         Ok(found) => found.graph,
         Err(error) => {
             let message = format!("who held memory is not known: {error}");

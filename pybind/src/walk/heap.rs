@@ -16,7 +16,7 @@ use pyo3::types::PyType;
 
 use super::classes::{Classes, Treatment};
 use super::native::ClassFacts;
-use super::sink::{Details, Sink, Storage};
+use super::sink::{Details, PoolId, Sink, Storage};
 use super::table::Table;
 use crate::adapters::Adapter;
 
@@ -90,6 +90,8 @@ pub(crate) struct Heap<'a, 'py> {
     pub(super) failures: Vec<PyErr>,
     /// Objects about which an adapter of the user's is to be asked, and which one.
     pub(super) questions: Vec<(NodeNumber, u8)>,
+    /// Objects that keep a pool of an allocator's.
+    pub(super) pools: Vec<(NodeNumber, PoolId)>,
     /// Nodes below this one were shown to the adapters, though not entered.
     n_looked_at: usize,
     /// Nodes below this one are held by what lives: who leads there from now on has no part in it.
@@ -146,6 +148,7 @@ impl<'a, 'py> Heap<'a, 'py> {
             libraries,
             failures: Vec::new(),
             questions: Vec::new(),
+            pools: Vec::new(),
             n_looked_at: 0,
             settled: 0,
             budget: Budget {

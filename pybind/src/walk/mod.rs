@@ -28,14 +28,15 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 
-use crate::adapters::{self, own};
+use crate::adapters::own::{self, Asks};
+use crate::adapters::{self, pools};
 use crate::trouble;
 use heap::Heap;
 use prune::Pruned;
 use roots::{Root, Roots};
 
 pub(crate) use heap::Limits;
-pub(crate) use sink::{Details, Part, Sink, Storage, StorageId};
+pub(crate) use sink::{Details, Part, PoolId, Sink, Storage, StorageId};
 
 /// No collection runs while this lives: a class's `__del__` must not run, nor an object go.
 struct Uncollected {
@@ -68,6 +69,14 @@ pub(crate) enum Extent {
     Everything,
 }
 
+/// What is looked for, how far, and by whom.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Search {
+    pub(crate) extent: Extent,
+    pub(crate) limits: Limits,
+    pub(crate) asks: Asks,
+}
+
 /// What was found.
 pub(crate) struct Found {
     pub(crate) graph: ObjectGraph,
@@ -76,16 +85,11 @@ pub(crate) struct Found {
 }
 
 /// Finds what leads to device memory from everything that has a name.
-pub(crate) fn find(
-    py: Python<'_>,
-    shells: &[Bound<'_, PyAny>],
-    extent: Extent,
-    limits: Limits,
-) -> PyResult<Found> {
-    let registered = own::registered(py);
+pub(crate) fn find(py: Python<'_>, shells: &[Bound<'_, PyAny>], search: Search) -> PyResult<Found> {
+    let registered = own::registered(py, search.asks);
     let walked = {
         let _uncollected = Uncollected::new(py);
-        walk(py, &Roots::find(py, shells)?, &registered, extent, limits)?
+        walk(py, &Roots::find(py, shells)?, &registered, search)?
     };
     Ok(walked.asked(py, &registered))
 }
@@ -94,13 +98,12 @@ pub(crate) fn find(
 pub(crate) fn find_from(
     py: Python<'_>,
     namespace: &Bound<'_, PyDict>,
-    limits: Limits,
+    search: Search,
 ) -> PyResult<Found> {
-    let registered = own::registered(py);
+    let registered = own::registered(py, search.asks);
     let walked = {
         let _uncollected = Uncollected::new(py);
-        let roots = Roots::of(py, namespace)?;
-        walk(py, &roots, &registered, Extent::Names, limits)?
+        walk(py, &Roots::of(py, namespace)?, &registered, search)?
     };
     Ok(walked.asked(py, &registered))
 }
@@ -111,6 +114,8 @@ struct Walked<'py> {
     n_objects: usize,
     /// What adapters of ours could not read.
     failures: Vec<PyErr>,
+    /// Objects that keep a pool of an allocator's to themselves.
+    pools: Vec<(NodeIdx, PoolId)>,
     /// Objects that an adapter of the user's tells of, their place, and which adapter.
     questions: Vec<(Bound<'py, PyAny>, NodeIdx, u8)>,
 }
@@ -119,31 +124,35 @@ fn walk<'py>(
     py: Python<'py>,
     roots: &Roots<'py>,
     registered: &[(Bound<'py, PyType>, Bound<'py, PyAny>)],
-    extent: Extent,
-    limits: Limits,
+    search: Search,
 ) -> PyResult<Walked<'py>> {
     let adapters = adapters::all(py);
     let classes: Vec<_> = registered.iter().map(|(class, _)| class.clone()).collect();
-    let mut heap = Heap::new(py, &adapters, &classes, &roots.libraries, limits)?;
+    let mut heap = Heap::new(py, &adapters, &classes, &roots.libraries, search.limits)?;
     for object in &roots.closed {
         heap.close(object);
     }
     enter(&mut heap, &roots.found);
-    let rest = match extent {
+    let rest = match search.extent {
         Extent::Names => Vec::new(),
         Extent::Everything => rest::find(&mut heap, roots)?,
     };
-    let wanted: Vec<_> = heap.questions.iter().map(|(node, _)| *node).collect();
+    let asked = heap.questions.iter().map(|(node, _)| *node);
+    let wanted: Vec<_> = asked
+        .chain(heap.pools.iter().map(|(node, _)| *node))
+        .collect();
     let pruned = Pruned::of(&heap, &wanted);
     let mut built = graph::build(&heap, &pruned, roots.found.iter().chain(&rest))?;
-    if extent == Extent::Everything && !heap.is_cut() {
+    if search.extent == Extent::Everything && !heap.is_cut() {
         built.graph.whole();
     }
     let question = |(node, adapter): &(_, u8)| {
         let place = built.known.get(node)?;
         Some((heap.object(*node)?, *place, *adapter))
     };
+    let pool = |(node, pool): &(_, PoolId)| Some((*built.known.get(node)?, *pool));
     Ok(Walked {
+        pools: heap.pools.iter().filter_map(pool).collect(),
         questions: heap.questions.iter().filter_map(question).collect(),
         n_objects: heap.n_objects(),
         failures: heap.failures,
@@ -160,10 +169,11 @@ impl<'py> Walked<'py> {
     ) -> Found {
         /// Keys of the user's are told from the numbers of frameworks' storages.
         const OWN: u64 = 1 << 63;
-        for error in self.failures {
+        for error in std::mem::take(&mut self.failures) {
             let message = format!("an object was passed over when looking for holders: {error}");
             trouble::log_once(py, &message);
         }
+        self.measure_pools(py);
         let mut known = HashMap::new();
         for (number, (object, holder, adapter)) in self.questions.iter().enumerate() {
             let (_, function) = &registered[usize::from(*adapter)];
@@ -181,6 +191,25 @@ impl<'py> Walked<'py> {
         Found {
             graph: self.graph.build(),
             n_objects: self.n_objects,
+        }
+    }
+
+    /// Takes in what is free in pools that others cannot use: it is reserved for who has the pool.
+    fn measure_pools(&mut self, py: Python<'_>) {
+        /// Told from storages of frameworks and from keys of the user's.
+        const POOLS: u64 = 1 << 62;
+        let mut known: HashMap<PoolId, Vec<NodeIdx>> = HashMap::new();
+        for (holder, pool) in std::mem::take(&mut self.pools) {
+            let number = known.len() as u64;
+            let storages = known.entry(pool).or_insert_with(|| {
+                let free = pools::free(py, pool).into_iter();
+                let node = |(device, n_bytes)| Node::storage(POOLS | number, device, n_bytes);
+                let idx = |node: Node| self.graph.node(node.of(Category::Workspace));
+                free.map(node).map(idx).collect()
+            });
+            for storage in storages {
+                self.graph.edge(holder, *storage, Step::Within);
+            }
         }
     }
 }

@@ -28,7 +28,8 @@ pub(super) fn find<'py>(heap: &mut Heap<'_, 'py>, roots: &Roots<'py>) -> PyResul
 fn libraries<'py>(heap: &Heap<'_, 'py>, roots: &Roots<'py>) -> Vec<Root<'py>> {
     let of_module = roots.library_globals.iter().flat_map(|(module, globals)| {
         let named = entries(globals).into_iter();
-        named.map(move |(name, value)| system(module, format!("{module}.{name}"), value))
+        let owner = owner(module);
+        named.map(move |(name, value)| system(owner, format!("{module}.{name}"), value))
     });
     let is_object = |it: &&Bound<'py, PyAny>| {
         !it.is_instance_of::<PyModule>() && !it.is_instance_of::<PyDict>()
@@ -49,6 +50,24 @@ fn libraries<'py>(heap: &Heap<'_, 'py>, roots: &Roots<'py>) -> Vec<Root<'py>> {
         .chain(of_object)
         .filter(|root| !known.contains(&root.object.as_ptr()))
         .collect()
+}
+
+/// What a library's module is to its user, where that is more than its name.
+fn owner(module: &str) -> &str {
+    let is_of = |package: &str| {
+        let rest = module.strip_prefix(package);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    if is_of("torch._inductor.cudagraph_trees") {
+        "CUDA graphs of torch.compile"
+    } else if ["torch._dynamo", "torch._inductor", "torch._functorch"]
+        .into_iter()
+        .any(is_of)
+    {
+        "torch.compile"
+    } else {
+        module
+    }
 }
 
 fn system<'py>(name: &str, path: String, object: Bound<'py, PyAny>) -> Root<'py> {

@@ -16,6 +16,10 @@ pub(crate) struct Part(pub(super) NodeNumber);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct StorageId(pub(crate) u64);
 
+/// A pool of torch's allocator that only what captured or asked for it allocates in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct PoolId(pub(crate) u64, pub(crate) u64);
+
 /// Bytes of one device that are given back together.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Storage<'a> {
@@ -112,6 +116,11 @@ impl<'h, 'a, 'py> Sink<'h, 'a, 'py> {
         let (to, is_new) = self.heap.part(address);
         self.tell(from, to, step);
         (Part(to), is_new)
+    }
+
+    /// The object that is looked at keeps a pool, which is measured when the walk is over.
+    pub(crate) fn pool(&mut self, pool: PoolId) {
+        self.heap.pools.push((self.own.0, pool));
     }
 
     fn tell(&mut self, from: Part, to: NodeNumber, step: Step) {

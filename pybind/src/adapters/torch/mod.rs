@@ -5,6 +5,7 @@ mod access;
 mod graph;
 mod libraries;
 mod modules;
+pub(crate) mod pools;
 
 pub(crate) use access::{Access, is_imported};
 
