@@ -1,8 +1,6 @@
 //! The recording, the rules and the view state, and what follows from them.
 
-use gpumem_core::analyze::{
-    Analysis, Compared, FindingKind, Part, PartKind, Rules, analyze, compare,
-};
+use gpumem_core::analyze::{Analysis, Analyst, Compared, FindingKind, Part, PartKind, Rules};
 use gpumem_core::chart::{self, Scene, Target, Theme, TimeScale};
 use gpumem_core::format::{self, ReadError};
 use gpumem_core::json;
@@ -20,6 +18,7 @@ struct Baseline {
     name: String,
     recording: Recording,
     compared: Vec<Compared>,
+    analyst: Analyst,
 }
 
 /// Everything that the page shows, without the page.
@@ -27,6 +26,7 @@ pub(crate) struct Model {
     recording: Recording,
     rules: Rules,
     analysis: Analysis,
+    analyst: Analyst,
     baseline: Option<Baseline>,
     /// The recording from farther and farther away.
     far: Vec<Recording>,
@@ -45,7 +45,8 @@ impl Model {
     /// The first look at a recording.
     pub(crate) fn new(recording: Recording) -> Self {
         let rules = Rules::default();
-        let analysis = analyze(&recording, &rules);
+        let mut analyst = Analyst::default();
+        let analysis = analyst.analyze(&recording, &rules);
         let first = State::new(&recording, &analysis);
         Self {
             far: from_afar(&recording),
@@ -54,6 +55,7 @@ impl Model {
             recording,
             rules,
             analysis,
+            analyst,
             baseline: None,
             version: 0,
             theme: Theme::default(),
@@ -111,6 +113,7 @@ impl Model {
             name: name.to_owned(),
             recording,
             compared: Vec::new(),
+            analyst: Analyst::default(),
         });
         self.judge();
     }
@@ -126,7 +129,8 @@ impl Model {
         let was_empty = self.recording.runs().is_empty();
         let read = format::apply(&mut self.recording, frames);
         self.far = from_afar(&self.recording);
-        self.judge();
+        self.analysis = self.analyst.analyze(&self.recording, &self.rules);
+        self.compare();
         self.first = State::new(&self.recording, &self.analysis);
         if was_empty {
             self.state.device = self.first.device;
@@ -328,9 +332,15 @@ impl Model {
     }
 
     fn judge(&mut self) {
-        self.analysis = analyze(&self.recording, &self.rules);
+        let (analyst, analysis) = (&mut self.analyst, &mut self.analysis);
+        analyst.judge(analysis, &self.recording, &self.rules);
+        self.compare();
+    }
+
+    fn compare(&mut self) {
         if let Some(baseline) = &mut self.baseline {
-            baseline.compared = compare(&self.recording, &baseline.recording, &self.rules);
+            let (analyst, before) = (&mut baseline.analyst, &baseline.recording);
+            baseline.compared = analyst.compare(&self.recording, before, &self.rules);
         }
         self.version += 1;
     }

@@ -1,8 +1,9 @@
 //! Before and after: what grew less or more than in a baseline.
 
 use super::Rules;
+use super::analyst::{Analyst, Courses};
 use super::finding::CellRef;
-use super::growth::{State, classify_growth};
+use super::growth::State;
 use super::leak::min_growth;
 use super::levels::{self, RunRow};
 use super::series;
@@ -81,8 +82,17 @@ pub struct Compared {
 /// A cell is found again by the frontend's id, else by equal source, else by the
 /// first line that says something: the cell that was fixed has another source now.
 pub fn compare(recording: &Recording, baseline: &Recording, rules: &Rules) -> Vec<Compared> {
-    let before = sides(baseline, rules);
-    let mut compared: Vec<Compared> = sides(recording, rules)
+    Analyst::default().compare(recording, baseline, rules)
+}
+
+pub(super) fn compared(
+    recording: &Recording,
+    baseline: &Recording,
+    rules: &Rules,
+    courses: &mut Courses,
+) -> Vec<Compared> {
+    let before = sides(baseline, rules, courses);
+    let mut compared: Vec<Compared> = sides(recording, rules, courses)
         .into_iter()
         .filter_map(|after| {
             let same = before
@@ -90,7 +100,7 @@ pub fn compare(recording: &Recording, baseline: &Recording, rules: &Rules) -> Ve
                 .filter(|before| before.is_same_place(&after))
                 .max_by_key(|before| before.likeness(&after))
                 .filter(|before| before.likeness(&after) > 0);
-            compared(same.map(|entry| entry.side.clone()), after)
+            held_against(same.map(|entry| entry.side.clone()), after)
         })
         .collect();
     compared.sort_by_key(|entry| (entry.change, entry.difference.magnitude()));
@@ -128,7 +138,7 @@ impl Entry {
     }
 }
 
-fn compared(before: Option<Side>, after: Entry) -> Option<Compared> {
+fn held_against(before: Option<Side>, after: Entry) -> Option<Compared> {
     let now = &after.side;
     let reach = |side: &Side| {
         let (low, high) = side.interval;
@@ -174,14 +184,15 @@ fn is_growing(side: &Side, least: Bytes) -> bool {
     }
 }
 
-fn sides(recording: &Recording, rules: &Rules) -> Vec<Entry> {
+fn sides(recording: &Recording, rules: &Rules, courses: &mut Courses) -> Vec<Entry> {
     let rows = levels::rows(recording);
     let of_runs = series::of_runs(recording, &rows);
-    let of_runs = of_runs.iter().filter_map(|series| {
+    let mut sides = Vec::new();
+    sides.extend(of_runs.iter().filter_map(|series| {
         let last = recording.run(series.rows.last()?.run);
         let least = min_growth(recording, series.key.device, rules);
-        let growth = classify_growth(&series.own_levels(), least, rules);
-        let of_level = classify_growth(&series.levels(), least, rules);
+        let growth = courses.judged(&series.own_levels(), least, rules);
+        let of_level = courses.judged(&series.levels(), least, rules);
         let (bytes_per_run, interval) = kept_by_each(&series.rows)?;
         let side = Side {
             state: growth.state.and(of_level.state),
@@ -198,12 +209,12 @@ fn sides(recording: &Recording, rules: &Rules) -> Vec<Entry> {
             (false, least),
             side,
         ))
-    });
+    }));
     let of_steps = series::of_steps(recording);
-    let of_steps = of_steps.iter().map(|series| {
+    sides.extend(of_steps.iter().map(|series| {
         let run = recording.run(series.run);
         let least = min_growth(recording, series.key.device, rules);
-        let growth = classify_growth(&series.levels, least, rules);
+        let growth = courses.judged(&series.levels, least, rules);
         let per_step =
             |delta: ByteDelta| ByteDelta::from_f64(delta.as_f64() / series.steps_per_point);
         let side = Side {
@@ -221,8 +232,8 @@ fn sides(recording: &Recording, rules: &Rules) -> Vec<Entry> {
             (true, least),
             side,
         )
-    });
-    of_runs.chain(of_steps).collect()
+    }));
+    sides
 }
 
 fn entry(

@@ -93,30 +93,32 @@ fn delta(row: &RunRow) -> Option<i128> {
     Some(i128::from(after?) - i128::from(before?))
 }
 
-/// In how many of `n` runs a counter must grow: nearly all, and more than chance explains.
+/// In how many of `n` runs a counter must grow: nearly all, and more than chance explains;
+/// `n + 1` where not even all of them are.
 fn n_needed(n: usize, p_bound: f64) -> usize {
-    let is_nearly_all = |n_grown: &usize| *n_grown as f64 >= NEARLY_ALL * n as f64;
-    let is_no_chance = |n_grown: &usize| sign_test(*n_grown, n) <= p_bound;
-    (0..=n)
-        .filter(is_nearly_all)
-        .find(is_no_chance)
-        .unwrap_or(n + 1)
+    let nearly_all = (NEARLY_ALL * n as f64).ceil() as usize;
+    let mut needed = n + 1;
+    for p in sign_tests(n) {
+        if p > p_bound || needed == nearly_all {
+            break;
+        }
+        needed -= 1;
+    }
+    needed
 }
 
-/// How often at least `n_grown` of `n` fair coins show heads.
-fn sign_test(n_grown: usize, n: usize) -> f64 {
-    // The probability of exactly k heads, from that of k − 1; as logarithms, which reach further.
+/// How often at least `n`, at least `n − 1`, … of `n` fair coins show heads.
+fn sign_tests(n: usize) -> impl Iterator<Item = f64> {
+    // The probability of exactly k heads, from that of k + 1; as logarithms, which reach further.
     let mut log_p = -(n as f64) * std::f64::consts::LN_2;
     let mut tail = 0.0;
-    for k in 0..=n {
-        if k > 0 {
-            log_p += ((n - k + 1) as f64).ln() - (k as f64).ln();
+    (0..=n).rev().map(move |k| {
+        if k < n {
+            log_p += ((k + 1) as f64).ln() - ((n - k) as f64).ln();
         }
-        if k >= n_grown {
-            tail += log_p.exp();
-        }
-    }
-    tail
+        tail += log_p.exp();
+        tail
+    })
 }
 
 #[cfg(test)]
@@ -126,7 +128,9 @@ mod tests {
     #[test]
     fn the_sign_test_counts_coins() {
         let check = |n_grown: usize, n: usize, expected: f64| {
-            let found = sign_test(n_grown, n);
+            let found = sign_tests(n)
+                .nth(n - n_grown)
+                .expect("no more than there are");
             assert!((found - expected).abs() < 1e-9, "{found}");
         };
         check(0, 5, 1.0);

@@ -4,8 +4,9 @@
 //! cache ratio. What cannot be given back is the inactive split, the free blocks
 //! of segments that are partly used.
 
+use super::analyst::Courses;
 use super::finding::{Evidence, Finding, FindingKind};
-use super::growth::{Growth, Shape, State, classify_growth};
+use super::growth::{Shape, State};
 use super::leak::min_growth;
 use super::levels::{DeviceSummary, Lane, RunRow};
 use super::rules::Rules;
@@ -21,14 +22,16 @@ pub(super) fn findings(
     recording: &Recording,
     rows: &[RunRow],
     devices: &[DeviceSummary],
+    of_runs: &[RunSeries<'_>],
     rules: &Rules,
+    courses: &mut Courses,
 ) -> Vec<Finding> {
     let of_devices = devices
         .iter()
         .filter_map(|device| split(recording, rows, device, rules));
-    let of_cells = series::of_runs(recording, rows)
-        .into_iter()
-        .filter_map(|series| reserved_only(recording, &series, rules));
+    let of_cells = of_runs
+        .iter()
+        .filter_map(|series| reserved_only(recording, series, rules, courses));
     of_devices.chain(of_cells).collect()
 }
 
@@ -123,20 +126,28 @@ fn against_splits(kind: DeviceKind) -> Vec<String> {
 }
 
 /// Reserved grows from run to run over a flat allocated.
-fn reserved_only(recording: &Recording, series: &RunSeries<'_>, rules: &Rules) -> Option<Finding> {
+fn reserved_only(
+    recording: &Recording,
+    series: &RunSeries<'_>,
+    rules: &Rules,
+    courses: &mut Courses,
+) -> Option<Finding> {
+    let last = series.rows.last()?;
+    if last.lane != Lane::Allocated {
+        return None;
+    }
     let least = min_growth(recording, series.key.device, rules);
-    let allocated = classify_growth(&series.levels(), least, rules);
+    let allocated = courses.judged(&series.levels(), least, rules);
+    if allocated.state != State::None {
+        return None;
+    }
     let reserved: Vec<Bytes> = series
         .rows
         .iter()
         .filter_map(|row| row.reserved.1)
         .collect();
-    let growth: Growth = classify_growth(&reserved, least, rules);
-    let last = series.rows.last()?;
-    let grows_alone = growth.state == State::Leak
-        && allocated.state == State::None
-        && last.lane == Lane::Allocated;
-    if !grows_alone {
+    let growth = courses.judged(&reserved, least, rules);
+    if growth.state != State::Leak {
         return None;
     }
     let cell = series::cell_ref(recording, recording.run(last.run));

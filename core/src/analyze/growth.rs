@@ -14,7 +14,7 @@
 
 use super::finding::Evidence;
 use super::rules::Rules;
-use super::trend::{self, MAX_POINTS, Trend};
+use super::trend::{self, MAX_POINTS};
 use crate::units::{ByteDelta, Bytes};
 
 /// The verdict on a series. The order is that of the cards.
@@ -161,31 +161,129 @@ pub fn classify_allocator(
 /// assert_eq!(growth.bytes_per_run.to_string(), "+7 MiB");
 /// ```
 pub fn classify_growth(levels: &[Bytes], min_growth: Bytes, rules: &Rules) -> Growth {
-    let raw: Vec<f64> = levels.iter().map(|level| level.as_f64()).collect();
-    let values = if raw.len() > MAX_POINTS {
-        trend::block_minima(&raw, MAX_POINTS)
-    } else {
-        raw.clone()
-    };
-    let runs_per_point = raw.len() as f64 / values.len().max(1) as f64;
-    let suffix = &values[values.len() / 4..];
-    let (slope, interval) = trend::trend(suffix).map_or_else(
-        || plain_slope(&values),
-        |found| (found.slope, found.interval),
-    );
-    let per_run = |slope: f64| ByteDelta::from_f64(slope / runs_per_point);
-    let weighed = trend::trend(&values).map(|found| weigh(&values, &found, min_growth, rules));
-    let (verdict, p, evidence) = weighed.unwrap_or((Verdict::Quiet, 1.0, Vec::new()));
-    let state = state(levels.len(), verdict, rules);
-    Growth {
-        state,
-        shape: shape(&values, min_growth, verdict != Verdict::Quiet),
-        bytes_per_run: per_run(slope),
-        interval: (per_run(interval.0), per_run(interval.1)),
-        total: total(levels),
-        n_missing: rules.min_runs.saturating_sub(levels.len()),
-        p,
-        evidence,
+    Course::of(levels).judged(min_growth, rules)
+}
+
+/// What a series of levels shows, whatever the thresholds are: all of its statistics.
+#[derive(Debug, Clone)]
+pub(super) struct Course {
+    /// The levels, or the minima of equal blocks of them.
+    values: Vec<f64>,
+    runs_per_point: f64,
+    n_levels: usize,
+    total: ByteDelta,
+    /// Theil-Sen slope without the first quarter, and its interval, per point.
+    slope: (f64, (f64, f64)),
+    whole: Option<Whole>,
+    /// Looked at only where the whole does not decide.
+    tail: Second,
+}
+
+/// The figures of a whole series, in the order in which they are told.
+#[derive(Debug, Clone)]
+struct Whole {
+    kept: f64,
+    n_rises: f64,
+    block_t: f64,
+    /// The least share of the later quarters, and the last one's.
+    shares: (f64, f64),
+    z: f64,
+    rise: f64,
+}
+
+/// The second half of a series.
+#[derive(Debug, Clone)]
+enum Second {
+    NotLookedAt,
+    TooShort,
+    Known(Tail),
+}
+
+/// The figures of a second half.
+#[derive(Debug, Clone)]
+struct Tail {
+    kept: f64,
+    low: f64,
+    reached: f64,
+    block_t: f64,
+    rise: f64,
+    z: f64,
+}
+
+impl Course {
+    pub(super) fn of(levels: &[Bytes]) -> Self {
+        let raw: Vec<f64> = levels.iter().map(|level| level.as_f64()).collect();
+        let n_levels = raw.len();
+        let values = if n_levels > MAX_POINTS {
+            trend::block_minima(&raw, MAX_POINTS)
+        } else {
+            raw
+        };
+        let slope = trend::trend(&values[values.len() / 4..]).map_or_else(
+            || plain_slope(&values),
+            |found| (found.slope, found.interval),
+        );
+        Self {
+            runs_per_point: n_levels as f64 / values.len().max(1) as f64,
+            n_levels,
+            total: total(levels),
+            slope,
+            whole: Whole::of(&values),
+            tail: Second::NotLookedAt,
+            values,
+        }
+    }
+
+    /// The verdict under these rules.
+    pub(super) fn judged(&mut self, min_growth: Bytes, rules: &Rules) -> Growth {
+        let (verdict, p, evidence) = self.weigh(min_growth, rules);
+        let (slope, interval) = self.slope;
+        let per_run = |slope: f64| ByteDelta::from_f64(slope / self.runs_per_point);
+        Growth {
+            state: state(self.n_levels, verdict, rules),
+            shape: shape(&self.values, min_growth, verdict != Verdict::Quiet),
+            bytes_per_run: per_run(slope),
+            interval: (per_run(interval.0), per_run(interval.1)),
+            total: self.total,
+            n_missing: rules.min_runs.saturating_sub(self.n_levels),
+            p,
+            evidence,
+        }
+    }
+
+    /// What the rule's parts say, the p of the trend that decides, and the figures.
+    fn weigh(&mut self, min_growth: Bytes, rules: &Rules) -> (Verdict, f64, Vec<Evidence>) {
+        let Some(whole) = &self.whole else {
+            return (Verdict::Quiet, 1.0, Vec::new());
+        };
+        let of_all = whole.figures(min_growth, rules);
+        let [kept, rises, floor, still, trend, quarters, rise] =
+            of_all.each_ref().map(|it| it.holds);
+        let grows = kept && rises;
+        let floor = floor && still;
+        let p = trend::p_above(whole.z);
+        let mut evidence = Vec::from(of_all);
+        if grows && floor && trend {
+            return (Verdict::Grows, p, evidence);
+        }
+        if grows && matches!(self.tail, Second::NotLookedAt) {
+            self.tail = Tail::of(&self.values).map_or(Second::TooShort, Second::Known);
+        }
+        if grows && let Second::Known(tail) = &self.tail {
+            let of_tail = tail.figures(min_growth, rules);
+            let goes_on = of_tail.iter().all(|figure| figure.holds);
+            evidence.extend(of_tail);
+            if goes_on {
+                return (Verdict::Grows, trend::p_above(tail.z), evidence);
+            }
+        }
+        let may_grow = grows && (floor || trend && quarters && rise);
+        let verdict = if may_grow {
+            Verdict::MayGrow
+        } else {
+            Verdict::Quiet
+        };
+        (verdict, p, evidence)
     }
 }
 
@@ -209,126 +307,115 @@ fn state(n_runs: usize, verdict: Verdict, rules: &Rules) -> State {
     }
 }
 
-/// What the rule's parts say, the p of the trend that decides, and the figures.
-fn weigh(
-    values: &[f64],
-    found: &Trend,
-    min_growth: Bytes,
-    rules: &Rules,
-) -> (Verdict, f64, Vec<Evidence>) {
-    let of_all = figures(values, found, min_growth, rules);
-    let [kept, rises, floor, still, trend, quarters, rise] = of_all.each_ref().map(|it| it.holds);
-    let grows = kept && rises;
-    let floor = floor && still;
-    let p = trend::p_above(found.z);
-    let mut evidence = Vec::from(of_all);
-    if grows && floor && trend {
-        return (Verdict::Grows, p, evidence);
+impl Whole {
+    /// `None` where there are too few values for a trend.
+    fn of(values: &[f64]) -> Option<Self> {
+        let found = trend::trend(values)?;
+        let envelope = trend::envelope(values);
+        let [_, later @ ..] = trend::quarter_shares(&envelope);
+        Some(Self {
+            kept: envelope[envelope.len() - 1] - envelope[0],
+            n_rises: trend::n_rises(&envelope) as f64,
+            // Too few points for blocks: the floor cannot be said to rise.
+            block_t: trend::block_t(&values[values.len() / 4..]).unwrap_or(0.0),
+            shares: (later.into_iter().fold(f64::INFINITY, f64::min), later[2]),
+            z: found.z,
+            rise: trend::relative_rise(values, found.slope),
+        })
     }
-    if grows && let Some((p, of_tail)) = weigh_tail(values, min_growth, rules) {
-        let goes_on = of_tail.iter().all(|figure| figure.holds);
-        evidence.extend(of_tail);
-        if goes_on {
-            return (Verdict::Grows, p, evidence);
-        }
+
+    /// In the order in which [`Course::weigh`] reads them.
+    fn figures(&self, min_growth: Bytes, rules: &Rules) -> [Evidence; 7] {
+        let (least_share, last_share) = self.shares;
+        [
+            (
+                "kept_bytes",
+                "never given back over the series",
+                self.kept,
+                min_growth.as_f64(),
+            ),
+            ("n_rises", "how often it rose for good", self.n_rises, 1.0),
+            (
+                "block_t",
+                "the floor rises: t of the increments between block minima",
+                self.block_t,
+                rules.block_t,
+            ),
+            (
+                "last_quarter_share",
+                "the last quarter still has its part in the growth",
+                last_share,
+                rules.last_quarter_share,
+            ),
+            (
+                "trend_z",
+                "the level rises: Mann-Kendall z, corrected for autocorrelation",
+                self.z,
+                rules.trend_z,
+            ),
+            (
+                "least_quarter_share",
+                "every later quarter has its part in the growth",
+                least_share,
+                rules.quarter_share,
+            ),
+            (
+                "relative_rise",
+                "the rise stands out: Sen's slope over the series, in standard deviations",
+                self.rise,
+                rules.relative_rise,
+            ),
+        ]
+        .map(figure)
     }
-    let may_grow = grows && (floor || trend && quarters && rise);
-    let verdict = if may_grow {
-        Verdict::MayGrow
-    } else {
-        Verdict::Quiet
-    };
-    (verdict, p, evidence)
 }
 
-/// The figures of a whole series, in the order in which `weigh` reads them.
-fn figures(values: &[f64], found: &Trend, min_growth: Bytes, rules: &Rules) -> [Evidence; 7] {
-    let envelope = trend::envelope(values);
-    let kept = envelope[envelope.len() - 1] - envelope[0];
-    let [_, later @ ..] = trend::quarter_shares(&envelope);
-    // Too few points for blocks: the floor cannot be said to rise.
-    let block_t = trend::block_t(&values[values.len() / 4..]).unwrap_or(0.0);
-    [
-        (
-            "kept_bytes",
-            "never given back over the series",
-            kept,
-            min_growth.as_f64(),
-        ),
-        (
-            "n_rises",
-            "how often it rose for good",
-            trend::n_rises(&envelope) as f64,
-            1.0,
-        ),
-        (
-            "block_t",
-            "the floor rises: t of the increments between block minima",
+impl Tail {
+    /// `None` where the second half is too short for blocks.
+    fn of(values: &[f64]) -> Option<Self> {
+        let (before, tail) = values.split_at(values.len() / 2);
+        let block_t = trend::block_t(tail)?;
+        let found = trend::trend(tail)?;
+        let envelope = trend::envelope(tail);
+        Some(Self {
+            kept: envelope[envelope.len() - 1] - envelope[0],
+            low: envelope[0],
+            reached: trend::quantile(&before[before.len() / 2..], 0.5),
             block_t,
-            rules.block_t,
-        ),
-        (
-            "last_quarter_share",
-            "the last quarter still has its part in the growth",
-            later[2],
-            rules.last_quarter_share,
-        ),
-        (
-            "trend_z",
-            "the level rises: Mann-Kendall z, corrected for autocorrelation",
-            found.z,
-            rules.trend_z,
-        ),
-        (
-            "least_quarter_share",
-            "every later quarter has its part in the growth",
-            later.into_iter().fold(f64::INFINITY, f64::min),
-            rules.quarter_share,
-        ),
-        (
-            "relative_rise",
-            "the rise stands out: Sen's slope over the series, in standard deviations",
-            trend::relative_rise(values, found.slope),
-            rules.relative_rise,
-        ),
-    ]
-    .map(figure)
-}
+            rise: trend::relative_rise(tail, found.slope),
+            z: found.z,
+        })
+    }
 
-/// The p of the second half's trend, and its figures; `None` where it is too short for blocks.
-fn weigh_tail(values: &[f64], min_growth: Bytes, rules: &Rules) -> Option<(f64, Vec<Evidence>)> {
-    let (before, tail) = values.split_at(values.len() / 2);
-    let block_t = trend::block_t(tail)?;
-    let found = trend::trend(tail)?;
-    let envelope = trend::envelope(tail);
-    let reached = trend::quantile(&before[before.len() / 2..], 0.5);
-    let figures = [
-        (
-            "tail_kept_bytes",
-            "never given back in the second half",
-            envelope[envelope.len() - 1] - envelope[0],
-            min_growth.as_f64(),
-        ),
-        (
-            "tail_low_bytes",
-            "the second half stays above what was usual before it",
-            envelope[0],
-            reached.next_down(),
-        ),
-        (
-            "tail_block_t",
-            "its floor rises: t of the increments between block minima",
-            block_t,
-            rules.tail_block_t,
-        ),
-        (
-            "tail_rise",
-            "it rises evenly: Sen's slope in standard deviations, 3.46 for a straight line",
-            trend::relative_rise(tail, found.slope),
-            rules.tail_rise,
-        ),
-    ];
-    Some((trend::p_above(found.z), figures.map(figure).into()))
+    fn figures(&self, min_growth: Bytes, rules: &Rules) -> [Evidence; 4] {
+        [
+            (
+                "tail_kept_bytes",
+                "never given back in the second half",
+                self.kept,
+                min_growth.as_f64(),
+            ),
+            (
+                "tail_low_bytes",
+                "the second half stays above what was usual before it",
+                self.low,
+                self.reached.next_down(),
+            ),
+            (
+                "tail_block_t",
+                "its floor rises: t of the increments between block minima",
+                self.block_t,
+                rules.tail_block_t,
+            ),
+            (
+                "tail_rise",
+                "it rises evenly: Sen's slope in standard deviations, 3.46 for a straight line",
+                self.rise,
+                rules.tail_rise,
+            ),
+        ]
+        .map(figure)
+    }
 }
 
 fn figure((name, words, value, threshold): (&'static str, &str, f64, f64)) -> Evidence {
@@ -357,9 +444,9 @@ fn total(levels: &[Bytes]) -> ByteDelta {
     }
 }
 
-/// The course of levels that do not keep growing, and how many of their first
+/// The shape of levels that do not keep growing, and how many of their first
 /// steps moved, where they stay since.
-pub(super) fn course(levels: &[Bytes], min_growth: Bytes) -> (Shape, Option<usize>) {
+pub(super) fn settling(levels: &[Bytes], min_growth: Bytes) -> (Shape, Option<usize>) {
     let values: Vec<f64> = levels.iter().map(|level| level.as_f64()).collect();
     (shape(&values, min_growth, false), n_moving(&values))
 }
@@ -368,7 +455,8 @@ pub(super) fn course(levels: &[Bytes], min_growth: Bytes) -> (Shape, Option<usiz
 /// its end; `None` where it still moves in the last third.
 fn n_moving(values: &[f64]) -> Option<usize> {
     let last = *values.last()?;
-    let range = trend::quantile(values, 1.0) - trend::quantile(values, 0.0);
+    let (least, most) = trend::extremes(values);
+    let range = most - least;
     let n_moving = values
         .iter()
         .rposition(|value| (value - last).abs() > 0.05 * range)
@@ -378,14 +466,14 @@ fn n_moving(values: &[f64]) -> Option<usize> {
 
 fn shape(values: &[f64], min_growth: Bytes, grows: bool) -> Shape {
     let n = values.len();
-    let (least, most) = (trend::quantile(values, 0.0), trend::quantile(values, 1.0));
+    let (least, most) = trend::extremes(values);
     let range = most - least;
     if n < 2 || range < min_growth.as_f64().max(1.0) {
         return Shape::Flat;
     }
     // Of the floor: what lies above it comes and goes.
-    let start = trend::quantile(&values[..n.div_ceil(10)], 0.0);
-    let end = trend::quantile(&values[n - n.div_ceil(4)..], 0.0);
+    let (start, _) = trend::extremes(&values[..n.div_ceil(10)]);
+    let (end, _) = trend::extremes(&values[n - n.div_ceil(4)..]);
     let rise = end - start;
     if grows {
         let half = trend::quantile(&values[n * 2 / 5..n.div_ceil(2)], 0.5);
@@ -501,11 +589,11 @@ mod tests {
     }
 
     #[test]
-    fn a_course_says_when_it_settled() {
+    fn what_settles_says_when() {
         let levels = [0, 60, 100, 100, 100, 100].map(Bytes::mib);
-        assert_eq!(course(&levels, Bytes::mib(1)), (Shape::WarmUp, Some(2)));
+        assert_eq!(settling(&levels, Bytes::mib(1)), (Shape::WarmUp, Some(2)));
         let levels = [0, 10, 20, 30, 40, 50].map(Bytes::mib);
-        assert_eq!(course(&levels, Bytes::mib(1)).1, None);
+        assert_eq!(settling(&levels, Bytes::mib(1)).1, None);
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! Growth over runs and steps, in findings.
 
+use super::analyst::Courses;
 use super::facts::{self, Fact, Says};
 use super::finding::{CellRef, Finding, FindingKind};
-use super::growth::{self, Growth, State, classify_growth};
+use super::growth::{self, Growth, State};
 use super::held::{self, Growers};
 use super::levels::{DeviceSummary, Lane, Peak, RunRow};
 use super::rules::Rules;
@@ -26,17 +27,20 @@ pub(super) fn findings(
     recording: &Recording,
     rows: &[RunRow],
     devices: &[DeviceSummary],
+    series_of_runs: &[RunSeries<'_>],
     rules: &Rules,
+    courses: &mut Courses,
 ) -> Vec<Finding> {
-    let of_runs = series::of_runs(recording, rows)
-        .into_iter()
-        .filter_map(|series| of_runs(recording, &series, rules));
+    let mut judged: Vec<Judged> = series_of_runs
+        .iter()
+        .filter_map(|series| of_runs(recording, series, rules, courses))
+        .collect();
     let of_steps = series::of_steps(recording)
         .into_iter()
-        .filter_map(|series| of_steps(recording, &series, rules));
-    let mut judged: Vec<Judged> = of_runs.chain(of_steps).collect();
+        .filter_map(|series| of_steps(recording, &series, rules, courses));
+    judged.extend(of_steps);
     let p_bound = correct(&mut judged);
-    join_counters(&mut judged, recording, rows, p_bound, rules);
+    join_counters(&mut judged, series_of_runs, p_bound, rules);
     for judged in &mut judged {
         judged.join_holders(recording);
     }
@@ -45,7 +49,9 @@ pub(super) fn findings(
         .filter_map(|judged| judged.told(recording, rows))
         .map(|judged| judged.finding(recording, rows, devices))
         .collect();
-    findings.extend(session::findings(recording, rows, &findings, rules));
+    findings.extend(session::findings(
+        recording, rows, &findings, rules, courses,
+    ));
     findings
 }
 
@@ -64,16 +70,10 @@ fn correct(judged: &mut [Judged]) -> f64 {
 }
 
 /// The allocators' counters have a say in the verdict on runs. Steps have none: a mark reads levels.
-fn join_counters(
-    judged: &mut [Judged],
-    recording: &Recording,
-    rows: &[RunRow],
-    p_bound: f64,
-    rules: &Rules,
-) {
-    for series in series::of_runs(recording, rows) {
+fn join_counters(judged: &mut [Judged], of_runs: &[RunSeries<'_>], p_bound: f64, rules: &Rules) {
+    for series in of_runs {
         let is_of_it = |judged: &&mut Judged| !judged.steps && judged.key == series.key;
-        let fact = facts::of_counters(&series, p_bound, rules);
+        let fact = facts::of_counters(series, p_bound, rules);
         if let Some((judged, fact)) = judged.iter_mut().find(is_of_it).zip(fact) {
             judged.join(fact);
         }
@@ -116,14 +116,21 @@ struct Judged {
 
 /// Both what the runs kept by themselves and the level after them must grow:
 /// then neither a neighbour that leaks nor a neighbour that frees misleads.
-fn of_runs(recording: &Recording, series: &RunSeries<'_>, rules: &Rules) -> Option<Judged> {
+fn of_runs(
+    recording: &Recording,
+    series: &RunSeries<'_>,
+    rules: &Rules,
+    courses: &mut Courses,
+) -> Option<Judged> {
     let least = min_growth(recording, series.key.device, rules);
     let (levels, own_levels) = (series.levels(), series.own_levels());
-    let mut growth = classify_growth(&own_levels, least, rules);
-    let of_level = classify_growth(&levels, least, rules);
-    let state = growth.state.and(of_level.state);
-    if of_level.state > growth.state {
-        growth = Growth { state, ..of_level };
+    let mut growth = courses.judged(&own_levels, least, rules);
+    // What a series does not keep by itself, its level cannot make grow.
+    if matches!(growth.state, State::Leak | State::Watch) {
+        let of_level = courses.judged(&levels, least, rules);
+        if of_level.state > growth.state {
+            growth = of_level;
+        }
     }
     let start = series.rows.first()?.before?;
     Some(Judged {
@@ -145,9 +152,14 @@ fn of_runs(recording: &Recording, series: &RunSeries<'_>, rules: &Rules) -> Opti
     })
 }
 
-fn of_steps(recording: &Recording, series: &StepSeries, rules: &Rules) -> Option<Judged> {
+fn of_steps(
+    recording: &Recording,
+    series: &StepSeries,
+    rules: &Rules,
+    courses: &mut Courses,
+) -> Option<Judged> {
     let least = min_growth(recording, series.key.device, rules);
-    let mut growth = classify_growth(&series.levels, least, rules);
+    let mut growth = courses.judged(&series.levels, least, rules);
     let per_step = |delta: ByteDelta| ByteDelta::from_f64(delta.as_f64() / series.steps_per_point);
     growth.bytes_per_run = per_step(growth.bytes_per_run);
     growth.interval = (per_step(growth.interval.0), per_step(growth.interval.1));
@@ -239,7 +251,7 @@ impl Judged {
         let course: Vec<Bytes> = std::iter::once(self.start)
             .chain(self.levels.clone())
             .collect();
-        (self.growth.shape, self.n_moving) = growth::course(&course, self.least);
+        (self.growth.shape, self.n_moving) = growth::settling(&course, self.least);
         self.n_moving.is_some()
     }
 

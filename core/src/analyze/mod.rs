@@ -4,6 +4,7 @@
 //! device) from the raw readings, `growth` decides on one series of levels,
 //! `leak` and `fragmentation` turn rows and series into findings.
 
+mod analyst;
 mod compare;
 mod composition;
 mod facts;
@@ -28,6 +29,7 @@ mod traced;
 mod trend;
 
 pub use crate::severity::Severity;
+pub use analyst::Analyst;
 pub use compare::{Change, Compared, Side, compare};
 pub use composition::{Part, PartKind};
 pub use finding::{CellRef, Evidence, Figures, Finding, FindingKind};
@@ -58,21 +60,5 @@ pub struct Analysis {
 
 /// Derives levels and findings from a recording.
 pub fn analyze(recording: &Recording, rules: &Rules) -> Analysis {
-    let rows = levels::rows(recording);
-    let devices = levels::summaries(recording, &rows);
-    let mut findings = leak::findings(recording, &rows, &devices, rules);
-    findings.extend(fragmentation::findings(recording, &rows, &devices, rules));
-    findings.extend(peaks::findings(recording, &rows, &devices));
-    findings.extend(reserve::findings(recording, &rows, &devices, rules));
-    findings.extend(long_lived::findings(recording, &devices));
-    findings.extend(oom::findings(recording, &rows));
-    let retained = retention::findings(recording, &rows, &devices, &findings, rules);
-    findings.extend(retained);
-    finding::sort(&mut findings);
-    Analysis {
-        devices,
-        rows,
-        findings,
-        warnings: levels::warnings(recording),
-    }
+    Analyst::default().analyze(recording, rules)
 }

@@ -19,10 +19,9 @@ const COPY: f64 = 0.9;
 
 pub(super) fn findings(
     recording: &Recording,
-    rows: &[RunRow],
     devices: &[DeviceSummary],
+    of_runs: &[RunSeries<'_>],
 ) -> Vec<Finding> {
-    let series = series::of_runs(recording, rows);
     let of_each = |series: &RunSeries<'_>| {
         let capacity = devices
             .iter()
@@ -31,7 +30,7 @@ pub(super) fn findings(
         let least = LEAST_SHARE * capacity.as_f64();
         doubling(recording, series, least).or_else(|| spike(recording, series, least))
     };
-    series.iter().filter_map(of_each).collect()
+    of_runs.iter().filter_map(of_each).collect()
 }
 
 /// How far a run rose above the higher of its ends.

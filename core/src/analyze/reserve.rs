@@ -1,8 +1,9 @@
 //! How runs deal with the driver: pressure, repeated and inefficient reservation,
 //! and what grows beside the allocator.
 
+use super::analyst::Courses;
 use super::finding::{Evidence, Finding, FindingKind};
-use super::growth::{State, classify_growth};
+use super::growth::State;
 use super::leak::min_growth;
 use super::levels::{DeviceSummary, Lane, RunRow};
 use super::rules::Rules;
@@ -24,19 +25,19 @@ pub(super) fn findings(
     recording: &Recording,
     rows: &[RunRow],
     devices: &[DeviceSummary],
+    of_runs: &[RunSeries<'_>],
     rules: &Rules,
+    courses: &mut Courses,
 ) -> Vec<Finding> {
     let of_devices = devices.iter().flat_map(|device| {
         let pressure = pressure(recording, rows, device);
         pressure
             .into_iter()
-            .chain(gap(recording, rows, device, rules))
+            .chain(gap(recording, rows, device, rules, courses))
     });
-    let of_cells = series::of_runs(recording, rows)
-        .into_iter()
-        .filter_map(|series| {
-            repeated(recording, &series).or_else(|| inefficient(recording, &series))
-        });
+    let of_cells = of_runs.iter().filter_map(|series| {
+        repeated(recording, series).or_else(|| inefficient(recording, series))
+    });
     of_devices.chain(of_cells).collect()
 }
 
@@ -86,6 +87,7 @@ fn gap(
     rows: &[RunRow],
     device: &DeviceSummary,
     rules: &Rules,
+    courses: &mut Courses,
 ) -> Option<Finding> {
     let of_device: Vec<(&RunRow, Bytes)> = rows
         .iter()
@@ -93,7 +95,7 @@ fn gap(
         .filter_map(|row| Some((row, row.process_used.1?.saturating_sub(row.reserved.1?))))
         .collect();
     let gaps: Vec<Bytes> = of_device.iter().map(|(_, gap)| *gap).collect();
-    let growth = classify_growth(&gaps, min_growth(recording, device.device, rules), rules);
+    let growth = courses.judged(&gaps, min_growth(recording, device.device, rules), rules);
     if growth.state != State::Leak {
         return None;
     }

@@ -1,7 +1,8 @@
 //! Growth that no cell and no loop explains: the level after every run.
 
+use super::analyst::Courses;
 use super::finding::{Finding, FindingKind};
-use super::growth::{State, classify_growth};
+use super::growth::State;
 use super::leak::min_growth;
 use super::levels::RunRow;
 use super::rules::Rules;
@@ -20,13 +21,14 @@ pub(super) fn findings(
     rows: &[RunRow],
     found: &[Finding],
     rules: &Rules,
+    courses: &mut Courses,
 ) -> Vec<Finding> {
     recording
         .devices()
         .iter()
         .filter(|device| device.kind != DeviceKind::Host)
         .filter(|device| !is_explained(found, device.idx))
-        .filter_map(|device| finding(recording, rows, device.idx, rules))
+        .filter_map(|device| finding(recording, rows, device.idx, rules, courses))
         .collect()
 }
 
@@ -41,6 +43,7 @@ fn finding(
     rows: &[RunRow],
     device: DeviceIdx,
     rules: &Rules,
+    courses: &mut Courses,
 ) -> Option<Finding> {
     let is_outermost = |row: &&RunRow| recording.run(row.run).parent.is_none();
     let lane = rows.iter().rfind(|row| row.device == device)?.lane;
@@ -50,7 +53,7 @@ fn finding(
         .filter(is_outermost)
         .collect();
     let levels: Vec<Bytes> = rows.iter().filter_map(|row| row.after).collect();
-    let growth = classify_growth(&levels, min_growth(recording, device, rules), rules);
+    let growth = courses.judged(&levels, min_growth(recording, device, rules), rules);
     if levels.len() < MIN_RUNS || growth.state != State::Leak {
         return None;
     }

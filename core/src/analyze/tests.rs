@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use super::analyst::Courses;
 use super::*;
 use crate::recording::{Frame, Run, RunIdx, RunKind};
 use crate::testing::{Play, run, session};
@@ -249,6 +250,50 @@ proptest! {
         prop_assert!((scaled.2.as_f64() - rate).abs() <= scale as f64);
     }
 
+    /// A recording that grows, under thresholds that move, as an analyst sees it who has
+    /// judged it before.
+    #[test]
+    fn an_analyst_who_judges_again_comes_to_the_same(
+        kept in prop::collection::vec(prop::collection::vec(-40_i64..60, 1..24), 1..4),
+        thresholds in prop::collection::vec((0_u64..64, 2_usize..20, 0_u8..40), 1..5),
+        n_known in 0_usize..40,
+    ) {
+        const SOURCES: [&str; 3] = ["a()", "b()", "c()"];
+        let plays: Vec<Vec<Play>> = kept
+            .iter()
+            .map(|kept| kept.iter().map(|kept| run(*kept).blocks(*kept)).collect())
+            .collect();
+        let cells: Vec<(&str, &[Play])> =
+            SOURCES.into_iter().zip(plays.iter().map(Vec::as_slice)).collect();
+        let (whole, _) = session(&cells);
+        let mut begun = Recording::new(whole.header().clone());
+        let is_known = |frame: &Frame| !matches!(frame, Frame::Run(run) if run.idx.get() >= n_known);
+        for frame in whole.frames().filter(is_known) {
+            // What belongs to runs that are not known yet does not fit.
+            let _ = begun.apply(frame);
+        }
+        let mut analyst = Analyst::default();
+        for recording in [&begun, &whole] {
+            let mut analysis = analyst.analyze(recording, &Rules::default());
+            for (min_growth_mib, min_runs, tenths) in &thresholds {
+                let rules = Rules {
+                    min_growth: Bytes::mib(*min_growth_mib),
+                    min_runs: *min_runs,
+                    block_t: f64::from(*tenths) / 10.0,
+                    ..Rules::default()
+                };
+                analyst.judge(&mut analysis, recording, &rules);
+                prop_assert_eq!(&analysis, &analyze(recording, &rules));
+            }
+        }
+        let rules = Rules::default();
+        let mut analyst = Analyst::default();
+        for recording in [&begun, &whole, &whole] {
+            let compared = analyst.compare(recording, &begun, &rules);
+            prop_assert_eq!(compared, compare(recording, &begun, &rules));
+        }
+    }
+
     #[test]
     fn a_leak_in_reverse_is_none(rate in 1_u64..100, n in 9_u64..100) {
         let levels: Vec<Bytes> = (0..n).rev().map(|run| Bytes::mib(rate * run)).collect();
@@ -282,19 +327,22 @@ fn check_rows(
     change: impl Fn(usize, &mut RunRow),
     expected: Option<(FindingKind, &str)>,
 ) {
+    use FindingKind::{Doubling, Gap, Inefficient, Pressure, Repeated, Spike};
     let (recording, _) = session(&[("cell()", plays)]);
     let mut rows = levels::rows(&recording);
     for (idx, row) in rows.iter_mut().enumerate() {
         change(idx, row);
     }
-    let devices = levels::summaries(&recording, &rows);
-    let rules = Rules::default();
-    let found = peaks::findings(&recording, &rows, &devices)
-        .into_iter()
-        .chain(reserve::findings(&recording, &rows, &devices, &rules))
-        .next();
+    let mut analysis = Analysis {
+        devices: levels::summaries(&recording, &rows),
+        rows,
+        ..Analysis::default()
+    };
+    Analyst::default().judge(&mut analysis, &recording, &Rules::default());
+    let kinds = [Doubling, Spike, Pressure, Gap, Repeated, Inefficient];
+    let mut found = analysis.findings.iter();
     let found = found
-        .as_ref()
+        .find(|finding| kinds.contains(&finding.kind))
         .map(|finding| (finding.kind, finding.title.as_str()));
     assert_eq!(found, expected);
 }
@@ -444,7 +492,10 @@ fn free_pieces_between_held_blocks_are_told_with_what_can_be_given_back() {
     let rows = levels::rows(&recording);
     let mut devices = levels::summaries(&recording, &rows);
     let check = |devices: &[DeviceSummary], expected: Option<&str>| {
-        let found = fragmentation::findings(&recording, &rows, devices, &Rules::default());
+        let of_runs = series::of_runs(&recording, &rows);
+        let (rules, mut courses) = (Rules::default(), Courses::default());
+        let found =
+            fragmentation::findings(&recording, &rows, devices, &of_runs, &rules, &mut courses);
         let details: Vec<&str> = found
             .iter()
             .map(|finding| finding.detail.as_str())
