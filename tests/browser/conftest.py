@@ -111,6 +111,8 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         f"--ServerApp.root_dir={folder}",
         "--IdentityProvider.token=",
         "--ServerApp.disable_check_xsrf=True",
+        # Notebook 7 is another page of the same server.
+        "--ServerApp.jpserver_extensions={'notebook': True}",
     ]
     with (root / "log").open("w") as log:
         server = subprocess.Popen([*command, *options], env=environment, stdout=log, stderr=log)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 from base64 import b64encode
-from pathlib import Path
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import gpumem
@@ -14,13 +14,14 @@ from .live import SETUP, ReportPage, record, screenshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from .live import Guarded
 
     Open = Callable[..., Guarded]
     Recordings = dict[str, gpumem.Recording]
 
-AXE = Path(__file__).parents[2] / "js" / "node_modules" / "axe-core" / "axe.min.js"
+AXE = files("axe_playwright_python") / "axe.min.js"
 FITS = "() => document.documentElement.scrollWidth <= innerWidth"
 # What the scripts below ask of every text: the colours that it is seen with.
 CONTRAST = """() => {
@@ -76,8 +77,6 @@ def test_axe_finds_nothing(
     scheme: str, recordings: Recordings, open_page: Open, tmp_path: Path
 ) -> None:
     """In both themes, with every list and table open."""
-    if not AXE.exists():
-        pytest.skip("axe-core is not installed: npm install in js/")
     page = open_page(_saved(recordings["leak"], tmp_path), color_scheme=scheme).page
     _open_all(ReportPage(page))
     page.evaluate(AXE.read_text(encoding="utf-8"))

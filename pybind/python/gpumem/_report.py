@@ -190,6 +190,12 @@ class Report:
         """Name what it is about and how much it found."""
         return f"<gpumem.Report: {len(self.findings)} findings, {len(self.runs)} rows>"
 
+    def _display_(self) -> object:
+        """Return what marimo shows in place of this."""
+        from gpumem import widget
+
+        return widget.live(self)
+
     def _ipython_display_(self) -> None:
         from IPython.core.getipython import get_ipython
 

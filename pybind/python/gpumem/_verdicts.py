@@ -105,6 +105,12 @@ class Comparison:
         """Return the comparison as text: a terminal shows it so."""
         return self.text()
 
+    def _display_(self) -> object:
+        """Return what marimo shows in place of this."""
+        from gpumem import widget
+
+        return widget.live(Report(self.recording), self)
+
     def _ipython_display_(self) -> None:
         from IPython.core.getipython import get_ipython
 

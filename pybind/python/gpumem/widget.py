@@ -228,20 +228,21 @@ def show(report: _Report, against: Against | None = None) -> None:
     size = {"width": _WIDTH, "height": _height(png), "alt": _alternative(text)}
     publish_display_data({"image/png": picture, "text/plain": text}, {"image/png": size})
     global _the_updates  # noqa: PLW0603 (the latest report of this kernel)
-    tail = picture[-_N_TAIL:]
+    widget = live(report, against, picture[-_N_TAIL:])
     if against is None:
-        widget = ReportWidget(_packed(report.recording), tail)
         _the_updates = _Updates(widget, report.recording._position())
-    else:
-        # What is compared is a part of the session, numbered anew: it does not go on.
-        widget = ReportWidget(
-            _packed(report.recording),
-            tail,
-            baseline=_packed(against.baseline),
-            baseline_name=against.name,
-        )
     view = dict(widget._repr_mimebundle_()[0])  # type: ignore[index]
     publish_display_data({**view, "text/plain": ""})
+
+
+def live(report: _Report, against: Against | None = None, picture: str = "") -> ReportWidget:
+    """Return the live view by itself, as it stands now; `picture` as in `ReportWidget`."""
+    recording = _packed(report.recording)
+    if against is None:
+        return ReportWidget(recording, picture)
+    # What is compared is a part of the session, numbered anew: it does not go on.
+    baseline = _packed(against.baseline)
+    return ReportWidget(recording, picture, baseline=baseline, baseline_name=against.name)
 
 
 def html(report: _Report, against: Against | None = None) -> str:
