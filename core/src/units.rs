@@ -209,7 +209,7 @@ pub struct NotATime {
 impl fmt::Display for NotATime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = self.text.trim();
-        if text.parse::<f64>().is_ok() {
+        if text.starts_with(|c: char| c.is_ascii_digit()) && text.parse::<f64>().is_ok() {
             return write!(f, "{text:?} has no unit: write {text}ms or {text}s");
         }
         write!(f, "{text:?} is no time: write one as 10ms or 0.5s")
