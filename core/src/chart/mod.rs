@@ -18,6 +18,7 @@ mod svg;
 mod text;
 mod theme;
 mod timeline;
+mod treemap;
 
 #[cfg(feature = "bitmap")]
 pub use bitmap::png;
@@ -31,6 +32,7 @@ pub use session::default_device;
 pub use svg::svg;
 pub use theme::{Rgb, Theme};
 pub use timeline::{TimeScale, time_scale, timeline};
+pub use treemap::{Field, Map, held_map, treemap};
 
 use std::collections::BTreeSet;
 
@@ -54,6 +56,22 @@ pub struct View {
     pub pace: Pace,
     /// What the timeline draws.
     pub lanes: Lanes,
+    /// Of what the map of holders tells.
+    pub moment: Moment,
+    /// The names of the fields that the map of holders is inside of, outermost first.
+    pub inside: Vec<String>,
+}
+
+/// Of what the map of holders tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Moment {
+    /// What was held before the run.
+    Before,
+    /// What was held when it had ended.
+    #[default]
+    After,
+    /// What is held more, or less.
+    Change,
 }
 
 /// What the bars of the growth chart are.

@@ -248,6 +248,8 @@ pub enum Target {
     Run(RunIdx),
     /// What fills a part of the device, by its place in the composition.
     Part(usize),
+    /// What holds memory, by its place among the fields of the map that is open.
+    Field(usize),
 }
 
 /// A region that answers to the pointer.

@@ -137,6 +137,10 @@ mod tests {
         check(Role::Text, &sheets, 7.0);
         check(Role::Muted, &[Role::Span, Role::LeakSpan], 4.5);
         check(Role::Leak, &[Role::LeakSpan, Role::Span], 4.5);
+        check(Role::Panel, &[Role::Kept, Role::Ok, Role::Muted], 4.5);
+        for place in 0..8 {
+            check(Role::Panel, &[Role::Holder(place)], 4.5);
+        }
     }
 
     #[test]

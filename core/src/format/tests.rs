@@ -159,6 +159,7 @@ prop_compose! {
                     n_bytes: shared,
                     path: path.clone(),
                     what: what.clone(),
+                    part: grown.map(|_| Part::ALL[part]),
                 }],
                 roots: vec![Holder {
                     name,
@@ -167,7 +168,7 @@ prop_compose! {
                     grown: grown.map(ByteDelta::new),
                     path,
                     what,
-                    traits: Traits { type_name, n_tensors: 5, scalars, graph, by_function },
+                    traits: Traits { type_name, n_tensors: 5, scalars, graph, by_function, part: grown.map(|_| Part::ALL[part]) },
                     branches,
                     more,
                 }],

@@ -29,6 +29,33 @@ pub struct Look<'a> {
     sharers: Vec<(u32, Sharers)>,
 }
 
+/// What is under a name, or under what several names share.
+struct Top {
+    largest: Stored,
+    parts: BTreeMap<Part, u64>,
+}
+
+impl Top {
+    fn new(largest: Stored) -> Self {
+        Self {
+            largest,
+            parts: BTreeMap::new(),
+        }
+    }
+}
+
+/// What most of the bytes under these are for.
+fn most<'t>(tops: impl IntoIterator<Item = &'t Top>) -> Option<Part> {
+    let mut sums: BTreeMap<Part, u64> = BTreeMap::new();
+    for (part, n_bytes) in tops.into_iter().flat_map(|top| &top.parts) {
+        *sums.entry(*part).or_default() += n_bytes;
+    }
+    let most = sums
+        .into_iter()
+        .max_by_key(|(part, n)| (*n, Reverse(*part)));
+    most.map(|(part, _)| part)
+}
+
 impl<'a> Look<'a> {
     /// Looks at a graph: time and room grow with its objects and edges.
     pub fn at(graph: &'a ObjectGraph) -> Self {
@@ -110,9 +137,9 @@ impl<'a> Look<'a> {
         namer: &mut Namer<'_>,
     ) -> DeviceHolders {
         let tallies = self.ground.tallies(&self.web, &self.dominators, device);
-        let largest = self.largest(device);
-        let (roots, more) = self.roots(&tallies, &largest, limits, grown, namer);
-        let (shared, more_shared) = self.shared(&tallies, &largest, limits, namer);
+        let tops = self.tops(device);
+        let (roots, more) = self.roots(&tallies, &tops, limits, grown, namer);
+        let (shared, more_shared) = self.shared(&tallies, &tops, limits, namer);
         let stored = || self.ground.storages.iter().filter(|it| it.device == device);
         DeviceHolders {
             device: label.to_owned(),
@@ -128,24 +155,25 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// The largest storage under each top.
-    fn largest(&self, device: u16) -> HashMap<u32, Stored> {
-        let mut largest: HashMap<u32, Stored> = HashMap::new();
+    /// The storages under each top, as far as they are told one by one.
+    fn tops(&self, device: u16) -> HashMap<u32, Top> {
+        let mut tops: HashMap<u32, Top> = HashMap::new();
         let stored = self.ground.storages.iter().filter(|it| it.device == device);
         for stored in stored {
             let top = self.tops[stored.number as usize];
-            let known = largest.entry(top).or_insert(*stored);
-            if stored.n_bytes > known.n_bytes {
-                *known = *stored;
+            let known = tops.entry(top).or_insert_with(|| Top::new(*stored));
+            if stored.n_bytes > known.largest.n_bytes {
+                known.largest = *stored;
             }
+            *known.parts.entry(part(stored)).or_default() += stored.n_bytes;
         }
-        largest
+        tops
     }
 
     fn roots(
         &self,
         tallies: &[Tally],
-        largest: &HashMap<u32, Stored>,
+        tops: &HashMap<u32, Top>,
         limits: &Limits,
         grown: Option<&Grown<'_>>,
         namer: &mut Namer<'_>,
@@ -159,7 +187,7 @@ impl<'a> Look<'a> {
         for root in roots.drain(limits.n_roots.min(roots.len())..) {
             more.add(1, of_root(root));
         }
-        let holder = |root: &u32| self.root(*root, tallies, largest, limits, grown, namer);
+        let holder = |root: &u32| self.root(*root, tallies, tops, limits, grown, namer);
         (roots.iter().map(holder).collect(), more)
     }
 
@@ -167,7 +195,7 @@ impl<'a> Look<'a> {
         &self,
         root: u32,
         tallies: &[Tally],
-        largest: &HashMap<u32, Stored>,
+        tops: &HashMap<u32, Top>,
         limits: &Limits,
         grown: Option<&Grown<'_>>,
         namer: &mut Namer<'_>,
@@ -175,9 +203,8 @@ impl<'a> Look<'a> {
         let number = self.dominators.number(root);
         let tally = &tallies[number as usize];
         let name = &self.web.names[root as usize - 1];
-        let largest = largest
-            .get(&number)
-            .map_or(root, |it| self.vertex(it.number));
+        let top = tops.get(&number);
+        let largest = top.map_or(root, |top| self.vertex(top.largest.number));
         let mut targets = self.web.successors(root);
         let target = targets.next().filter(|_| targets.next().is_none());
         let target = target.and_then(|(vertex, _)| self.web.node_of(vertex));
@@ -204,6 +231,7 @@ impl<'a> Look<'a> {
                 scalars: tally.n_all() > 0 && u64::from(tally.n_scalars) == tally.n_all(),
                 graph: Bytes::new(tally.graph),
                 by_function: self.is_by_function(largest),
+                part: most(top),
             },
             branches,
             more,
@@ -229,7 +257,7 @@ impl<'a> Look<'a> {
     fn shared(
         &self,
         tallies: &[Tally],
-        largest: &HashMap<u32, Stored>,
+        tops: &HashMap<u32, Top>,
         limits: &Limits,
         namer: &mut Namer<'_>,
     ) -> (Vec<Shared>, Rest) {
@@ -255,7 +283,8 @@ impl<'a> Look<'a> {
             more.add(1, sum.n_bytes);
         }
         let told = groups.iter().map(|(sharers, numbers, sum)| {
-            let stored = numbers.iter().filter_map(|number| largest.get(number));
+            let tops = || numbers.iter().filter_map(|number| tops.get(number));
+            let stored = tops().map(|top| &top.largest);
             let stored = stored.max_by_key(|it| (it.n_bytes, Reverse(it.number)));
             let vertex = stored.map_or(SESSION, |it| self.vertex(it.number));
             let names = sharers.roots.iter();
@@ -266,6 +295,7 @@ impl<'a> Look<'a> {
                 n_bytes: Bytes::new(sum.n_bytes),
                 path: path::text(&self.web, &self.reach, SESSION, vertex, namer),
                 what: self.numbers_words(numbers, sum),
+                part: most(tops()),
             }
         });
         (told.collect(), more)

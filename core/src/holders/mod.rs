@@ -130,6 +130,14 @@ pub struct DeviceHolders {
 const N_GROWN: usize = 8;
 
 impl DeviceHolders {
+    /// Drops what the names hold: what is left tells how much each of them kept.
+    pub(crate) fn keep_names(&mut self) {
+        for holder in &mut self.roots {
+            holder.branches.clear();
+            holder.more = Rest::default();
+        }
+    }
+
     /// Drops all but the names that grew most, without their branches.
     pub(crate) fn keep_what_grew(&mut self) {
         // Where none was before it, all is new.
@@ -140,11 +148,8 @@ impl DeviceHolders {
         for holder in other.iter().chain(&dropped) {
             self.more.add(1, holder.retained.get());
         }
-        for holder in &mut grown {
-            holder.branches.clear();
-            holder.more = Rest::default();
-        }
         self.roots = grown;
+        self.keep_names();
         for shared in self.shared.drain(..) {
             self.more_shared.add(1, shared.n_bytes.get());
         }
@@ -219,6 +224,8 @@ pub struct Traits {
     pub graph: Bytes,
     /// The largest object is held by a function: its closure, its defaults, its cache.
     pub by_function: bool,
+    /// What most of its bytes are for, where that is known.
+    pub part: Option<Part>,
 }
 
 /// Part of what a name keeps.
@@ -251,4 +258,6 @@ pub struct Shared {
     pub path: String,
     /// What it is, in words.
     pub what: String,
+    /// What most of its bytes are for, where that is known.
+    pub part: Option<Part>,
 }

@@ -111,6 +111,7 @@ fn a_list_of_losses_keeps_their_graphs() {
     );
     let losses = &found.roots[0];
     assert_eq!(losses.traits.graph, Bytes::mib(27));
+    assert_eq!(losses.traits.part, Some(Part::Graphs));
     assert_eq!(losses.branches.len(), 1);
     assert_eq!(losses.branches[0].step, "[0] … [2]");
     assert_eq!(
@@ -136,6 +137,7 @@ fn a_view_shares_what_it_looks_at() {
     };
     assert_eq!(shared.names, ["base", "view"]);
     assert_eq!((shared.n_bytes, &*shared.path), (Bytes::mib(8), "base"));
+    assert_eq!(shared.part, Some(Part::Names));
 }
 
 #[test]

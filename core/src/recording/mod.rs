@@ -322,6 +322,17 @@ impl Recording {
         of_device.map(|((run, _), found)| (*run, found))
     }
 
+    /// The look at a device before the one after `run`.
+    pub fn holders_before(
+        &self,
+        run: RunIdx,
+        device: DeviceIdx,
+    ) -> Option<(RunIdx, &DeviceHolders)> {
+        let mut looks = self.held.range(..(run, DeviceIdx(0))).rev();
+        let ((run, _), found) = looks.find(|((_, of), _)| *of == device)?;
+        Some((*run, found))
+    }
+
     /// When the session ended, if it ended in order.
     pub fn finish(&self) -> Option<Finish> {
         self.finish
@@ -449,13 +460,15 @@ impl Recording {
         }
     }
 
-    /// Only the latest look at a device is kept whole: of those before it stays what grew.
+    /// Only the latest look at a device is kept whole. Of the one before it stay the names,
+    /// to tell what the latest changed; of those before that what grew.
     fn put_holders(&mut self, held: Held) {
         let earlier = self.held.range_mut(..(held.run, DeviceIdx(0))).rev();
-        let last = earlier
-            .into_iter()
-            .find(|((_, device), _)| *device == held.device);
-        if let Some((_, holders)) = last {
+        let mut earlier = earlier.filter(|((_, device), _)| *device == held.device);
+        if let Some((_, holders)) = earlier.next() {
+            holders.keep_names();
+        }
+        if let Some((_, holders)) = earlier.next() {
             holders.keep_what_grew();
         }
         self.held.insert((held.run, held.device), held.holders);

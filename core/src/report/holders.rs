@@ -218,6 +218,7 @@ mod tests {
             n_bytes: Bytes::mib(8),
             path: "model.head.weight".to_owned(),
             what: "4 parameters".to_owned(),
+            part: None,
         };
         Holders {
             devices: vec![DeviceHolders {

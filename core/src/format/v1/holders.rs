@@ -84,6 +84,8 @@ struct WireHolder {
     graph: u64,
     #[serde(default)]
     by_function: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    part: Option<String>,
     #[serde(default)]
     branches: Vec<WireBranch>,
     #[serde(default)]
@@ -117,6 +119,8 @@ struct WireShared {
     path: String,
     #[serde(default)]
     what: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    part: Option<String>,
 }
 
 impl From<&Held> for WireHolders {
@@ -219,6 +223,7 @@ impl From<&Holder> for WireHolder {
             scalars: holder.traits.scalars,
             graph: holder.traits.graph.get(),
             by_function: holder.traits.by_function,
+            part: holder.traits.part.map(|part| part.name().to_owned()),
             branches: to_wire(&holder.branches, MAX_DEPTH),
             more: holder.more.into(),
         }
@@ -240,6 +245,7 @@ impl From<WireHolder> for Holder {
                 scalars: wire.scalars,
                 graph: Bytes::new(wire.graph),
                 by_function: wire.by_function,
+                part: wire.part.as_deref().and_then(Part::from_name),
             },
             branches: wire.branches.into_iter().map(Branch::from).collect(),
             more: wire.more.into(),
@@ -282,6 +288,7 @@ impl From<&Shared> for WireShared {
             bytes: shared.n_bytes.get(),
             path: shared.path.clone(),
             what: shared.what.clone(),
+            part: shared.part.map(|part| part.name().to_owned()),
         }
     }
 }
@@ -294,6 +301,7 @@ impl From<WireShared> for Shared {
             n_bytes: Bytes::new(wire.bytes),
             path: wire.path,
             what: wire.what,
+            part: wire.part.as_deref().and_then(Part::from_name),
         }
     }
 }

@@ -1,0 +1,248 @@
+//! What the map shows: who holds what, field by field, and what a run changed of it.
+
+use std::cmp::Reverse;
+
+use super::super::{Moment, View};
+use crate::holders::{Branch, DeviceHolders, Holder, Part, Rest, RootKind, Shared};
+use crate::recording::{Recording, RunIdx};
+use crate::units::{ByteDelta, Bytes};
+
+/// The names that are not told one by one.
+const FURTHER: &str = "further names";
+
+/// Part of what is held.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Field {
+    /// What leads to it from the field around it: a name, or steps.
+    pub name: String,
+    /// What kind of name it is; `None` where it is no single name.
+    pub kind: Option<RootKind>,
+    /// What it is, in words.
+    pub what: String,
+    /// The Python expression for it, or for the largest object in it; empty where there is none.
+    pub path: String,
+    /// How large the field is: what is held, or by how much that changed.
+    pub n_bytes: Bytes,
+    /// What is held more or less than before, where the map shows that.
+    pub change: Option<ByteDelta>,
+    /// What most of its bytes are for.
+    pub part: Option<Part>,
+    /// What it holds in turn, the most first.
+    pub fields: Vec<Field>,
+}
+
+/// Who held memory of a device, from a run's end or from inside of a field.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Map {
+    /// After which run somebody looked.
+    pub run: RunIdx,
+    /// After which run somebody had looked before, where that look is kept.
+    pub before: Option<RunIdx>,
+    /// Of what it tells: what is known of what was asked for.
+    pub moment: Moment,
+    /// The fields that it is inside of, outermost first.
+    pub inside: Vec<Field>,
+    /// The fields that it shows, the largest first.
+    pub fields: Vec<Field>,
+    /// The look stopped at a bound: there is more than this.
+    pub is_cut: bool,
+}
+
+/// The map of who holds the view's device: after the latest of the selected runs that
+/// somebody looked after, else after the latest of all; `None` where nobody did.
+///
+/// Of a look that others followed only what grew is kept.
+pub fn held_map(recording: &Recording, view: &View) -> Option<Map> {
+    let (latest, _) = recording.latest_holders(view.device)?;
+    let (run, look) = look(recording, view)?;
+    let is_latest = run == latest;
+    let before = recording.holders_before(run, view.device);
+    let before = before.filter(|_| is_latest);
+    let moment = match (view.moment, &before) {
+        _ if !is_latest => Moment::Change,
+        (_, None) => Moment::After,
+        (moment, Some(_)) => moment,
+    };
+    let mut fields = match (moment, &before) {
+        (Moment::Before, Some((_, before))) => held(before),
+        (Moment::Change, Some((_, before))) => changed(held(look), held(before)),
+        (Moment::Change, None) => grown(look),
+        (Moment::Before | Moment::After, _) => held(look),
+    };
+    sort(&mut fields);
+    let mut map = Map {
+        run,
+        before: before.map(|(run, _)| run),
+        moment,
+        inside: Vec::new(),
+        fields,
+        is_cut: look.is_cut,
+    };
+    for name in &view.inside {
+        map.enter(name);
+    }
+    Some(map)
+}
+
+fn look<'a>(recording: &'a Recording, view: &View) -> Option<(RunIdx, &'a DeviceHolders)> {
+    let of_selected = view.selected.iter().rev().filter_map(|run| {
+        let run = recording.outermost(*run);
+        Some((run, recording.holders(run, view.device)?))
+    });
+    let mut telling = of_selected.filter(|(_, look)| !look.roots.is_empty());
+    let found = telling.next();
+    found.or_else(|| recording.latest_holders(view.device))
+}
+
+impl Map {
+    /// All that the fields hold together.
+    pub fn n_bytes(&self) -> Bytes {
+        self.fields.iter().map(|field| field.n_bytes).sum()
+    }
+
+    /// Goes into the field of that name; stays where there is none, or nothing in it.
+    fn enter(&mut self, name: &str) {
+        let mut fields = self.fields.iter_mut();
+        let field = fields.find(|field| field.name == name && !field.fields.is_empty());
+        if let Some(field) = field {
+            let inner = std::mem::take(&mut field.fields);
+            self.inside.push(field.clone());
+            self.fields = inner;
+        }
+    }
+}
+
+/// Every byte of a look in one field.
+fn held(look: &DeviceHolders) -> Vec<Field> {
+    let further = Rest {
+        n: look.more.n + look.more_shared.n,
+        n_bytes: look.more.n_bytes + look.more_shared.n_bytes,
+    };
+    let names = look.roots.iter().map(of_holder);
+    let shared = look.shared.iter().map(of_shared);
+    names.chain(shared).chain(rest(FURTHER, further)).collect()
+}
+
+/// What each has more or less than before.
+fn changed(now: Vec<Field>, mut before: Vec<Field>) -> Vec<Field> {
+    let differing = |field: Field, was: Bytes, is: Bytes| {
+        let change = is.since(was);
+        Field {
+            n_bytes: change.magnitude(),
+            change: Some(change),
+            fields: Vec::new(),
+            ..field
+        }
+    };
+    let mut fields = Vec::new();
+    for field in now {
+        let is_it = |other: &Field| (&other.name, other.kind) == (&field.name, field.kind);
+        let was = before.iter().position(is_it);
+        let was = was.map_or(Bytes::ZERO, |idx| before.swap_remove(idx).n_bytes);
+        let is = field.n_bytes;
+        fields.push(differing(field, was, is));
+    }
+    let gone = before.into_iter().map(|field| {
+        let was = field.n_bytes;
+        let field = Field {
+            what: "gone".to_owned(),
+            ..field
+        };
+        differing(field, was, Bytes::ZERO)
+    });
+    fields.extend(gone);
+    fields
+}
+
+/// What each has more, where the look before is not kept.
+fn grown(look: &DeviceHolders) -> Vec<Field> {
+    let field = |holder: &Holder| {
+        let change = holder.grown.filter(|grown| *grown > ByteDelta::ZERO)?;
+        Some(Field {
+            n_bytes: change.magnitude(),
+            change: Some(change),
+            fields: Vec::new(),
+            ..of_holder(holder)
+        })
+    };
+    look.roots.iter().filter_map(field).collect()
+}
+
+/// The largest first; nothing without a size.
+fn sort(fields: &mut Vec<Field>) {
+    fields.retain(|field| field.n_bytes > Bytes::ZERO);
+    fields.sort_by_key(|field| Reverse(field.n_bytes));
+    for field in fields {
+        sort(&mut field.fields);
+    }
+}
+
+fn of_holder(holder: &Holder) -> Field {
+    let part = holder.traits.part;
+    // What is behind another kind of name has no expression that begins with it.
+    let is_expression = holder.kind.is_named() || holder.kind == RootKind::OutputHistory;
+    let prefix = is_expression.then_some(&*holder.name);
+    Field {
+        name: holder.name.clone(),
+        kind: Some(holder.kind),
+        what: holder.what.clone(),
+        path: holder.path.clone(),
+        n_bytes: holder.retained,
+        change: None,
+        part,
+        fields: of_branches(&holder.branches, holder.more, prefix, part),
+    }
+}
+
+fn of_shared(shared: &Shared) -> Field {
+    let others = if shared.and_others { ", …" } else { "" };
+    Field {
+        name: format!("{}{others}", shared.names.join(", ")),
+        kind: None,
+        what: format!("{}, held by each of them", shared.what),
+        path: shared.path.clone(),
+        n_bytes: shared.n_bytes,
+        change: None,
+        part: shared.part,
+        fields: Vec::new(),
+    }
+}
+
+fn of_branches(
+    branches: &[Branch],
+    more: Rest,
+    prefix: Option<&str>,
+    part: Option<Part>,
+) -> Vec<Field> {
+    let field = |branch: &Branch| {
+        // What has no expression in Python, and what stands for several, leads nowhere.
+        let is_expression = branch.n == 1 && !branch.step.contains('<');
+        let path = prefix.filter(|_| is_expression);
+        let path = path.map(|prefix| format!("{prefix}{}", branch.step));
+        Field {
+            name: branch.step.clone(),
+            kind: None,
+            what: branch.what.clone(),
+            fields: of_branches(&branch.branches, branch.more, path.as_deref(), part),
+            path: path.unwrap_or_default(),
+            n_bytes: branch.n_bytes,
+            change: None,
+            part,
+        }
+    };
+    let rest = rest("and more", more).map(|rest| Field { part, ..rest });
+    branches.iter().map(field).chain(rest).collect()
+}
+
+fn rest(name: &str, rest: Rest) -> Option<Field> {
+    (rest.n_bytes > Bytes::ZERO).then(|| Field {
+        name: name.to_owned(),
+        kind: None,
+        what: format!("{} of them", rest.n),
+        path: String::new(),
+        n_bytes: rest.n_bytes,
+        change: None,
+        part: None,
+        fields: Vec::new(),
+    })
+}

@@ -1,0 +1,191 @@
+//! The map of holders: a field for each, as large as what it holds.
+
+mod fields;
+mod squarify;
+#[cfg(test)]
+mod tests;
+
+use super::composition::parts;
+use super::label::{Label, MEDIUM, SMALL};
+use super::plot::{say, sheet};
+use super::scene::{Face, Hit, Point, Rect, Role, Scene, Target};
+use super::{Moment, View};
+use crate::analyze::{Analysis, Part};
+use crate::holders;
+use crate::recording::Recording;
+use crate::units::ByteDelta;
+
+pub use fields::{Field, Map, held_map};
+use squarify::squarified;
+
+const MARGIN: f64 = 12.0;
+const HEIGHT: f64 = 232.0;
+/// A narrow sheet is as much higher as its fields need.
+const NARROW: f64 = 560.0;
+const NARROW_HEIGHT: f64 = 320.0;
+/// Of a sheet that says something instead.
+const SAID: f64 = 44.0;
+/// Between two fields.
+const GAP: f64 = 2.0;
+const RADIUS: f64 = 3.0;
+/// From a field's edge to its text.
+const PAD: f64 = 6.0;
+const LINE_HEIGHT: f64 = 15.0;
+/// A field with less room than this shows nothing of what it holds.
+const ROOMY: (f64, f64) = (96.0, 76.0);
+/// So many fields are read out of the whole.
+const N_DESCRIBED: usize = 8;
+
+/// Who holds the view's device, as far as somebody looked.
+pub fn treemap(recording: &Recording, analysis: &Analysis, view: &View) -> Scene {
+    let device = recording.devices().get(view.device.get());
+    let label = device.map_or("this device", |device| &device.label);
+    let Some(map) = held_map(recording, view) else {
+        let mut scene = sheet(view.width, SAID, Role::Panel);
+        let sentence = format!(
+            "who holds {label} is not known: names are looked for after a cell that keeps memory"
+        );
+        say(&mut scene, &sentence);
+        return scene;
+    };
+    if map.fields.is_empty() {
+        let mut scene = sheet(view.width, SAID, Role::Panel);
+        say(&mut scene, "no name holds more or less than before");
+        return scene;
+    }
+    let height = if view.width < NARROW {
+        NARROW_HEIGHT
+    } else {
+        HEIGHT
+    };
+    let mut scene = sheet(view.width, height, Role::Panel);
+    let room = Rect::new(0.0, 0.0, scene.width, scene.height).inset(MARGIN - GAP / 2.0);
+    let colours = Colours {
+        moment: map.moment,
+        parts: parts(recording, analysis, view),
+    };
+    for (idx, (field, rect)) in laid(&map.fields, room).enumerate() {
+        let rect = rect.inset(GAP / 2.0);
+        draw(&mut scene, field, rect, colours.of(field));
+        scene.hits.push(Hit {
+            rect,
+            target: Target::Field(idx),
+        });
+    }
+    scene.description = description(&map, label);
+    scene
+}
+
+fn laid(fields: &[Field], room: Rect) -> impl Iterator<Item = (&Field, Rect)> {
+    let sizes: Vec<f64> = fields.iter().map(|field| field.n_bytes.as_f64()).collect();
+    fields.iter().zip(squarified(&sizes, room))
+}
+
+/// What the fields are told apart by: where they grew, or what they are for.
+struct Colours {
+    moment: Moment,
+    parts: Vec<Part>,
+}
+
+impl Colours {
+    /// A part has the colour that it has in the composition.
+    fn of(&self, field: &Field) -> Role {
+        match (self.moment, field.change, field.part) {
+            (Moment::Change, Some(change), _) if change < ByteDelta::ZERO => Role::Ok,
+            (Moment::Change, ..) => Role::Kept,
+            (_, _, Some(part)) => Role::Holder(self.place(part)),
+            (_, _, None) => Role::Muted,
+        }
+    }
+
+    fn place(&self, part: holders::Part) -> u8 {
+        let shown = self.parts.iter().position(|it| it.words == part.words());
+        let known = || holders::Part::ALL.iter().position(|it| *it == part);
+        u8::try_from(shown.or_else(known).unwrap_or_default()).unwrap_or_default()
+    }
+}
+
+/// A field with its name and figure; what it holds below them, where there is room.
+fn draw(scene: &mut Scene, field: &Field, rect: Rect, role: Role) {
+    scene.fill(rect, role, RADIUS);
+    let is_roomy = rect.width >= ROOMY.0 && rect.height >= ROOMY.1;
+    if !is_roomy || field.fields.is_empty() {
+        let lines = [
+            (field.name.as_str(), Face::Mono, MEDIUM),
+            (&figure(field), Face::Bold, MEDIUM),
+            (&field.what, Face::Sans, SMALL),
+        ];
+        write(scene, &lines, rect);
+        return;
+    }
+    let title = format!("{} · {}", field.name, figure(field));
+    write(scene, &[(&title, Face::Mono, MEDIUM)], rect);
+    let head = PAD + LINE_HEIGHT + 3.0;
+    let inner = Rect::new(
+        rect.x + PAD - GAP,
+        rect.y + head,
+        rect.width - 2.0 * (PAD - GAP),
+        rect.height - head - PAD + GAP,
+    );
+    for (inner, rect) in laid(&field.fields, inner) {
+        let rect = rect.inset(GAP / 2.0);
+        scene.fill(rect, Role::Panel, RADIUS);
+        scene.fill(rect.inset(1.0), role, RADIUS - 1.0);
+        let lines = [
+            (inner.name.as_str(), Face::Mono, SMALL),
+            (&figure(inner), Face::Sans, SMALL),
+        ];
+        write(scene, &lines, rect);
+    }
+}
+
+/// As many lines as there is room for, none of them cut beyond knowing.
+fn write(scene: &mut Scene, lines: &[(&str, Face, f64)], rect: Rect) {
+    let room = rect.width - 2.0 * PAD;
+    let mut baseline = rect.y + PAD + 0.8 * MEDIUM;
+    for (text, face, size) in lines {
+        if baseline + PAD - 2.0 > rect.y + rect.height {
+            return;
+        }
+        let label = Label::new(text, Point::new(rect.x + PAD, baseline))
+            .face(*face)
+            .size(*size)
+            .role(Role::Panel)
+            .legible_in(room);
+        if label.is_empty() {
+            return;
+        }
+        scene.text(label);
+        baseline += LINE_HEIGHT;
+    }
+}
+
+/// `1.2 GiB`, or by how much it changed: `+420 MiB`.
+fn figure(field: &Field) -> String {
+    match field.change {
+        Some(change) => change.to_string(),
+        None => field.n_bytes.to_string(),
+    }
+}
+
+fn description(map: &Map, device: &str) -> String {
+    let of = match map.moment {
+        Moment::Before => "What held",
+        Moment::After => "What holds",
+        Moment::Change => "What changed of who holds",
+    };
+    let inside: String = map
+        .inside
+        .iter()
+        .map(|field| format!(", inside of {}", field.name))
+        .collect();
+    let shown = map.fields.iter().take(N_DESCRIBED);
+    let fields: Vec<String> = shown
+        .map(|field| format!("{} {}", field.name, figure(field)))
+        .collect();
+    let more = match map.fields.len().saturating_sub(N_DESCRIBED) {
+        0 => String::new(),
+        n => format!(", and {n} more"),
+    };
+    format!("{of} {device}{inside}: {}{more}.", fields.join(", "))
+}

@@ -1,0 +1,224 @@
+use proptest::prelude::*;
+
+use super::super::draw_log::{assert_sound, texts, view};
+use super::*;
+use crate::analyze::{Rules, analyze};
+use crate::holders::{Branch, DeviceHolders, Holder, Rest, RootKind, Shared, Traits};
+use crate::recording::{DeviceIdx, Frame, Held, RunIdx};
+use crate::testing::{run, session};
+use crate::units::Bytes;
+
+/// A variable of so many MiB that holds these steps.
+fn name(name: &str, n_mib: u64, steps: &[(&str, u64)]) -> Holder {
+    let branch = |(step, n_mib): &(&str, u64)| Branch {
+        step: (*step).to_owned(),
+        what: "tensor".to_owned(),
+        n: 1,
+        n_bytes: Bytes::mib(*n_mib),
+        branches: Vec::new(),
+        more: Rest::default(),
+    };
+    Holder {
+        name: name.to_owned(),
+        kind: RootKind::Variable,
+        retained: Bytes::mib(n_mib),
+        grown: Some(ByteDelta::new(1 << 20)),
+        path: format!("{name}[0]"),
+        what: "list".to_owned(),
+        traits: Traits {
+            part: Some(holders::Part::Names),
+            ..Traits::default()
+        },
+        branches: steps.iter().map(branch).collect(),
+        more: Rest::default(),
+    }
+}
+
+/// A look after each run.
+fn looked(looks: &[Vec<Holder>]) -> (Recording, Analysis) {
+    let plays = vec![run(10); looks.len()];
+    let (mut recording, _) = session(&[("a()", &plays)]);
+    for (idx, roots) in (0..).zip(looks) {
+        let held = Held {
+            run: RunIdx(idx),
+            device: DeviceIdx(0),
+            holders: DeviceHolders {
+                roots: roots.clone(),
+                ..DeviceHolders::default()
+            },
+        };
+        let frame = Frame::Holders(Box::new(held));
+        recording.apply(frame).expect("of that run");
+    }
+    let analysis = analyze(&recording, &Rules::default());
+    (recording, analysis)
+}
+
+fn seen(moment: Moment, inside: &[&str]) -> View {
+    View {
+        moment,
+        inside: inside.iter().map(|name| (*name).to_owned()).collect(),
+        ..view(880.0)
+    }
+}
+
+#[track_caller]
+fn check(looks: &[Vec<Holder>], view: &View, expected: &[(&str, &str)]) {
+    let (recording, analysis) = looked(looks);
+    let map = held_map(&recording, view).expect("somebody looked");
+    let figures: Vec<String> = map.fields.iter().map(figure).collect();
+    let fields = map.fields.iter().map(|field| field.name.as_str());
+    let found: Vec<(&str, &str)> = fields.zip(figures.iter().map(String::as_str)).collect();
+    assert_eq!(found, expected);
+    assert_sound(&treemap(&recording, &analysis, view));
+}
+
+#[test]
+fn each_name_has_its_field() {
+    let looks = [vec![name("kept", 30, &[]), name("x", 90, &[])]];
+    check(
+        &looks,
+        &seen(Moment::After, &[]),
+        &[("x", "90 MiB"), ("kept", "30 MiB")],
+    );
+}
+
+#[test]
+fn a_field_is_entered_by_its_name() {
+    let looks = [vec![name("kept", 30, &[("[0]", 20), ("[1]", 10)])]];
+    let inside = &[("[0]", "20 MiB"), ("[1]", "10 MiB")];
+    check(&looks, &seen(Moment::After, &["kept"]), inside);
+    // What is not there, and what holds nothing, is not entered.
+    check(&looks, &seen(Moment::After, &["kept", "[0]"]), inside);
+    check(
+        &looks,
+        &seen(Moment::After, &["lost"]),
+        &[("kept", "30 MiB")],
+    );
+}
+
+#[test]
+fn a_step_has_a_path_that_python_understands() {
+    let (recording, _) = looked(&[vec![name("kept", 30, &[("[0]", 20), (".<inside>", 9)])]]);
+    let map = held_map(&recording, &seen(Moment::After, &["kept"])).expect("somebody looked");
+    let paths: Vec<&str> = map.fields.iter().map(|field| &*field.path).collect();
+    assert_eq!(paths, ["kept[0]", ""]);
+}
+
+#[test]
+fn a_run_is_told_by_what_it_changed() {
+    let before = vec![name("old", 50, &[]), name("x", 90, &[])];
+    let after = vec![name("new", 5, &[("[0]", 5)]), name("x", 110, &[])];
+    let looks = [before, after];
+    let held = &[("x", "110 MiB"), ("new", "5 MiB")];
+    check(&looks, &seen(Moment::After, &[]), held);
+    let held = &[("x", "90 MiB"), ("old", "50 MiB")];
+    check(&looks, &seen(Moment::Before, &[]), held);
+    let changed = &[("old", "−50 MiB"), ("x", "+20 MiB"), ("new", "+5 MiB")];
+    check(&looks, &seen(Moment::Change, &[]), changed);
+}
+
+#[test]
+fn of_a_run_that_others_followed_is_told_what_grew() {
+    let looks = [10, 20, 30].map(|n_mib| vec![name("x", n_mib, &[("[0]", n_mib)])]);
+    let first = View {
+        selected: [RunIdx(0)].into(),
+        ..seen(Moment::After, &[])
+    };
+    check(&looks, &first, &[("x", "+1 MiB")]);
+    let (recording, _) = looked(&looks);
+    assert_eq!(
+        held_map(&recording, &first).map(|map| map.run),
+        Some(RunIdx(0))
+    );
+}
+
+#[test]
+fn without_a_look_before_there_is_no_change() {
+    let looks = [vec![name("x", 9, &[])]];
+    check(&looks, &seen(Moment::Change, &[]), &[("x", "9 MiB")]);
+}
+
+#[test]
+fn what_nobody_looked_at_is_said() {
+    let (recording, analysis) = session(&[("a()", &[run(10)])]);
+    let scene = treemap(&recording, &analysis, &view(880.0));
+    assert!(texts(&scene)[0].starts_with("who holds sim:0 is not known"));
+}
+
+#[test]
+fn a_part_has_the_colour_of_the_composition() {
+    let (recording, analysis) = looked(&[vec![name("x", 9, &[])]]);
+    let colours = Colours {
+        moment: Moment::After,
+        parts: vec![],
+    };
+    let field = &held_map(&recording, &view(880.0)).expect("a look").fields[0];
+    assert_eq!(colours.of(field), Role::Holder(5));
+    let named = Part {
+        kind: crate::analyze::PartKind::Held,
+        words: "your names".to_owned(),
+        size: Bytes::mib(9),
+    };
+    let colours = Colours {
+        parts: vec![named],
+        ..colours
+    };
+    assert_eq!(colours.of(field), Role::Holder(0));
+    assert!(
+        treemap(&recording, &analysis, &view(880.0))
+            .description
+            .contains("x 9 MiB")
+    );
+}
+
+#[test]
+fn what_names_share_is_one_field() {
+    let shared = Shared {
+        names: vec!["model".to_owned(), "best".to_owned()],
+        and_others: true,
+        n_bytes: Bytes::mib(8),
+        path: "model".to_owned(),
+        what: "tensor".to_owned(),
+        part: None,
+    };
+    let (mut recording, _) = looked(&[vec![]]);
+    let held = Held {
+        run: RunIdx(0),
+        device: DeviceIdx(0),
+        holders: DeviceHolders {
+            shared: vec![shared],
+            more: Rest {
+                n: 3,
+                n_bytes: Bytes::mib(1),
+            },
+            ..DeviceHolders::default()
+        },
+    };
+    recording
+        .apply(Frame::Holders(Box::new(held)))
+        .expect("of that run");
+    let map = held_map(&recording, &view(880.0)).expect("somebody looked");
+    let names: Vec<&str> = map.fields.iter().map(|field| &*field.name).collect();
+    assert_eq!(names, ["model, best, …", "further names"]);
+    assert_eq!(map.n_bytes(), Bytes::mib(9));
+}
+
+proptest! {
+    #[test]
+    fn it_is_sound_at_any_width(
+        sizes in prop::collection::vec((1..40_000_u64, "[a-z_]{1,30}"), 1..30),
+        steps in prop::collection::vec(1..4000_u64, 0..6),
+        width in 160.0..1600.0_f64,
+    ) {
+        let steps: Vec<(&str, u64)> = steps.iter().map(|n| ("[0].grad_fn", *n)).collect();
+        let roots = sizes.iter().map(|(n_mib, text)| name(text, *n_mib, &steps)).collect();
+        let (recording, analysis) = looked(&[roots]);
+        for moment in [Moment::Before, Moment::After, Moment::Change] {
+            let view = View { width, ..seen(moment, &[]) };
+            let scene = treemap(&recording, &analysis, &view);
+            assert_sound(&scene);
+            prop_assert_eq!(scene.hits.len(), sizes.len());
+        }
+    }
+}
