@@ -14,6 +14,8 @@ export function listen(root, guarded) {
   /** The chart that a pointer was put down on, with its left edge. */
   let held = null;
   let dragged = false;
+  /** Where the pointer was last, in the window. */
+  let rest = {};
   const fingers = new Map();
 
   const point = () => {
@@ -53,6 +55,9 @@ export function listen(root, guarded) {
       dragged = guarded((view) => view.drag(event.clientX - held.left)) || dragged;
       if (dragged) return undefined;
     }
+    // A page that scrolls under a pointer at rest tells of a move that nobody made.
+    if (event.clientX === rest.x && event.clientY === rest.y) return undefined;
+    rest = { x: event.clientX, y: event.clientY };
     return track(event);
   });
   on("pointerup", (event) => {
@@ -79,7 +84,8 @@ export function listen(root, guarded) {
     }
   });
   on("dblclick", (event) => {
-    if (chartOf(event)) guarded((view) => view.act("whole", ""));
+    const chart = chartOf(event);
+    if (chart) guarded((view) => view.act("whole", chart));
   });
   on(
     "wheel",

@@ -142,6 +142,7 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, gpumem.Rec
     many = ["kept = []", *["kept.append(sim.tensor(2 << 20))"] * 999]
     sessions = {
         "leak": CELLS[1:],
+        "unseen": ["%config GpuMem.holders = False", *CELLS[1:]],
         "fixed": fixed,
         "empty": [],
         "one": CELLS[4:],

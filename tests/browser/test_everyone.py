@@ -198,7 +198,7 @@ def test_the_focus_goes_from_top_to_bottom(
             tops.append(at)
     places = [top for top, _ in tops]
     assert places == sorted(places)
-    assert [tag for _, tag in tops].count("CANVAS") == 4
+    assert [tag for _, tag in tops].count("CANVAS") == 5
 
 
 def test_what_cannot_be_read_leaves_picture_and_text(

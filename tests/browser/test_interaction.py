@@ -40,26 +40,32 @@ def _drawn(report: ReportPage, chart: str) -> object:
     return report.pixels(chart)["colours"]
 
 
-def test_the_composition_leads_to_what_was_found(report: ReportPage) -> None:
-    """A part is read out under the pointer; a click goes to the card about it."""
+def test_the_composition_leads_to_who_holds_it(report: ReportPage) -> None:
+    """A part is read out under the pointer; a click goes to the largest name in it."""
     report.page.mouse.move(*report.point("composition", 0.05, 0.3))
     report.page.evaluate(FRAMES)
     assert "your names" in report.tip()
     report.page.mouse.click(*report.point("composition", 0.05, 0.3))
-    expect(report.card(LOOP)).to_be_focused()
-    assert report.card(LOOP).get_attribute("data-chosen") is not None
+    expect(report.canvas("holders")).to_be_focused()
+    assert report.host.locator(".reading code").first.inner_text() == "kept"
 
 
-def test_the_composition_has_keys_too(report: ReportPage) -> None:
-    """Arrows go from part to part, Enter goes to the card."""
+def test_the_composition_leads_to_what_was_found(
+    recordings: dict[str, gpumem.Recording], open_page: Open, tmp_path: Path
+) -> None:
+    """Where nobody looked who holds it: by arrows from part to part, by Enter to the card."""
+    path = tmp_path / "report.html"
+    gpumem.report(recordings["unseen"]).save(path)
+    report = ReportPage(open_page(path.as_uri()).page)
     canvas = report.canvas("composition")
     canvas.press("ArrowRight")
-    assert report.tip().startswith("your names")
+    assert report.tip().startswith("allocated")
     canvas.press("End")
     assert report.tip().startswith("free")
     canvas.press("PageUp")
     canvas.press("Enter")
     expect(report.card(LOOP)).to_be_focused()
+    assert report.card(LOOP).get_attribute("data-chosen") is not None
 
 
 def test_a_drag_zooms_and_a_double_click_shows_all(report: ReportPage) -> None:

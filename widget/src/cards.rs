@@ -18,6 +18,14 @@ const STOPS: &str = "button, summary";
 /// figures change with every update.
 pub(crate) type Stop = (String, usize);
 
+/// What is pointed at elsewhere.
+pub(crate) struct Linked {
+    /// A run.
+    pub(crate) run: Option<RunIdx>,
+    /// A name that holds memory of the device that is shown.
+    pub(crate) name: Option<String>,
+}
+
 /// The card of a finding that stands.
 pub(crate) struct Card {
     finding: Finding,
@@ -88,7 +96,7 @@ impl Card {
             suggestions => Some(self::suggestions(make, suggestions)?),
         };
         if !finding.holders.is_empty() {
-            element.append_child(&holding::holders(make, &finding.holders)?.into())?;
+            element.append_child(&holding::holders(make, finding)?.into())?;
         }
         if let Some(fix) = &finding.fix {
             element.append_child(&holding::fix(make, fix)?.into())?;
@@ -175,9 +183,16 @@ impl Card {
         Ok(nodes.map(JsCast::unchecked_into).collect())
     }
 
-    /// Marks the card as the chosen one, and as one that the run under the pointer belongs to.
-    pub(crate) fn mark(&self, chosen: bool, hovered: Option<RunIdx>) -> Dom<()> {
-        let linked = hovered.is_some_and(|run| self.finding.runs.contains(&run));
+    /// Marks the card as the chosen one, and as one that is about what is pointed at.
+    pub(crate) fn mark(&self, chosen: bool, pointed: &Linked) -> Dom<()> {
+        let finding = &self.finding;
+        let is_of_run = pointed.run.is_some_and(|run| finding.runs.contains(&run));
+        let mut names = finding.holders.iter().map(|holder| &holder.name);
+        let is_held = pointed
+            .name
+            .as_ref()
+            .is_some_and(|name| names.any(|it| it == name));
+        let linked = is_of_run || is_held;
         self.runs_button
             .set_attribute("aria-pressed", if chosen { "true" } else { "false" })?;
         flag(&self.element, "data-chosen", chosen)?;

@@ -38,7 +38,7 @@ impl Gesture {
     /// The pointer was put down on a chart that can be dragged on.
     pub(crate) fn new(chart: Chart, x: f64, window: &Window<'_>) -> Option<Self> {
         let grip = match chart {
-            Chart::Composition => return None,
+            Chart::Composition | Chart::Holders => return None,
             Chart::Growth | Chart::Timeline => Grip::Range,
             Chart::Minimap => {
                 let (left, right) = window.places();

@@ -78,7 +78,7 @@ pub(crate) const LIST: [(&str, &str); 14] = [
     ("PageUp PageDown", "first run, last run"),
     ("p", "the highest peak"),
     ("t", "the run's place in the other chart"),
-    ("Enter", "pick the run's cell"),
+    ("Enter", "pick the run's cell, go into what holds memory"),
     ("+ −", "closer, farther (also Ctrl and wheel)"),
     ("Shift ← →", "earlier, later"),
     ("Home 0", "the whole session (also double click)"),
@@ -86,7 +86,7 @@ pub(crate) const LIST: [(&str, &str); 14] = [
     ("c", "runs or clock"),
     ("d", "next device"),
     ("/", "find cells by their source"),
-    ("Esc", "drop what is picked"),
+    ("Esc", "go out again, drop what is picked"),
     ("?", "this list"),
 ];
 

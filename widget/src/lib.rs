@@ -132,7 +132,11 @@ impl View {
         let at = page.pointed_at(&self.model, chart, Point { x, y });
         match at.map(|at| at.target) {
             Some(chart::Target::Part(part)) => self.reveal(part),
-            _ if chart == Chart::Composition => Ok(()),
+            Some(chart::Target::Field(field)) => match self.model.entering(field, None) {
+                Some(event) => self.handle(event),
+                None => Ok(()),
+            },
+            _ if !chart.has_runs() => Ok(()),
             _ => self.handle(Event::Clicked(at.and_then(state::Pointed::run))),
         }
     }
@@ -188,7 +192,7 @@ impl View {
     /// The wheel was turned with Ctrl over a chart, or two fingers were spread:
     /// `factor` times the time is in view, or it moves `aside` by a share of it.
     pub fn zoom(&mut self, chart: &str, x: f64, factor: f64, aside: f64) -> Result<(), JsValue> {
-        if chart == Chart::Composition.name() {
+        if Chart::from_name(chart).is_some_and(|chart| !chart.has_runs()) {
             return Ok(());
         }
         // What is not the timeline has no instants: its middle stays where it is.
@@ -253,7 +257,15 @@ impl View {
             "measure" => Event::Measured(chart::Measure::Kept),
             "pace" if argument == "clock" => Event::Paced(chart::Pace::Clock),
             "pace" => Event::Paced(chart::Pace::Runs),
+            "whole" if Chart::from_name(argument).is_some_and(|it| !it.has_runs()) => return Ok(()),
             "whole" => Event::Zoomed(None),
+            "holders" => Event::Looked(saved::moment(argument)),
+            "inside" => {
+                let depth = argument.parse().unwrap_or_default();
+                let inside = self.model.state().inside.iter().take(depth);
+                Event::Entered(inside.cloned().collect(), None)
+            }
+            "hold" => return self.show_name(argument),
             "help" => Event::Helped(!self.model.state().help),
             "default" => {
                 let setting = Setting::from_name(argument).unwrap_or(Setting::Growth);
@@ -319,8 +331,39 @@ impl View {
         }
     }
 
-    /// Goes to the card of what holds a part of the device.
+    /// Goes to a field of the whole map of holders.
+    fn show_field(&mut self, field: usize) -> Result<(), JsValue> {
+        self.handle(Event::Entered(Vec::new(), Some(field)))?;
+        match &self.page {
+            Some(page) => {
+                page.say_pointed(&self.model);
+                page.focus(Chart::Holders)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Goes to the field of a name on a device: `0:losses`.
+    fn show_name(&mut self, place: &str) -> Result<(), JsValue> {
+        let (device, name) = place.split_once(':').unwrap_or_default();
+        if let Ok(idx) = device.parse() {
+            self.handle(Event::Switched(DeviceIdx(idx)))?;
+        }
+        self.handle(Event::Looked(chart::Moment::After))?;
+        if let Some(field) = self.model.field_of(name) {
+            return self.show_field(field);
+        }
+        if let Some(page) = &self.page {
+            page.say("this name holds nothing any more");
+        }
+        Ok(())
+    }
+
+    /// Goes to what holds a part of the device: its field in the map, else the card of a finding.
     fn reveal(&mut self, part: usize) -> Result<(), JsValue> {
+        if let Some(field) = self.model.field_about(part) {
+            return self.show_field(field);
+        }
         let Some(finding) = self.model.finding_about(part).map(str::to_owned) else {
             if let Some(page) = &self.page {
                 page.say("nothing was found about this part");

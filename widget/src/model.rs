@@ -1,8 +1,9 @@
 //! The recording, the rules and the view state, and what follows from them.
 
 use gpumem_core::analyze::{Analysis, Analyst, Compared, FindingKind, Part, PartKind, Rules};
-use gpumem_core::chart::{self, Scene, Target, Theme, TimeScale};
+use gpumem_core::chart::{self, Field, Map, Scene, Target, Theme, TimeScale};
 use gpumem_core::format::{self, ReadError};
+use gpumem_core::holders;
 use gpumem_core::json;
 use gpumem_core::recording::{DeviceIdx, DeviceKind, Recording, RunIdx, Sample};
 use gpumem_core::units::{Bytes, Nanos};
@@ -154,7 +155,10 @@ impl Model {
                 pointed?.run()?;
                 Event::Crossed
             }
-            Key::Choose => Event::Clicked(Some(pointed?.run()?)),
+            Key::Choose => match pointed?.field() {
+                Some(field) => self.entering(field, Some(0))?,
+                None => Event::Clicked(Some(pointed?.run()?)),
+            },
             Key::Zoom(factor) => Event::Zoomed(self.zoomed(self.middle(), factor)),
             Key::Pan(share) => Event::Zoomed(self.with_window(|window| window.panned(share))),
             Key::Whole => Event::Zoomed(None),
@@ -162,9 +166,74 @@ impl Model {
             Key::Pace => Event::Paced(keys::other_pace(self.state.pace)),
             Key::Device => Event::Switched(self.next_device()?),
             Key::Help => Event::Helped(!self.state.help),
-            Key::Clear => Event::Cleared,
+            Key::Clear => match chart {
+                Chart::Holders if !self.state.inside.is_empty() => self.leaving(),
+                _ => Event::Cleared,
+            },
             Key::Search => return None,
         })
+    }
+
+    /// Who holds the device that is shown, where somebody looked.
+    pub(crate) fn map(&self) -> Option<Map> {
+        self.map_inside(&self.state.inside)
+    }
+
+    fn map_inside(&self, inside: &[String]) -> Option<Map> {
+        let view = chart::View {
+            inside: inside.to_vec(),
+            ..self.view(Chart::Holders)
+        };
+        chart::held_map(&self.recording, &view)
+    }
+
+    /// Into a field of the map; `None` where it holds nothing that is known.
+    pub(crate) fn entering(&self, field: usize, pointed: Option<usize>) -> Option<Event> {
+        let map = self.map()?;
+        let entered = map.fields.get(field)?;
+        let names = map.inside.iter().chain([entered]);
+        let inside = names.map(|field| field.name.clone()).collect();
+        (!entered.fields.is_empty()).then_some(Event::Entered(inside, pointed))
+    }
+
+    /// Out of the field that the map is inside of, to where that is.
+    fn leaving(&self) -> Event {
+        let mut inside = self.state.inside.clone();
+        let left = inside.pop();
+        let around = self.map_inside(&inside);
+        let fields = around.map(|map| map.fields).unwrap_or_default();
+        let place = fields
+            .iter()
+            .position(|field| Some(&field.name) == left.as_ref());
+        Event::Entered(inside, place)
+    }
+
+    /// The largest field of the whole map of which this is true.
+    fn field_where(&self, is_it: impl Fn(&Field) -> bool) -> Option<usize> {
+        self.map_inside(&[])?.fields.iter().position(is_it)
+    }
+
+    /// The field of a name.
+    pub(crate) fn field_of(&self, name: &str) -> Option<usize> {
+        self.field_where(|field| field.name == name)
+    }
+
+    /// The largest field of what a part of the device is for.
+    pub(crate) fn field_about(&self, part: usize) -> Option<usize> {
+        let parts = self.parts();
+        let words = &parts.get(part)?.words;
+        let mut purposes = holders::Part::ALL.into_iter();
+        let purpose = purposes.find(|it| it.words() == words)?;
+        self.field_where(|field| field.part == Some(purpose))
+    }
+
+    /// The name that is pointed at in the map.
+    pub(crate) fn pointed_name(&self) -> Option<String> {
+        let field = self.state.pointed?.field()?;
+        let map = self.map()?;
+        let around = map.inside.first();
+        let field = around.or_else(|| map.fields.get(field))?;
+        Some(field.name.clone())
     }
 
     /// A view of `factor` times the time around a place on the timeline.
@@ -223,6 +292,7 @@ impl Model {
             Chart::Growth => chart::growth,
             Chart::Timeline => chart::timeline,
             Chart::Minimap => chart::minimap,
+            Chart::Holders => chart::treemap,
         };
         let recording = match chart {
             Chart::Timeline => self.at_distance(),
@@ -281,12 +351,26 @@ impl Model {
                 lanes: state.lanes,
                 ..bare
             },
+            Chart::Holders => chart::View {
+                selected: selected(),
+                moment: state.moment,
+                inside: state.inside.clone(),
+                ..bare
+            },
         }
     }
 
     /// The whole report as one picture.
     pub(crate) fn picture(&self) -> Scene {
-        chart::report(&self.recording, &self.analysis, self.state.width.max(640.0))
+        let state = &self.state;
+        let view = chart::View {
+            width: state.width.max(640.0),
+            measure: state.measure,
+            moment: state.moment,
+            inside: state.inside.clone(),
+            ..self.view(Chart::Timeline)
+        };
+        chart::as_seen(&self.recording, &self.analysis, &view)
     }
 
     /// What fills the device that is shown.

@@ -3,6 +3,8 @@
 use std::fmt::Display;
 
 use gpumem_core::analyze::{Analysis, Part, Peak, RunRow, cell_label};
+use gpumem_core::chart::{Field, Map};
+use gpumem_core::holders::{self, RootKind};
 use gpumem_core::recording::{DeviceIdx, Recording, Run, RunIdx, Series, Status};
 use gpumem_core::units::{Bytes, Nanos};
 
@@ -25,7 +27,11 @@ impl Readout {
             .iter()
             .map(|(name, figure)| format!("{name} {figure}"))
             .collect();
-        format!("{} · {}: {}", self.name, self.place, figures.join(", "))
+        let name = [&*self.name, &self.place]
+            .into_iter()
+            .filter(|it| !it.is_empty());
+        let name = name.collect::<Vec<_>>().join(" · ");
+        format!("{name}: {}", figures.join(", "))
     }
 }
 
@@ -88,6 +94,30 @@ pub(crate) fn of_part(part: &Part, parts: &[Part]) -> Readout {
         name: part.words.clone(),
         place: format!("{share:.1} % of what is there"),
         figures: vec![("size", part.size.to_string())],
+    }
+}
+
+/// A field of the map of holders in words.
+pub(crate) fn of_field(field: &Field, map: &Map) -> Readout {
+    let mut figures = Vec::new();
+    figures.push(if let Some(change) = field.change {
+        ("changed by", change.to_string())
+    } else {
+        let share = 100.0 * field.n_bytes.as_f64() / map.n_bytes().as_f64().max(1.0);
+        ("holds", format!("{}, {share:.0} %", field.n_bytes))
+    });
+    figures.push(("is", field.what.clone()));
+    if !field.path.is_empty() && field.path != field.name {
+        figures.push(("path", field.path.clone()));
+    }
+    let kind = field.kind.and_then(RootKind::words);
+    Readout {
+        name: field.name.clone(),
+        place: kind
+            .or_else(|| field.part.map(holders::Part::words))
+            .unwrap_or_default()
+            .to_owned(),
+        figures,
     }
 }
 

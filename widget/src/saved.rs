@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 
 use gpumem_core::analyze::Rules;
-use gpumem_core::chart::{Measure, Pace};
+use gpumem_core::chart::{Measure, Moment, Pace};
 use gpumem_core::recording::{CellIdx, DeviceIdx};
 use gpumem_core::units::Nanos;
 
@@ -34,6 +34,11 @@ pub(crate) fn line(state: &State, rules: &Rules, first: &State) -> String {
         if !*lane.of(&mut lanes) {
             parts.push(("hidden", lane.name().to_owned()));
         }
+    }
+    let inside = state.inside.iter().map(|name| ("inside", name.clone()));
+    parts.extend(inside);
+    if state.moment != Moment::After {
+        parts.push(("holders", moment_name(state.moment).to_owned()));
     }
     match &state.chosen {
         None => {}
@@ -77,6 +82,8 @@ pub(crate) fn read(line: &str, first: &State, n_devices: usize, n_cells: usize) 
                     *lane.of(&mut state.lanes) = false;
                 }
             }
+            "inside" => state.inside.push(value),
+            "holders" => state.moment = moment(&value),
             "chosen" => state.chosen = choice(&value, n_cells),
             "dismissed" => {
                 state.dismissed.insert(value);
@@ -89,6 +96,24 @@ pub(crate) fn read(line: &str, first: &State, n_devices: usize, n_cells: usize) 
         }
     }
     (state, rules)
+}
+
+/// The name in the page and in what is saved.
+pub(crate) const fn moment_name(moment: Moment) -> &'static str {
+    match moment {
+        Moment::Before => "before",
+        Moment::After => "after",
+        Moment::Change => "change",
+    }
+}
+
+/// The moment of that name.
+pub(crate) fn moment(name: &str) -> Moment {
+    match name {
+        "before" => Moment::Before,
+        "change" => Moment::Change,
+        _ => Moment::After,
+    }
 }
 
 fn span(value: &str) -> Option<Span> {
@@ -167,6 +192,8 @@ mod tests {
             measure: Measure::Level,
             pace: Pace::Clock,
             chosen: Some(Choice::Finding("leak/a=b & 'ü'".to_owned())),
+            moment: Moment::Change,
+            inside: vec!["Out[3]".to_owned(), ".a&b".to_owned()],
             ..first()
         };
         state.lanes.peaks = false;
@@ -177,6 +204,7 @@ mod tests {
             &state,
             &rules,
             "span=5-70&measure=level&pace=clock&hidden=peaks\
+             &inside=Out%5B3%5D&inside=.a%26b&holders=change\
              &chosen=finding:leak%2Fa%3Db%20%26%20%27%C3%BC%27&dismissed=x%2Fy&min_runs=2",
         );
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use gpumem_core::analyze::Analysis;
-use gpumem_core::chart::{Lanes, Measure, Pace, Target, default_device};
+use gpumem_core::chart::{Lanes, Measure, Moment, Pace, Target, default_device};
 use gpumem_core::recording::{CellIdx, DeviceIdx, Recording, RunIdx};
 use gpumem_core::units::Nanos;
 
@@ -18,15 +18,18 @@ pub(crate) enum Chart {
     Timeline,
     /// The whole session, and the part of it that is looked at.
     Minimap,
+    /// Who holds what.
+    Holders,
 }
 
 impl Chart {
     /// All, from top to bottom.
-    pub(crate) const ALL: [Self; 4] = [
+    pub(crate) const ALL: [Self; 5] = [
         Self::Composition,
         Self::Growth,
         Self::Timeline,
         Self::Minimap,
+        Self::Holders,
     ];
 
     /// The name in the page's `data-chart`.
@@ -36,12 +39,18 @@ impl Chart {
             Self::Growth => "growth",
             Self::Timeline => "timeline",
             Self::Minimap => "minimap",
+            Self::Holders => "holders",
         }
     }
 
     /// The chart of that name.
     pub(crate) fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|chart| chart.name() == name)
+    }
+
+    /// It has runs, and time to zoom into.
+    pub(crate) const fn has_runs(self) -> bool {
+        !matches!(self, Self::Composition | Self::Holders)
     }
 
     /// Where the runs of this chart are found again.
@@ -69,6 +78,14 @@ impl Pointed {
     pub(crate) fn run(self) -> Option<RunIdx> {
         match self.target {
             Target::Run(run) => Some(run),
+            _ => None,
+        }
+    }
+
+    /// The place of the field of the map that is pointed at.
+    pub(crate) fn field(self) -> Option<usize> {
+        match self.target {
+            Target::Field(idx) => Some(idx),
             _ => None,
         }
     }
@@ -150,6 +167,10 @@ pub(crate) struct State {
     pub(crate) pace: Pace,
     /// What the timeline draws.
     pub(crate) lanes: Lanes,
+    /// Of what the map of holders tells.
+    pub(crate) moment: Moment,
+    /// The fields that the map of holders is inside of, outermost first.
+    pub(crate) inside: Vec<String>,
     /// The ids of the findings that the reader is done with.
     pub(crate) dismissed: BTreeSet<String>,
     /// The list of keys is shown.
@@ -198,6 +219,10 @@ pub(crate) enum Event {
     Measured(Measure),
     /// Chose how time runs.
     Paced(Pace),
+    /// Chose of what the map of holders tells.
+    Looked(Moment),
+    /// Went into a field of the map, or out of one, and points at the field of that place.
+    Entered(Vec<String>, Option<usize>),
     /// Shows or hides a lane.
     Drew(Lane, bool),
     /// Asked for the list of keys, or has read it.
@@ -221,6 +246,8 @@ impl State {
             measure: Measure::default(),
             pace: Pace::default(),
             lanes: Lanes::default(),
+            moment: Moment::default(),
+            inside: Vec::new(),
             dismissed: BTreeSet::new(),
             help: false,
         }
@@ -275,10 +302,24 @@ impl State {
             Event::Switched(device) => {
                 next.device = device;
                 next.pointed = None;
+                next.inside.clear();
             }
             Event::Zoomed(span) => next.span = span.filter(|(from, to)| from < to),
             Event::Measured(measure) => next.measure = measure,
             Event::Paced(pace) => next.pace = pace,
+            Event::Looked(moment) => {
+                next.moment = moment;
+                next.inside.clear();
+                next.pointed = self.pointed.filter(|pointed| pointed.field().is_none());
+            }
+            Event::Entered(inside, field) => {
+                next.inside = inside;
+                next.pointed = field.map(|field| Pointed {
+                    chart: Chart::Holders,
+                    target: Target::Field(field),
+                    at: None,
+                });
+            }
             Event::Drew(lane, on) => *lane.of(&mut next.lanes) = on,
             Event::Helped(on) => next.help = on,
             Event::Resized(width) => next.width = width,

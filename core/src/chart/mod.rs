@@ -26,7 +26,7 @@ pub use composition::{composition, parts};
 pub use growth::growth;
 pub use minimap::minimap;
 pub use paint::{PaintError, paint};
-pub use picture::report;
+pub use picture::{as_seen, report};
 pub use scene::{Anchor, Face, Hit, Item, Point, Rect, Role, Scene, Target};
 pub use session::default_device;
 pub use svg::svg;

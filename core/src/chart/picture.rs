@@ -9,6 +9,7 @@ use super::scene::{Face, Point, Rect, Role, Scene};
 use super::session::{counted, default_device};
 use super::text;
 use super::timeline::timeline;
+use super::treemap::treemap;
 use crate::analyze::{Analysis, Finding, FindingKind, Severity};
 use crate::recording::{DeviceIdx, DeviceKind, Recording};
 use crate::report::{counts, icon, word};
@@ -29,17 +30,35 @@ const MAX_CARDS: usize = 6;
 /// The report on the device of [`default_device`], so many logical pixels wide:
 /// what each run kept, what is known over time, and the findings.
 pub fn report(recording: &Recording, analysis: &Analysis, width: f64) -> Scene {
-    let mut scene = sheet(width.max(MIN_WIDTH), HEADER, Role::Background);
-    let device = default_device(recording, analysis).unwrap_or_default();
     let view = View {
-        width: scene.width - 2.0 * MARGIN,
-        device,
+        width,
+        device: default_device(recording, analysis).unwrap_or_default(),
         ..View::default()
     };
-    let head = summary(recording, device);
+    drawn(recording, analysis, &view, &[composition, growth, timeline])
+}
+
+/// The report as somebody looks at it: their device, zoom and choice, and who holds
+/// what where that is known.
+pub fn as_seen(recording: &Recording, analysis: &Analysis, view: &View) -> Scene {
+    let charts: [Chart; 4] = [composition, growth, timeline, treemap];
+    let is_known = recording.latest_holders(view.device).is_some();
+    let n_charts = if is_known { 4 } else { 3 };
+    drawn(recording, analysis, view, &charts[..n_charts])
+}
+
+type Chart = fn(&Recording, &Analysis, &View) -> Scene;
+
+fn drawn(recording: &Recording, analysis: &Analysis, view: &View, charts: &[Chart]) -> Scene {
+    let mut scene = sheet(view.width.max(MIN_WIDTH), HEADER, Role::Background);
+    let view = View {
+        width: scene.width - 2.0 * MARGIN,
+        ..view.clone()
+    };
+    let head = summary(recording, view.device);
     draw_header(&mut scene, &head);
     let mut description = vec![format!("GPU memory, {head}.")];
-    for chart in [composition, growth, timeline] {
+    for chart in charts {
         let chart = chart(recording, analysis, &view);
         description.push(chart.description.clone());
         let panel = add_panel(&mut scene, chart.height + GAP, None);

@@ -355,7 +355,12 @@ impl Slider {
 }
 
 /// Buttons of which one is pressed.
-fn segments(make: &Maker, label: &str, action: &str, of: &[(&str, &str)]) -> Dom<Element> {
+pub(super) fn segments(
+    make: &Maker,
+    label: &str,
+    action: &str,
+    of: &[(&str, &str)],
+) -> Dom<Element> {
     let attributes = [
         ("class", "segments"),
         ("role", "group"),
@@ -368,7 +373,7 @@ fn segments(make: &Maker, label: &str, action: &str, of: &[(&str, &str)]) -> Dom
     Ok(group)
 }
 
-fn button(make: &Maker, action: &str, argument: &str, words: &str) -> Dom<Element> {
+pub(super) fn button(make: &Maker, action: &str, argument: &str, words: &str) -> Dom<Element> {
     let attributes = [
         ("type", "button"),
         ("data-action", action),
@@ -378,7 +383,7 @@ fn button(make: &Maker, action: &str, argument: &str, words: &str) -> Dom<Elemen
 }
 
 /// Presses the button of that argument, and lets go of the others.
-fn press(segments: &Element, argument: &str) -> Dom<()> {
+pub(super) fn press(segments: &Element, argument: &str) -> Dom<()> {
     let mut next = segments.first_element_child();
     while let Some(button) = next {
         let is_it = button.get_attribute("data-argument").as_deref() == Some(argument);

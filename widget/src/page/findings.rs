@@ -5,7 +5,7 @@ use gpumem_core::report;
 use web_sys::Element;
 
 use super::controls::Thresholds;
-use crate::cards::{Card, Stop};
+use crate::cards::{Card, Linked, Stop};
 use crate::dom::{Dom, Maker, fill};
 use crate::model::Model;
 use crate::settings::Setting;
@@ -85,10 +85,13 @@ impl Findings {
         Ok(None)
     }
 
-    /// Marks the chosen cards, and those that the run under the pointer belongs to.
+    /// Marks the chosen cards, and those that are about what is pointed at.
     pub(crate) fn mark(&self, model: &Model) -> Dom<()> {
         let state = model.state();
-        let pointed = state.pointed.and_then(Pointed::run);
+        let pointed = Linked {
+            run: state.pointed.and_then(Pointed::run),
+            name: model.pointed_name(),
+        };
         for card in &self.cards {
             let finding = card.finding();
             let is_chosen = match &state.chosen {
@@ -99,7 +102,7 @@ impl Findings {
                     .as_ref()
                     .is_some_and(|found| found.idx == *cell),
             };
-            card.mark(is_chosen, pointed)?;
+            card.mark(is_chosen, &pointed)?;
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 mod compare;
 mod controls;
 mod findings;
+mod held;
 mod picture;
 mod table;
 
@@ -13,6 +14,7 @@ use web_sys::{Element, HtmlCanvasElement};
 use compare::Comparison;
 use controls::{Header, Tools};
 use findings::Findings;
+use held::Held;
 use picture::Picture;
 
 use crate::canvas::Faces;
@@ -29,6 +31,7 @@ pub(crate) struct Page {
     header: Header,
     tools: Tools,
     pictures: Vec<Picture>,
+    held: Held,
     comparison: Comparison,
     findings: Findings,
     table: Element,
@@ -43,6 +46,7 @@ impl Page {
         let tools = Tools::build(&make)?;
         let findings = Findings::build(&make)?;
         let comparison = Comparison::build(&make)?;
+        let held = Held::build(&make)?;
         let pictures = Chart::ALL
             .into_iter()
             .map(|chart| Picture::build(&make, chart))
@@ -54,7 +58,15 @@ impl Page {
         for panel in panels(&make, &pictures, &tools)? {
             root.append_child(&panel)?;
         }
-        for part in [&comparison.element, &findings.element, &tables, &live] {
+        let map = pictures.iter().find(|it| it.chart == Chart::Holders);
+        held.place(map.map(|it| &*it.stage).ok_or("no map")?)?;
+        for part in [
+            &held.element,
+            &comparison.element,
+            &findings.element,
+            &tables,
+            &live,
+        ] {
             root.append_child(part)?;
         }
         let mut page = Self {
@@ -64,6 +76,7 @@ impl Page {
             header,
             tools,
             pictures,
+            held,
             comparison,
             findings,
             table,
@@ -82,6 +95,7 @@ impl Page {
         )?;
         self.header.show(&self.make, model)?;
         self.tools.show(model)?;
+        self.held.show(&self.make, model)?;
         self.comparison.show(&self.make, model)?;
         self.findings.show(&self.make, model)?;
         fill(&self.table, &table::rows(&self.make, model)?)?;
@@ -101,7 +115,9 @@ impl Page {
         if !is_pointing {
             self.header.show(&self.make, model)?;
             self.tools.show(model)?;
+            self.held.show(&self.make, model)?;
         }
+        self.held.read(&self.make, model)?;
         if before.dismissed != state.dismissed || before.device != state.device {
             self.findings.show(&self.make, model)?;
         }
@@ -170,7 +186,7 @@ impl Page {
         let read = model
             .state()
             .pointed
-            .and_then(|at| picture::read(model, at));
+            .and_then(|at| picture::read_out(model, at));
         if let Some(read) = read {
             self.say(&read.sentence());
         }

@@ -113,7 +113,7 @@ impl Picture {
     /// What answers to the pointer, from left to right.
     pub(crate) fn targets(&self) -> Vec<Target> {
         let mut hits = self.scene.hits.clone();
-        if self.chart != Chart::Composition {
+        if self.chart.has_runs() {
             hits.sort_by(|a, b| a.rect.x.total_cmp(&b.rect.x));
         }
         let mut seen: Vec<Target> = Vec::new();
@@ -203,7 +203,9 @@ impl Picture {
         here: Option<Pointed>,
         hit: Option<&Hit>,
     ) -> Dom<()> {
-        let read = here.and_then(|here| read(model, here));
+        // A field is read out below the map, where it hides none of it.
+        let read = here.filter(|here| here.field().is_none());
+        let read = read.and_then(|here| read_out(model, here));
         flag(&self.tip, "hidden", read.is_none())?;
         let Some(read) = read else {
             return Ok(());
@@ -237,7 +239,7 @@ pub(crate) fn paint_scene(
 }
 
 /// What is read out of what is pointed at.
-pub(crate) fn read(model: &Model, pointed: Pointed) -> Option<Readout> {
+pub(crate) fn read_out(model: &Model, pointed: Pointed) -> Option<Readout> {
     let (recording, device) = (model.recording(), model.state().device);
     match pointed.target {
         Target::Run(run) => {
@@ -253,6 +255,10 @@ pub(crate) fn read(model: &Model, pointed: Pointed) -> Option<Readout> {
         Target::Part(idx) => {
             let parts = model.parts();
             Some(readout::of_part(parts.get(idx)?, &parts))
+        }
+        Target::Field(idx) => {
+            let map = model.map()?;
+            Some(readout::of_field(map.fields.get(idx)?, &map))
         }
         _ => None,
     }

@@ -27,6 +27,8 @@ pub struct Field {
     pub change: Option<ByteDelta>,
     /// What most of its bytes are for.
     pub part: Option<Part>,
+    /// The place of its name among all names of the map.
+    pub place: usize,
     /// What it holds in turn, the most first.
     pub fields: Vec<Field>,
 }
@@ -70,6 +72,9 @@ pub fn held_map(recording: &Recording, view: &View) -> Option<Map> {
         (Moment::Before | Moment::After, _) => held(look),
     };
     sort(&mut fields);
+    for (place, field) in fields.iter_mut().enumerate() {
+        settle(field, place);
+    }
     let mut map = Map {
         run,
         before: before.map(|(run, _)| run),
@@ -100,6 +105,17 @@ impl Map {
         self.fields.iter().map(|field| field.n_bytes).sum()
     }
 
+    /// The same in words; of a change what is more or less in all.
+    pub fn total(&self) -> String {
+        let changes = self.fields.iter().filter_map(|field| field.change);
+        match self.moment {
+            Moment::Change => changes
+                .fold(ByteDelta::ZERO, |sum, change| sum + change)
+                .to_string(),
+            _ => self.n_bytes().to_string(),
+        }
+    }
+
     /// Goes into the field of that name; stays where there is none, or nothing in it.
     fn enter(&mut self, name: &str) {
         let mut fields = self.fields.iter_mut();
@@ -118,7 +134,7 @@ fn held(look: &DeviceHolders) -> Vec<Field> {
         n: look.more.n + look.more_shared.n,
         n_bytes: look.more.n_bytes + look.more_shared.n_bytes,
     };
-    let names = look.roots.iter().map(of_holder);
+    let names = look.roots.iter().map(Field::from);
     let shared = look.shared.iter().map(of_shared);
     names.chain(shared).chain(rest(FURTHER, further)).collect()
 }
@@ -162,7 +178,7 @@ fn grown(look: &DeviceHolders) -> Vec<Field> {
             n_bytes: change.magnitude(),
             change: Some(change),
             fields: Vec::new(),
-            ..of_holder(holder)
+            ..Field::from(holder)
         })
     };
     look.roots.iter().filter_map(field).collect()
@@ -177,20 +193,37 @@ fn sort(fields: &mut Vec<Field>) {
     }
 }
 
-fn of_holder(holder: &Holder) -> Field {
-    let part = holder.traits.part;
-    // What is behind another kind of name has no expression that begins with it.
-    let is_expression = holder.kind.is_named() || holder.kind == RootKind::OutputHistory;
-    let prefix = is_expression.then_some(&*holder.name);
-    Field {
-        name: holder.name.clone(),
-        kind: Some(holder.kind),
-        what: holder.what.clone(),
-        path: holder.path.clone(),
-        n_bytes: holder.retained,
-        change: None,
-        part,
-        fields: of_branches(&holder.branches, holder.more, prefix, part),
+/// What is below a name is of its place; a field that would only say the same again is left out.
+fn settle(field: &mut Field, place: usize) {
+    field.place = place;
+    for inner in &mut field.fields {
+        settle(inner, place);
+    }
+    if let [only] = &field.fields[..]
+        && only.fields.is_empty()
+    {
+        field.fields.clear();
+    }
+}
+
+impl From<&Holder> for Field {
+    /// The name with all that is known below it.
+    fn from(holder: &Holder) -> Self {
+        let part = holder.traits.part;
+        // What is behind another kind of name has no expression that begins with it.
+        let is_expression = holder.kind.is_named() || holder.kind == RootKind::OutputHistory;
+        let prefix = is_expression.then_some(&*holder.name);
+        Self {
+            name: holder.name.clone(),
+            kind: Some(holder.kind),
+            what: holder.what.clone(),
+            path: holder.path.clone(),
+            n_bytes: holder.retained,
+            change: None,
+            part,
+            place: 0,
+            fields: of_branches(&holder.branches, holder.more, prefix, part),
+        }
     }
 }
 
@@ -204,6 +237,7 @@ fn of_shared(shared: &Shared) -> Field {
         n_bytes: shared.n_bytes,
         change: None,
         part: shared.part,
+        place: 0,
         fields: Vec::new(),
     }
 }
@@ -228,6 +262,7 @@ fn of_branches(
             n_bytes: branch.n_bytes,
             change: None,
             part,
+            place: 0,
         }
     };
     let rest = rest("and more", more).map(|rest| Field { part, ..rest });
@@ -243,6 +278,7 @@ fn rest(name: &str, rest: Rest) -> Option<Field> {
         n_bytes: rest.n_bytes,
         change: None,
         part: None,
+        place: 0,
         fields: Vec::new(),
     })
 }

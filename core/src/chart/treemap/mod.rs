@@ -88,20 +88,19 @@ struct Colours {
 }
 
 impl Colours {
-    /// A part has the colour that it has in the composition.
+    /// A part has the colour that it has in the composition; where that does not tell
+    /// them apart, each name has one.
     fn of(&self, field: &Field) -> Role {
-        match (self.moment, field.change, field.part) {
-            (Moment::Change, Some(change), _) if change < ByteDelta::ZERO => Role::Ok,
-            (Moment::Change, ..) => Role::Kept,
-            (_, _, Some(part)) => Role::Holder(self.place(part)),
-            (_, _, None) => Role::Muted,
+        let words = field.part.map(holders::Part::words);
+        let shown = self.parts.iter().position(|it| Some(&*it.words) == words);
+        match (self.moment, field.change) {
+            (Moment::Change, Some(change)) if change < ByteDelta::ZERO => Role::Ok,
+            (Moment::Change, _) => Role::Kept,
+            _ => {
+                let place = shown.unwrap_or(field.place);
+                Role::Holder(u8::try_from(place).unwrap_or(u8::MAX))
+            }
         }
-    }
-
-    fn place(&self, part: holders::Part) -> u8 {
-        let shown = self.parts.iter().position(|it| it.words == part.words());
-        let known = || holders::Part::ALL.iter().position(|it| *it == part);
-        u8::try_from(shown.or_else(known).unwrap_or_default()).unwrap_or_default()
     }
 }
 
@@ -174,11 +173,9 @@ fn description(map: &Map, device: &str) -> String {
         Moment::After => "What holds",
         Moment::Change => "What changed of who holds",
     };
-    let inside: String = map
-        .inside
-        .iter()
-        .map(|field| format!(", inside of {}", field.name))
-        .collect();
+    let around = map.inside.iter().map(|field| field.name.as_str());
+    let place = std::iter::once(device).chain(around);
+    let place = place.collect::<Vec<_>>().join(", inside of ");
     let shown = map.fields.iter().take(N_DESCRIBED);
     let fields: Vec<String> = shown
         .map(|field| format!("{} {}", field.name, figure(field)))
@@ -187,5 +184,5 @@ fn description(map: &Map, device: &str) -> String {
         0 => String::new(),
         n => format!(", and {n} more"),
     };
-    format!("{of} {device}{inside}: {}{more}.", fields.join(", "))
+    format!("{of} {place}: {}{more}.", fields.join(", "))
 }

@@ -98,6 +98,16 @@ fn a_field_is_entered_by_its_name() {
 }
 
 #[test]
+fn a_field_that_only_says_the_same_again_is_not_entered() {
+    let looks = [vec![name("kept", 30, &[("[0] … [9]", 30)])]];
+    let whole = &[("kept", "30 MiB")];
+    check(&looks, &seen(Moment::After, &["kept"]), whole);
+    let mut nested = name("kept", 30, &[("[0]", 30)]);
+    nested.branches[0].branches = name("", 0, &[(".data", 30)]).branches;
+    check(&[vec![nested]], &seen(Moment::After, &["kept"]), whole);
+}
+
+#[test]
 fn a_step_has_a_path_that_python_understands() {
     let (recording, _) = looked(&[vec![name("kept", 30, &[("[0]", 20), (".<inside>", 9)])]]);
     let map = held_map(&recording, &seen(Moment::After, &["kept"])).expect("somebody looked");
@@ -116,6 +126,9 @@ fn a_run_is_told_by_what_it_changed() {
     check(&looks, &seen(Moment::Before, &[]), held);
     let changed = &[("old", "−50 MiB"), ("x", "+20 MiB"), ("new", "+5 MiB")];
     check(&looks, &seen(Moment::Change, &[]), changed);
+    let (recording, _) = looked(&looks);
+    let map = held_map(&recording, &seen(Moment::Change, &[])).expect("somebody looked");
+    assert_eq!(map.total(), "−25 MiB");
 }
 
 #[test]
@@ -154,17 +167,17 @@ fn a_part_has_the_colour_of_the_composition() {
         parts: vec![],
     };
     let field = &held_map(&recording, &view(880.0)).expect("a look").fields[0];
-    assert_eq!(colours.of(field), Role::Holder(5));
-    let named = Part {
+    assert_eq!(colours.of(field), Role::Holder(0));
+    let part = |words: &str| Part {
         kind: crate::analyze::PartKind::Held,
-        words: "your names".to_owned(),
+        words: words.to_owned(),
         size: Bytes::mib(9),
     };
     let colours = Colours {
-        parts: vec![named],
+        parts: vec![part("parameters"), part("your names")],
         ..colours
     };
-    assert_eq!(colours.of(field), Role::Holder(0));
+    assert_eq!(colours.of(field), Role::Holder(1));
     assert!(
         treemap(&recording, &analysis, &view(880.0))
             .description

@@ -1,0 +1,148 @@
+//! Who holds memory: the map, the way through it, and the same as a list.
+
+use gpumem_core::analyze::cell_label;
+use gpumem_core::chart::{Map, Moment};
+use gpumem_core::recording::RunIdx;
+use web_sys::Element;
+
+use super::controls::{button, press, segments};
+use super::picture::read_out;
+use crate::dom::{Dom, Maker, fill, flag};
+use crate::holding;
+use crate::model::Model;
+use crate::saved::moment_name;
+
+const MOMENTS: [(&str, &str); 3] = [
+    ("before", "before"),
+    ("after", "after"),
+    ("change", "change"),
+];
+const HINT: &str = "Point at a field to read it, click or press Enter to go in, Escape to go out.";
+
+/// The map of holders with what belongs to it.
+pub(crate) struct Held {
+    pub(crate) element: Element,
+    subtitle: Element,
+    moments: Element,
+    crumbs: Element,
+    figure: Element,
+    reading: Element,
+    as_list: Element,
+    list: Element,
+}
+
+impl Held {
+    pub(crate) fn build(make: &Maker) -> Dom<Self> {
+        let heading = make.text("h2", &[], "Held by")?;
+        let subtitle = make.empty("span", &[("class", "muted"), ("dir", "auto")])?;
+        let moments = segments(make, "the map shows", "holders", &MOMENTS)?;
+        let tools = make.group("div", &[("class", "tools")], &[&moments])?;
+        let line = make.group("div", &[("class", "line")], &[&heading, &subtitle, &tools])?;
+        let crumbs = make.empty(
+            "nav",
+            &[("class", "crumbs"), ("aria-label", "place in the map")],
+        )?;
+        let figure = make.empty("figure", &[("class", "panel")])?;
+        let reading = make.empty("p", &[("class", "reading"), ("dir", "auto")])?;
+        let list = make.empty("div", &[])?;
+        let summary = make.text("summary", &[], "as a list")?;
+        let as_list = make.group("details", &[], &[&summary, &list])?;
+        let label = [("aria-label", "who holds memory"), ("class", "held")];
+        let element = make.group("section", &label, &[&line, &crumbs, &figure])?;
+        Ok(Self {
+            element,
+            subtitle,
+            moments,
+            crumbs,
+            figure,
+            reading,
+            as_list,
+            list,
+        })
+    }
+
+    /// Takes the map's canvas in.
+    pub(crate) fn place(&self, stage: &Element) -> Dom<()> {
+        self.figure.append_child(stage)?;
+        self.figure.append_child(&self.reading)?;
+        self.figure.append_child(&self.as_list)?;
+        Ok(())
+    }
+
+    /// Shows the way through the map, and what is in it as a list.
+    pub(crate) fn show(&self, make: &Maker, model: &Model) -> Dom<()> {
+        let map = model.map();
+        flag(&self.reading, "hidden", map.is_none())?;
+        flag(&self.as_list, "hidden", map.is_none())?;
+        let choices = map.as_ref().and_then(|map| map.before);
+        flag(&self.moments, "hidden", choices.is_none())?;
+        let Some(map) = map else {
+            self.subtitle.set_text_content(None);
+            return fill(&self.crumbs, &[]);
+        };
+        self.subtitle.set_text_content(Some(&subtitle(model, &map)));
+        press(&self.moments, moment_name(map.moment))?;
+        fill(&self.crumbs, &crumbs(make, model, &map)?)?;
+        fill(&self.list, &[holding::tree(make, &map.fields, None)?])?;
+        self.read(make, model)
+    }
+
+    /// Reads the field under the pointer below the map.
+    pub(crate) fn read(&self, make: &Maker, model: &Model) -> Dom<()> {
+        let pointed = model.state().pointed.filter(|it| it.field().is_some());
+        let Some(read) = pointed.and_then(|at| read_out(model, at)) else {
+            return fill(&self.reading, &[make.text("span", &[], HINT)?]);
+        };
+        let mut parts = vec![make.text("code", &[], &read.name)?];
+        for (name, figure) in &read.figures {
+            let tag = if *name == "path" { "code" } else { "span" };
+            parts.push(make.text(tag, &[("dir", "auto")], figure)?);
+        }
+        parts.push(make.text("span", &[], &read.place)?);
+        fill(&self.reading, &parts)
+    }
+}
+
+/// `after losses.append(…) · In [18], against In [17]`.
+fn subtitle(model: &Model, map: &Map) -> String {
+    let recording = model.recording();
+    let number = |run: RunIdx| match recording.run(run).execution_count {
+        Some(count) => format!("In [{count}]"),
+        None => format!("run {}", run.0 + 1),
+    };
+    let label = cell_label(recording, recording.run(map.run));
+    let run = format!("{label} · {}", number(map.run));
+    let told = match (map.moment, map.before) {
+        (Moment::After, _) => format!("after {run}"),
+        (Moment::Before, _) => format!("before {run}"),
+        (Moment::Change, Some(before)) => format!("{run}, against {}", number(before)),
+        (Moment::Change, None) => format!("what grew in {run}"),
+    };
+    let cut = if map.is_cut {
+        " · the look was cut short: there is more"
+    } else {
+        ""
+    };
+    format!("{told}{cut}")
+}
+
+/// The fields around the one that is shown, each a way back to it.
+fn crumbs(make: &Maker, model: &Model, map: &Map) -> Dom<Vec<Element>> {
+    let device = model.recording().devices().get(model.state().device.get());
+    let label = device.map_or("device", |device| &device.label);
+    let names = map.inside.iter().map(|field| field.name.as_str());
+    let mut crumbs = Vec::new();
+    for (depth, name) in std::iter::once(label).chain(names).enumerate() {
+        if depth == map.inside.len() {
+            let words = format!("{name} · {}", map.total());
+            let here = [("aria-current", "location"), ("dir", "auto")];
+            crumbs.push(make.text("span", &here, &words)?);
+        } else {
+            let crumb = button(make, "inside", &depth.to_string(), name)?;
+            crumb.set_attribute("class", "link")?;
+            crumbs.push(crumb);
+            crumbs.push(make.text("span", &[("aria-hidden", "true")], "›")?);
+        }
+    }
+    Ok(crumbs)
+}
