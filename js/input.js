@@ -76,6 +76,9 @@ export function listen(root, guarded) {
   });
   on("click", (event) => {
     const chart = chartOf(event);
+    // What the click leads to is read out, not what was pointed at before it.
+    cancelAnimationFrame(frame);
+    frame = 0;
     if (chart && !dragged) guarded((view) => view.click(chart, event.offsetX, event.offsetY));
     const button = event.target.closest("[data-action]");
     if (button) {
