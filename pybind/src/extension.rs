@@ -7,10 +7,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use gpumem_core::recording::{RunIdx, Status};
 use pyo3::exceptions::PyValueError;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use pyo3::types::{PyDict, PyString};
 
+use crate::modules::imported;
 use crate::recorder::{Launch, SourceText};
 use crate::sampler::Interval;
 use crate::session::{self, Selection};
@@ -191,19 +193,13 @@ impl Extension {
         if nested {
             return Ok(());
         }
-        let source: String = info.getattr("raw_cell")?.extract()?;
+        let source: String = info.getattr(intern!(py, "raw_cell"))?.extract()?;
         let options = cell_options(py, &source)?;
         if options.is_none() && (!record_all || is_control(&source)) {
             return Ok(());
         }
         let asked = options.is_some();
         let options = options.unwrap_or_default();
-        let launch = Launch {
-            cell_id: info.getattr("cell_id")?.extract()?,
-            execution_count: self.execution_count(py, info)?,
-            source: source.clone(),
-            label: options.label,
-        };
         let interval = options.interval.as_deref();
         let selection = Selection::begin(
             py,
@@ -212,7 +208,14 @@ impl Extension {
             options.reset_peak,
             interval.map(parsed_interval).transpose()?,
         );
-        session::begin(py, launch, &selection)?;
+        let ordered = session::order(py);
+        let launch = Launch {
+            cell_id: info.getattr(intern!(py, "cell_id"))?.extract()?,
+            execution_count: self.execution_count(py, info)?,
+            source: source.clone(),
+            label: options.label,
+        };
+        session::begin(py, launch, ordered, &selection)?;
         let traced = if options.trace {
             let tracing = Tracing::begin(py, &source, options.trace_file)?;
             Some(Traced { tracing, source })
@@ -293,14 +296,18 @@ impl Extension {
         if result.is_none() {
             return Ok(Some(0));
         }
-        let info = result.getattr("info")?;
+        let info = result.getattr(intern!(py, "info"))?;
         let under_way = self.under_way(py);
         if let Some(position) = under_way.iter().rposition(|it| it.is(&info)) {
             return Ok(Some(position));
         }
-        let raw_cell = info.getattr("raw_cell")?;
+        let raw_cell = info.getattr(intern!(py, "raw_cell"))?;
         for (position, candidate) in under_way.iter().enumerate().rev() {
-            if candidate.getattr(py, "raw_cell")?.bind(py).eq(&raw_cell)? {
+            if candidate
+                .getattr(py, intern!(py, "raw_cell"))?
+                .bind(py)
+                .eq(&raw_cell)?
+            {
                 return Ok(Some(position));
             }
         }
@@ -314,7 +321,9 @@ impl Extension {
         let Some(outermost) = under_way.first() else {
             return Ok(());
         };
-        let last = self.shell.getattr(py, "last_execution_result")?;
+        let last = self
+            .shell
+            .getattr(py, intern!(py, "last_execution_result"))?;
         if last.is_none(py) || !last.getattr(py, "info")?.is(outermost) {
             return Ok(());
         }
@@ -333,14 +342,14 @@ impl Extension {
     /// Jupyter's number of the cell, where it gets one: the next place in `In`.
     /// The shell's own counter stands at the next cell already in some versions.
     fn execution_count(&self, py: Python<'_>, info: &Bound<'_, PyAny>) -> PyResult<Option<u32>> {
-        if !info.getattr("store_history")?.is_truthy()? {
+        if !info.getattr(intern!(py, "store_history"))?.is_truthy()? {
             return Ok(None);
         }
-        let history = self.shell.getattr(py, "history_manager")?;
+        let history = self.shell.getattr(py, intern!(py, "history_manager"))?;
         if history.is_none(py) {
             return Ok(None);
         }
-        let inputs = history.getattr(py, "input_hist_parsed")?;
+        let inputs = history.getattr(py, intern!(py, "input_hist_parsed"))?;
         Ok(u32::try_from(inputs.bind(py).len()?).ok())
     }
 
@@ -458,11 +467,9 @@ pub(crate) fn shells(py: Python<'_>) -> Vec<Bound<'_, PyAny>> {
         .map(|extension| extension.get().shell.bind(py).clone())
         .collect();
     if shells.is_empty() {
-        let modules = py.import("sys").and_then(|sys| sys.getattr("modules"));
-        let running = modules
-            .and_then(|modules| modules.get_item("IPython.core.getipython"))
-            .and_then(|module| module.call_method0("get_ipython"));
-        shells.extend(running.ok().filter(|shell| !shell.is_none()));
+        let module = imported(py, "IPython.core.getipython").ok().flatten();
+        let running = module.and_then(|module| module.call_method0("get_ipython").ok());
+        shells.extend(running.filter(|shell| !shell.is_none()));
     }
     shells
 }
@@ -505,7 +512,11 @@ fn ending_of(result: &Bound<'_, PyAny>) -> PyResult<Ending> {
     if result.is_none() {
         return Ok(Ending::plain(Status::Interrupted));
     }
-    for attribute in ["error_before_exec", "error_in_exec"] {
+    let py = result.py();
+    for attribute in [
+        intern!(py, "error_before_exec"),
+        intern!(py, "error_in_exec"),
+    ] {
         let error = result.getattr(attribute)?;
         if !error.is_none() {
             return Ending::of_error(&error);

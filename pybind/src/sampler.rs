@@ -6,7 +6,7 @@ use std::process;
 use std::str::FromStr;
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use gpumem_core::recording::{DriverLevels, Sample};
@@ -15,6 +15,7 @@ use gpumem_core::units::{Bytes, Nanos, NotATime};
 use pyo3::pyfunction;
 
 use crate::clock::Clock;
+use crate::expense::Expense;
 use crate::sources::Drivers;
 use crate::threads;
 
@@ -25,7 +26,7 @@ const LONGEST: Duration = Duration::from_secs(1);
 /// A reading that costs more than this part of the interval stretches it: at most 0.8 % of a core.
 const REST_PER_READING: u32 = 125;
 /// Its cost is looked up once in so many readings.
-const READINGS_PER_LOOK: u32 = 16;
+const TURNS_PER_LOOK: u32 = 16;
 /// A driver call that hangs is left behind after so long.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -211,23 +212,24 @@ impl Shared {
 
     /// The thread's life. No lock is held while it reads.
     fn sample(&self, drivers: &Drivers, clock: Clock) {
-        let mut expense = Expense::new();
-        while let Some((n_begun, since)) = self.wait(expense.per_reading()) {
-            let sampled = drivers.sample(since);
-            expense.note_reading();
+        let mut expense = Expense::new(TURNS_PER_LOOK);
+        let mut beat = Beat::new();
+        while let Some(round) = self.wait(&mut beat, expense.per_turn()) {
+            let sampled = drivers.sample(round.since, round.rest);
             let mut state = self.lock();
-            let is_same_run = state.n_begun == n_begun;
+            let is_same_run = state.n_begun == round.n_begun;
             if let Some(run) = state.run.as_mut().filter(|_| is_same_run) {
                 for device in sampled {
-                    run.push(device.key, point(clock.at(device.at), &device.levels));
+                    run.push(&device.key, point(clock.at(device.at), &device.levels));
                 }
             }
+            drop(state);
+            expense.note_turn();
         }
     }
 
-    /// Sleeps until the next reading of a run is due; and since when the run
-    /// goes on; `None` when the session is over.
-    fn wait(&self, cost: Duration) -> Option<(u64, Instant)> {
+    /// Sleeps until the next reading of a run is due; `None` when the session is over.
+    fn wait(&self, beat: &mut Beat, cost: Duration) -> Option<Round> {
         let mut state = self.lock();
         while !state.is_over {
             let Some(run) = &state.run else {
@@ -237,81 +239,89 @@ impl Shared {
                 state.is_asleep = false;
                 continue;
             };
-            let (n_begun, since) = (state.n_begun, run.began);
             let rest = run.interval.max(cost * REST_PER_READING).min(LONGEST);
-            state.is_asleep = rest > SHORTEST;
-            let woken = self.changed.wait_timeout(state, rest);
-            let timeout;
-            (state, timeout) = woken.unwrap_or_else(PoisonError::into_inner);
-            state.is_asleep = false;
-            if timeout.timed_out() && state.run.is_some() && state.n_begun == n_begun {
-                return Some((n_begun, since));
+            let (n_begun, since) = (state.n_begun, run.began);
+            let due = beat.due(n_begun, since, rest);
+            let left = due.saturating_duration_since(Instant::now());
+            state = if rest > SHORTEST {
+                state.is_asleep = true;
+                let woken = self.changed.wait_timeout(state, left);
+                let (mut state, _) = woken.unwrap_or_else(PoisonError::into_inner);
+                state.is_asleep = false;
+                state
+            } else {
+                // Nobody need wake it from so short a sleep, and this one costs less.
+                drop(state);
+                thread::sleep(left);
+                self.lock()
+            };
+            let is_same_run = state.run.is_some() && state.n_begun == n_begun;
+            if is_same_run && beat.strikes(due, rest) {
+                return Some(Round {
+                    n_begun,
+                    since,
+                    rest,
+                });
             }
         }
         None
     }
 }
 
-/// What a reading takes of a core, with the waking and the falling asleep.
-struct Expense {
-    spent: Duration,
-    n_readings: u32,
-    per_reading: Duration,
+/// One reading of a run.
+struct Round {
+    n_begun: u64,
+    /// When the run began.
+    since: Instant,
+    /// The next one comes so long after it.
+    rest: Duration,
 }
 
-impl Expense {
+/// When a run is read. At the shortest interval that is counted from when the last reading was
+/// due, not from when it was done, so that neither reading nor waking late makes the readings
+/// fewer; a longer one is a pause that somebody asked for, and no reading comes sooner.
+struct Beat {
+    n_begun: u64,
+    last: Instant,
+}
+
+impl Beat {
     fn new() -> Self {
         Self {
-            spent: spent(),
-            n_readings: 0,
-            per_reading: Duration::ZERO,
+            n_begun: 0,
+            last: Instant::now(),
         }
     }
 
-    fn note_reading(&mut self) {
-        self.n_readings += 1;
-        if self.n_readings == READINGS_PER_LOOK {
-            let now = spent();
-            self.per_reading = now.saturating_sub(self.spent) / READINGS_PER_LOOK;
-            (self.spent, self.n_readings) = (now, 0);
+    /// When that run, which began then, is to be read next.
+    fn due(&mut self, n_begun: u64, began: Instant, rest: Duration) -> Instant {
+        if self.n_begun != n_begun {
+            *self = Self {
+                n_begun,
+                last: began,
+            };
         }
+        self.last + rest
     }
 
-    fn per_reading(&self) -> Duration {
-        self.per_reading
+    /// It is read now, if it is time. What was missed is not made up for.
+    fn strikes(&mut self, due: Instant, rest: Duration) -> bool {
+        let now = Instant::now();
+        if now < due {
+            return false;
+        }
+        let is_on_beat = rest <= SHORTEST && now < due + rest;
+        self.last = if is_on_beat { due } else { now };
+        true
     }
-}
-
-/// What this thread has spent of a core.
-#[cfg(target_os = "linux")]
-#[expect(unsafe_code, reason = "the time of a thread is told by libc alone")]
-fn spent() -> Duration {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: `time` is a valid place for the answer, and is read after the call alone.
-    let failed = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
-    if failed != 0 {
-        return Duration::ZERO;
-    }
-    let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
-    let nanos = u32::try_from(time.tv_nsec).unwrap_or_default();
-    Duration::new(seconds, nanos)
-}
-
-/// Elsewhere the interval alone bounds it.
-#[cfg(not(target_os = "linux"))]
-fn spent() -> Duration {
-    Duration::ZERO
 }
 
 impl Sampling {
-    fn push(&mut self, key: String, point: Sample) {
+    fn push(&mut self, key: &str, point: Sample) {
         let known = self.devices.iter().position(|it| it.key == key);
         let device_idx = known.unwrap_or_else(|| {
             self.devices.push(Sampled {
-                key,
+                key: key.to_owned(),
                 points: Thinned::new(MAX_POINTS, Spacing::Time),
                 n_thinnings: 0,
             });
@@ -346,7 +356,7 @@ pub(crate) fn _simulated_run(n_seconds: u64) -> (u64, usize) {
             ..DriverLevels::default()
         };
         let nanos = u64::try_from(at.as_nanos()).unwrap_or(u64::MAX);
-        run.push("a device".to_owned(), point(Nanos::new(nanos), &levels));
+        run.push("a device", point(Nanos::new(nanos), &levels));
     }
     let n_points = run.devices.into_iter().map(|it| it.points.points().len());
     (n_readings, n_points.sum())

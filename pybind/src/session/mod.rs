@@ -22,8 +22,8 @@ pub(crate) use answers::{line, n_ended, snapshot};
 pub(crate) use following::{Follower, follow};
 pub(crate) use held::look_for_holders;
 pub(crate) use reading::{
-    device_labels, handed_out, new_sampler, processes, readings, source_states, sources_text,
-    use_sources,
+    device_labels, handed_out, new_sampler, order, processes, readings, source_states,
+    sources_text, use_sources,
 };
 pub(crate) use runs::{BlockId, Selection, begin, begin_block, end, end_block, mark};
 

@@ -12,7 +12,7 @@ use super::{is_owner, locked, with_recorder, with_session};
 use crate::api::DeviceError;
 use crate::clock::Clock;
 use crate::sampler::Sampler;
-use crate::sources::{Drivers, Found, PATIENCE_OF_A_QUESTION, ProcessList, Sources};
+use crate::sources::{Drivers, Found, Ordered, PATIENCE_OF_A_QUESTION, ProcessList, Sources};
 use crate::trouble;
 
 /// Held while a framework is asked, which runs Python: see `with_sources`.
@@ -110,7 +110,23 @@ pub(super) fn readings_after(
 
 /// The levels of the devices of these labels now, of all without one. A source that fails says so once.
 pub(crate) fn readings(py: Python<'_>, devices: &[String]) -> Vec<(Found, Reading)> {
-    let mut readings = with_sources(py, |sources| sources.read(py)).unwrap_or_default();
+    let ordered = order(py);
+    readings_as_ordered(py, ordered, devices)
+}
+
+/// Sets the drivers to work on what `readings_as_ordered` then collects.
+pub(crate) fn order(py: Python<'_>) -> Option<Ordered> {
+    with_sources(py, Sources::order)
+}
+
+/// The levels that were ordered, of the devices of these labels.
+pub(super) fn readings_as_ordered(
+    py: Python<'_>,
+    ordered: Option<Ordered>,
+    devices: &[String],
+) -> Vec<(Found, Reading)> {
+    let read = |sources: &mut Sources| ordered.map(|it| sources.read(py, it));
+    let mut readings = with_sources(py, read).flatten().unwrap_or_default();
     if !devices.is_empty() {
         readings.retain(|(found, _)| devices.contains(&found.label));
     }

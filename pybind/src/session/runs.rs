@@ -7,12 +7,12 @@ use gpumem_core::recording::{Reading, RunIdx, Sample};
 use gpumem_core::units::Nanos;
 use pyo3::prelude::*;
 
-use super::reading::{readings, readings_after, readings_inside, with_sources};
+use super::reading::{readings_after, readings_as_ordered, readings_inside, with_sources};
 use super::{IS_RUNNING, Session, is_owner, is_running, records_blocks, with_session};
 use crate::oom::observer;
 use crate::recorder::Launch;
 use crate::sampler::Interval;
-use crate::sources::Found;
+use crate::sources::{Found, Ordered};
 use crate::status::Ending;
 use crate::trouble;
 
@@ -89,12 +89,17 @@ impl Selection {
     }
 }
 
-/// Begins a cell's run.
-pub(crate) fn begin(py: Python<'_>, launch: Launch, selection: &Selection) -> PyResult<()> {
+/// Begins a cell's run, whose levels were ordered just before.
+pub(crate) fn begin(
+    py: Python<'_>,
+    launch: Launch,
+    ordered: Option<Ordered>,
+    selection: &Selection,
+) -> PyResult<()> {
     if !is_owner() {
         return Ok(());
     }
-    let before = readings(py, &selection.devices);
+    let before = readings_as_ordered(py, ordered, &selection.devices);
     let sampling = with_session(py, |session| {
         let run = session.recorder.begin(launch, before);
         session.ooms_before.insert(run, observer::mark());

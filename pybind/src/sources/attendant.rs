@@ -1,7 +1,9 @@
 //! A thread that asks a driver for others: one that is slow or hangs keeps only
 //! its own thread waiting, never a cell.
 
+use std::hint;
 use std::mem;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -10,18 +12,24 @@ use gpumem_core::recording::{DriverLevels, Source};
 use super::guarded::Guarded;
 use super::visible::Visibility;
 use super::{Answer, DriverSource, Unused, failed};
+use crate::expense::Expense;
 use crate::threads;
 
 /// Longer than this a run's ends do not wait. A driver that takes longer every time is not waited
 /// for at all: what it says comes with the samples.
-pub(super) const PATIENCE: Duration = Duration::from_millis(50);
+pub(super) const PATIENCE: Duration = Duration::from_millis(20);
+/// Most answers come in this time, and falling asleep and being woken would take as long.
+const AWAKE: Duration = Duration::from_micros(30);
+/// A driver that says nothing for so long is not waited for until it has. It is more than one
+/// patience: most take their time when they start.
+const STUCK: Duration = Duration::from_millis(40);
 /// A driver that has not started in this time is not expected to.
 const HANG: Duration = Duration::from_secs(1);
 /// Asked no more often than this while a run goes on.
 const SHORTEST_REST: Duration = Duration::from_millis(2);
 const LONGEST_REST: Duration = Duration::from_secs(1);
-/// Asking takes at most this part of the time: 1 % of a core.
-const REST_PER_LOOK: u32 = 100;
+/// Asking takes at most this part of the time: 0.2 % of a core.
+const REST_PER_LOOK: u32 = 500;
 
 /// What a driver is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,7 +41,7 @@ enum Order {
 }
 
 /// What a driver said.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct Look {
     /// When it had said it.
     pub(super) at: Instant,
@@ -44,14 +52,25 @@ pub(super) struct Look {
 }
 
 impl Look {
-    /// There are no devices to be asked for.
-    fn without_devices(why: Unused) -> Self {
+    /// What is said just now.
+    pub(super) fn now(devices: Answer, levels: Vec<(String, DriverLevels)>) -> Self {
         Self {
             at: Instant::now(),
-            devices: Err(why),
-            levels: Vec::new(),
+            devices,
+            levels,
             is_final: false,
         }
+    }
+
+    /// There are no devices to be asked for.
+    pub(super) fn without_devices(why: Unused) -> Self {
+        Self::now(Err(why), Vec::new())
+    }
+
+    /// The levels of the device that the driver knows by this key.
+    pub(super) fn levels_of(&self, key: &str) -> Option<&DriverLevels> {
+        let levels = self.levels.iter().find(|(of, _)| of == key);
+        levels.map(|(_, levels)| levels)
     }
 }
 
@@ -66,7 +85,7 @@ enum Work {
 
 /// An answer that is there already, or that will come.
 pub(super) enum Pending {
-    Known(Look),
+    Known(Arc<Look>),
     /// To be waited for until then at the latest.
     Ordered(Ticket, Instant),
 }
@@ -91,18 +110,31 @@ struct Desk {
     state: Mutex<State>,
     ordered: Condvar,
     answered: Condvar,
+    /// The `Ticket` of the last order that was answered; written under the lock.
+    last_answered: AtomicU64,
 }
 
 struct State {
-    order: Option<Order>,
+    /// Everything is asked for, of the devices that are seen like this.
+    order: Option<Visibility>,
     errand: Option<Errand>,
+    /// Samples are asked for until further notice.
+    sampling: Option<Sampling>,
     last_ordered: Ticket,
-    last_answered: Ticket,
     busy_since: Option<Instant>,
     is_awaited: bool,
     whole_costs: Costs,
     sample_costs: Costs,
-    look: Option<Look>,
+    look: Option<Arc<Look>>,
+}
+
+/// The thread wakes itself for samples: being woken for each would cost both sides more than the
+/// sample does.
+#[derive(Debug, Clone, Copy)]
+struct Sampling {
+    interval: Duration,
+    /// Whoever asked has not come back by then: the run is over.
+    until: Instant,
 }
 
 impl Attendant {
@@ -124,39 +156,42 @@ impl Attendant {
     /// left alone then: waking it costs more than all else that a run's ends do.
     pub(super) fn ask(&mut self, visibility: &Visibility, patience: Duration) -> Pending {
         if let Some(why) = (self.absence)() {
-            return Pending::Known(Look::without_devices(why));
+            return Pending::Known(Arc::new(Look::without_devices(why)));
         }
-        let look = self.desk.lock().look.clone();
-        if let Some(look) = look.filter(|look| look.is_final) {
-            return Pending::Known(look);
+        self.ensure_thread();
+        let mut state = self.desk.lock();
+        if let Some(look) = state.look.as_ref().filter(|look| look.is_final) {
+            return Pending::Known(Arc::clone(look));
         }
-        let until = Instant::now() + self.patience(patience);
-        let ticket = self.order(Order::Everything(visibility.clone()));
+        let until = Instant::now() + state.patience(patience);
+        let ticket = state.order(visibility);
+        // Woken under the lock it would wait for it at once.
+        drop(state);
+        self.desk.ordered.notify_one();
         Pending::Ordered(ticket, until)
     }
 
     /// What was asked for; of a driver that is late, what it said of its devices before.
-    pub(super) fn answer(&self, pending: Pending) -> Look {
+    pub(super) fn answer(&self, pending: Pending) -> Arc<Look> {
         match pending {
             Pending::Known(look) => look,
-            Pending::Ordered(ticket, until) => self.wait(ticket, until),
+            Pending::Ordered(ticket, until) => self.desk.wait(ticket, until),
         }
     }
 
-    /// Hands in an order; the answer to it, or to a later one, is waited for with `wait`.
-    fn order(&mut self, order: Order) -> Ticket {
-        self.ensure_thread();
+    /// What the driver said since the last sample, if it did so after `since`. It goes on being
+    /// asked, no more often than the interval says; never waits for it.
+    pub(super) fn sample(&mut self, since: Instant, interval: Duration) -> Option<Arc<Look>> {
         let mut state = self.desk.lock();
-        state.last_ordered.0 += 1;
-        // Who asks for everything gets it, whoever asks for less after him.
-        if !(order == Order::Sample && state.order.is_some()) {
-            state.order = Some(order);
-        }
-        let ticket = state.last_ordered;
-        // Woken under the lock it would wait for it at once.
+        let look = state.look.clone()?;
+        let answered = self.desk.last_answered();
+        let is_new = mem::replace(&mut self.sampled, answered) < answered;
+        let is_idle = look.devices.is_ok() && state.go_on(interval);
         drop(state);
-        self.desk.ordered.notify_one();
-        ticket
+        if is_idle {
+            self.desk.ordered.notify_one();
+        }
+        (is_new && look.at >= since).then_some(look)
     }
 
     /// Runs an errand on the driver's thread, when that has time for it: never where it hangs. One
@@ -173,61 +208,15 @@ impl Attendant {
         }
     }
 
-    fn wait(&self, ticket: Ticket, until: Instant) -> Look {
-        let mut state = self.desk.lock();
-        while state.last_answered < ticket {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return state.late();
-            }
-            state.is_awaited = true;
-            let woken = self.desk.answered.wait_timeout(state, left);
-            (state, _) = woken.unwrap_or_else(PoisonError::into_inner);
-        }
-        state.look.clone().unwrap_or_else(|| state.late())
-    }
-
-    /// Until when it makes sense to wait for an order that is made now.
-    fn patience(&self, at_most: Duration) -> Duration {
-        let state = self.desk.lock();
-        let is_stuck = state.is_busy_for(PATIENCE);
-        let is_slow = state.whole_costs.typical() > PATIENCE;
-        if (is_stuck || is_slow) && at_most <= PATIENCE {
-            return Duration::ZERO;
-        }
-        at_most
-    }
-
-    /// What the driver said since the last sample, if it did so after `since`. Asks it again when
-    /// it has rested, and never waits.
-    pub(super) fn sample(&mut self, since: Instant) -> Option<Look> {
-        let state = self.desk.lock();
-        let is_idle = state.busy_since.is_none() && state.order.is_none();
-        let look = state.look.as_ref();
-        let has_devices = look.is_some_and(|look| look.devices.is_ok());
-        let rest =
-            (state.sample_costs.typical() * REST_PER_LOOK).clamp(SHORTEST_REST, LONGEST_REST);
-        let is_rested = look.is_some_and(|look| look.at.elapsed() >= rest);
-        let is_new = state.last_answered > self.sampled;
-        let fresh = look.filter(|look| is_new && look.at >= since).cloned();
-        let answered = state.last_answered;
-        drop(state);
-        self.sampled = answered;
-        if is_idle && has_devices && is_rested {
-            self.order(Order::Sample);
-        }
-        fresh
-    }
-
     fn start(&mut self, guarded: Guarded) {
         let desk = Arc::clone(&self.desk);
         let name = format!("gpumem-{}", self.source.name());
         let spawned = threads::start(&name, move || desk.attend(guarded));
         if let Err(error) = spawned {
             let mut state = self.desk.lock();
-            state.last_answered = Ticket(u64::MAX);
+            self.desk.last_answered.store(u64::MAX, Ordering::Release);
             let why = format!("no thread could be started: {error}");
-            state.look = Some(Look::without_devices(Unused(why)));
+            state.look = Some(Arc::new(Look::without_devices(Unused(why.into()))));
         }
     }
 }
@@ -237,8 +226,8 @@ impl Default for State {
         Self {
             order: None,
             errand: None,
+            sampling: None,
             last_ordered: Ticket(0),
-            last_answered: Ticket(0),
             busy_since: None,
             is_awaited: false,
             whole_costs: Costs::default(),
@@ -264,6 +253,57 @@ impl Costs {
 }
 
 impl State {
+    /// Notes that everything is asked for, which ends the sampling that was under way.
+    fn order(&mut self, visibility: &Visibility) -> Ticket {
+        self.last_ordered.0 += 1;
+        self.order = Some(visibility.clone());
+        self.sampling = None;
+        self.last_ordered
+    }
+
+    /// Until further notice samples are taken. True where the thread must be woken for it.
+    fn go_on(&mut self, interval: Duration) -> bool {
+        let until = Instant::now() + (interval.max(self.rest()) * 2);
+        let before = self.sampling.replace(Sampling { interval, until });
+        before.is_none() && self.busy_since.is_none() && self.order.is_none()
+    }
+
+    /// What is to be done now; else when to look again, if ever.
+    fn due(&mut self, now: Instant) -> Result<Work, Option<Instant>> {
+        if let Some(visibility) = self.order.take() {
+            let order = Order::Everything(visibility);
+            return Ok(Work::Order(self.last_ordered, order));
+        }
+        if let Some(errand) = self.errand.take() {
+            return Ok(Work::Errand(errand));
+        }
+        self.sampling = self.sampling.filter(|sampling| now <= sampling.until);
+        let (Some(sampling), Some(look)) = (self.sampling, &self.look) else {
+            return Err(None);
+        };
+        let due = look.at + sampling.interval.max(self.rest());
+        if now < due {
+            return Err(Some(due));
+        }
+        self.last_ordered.0 += 1;
+        Ok(Work::Order(self.last_ordered, Order::Sample))
+    }
+
+    /// How long the driver is left alone between samples.
+    fn rest(&self) -> Duration {
+        let rest = self.sample_costs.typical() * REST_PER_LOOK;
+        rest.clamp(SHORTEST_REST, LONGEST_REST)
+    }
+
+    /// How long it makes sense to wait for an order that is made now.
+    fn patience(&self, at_most: Duration) -> Duration {
+        let is_slow = self.whole_costs.typical() > PATIENCE;
+        if (self.is_busy_for(STUCK) || is_slow) && at_most <= PATIENCE {
+            return Duration::ZERO;
+        }
+        at_most
+    }
+
     fn is_busy_for(&self, time: Duration) -> bool {
         self.busy_since.is_some_and(|since| since.elapsed() > time)
     }
@@ -272,17 +312,13 @@ impl State {
     fn late(&self) -> Look {
         let devices = match &self.look {
             Some(look) => look.devices.clone(),
-            None if self.is_busy_for(HANG) => Err(Unused("the driver does not answer".to_owned())),
-            None => Err(Unused("the driver has not answered yet".to_owned())),
+            None if self.is_busy_for(HANG) => Err(Unused("the driver does not answer".into())),
+            None => Err(Unused("the driver has not answered yet".into())),
         };
         let words = "it takes too long";
         let found = devices.iter().flatten();
-        Look {
-            at: Instant::now(),
-            levels: found.map(|it| (it.key.clone(), failed(words))).collect(),
-            devices,
-            is_final: false,
-        }
+        let levels = found.map(|it| (it.key.clone(), failed(words))).collect();
+        Look::now(devices, levels)
     }
 }
 
@@ -291,9 +327,36 @@ impl Desk {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn last_answered(&self) -> Ticket {
+        Ticket(self.last_answered.load(Ordering::Acquire))
+    }
+
+    fn wait(&self, ticket: Ticket, until: Instant) -> Arc<Look> {
+        // A thread that has not begun may wait for this very core.
+        if self.lock().busy_since.is_some() {
+            let asleep = until.min(Instant::now() + AWAKE);
+            while self.last_answered() < ticket && Instant::now() < asleep {
+                hint::spin_loop();
+            }
+        }
+        let mut state = self.lock();
+        while self.last_answered() < ticket {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Arc::new(state.late());
+            }
+            state.is_awaited = true;
+            let woken = self.answered.wait_timeout(state, left);
+            (state, _) = woken.unwrap_or_else(PoisonError::into_inner);
+        }
+        let look = state.look.clone();
+        look.unwrap_or_else(|| Arc::new(state.late()))
+    }
+
     /// The thread's life, which is as long as the process's. No lock is held while it asks.
     fn attend(&self, mut guarded: Guarded) {
-        let mut devices: Answer = Err(Unused(String::new()));
+        let mut devices: Answer = Err(Unused("".into()));
+        let mut expense = Expense::new(1);
         loop {
             let (ticket, order) = match self.next() {
                 Work::Order(ticket, order) => (ticket, order),
@@ -306,7 +369,7 @@ impl Desk {
             if let Order::Everything(visibility) = &order {
                 devices = guarded
                     .run(|driver| driver.devices(visibility))
-                    .unwrap_or_else(|words| Err(Unused(words)));
+                    .unwrap_or_else(|words| Err(Unused(words.into())));
             }
             let began = Instant::now();
             let found = devices.iter().flatten();
@@ -322,14 +385,14 @@ impl Desk {
             });
             let levels = levels.collect();
             let look = Look {
-                at: Instant::now(),
-                devices: devices.clone(),
-                levels,
                 is_final: guarded.run(|driver| driver.is_final()).unwrap_or(true),
+                ..Look::now(devices.clone(), levels)
             };
-            let cost = look.at - began;
+            let took = look.at - began;
+            expense.note_turn();
+            let cost = took.max(expense.per_turn());
             self.deliver(ticket, look, |state| match order {
-                Order::Everything(_) => state.whole_costs.push(cost),
+                Order::Everything(_) => state.whole_costs.push(took),
                 Order::Sample => state.sample_costs.push(cost),
             });
         }
@@ -338,15 +401,21 @@ impl Desk {
     fn next(&self) -> Work {
         let mut state = self.lock();
         loop {
-            let order = mem::take(&mut state.order);
-            let order = order.map(|order| Work::Order(state.last_ordered, order));
-            let errand = |state: &mut State| state.errand.take().map(Work::Errand);
-            if let Some(work) = order.or_else(|| errand(&mut state)) {
-                state.busy_since = Some(Instant::now());
-                return work;
-            }
-            let woken = self.ordered.wait(state);
-            state = woken.unwrap_or_else(PoisonError::into_inner);
+            let now = Instant::now();
+            state = match state.due(now) {
+                Ok(work) => {
+                    state.busy_since = Some(now);
+                    return work;
+                }
+                Err(None) => {
+                    let woken = self.ordered.wait(state);
+                    woken.unwrap_or_else(PoisonError::into_inner)
+                }
+                Err(Some(due)) => {
+                    let woken = self.ordered.wait_timeout(state, due - now);
+                    woken.unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
         }
     }
 
@@ -354,12 +423,14 @@ impl Desk {
         let mut state = self.lock();
         state.busy_since = None;
         note_cost(&mut state);
-        state.last_answered = ticket;
-        state.look = Some(look);
+        self.last_answered.store(ticket.0, Ordering::Release);
+        let before = state.look.replace(Arc::new(look));
         let is_awaited = mem::take(&mut state.is_awaited);
         drop(state);
         if is_awaited {
             self.answered.notify_all();
         }
+        // Freed when nobody waits for it any more.
+        drop(before);
     }
 }

@@ -38,7 +38,15 @@ const NO_CONTEXT: &str = "this process has no context on it yet";
 #[derive(Default)]
 pub(super) struct CudaSource {
     /// Found once: the driver's list stands as long as the process.
-    devices: Vec<(Found, CUdevice)>,
+    devices: Vec<(Found, Handle)>,
+}
+
+/// A device of the driver's.
+#[derive(Debug, Clone, Copy)]
+struct Handle {
+    device: CUdevice,
+    /// Its memory is the host's.
+    is_integrated: bool,
 }
 
 impl DriverSource for CudaSource {
@@ -58,7 +66,7 @@ impl DriverSource for CudaSource {
         if self.devices.is_empty() {
             self.devices = driver
                 .devices()
-                .map_err(|failure| Unused(failure.why_no_devices()))?;
+                .map_err(|failure| Unused(failure.why_no_devices().into()))?;
         }
         Ok(self
             .devices
@@ -68,24 +76,31 @@ impl DriverSource for CudaSource {
     }
 
     fn read(&mut self, key: &str) -> DriverLevels {
-        let device = self.devices.iter().find(|(found, _)| found.key == key);
-        let (Some((_, device)), Some(driver)) = (device, Driver::loaded()) else {
-            return DriverLevels::default();
-        };
-        driver.levels(*device).unwrap_or_else(Failure::levels)
+        let handle = self.handle(key);
+        let levels = handle.map(|(driver, handle)| driver.levels(handle));
+        levels.map_or_else(DriverLevels::default, |it| {
+            it.unwrap_or_else(Failure::levels)
+        })
     }
 
     fn sample(&mut self, key: &str) -> DriverLevels {
-        let device = self.devices.iter().find(|(found, _)| found.key == key);
-        let (Some((_, device)), Some(driver)) = (device, Driver::loaded()) else {
-            return DriverLevels::default();
-        };
-        driver.memory(*device).unwrap_or_else(Failure::levels)
+        let handle = self.handle(key);
+        let levels = handle.map(|(driver, handle)| driver.memory(handle));
+        levels.map_or_else(DriverLevels::default, |it| {
+            it.unwrap_or_else(Failure::levels)
+        })
+    }
+}
+
+impl CudaSource {
+    fn handle(&self, key: &str) -> Option<(&'static Driver, Handle)> {
+        let (_, handle) = self.devices.iter().find(|(found, _)| found.key == key)?;
+        Some((Driver::loaded()?, *handle))
     }
 }
 
 fn not_loaded() -> Unused {
-    Unused("nothing in this process has loaded the CUDA driver yet".to_owned())
+    Unused("nothing in this process has loaded the CUDA driver yet".into())
 }
 
 /// What this process can have on a GPU.
@@ -266,7 +281,7 @@ impl Driver {
     }
 
     /// The devices, if CUDA has been initialised by somebody else: this never does it.
-    fn devices(&self) -> Result<Vec<(Found, CUdevice)>, Failure> {
+    fn devices(&self) -> Result<Vec<(Found, Handle)>, Failure> {
         (0..self.n_devices()?)
             .map(|ordinal| {
                 let device = self.device(ordinal)?;
@@ -276,7 +291,14 @@ impl Driver {
                     name: self.name(device)?,
                     kind: DeviceKind::Gpu,
                 };
-                Ok((found, device))
+                let is_integrated = self.is_integrated(device);
+                Ok((
+                    found,
+                    Handle {
+                        device,
+                        is_integrated,
+                    },
+                ))
             })
             .collect()
     }
@@ -309,8 +331,9 @@ impl Driver {
     }
 
     /// Memory of the device and of the driver's pools.
-    fn levels(&self, device: CUdevice) -> Result<DriverLevels, Failure> {
-        let levels = self.memory(device)?;
+    fn levels(&self, handle: Handle) -> Result<DriverLevels, Failure> {
+        let levels = self.memory(handle)?;
+        let device = handle.device;
         if levels.device_used.known().is_none() {
             return Ok(levels);
         }
@@ -326,7 +349,11 @@ impl Driver {
     }
 
     /// Used and total bytes, where this process has a context and the memory is the GPU's own.
-    fn memory(&self, device: CUdevice) -> Result<DriverLevels, Failure> {
+    fn memory(&self, handle: Handle) -> Result<DriverLevels, Failure> {
+        let Handle {
+            device,
+            is_integrated,
+        } = handle;
         let withheld = |why: &str| {
             let level = Level::Unknown(Unknown::Withheld(why.to_owned()));
             DriverLevels {
@@ -335,7 +362,7 @@ impl Driver {
                 ..DriverLevels::default()
             }
         };
-        if self.is_integrated(device) {
+        if is_integrated {
             return Ok(withheld(INTEGRATED));
         }
         if !self.is_context_active(device)? {

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use gpumem_core::recording::{DriverLevels, Level, Source, Unknown};
 
-use super::attendant::{Attendant, Pending};
+use super::attendant::{Attendant, Look, Pending};
 use super::guarded::Guarded;
 use super::visible::Visibility;
-use super::{Answer, DriverSource, ProcessLists, Unused, failed, not_chosen};
+use super::{DriverSource, ProcessLists, Unused, failed, not_chosen};
 
 /// Driver sources behind one lock. Its holder needs no GIL and takes none.
 ///
@@ -39,7 +39,7 @@ enum Asked {
 /// A device with the sources that answer for it, each with the key that it gives it.
 #[derive(Debug, Clone)]
 pub(super) struct Planned {
-    pub(super) key: String,
+    pub(super) key: Arc<str>,
     pub(super) sources: Vec<(Source, String)>,
 }
 
@@ -56,13 +56,12 @@ enum Question {
 /// What one source says of its devices.
 pub(super) struct Said {
     pub(super) source: Source,
-    pub(super) devices: Answer,
-    pub(super) levels: Vec<(String, DriverLevels)>,
+    pub(super) look: Arc<Look>,
 }
 
 /// The cheap levels of a device, and when they were read.
 pub(crate) struct Sampled {
-    pub(crate) key: String,
+    pub(crate) key: Arc<str>,
     pub(crate) at: Instant,
     pub(crate) levels: DriverLevels,
 }
@@ -83,48 +82,36 @@ impl Drivers {
     }
 
     /// What has been sampled of each planned device since the last time, after `since`; in the
-    /// order of the devices, without those of which there is nothing new.
-    pub(crate) fn sample(&self, since: Instant) -> Vec<Sampled> {
+    /// order of the devices, without those of which there is nothing new. Asked again at this
+    /// interval.
+    pub(crate) fn sample(&self, since: Instant, interval: Duration) -> Vec<Sampled> {
         let Some(mut set) = self.lock() else {
             return Vec::new();
         };
         let DriverSet { sources, plan } = &mut *set;
-        let mut said: Vec<(Source, String, Instant, DriverLevels)> = Vec::new();
-        for asked in sources {
+        let said = sources.iter_mut().filter_map(|asked| {
             let source = asked.source();
-            let keys = plan.iter().flat_map(|it| &it.sources);
-            let mut keys = keys.filter(|(of, _)| *of == source).peekable();
-            match asked {
-                _ if keys.peek().is_none() => {}
-                Asked::Here(guarded) => said.extend(keys.map(|(_, key)| {
-                    let levels = guarded.run(|driver| driver.sample(key));
-                    let levels = levels.unwrap_or_else(|words| failed(&words));
-                    (source, key.clone(), Instant::now(), levels)
-                })),
-                Asked::Apart(attendant) => {
-                    let look = attendant.sample(since).into_iter();
-                    said.extend(look.flat_map(|look| {
-                        let levels = look.levels.into_iter();
-                        levels.map(move |(key, levels)| (source, key, look.at, levels))
-                    }));
-                }
-            }
-        }
-        plan.iter()
-            .filter_map(|planned| {
-                let of_device = said
-                    .iter()
-                    .filter(|(source, key, ..)| {
-                        let mut sources = planned.sources.iter();
-                        sources.any(|(of, name)| of == source && name == key)
-                    })
-                    .map(|(_, _, at, levels)| (*at, levels.clone()));
-                let (at, levels) =
-                    of_device.reduce(|one, other| (one.0.max(other.0), joined(one.1, other.1)))?;
-                let key = planned.key.clone();
-                Some(Sampled { key, at, levels })
-            })
-            .collect()
+            let planned = plan.iter().flat_map(|it| &it.sources);
+            let mut keys = planned.filter(|(of, _)| *of == source).peekable();
+            keys.peek()?;
+            let look = match asked {
+                Asked::Here(guarded) => sample(guarded, keys.map(|(_, key)| key)),
+                Asked::Apart(attendant) => attendant.sample(since, interval)?,
+            };
+            Some(Said { source, look })
+        });
+        let said: Vec<Said> = said.collect();
+        let sampled = plan.iter().filter_map(|planned| {
+            let of_device = planned.sources.iter().filter_map(|(source, key)| {
+                let said = said.iter().find(|said| said.source == *source)?;
+                Some((said.look.at, said.look.levels_of(key)?.clone()))
+            });
+            let (at, levels) =
+                of_device.reduce(|one, other| (one.0.max(other.0), joined(one.1, other.1)))?;
+            let key = Arc::clone(&planned.key);
+            Some(Sampled { key, at, levels })
+        });
+        sampled.collect()
     }
 
     /// Asks every chosen source for everything. Those that are asked apart work on it until it is
@@ -171,7 +158,7 @@ impl Drivers {
         let errand = move |guarded: &mut Guarded| {
             let lists = guarded.run(|driver| driver.processes(&visibility));
             // Whoever asked may have lost patience.
-            let _ = told.send(lists.unwrap_or_else(|words| Err(Unused(words))));
+            let _ = told.send(lists.unwrap_or_else(|words| Err(Unused(words.into()))));
         };
         if let Some(mut set) = self.lock() {
             let mut sources = set.sources.iter_mut();
@@ -215,33 +202,35 @@ impl Asked {
 
     fn say(&mut self, question: Option<Question>) -> Said {
         let source = self.source();
-        let (devices, levels) = match (self, question) {
-            (Self::Apart(attendant), Some(Question::Put(pending))) => {
-                let look = attendant.answer(pending);
-                (look.devices, look.levels)
-            }
+        let look = match (self, question) {
+            (Self::Apart(attendant), Some(Question::Put(pending))) => attendant.answer(pending),
             (Self::Here(guarded), Some(_)) => everything(guarded),
-            _ => (Err(not_chosen()), Vec::new()),
+            _ => Arc::new(Look::without_devices(not_chosen())),
         };
-        Said {
-            source,
-            devices,
-            levels,
-        }
+        Said { source, look }
     }
 }
 
-fn everything(guarded: &mut Guarded) -> (Answer, Vec<(String, DriverLevels)>) {
+fn everything(guarded: &mut Guarded) -> Arc<Look> {
     let devices = guarded
         .run(|driver| driver.devices(&Visibility::default()))
-        .unwrap_or_else(|words| Err(Unused(words)));
+        .unwrap_or_else(|words| Err(Unused(words.into())));
     let levels = devices.iter().flatten().map(|found| {
         let levels = guarded.run(|driver| driver.read(&found.key));
         let levels = levels.unwrap_or_else(|words| failed(&words));
         (found.key.clone(), levels)
     });
     let levels = levels.collect();
-    (devices, levels)
+    Arc::new(Look::now(devices, levels))
+}
+
+fn sample<'a>(guarded: &mut Guarded, keys: impl Iterator<Item = &'a String>) -> Arc<Look> {
+    let levels = keys.map(|key| {
+        let levels = guarded.run(|driver| driver.sample(key));
+        (key.clone(), levels.unwrap_or_else(|words| failed(&words)))
+    });
+    let levels = levels.collect();
+    Arc::new(Look::now(Ok(Vec::new()), levels))
 }
 
 /// What two sources say of one device: of each level the first figure that is known, and the

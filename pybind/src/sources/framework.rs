@@ -3,11 +3,10 @@
 
 use gpumem_core::recording::{AllocatorLevels, DeviceKind, Level, Source, Unknown};
 use gpumem_core::units::Bytes;
-use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
 use super::{Answer, Found, Unused};
+pub(super) use crate::modules::imported;
 
 /// A source that is read under the GIL. An error is the source's failure; the registry says so.
 pub(crate) trait FrameworkSource: Send {
@@ -23,19 +22,9 @@ pub(crate) trait FrameworkSource: Send {
     }
 }
 
-/// A module that the user's code has imported. Importing it is not ours to do.
-pub(super) fn imported<'py>(py: Python<'py>, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
-    let modules = py
-        .import(intern!(py, "sys"))?
-        .getattr(intern!(py, "modules"))?;
-    let module = modules.cast::<PyDict>()?.get_item(name)?;
-    // `sys.modules["torch"] = None` forbids an import.
-    Ok(module.filter(|module| !module.is_none()))
-}
-
 /// The answer of a framework that is not to be read.
-pub(super) fn unused(reason: &str) -> Answer {
-    Err(Unused(reason.to_owned()))
+pub(super) fn unused(reason: &'static str) -> Answer {
+    Err(Unused(reason.into()))
 }
 
 /// The answer of a framework that nobody imported.

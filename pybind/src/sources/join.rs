@@ -27,8 +27,7 @@ impl Joined {
         said.iter()
             .filter_map(|said| {
                 let key = self.key_for(said.source)?;
-                let of_device = said.levels.iter().find(|(of, _)| of == key);
-                of_device.map(|(_, levels)| levels.clone())
+                said.look.levels_of(key).cloned()
             })
             .reduce(joined)
             .unwrap_or_default()
@@ -39,7 +38,7 @@ impl Joined {
         let has_nvml = self.key_for(Source::Nvml).is_some();
         let sources = self.sources.iter();
         Planned {
-            key: self.found.key.clone(),
+            key: self.found.key.as_str().into(),
             sources: sources
                 .filter(|(source, _)| !(has_nvml && *source == Source::Cuda))
                 .cloned()
@@ -105,8 +104,8 @@ pub(super) type Named<'a> = (&'a str, &'static str, &'a Level);
 
 /// The levels of a driver's devices.
 pub(super) fn levels_said(said: &Said) -> impl Iterator<Item = Named<'_>> {
-    said.levels.iter().flat_map(|(key, levels)| {
-        let mut found = said.devices.iter().flatten();
+    said.look.levels.iter().flat_map(|(key, levels)| {
+        let mut found = said.look.devices.iter().flatten();
         let found = found.find(|it| it.key == *key);
         let label = found.map_or(key.as_str(), |it| it.label.as_str());
         levels.named().map(|(name, level)| (label, name, level))

@@ -26,6 +26,7 @@ mod torch;
 mod unified;
 mod visible;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
@@ -35,7 +36,7 @@ use gpumem_core::recording::{
 use pyo3::Python;
 
 pub(crate) use drivers::Drivers;
-use drivers::Said;
+use drivers::{Asking, Said};
 use framework::FrameworkSource;
 use join::{Joined, join};
 use visible::Visibility;
@@ -60,7 +61,7 @@ pub(crate) struct Found {
 
 /// Why a source is not read: one sentence for `%gpumem status`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Unused(pub(crate) String);
+pub(crate) struct Unused(pub(crate) Cow<'static, str>);
 
 /// What a source answers when it is asked for its devices.
 pub(crate) type Answer = Result<Vec<Found>, Unused>;
@@ -117,6 +118,13 @@ impl fmt::Display for UnknownSource {
 }
 
 impl std::error::Error for UnknownSource {}
+
+/// What the drivers were asked, and until when they are waited for.
+pub(crate) struct Ordered {
+    asking: Asking,
+    chosen: Vec<Source>,
+    patience: Duration,
+}
 
 /// Every source of the session, and the devices that they have in common.
 ///
@@ -193,10 +201,16 @@ impl Sources {
         names.map(|source| source.name().to_owned()).collect()
     }
 
-    /// The levels of every device at this instant, in the order of the sources. Devices that have
-    /// appeared since the last time (a framework that was imported meanwhile) are among them.
-    pub(crate) fn read(&mut self, py: Python<'_>) -> Vec<(Found, Reading)> {
-        let said = self.ask(py, attendant::PATIENCE);
+    /// Sets the drivers to work on the levels of this instant, for `read` to collect: who has
+    /// something else to do meanwhile waits the less for them.
+    pub(crate) fn order(&mut self) -> Ordered {
+        self.ask_drivers(attendant::PATIENCE)
+    }
+
+    /// The levels of every device, as ordered just now, in the order of the sources. Devices that
+    /// have appeared since the last time (a framework that was imported meanwhile) are among them.
+    pub(crate) fn read(&mut self, py: Python<'_>, ordered: Ordered) -> Vec<(Found, Reading)> {
+        let said = self.collect(py, ordered);
         let frameworks = &mut self.frameworks;
         let readings = self.devices.iter().map(|joined| {
             let mut driver = joined.levels(&said);
@@ -219,7 +233,7 @@ impl Sources {
         let lists = match asked {
             None => Err(not_chosen()),
             Some(Ok(lists)) => lists,
-            Some(Err(_)) => Err(Unused("the driver does not answer".to_owned())),
+            Some(Err(_)) => Err(Unused("the driver does not answer".into())),
         };
         let accelerators = self
             .devices
@@ -297,37 +311,57 @@ impl Sources {
 
     /// Asks every chosen source for its devices, and joins them where they are the same.
     fn ask(&mut self, py: Python<'_>, patience: Duration) -> Vec<Said> {
-        let chosen: Vec<Source> = Source::ALL
-            .into_iter()
-            .filter(|source| self.is_chosen(*source))
-            .collect();
+        let ordered = self.ask_drivers(patience);
+        self.collect(py, ordered)
+    }
+
+    fn ask_drivers(&mut self, patience: Duration) -> Ordered {
+        let chosen = Source::ALL.into_iter();
+        let chosen: Vec<Source> = chosen.filter(|it| self.is_chosen(*it)).collect();
         if !self.is_cuda_asked() {
             self.visibility = Visibility::of_environment();
         }
-        let drivers = &self.drivers;
-        let asking = drivers.ask(&chosen, &self.visibility, patience);
-        // The drivers work while the frameworks are asked.
+        Ordered {
+            asking: self.drivers.ask(&chosen, &self.visibility, patience),
+            chosen,
+            patience,
+        }
+    }
+
+    /// What the drivers say to that, who work while the frameworks are asked.
+    fn collect(&mut self, py: Python<'_>, ordered: Ordered) -> Vec<Said> {
+        let Ordered {
+            asking,
+            chosen,
+            patience,
+        } = ordered;
         let frameworks = self.frameworks.iter_mut().map(|framework| {
             let source = framework.source();
             let answer = if chosen.contains(&source) {
                 let asked = framework.devices(py);
-                asked.unwrap_or_else(|error| Err(Unused(error.to_string())))
+                asked.unwrap_or_else(|error| Err(Unused(error.to_string().into())))
             } else {
                 Err(not_chosen())
             };
             (source, answer)
         });
         let frameworks: Vec<(Source, Answer)> = frameworks.collect();
+        let drivers = &self.drivers;
         let said = if patience > attendant::PATIENCE {
             py.detach(|| drivers.collect(asking))
         } else {
             drivers.collect(asking)
         };
-        let of_drivers = said.iter().map(|said| (said.source, said.devices.clone()));
-        let answers: Vec<(Source, Answer)> = of_drivers.chain(frameworks).collect();
-        if answers != self.answers {
-            self.devices = join(&answers);
-            self.answers = answers;
+        let of_drivers = said.iter().map(|said| (said.source, &said.look.devices));
+        let of_frameworks = frameworks.iter().map(|(source, answer)| (*source, answer));
+        let answers = of_drivers.chain(of_frameworks);
+        let known = self
+            .answers
+            .iter()
+            .map(|(source, answer)| (*source, answer));
+        if !answers.clone().eq(known) {
+            self.answers = answers.map(|(source, it)| (source, it.clone())).collect();
+            self.devices = join(&self.answers);
             self.drivers
                 .plan(self.devices.iter().map(Joined::plan).collect());
         }
@@ -384,9 +418,7 @@ fn processes_on(joined: &Joined, levels: &DriverLevels, lists: &ProcessLists) ->
 }
 
 fn not_chosen() -> Unused {
-    Unused(
-        "left out by `%gpumem use`; `%gpumem use auto` reads every source that answers".to_owned(),
-    )
+    Unused("left out by `%gpumem use`; `%gpumem use auto` reads every source that answers".into())
 }
 
 /// One sentence on a source from what its halves (driver and allocator) answered.
@@ -396,7 +428,7 @@ fn reason<'a>(answers: impl Iterator<Item = &'a Answer>) -> (bool, String) {
     for answer in answers {
         match answer {
             Ok(found) => labels.extend(found.iter().map(|found| found.label.as_str())),
-            Err(Unused(reason)) => why_not = Some(reason.as_str()),
+            Err(Unused(reason)) => why_not = Some(reason.as_ref()),
         }
     }
     labels.dedup();

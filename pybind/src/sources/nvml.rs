@@ -17,8 +17,8 @@ use super::unified::NOT_SUPPORTED;
 use super::visible::{Seen, Unit, Visibility, seen};
 use super::{Answer, DriverSource, Found, ProcessLists, Unused};
 
-/// Listing processes takes at most this part of a run: 1 %.
-const REST_PER_LIST: u32 = 100;
+/// Listing processes takes at most this part of a run: 0.1 %.
+const REST_PER_LIST: u32 = 1000;
 const WSL: &str = "WSL 2 does not tell what a process uses";
 const WDDM: &str = "Windows manages the memory of this GPU (WDDM) and does not tell it by process";
 const UNTOLD: &str = "the driver does not tell what a process uses, as without the right to see it";
@@ -50,7 +50,7 @@ impl DriverSource for NvmlSource {
         let known = self.shown.take().filter(|(under, _)| under == visibility);
         let shown = match known {
             Some((_, shown)) => shown,
-            None => shown(nvml, visibility).map_err(|error| Unused(words(&error)))?,
+            None => shown(nvml, visibility).map_err(|error| Unused(words(&error).into()))?,
         };
         let (_, shown) = self.shown.insert((visibility.clone(), shown));
         if shown.is_empty() {
@@ -58,7 +58,7 @@ impl DriverSource for NvmlSource {
                 Some(list) => format!("CUDA_VISIBLE_DEVICES={list:?} hides every GPU"),
                 None => "the driver runs, but this machine has no GPU of it".to_owned(),
             };
-            return Err(Unused(reason));
+            return Err(Unused(reason.into()));
         }
         Ok(shown.iter().map(|(found, _)| found.clone()).collect())
     }
@@ -124,7 +124,7 @@ impl NvmlSource {
 fn initialised() -> Result<&'static Nvml, Unused> {
     match Nvml::init() {
         Ok(nvml) => Ok(Box::leak(Box::new(nvml))),
-        Err(error) => Err(Unused(words(&error))),
+        Err(error) => Err(Unused(words(&error).into())),
     }
 }
 

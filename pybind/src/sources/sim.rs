@@ -76,9 +76,7 @@ impl FrameworkSource for SimAllocator {
 
 fn devices() -> Answer {
     if sim::shown().is_none() {
-        return Err(Unused(
-            "not in use: `gpumem.sim.use()` starts it".to_owned(),
-        ));
+        return Err(Unused("not in use: `gpumem.sim.use()` starts it".into()));
     }
     Ok(vec![Found {
         key: "sim:0".to_owned(),

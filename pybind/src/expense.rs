@@ -1,0 +1,62 @@
+//! What a thread of ours takes of a core.
+
+use std::time::Duration;
+
+/// What the turns of a thread cost, each with the waking and the falling asleep.
+pub(crate) struct Expense {
+    turns_per_look: u32,
+    spent: Duration,
+    n_turns: u32,
+    per_turn: Duration,
+}
+
+impl Expense {
+    /// Of the thread that calls this, looked up once in so many turns.
+    pub(crate) fn new(turns_per_look: u32) -> Self {
+        Self {
+            turns_per_look,
+            spent: spent(),
+            n_turns: 0,
+            per_turn: Duration::ZERO,
+        }
+    }
+
+    /// A turn is over.
+    pub(crate) fn note_turn(&mut self) {
+        self.n_turns += 1;
+        if self.n_turns >= self.turns_per_look {
+            let now = spent();
+            self.per_turn = now.saturating_sub(self.spent) / self.n_turns;
+            (self.spent, self.n_turns) = (now, 0);
+        }
+    }
+
+    /// What the last turns took, each; zero where that is not known.
+    pub(crate) fn per_turn(&self) -> Duration {
+        self.per_turn
+    }
+}
+
+/// What this thread has spent of a core.
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "the time of a thread is told by libc alone")]
+fn spent() -> Duration {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `time` is a valid place for the answer, and is read after the call alone.
+    let failed = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    if failed != 0 {
+        return Duration::ZERO;
+    }
+    let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
+    let nanos = u32::try_from(time.tv_nsec).unwrap_or_default();
+    Duration::new(seconds, nanos)
+}
+
+/// Elsewhere the interval alone bounds it.
+#[cfg(not(target_os = "linux"))]
+fn spent() -> Duration {
+    Duration::ZERO
+}
