@@ -76,9 +76,11 @@ export function listen(root, guarded) {
   });
   on("click", (event) => {
     const chart = chartOf(event);
-    // What the click leads to is read out, not what was pointed at before it.
-    cancelAnimationFrame(frame);
-    frame = 0;
+    // What the click leads to is read out after what was pointed at before it.
+    if (frame) {
+      cancelAnimationFrame(frame);
+      point();
+    }
     if (chart && !dragged) guarded((view) => view.click(chart, event.offsetX, event.offsetY));
     const button = event.target.closest("[data-action]");
     if (button) {
