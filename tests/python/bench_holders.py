@@ -14,11 +14,13 @@ import json
 import sys
 import time
 from collections import deque
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from gpumem import _gpumem, sim
+from IPython.core.interactiveshell import InteractiveShell
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -151,6 +153,47 @@ def measure(n_objects: int) -> dict[str, float]:
     }
 
 
+def told(n_tensors: int) -> float:
+    """Return the milliseconds from asking to the answer where every object leads to memory.
+
+    A list, a tensor and a storage each: dominators, retained bytes and paths of all of them.
+    """
+    sim.use(total_bytes=1 << 40)
+    globals()["lists"] = [[sim.tensor(512)] for _ in range(n_tensors)]
+    gc.collect()
+    return milliseconds(lambda: _gpumem.find_holders(1), 3)
+
+
+def in_a_shell(n_objects: int) -> dict[str, float]:
+    """Measure what a run's end and an error that is caught take among so many objects.
+
+    A run's end is held against one without holders, in turn.
+    """
+    sim.use()
+    shell = InteractiveShell.instance()
+    shell.run_line_magic("load_ext", "gpumem")
+    shell.user_ns.update(heap(n_objects), sim=sim, took=[], perf_counter=time.perf_counter)
+    gc.collect()
+    run: Callable[[str], object] = shell.run_cell
+    cells = {"with": "%%gpumem --quiet\npass", "without": "%%gpumem --quiet --no-holders\npass"}
+    times: dict[str, list[float]] = {"with": [], "without": []}
+    for _ in range(50):
+        for name, cell in cells.items():
+            times[name].append(milliseconds(partial(run, cell), 1))
+    caught = "try: sim.tensor(1 << 50)\nexcept RuntimeError: pass"
+    for _ in range(5):
+        run(f"%%gpumem --quiet\nt = perf_counter()\n{caught}\ntook.append(perf_counter() - t)")
+    grown = [
+        milliseconds(partial(run, "%%gpumem --quiet\nkept = sim.tensor(9 << 20)"), 1)
+        for _ in range(5)
+    ]
+    return {
+        "end_ms": max(0.0, median(times["with"]) - median(times["without"])),
+        "grown_end_ms": median(grown),
+        "oom_ms": 1e3 * median(shell.user_ns["took"]),
+    }
+
+
 def main(path: Path) -> None:
     """Measure all heaps and write the figures."""
     figures = {
@@ -162,6 +205,9 @@ def main(path: Path) -> None:
     budget = max(250.0, 3 * figures["collect_ms_1e6"])
     figures["budget_share_1e6"] = 100 * figures["ms_1e6"] / budget
     figures["unnamed_percent"] = 100 - min(figures[f"named_percent_{size}"] for size in SIZES)
+    figures["told_ms_1e6"] = told(333_333)
+    del globals()["lists"]
+    figures.update(in_a_shell(SIZES["1e6"]))
     path.write_text(json.dumps(figures, indent=1), encoding="utf-8")
 
 

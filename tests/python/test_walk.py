@@ -5,7 +5,9 @@ from __future__ import annotations
 import functools
 import gc
 import random
+import subprocess
 import sys
+import threading
 import types
 import weakref
 from collections import OrderedDict, defaultdict, deque, namedtuple
@@ -456,7 +458,7 @@ def test_an_adapter_of_the_users_is_asked() -> None:
 def test_an_adapter_of_the_users_is_asked_on_the_users_word(shell: Shell) -> None:
     shell.run("import gpumem\nfrom gpumem import sim\nsim.use()\nasked, kept = [], []")
     shell.run("class Silent: pass\nclass Told: pass\nboth = [Silent(), Told()]")
-    tell = "lambda it: asked.append(type(it).__name__) or ('sim:0', 5)"
+    tell = "lambda it: asked.append(type(it).__name__) or ('npu:0', 5)"
     shell.run(f"gpumem.register_adapter(Silent, {tell})")
     shell.run(f"gpumem.register_adapter(Told, {tell}, after_runs=True)")
     asked = shell.user_ns["asked"]
@@ -569,3 +571,151 @@ def test_what_the_collector_sees_is_found_in_random_graphs(seed: int) -> None:
         if "<" not in path and "…" not in path:
             found = eval(path, dict(variables))  # noqa: S307 (a path reads as Python)
             assert found.nbytes == n_bytes, path
+
+
+HOSTILE = """
+import ctypes, gc, os, sys
+import gpumem
+from gpumem import _gpumem, sim
+gc.disable()  # a collection would believe the type
+
+TRAVERSE = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+VISIT = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+class Slot(ctypes.Structure):
+    _fields_ = [("slot", ctypes.c_int), ("function", ctypes.c_void_p)]
+class Spec(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("size", ctypes.c_int), ("item", ctypes.c_int),
+                ("flags", ctypes.c_uint), ("slots", ctypes.POINTER(Slot))]
+
+class NoType(ctypes.Structure):  # an object that was freed, as debug builds leave it
+    _fields_ = [("count", ctypes.c_ssize_t), ("type", ctypes.c_void_p)]
+
+def lying(body):
+    # Instances tell the collector what `body(visit)` does; Py_tp_traverse is slot 71.
+    def traverse(own, visit, argument):
+        visit = VISIT(visit)
+        return body(lambda address: visit(address, argument)) or 0
+    kept.append(TRAVERSE(traverse))
+    slots = (Slot * 2)(Slot(71, ctypes.cast(kept[-1], ctypes.c_void_p).value), Slot(0, None))
+    have_gc = 1 << 14
+    size = object.__basicsize__
+    spec = Spec(b"wrong.Wrong", size, 0, have_gc, ctypes.cast(slots, ctypes.POINTER(Slot)))
+    kept.extend([slots, spec])
+    make = ctypes.pythonapi.PyType_FromSpec
+    make.restype = ctypes.py_object
+    return make(ctypes.byref(spec))()
+
+kept = []
+tensor = sim.tensor(777)
+freed = NoType(1, None)
+alive = [object(), {"k": tensor}]
+addresses = {
+    "null": [0, None],
+    "misaligned": [id(tensor) + 1, id(tensor) + 4],
+    "freed": [ctypes.addressof(freed)],
+    "itself": [],
+}
+
+def told(name):
+    def body(visit):
+        for address in addresses[name]:
+            if visit(address):
+                return 1
+        return visit(id(tensor))
+    return body
+
+def endless(visit):
+    while not visit(id(alive)):
+        pass
+    return 1
+"""
+
+
+@pytest.mark.parametrize("lie", ["null", "misaligned", "freed", "itself"])
+def test_a_wrong_traverse_does_no_harm(lie: str) -> None:
+    program = f"""{HOSTILE}
+sim_only = lying(told({lie!r}))
+addresses["itself"].append(id(sim_only))
+nodes, edges, roots, n, is_cut = _gpumem._object_graph({{"it": sim_only}})
+assert [storage for *_, storage in nodes if storage] == [("sim:0", 777)], nodes
+assert not is_cut
+kinds = {{it.kind for it in gpumem.holders() if it.device == "sim:0"}}
+assert kinds <= {{"variable", "module_global"}}, kinds
+os._exit(0)
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_a_traverse_that_never_ends_is_cut_short() -> None:
+    program = f"""{HOSTILE}
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance()
+gpumem.load_ipython_extension(shell)
+shell.user_ns.update(first=tensor, trap=lying(endless), sim=sim)
+shell.run_cell("%%gpumem --quiet\\nkept = sim.tensor(5 << 20)")
+import json
+[looked] = [it for it in json.loads(gpumem.report().to_json())["holders"]]
+assert looked["is_cut"]
+assert shell.run_cell("1 + 1").success
+sys.stdout.flush()
+os._exit(0)
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+
+
+TASKS = """
+import asyncio, gpumem
+from gpumem import sim
+
+async def fetch():
+    batch = sim.tensor(5 << 20)
+    await asyncio.sleep(100)
+
+async def relay():
+    await fetch()
+
+async def numbers():
+    row = sim.tensor(7 << 20)
+    yield 1
+
+async def done():
+    return sim.tensor(9 << 20)
+
+async def main():
+    loop = asyncio.get_running_loop()
+    tasks = [loop.create_task(relay(), name="loader"), loop.create_task(done(), name="done")]
+    it = numbers()
+    await it.__anext__()
+    await asyncio.sleep(0.01)
+    result = tasks.pop()
+    del tasks
+    for root in sorted(gpumem.holders(), key=lambda root: root.n_bytes):
+        print(root.n_bytes >> 20, root.kind, root.name, root.path, sep=" | ")
+
+asyncio.run(main())
+"""
+
+
+def test_what_waits_in_a_task_is_named_by_it() -> None:
+    ran = subprocess.run([sys.executable, "-c", TASKS], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    held = [line.split(" | ") for line in ran.stdout.splitlines()]
+    assert held == [
+        ["5", "thread_frame", "relay() in loader", "relay() in loader.cr_await.<locals>.batch"],
+        ["16", "thread_frame", "main()", "main().<locals>.result.<inside>"],
+    ]
+
+
+def test_what_a_thread_keeps_to_itself_is_found() -> None:
+    local = threading.local()
+    local.kept = sim.tensor(777)
+    path = path_to(local)
+    assert path is not None
+    assert path.startswith("x.")
+    assert path.endswith("['kept']")

@@ -13,7 +13,7 @@ pub enum RootKind {
     Variable,
     /// A variable of a module of the user's own.
     ModuleGlobal,
-    /// A local variable of a function that is running in a thread.
+    /// A local variable of a function that is running in a thread, or that a task will go on with.
     ThreadFrame,
     /// What a `%run` script left.
     RunModule,
@@ -72,7 +72,7 @@ impl RootKind {
         match self {
             Self::Variable => None,
             Self::ModuleGlobal => Some("of a module"),
-            Self::ThreadFrame => Some("in a running thread"),
+            Self::ThreadFrame => Some("still running"),
             Self::RunModule => Some("left by %run"),
             Self::OutputHistory => Some("displayed result"),
             Self::Traceback => Some("last exception"),

@@ -30,6 +30,9 @@ pub(crate) struct Limits {
 /// How many references are followed between two looks at the clock.
 const STRIDE: usize = 1 << 14;
 
+/// As many references are remembered: a traversal that never ends tells of the same one for ever.
+const MOST_REFERENCES: usize = 1 << 28;
+
 /// The number of an object, a part of one, or a storage.
 pub(super) type NodeNumber = u32;
 
@@ -109,11 +112,11 @@ struct Budget {
 
 impl Budget {
     #[inline]
-    fn spend(&mut self, n_nodes: usize) -> bool {
+    fn spend(&mut self, n_nodes: usize, n_references: usize) -> bool {
         self.left -= 1;
         if self.left == 0 {
             self.left = STRIDE;
-            self.is_spent |= Instant::now() >= self.until;
+            self.is_spent |= Instant::now() >= self.until || n_references >= MOST_REFERENCES;
         }
         self.is_spent |= n_nodes >= self.n_nodes;
         !self.is_spent
@@ -350,7 +353,7 @@ impl<'a, 'py> Heap<'a, 'py> {
     /// Counts one reference; false where the budget is spent.
     #[inline]
     pub(super) fn spend(&mut self) -> bool {
-        self.budget.spend(self.places.len())
+        self.budget.spend(self.places.len(), self.references.len())
     }
 
     /// How an object that the collector knows tells what it refers to.

@@ -102,7 +102,9 @@ impl<'py> Labeller<'py> {
                 attributes(object, &["f_back", "f_globals"], labels)?;
             }
             Native::Traceback => attributes(object, &["tb_next", "tb_frame"], labels)?,
-            Native::Generator(frame) => {
+            Native::Generator { frame, awaits } => {
+                // What it waits for lies in no variable.
+                attributes(object, &[awaits], labels)?;
                 let frame = object.getattr(frame)?;
                 labels.pass(&frame);
                 locals(&frame, labels)?;

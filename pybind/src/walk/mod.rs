@@ -129,7 +129,7 @@ fn walk<'py>(
     let adapters = adapters::all(py);
     let classes: Vec<_> = registered.iter().map(|(class, _)| class.clone()).collect();
     let mut heap = Heap::new(py, &adapters, &classes, &roots.libraries, search.limits)?;
-    for object in &roots.closed {
+    for object in roots.closed.iter().chain(&roots.passed) {
         heap.close(object);
     }
     enter(&mut heap, &roots.found);

@@ -22,14 +22,22 @@ pub(super) enum Native {
     Cell,
     Frame,
     Traceback,
-    /// A generator, a coroutine or an asynchronous generator; the attribute that is its frame.
-    Generator(&'static str),
+    /// A generator, a coroutine or an asynchronous generator; the attributes that are its frame and
+    /// what it waits for.
+    Generator {
+        frame: &'static str,
+        awaits: &'static str,
+    },
     Deque,
     Partial,
     LruCache,
     /// A container that has no attributes.
     Container,
     MemberDescriptor,
+}
+
+const fn suspended(frame: &'static str, awaits: &'static str) -> Native {
+    Native::Generator { frame, awaits }
 }
 
 /// Where they are found.
@@ -40,9 +48,9 @@ const PLACES: [(&str, &str, Native); 18] = [
     ("types", "CellType", Native::Cell),
     ("types", "FrameType", Native::Frame),
     ("types", "TracebackType", Native::Traceback),
-    ("types", "GeneratorType", Native::Generator("gi_frame")),
-    ("types", "CoroutineType", Native::Generator("cr_frame")),
-    ("types", "AsyncGeneratorType", Native::Generator("ag_frame")),
+    ("types", "GeneratorType", suspended("gi_frame", "gi_yieldfrom")),
+    ("types", "CoroutineType", suspended("cr_frame", "cr_await")),
+    ("types", "AsyncGeneratorType", suspended("ag_frame", "ag_await")),
     ("collections", "deque", Native::Deque),
     ("functools", "partial", Native::Partial),
     ("functools", "_lru_cache_wrapper", Native::LruCache),

@@ -56,7 +56,8 @@ impl Table {
     /// The node of `address`, if it was met.
     pub(super) fn get(&self, address: usize) -> Option<u32> {
         let slot = self.slots[self.position(address)];
-        (slot.address == address).then_some(slot.node)
+        // A traversal may tell of nothing at all, which is what an empty slot holds.
+        (slot.address == address && address != 0).then_some(slot.node)
     }
 
     /// Where `address` is, or the empty slot where it belongs.

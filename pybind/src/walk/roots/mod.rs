@@ -2,6 +2,7 @@
 
 mod ipython;
 mod modules;
+mod tasks;
 mod threads;
 
 use std::collections::HashSet;
@@ -27,6 +28,8 @@ pub(super) struct Roots<'py> {
     /// Objects that are not entered: namespaces whose entries are roots themselves, libraries, and
     /// what belongs to IPython.
     pub(super) closed: Vec<Bound<'py, PyAny>>,
+    /// The same, of which the attributes lead nowhere but to what has a name.
+    pub(super) passed: Vec<Bound<'py, PyAny>>,
     /// Addresses of the namespaces that hold the user's code.
     users: HashSet<usize>,
     /// The globals of the modules that are not the user's.
@@ -45,6 +48,8 @@ impl<'py> Roots<'py> {
         modules::add(&mut roots, py)?;
         ipython::add_last_exception(&mut roots, py)?;
         threads::add(&mut roots, py)?;
+        let modules = py.import("sys")?.getattr("modules")?;
+        tasks::add(&mut roots, modules.cast()?);
         Ok(roots)
     }
 

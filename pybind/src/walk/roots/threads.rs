@@ -12,10 +12,18 @@ use super::{Roots, attribute, dict};
 use crate::walk::native;
 
 /// Packages whose frames hold nothing of the user's but what has a name anyway.
-const PASSED: [&str; 3] = ["IPython", "ipykernel", "gpumem"];
+const PASSED: [&str; 7] = [
+    "asyncio",
+    "IPython",
+    "ipykernel",
+    "gpumem",
+    "jupyter_client",
+    "tornado",
+    "zmq",
+];
 
 /// Adds the locals of every thread's frames: of the thread that asks, those of the user's own
-/// functions and of what they call, for the rest are what runs the cell.
+/// functions and of what the innermost of them calls, for the rest are what runs the cell.
 pub(super) fn add<'py>(roots: &mut Roots<'py>, py: Python<'py>) -> PyResult<()> {
     let frames = py.import("sys")?.call_method0("_current_frames")?;
     let frames = frames.cast_into::<PyDict>()?;
@@ -31,9 +39,12 @@ pub(super) fn add<'py>(roots: &mut Roots<'py>, py: Python<'py>) -> PyResult<()> 
             roots.close(frame);
         }
         if thread == own {
-            let is_users = |frame| is_users(roots, frame);
-            let n_users = frames.iter().rposition(is_users).map_or(0, |last| last + 1);
-            frames.truncate(n_users);
+            let first = frames.iter().position(|frame| is_users(roots, frame));
+            let mut position = 0..;
+            frames.retain(|frame| {
+                let is_called = position.next() < first;
+                is_called || is_users(roots, frame)
+            });
         }
         for frame in &frames {
             add_frame(roots, frame, name.map(String::as_str));
@@ -78,7 +89,7 @@ fn function_name(frame: &Bound<'_, PyAny>) -> Option<String> {
         .ok()
 }
 
-fn is_passed(globals: &Bound<'_, PyDict>) -> bool {
+pub(super) fn is_passed(globals: &Bound<'_, PyDict>) -> bool {
     let name = globals.get_item("__name__").ok().flatten();
     let name = name.and_then(|name| name.cast_into_exact::<PyString>().ok());
     name.is_some_and(|name| {
