@@ -17,11 +17,13 @@ use crate::threads;
 
 /// Longer than this a run's ends do not wait. A driver that takes longer every time is not waited
 /// for at all: what it says comes with the samples.
-pub(super) const PATIENCE: Duration = Duration::from_millis(20);
+pub(super) const PATIENCE: Duration = Duration::from_millis(50);
+/// So long they wait for a driver that has not said anything yet: it may never do so.
+const PATIENCE_AT_FIRST: Duration = Duration::from_millis(20);
 /// Most answers come in this time, and falling asleep and being woken would take as long.
 const AWAKE: Duration = Duration::from_micros(30);
-/// A driver that says nothing for so long is not waited for until it has. It is more than one
-/// patience: most take their time when they start.
+/// A driver that says nothing for so long is not waited for until it has: longer than the first
+/// patience, for most take their time when they start.
 const STUCK: Duration = Duration::from_millis(40);
 /// A driver that has not started in this time is not expected to.
 const HANG: Duration = Duration::from_secs(1);
@@ -298,10 +300,14 @@ impl State {
     /// How long it makes sense to wait for an order that is made now.
     fn patience(&self, at_most: Duration) -> Duration {
         let is_slow = self.whole_costs.typical() > PATIENCE;
-        if (self.is_busy_for(STUCK) || is_slow) && at_most <= PATIENCE {
-            return Duration::ZERO;
+        if at_most > PATIENCE {
+            return at_most;
         }
-        at_most
+        match &self.look {
+            _ if self.is_busy_for(STUCK) || is_slow => Duration::ZERO,
+            None => at_most.min(PATIENCE_AT_FIRST),
+            Some(_) => at_most,
+        }
     }
 
     fn is_busy_for(&self, time: Duration) -> bool {
