@@ -1,17 +1,37 @@
-"""What a case of the gallery is, and the two worlds that it is run in.
+"""What a case of the gallery is, and the worlds that it is run in.
 
 A case is text: cells as people write them. They use ``tensor()`` and ``weights()``, of
-8 MiB each, and ``no_grad``, which a prelude defines for simulated tensors and for torch.
+8 MiB each, and ``no_grad``, which a prelude defines for simulated tensors and for torch, on
+the CPU and on a GPU.
 """
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 from dataclasses import dataclass
 
 MIB = 1 << 20
 SIZE = 8 * MIB
 N_RUNS = 12
+
+TORCH = """
+import torch
+
+no_grad = torch.no_grad
+
+
+def tensor():
+    return torch.ones(2 << 20, device={device!r})
+
+
+def weights():
+    return torch.ones(2 << 20, device={device!r}, requires_grad=True)
+
+
+def clone(t):
+    return t.clone()
+"""
 
 PRELUDES = {
     "sim": """
@@ -32,28 +52,22 @@ def weights():
 def clone(t):
     return t + 0
 """,
-    "torch": """
-import torch
-
-no_grad = torch.no_grad
-
-
-def tensor():
-    return torch.ones(2 << 20)
-
-
-def weights():
-    return torch.ones(2 << 20, requires_grad=True)
-
-
-def clone(t):
-    return t.clone()
-""",
+    "torch": TORCH.format(device="cpu"),
+    "cuda": TORCH.format(device="cuda"),
 }
-WORLDS = [world for world in PRELUDES if world == "sim" or importlib.util.find_spec(world)]
-"""Real torch where it is installed: in the environment of the frameworks suite."""
+DEVICES = {"sim": "sim:0", "torch": "host", "cuda": "cuda:0"}
 
-DEVICES = {"sim": "sim:0", "torch": "host"}
+
+def _is_here(world: str) -> bool:
+    """Tell whether a world can be opened: torch must be installed, and see a GPU for that."""
+    if world == "sim":
+        return True
+    if importlib.util.find_spec("torch") is None:
+        return False
+    return world == "torch" or importlib.import_module("torch").cuda.is_available()
+
+
+WORLDS = [world for world in PRELUDES if _is_here(world)]
 
 
 @dataclass(frozen=True)
@@ -109,4 +123,4 @@ class Healthy:
     cell: str
     setup: str = ""
     truth: str = ""
-    worlds: tuple[str, ...] = ("sim", "torch")
+    worlds: tuple[str, ...] = ("sim", "torch", "cuda")

@@ -58,7 +58,7 @@ class Notebook:
 
 @pytest.fixture(params=WORLDS)
 def world(request: pytest.FixtureRequest) -> str:
-    """Name the world: simulated tensors, or real ones of torch on the CPU."""
+    """Name the world: simulated tensors, or real ones of torch, on the CPU or a GPU."""
     return str(request.param)
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .conftest import Notebook
 
 # Of torch on the CPU, resident memory is judged: pages, and what else the process does.
-EXACT = {"sim": 0.01, "torch": 0.25}
+EXACT = {"sim": 0.01, "torch": 0.25, "cuda": 0.01}
 HEALTHY = [*seeds.HEALTHY, *healthy.HEALTHY]
 
 

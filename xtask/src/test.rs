@@ -37,7 +37,7 @@ enum Ran {
     Nothing(String),
 }
 
-const SUITES: [Suite; 11] = [
+const SUITES: [Suite; 12] = [
     Suite {
         name: "lint",
         run: lint,
@@ -69,6 +69,10 @@ const SUITES: [Suite; 11] = [
     Suite {
         name: "frameworks",
         run: frameworks,
+    },
+    Suite {
+        name: "gpu",
+        run: gpu,
     },
     Suite {
         name: "browser",
@@ -268,6 +272,24 @@ fn frameworks(setting: &Setting<'_>) -> Result<Ran> {
     environment.install(setting.project, &wheel::build(setting.project, &main)?)?;
     let folders = ["tests/frameworks", "tests/gallery"];
     side_by_side(setting.project, &environment, &folders, &[]).map(Ran::Tests)
+}
+
+/// The same claims on a real GPU, with whichever frameworks are there.
+fn gpu(&Setting { project, .. }: &Setting<'_>) -> Result<Ran> {
+    if system::find("nvidia-smi").is_none() {
+        let reason = "no NVIDIA driver was found: there is no nvidia-smi";
+        return Ok(Ran::Nothing(reason.to_owned()));
+    }
+    let main = Environment::main(project)?;
+    let environment = if is_without_frameworks() {
+        Environment::main(project)?
+    } else {
+        Environment::frameworks(project, &python::best()?)?
+    };
+    environment.install(project, &wheel::build(project, &main)?)?;
+    let only = ["-rs", "-k", "gpu or cuda"];
+    let folders = ["tests/gpu", "tests/gallery"];
+    tests_in(project, &environment, &only, &folders, &[]).map(Ran::Tests)
 }
 
 fn is_without_frameworks() -> bool {
