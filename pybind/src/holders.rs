@@ -47,6 +47,11 @@ impl Holders {
 /// Finds who holds device memory now; `depth` levels of what a name holds are told.
 #[pyfunction]
 pub(crate) fn find_holders(py: Python<'_>, depth: usize) -> PyResult<Holders> {
+    find_now(py, depth).map(|found| Holders { found })
+}
+
+/// The same for who puts it into words.
+pub(crate) fn find_now(py: Python<'_>, depth: usize) -> PyResult<holders::Holders> {
     let mut graph = walk::find(py, &extension::shells(py), ASKED)?.graph;
     for (device, handed_out) in session::handed_out(py) {
         graph.account(&device, handed_out);
@@ -56,8 +61,7 @@ pub(crate) fn find_holders(py: Python<'_>, depth: usize) -> PyResult<Holders> {
         ..holders::Limits::default()
     };
     // The graph is the core's own: nothing of Python is needed any more.
-    let found = py.detach(|| holders::Holders::of(&graph, &limits));
-    Ok(Holders { found })
+    Ok(py.detach(|| holders::Holders::of(&graph, &limits)))
 }
 
 fn plain_device<'py>(py: Python<'py>, device: &DeviceHolders) -> PyResult<Bound<'py, PyDict>> {

@@ -93,7 +93,8 @@ def status(source):
 def levels():
     # The question waits for a driver that is loaded only now.
     _gpumem.source_states()
-    return [" ".join(line.split()) for line in _gpumem.levels_text().splitlines()[:-1]]
+    lines = _gpumem.levels_text().splitlines()
+    return [" ".join(line.split()) for line in lines if not line.startswith((" ", "host "))]
 
 def shell():
     config = Config()

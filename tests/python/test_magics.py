@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING, Any
 
 import gpumem
@@ -87,6 +88,24 @@ def test_on_records_every_cell_and_off_only_those_with_the_magic(shell: Shell) -
     assert recorded(shell, "4") == ["2", "3"]
 
 
+def test_alone_it_tells_what_each_device_is_held_for(shell: Shell) -> None:
+    shell.run("from gpumem import sim\n%gpumem use sim\nsim.use(total_bytes=1 << 30)")
+    shell.run("w = sim.tensor(256 << 20, requires_grad=True)\nx = sim.tensor(128 << 20)")
+    shell.run("freed = sim.tensor(64 << 20)\ndel freed")
+    shell.run("%gpumem")
+    device, *parts, host = shell.lines[-1].splitlines()
+    assert device.startswith("sim:0  Simulated GPU  448 MiB of 1 GiB · this process 448 MiB")
+    assert host.startswith("host ")
+    told = [re.split(r"\s{2,}", part.strip()) for part in parts]
+    assert [(size, words) for size, _, words in told] == [
+        ("256 MiB", "parameters"),
+        ("128 MiB", "your names"),
+        ("64 MiB", "cache"),
+        ("576 MiB", "free"),
+    ]
+    assert [bar for _, bar, _ in told] == ["█" * 6, "█" * 3, "█" * 2, "░" * 14]
+
+
 @pytest.mark.parametrize(
     "cell", ["%gpumem", "%gpumem status\n%gpumem", "%%gpumem?", "%%gpumem --wrong\n1", "%gpumem?"]
 )
@@ -125,7 +144,7 @@ def test_each_action_says_what_is_so_now(shell: Shell) -> None:
     assert all(len(line) <= 80 for line in status)
     assert said("%gpumem reset") == ["forgot 1 run of 1 cell"]
     assert said("%gpumem status")[1] == "recorded so far: 0 runs of 0 cells"
-    now = said("%gpumem")
+    now = [line for line in said("%gpumem") if not line.startswith(" ")]
     assert [line.split(maxsplit=1)[0] for line in now] == ["sim:0", "host"]
     assert all(" of " in line for line in now)
 

@@ -2,6 +2,7 @@
 
 use super::gaps::Gap;
 use super::levels::DeviceSummary;
+use crate::holders::Part as Purpose;
 use crate::units::{ByteDelta, Bytes};
 
 /// What a part of a device is taken up by.
@@ -54,6 +55,38 @@ impl DeviceSummary {
             .filter(|part| part.size > Bytes::ZERO)
             .collect()
     }
+}
+
+impl DeviceSummary {
+    /// The same, with what is allocated taken apart by what it is for: each purpose, and unnamed
+    /// what no look has found. As it was where no allocator tells, or the look found more.
+    pub fn composition_by_purpose(&self, purposes: &[(Purpose, Bytes)]) -> Vec<Part> {
+        if self.allocated.is_none() {
+            return self.composition();
+        }
+        let parts = self.composition().into_iter();
+        parts.flat_map(|part| taken_apart(part, purposes)).collect()
+    }
+}
+
+fn taken_apart(part: Part, purposes: &[(Purpose, Bytes)]) -> Vec<Part> {
+    let found: Bytes = purposes.iter().map(|(_, size)| *size).sum();
+    if part.kind != PartKind::Held || found > part.size {
+        return vec![part];
+    }
+    let named = purposes.iter().filter(|(it, _)| *it != Purpose::Unnamed);
+    let known: Bytes = named.clone().map(|(_, size)| *size).sum();
+    let held = |words: &str, size| Part {
+        kind: PartKind::Held,
+        words: words.to_owned(),
+        size,
+    };
+    let rest = held(Purpose::Unnamed.words(), part.size.saturating_sub(known));
+    named
+        .map(|(purpose, size)| held(purpose.words(), *size))
+        .chain([rest])
+        .filter(|part| part.size > Bytes::ZERO)
+        .collect()
 }
 
 fn held_words(level: &str) -> &'static str {
@@ -122,6 +155,43 @@ mod tests {
             &[("this process", 20), ("other processes", 50)],
         );
         check([None; 5], &[]);
+    }
+
+    #[track_caller]
+    fn check_purposes(allocated: Option<u64>, found: &[(Purpose, u64)], expected: &[(&str, u64)]) {
+        let summary = DeviceSummary {
+            allocated: allocated.map(Bytes::new),
+            process_used: Some(Bytes::new(50)),
+            ..DeviceSummary::now(DeviceIdx(0), &Reading::default())
+        };
+        let found: Vec<(Purpose, Bytes)> = found
+            .iter()
+            .map(|(purpose, n)| (*purpose, Bytes::new(*n)))
+            .collect();
+        let parts = summary.composition_by_purpose(&found);
+        let parts: Vec<(&str, u64)> = parts
+            .iter()
+            .map(|part| (part.words.as_str(), part.size.get()))
+            .collect();
+        assert_eq!(parts, expected);
+    }
+
+    #[test]
+    fn what_is_allocated_is_told_by_what_it_is_for() {
+        let context = ("cache, context and libraries", 10);
+        let model = [(Purpose::Parameters, 30), (Purpose::Unnamed, 4)];
+        check_purposes(
+            Some(40),
+            &model,
+            &[("parameters", 30), ("unnamed", 10), context],
+        );
+        check_purposes(Some(40), &[], &[("unnamed", 40), context]);
+        check_purposes(
+            Some(40),
+            &[(Purpose::Names, 41)],
+            &[("allocated", 40), context],
+        );
+        check_purposes(None, &model, &[("this process", 50)]);
     }
 
     #[test]

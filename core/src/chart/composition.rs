@@ -4,8 +4,7 @@ use super::View;
 use super::label::{Label, MEDIUM};
 use super::plot::{say, sheet};
 use super::scene::{Face, Hit, Point, Rect, Role, Scene, Target};
-use crate::analyze::{Analysis, DeviceSummary, Part, PartKind};
-use crate::holders::Part as Purpose;
+use crate::analyze::{Analysis, Part, PartKind};
 use crate::recording::Recording;
 use crate::units::Bytes;
 
@@ -49,46 +48,18 @@ pub fn composition(recording: &Recording, analysis: &Analysis, view: &View) -> S
 pub fn parts(recording: &Recording, analysis: &Analysis, view: &View) -> Vec<Part> {
     let mut devices = analysis.devices.iter();
     let summary = devices.find(|summary| summary.device == view.device);
-    let parts = summary.map_or_else(Vec::new, DeviceSummary::composition);
+    let Some(summary) = summary else {
+        return Vec::new();
+    };
     let looked = recording.latest_holders(view.device);
     let last = recording.runs().last().map(|run| run.idx);
     let held = looked.filter(|(run, _)| {
         Some(recording.outermost(*run)) == last.map(|last| recording.outermost(last))
     });
     match held {
-        Some((_, held)) => by_purpose(parts, &held.parts),
-        None => parts,
+        Some((_, held)) => summary.composition_by_purpose(&held.parts),
+        None => summary.composition(),
     }
-}
-
-/// What is held, taken apart; as it was where the look found more than there is.
-fn by_purpose(parts: Vec<Part>, purposes: &[(Purpose, Bytes)]) -> Vec<Part> {
-    let found: Bytes = purposes.iter().map(|(_, size)| *size).sum();
-    let is_whole = |part: &Part| part.kind != PartKind::Held || found > part.size;
-    let taken_apart = |part: Part| -> Vec<Part> {
-        if is_whole(&part) {
-            return vec![part];
-        }
-        let named = |purpose: &Purpose| *purpose != Purpose::Unnamed;
-        let known: Bytes = purposes
-            .iter()
-            .filter(|(purpose, _)| named(purpose))
-            .map(|(_, size)| *size)
-            .sum();
-        let held = |words: &str, size| Part {
-            kind: PartKind::Held,
-            words: words.to_owned(),
-            size,
-        };
-        let rest = held(Purpose::Unnamed.words(), part.size.saturating_sub(known));
-        let purposes = purposes.iter().filter(|(purpose, _)| named(purpose));
-        purposes
-            .map(|(purpose, size)| held(purpose.words(), *size))
-            .chain([rest])
-            .filter(|part| part.size > Bytes::ZERO)
-            .collect()
-    };
-    parts.into_iter().flat_map(taken_apart).collect()
 }
 
 fn draw_bar(scene: &mut Scene, parts: &[Part]) {
@@ -218,34 +189,6 @@ mod tests {
         let scene = drawn(&[run(8000)], 880.0);
         assert_eq!(scene.hit(Point::new(20.0, 20.0)), Some(Target::Part(0)));
         assert_eq!(scene.hit(Point::new(20.0, 50.0)), Some(Target::Part(0)));
-    }
-
-    #[test]
-    fn what_is_held_is_told_by_what_it_is_for() {
-        let part = |words: &str, n: u64| Part {
-            kind: if words == "free" {
-                PartKind::Free
-            } else {
-                PartKind::Held
-            },
-            words: words.to_owned(),
-            size: Bytes::new(n),
-        };
-        let bytes = Bytes::new;
-        let told = |held: &[(Purpose, Bytes)]| {
-            by_purpose(vec![part("allocated", 10), part("free", 5)], held)
-        };
-        let looked = [(Purpose::Parameters, bytes(6)), (Purpose::Names, bytes(3))];
-        let expected = [
-            part("parameters", 6),
-            part("your names", 3),
-            part("unnamed", 1),
-            part("free", 5),
-        ];
-        assert_eq!(told(&looked), expected);
-        // A look that found more than there is was at another time.
-        let late = [(Purpose::Names, bytes(11))];
-        assert_eq!(told(&late), [part("allocated", 10), part("free", 5)]);
     }
 
     proptest! {

@@ -4,6 +4,7 @@ mod company;
 mod comparison;
 mod csv;
 mod holders;
+mod levels;
 mod line;
 mod lines;
 mod sources;
@@ -18,6 +19,7 @@ pub use company::company;
 pub use comparison::{change_icon, comparison};
 pub use csv::csv;
 pub use holders::holders;
+pub use levels::levels;
 pub use line::{line, worth_saying};
 pub use sources::sources;
 
