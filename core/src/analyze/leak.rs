@@ -307,7 +307,7 @@ impl Judged {
             .filter(|_| grows)
             .and_then(|holder| holders::fix(holder, text));
         let suggestions = if grows {
-            suggest::against_growth(recording, self.key.device, text, self.steps)
+            suggest::against_growth(recording, self.key.device, text, self.steps, first)
         } else {
             Vec::new()
         };
