@@ -69,6 +69,7 @@ export async function mount(
 
   const stops = [];
   let view = null;
+  let painted = false;
   let saved = state;
   let saving = 0;
   let updating = 0;
@@ -130,6 +131,16 @@ export async function mount(
     return { apply() {}, close };
   }
 
+  /** Paints at the width that there is; none before the page attaches the report. */
+  function fit() {
+    const width = root.querySelector("figure")?.clientWidth;
+    if (!width) return;
+    guarded((live) => live.resize(width, devicePixelRatio));
+    if (painted) return;
+    painted = true;
+    performance.measure("gpumem:first paint", "gpumem:unpacked");
+  }
+
   function paintTheme() {
     const name = themeName();
     if (root.dataset.theme === name) return;
@@ -137,17 +148,16 @@ export async function mount(
     guarded((live) => live.theme(name));
   }
 
-  guarded((live) => live.mount(root));
   paintTheme();
-  performance.measure("gpumem:first paint", "gpumem:unpacked");
-  stops.push(onThemeChange(paintTheme), onResize(root, guarded), listen(root, guarded));
+  guarded((live) => live.mount(root));
+  fit();
+  stops.push(onThemeChange(paintTheme), onResize(root, fit), listen(root, guarded));
   root.addEventListener("click", (event) => {
     const button = event.target.closest("[data-action=export], [data-action=copy]");
     if (button) guarded((live) => leave(live, button));
   });
   // A canvas whose content the browser gave up is painted again; the event does not bubble.
   root.addEventListener("contextrestored", () => guarded((live) => live.repaint()), true);
-  host.reportJson = () => guarded((live) => live.report_json());
   host.exported = (kind) => guarded((live) => (kind === "state" ? live.state() : live[kind]()));
   if (view) alive(host);
 
@@ -209,13 +219,12 @@ function joined(parts) {
 }
 
 /** Follows the width of the report and the pixels of the screen. */
-function onResize(root, guarded) {
+function onResize(root, fit) {
   let frame = 0;
   let media;
   const resize = () => {
     frame = 0;
-    const width = root.querySelector("figure")?.clientWidth;
-    if (width) guarded((view) => view.resize(width, devicePixelRatio));
+    fit();
   };
   const soon = () => {
     frame ||= requestAnimationFrame(resize);

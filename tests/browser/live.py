@@ -48,6 +48,11 @@ class ReportPage:
         titles: list[str] = self.host.locator(".card h3").all_inner_texts()
         return titles
 
+    def details(self) -> list[str]:
+        """Return the second lines of the cards that stand."""
+        details: list[str] = self.host.locator(".card .detail").all_inner_texts()
+        return details
+
     def card(self, words: str) -> Locator:
         """Return the card whose text holds these words."""
         return self.host.locator(".card", has_text=words)
@@ -133,10 +138,15 @@ class ReportPage:
         )
         return result
 
-    def report_json(self) -> str:
-        """Return the report as the page's module writes it."""
-        text: str = self.host.evaluate("(host) => host.reportJson()")
-        return text
+    def figures(self) -> list[float]:
+        """Return every figure that the page's findings rest on."""
+        figures: list[float] = self.host.evaluate("(host) => [...host.exported('figures')]")
+        return figures
+
+    def csv(self) -> str:
+        """Return the runs as the page exports them."""
+        table: str = self.host.evaluate("(host) => host.exported('csv')")
+        return table
 
     def assert_crisp(self) -> None:
         """Each chart has one pixel of its own for each pixel of the screen."""

@@ -22,7 +22,7 @@ use web_sys::{CanvasRenderingContext2d, HtmlCanvasElement};
 type Drawn = Result<(), DrawingErrorKind<<CanvasBackend as DrawingBackend>::ErrorType>>;
 
 /// The page's typefaces, as CSS `font-family` lists.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Faces {
     /// For the interface.
     pub(crate) sans: String,

@@ -68,7 +68,7 @@ impl View {
         self.on_page(Page::show)
     }
 
-    /// Builds the report under `root`.
+    /// Builds the report under `root`; its charts are painted when it is told their size.
     pub fn mount(&mut self, root: &Element) -> Result<(), JsValue> {
         self.page = Some(Page::build(root, &self.model)?);
         Ok(())
@@ -107,7 +107,7 @@ impl View {
 
     /// Paints every chart anew, where the page lost what was painted.
     pub fn repaint(&mut self) -> Result<(), JsValue> {
-        self.on_page(Page::restyle)
+        self.on_page(Page::repaint)
     }
 
     /// The pointer moved over a chart to a point in CSS pixels from its top left.
@@ -291,9 +291,9 @@ impl View {
         }
     }
 
-    /// The report as JSON under the rules as they are set.
-    pub fn report_json(&self) -> String {
-        self.model.report_json()
+    /// Every figure that a finding rests on, for holding against the extension's own.
+    pub fn figures(&self) -> Vec<f64> {
+        self.model.figures()
     }
 
     /// The report as an SVG document.

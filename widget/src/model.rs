@@ -4,7 +4,6 @@ use gpumem_core::analyze::{Analysis, Analyst, Compared, FindingKind, Part, PartK
 use gpumem_core::chart::{self, Field, Map, Scene, Target, Theme, TimeScale};
 use gpumem_core::format::{self, ReadError};
 use gpumem_core::holders;
-use gpumem_core::json;
 use gpumem_core::recording::{DeviceIdx, DeviceKind, Recording, RunIdx, Sample};
 use gpumem_core::units::{Bytes, Nanos};
 
@@ -84,7 +83,7 @@ impl Model {
         &self.rules
     }
 
-    /// Another one whenever recording or rules are others.
+    /// Another one whenever charts are to be drawn anew for the recording or its findings.
     pub(crate) fn version(&self) -> u64 {
         self.version
     }
@@ -131,6 +130,7 @@ impl Model {
         let read = format::apply(&mut self.recording, frames);
         self.far = from_afar(&self.recording);
         self.analysis = self.analyst.analyze(&self.recording, &self.rules);
+        self.version += 1;
         self.compare();
         self.first = State::new(&self.recording, &self.analysis);
         if was_empty {
@@ -312,9 +312,14 @@ impl Model {
                 .all_samples()
                 .filter(|(_, device, ..)| *device == self.state.device);
             of_device
-                .map(|(.., points)| {
-                    let before = points.partition_point(|point| point.at < from);
-                    points.partition_point(|point| point.at <= to) - before
+                .map(|(.., points)| match points {
+                    // Most series are in view as a whole, or not at all.
+                    [first, .., last] if first.at >= from && last.at <= to => points.len(),
+                    [first, .., last] if first.at > to || last.at < from => 0,
+                    _ => {
+                        let before = points.partition_point(|point| point.at < from);
+                        points.partition_point(|point| point.at <= to) - before
+                    }
                 })
                 .sum()
         };
@@ -410,14 +415,20 @@ impl Model {
             .map(|finding| finding.id.as_str())
     }
 
-    /// The report as JSON, as the extension itself writes it.
-    pub(crate) fn report_json(&self) -> String {
-        json::report_json(&self.recording, &self.analysis)
+    /// Every figure that a finding rests on, in the order of the findings.
+    pub(crate) fn figures(&self) -> Vec<f64> {
+        let findings = self.analysis.findings.iter();
+        let evidence = findings.flat_map(|finding| &finding.evidence);
+        evidence.map(|figure| figure.value).collect()
     }
 
     fn judge(&mut self) {
+        let before = std::mem::take(&mut self.analysis.findings);
         let (analyst, analysis) = (&mut self.analyst, &mut self.analysis);
         analyst.judge(analysis, &self.recording, &self.rules);
+        if !chart::draw_alike(&before, &self.analysis.findings) {
+            self.version += 1;
+        }
         self.compare();
     }
 
@@ -426,7 +437,6 @@ impl Model {
             let (analyst, before) = (&mut baseline.analyst, &baseline.recording);
             baseline.compared = analyst.compare(&self.recording, before, &self.rules);
         }
-        self.version += 1;
     }
 
     /// Where the highest level of the device was, as far as it is in view.

@@ -5,14 +5,13 @@
 //! two of them use one name for two things.
 
 use std::fs;
-use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use flate2::{Compression, GzBuilder};
 use xxhash_rust::xxh3::Xxh3;
+use zopfli::{Format, Options};
 
 /// Writes the page's files into the Python package.
 pub(crate) fn bundle(root: &Path, glue_js: &str, wasm: &[u8]) -> Result<()> {
@@ -98,11 +97,13 @@ fn quoted(text: &str) -> Result<String> {
     Ok(literal.replace('<', "\\u003c"))
 }
 
+/// Packed by an encoder that takes its time: every notebook with a report carries this.
+///
 /// The same bytes for the same input: no time, no name in the header.
 fn gzipped(bytes: &[u8]) -> Result<Vec<u8>> {
-    let mut packer = GzBuilder::new().write(Vec::new(), Compression::best());
-    packer.write_all(bytes)?;
-    Ok(packer.finish()?)
+    let mut packed = Vec::new();
+    zopfli::compress(Options::default(), Format::Gzip, bytes, &mut packed)?;
+    Ok(packed)
 }
 
 fn hash(parts: &[&[u8]]) -> String {

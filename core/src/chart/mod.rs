@@ -28,7 +28,7 @@ pub use minimap::minimap;
 pub use paint::{PaintError, paint};
 pub use picture::{as_seen, report};
 pub use scene::{Anchor, Face, Hit, Item, Point, Rect, Role, Scene, Target};
-pub use session::default_device;
+pub use session::{default_device, draw_alike};
 pub use svg::svg;
 pub use theme::{Rgb, Theme};
 pub use timeline::{TimeScale, time_scale, timeline};

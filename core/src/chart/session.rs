@@ -31,6 +31,19 @@ pub fn default_device(recording: &Recording, analysis: &Analysis) -> Option<Devi
         .map(|device| device.idx)
 }
 
+/// Whether every chart draws the same under these findings as under those.
+pub fn draw_alike(these: &[Finding], those: &[Finding]) -> bool {
+    let drawn = |finding: &'_ Finding| {
+        let Finding { kind, device, .. } = *finding;
+        let rate = (finding.bytes_per_run, finding.interval);
+        (kind, finding.severity, device, finding.state, rate)
+    };
+    let alike = |(a, b): (&Finding, &Finding)| {
+        (a.id == b.id && a.runs == b.runs && a.title == b.title) && drawn(a) == drawn(b)
+    };
+    these.len() == those.len() && these.iter().zip(those).all(alike)
+}
+
 /// One device's side of a recording.
 pub(super) struct Session<'a> {
     pub(super) recording: &'a Recording,

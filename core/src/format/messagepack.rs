@@ -26,7 +26,7 @@ impl serde::de::Error for Refused {
     }
 }
 
-type Outcome<T> = Result<T, Refused>;
+pub(super) type Outcome<T> = Result<T, Refused>;
 
 /// What a value's first bytes say.
 enum Opening<'de> {
@@ -125,26 +125,83 @@ impl<'de> Reader<'de> {
         })
     }
 
-    fn whole(&mut self) -> Outcome<u64> {
+    pub(super) fn whole(&mut self) -> Outcome<u64> {
+        // One, two, four or eight bytes: of the eight that follow so many count.
+        if let [marker @ 0xcc..=0xcf, ahead @ ..] = self.rest
+            && let Some(eight) = ahead.first_chunk::<8>()
+        {
+            let n_bytes = 1 << (marker - 0xcc);
+            self.rest = &ahead[n_bytes..];
+            return Ok(u64::from_be_bytes(*eight) >> (64 - 8 * n_bytes));
+        }
         match self.opening()? {
             Opening::Whole(number) => Ok(number),
             other => Err(other.instead_of("a whole number")),
         }
     }
 
-    fn string(&mut self) -> Outcome<&'de str> {
+    /// The fields of a map: `read` is given each name, and reads its value.
+    pub(super) fn fields(
+        &mut self,
+        mut read: impl FnMut(&str, &mut Self) -> Outcome<()>,
+    ) -> Outcome<()> {
+        let n = match self.opening()? {
+            Opening::Map(n) => n,
+            other => return Err(other.instead_of("a map")),
+        };
+        for _ in 0..n {
+            let name = self.string()?;
+            self.nested(|reader| read(name, reader))?;
+        }
+        Ok(())
+    }
+
+    /// A list of numbers, each read by `read`.
+    ///
+    /// A long session is millions of these and little else: each is read where it stands.
+    pub(super) fn numbers<T: Copy + Default>(
+        &mut self,
+        read: fn(&mut Self) -> Outcome<T>,
+    ) -> Outcome<Vec<T>> {
+        let n = match self.opening()? {
+            Opening::List(n) => n,
+            other => return Err(other.instead_of("a list")),
+        };
+        // A length that was made up reserves no more than the frame can hold.
+        let mut numbers = vec![T::default(); n.min(self.rest.len())];
+        for number in &mut numbers {
+            *number = read(self)?;
+        }
+        if numbers.len() < n {
+            self.bytes(n)?;
+        }
+        Ok(numbers)
+    }
+
+    /// A whole number that may be unknown.
+    pub(super) fn cell(&mut self) -> Outcome<Option<u64>> {
+        match self.rest {
+            [0xc0, ahead @ ..] => {
+                self.rest = ahead;
+                Ok(None)
+            }
+            _ => self.whole().map(Some),
+        }
+    }
+
+    pub(super) fn string(&mut self) -> Outcome<&'de str> {
         match self.opening()? {
             Opening::Text(text) => Ok(text),
             other => Err(other.instead_of("a text")),
         }
     }
 
-    fn is_nil(&self) -> bool {
+    pub(super) fn is_nil(&self) -> bool {
         self.rest.first() == Some(&0xc0)
     }
 
     /// Passes over one value, however deep it is.
-    fn skip(&mut self) -> Outcome<()> {
+    pub(super) fn skip(&mut self) -> Outcome<()> {
         let mut n_open = 1_usize;
         while n_open > 0 {
             n_open -= 1;
@@ -420,6 +477,35 @@ mod tests {
         check_refused::<Vec<u64>>(&[0x80], "a map of 0 where a list belongs");
         check_refused::<u64>(&[0xcf, 1], "a value goes on beyond its frame");
         check_refused::<Value>(&[0xc1], "no value begins with 0xc1");
+    }
+
+    #[test]
+    fn a_column_is_read_cell_by_cell() {
+        let cells = (0..64).flat_map(|shift| [Some(u64::MAX >> shift), None, Some(1 << shift)]);
+        let cells: Vec<Option<u64>> = cells.chain([Some(0), Some(7)]).collect();
+        let bytes = rmp_serde::to_vec(&cells).expect("numbers can be written");
+        let mut reader = Reader::new(&bytes);
+        let found = reader
+            .numbers(Reader::cell)
+            .expect("a list of whole numbers");
+        assert_eq!((found, reader.n_left()), (cells, 0));
+        let refused = |bytes: &[u8]| {
+            Reader::new(bytes)
+                .numbers(Reader::cell)
+                .unwrap_err()
+                .to_string()
+        };
+        assert_eq!(refused(&[0x91, 0xa0]), "\"\" where a whole number belongs");
+        assert_eq!(refused(&[0x92, 0x01]), "a value goes on beyond its frame");
+        assert_eq!(
+            refused(&[0x91, 0xcf, 1]),
+            "a value goes on beyond its frame"
+        );
+        let a_list_of_4_gib = [0xdd, 0xff, 0xff, 0xff, 0xff, 0x00];
+        assert_eq!(
+            refused(&a_list_of_4_gib),
+            "a value goes on beyond its frame"
+        );
     }
 
     #[test]

@@ -18,7 +18,7 @@ mod v1;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use messagepack::Reader;
+use messagepack::{Reader, Refused};
 
 use crate::recording::{Frame, FrameError, Header, Recording};
 
@@ -217,8 +217,11 @@ fn frame_of(payload: &[u8], offset: usize) -> Result<Option<Frame>, ReadError> {
         "device" => read_value::<v1::WireDevice>(&mut input, end)?.into(),
         "cell" => read_value::<v1::WireCell>(&mut input, end)?.into(),
         "run" => read_value::<v1::WireRun>(&mut input, end)?.into(),
-        "samples" => Frame::try_from(read_value::<v1::WireSamples>(&mut input, end)?)
-            .map_err(|words| Fault::Payload(words).at(offset))?,
+        "samples" => v1::WireSamples::read(&mut input)
+            .map_err(|error| refused(&error, &input, end))
+            .and_then(|wire| {
+                Frame::try_from(wire).map_err(|words| Fault::Payload(words).at(offset))
+            })?,
         "trace" => Frame::try_from(read_value::<v1::WireTrace>(&mut input, end)?)
             .map_err(|words| Fault::Payload(words).at(offset))?,
         "holders" => read_value::<v1::WireHolders>(&mut input, end)?.into(),
@@ -243,8 +246,11 @@ fn read_value<'de, T: Deserialize<'de>>(
     input: &mut Reader<'de>,
     end: usize,
 ) -> Result<T, ReadError> {
-    T::deserialize(&mut *input)
-        .map_err(|error| Fault::Payload(error.to_string()).at(end - input.n_left()))
+    T::deserialize(&mut *input).map_err(|error| refused(&error, input, end))
+}
+
+fn refused(error: &Refused, input: &Reader<'_>, end: usize) -> ReadError {
+    Fault::Payload(error.to_string()).at(end - input.n_left())
 }
 
 #[cfg(test)]

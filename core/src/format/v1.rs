@@ -5,6 +5,7 @@
 
 mod holders;
 mod oom;
+mod samples;
 mod trace;
 
 use std::collections::BTreeMap;
@@ -13,13 +14,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::recording::{
     AllocatorLevels, Cell, CellIdx, Device, DeviceIdx, DeviceKind, DriverLevels, Finish, Frame,
-    Header, Level, Reading, Revision, Run, RunIdx, RunKind, RunLevels, Sample, Samples, Series,
-    Source, SourceHash, SourceState, Status, Unknown,
+    Header, Level, Reading, Revision, Run, RunIdx, RunKind, RunLevels, Sample, Source, SourceHash,
+    SourceState, Status, Unknown,
 };
 use crate::units::{Bytes, Nanos};
 use oom::WireOutOfMemory;
 
 pub(super) use holders::WireHolders;
+pub(super) use samples::WireSamples;
 pub(super) use trace::WireTrace;
 
 /// The version that this file reads and writes.
@@ -210,27 +212,6 @@ impl WireLevel {
     fn is_not_read(&self) -> bool {
         matches!(self, Self::NotRead)
     }
-}
-
-/// Points as columns: times and ordinals as steps from the one before; a column
-/// of which nothing is known is absent.
-#[derive(Serialize, Deserialize)]
-pub(super) struct WireSamples {
-    run: u32,
-    device: u32,
-    /// The label of the marks; absent where the sampler read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    marks: Option<String>,
-    at_steps: Vec<u64>,
-    ordinal_steps: Vec<u64>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    allocated: Vec<Option<u64>>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    reserved: Vec<Option<u64>>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    device_used: Vec<Option<u64>>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    process_used: Vec<Option<u64>>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -536,70 +517,6 @@ impl From<WireLevel> for Level {
                 },
             }),
         }
-    }
-}
-
-impl From<&Samples> for WireSamples {
-    fn from(samples: &Samples) -> Self {
-        let points = &samples.points;
-        Self {
-            run: samples.run.0,
-            device: samples.device.0,
-            marks: match &samples.series {
-                Series::Sampled => None,
-                Series::Marked(label) => Some(label.clone()),
-            },
-            at_steps: steps(points, |point| point.at.get()),
-            ordinal_steps: steps(points, |point| point.ordinal),
-            allocated: column(points, |point| point.allocated),
-            reserved: column(points, |point| point.reserved),
-            device_used: column(points, |point| point.device_used),
-            process_used: column(points, |point| point.process_used),
-        }
-    }
-}
-
-impl TryFrom<WireSamples> for Frame {
-    type Error = String;
-
-    fn try_from(wire: WireSamples) -> Result<Self, String> {
-        let n_points = wire.at_steps.len();
-        let columns = [
-            ("ordinal_steps", wire.ordinal_steps.len()),
-            ("allocated", wire.allocated.len()),
-            ("reserved", wire.reserved.len()),
-            ("device_used", wire.device_used.len()),
-            ("process_used", wire.process_used.len()),
-        ];
-        let fits = |n_rows: usize, name: &str| {
-            n_rows == n_points || (n_rows == 0 && name != "ordinal_steps")
-        };
-        if let Some((name, n_rows)) = columns.into_iter().find(|(name, n)| !fits(*n, name)) {
-            return Err(format!(
-                "samples of run {}: column {name} has {n_rows} rows, at_steps has {n_points}",
-                wire.run
-            ));
-        }
-        let mut points = Vec::with_capacity(n_points);
-        let (mut at, mut ordinal) = (0_u64, 0_u64);
-        for idx in 0..n_points {
-            at = at.saturating_add(wire.at_steps[idx]);
-            ordinal = ordinal.saturating_add(wire.ordinal_steps[idx]);
-            points.push(Sample {
-                at: Nanos::new(at),
-                ordinal,
-                allocated: cell_of(&wire.allocated, idx),
-                reserved: cell_of(&wire.reserved, idx),
-                device_used: cell_of(&wire.device_used, idx),
-                process_used: cell_of(&wire.process_used, idx),
-            });
-        }
-        Ok(Self::Samples(Samples {
-            run: RunIdx(wire.run),
-            device: DeviceIdx(wire.device),
-            series: wire.marks.map_or(Series::Sampled, Series::Marked),
-            points,
-        }))
     }
 }
 

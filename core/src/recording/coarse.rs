@@ -14,8 +14,11 @@ impl Recording {
     #[must_use]
     pub fn coarse(&self, stride: usize) -> Self {
         let thinned = |points: &Vec<Sample>| {
-            let chunks = points.chunks(stride.max(1));
-            chunks.flat_map(extremes).collect()
+            let mut kept = Vec::with_capacity(10 * points.len().div_ceil(stride.max(1)));
+            for chunk in points.chunks(stride.max(1)) {
+                keep_extremes(chunk, &mut kept);
+            }
+            kept
         };
         let samples = self.samples.iter();
         Self {
@@ -33,28 +36,57 @@ impl Recording {
     }
 }
 
-/// The ends and the extremes of a few points, in their order.
-fn extremes(points: &[Sample]) -> impl Iterator<Item = Sample> + use<> {
-    let lanes: [fn(&Sample) -> Option<Bytes>; 4] = [
-        |point| point.allocated,
-        |point| point.reserved,
-        |point| point.device_used,
-        |point| point.process_used,
+/// Keeps the ends and the extremes of a few points, in their order.
+fn keep_extremes(points: &[Sample], kept: &mut Vec<Sample>) {
+    let mut lanes = [
+        Extremes::default(),
+        Extremes::default(),
+        Extremes::default(),
+        Extremes::default(),
     ];
-    let mut kept = vec![0, points.len().saturating_sub(1)];
-    for lane in lanes {
-        let known = || (0..points.len()).filter(|idx| lane(&points[*idx]).is_some());
-        kept.extend(known().min_by_key(|idx| lane(&points[*idx])));
-        kept.extend(known().max_by_key(|idx| lane(&points[*idx])));
+    for (idx, point) in points.iter().enumerate() {
+        let [allocated, reserved, device_used, process_used] = &mut lanes;
+        allocated.look_at(idx, point.allocated);
+        reserved.look_at(idx, point.reserved);
+        device_used.look_at(idx, point.device_used);
+        process_used.look_at(idx, point.process_used);
     }
-    kept.sort_unstable();
-    kept.dedup();
-    let kept: Vec<Sample> = kept
-        .iter()
-        .filter_map(|idx| points.get(*idx))
-        .copied()
-        .collect();
-    kept.into_iter()
+    let is_kept = |idx: usize| {
+        let is_end = idx == 0 || idx + 1 == points.len();
+        is_end || lanes.iter().any(|lane| lane.has(idx))
+    };
+    let points = points.iter().enumerate();
+    kept.extend(
+        points
+            .filter(|(idx, _)| is_kept(*idx))
+            .map(|(_, point)| *point),
+    );
+}
+
+/// Where the first lowest and the last highest level of a lane is, and what it is.
+#[derive(Default)]
+struct Extremes {
+    least: Option<(usize, Bytes)>,
+    most: Option<(usize, Bytes)>,
+}
+
+impl Extremes {
+    fn look_at(&mut self, idx: usize, level: Option<Bytes>) {
+        let Some(level) = level else {
+            return;
+        };
+        if self.least.is_none_or(|(_, least)| level < least) {
+            self.least = Some((idx, level));
+        }
+        if self.most.is_none_or(|(_, most)| level >= most) {
+            self.most = Some((idx, level));
+        }
+    }
+
+    fn has(&self, idx: usize) -> bool {
+        let is_it = |at: &Option<(usize, Bytes)>| at.is_some_and(|(found, _)| found == idx);
+        is_it(&self.least) || is_it(&self.most)
+    }
 }
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// Builds the report under `root` and shows the model.
+    /// Builds the report under `root`, with charts that are not painted yet.
     pub(crate) fn build(root: &Element, model: &Model) -> Dom<Self> {
         let make = Maker::beside(root)?;
         let header = Header::build(&make)?;
@@ -82,12 +82,18 @@ impl Page {
             table,
             live,
         };
-        page.show(model)?;
+        page.show_words(model)?;
         Ok(page)
     }
 
     /// Shows the model from top to bottom.
     pub(crate) fn show(&mut self, model: &Model) -> Dom<()> {
+        self.show_words(model)?;
+        self.show_pictures(model)
+    }
+
+    /// Shows all of it but the charts.
+    fn show_words(&mut self, model: &Model) -> Dom<()> {
         flag(
             &self.root,
             "data-empty",
@@ -98,8 +104,7 @@ impl Page {
         self.held.show(&self.make, model)?;
         self.comparison.show(&self.make, model)?;
         self.findings.show(&self.make, model)?;
-        fill(&self.table, &table::rows(&self.make, model)?)?;
-        self.show_pictures(model)
+        fill(&self.table, &table::rows(&self.make, model)?)
     }
 
     /// Shows what differs from the state `before`.
@@ -192,13 +197,26 @@ impl Page {
         }
     }
 
-    /// Reads the page's style anew, and paints every chart.
+    /// Reads the page's style anew, and paints the charts whose picture is another by it.
     pub(crate) fn restyle(&mut self, model: &Model) -> Dom<()> {
-        self.faces = faces(&self.root)?;
+        let faces = faces(&self.root)?;
+        if self.faces != faces {
+            self.faces = faces;
+            self.forget_pictures();
+        }
+        self.show_pictures(model)
+    }
+
+    /// Paints every chart.
+    pub(crate) fn repaint(&mut self, model: &Model) -> Dom<()> {
+        self.forget_pictures();
+        self.restyle(model)
+    }
+
+    fn forget_pictures(&mut self) {
         for picture in &mut self.pictures {
             picture.forget();
         }
-        self.show_pictures(model)
     }
 
     /// Paints the whole report as one picture.

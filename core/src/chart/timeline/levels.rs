@@ -47,7 +47,7 @@ impl Traces {
             highest: None,
         };
         for stretch in scale.stretches() {
-            traces.add(session, scale, stretch);
+            traces.add(session, stretch);
         }
         traces.keep(lanes);
         let lines = [
@@ -90,7 +90,7 @@ impl Traces {
         }
     }
 
-    fn add(&mut self, session: &Session<'_>, scale: &TimeScale, stretch: &Stretch) {
+    fn add(&mut self, session: &Session<'_>, stretch: &Stretch) {
         let row = session.row(stretch.run);
         let run = session.recording.run(stretch.run);
         let in_view = |at: &Nanos| (stretch.from..=stretch.to).contains(at);
@@ -104,7 +104,7 @@ impl Traces {
                 .into_iter()
                 .chain(inside.map(move |sample| (sample.at, level(sample))))
                 .chain(last)
-                .map(|(at, level)| level.map(|level| (scale.x(at), level)))
+                .map(|(at, level)| level.map(|level| (stretch.x(at), level)))
                 .collect::<Vec<_>>()
         };
         let sampled = session
@@ -124,7 +124,7 @@ impl Traces {
         let trace = session.recording.trace(stretch.run, session.device);
         if let Some(trace) = trace.filter(|_| self.lane == Lane::Allocated) {
             let steps = trace.steps.iter().filter(|step| in_view(&step.at));
-            let steps = steps.filter_map(|step| Some((scale.x(step.at), step.allocated?)));
+            let steps = steps.filter_map(|step| Some((stretch.x(step.at), step.allocated?)));
             self.exact.push(staircase(steps));
             // What lies between these dots is known: no dotted line.
             self.inside

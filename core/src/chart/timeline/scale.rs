@@ -5,6 +5,8 @@
 //! of a part of the width, and the rest goes by duration. Inside a run, and
 //! between two runs, time is linear. By the clock, on demand, all of it is.
 
+use std::cell::LazyCell;
+
 use super::super::Pace;
 use crate::recording::{Recording, Run, RunIdx};
 use crate::units::Nanos;
@@ -31,7 +33,8 @@ impl Stretch {
         self.right - self.left
     }
 
-    fn x(&self, at: Nanos) -> f64 {
+    /// Where an instant of the stretch is.
+    pub(super) fn x(&self, at: Nanos) -> f64 {
         between(at, (self.from, self.to), (self.left, self.right))
     }
 }
@@ -135,8 +138,8 @@ fn folded(mut stretches: Vec<Stretch>, left: f64, right: f64) -> Vec<Stretch> {
 
 /// What is in view, one after the other, not yet placed.
 fn visible(recording: &Recording, span: Option<(Nanos, Nanos)>) -> Vec<Stretch> {
-    let end = recording.last_instant();
-    let (first, last) = span.unwrap_or((Nanos::ZERO, end));
+    let end = LazyCell::new(|| recording.last_instant());
+    let (first, last) = span.unwrap_or((Nanos::ZERO, Nanos::new(u64::MAX)));
     let mut runs: Vec<&Run> = recording
         .runs()
         .iter()
@@ -147,7 +150,7 @@ fn visible(recording: &Recording, span: Option<(Nanos, Nanos)>) -> Vec<Stretch> 
     let mut stretches = Vec::new();
     for run in runs {
         let from = run.started.max(free_from);
-        let to = run.ended.unwrap_or(end).min(last);
+        let to = run.ended.unwrap_or_else(|| *end).min(last);
         let is_whole = run.started >= first && run.started <= last;
         if to > from || (is_whole && to >= from) {
             free_from = to;
