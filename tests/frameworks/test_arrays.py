@@ -58,6 +58,16 @@ def test_tensorflow() -> None:
 
         tensor = tf.ones((1000, 10))
         assert look(tensor=tensor, again=[tensor]).n_bytes == {"host": 40_000}
+        same = tf.reshape(tensor, (10, 1000))
+        assert look(tensor=tensor, same=same, alias=tf.identity(tensor)).n_bytes == {"host": 40_000}
+        assert look(tensor=tensor, other=tensor + 1).n_bytes == {"host": 80_000}
+        # Asking one of another type for its address would end the process.
+        for dtype in ("qint8", "quint16", "bfloat16", "float16", "uint64"):
+            kind = tf.as_dtype(dtype)
+            zeros = tf.zeros((8, kind.size) if kind.size > 1 else 8, tf.uint8)
+            assert look(it=tf.bitcast(zeros, kind)).n_bytes == {"host": 8 * kind.size}
+        for value in (True, 1j):
+            assert look(it=tf.constant([value] * 8)).n_bytes
         variable = tf.Variable(tensor)
         assert look(variable=variable).by_category() == {"parameter": 40_000}
         with tf.GradientTape() as tape:

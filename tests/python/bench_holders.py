@@ -172,7 +172,7 @@ def in_a_shell(n_objects: int) -> dict[str, float]:
     sim.use()
     shell = InteractiveShell.instance()
     shell.run_line_magic("load_ext", "gpumem")
-    shell.user_ns.update(heap(n_objects), sim=sim, took=[], perf_counter=time.perf_counter)
+    shell.user_ns.update(heap(n_objects), sim=sim, took=[], more=[], perf_counter=time.perf_counter)
     gc.collect()
     run: Callable[[str], object] = shell.run_cell
     cells = {"with": "%%gpumem --quiet\npass", "without": "%%gpumem --quiet --no-holders\npass"}
@@ -184,7 +184,7 @@ def in_a_shell(n_objects: int) -> dict[str, float]:
     for _ in range(5):
         run(f"%%gpumem --quiet\nt = perf_counter()\n{caught}\ntook.append(perf_counter() - t)")
     grown = [
-        milliseconds(partial(run, "%%gpumem --quiet\nkept = sim.tensor(9 << 20)"), 1)
+        milliseconds(partial(run, "%%gpumem --quiet\nmore.append(sim.tensor(9 << 20))"), 1)
         for _ in range(5)
     ]
     return {

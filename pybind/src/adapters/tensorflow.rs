@@ -1,14 +1,21 @@
 //! TensorFlow's eager tensors and variables.
 //!
-//! A tensor does not tell where its bytes are: two that share a buffer count twice.
+//! Where its bytes are, a tensor tells as `DLPack`. Of a GPU's that waits for everything that is under
+//! way there: it is not asked, and two that share a buffer of a GPU count twice. Of what has no
+//! plain numbers, asking ends the process.
+#![expect(unsafe_code, reason = "the pointer inside a capsule")]
 
 use gpumem_core::holders::Category;
 use gpumem_core::units::Bytes;
+use pyo3::ffi;
 use pyo3::prelude::*;
 
 use super::arrays::{self, Block};
 use super::identity::Proof;
 use super::{Adapter, ClassName, Sink, peek};
+
+/// The host, as people write it.
+const HOST: &str = "host";
 
 pub(super) struct TensorFlow;
 
@@ -98,9 +105,12 @@ fn hold(
     let n_elements = shape.as_ref().map_or(0, |shape| shape.iter().product());
     arrays::describe(Some(dtype.to_owned()), shape, category, sink);
     let device: String = peek::read(tensor, "backing_device")?.extract()?;
+    let device = label(&device);
+    let is_read = category == Category::Tensor && device == HOST;
+    let address = is_read.then(|| address(tensor)).flatten();
     let block = Block {
-        device: label(&device),
-        address: tensor.as_ptr() as usize,
+        device,
+        address: address.unwrap_or(tensor.as_ptr() as usize),
         n_bytes: Bytes::new(element_bytes.saturating_mul(n_elements)),
     };
     if block.n_bytes > Bytes::ZERO {
@@ -109,13 +119,32 @@ fn hold(
     Ok(())
 }
 
+/// Of the first byte of a tensor of numbers on the host. Nothing is copied.
+fn address(tensor: &Bound<'_, PyAny>) -> Option<usize> {
+    let modules = tensor.py().import("sys").ok()?.getattr("modules").ok()?;
+    let module = modules.get_item("tensorflow.python._pywrap_tfe").ok()?;
+    let to_capsule = module.getattr("TFE_ToDlpackCapsule").ok()?;
+    let capsule = to_capsule.call1((tensor,)).ok()?;
+    // SAFETY: null with an error set where it is no such capsule. Its `DLManagedTensor` begins with
+    // the address of the bytes, and lives as long as the capsule, which lets go of it unused.
+    let address = unsafe {
+        let tensor = ffi::PyCapsule_GetPointer(capsule.as_ptr(), c"dltensor".as_ptr());
+        if tensor.is_null() {
+            drop(PyErr::take(capsule.py()));
+            return None;
+        }
+        *tensor.cast::<usize>()
+    };
+    (address != 0).then_some(address)
+}
+
 /// `/job:localhost/replica:0/task:0/device:GPU:0` → `cuda:0`
 fn label(device: &str) -> String {
     let mut parts = device.rsplit(':');
     let ordinal = parts.next().unwrap_or_default();
     match parts.next().unwrap_or_default() {
         "GPU" => format!("cuda:{ordinal}"),
-        "CPU" | "" => "host".to_owned(),
+        "CPU" | "" => HOST.to_owned(),
         other => format!("{}:{ordinal}", other.to_lowercase()),
     }
 }

@@ -87,7 +87,7 @@ impl<'py> Builder<'_, '_, 'py> {
         if let Place::Storage(number) = self.heap.places[node as usize] {
             let storage = &self.heap.storages[number as usize];
             let device = &self.heap.devices[storage.device as usize];
-            return Node::storage(storage.id, device.clone(), storage.n_bytes);
+            return Node::storage(storage.id, Arc::clone(device), storage.n_bytes);
         }
         let details = self.heap.details.get(&node).cloned().unwrap_or_default();
         let Details {

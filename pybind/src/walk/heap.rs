@@ -6,6 +6,7 @@
 use std::collections::{HashMap, HashSet};
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gpumem_core::holders::Step;
@@ -83,7 +84,7 @@ pub(crate) struct Heap<'a, 'py> {
     parts: HashMap<usize, NodeNumber>,
     storage_nodes: HashMap<(u32, u64), NodeNumber>,
     pub(super) storages: Vec<StorageNode>,
-    pub(super) devices: Vec<String>,
+    pub(super) devices: Vec<Arc<str>>,
     /// What an adapter made for the walk and others point to.
     kept: Vec<Bound<'py, PyAny>>,
     /// Classes that are reached from an instance, entered when nothing else leads to them.
@@ -280,9 +281,9 @@ impl<'a, 'py> Heap<'a, 'py> {
     }
 
     fn device(&mut self, label: &str) -> u32 {
-        let known = self.devices.iter().position(|it| it == label);
+        let known = self.devices.iter().position(|it| &**it == label);
         let position = known.unwrap_or_else(|| {
-            self.devices.push(label.to_owned());
+            self.devices.push(label.into());
             self.devices.len() - 1
         });
         position as u32
