@@ -180,15 +180,22 @@ export async function mount(
   function takeIn() {
     resting = 0;
     const began = performance.now();
-    // Frames that do not fit are refused by the reader; the report stands as it was.
-    try {
-      view?.apply(joined(waiting.splice(0)));
-    } catch (error) {
-      if (error instanceof WebAssembly.RuntimeError) return fail(error);
-      console.warn("gpumem: a live update was refused", error);
-    }
+    const parts = waiting.splice(0);
+    const refused = refusal(joined(parts));
+    // What does not fit is left out; taking in a second time what fits changes nothing.
+    if (refused && view) parts.forEach(refusal);
     const now = performance.now();
     rested = now + Math.max(REST_MILLIS, REST * (now - began));
+  }
+  /** What the reader says to frames that it refuses; the report stands as it was. */
+  function refusal(frames) {
+    try {
+      view?.apply(frames);
+    } catch (error) {
+      if (error instanceof WebAssembly.RuntimeError) fail(error);
+      else console.warn("gpumem: a live update was refused", error);
+      return error;
+    }
     return undefined;
   }
   return {

@@ -11,11 +11,11 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
-import gpumem
 import pytest
 from playwright.sync_api import sync_playwright
 
-from .live import CELLS, QUIET, SETUP, Guarded, Lab, record, wait
+from .live import Guarded, Lab, wait
+from .sessions import Sessions, recording
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -133,23 +133,7 @@ def _answers(lab: Lab) -> bool:
 
 
 @pytest.fixture(scope="session")
-def recordings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, gpumem.Recording]:
+def recordings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sessions]:
     """Record sessions in a shell of their own, by name."""
-    folder = tmp_path_factory.mktemp("recordings")
-    fixed = [*CELLS[1:2], "for batch in gpumem.steps(range(20)):\n    sim.tensor(64 << 20)"]
-    grown = [f"many.append(sim.tensor({n} << 20))" for n in range(8) for _ in range(3)]
-    oom = [*CELLS[1:], "try:\n    big = sim.tensor(9 << 30)\nfinally:\n    step = 1"]
-    many = ["kept = []", *["kept.append(sim.tensor(2 << 20))"] * 999]
-    sessions = {
-        "leak": CELLS[1:],
-        "unseen": ["%config GpuMem.holders = False", *CELLS[1:]],
-        "fixed": fixed,
-        "empty": [],
-        "one": CELLS[4:],
-        "thousand": many,
-        "cells": ["many = []", *grown],
-        "oom": oom,
-    }
-    for name, cells in sessions.items():
-        record([SETUP, QUIET, "%gpumem on", *cells], folder / name)
-    return {name: gpumem.load(folder / name) for name in sessions}
+    with recording(tmp_path_factory.mktemp("recordings")) as sessions:
+        yield sessions

@@ -51,7 +51,8 @@ window.host = {
     closers: [],
     load,
     async make(name, esm, recording, runtime) {
-        const traits = { picture: "", state: "", baseline: null, baseline_name: "" };
+        const picture = document.querySelector("img")?.src.slice(-64) ?? "";
+        const traits = { picture, state: "", baseline: null, baseline_name: "" };
         const model = make({ ...traits, recording: view(recording), runtime: view(runtime) });
         const module = await load(esm);
         model.definition = typeof module === "function" ? await module() : module;
@@ -60,7 +61,6 @@ window.host = {
     },
     async show(name) {
         const el = document.createElement("div");
-        el.className = "output";
         document.body.append(el);
         const model = this.models[name];
         const close = await model.definition.render({ model: model.seenBy(el), el });
@@ -85,15 +85,18 @@ class Host:
         """Let `frame` show models of `recording`."""
         self.frame = frame
         self.recording = recording
+        self.packed: bytes | None = None
         static = Path(widget.__file__).parent / "static"
         self.provider = (static / "provider.js").read_bytes()
         self.thin = (static / "thin.js").read_text(encoding="utf-8")
 
     @classmethod
     def on(cls, page: Page, recording: gpumem.Recording, folder: Path) -> Host:
-        """Open an empty page, on which the kernel's runtime has been shown."""
+        """Open a page with the report's picture, on which the kernel's runtime has been shown."""
+        picture = b64encode(gpumem.report(recording).png()).decode()
         empty = folder / "host.html"
-        empty.write_text(PAGE.format(head="", body=""))
+        body = f'<div><img alt="the report" src="data:image/png;base64,{picture}"></div>'
+        empty.write_text(PAGE.format(head="", body=body))
         page.goto(empty.as_uri())
         page.evaluate(SCRIPT)
         host = cls(page, recording)
@@ -121,7 +124,7 @@ class Host:
 
     def show(self, name: str = "shown", *, wait: bool = True, runtime: bytes = b"") -> None:
         """Show a view of the model of that name, which is made where there is none."""
-        packed = widget._packed(self.recording)
+        packed = self.packed or widget._packed(self.recording)
         arguments = [name, self.thin, *(b64encode(it).decode() for it in (packed, runtime)), wait]
         self.frame.evaluate(
             "async ([name, thin, recording, runtime, wait]) => {"

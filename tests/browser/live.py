@@ -195,7 +195,7 @@ class Lab:
         )
 
 
-def record(cells: list[str], path: Path) -> None:
+def record(cells: list[str], path: Path, **environment: str) -> None:
     """Run cells in a shell of their own and save what was recorded."""
     script = (
         "import sys, gpumem\n"
@@ -213,7 +213,7 @@ def record(cells: list[str], path: Path) -> None:
         text=True,
         check=True,
         capture_output=True,
-        env={**os.environ, "IPYTHONDIR": str(path.parent / "ipython")},
+        env={**os.environ, "IPYTHONDIR": str(path.parent / "ipython"), **environment},
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,9 +19,9 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
     from .live import Guarded
+    from .sessions import Sessions
 
     Open = Callable[..., Guarded]
-    Recordings = dict[str, gpumem.Recording]
 
 LOOP = "for batch in gpumem.steps(range(20)):"
 
@@ -43,7 +44,7 @@ def _later(recording: gpumem.Recording) -> tuple[gpumem.Recording, bytes]:
 
 
 def test_every_view_of_a_report_is_up_to_date(
-    page: Page, recordings: Recordings, tmp_path: Path
+    page: Page, recordings: Sessions, tmp_path: Path
 ) -> None:
     """A second view shows what came before it was opened, and both what comes after."""
     earlier, later = _later(recordings["leak"])
@@ -62,7 +63,7 @@ def test_every_view_of_a_report_is_up_to_date(
 
 
 def test_an_update_leaves_the_reader_where_they_are(
-    page: Page, recordings: Recordings, tmp_path: Path
+    page: Page, recordings: Sessions, tmp_path: Path
 ) -> None:
     """Zoom, choice, keyboard and what is open stay as they are."""
     earlier, later = _later(recordings["thousand"])
@@ -82,7 +83,7 @@ def test_an_update_leaves_the_reader_where_they_are(
 
 
 def test_an_update_leaves_what_is_open_on_a_card_open(
-    page: Page, recordings: Recordings, tmp_path: Path
+    page: Page, recordings: Sessions, tmp_path: Path
 ) -> None:
     """Its figures are newer; the keyboard stays on its button."""
     recording = recordings["thousand"]
@@ -100,7 +101,7 @@ def test_an_update_leaves_what_is_open_on_a_card_open(
 
 
 def test_at_most_ten_updates_a_second_are_painted(
-    page: Page, recordings: Recordings, tmp_path: Path
+    page: Page, recordings: Sessions, tmp_path: Path
 ) -> None:
     """However many arrive."""
     recording = recordings["leak"]
@@ -124,7 +125,7 @@ def test_at_most_ten_updates_a_second_are_painted(
 
 
 def test_outputs_that_are_pages_of_their_own_bring_the_runtime(
-    page: Page, recordings: Recordings, tmp_path: Path
+    page: Page, recordings: Sessions, tmp_path: Path
 ) -> None:
     """As in Colab: what one output shows is out of the other's reach."""
     first, second = Host.frames(page, recordings["leak"], tmp_path, 2)
@@ -140,7 +141,7 @@ def test_outputs_that_are_pages_of_their_own_bring_the_runtime(
 
 
 def test_an_output_by_itself_asks_for_the_runtime(
-    page: Page, recordings: Recordings, tmp_path: Path
+    page: Page, recordings: Sessions, tmp_path: Path
 ) -> None:
     """The kernel answers, and knows from now on that this host shows outputs by themselves."""
     [host] = Host.frames(page, recordings["leak"], tmp_path, 1)
@@ -152,7 +153,7 @@ def test_an_output_by_itself_asks_for_the_runtime(
 
 
 def test_a_runtime_that_never_comes_is_said(
-    page: Page, recordings: Recordings, tmp_path: Path
+    page: Page, recordings: Sessions, tmp_path: Path
 ) -> None:
     """The kernel is gone, and this page never had the runtime."""
     page.clock.install()
@@ -168,7 +169,7 @@ def test_a_runtime_that_never_comes_is_said(
     ids=["allowed", "no wasm"],
 )
 def test_a_policy_that_forbids_the_report_is_said(
-    allowed: str, words: str | None, page: Page, recordings: Recordings, tmp_path: Path
+    allowed: str, words: str | None, page: Page, recordings: Sessions, tmp_path: Path
 ) -> None:
     """One line says what the page's policy would have to allow."""
     [host] = Host.frames(page, recordings["leak"], tmp_path, 1, allowed)
@@ -178,3 +179,55 @@ def test_a_policy_that_forbids_the_report_is_said(
         return
     expect(host.frame.locator("p[role=status]")).to_contain_text(words)
     assert host.frame.locator(".gpumem-report").count() == 0
+
+
+def test_a_report_that_fails_gives_its_place_back_to_the_picture(
+    page: Page, recordings: Sessions, tmp_path: Path
+) -> None:
+    """What the module panics at costs the live view only; one line says so."""
+    host = Host.on(page, recordings["leak"], tmp_path)
+    picture = page.get_by_alt_text("the report")
+    assert picture.is_visible()
+    host.show()
+    report = ReportPage(page)
+    expect(picture).to_be_hidden()
+    page.evaluate(
+        "() => { CanvasRenderingContext2D.prototype.beginPath = () => {"
+        " throw new WebAssembly.RuntimeError('unreachable') } }"
+    )
+    report.canvas("growth").press("k")
+    expect(picture).to_be_visible()
+    expect(page.locator("p[role=status]")).to_contain_text("could not be shown")
+    assert page.locator(".gpumem-report").count() == 0
+
+
+def test_an_update_that_fails_gives_the_place_back_too(
+    page: Page, recordings: Sessions, tmp_path: Path
+) -> None:
+    """Bytes that are no update are refused, and the report stands; a panic ends it."""
+    earlier, later = _later(recordings["leak"])
+    host = Host.on(page, earlier, tmp_path)
+    host.show()
+    ReportPage(page)
+    host.tell("frames", b"no frames")
+    host.tell("frames", later)
+    expect(page.locator(".card", has_text=LOOP)).to_have_count(1)
+    page.evaluate(
+        "() => { CanvasRenderingContext2D.prototype.beginPath = () => {"
+        " throw new WebAssembly.RuntimeError('unreachable') } }"
+    )
+    host.tell("frames", recordings["thousand"].to_bytes())
+    expect(page.get_by_alt_text("the report")).to_be_visible()
+    expect(page.locator("p[role=status]")).to_contain_text("could not be shown")
+
+
+def test_a_recording_that_is_cut_off_leaves_the_picture(
+    page: Page, recordings: Sessions, tmp_path: Path
+) -> None:
+    """One line says where it ends."""
+    host = Host.on(page, recordings["leak"], tmp_path)
+    whole = recordings["leak"].to_bytes()
+    host.packed = gzip.compress(whole[:-7])
+    host.show()
+    expect(page.locator("p[role=status]")).to_contain_text("bytes are missing")
+    assert page.get_by_alt_text("the report").is_visible()

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
     from .live import Guarded
+    from .sessions import Sessions
 
     Open = Callable[..., Guarded]
 
@@ -24,7 +25,7 @@ LOOP = "for batch in gpumem.steps(range(20)):"
 
 
 @pytest.fixture
-def report(recordings: dict[str, gpumem.Recording], open_page: Open, tmp_path: Path) -> ReportPage:
+def report(recordings: Sessions, open_page: Open, tmp_path: Path) -> ReportPage:
     """Open the page of a session with a leak."""
     path = tmp_path / "report.html"
     gpumem.report(recordings["leak"]).save(path)
@@ -51,7 +52,7 @@ def test_the_composition_leads_to_who_holds_it(report: ReportPage) -> None:
 
 
 def test_the_composition_leads_to_what_was_found(
-    recordings: dict[str, gpumem.Recording], open_page: Open, tmp_path: Path
+    recordings: Sessions, open_page: Open, tmp_path: Path
 ) -> None:
     """Where nobody looked who holds it: by arrows from part to part, by Enter to the card."""
     path = tmp_path / "report.html"
@@ -140,6 +141,35 @@ def test_a_run_is_found_again_in_the_other_chart(report: ReportPage) -> None:
     assert report.tip().split("In [")[0] == name
     report.canvas("timeline").press("t")
     expect(report.canvas("growth")).to_be_focused()
+
+
+def test_every_key_of_the_list_does_something(report: ReportPage) -> None:
+    """The runs before and after, the first and the last, pace, device, and the whole again."""
+    growth, timeline = report.canvas("growth"), report.canvas("timeline")
+    growth.press("PageUp")
+    first = report.tip()
+    growth.press(".")
+    second = report.tip()
+    growth.press(",")
+    assert report.tip() == first != second
+    growth.press("PageDown")
+    assert "model = sim.tensor" in report.tip()
+    growth.press("Escape")
+    before = _drawn(report, "timeline")
+    timeline.press("c")
+    assert _drawn(report, "timeline") != before
+    timeline.press("c")
+    assert _drawn(report, "timeline") == before
+    timeline.press("+")
+    timeline.press("+")
+    near = report.exported_state()
+    timeline.press("-")
+    assert report.exported_state() != near
+    assert not _whole(report)
+    timeline.press("0")
+    assert _whole(report)
+    timeline.press("d")
+    assert "host" in report.host.locator("header .muted").inner_text()
 
 
 def test_the_pointer_stands_in_both_charts(report: ReportPage) -> None:
@@ -290,9 +320,7 @@ def _spread(page: Page, left: float, right: float, y: float) -> None:
     session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
 
 
-def test_fingers_read_out_and_zoom(
-    recordings: dict[str, gpumem.Recording], open_page: Open, tmp_path: Path
-) -> None:
+def test_fingers_read_out_and_zoom(recordings: Sessions, open_page: Open, tmp_path: Path) -> None:
     """A tap reads a run out, two fingers that spread show less time."""
     path = tmp_path / "report.html"
     gpumem.report(recordings["leak"]).save(path)

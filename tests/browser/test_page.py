@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from .live import Guarded
+    from .sessions import Sessions
 
     Open = Callable[..., Guarded]
-    Recordings = dict[str, gpumem.Recording]
 
 # What feels immediate. The best of many: other tests run on the same machine.
 READOUT_MILLIS = 50
@@ -36,7 +36,7 @@ BEST_READOUT = """() => {
 
 
 @pytest.fixture
-def leak_page(recordings: Recordings, tmp_path: Path) -> str:
+def leak_page(recordings: Sessions, tmp_path: Path) -> str:
     """Return the address of the leaking session's page."""
     return _saved(recordings["leak"], tmp_path)
 
@@ -112,20 +112,8 @@ def test_it_fits_its_window(width: int, leak_page: str, open_page: Open) -> None
     screenshot(opened.page, f"page-{width}px")
 
 
-def test_nothing_recorded_says_what_to_do(
-    recordings: Recordings, open_page: Open, tmp_path: Path
-) -> None:
-    """An empty recording is no error and no empty chart."""
-    page = open_page(_saved(recordings["empty"], tmp_path)).page
-    words = page.locator(".gpumem-report .empty")
-    words.wait_for()
-    assert "%%gpumem" in words.inner_text()
-    assert not page.locator(".gpumem-report canvas").first.is_visible()
-    screenshot(page, "page-empty")
-
-
 def test_nothing_found_says_what_was_checked(
-    recordings: Recordings, open_page: Open, tmp_path: Path
+    recordings: Sessions, open_page: Open, tmp_path: Path
 ) -> None:
     """One run cannot leak; the report says that it looked."""
     report = ReportPage(open_page(_saved(recordings["one"], tmp_path)).page)
@@ -134,7 +122,7 @@ def test_nothing_found_says_what_was_checked(
 
 
 def test_a_run_of_a_thousand_is_read_out_at_once(
-    recordings: Recordings, open_page: Open, tmp_path: Path
+    recordings: Sessions, open_page: Open, tmp_path: Path
 ) -> None:
     """The pointer's read-out keeps up with the screen."""
     report = ReportPage(open_page(_saved(recordings["thousand"], tmp_path)).page)
@@ -161,7 +149,7 @@ def test_a_panic_brings_the_picture_back(leak_page: str, open_page: Open) -> Non
 
 
 def test_a_card_names_who_holds_it_and_the_line_to_change(
-    recordings: Recordings, open_page: Open, tmp_path: Path
+    recordings: Sessions, open_page: Open, tmp_path: Path
 ) -> None:
     """The name with what it holds below it, and the fix as in a patch, to copy."""
     page = open_page(_saved(recordings["thousand"], tmp_path)).page

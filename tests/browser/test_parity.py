@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from .live import Guarded
+    from .sessions import Sessions
 
 TOLERANCE = 1e-9
 COLUMNS = (
@@ -37,7 +38,7 @@ COLUMNS = (
 @pytest.mark.parametrize("name", ["leak", "one", "thousand"])
 def test_both_come_to_the_same_report(
     name: str,
-    recordings: dict[str, gpumem.Recording],
+    recordings: Sessions,
     open_page: Callable[..., Guarded],
     tmp_path: Path,
 ) -> None:

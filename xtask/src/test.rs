@@ -303,13 +303,14 @@ fn browser(&Setting { project, .. }: &Setting<'_>) -> Result<Ran> {
         Err(missing) if !system::may_install() => return Ok(Ran::Nothing(format!("{missing:#}"))),
         found => found?,
     };
-    pytest(
-        project,
-        &environment,
-        &["tests/browser"],
-        &[("GPUMEM_CHROMIUM", chromium.as_os_str())],
-    )
-    .map(Ran::Tests)
+    let driver = fake_driver::build(project)?;
+    let mut variables = vec![("GPUMEM_CHROMIUM", chromium.as_os_str())];
+    variables.extend(
+        driver
+            .iter()
+            .map(|it| ("GPUMEM_FAKE_DRIVER", it.as_os_str())),
+    );
+    pytest(project, &environment, &["tests/browser"], &variables).map(Ran::Tests)
 }
 
 /// This program's path. Linux says that a file is deleted where the rust suite

@@ -97,7 +97,8 @@ fn row(make: &Maker, entry: &Compared, most: f64) -> Dom<Element> {
     let change = make.group("td", &[("class", "change")], &[&sign, &word])?;
     let cell = make.text("code", &[("dir", "auto")], &entry.cell.label)?;
     let device = make.text("span", &[("class", "device")], &entry.device)?;
-    let cell = make.group("th", &[("scope", "row")], &[&cell, &device])?;
+    let series = make.text("span", &[("class", "muted series")], &series(entry))?;
+    let cell = make.group("th", &[("scope", "row")], &[&cell, &device, &series])?;
     let before = bar(make, "before", entry.before.as_ref(), most)?;
     let after = bar(make, "now", Some(&entry.after), most)?;
     let bars = make.group("td", &[], &[&before, &after])?;
@@ -115,6 +116,13 @@ fn row(make: &Maker, entry: &Compared, most: f64) -> Dom<Element> {
         &[("data-change", entry.change.name())],
         &[&change, &cell, &bars, &difference],
     )
+}
+
+/// What of the cell is compared: its runs, or what goes on in them.
+fn series(entry: &Compared) -> String {
+    let each = if entry.steps { "each step" } else { "each run" };
+    let within = entry.path.iter().map(String::as_str);
+    within.chain([each]).collect::<Vec<_>>().join(" · ")
 }
 
 /// A bar as long as what is kept, and the figure beside it.

@@ -184,16 +184,20 @@ fn nothing_found(make: &Maker, model: &Model) -> Dom<Element> {
             "Nothing is recorded yet: put `%%gpumem` above a cell, or run `%gpumem on`.",
         );
     }
-    let devices: Vec<&str> = recording
+    let labels = recording
         .devices()
         .iter()
-        .map(|d| d.label.as_str())
-        .collect();
+        .map(|device| device.label.as_str());
+    let labels: Vec<&str> = labels.collect();
+    let devices = match labels.split_last() {
+        Some((last, [])) => (*last).to_owned(),
+        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+        None => String::new(),
+    };
     let checked = format!(
-        "✓ Nothing found. {} on {} checked for memory that stays after each run, peaks that \
+        "✓ Nothing found. {} on {devices} checked for memory that stays after each run, peaks that \
          stand out, and memory that is free only in pieces; growth below {} does not count.",
         report::counts(recording),
-        devices.join(" and "),
         Setting::shown(model.growth_setting(), model.rules()),
     );
     make.text("p", &[("class", "empty")], &checked)
