@@ -194,6 +194,21 @@ def test_cuda_tells_its_numbers_once_it_runs(machine: Machine) -> None:
     assert labels(machine, BOTH, "start_cuda()") == {"cuda:0": "A100", "cuda:1": "Tesla T4"}
 
 
+def test_each_source_is_told_by_the_numbers_that_cuda_gives(machine: Machine) -> None:
+    failing = {**BOTH, "gpu0.nvmlDeviceGetComputeRunningProcesses_v3": "no_permission"}
+    script = """
+before = status("nvml")
+start_cuda()
+levels()
+tell([before, status("nvml")])
+"""
+    unknown = "children used, process used of {} unknown: no permission to read it"
+    assert machine.ask(failing, script) == [
+        f"reads nvml:0, nvml:1; {unknown.format('nvml:0')}",
+        f"reads cuda:0, cuda:1; {unknown.format('cuda:1')}",
+    ]
+
+
 def test_a_device_keeps_its_runs_when_its_number_becomes_known(machine: Machine) -> None:
     script = """
 ip = shell()

@@ -11,7 +11,7 @@ import pytest
 from gpumem import sim
 from jupyter_client.manager import KernelManager
 
-from tests.python.test_drivers import A100, FOLDER, T4, Machine
+from tests.python.test_drivers import A100, FOLDER, MIG, T4, Machine
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -253,6 +253,17 @@ tell([[[it.device, it.used_bytes >> 20] for it in told], told.unlisted, told.unt
 """
     expected = [[["cuda:1", 7]], {"cuda:0": "no permission to read it"}, {"cuda:1": 2041 << 20}]
     assert machine.ask({**state, **refused}, script) == expected
+
+
+@needs_driver
+def test_each_part_of_a_gpu_has_its_own_list(machine: Machine) -> None:
+    lists = {"gpu0.mig0.computing": "self:300", "gpu0.mig2.computing": "self:200 1:100"}
+    script = "tell([[it.device, it.kind, it.used_bytes >> 20] for it in gpumem.who()])"
+    assert machine.ask({**MIG, **lists}, script) == [
+        ["nvml:0.0", "own", 300],
+        ["nvml:0.1", "own", 200],
+        ["nvml:0.1", "process", 100],
+    ]
 
 
 @needs_driver

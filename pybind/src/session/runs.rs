@@ -16,6 +16,9 @@ use crate::sources::{Found, Ordered};
 use crate::status::Ending;
 use crate::trouble;
 
+/// What was sampled of each device, by its key.
+type SampledDevices = Vec<(String, Vec<Sample>)>;
+
 /// A block of a session: one of another session is not open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BlockId {
@@ -119,7 +122,10 @@ pub(crate) fn end(
     if !is_owner() || !is_running() {
         return Ok(None);
     }
-    let stopped = with_session(py, |session| session.stopped(session.recorder.cell_run()?))?;
+    let stopped = with_session(py, |session| {
+        let run = session.recorder.cell_run()?;
+        Some(session.stopped(run))
+    })?;
     let Some((run, ended, sampled)) = stopped else {
         return Ok(None);
     };
@@ -170,7 +176,10 @@ pub(crate) fn end_block(py: Python<'_>, id: BlockId, ending: Ending) -> PyResult
     if !is_owner() {
         return Ok(());
     }
-    let stopped = with_session(py, |session| session.stopped(session.own(Some(id))?))?;
+    let stopped = with_session(py, |session| {
+        let run = session.own(Some(id))?;
+        Some(session.stopped(run))
+    })?;
     let Some((run, ended, sampled)) = stopped else {
         return Ok(());
     };
@@ -216,13 +225,13 @@ impl Session {
     }
 
     /// What was sampled in `run`, which ends now: no sample of it is later.
-    fn stopped(&mut self, run: RunIdx) -> Option<(RunIdx, Nanos, Vec<(String, Vec<Sample>)>)> {
+    fn stopped(&mut self, run: RunIdx) -> (RunIdx, Nanos, SampledDevices) {
         let sampled = self.samples_of(run);
-        Some((run, self.recorder.clock().now(), sampled))
+        (run, self.recorder.clock().now(), sampled)
     }
 
     /// What was sampled in `run`.
-    fn samples_of(&mut self, run: RunIdx) -> Vec<(String, Vec<Sample>)> {
+    fn samples_of(&mut self, run: RunIdx) -> SampledDevices {
         if self.sampled != Some(run) {
             return Vec::new();
         }
@@ -237,7 +246,7 @@ impl Session {
         ending: Ending,
         ended: Nanos,
         after: Vec<(Found, Reading)>,
-        sampled: Vec<(String, Vec<Sample>)>,
+        sampled: SampledDevices,
     ) -> bool {
         let seen = self.ooms_before.remove(&run).and_then(observer::since);
         let oom = match ending.oom {

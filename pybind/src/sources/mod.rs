@@ -28,6 +28,7 @@ mod visible;
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use gpumem_core::recording::{
@@ -275,7 +276,7 @@ impl Sources {
 
     /// Each source, whether it is read, and why.
     pub(crate) fn states(&mut self, py: Python<'_>, patience: Duration) -> Vec<SourceState> {
-        let said = self.ask(py, patience);
+        let mut said = self.ask(py, patience);
         let frameworks = &mut self.frameworks;
         let allocators = self.devices.iter().flat_map(|joined| {
             let levels = allocators(py, frameworks, joined);
@@ -284,11 +285,17 @@ impl Sources {
                 .map(|it| (joined.found.label.as_str(), it))
         });
         let allocators: Vec<(&str, AllocatorLevels)> = allocators.collect();
+        for said in &mut said {
+            let devices = relabelled(&self.devices, said.source, &said.look.devices);
+            said.look = Arc::new(attendant::Look::now(devices, said.look.levels.clone()));
+        }
         self.names()
             .into_iter()
             .map(|source| {
                 let answers = self.answers.iter().filter(|(of, _)| *of == source);
-                let (used, mut reason) = reason(answers.map(|(_, answer)| answer));
+                let answers = answers.map(|(_, answer)| relabelled(&self.devices, source, answer));
+                let answers: Vec<Answer> = answers.collect();
+                let (used, mut reason) = reason(answers.iter());
                 let said = said.iter().filter(|said| said.source == source);
                 let of_driver = said.flat_map(join::levels_said);
                 let counted = allocators.iter().filter(|(_, it)| it.source == source);
@@ -401,6 +408,21 @@ fn allocators(
         Some(read.unwrap_or_else(|error| AllocatorLevels::failed(source, &error.to_string())))
     });
     levels.collect()
+}
+
+/// A source's devices as they are read: in their order, and by the labels that CUDA gives them
+/// once it has told.
+fn relabelled(devices: &[Joined], source: Source, answer: &Answer) -> Answer {
+    let found = answer.as_ref().map_err(Clone::clone)?;
+    let read = devices.iter().filter_map(|joined| {
+        let key = joined.key_for(source)?;
+        let found = found.iter().find(|found| found.key == key)?;
+        Some(Found {
+            label: joined.found.label.clone(),
+            ..found.clone()
+        })
+    });
+    Ok(read.collect())
 }
 
 /// Who is on a device: a simulated one is its process's own.
