@@ -103,7 +103,7 @@ impl Sum<'_> {
             ..(*largest).clone()
         };
         if self.latest.len() > 1 {
-            holder.name = "Out".to_owned();
+            "Out".clone_into(&mut holder.name);
             holder.what = format!("{} displayed results", self.latest.len());
             holder.retained = self.latest.iter().map(|it| it.retained).sum();
             holder.branches = self.latest.iter().map(|it| branch(it)).collect();

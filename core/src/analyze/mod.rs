@@ -7,6 +7,7 @@
 mod analyst;
 mod compare;
 mod composition;
+mod doubling;
 mod facts;
 mod finding;
 mod fragmentation;

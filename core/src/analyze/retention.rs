@@ -282,7 +282,7 @@ mod tests {
         for (run, kept) in looks {
             let holders = DeviceHolders {
                 device: "sim:0".to_owned(),
-                kept: kept.to_vec(),
+                kept: kept.clone(),
                 ..DeviceHolders::default()
             };
             let held = Held {

@@ -374,20 +374,59 @@ fn one_run_far_above_the_others_is_a_spike() {
 #[test]
 fn a_rerun_that_holds_two_copies_says_so() {
     let plays = [vec![run(2000)], vec![run(0); 3]].concat();
-    let rise = |n_mib: u64| {
-        move |_: usize, row: &mut RunRow| {
+    let rise = |first_mib: u64, later_mib: u64| {
+        move |idx: usize, row: &mut RunRow| {
+            let n_mib = if idx == 0 { first_mib } else { later_mib };
             row.peak = above(row.before, n_mib).map(Peak::Exact);
         }
     };
+    let told = "cell() holds its old 1.95 GiB and its new 1.95 GiB at once";
     check_rows(
         &plays,
-        rise(2000),
-        Some((
-            FindingKind::Doubling,
-            "cell() holds its old and its new 1.95 GiB at once",
-        )),
+        rise(2000, 2000),
+        Some((FindingKind::Doubling, told)),
     );
-    check_rows(&plays, rise(300), None);
+    // Building takes as much again for a moment, each time.
+    check_rows(
+        &plays,
+        rise(3500, 3500),
+        Some((FindingKind::Doubling, told)),
+    );
+    check_rows(&plays, rise(2000, 300), None);
+    // What the first run made is used: it is not made again.
+    check_rows(&plays, rise(5000, 3000), None);
+    // Run after run adds a copy: that is growth.
+    check_rows(&vec![run(2000); 3], rise(2000, 2000), None);
+}
+
+#[test]
+fn a_new_copy_of_another_size_is_told_as_it_is() {
+    let plays = [run(2000), run(500)];
+    let rise = |idx: usize, row: &mut RunRow| {
+        row.peak = above(row.before, if idx == 0 { 2000 } else { 2500 }).map(Peak::Exact);
+    };
+    let told = "cell() holds its old 1.95 GiB and its new 2.44 GiB at once";
+    check_rows(&plays, rise, Some((FindingKind::Doubling, told)));
+}
+
+#[test]
+fn the_name_that_is_bound_to_the_old_copy_is_told_with_what_to_write() {
+    let cell = "model = Model(\n    big=True,\n)";
+    let built = run(2000).held_by("model", "Model").traced();
+    let plays = [built, run(0).peak(2000).traced()];
+    let found = findings(&[(cell, &plays)]);
+    let found = found.iter().find(|it| it.kind == FindingKind::Doubling);
+    let found = found.expect("two copies");
+    assert_eq!(found.holders[0].name, "model");
+    let fix = found.fix.as_ref().expect("the cell binds the name");
+    assert_eq!(fix.before.as_deref(), Some(cell));
+    assert_eq!(fix.after, format!("model = None\n{cell}"));
+    let figures = Some(Figures::Doubling {
+        old: Bytes::mib(2000),
+        new: Bytes::mib(2000),
+        rose: Bytes::mib(2000),
+    });
+    assert_eq!(found.figures, figures);
 }
 
 #[test]

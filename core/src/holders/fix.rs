@@ -1,7 +1,15 @@
 //! What to change so that a holder lets go: the user's own line, before and after.
 
+mod collected;
+mod statement;
+
 use super::{Holder, RootKind};
 use crate::units::Bytes;
+use collected::Collected;
+use statement::{Code, Span};
+
+/// A longer cell is not looked through.
+const LONGEST: usize = 1 << 15;
 
 /// A cure for one holder.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,7 +28,7 @@ pub struct Fix {
 /// `.item()` is advised only where every tensor is a single number, and nothing
 /// is taken from a graph that the cell goes back through.
 pub fn fix(holder: &Holder, source: Option<&str>) -> Option<Fix> {
-    let source = source.unwrap_or_default();
+    let source = source.filter(|it| it.len() <= LONGEST).unwrap_or_default();
     match holder.kind {
         RootKind::OutputHistory => Some(of_output(source)),
         RootKind::Traceback | RootKind::Debugger => Some(once(
@@ -50,14 +58,18 @@ fn once(command: &str, why: &'static str) -> Fix {
 }
 
 fn of_output(source: &str) -> Fix {
-    let last = source.lines().rfind(|line| !line.trim().is_empty());
-    match last.filter(|line| is_displayed(line)) {
-        Some(line) => Fix {
-            before: Some(line.to_owned()),
-            after: format!("{};", line.trim_end()),
-            why: "IPython keeps what a cell displays for the whole session; `%gpumem release \
-                  outputs` lets go of what is kept already",
-        },
+    let code = Code::of(source);
+    let last = code.statements().pop();
+    match last.filter(|it| is_displayed(&code, *it)) {
+        Some(span) => {
+            let before = code.of_span(span);
+            Fix {
+                before: Some(before.to_owned()),
+                after: format!("{before};"),
+                why: "IPython keeps what a cell displays for the whole session; `%gpumem release \
+                      outputs` lets go of what is kept already",
+            }
+        }
         None => once(
             "%gpumem release outputs",
             "IPython keeps what a cell displays for the whole session; a `;` at the end of the \
@@ -66,32 +78,64 @@ fn of_output(source: &str) -> Fix {
     }
 }
 
-/// A line that is an expression by itself, whole, and not silenced.
-fn is_displayed(line: &str) -> bool {
-    let starts_well = line.starts_with(|c: char| c.is_alphabetic() || "_([{".contains(c));
-    let is_whole = outside(line).is_some_and(|plain| !plain.contains(['=', ';', '#', ':', '\\']));
-    let word = line
+/// An expression by itself, in no block, and not silenced.
+fn is_displayed(code: &Code<'_>, span: Span) -> bool {
+    let text = code.of_span(span);
+    let in_no_block = span.start == 0 || code.text[..span.start].ends_with(['\n', ';']);
+    let is_last = !(span.end..code.len()).any(|at| code.code(at) == Some(b';'));
+    let starts_well = text.starts_with(|c: char| c.is_alphabetic() || "_([{".contains(c));
+    let is_whole = code
+        .outside(span)
+        .is_some_and(|plain| !plain.contains(['=', ':', '\\']));
+    let word = text
         .split(|c: char| !c.is_alphanumeric() && c != '_')
         .next();
     let statements = [
-        "assert", "break", "continue", "del", "from", "global", "import", "pass", "raise", "return",
+        "assert", "break", "continue", "del", "from", "global", "import", "nonlocal", "pass",
+        "raise", "return",
     ];
-    starts_well && is_whole && !word.is_some_and(|word| statements.contains(&word))
+    let is_statement = word.is_some_and(|word| statements.contains(&word));
+    in_no_block && is_last && starts_well && is_whole && !is_statement
+}
+
+/// A line before the one that binds `name` anew: so that its old value goes first. `None` where the
+/// cell binds it in no line of its own, or takes its new value from the old one.
+pub fn fix_of_rerun(name: &str, source: &str) -> Option<Fix> {
+    let code = Code::of(source);
+    let binds = |span: &Span| {
+        let text = code.of_span(*span);
+        let value = text.strip_prefix(name).and_then(|rest| {
+            let value = rest.trim_start().strip_prefix('=')?;
+            (!value.starts_with('=')).then_some(value)
+        });
+        value.is_some_and(|value| {
+            let start = span.end - value.len();
+            let of_value = Span { start, ..*span };
+            code.find_word(of_value, name).next().is_none()
+        })
+    };
+    let span = code.statements().into_iter().find(binds)?;
+    let before = code.of_span(span);
+    Some(Fix {
+        before: Some(before.to_owned()),
+        after: format!("{name} = None\n{before}"),
+        why: "the name keeps the old copy until the new one is ready; with `None` it goes first, also \
+              in a first run, where `del` would fail",
+    })
 }
 
 fn of_name(holder: &Holder, source: &str) -> Option<Fix> {
+    let code = Code::of(source);
     if holder.traits.type_name.ends_with("_lru_cache_wrapper") {
-        return Some(of_cache(holder, source));
+        return Some(of_cache(holder, &code));
     }
     let collection = collection(&holder.path);
-    let found = source
-        .lines()
-        .find_map(|line| Collected::of(line.trim(), collection));
+    let found = Collected::find(&code, collection);
     let has_graph = holder.traits.graph > Bytes::ZERO;
     let goes_back = source.contains(&format!("{collection}.backward("));
     match found {
         Some(it) if (holder.traits.scalars || has_graph) && !goes_back => Some(it.cut(holder)),
-        Some(it) if !has_graph => it.bounded(collection),
+        Some(it) if !has_graph => it.bounded(holder).or_else(|| Some(of_any(holder))),
         _ if goes_back => None,
         _ => Some(of_any(holder)),
     }
@@ -121,15 +165,17 @@ fn of_any(holder: &Holder) -> Fix {
 }
 
 /// `@cache`, `@lru_cache(maxsize=None)`: without a bound.
-fn of_cache(holder: &Holder, source: &str) -> Fix {
-    let unbounded = |line: &&str| {
-        let call = line.trim().strip_prefix('@').unwrap_or_default();
-        let call = call.strip_prefix("functools.").unwrap_or(call);
+fn of_cache(holder: &Holder, code: &Code<'_>) -> Fix {
+    let unbounded = |span: &Span| {
+        let call = code.of_span(*span).strip_prefix('@').unwrap_or_default();
         let call: String = call.chars().filter(|c| !c.is_whitespace()).collect();
-        ["cache", "lru_cache(maxsize=None)", "lru_cache(None)"].contains(&&*call)
+        let call = call.strip_prefix("functools.").unwrap_or(&call);
+        ["cache", "lru_cache(maxsize=None)", "lru_cache(None)"].contains(&call)
     };
-    let n_unbounded = source.lines().filter(unbounded).count();
-    match source.lines().find(unbounded).filter(|_| n_unbounded == 1) {
+    let statements = code.statements();
+    let mut found = statements.into_iter().filter(unbounded);
+    let only = found.next().filter(|_| found.next().is_none());
+    match only.map(|span| code.of_span(span)) {
         Some(line) if line.contains("lru_cache") || line.contains("functools.") => {
             let prefix = if line.contains("functools.") {
                 "functools."
@@ -137,7 +183,7 @@ fn of_cache(holder: &Holder, source: &str) -> Fix {
                 ""
             };
             Fix {
-                before: Some(line.trim().to_owned()),
+                before: Some(line.to_owned()),
                 after: format!("@{prefix}lru_cache(maxsize=128)"),
                 why: "without a bound the cache keeps every result, and its arguments",
             }
@@ -150,142 +196,10 @@ fn of_cache(holder: &Holder, source: &str) -> Fix {
     }
 }
 
-/// A line that puts a value into a collection, in parts.
-struct Collected<'a> {
-    line: &'a str,
-    /// Up to the value: `losses.append(`, `total += `, `cache[key] = `.
-    opening: &'a str,
-    value: &'a str,
-    /// Behind it: `)`.
-    closing: &'a str,
-}
-
-impl<'a> Collected<'a> {
-    /// The line's parts, if it collects into `collection`, or into the attribute of that name.
-    fn of(line: &'a str, collection: &str) -> Option<Self> {
-        let (line, _) = line.split_once(" #").unwrap_or((line, ""));
-        let line = line.trim_end();
-        let own = Self::of_exactly(line, collection);
-        own.or_else(|| {
-            let (_, attribute) = collection.rsplit_once('.')?;
-            Self::of_exactly(line, &format!("self.{attribute}"))
-        })
-    }
-
-    fn of_exactly(line: &'a str, collection: &str) -> Option<Self> {
-        let rest = line.strip_prefix(collection)?;
-        let behind = |rest: &'a str, closing: &'a str| {
-            let value = rest.strip_suffix(closing)?.trim();
-            let opening = &line[..line.len() - rest.len()];
-            let is_one = !value.is_empty()
-                && outside(value)
-                    .is_some_and(|it| !it.contains([',', '=', ';']) && !it.contains(" for "));
-            let is_kept_whole = ["yield", "lambda", "*"]
-                .iter()
-                .all(|it| !value.starts_with(it));
-            (is_one && is_kept_whole).then_some(Self {
-                line,
-                opening,
-                value,
-                closing,
-            })
-        };
-        if let Some(rest) = rest.strip_prefix(".append(") {
-            return behind(rest, ")");
-        }
-        if let Some(rest) = rest.trim_start().strip_prefix("+= ") {
-            return behind(rest, "");
-        }
-        let in_brackets = rest.strip_prefix('[')?;
-        let (key, value) = in_brackets.split_once("] = ")?;
-        outside(key).filter(|_| !key.is_empty())?;
-        behind(value, "")
-    }
-
-    /// The same without the graph; a number where each is a single one.
-    fn cut(&self, holder: &Holder) -> Fix {
-        let (call, why) = if holder.traits.scalars {
-            (
-                ".item()",
-                "a plain number keeps neither device memory nor a graph; `.item()` waits for the device",
-            )
-        } else {
-            (
-                ".detach()",
-                "without its graph each keeps only its own values; they still add up, so keep no \
-                 more of them than are needed, and where no backward pass follows compute under \
-                 `no_grad()`",
-            )
-        };
-        let Self {
-            line,
-            opening,
-            value,
-            closing,
-        } = self;
-        let is_plain = outside(value)
-            .is_some_and(|it| it.chars().all(|c| c.is_alphanumeric() || "_.".contains(c)));
-        let value = if is_plain {
-            format!("{value}{call}")
-        } else {
-            format!("({value}){call}")
-        };
-        Fix {
-            before: Some((*line).to_owned()),
-            after: format!("{opening}{value}{closing}"),
-            why,
-        }
-    }
-
-    /// The same line, and one that drops the oldest.
-    fn bounded(&self, collection: &str) -> Option<Fix> {
-        let name = self.opening.strip_suffix(".append(");
-        let name = name.or_else(|| Some(self.opening.split_once('[')?.0));
-        let last = collection.rsplit('.').next()?;
-        let name = name.filter(|name| name.ends_with(last))?;
-        let drop = if self.opening.ends_with(".append(") {
-            format!("del {name}[:-100]")
-        } else {
-            format!("while len({name}) > 100: {name}.pop(next(iter({name})))")
-        };
-        Some(Fix {
-            before: Some(self.line.to_owned()),
-            after: format!("{}\n{drop}", self.line),
-            why: "keeps the latest 100 and lets go of the rest; a `deque(maxlen=100)` does it by \
-                  itself",
-        })
-    }
-}
-
-/// What stands outside of brackets and quotation marks; `None` where they do not close.
-fn outside(text: &str) -> Option<String> {
-    let mut plain = String::new();
-    let mut open: Vec<char> = Vec::new();
-    let mut quote = None;
-    let mut chars = text.chars();
-    while let Some(c) = chars.next() {
-        match (quote, c) {
-            (Some(_), '\\') => {
-                chars.next();
-            }
-            (Some(mark), c) if c == mark => quote = None,
-            (None, '"' | '\'') => quote = Some(c),
-            (None, '(') => open.push(')'),
-            (None, '[') => open.push(']'),
-            (None, '{') => open.push('}'),
-            (None, ')' | ']' | '}') if open.last() == Some(&c) => {
-                open.pop();
-            }
-            (None, ')' | ']' | '}') => return None,
-            (None, c) if open.is_empty() => plain.push(c),
-            _ => {}
-        }
-    }
-    (open.is_empty() && quote.is_none()).then_some(plain)
-}
-
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::holders::{Rest, Traits};
 
@@ -415,7 +329,7 @@ mod tests {
         );
         for source in [
             "x = f()",
-            "model(\n  x\n)",
+            "x = f(\n  y\n)",
             "del x",
             "model(x);",
             "if x:\n    y",
@@ -427,4 +341,193 @@ mod tests {
         let nobody = holder(RootKind::Unnamed, "unnamed", "");
         assert_eq!(fix(&nobody, None), None);
     }
+
+    #[test]
+    fn a_statement_may_go_over_several_lines_and_stand_inside_another() {
+        let losses = with_graph("losses[0].grad_fn", true);
+        let check = |source: &str, before: &str, after: &str| {
+            check(&losses, source, Some(before), after);
+        };
+        check(
+            "for x in data:\n    losses.append(\n        model(x)  # the model\n    )\n",
+            "losses.append(\n        model(x)  # the model\n    )",
+            "losses.append(\n        model(x).item()  # the model\n    )",
+        );
+        check(
+            "losses.append(f(g(x)[0], (1, 2)) + 1)",
+            "losses.append(f(g(x)[0], (1, 2)) + 1)",
+            "losses.append((f(g(x)[0], (1, 2)) + 1).item())",
+        );
+        check(
+            "[losses.append(f(x)) for x in y]",
+            "[losses.append(f(x)) for x in y]",
+            "[losses.append(f(x).item()) for x in y]",
+        );
+        check(
+            "for x in y: n += 1; losses.append(f(x))",
+            "losses.append(f(x))",
+            "losses.append(f(x).item())",
+        );
+        check(
+            "losses = [f(x) for x in y]",
+            "losses = [f(x) for x in y]",
+            "losses = [f(x).item() for x in y]",
+        );
+        check(
+            "losses[name].append(f(x))",
+            "losses[name].append(f(x))",
+            "losses[name].append(f(x).item())",
+        );
+        check(
+            "losses.setdefault(k, []).append(await f(x))",
+            "losses.setdefault(k, []).append(await f(x))",
+            "losses.setdefault(k, []).append((await f(x)).item())",
+        );
+        check(
+            "losses[k] += f(x)",
+            "losses[k] += f(x)",
+            "losses[k] += f(x).item()",
+        );
+        check(
+            "losses = losses + f(x) * w",
+            "losses = losses + f(x) * w",
+            "losses = losses + (f(x) * w).item()",
+        );
+    }
+
+    #[test]
+    fn what_is_not_one_value_is_not_touched() {
+        let losses = with_graph("losses[0].grad_fn", true);
+        for source in [
+            "losses.append(*x)",
+            "losses.append(f(x)for x in y)",
+            "losses.append(x := f(y))",
+            "losses.append(lambda: f(x))",
+            "losses.append(x, y)",
+            "losses = losses + a if b else c",
+            "losses == a",
+            "train(losses=f(x))",
+            "'losses.append(f(x))'",
+            "# losses.append(f(x))",
+            "losses.append(f(x)",
+            "losses[0], x = a, b",
+        ] {
+            check(&losses, source, None, "del losses");
+        }
+    }
+
+    #[test]
+    fn a_displayed_expression_may_go_over_several_lines() {
+        let output = holder(RootKind::OutputHistory, "Out[3]", "Tensor");
+        let cell = "model(\n    x,  # one\n)  # shown";
+        let shown = "model(\n    x,  # one\n)";
+        check(&output, cell, Some(shown), &format!("{shown};"));
+    }
+
+    #[test]
+    fn a_name_is_freed_where_it_is_bound_anew() {
+        let after = |source: &str| fix_of_rerun("model", source).map(|fix| fix.after);
+        let told = |line: &str| Some(format!("model = None\n{line}"));
+        assert_eq!(after("x = 1\nmodel = f(x)  # new"), told("model = f(x)"));
+        assert_eq!(after("model = f(\n    x\n)"), told("model = f(\n    x\n)"));
+        // It needs the old one, or is another name.
+        for source in [
+            "model = f(model)",
+            "model == x",
+            "model2 = f()",
+            "model.x = f()",
+        ] {
+            assert_eq!(after(source), None);
+        }
+    }
+
+    /// What `after` has more than `before` is a call behind a value, with brackets around it or not.
+    fn differs_by_a_call(before: &str, after: &str) -> bool {
+        [".item()", ".detach()"].iter().any(|call| {
+            after.match_indices(call).any(|(at, _)| {
+                let (opening, rest) = (&after[..at], &after[at + call.len()..]);
+                let is_bare = format!("{opening}{rest}") == before;
+                let inside = opening.strip_suffix(')').unwrap_or_default();
+                is_bare
+                    || inside.match_indices('(').any(|(open, _)| {
+                        let (ahead, value) = (&inside[..open], &inside[open + 1..]);
+                        format!("{ahead}{value}{rest}") == before
+                    })
+            })
+        })
+    }
+
+    fn is_sound(source: &str, fix: &Fix) -> bool {
+        let Some(before) = &fix.before else {
+            return true;
+        };
+        let rest = fix.after.strip_prefix(&**before);
+        let goes_on = rest.is_some_and(|rest| rest == ";" || rest.starts_with('\n'));
+        let goes_before = fix.after.strip_suffix(&**before) == Some("losses = None\n");
+        source.contains(&**before)
+            && (goes_on || goes_before || differs_by_a_call(before, &fix.after))
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_and_what_is_shown_of_it_stands_there(
+            noise in prop::collection::vec(".*", 0..3),
+            pieces in prop::collection::vec(prop::sample::select(PIECES), 0..16),
+            scalars in any::<bool>(),
+            graph in any::<bool>(),
+        ) {
+            let source = pieces.concat() + &noise.join("\n");
+            let mut losses = with_graph("losses[0].grad_fn", scalars);
+            if !graph {
+                losses.traits.graph = Bytes::ZERO;
+            }
+            let output = holder(RootKind::OutputHistory, "Out[3]", "Tensor");
+            let fixes = [
+                fix(&losses, Some(&source)),
+                fix(&output, Some(&source)),
+                fix_of_rerun("losses", &source),
+            ];
+            for fix in fixes.into_iter().flatten() {
+                prop_assert!(is_sound(&source, &fix), "{fix:?} of {source:?}");
+            }
+        }
+    }
+
+    /// What cells are made of, to be put together in any order.
+    const PIECES: &[&str] = &[
+        "losses",
+        "losses.append(",
+        "losses += ",
+        "losses = ",
+        "losses[",
+        "x",
+        "f(",
+        "(",
+        ")",
+        "]",
+        "[",
+        "{",
+        "}",
+        "'",
+        "\"",
+        "\"\"\"",
+        "#",
+        "\n",
+        "    ",
+        ";",
+        ",",
+        " for x in y",
+        ".",
+        "=",
+        "+",
+        "\\",
+        "if x: ",
+        "1",
+        "ü",
+        "lambda: ",
+        " if x else y",
+        "\r\n",
+        ":",
+        "await ",
+    ];
 }

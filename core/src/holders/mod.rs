@@ -25,7 +25,7 @@ mod tests;
 mod web;
 mod words;
 
-pub use fix::{Fix, fix};
+pub use fix::{Fix, fix, fix_of_rerun};
 pub use graph::{Category, GraphBuilder, Node, NodeIdx, ObjectGraph, Storage};
 pub use inventory::Inventory;
 pub use ledger::HandedOut;

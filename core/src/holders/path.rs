@@ -42,13 +42,25 @@ pub(super) fn is_within(web: &Web<'_>, link: u32) -> bool {
     edge.is_some_and(|edge| edge.step == Step::Within)
 }
 
+/// What is held from inside, by what it is that holds it: the results of a cache.
+fn inside(web: &Web<'_>, from: NodeIdx, step: Step) -> String {
+    let is_cache = &*web.graph.node(from).type_name == "_lru_cache_wrapper";
+    match step {
+        Step::Opaque if is_cache => ".<cache>".to_owned(),
+        step => step.to_string(),
+    }
+}
+
 fn words(web: &Web<'_>, from: u32, to: u32, link: u32, namer: &mut Namer<'_>) -> String {
     if let Some(root) = web.entry(link) {
         return root.path.to_string();
     }
     let nodes = web.node_of(from).zip(web.node_of(to));
     match (web.graph.edges.get(link as usize), nodes) {
-        (Some(edge), Some((from, to))) if edge.step == Step::Unnamed => namer(from, to).to_string(),
+        (Some(edge), Some((from, to))) if edge.step == Step::Unnamed => {
+            inside(web, from, namer(from, to))
+        }
+        (Some(edge), Some((from, _))) => inside(web, from, edge.step.clone()),
         (Some(edge), _) => edge.step.to_string(),
         // Nothing names it: its type has to do.
         (None, _) => match web.node_of(to) {

@@ -3,6 +3,15 @@
 use super::graph::{Category, Node};
 use super::tally::{N_COUNTED, Tally, counted};
 
+/// What people call a type of CPython's whose own name tells little.
+pub(super) fn type_name(node: &Node) -> &str {
+    match &*node.type_name {
+        "_lru_cache_wrapper" => "cache",
+        "method" | "builtin_function_or_method" => "bound method",
+        name => name,
+    }
+}
+
 /// `parameter float32[64, 4096]`, `Tensor float32[]`.
 pub(super) fn tensor(node: &Node) -> String {
     let noun = match node.category {
@@ -85,7 +94,7 @@ fn noun(category: Category, n: u32) -> &'static str {
 /// Of one node: a tensor with its shape, else what it holds.
 pub(super) fn object(node: &Node, tally: &Tally) -> String {
     if counted(node).is_none() {
-        return container(Some(&node.type_name), tally);
+        return container(Some(type_name(node)), tally);
     }
     let with_graph = if tally.graph > 0 {
         ", with its graph"

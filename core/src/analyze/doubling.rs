@@ -1,0 +1,147 @@
+//! Re-runs that hold two copies: a name is bound to the old one until the new one is ready.
+
+use super::finding::{Evidence, Figures, Finding, FindingKind};
+use super::levels::{Peak, RunRow};
+use super::series::{self, RunSeries};
+use crate::holders::{self, Holder, RootKind};
+use crate::recording::Recording;
+use crate::severity::Severity;
+use crate::units::{ByteDelta, Bytes};
+
+/// A re-run must rise by this share of what it builds.
+const COPY: f64 = 0.9;
+
+/// What it keeps beside what was there may be so much of it: else it adds instead of replacing.
+const REPLACES: f64 = 0.5;
+
+/// It must rise as far as the first run did, less this share of a copy: it does the same again. One
+/// that only uses what the first run made needs less.
+const LESS_THAN_FIRST: f64 = 0.1;
+
+/// A name is told of if it has at least this share of a copy.
+const MOST: f64 = 0.5;
+
+/// One re-run that built a whole new copy beside the old one.
+struct Copied<'a> {
+    row: &'a RunRow,
+    old: Bytes,
+    new: Bytes,
+    rose: Bytes,
+}
+
+/// The cell's re-runs that held two copies; `least` is what a copy must be, in bytes.
+pub(super) fn finding(
+    recording: &Recording,
+    series: &RunSeries<'_>,
+    least: f64,
+) -> Option<Finding> {
+    let copied = copied(series);
+    let last = copied.last().filter(|last| last.old.as_f64() >= least)?;
+    let (first, later) = series.rows.split_first()?;
+    let run = recording.run(last.row.run);
+    let cell = series::cell_ref(recording, run);
+    let text = recording.cell(run.cell).text(run.revision);
+    let holder = text.and_then(|text| holder(recording, first, last.old, text));
+    let subject = series.key.id(recording);
+    let Copied { old, new, rose, .. } = *last;
+    let name = holder.as_ref().map_or_else(String::new, |holder| {
+        format!(
+            " · {} is bound to the old one until the new one is ready",
+            holder.name
+        )
+    });
+    Some(Finding {
+        severity: Severity::Warning,
+        title: format!(
+            "{} holds its old {old} and its new {new} at once",
+            cell.label
+        ),
+        detail: format!(
+            "in {} of {} re-runs, the last rose by {rose}{name}",
+            copied.len(),
+            later.len()
+        ),
+        cell: Some(cell),
+        runs: copied.iter().map(|it| it.row.run).collect(),
+        n_runs: copied.len(),
+        figures: Some(Figures::Doubling { old, new, rose }),
+        fix: text
+            .zip(holder.as_ref())
+            .and_then(|(text, holder)| holders::fix_of_rerun(&holder.name, text)),
+        holders: holder.into_iter().collect(),
+        suggestions: vec![
+            "let go of the old copy first: set the name to `None` at the top of the cell, or `del` \
+             it before you run the cell again"
+                .to_owned(),
+        ],
+        evidence: vec![
+            Evidence {
+                name: "old_bytes",
+                words: "what earlier runs had left, and was there all the while".to_owned(),
+                value: old.as_f64(),
+                threshold: Some(least),
+                holds: true,
+            },
+            Evidence {
+                name: "rose_bytes",
+                words: "how far the re-run rose above its start, against the new copy".to_owned(),
+                value: rose.as_f64(),
+                threshold: Some(COPY * new.as_f64()),
+                holds: true,
+            },
+        ],
+        ..Finding::about(
+            FindingKind::Doubling,
+            &subject,
+            series.key.device,
+            last.row.lane,
+        )
+    })
+}
+
+fn copied<'a>(series: &RunSeries<'a>) -> Vec<Copied<'a>> {
+    let Some((first, later)) = series.rows.split_first() else {
+        return Vec::new();
+    };
+    let mut left = first.kept.unwrap_or_default();
+    let of_row = |row: &&'a RunRow| {
+        let old = left;
+        left += row.kept?;
+        copy(first, row, old)
+    };
+    later.iter().filter_map(of_row).collect()
+}
+
+fn copy<'a>(first: &RunRow, row: &'a RunRow, old: ByteDelta) -> Option<Copied<'a>> {
+    let kept = row.kept?;
+    let replaces = kept.as_f64().abs() <= REPLACES * old.as_f64();
+    let new = (old + kept).as_f64();
+    let rose = row.peak?.low().saturating_sub(row.before?);
+    let of_first = highest(first.peak?).saturating_sub(first.before?);
+    let as_first = of_first.as_f64() + kept.as_f64().min(0.0);
+    let is_whole =
+        rose.as_f64() >= COPY * new && rose.as_f64() >= as_first - LESS_THAN_FIRST * old.as_f64();
+    (old > ByteDelta::ZERO && replaces && is_whole).then(|| Copied {
+        row,
+        old: old.magnitude(),
+        new: (old + kept).magnitude(),
+        rose,
+    })
+}
+
+/// The most that it can have been, where that is bounded.
+fn highest(peak: Peak) -> Bytes {
+    match peak {
+        Peak::Exact(level) | Peak::Between { high: level, .. } | Peak::AtLeast(level) => level,
+    }
+}
+
+/// The variable that the cell binds anew and that had most of what its first run left.
+fn holder(recording: &Recording, first: &RunRow, copy: Bytes, text: &str) -> Option<Holder> {
+    let look = recording.holders(recording.outermost(first.run), first.device)?;
+    look.roots
+        .iter()
+        .filter(|it| it.kind == RootKind::Variable && it.retained.as_f64() >= MOST * copy.as_f64())
+        .find(|it| holders::fix_of_rerun(&it.name, text).is_some())
+        .cloned()
+}

@@ -1,0 +1,244 @@
+//! The place in a cell where a value is put into a collection.
+
+use super::statement::{Code, Span, is_of_name, words};
+use super::{Fix, Holder};
+
+/// What puts one value into a collection, by its name.
+const ADDS: [&str; 3] = ["append", "appendleft", "add"];
+
+/// Words and signs that bind a value less tightly than `+`: behind them it is another one.
+const LOOSER: [&str; 9] = [
+    "if", "else", "and", "or", "not", "in", "is", "for", "lambda",
+];
+
+/// A statement that puts a value into a collection, and where that value stands in it.
+pub(super) struct Collected<'a> {
+    code: &'a Code<'a>,
+    statement: Span,
+    value: Span,
+    /// The collection as the cell writes it.
+    target: Span,
+    how: How,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum How {
+    /// `losses.append(…)`
+    Appended,
+    /// `seen.add(…)`, `recent.appendleft(…)`
+    Added,
+    /// `cache[key] = …`
+    Stored,
+    /// `total += …`, `total = total + …`, `losses = [… for …]`
+    Bound,
+}
+
+impl<'a> Collected<'a> {
+    /// The first place that puts a value into `collection`, or into the attribute of that name.
+    pub(super) fn find(code: &'a Code<'a>, collection: &str) -> Option<Self> {
+        let own = Self::find_exactly(code, collection);
+        own.or_else(|| {
+            let (_, attribute) = collection.rsplit_once('.')?;
+            Self::find_exactly(code, &format!("self.{attribute}"))
+        })
+    }
+
+    fn find_exactly(code: &'a Code<'a>, collection: &str) -> Option<Self> {
+        if collection.is_empty() {
+            return None;
+        }
+        code.statements().into_iter().find_map(|statement| {
+            let mut places = code.find_word(statement, collection);
+            places.find_map(|at| Self::at(code, statement, at, collection.len()))
+        })
+    }
+
+    /// What is done with the collection whose name stands at `at`.
+    fn at(code: &'a Code<'a>, statement: Span, at: usize, n: usize) -> Option<Self> {
+        let mut end = at + n;
+        let made = |value: Span, target_end: usize, how: How| {
+            let value = code.trimmed(value)?;
+            let target = Span {
+                start: at,
+                end: target_end,
+            };
+            is_one(code, value).then_some(Self {
+                code,
+                statement,
+                value,
+                target,
+                how,
+            })
+        };
+        // `stats['loss'].setdefault(k, []).append(…)`: what stands between the two is passed over.
+        let mut last_subscript = None;
+        loop {
+            match code.code(end)? {
+                b'[' => {
+                    last_subscript = Some(end);
+                    end = code.closing(end)? + 1;
+                }
+                b'(' if end > at + n => end = code.closing(end)? + 1,
+                b'.' => {
+                    let name = name_at(code, end + 1);
+                    let opens = code.code(name.end) == Some(b'(');
+                    let how = match code.of_span(name) {
+                        "append" => How::Appended,
+                        _ => How::Added,
+                    };
+                    if opens && ADDS.contains(&code.of_span(name)) {
+                        let value = Span {
+                            start: name.end + 1,
+                            end: code.closing(name.end)?,
+                        };
+                        return made(value, end, how);
+                    }
+                    end = name.end;
+                    last_subscript = None;
+                }
+                _ => break,
+            }
+            if end >= statement.end {
+                return None;
+            }
+        }
+        // What follows is a statement by itself: not a default, not an argument.
+        if at != statement.start {
+            return None;
+        }
+        let rest = Span {
+            start: end,
+            end: statement.end,
+        };
+        let rest = code.trimmed(rest)?;
+        let text = code.of_span(rest);
+        let behind = |n: usize| Span {
+            start: rest.start + n,
+            ..rest
+        };
+        if text.starts_with("+=") {
+            return made(behind(2), end, How::Bound);
+        }
+        if !text.starts_with('=') || text.starts_with("==") {
+            return None;
+        }
+        let value = code.trimmed(behind(1))?;
+        match last_subscript {
+            Some(subscript) => made(value, subscript, How::Stored),
+            None => made(
+                added(code, value, code.of_span(Span { start: at, end }))
+                    .or_else(|| element(code, value))?,
+                end,
+                How::Bound,
+            ),
+        }
+    }
+
+    /// The same without the graph; a number where each is a single one.
+    pub(super) fn cut(&self, holder: &Holder) -> Fix {
+        let (call, why) = if holder.traits.scalars {
+            (
+                ".item()",
+                "a plain number keeps neither device memory nor a graph; `.item()` waits for the device",
+            )
+        } else {
+            (
+                ".detach()",
+                "without its graph each keeps only its own values; they still add up, so keep no \
+                 more of them than are needed, and where no backward pass follows compute under \
+                 `no_grad()`",
+            )
+        };
+        let Self {
+            code,
+            statement,
+            value,
+            ..
+        } = self;
+        let text = code.of_span(*value);
+        let value_text = if code.is_primary(*value) {
+            format!("{text}{call}")
+        } else {
+            format!("({text}){call}")
+        };
+        let opening = code.of_span(Span {
+            end: value.start,
+            ..*statement
+        });
+        let closing = code.of_span(Span {
+            start: value.end,
+            ..*statement
+        });
+        Fix {
+            before: Some(code.of_span(*statement).to_owned()),
+            after: format!("{opening}{value_text}{closing}"),
+            why,
+        }
+    }
+
+    /// The same statement, and one that drops the oldest; `None` where that cannot be written.
+    pub(super) fn bounded(&self, holder: &Holder) -> Option<Fix> {
+        let is_by_itself = self.target.start == self.statement.start;
+        // A deque has its own bound.
+        let is_sliced = holder.traits.type_name != "deque";
+        let name = self.code.of_span(self.target);
+        let drop = match self.how {
+            How::Appended if is_sliced && is_by_itself => format!("del {name}[:-100]"),
+            How::Stored => format!("while len({name}) > 100: {name}.pop(next(iter({name})))"),
+            _ => return None,
+        };
+        let line = self.code.of_span(self.statement);
+        Some(Fix {
+            before: Some(line.to_owned()),
+            after: format!("{line}\n{drop}"),
+            why: "keeps the latest 100 and lets go of the rest; a `deque(maxlen=100)` does it by \
+                  itself",
+        })
+    }
+}
+
+/// One value, and one that is kept as it is: no several arguments, no keyword, no generator.
+fn is_one(code: &Code<'_>, value: Span) -> bool {
+    let Some(plain) = code.outside(value) else {
+        return false;
+    };
+    let text = code.of_span(value);
+    let is_kept_whole = !text.starts_with('*')
+        && words(&plain).all(|word| !["yield", "lambda", "for", "async"].contains(&word));
+    is_kept_whole && !plain.contains([',', '=', ';', ':'])
+}
+
+/// The value that is added to the same: `x` of `total + x`.
+fn added(code: &Code<'_>, value: Span, target: &str) -> Option<Span> {
+    let rest = code.of_span(value).strip_prefix(target)?.trim_start();
+    let rest = rest.strip_prefix('+')?;
+    let added = code.trimmed(Span {
+        start: value.end - rest.len(),
+        ..value
+    })?;
+    let plain = code.outside(added)?;
+    let is_whole = !plain.contains(['<', '>', '!', '&', '|', '^'])
+        && words(&plain).all(|word| !LOOSER.contains(&word));
+    is_whole.then_some(added)
+}
+
+/// What a list is made of: `f(x)` of `[f(x) for x in y]`.
+fn element(code: &Code<'_>, value: Span) -> Option<Span> {
+    let is_list = code.code(value.start) == Some(b'[');
+    let ends = code.closing(value.start) == Some(value.end - 1);
+    let inside = Span {
+        start: value.start + 1,
+        end: value.end - 1,
+    };
+    let depth = code.depth(value.start) + 1;
+    let mut words = code.find_word(inside, "for");
+    let end = words.find(|at| code.depth(*at) == depth && is_list && ends)?;
+    code.trimmed(Span { end, ..inside })
+}
+
+/// The name that begins there; empty where none does.
+fn name_at(code: &Code<'_>, start: usize) -> Span {
+    let is_end = |at: &usize| !code.code(*at).is_some_and(is_of_name);
+    let end = (start..code.len()).find(is_end).unwrap_or(code.len());
+    Span { start, end }
+}
