@@ -299,7 +299,10 @@ struct JsonRetention {
 }
 
 /// The old and the new copy of a cell that is run again.
-#[expect(clippy::struct_field_names, reason = "the names of JSON's fields end in their unit")]
+#[expect(
+    clippy::struct_field_names,
+    reason = "the names of JSON's fields end in their unit"
+)]
 #[derive(Serialize)]
 struct JsonDoubling {
     old_bytes: u64,

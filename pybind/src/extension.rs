@@ -215,14 +215,14 @@ impl Extension {
             source: source.clone(),
             label: options.label,
         };
-        session::begin(py, launch, ordered, &selection)?;
+        let holders = options.holders.unwrap_or(holders);
+        session::begin(py, launch, ordered, &selection, holders)?;
         let traced = if options.trace {
             let tracing = Tracing::begin(py, &source, options.trace_file)?;
             Some(Traced { tracing, source })
         } else {
             None
         };
-        let holders = options.holders.unwrap_or(holders);
         oom::holders::watch(holders);
         self.state(py).open = Some(Open {
             depth,

@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use gpumem_core::holders::{
-    self, Branch, Category, DeviceHolders, Holder, NodeIdx, ObjectGraph, Shared,
+    self, Branch, Category, DeviceHolders, Holder, NodeIdx, ObjectGraph, Rest, RootKind, Shared,
+    Traits,
 };
 use gpumem_core::report;
+use gpumem_core::units::Bytes;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -115,6 +117,38 @@ fn plain_shared<'py>(py: Python<'py>, shared: &Shared) -> PyResult<Bound<'py, Py
     plain.set_item("path", &shared.path)?;
     plain.set_item("what", &shared.what)?;
     Ok(plain)
+}
+
+/// What a fix says for a name that holds by such a path: the line, what to write, why. For tests.
+#[pyfunction]
+#[pyo3(signature = (path, source, *, kind="variable", type_name="list", has_graph=false, scalars=false))]
+pub(crate) fn _fix(
+    path: &str,
+    source: &str,
+    kind: &str,
+    type_name: &str,
+    has_graph: bool,
+    scalars: bool,
+) -> Option<(Option<String>, String, &'static str)> {
+    let n_bytes = Bytes::mib(1);
+    let holder = Holder {
+        name: path.split(['.', '[']).next()?.to_owned(),
+        kind: RootKind::from_name(kind)?,
+        retained: n_bytes,
+        grown: None,
+        path: path.to_owned(),
+        what: String::new(),
+        traits: Traits {
+            type_name: type_name.to_owned(),
+            scalars,
+            graph: if has_graph { n_bytes } else { Bytes::ZERO },
+            ..Traits::default()
+        },
+        branches: Vec::new(),
+        more: Rest::default(),
+    };
+    let fix = holders::fix(&holder, Some(source))?;
+    Some((fix.before, fix.after, fix.why))
 }
 
 type GraphNode = (String, Option<&'static str>, Option<(String, u64)>);

@@ -57,7 +57,7 @@ mod _gpumem {
     #[pymodule_export]
     use super::growth::classify_growth_json;
     #[pymodule_export]
-    use super::holders::{_object_graph, Holders, find_holders};
+    use super::holders::{_fix, _object_graph, Holders, find_holders};
     #[pymodule_export]
     use super::levels::{bytes_text, device_levels, levels_text};
     #[pymodule_export]

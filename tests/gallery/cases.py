@@ -102,6 +102,20 @@ class Growing:
 
 
 @dataclass(frozen=True)
+class Looped:
+    """A loop in one cell that keeps more with each step, and the loop that does not."""
+
+    name: str
+    truth: str
+    leak: str
+    fix: str
+    holder: Holder
+    setup: str
+    n_steps: int
+    bytes_per_step: int = SIZE
+
+
+@dataclass(frozen=True)
 class Kept:
     """A cell that leaves something behind once, and what gives it back."""
 

@@ -6,7 +6,7 @@ an answer on leaks in inference.
 
 from __future__ import annotations
 
-from .cases import SIZE, Growing, Healthy, Holder
+from .cases import SIZE, Growing, Healthy, Holder, Looped
 
 PAGE = "the page on leak detection"
 ARTICLE = "the article on training"
@@ -153,6 +153,28 @@ class Linked:
         fix="a = Linked()\nb = Linked()\na.link(b)\na.other = None\ndel a, b",
         bytes_per_run=2 * SIZE,
         holder=Holder(".*", "cyclic_garbage", ""),
+    ),
+]
+
+LOOPED = [
+    Looped(
+        name="losses of a training loop with their graphs",
+        truth="A loop in one cell is one run: its steps are judged as runs are.",
+        setup=MODEL + "losses = []",
+        leak="for _ in gpumem.steps(range(20)):\n    losses.append(\n"
+        "        model(tensor()).sum()\n    )",
+        fix="for _ in gpumem.steps(range(20)):\n    losses.append(model(tensor()).sum().item())",
+        holder=Holder("losses", "variable", r"losses\[\d+\].*grad_fn"),
+        n_steps=20,
+    ),
+    Looped(
+        name="a total of a training loop that keeps every graph",
+        truth="The total's graph grows by one batch with each step.",
+        setup=MODEL + "total = 0",
+        leak="for _ in range(20):\n    total += model(tensor()).sum()\n    gpumem.mark()",
+        fix="for _ in range(20):\n    total += model(tensor()).sum().item()\n    gpumem.mark()",
+        holder=Holder("total", "variable", r"total.*grad_fn"),
+        n_steps=20,
     ),
 ]
 

@@ -126,7 +126,8 @@ impl Inventory {
         let is_known = then.handed_out.is_some() && now.handed_out.is_some();
         Grown {
             by_name,
-            is_comparable: self.is_whole == before.is_whole,
+            // Where there was nothing at all, all is new.
+            is_comparable: self.is_whole == before.is_whole || before.devices.is_empty(),
             unseen: is_known.then(|| now.unseen.since(then.unseen)),
         }
     }

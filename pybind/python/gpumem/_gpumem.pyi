@@ -28,6 +28,7 @@ __all__ = [
     "__version__",
     "_check_interval",
     "_classify_growth_json",
+    "_fix",
     "_follow",
     "_object_graph",
     "_panic_in_next_callback",
@@ -207,6 +208,15 @@ def register_adapter(
     *,
     after_runs: bool = False,
 ) -> None: ...
+def _fix(
+    path: str,
+    source: str,
+    *,
+    kind: str = "variable",
+    type_name: str = "list",
+    has_graph: bool = False,
+    scalars: bool = False,
+) -> tuple[str | None, str, str] | None: ...
 def _object_graph(
     namespace: dict[str, Any] | None = None,
 ) -> tuple[

@@ -4,10 +4,13 @@ use std::time::Duration;
 
 use gpumem_core::holders::{HandedOut, Holders, Inventory, Limits, Look, ObjectGraph, Step};
 use gpumem_core::recording::RunIdx;
+use gpumem_core::units::Bytes;
 use pyo3::prelude::*;
 
+use super::reading::handed_out;
 use super::{is_owner, with_session};
 use crate::adapters::own::Asks;
+use crate::adapters::torch_is_imported;
 use crate::recorder::SourceText;
 use crate::walk::{self, Extent, Search};
 use crate::{extension, trouble};
@@ -17,6 +20,33 @@ const PATIENCE: walk::Limits = walk::Limits {
     time: Duration::from_millis(250),
     n_nodes: 5_000_000,
 };
+
+/// Before the first run that is recorded: what is there already, so that the look after it tells what
+/// is new.
+pub(crate) fn look_before(py: Python<'_>) -> PyResult<()> {
+    if !is_owner() {
+        return Ok(());
+    }
+    let is_first = with_session(py, |session| {
+        let keeps_names = session.recorder.source_text() == SourceText::Full;
+        keeps_names && session.inventory.is_none()
+    })?;
+    if !is_first {
+        return Ok(());
+    }
+    let handed_out = handed_out(py);
+    let is_empty = if handed_out.is_empty() {
+        !torch_is_imported(py)
+    } else {
+        handed_out.iter().all(|(_, it)| it.n_bytes == Bytes::ZERO)
+    };
+    let inventory = if is_empty {
+        Some(Inventory::default())
+    } else {
+        look(py, &handed_out, Extent::Names, None).map(|(_, inventory)| inventory)
+    };
+    with_session(py, |session| session.inventory = inventory)
+}
 
 /// Looks for the names that hold memory, where the run makes it worth a look, and records them,
 /// with what each holds more than at the look before.
