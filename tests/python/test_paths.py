@@ -80,8 +80,8 @@ PATHS = [
     ("it = iter([t])", "it.<inside>[0]", "list_iterator of 1 tensor"),
     (
         (
-            "class C:\n    @functools.cached_property\n    def w(self): return sim.tensor(PLANTED)\n"
-            "it = C()\nit.w\ndel C"
+            "class C:\n    @functools.cached_property\n"
+            "    def w(self): return sim.tensor(PLANTED)\nit = C()\nit.w\ndel C"
         ),
         "it.w",
         "C of 1 tensor",
