@@ -3,15 +3,16 @@
 use std::time::Duration;
 
 use gpumem_core::holders::{HandedOut, Holders, Inventory, Limits, Look, ObjectGraph, Step};
-use gpumem_core::recording::RunIdx;
+use gpumem_core::recording::{Reading, RunIdx};
 use gpumem_core::units::Bytes;
 use pyo3::prelude::*;
 
-use super::reading::handed_out;
+use super::reading::handed_out_of;
 use super::{is_owner, with_session};
 use crate::adapters::own::Asks;
 use crate::adapters::torch_is_imported;
 use crate::recorder::SourceText;
+use crate::sources::Found;
 use crate::walk::{self, Extent, Search};
 use crate::{extension, trouble};
 
@@ -23,10 +24,7 @@ const PATIENCE: walk::Limits = walk::Limits {
 
 /// Before the first run that is recorded: what is there already, so that the look after it tells what
 /// is new.
-pub(crate) fn look_before(py: Python<'_>) -> PyResult<()> {
-    if !is_owner() {
-        return Ok(());
-    }
+pub(super) fn look_before(py: Python<'_>, before: &[(Found, Reading)]) -> PyResult<()> {
     let is_first = with_session(py, |session| {
         let keeps_names = session.recorder.source_text() == SourceText::Full;
         keeps_names && session.inventory.is_none()
@@ -34,7 +32,7 @@ pub(crate) fn look_before(py: Python<'_>) -> PyResult<()> {
     if !is_first {
         return Ok(());
     }
-    let handed_out = handed_out(py);
+    let handed_out = handed_out_of(before);
     let is_empty = if handed_out.is_empty() {
         !torch_is_imported(py)
     } else {

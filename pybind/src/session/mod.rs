@@ -20,7 +20,7 @@ use pyo3::sync::MutexExt;
 
 pub(crate) use answers::{line, n_ended, snapshot};
 pub(crate) use following::{Follower, follow};
-pub(crate) use held::{look_before, look_for_holders};
+pub(crate) use held::look_for_holders;
 pub(crate) use reading::{
     device_labels, handed_out, new_sampler, order, processes, readings, source_states,
     sources_text, use_sources,

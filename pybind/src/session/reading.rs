@@ -136,10 +136,16 @@ pub(super) fn readings_as_ordered(
 
 /// What the allocators of each accelerator have handed out now, where they say it.
 pub(crate) fn handed_out(py: Python<'_>) -> Vec<(String, HandedOut)> {
-    let readings = readings(py, &[]).into_iter();
-    let of_accelerators = readings.filter(|(found, _)| found.kind.is_accelerator());
+    handed_out_of(&readings(py, &[]))
+}
+
+/// The same, where it was read already.
+pub(super) fn handed_out_of(readings: &[(Found, Reading)]) -> Vec<(String, HandedOut)> {
+    let of_accelerators = readings
+        .iter()
+        .filter(|(found, _)| found.kind.is_accelerator());
     of_accelerators
-        .filter_map(|(found, reading)| Some((found.label, reading.handed_out()?)))
+        .filter_map(|(found, reading)| Some((found.label.clone(), reading.handed_out()?)))
         .collect()
 }
 

@@ -7,6 +7,7 @@ use gpumem_core::recording::{Reading, RunIdx, Sample};
 use gpumem_core::units::Nanos;
 use pyo3::prelude::*;
 
+use super::held;
 use super::reading::{readings_after, readings_as_ordered, readings_inside, with_sources};
 use super::{IS_RUNNING, Session, is_owner, is_running, records_blocks, with_session};
 use crate::oom::observer;
@@ -98,11 +99,15 @@ pub(crate) fn begin(
     launch: Launch,
     ordered: Option<Ordered>,
     selection: &Selection,
+    holders: bool,
 ) -> PyResult<()> {
     if !is_owner() {
         return Ok(());
     }
     let before = readings_as_ordered(py, ordered, &selection.devices);
+    if holders {
+        held::look_before(py, &before)?;
+    }
     let sampling = with_session(py, |session| {
         let run = session.recorder.begin(launch, before);
         session.ooms_before.insert(run, observer::mark());
