@@ -10,8 +10,10 @@ from typing_extensions import Self, disjoint_base
 
 __all__ = [
     "Block",
+    "Company",
     "DeviceError",
     "Extension",
+    "Follower",
     "Footprint",
     "FootprintRow",
     "GpuMemError",
