@@ -1,6 +1,6 @@
 //! What of the session others are told: a run's line, and the recording.
 
-use gpumem_core::analyze::{Rules, analyze};
+use gpumem_core::analyze::Rules;
 use gpumem_core::recording::{Recording, RunIdx};
 use gpumem_core::report;
 use pyo3::prelude::*;
@@ -15,7 +15,7 @@ pub(crate) fn line(py: Python<'_>, run: RunIdx, asked: bool) -> PyResult<Option<
         if !asked && !session.recorder.has_news(run) {
             return None;
         }
-        let analysis = analyze(recording, &Rules::default());
+        let analysis = session.analyst.analyze(recording, &Rules::default());
         let is_worth = report::worth_saying(recording, &analysis, run, &mut session.told);
         (asked || is_worth).then(|| report::line(recording, &analysis, run))
     })

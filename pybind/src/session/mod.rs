@@ -13,6 +13,7 @@ use std::process;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
+use gpumem_core::analyze::Analyst;
 use gpumem_core::holders::Inventory;
 use gpumem_core::recording::{Header, RunIdx};
 use pyo3::prelude::*;
@@ -61,6 +62,8 @@ struct Session {
     devices: Vec<String>,
     /// Where each open run stood among the out-of-memory errors when it began.
     ooms_before: HashMap<RunIdx, observer::Mark>,
+    /// Judges after each run that has something to say; most series are the same as before.
+    analyst: Analyst,
     /// The findings that a line has told of.
     told: BTreeSet<String>,
     /// Which storages were there at the last look for holders.
@@ -142,6 +145,7 @@ impl Session {
             sampled: None,
             devices: Vec::new(),
             ooms_before: HashMap::new(),
+            analyst: Analyst::default(),
             told: BTreeSet::new(),
             inventory: None,
         })
