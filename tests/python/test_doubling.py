@@ -1,0 +1,51 @@
+"""A cell that is run again and holds its old and its new result at once."""
+
+from __future__ import annotations
+
+from contextlib import redirect_stdout
+from io import StringIO
+from typing import TYPE_CHECKING
+
+import gpumem
+from gpumem import sim
+
+if TYPE_CHECKING:
+    from tests.python.conftest import Shell
+
+MIB = 1 << 20
+MODEL = f"""
+class Model:
+    def __init__(self):
+        self.weights = [sim.tensor(50 * {MIB}) for _ in range(4)]
+"""
+
+
+def doubled(shell: Shell, cell: str, times: int = 2) -> list[gpumem.Finding]:
+    """Run a cell again and again on a new device; return what is said of two copies."""
+    sim.use(1 << 30)
+    shell.user_ns["sim"] = sim
+    with redirect_stdout(StringIO()):
+        for source in [MODEL, "%gpumem on", *[cell] * times]:
+            shell.run_cell(source, store_history=True)  # type: ignore[no-untyped-call]
+    shell.user_ns.pop("model", None)
+    return [it for it in gpumem.report().findings if it.kind == "rerun_doubling"]
+
+
+def test_a_rerun_is_told_with_both_copies_their_name_and_the_line_to_change(shell: Shell) -> None:
+    [found] = doubled(shell, "model = Model()")
+    assert found.doubling == gpumem.Doubling(200 * MIB, 200 * MIB, 200 * MIB)
+    assert [holder.name for holder in found.holders] == ["model"]
+    assert found.fix is not None
+    assert (found.fix.before, found.fix.after) == (
+        "model = Model()",
+        "model = None\nmodel = Model()",
+    )
+
+
+def test_what_it_proposes_is_not_told_again(shell: Shell) -> None:
+    assert doubled(shell, "model = None\nmodel = Model()", 4) == []
+
+
+def test_a_rerun_that_works_with_what_it_made_is_not_told(shell: Shell) -> None:
+    cell = f"if 'model' not in globals(): model = Model()\nwork = sim.tensor(300 * {MIB})\ndel work"
+    assert doubled(shell, cell, 4) == []
