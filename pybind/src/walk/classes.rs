@@ -9,7 +9,7 @@ use pyo3::types::PyType;
 
 use super::native::{ClassFacts, slot};
 use super::table::Table;
-use crate::adapters::Adapter;
+use crate::adapters::{Adapter, peek};
 
 /// From CPython's `object.h`: the stable ABI fixes these bits.
 const HEAP_TYPE: c_ulong = 1 << 9;
@@ -151,8 +151,8 @@ impl<'a> Classes<'a> {
     fn adapter(&self, class: *mut ffi::PyTypeObject) -> Option<AdapterIdx> {
         // SAFETY: a live type, borrowed for this call; the GIL is held.
         let class = unsafe { borrowed_type(class) };
-        self.facts.bases(&class).iter().find_map(|base| {
-            let name = self.facts.name(base)?;
+        peek::bases(&class).into_iter().flatten().find_map(|base| {
+            let name = self.facts.name(&base)?;
             let position = self.adapters.iter().position(|it| it.claims(&name))?;
             u8::try_from(position).ok().map(AdapterIdx)
         })

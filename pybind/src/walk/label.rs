@@ -13,6 +13,7 @@ use pyo3::types::{
 };
 
 use super::native::{self, ClassFacts, Members, Native, Natives};
+use crate::adapters::peek;
 
 /// Instances whose dict is asked for in one walk: CPython makes it when it is asked for, and keeps
 /// it from then on.
@@ -177,7 +178,7 @@ impl<'py> Labeller<'py> {
             return Ok(());
         }
         if let Ok(class) = object.cast::<PyType>() {
-            for (name, value) in self.facts.attributes(class)? {
+            for (name, value) in native::attributes_of(class)? {
                 labels.add(&value, Step::attribute(&text(&name)));
             }
             return Ok(());
@@ -185,11 +186,9 @@ impl<'py> Labeller<'py> {
         if let Ok(error) = object.cast::<PyBaseException>() {
             exception(error, labels);
         }
-        let (natives, facts) = (&self.natives, &self.facts);
-        self.members
-            .for_each(natives, facts, object, |name, value| {
-                labels.add(value, Step::attribute(name));
-            });
+        self.members.for_each(&self.natives, object, |name, value| {
+            labels.add(value, Step::attribute(name));
+        });
         self.dict_of(object, labels);
         Ok(())
     }
@@ -239,7 +238,7 @@ impl<'py> Labeller<'py> {
         if self.dicts_left == 0 {
             return;
         }
-        if let Some(dict) = native::own_dict(object) {
+        if let Some(dict) = peek::attributes(object) {
             self.dicts_left -= 1;
             self.attributes_in(&dict, labels);
         }

@@ -5,13 +5,13 @@
 
 use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
-use std::{mem, ptr};
+use std::mem;
 
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString, PyTuple, PyTupleMethods, PyType};
+use pyo3::types::{PyDict, PyString, PyType};
 
-use crate::adapters::ClassName;
+use crate::adapters::{ClassName, peek};
 
 /// Which class of CPython's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,8 +100,6 @@ impl<'py> Natives<'py> {
 pub(super) struct ClassFacts {
     module: Py<PyAny>,
     qualname: Py<PyAny>,
-    mro: Py<PyAny>,
-    namespace: Py<PyAny>,
 }
 
 impl ClassFacts {
@@ -111,8 +109,6 @@ impl ClassFacts {
         Ok(Self {
             module: descriptor("__module__")?,
             qualname: descriptor("__qualname__")?,
-            mro: descriptor("__mro__")?,
-            namespace: descriptor("__dict__")?,
         })
     }
 
@@ -140,27 +136,15 @@ impl ClassFacts {
     pub(super) fn in_words(&self, object: &Bound<'_, PyAny>) -> String {
         format!("<{}>", self.type_name(object))
     }
+}
 
-    /// The class and its bases, nearest first; nothing of a class that is only half made.
-    pub(super) fn bases<'py>(&self, class: &Bound<'py, PyType>) -> Vec<Bound<'py, PyType>> {
-        let mro = described(self.mro.bind(class.py()), class);
-        let mro = mro.and_then(|mro| mro.cast_into_exact::<PyTuple>().ok());
-        let classes = mro.iter().flat_map(PyTupleMethods::iter);
-        classes.filter_map(|base| base.cast_into().ok()).collect()
-    }
-
-    /// The attributes of a class itself.
-    pub(super) fn attributes<'py>(
-        &self,
-        class: &Bound<'py, PyType>,
-    ) -> PyResult<Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>> {
-        let Some(namespace) = described(self.namespace.bind(class.py()), class) else {
-            return Ok(Vec::new());
-        };
-        // A proxy of an exact dict: its items are those of the dict.
-        let items = namespace.call_method0("items")?;
-        items.try_iter()?.map(|item| item?.extract()).collect()
-    }
+/// The attributes of a class itself.
+pub(super) fn attributes_of<'py>(
+    class: &Bound<'py, PyType>,
+) -> PyResult<Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>> {
+    // A proxy of an exact dict: its items are those of the dict.
+    let items = peek::own_attributes(class)?.items()?;
+    items.iter().map(|item| item.extract()).collect()
 }
 
 /// What the slots of instances are called, class by class.
@@ -174,16 +158,16 @@ impl<'py> Members<'py> {
     pub(super) fn for_each(
         &mut self,
         natives: &Natives<'py>,
-        facts: &ClassFacts,
         object: &Bound<'py, PyAny>,
         mut each: impl FnMut(&str, &Bound<'py, PyAny>),
     ) {
         let class = object.get_type();
         let address = class.as_ptr() as usize;
         let members = self.by_class.entry(address).or_insert_with(|| {
-            let classes = facts.bases(&class);
-            let attributes = classes.iter().filter_map(|it| facts.attributes(it).ok());
-            let members = attributes
+            let members = peek::bases(&class)
+                .into_iter()
+                .flatten()
+                .filter_map(|base| attributes_of(&base).ok())
                 .flatten()
                 .filter(|(_, value)| natives.of(value) == Some(Native::MemberDescriptor));
             let named = |(name, member): (Bound<'py, PyAny>, _)| {
@@ -198,19 +182,6 @@ impl<'py> Members<'py> {
             }
         }
     }
-}
-
-/// The dict that holds an object's own attributes, whatever its class says of `__dict__`.
-///
-/// CPython makes it now where it has not been asked for before.
-pub(super) fn own_dict<'py>(object: &Bound<'py, PyAny>) -> Option<Bound<'py, PyDict>> {
-    // SAFETY: any object may be asked; the result is a new reference, or null with an error set,
-    // which `from_owned_ptr_or_err` takes away.
-    let dict = unsafe {
-        let dict = ffi::PyObject_GenericGetDict(object.as_ptr(), ptr::null_mut());
-        Bound::from_owned_ptr_or_err(object.py(), dict)
-    };
-    dict.ok()?.cast_into().ok()
 }
 
 /// The local variables of a function's frame; nothing of a module's or a class's, whose locals are

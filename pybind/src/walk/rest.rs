@@ -9,7 +9,8 @@ use pyo3::types::{PyDict, PyList, PyModule, PyType};
 use super::classes::is_heap_type;
 use super::heap::Heap;
 use super::roots::{Root, Roots, entries};
-use super::{enter, garbage, native};
+use super::{enter, garbage};
+use crate::adapters::peek;
 
 /// Finds it, nearest to a name first, and enters it.
 pub(super) fn find<'py>(heap: &mut Heap<'_, 'py>, roots: &Roots<'py>) -> PyResult<Vec<Root<'py>>> {
@@ -36,7 +37,7 @@ fn libraries<'py>(heap: &Heap<'_, 'py>, roots: &Roots<'py>) -> Vec<Root<'py>> {
     };
     let of_object = roots.closed.iter().filter(is_object).flat_map(|object| {
         let class = heap.facts().in_words(object);
-        let attributes = native::own_dict(object).map(|dict| entries(&dict));
+        let attributes = peek::attributes(object).map(|dict| entries(&dict));
         let named = attributes.into_iter().flatten();
         named.map(move |(name, value)| system("IPython", format!("{class}.{name}"), value))
     });

@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyDictMethods, PyString};
 
 use super::{Roots, attribute, dict};
+use crate::adapters::peek;
 use crate::walk::native;
 
 /// Packages whose frames hold nothing of the user's but what has a name anyway.
@@ -106,7 +107,7 @@ fn thread_names(py: Python<'_>) -> HashMap<u64, String> {
     let active = threading.ok().and_then(|module| dict(&module, "_active"));
     let named = |(thread, object): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
         // The class of a thread may be the user's: its attributes are read past it.
-        let name = native::own_dict(&object)?.get_item("_name").ok()??;
+        let name = peek::attributes(&object)?.get_item("_name").ok()??;
         let name = name
             .cast_exact::<PyString>()
             .ok()?
