@@ -8,8 +8,10 @@ use gpumem_core::units::ByteDelta;
 use wasm_bindgen::JsCast;
 use web_sys::{Element, FocusOptions, HtmlElement};
 
+use crate::bodies;
 use crate::dom::{Dom, Maker, flag};
 use crate::holding;
+use crate::model::Model;
 
 /// Where the keyboard stops on a card.
 const STOPS: &str = "button, summary";
@@ -35,7 +37,12 @@ pub(crate) struct Card {
 
 impl Card {
     /// A new card; `device` names the device where there are several.
-    pub(crate) fn new(make: &Maker, finding: &Finding, device: Option<&str>) -> Dom<Self> {
+    pub(crate) fn new(
+        make: &Maker,
+        model: &Model,
+        finding: &Finding,
+        device: Option<&str>,
+    ) -> Dom<Self> {
         let runs_button = make.text(
             "button",
             &[
@@ -95,15 +102,20 @@ impl Card {
             [] => None,
             suggestions => Some(self::suggestions(make, suggestions)?),
         };
+        for body in bodies::of(make, model, finding)? {
+            element.append_child(&body)?;
+        }
+        let boxes = make.empty("div", &[("class", "boxes")])?;
         if !finding.holders.is_empty() {
-            element.append_child(&holding::holders(make, finding)?.into())?;
+            boxes.append_child(&holding::holders(make, finding)?.into())?;
         }
         if let Some(fix) = &finding.fix {
-            element.append_child(&holding::fix(make, fix)?.into())?;
+            boxes.append_child(&holding::fix(make, fix)?.into())?;
         }
         if let Some(help) = help.as_ref().filter(|_| !is_short) {
-            element.append_child(help)?;
+            boxes.append_child(help)?;
         }
+        element.append_child(&boxes)?;
         if !finding.evidence.is_empty() {
             let evidence = evidence(make, finding)?;
             if let Some(help) = help.filter(|_| is_short) {

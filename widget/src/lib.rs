@@ -7,6 +7,7 @@
 //! from it, [`page`] which elements change, [`canvas`] how a scene becomes pixels.
 #![forbid(unsafe_code)]
 
+mod bodies;
 mod canvas;
 mod cards;
 mod dom;

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 
 use super::growth::{Shape, State};
 use super::levels::Lane;
+use super::oom::Shortage;
 use crate::holders::{Fix, Holder, RootKind};
 use crate::recording::{CellIdx, DeviceIdx, RunIdx};
 use crate::severity::Severity;
@@ -91,7 +92,7 @@ pub struct Evidence {
 }
 
 /// What a kind of finding tells in figures of its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Figures {
     /// Of [`FindingKind::Retention`].
@@ -103,6 +104,8 @@ pub enum Figures {
         /// The run that left it there.
         since: Option<RunIdx>,
     },
+    /// Of [`FindingKind::OutOfMemory`].
+    OutOfMemory(Shortage),
     /// Of [`FindingKind::Doubling`], of the latest re-run.
     Doubling {
         /// What runs before it had left.

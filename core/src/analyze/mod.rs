@@ -38,6 +38,7 @@ pub use gaps::Gap;
 pub use growth::{Growth, Shape, State, classify_allocator, classify_growth};
 pub use levels::{DeviceSummary, Lane, Peak, RunRow};
 pub use limits::{Limit, LimitedBy};
+pub use oom::{Shortage, ShortagePart};
 pub use rules::Rules;
 pub use series::cell_label;
 

@@ -1,12 +1,13 @@
 //! Memory that ran out: what was wanted, who held what, what would have been enough.
 
 mod causes;
+mod shortage;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
 
-use super::finding::{Evidence, Finding, FindingKind};
+use super::finding::{Evidence, Figures, Finding, FindingKind};
 use super::growth::State;
 use super::levels::{DeviceSummary, RunRow};
 use super::series;
@@ -18,6 +19,7 @@ use crate::recording::{
 use crate::severity::Severity;
 use crate::units::Bytes;
 use causes::Cause;
+pub use shortage::{Shortage, ShortagePart};
 
 /// A finding for each cell and device where memory ran out, about the last time.
 pub(super) fn findings(recording: &Recording, rows: &[RunRow]) -> Vec<Finding> {
@@ -194,6 +196,7 @@ impl<'a> Case<'a> {
                 causes.iter().map(|cause| cause.advice.clone()).collect()
             },
             evidence: self.evidence(),
+            figures: Some(Figures::OutOfMemory(self.shortage())),
             cell: Some(cell),
             n_runs: self.runs.len(),
             runs: self.runs,
@@ -268,10 +271,9 @@ impl<'a> Case<'a> {
     fn held_by(&self) -> Option<String> {
         const SHOWN: usize = 3;
         let holders = &self.oom.holders;
-        let name = |holder: &OomHolder| match (holder.name.as_str(), holder.kind.words()) {
-            ("", Some(words)) => words.to_owned(),
-            ("", None) => "a variable".to_owned(),
-            (name, _) => format!("`{name}`"),
+        let name = |holder: &OomHolder| match holder.name.as_str() {
+            "" => shortage::name(holder),
+            name => format!("`{name}`"),
         };
         let shown = holders.iter().take(SHOWN);
         let mut shown: Vec<String> = shown

@@ -146,7 +146,7 @@ fn new_card(make: &Maker, model: &Model, finding: &Finding, earlier: &[Card]) ->
     let label = device
         .filter(|_| devices.len() > 1)
         .map(|device| device.label.as_str());
-    let card = Card::new(make, finding, label)?;
+    let card = Card::new(make, model, finding, label)?;
     if let Some(old) = earlier.iter().find(|card| card.follows(finding)) {
         card.take_over(old)?;
     }

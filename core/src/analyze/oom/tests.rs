@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 
-use crate::analyze::{Finding, FindingKind, Rules, analyze};
+use crate::analyze::{Figures, Finding, FindingKind, Rules, analyze};
 use crate::read::oom::parse;
 use crate::recording::{Frame, OomFigures, OutOfMemory, Recording, Status};
 use crate::testing::{Play, run, session};
@@ -81,6 +81,33 @@ fn nothing_helps_but_a_smaller_step() {
     of 16 GiB: 15 GiB in tensors, 100 MiB cache, 412 MiB context and libraries, 700 MiB other processes · 1.5 GiB too little
     → make the step smaller: a smaller batch (with gradient accumulation where its size matters), shorter sequences, lower precision, or no graph where no backward pass follows
     ");
+}
+
+#[test]
+fn what_was_there_is_told_in_parts() {
+    use super::{Shortage, ShortagePart};
+    let told = format!("{TORCH}Of the allocated memory 15.00 GiB is allocated by PyTorch");
+    let found = finding(&recorded(&[out(0)], &told, |_| {}));
+    let Some(Figures::OutOfMemory(shortage)) = found.figures else {
+        panic!("{found:?}");
+    };
+    let part = |part: ShortagePart| shortage.parts.iter().find(|(it, _)| *it == part);
+    assert_eq!(
+        part(ShortagePart::Tensors).map(|it| it.1),
+        Some(Bytes::gib(15))
+    );
+    assert_eq!(
+        part(ShortagePart::Free).map(|it| it.1),
+        Some(Bytes::mib(512))
+    );
+    let expected = Shortage {
+        wanted: Some(Bytes::gib(2)),
+        room: Some(Bytes::gib(16)),
+        missing: Some(Bytes::mib(1536)),
+        parts: shortage.parts.clone(),
+        ..Shortage::default()
+    };
+    assert_eq!(shortage, expected);
 }
 
 #[test]

@@ -23,6 +23,8 @@ const HEIGHT: f64 = 232.0;
 /// A narrow sheet is as much higher as its fields need.
 const NARROW: f64 = 560.0;
 const NARROW_HEIGHT: f64 = 320.0;
+/// A map of few fields is no higher than they need.
+const FIELD_HEIGHT: f64 = 60.0;
 /// Of a sheet that says something instead.
 const SAID: f64 = 44.0;
 /// Between two fields.
@@ -53,11 +55,12 @@ pub fn treemap(recording: &Recording, analysis: &Analysis, view: &View) -> Scene
         say(&mut scene, "no name holds more or less than before");
         return scene;
     }
-    let height = if view.width < NARROW {
+    let most = if view.width < NARROW {
         NARROW_HEIGHT
     } else {
         HEIGHT
     };
+    let height = most.min(FIELD_HEIGHT * (map.fields.len() + 1) as f64);
     let mut scene = sheet(view.width, height, Role::Panel);
     let room = Rect::new(0.0, 0.0, scene.width, scene.height).inset(MARGIN - GAP / 2.0);
     let colours = Colours {

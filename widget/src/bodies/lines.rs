@@ -1,0 +1,90 @@
+//! Which line of the cell it was, where a run was traced: bytes beside the source.
+
+use gpumem_core::analyze::{Finding, FindingKind};
+use gpumem_core::recording::{Run, Tally, Trace};
+use gpumem_core::units::Bytes;
+use web_sys::{Element, HtmlElement};
+
+use super::bars::boxed;
+use crate::dom::{Dom, Maker};
+use crate::model::Model;
+
+/// So many lines are shown, those that count most.
+const N_SHOWN: usize = 8;
+
+/// The lines of the latest traced run of the finding; nothing where none was traced.
+pub(super) fn body(make: &Maker, model: &Model, finding: &Finding) -> Dom<Option<Element>> {
+    let recording = model.recording();
+    let traced = finding.runs.iter().rev().find_map(|run| {
+        let run = recording.run(recording.outermost(*run));
+        Some((run, recording.trace(run.idx, finding.device)?))
+    });
+    let Some((run, trace)) = traced else {
+        return Ok(None);
+    };
+    let (counted, what): (fn(&Tally) -> Bytes, _) = match finding.kind {
+        FindingKind::LongLived => (|tally| tally.long_lived, "Lived through most of the run"),
+        FindingKind::Spike | FindingKind::OutOfMemory | FindingKind::Doubling => {
+            (|tally| tally.at_peak, "At the peak")
+        }
+        _ => (|tally| tally.retained, "Kept"),
+    };
+    let lines = lines(trace, counted);
+    if lines.is_empty() {
+        return Ok(None);
+    }
+    let source = recording
+        .cell(run.cell)
+        .text(run.revision)
+        .unwrap_or_default();
+    let most = lines
+        .iter()
+        .map(|(_, size)| *size)
+        .max()
+        .unwrap_or_default();
+    let table = make.empty("div", &[("class", "source"), ("dir", "ltr")])?;
+    for (line, size) in lines {
+        let text = line.and_then(|line| source.lines().nth((line as usize).checked_sub(1)?));
+        let number = line.map_or_else(String::new, |line| line.to_string());
+        let words = text.unwrap_or(match line {
+            Some(_) => "(its text is not kept)",
+            None => "(in no line of the cell: a backward pass, a thread)",
+        });
+        let fill: HtmlElement = make.typed("i", &[])?;
+        let share = size.as_f64() / most.as_f64().max(1.0);
+        fill.style()
+            .set_property("--share", &format!("{share:.4}"))?;
+        for element in [
+            make.text("span", &[("class", "number")], &number)?,
+            make.text("code", &[], words.trim_end())?,
+            make.group(
+                "span",
+                &[("class", "share"), ("aria-hidden", "true")],
+                &[&fill],
+            )?,
+            make.text("b", &[("class", "number")], &size.to_string())?,
+        ] {
+            table.append_child(&element)?;
+        }
+    }
+    let label = format!("{what}, by line{}", of(run));
+    boxed(make, &label, &[table]).map(Some)
+}
+
+fn of(run: &Run) -> String {
+    let number = run.execution_count;
+    number.map_or_else(String::new, |count| format!(" of In [{count}]"))
+}
+
+/// The lines that count most, in the order of the cell.
+fn lines(trace: &Trace, counted: fn(&Tally) -> Bytes) -> Vec<(Option<u32>, Bytes)> {
+    let lines = trace.lines.iter();
+    let mut lines: Vec<(Option<u32>, Bytes)> = lines
+        .map(|line| (line.line, counted(&line.tally)))
+        .filter(|(_, size)| *size > Bytes::ZERO)
+        .collect();
+    lines.sort_by_key(|(_, size)| std::cmp::Reverse(*size));
+    lines.truncate(N_SHOWN);
+    lines.sort_by_key(|(line, _)| line.unwrap_or(u32::MAX));
+    lines
+}

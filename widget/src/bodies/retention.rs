@@ -1,0 +1,48 @@
+//! What `IPython` or Python keeps of what the user let go of, and what gives it back.
+
+use gpumem_core::analyze::{Finding, cell_label};
+use gpumem_core::holders::RootKind;
+use gpumem_core::recording::RunIdx;
+use gpumem_core::units::Bytes;
+use web_sys::Element;
+
+use super::bars::{Ink, Part, bar, boxed};
+use crate::dom::{Dom, Maker};
+use crate::holding;
+use crate::model::Model;
+
+/// How much of the device it is, since when, and the line to type.
+pub(super) fn body(
+    make: &Maker,
+    model: &Model,
+    finding: &Finding,
+    (place, kept, since): (RootKind, Bytes, Option<RunIdx>),
+) -> Dom<Element> {
+    let mut devices = model.analysis().devices.iter();
+    let device = devices.find(|device| device.device == finding.device);
+    let capacity = device.and_then(|device| device.capacity);
+    let part = Part {
+        words: place.words().unwrap_or("kept"),
+        size: kept,
+        ink: Ink::Over,
+    };
+    let label = match capacity {
+        Some(capacity) => format!("kept, of {capacity}"),
+        None => "kept".to_owned(),
+    };
+    let mut content = vec![bar(make, &label, &[part], capacity.unwrap_or(kept))?];
+    if let Some(run) = since {
+        let recording = model.recording();
+        let run = recording.run(run);
+        let number = run.execution_count;
+        let number = number.map_or_else(String::new, |count| format!(" · In [{count}]"));
+        let words = format!("left there by {}{number}", cell_label(recording, run));
+        content.push(make.text("p", &[("dir", "auto")], &words)?);
+    }
+    if let Some(command) = place.release().filter(|_| finding.withdrawn.is_none()) {
+        let code = make.text("code", &[("dir", "ltr")], command)?;
+        let copy = holding::link(make, "copy", command, "copy")?;
+        content.push(make.group("p", &[("class", "command")], &[&code, &copy])?);
+    }
+    boxed(make, "Kept", &content)
+}
