@@ -1,5 +1,6 @@
 //! Units as types: a level is not a delta, and neither is a time.
 
+use std::cell::Cell;
 use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Neg, Sub};
@@ -7,6 +8,7 @@ use std::str::FromStr;
 
 const KIB: f64 = 1024.0;
 const BINARY_UNITS: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+const DECIMAL_UNITS: [&str; 6] = ["B", "kB", "MB", "GB", "TB", "PB"];
 
 /// A level or a size, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -86,9 +88,10 @@ impl Sub for Bytes {
 }
 
 impl fmt::Display for Bytes {
-    /// Binary units, three significant digits: `420 MiB`, `6.94 GiB`, `512 B`.
+    /// In the units of [`Units::spoken`]; at first binary, three significant digits:
+    /// `420 MiB`, `6.94 GiB`, `512 B`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&binary(self.as_f64()))
+        f.pad(&Units::spoken().shown(self.as_f64()))
     }
 }
 
@@ -263,16 +266,69 @@ impl fmt::Display for Nanos {
     }
 }
 
-/// A non-negative number of bytes in binary units with three significant digits.
-pub fn binary(n_bytes: f64) -> String {
+/// How sizes are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Units {
+    /// Powers of 1024: `6.94 GiB`.
+    #[default]
+    Binary,
+    /// Powers of 1000: `7.45 GB`.
+    Decimal,
+    /// To the byte: `7451000000 B`.
+    Bytes,
+}
+
+thread_local! {
+    static UNITS: Cell<Units> = const { Cell::new(Units::Binary) };
+}
+
+impl Units {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Binary, Self::Decimal, Self::Bytes];
+
+    /// The name in the page and in what is saved.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Binary => "GiB",
+            Self::Decimal => "GB",
+            Self::Bytes => "B",
+        }
+    }
+
+    /// The units of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|units| units.name() == name)
+    }
+
+    /// From now on this thread shows sizes so. Sentences that were written before stay.
+    pub fn speak(self) {
+        UNITS.set(self);
+    }
+
+    /// How this thread shows sizes.
+    pub fn spoken() -> Self {
+        UNITS.get()
+    }
+
+    /// A non-negative number of bytes with three significant digits, or to the byte.
+    fn shown(self, n_bytes: f64) -> String {
+        match self {
+            Self::Binary => scaled(n_bytes, KIB, BINARY_UNITS),
+            Self::Decimal => scaled(n_bytes, 1000.0, DECIMAL_UNITS),
+            Self::Bytes => format!("{n_bytes:.0} B"),
+        }
+    }
+}
+
+fn scaled(n_bytes: f64, thousand: f64, names: [&str; 6]) -> String {
     let mut unit_idx = 0;
     let mut value = n_bytes;
     // 1023.5 would be shown as 1024 of the smaller unit.
-    while value >= KIB - 0.5 && unit_idx + 1 < BINARY_UNITS.len() {
-        value /= KIB;
+    while value >= thousand - 0.5 && unit_idx + 1 < names.len() {
+        value /= thousand;
         unit_idx += 1;
     }
-    format!("{} {}", digits(value), BINARY_UNITS[unit_idx])
+    format!("{} {}", digits(value), names[unit_idx])
 }
 
 /// Three significant digits without trailing zeros: 6.94, 12.3, 420, 0.5.
@@ -314,6 +370,29 @@ mod tests {
         check_bytes(7_451_000_000, "6.94 GiB");
         check_bytes((1 << 30) - 1, "1 GiB");
         check_bytes(u64::MAX, "16384 PiB");
+    }
+
+    #[test]
+    fn sizes_are_shown_as_the_reader_wants_them() {
+        let shown = |units: Units| {
+            units.speak();
+            let shown = [7_451_000_000, 999, 1_000_000].map(|n| Bytes::new(n).to_string());
+            let delta = ByteDelta::new(-2000).to_string();
+            Units::Binary.speak();
+            (shown, delta)
+        };
+        let expect = |shown: [&str; 3], delta: &str| (shown.map(str::to_owned), delta.to_owned());
+        assert_eq!(
+            shown(Units::Decimal),
+            expect(["7.45 GB", "999 B", "1 MB"], "−2 kB")
+        );
+        assert_eq!(
+            shown(Units::Bytes),
+            expect(["7451000000 B", "999 B", "1000000 B"], "−2000 B")
+        );
+        for units in Units::ALL {
+            assert_eq!(Units::from_name(units.name()), Some(units));
+        }
     }
 
     #[test]

@@ -208,6 +208,26 @@ def test_bars_are_what_was_kept_or_the_level(report: ReportPage) -> None:
     assert _drawn(report, "growth") == kept
 
 
+def test_sizes_are_shown_in_the_units_of_choice(report: ReportPage, tmp_path: Path) -> None:
+    """In charts, cards, tables and pictures, also after a reload; Python has its own."""
+    assert "64 MiB" in report.cards()[0]
+    report.host.get_by_role("button", name="GB", exact=True).click()
+    assert "67.1 MB" in report.cards()[0]
+    assert "MiB" not in report.host.inner_text()
+    assert "GB" in (report.canvas("timeline").get_attribute("aria-label") or "")
+    drawn = _exported(report, "SVG", tmp_path).decode()
+    assert "MB" in drawn
+    assert "iB" not in drawn
+    assert report.state()["units"] == "GB"
+    report.page.reload()
+    again = ReportPage(report.page)
+    assert "67.1 MB" in again.cards()[0]
+    again.host.get_by_role("button", name="bytes", exact=True).click()
+    assert "67108864 B" in again.cards()[0]
+    again.host.get_by_role("button", name="GiB", exact=True).click()
+    assert "64 MiB" in again.cards()[0]
+
+
 def test_time_runs_by_runs_or_by_the_clock(report: ReportPage) -> None:
     """A pause is as long as it was only by the clock."""
     folded = _drawn(report, "timeline")

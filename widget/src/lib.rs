@@ -30,6 +30,7 @@ use gpumem_core::chart::{self, Point, Theme};
 use gpumem_core::format;
 use gpumem_core::recording::DeviceIdx;
 use gpumem_core::report;
+use gpumem_core::units::Units;
 use wasm_bindgen::prelude::{JsError, JsValue, wasm_bindgen};
 use web_sys::{Element, HtmlCanvasElement};
 
@@ -260,6 +261,11 @@ impl View {
             "pace" => Event::Paced(chart::Pace::Runs),
             "whole" if Chart::from_name(argument).is_some_and(|it| !it.has_runs()) => return Ok(()),
             "whole" => Event::Zoomed(None),
+            "units" => {
+                self.model
+                    .set_units(Units::from_name(argument).unwrap_or_default());
+                return self.on_page(Page::show);
+            }
             "holders" => Event::Looked(saved::moment(argument)),
             "inside" => {
                 let depth = argument.parse().unwrap_or_default();
@@ -396,6 +402,7 @@ impl View {
         &mut self,
         show: impl FnOnce(&mut Page, &Model) -> Result<(), JsValue>,
     ) -> Result<(), JsValue> {
+        self.model.speak();
         match &mut self.page {
             Some(page) => show(page, &self.model),
             None => Ok(()),

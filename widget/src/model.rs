@@ -5,7 +5,7 @@ use gpumem_core::chart::{self, Field, Map, Scene, Target, Theme, TimeScale};
 use gpumem_core::format::{self, ReadError};
 use gpumem_core::holders;
 use gpumem_core::recording::{DeviceIdx, DeviceKind, Recording, RunIdx, Sample};
-use gpumem_core::units::{Bytes, Nanos};
+use gpumem_core::units::{Bytes, Nanos, Units};
 
 use crate::keys::{self, Key};
 use crate::saved;
@@ -44,6 +44,8 @@ pub(crate) struct Model {
 impl Model {
     /// The first look at a recording.
     pub(crate) fn new(recording: Recording) -> Self {
+        // Another report on the page may show sizes in other units.
+        Units::default().speak();
         let rules = Rules::default();
         let mut analyst = Analyst::default();
         let analysis = analyst.analyze(&recording, &rules);
@@ -101,10 +103,21 @@ impl Model {
             width: self.state.width,
             ..state
         };
-        if rules != self.rules {
+        if rules != self.rules || self.state.units != Units::spoken() {
             self.rules = rules;
             self.judge();
         }
+    }
+
+    /// Shows sizes in other units, in what was said before as well.
+    pub(crate) fn set_units(&mut self, units: Units) {
+        self.state.units = units;
+        self.judge();
+    }
+
+    /// What is written from now on is in this report's units: there may be others on the page.
+    pub(crate) fn speak(&self) {
+        self.state.units.speak();
     }
 
     /// Holds the recording against another one.
@@ -126,6 +139,7 @@ impl Model {
 
     /// Takes in frames; those before a faulty one are taken in all the same.
     pub(crate) fn apply(&mut self, frames: &[u8]) -> Result<(), ReadError> {
+        self.speak();
         let was_empty = self.recording.runs().is_empty();
         let read = format::apply(&mut self.recording, frames);
         self.far = from_afar(&self.recording);
@@ -141,6 +155,7 @@ impl Model {
 
     /// Takes in what the reader did, and returns the state before it.
     pub(crate) fn handle(&mut self, event: Event) -> State {
+        self.speak();
         let next = self.state.after(event, &self.recording, &self.analysis);
         std::mem::replace(&mut self.state, next)
     }
@@ -367,6 +382,7 @@ impl Model {
 
     /// The whole report as one picture.
     pub(crate) fn picture(&self) -> Scene {
+        self.speak();
         let state = &self.state;
         let view = chart::View {
             width: state.width.max(640.0),
@@ -423,6 +439,7 @@ impl Model {
     }
 
     fn judge(&mut self) {
+        self.speak();
         let before = std::mem::take(&mut self.analysis.findings);
         let (analyst, analysis) = (&mut self.analyst, &mut self.analysis);
         analyst.judge(analysis, &self.recording, &self.rules);

@@ -2,6 +2,9 @@
 
 use std::fmt::Write as _;
 
+use gpumem_core::analyze::analyze;
+use gpumem_core::units::Units;
+
 use crate::model::Model;
 use crate::state::Choice;
 
@@ -14,8 +17,11 @@ pub(crate) fn code(model: &Model) -> String {
     let mut conditions = vec![format!("run[\"device\"] == {}", literal(device))];
     match &state.chosen {
         Some(Choice::Finding(id)) => {
-            let findings = model.analysis().findings.iter();
-            if let Some(finding) = findings.clone().find(|finding| finding.id == *id) {
+            // Python shows sizes in binary units, whatever the page does.
+            Units::default().speak();
+            let findings = analyze(model.recording(), model.rules()).findings;
+            model.speak();
+            if let Some(finding) = findings.iter().find(|finding| finding.id == *id) {
                 let title = literal(&finding.title);
                 writeln!(
                     code,

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use gpumem_core::analyze::Rules;
 use gpumem_core::chart::{Measure, Moment, Pace};
 use gpumem_core::recording::{CellIdx, DeviceIdx};
-use gpumem_core::units::Nanos;
+use gpumem_core::units::{Nanos, Units};
 
 use crate::settings::Setting;
 use crate::state::{Choice, Lane, Span, State};
@@ -37,6 +37,9 @@ pub(crate) fn line(state: &State, rules: &Rules, first: &State) -> String {
     }
     let inside = state.inside.iter().map(|name| ("inside", name.clone()));
     parts.extend(inside);
+    if state.units != Units::default() {
+        parts.push(("units", state.units.name().to_owned()));
+    }
     if state.moment != Moment::After {
         parts.push(("holders", moment_name(state.moment).to_owned()));
     }
@@ -82,6 +85,7 @@ pub(crate) fn read(line: &str, first: &State, n_devices: usize, n_cells: usize) 
                     *lane.of(&mut state.lanes) = false;
                 }
             }
+            "units" => state.units = Units::from_name(&value).unwrap_or_default(),
             "inside" => state.inside.push(value),
             "holders" => state.moment = moment(&value),
             "chosen" => state.chosen = choice(&value, n_cells),
@@ -193,6 +197,7 @@ mod tests {
             pace: Pace::Clock,
             chosen: Some(Choice::Finding("leak/a=b & 'ü'".to_owned())),
             moment: Moment::Change,
+            units: Units::Decimal,
             inside: vec!["Out[3]".to_owned(), ".a&b".to_owned()],
             ..first()
         };
@@ -204,7 +209,7 @@ mod tests {
             &state,
             &rules,
             "span=5-70&measure=level&pace=clock&hidden=peaks\
-             &inside=Out%5B3%5D&inside=.a%26b&holders=change\
+             &inside=Out%5B3%5D&inside=.a%26b&units=GB&holders=change\
              &chosen=finding:leak%2Fa%3Db%20%26%20%27%C3%BC%27&dismissed=x%2Fy&min_runs=2",
         );
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use gpumem_core::analyze::Analysis;
 use gpumem_core::chart::{Lanes, Measure, Moment, Pace, Target, default_device};
 use gpumem_core::recording::{CellIdx, DeviceIdx, Recording, RunIdx};
-use gpumem_core::units::Nanos;
+use gpumem_core::units::{Nanos, Units};
 
 /// One of the pictures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -171,6 +171,8 @@ pub(crate) struct State {
     pub(crate) moment: Moment,
     /// The fields that the map of holders is inside of, outermost first.
     pub(crate) inside: Vec<String>,
+    /// How sizes are shown.
+    pub(crate) units: Units,
     /// The ids of the findings that the reader is done with.
     pub(crate) dismissed: BTreeSet<String>,
     /// The list of keys is shown.
@@ -248,6 +250,7 @@ impl State {
             lanes: Lanes::default(),
             moment: Moment::default(),
             inside: Vec::new(),
+            units: Units::default(),
             dismissed: BTreeSet::new(),
             help: false,
         }

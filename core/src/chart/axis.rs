@@ -5,7 +5,7 @@
 
 use std::ops::RangeInclusive;
 
-use crate::units::{ByteDelta, Nanos};
+use crate::units::{ByteDelta, Nanos, Units};
 
 /// A level axis says `4 GiB`, a delta axis `+4 GiB`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,7 +14,8 @@ pub(super) enum Sign {
     Delta,
 }
 
-/// Bytes, with ticks at multiples of a power of two: 4, 8, 12 GiB and not 3.7.
+/// Bytes, with ticks at multiples of a power of two: 4, 8, 12 GiB and not 3.7; where sizes
+/// are shown in powers of ten, at multiples of 1, 2 and 5 of them.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ByteAxis {
     /// Bytes at the bottom and at the top.
@@ -45,9 +46,15 @@ impl ByteAxis {
 
     /// At most `max_ticks` values in bytes, zero among them.
     pub(super) fn ticks(&self, max_ticks: usize) -> Vec<f64> {
+        // 1, 2, 4, 8, … or 1, 2, 5, 10, …
+        let factors = match Units::spoken() {
+            Units::Binary => [2.0, 2.0, 2.0],
+            Units::Decimal | Units::Bytes => [2.0, 2.5, 2.0],
+        };
+        let mut factors = factors.into_iter().cycle();
         let mut step = 1.0;
         while self.last_multiple(step) - self.first_multiple(step) >= max_ticks.max(1) as f64 {
-            step *= 2.0;
+            step *= factors.next().unwrap_or(2.0);
         }
         let first = self.first_multiple(step);
         std::iter::successors(Some(first), |n| Some(n + 1.0))
@@ -135,6 +142,19 @@ mod tests {
             5,
             &["0", "1 GiB", "2 GiB", "3 GiB"],
         );
+    }
+
+    #[test]
+    fn ticks_are_round_in_the_units_that_are_shown() {
+        Units::Decimal.speak();
+        check(0.0..=17e9, Sign::Level, 5, &["0", "5 GB", "10 GB", "15 GB"]);
+        check(
+            0.0..=1.7e6,
+            Sign::Delta,
+            5,
+            &["0", "+500 kB", "+1 MB", "+1.5 MB"],
+        );
+        Units::Binary.speak();
     }
 
     #[test]

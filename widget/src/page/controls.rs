@@ -12,6 +12,8 @@ use crate::state::{Choice, Lane, cells_with};
 
 /// A group of buttons of which one is pressed: `(argument, words)`.
 const MEASURES: [(&str, &str); 2] = [("kept", "kept"), ("level", "level")];
+/// How sizes are shown.
+const UNITS: [(&str, &str); 3] = [("GiB", "GiB"), ("GB", "GB"), ("B", "bytes")];
 const PACES: [(&str, &str); 2] = [("runs", "runs"), ("clock", "clock")];
 /// How a report leaves the page.
 const EXPORTS: [(&str, &str); 5] = [
@@ -27,6 +29,7 @@ pub(crate) struct Header {
     pub(crate) element: Element,
     subtitle: Element,
     measures: Element,
+    units: Element,
     devices: Element,
     help_button: Element,
     help: Element,
@@ -37,6 +40,7 @@ impl Header {
         let name = make.text("h2", &[], "GPU memory")?;
         let subtitle = make.empty("span", &[("class", "muted")])?;
         let measures = segments(make, "bars show", "measure", &MEASURES)?;
+        let units = segments(make, "units", "units", &UNITS)?;
         let devices = make.empty(
             "div",
             &[
@@ -65,7 +69,7 @@ impl Header {
         let tools = make.group(
             "div",
             &[("class", "tools")],
-            &[&measures, &devices, &export, &help_button],
+            &[&measures, &devices, &units, &export, &help_button],
         )?;
         let line = make.group("div", &[("class", "line")], &[&name, &subtitle, &tools])?;
         let help = help(make)?;
@@ -74,6 +78,7 @@ impl Header {
             element,
             subtitle,
             measures,
+            units,
             devices,
             help_button,
             help,
@@ -93,6 +98,7 @@ impl Header {
             Measure::Level => "level",
         };
         press(&self.measures, measure)?;
+        press(&self.units, state.units.name())?;
         let known: Vec<String> = recording
             .devices()
             .iter()

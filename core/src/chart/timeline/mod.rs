@@ -84,9 +84,9 @@ pub fn timeline(recording: &Recording, analysis: &Analysis, view: &View) -> Scen
     chart
         .plot
         .draw_axis(&mut chart.scene, &chart.axis, MAX_TICKS);
+    chart.draw_ends(&session, &scale);
     chart.draw_capacity(capacity, in_view.is_some());
     chart.draw_traces(&traces);
-    chart.draw_ends(&session, &scale);
     chart.draw_names(&session, &scale);
     legend.draw(&mut chart.scene, &plot, plot.bottom + LEGEND);
     chart.scene.description = description(&session, &scale, highest, capacity);
@@ -148,8 +148,15 @@ impl Chart {
         };
         let text = format!("capacity {capacity}");
         if !in_view {
-            let at = Point::new(self.plot.right, self.plot.top - 3.0);
-            return self.write(Label::new(text, at).anchor(Anchor::End));
+            // How a run ended matters more: its mark has the place.
+            let right = Point::new(self.plot.right, self.plot.top - 3.0);
+            let left = Point::new(self.plot.left, self.plot.top - 3.0);
+            let label = Label::new(&text, right).anchor(Anchor::End);
+            let labels = [label, Label::new(&text, left)];
+            let free = labels.into_iter().find(|label| self.occupied.take(label));
+            return self
+                .scene
+                .text(free.unwrap_or_else(|| Label::new("", left)));
         }
         let y = crisp(self.axis.y(capacity.as_f64()));
         let ends = vec![
