@@ -33,6 +33,8 @@ pub(crate) struct Model {
     state: State,
     /// What the state was before the reader did anything.
     first: State,
+    /// The units of the sentences that are written.
+    written: Units,
     /// Counts what charts must be drawn anew for.
     version: u64,
     /// The colours of the charts.
@@ -59,6 +61,7 @@ impl Model {
             analysis,
             analyst,
             baseline: None,
+            written: Units::default(),
             version: 0,
             theme: Theme::default(),
             scale: 1.0,
@@ -103,16 +106,22 @@ impl Model {
             width: self.state.width,
             ..state
         };
-        if rules != self.rules || self.state.units != Units::spoken() {
+        if rules != self.rules {
             self.rules = rules;
             self.judge();
         }
+        self.set_units(self.state.units);
     }
 
     /// Shows sizes in other units, in what was said before as well.
     pub(crate) fn set_units(&mut self, units: Units) {
         self.state.units = units;
-        self.judge();
+        if self.written != units {
+            self.written = units;
+            self.judge();
+            // What says no finding differently is drawn with other figures, too.
+            self.version += 1;
+        }
     }
 
     /// What is written from now on is in this report's units: there may be others on the page.
