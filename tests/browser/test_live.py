@@ -35,7 +35,7 @@ def page(lab: Lab, open_page: Open) -> Iterator[Page]:
     name = "live.ipynb"
     write_notebook(lab.folder / name, CELLS)
     view = {"viewport": {"width": 1200, "height": 1400}}
-    page = open_page(f"{lab.url}/lab/tree/{name}", host=lab.host, **view).page
+    page = open_page(f"{lab.url}/lab/workspaces/live/tree/{name}", host=lab.host, **view).page
     page.locator(".jp-Notebook .jp-CodeCell").first.wait_for()
     wait(lambda: _state(lab) == "idle", "the kernel never became idle")
     page.locator(".jp-Notebook .jp-CodeCell .cm-content").first.click()
