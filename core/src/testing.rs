@@ -185,6 +185,7 @@ fn held(run: RunIdx, name: &str, type_name: &str, grown_mib: i64, all_mib: i64) 
         kind: RootKind::Variable,
         retained: mib(all_mib),
         grown: Some(ByteDelta::new(grown_mib * MIB)),
+        fresh: None,
         path: format!("{name}[0]"),
         what: format!("{type_name} of tensors"),
         traits: Traits {

@@ -136,6 +136,7 @@ pub(crate) fn _fix(
         kind: RootKind::from_name(kind)?,
         retained: n_bytes,
         grown: None,
+        fresh: None,
         path: path.to_owned(),
         what: String::new(),
         traits: Traits {

@@ -61,6 +61,15 @@ def test_growth_from_step_to_step_is_found(
     assert growing(recorded, body) == expected
 
 
+def test_a_loop_that_collects_anew_names_what_it_collects_into(recorded: Shell) -> None:
+    # The second run lets go of what the first had collected: it keeps nothing more.
+    loop = "kept = []\nfor _ in gpumem.steps(range(12)):\n" + LEAK
+    for _ in range(2):
+        assert growing(recorded, loop) == [(("steps",), 12, 2 * MIB)]
+    found = [finding for finding in gpumem.report().findings if finding.steps]
+    assert [[holder.name for holder in finding.holders] for finding in found] == [["kept"]]
+
+
 def test_steps_of_another_thread_belong_to_the_run(recorded: Shell) -> None:
     loop = f"def train():\n    for _ in gpumem.steps(range(12)):\n    {LEAK}\n"
     threads = "import threading\nt = threading.Thread(target=train)\nt.start()\nt.join()"

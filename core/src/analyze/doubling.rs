@@ -50,6 +50,17 @@ pub(super) fn finding(
             holder.name
         )
     });
+    let fix = text
+        .zip(holder.as_ref())
+        .and_then(|(text, holder)| holders::fix_of_rerun(&holder.name, text));
+    let suggestions = match fix {
+        Some(_) => Vec::new(),
+        None => vec![
+            "let go of the old copy first: set the name to `None` at the top of the cell, or `del` \
+             it before you run the cell again"
+                .to_owned(),
+        ],
+    };
     Some(Finding {
         severity: Severity::Warning,
         title: format!(
@@ -65,15 +76,9 @@ pub(super) fn finding(
         runs: copied.iter().map(|it| it.row.run).collect(),
         n_runs: copied.len(),
         figures: Some(Figures::Doubling { old, new, rose }),
-        fix: text
-            .zip(holder.as_ref())
-            .and_then(|(text, holder)| holders::fix_of_rerun(&holder.name, text)),
+        fix,
         holders: holder.into_iter().collect(),
-        suggestions: vec![
-            "let go of the old copy first: set the name to `None` at the top of the cell, or `del` \
-             it before you run the cell again"
-                .to_owned(),
-        ],
+        suggestions,
         evidence: vec![
             Evidence {
                 name: "old_bytes",

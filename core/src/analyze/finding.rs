@@ -202,7 +202,7 @@ impl Finding {
     }
 }
 
-/// Worst first: severity, then leaks before what is only watched, then size.
+/// Worst first: severity, what has happened already, leaks before what is only watched, size.
 pub(super) fn sort(findings: &mut [Finding]) {
     findings.sort_by_key(|finding| {
         let rate = finding.bytes_per_run.unwrap_or_default();
@@ -212,6 +212,7 @@ pub(super) fn sort(findings: &mut [Finding]) {
         };
         (
             Reverse(finding.severity),
+            finding.kind != FindingKind::OutOfMemory,
             finding.state,
             Reverse(rate),
             Reverse(kept),

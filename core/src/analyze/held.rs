@@ -42,8 +42,19 @@ struct Sum<'a> {
     latest: Vec<&'a Holder>,
 }
 
-/// Who holds what these runs kept on a device.
-pub(super) fn growers(recording: &Recording, runs: &[RunIdx], device: DeviceIdx) -> Growers {
+/// Who holds what these runs, or the steps in them, kept on a device.
+///
+/// A loop collects what is new, also where its run lets go of as much.
+pub(super) fn growers(
+    recording: &Recording,
+    runs: &[RunIdx],
+    device: DeviceIdx,
+    steps: bool,
+) -> Growers {
+    let more_of = |holder: &Holder| match holder.fresh {
+        Some(fresh) if steps => Some(fresh.since(Bytes::ZERO)),
+        _ => holder.grown,
+    };
     let mut looked_at: Vec<RunIdx> = runs.iter().map(|run| recording.outermost(*run)).collect();
     looked_at.dedup();
     let looks = looked_at
@@ -55,7 +66,7 @@ pub(super) fn growers(recording: &Recording, runs: &[RunIdx], device: DeviceIdx)
         // The first look of a session has none before it to be compared with.
         n_looks += usize::from(look.roots.iter().any(|holder| holder.grown.is_some()));
         for (key, holders) in by_key(look) {
-            let grown = holders.iter().filter_map(|holder| holder.grown);
+            let grown = holders.iter().filter_map(|holder| more_of(holder));
             let grown = grown.fold(ByteDelta::ZERO, |sum, grown| sum + grown);
             let sum = sums.entry(key).or_default();
             sum.grown += grown;

@@ -204,7 +204,8 @@ impl Judged {
             return;
         }
         let kept = self.kept().magnitude();
-        let growers = held::growers(recording, &self.runs, self.key.device).worth_telling(kept);
+        let growers = held::growers(recording, &self.runs, self.key.device, self.steps);
+        let growers = growers.worth_telling(kept);
         let Some(mut fact) = growers.fact(kept) else {
             return;
         };

@@ -144,6 +144,7 @@ impl<'a> Place<'a> {
                 kind: self.kept.place,
                 retained: self.kept.n_bytes,
                 grown: None,
+                fresh: None,
                 path: self.kept.path.clone(),
                 what: self.kept.what.clone(),
                 traits: Traits::default(),

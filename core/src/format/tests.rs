@@ -166,6 +166,7 @@ prop_compose! {
                     kind: RootKind::ALL[kind],
                     retained,
                     grown: grown.map(ByteDelta::new),
+                    fresh: grown.map(|it| Bytes::new(it.unsigned_abs())),
                     path,
                     what,
                     traits: Traits { type_name, n_tensors: 5, scalars, graph, by_function, part: grown.map(|_| Part::ALL[part]) },

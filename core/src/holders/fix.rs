@@ -210,6 +210,7 @@ mod tests {
             kind,
             retained: Bytes::mib(9),
             grown: None,
+            fresh: None,
             path: path.to_owned(),
             what: String::new(),
             traits: Traits {

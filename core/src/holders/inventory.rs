@@ -108,12 +108,14 @@ impl Inventory {
         let now = self.shelf(device).unwrap_or(&nothing);
         let then = before.shelf(device).unwrap_or(&nothing);
         let mut by_name: HashMap<(RootKind, &str), ByteDelta> = HashMap::new();
+        let mut fresh_by_name: HashMap<(RootKind, &str), Bytes> = HashMap::new();
         let mut fresh = ByteDelta::ZERO;
         for (id, entry) in &now.storages {
             let n_bytes = entry.n_bytes.since(Bytes::ZERO);
             *by_name.entry(self.name(entry)).or_default() += n_bytes;
             if !then.storages.contains_key(id) {
                 fresh += n_bytes;
+                *fresh_by_name.entry(self.name(entry)).or_default() += entry.n_bytes;
             }
         }
         for entry in then.storages.values() {
@@ -126,6 +128,7 @@ impl Inventory {
         let is_known = then.handed_out.is_some() && now.handed_out.is_some();
         Grown {
             by_name,
+            fresh_by_name,
             // Where there was nothing at all, all is new.
             is_comparable: self.is_whole == before.is_whole || before.devices.is_empty(),
             unseen: is_known.then(|| now.unseen.since(then.unseen)),
@@ -141,6 +144,8 @@ impl Inventory {
 /// What each name has more, or less.
 pub(super) struct Grown<'a> {
     by_name: HashMap<(RootKind, &'a str), ByteDelta>,
+    /// Of what each name has, what was not there before.
+    fresh_by_name: HashMap<(RootKind, &'a str), Bytes>,
     /// Both looks went equally far: else what is beyond names is new to one of them.
     is_comparable: bool,
     unseen: Option<ByteDelta>,
@@ -149,8 +154,18 @@ pub(super) struct Grown<'a> {
 impl Grown<'_> {
     /// `None` where the look before did not go that far.
     pub(super) fn of(&self, kind: RootKind, name: &str) -> Option<ByteDelta> {
-        let is_known = self.is_comparable || kind.is_named() || kind.is_ipython();
-        is_known.then(|| self.by_name.get(&(kind, name)).copied().unwrap_or_default())
+        let grown = || self.by_name.get(&(kind, name)).copied().unwrap_or_default();
+        self.knows(kind).then(grown)
+    }
+
+    /// Likewise, of what is new.
+    pub(super) fn fresh_of(&self, kind: RootKind, name: &str) -> Option<Bytes> {
+        let fresh = || self.fresh_by_name.get(&(kind, name)).copied();
+        self.knows(kind).then(|| fresh().unwrap_or_default())
+    }
+
+    fn knows(&self, kind: RootKind) -> bool {
+        self.is_comparable || kind.is_named() || kind.is_ipython()
     }
 
     /// Of what was found nowhere.

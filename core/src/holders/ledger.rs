@@ -71,6 +71,7 @@ impl DeviceHolders {
             kind,
             retained: unseen,
             grown,
+            fresh: None,
             path: String::new(),
             what,
             traits: Traits::default(),

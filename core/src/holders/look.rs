@@ -220,6 +220,7 @@ impl<'a> Look<'a> {
             kind: name.kind,
             retained: Bytes::new(tally.n_bytes),
             grown: grown.and_then(|grown| grown.of(name.kind, name.name)),
+            fresh: grown.and_then(|grown| grown.fresh_of(name.kind, name.name)),
             path: path::text(&self.web, &self.reach, SESSION, largest, namer),
             what: match target {
                 Some(idx) => words::object(self.web.graph.node(idx), tally),

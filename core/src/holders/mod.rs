@@ -141,7 +141,10 @@ impl DeviceHolders {
     /// Drops all but the names that grew most, without their branches.
     pub(crate) fn keep_what_grew(&mut self) {
         // Where none was before it, all is new.
-        let has_grown = |holder: &Holder| holder.grown.is_none_or(|grown| grown > ByteDelta::ZERO);
+        let has_grown = |holder: &Holder| {
+            let is_fresh = holder.fresh.is_some_and(|fresh| fresh > Bytes::ZERO);
+            holder.grown.is_none_or(|grown| grown > ByteDelta::ZERO) || is_fresh
+        };
         let (mut grown, other): (Vec<_>, Vec<_>) = self.roots.drain(..).partition(has_grown);
         grown.sort_by_key(|holder| std::cmp::Reverse((holder.grown, holder.retained)));
         let dropped = grown.split_off(grown.len().min(N_GROWN));
@@ -199,6 +202,9 @@ pub struct Holder {
     /// What it holds more than at the look before this one, where there was one.
     /// Bytes that only changed hands do not count.
     pub grown: Option<ByteDelta>,
+    /// What it holds that was not there at the look before: all of it where a loop collects anew
+    /// what an earlier run had collected, and nothing was `grown`.
+    pub fresh: Option<Bytes>,
     /// The Python expression of the largest object: `losses[3].grad_fn._saved_self`.
     pub path: String,
     /// What it is, in words: `list of 96 tensors, each with its graph`.

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use gpumem_core::holders::DeviceHolders;
 use gpumem_core::recording::{
-    DeviceIdx, DeviceKind, Frame, Held, Reading, RunIdx, RunLevels, Status,
+    DeviceIdx, DeviceKind, Frame, Held, Reading, RunIdx, RunLevels, Series, Status,
 };
 use gpumem_core::units::{ByteDelta, Bytes};
 
@@ -27,10 +27,22 @@ impl Recorder {
             lines.any(|line| line.trim_start().starts_with("del "))
         });
         let gives_back = deletes || run.status != Status::Ok;
-        let is_worth = |levels: &&RunLevels| self.is_worth_a_look(levels, gives_back);
+        let is_worth = |levels: &&RunLevels| {
+            self.rises_in_steps(idx, levels.device) || self.is_worth_a_look(levels, gives_back)
+        };
         let looked_at = run.levels.iter().filter(is_worth);
         let labelled = |device: DeviceIdx| (device, self.recording.device(device).label.clone());
         looked_at.map(|levels| labelled(levels.device)).collect()
+    }
+
+    /// A loop collects, also where the run lets go of as much at its start.
+    fn rises_in_steps(&self, run: RunIdx, device: DeviceIdx) -> bool {
+        let mut series = self.recording.samples_of(run, device);
+        series.any(|(series, points)| {
+            let ends = points.first().zip(points.last());
+            let rises = ends.is_some_and(|(first, last)| last.allocated > first.allocated);
+            matches!(series, Series::Marked(_)) && rises
+        })
     }
 
     fn is_worth_a_look(&self, levels: &RunLevels, gives_back: bool) -> bool {

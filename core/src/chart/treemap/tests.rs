@@ -23,6 +23,7 @@ fn name(name: &str, n_mib: u64, steps: &[(&str, u64)]) -> Holder {
         kind: RootKind::Variable,
         retained: Bytes::mib(n_mib),
         grown: Some(ByteDelta::new(1 << 20)),
+        fresh: None,
         path: format!("{name}[0]"),
         what: "list".to_owned(),
         traits: Traits {

@@ -70,6 +70,8 @@ struct WireHolder {
     retained: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     grown: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    fresh: Option<u64>,
     #[serde(default)]
     path: String,
     #[serde(default)]
@@ -216,6 +218,7 @@ impl From<&Holder> for WireHolder {
             class: holder.kind.name().to_owned(),
             retained: holder.retained.get(),
             grown: holder.grown.map(ByteDelta::get),
+            fresh: holder.fresh.map(Bytes::get),
             path: holder.path.clone(),
             what: holder.what.clone(),
             type_name: holder.traits.type_name.clone(),
@@ -237,6 +240,7 @@ impl From<WireHolder> for Holder {
             kind: RootKind::from_name(&wire.class).unwrap_or(RootKind::Unnamed),
             retained: Bytes::new(wire.retained),
             grown: wire.grown.map(ByteDelta::new),
+            fresh: wire.fresh.map(Bytes::new),
             path: wire.path,
             what: wire.what,
             traits: Traits {
