@@ -32,13 +32,14 @@ def span(spans: list[Span]) -> Iterator[None]:
 
 
 @pytest.fixture
-def start() -> Span:
-    """Begin a recording, and return between which readings of the clock it begins."""
+def start() -> Iterator[Span]:
+    """Begin a recording, and tell between which readings of the clock it begins."""
     _gpumem.use_sources(["host"])
     starts: list[Span] = []
     with span(starts):
         _gpumem.reset()
-    return starts[0]
+    yield starts[0]
+    _gpumem.use_sources(["auto"])
 
 
 def check(start: Span, at: int, during: Span) -> None:

@@ -17,6 +17,9 @@ use crate::recording::{DeviceIdx, DeviceKind, Recording, RunIdx, RunKind};
 use crate::severity::Severity;
 use crate::units::{ByteDelta, Bytes};
 
+/// So many runs, or steps, ahead nobody looks: that memory runs out then is not worth a word.
+const FAR: [u64; 2] = [1_000, 100_000];
+
 /// Growth that would use up the device within this many runs is critical.
 const SOON: u64 = 1000;
 
@@ -418,7 +421,8 @@ impl Judged {
                 self.rate()
             )
         }];
-        if let Some((left, n)) = headroom.zip(runs_to_oom) {
+        let far = FAR[usize::from(self.steps)];
+        if let Some((left, n)) = headroom.zip(runs_to_oom.filter(|n| *n <= far)) {
             parts.push(format!("{left} left: out of memory in about {n} {unit}s"));
         }
         match self.growth.state {

@@ -25,7 +25,7 @@ const TEXT_LINE: f64 = 17.0;
 const MAX_LINES: usize = 3;
 const MIN_WIDTH: f64 = 320.0;
 /// More findings than this are counted, not shown.
-const MAX_CARDS: usize = 6;
+const MAX_CARDS: usize = 3;
 
 /// The report on the device of [`default_device`], so many logical pixels wide:
 /// what each run kept, what is known over time, and the findings.
