@@ -129,7 +129,7 @@ tell(seen("kind", "device", "used_bytes", "why_unknown", "is_suspect"))
 @needs_driver
 def test_a_kernel_and_its_worker_are_told_by_the_notebook(machine: Machine) -> None:
     script = """
-leave_word("k1", "/data/work/old.ipynb")
+leave_word("k1", "/data/books/old.ipynb")
 server, kernel, worker = family("waits", "waits", "-f", str(here / "kernel-k1.json"))
 info = {"pid": server, "url": "http://localhost:8888/", "root_dir": "/data", "token": "hush"}
 (here / f"jpserver-{server}.json").write_text(json.dumps(info))
@@ -137,7 +137,7 @@ listed(kernel, worker)
 assert "hush" not in repr(list(gpumem.who()))
 tell(seen("kind", "kernel_id", "notebook", "server", "words"))
 """
-    path, server = "/data/work/old.ipynb", "http://localhost:8888/"
+    path, server = "/data/books/old.ipynb", "http://localhost:8888/"
     check(
         machine,
         script,

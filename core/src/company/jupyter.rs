@@ -96,14 +96,14 @@ mod tests {
         let server = Server {
             pid: 1,
             url: String::new(),
-            root: "/data/work/".to_owned(),
+            root: "/data/books/".to_owned(),
         };
         assert_eq!(shown_path(path, Some(&server), Some("/data")), expected);
     }
 
     #[test]
     fn a_path_is_told_from_the_servers_folder_else_from_the_users() {
-        check_path("/data/work/a/train.ipynb", "a/train.ipynb");
+        check_path("/data/books/a/train.ipynb", "a/train.ipynb");
         check_path("/data/workshop/train.ipynb", "~/workshop/train.ipynb");
         check_path("/srv/train.ipynb", "/srv/train.ipynb");
         check_path("Console 1", "Console 1");

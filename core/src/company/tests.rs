@@ -57,11 +57,11 @@ fn sightings(family: &str, pid: u32) -> Sightings {
         }],
         processes: lines.map(sight).collect(),
         are_ids_ours: true,
-        notebooks: BTreeMap::from([("a".to_owned(), "/srv/work/train.ipynb".to_owned())]),
+        notebooks: BTreeMap::from([("a".to_owned(), "/srv/books/train.ipynb".to_owned())]),
         servers: vec![Server {
             pid: 10,
             url: "http://localhost:8888/".to_owned(),
-            root: "/srv/work".to_owned(),
+            root: "/srv/books".to_owned(),
         }],
         home: Some("/srv".to_owned()),
     }
@@ -90,7 +90,7 @@ fn this_process_and_its_children_are_known() {
     check(
         &format!("5 3 {KERNEL}"),
         Kind::Own,
-        "this kernel · ~/work/train.ipynb",
+        "this kernel · ~/books/train.ipynb",
     );
     check(
         "20 5 python serve.py",
@@ -130,7 +130,7 @@ fn a_kernel_is_told_by_its_notebook() {
     );
     check(
         &format!(
-            "{}\n30 20 notebook=/srv/work/x.ipynb server=10 python fit.py",
+            "{}\n30 20 notebook=/srv/books/x.ipynb server=10 python fit.py",
             kernel("b")
         ),
         Kind::KernelsChild,
@@ -139,7 +139,7 @@ fn a_kernel_is_told_by_its_notebook() {
     check(
         &format!("10 1 jupyter-lab\n20 10 {KERNEL}\n30 20 session=20 {KERNEL}"),
         Kind::KernelsChild,
-        "child of the kernel of ~/work/train.ipynb",
+        "child of the kernel of ~/books/train.ipynb",
     );
 }
 
@@ -159,7 +159,7 @@ fn a_kernel_whose_server_is_gone_is_orphaned() {
     check(
         &format!("20 1 {KERNEL}"),
         Kind::OrphanedKernel,
-        "orphaned kernel of ~/work/train.ipynb: what started it is gone",
+        "orphaned kernel of ~/books/train.ipynb: what started it is gone",
     );
 }
 
@@ -185,12 +185,12 @@ fn a_kernel_is_no_orphan_where_that_is_not_sure() {
     check(
         &format!("1 0 name=jupyter-lab python /opt/bin/jupyter-lab\n20 1 server=1 {KERNEL}"),
         Kind::Kernel,
-        "kernel of ~/work/train.ipynb",
+        "kernel of ~/books/train.ipynb",
     );
     check(
         &format!("1 0 name=python python main.py\n20 1 {KERNEL}"),
         Kind::Kernel,
-        "kernel of ~/work/train.ipynb",
+        "kernel of ~/books/train.ipynb",
     );
     // Its ancestors are hidden.
     check(
