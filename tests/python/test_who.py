@@ -141,8 +141,8 @@ tell(seen("kind", "kernel_id", "notebook", "server", "words"))
     check(
         machine,
         script,
-        ["kernel", "k1", path, server, "kernel of work/old.ipynb"],
-        ["kernels_child", "k1", path, server, "child of the kernel of work/old.ipynb"],
+        ["kernel", "k1", path, server, "kernel of books/old.ipynb"],
+        ["kernels_child", "k1", path, server, "child of the kernel of books/old.ipynb"],
     )
 
 
