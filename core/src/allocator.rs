@@ -15,6 +15,7 @@ use std::{iter, mem};
 
 use thiserror::Error;
 
+use crate::segments::{self, BlockState, Segments};
 use crate::trace::Action;
 use crate::units::Bytes;
 
@@ -351,6 +352,27 @@ impl CachingAllocator {
                     .collect(),
             })
         })
+    }
+
+    /// The same without addresses, as it is recorded.
+    pub fn map(&self) -> Segments {
+        let block = |block: Block| {
+            let state = if block.held_as.is_some() {
+                BlockState::Held
+            } else {
+                BlockState::Free
+            };
+            segments::Block::new(state, block.size)
+        };
+        let segment = |segment: Segment| segments::Segment {
+            pool: match segment.pool {
+                Pool::Small => segments::Pool::Small,
+                Pool::Large => segments::Pool::Large,
+            },
+            stream: 0,
+            blocks: segment.blocks.into_iter().map(block).collect(),
+        };
+        Segments::new(self.segments().map(segment).collect())
     }
 
     /// The best fitting free piece, from the cache or else from a new segment.

@@ -21,6 +21,7 @@ pub mod json;
 pub mod read;
 pub mod recording;
 pub mod report;
+pub mod segments;
 mod severity;
 pub mod source_text;
 #[cfg(test)]

@@ -88,6 +88,7 @@ pub fn encode_frame(frame: &Frame) -> Vec<u8> {
         Frame::Samples(samples) => framed("samples", &v1::WireSamples::from(samples)),
         Frame::Trace(trace) => framed("trace", &v1::WireTrace::from(&**trace)),
         Frame::Holders(held) => framed("holders", &v1::WireHolders::from(&**held)),
+        Frame::Segments(mapped) => framed("segments", &v1::WireSegments::from(&**mapped)),
         Frame::Finish(finish) => framed("finish", &v1::WireFinish::from(finish)),
     }
 }
@@ -218,6 +219,11 @@ fn frame_of(payload: &[u8], offset: usize) -> Result<Option<Frame>, ReadError> {
         "cell" => read_value::<v1::WireCell>(&mut input, end)?.into(),
         "run" => read_value::<v1::WireRun>(&mut input, end)?.into(),
         "samples" => v1::WireSamples::read(&mut input)
+            .map_err(|error| refused(&error, &input, end))
+            .and_then(|wire| {
+                Frame::try_from(wire).map_err(|words| Fault::Payload(words).at(offset))
+            })?,
+        "segments" => v1::WireSegments::read(&mut input)
             .map_err(|error| refused(&error, &input, end))
             .and_then(|wire| {
                 Frame::try_from(wire).map_err(|words| Fault::Payload(words).at(offset))

@@ -6,10 +6,11 @@ use super::*;
 use crate::holders::{Branch, DeviceHolders, Holder, Kept, Part, Rest, RootKind, Shared, Traits};
 use crate::recording::{
     AllocatorLevels, Cell, CellIdx, Changes, Device, DeviceIdx, DeviceKind, DriverLevels, Finish,
-    Framework, Held, Level, Lifetimes, LineTally, ModuleTally, OomFigures, OomHolder, OtherProcess,
-    OutOfMemory, Reading, Revision, Run, RunIdx, RunKind, RunLevels, Sample, Samples, Series,
-    Source, SourceHash, SourceState, StackTally, Status, Tally, Trace, TracedPeak, Unknown,
+    Framework, Held, Level, Lifetimes, LineTally, Mapped, ModuleTally, OomFigures, OomHolder,
+    OtherProcess, OutOfMemory, Reading, Revision, Run, RunIdx, RunKind, RunLevels, Sample, Samples,
+    Series, Source, SourceHash, SourceState, StackTally, Status, Tally, Trace, TracedPeak, Unknown,
 };
+use crate::segments::{self, Block, BlockState, Pool, Segment, Segments};
 use crate::thin::{Spacing, Thinned};
 use crate::units::{ByteDelta, Bytes, Nanos};
 
@@ -287,6 +288,49 @@ prop_compose! {
 }
 
 prop_compose! {
+    fn segment()(
+        pool in prop::sample::select(Pool::ALL.as_slice()),
+        stream in any::<u32>(),
+        blocks in prop::collection::vec(
+            (prop::sample::select(BlockState::ALL.as_slice()), any::<[u64; 3]>(), any::<bool>()),
+            0..6,
+        ),
+    ) -> Segment {
+        let blocks = blocks.into_iter().map(|(state, [size, n_blocks, holes], is_one)| {
+            let size = Bytes::new(size);
+            let one = Block::new(state, size);
+            let several = Block { n_blocks, holes: size.min(Bytes::new(holes)), ..one };
+            if is_one { one } else { several }
+        });
+        Segment { pool, stream, blocks: blocks.collect() }
+    }
+}
+
+fn mapped() -> impl Strategy<Value = Mapped> {
+    let segments = prop::collection::vec(segment(), 0..6);
+    let found = (segments, any::<[u64; 6]>()).prop_map(|(segments, numbers)| {
+        let [n_segments, size, split, unused, n_blocks, largest_free] = numbers;
+        Segments {
+            segments,
+            rest: segments::Rest {
+                n_segments,
+                size: Bytes::new(size),
+                split: Bytes::new(split.min(size)),
+                unused: Bytes::new(unused.min(size)),
+            },
+            n_blocks,
+            largest_free: Bytes::new(largest_free),
+        }
+    });
+    let found = prop_oneof![found.prop_map(Ok), ".*".prop_map(Err)];
+    found.prop_map(|found| Mapped {
+        run: RunIdx(0),
+        device: DeviceIdx(0),
+        found,
+    })
+}
+
+prop_compose! {
     fn recording()(
         words in [".*", ".*", ".*"],
         levels in prop::collection::vec(run_levels(), 0..3),
@@ -296,6 +340,7 @@ prop_compose! {
         mark in prop::option::of(".*"),
         trace in prop::option::of(trace()),
         held in prop::option::of(held()),
+        mapped in prop::option::of(mapped()),
         finish in any::<Option<u64>>(),
         oom in prop::option::of(oom()),
     ) -> Recording {
@@ -348,6 +393,9 @@ prop_compose! {
         }
         if let Some(held) = held {
             recording.apply(Frame::Holders(Box::new(held))).expect("of the run that is there");
+        }
+        if let Some(mapped) = mapped {
+            recording.apply(Frame::Segments(Box::new(mapped))).expect("of the run that is there");
         }
         if let Some(at) = finish {
             let finish = Finish { at: Nanos::new(at) };
@@ -444,7 +492,7 @@ proptest! {
 
     #[test]
     fn arbitrary_payloads_never_panic(
-        kind in prop::sample::select(vec!["header", "device", "cell", "run", "samples", "trace", "holders", "finish"]),
+        kind in prop::sample::select(vec!["header", "device", "cell", "run", "samples", "trace", "holders", "segments", "finish"]),
         payload in prop::collection::vec(any::<u8>(), 0..200),
     ) {
         let mut frame = raw(kind, &0_u8);

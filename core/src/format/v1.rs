@@ -6,6 +6,7 @@
 mod holders;
 mod oom;
 mod samples;
+mod segments;
 mod trace;
 
 use std::collections::BTreeMap;
@@ -22,6 +23,7 @@ use oom::WireOutOfMemory;
 
 pub(super) use holders::WireHolders;
 pub(super) use samples::WireSamples;
+pub(super) use segments::WireSegments;
 pub(super) use trace::WireTrace;
 
 /// The version that this file reads and writes.

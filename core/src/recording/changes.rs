@@ -31,6 +31,7 @@ pub struct Changes {
     samples: BTreeMap<(RunIdx, DeviceIdx, Series), Nanos>,
     traces: BTreeSet<(RunIdx, DeviceIdx)>,
     held: BTreeSet<(RunIdx, DeviceIdx)>,
+    mapped: BTreeSet<(RunIdx, DeviceIdx)>,
     finish: bool,
 }
 
@@ -55,6 +56,7 @@ impl Changes {
             Frame::Samples(samples) => self.note_samples(samples),
             Frame::Trace(trace) => drop(self.traces.insert((trace.run, trace.device))),
             Frame::Holders(held) => drop(self.held.insert((held.run, held.device))),
+            Frame::Segments(mapped) => drop(self.mapped.insert((mapped.run, mapped.device))),
             Frame::Finish(_) => self.finish = true,
         }
     }
@@ -94,6 +96,9 @@ impl Changes {
                 holders,
             })))
         }));
+        let mapped = changes.mapped.into_iter();
+        let mapped = mapped.filter_map(|(run, device)| recording.mapped(run, device));
+        frames.extend(mapped.map(|mapped| Frame::Segments(Box::new(mapped.clone()))));
         frames.extend(
             recording
                 .finish()
@@ -120,6 +125,7 @@ fn run_of(frame: &Frame) -> Option<RunIdx> {
         Frame::Samples(samples) => Some(samples.run),
         Frame::Trace(trace) => Some(trace.run),
         Frame::Holders(held) => Some(held.run),
+        Frame::Segments(mapped) => Some(mapped.run),
         Frame::Header(_) | Frame::Device(_) | Frame::Cell(_) | Frame::Finish(_) => None,
     }
 }

@@ -28,6 +28,7 @@ impl Recording {
             runs: self.runs.clone(),
             traces: self.traces.clone(),
             held: self.held.clone(),
+            mapped: self.mapped.clone(),
             finish: self.finish,
             samples: samples
                 .map(|(key, points)| (key.clone(), thinned(points)))

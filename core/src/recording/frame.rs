@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use thiserror::Error;
 
-use super::{Cell, Device, DeviceIdx, Held, Run, RunIdx, Source, Trace};
+use super::{Cell, Device, DeviceIdx, Held, Mapped, Run, RunIdx, Source, Trace};
 use crate::units::{Bytes, Nanos};
 
 /// What the points of a [`Samples`] are.
@@ -97,6 +97,8 @@ pub enum Frame {
     Trace(Box<Trace>),
     /// Who held a device's memory after a run.
     Holders(Box<Held>),
+    /// Where in its segments a device's memory lay.
+    Segments(Box<Mapped>),
     /// The session ended in order.
     Finish(Finish),
 }

@@ -8,6 +8,7 @@ mod coarse;
 mod frame;
 mod held;
 mod level;
+mod mapped;
 mod oom;
 mod trace;
 
@@ -17,6 +18,7 @@ pub use changes::Changes;
 pub use frame::{Finish, Frame, FrameError, Header, Sample, Samples, Series, SourceState};
 pub use held::Held;
 pub use level::{AllocatorLevels, DriverLevels, Level, Reading, Source, Unknown};
+pub use mapped::Mapped;
 pub use oom::{Framework, OomFigures, OomHolder, OtherProcess, OutOfMemory};
 pub use trace::{Lifetimes, LineTally, ModuleTally, StackTally, Tally, Trace, TracedPeak};
 
@@ -211,6 +213,7 @@ pub struct Recording {
     samples: BTreeMap<(RunIdx, DeviceIdx, Series), Vec<Sample>>,
     traces: BTreeMap<(RunIdx, DeviceIdx), Trace>,
     held: BTreeMap<(RunIdx, DeviceIdx), DeviceHolders>,
+    mapped: BTreeMap<(RunIdx, DeviceIdx), Mapped>,
     finish: Option<Finish>,
 }
 
@@ -333,6 +336,17 @@ impl Recording {
         Some((*run, found))
     }
 
+    /// Where a device's memory lay after a run, where it was looked at.
+    pub fn mapped(&self, run: RunIdx, device: DeviceIdx) -> Option<&Mapped> {
+        self.mapped.get(&(run, device))
+    }
+
+    /// The latest look at where a device's memory lay.
+    pub fn latest_mapped(&self, device: DeviceIdx) -> Option<&Mapped> {
+        let mut looks = self.mapped.values().rev();
+        looks.find(|mapped| mapped.device == device)
+    }
+
     /// When the session ended, if it ended in order.
     pub fn finish(&self) -> Option<Finish> {
         self.finish
@@ -383,6 +397,10 @@ impl Recording {
                 self.check_points("holders frame", held.run, held.device, &[])?;
                 self.put_holders(*held);
             }
+            Frame::Segments(mapped) => {
+                self.check_points("segments frame", mapped.run, mapped.device, &[])?;
+                self.put_mapped(*mapped);
+            }
             Frame::Finish(finish) => self.finish = Some(finish),
         }
         Ok(())
@@ -406,6 +424,8 @@ impl Recording {
                 holders: holders.clone(),
             }))
         });
+        let mapped = self.mapped.values().cloned();
+        let mapped = mapped.map(Box::new).map(Frame::Segments);
         std::iter::once(Frame::Header(self.header.clone()))
             .chain(self.devices.iter().cloned().map(Frame::Device))
             .chain(self.cells.iter().cloned().map(Frame::Cell))
@@ -413,6 +433,7 @@ impl Recording {
             .chain(samples.map(Frame::Samples))
             .chain(traces)
             .chain(held)
+            .chain(mapped)
             .chain(self.finish.map(Frame::Finish))
     }
 
@@ -451,11 +472,20 @@ impl Recording {
         let held = self.held.iter().filter_map(|((run, device), holders)| {
             Some(((renumbered(*run)?, *device), holders.clone()))
         });
+        let mapped = self.mapped.values().filter_map(|mapped| {
+            let run = renumbered(mapped.run)?;
+            let mapped = Mapped {
+                run,
+                ..mapped.clone()
+            };
+            Some(((run, mapped.device), mapped))
+        });
         Self {
             runs: runs.collect(),
             samples: samples.collect(),
             traces: traces.collect(),
             held: held.collect(),
+            mapped: mapped.collect(),
             ..self.clone()
         }
     }
@@ -472,6 +502,17 @@ impl Recording {
             holders.keep_what_grew();
         }
         self.held.insert((held.run, held.device), held.holders);
+    }
+
+    /// Of a device's earlier maps only the latest stays of a run that met an out-of-memory error.
+    fn put_mapped(&mut self, mapped: Mapped) {
+        let place = (mapped.run, mapped.device);
+        let of_device = self.mapped.keys().filter(|(_, of)| *of == mapped.device);
+        let met_oom = |(run, _): &&(RunIdx, DeviceIdx)| self.run(*run).oom.is_some();
+        let of_oom = of_device.chain([&place]).filter(met_oom).max().copied();
+        self.mapped
+            .retain(|key, _| key.1 != mapped.device || Some(*key) == of_oom);
+        self.mapped.insert(place, mapped);
     }
 
     fn check_run(&self, run: &Run) -> Result<(), FrameError> {

@@ -69,7 +69,7 @@ impl WireSamples {
     }
 }
 
-fn index(reader: &mut Reader<'_>) -> Outcome<u32> {
+pub(super) fn index(reader: &mut Reader<'_>) -> Outcome<u32> {
     u32::try_from(reader.whole()?).map_err(Refused::custom)
 }
 
