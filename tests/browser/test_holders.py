@@ -170,7 +170,7 @@ def test_the_same_is_there_as_a_list(report: ReportPage) -> None:
     items = report.host.locator(".held .tree > li")
     assert [text.split()[0] for text in items.all_inner_texts()] == ["model", "losses", "Out[6]"]
     items.first.locator("summary").first.click()
-    assert ".head 96 MiB" in " ".join(items.first.inner_text().split())
+    assert ".head Tensor 96 MiB" in " ".join(items.first.inner_text().split())
     items.first.get_by_role("button", name="copy path").focus()
     expect(items.first.get_by_role("button", name="copy path")).to_be_focused()
 

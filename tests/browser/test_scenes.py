@@ -71,15 +71,25 @@ def test_nothing_recorded(recordings: Sessions, open_page: Open, tmp_path: Path)
 
 
 def test_eight_devices(recordings: Sessions, open_page: Open, tmp_path: Path) -> None:
-    """Each has its button; the one that is chosen is what the charts show."""
+    """Each has its button and its small bar; the one that is chosen is what the charts show."""
     if "GPUMEM_FAKE_DRIVER" not in os.environ:
         pytest.skip("no driver is played on this system")
     report = ReportPage(open_page(_saved(recordings["eight"], tmp_path), **VIEW).page)
     before = report.pixels("timeline")["colours"]
     report.host.get_by_role("group", name="device").get_by_role("button").nth(7).click()
     assert report.pixels("timeline")["colours"] != before
-    assert "A100" in report.host.locator("header .muted").inner_text()
+    shown = report.host.locator("header .muted")
+    assert "cuda:7 NVIDIA A100" in shown.inner_text()
     screenshot(report.page, "scene-eight")
+    composition = report.canvas("composition")
+    box = composition.bounding_box()
+    assert box is not None
+    composition.click(position={"x": 40, "y": box["height"] - 18})
+    assert "cuda:3 " in shown.inner_text()
+    while not report.tip().startswith("cuda:5"):
+        composition.press("ArrowRight")
+    composition.press("Enter")
+    assert "cuda:5 " in shown.inner_text()
 
 
 def test_memory_that_ran_out(recordings: Sessions, open_page: Open, tmp_path: Path) -> None:

@@ -96,8 +96,9 @@ impl Card {
                 .prose("p", &[("class", "detail")], &finding.detail)?
                 .into(),
         )?;
-        // What is only good to know takes no room before it is asked for.
-        let is_short = finding.severity == Severity::Info;
+        // What is only good to know, or goes without saying next to a fix, takes no room
+        // before it is asked for.
+        let is_aside = finding.severity == Severity::Info || finding.fix.is_some();
         let help = match finding.suggestions.as_slice() {
             [] => None,
             suggestions => Some(self::suggestions(make, suggestions)?),
@@ -112,13 +113,13 @@ impl Card {
         if let Some(fix) = &finding.fix {
             boxes.append_child(&holding::fix(make, fix)?.into())?;
         }
-        if let Some(help) = help.as_ref().filter(|_| !is_short) {
+        if let Some(help) = help.as_ref().filter(|_| !is_aside) {
             boxes.append_child(help)?;
         }
         element.append_child(&boxes)?;
         if !finding.evidence.is_empty() {
             let evidence = evidence(make, finding)?;
-            if let Some(help) = help.filter(|_| is_short) {
+            if let Some(help) = help.filter(|_| is_aside) {
                 evidence.append_child(&help)?;
             }
             element.append_child(&evidence)?;

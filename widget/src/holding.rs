@@ -21,13 +21,19 @@ pub(crate) fn tree(make: &Maker, fields: &[Field], device: Option<DeviceIdx>) ->
     let list = make.empty("ul", &[("class", "tree")])?;
     for field in fields {
         let item = branch(make, field)?;
+        let ways = make.empty("div", &[("class", "ways")])?;
+        if field.path != field.name {
+            let path = make.text("code", &[("dir", "auto")], &field.path)?;
+            ways.append_child(&path.into())?;
+        }
         if !field.path.is_empty() {
-            item.append_child(&link(make, "copy", &field.path, "copy path")?.into())?;
+            ways.append_child(&link(make, "copy", &field.path, "copy path")?.into())?;
         }
         if let Some(device) = device {
             let place = format!("{}:{}", device.0, field.name);
-            item.append_child(&link(make, "hold", &place, "show in map")?.into())?;
+            ways.append_child(&link(make, "hold", &place, "show in map")?.into())?;
         }
+        item.append_child(&ways)?;
         list.append_child(&item)?;
     }
     Ok(list)
@@ -48,36 +54,37 @@ fn branch(make: &Maker, field: &Field) -> Dom<Element> {
     make.group("li", &[], &[&details])
 }
 
+/// A name and what it is, and at the end of the line its bytes.
 fn line(make: &Maker, field: &Field) -> Dom<Element> {
     let figure = match field.change {
         Some(change) => change.to_string(),
         None => field.n_bytes.to_string(),
     };
-    let kind = field.kind.and_then(RootKind::words);
-    let words = [Some(&*figure), Some(&*field.what), kind];
-    let words: Vec<&str> = words.into_iter().flatten().collect();
     let own = make.text("code", &[("dir", "auto")], &field.name)?;
-    let words = format!(" {}", words.join(" · "));
+    let kind = field.kind.and_then(RootKind::words);
+    let words = [Some(&*field.what), kind].into_iter().flatten();
+    let words: Vec<&str> = words.filter(|words| !words.is_empty()).collect();
+    let words = format!(" {} ", words.join(" · "));
     let words = make.text("span", &[("dir", "auto")], &words)?;
-    let line = make.group("span", &[], &[&own, &words])?;
-    if field.kind.is_some() && field.path != field.name {
-        let path = make.text("code", &[("class", "path"), ("dir", "auto")], &field.path)?;
-        line.append_child(&path.into())?;
-    }
-    Ok(line)
+    let figure = make.text("span", &[("class", "size")], &figure)?;
+    let name = make.group("span", &[], &[&own, &words])?;
+    make.group("span", &[("class", "holder")], &[&name, &figure])
 }
 
 /// The user's line and what to write in its place, as in a patch.
 pub(crate) fn fix(make: &Maker, fix: &Fix) -> Dom<Element> {
     let label = make.text("div", &[("class", "label")], "Fix")?;
+    label.append_child(&link(make, "copy", &fix.after, "copy")?.into())?;
     let code = make.empty("pre", &[("class", "patch"), ("dir", "ltr")])?;
-    if let Some(before) = &fix.before {
-        code.append_child(&make.text("del", &[], before)?.into())?;
+    let before = fix.before.iter().flat_map(|before| before.lines());
+    for line in before {
+        code.append_child(&make.text("del", &[], line)?.into())?;
     }
-    code.append_child(&make.text("ins", &[], &fix.after)?.into())?;
+    for line in fix.after.lines() {
+        code.append_child(&make.text("ins", &[], line)?.into())?;
+    }
     let why = make.prose("p", &[], fix.why)?;
-    let copy = link(make, "copy", &fix.after, "copy")?;
-    make.group("div", &[("class", "box")], &[&label, &code, &why, &copy])
+    make.group("div", &[("class", "box")], &[&label, &code, &why])
 }
 
 /// A button that reads as a link.

@@ -134,6 +134,7 @@ impl View {
         let at = page.pointed_at(&self.model, chart, Point { x, y });
         match at.map(|at| at.target) {
             Some(chart::Target::Part(part)) => self.reveal(part),
+            Some(chart::Target::Device(device)) => self.handle(Event::Switched(device)),
             Some(chart::Target::Field(field)) => match self.model.entering(field, None) {
                 Some(event) => self.handle(event),
                 None => Ok(()),

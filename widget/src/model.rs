@@ -179,9 +179,10 @@ impl Model {
                 pointed?.run()?;
                 Event::Crossed
             }
-            Key::Choose => match pointed?.field() {
-                Some(field) => self.entering(field, Some(0))?,
-                None => Event::Clicked(Some(pointed?.run()?)),
+            Key::Choose => match pointed?.target {
+                Target::Field(field) => self.entering(field, Some(0))?,
+                Target::Device(device) => Event::Switched(device),
+                _ => Event::Clicked(Some(pointed?.run()?)),
             },
             Key::Zoom(factor) => Event::Zoomed(self.zoomed(self.middle(), factor)),
             Key::Pan(share) => Event::Zoomed(self.with_window(|window| window.panned(share))),

@@ -86,6 +86,31 @@ pub(crate) fn at(
     std::iter::once(when).chain(known).collect()
 }
 
+/// How full a device is.
+pub(crate) fn of_device(
+    recording: &Recording,
+    analysis: &Analysis,
+    device: DeviceIdx,
+) -> Option<Readout> {
+    let known = recording.devices().get(device.get())?;
+    let mut summaries = analysis.devices.iter();
+    let summary = summaries.find(|summary| summary.device == device)?;
+    let figures = [
+        ("this process", summary.process_used.or(summary.reserved)),
+        ("device", summary.device_used),
+        ("free", summary.free()),
+        ("capacity", summary.capacity),
+    ];
+    let figures = figures.into_iter();
+    Some(Readout {
+        name: known.label.clone(),
+        place: known.name.clone(),
+        figures: figures
+            .filter_map(|(name, size)| Some((name, size?.to_string())))
+            .collect(),
+    })
+}
+
 /// A part of a device in words.
 pub(crate) fn of_part(part: &Part, parts: &[Part]) -> Readout {
     let total: Bytes = parts.iter().map(|part| part.size).sum();

@@ -1,11 +1,12 @@
-//! The composition bar: what fills the device now, and what is free.
+//! The composition bar: what fills the device now, and what is free; beside several
+//! devices a small bar of each.
 
 use super::View;
-use super::label::{Label, MEDIUM};
+use super::label::{Label, MEDIUM, SMALL};
 use super::plot::{say, sheet};
-use super::scene::{Face, Hit, Point, Rect, Role, Scene, Target};
+use super::scene::{Anchor, Face, Hit, Point, Rect, Role, Scene, Target};
 use crate::analyze::{Analysis, Part, PartKind};
-use crate::recording::Recording;
+use crate::recording::{Device, Recording};
 use crate::units::Bytes;
 
 const MARGIN: f64 = 12.0;
@@ -19,6 +20,14 @@ const SWATCH: f64 = 10.0;
 const GAP: f64 = 16.0;
 /// What is there is seen, however small.
 const LEAST: f64 = 2.0;
+/// From one small bar to the next below.
+const ROW: f64 = 20.0;
+const SMALL_BAR: f64 = 8.0;
+/// Of the words on both sides of a small bar.
+const NAME: f64 = 64.0;
+const FIGURE: f64 = 96.0;
+/// Two columns of small bars need so much room.
+const WIDE: f64 = 560.0;
 
 /// What fills the view's device, by the latest levels of the recording.
 pub fn composition(recording: &Recording, analysis: &Analysis, view: &View) -> Scene {
@@ -29,15 +38,16 @@ pub fn composition(recording: &Recording, analysis: &Analysis, view: &View) -> S
     if parts.is_empty() {
         scene.height += LEGEND;
         say(&mut scene, &format!("what fills {label} is not known"));
-        return scene;
+    } else {
+        draw_bar(&mut scene, &parts);
+        draw_legend(&mut scene, &parts);
+        let shares: Vec<String> = parts
+            .iter()
+            .map(|part| format!("{} {}", part.words, part.size))
+            .collect();
+        scene.description = format!("What fills {label} now: {}.", shares.join(", "));
     }
-    draw_bar(&mut scene, &parts);
-    draw_legend(&mut scene, &parts);
-    let shares: Vec<String> = parts
-        .iter()
-        .map(|part| format!("{} {}", part.words, part.size))
-        .collect();
-    scene.description = format!("What fills {label} now: {}.", shares.join(", "));
+    draw_others(&mut scene, recording, analysis, view);
     scene
 }
 
@@ -64,10 +74,22 @@ pub fn parts(recording: &Recording, analysis: &Analysis, view: &View) -> Vec<Par
 
 fn draw_bar(scene: &mut Scene, parts: &[Part]) {
     let frame = Rect::new(MARGIN, TOP, scene.width - 2.0 * MARGIN, BAR);
-    scene.fill(frame, Role::Line, RADIUS);
+    for (idx, rect) in fill_bar(scene, frame, RADIUS, parts)
+        .into_iter()
+        .enumerate()
+    {
+        let target = Target::Part(idx);
+        scene.hits.push(Hit { rect, target });
+    }
+}
+
+/// Where each of the parts is, from left to right.
+fn fill_bar(scene: &mut Scene, frame: Rect, radius: f64, parts: &[Part]) -> Vec<Rect> {
+    scene.fill(frame, Role::Line, radius);
     let inside = frame.inset(1.0);
-    scene.fill(inside, Role::Panel, RADIUS - 1.0);
+    scene.fill(inside, Role::Panel, radius - 1.0);
     let mut left = inside.x;
+    let mut rects = Vec::new();
     for (idx, (part, width)) in parts.iter().zip(widths(parts, inside.width)).enumerate() {
         let rect = Rect::new(left, inside.y, width, inside.height);
         if part.kind != PartKind::Free {
@@ -76,11 +98,96 @@ fn draw_bar(scene: &mut Scene, parts: &[Part]) {
             let filled = Rect::new(rect.x, rect.y, rect.width - gap, rect.height);
             scene.fill(filled, role(part, idx), 0.0);
         }
-        scene.hits.push(Hit {
-            rect,
-            target: Target::Part(idx),
-        });
+        rects.push(rect);
         left += width;
+    }
+    rects
+}
+
+/// Where there are several accelerators, how full each is; a click chooses one.
+fn draw_others(scene: &mut Scene, recording: &Recording, analysis: &Analysis, view: &View) {
+    let known = analysis.devices.iter().filter_map(|summary| {
+        let device = recording.devices().get(summary.device.get())?;
+        let parts = summary.composition();
+        (device.kind.is_accelerator() && !parts.is_empty()).then_some((device, parts))
+    });
+    let known: Vec<(&Device, Vec<Part>)> = known.collect();
+    if known.len() < 2 {
+        return;
+    }
+    let n_columns = if scene.width < WIDE { 1 } else { 2 };
+    let n_rows = known.len().div_ceil(n_columns);
+    let top = scene.height;
+    let width = (scene.width - 2.0 * MARGIN + GAP) / n_columns as f64 - GAP;
+    let mut shares = Vec::new();
+    for (idx, (device, parts)) in known.iter().enumerate() {
+        let (column, row) = (idx / n_rows, idx % n_rows);
+        let left = MARGIN + column as f64 * (width + GAP);
+        let room = Rect::new(left, top + row as f64 * ROW, width, ROW);
+        let words = rest_words(parts);
+        draw_device(
+            scene,
+            room,
+            device,
+            device.idx == view.device,
+            parts,
+            &words,
+        );
+        shares.push(format!("{} {words}", device.label));
+    }
+    scene.height = top + n_rows as f64 * ROW + 8.0;
+    let all = format!("Of each device: {}.", shares.join(", "));
+    scene.description = [&*scene.description, &all].join(" ").trim().to_owned();
+}
+
+fn draw_device(
+    scene: &mut Scene,
+    room: Rect,
+    device: &Device,
+    is_shown: bool,
+    parts: &[Part],
+    words: &str,
+) {
+    let baseline = room.y + 0.5 * ROW + 4.0;
+    let (face, role) = if is_shown {
+        (Face::Bold, Role::Text)
+    } else {
+        (Face::Sans, Role::Muted)
+    };
+    let name = Label::new(&device.label, Point::new(room.x + 1.0, baseline));
+    scene.text(name.size(SMALL).face(face).role(role).fitted(NAME - 6.0));
+    // Where there is room for one only, the bar says more than its figure.
+    let figure_room = if room.width < 1.5 * (NAME + FIGURE) {
+        0.0
+    } else {
+        FIGURE
+    };
+    let frame = Rect::new(
+        room.x + NAME,
+        room.y + 0.5 * (ROW - SMALL_BAR),
+        room.width - NAME - figure_room,
+        SMALL_BAR,
+    );
+    fill_bar(scene, frame, 2.0, parts);
+    if figure_room > 0.0 {
+        let figure = Label::new(words, Point::new(room.x + room.width, baseline));
+        let figure = figure.size(SMALL).face(face).role(role).anchor(Anchor::End);
+        scene.text(figure.fitted(figure_room - 6.0));
+    }
+    scene.hits.push(Hit {
+        rect: room,
+        target: Target::Device(device.idx),
+    });
+}
+
+/// `3.5 GiB free`, or what is in use where nobody knows how much there is.
+fn rest_words(parts: &[Part]) -> String {
+    match parts.iter().find(|part| part.kind == PartKind::Free) {
+        Some(free) => format!("{} free", free.size),
+        None => {
+            let used: Bytes = parts.iter().map(|part| part.size).sum();
+            format!("{used} in use")
+        }
     }
 }
 
@@ -158,7 +265,8 @@ mod tests {
 
     use super::super::draw_log::{assert_sound, texts, view};
     use super::*;
-    use crate::analyze::{Rules, analyze};
+    use crate::analyze::{DeviceSummary, Rules, analyze};
+    use crate::recording::{DeviceIdx, Frame};
     use crate::testing::{Play, run, session};
 
     fn drawn(plays: &[Play], width: f64) -> Scene {
@@ -191,6 +299,50 @@ mod tests {
         assert_eq!(scene.hit(Point::new(20.0, 50.0)), Some(Target::Part(0)));
     }
 
+    /// Two devices of which the second holds half as much.
+    fn drawn_with_another(kept: i64, width: f64) -> Scene {
+        let (mut recording, _) = session(&[("a()", &[run(kept)])]);
+        let first = recording.devices()[0].clone();
+        let second = Device {
+            idx: DeviceIdx(1),
+            key: "sim:1".to_owned(),
+            label: "sim:1".to_owned(),
+            ..first
+        };
+        recording
+            .apply(Frame::Device(second))
+            .expect("another device");
+        let mut analysis = analyze(&recording, &Rules::default());
+        let one = &analysis.devices[0];
+        let half = |level: Option<Bytes>| level.map(|it| Bytes::new(it.get() / 2));
+        let other = DeviceSummary {
+            device: DeviceIdx(1),
+            allocated: half(one.allocated),
+            ..one.clone()
+        };
+        analysis.devices.retain(|it| it.device == DeviceIdx(0));
+        analysis.devices.push(other);
+        composition(&recording, &analysis, &view(width))
+    }
+
+    #[test]
+    fn each_of_several_devices_has_a_small_bar_that_chooses_it() {
+        let scene = drawn_with_another(1200, 880.0);
+        assert_eq!(
+            texts(&scene)[8..],
+            ["sim:0", "13.7 GiB free", "sim:1", "13.7 GiB free"]
+        );
+        assert!(
+            scene
+                .description
+                .ends_with("Of each device: sim:0 13.7 GiB free, sim:1 13.7 GiB free.")
+        );
+        let below = scene.height - 15.0;
+        let at = |x: f64| scene.hit(Point::new(x, below));
+        assert_eq!(at(20.0), Some(Target::Device(DeviceIdx(0))));
+        assert_eq!(at(700.0), Some(Target::Device(DeviceIdx(1))));
+    }
+
     proptest! {
         #[test]
         fn the_bar_is_full(sizes in prop::collection::vec(1_u64..1 << 40, 1..9), room in 100.0..2000.0_f64) {
@@ -206,6 +358,7 @@ mod tests {
         #[test]
         fn it_is_sound_at_any_width(kept in 0..16_000_i64, width in 160.0..1600.0_f64) {
             assert_sound(&drawn(&[run(kept)], width));
+            assert_sound(&drawn_with_another(kept, width));
         }
     }
 }

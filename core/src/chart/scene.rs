@@ -2,7 +2,7 @@
 //! them values when the scene is painted.
 
 use super::label::Label;
-use crate::recording::RunIdx;
+use crate::recording::{DeviceIdx, RunIdx};
 
 /// A point in logical pixels, from the top left.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -248,6 +248,8 @@ pub enum Target {
     Run(RunIdx),
     /// What fills a part of the device, by its place in the composition.
     Part(usize),
+    /// A device, where several are shown.
+    Device(DeviceIdx),
     /// What holds memory, by its place among the fields of the map that is open.
     Field(usize),
 }

@@ -66,10 +66,11 @@ impl Header {
             ],
             "?",
         )?;
+        let always = make.group("span", &[("class", "always")], &[&export, &help_button])?;
         let tools = make.group(
             "div",
             &[("class", "tools")],
-            &[&measures, &devices, &units, &export, &help_button],
+            &[&measures, &devices, &units, &always],
         )?;
         let line = make.group("div", &[("class", "line")], &[&name, &subtitle, &tools])?;
         let help = help(make)?;

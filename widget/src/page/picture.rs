@@ -256,6 +256,7 @@ pub(crate) fn read_out(model: &Model, pointed: Pointed) -> Option<Readout> {
             let parts = model.parts();
             Some(readout::of_part(parts.get(idx)?, &parts))
         }
+        Target::Device(device) => readout::of_device(recording, model.analysis(), device),
         Target::Field(idx) => {
             let map = model.map()?;
             Some(readout::of_field(map.fields.get(idx)?, &map))
