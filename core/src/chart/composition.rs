@@ -137,7 +137,10 @@ fn draw_others(scene: &mut Scene, recording: &Recording, analysis: &Analysis, vi
     }
     scene.height = top + n_rows as f64 * ROW + 8.0;
     let all = format!("Of each device: {}.", shares.join(", "));
-    scene.description = [&*scene.description, &all].join(" ").trim().to_owned();
+    if !scene.description.is_empty() {
+        scene.description.push(' ');
+    }
+    scene.description.push_str(&all);
 }
 
 fn draw_device(
@@ -182,13 +185,11 @@ fn draw_device(
 
 /// `3.5 GiB free`, or what is in use where nobody knows how much there is.
 fn rest_words(parts: &[Part]) -> String {
-    match parts.iter().find(|part| part.kind == PartKind::Free) {
-        Some(free) => format!("{} free", free.size),
-        None => {
-            let used: Bytes = parts.iter().map(|part| part.size).sum();
-            format!("{used} in use")
-        }
+    if let Some(free) = parts.iter().find(|part| part.kind == PartKind::Free) {
+        return format!("{} free", free.size);
     }
+    let used: Bytes = parts.iter().map(|part| part.size).sum();
+    format!("{used} in use")
 }
 
 /// Shares of the room by size, none of them too narrow to be seen.
