@@ -26,14 +26,18 @@ pub fn hash(source: &str) -> SourceHash {
 }
 
 /// The first line that says what the cell does: not blank, no comment, no magic
-/// of a whole cell, no import while anything else follows.
+/// of a whole cell; no import, decorator or bare `try:` while anything else follows.
 pub fn headline(source: &str) -> Option<String> {
     let text = normalised(source);
     let says_something =
         |line: &&str| !line.is_empty() && !line.starts_with('#') && !line.starts_with("%%");
     let lines = || text.lines().map(str::trim).filter(says_something);
+    let leads_in = |line: &&str| {
+        let openings = ["import ", "from ", "@"];
+        *line == "try:" || openings.iter().any(|opening| line.starts_with(opening))
+    };
     lines()
-        .find(|line| !line.starts_with("import ") && !line.starts_with("from "))
+        .find(|line| !leads_in(line))
         .or_else(|| lines().next())
         .or_else(|| text.lines().map(str::trim).find(|line| !line.is_empty()))
         .map(str::to_owned)
@@ -59,6 +63,8 @@ mod tests {
         check("# warm up\n\n%%time\nmodel(x)", Some("model(x)"));
         check("import torch\nmodel = f()", Some("model = f()"));
         check("import torch\n", Some("import torch"));
+        check("try:\n    step()\nfinally:\n    close()", Some("step()"));
+        check("@torch.no_grad()\ndef f():\n    ...", Some("def f():"));
         check("# only a comment", Some("# only a comment"));
         check("%%gpumem\n", None);
     }
