@@ -1,4 +1,4 @@
-//! Reading `MessagePack`, by what the wire types ask for.
+//! Reading `MessagePack`, by what the wire asks for.
 //!
 //! A general deserializer has to be ready for every type at every place; that is
 //! compiled once per type and took a third of the page's module. The wire says what
@@ -6,30 +6,28 @@
 
 use std::fmt::Display;
 
-use serde::de::{
-    DeserializeSeed, Deserializer, EnumAccess, Error as _, MapAccess, SeqAccess, VariantAccess,
-    Visitor,
-};
-use serde::forward_to_deserialize_any;
-
-/// How deep values may be nested; the wire's own are at most 6 deep.
+/// How deep values may be nested; the wire's own are at most 16 deep.
 const MAX_DEPTH: usize = 32;
 
 /// Why a value was refused, in words.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub(super) struct Refused(String);
+pub(super) struct Refused(pub(super) String);
 
-impl serde::de::Error for Refused {
-    fn custom<T: Display>(words: T) -> Self {
+impl Refused {
+    pub(super) fn because(words: impl Display) -> Self {
         Self(words.to_string())
+    }
+
+    fn in_field(self, name: &str) -> Self {
+        Self(format!("{name}: {}", self.0))
     }
 }
 
 pub(super) type Outcome<T> = Result<T, Refused>;
 
 /// What a value's first bytes say.
-enum Opening<'de> {
+pub(super) enum Opening<'de> {
     Nil,
     Bool(bool),
     Whole(u64),
@@ -78,15 +76,15 @@ impl<'de> Reader<'de> {
 
     fn length(&mut self, n: usize) -> Outcome<usize> {
         let length = self.number(n)?;
-        usize::try_from(length).map_err(Refused::custom)
+        usize::try_from(length).map_err(Refused::because)
     }
 
     fn text(&mut self, n: usize) -> Outcome<Opening<'de>> {
-        let text = std::str::from_utf8(self.bytes(n)?).map_err(Refused::custom)?;
+        let text = std::str::from_utf8(self.bytes(n)?).map_err(Refused::because)?;
         Ok(Opening::Text(text))
     }
 
-    fn opening(&mut self) -> Outcome<Opening<'de>> {
+    pub(super) fn opening(&mut self) -> Outcome<Opening<'de>> {
         let marker = self.bytes(1)?[0];
         let low = |mask: u8| usize::from(marker & mask);
         Ok(match marker {
@@ -101,7 +99,7 @@ impl<'de> Reader<'de> {
                 Opening::Binary(self.bytes(n)?)
             }
             0xca => {
-                let bits = u32::try_from(self.number(4)?).map_err(Refused::custom)?;
+                let bits = u32::try_from(self.number(4)?).map_err(Refused::because)?;
                 Opening::Float(f32::from_bits(bits).into())
             }
             0xcb => Opening::Float(f64::from_bits(self.number(8)?)),
@@ -143,17 +141,25 @@ impl<'de> Reader<'de> {
     /// The fields of a map: `read` is given each name, and reads its value.
     pub(super) fn fields(
         &mut self,
-        mut read: impl FnMut(&str, &mut Self) -> Outcome<()>,
+        read: &mut dyn FnMut(&str, &mut Self) -> Outcome<()>,
     ) -> Outcome<()> {
         let n = match self.opening()? {
             Opening::Map(n) => n,
             other => return Err(other.instead_of("a map")),
         };
-        for _ in 0..n {
-            let name = self.string()?;
-            self.nested(|reader| read(name, reader))?;
-        }
-        Ok(())
+        self.nested(n, &mut |reader| {
+            let name = reader.string()?;
+            read(name, reader).map_err(|refused| refused.in_field(name))
+        })
+    }
+
+    /// The entries of a list: `read` reads each of them.
+    pub(super) fn list(&mut self, read: &mut dyn FnMut(&mut Self) -> Outcome<()>) -> Outcome<()> {
+        let n = match self.opening()? {
+            Opening::List(n) => n,
+            other => return Err(other.instead_of("a list")),
+        };
+        self.nested(n, read)
     }
 
     /// A list of numbers, each read by `read`.
@@ -196,8 +202,11 @@ impl<'de> Reader<'de> {
         }
     }
 
-    pub(super) fn is_nil(&self) -> bool {
-        self.rest.first() == Some(&0xc0)
+    /// Whether nothing stands here; then it is passed over.
+    pub(super) fn is_nil(&mut self) -> bool {
+        let rest = self.rest.strip_prefix(&[0xc0]);
+        self.rest = rest.unwrap_or(self.rest);
+        rest.is_some()
     }
 
     /// Passes over one value, however deep it is.
@@ -214,27 +223,20 @@ impl<'de> Reader<'de> {
         Ok(())
     }
 
-    fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Outcome<T>) -> Outcome<T> {
+    /// Calls `read` for each of `n` values, which are one deeper.
+    fn nested(&mut self, n: usize, read: &mut dyn FnMut(&mut Self) -> Outcome<()>) -> Outcome<()> {
         if self.depth == MAX_DEPTH {
             return Err(Refused(format!("values nested deeper than {MAX_DEPTH}")));
         }
         self.depth += 1;
-        let value = read(self);
+        let outcome = (0..n).try_for_each(|_| read(self));
         self.depth -= 1;
-        value
-    }
-
-    fn list<V: Visitor<'de>>(&mut self, n: usize, visitor: V) -> Outcome<V::Value> {
-        self.nested(|reader| visitor.visit_seq(Entries { reader, n_left: n }))
-    }
-
-    fn map<V: Visitor<'de>>(&mut self, n: usize, visitor: V) -> Outcome<V::Value> {
-        self.nested(|reader| visitor.visit_map(Entries { reader, n_left: n }))
+        outcome
     }
 }
 
 impl Opening<'_> {
-    fn instead_of(&self, expected: &str) -> Refused {
+    pub(super) fn instead_of(&self, expected: &str) -> Refused {
         let found = match self {
             Self::Nil => "nothing".to_owned(),
             Self::Bool(value) => value.to_string(),
@@ -250,190 +252,42 @@ impl Opening<'_> {
     }
 }
 
-macro_rules! whole_numbers {
-    ($($method:ident)*) => {$(
-        fn $method<V: Visitor<'de>>(self, visitor: V) -> Outcome<V::Value> {
-            visitor.visit_u64(self.whole()?)
-        }
-    )*};
-}
-
-macro_rules! texts {
-    ($($method:ident)*) => {$(
-        fn $method<V: Visitor<'de>>(self, visitor: V) -> Outcome<V::Value> {
-            visitor.visit_borrowed_str(self.string()?)
-        }
-    )*};
-}
-
-impl<'de> Deserializer<'de> for &mut Reader<'de> {
-    type Error = Refused;
-
-    whole_numbers! { deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64 }
-    texts! { deserialize_str deserialize_string deserialize_identifier }
-    forward_to_deserialize_any! {
-        i8 i16 i32 i64 i128 u128 f32 f64 char bytes byte_buf unit unit_struct tuple tuple_struct
-    }
-
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Outcome<V::Value> {
-        match self.opening()? {
-            Opening::Nil => visitor.visit_unit(),
-            Opening::Bool(value) => visitor.visit_bool(value),
-            Opening::Whole(number) => visitor.visit_u64(number),
-            Opening::Negative(number) => visitor.visit_i64(number),
-            Opening::Float(number) => visitor.visit_f64(number),
-            Opening::Text(text) => visitor.visit_borrowed_str(text),
-            Opening::Binary(bytes) => visitor.visit_borrowed_bytes(bytes),
-            Opening::List(n) => self.list(n, visitor),
-            Opening::Map(n) => self.map(n, visitor),
-        }
-    }
-
-    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Outcome<V::Value> {
-        match self.opening()? {
-            Opening::Bool(value) => visitor.visit_bool(value),
-            other => Err(other.instead_of("true or false")),
-        }
-    }
-
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Outcome<V::Value> {
-        if self.is_nil() {
-            self.skip()?;
-            return visitor.visit_none();
-        }
-        visitor.visit_some(self)
-    }
-
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        visitor: V,
-    ) -> Outcome<V::Value> {
-        visitor.visit_newtype_struct(self)
-    }
-
-    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Outcome<V::Value> {
-        match self.opening()? {
-            Opening::List(n) => self.list(n, visitor),
-            other => Err(other.instead_of("a list")),
-        }
-    }
-
-    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Outcome<V::Value> {
-        match self.opening()? {
-            Opening::Map(n) => self.map(n, visitor),
-            other => Err(other.instead_of("a map")),
-        }
-    }
-
-    fn deserialize_struct<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        _fields: &'static [&'static str],
-        visitor: V,
-    ) -> Outcome<V::Value> {
-        self.deserialize_map(visitor)
-    }
-
-    fn deserialize_enum<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        _variants: &'static [&'static str],
-        visitor: V,
-    ) -> Outcome<V::Value> {
-        visitor.visit_enum(self)
-    }
-
-    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Outcome<V::Value> {
-        self.skip()?;
-        visitor.visit_unit()
-    }
-
-    fn is_human_readable(&self) -> bool {
-        false
-    }
-}
-
-/// The entries of a list or of a map that are not read yet.
-struct Entries<'a, 'de> {
-    reader: &'a mut Reader<'de>,
-    n_left: usize,
-}
-
-impl<'de> SeqAccess<'de> for Entries<'_, 'de> {
-    type Error = Refused;
-
-    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Outcome<Option<T::Value>> {
-        if self.n_left == 0 {
-            return Ok(None);
-        }
-        self.n_left -= 1;
-        seed.deserialize(&mut *self.reader).map(Some)
-    }
-
-    fn size_hint(&self) -> Option<usize> {
-        // A length that was made up reserves no more than the frame can hold.
-        Some(self.n_left.min(self.reader.n_left()))
-    }
-}
-
-impl<'de> MapAccess<'de> for Entries<'_, 'de> {
-    type Error = Refused;
-
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Outcome<Option<K::Value>> {
-        self.next_element_seed(seed)
-    }
-
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Outcome<V::Value> {
-        seed.deserialize(&mut *self.reader)
-    }
-}
-
-/// A variant is its name.
-impl<'de> EnumAccess<'de> for &mut Reader<'de> {
-    type Error = Refused;
-    type Variant = Self;
-
-    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Outcome<(V::Value, Self)> {
-        let variant = seed.deserialize(&mut *self)?;
-        Ok((variant, self))
-    }
-}
-
-impl<'de> VariantAccess<'de> for &mut Reader<'de> {
-    type Error = Refused;
-
-    fn unit_variant(self) -> Outcome<()> {
-        Ok(())
-    }
-
-    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, _seed: T) -> Outcome<T::Value> {
-        Err(Refused("a variant has no value here".to_owned()))
-    }
-
-    fn tuple_variant<V: Visitor<'de>>(self, _len: usize, _visitor: V) -> Outcome<V::Value> {
-        Err(Refused("a variant has no value here".to_owned()))
-    }
-
-    fn struct_variant<V: Visitor<'de>>(
-        self,
-        _fields: &'static [&'static str],
-        _visitor: V,
-    ) -> Outcome<V::Value> {
-        Err(Refused("a variant has no value here".to_owned()))
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use serde::Deserialize;
-    use serde::de::{DeserializeOwned, IgnoredAny};
-    use serde_json::{Value, json};
+    use serde_json::{Map, Value, json};
 
     use super::*;
 
-    fn read<T: DeserializeOwned>(bytes: &[u8]) -> Outcome<T> {
-        T::deserialize(&mut Reader::new(bytes))
+    /// Any value, as a general reader has it.
+    fn any(reader: &mut Reader<'_>) -> Outcome<Value> {
+        let at_it = Reader { ..*reader };
+        Ok(match reader.opening()? {
+            Opening::Nil => Value::Null,
+            Opening::Bool(value) => value.into(),
+            Opening::Whole(number) => number.into(),
+            Opening::Negative(number) => number.into(),
+            Opening::Float(number) => number.into(),
+            Opening::Text(text) => text.into(),
+            Opening::Binary(bytes) => bytes.into(),
+            Opening::List(_) => {
+                *reader = at_it;
+                let mut entries = Vec::new();
+                reader.list(&mut |reader| {
+                    entries.push(any(reader)?);
+                    Ok(())
+                })?;
+                entries.into()
+            }
+            Opening::Map(_) => {
+                *reader = at_it;
+                let mut fields = Map::new();
+                reader.fields(&mut |name, reader| {
+                    fields.insert(name.to_owned(), any(reader)?);
+                    Ok(())
+                })?;
+                fields.into()
+            }
+        })
     }
 
     /// What a general writer wrote is read, and passed over, to its last byte.
@@ -441,16 +295,21 @@ mod tests {
     fn check(value: &Value) {
         let bytes = rmp_serde::to_vec_named(value).expect("JSON can be written");
         let mut reader = Reader::new(&bytes);
-        let found = Value::deserialize(&mut reader).expect("it can be read again");
+        let found = any(&mut reader).expect("it can be read again");
         assert_eq!((&found, reader.n_left()), (value, 0));
         let mut reader = Reader::new(&bytes);
-        IgnoredAny::deserialize(&mut reader).expect("it can be passed over");
+        reader.skip().expect("it can be passed over");
         assert_eq!(reader.n_left(), 0);
     }
 
     #[track_caller]
-    fn check_refused<T: DeserializeOwned + std::fmt::Debug>(bytes: &[u8], words: &str) {
-        assert_eq!(read::<T>(bytes).unwrap_err().to_string(), words);
+    fn check_refused<T: std::fmt::Debug>(
+        read: impl FnOnce(&mut Reader<'_>) -> Outcome<T>,
+        bytes: &[u8],
+        words: &str,
+    ) {
+        let refused = read(&mut Reader::new(bytes)).expect_err("it does not belong");
+        assert_eq!(refused.to_string(), words);
     }
 
     #[test]
@@ -471,12 +330,17 @@ mod tests {
 
     #[test]
     fn what_does_not_belong_is_named() {
-        check_refused::<u64>(&[0xa1, b'x'], "\"x\" where a whole number belongs");
-        check_refused::<u64>(&[0xff], "-1 where a whole number belongs");
-        check_refused::<String>(&[0x07], "7 where a text belongs");
-        check_refused::<Vec<u64>>(&[0x80], "a map of 0 where a list belongs");
-        check_refused::<u64>(&[0xcf, 1], "a value goes on beyond its frame");
-        check_refused::<Value>(&[0xc1], "no value begins with 0xc1");
+        let whole = |reader: &mut Reader<'_>| reader.whole();
+        check_refused(whole, &[0xa1, b'x'], "\"x\" where a whole number belongs");
+        check_refused(whole, &[0xff], "-1 where a whole number belongs");
+        check_refused(whole, &[0xcf, 1], "a value goes on beyond its frame");
+        let list = |reader: &mut Reader<'_>| reader.list(&mut Reader::skip);
+        check_refused(list, &[0x80], "a map of 0 where a list belongs");
+        let fields = |reader: &mut Reader<'_>| reader.fields(&mut |_, it| it.whole().map(drop));
+        check_refused(fields, &[0x81, 0x07], "7 where a text belongs");
+        let named = [0x81, 0xa1, b'n', 0xc3];
+        check_refused(fields, &named, "n: true where a whole number belongs");
+        check_refused(any, &[0xc1], "no value begins with 0xc1");
     }
 
     #[test]
@@ -489,31 +353,23 @@ mod tests {
             .numbers(Reader::cell)
             .expect("a list of whole numbers");
         assert_eq!((found, reader.n_left()), (cells, 0));
-        let refused = |bytes: &[u8]| {
-            Reader::new(bytes)
-                .numbers(Reader::cell)
-                .unwrap_err()
-                .to_string()
-        };
-        assert_eq!(refused(&[0x91, 0xa0]), "\"\" where a whole number belongs");
-        assert_eq!(refused(&[0x92, 0x01]), "a value goes on beyond its frame");
-        assert_eq!(
-            refused(&[0x91, 0xcf, 1]),
-            "a value goes on beyond its frame"
-        );
+        let column = |reader: &mut Reader<'_>| reader.numbers(Reader::cell);
+        let beyond = "a value goes on beyond its frame";
+        check_refused(column, &[0x91, 0xa0], "\"\" where a whole number belongs");
+        check_refused(column, &[0x92, 0x01], beyond);
+        check_refused(column, &[0x91, 0xcf, 1], beyond);
         let a_list_of_4_gib = [0xdd, 0xff, 0xff, 0xff, 0xff, 0x00];
-        assert_eq!(
-            refused(&a_list_of_4_gib),
-            "a value goes on beyond its frame"
-        );
+        check_refused(column, &a_list_of_4_gib, beyond);
     }
 
     #[test]
     fn made_up_lengths_and_depths_cost_nothing() {
+        let beyond = "a value goes on beyond its frame";
         let a_list_of_4_gib = [0xdd, 0xff, 0xff, 0xff, 0xff];
-        check_refused::<Vec<u64>>(&a_list_of_4_gib, "a value goes on beyond its frame");
+        check_refused(any, &a_list_of_4_gib, beyond);
         let a_deep_one = vec![0x91; 1 << 20];
-        check_refused::<Value>(&a_deep_one, "values nested deeper than 32");
-        check_refused::<IgnoredAny>(&a_deep_one, "a value goes on beyond its frame");
+        check_refused(any, &a_deep_one, "values nested deeper than 32");
+        let skip = |reader: &mut Reader<'_>| reader.skip();
+        check_refused(skip, &a_deep_one, beyond);
     }
 }

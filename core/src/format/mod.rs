@@ -13,12 +13,14 @@
 //! file per version; the newest is all that the rest of the program sees.
 
 mod messagepack;
+mod record;
 mod v1;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use thiserror::Error;
 
-use messagepack::{Reader, Refused};
+use messagepack::Reader;
+use record::Place;
 
 use crate::recording::{Frame, FrameError, Header, Recording};
 
@@ -145,9 +147,7 @@ fn first_kind(bytes: &[u8]) -> Result<String, ReadError> {
     };
     // A damaged or cut header is still a recording's: only what cannot be one is foreign.
     match payload_at(bytes, 0) {
-        Ok(payload) => {
-            read_value::<String>(&mut Reader::new(payload), PREFIX + payload.len()).map_err(foreign)
-        }
+        Ok(payload) => read(&mut Reader::new(payload), PREFIX + payload.len()).map_err(foreign),
         Err(error) => match error.what {
             Fault::Truncated { .. } | Fault::Checksum { .. } if looks_like_header(bytes) => {
                 Err(error)
@@ -212,51 +212,41 @@ fn payload_at(bytes: &[u8], offset: usize) -> Result<&[u8], ReadError> {
 fn frame_of(payload: &[u8], offset: usize) -> Result<Option<Frame>, ReadError> {
     let mut input = Reader::new(payload);
     let end = offset + payload.len();
-    let kind: String = read_value(&mut input, end)?;
-    let frame = match kind.as_str() {
-        "header" => header_of(read_value(&mut input, end)?).map_err(|fault| fault.at(offset))?,
-        "device" => read_value::<v1::WireDevice>(&mut input, end)?.into(),
-        "cell" => read_value::<v1::WireCell>(&mut input, end)?.into(),
-        "run" => read_value::<v1::WireRun>(&mut input, end)?.into(),
-        "samples" => v1::WireSamples::read(&mut input)
-            .map_err(|error| refused(&error, &input, end))
-            .and_then(|wire| {
-                Frame::try_from(wire).map_err(|words| Fault::Payload(words).at(offset))
-            })?,
-        "segments" => v1::WireSegments::read(&mut input)
-            .map_err(|error| refused(&error, &input, end))
-            .and_then(|wire| {
-                Frame::try_from(wire).map_err(|words| Fault::Payload(words).at(offset))
-            })?,
-        "trace" => Frame::try_from(read_value::<v1::WireTrace>(&mut input, end)?)
-            .map_err(|words| Fault::Payload(words).at(offset))?,
-        "holders" => read_value::<v1::WireHolders>(&mut input, end)?.into(),
-        "finish" => read_value::<v1::WireFinish>(&mut input, end)?.into(),
+    let misfit = |words| Fault::Payload(words).at(offset);
+    let kind: String = read(&mut input, end)?;
+    Ok(Some(match kind.as_str() {
+        "header" => {
+            let header = read::<v1::FoundHeader>(&mut input, end)?;
+            Frame::Header(header.known().map_err(|fault| fault.at(offset))?)
+        }
+        "device" => Frame::Device(read(&mut input, end)?),
+        "cell" => Frame::Cell(read(&mut input, end)?),
+        "run" => Frame::Run(read(&mut input, end)?),
+        "samples" => {
+            let samples = read::<v1::FoundSamples>(&mut input, end)?;
+            samples.frame().map_err(misfit)?
+        }
+        "trace" => {
+            let trace = read::<v1::FoundTrace>(&mut input, end)?;
+            trace.frame().map_err(misfit)?
+        }
+        "holders" => Frame::Holders(read(&mut input, end)?),
+        "segments" => {
+            let segments = read::<v1::WireSegments>(&mut input, end)?;
+            segments.frame().map_err(misfit)?
+        }
+        "finish" => Frame::Finish(read(&mut input, end)?),
         _ => return Ok(None),
-    };
-    Ok(Some(frame))
-}
-
-fn header_of(wire: v1::WireHeader) -> Result<Frame, Fault> {
-    match wire.format {
-        v1::VERSION => Ok(wire.into()),
-        0 => Err(Fault::Payload(
-            "recording of format 0, which never was".to_owned(),
-        )),
-        newer => Err(Fault::TooNew(newer)),
-    }
+    }))
 }
 
 /// Reads one value; an error names the offset at which reading stopped.
-fn read_value<'de, T: Deserialize<'de>>(
-    input: &mut Reader<'de>,
-    end: usize,
-) -> Result<T, ReadError> {
-    T::deserialize(&mut *input).map_err(|error| refused(&error, input, end))
-}
-
-fn refused(error: &Refused, input: &Reader<'_>, end: usize) -> ReadError {
-    Fault::Payload(error.to_string()).at(end - input.n_left())
+fn read<T: Place + Default>(input: &mut Reader<'_>, end: usize) -> Result<T, ReadError> {
+    let mut value = T::default();
+    match value.fill(input) {
+        Ok(()) => Ok(value),
+        Err(refused) => Err(Fault::Payload(refused.0).at(end - input.n_left())),
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! What was written reads the same; what was not written by us never panics.
 
 use proptest::prelude::*;
+use serde::Deserialize as _;
+use serde_json::{Map, Value, json};
 
 use super::*;
 use crate::holders::{Branch, DeviceHolders, Holder, Kept, Part, Rest, RootKind, Shared, Traits};
@@ -430,6 +432,57 @@ fn raw(kind: &str, body: &impl Serialize) -> Vec<u8> {
     framed(kind, body)
 }
 
+/// The body of a frame as a general reader has it, its kind, and the bytes behind it.
+fn taken_apart(bytes: &[u8]) -> (String, Value, &[u8]) {
+    let payload = payload_at(bytes, 0).expect("a whole frame");
+    let mut values = rmp_serde::Deserializer::new(payload);
+    let mut next = || Value::deserialize(&mut values).expect("two values");
+    let kind = next().as_str().expect("the kind is a string").to_owned();
+    (kind, next(), &bytes[PREFIX + payload.len()..])
+}
+
+/// Calls `change` with each map of a value, the innermost first, and with the field that leads to it.
+fn each_map(at: &str, value: &mut Value, change: &mut impl FnMut(&str, &mut Map<String, Value>)) {
+    match value {
+        Value::Array(entries) => {
+            for entry in entries {
+                each_map(at, entry, change);
+            }
+        }
+        Value::Object(fields) => {
+            for (name, value) in &mut *fields {
+                each_map(name, value, change);
+            }
+            change(at, fields);
+        }
+        _ => {}
+    }
+}
+
+/// The same frames with something changed in each map of them.
+fn changed(mut bytes: &[u8], mut change: impl FnMut(&str, &mut Map<String, Value>)) -> Vec<u8> {
+    let mut changed = Vec::new();
+    while !bytes.is_empty() {
+        let (kind, mut body, rest) = taken_apart(bytes);
+        each_map(&kind, &mut body, &mut change);
+        changed.extend(raw(&kind, &body));
+        bytes = rest;
+    }
+    changed
+}
+
+/// A device frame whose field `name` is something else.
+#[track_caller]
+fn check_device(name: &str, value: Option<&Value>, message: &str) {
+    let device = Frame::Device(Device::default());
+    let bytes = changed(&encode_frame(&device), |_, fields| {
+        fields.remove(name);
+        fields.extend(value.map(|value| (name.to_owned(), value.clone())));
+    });
+    let error = apply(&mut small(), &bytes).expect_err("the frame does not fit");
+    assert_eq!(error.what.to_string(), message);
+}
+
 #[derive(Serialize)]
 struct Later {
     format: u32,
@@ -441,6 +494,31 @@ proptest! {
     #[test]
     fn reading_what_was_written_gives_the_same(recording in recording()) {
         prop_assert_eq!(decode(&encode(&recording)), Ok(recording));
+    }
+
+    #[test]
+    fn what_a_later_gpumem_adds_is_passed_over(recording in recording()) {
+        let later = changed(&encode(&recording), |name, fields| {
+            if name != "versions" {
+                fields.insert("mood".to_owned(), json!([{"idx": "blue"}, null, -1.5]));
+            }
+        });
+        prop_assert_eq!(decode(&later), Ok(recording));
+    }
+
+    #[test]
+    fn what_is_not_told_has_its_default(recording in recording()) {
+        // Only what another frame refers to, or what says nothing without it, has to be there.
+        let needed = ["format", "idx", "key", "class", "id", "hash", "cell", "started_nanos",
+            "status", "device", "before", "run", "at_steps", "ordinal_steps", "path", "name",
+            "step", "source", "part", "at_nanos"];
+        let sparse = changed(&encode(&recording), |_, fields| {
+            fields.retain(|name, _| needed.contains(&name.as_str()));
+        });
+        let found = decode(&sparse).expect("the rest has defaults");
+        prop_assert_eq!(found.runs().len(), recording.runs().len());
+        prop_assert_eq!(&found.runs()[0].label, &None);
+        prop_assert_eq!(&found.devices()[0].label, "");
     }
 
     #[test]
@@ -560,6 +638,58 @@ fn a_later_format_names_its_version_and_the_way_out() {
         &raw("header", &later),
         "byte 8: recording of format 2, newer than this gpumem reads\nhint: upgrade jupyter-gpumem",
     );
+}
+
+#[test]
+fn a_field_that_does_not_fit_is_named() {
+    check_device("idx", None, "missing field `idx`");
+    check_device("class", None, "missing field `class`");
+    check_device(
+        "idx",
+        Some(&json!(-1)),
+        "idx: -1 where a whole number belongs",
+    );
+    check_device(
+        "idx",
+        Some(&json!(1_u64 << 32)),
+        "idx: 4294967296 where a number below 2^32 belongs",
+    );
+    check_device(
+        "key",
+        Some(&json!(null)),
+        "key: nothing where a text belongs",
+    );
+    check_device(
+        "class",
+        Some(&json!("loom")),
+        "class: nothing is named \"loom\" here",
+    );
+}
+
+#[test]
+fn a_level_that_does_not_fit_is_named_by_its_way() {
+    let run = Run {
+        levels: vec![RunLevels {
+            before: Reading {
+                driver: DriverLevels {
+                    capacity: Level::Known(Bytes::mib(1)),
+                    ..DriverLevels::default()
+                },
+                ..Reading::default()
+            },
+            ..RunLevels::default()
+        }],
+        ..Run::default()
+    };
+    let bytes = changed(&encode_frame(&Frame::Run(run)), |_, fields| {
+        if let Some(level) = fields.get_mut("capacity") {
+            *level = json!(true);
+        }
+    });
+    let error = apply(&mut small(), &bytes).expect_err("a level is no yes or no");
+    let words = "levels: before: capacity: true where a number of bytes or a reason belongs";
+    assert_eq!(error.what, Fault::Payload(words.to_owned()));
+    assert!(bytes[..error.offset].ends_with(b"capacity\xc3"));
 }
 
 #[test]

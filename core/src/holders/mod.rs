@@ -191,7 +191,7 @@ impl Rest {
 }
 
 /// A name, and what would be free without it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Holder {
     /// As the user knows it: `losses`, `Out[3]`.
     pub name: String,
@@ -235,7 +235,7 @@ pub struct Traits {
 }
 
 /// Part of what a name keeps.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Branch {
     /// How it is reached from what holds it: `[3]`, `.grad_fn`; of several `[0] … [95]`.
     pub step: String,
@@ -252,7 +252,7 @@ pub struct Branch {
 }
 
 /// What several names keep: free only when all of them let go.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Shared {
     /// The first few of the names, as they are preferred in a path.
     pub names: Vec<String>,

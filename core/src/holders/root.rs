@@ -6,7 +6,7 @@ use super::graph::NodeIdx;
 
 /// What kind of name keeps an object alive. In the order in which a path is
 /// preferred: what the user can see and change first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum RootKind {
     /// A variable of the notebook.
@@ -28,6 +28,7 @@ pub enum RootKind {
     /// Objects that only refer to each other: the next collection frees them.
     CyclicGarbage,
     /// No name reaches it.
+    #[default]
     Unnamed,
 }
 

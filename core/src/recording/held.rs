@@ -4,7 +4,7 @@ use super::{DeviceIdx, RunIdx};
 use crate::holders::DeviceHolders;
 
 /// A look at the names that held memory of a device when a run had ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Held {
     /// After which run.
     pub run: RunIdx,

@@ -58,9 +58,10 @@ index! {
 pub struct SourceHash(pub u64);
 
 /// What a device is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum DeviceKind {
     /// A real accelerator.
+    #[default]
     Gpu,
     /// The simulated device of `gpumem.sim`.
     Simulated,
@@ -80,7 +81,7 @@ impl DeviceKind {
 }
 
 /// A device whose memory is recorded.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Device {
     /// Its position in the recording.
     pub idx: DeviceIdx,
@@ -95,7 +96,7 @@ pub struct Device {
 }
 
 /// One text that a cell has had.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Revision {
     /// Hash of the normalised text.
     pub hash: SourceHash,
@@ -104,7 +105,7 @@ pub struct Revision {
 }
 
 /// A cell of the notebook; it persists while its text is edited.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cell {
     /// Its position in the recording.
     pub idx: CellIdx,
@@ -125,9 +126,10 @@ impl Cell {
 }
 
 /// How a run ended, if it did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Status {
     /// Not yet ended (or the kernel died in it).
+    #[default]
     Running,
     /// Without an error.
     Ok,
@@ -153,16 +155,17 @@ impl Status {
 }
 
 /// What was executed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum RunKind {
     /// A cell.
+    #[default]
     Cell,
     /// A `with gpumem.record(...)` block or a decorated function, nested in a cell's run.
     Block,
 }
 
 /// The levels of one device around a run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RunLevels {
     /// Which device.
     pub device: DeviceIdx,
@@ -175,7 +178,7 @@ pub struct RunLevels {
 }
 
 /// One execution of a cell, or of a block nested in one.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Run {
     /// Its position in the recording.
     pub idx: RunIdx,

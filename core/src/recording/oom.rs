@@ -64,7 +64,7 @@ impl Framework {
 }
 
 /// A process that holds memory of the device, too.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OtherProcess {
     /// As the machine numbers it, which a container may not.
     pub pid: u64,
@@ -112,7 +112,7 @@ pub struct OomFigures {
 }
 
 /// An out-of-memory error that a run met.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OutOfMemory {
     /// Since the recording's start.
     pub at: Nanos,

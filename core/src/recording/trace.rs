@@ -21,7 +21,7 @@ pub struct Tally {
 }
 
 /// What one line of the run's own cell allocated, calls that it made included.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LineTally {
     /// Counted from 1 in the cell as typed. `None`: no line of the cell was on the stack,
     /// as in a backward pass, which runs in a thread of its own.
@@ -31,7 +31,7 @@ pub struct LineTally {
 }
 
 /// What was allocated inside the `forward` of modules of these classes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ModuleTally {
     /// Class names, outermost first: `Net › Block › Linear`.
     pub path: String,
@@ -40,7 +40,7 @@ pub struct ModuleTally {
 }
 
 /// What was allocated under one stack.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StackTally {
     /// Innermost first, as people read them: `forward (In [3]:12)`.
     pub frames: Vec<String>,
@@ -49,7 +49,7 @@ pub struct StackTally {
 }
 
 /// How many of the blocks that were freed in the run lived no longer than this.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Lifetimes {
     /// The upper end of this class; `None` in the last, which has none.
     pub up_to: Option<Nanos>,
@@ -73,7 +73,7 @@ pub struct TracedPeak {
 }
 
 /// What the history of one run on one device adds up to.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Trace {
     /// Which run.
     pub run: RunIdx,

@@ -1,127 +1,94 @@
 //! The frame of a look at the holders.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use crate::holders::{Branch, DeviceHolders, Holder, Kept, Part, Rest, RootKind, Shared, Traits};
-use crate::recording::{DeviceIdx, Frame, Held, RunIdx};
+use crate::format::messagepack::{Outcome, Reader};
+use crate::format::record::{Place, Record};
+use crate::holders::{Branch, Holder, Kept, Part, Rest, RootKind, Shared};
+use crate::recording::Held;
 use crate::units::{ByteDelta, Bytes};
 
 /// Branches nested deeper than that are left out.
 const MAX_DEPTH: usize = 6;
 
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize)]
 pub(in crate::format) struct WireHolders {
     run: u32,
     device: u32,
-    #[serde(default)]
     label: String,
-    #[serde(default)]
     bytes: u64,
-    #[serde(default)]
     n_storages: u64,
-    #[serde(default)]
     roots: Vec<WireHolder>,
-    #[serde(default)]
     more: WireRest,
-    #[serde(default)]
     shared: Vec<WireShared>,
-    #[serde(default)]
     more_shared: WireRest,
-    #[serde(default)]
     kept: Vec<WireKept>,
-    #[serde(default)]
     parts: Vec<WirePart>,
-    #[serde(default)]
     is_cut: bool,
 }
 
-#[derive(Default, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Serialize)]
 struct WireRest {
     n: u64,
     bytes: u64,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize)]
 struct WireKept {
     class: String,
-    #[serde(default)]
     bytes: u64,
-    #[serde(default)]
     name: String,
-    #[serde(default)]
     path: String,
-    #[serde(default)]
     what: String,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize)]
 struct WirePart {
     part: String,
-    #[serde(default)]
     bytes: u64,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize)]
 struct WireHolder {
     name: String,
     class: String,
-    #[serde(default)]
     retained: u64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     grown: Option<i64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     fresh: Option<u64>,
-    #[serde(default)]
     path: String,
-    #[serde(default)]
     what: String,
-    #[serde(default)]
     type_name: String,
-    #[serde(default)]
     n_tensors: u64,
-    #[serde(default)]
     scalars: bool,
-    #[serde(default)]
     graph: u64,
-    #[serde(default)]
     by_function: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     part: Option<String>,
-    #[serde(default)]
     branches: Vec<WireBranch>,
-    #[serde(default)]
     more: WireRest,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize)]
 struct WireBranch {
     step: String,
-    #[serde(default)]
     what: String,
-    #[serde(default)]
     n: u64,
-    #[serde(default)]
     bytes: u64,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     branches: Vec<WireBranch>,
-    #[serde(default)]
     more: WireRest,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize)]
 struct WireShared {
-    #[serde(default)]
     names: Vec<String>,
-    #[serde(default)]
     and_others: bool,
-    #[serde(default)]
     bytes: u64,
-    #[serde(default)]
     path: String,
-    #[serde(default)]
     what: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     part: Option<String>,
 }
 
@@ -149,35 +116,55 @@ impl From<&Held> for WireHolders {
     }
 }
 
-impl From<WireHolders> for Frame {
-    /// Parts and places that this version does not know are left out.
-    fn from(wire: WireHolders) -> Self {
-        let part = |it: &WirePart| Some((Part::from_name(&it.part)?, Bytes::new(it.bytes)));
-        let kept = |it: WireKept| {
-            Some(Kept {
-                place: RootKind::from_name(&it.class)?,
-                n_bytes: Bytes::new(it.bytes),
-                name: it.name,
-                path: it.path,
-                what: it.what,
-            })
-        };
-        Self::Holders(Box::new(Held {
-            run: RunIdx(wire.run),
-            device: DeviceIdx(wire.device),
-            holders: DeviceHolders {
-                device: wire.label,
-                n_bytes: Bytes::new(wire.bytes),
-                n_storages: wire.n_storages,
-                roots: wire.roots.into_iter().map(Holder::from).collect(),
-                more: wire.more.into(),
-                shared: wire.shared.into_iter().map(Shared::from).collect(),
-                more_shared: wire.more_shared.into(),
-                kept: wire.kept.into_iter().filter_map(kept).collect(),
-                parts: wire.parts.iter().filter_map(part).collect(),
-                is_cut: wire.is_cut,
-            },
-        }))
+impl Record for Held {
+    fn required(&self) -> &'static [&'static str] {
+        &["run", "device"]
+    }
+
+    fn field(&mut self, name: &str, value: &mut Reader<'_>) -> Outcome<()> {
+        let found = &mut self.holders;
+        match name {
+            "run" => self.run.fill(value),
+            "device" => self.device.fill(value),
+            "label" => found.device.fill(value),
+            "bytes" => found.n_bytes.fill(value),
+            "n_storages" => found.n_storages.fill(value),
+            "roots" => found.roots.fill(value),
+            "more" => found.more.fill(value),
+            "shared" => found.shared.fill(value),
+            "more_shared" => found.more_shared.fill(value),
+            "kept" => value.list_of(&mut found.kept, FoundKept::known),
+            "parts" => value.list_of(&mut found.parts, FoundPart::known),
+            "is_cut" => found.is_cut.fill(value),
+            _ => value.skip(),
+        }
+    }
+}
+
+/// What the bytes of a part come to; this version may not know the part.
+#[derive(Default)]
+struct FoundPart {
+    part: Option<Part>,
+    n_bytes: Bytes,
+}
+
+impl FoundPart {
+    fn known(self) -> Option<(Part, Bytes)> {
+        Some((self.part?, self.n_bytes))
+    }
+}
+
+impl Record for FoundPart {
+    fn required(&self) -> &'static [&'static str] {
+        &["part"]
+    }
+
+    fn field(&mut self, name: &str, value: &mut Reader<'_>) -> Outcome<()> {
+        match name {
+            "part" => value.name(Part::from_name, &mut self.part),
+            "bytes" => self.n_bytes.fill(value),
+            _ => value.skip(),
+        }
     }
 }
 
@@ -193,6 +180,45 @@ impl From<&Kept> for WireKept {
     }
 }
 
+/// What a place keeps, which this version may not know.
+#[derive(Default)]
+struct FoundKept {
+    place: Option<RootKind>,
+    n_bytes: Bytes,
+    name: String,
+    path: String,
+    what: String,
+}
+
+impl FoundKept {
+    fn known(self) -> Option<Kept> {
+        Some(Kept {
+            place: self.place?,
+            n_bytes: self.n_bytes,
+            name: self.name,
+            path: self.path,
+            what: self.what,
+        })
+    }
+}
+
+impl Record for FoundKept {
+    fn required(&self) -> &'static [&'static str] {
+        &["class"]
+    }
+
+    fn field(&mut self, name: &str, value: &mut Reader<'_>) -> Outcome<()> {
+        match name {
+            "class" => value.name(RootKind::from_name, &mut self.place),
+            "bytes" => self.n_bytes.fill(value),
+            "name" => self.name.fill(value),
+            "path" => self.path.fill(value),
+            "what" => self.what.fill(value),
+            _ => value.skip(),
+        }
+    }
+}
+
 impl From<Rest> for WireRest {
     fn from(rest: Rest) -> Self {
         Self {
@@ -202,11 +228,12 @@ impl From<Rest> for WireRest {
     }
 }
 
-impl From<WireRest> for Rest {
-    fn from(wire: WireRest) -> Self {
-        Self {
-            n: wire.n,
-            n_bytes: Bytes::new(wire.bytes),
+impl Record for Rest {
+    fn field(&mut self, name: &str, value: &mut Reader<'_>) -> Outcome<()> {
+        match name {
+            "n" => self.n.fill(value),
+            "bytes" => self.n_bytes.fill(value),
+            _ => value.skip(),
         }
     }
 }
@@ -233,26 +260,35 @@ impl From<&Holder> for WireHolder {
     }
 }
 
-impl From<WireHolder> for Holder {
-    fn from(wire: WireHolder) -> Self {
-        Self {
-            name: wire.name,
-            kind: RootKind::from_name(&wire.class).unwrap_or(RootKind::Unnamed),
-            retained: Bytes::new(wire.retained),
-            grown: wire.grown.map(ByteDelta::new),
-            fresh: wire.fresh.map(Bytes::new),
-            path: wire.path,
-            what: wire.what,
-            traits: Traits {
-                type_name: wire.type_name,
-                n_tensors: wire.n_tensors,
-                scalars: wire.scalars,
-                graph: Bytes::new(wire.graph),
-                by_function: wire.by_function,
-                part: wire.part.as_deref().and_then(Part::from_name),
-            },
-            branches: wire.branches.into_iter().map(Branch::from).collect(),
-            more: wire.more.into(),
+impl Record for Holder {
+    fn required(&self) -> &'static [&'static str] {
+        &["name", "class"]
+    }
+
+    fn field(&mut self, name: &str, value: &mut Reader<'_>) -> Outcome<()> {
+        let traits = &mut self.traits;
+        match name {
+            "name" => self.name.fill(value),
+            "class" => {
+                let mut kind = None;
+                value.name(RootKind::from_name, &mut kind)?;
+                self.kind = kind.unwrap_or_default();
+                Ok(())
+            }
+            "retained" => self.retained.fill(value),
+            "grown" => self.grown.fill(value),
+            "fresh" => self.fresh.fill(value),
+            "path" => self.path.fill(value),
+            "what" => self.what.fill(value),
+            "type_name" => traits.type_name.fill(value),
+            "n_tensors" => traits.n_tensors.fill(value),
+            "scalars" => traits.scalars.fill(value),
+            "graph" => traits.graph.fill(value),
+            "by_function" => traits.by_function.fill(value),
+            "part" => value.name(Part::from_name, &mut traits.part),
+            "branches" => self.branches.fill(value),
+            "more" => self.more.fill(value),
+            _ => value.skip(),
         }
     }
 }
@@ -270,16 +306,21 @@ fn to_wire(branches: &[Branch], depth: usize) -> Vec<WireBranch> {
     shown.map(branch).collect()
 }
 
-impl From<WireBranch> for Branch {
-    /// Nesting is bounded by the reader of values.
-    fn from(wire: WireBranch) -> Self {
-        Self {
-            step: wire.step,
-            what: wire.what,
-            n: wire.n,
-            n_bytes: Bytes::new(wire.bytes),
-            branches: wire.branches.into_iter().map(Self::from).collect(),
-            more: wire.more.into(),
+/// Nesting is bounded by the reader.
+impl Record for Branch {
+    fn required(&self) -> &'static [&'static str] {
+        &["step"]
+    }
+
+    fn field(&mut self, name: &str, value: &mut Reader<'_>) -> Outcome<()> {
+        match name {
+            "step" => self.step.fill(value),
+            "what" => self.what.fill(value),
+            "n" => self.n.fill(value),
+            "bytes" => self.n_bytes.fill(value),
+            "branches" => self.branches.fill(value),
+            "more" => self.more.fill(value),
+            _ => value.skip(),
         }
     }
 }
@@ -297,15 +338,16 @@ impl From<&Shared> for WireShared {
     }
 }
 
-impl From<WireShared> for Shared {
-    fn from(wire: WireShared) -> Self {
-        Self {
-            names: wire.names,
-            and_others: wire.and_others,
-            n_bytes: Bytes::new(wire.bytes),
-            path: wire.path,
-            what: wire.what,
-            part: wire.part.as_deref().and_then(Part::from_name),
+impl Record for Shared {
+    fn field(&mut self, name: &str, value: &mut Reader<'_>) -> Outcome<()> {
+        match name {
+            "names" => self.names.fill(value),
+            "and_others" => self.and_others.fill(value),
+            "bytes" => self.n_bytes.fill(value),
+            "path" => self.path.fill(value),
+            "what" => self.what.fill(value),
+            "part" => value.name(Part::from_name, &mut self.part),
+            _ => value.skip(),
         }
     }
 }

@@ -1,13 +1,14 @@
 //! The out-of-memory error of a run on the wire.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
+use crate::format::messagepack::{Outcome, Reader};
+use crate::format::record::{Place, Record};
 use crate::holders::RootKind;
-use crate::recording::{DeviceIdx, Framework, OomFigures, OomHolder, OtherProcess, OutOfMemory};
-use crate::units::{Bytes, Nanos};
+use crate::recording::{Framework, OomHolder, OtherProcess, OutOfMemory};
+use crate::units::Bytes;
 
-#[derive(Default, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Serialize)]
 pub(super) struct WireOutOfMemory {
     at_nanos: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -43,16 +44,14 @@ pub(super) struct WireOutOfMemory {
     message: Option<String>,
 }
 
-#[derive(Default, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Serialize)]
 struct WireOther {
     pid: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     used: Option<u64>,
 }
 
-#[derive(Default, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Serialize)]
 struct WireHolder {
     name: String,
     class: String,
@@ -94,42 +93,67 @@ impl From<&OutOfMemory> for WireOutOfMemory {
     }
 }
 
-impl From<WireOutOfMemory> for OutOfMemory {
-    fn from(wire: WireOutOfMemory) -> Self {
-        let bytes = |bytes: Option<u64>| bytes.map(Bytes::new);
-        let other = |other: WireOther| OtherProcess {
-            pid: other.pid,
-            used: bytes(other.used),
-        };
-        // A kind that only a later gpumem knows is skipped.
-        let holder = |holder: WireHolder| {
-            Some(OomHolder {
-                kind: RootKind::from_name(&holder.class)?,
-                name: holder.name,
-                used: Bytes::new(holder.used),
-            })
-        };
-        Self {
-            at: Nanos::new(wire.at_nanos),
-            device: wire.device.map(DeviceIdx),
-            // One that only a later gpumem knows is unknown here.
-            framework: wire.framework.as_deref().and_then(Framework::from_name),
-            survived: wire.survived,
-            figures: OomFigures {
-                wanted: bytes(wire.wanted),
-                free: bytes(wire.free),
-                total: bytes(wire.total),
-                limit: bytes(wire.limit),
-                allocated: bytes(wire.allocated),
-                reserved: bytes(wire.reserved),
-                unallocated: bytes(wire.unallocated),
-                private_pools: bytes(wire.private_pools),
-                largest_free: bytes(wire.largest_free),
-                this_process: bytes(wire.this_process),
-                others: wire.others.into_iter().map(other).collect(),
-            },
-            holders: wire.holders.into_iter().filter_map(holder).collect(),
-            message: wire.message,
+impl Record for OutOfMemory {
+    fn field(&mut self, name: &str, value: &mut Reader<'_>) -> Outcome<()> {
+        let figures = &mut self.figures;
+        match name {
+            "at_nanos" => self.at.fill(value),
+            "device" => self.device.fill(value),
+            "framework" => value.name(Framework::from_name, &mut self.framework),
+            "survived" => self.survived.fill(value),
+            "wanted" => figures.wanted.fill(value),
+            "free" => figures.free.fill(value),
+            "total" => figures.total.fill(value),
+            "limit" => figures.limit.fill(value),
+            "allocated" => figures.allocated.fill(value),
+            "reserved" => figures.reserved.fill(value),
+            "unallocated" => figures.unallocated.fill(value),
+            "private_pools" => figures.private_pools.fill(value),
+            "largest_free" => figures.largest_free.fill(value),
+            "this_process" => figures.this_process.fill(value),
+            "others" => figures.others.fill(value),
+            "holders" => value.list_of(&mut self.holders, FoundHolder::known),
+            "message" => self.message.fill(value),
+            _ => value.skip(),
+        }
+    }
+}
+
+impl Record for OtherProcess {
+    fn field(&mut self, name: &str, value: &mut Reader<'_>) -> Outcome<()> {
+        match name {
+            "pid" => self.pid.fill(value),
+            "used" => self.used.fill(value),
+            _ => value.skip(),
+        }
+    }
+}
+
+/// A name of a kind that this version may not know.
+#[derive(Default)]
+struct FoundHolder {
+    name: String,
+    kind: Option<RootKind>,
+    used: Bytes,
+}
+
+impl FoundHolder {
+    fn known(self) -> Option<OomHolder> {
+        Some(OomHolder {
+            name: self.name,
+            kind: self.kind?,
+            used: self.used,
+        })
+    }
+}
+
+impl Record for FoundHolder {
+    fn field(&mut self, name: &str, value: &mut Reader<'_>) -> Outcome<()> {
+        match name {
+            "name" => self.name.fill(value),
+            "class" => value.name(RootKind::from_name, &mut self.kind),
+            "used" => self.used.fill(value),
+            _ => value.skip(),
         }
     }
 }

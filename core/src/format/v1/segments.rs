@@ -1,10 +1,9 @@
-//! The frame of a map of segments: columns of small numbers, read by hand.
+//! The frame of a map of segments: columns of small numbers.
 
 use serde::Serialize;
-use serde::de::Error as _;
 
-use super::samples::index;
-use crate::format::messagepack::{Outcome, Reader, Refused};
+use crate::format::messagepack::{Outcome, Reader};
+use crate::format::record::{Place, Record};
 use crate::recording::{DeviceIdx, Frame, Mapped, RunIdx};
 use crate::segments::{Block, BlockState, Pool, Rest, Segment, Segments};
 use crate::units::Bytes;
@@ -41,37 +40,48 @@ pub(in crate::format) struct WireSegments {
     largest_free: u64,
 }
 
+impl Record for WireSegments {
+    fn required(&self) -> &'static [&'static str] {
+        &["run", "device"]
+    }
+
+    fn field(&mut self, name: &str, value: &mut Reader<'_>) -> Outcome<()> {
+        let column = match name {
+            "run" => return self.run.fill(value),
+            "device" => return self.device.fill(value),
+            "reason" => return self.reason.fill(value),
+            "unit" => return self.unit.fill(value),
+            "total_blocks" => return self.total_blocks.fill(value),
+            "largest_free" => return self.largest_free.fill(value),
+            "n_blocks" => &mut self.n_blocks,
+            "pools" => &mut self.pools,
+            "streams" => &mut self.streams,
+            "states" => &mut self.states,
+            "sizes" => &mut self.sizes,
+            "counts" => &mut self.counts,
+            "holes" => &mut self.holes,
+            "rest" => &mut self.rest,
+            _ => return value.skip(),
+        };
+        *column = value.numbers(Reader::whole)?;
+        Ok(())
+    }
+}
+
 impl WireSegments {
-    /// Reads them; a field that only a later gpumem knows is passed over.
-    pub(in crate::format) fn read(reader: &mut Reader<'_>) -> Outcome<Self> {
-        let mut wire = Self::default();
-        let (mut run, mut device) = (None, None);
-        reader.fields(|name, reader| {
-            let column = match name {
-                "run" => return index(reader).map(|idx| run = Some(idx)),
-                "device" => return index(reader).map(|idx| device = Some(idx)),
-                "reason" if !reader.is_nil() => {
-                    return reader.string().map(|it| wire.reason = Some(it.to_owned()));
-                }
-                "unit" => return reader.whole().map(|n| wire.unit = n),
-                "total_blocks" => return reader.whole().map(|n| wire.total_blocks = n),
-                "largest_free" => return reader.whole().map(|n| wire.largest_free = n),
-                "n_blocks" => &mut wire.n_blocks,
-                "pools" => &mut wire.pools,
-                "streams" => &mut wire.streams,
-                "states" => &mut wire.states,
-                "sizes" => &mut wire.sizes,
-                "counts" => &mut wire.counts,
-                "holes" => &mut wire.holes,
-                "rest" => &mut wire.rest,
-                _ => return reader.skip(),
-            };
-            *column = reader.numbers(Reader::whole)?;
-            Ok(())
-        })?;
-        wire.run = run.ok_or_else(|| Refused::missing_field("run"))?;
-        wire.device = device.ok_or_else(|| Refused::missing_field("device"))?;
-        Ok(wire)
+    /// The frame; in words what does not fit where it is none.
+    pub(in crate::format) fn frame(self) -> Result<Frame, String> {
+        let found = match &self.reason {
+            Some(reason) => Err(reason.clone()),
+            None => Ok(self
+                .segments()
+                .map_err(|words| format!("segments of run {}: {words}", self.run))?),
+        };
+        Ok(Frame::Segments(Box::new(Mapped {
+            run: RunIdx(self.run),
+            device: DeviceIdx(self.device),
+            found,
+        })))
     }
 
     fn segments(&self) -> Result<Segments, String> {
@@ -181,23 +191,5 @@ impl From<&Mapped> for WireSegments {
             largest_free: units(found.largest_free),
             ..place
         }
-    }
-}
-
-impl TryFrom<WireSegments> for Frame {
-    type Error = String;
-
-    fn try_from(wire: WireSegments) -> Result<Self, String> {
-        let found = match &wire.reason {
-            Some(reason) => Err(reason.clone()),
-            None => Ok(wire
-                .segments()
-                .map_err(|words| format!("segments of run {}: {words}", wire.run))?),
-        };
-        Ok(Self::Segments(Box::new(Mapped {
-            run: RunIdx(wire.run),
-            device: DeviceIdx(wire.device),
-            found,
-        })))
     }
 }

@@ -1,47 +1,35 @@
 //! The frame of a trace.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use super::{cell_of, column, steps};
+use super::columns::{Column, Columns, column, steps};
+use crate::format::messagepack::{Outcome, Reader};
+use crate::format::record::{Place, Record};
 use crate::recording::{
-    DeviceIdx, Frame, Lifetimes, LineTally, ModuleTally, RunIdx, Sample, StackTally, Tally, Trace,
-    TracedPeak,
+    Frame, Lifetimes, LineTally, ModuleTally, StackTally, Tally, Trace, TracedPeak,
 };
-use crate::units::{Bytes, Nanos};
+use crate::units::Nanos;
 
 /// Steps as columns, as in a frame of samples; everything else by name.
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize)]
 pub(in crate::format) struct WireTrace {
     run: u32,
     device: u32,
-    #[serde(default)]
     at_steps: Vec<u64>,
-    #[serde(default)]
     ordinal_steps: Vec<u64>,
-    #[serde(default)]
-    allocated: Vec<Option<u64>>,
-    #[serde(default)]
-    reserved: Vec<Option<u64>>,
-    #[serde(default)]
+    allocated: Column,
+    reserved: Column,
     n_events: u64,
-    #[serde(default)]
     is_cut: bool,
-    #[serde(default)]
     total: WireTally,
-    #[serde(default)]
     peak: WirePeak,
-    #[serde(default)]
     lines: Vec<WireLine>,
-    #[serde(default)]
     modules: Vec<WireModule>,
-    #[serde(default)]
     stacks: Vec<WireStack>,
-    #[serde(default)]
     lifetimes: Vec<WireLifetimes>,
 }
 
-#[derive(Default, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Serialize)]
 struct WireTally {
     n_allocations: u64,
     allocated: u64,
@@ -51,8 +39,7 @@ struct WireTally {
     longest_nanos: u64,
 }
 
-#[derive(Default, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Serialize)]
 struct WirePeak {
     at_nanos: u64,
     low: u64,
@@ -60,36 +47,30 @@ struct WirePeak {
     from_before: u64,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize)]
 struct WireLine {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     line: Option<u32>,
-    #[serde(default)]
     tally: WireTally,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize)]
 struct WireModule {
     path: String,
-    #[serde(default)]
     tally: WireTally,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize)]
 struct WireStack {
-    #[serde(default)]
     frames: Vec<String>,
-    #[serde(default)]
     tally: WireTally,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize)]
 struct WireLifetimes {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     up_to_nanos: Option<u64>,
-    #[serde(default)]
     n_blocks: u64,
-    #[serde(default)]
     bytes: u64,
 }
 
@@ -119,55 +100,56 @@ impl From<&Trace> for WireTrace {
     }
 }
 
-impl TryFrom<WireTrace> for Frame {
-    type Error = String;
+/// A trace as it is read.
+#[derive(Default)]
+pub(in crate::format) struct FoundTrace {
+    trace: Trace,
+    columns: Columns,
+}
 
-    fn try_from(wire: WireTrace) -> Result<Self, String> {
-        let n_points = wire.at_steps.len();
-        let columns = [
-            ("allocated", wire.allocated.len()),
-            ("reserved", wire.reserved.len()),
-        ];
-        let fits = |n_rows: usize| n_rows == n_points || n_rows == 0;
-        let ordinals = ("ordinal_steps", wire.ordinal_steps.len());
-        let other = columns.into_iter().find(|(_, n_rows)| !fits(*n_rows));
-        let other = other.or(Some(ordinals).filter(|(_, n_rows)| *n_rows != n_points));
-        if let Some((name, n_rows)) = other {
-            return Err(format!(
-                "trace of run {}: column {name} has {n_rows} rows, at_steps has {n_points}",
-                wire.run
-            ));
+impl Record for FoundTrace {
+    fn required(&self) -> &'static [&'static str] {
+        &["run", "device"]
+    }
+
+    fn field(&mut self, name: &str, value: &mut Reader<'_>) -> Outcome<()> {
+        let trace = &mut self.trace;
+        match name {
+            "run" => trace.run.fill(value),
+            "device" => trace.device.fill(value),
+            "n_events" => trace.n_events.fill(value),
+            "is_cut" => trace.is_cut.fill(value),
+            "total" => trace.total.fill(value),
+            "peak" => trace.peak.fill(value),
+            "lines" => trace.lines.fill(value),
+            "modules" => trace.modules.fill(value),
+            "stacks" => trace.stacks.fill(value),
+            "lifetimes" => trace.lifetimes.fill(value),
+            _ => self.columns.field(name, value),
         }
-        let (mut at, mut ordinal) = (0_u64, 0_u64);
-        let points = (0..n_points).map(|idx| {
-            at = at.saturating_add(wire.at_steps[idx]);
-            ordinal = ordinal.saturating_add(wire.ordinal_steps[idx]);
-            Sample {
-                at: Nanos::new(at),
-                ordinal,
-                allocated: cell_of(&wire.allocated, idx),
-                reserved: cell_of(&wire.reserved, idx),
-                ..Sample::default()
-            }
-        });
-        Ok(Self::Trace(Box::new(Trace {
-            run: RunIdx(wire.run),
-            device: DeviceIdx(wire.device),
-            steps: points.collect(),
-            n_events: wire.n_events,
-            is_cut: wire.is_cut,
-            total: wire.total.into(),
-            peak: TracedPeak {
-                at: Nanos::new(wire.peak.at_nanos),
-                low: Bytes::new(wire.peak.low),
-                high: Bytes::new(wire.peak.high.max(wire.peak.low)),
-                from_before: Bytes::new(wire.peak.from_before),
-            },
-            lines: wire.lines.into_iter().map(LineTally::from).collect(),
-            modules: wire.modules.into_iter().map(ModuleTally::from).collect(),
-            stacks: wire.stacks.into_iter().map(StackTally::from).collect(),
-            lifetimes: wire.lifetimes.into_iter().map(Lifetimes::from).collect(),
-        })))
+    }
+}
+
+impl FoundTrace {
+    /// The frame; in words what does not fit where it is none.
+    pub(in crate::format) fn frame(self) -> Result<Frame, String> {
+        let mut trace = self.trace;
+        let points = self.columns.points();
+        trace.steps = points.map_err(|words| format!("trace of run {}: {words}", trace.run.0))?;
+        trace.peak.high = trace.peak.high.max(trace.peak.low);
+        Ok(Frame::Trace(Box::new(trace)))
+    }
+}
+
+impl Record for TracedPeak {
+    fn field(&mut self, name: &str, value: &mut Reader<'_>) -> Outcome<()> {
+        match name {
+            "at_nanos" => self.at.fill(value),
+            "low" => self.low.fill(value),
+            "high" => self.high.fill(value),
+            "from_before" => self.from_before.fill(value),
+            _ => value.skip(),
+        }
     }
 }
 
@@ -184,15 +166,16 @@ impl From<&Tally> for WireTally {
     }
 }
 
-impl From<WireTally> for Tally {
-    fn from(wire: WireTally) -> Self {
-        Self {
-            n_allocations: wire.n_allocations,
-            allocated: Bytes::new(wire.allocated),
-            retained: Bytes::new(wire.retained),
-            at_peak: Bytes::new(wire.at_peak),
-            long_lived: Bytes::new(wire.long_lived),
-            longest: Nanos::new(wire.longest_nanos),
+impl Record for Tally {
+    fn field(&mut self, name: &str, value: &mut Reader<'_>) -> Outcome<()> {
+        match name {
+            "n_allocations" => self.n_allocations.fill(value),
+            "allocated" => self.allocated.fill(value),
+            "retained" => self.retained.fill(value),
+            "at_peak" => self.at_peak.fill(value),
+            "long_lived" => self.long_lived.fill(value),
+            "longest_nanos" => self.longest.fill(value),
+            _ => value.skip(),
         }
     }
 }
@@ -206,11 +189,12 @@ impl From<&LineTally> for WireLine {
     }
 }
 
-impl From<WireLine> for LineTally {
-    fn from(wire: WireLine) -> Self {
-        Self {
-            line: wire.line,
-            tally: wire.tally.into(),
+impl Record for LineTally {
+    fn field(&mut self, name: &str, value: &mut Reader<'_>) -> Outcome<()> {
+        match name {
+            "line" => self.line.fill(value),
+            "tally" => self.tally.fill(value),
+            _ => value.skip(),
         }
     }
 }
@@ -224,11 +208,16 @@ impl From<&ModuleTally> for WireModule {
     }
 }
 
-impl From<WireModule> for ModuleTally {
-    fn from(wire: WireModule) -> Self {
-        Self {
-            path: wire.path,
-            tally: wire.tally.into(),
+impl Record for ModuleTally {
+    fn required(&self) -> &'static [&'static str] {
+        &["path"]
+    }
+
+    fn field(&mut self, name: &str, value: &mut Reader<'_>) -> Outcome<()> {
+        match name {
+            "path" => self.path.fill(value),
+            "tally" => self.tally.fill(value),
+            _ => value.skip(),
         }
     }
 }
@@ -242,11 +231,12 @@ impl From<&StackTally> for WireStack {
     }
 }
 
-impl From<WireStack> for StackTally {
-    fn from(wire: WireStack) -> Self {
-        Self {
-            frames: wire.frames,
-            tally: wire.tally.into(),
+impl Record for StackTally {
+    fn field(&mut self, name: &str, value: &mut Reader<'_>) -> Outcome<()> {
+        match name {
+            "frames" => self.frames.fill(value),
+            "tally" => self.tally.fill(value),
+            _ => value.skip(),
         }
     }
 }
@@ -261,12 +251,13 @@ impl From<&Lifetimes> for WireLifetimes {
     }
 }
 
-impl From<WireLifetimes> for Lifetimes {
-    fn from(wire: WireLifetimes) -> Self {
-        Self {
-            up_to: wire.up_to_nanos.map(Nanos::new),
-            n_blocks: wire.n_blocks,
-            bytes: Bytes::new(wire.bytes),
+impl Record for Lifetimes {
+    fn field(&mut self, name: &str, value: &mut Reader<'_>) -> Outcome<()> {
+        match name {
+            "up_to_nanos" => self.up_to.fill(value),
+            "n_blocks" => self.n_blocks.fill(value),
+            "bytes" => self.bytes.fill(value),
+            _ => value.skip(),
         }
     }
 }
