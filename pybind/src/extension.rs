@@ -441,7 +441,14 @@ pub(crate) fn unload_ipython_extension(py: Python<'_>, ip: &Bound<'_, PyAny>) ->
         .retain(|it| !it.is(&extension));
     let events = ip.getattr("events")?;
     for event in ["pre_run_cell", "post_run_cell"] {
-        events.call_method1("unregister", (event, extension.getattr(py, event)?))?;
+        let unregistered =
+            events.call_method1("unregister", (event, extension.getattr(py, event)?));
+        // A cell of the user's may have taken it out already.
+        if let Err(error) = unregistered
+            && !error.is_instance_of::<PyValueError>(py)
+        {
+            return Err(error);
+        }
     }
     let uninstall = extension.get().state(py).uninstall.take();
     if let Some(uninstall) = uninstall {

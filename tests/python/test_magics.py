@@ -269,6 +269,28 @@ def test_unload_leaves_the_shell_as_it_was(new_shell: Any) -> None:
     assert len(shell.lines) == 2
 
 
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "ip.input_transformers_cleanup.clear()",
+        "ip.configurables.clear()",
+        "for callbacks in ip.events.callbacks.values(): callbacks.clear()",
+        "del ip.magics_manager.magics['line']['gpumem']",
+    ],
+)
+def test_what_a_cell_took_out_keeps_nobody_from_loading_again(shell: Shell, cell: str) -> None:
+    shell.run(f"ip = get_ipython()\n{cell}")
+    again = shell.run("%reload_ext gpumem")
+    assert again.errors == ["None", "None"]
+    assert recorded(shell, "%%gpumem\n1 + 1") == ["1 + 1"]
+
+
+def test_without_its_transformer_the_magic_still_runs_the_cell_once(shell: Shell) -> None:
+    shell.run("n_runs = 0\nget_ipython().input_transformers_cleanup.clear()")
+    shell.run("%%gpumem\nn_runs += 1")
+    assert shell.user_ns["n_runs"] == 1
+
+
 def test_a_magic_of_the_users_comes_back(new_shell: Any) -> None:
     shell = new_shell(loaded=False)
     shell.register_magic_function(lambda line: f"mine {line}", "line", "gpumem")

@@ -12,7 +12,7 @@ from argparse import ArgumentTypeError
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from IPython.core.error import UsageError
 from IPython.core.inputtransformer2 import (
@@ -160,17 +160,23 @@ def install(shell: InteractiveShell, extension: _gpumem.Extension) -> Callable[[
 
     def uninstall() -> None:
         settings.unobserve(configure)
+        # A cell of the user's may have taken any of it out already.
         for configurable in (settings, magics):
-            shell.configurables.remove(configurable)
-        shell.input_transformers_cleanup.remove(blank_cell_magic)
+            _take_out(shell.configurables, configurable)
+        _take_out(shell.input_transformers_cleanup, blank_cell_magic)
         shell.magics_manager.registry.pop(type(magics).__name__, None)
         for kind, names in magics.magics.items():
             for name in names:
-                del registered[kind][name]
+                registered[kind].pop(name, None)
                 if name in before[kind]:
                     registered[kind][name] = before[kind][name]
 
     return uninstall
+
+
+def _take_out(entries: list[Any], entry: object) -> None:
+    if entry in entries:
+        entries.remove(entry)
 
 
 def _unquoted(word: str) -> str:
@@ -260,9 +266,12 @@ class GpuMemMagics(Magics):
 
         The cell runs as if this line were blank.
         """
-        # A right line gets here only through `run_cell_magic`.
+        # A right line gets here only through `run_cell_magic`, or where somebody took
+        # the transformer out of the shell: then the line would come back here for ever.
         _parsed_cell_line(line)
-        self.shell.run_cell(f"{CELL_MAGIC} {line}\n{cell}").raise_error()
+        is_blanked = blank_cell_magic in self.shell.input_transformers_cleanup
+        body = f"{CELL_MAGIC} {line}\n{cell}" if is_blanked else cell
+        self.shell.run_cell(body).raise_error()
 
     @magic_arguments(name="gpumem")
     @argument(
