@@ -407,8 +407,10 @@ def test_the_magic_tells_one_name_or_all(notebook: Shell, action: str) -> None:
     ]
     notebook.run(f"%gpumem {action} nobody")
     assert notebook.lines[-1] == "nobody holds no device memory"
-    notebook.run(f"%gpumem {action} cache --device sim:7")
-    assert notebook.lines[-1] == "cache holds no device memory"
+    notebook.run(f"%gpumem {action} --depth 2 cache")
+    assert "9 MiB  cache · dict of 1 tensor" in notebook.lines[-1]
+    said = notebook.run(f"%gpumem {action} cache --device sim:7").stderr
+    assert "unknown device 'sim:7': there is sim:0, host" in said
     said = notebook.run(f"%gpumem {action} two names").stderr
     assert "takes one name, not 'two names'" in said
 

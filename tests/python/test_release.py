@@ -187,7 +187,10 @@ def test_all_takes_every_step(shell: Shell) -> None:
     assert (stats["allocated_bytes"], stats["reserved_bytes"]) == (0, 0)
 
 
-@pytest.mark.parametrize("line", ["%gpumem release", "%gpumem release all x --dry-run"])
+@pytest.mark.parametrize(
+    "line",
+    ["%gpumem release", "%gpumem release all x --dry-run", "%gpumem release --dry-run all x"],
+)
 def test_a_dry_run_says_and_does_nothing(shell: Shell, line: str) -> None:
     run(shell, "x = plant()", "plant()", "step()")
     n_alive = alive(shell)

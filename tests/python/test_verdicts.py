@@ -116,6 +116,16 @@ def test_a_fix_is_found_by_its_first_line(shell: Shell) -> None:
     assert gpumem.compare(leaking, leaking).changes[0].change == "same"
 
 
+@pytest.mark.parametrize("name", ["before", "before the fix"])
+def test_what_the_line_of_a_baseline_says_can_be_typed(shell: Shell, name: str) -> None:
+    shell.run("%%gpumem\n1")
+    shell.run(f"%gpumem baseline {name}")
+    said, typed = shell.lines[-1].removesuffix(" after the next ones").split(" · ")
+    assert said == f"baseline {name}: 1 run"
+    shell.run(f"{typed} --text")
+    assert shell.lines[-1].startswith(f"Against {name}: ")
+
+
 def test_a_baseline_that_is_not_there_is_named(shell: Shell) -> None:
     outcome = shell.run("%gpumem_report --compare monday")
     assert "no baseline 'monday'" in outcome.stdout + outcome.stderr

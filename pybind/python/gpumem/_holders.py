@@ -12,6 +12,9 @@ from gpumem import _gpumem
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+# Told of a name at most, whatever was asked for.
+DEEPEST = 100
+
 
 @dataclass(frozen=True)
 class Branch:
@@ -130,7 +133,13 @@ def holders(*, depth: int = 1) -> Holders:
     collecting it), and what is allocated though no object holds it. ``depth``
     says how many levels of what a name holds are told. Only the adapters that you
     registered yourself are called.
+
+    Raises:
+        ValueError: ``depth`` is not from 1 to 100.
     """
+    if not 1 <= depth <= DEEPEST:
+        message = f"depth must be from 1 to {DEEPEST}, not {depth}"
+        raise ValueError(message)
     return Holders(_gpumem.find_holders(depth))
 
 

@@ -188,7 +188,9 @@ class Report:
 
     def __repr__(self) -> str:
         """Name what it is about and how much it found."""
-        return f"<gpumem.Report: {len(self.findings)} findings, {len(self.runs)} rows>"
+        n_findings = len(self.findings)
+        findings = "1 finding" if n_findings == 1 else f"{n_findings} findings"
+        return f"<gpumem.Report: {findings}, {len(self.runs)} rows>"
 
     def _display_(self) -> object:
         """Return what marimo shows in place of this."""

@@ -22,8 +22,9 @@ from IPython.core.inputtransformer2 import (
     leading_indent,
 )
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
-from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
+from IPython.core.magic_arguments import argument, magic_arguments
 from IPython.display import display
+from IPython.utils.process import arg_split  # type: ignore[attr-defined]
 from traitlets import Bool, Enum, TraitError, Unicode, validate
 from traitlets.config import Configurable
 
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from IPython.core.interactiveshell import InteractiveShell
+    from IPython.core.magic_arguments import MagicArgumentParser
     from traitlets import Bunch
 
 
@@ -49,6 +51,14 @@ DEFAULT_INTERVAL = "1ms"
 
 # What of `%gpumem` is followed by names.
 TAKE_NAMES = {"use", "baseline", "release", "holders", "why"}
+
+# The options of `%gpumem` that not every action has: whose they are, and how that is said.
+BELONG = {
+    "interval": ({"on"}, "on, or to %%gpumem"),
+    "device": ({"holders", "why"}, "why, or to %%gpumem"),
+    "depth": ({"holders", "why"}, "why"),
+    "dry_run": ({"release"}, "release"),
+}
 
 
 class GpuMem(Configurable):
@@ -297,13 +307,12 @@ class GpuMemMagics(Magics):
         cycles (a garbage collection), cache (of the frameworks), all, or a variable's name;
         for holders and why: a variable's name, if only that one is to be told""",
     )
-    @argument("--device", metavar="DEVICE", help="holders: of this device only, as `cuda:0`")
+    @argument("--device", metavar="DEVICE", help="why: of this device only, as `cuda:0`")
     @argument(
         "--depth",
         metavar="N",
         type=int,
-        default=1,
-        help="holders: so many levels of what a name holds",
+        help="why: so many levels of what a name holds (1 without it)",
     )
     @argument(
         "--interval",
@@ -405,7 +414,14 @@ class GpuMemMagics(Magics):
             given = " ".join(options.names)
             raise _refusal("%gpumem", f"{options.action} takes one name, not {given!r}")
         name = options.names[0] if options.names else None
-        return holders(depth=options.depth).text(name, options.device, NOTEBOOK_WIDTH)
+        try:
+            found = holders(depth=1 if options.depth is None else options.depth)
+        except ValueError as error:
+            raise _refusal("%gpumem", f"--{error}") from None
+        if options.device is not None:
+            known = dict.fromkeys([*_gpumem.device_labels(), *found.composition])
+            _check("%gpumem", "device", [options.device], list(known))
+        return found.text(name, options.device, NOTEBOOK_WIDTH)
 
     def _release(self, options: Namespace) -> str:
         try:
@@ -426,9 +442,9 @@ class GpuMemMagics(Magics):
         if not name:
             raise _refusal("%gpumem", "baseline needs a name")
         n_runs = set_baseline(name)
-        return (
-            f"baseline {name}: {n_runs} runs · %gpumem_report --compare {name} after the next ones"
-        )
+        runs = "1 run" if n_runs == 1 else f"{n_runs} runs"
+        typed = f'"{name}"' if " " in name else name
+        return f"baseline {name}: {runs} · %gpumem_report --compare {typed} after the next ones"
 
     def _status(self) -> str:
         stopped = self._extension.stopped
@@ -449,8 +465,9 @@ def _refuse_strays(options: Namespace) -> None:
     if options.action not in TAKE_NAMES and options.names:
         unexpected = " ".join(options.names)
         raise _refusal("%gpumem", f"{options.action} takes no {unexpected!r}")
-    if options.action != "on" and options.interval is not None:
-        raise _refusal("%gpumem", "--interval belongs to on, or to %%gpumem")
+    for name, (actions, whose) in BELONG.items():
+        if getattr(options, name) and options.action not in actions:
+            raise _refusal("%gpumem", f"--{name.replace('_', '-')} belongs to {whose}")
 
 
 def _is_ours(line: str) -> bool:
@@ -467,19 +484,20 @@ def _options_if_right(line: str) -> CellOptions | None:
 def _parsed_cell_line(line: str) -> CellOptions:
     options = _parsed_names(line)
     if options.sources:
-        _check("source", options.sources, [name for name, _, _ in _gpumem.source_states()])
+        known = [name for name, _, _ in _gpumem.source_states()]
+        _check(CELL_MAGIC, "source", options.sources, known)
     if options.devices:
-        _check("device", options.devices, _gpumem.device_labels())
+        _check(CELL_MAGIC, "device", options.devices, _gpumem.device_labels())
     if options.trace_file and not Path(options.trace_file).parent.is_dir():
         reason = f"--trace: there is no folder for {options.trace_file!r}"
         raise _refusal(CELL_MAGIC, reason)
     return options
 
 
-def _check(what: str, names: list[str], known: list[str]) -> None:
+def _check(magic: str, what: str, names: list[str], known: list[str]) -> None:
     for name in names:
         if name not in known:
-            raise _refusal(CELL_MAGIC, f"unknown {what} {name!r}: there is {', '.join(known)}")
+            raise _refusal(magic, f"unknown {what} {name!r}: there is {', '.join(known)}")
 
 
 @lru_cache(maxsize=256)
@@ -499,8 +517,10 @@ def _parsed_names(line: str) -> CellOptions:
 
 
 def _parsed(magic: Callable[..., None], name: str, line: str) -> Namespace:
+    parser: MagicArgumentParser = vars(magic)["parser"]
     try:
-        options: Namespace = parse_argstring(magic, line)
+        # Intermixed: options may stand before names, as in `release --dry-run all`.
+        options: Namespace = parser.parse_intermixed_args(arg_split(line, strict=True))
     except (UsageError, ValueError) as error:
         raise _refusal(name, str(error)) from None
     return options
