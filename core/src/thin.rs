@@ -100,14 +100,13 @@ impl Thinned {
 }
 
 /// At most `limit` (at least 10) of these points, with their ends and every lane's extremes.
-pub fn thinned(points: &[Sample], limit: usize, spacing: Spacing) -> Vec<Sample> {
-    let mut thinned = points.to_vec();
+pub fn thinned(mut points: Vec<Sample>, limit: usize, spacing: Spacing) -> Vec<Sample> {
     let limit = limit.max(2 * LANES.len() + 2);
-    if thinned.len() > limit {
-        thin(&mut thinned, limit, spacing);
-        thinned.shrink_to_fit();
+    if points.len() > limit {
+        thin(&mut points, limit, spacing);
+        points.shrink_to_fit();
     }
-    thinned
+    points
 }
 
 /// Keeps at most `target` points, with as many buckets as that allows.
@@ -208,7 +207,7 @@ mod tests {
             .map(|(at, level)| point(at, [Some(level), None, None, None]))
             .collect();
         let check = |limit: usize, expected: &[u64]| {
-            let left = thinned(&points, limit, Spacing::Time);
+            let left = thinned(points.clone(), limit, Spacing::Time);
             let left: Vec<u64> = left.iter().map(|point| point.at.get()).collect();
             assert_eq!(left, expected);
         };

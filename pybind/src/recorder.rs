@@ -390,15 +390,16 @@ impl Recorder {
             n_points += points.len();
             // Where nothing was thinned since, only the end is new.
             let known = self.recording.samples(run, device, &Series::Sampled);
-            if points.starts_with(known) {
-                points.drain(..known.len());
+            let n_known = known.len().min(points.len());
+            if known.iter().eq(points[..n_known].iter().copied()) {
+                points.drain(..n_known);
             }
             if !points.is_empty() {
                 self.emit(Frame::Samples(Samples {
                     run,
                     device,
                     series: Series::Sampled,
-                    points,
+                    points: points.into(),
                 }));
             }
         }
@@ -422,13 +423,14 @@ impl Recorder {
                 Series::Sampled => Spacing::Time,
                 Series::Marked(_) => Spacing::Ordinal,
             };
-            let left = thin::thinned(points, FEWEST_POINTS.max(points.len() / 8), spacing);
+            let n_left = FEWEST_POINTS.max(points.len() / 8);
+            let left = thin::thinned(points.iter().collect(), n_left, spacing);
             n_points -= points.len() - left.len();
             thinned.push(Samples {
                 run,
                 device,
                 series: series.clone(),
-                points: left,
+                points: left.into(),
             });
         }
         for samples in thinned {
@@ -460,11 +462,9 @@ impl Recorder {
                 ..sample(&reading)
             };
             // A thinned series is written anew, another one gets its newest point.
-            let points = if series.push(point) {
-                series.points().to_vec()
-            } else {
-                series.points().last().copied().into_iter().collect()
-            };
+            let n_points = series.points().len();
+            let from = if series.push(point) { 0 } else { n_points };
+            let points = series.points()[from..].iter().copied().collect();
             self.emit(Frame::Samples(Samples {
                 run,
                 device,

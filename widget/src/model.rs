@@ -1,10 +1,10 @@
 //! The recording, the rules and the view state, and what follows from them.
 
 use gpumem_core::analyze::{Analysis, Analyst, Compared, FindingKind, Part, PartKind, Rules};
-use gpumem_core::chart::{self, Field, Map, Scene, Target, Theme, TimeScale};
+use gpumem_core::chart::{self, Afar, Field, Map, Scene, Target, Theme, TimeScale};
 use gpumem_core::format::{self, ReadError};
 use gpumem_core::holders;
-use gpumem_core::recording::{DeviceIdx, DeviceKind, Recording, RunIdx, Sample};
+use gpumem_core::recording::{Column, DeviceIdx, DeviceKind, Points, Recording, RunIdx};
 use gpumem_core::units::{Bytes, Nanos, Units};
 
 use crate::keys::{self, Key};
@@ -28,8 +28,8 @@ pub(crate) struct Model {
     analysis: Analysis,
     analyst: Analyst,
     baseline: Option<Baseline>,
-    /// The recording from farther and farther away.
-    far: Vec<Recording>,
+    /// Its samples from farther and farther away.
+    afar: Afar,
     state: State,
     /// What the state was before the reader did anything.
     first: State,
@@ -53,7 +53,7 @@ impl Model {
         let analysis = analyst.analyze(&recording, &rules);
         let first = State::new(&recording, &analysis);
         Self {
-            far: from_afar(&recording),
+            afar: Afar::of(&recording),
             state: first.clone(),
             first,
             recording,
@@ -151,7 +151,7 @@ impl Model {
         self.speak();
         let was_empty = self.recording.runs().is_empty();
         let read = format::apply(&mut self.recording, frames);
-        self.far = from_afar(&self.recording);
+        self.afar = Afar::of(&self.recording);
         self.analysis = self.analyst.analyze(&self.recording, &self.rules);
         self.version += 1;
         self.compare();
@@ -312,45 +312,14 @@ impl Model {
     /// The picture of a chart.
     pub(crate) fn scene(&self, chart: Chart) -> Scene {
         let view = self.view(chart);
-        let draw = match chart {
-            Chart::Composition => chart::composition,
-            Chart::Growth => chart::growth,
-            Chart::Timeline => chart::timeline,
-            Chart::Minimap => chart::minimap,
-            Chart::Holders => chart::treemap,
-        };
-        let recording = match chart {
-            Chart::Timeline => self.at_distance(),
-            _ => &self.recording,
-        };
-        draw(recording, &self.analysis, &view)
-    }
-
-    /// The recording with as many samples as a picture of what is in view needs.
-    fn at_distance(&self) -> &Recording {
-        let (from, to) = self
-            .state
-            .span
-            .unwrap_or((Nanos::ZERO, Nanos::new(u64::MAX)));
-        let n_in_view = |recording: &Recording| -> usize {
-            let of_device = recording
-                .all_samples()
-                .filter(|(_, device, ..)| *device == self.state.device);
-            of_device
-                .map(|(.., points)| match points {
-                    // Most series are in view as a whole, or not at all.
-                    [first, .., last] if first.at >= from && last.at <= to => points.len(),
-                    [first, .., last] if first.at > to || last.at < from => 0,
-                    _ => {
-                        let before = points.partition_point(|point| point.at < from);
-                        points.partition_point(|point| point.at <= to) - before
-                    }
-                })
-                .sum()
-        };
-        let mut distances = std::iter::once(&self.recording).chain(&self.far);
-        let few = distances.find(|recording| n_in_view(recording) <= ENOUGH_SAMPLES);
-        few.or(self.far.last()).unwrap_or(&self.recording)
+        let (recording, analysis) = (&self.recording, &self.analysis);
+        match chart {
+            Chart::Composition => chart::composition(recording, analysis, &view),
+            Chart::Growth => chart::growth(recording, analysis, &view),
+            Chart::Timeline => chart::timeline_from(&self.afar, recording, analysis, &view),
+            Chart::Minimap => chart::minimap(recording, analysis, &view),
+            Chart::Holders => chart::treemap(recording, analysis, &view),
+        }
     }
 
     /// What a chart's picture depends on, and nothing else.
@@ -491,15 +460,20 @@ impl Model {
 
     /// When a sample of the run reached that level in any of its lanes.
     fn instant_of(&self, run: RunIdx, device: DeviceIdx, level: Bytes) -> Option<Nanos> {
-        let reaches = |sample: &&Sample| {
-            let lanes = [sample.allocated, sample.process_used, sample.device_used];
-            lanes.into_iter().flatten().any(|known| known == level)
+        let reaches = |points: &Points, idx: usize| {
+            let lanes = [
+                points.allocated(),
+                points.process_used(),
+                points.device_used(),
+            ];
+            let mut levels = lanes.into_iter().filter_map(|lane: &Column| lane.get(idx));
+            levels.any(|known| known == level)
         };
-        self.recording
-            .samples_of(run, device)
-            .flat_map(|(_, points)| points)
-            .find(reaches)
-            .map(|sample| sample.at)
+        let mut series = self.recording.samples_of(run, device);
+        series.find_map(|(_, points)| {
+            let idx = (0..points.len()).find(|idx| reaches(points, *idx))?;
+            Some(points.at()[idx])
+        })
     }
 
     /// Where the keyboard zooms: at the run that is read out, else in the middle.
@@ -519,19 +493,4 @@ impl Model {
         let n_devices = u32::try_from(self.recording.devices().len()).ok()?;
         (n_devices > 1).then(|| DeviceIdx((self.state.device.0 + 1) % n_devices))
     }
-}
-
-/// More samples than these draw the same picture as a part of them.
-const ENOUGH_SAMPLES: usize = 24_000;
-
-/// The same recording with fewer samples, and with fewer again; nothing where it has few.
-fn from_afar(recording: &Recording) -> Vec<Recording> {
-    let mut far: Vec<Recording> = Vec::new();
-    for stride in [32, 48] {
-        let nearest = far.last().unwrap_or(recording);
-        if nearest.n_samples() > ENOUGH_SAMPLES {
-            far.push(nearest.coarse(stride));
-        }
-    }
-    far
 }

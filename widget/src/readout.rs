@@ -70,8 +70,8 @@ pub(crate) fn at(
     at: Nanos,
 ) -> Vec<(&'static str, String)> {
     let points = recording.samples(run, device, &Series::Sampled);
-    let until = points.partition_point(|sample| sample.at <= at);
-    let Some(sample) = until.checked_sub(1).map(|idx| &points[idx]) else {
+    let until = points.between(Nanos::ZERO, at).end;
+    let Some(sample) = until.checked_sub(1).and_then(|idx| points.get(idx)) else {
         return Vec::new();
     };
     let started = recording.run(run).started;

@@ -1,8 +1,8 @@
 //! One row per (run, device), derived from the raw readings.
 
 use crate::recording::{
-    AllocatorLevels, DeviceIdx, Level, Reading, Recording, Run, RunIdx, RunLevels, Sample, Series,
-    Trace, Unknown,
+    AllocatorLevels, Column, DeviceIdx, Level, Points, Reading, Recording, Run, RunIdx, RunLevels,
+    Sample, Series, Trace, Unknown,
 };
 use crate::units::{ByteDelta, Bytes, Nanos};
 
@@ -281,6 +281,15 @@ pub(super) fn of_sample(sample: &Sample, lane: Lane) -> Option<Bytes> {
     }
 }
 
+/// The lane that growth is judged on, of each point.
+pub(crate) fn of_points(points: &Points, lane: Lane) -> &Column {
+    match lane {
+        Lane::Allocated => points.allocated(),
+        Lane::ProcessUsed => points.process_used(),
+        Lane::DeviceUsed => points.device_used(),
+    }
+}
+
 fn row(recording: &Recording, run: &Run, levels: &RunLevels) -> RunRow {
     let before = Totals::of(&levels.before);
     let after = levels.after.as_ref().map(Totals::of).unwrap_or_default();
@@ -346,18 +355,15 @@ fn peak(
 ) -> Option<Peak> {
     // What is sampled in a run is sampled in the blocks of it, too.
     let ended = run.ended.unwrap_or(Nanos::new(u64::MAX));
-    let is_inside = |point: &&Sample| (run.started..=ended).contains(&point.at);
     let around = run.parent.map(|_| recording.outermost(run.idx));
     let sampled_around = around
-        .into_iter()
-        .flat_map(|run| recording.samples(run, levels.device, &Series::Sampled))
-        .filter(is_inside);
+        .map(|around| recording.samples(around, levels.device, &Series::Sampled))
+        .and_then(|points| of_points(points, lane).highest(points.between(run.started, ended)));
     let of_samples = recording
         .samples_of(run.idx, levels.device)
-        .flat_map(|(_, points)| points)
-        .chain(sampled_around)
-        .filter_map(|point| of_sample(point, lane));
-    let seen = ends.into_iter().flatten().chain(of_samples).max()?;
+        .filter_map(|(_, points)| of_points(points, lane).highest(0..points.len()));
+    let known = ends.into_iter().flatten();
+    let seen = known.chain(of_samples).chain(sampled_around).max()?;
     if lane != Lane::Allocated {
         return Some(Peak::AtLeast(seen));
     }

@@ -36,6 +36,7 @@ pub use composition::{Part, PartKind};
 pub use finding::{CellRef, Evidence, Figures, Finding, FindingKind};
 pub use gaps::Gap;
 pub use growth::{Growth, Shape, State, classify_allocator, classify_growth};
+pub(crate) use levels::of_points;
 pub use levels::{DeviceSummary, Lane, Peak, RunRow};
 pub use limits::{Limit, LimitedBy};
 pub use oom::{Shortage, ShortagePart};

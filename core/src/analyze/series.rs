@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::finding::CellRef;
 use super::levels::{Lane, RunRow, of_sample};
-use crate::recording::{DeviceIdx, Recording, Run, RunIdx, Series, SourceHash};
+use crate::recording::{DeviceIdx, Recording, Run, RunIdx, Sample, Series, SourceHash};
 use crate::source_text;
 use crate::units::Bytes;
 
@@ -113,12 +113,13 @@ pub(super) fn of_steps(recording: &Recording) -> Vec<StepSeries> {
         let Series::Marked(label) = series else {
             continue;
         };
+        let points: Vec<Sample> = points.iter().collect();
         let run = recording.run(idx);
         let mut path = path(recording, run);
         path.push(label.clone());
         let lanes = [Lane::Allocated, Lane::ProcessUsed, Lane::DeviceUsed];
         let known = |lane: &Lane| points.iter().all(|point| of_sample(point, *lane).is_some());
-        let (Some(lane), [first, .., last]) = (lanes.into_iter().find(known), points) else {
+        let (Some(lane), [first, .., last]) = (lanes.into_iter().find(known), &*points) else {
             continue;
         };
         let levels: Vec<Bytes> = points

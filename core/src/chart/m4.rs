@@ -7,20 +7,61 @@ use super::scene::Point;
 ///
 /// `points` run from left to right.
 pub(super) fn m4(points: impl IntoIterator<Item = Point>, column_width: f64) -> Vec<Point> {
-    let mut kept = Vec::new();
-    let mut column: Option<Column> = None;
-    for (idx, point) in points.into_iter().enumerate() {
-        let number = (point.x / column_width).floor();
-        match &mut column {
+    let mut reduced = Reduced::to(column_width);
+    points.into_iter().for_each(|point| reduced.push(point));
+    reduced.into_points()
+}
+
+/// Points that are reduced as they come, from left to right.
+#[derive(Debug)]
+pub(super) struct Reduced {
+    column_width: f64,
+    n_pushed: usize,
+    kept: Vec<Point>,
+    column: Option<Column>,
+}
+
+impl Reduced {
+    /// No points yet.
+    pub(super) fn to(column_width: f64) -> Self {
+        Self {
+            column_width,
+            n_pushed: 0,
+            kept: Vec::new(),
+            column: None,
+        }
+    }
+
+    /// How many points have come.
+    pub(super) fn n_pushed(&self) -> usize {
+        self.n_pushed
+    }
+
+    /// Takes the next one in.
+    pub(super) fn push(&mut self, point: Point) {
+        let number = (point.x / self.column_width).floor();
+        let idx = self.n_pushed;
+        self.n_pushed += 1;
+        match &mut self.column {
             Some(column) if column.number.total_cmp(&number).is_eq() => column.take(idx, point),
             _ => {
-                kept.extend(column.map(Column::extremes).into_iter().flatten());
-                column = Some(Column::new(number, idx, point));
+                self.close();
+                self.column = Some(Column::new(number, idx, point));
             }
         }
     }
-    kept.extend(column.map(Column::extremes).into_iter().flatten());
-    kept
+
+    /// Those that are left, in the order they came.
+    pub(super) fn into_points(mut self) -> Vec<Point> {
+        self.close();
+        self.kept
+    }
+
+    fn close(&mut self) {
+        if let Some(column) = self.column.take() {
+            column.put_extremes(&mut self.kept);
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -54,11 +95,19 @@ impl Column {
         self.last = (idx, point);
     }
 
-    fn extremes(self) -> impl Iterator<Item = Point> {
-        let mut kept = [self.first, self.lowest, self.highest, self.last].to_vec();
-        kept.sort_by_key(|(idx, _)| *idx);
-        kept.dedup_by_key(|(idx, _)| *idx);
-        kept.into_iter().map(|(_, point)| point)
+    fn put_extremes(self, kept: &mut Vec<Point>) {
+        let (earlier, later) = if self.lowest.0 < self.highest.0 {
+            (self.lowest, self.highest)
+        } else {
+            (self.highest, self.lowest)
+        };
+        let mut last = None;
+        for (idx, point) in [self.first, earlier, later, self.last] {
+            if last != Some(idx) {
+                kept.push(point);
+            }
+            last = Some(idx);
+        }
     }
 }
 

@@ -31,7 +31,7 @@ pub use scene::{Anchor, Face, Hit, Item, Point, Rect, Role, Scene, Target};
 pub use session::{default_device, draw_alike};
 pub use svg::svg;
 pub use theme::{Rgb, Theme};
-pub use timeline::{TimeScale, time_scale, timeline};
+pub use timeline::{Afar, TimeScale, time_scale, timeline, timeline_from};
 pub use treemap::{Field, Map, held_map, treemap};
 
 use std::collections::BTreeSet;

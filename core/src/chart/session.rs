@@ -4,9 +4,7 @@ use std::collections::HashMap;
 
 use super::scene::Role;
 use crate::analyze::{Analysis, DeviceSummary, Finding, FindingKind, Lane, RunRow};
-use crate::recording::{
-    CellIdx, DeviceIdx, DeviceKind, Recording, Run, RunIdx, Sample, Series, Status,
-};
+use crate::recording::{CellIdx, DeviceIdx, DeviceKind, Recording, Run, RunIdx, Status};
 use crate::units::Bytes;
 
 /// The device to look at first: the first accelerator of which
@@ -54,7 +52,6 @@ pub(super) struct Session<'a> {
     pub(super) growing: Vec<&'a Finding>,
     roles: HashMap<RunIdx, Role>,
     devices: &'a [DeviceSummary],
-    marked: HashMap<RunIdx, Vec<Sample>>,
 }
 
 impl<'a> Session<'a> {
@@ -71,17 +68,10 @@ impl<'a> Session<'a> {
             let outermost = finding.runs.iter().map(|run| recording.outermost(*run));
             roles.extend(outermost.map(|run| (run, role_of(finding))));
         }
-        let mut marked: HashMap<RunIdx, Vec<Sample>> = HashMap::new();
-        for (run, of, series, points) in recording.all_samples() {
-            if of == device && matches!(series, Series::Marked(_)) {
-                marked.entry(run).or_default().extend(points);
-            }
-        }
         Self {
             recording,
             device,
             devices: &analysis.devices,
-            marked,
             rows: rows.collect(),
             growing,
             roles,
@@ -122,13 +112,6 @@ impl<'a> Session<'a> {
             .iter()
             .find(|summary| summary.device == self.device);
         summary.and_then(|summary| summary.capacity)
-    }
-
-    /// The points that the user's code marked in the run, in time order.
-    pub(super) fn marked(&self, run: RunIdx) -> Vec<Sample> {
-        let mut points = self.marked.get(&run).cloned().unwrap_or_default();
-        points.sort_by_key(|point| point.at);
-        points
     }
 
     pub(super) fn is_host(&self) -> bool {

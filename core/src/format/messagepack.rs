@@ -162,37 +162,38 @@ impl<'de> Reader<'de> {
         self.nested(n, read)
     }
 
-    /// A list of numbers, each read by `read`.
+    /// A list of whole numbers; where they may be unknown, with what stands for that.
     ///
-    /// A long session is millions of these and little else: each is read where it stands.
-    pub(super) fn numbers<T: Copy + Default>(
-        &mut self,
-        read: fn(&mut Self) -> Outcome<T>,
-    ) -> Outcome<Vec<T>> {
+    /// A long session is millions of these and little else, most of them of these two widths:
+    /// each is read where it stands.
+    pub(super) fn numbers(&mut self, unknown: Option<u64>) -> Outcome<Vec<u64>> {
         let n = match self.opening()? {
             Opening::List(n) => n,
             other => return Err(other.instead_of("a list")),
         };
         // A length that was made up reserves no more than the frame can hold.
-        let mut numbers = vec![T::default(); n.min(self.rest.len())];
+        let mut numbers = vec![0; n.min(self.rest.len())];
         for number in &mut numbers {
-            *number = read(self)?;
+            *number = match (self.rest, unknown) {
+                ([low @ 0x00..=0x7f, ahead @ ..], _) => {
+                    self.rest = ahead;
+                    u64::from(*low)
+                }
+                ([0xce, a, b, c, d, ahead @ ..], _) => {
+                    self.rest = ahead;
+                    u64::from(u32::from_be_bytes([*a, *b, *c, *d]))
+                }
+                ([0xc0, ahead @ ..], Some(unknown)) => {
+                    self.rest = ahead;
+                    unknown
+                }
+                _ => self.whole()?,
+            };
         }
         if numbers.len() < n {
             self.bytes(n)?;
         }
         Ok(numbers)
-    }
-
-    /// A whole number that may be unknown.
-    pub(super) fn cell(&mut self) -> Outcome<Option<u64>> {
-        match self.rest {
-            [0xc0, ahead @ ..] => {
-                self.rest = ahead;
-                Ok(None)
-            }
-            _ => self.whole().map(Some),
-        }
     }
 
     pub(super) fn string(&mut self) -> Outcome<&'de str> {
@@ -349,12 +350,12 @@ mod tests {
         let cells: Vec<Option<u64>> = cells.chain([Some(0), Some(7)]).collect();
         let bytes = rmp_serde::to_vec(&cells).expect("numbers can be written");
         let mut reader = Reader::new(&bytes);
-        let found = reader
-            .numbers(Reader::cell)
-            .expect("a list of whole numbers");
-        assert_eq!((found, reader.n_left()), (cells, 0));
-        let column = |reader: &mut Reader<'_>| reader.numbers(Reader::cell);
+        let found = reader.numbers(Some(3)).expect("a list of whole numbers");
+        let expected: Vec<u64> = cells.iter().map(|cell| cell.unwrap_or(3)).collect();
+        assert_eq!((found, reader.n_left()), (expected, 0));
+        let column = |reader: &mut Reader<'_>| reader.numbers(None);
         let beyond = "a value goes on beyond its frame";
+        check_refused(column, &bytes, "nothing where a whole number belongs");
         check_refused(column, &[0x91, 0xa0], "\"\" where a whole number belongs");
         check_refused(column, &[0x92, 0x01], beyond);
         check_refused(column, &[0x91, 0xcf, 1], beyond);

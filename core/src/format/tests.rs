@@ -9,8 +9,9 @@ use crate::holders::{Branch, DeviceHolders, Holder, Kept, Part, Rest, RootKind, 
 use crate::recording::{
     AllocatorLevels, Cell, CellIdx, Changes, Device, DeviceIdx, DeviceKind, DriverLevels, Finish,
     Framework, Held, Level, Lifetimes, LineTally, Mapped, ModuleTally, OomFigures, OomHolder,
-    OtherProcess, OutOfMemory, Reading, Revision, Run, RunIdx, RunKind, RunLevels, Sample, Samples,
-    Series, Source, SourceHash, SourceState, StackTally, Status, Tally, Trace, TracedPeak, Unknown,
+    OtherProcess, OutOfMemory, Points, Reading, Revision, Run, RunIdx, RunKind, RunLevels, Sample,
+    Samples, Series, Source, SourceHash, SourceState, StackTally, Status, Tally, Trace, TracedPeak,
+    Unknown,
 };
 use crate::segments::{self, Block, BlockState, Pool, Segment, Segments};
 use crate::thin::{Spacing, Thinned};
@@ -243,7 +244,7 @@ fn marked(steps: Vec<(Step, bool)>) -> impl Iterator<Item = (Frame, bool)> {
             run: RunIdx(0),
             device: DeviceIdx(0),
             series: Series::Marked("steps".to_owned()),
-            points: series.points()[from..].to_vec(),
+            points: series.points()[from..].iter().copied().collect(),
         };
         (Frame::Samples(samples), tells)
     })
@@ -384,7 +385,7 @@ prop_compose! {
                 run: RunIdx(0),
                 device: DeviceIdx(0),
                 series: mark.map_or(Series::Sampled, Series::Marked),
-                points,
+                points: points.into(),
             }),
         ];
         for frame in frames {
@@ -714,7 +715,7 @@ fn a_frame_that_names_nothing_is_refused() {
         run: RunIdx(4),
         device: DeviceIdx(0),
         series: Series::Sampled,
-        points: Vec::new(),
+        points: Points::new(),
     };
     let error = apply(&mut recording, &encode_frame(&Frame::Samples(samples)))
         .expect_err("there is no run 4");

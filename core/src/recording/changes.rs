@@ -77,7 +77,8 @@ impl Changes {
         frames.extend(runs.map(|idx| Frame::Run(recording.run(idx).clone())));
         for ((run, device, series), from) in changes.samples {
             let points = recording.samples(run, device, &series);
-            let points = points[points.partition_point(|point| point.at < from)..].to_vec();
+            let n_known = points.at().partition_point(|at| *at < from);
+            let points = points.iter().skip(n_known).collect();
             frames.push(Frame::Samples(Samples {
                 run,
                 device,
@@ -109,12 +110,12 @@ impl Changes {
     }
 
     fn note_samples(&mut self, samples: &Samples) {
-        let Some(first) = samples.points.first() else {
+        let Some(first) = samples.points.at().first() else {
             return;
         };
         let series = (samples.run, samples.device, samples.series.clone());
-        let from = self.samples.entry(series).or_insert(first.at);
-        *from = first.at.min(*from);
+        let from = self.samples.entry(series).or_insert(*first);
+        *from = (*first).min(*from);
     }
 }
 

@@ -1,114 +1,66 @@
-//! A recording with fewer samples, for a look from afar.
+//! Fewer points of a series, for a look from afar.
 
-use super::{Recording, Sample};
-use crate::units::Bytes;
+use super::Points;
+use super::points::Column;
 
-impl Recording {
-    /// How many points there are in all its series.
-    pub fn n_samples(&self) -> usize {
-        self.samples.values().map(Vec::len).sum()
-    }
+/// How many points in a row are seen as one from afar.
+pub(crate) const STRIDE: usize = 16;
 
-    /// The same recording with at most ten of every `stride` points of a series:
-    /// the ends, and the lowest and the highest of each level. No extreme is lost.
+impl Points {
+    /// At most ten of every 16 points: the ends, and the lowest and the highest of each
+    /// level. No extreme is lost.
     #[must_use]
-    pub fn coarse(&self, stride: usize) -> Self {
-        let thinned = |points: &Vec<Sample>| {
-            let mut kept = Vec::with_capacity(10 * points.len().div_ceil(stride.max(1)));
-            for chunk in points.chunks(stride.max(1)) {
-                keep_extremes(chunk, &mut kept);
+    pub fn coarse(&self) -> Self {
+        let mut kept = Self::new();
+        for from in (0..self.len()).step_by(STRIDE) {
+            let to = self.len().min(from + STRIDE);
+            let mut is_kept = [false; STRIDE];
+            is_kept[0] = true;
+            is_kept[to - from - 1] = true;
+            for column in self.levels() {
+                let levels = column.as_slice().get(from..to).unwrap_or_default();
+                for idx in extremes(levels).into_iter().flatten() {
+                    is_kept[idx] = true;
+                }
             }
-            kept
-        };
-        let samples = self.samples.iter();
-        Self {
-            header: self.header.clone(),
-            devices: self.devices.clone(),
-            cells: self.cells.clone(),
-            runs: self.runs.clone(),
-            traces: self.traces.clone(),
-            held: self.held.clone(),
-            mapped: self.mapped.clone(),
-            finish: self.finish,
-            samples: samples
-                .map(|(key, points)| (key.clone(), thinned(points)))
-                .collect(),
+            let places = (from..to).zip(is_kept);
+            let places = places.filter_map(|(idx, is_kept)| is_kept.then_some(idx));
+            kept.extend(places.filter_map(|idx| self.get(idx)));
         }
+        kept
     }
 }
 
-/// Keeps the ends and the extremes of a few points, in their order.
-fn keep_extremes(points: &[Sample], kept: &mut Vec<Sample>) {
-    let mut lanes = [
-        Extremes::default(),
-        Extremes::default(),
-        Extremes::default(),
-        Extremes::default(),
-    ];
-    for (idx, point) in points.iter().enumerate() {
-        let [allocated, reserved, device_used, process_used] = &mut lanes;
-        allocated.look_at(idx, point.allocated);
-        reserved.look_at(idx, point.reserved);
-        device_used.look_at(idx, point.device_used);
-        process_used.look_at(idx, point.process_used);
-    }
-    let is_kept = |idx: usize| {
-        let is_end = idx == 0 || idx + 1 == points.len();
-        is_end || lanes.iter().any(|lane| lane.has(idx))
-    };
-    let points = points.iter().enumerate();
-    kept.extend(
-        points
-            .filter(|(idx, _)| is_kept(*idx))
-            .map(|(_, point)| *point),
-    );
-}
-
-/// Where the first lowest and the last highest level of a lane is, and what it is.
-#[derive(Default)]
-struct Extremes {
-    least: Option<(usize, Bytes)>,
-    most: Option<(usize, Bytes)>,
-}
-
-impl Extremes {
-    fn look_at(&mut self, idx: usize, level: Option<Bytes>) {
-        let Some(level) = level else {
-            return;
-        };
-        if self.least.is_none_or(|(_, least)| level < least) {
-            self.least = Some((idx, level));
+/// Where the first lowest and the last highest level is.
+fn extremes(levels: &[u64]) -> Option<[usize; 2]> {
+    let mut least = (Column::UNKNOWN, 0);
+    let mut most = (0, 0);
+    for (idx, level) in levels.iter().copied().enumerate() {
+        if level < least.0 {
+            least = (level, idx);
         }
-        if self.most.is_none_or(|(_, most)| level >= most) {
-            self.most = Some((idx, level));
+        if level >= most.0 && level != Column::UNKNOWN {
+            most = (level, idx);
         }
     }
-
-    fn has(&self, idx: usize) -> bool {
-        let is_it = |at: &Option<(usize, Bytes)>| at.is_some_and(|(found, _)| found == idx);
-        is_it(&self.least) || is_it(&self.most)
-    }
+    (least.0 != Column::UNKNOWN).then_some([least.1, most.1])
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::recording::{DeviceIdx, RunIdx, Series};
+    use crate::recording::{DeviceIdx, Points, RunIdx, Series};
     use crate::testing::{run, session};
 
     #[test]
     fn from_afar_the_extremes_are_where_they_were() {
         let (recording, _) = session(&[("a()", &[run(0).peak(4000).sampled(10_001)])]);
-        let coarse = recording.coarse(64);
-        let of = |recording: &super::Recording| {
-            let points = recording.samples(RunIdx(0), DeviceIdx(0), &Series::Sampled);
+        let points = recording.samples(RunIdx(0), DeviceIdx(0), &Series::Sampled);
+        let of = |points: &Points| {
             let highest = points.iter().max_by_key(|point| point.device_used);
-            (
-                points[0],
-                points[points.len() - 1],
-                *highest.expect("points"),
-            )
+            (points.first(), points.last(), highest)
         };
-        assert_eq!(of(&coarse), of(&recording));
-        assert!(coarse.n_samples() <= 10 * 10_001_usize.div_ceil(64));
+        let coarse = points.coarse().coarse();
+        assert_eq!(of(&coarse), of(points));
+        assert!(10 * coarse.len() < points.len());
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use thiserror::Error;
 
-use super::{Cell, Device, DeviceIdx, Held, Mapped, Run, RunIdx, Source, Trace};
+use super::{Cell, Device, DeviceIdx, Held, Mapped, Points, Run, RunIdx, Source, Trace};
 use crate::units::{Bytes, Nanos};
 
 /// What the points of a [`Samples`] are.
@@ -46,7 +46,7 @@ pub struct Samples {
     /// What the points are.
     pub series: Series,
     /// In time order.
-    pub points: Vec<Sample>,
+    pub points: Points,
 }
 
 /// A source as the recorder found it, for `%gpumem status` and for the report.

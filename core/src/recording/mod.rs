@@ -10,16 +10,19 @@ mod held;
 mod level;
 mod mapped;
 mod oom;
+mod points;
 mod trace;
 
 use std::collections::BTreeMap;
 
 pub use changes::Changes;
+pub(crate) use coarse::STRIDE;
 pub use frame::{Finish, Frame, FrameError, Header, Sample, Samples, Series, SourceState};
 pub use held::Held;
 pub use level::{AllocatorLevels, DriverLevels, Level, Reading, Source, Unknown};
 pub use mapped::Mapped;
 pub use oom::{Framework, OomFigures, OomHolder, OtherProcess, OutOfMemory};
+pub use points::{Column, Points};
 pub use trace::{Lifetimes, LineTally, ModuleTally, StackTally, Tally, Trace, TracedPeak};
 
 use crate::holders::DeviceHolders;
@@ -213,7 +216,7 @@ pub struct Recording {
     devices: Vec<Device>,
     cells: Vec<Cell>,
     runs: Vec<Run>,
-    samples: BTreeMap<(RunIdx, DeviceIdx, Series), Vec<Sample>>,
+    samples: BTreeMap<(RunIdx, DeviceIdx, Series), Points>,
     traces: BTreeMap<(RunIdx, DeviceIdx), Trace>,
     held: BTreeMap<(RunIdx, DeviceIdx), DeviceHolders>,
     mapped: BTreeMap<(RunIdx, DeviceIdx), Mapped>,
@@ -274,10 +277,10 @@ impl Recording {
     }
 
     /// The points of one series; empty where there are none.
-    pub fn samples(&self, run: RunIdx, device: DeviceIdx, series: &Series) -> &[Sample] {
-        self.samples
-            .get(&(run, device, series.clone()))
-            .map_or(&[], Vec::as_slice)
+    pub fn samples(&self, run: RunIdx, device: DeviceIdx, series: &Series) -> &Points {
+        static NONE: Points = Points::new();
+        let points = self.samples.get(&(run, device, series.clone()));
+        points.unwrap_or(&NONE)
     }
 
     /// The series of points of one run on one device.
@@ -285,19 +288,19 @@ impl Recording {
         &self,
         run: RunIdx,
         device: DeviceIdx,
-    ) -> impl Iterator<Item = (&Series, &[Sample])> {
+    ) -> impl Iterator<Item = (&Series, &Points)> {
         let from = (run, device, Series::Sampled);
         self.samples
             .range(from..)
             .take_while(move |((of_run, of_device, _), _)| (*of_run, *of_device) == (run, device))
-            .map(|((_, _, series), points)| (series, points.as_slice()))
+            .map(|((_, _, series), points)| (series, points))
     }
 
     /// Every series of points: (run, device, series, points).
-    pub fn all_samples(&self) -> impl Iterator<Item = (RunIdx, DeviceIdx, &Series, &[Sample])> {
+    pub fn all_samples(&self) -> impl Iterator<Item = (RunIdx, DeviceIdx, &Series, &Points)> {
         self.samples
             .iter()
-            .map(|((run, device, series), points)| (*run, *device, series, points.as_slice()))
+            .map(|((run, device, series), points)| (*run, *device, series, points))
     }
 
     /// What the allocator's history of a run adds up to, where it was traced.
@@ -361,8 +364,8 @@ impl Recording {
         let of_samples = self
             .samples
             .values()
-            .filter_map(|points| points.last())
-            .map(|point| point.at);
+            .filter_map(|points| points.at().last())
+            .copied();
         let of_finish = self.finish.iter().map(|finish| finish.at);
         of_runs
             .chain(of_samples)
@@ -397,11 +400,11 @@ impl Recording {
                 self.traces.insert((trace.run, trace.device), *trace);
             }
             Frame::Holders(held) => {
-                self.check_points("holders frame", held.run, held.device, &[])?;
+                self.check_place("holders frame", held.run, held.device)?;
                 self.put_holders(*held);
             }
             Frame::Segments(mapped) => {
-                self.check_points("segments frame", mapped.run, mapped.device, &[])?;
+                self.check_place("segments frame", mapped.run, mapped.device)?;
                 self.put_mapped(*mapped);
             }
             Frame::Finish(finish) => self.finish = Some(finish),
@@ -417,7 +420,7 @@ impl Recording {
                 run,
                 device,
                 series: series.clone(),
-                points: points.to_vec(),
+                points: points.clone(),
             });
         let traces = self.traces().cloned().map(Box::new).map(Frame::Trace);
         let held = self.held.iter().map(|((run, device), holders)| {
@@ -533,54 +536,55 @@ impl Recording {
     }
 
     fn check_samples(&self, samples: &Samples) -> Result<(), FrameError> {
-        self.check_points(
-            "samples frame",
-            samples.run,
-            samples.device,
-            &samples.points,
-        )
+        self.check_place("samples frame", samples.run, samples.device)?;
+        check_order(samples.run, samples.points.at(), |at| *at)
     }
 
     fn check_trace(&self, trace: &Trace) -> Result<(), FrameError> {
-        self.check_points("trace frame", trace.run, trace.device, &trace.steps)
+        self.check_place("trace frame", trace.run, trace.device)?;
+        check_order(trace.run, &trace.steps, |step| step.at)
     }
 
-    fn check_points(
+    fn check_place(
         &self,
         frame: &'static str,
         run: RunIdx,
         device: DeviceIdx,
-        points: &[Sample],
     ) -> Result<(), FrameError> {
         known(frame, "run", run.0, self.runs.len())?;
-        known(frame, "device", device.0, self.devices.len())?;
-        let backwards = points.windows(2).position(|pair| pair[1].at < pair[0].at);
-        match backwards {
-            None => Ok(()),
-            Some(idx) => Err(FrameError::Unordered {
-                run: run.0,
-                point_idx: idx + 1,
-                at: points[idx + 1].at.get(),
-            }),
-        }
+        known(frame, "device", device.0, self.devices.len())
     }
 
     fn put_samples(&mut self, samples: Samples) {
-        let Some(first) = samples.points.first() else {
+        let Some(from) = samples.points.at().first().copied() else {
             return;
         };
-        let from = first.at;
         let points = self
             .samples
             .entry((samples.run, samples.device, samples.series))
             .or_default();
-        points.truncate(points.partition_point(|point| point.at < from));
+        points.truncate(points.at().partition_point(|at| *at < from));
         if points.is_empty() {
             // A series that was thinned gives back what it took.
             *points = samples.points;
         } else {
-            points.extend(samples.points);
+            points.extend(samples.points.iter());
         }
+    }
+}
+
+/// Points do not go back in time.
+fn check_order<T>(run: RunIdx, points: &[T], at: fn(&T) -> Nanos) -> Result<(), FrameError> {
+    let backwards = points
+        .windows(2)
+        .position(|pair| at(&pair[1]) < at(&pair[0]));
+    match backwards {
+        None => Ok(()),
+        Some(idx) => Err(FrameError::Unordered {
+            run: run.0,
+            point_idx: idx + 1,
+            at: at(&points[idx + 1]).get(),
+        }),
     }
 }
 

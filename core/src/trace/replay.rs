@@ -133,7 +133,7 @@ impl Replay {
         Trace {
             run,
             device,
-            steps: thin::thinned(&self.lines(&part, from, to), limits.n_steps, Spacing::Time),
+            steps: thin::thinned(self.lines(&part, from, to), limits.n_steps, Spacing::Time),
             n_events: part.len() as u64,
             is_cut: self.is_cut,
             total: tallied.total,

@@ -198,7 +198,7 @@ impl Recorder {
 
 fn outline(trace: &Trace) -> Trace {
     let mut outline = Trace {
-        steps: thin::thinned(&trace.steps, SLIM_STEPS, Spacing::Time),
+        steps: thin::thinned(trace.steps.clone(), SLIM_STEPS, Spacing::Time),
         stacks: Vec::new(),
         ..trace.clone()
     };

@@ -1,15 +1,20 @@
 //! What is known, by instant.
 
 use super::super::Lanes;
-use super::super::scene::Role;
+use super::super::m4::Reduced;
+use super::super::scene::{Point, Role};
 use super::super::session::Session;
+use super::afar::Afar;
 use super::scale::{Stretch, TimeScale};
-use crate::analyze::{Lane, Peak, RunRow};
-use crate::recording::{Sample, Series};
+use crate::analyze::{Lane, Peak, RunRow, of_points};
+use crate::recording::{Column, Points, Series};
 use crate::units::{Bytes, Nanos};
 
-/// Levels by their place in logical pixels, from left to right.
-type Trace = Vec<(f64, Bytes)>;
+/// Points nearer than this draw the same picture.
+const COLUMN: f64 = 0.5;
+
+/// Levels by their place, from left to right: to the right in logical pixels, up in bytes.
+type Trace = Vec<Point>;
 
 /// The highest level in a run.
 pub(super) struct PeakBar {
@@ -36,7 +41,7 @@ pub(super) struct Traces {
 }
 
 impl Traces {
-    pub(super) fn new(session: &Session<'_>, scale: &TimeScale, lanes: Lanes) -> Self {
+    pub(super) fn new(session: &Session<'_>, scale: &TimeScale, lanes: Lanes, afar: &Afar) -> Self {
         let mut traces = Self {
             device: Vec::new(),
             process: Vec::new(),
@@ -47,7 +52,7 @@ impl Traces {
             highest: None,
         };
         for stretch in scale.stretches() {
-            traces.add(session, stretch);
+            traces.add(session, stretch, afar);
         }
         traces.keep(lanes);
         let lines = [
@@ -56,13 +61,11 @@ impl Traces {
             &traces.inside,
             &traces.exact,
         ];
-        let levels = lines
-            .into_iter()
-            .flatten()
-            .flatten()
-            .map(|(_, level)| *level);
-        let peaks = traces.peaks.iter().map(|peak| peak.level);
-        traces.highest = levels.chain(peaks).max();
+        let levels = lines.into_iter().flatten().flatten();
+        let levels = levels.map(|level| level.y);
+        let peaks = traces.peaks.iter().map(|peak| peak.level.as_f64());
+        let highest = levels.chain(peaks).reduce(f64::max);
+        traces.highest = highest.map(|level| Bytes::new(level as u64));
         traces
     }
 
@@ -90,41 +93,51 @@ impl Traces {
         }
     }
 
-    fn add(&mut self, session: &Session<'_>, stretch: &Stretch) {
+    fn add(&mut self, session: &Session<'_>, stretch: &Stretch, afar: &Afar) {
         let row = session.row(stretch.run);
         let run = session.recording.run(stretch.run);
         let in_view = |at: &Nanos| (stretch.from..=stretch.to).contains(at);
         let begun = Some(run.started).filter(in_view);
         let ended = run.ended.filter(in_view);
-        let levels = |sample: &'_ [Sample], level: fn(&Sample) -> Option<Bytes>, ends: Ends| {
-            let inside = sample.iter().filter(|sample| in_view(&sample.at));
-            let first = begun.map(|at| (at, ends.0));
-            let last = ended.map(|at| (at, ends.1));
-            first
-                .into_iter()
-                .chain(inside.map(move |sample| (sample.at, level(sample))))
-                .chain(last)
-                .map(|(at, level)| level.map(|level| (stretch.x(at), level)))
-                .collect::<Vec<_>>()
+        let place = |at, level: Bytes| Point::new(stretch.x(at), level.as_f64());
+        let line = |points: &Points, levels: &Column, ends: fn(&RunRow) -> Ends| {
+            let ends = row.map_or((None, None), ends);
+            let mut line = Line::default();
+            if let Some(at) = begun {
+                line.push(ends.0.map(|level| place(at, level)));
+            }
+            for idx in points.between(stretch.from, stretch.to) {
+                line.push(levels.get(idx).map(|level| place(points.at()[idx], level)));
+            }
+            if let Some(at) = ended {
+                line.push(ends.1.map(|level| place(at, level)));
+            }
+            line.into_pieces()
         };
-        let sampled = session
-            .recording
-            .samples(stretch.run, session.device, &Series::Sampled);
-        if !sampled.is_empty() {
-            let ends = |ends: fn(&RunRow) -> Ends| row.map_or((None, None), ends);
-            let device = levels(sampled, |s| s.device_used, ends(|row| row.device_used));
-            self.device.extend(unbroken(&device));
-            let process = levels(sampled, |s| s.process_used, ends(|row| row.process_used));
-            self.process.extend(unbroken(&process));
+        let mut marks: Vec<(Nanos, Bytes)> = Vec::new();
+        for (series, near) in session.recording.samples_of(stretch.run, session.device) {
+            let points = afar.seen(near, series, session.device, stretch);
+            if *series == Series::Sampled {
+                let (device, process) = (points.device_used(), points.process_used());
+                self.device
+                    .extend(line(points, device, |row| row.device_used));
+                self.process
+                    .extend(line(points, process, |row| row.process_used));
+            } else {
+                let levels = of_points(points, self.lane);
+                let inside = points.between(stretch.from, stretch.to);
+                marks.extend(inside.filter_map(|idx| Some((points.at()[idx], levels.get(idx)?))));
+            }
         }
-        let marked = session.marked(stretch.run);
+        marks.sort_by_key(|(at, _)| *at);
         let ends = row.map_or((None, None), |row| (row.before, row.after));
-        let inside = levels(&marked, level_in(self.lane), ends);
-        let inside: Trace = inside.into_iter().flatten().collect();
+        let inside = begun.zip(ends.0).into_iter();
+        let inside = inside.chain(marks).chain(ended.zip(ends.1));
+        let inside: Trace = inside.map(|(at, level)| place(at, level)).collect();
         let trace = session.recording.trace(stretch.run, session.device);
         if let Some(trace) = trace.filter(|_| self.lane == Lane::Allocated) {
             let steps = trace.steps.iter().filter(|step| in_view(&step.at));
-            let steps = steps.filter_map(|step| Some((stretch.x(step.at), step.allocated?)));
+            let steps = steps.filter_map(|step| Some(place(step.at, step.allocated?)));
             self.exact.push(staircase(steps));
             // What lies between these dots is known: no dotted line.
             self.inside
@@ -149,32 +162,48 @@ impl Traces {
 /// A level at the beginning and at the end of a run.
 type Ends = (Option<Bytes>, Option<Bytes>);
 
-fn level_in(lane: Lane) -> fn(&Sample) -> Option<Bytes> {
-    match lane {
-        Lane::Allocated => |sample| sample.allocated,
-        Lane::ProcessUsed => |sample| sample.process_used,
-        Lane::DeviceUsed => |sample| sample.device_used,
-    }
-}
-
 /// A level stays as it is until the next change.
-fn staircase(steps: impl Iterator<Item = (f64, Bytes)>) -> Trace {
-    let mut stairs: Trace = Vec::new();
-    for (x, level) in steps {
-        if let Some((_, last)) = stairs.last().copied() {
-            stairs.push((x, last));
+fn staircase(steps: impl Iterator<Item = Point>) -> Trace {
+    let mut stairs = Reduced::to(COLUMN);
+    let mut last: Option<Point> = None;
+    for step in steps {
+        if let Some(last) = last {
+            stairs.push(Point::new(step.x, last.y));
         }
-        stairs.push((x, level));
+        stairs.push(step);
+        last = Some(step);
     }
-    stairs
+    stairs.into_points()
 }
 
-/// The pieces between instants at which the level was not read.
-fn unbroken(levels: &[Option<(f64, Bytes)>]) -> impl Iterator<Item = Trace> {
-    levels
-        .split(Option::is_none)
-        .map(|piece| piece.iter().copied().flatten().collect::<Trace>())
-        .filter(|piece| piece.len() > 1)
+/// A line that breaks where the level was not read.
+#[derive(Default)]
+struct Line {
+    pieces: Vec<Trace>,
+    piece: Option<Reduced>,
+}
+
+impl Line {
+    fn push(&mut self, level: Option<Point>) {
+        match level {
+            None => self.end_piece(),
+            Some(level) => self
+                .piece
+                .get_or_insert_with(|| Reduced::to(COLUMN))
+                .push(level),
+        }
+    }
+
+    /// A level that was read once is no line.
+    fn end_piece(&mut self) {
+        let piece = self.piece.take().filter(|piece| piece.n_pushed() > 1);
+        self.pieces.extend(piece.map(Reduced::into_points));
+    }
+
+    fn into_pieces(mut self) -> Vec<Trace> {
+        self.end_piece();
+        self.pieces
+    }
 }
 
 #[cfg(test)]
@@ -183,10 +212,14 @@ mod tests {
 
     #[track_caller]
     fn check(levels: &[Option<u64>], pieces: &[&[u64]]) {
-        let at = |(x, level): (usize, &Option<u64>)| level.map(|n| (x as f64, Bytes::new(n)));
-        let levels: Vec<_> = levels.iter().enumerate().map(at).collect();
-        let found: Vec<Vec<u64>> = unbroken(&levels)
-            .map(|piece| piece.iter().map(|(_, level)| level.get()).collect())
+        let mut line = Line::default();
+        for (x, level) in levels.iter().enumerate() {
+            line.push(level.map(|level| Point::new(x as f64, level as f64)));
+        }
+        let found: Vec<Vec<u64>> = line
+            .into_pieces()
+            .iter()
+            .map(|piece| piece.iter().map(|level| level.y as u64).collect())
             .collect();
         assert_eq!(found, pieces);
     }

@@ -3,10 +3,12 @@
 //! Lines are drawn only inside runs, between instants that were read. What was
 //! known at the ends of a run alone is two dots; what was traced is an exact line.
 
+mod afar;
 mod legend;
 mod levels;
 mod scale;
 
+pub use afar::Afar;
 use legend::Legend;
 use levels::Traces;
 use scale::Stretch;
@@ -39,8 +41,7 @@ const SHORTEST_WORD: usize = 3;
 const LONGEST_PEAK: f64 = 48.0;
 /// A capacity this many times above all use would press it to the ground.
 const FAR_ABOVE: f64 = 2.5;
-/// Points nearer than this draw the same picture.
-const LINE_COLUMN: f64 = 0.5;
+/// Dots nearer than this draw the same picture.
 const DOT_COLUMN: f64 = 1.5;
 
 /// Where instants are on the timeline that [`timeline`] draws.
@@ -51,9 +52,19 @@ pub fn time_scale(recording: &Recording, view: &View) -> TimeScale {
 
 /// The timeline of the view's device.
 pub fn timeline(recording: &Recording, analysis: &Analysis, view: &View) -> Scene {
+    timeline_from(&Afar::default(), recording, analysis, view)
+}
+
+/// The same, of as many samples as are seen.
+pub fn timeline_from(
+    afar: &Afar,
+    recording: &Recording,
+    analysis: &Analysis,
+    view: &View,
+) -> Scene {
     let session = Session::new(recording, analysis, view.device);
     let scale = time_scale(recording, view);
-    let traces = Traces::new(&session, &scale, view.lanes);
+    let traces = Traces::new(&session, &scale, view.lanes, afar);
     let legend = Legend::new(&traces, session.is_host());
     let mut scene = sheet(view.width, BOTTOM + LEGEND, Role::Panel);
     let plot = Plot::new(scene.width, TOP, BOTTOM);
@@ -179,7 +190,7 @@ impl Chart {
             (&traces.exact, Role::Text, 1.4),
         ] {
             for line in levels {
-                let points = m4(self.placed(line), LINE_COLUMN);
+                let points = self.placed(line).collect();
                 self.scene.line(points, role, width, None);
             }
         }
@@ -250,8 +261,9 @@ impl Chart {
         }
     }
 
-    fn placed<'a>(&self, levels: &'a [(f64, Bytes)]) -> impl Iterator<Item = Point> + use<'a, '_> {
-        let place = |(x, level): &(f64, Bytes)| Point::new(*x, self.axis.y(level.as_f64()));
+    /// Where these levels are in the picture.
+    fn placed<'a>(&self, levels: &'a [Point]) -> impl Iterator<Item = Point> + use<'a, '_> {
+        let place = |level: &Point| Point::new(level.x, self.axis.y(level.y));
         levels.iter().map(place)
     }
 

@@ -1,36 +1,37 @@
 //! The points of a series as columns: a long session is little else.
 //!
 //! Times and ordinals are steps from the one before; of a column of which nothing is
-//! known there is none.
+//! known there is none. What is read becomes the recording's own columns.
 
 use crate::format::messagepack::{Outcome, Reader};
 use crate::format::record::Record;
-use crate::recording::Sample;
+use crate::recording::{Column, Points};
 use crate::units::{Bytes, Nanos};
 
-/// Whole numbers of which some are unknown.
-pub(super) type Column = Vec<Option<u64>>;
+/// The levels of points as they are written.
+pub(super) type Levels = Vec<Option<u64>>;
 
 /// The columns as they are read.
 #[derive(Default)]
 pub(super) struct Columns {
     at_steps: Vec<u64>,
     ordinal_steps: Vec<u64>,
-    allocated: Column,
-    reserved: Column,
-    device_used: Column,
-    process_used: Column,
+    allocated: Vec<u64>,
+    reserved: Vec<u64>,
+    device_used: Vec<u64>,
+    process_used: Vec<u64>,
 }
 
 impl Record for Columns {
     fn field(&mut self, name: &str, value: &mut Reader<'_>) -> Outcome<()> {
+        let unknown = Some(Column::UNKNOWN);
         match name {
-            "at_steps" => self.at_steps = value.numbers(Reader::whole)?,
-            "ordinal_steps" => self.ordinal_steps = value.numbers(Reader::whole)?,
-            "allocated" => self.allocated = value.numbers(Reader::cell)?,
-            "reserved" => self.reserved = value.numbers(Reader::cell)?,
-            "device_used" => self.device_used = value.numbers(Reader::cell)?,
-            "process_used" => self.process_used = value.numbers(Reader::cell)?,
+            "at_steps" => self.at_steps = value.numbers(None)?,
+            "ordinal_steps" => self.ordinal_steps = value.numbers(None)?,
+            "allocated" => self.allocated = value.numbers(unknown)?,
+            "reserved" => self.reserved = value.numbers(unknown)?,
+            "device_used" => self.device_used = value.numbers(unknown)?,
+            "process_used" => self.process_used = value.numbers(unknown)?,
             _ => value.skip()?,
         }
         Ok(())
@@ -39,24 +40,17 @@ impl Record for Columns {
 
 impl Columns {
     /// The points; in words which column does not fit where they are none.
-    pub(super) fn points(&self) -> Result<Vec<Sample>, String> {
+    pub(super) fn points(self) -> Result<Points, String> {
         self.check()?;
-        let mut points = vec![Sample::default(); self.at_steps.len()];
-        add_up(&mut points, &self.at_steps, |point, at| {
-            point.at = Nanos::new(at);
-        });
-        add_up(&mut points, &self.ordinal_steps, |point, ordinal| {
-            point.ordinal = ordinal;
-        });
-        put(&mut points, &self.allocated, |point| &mut point.allocated);
-        put(&mut points, &self.reserved, |point| &mut point.reserved);
-        put(&mut points, &self.device_used, |point| {
-            &mut point.device_used
-        });
-        put(&mut points, &self.process_used, |point| {
-            &mut point.process_used
-        });
-        Ok(points)
+        let at = sums(self.at_steps).into_iter().map(Nanos::new).collect();
+        let levels = [
+            self.allocated,
+            self.reserved,
+            self.device_used,
+            self.process_used,
+        ];
+        let levels = levels.map(Column::of_levels);
+        Ok(Points::of_columns(at, sums(self.ordinal_steps), levels))
     }
 
     fn check(&self) -> Result<(), String> {
@@ -82,39 +76,30 @@ impl Columns {
     }
 }
 
-/// Gives each point the sum of the steps up to it.
-fn add_up(points: &mut [Sample], steps: &[u64], set: impl Fn(&mut Sample, u64)) {
+/// In place of each step the sum of the steps up to it.
+fn sums(mut steps: Vec<u64>) -> Vec<u64> {
     let mut sum = 0_u64;
-    for (point, step) in points.iter_mut().zip(steps) {
+    for step in &mut steps {
         sum = sum.saturating_add(*step);
-        set(point, sum);
+        *step = sum;
     }
+    steps
 }
 
-fn put(points: &mut [Sample], column: &Column, level: impl Fn(&mut Sample) -> &mut Option<Bytes>) {
-    for (point, cell) in points.iter_mut().zip(column) {
-        *level(point) = cell.map(Bytes::new);
-    }
-}
-
-/// The steps to each point from the one before.
-pub(super) fn steps(points: &[Sample], of: impl Fn(&Sample) -> u64) -> Vec<u64> {
+/// The steps to each number from the one before.
+pub(super) fn steps(numbers: impl Iterator<Item = u64>) -> Vec<u64> {
     let mut last = 0;
-    let mut step = |value: u64| {
-        let step = value.saturating_sub(last);
-        last = value;
+    let step = |number: u64| {
+        let step = number.saturating_sub(last);
+        last = number;
         step
     };
-    points.iter().map(|point| step(of(point))).collect()
+    numbers.map(step).collect()
 }
 
 /// One level of each point; empty where it is known of none.
-pub(super) fn column(points: &[Sample], of: impl Fn(&Sample) -> Option<Bytes>) -> Column {
-    if points.iter().all(|point| of(point).is_none()) {
-        return Vec::new();
-    }
-    points
-        .iter()
-        .map(|point| of(point).map(Bytes::get))
-        .collect()
+pub(super) fn levels(levels: impl Iterator<Item = Option<Bytes>>) -> Levels {
+    let levels: Levels = levels.map(|level| level.map(Bytes::get)).collect();
+    let is_known = levels.iter().any(Option::is_some);
+    if is_known { levels } else { Vec::new() }
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::columns::{Column, Columns, column, steps};
+use super::columns::{Columns, Levels, levels, steps};
 use crate::format::messagepack::{Outcome, Reader};
 use crate::format::record::{Place, Record};
 use crate::recording::{DeviceIdx, Frame, RunIdx, Samples, Series};
@@ -17,13 +17,13 @@ pub(in crate::format) struct WireSamples {
     at_steps: Vec<u64>,
     ordinal_steps: Vec<u64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    allocated: Column,
+    allocated: Levels,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    reserved: Column,
+    reserved: Levels,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    device_used: Column,
+    device_used: Levels,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    process_used: Column,
+    process_used: Levels,
 }
 
 impl From<&Samples> for WireSamples {
@@ -36,12 +36,12 @@ impl From<&Samples> for WireSamples {
                 Series::Sampled => None,
                 Series::Marked(label) => Some(label.clone()),
             },
-            at_steps: steps(points, |point| point.at.get()),
-            ordinal_steps: steps(points, |point| point.ordinal),
-            allocated: column(points, |point| point.allocated),
-            reserved: column(points, |point| point.reserved),
-            device_used: column(points, |point| point.device_used),
-            process_used: column(points, |point| point.process_used),
+            at_steps: steps(points.at().iter().map(|at| at.get())),
+            ordinal_steps: steps(points.ordinals().iter().copied()),
+            allocated: levels(points.iter().map(|point| point.allocated)),
+            reserved: levels(points.iter().map(|point| point.reserved)),
+            device_used: levels(points.iter().map(|point| point.device_used)),
+            process_used: levels(points.iter().map(|point| point.process_used)),
         }
     }
 }

@@ -63,7 +63,7 @@ impl Record for WireSegments {
             "rest" => &mut self.rest,
             _ => return value.skip(),
         };
-        *column = value.numbers(Reader::whole)?;
+        *column = value.numbers(None)?;
         Ok(())
     }
 }

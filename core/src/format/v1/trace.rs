@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::columns::{Column, Columns, column, steps};
+use super::columns::{Columns, Levels, levels, steps};
 use crate::format::messagepack::{Outcome, Reader};
 use crate::format::record::{Place, Record};
 use crate::recording::{
@@ -17,8 +17,8 @@ pub(in crate::format) struct WireTrace {
     device: u32,
     at_steps: Vec<u64>,
     ordinal_steps: Vec<u64>,
-    allocated: Column,
-    reserved: Column,
+    allocated: Levels,
+    reserved: Levels,
     n_events: u64,
     is_cut: bool,
     total: WireTally,
@@ -76,13 +76,14 @@ struct WireLifetimes {
 
 impl From<&Trace> for WireTrace {
     fn from(trace: &Trace) -> Self {
+        let points = || trace.steps.iter();
         Self {
             run: trace.run.0,
             device: trace.device.0,
-            at_steps: steps(&trace.steps, |point| point.at.get()),
-            ordinal_steps: steps(&trace.steps, |point| point.ordinal),
-            allocated: column(&trace.steps, |point| point.allocated),
-            reserved: column(&trace.steps, |point| point.reserved),
+            at_steps: steps(points().map(|point| point.at.get())),
+            ordinal_steps: steps(points().map(|point| point.ordinal)),
+            allocated: levels(points().map(|point| point.allocated)),
+            reserved: levels(points().map(|point| point.reserved)),
             n_events: trace.n_events,
             is_cut: trace.is_cut,
             total: (&trace.total).into(),
@@ -135,7 +136,8 @@ impl FoundTrace {
     pub(in crate::format) fn frame(self) -> Result<Frame, String> {
         let mut trace = self.trace;
         let points = self.columns.points();
-        trace.steps = points.map_err(|words| format!("trace of run {}: {words}", trace.run.0))?;
+        let points = points.map_err(|words| format!("trace of run {}: {words}", trace.run.0))?;
+        trace.steps = points.iter().collect();
         trace.peak.high = trace.peak.high.max(trace.peak.low);
         Ok(Frame::Trace(Box::new(trace)))
     }

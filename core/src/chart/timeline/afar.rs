@@ -1,0 +1,87 @@
+//! Samples from farther and farther away.
+
+use std::collections::BTreeMap;
+
+use super::scale::Stretch;
+use crate::recording::{DeviceIdx, Points, Recording, RunIdx, STRIDE, Series};
+
+/// The samples of a recording from farther and farther away: as many of them as there are
+/// pixels draw the same picture as a million. Empty, it sees all of them from near.
+#[derive(Debug, Default)]
+pub struct Afar(BTreeMap<(RunIdx, DeviceIdx, Series), Vec<Points>>);
+
+impl Afar {
+    /// Looks at a recording from afar.
+    pub fn of(recording: &Recording) -> Self {
+        let series = recording.all_samples();
+        let long = series.filter(|(.., points)| points.len() > STRIDE);
+        let far = long.map(|(run, device, series, points)| {
+            let farther = |points: &Points| (points.len() > STRIDE).then(|| points.coarse());
+            let all = std::iter::successors(Some(points.coarse()), farther);
+            ((run, device, series.clone()), all.collect())
+        });
+        Self(far.collect())
+    }
+
+    /// Of a run's series as many points as a picture of what is in view needs: what is seen as
+    /// one point is no wider than a pixel.
+    pub(super) fn seen<'a>(
+        &'a self,
+        near: &'a Points,
+        series: &Series,
+        device: DeviceIdx,
+        stretch: &Stretch,
+    ) -> &'a Points {
+        let enough = STRIDE as f64 * stretch.width();
+        let is_enough =
+            |points: &Points| points.between(stretch.from, stretch.to).len() as f64 <= enough;
+        if is_enough(near) {
+            return near;
+        }
+        let far = self.0.get(&(stretch.run, device, series.clone()));
+        let mut seen = near;
+        for farther in far.into_iter().flatten() {
+            seen = farther;
+            if is_enough(seen) {
+                break;
+            }
+        }
+        seen
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{run, session};
+    use crate::units::Nanos;
+
+    /// How many of 4,096 samples of a second are seen on so many pixels.
+    #[track_caller]
+    fn check(millis: (u64, u64), width: f64, n_seen: std::ops::Range<usize>) {
+        let (recording, _) = session(&[("a()", &[run(0).peak(4000).sampled(4096).seconds(1)])]);
+        let (idx, device, series, near) = recording.all_samples().next().expect("one series");
+        let started = recording.run(idx).started;
+        let stretch = Stretch {
+            run: idx,
+            from: started + Nanos::millis(millis.0),
+            to: started + Nanos::millis(millis.1),
+            left: 0.0,
+            right: width,
+        };
+        let afar = Afar::of(&recording);
+        let seen = afar.seen(near, series, device, &stretch);
+        let n = seen.between(stretch.from, stretch.to).len();
+        assert!(n_seen.contains(&n), "{n} points are seen");
+        let all = Afar::default();
+        assert_eq!(all.seen(near, series, device, &stretch), near);
+    }
+
+    #[test]
+    fn the_nearer_the_more_is_seen() {
+        check((0, 1000), 400.0, 4096..4097);
+        check((0, 1000), 100.0, 500..1200);
+        check((0, 1000), 1.0, 2..17);
+        check((500, 520), 100.0, 80..84);
+    }
+}

@@ -1,0 +1,240 @@
+//! Points of a series in memory: a column for each figure.
+//!
+//! A long session is little else. Whoever reads it asks for one figure of many points,
+//! seldom for all of one point; so each figure has a column, and one of which nothing
+//! is known has none.
+
+use std::ops::Range;
+
+use super::Sample;
+use crate::units::{Bytes, Nanos};
+
+/// Points of one series, in time order.
+#[derive(Debug, Clone, Default)]
+pub struct Points {
+    at: Vec<Nanos>,
+    ordinals: Vec<u64>,
+    allocated: Column,
+    reserved: Column,
+    device_used: Column,
+    process_used: Column,
+}
+
+impl Points {
+    /// No points yet.
+    pub const fn new() -> Self {
+        Self {
+            at: Vec::new(),
+            ordinals: Vec::new(),
+            allocated: Column::new(),
+            reserved: Column::new(),
+            device_used: Column::new(),
+            process_used: Column::new(),
+        }
+    }
+
+    /// Columns of equal length, or empty where nothing is known: allocated, reserved,
+    /// device used, process used.
+    pub(crate) fn of_columns(at: Vec<Nanos>, ordinals: Vec<u64>, levels: [Column; 4]) -> Self {
+        let [allocated, reserved, device_used, process_used] = levels;
+        Self {
+            at,
+            ordinals,
+            allocated,
+            reserved,
+            device_used,
+            process_used,
+        }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.at.len()
+    }
+
+    /// There are none.
+    pub fn is_empty(&self) -> bool {
+        self.at.is_empty()
+    }
+
+    /// When each of them was, since the recording's start.
+    pub fn at(&self) -> &[Nanos] {
+        &self.at
+    }
+
+    /// Which one of its series each of them is.
+    pub(crate) fn ordinals(&self) -> &[u64] {
+        &self.ordinals
+    }
+
+    /// Allocated, summed over the device's allocators.
+    pub fn allocated(&self) -> &Column {
+        &self.allocated
+    }
+
+    /// Reserved, summed over the device's allocators.
+    pub fn reserved(&self) -> &Column {
+        &self.reserved
+    }
+
+    /// Used by every process together.
+    pub fn device_used(&self) -> &Column {
+        &self.device_used
+    }
+
+    /// Used by this process.
+    pub fn process_used(&self) -> &Column {
+        &self.process_used
+    }
+
+    /// All levels: allocated, reserved, device used, process used.
+    pub(crate) fn levels(&self) -> [&Column; 4] {
+        [
+            &self.allocated,
+            &self.reserved,
+            &self.device_used,
+            &self.process_used,
+        ]
+    }
+
+    /// Which of them were from one instant to another, both included.
+    pub fn between(&self, from: Nanos, to: Nanos) -> Range<usize> {
+        // Most series are looked at from end to end.
+        let (first, last) = (self.at.first().copied(), self.at.last().copied());
+        let start = match first {
+            Some(first) if first < from => self.at.partition_point(|at| *at < from),
+            _ => 0,
+        };
+        let end = match last {
+            Some(last) if last > to => self.at.partition_point(|at| *at <= to),
+            _ => self.len(),
+        };
+        start..end.max(start)
+    }
+
+    /// The point at a place in the series.
+    pub fn get(&self, idx: usize) -> Option<Sample> {
+        Some(Sample {
+            at: *self.at.get(idx)?,
+            ordinal: self.ordinals[idx],
+            allocated: self.allocated.get(idx),
+            reserved: self.reserved.get(idx),
+            device_used: self.device_used.get(idx),
+            process_used: self.process_used.get(idx),
+        })
+    }
+
+    /// The first of them.
+    pub fn first(&self) -> Option<Sample> {
+        self.get(0)
+    }
+
+    /// The last of them.
+    pub fn last(&self) -> Option<Sample> {
+        self.get(self.len().checked_sub(1)?)
+    }
+
+    /// One after the other.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Sample> {
+        (0..self.len()).filter_map(|idx| self.get(idx))
+    }
+
+    /// Adds one that is not before the others.
+    pub fn push(&mut self, point: Sample) {
+        let n_before = self.len();
+        self.at.push(point.at);
+        self.ordinals.push(point.ordinal);
+        self.allocated.push(n_before, point.allocated);
+        self.reserved.push(n_before, point.reserved);
+        self.device_used.push(n_before, point.device_used);
+        self.process_used.push(n_before, point.process_used);
+    }
+
+    /// Keeps the first `n`.
+    pub(super) fn truncate(&mut self, n: usize) {
+        self.at.truncate(n);
+        self.ordinals.truncate(n);
+        for column in [
+            &mut self.allocated,
+            &mut self.reserved,
+            &mut self.device_used,
+            &mut self.process_used,
+        ] {
+            column.0.truncate(n);
+        }
+    }
+}
+
+/// A column of which nothing is known is as good as none.
+impl PartialEq for Points {
+    fn eq(&self, other: &Self) -> bool {
+        self.len() == other.len() && self.iter().eq(other.iter())
+    }
+}
+
+impl Eq for Points {}
+
+impl FromIterator<Sample> for Points {
+    fn from_iter<I: IntoIterator<Item = Sample>>(samples: I) -> Self {
+        let mut points = Self::new();
+        points.extend(samples);
+        points
+    }
+}
+
+impl Extend<Sample> for Points {
+    fn extend<I: IntoIterator<Item = Sample>>(&mut self, samples: I) {
+        samples.into_iter().for_each(|sample| self.push(sample));
+    }
+}
+
+impl From<Vec<Sample>> for Points {
+    fn from(samples: Vec<Sample>) -> Self {
+        samples.into_iter().collect()
+    }
+}
+
+/// One level of each point, as far as it is known; empty where it is of none.
+#[derive(Debug, Clone, Default)]
+pub struct Column(Vec<u64>);
+
+impl Column {
+    /// What stands for an unknown level: no device has so many bytes.
+    pub(crate) const UNKNOWN: u64 = u64::MAX;
+
+    const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// Levels in bytes, or [`Self::UNKNOWN`].
+    pub(crate) const fn of_levels(levels: Vec<u64>) -> Self {
+        Self(levels)
+    }
+
+    /// In bytes, or [`Self::UNKNOWN`].
+    pub(super) fn as_slice(&self) -> &[u64] {
+        &self.0
+    }
+
+    /// The level of the point at a place in the series, where it is known.
+    pub fn get(&self, idx: usize) -> Option<Bytes> {
+        let level = *self.0.get(idx)?;
+        (level != Self::UNKNOWN).then_some(Bytes::new(level))
+    }
+
+    /// The highest level of these points.
+    pub fn highest(&self, range: Range<usize>) -> Option<Bytes> {
+        let levels = self.0.get(range)?.iter().copied();
+        let known = levels.filter(|level| *level != Self::UNKNOWN);
+        known.max().map(Bytes::new)
+    }
+
+    fn push(&mut self, n_before: usize, level: Option<Bytes>) {
+        if let Some(level) = level {
+            self.0.resize(n_before, Self::UNKNOWN);
+            self.0.push(level.get());
+        } else if !self.0.is_empty() {
+            self.0.push(Self::UNKNOWN);
+        }
+    }
+}
