@@ -18,6 +18,7 @@ pub mod footprint;
 pub mod format;
 pub mod holders;
 pub mod json;
+mod printable;
 pub mod read;
 pub mod recording;
 pub mod report;

@@ -2,6 +2,7 @@
 
 use super::scene::{Anchor, Face, Item, Point, Rect, Role};
 use super::text;
+use crate::printable::printable;
 
 /// Below this no text is readable.
 pub(super) const SMALL: f64 = 11.0;
@@ -24,7 +25,7 @@ impl Label {
     pub(super) fn new(text: impl AsRef<str>, at: Point) -> Self {
         Self {
             at,
-            text: text::printable(text.as_ref()),
+            text: printable(text.as_ref()),
             size: SMALL,
             face: Face::Sans,
             anchor: Anchor::Start,

@@ -11,8 +11,8 @@ use plotters_backend::{
 
 use super::paint::paint;
 use super::scene::Scene;
-use super::text;
 use super::theme::Theme;
+use crate::printable::printable;
 
 /// A backend's coordinates are whole numbers: so many of them make a logical pixel.
 const SCALE: f64 = 10.0;
@@ -27,7 +27,7 @@ pub fn svg(scene: &Scene, theme: Theme) -> String {
              viewBox=\"0 0 {width} {height}\" role=\"img\">\n<title>{}</title>\n",
             scene.width,
             scene.height,
-            escaped(&text::printable(&scene.description)),
+            escaped(&printable(&scene.description)),
         ),
     };
     paint(scene, theme, SCALE, &mut document).expect("writing to a string does not fail");

@@ -63,22 +63,6 @@ pub(super) fn fitted(text: &str, face: Face, size: f64, room: f64) -> String {
     kept
 }
 
-/// The text on one line, without what would steer a terminal, break an SVG or
-/// turn the direction of writing.
-pub(super) fn printable(text: &str) -> String {
-    let shown = |letter: char| match letter {
-        '\u{200e}'
-        | '\u{200f}'
-        | '\u{202a}'..='\u{202e}'
-        | '\u{2066}'..='\u{2069}'
-        | '\u{fffe}'
-        | '\u{ffff}' => None,
-        _ if letter.is_control() => Some(' '),
-        _ => Some(letter),
-    };
-    text.chars().filter_map(shown).collect()
-}
-
 fn advance(letter: char, face: Face) -> u16 {
     let wide = matches!(u32::from(letter), 0x1100..=0x115f | 0x2e80..=0xa4cf
         | 0xac00..=0xd7a3 | 0xf900..=0xfaff | 0xfe30..=0xfe4f | 0xff00..=0xff60 | 0x1_f000..);
@@ -143,11 +127,6 @@ mod tests {
         assert_eq!(broken(200.0, 3), ["import torch as nn"]);
         assert_eq!(broken(80.0, 3), ["import torch", "as nn"]);
         assert_eq!(broken(45.0, 2), ["import", "torch…"]);
-    }
-
-    #[test]
-    fn what_is_shown_does_not_steer() {
-        assert_eq!(printable("a\u{1b}[31m\tb\u{202e}c"), "a [31m bc");
     }
 
     proptest! {

@@ -2,6 +2,7 @@
 
 use super::cut;
 use crate::analyze::{Change, Compared, Side};
+use crate::printable::printable_lines;
 use crate::units::ByteDelta;
 
 /// What became of each growing cell, at most `width` columns wide.
@@ -11,7 +12,7 @@ pub fn comparison(compared: &[Compared], baseline: &str, width: usize) -> String
     }
     let mut lines = vec![format!("Against {baseline}:")];
     lines.extend(compared.iter().map(|entry| cut(&line(entry), width)));
-    lines.join("\n")
+    printable_lines(&lines.join("\n"))
 }
 
 fn line(entry: &Compared) -> String {

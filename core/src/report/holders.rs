@@ -2,6 +2,7 @@
 
 use super::cut;
 use crate::holders::{Branch, DeviceHolders, Holder, Holders, Rest, Shared};
+use crate::printable::printable_lines;
 
 /// Who holds what, at most `width` columns wide: of one name, where there is one, and of one
 /// device.
@@ -15,7 +16,7 @@ pub fn holders(
     let wanted = devices.filter(|it| device.is_none_or(|label| label == it.device));
     let parts: Vec<String> = wanted.filter_map(|it| on_device(it, name, width)).collect();
     match (parts.is_empty(), name) {
-        (false, _) => parts.join("\n"),
+        (false, _) => printable_lines(&parts.join("\n")),
         (true, Some(name)) => format!("{name} holds no device memory"),
         (true, None) => "no name holds device memory".to_owned(),
     }
@@ -196,6 +197,17 @@ mod tests {
             kind: RootKind::Variable,
             ..out()
         }
+    }
+
+    #[test]
+    fn a_name_does_not_steer_the_terminal() {
+        let mut found = device();
+        found.devices[0].roots[0].name = "a\u{1b}[2J\u{202e}b".to_owned();
+        let text = holders(&found, None, None, 80);
+        assert!(
+            text.contains("300 MiB  a [2Jb · list of 3 tensors"),
+            "{text}"
+        );
     }
 
     #[test]

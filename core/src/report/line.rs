@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{finding_line, status_word, use_of_limit};
 use crate::analyze::{Analysis, DeviceSummary, Finding, FindingKind, Peak, RunRow, Severity};
+use crate::printable::printable_lines;
 use crate::recording::{DeviceKind, Recording, RunIdx, Status};
 use crate::units::{ByteDelta, Bytes};
 
@@ -30,7 +31,7 @@ pub fn line(recording: &Recording, analysis: &Analysis, run: RunIdx) -> String {
             .filter(|finding| concerns(recording, finding, run))
             .map(finding_line),
     );
-    lines.join("\n")
+    printable_lines(&lines.join("\n"))
 }
 
 /// A run on which `%gpumem on` speaks: at least 1 % of a capacity moved, or a

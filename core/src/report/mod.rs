@@ -28,6 +28,7 @@ use crate::analyze::{
     cell_label,
 };
 use crate::holders::Fix;
+use crate::printable::printable_lines;
 use crate::recording::{Recording, Status};
 use crate::units::ByteDelta;
 
@@ -105,7 +106,7 @@ pub fn text(recording: &Recording, analysis: &Analysis, width: usize) -> String 
     while lines.last().is_some_and(String::is_empty) {
         lines.pop();
     }
-    lines.join("\n")
+    printable_lines(&lines.join("\n"))
 }
 
 fn status_word(status: Status) -> Option<&'static str> {

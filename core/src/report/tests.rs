@@ -85,6 +85,19 @@ fn the_line_says_what_was_kept_and_where_the_device_stands() {
 }
 
 #[test]
+fn what_a_cell_says_does_not_steer_the_terminal() {
+    let (recording, analysis) = reported(&[("x\u{1b}[2J\u{202e} = f()", vec![run(420); 12])]);
+    let last = recording.runs().last().expect("a run").idx;
+    for words in [
+        text(&recording, &analysis, 80),
+        line(&recording, &analysis, last),
+    ] {
+        assert!(words.contains("x [2J = f()"), "{words}");
+        assert!(!words.contains(['\u{1b}', '\u{202e}']), "{words}");
+    }
+}
+
+#[test]
 fn a_second_line_stands_only_where_there_is_something_to_say() {
     check_line(
         &[("losses.append(1)", vec![run(420); 2])],
