@@ -193,7 +193,9 @@ impl Extension {
         if nested {
             return Ok(());
         }
-        let source: String = info.getattr(intern!(py, "raw_cell"))?.extract()?;
+        // A cell may hold half of a surrogate pair, which IPython refuses to compile.
+        let source = info.getattr(intern!(py, "raw_cell"))?;
+        let source = source.cast::<PyString>()?.to_string_lossy().into_owned();
         let options = cell_options(py, &source)?;
         if options.is_none() && (!record_all || is_control(&source)) {
             return Ok(());

@@ -155,6 +155,12 @@ def test_each_action_says_what_is_so_now(shell: Shell) -> None:
     assert all(" of " in line for line in now)
 
 
+def test_a_cell_that_is_no_text_is_a_run_like_another(shell: Shell) -> None:
+    shell.run("%gpumem on")
+    shell.run("x = '\ud800'")
+    assert recorded(shell, "2") == ["x = '���'", "2"]
+
+
 def test_a_label_names_the_run(shell: Shell) -> None:
     assert recorded(shell, "%%gpumem --label 'two words'\n1") == ["two words"]
 
