@@ -74,6 +74,11 @@ def test_json_and_text_say_the_same(leak: gpumem.Recording) -> None:
     assert repr(report) == "<gpumem.Report: 1 finding, 22 rows>"
 
 
+def test_a_path_is_no_recording_yet() -> None:
+    with pytest.raises(TypeError, match=r"not 'a\.gpumem'\nhint: gpumem\.load\(path\) reads one"):
+        gpumem.report("a.gpumem")
+
+
 def test_a_report_does_not_change_with_the_session(shell: Shell, leak: gpumem.Recording) -> None:
     report = gpumem.report(leak)
     shell.run("%%gpumem -q\n2")

@@ -220,7 +220,14 @@ class Report:
 
 def report(recording: _gpumem.Recording | None = None) -> Report:
     """Judge a recording: by default what this session recorded so far."""
-    return Report(_gpumem.recording() if recording is None else recording)
+    return Report(_gpumem.recording() if recording is None else _checked(recording))
+
+
+def _checked(recording: object) -> _gpumem.Recording:
+    if isinstance(recording, _gpumem.Recording):
+        return recording
+    message = f"a gpumem.Recording is needed, not {recording!r}\nhint: gpumem.load(path) reads one"
+    raise TypeError(message)
 
 
 def _finding(entry: dict[str, Any]) -> Finding:
