@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import io
+import re
 import sys
 import weakref
 from contextlib import redirect_stderr, redirect_stdout
@@ -171,8 +172,8 @@ def test_a_name_goes_with_its_other_names_and_outputs(shell: Shell) -> None:
     run(shell, "x = plant()\nx", "y = x\nkept = [x]\ndel kept")
     [line, *_] = said(shell, "%gpumem release x")
     assert alive(shell) == 0
-    assert line.startswith("x          deleted x (also ")
-    assert line.endswith("y) · 8 MiB back on sim:0")
+    said_of_it = r"x {10}deleted x \(also Out\[(\d+)\], _, _\1, y\) · 8 MiB back on sim:0"
+    assert re.fullmatch(said_of_it, line)
     assert not {"x", "y"} & set(shell.user_ns)
     run(shell, "6", "_ + 1")
     assert shell.user_ns["_"] == 7

@@ -180,7 +180,11 @@ class Variable:
 
     def words(self) -> str:
         """Say which names it has."""
-        others = sorted({str(key) for _, key in self._places()} - {self.name})
+        outputs = self._shell.user_ns.get("_oh")
+        names = {
+            f"Out[{key}]" if namespace is outputs else str(key) for namespace, key in self._places()
+        }
+        others = sorted(names - {self.name})
         also = f" (also {', '.join(others)})" if others else ""
         return f"{self.name}{also}"
 
