@@ -1,5 +1,6 @@
 //! The rules of this repository that a compiler does not know.
 
+mod pages;
 mod sources;
 
 use sources::{dependencies, files, lines, notebooks};
@@ -125,6 +126,16 @@ fn nothing_names_a_folder_of_one_machine() {
         .with_any(&HOMES)
         .outside("tests/packaging/test_contents.py")
         .none();
+}
+
+#[test]
+fn every_link_of_a_page_leads_somewhere() {
+    assert_eq!(pages::dead_links(), [""; 0]);
+}
+
+#[test]
+fn every_page_of_the_docs_is_linked_to() {
+    assert_eq!(pages::unlinked("docs/"), [""; 0]);
 }
 
 #[test]

@@ -211,13 +211,13 @@ fn is_comment_or_attribute(line: &str) -> bool {
     line.starts_with("//") || line.starts_with("#[")
 }
 
-fn root() -> &'static Path {
+pub(crate) fn root() -> &'static Path {
     let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
     xtask.parent().expect("xtask is a folder of the repository")
 }
 
 /// What is committed, or would be, but for these rules and the words they forbid.
-fn paths(which: &str) -> Vec<String> {
+pub(crate) fn paths(which: &str) -> Vec<String> {
     let list = ["ls-files", "--cached", "--others", "--exclude-standard"];
     let said = output(Command::new("git").args(list));
     let is_meant = |path: &&str| path.starts_with(which) || path.ends_with(which);
