@@ -1,6 +1,8 @@
 // Hands pointer, wheel, fingers, keys and fields to the view, which decides what
 // they mean. At most one move of the pointer a frame.
 
+import { readBlock, stayAtBlock, walkBlocks } from "./blocks.js";
+
 /** What a notch of the wheel zooms by. */
 const NOTCH = 0.0015;
 
@@ -108,8 +110,15 @@ export function listen(root, guarded) {
     const value = event.target.type === "checkbox" ? `${event.target.checked}` : event.target.value;
     if (input) guarded((view) => view.input(input, argument, value));
   });
+  on("pointerover", readBlock);
+  on("focusin", stayAtBlock);
   on("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (walkBlocks(event)) {
+      event.preventDefault();
+      event.stopPropagation();
+      return;
+    }
     const isField = event.target.matches("input");
     const isAsked = !isField || event.key === "Escape";
     const chart = chartOf(event) ?? "";

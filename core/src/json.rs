@@ -8,11 +8,13 @@
 //! is `null`. A number that is not finite is a string: `"inf"`, `"-inf"`, `"nan"`.
 
 mod holders;
+mod segments;
 mod trace;
 
 use serde::{Serialize, Serializer};
 
 use holders::{JsonFix, JsonHolder, JsonHolders};
+use segments::JsonMapped;
 use trace::JsonTrace;
 
 use crate::analyze::{
@@ -47,6 +49,7 @@ pub fn report_json(recording: &Recording, analysis: &Analysis) -> String {
             .map(|trace| JsonTrace::of(recording, trace))
             .collect(),
         holders: JsonHolders::of(recording),
+        maps: JsonMapped::all(recording),
         warnings: &analysis.warnings,
     };
     serde_json::to_string(&report).expect("a report holds strings, numbers and lists only")
@@ -145,6 +148,7 @@ struct JsonReport<'a> {
     findings: Vec<JsonFinding<'a>>,
     traces: Vec<JsonTrace<'a>>,
     holders: Vec<JsonHolders<'a>>,
+    maps: Vec<JsonMapped<'a>>,
     warnings: &'a [String],
 }
 

@@ -266,6 +266,7 @@ impl Extension {
             }
             return ended.map(drop);
         };
+        let is_traced = traced.is_some();
         let notes = match traced {
             Some(traced) => traced
                 .finish(py, self.shell.bind(py), run)
@@ -275,6 +276,7 @@ impl Extension {
         if open.holders {
             session::look_for_holders(py, run)?;
         }
+        session::look_for_pieces(py, run, is_traced)?;
         self.say(py, &open, run, &notes)
     }
 

@@ -321,16 +321,23 @@ impl Recorder {
     /// Memory ran out in a run that has ended: it was told so, or an allocator has counted it.
     pub(crate) fn ran_out(&mut self, idx: RunIdx, told: Option<Told>) {
         let run = self.recording.run(idx);
+        let mut told = told;
+        let segments = told.as_mut().and_then(|told| told.segments.take());
         let Some(oom) =
             told.map_or_else(|| counted(run), |told| Some(self.out_of_memory(run, told)))
         else {
             return;
         };
+        let device = oom.device;
         let run = Run {
             oom: Some(Box::new(oom)),
             ..run.clone()
         };
+        let is_outermost = run.parent.is_none();
         self.emit(Frame::Run(run));
+        if let (Some(device), Some(found), true) = (device, segments, is_outermost) {
+            self.mapped(idx, device, found);
+        }
     }
 
     fn out_of_memory(&self, run: &Run, told: Told) -> OutOfMemory {

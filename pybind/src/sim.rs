@@ -20,7 +20,9 @@ use pyo3::types::{PyDict, PyFloat, PyInt};
 
 pub(crate) use device::Device;
 use device::Storage;
-pub(crate) use device::{begin_trace, ensure as ensure_device, reset_peaks, shown, stats};
+pub(crate) use device::{
+    begin_trace, ensure as ensure_device, reset_peaks, segments, shown, stats,
+};
 use graph::{Gradient, Leaf, Node};
 pub(crate) use held::look;
 

@@ -31,6 +31,12 @@ SESSIONS = {
         "blocks = [sim.tensor(6 << 20) for _ in range(90)]",
         "blocks = blocks[::3]",
     ],
+    "shortage": [
+        "sim.use(total_bytes=1 << 30)",
+        "blocks = [sim.tensor((6 if n % 4 else 40) << 20) for n in range(44)]",
+        "blocks = blocks[::3]",
+        "batch = sim.tensor(700 << 20)",
+    ],
 }
 
 
@@ -128,10 +134,77 @@ def test_bytes_stand_beside_the_line_that_kept_them(
     assert found.page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_pieces_are_told_as_far_as_they_are_known(card: Callable[..., Locator]) -> None:
-    """The levels, and that the blocks themselves are not in the recording."""
-    found = card("pieces", "free")
-    label = next(iter(_bars(found)))
-    assert label.startswith("reserved, ")
-    assert "free between them" in label
-    assert "is not in this recording" in found.inner_text()
+def _widths(blocks: Locator) -> list[float]:
+    return [block.bounding_box()["width"] for block in blocks.all()]  # type: ignore[index]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1000])
+def test_what_is_free_in_pieces_is_a_map_to_scale(
+    card: Callable[..., Locator], width: int, scheme: str
+) -> None:
+    """Segments of 20 MiB, with three blocks of 6 MiB each; two of the three were let go of."""
+    viewport = {"width": width, "height": 800}
+    found = card("pieces", "free in pieces", viewport=viewport, color_scheme=scheme)
+    shelves = found.get_by_role("listbox")
+    assert "30 segments with 60 blocks, 600 MiB reserved: 180 MiB in use, 420 MiB free" in (
+        shelves.get_attribute("aria-label") or ""
+    )
+    segments = shelves.get_by_role("group")
+    assert segments.count() == 30
+    first = segments.first.get_by_role("option")
+    held, hole = _widths(first)
+    assert hole / held == pytest.approx(14 / 6, rel=0.15)
+    # What is free differs by more than its colour: it is hatched and has an outline.
+    style = (
+        "(block) => [getComputedStyle(block).backgroundImage, getComputedStyle(block).boxShadow]"
+    )
+    hatched, outlined = first.nth(1).evaluate(style)
+    assert hatched.startswith("repeating-linear-gradient")
+    assert outlined != "none"
+    assert first.first.evaluate(style)[0] == "none"
+    assert shelves.locator(".largest").count() == 1
+    assert found.page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_a_block_is_read_by_pointer_and_keys(card: Callable[..., Locator]) -> None:
+    """One stop of the Tab key, arrows from block to block."""
+    found = card("pieces", "free in pieces")
+    reading = found.locator(".shelves + .reading")
+    hint = reading.inner_text()
+    assert "arrow keys" in hint
+    blocks = found.get_by_role("option")
+    blocks.nth(4).hover()
+    assert reading.inner_text() == ("6 MiB held · segment of 20 MiB for requests over 1 MiB")
+    # The keyboard comes in at the largest free piece.
+    page = found.page
+    assert [blocks.nth(idx).get_attribute("tabindex") for idx in range(3)] == ["-1", "0", "-1"]
+    blocks.nth(1).focus()
+    assert reading.inner_text().startswith(
+        "14 MiB free between blocks in use, the largest free piece"
+    )
+    page.keyboard.press("ArrowRight")
+    assert reading.inner_text().startswith("6 MiB held")
+    page.keyboard.press("End")
+    assert page.evaluate("() => document.activeElement.shadowRoot.activeElement.ariaLabel") == (
+        "14 MiB free between blocks in use · segment of 20 MiB for requests over 1 MiB"
+    )
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("Home")
+    assert reading.inner_text().startswith("6 MiB held")
+    assert found.locator("[role=option][tabindex='0']").count() == 1
+    assert found.locator("[role=option][aria-selected='true']").count() == 1
+
+
+def test_what_was_wanted_stands_beside_the_map_on_its_scale(card: Callable[..., Locator]) -> None:
+    """So that it is seen to fit nowhere."""
+    found = card("shortage", "ran out of memory")
+    wanted, free = found.locator(".beside:has(.shelf)").all()
+    assert wanted.inner_text() == "wanted in one piece: 700 MiB"
+    longest = max(_widths(found.locator(".segment i.hole")))
+    ratio = _widths(wanted.locator("i"))[0] / longest
+    map_of = found.locator(".shelves").get_attribute("aria-label") or ""
+    assert "the largest free piece has " in map_of
+    assert ratio > 1
+    assert free.inner_text().startswith("free on the device, outside of segments: ")
+    assert _widths(free.locator("i"))[0] < _widths(wanted.locator("i"))[0]

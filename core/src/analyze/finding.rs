@@ -106,6 +106,11 @@ pub enum Figures {
     },
     /// Of [`FindingKind::OutOfMemory`].
     OutOfMemory(Shortage),
+    /// Of [`FindingKind::Fragmentation`].
+    Pieces {
+        /// Of which run the recording tells where memory lay.
+        mapped: Option<RunIdx>,
+    },
     /// Of [`FindingKind::Doubling`], of the latest re-run.
     Doubling {
         /// What runs before it had left.

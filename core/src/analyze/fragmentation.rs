@@ -5,13 +5,13 @@
 //! of segments that are partly used.
 
 use super::analyst::Courses;
-use super::finding::{Evidence, Finding, FindingKind};
+use super::finding::{Evidence, Figures, Finding, FindingKind};
 use super::growth::{Shape, State};
 use super::leak::min_growth;
 use super::levels::{DeviceSummary, Lane, RunRow};
 use super::rules::Rules;
 use super::series::{self, RunSeries};
-use crate::recording::{DeviceKind, Recording};
+use crate::recording::{DeviceIdx, DeviceKind, Recording};
 use crate::severity::Severity;
 use crate::units::Bytes;
 
@@ -35,6 +35,20 @@ pub(super) fn findings(
     of_devices.chain(of_cells).collect()
 }
 
+/// So much of what is reserved is free beside blocks that are held that it is worth a card.
+///
+/// ```
+/// use gpumem_core::analyze::{Rules, is_in_pieces};
+/// use gpumem_core::units::Bytes;
+///
+/// assert!(is_in_pieces(Bytes::mib(500), Bytes::gib(1), &Rules::default()));
+/// assert!(!is_in_pieces(Bytes::mib(20), Bytes::mib(40), &Rules::default()));
+/// ```
+pub fn is_in_pieces(inactive_split: Bytes, reserved: Bytes, rules: &Rules) -> bool {
+    let share = inactive_split.as_f64() / reserved.as_f64().max(1.0);
+    inactive_split >= MIN_SPLIT && share > rules.fragmentation_ratio
+}
+
 /// Much of what is reserved lies free between blocks that are held.
 fn split(
     recording: &Recording,
@@ -43,10 +57,20 @@ fn split(
     rules: &Rules,
 ) -> Option<Finding> {
     let (inactive_split, reserved) = (device.inactive_split?, device.reserved?);
-    let share = inactive_split.as_f64() / reserved.as_f64().max(1.0);
-    if inactive_split < MIN_SPLIT || share <= rules.fragmentation_ratio {
+    if !is_in_pieces(inactive_split, reserved, rules) {
         return None;
     }
+    let share = inactive_split.as_f64() / reserved.as_f64().max(1.0);
+    let largest_free = device.largest_free.or_else(|| {
+        // Where the allocator counts none, the map knows, as long as memory lies as it shows.
+        let found = recording
+            .latest_mapped(device.device)?
+            .found
+            .as_ref()
+            .ok()?;
+        let is_now = found.split() == inactive_split && found.reserved() == reserved;
+        is_now.then_some(found.largest_free)
+    });
     let label = &recording.device(device.device).label;
     let mut evidence = vec![Evidence {
         name: "inactive_split_ratio",
@@ -62,7 +86,7 @@ fn split(
         threshold: None,
         holds: true,
     }));
-    evidence.extend(device.largest_free.map(|largest| Evidence {
+    evidence.extend(largest_free.map(|largest| Evidence {
         name: "largest_free_bytes",
         words: "the largest request that the cache can serve".to_owned(),
         value: largest.as_f64(),
@@ -78,7 +102,7 @@ fn split(
         threshold: None,
         holds: true,
     });
-    let pieces = device.largest_free.map_or_else(String::new, |largest| {
+    let pieces = largest_free.map_or_else(String::new, |largest| {
         format!(", the largest piece {largest}")
     });
     let of_device = rows.iter().filter(|row| row.device == device.device);
@@ -99,7 +123,7 @@ fn split(
         bytes_per_run: None,
         interval: None,
         runs_to_oom: None,
-        figures: None,
+        figures: Some(figures(recording, device.device)),
         title: format!("{inactive_split} of {label} is free in pieces between held blocks"),
         detail: format!(
             "{:.0} % of the {reserved} reserved{pieces} · `empty_cache()` would give back {reclaimable}",
@@ -111,6 +135,11 @@ fn split(
         evidence,
         sparkline: Vec::new(),
     })
+}
+
+fn figures(recording: &Recording, device: DeviceIdx) -> Figures {
+    let mapped = recording.latest_mapped(device).map(|mapped| mapped.run);
+    Figures::Pieces { mapped }
 }
 
 fn against_splits(kind: DeviceKind) -> Vec<String> {
@@ -177,7 +206,7 @@ fn reserved_only(
         bytes_per_run: Some(growth.bytes_per_run),
         interval: Some(growth.interval),
         runs_to_oom: None,
-        figures: None,
+        figures: Some(figures(recording, series.key.device)),
         holders: Vec::new(),
         fix: None,
         suggestions: vec![

@@ -34,6 +34,7 @@ pub use analyst::Analyst;
 pub use compare::{Change, Compared, Side, compare};
 pub use composition::{Part, PartKind};
 pub use finding::{CellRef, Evidence, Figures, Finding, FindingKind};
+pub use fragmentation::is_in_pieces;
 pub use gaps::Gap;
 pub use growth::{Growth, Shape, State, classify_allocator, classify_growth};
 pub(crate) use levels::of_points;

@@ -38,9 +38,7 @@ fn check(all: &[Segment]) {
         found.in_use(),
         sum(&mut blocks().filter(busy).map(|it| it.size))
     );
-    let unused = all
-        .iter()
-        .filter(|it| it.blocks.iter().all(|it| it.is_free()));
+    let unused = all.iter().filter(|it| it.blocks.iter().all(Block::is_free));
     assert_eq!(found.unused(), sum(&mut unused.map(Segment::size)));
     assert_eq!(found.n_blocks, blocks().count() as u64);
 

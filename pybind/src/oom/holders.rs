@@ -41,14 +41,20 @@ pub(crate) fn watch(yes: bool) {
 
 /// Who holds memory now, in the middle of the call that did not get any: the error may be caught.
 pub(super) fn at_this_moment(py: Python<'_>) -> Vec<HeldBy> {
+    let found = in_time(|| trouble::caught(py, || Ok(holders(py, Asks::Nobody))));
+    // The card does without; what failed has been said.
+    found.and_then(Result::ok).flatten().unwrap_or_default()
+}
+
+/// What a look finds, as long as there is time for one.
+pub(super) fn in_time<T>(look: impl FnOnce() -> T) -> Option<T> {
     if !Watch::has_time() {
-        return Vec::new();
+        return None;
     }
     let started = Instant::now();
-    let found = trouble::caught(py, || Ok(holders(py, Asks::Nobody)));
+    let found = look();
     Watch::spend(started.elapsed());
-    // The card does without; what failed has been said.
-    found.ok().flatten().unwrap_or_default()
+    Some(found)
 }
 
 impl Watch {

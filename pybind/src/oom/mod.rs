@@ -10,6 +10,7 @@ use std::time::Instant;
 use gpumem_core::holders::HeldBy;
 use gpumem_core::read::oom::{OomMessage, of_exception, within};
 use gpumem_core::recording::{Framework, OomFigures};
+use gpumem_core::segments::Segments;
 use gpumem_core::units::Bytes;
 use pyo3::prelude::*;
 
@@ -28,6 +29,8 @@ pub(crate) struct Told {
     pub(crate) at: Option<Instant>,
     /// Who held memory of any device then, the most first.
     pub(crate) holders: Vec<HeldBy>,
+    /// Where the device's memory lay then, or why nobody looked; `None` where nobody can.
+    pub(crate) segments: Option<Result<Segments, String>>,
 }
 
 /// What `error`, or an error that led to it or that it groups, tells of memory that ran out.
@@ -44,6 +47,7 @@ pub(crate) fn of_error(error: &Bound<'_, PyAny>) -> PyResult<Option<Told>> {
                 survived: false,
                 at: None,
                 holders: Vec::new(),
+                segments: None,
             }));
         }
     }
@@ -72,6 +76,7 @@ impl Told {
             }
             self.message.device = seen.message.device.or(self.message.device);
             self.at = seen.at;
+            self.segments = seen.segments;
         }
         self
     }
@@ -93,6 +98,7 @@ impl Told {
             survived: true,
             at: Some(Instant::now()),
             holders,
+            segments: None,
         }
     }
 }

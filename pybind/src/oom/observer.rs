@@ -6,12 +6,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use gpumem_core::recording::{Framework, OomFigures};
+use gpumem_core::segments::Segments;
 use gpumem_core::units::Bytes;
 use pyo3::prelude::*;
 use pyo3::types::{PyCFunction, PyDict, PyTuple};
 
 use super::{Told, holders};
-use crate::{session, trouble};
+use crate::modules::imported;
+use crate::{session, sources, trouble};
 
 /// How many were seen since the process began.
 static N_SEEN: AtomicU64 = AtomicU64::new(0);
@@ -36,13 +38,22 @@ pub(crate) fn since(mark: Mark) -> Option<Told> {
 }
 
 /// Memory ran out just now. No lock may be held that an adapter needs.
-pub(crate) fn note(py: Python<'_>, framework: Framework, device: String, figures: OomFigures) {
+pub(crate) fn note(
+    py: Python<'_>,
+    framework: Framework,
+    device: String,
+    figures: OomFigures,
+    segments: Option<Result<Segments, String>>,
+) {
     let holders = if session::is_owner() {
         holders::at_this_moment(py)
     } else {
         Vec::new()
     };
-    let told = Told::seen(framework, device, figures, holders);
+    let told = Told {
+        segments,
+        ..Told::seen(framework, device, figures, holders)
+    };
     *LAST.lock().unwrap_or_else(PoisonError::into_inner) = Some(told);
     N_SEEN.fetch_add(1, Ordering::Release);
 }
@@ -85,6 +96,13 @@ fn of_torch(kind: &str, arguments: &Bound<'_, PyTuple>, stats: &Py<PyAny>) -> Py
         Some(Bytes::new(n))
     };
     let (allocated, reserved) = (figure("allocated_bytes"), figure("reserved_bytes"));
+    let py = arguments.py();
+    let n_blocks = figure("allocation").map_or(0, Bytes::get);
+    let found = if kind == "cuda" {
+        holders::in_time(|| segments_of_torch(py, device, n_blocks)).flatten()
+    } else {
+        None
+    };
     let figures = OomFigures {
         wanted: Some(Bytes::new(wanted)),
         free: Some(Bytes::new(free)),
@@ -94,9 +112,25 @@ fn of_torch(kind: &str, arguments: &Bound<'_, PyTuple>, stats: &Py<PyAny>) -> Py
         unallocated: reserved
             .zip(allocated)
             .map(|(all, used)| all.saturating_sub(used)),
+        largest_free: found
+            .as_ref()
+            .and_then(|found| Some(found.as_ref().ok()?.largest_free)),
         ..OomFigures::default()
     };
-    let py = arguments.py();
-    note(py, Framework::Torch, format!("{kind}:{device}"), figures);
+    let device = format!("{kind}:{device}");
+    note(py, Framework::Torch, device, figures, found);
     Ok(())
+}
+
+/// `None` where this torch, or the allocator in its place, cannot tell.
+fn segments_of_torch(
+    py: Python<'_>,
+    device: u32,
+    n_blocks: u64,
+) -> Option<Result<Segments, String>> {
+    if n_blocks > session::MAX_BLOCKS {
+        return Some(Err(session::too_many(n_blocks)));
+    }
+    let torch = imported(py, "torch").ok()??;
+    sources::torch::segments(&torch, device as usize).ok()
 }

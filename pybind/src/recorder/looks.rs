@@ -2,16 +2,21 @@
 
 use std::cmp::Ordering;
 
+use gpumem_core::analyze::{Rules, is_in_pieces};
 use gpumem_core::holders::DeviceHolders;
 use gpumem_core::recording::{
-    DeviceIdx, DeviceKind, Frame, Held, Reading, RunIdx, RunLevels, Series, Status,
+    DeviceIdx, DeviceKind, Frame, Held, Mapped, Reading, RunIdx, RunLevels, Series, Status,
 };
+use gpumem_core::segments::Segments;
 use gpumem_core::units::{ByteDelta, Bytes};
 
 use super::{Recorder, sample};
 
 /// A process whose memory moved by less has only breathed.
 const WORTH_A_LOOK: Bytes = Bytes::mib(4);
+
+/// Memory lies elsewhere where this part of what is reserved has moved.
+const MOVED: f64 = 1.0 / 64.0;
 
 impl Recorder {
     /// The devices of which it is worth asking after a run who holds them, with their labels: those
@@ -85,6 +90,56 @@ impl Recorder {
         Some(after.allocated?.cmp(&before))
     }
 
+    /// The devices of which a run, that has ended, left so much free in pieces that it is worth looking
+    /// where, with their labels and the number of their blocks; none that lies as at the last look.
+    pub(crate) fn worth_a_map(&self, idx: RunIdx) -> Vec<(DeviceIdx, String, Option<u64>)> {
+        let Some(run) = self.recording.runs().get(idx.get()) else {
+            return Vec::new();
+        };
+        let worth = run.levels.iter().filter_map(|levels| {
+            let device = levels.device;
+            let (split, reserved, n_blocks) = free_in_pieces(levels)?;
+            let is_worth = is_in_pieces(split, reserved, &Rules::default())
+                // What was found at the moment when memory ran out stays.
+                && self.recording.mapped(idx, device).is_none()
+                && !self.lies_as_before(device, split, reserved);
+            let label = self.recording.device(device).label.clone();
+            is_worth.then_some((device, label, n_blocks))
+        });
+        worth.collect()
+    }
+
+    /// Since the last look hardly anything moved. One that found no map is not tried again either
+    /// before much has.
+    fn lies_as_before(&self, device: DeviceIdx, split: Bytes, reserved: Bytes) -> bool {
+        let Some(last) = self.recording.latest_mapped(device) else {
+            return false;
+        };
+        let mut levels = self.recording.run(last.run).levels.iter();
+        let mut told = || free_in_pieces(levels.find(|levels| levels.device == device)?);
+        let then = last.found.as_ref().map_or_else(
+            |_| told().map(|(split, reserved, _)| (split, reserved)),
+            |found| Some((found.split(), found.reserved())),
+        );
+        let is_near = |now: Bytes, then: Bytes| {
+            let moved = now.since(then).magnitude();
+            moved.as_f64() <= reserved.as_f64() * MOVED
+        };
+        then.is_some_and(|then| is_near(split, then.0) && is_near(reserved, then.1))
+    }
+
+    /// Where memory of a device lay after a run, or at the moment when it ran out in it.
+    pub(crate) fn mapped(
+        &mut self,
+        run: RunIdx,
+        device: DeviceIdx,
+        found: Result<Segments, String>,
+    ) {
+        if run.get() < self.recording.runs().len() {
+            self.emit(Frame::Segments(Box::new(Mapped { run, device, found })));
+        }
+    }
+
     /// Who held memory of a device after a run.
     pub(crate) fn held(
         &mut self,
@@ -108,4 +163,16 @@ impl Recorder {
             })));
         }
     }
+}
+
+/// At a run's end: what was free beside blocks in use, what was reserved, and in how many blocks.
+fn free_in_pieces(levels: &RunLevels) -> Option<(Bytes, Bytes, Option<u64>)> {
+    let mut allocators = levels.after.as_ref()?.allocators.iter();
+    allocators.find_map(|it| {
+        Some((
+            it.inactive_split.known()?,
+            it.reserved.known()?,
+            it.n_blocks,
+        ))
+    })
 }

@@ -4,6 +4,7 @@
 mod answers;
 mod following;
 mod held;
+mod pieces;
 mod reading;
 mod runs;
 mod traced;
@@ -22,6 +23,7 @@ use pyo3::sync::MutexExt;
 pub(crate) use answers::{line, n_ended, snapshot};
 pub(crate) use following::{Follower, follow};
 pub(crate) use held::look_for_holders;
+pub(crate) use pieces::{MAX_BLOCKS, look_for_pieces, too_many};
 pub(crate) use reading::{
     device_labels, handed_out, new_sampler, order, processes, readings, source_states,
     sources_text, use_sources,
@@ -34,6 +36,7 @@ pub(crate) use traced::{run_as_traced, traceable, traced};
 use crate::recorder::{Recorder, SourceText};
 use crate::sampler::{Interval, Sampler};
 use crate::sources::PATIENCE_OF_A_START;
+use pieces::Spent;
 use reading::with_sources;
 
 /// Held for pure Rust only: Python code that ran under it, a signal handler or a
@@ -68,6 +71,8 @@ struct Session {
     told: BTreeSet<String>,
     /// Which storages were there at the last look for holders.
     inventory: Option<Inventory>,
+    /// What looking where memory lies took so far.
+    spent: Spent,
 }
 
 /// A run is open: what a mark asks first, without a lock.
@@ -148,6 +153,7 @@ impl Session {
             analyst: Analyst::default(),
             told: BTreeSet::new(),
             inventory: None,
+            spent: Spent::default(),
         })
     }
 }

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gpumem_core::allocator::{AllocatorStats, BlockId, CachingAllocator, OutOfMemory};
 use gpumem_core::recording::{Framework, OomFigures};
+use gpumem_core::segments::Segments;
 use gpumem_core::trace::{History, StackIdx};
 use gpumem_core::units::Bytes;
 use pyo3::Python;
@@ -53,6 +54,12 @@ pub(crate) fn shown() -> Option<Shown> {
 pub(crate) fn stats() -> Option<AllocatorStats> {
     let current = lock(&CURRENT).clone();
     current.map(|device| device.stats())
+}
+
+/// Where memory lies on the current device, if there is one.
+pub(crate) fn segments() -> Option<Segments> {
+    let current = lock(&CURRENT).clone();
+    current.map(|device| device.segments())
 }
 
 /// Sets the peaks of the current device, if there is one, to the present levels.
@@ -123,6 +130,10 @@ impl Device {
         lock(&self.allocator).stats()
     }
 
+    fn segments(&self) -> Segments {
+        lock(&self.allocator).map()
+    }
+
     pub(super) fn reset_peaks(&self) {
         lock(&self.allocator).reset_peaks();
     }
@@ -145,7 +156,8 @@ impl Device {
         };
         let device = self.label().to_owned();
         // It was a call from Python that wanted memory.
-        Python::attach(|py| observer::note(py, Framework::Sim, device, figures));
+        let found = Some(Ok(self.segments()));
+        Python::attach(|py| observer::note(py, Framework::Sim, device, figures, found));
     }
 
     /// What was done since the trace began; `None` where another thread is in the middle of it.

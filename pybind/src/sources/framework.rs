@@ -2,6 +2,7 @@
 //! has imported and started, and never import or start anything.
 
 use gpumem_core::recording::{AllocatorLevels, DeviceKind, Level, Source, Unknown};
+use gpumem_core::segments::Segments;
 use gpumem_core::units::Bytes;
 use pyo3::prelude::*;
 
@@ -16,6 +17,15 @@ pub(crate) trait FrameworkSource: Send {
     fn devices(&mut self, py: Python<'_>) -> PyResult<Answer>;
     /// The levels of one of them.
     fn read(&mut self, py: Python<'_>, key: &str) -> PyResult<AllocatorLevels>;
+    /// Where memory lies on one of them; a sentence, where that cannot be told now, and `None` where
+    /// it never can.
+    fn segments(
+        &mut self,
+        _py: Python<'_>,
+        _key: &str,
+    ) -> PyResult<Option<Result<Segments, String>>> {
+        Ok(None)
+    }
     /// Sets its peak counter to the present level, where it can: on the user's word only.
     fn reset_peak(&mut self, _py: Python<'_>, _key: &str) -> PyResult<()> {
         Ok(())

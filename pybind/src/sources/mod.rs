@@ -22,7 +22,7 @@ mod rmm;
 mod service;
 mod sim;
 mod tensorflow;
-mod torch;
+pub(crate) mod torch;
 mod unified;
 mod visible;
 
@@ -34,7 +34,8 @@ use std::time::Duration;
 use gpumem_core::recording::{
     AllocatorLevels, DeviceKind, DriverLevels, Level, Reading, Source, SourceState, Unknown,
 };
-use pyo3::Python;
+use gpumem_core::segments::Segments;
+use pyo3::{PyResult, Python};
 
 pub(crate) use drivers::Drivers;
 use drivers::{Asking, Said};
@@ -272,6 +273,26 @@ impl Sources {
             }
         }
         failures
+    }
+
+    /// Where memory lies on the device of that label, as it was read last.
+    pub(crate) fn segments(
+        &mut self,
+        py: Python<'_>,
+        label: &str,
+    ) -> PyResult<Option<Result<Segments, String>>> {
+        let mut devices = self.devices.iter();
+        let Some(joined) = devices.find(|joined| joined.found.label == label) else {
+            return Ok(None);
+        };
+        for framework in &mut self.frameworks {
+            if let Some(key) = joined.key_for(framework.source())
+                && let Some(found) = framework.segments(py, key)?
+            {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
     }
 
     /// Each source, whether it is read, and why.

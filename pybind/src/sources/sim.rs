@@ -1,6 +1,7 @@
 //! The simulated device, as its driver and as its allocator.
 
 use gpumem_core::recording::{AllocatorLevels, DeviceKind, DriverLevels, Level, Source};
+use gpumem_core::segments::Segments;
 use pyo3::{PyResult, Python};
 
 use super::framework::FrameworkSource;
@@ -66,6 +67,14 @@ impl FrameworkSource for SimAllocator {
             n_retries: Some(stats.n_retries),
             n_ooms: Some(stats.n_ooms),
         })
+    }
+
+    fn segments(
+        &mut self,
+        _py: Python<'_>,
+        _key: &str,
+    ) -> PyResult<Option<Result<Segments, String>>> {
+        Ok(sim::segments().map(Ok))
     }
 
     fn reset_peak(&mut self, _py: Python<'_>, _key: &str) -> PyResult<()> {

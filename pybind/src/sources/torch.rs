@@ -2,9 +2,11 @@
 
 mod backend;
 mod metal;
+mod segments;
 mod stats;
 
 use gpumem_core::recording::{AllocatorLevels, Source};
+use gpumem_core::segments::Segments;
 use pyo3::intern;
 use pyo3::prelude::*;
 
@@ -12,6 +14,7 @@ use super::framework::{FrameworkSource, imported, not_imported, unused};
 use super::{Answer, Found};
 use backend::Backend;
 use metal::Metal;
+pub(crate) use segments::segments;
 
 /// Backends whose modules (`torch.cuda`, …) and statistics have one shape. torch on `ROCm` calls
 /// its devices `cuda` too.
@@ -63,6 +66,20 @@ impl FrameworkSource for TorchSource {
             }
         }
         Ok(AllocatorLevels::unread(Source::Torch))
+    }
+
+    fn segments(
+        &mut self,
+        py: Python<'_>,
+        key: &str,
+    ) -> PyResult<Option<Result<Segments, String>>> {
+        let Some(attached) = &self.attached else {
+            return Ok(None);
+        };
+        let mut backends = attached.backends.iter();
+        let told = backends.find_map(|backend| backend.tells_segments_of(key));
+        told.map(|ordinal| segments(attached.module.bind(py), ordinal))
+            .transpose()
     }
 
     fn reset_peak(&mut self, py: Python<'_>, key: &str) -> PyResult<()> {

@@ -18,16 +18,25 @@ pub(super) enum Ink {
     Over,
     /// Free.
     Free,
+    /// Free between blocks in use.
+    Hole,
+    /// Free in a segment in which nothing is in use.
+    Unused,
+    /// The largest free block.
+    Largest,
 }
 
 impl Ink {
-    const fn class(self) -> &'static str {
+    pub(super) const fn class(self) -> &'static str {
         match self {
             Self::Held => "tensors",
             Self::Cache => "cache",
             Self::Other => "other",
             Self::Over => "over",
             Self::Free => "free",
+            Self::Hole => "hole",
+            Self::Unused => "unused",
+            Self::Largest => "hole largest",
         }
     }
 }
@@ -42,19 +51,27 @@ pub(super) struct Part<'a> {
 /// One bar as long as its parts are on a scale up to `whole`, with what they are below it.
 pub(super) fn bar(make: &Maker, label: &str, parts: &[Part<'_>], whole: Bytes) -> Dom<Element> {
     let (track, said) = (make.empty("div", &[("class", "track")])?, words(parts));
-    let legend = make.empty("div", &[("class", "legend")])?;
     for part in parts {
         track.append_child(&filled(make, part, whole)?.into())?;
+    }
+    let legend = legend(make, parts)?;
+    track.set_attribute("role", "img")?;
+    track.set_attribute("aria-label", &format!("{label}: {said}"))?;
+    let label = make.text("span", &[("class", "muted")], label)?;
+    make.group("div", &[("class", "measured")], &[&label, &track, &legend])
+}
+
+/// What the colours stand for, and how much there is of each.
+pub(super) fn legend(make: &Maker, parts: &[Part<'_>]) -> Dom<Element> {
+    let legend = make.empty("div", &[("class", "legend")])?;
+    for part in parts {
         let swatch = make.empty("i", &[("class", part.ink.class())])?;
         let words = make.text("span", &[("dir", "auto")], part.words)?;
         let size = make.text("b", &[], &part.size.to_string())?;
         let entry = make.group("span", &[], &[&swatch, &words, &size])?;
         legend.append_child(&entry)?;
     }
-    track.set_attribute("role", "img")?;
-    track.set_attribute("aria-label", &format!("{label}: {said}"))?;
-    let label = make.text("span", &[("class", "muted")], label)?;
-    make.group("div", &[("class", "measured")], &[&label, &track, &legend])
+    Ok(legend)
 }
 
 fn filled(make: &Maker, part: &Part<'_>, whole: Bytes) -> Dom<HtmlElement> {

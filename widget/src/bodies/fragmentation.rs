@@ -1,15 +1,48 @@
-//! Memory that is free in pieces: what the allocator holds, taken apart.
+//! Memory that is free in pieces: where it lies, or else what the allocator holds, taken apart.
 
 use gpumem_core::analyze::Finding;
+use gpumem_core::recording::{Mapped, Run};
 use gpumem_core::units::Bytes;
 use web_sys::Element;
 
 use super::bars::{Ink, Part, bar, boxed};
+use super::segments;
 use crate::dom::{Dom, Maker};
 use crate::model::Model;
 
-/// What is reserved, by what becomes of it; nothing where the levels are not known.
+/// The map, where somebody looked; else the sums, where those are known.
 pub(super) fn body(make: &Maker, model: &Model, finding: &Finding) -> Dom<Option<Element>> {
+    let mapped = model.recording().latest_mapped(finding.device);
+    if let Some(Mapped {
+        run,
+        found: Ok(found),
+        ..
+    }) = mapped
+    {
+        let label = format!("Where it lies{}", after(model.recording().run(*run)));
+        let content = segments::map(make, found, &[])?;
+        return boxed(make, &label, &content).map(Some);
+    }
+    let Some(mut content) = sums(make, model, finding)? else {
+        return Ok(None);
+    };
+    let reason = mapped.and_then(|mapped| mapped.found.as_ref().err());
+    let words = match reason {
+        Some(reason) => format!("No map of the blocks: {reason}."),
+        None => "Where each block lies is not in this recording, only their sums.".to_owned(),
+    };
+    content.push(make.prose("p", &[("class", "muted")], &words)?);
+    boxed(make, "In pieces", &content).map(Some)
+}
+
+/// ` after In [7]`.
+fn after(run: &Run) -> String {
+    let number = run.execution_count;
+    number.map_or_else(String::new, |count| format!(" after In [{count}]"))
+}
+
+/// What is reserved, by what becomes of it.
+fn sums(make: &Maker, model: &Model, finding: &Finding) -> Dom<Option<Vec<Element>>> {
     let mut devices = model.analysis().devices.iter();
     let device = devices.find(|device| device.device == finding.device);
     let levels = device.and_then(|device| Some((device, device.reserved?, device.allocated?)));
@@ -21,25 +54,19 @@ pub(super) fn body(make: &Maker, model: &Model, finding: &Finding) -> Dom<Option
     let part = |words, size, ink| Part { words, size, ink };
     let mut parts = vec![
         part("held by tensors", allocated, Ink::Held),
-        part("free between them", pieces, Ink::Over),
+        part("free between them", pieces, Ink::Hole),
         part(
-            "free in segments of its own",
+            "in segments that are all free",
             free.saturating_sub(pieces),
-            Ink::Cache,
+            Ink::Unused,
         ),
     ];
     parts.retain(|part| part.size > Bytes::ZERO);
     let label = format!("reserved, {reserved}");
     let mut content = vec![bar(make, &label, &parts, reserved)?];
     if let Some(largest) = device.largest_free {
-        let part = part("what one request can have", largest, Ink::Cache);
+        let part = part("what one request can have", largest, Ink::Hole);
         content.push(bar(make, "largest free piece", &[part], reserved)?);
     }
-    let words = if device.largest_free.is_some() {
-        "Where each block lies is not in this recording, only their sums."
-    } else {
-        "Neither the largest free piece nor where each block lies is in this recording."
-    };
-    content.push(make.text("p", &[("class", "muted")], words)?);
-    boxed(make, "In pieces", &content).map(Some)
+    Ok(Some(content))
 }

@@ -6,6 +6,7 @@ mod fragmentation;
 mod lines;
 mod oom;
 mod retention;
+mod segments;
 
 use gpumem_core::analyze::{Figures, Finding, FindingKind};
 use web_sys::Element;
@@ -17,7 +18,10 @@ use crate::model::Model;
 pub(crate) fn of(make: &Maker, model: &Model, finding: &Finding) -> Dom<Vec<Element>> {
     let mut bodies = Vec::new();
     match &finding.figures {
-        Some(Figures::OutOfMemory(shortage)) => bodies.push(oom::body(make, shortage)?),
+        Some(Figures::OutOfMemory(shortage)) => {
+            bodies.push(oom::body(make, shortage)?);
+            bodies.extend(oom::map(make, model, finding, shortage)?);
+        }
         Some(Figures::Retention { place, kept, since }) => {
             bodies.push(retention::body(
                 make,

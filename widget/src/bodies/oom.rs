@@ -1,11 +1,13 @@
 //! Memory that ran out: what was there, what was wanted, and what would have been enough.
 
-use gpumem_core::analyze::{Shortage, ShortagePart};
+use gpumem_core::analyze::{Finding, Shortage, ShortagePart};
 use gpumem_core::units::Bytes;
 use web_sys::Element;
 
 use super::bars::{Ink, Part, bar, boxed};
+use super::segments;
 use crate::dom::{Dom, Maker};
+use crate::model::Model;
 
 /// The device as it was, and the request on the same scale.
 pub(super) fn body(make: &Maker, shortage: &Shortage) -> Dom<Element> {
@@ -52,6 +54,43 @@ pub(super) fn body(make: &Maker, shortage: &Shortage) -> Dom<Element> {
     }
     content.push(make.text("p", &[], &enough(shortage))?);
     boxed(make, "What was there, and what was wanted", &content)
+}
+
+/// Where the blocks lay at that moment, beside what was wanted; why nobody looked, where it is told.
+pub(super) fn map(
+    make: &Maker,
+    model: &Model,
+    finding: &Finding,
+    shortage: &Shortage,
+) -> Dom<Option<Element>> {
+    let recording = model.recording();
+    let mapped = shortage
+        .mapped
+        .and_then(|run| recording.mapped(run, finding.device));
+    let content = match mapped.map(|mapped| &mapped.found) {
+        None => return Ok(None),
+        Some(Err(reason)) => {
+            let words = format!("No map of the blocks: {reason}.");
+            vec![make.prose("p", &[("class", "muted")], &words)?]
+        }
+        Some(Ok(found)) => {
+            let wanted = shortage.wanted.map(|size| Part {
+                words: "wanted in one piece",
+                size,
+                ink: Ink::Over,
+            });
+            let mut parts = shortage.parts.iter();
+            let free = parts.find(|(part, _)| *part == ShortagePart::Free);
+            let free = free.map(|(_, size)| Part {
+                words: "free on the device, outside of segments",
+                size: *size,
+                ink: Ink::Free,
+            });
+            let beside: Vec<Part<'_>> = wanted.into_iter().chain(free).collect();
+            segments::map(make, found, &beside)?
+        }
+    };
+    boxed(make, "Where it lay then, to scale", &content).map(Some)
 }
 
 fn enough(shortage: &Shortage) -> String {

@@ -1,7 +1,7 @@
 //! What a device held when memory ran out, in parts that a bar can show.
 
 use super::Case;
-use crate::recording::OomHolder;
+use crate::recording::{OomHolder, RunIdx};
 use crate::units::Bytes;
 
 /// At most so many names are told.
@@ -49,6 +49,8 @@ pub struct Shortage {
     pub largest_free: Option<Bytes>,
     /// How much more would have been enough.
     pub missing: Option<Bytes>,
+    /// The run of which the recording tells where memory lay at that moment.
+    pub mapped: Option<RunIdx>,
     /// The names that held most, each with what it held.
     pub holders: Vec<(String, Bytes)>,
 }
@@ -72,6 +74,11 @@ impl Case<'_> {
             parts: known.filter(|(_, size)| *size > Bytes::ZERO).collect(),
             largest_free: self.figures().largest_free,
             missing: self.missing(),
+            mapped: {
+                let run = self.outermost.idx;
+                let mapped = self.recording.mapped(run, self.device);
+                mapped.map(|_| run)
+            },
             holders: holders.map(|holder| (name(holder), holder.used)).collect(),
         }
     }

@@ -167,9 +167,11 @@ impl From<&Mapped> for WireSegments {
         // The largest power of two of which all are multiples.
         let unit = bits & bits.wrapping_neg();
         let units = |size: Bytes| size.get() / unit.max(1);
-        let usual = |column: Vec<u64>, usual: u64| match column.iter().all(|it| *it == usual) {
-            true => Vec::new(),
-            false => column,
+        let usual = |mut column: Vec<u64>, usual: u64| {
+            if column.iter().all(|it| *it == usual) {
+                column.clear();
+            }
+            column
         };
         let rest = vec![
             rest.n_segments,

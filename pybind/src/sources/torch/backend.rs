@@ -88,6 +88,17 @@ impl Backend {
         }
     }
 
+    /// The number of the device of that key, where torch's own allocator manages it and can say where
+    /// its memory lies: on CUDA.
+    pub(super) fn tells_segments_of(&self, key: &str) -> Option<usize> {
+        let running = self.running.as_ref()?;
+        let ordinal = running.position(key)?;
+        let tells = self.name == "cuda"
+            && running.allocator == Allocator::Native
+            && ordinal < running.counters.len();
+        tells.then_some(ordinal)
+    }
+
     pub(super) fn reset_peak(&self, py: Python<'_>, key: &str) -> PyResult<()> {
         let position = self.running.as_ref().and_then(|it| it.position(key));
         let n_devices = self.running.as_ref().map_or(0, |it| it.counters.len());

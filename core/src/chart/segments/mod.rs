@@ -1,0 +1,185 @@
+//! The map of segments and blocks: shelves of bars on one scale.
+//!
+//! What is decided here are shares of a shelf, not pixels: the page draws each piece as an element of
+//! its own, which follows the page's width and which the keyboard reaches.
+
+mod pieces;
+#[cfg(test)]
+mod tests;
+
+use std::cmp::Reverse;
+
+use crate::segments::{Pool, Segment, Segments};
+use crate::units::{ByteDelta, Bytes};
+use pieces::{lump, pieces};
+
+/// A map is this high where its segments fill their shelves, and hardly ever higher.
+const N_SHELVES: u64 = 12;
+/// What takes up less of a shelf is no bar of its own.
+const LEAST_BAR: f64 = 1.0 / 64.0;
+/// So often a shelf grows by a quarter, until there are few enough.
+const N_TRIES: u32 = 24;
+
+/// What a piece of the map is, and how it looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Look {
+    /// Held by tensors.
+    Held,
+    /// Let go of, but a stream may still use it.
+    Awaiting,
+    /// Blocks in use with holes between them that are too small to be seen.
+    Mixed,
+    /// Free beside blocks in use.
+    Hole,
+    /// Free, as is all of its segment.
+    Unused,
+}
+
+/// A piece of a bar.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Piece {
+    /// Of its bar.
+    pub share: f64,
+    /// What it is.
+    pub look: Look,
+    /// It is the largest free block.
+    pub is_largest: bool,
+    /// What it is, in words.
+    pub words: String,
+}
+
+/// A segment, or several that are too small to be seen.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bar {
+    /// Of its shelf.
+    pub share: f64,
+    /// What it is, in words.
+    pub words: String,
+    /// What is in it, by address.
+    pub pieces: Vec<Piece>,
+}
+
+/// Where memory lies.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SegmentMap {
+    /// What a whole shelf stands for.
+    pub scale: Bytes,
+    /// From top to bottom, the largest bars first.
+    pub shelves: Vec<Vec<Bar>>,
+    /// What it shows, for those who do not see it.
+    pub words: String,
+}
+
+impl SegmentMap {
+    /// The map of what was found, on a scale on which `beside` has room as well.
+    pub fn new(found: &Segments, beside: Bytes) -> Self {
+        let mut segments: Vec<&Segment> = found.segments.iter().collect();
+        segments.sort_by_key(|segment| (segment.pool == Pool::Private, Reverse(segment.size())));
+        let largest = segments.iter().map(|segment| segment.size()).max();
+        let enough = Bytes::new(found.reserved().get() / N_SHELVES);
+        let mut scale = largest.unwrap_or_default().max(beside).max(enough);
+        let mut shelves = shelved(bars(found, &segments, scale));
+        for _ in 0..N_TRIES {
+            if shelves.len() as u64 <= N_SHELVES {
+                break;
+            }
+            scale += Bytes::new(scale.get() / 4 + 1);
+            shelves = shelved(bars(found, &segments, scale));
+        }
+        let mut map = Self {
+            scale,
+            shelves,
+            words: words(found),
+        };
+        map.tighten(beside);
+        map
+    }
+
+    /// Makes a shelf as long as the fullest of them, so that they end at the edge.
+    fn tighten(&mut self, beside: Bytes) {
+        let bars = |shelf: &Vec<Bar>| shelf.iter().map(|bar| bar.share).sum::<f64>();
+        let fullest = self.shelves.iter().map(bars).fold(0.0, f64::max);
+        let taken = ByteDelta::from_f64(self.scale.as_f64() * fullest).magnitude();
+        let scale = taken.max(beside).min(self.scale);
+        if scale == Bytes::ZERO {
+            return;
+        }
+        let longer = self.scale.as_f64() / scale.as_f64();
+        for bar in self.shelves.iter_mut().flatten() {
+            bar.share *= longer;
+        }
+        self.scale = scale;
+    }
+
+    /// Which part of a shelf that is.
+    pub fn share(&self, size: Bytes) -> f64 {
+        size.as_f64() / self.scale.as_f64().max(1.0)
+    }
+}
+
+/// Each segment that can be seen; the others together.
+fn bars(found: &Segments, segments: &[&Segment], scale: Bytes) -> Vec<Bar> {
+    let share = |size: Bytes| size.as_f64() / scale.as_f64().max(1.0);
+    let is_seen = |segment: &&&Segment| share(segment.size()) >= LEAST_BAR;
+    let mut is_marked = false;
+    let mut bars: Vec<Bar> = segments
+        .iter()
+        .filter(is_seen)
+        .map(|segment| Bar {
+            share: share(segment.size()),
+            words: title(segment),
+            pieces: pieces(segment, scale, found.largest_free, &mut is_marked),
+        })
+        .collect();
+    let small: Vec<&Segment> = segments.iter().filter(|it| !is_seen(it)).copied().collect();
+    bars.extend(lump(&small, &found.rest, scale));
+    bars
+}
+
+/// Each bar on the first shelf that has room for it.
+fn shelved(bars: Vec<Bar>) -> Vec<Vec<Bar>> {
+    let mut shelves: Vec<(f64, Vec<Bar>)> = Vec::new();
+    for bar in bars {
+        // Shares of the same whole may miss it by a rounding.
+        let has_room = |(taken, _): &&mut (f64, Vec<Bar>)| taken + bar.share <= 1.0 + 1e-9;
+        match shelves.iter_mut().find(has_room) {
+            Some((taken, shelf)) => {
+                *taken += bar.share;
+                shelf.push(bar);
+            }
+            None => shelves.push((bar.share, vec![bar])),
+        }
+    }
+    shelves.into_iter().map(|(_, shelf)| shelf).collect()
+}
+
+fn title(segment: &Segment) -> String {
+    let stream = match segment.stream {
+        0 => String::new(),
+        stream => format!(", stream {stream}"),
+    };
+    let pool = segment.pool.words();
+    format!("segment of {} for {pool}{stream}", segment.size())
+}
+
+fn words(found: &Segments) -> String {
+    let counted = |n: u64, what: &str| match n {
+        1 => format!("1 {what}"),
+        n => format!("{n} {what}s"),
+    };
+    let mut words = format!(
+        "{} with {}, {} reserved: {} in use, {} free between blocks in use, {} in segments that are \
+         all free",
+        counted(found.n_segments(), "segment"),
+        counted(found.n_blocks, "block"),
+        found.reserved(),
+        found.in_use(),
+        found.split(),
+        found.unused(),
+    );
+    if found.largest_free > Bytes::ZERO {
+        let largest = format!("; the largest free piece has {}", found.largest_free);
+        words.push_str(&largest);
+    }
+    words
+}
