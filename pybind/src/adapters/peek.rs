@@ -4,7 +4,7 @@
 //! class or of its metaclass. Here only what C code defines is called, and dictionaries are read.
 #![expect(unsafe_code, reason = "the slots of C types")]
 
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
 use std::mem;
 
 use pyo3::exceptions::PyAttributeError;
@@ -51,15 +51,12 @@ impl Getter {
         }
         // SAFETY: a ready type, whose slot of this number has this signature.
         let get = unsafe {
-            let get = ffi::PyType_GetSlot(class, ffi::Py_tp_descr_get);
-            if get.is_null() {
-                return Err(PyAttributeError::new_err("not a descriptor"));
-            }
-            mem::transmute::<*mut c_void, ffi::descrgetfunc>(get)
+            let get = slot(class, ffi::Py_tp_descr_get);
+            get.map(|get| mem::transmute::<*mut c_void, ffi::descrgetfunc>(get))
         };
         Ok(Self {
             descriptor: descriptor.unbind(),
-            get,
+            get: get.ok_or_else(|| PyAttributeError::new_err("not a descriptor"))?,
         })
     }
 
@@ -149,6 +146,15 @@ pub(crate) fn own_attributes<'py>(class: &Bound<'py, PyType>) -> PyResult<Bound<
     Ok(dict.cast_into::<PyMapping>()?)
 }
 
+/// The same, one by one.
+pub(crate) fn own_items<'py>(
+    class: &Bound<'py, PyType>,
+) -> PyResult<Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>> {
+    // A proxy of an exact dict: its items are those of the dict.
+    let items = own_attributes(class)?.items()?;
+    items.iter().map(|item| item.extract()).collect()
+}
+
 /// The attributes of an instance itself; none where its class gives it no room for them.
 pub(crate) fn attributes<'py>(object: &Bound<'py, PyAny>) -> Option<Bound<'py, PyDict>> {
     // SAFETY: a live object; the result is a new reference, or null with an error set.
@@ -165,19 +171,24 @@ pub(crate) fn values<'py>(object: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py,
         .iter()
         .flat_map(|dict| dict.values().iter().collect::<Vec<_>>())
         .collect();
-    for base in bases(&object.get_type())? {
-        for descriptor in own_attributes(&base)?.values()?.iter() {
-            if is_slot(&descriptor) {
-                values.extend(Getter::of(descriptor)?.get(object).ok());
-            }
-        }
-    }
+    let slots = slots(&object.get_type())?;
+    values.extend(slots.iter().filter_map(|(_, slot)| slot.get(object).ok()));
     Ok(values)
 }
 
-/// Whether it is what `__slots__` makes in a class.
-fn is_slot(descriptor: &Bound<'_, PyAny>) -> bool {
-    descriptor.get_type().as_type_ptr() == &raw mut ffi::PyMemberDescr_Type
+/// What `__slots__` makes in a class and its bases, by name.
+pub(crate) fn slots(class: &Bound<'_, PyType>) -> PyResult<Vec<(String, Getter)>> {
+    let mut slots = Vec::new();
+    for base in bases(class)? {
+        for (name, descriptor) in own_items(&base)? {
+            let is_slot = descriptor.get_type_ptr() == &raw mut ffi::PyMemberDescr_Type;
+            if let Some(name) = name.cast_exact::<PyString>().ok().filter(|_| is_slot) {
+                let name = name.to_string_lossy().into_owned();
+                slots.push((name, Getter::of(descriptor)?));
+            }
+        }
+    }
+    Ok(slots)
 }
 
 /// One attribute of the instance itself.
@@ -185,4 +196,15 @@ pub(crate) fn attribute<'py>(object: &Bound<'py, PyAny>, name: &str) -> Option<B
     // A dictionary with a key of the user's could compare by the user's `__eq__`, but only where
     // the hash of that key is the name's.
     attributes(object)?.get_item(name).ok().flatten()
+}
+
+/// What a type has in a slot of the C interface; `None` where that is empty.
+///
+/// # Safety
+/// `class` is a live type and the GIL is held.
+// SAFETY: left to the caller, as said above.
+pub(crate) unsafe fn slot(class: *mut ffi::PyTypeObject, which: c_int) -> Option<*mut c_void> {
+    // SAFETY: the caller's. From 3.10 on the slots of static types can be read, too.
+    let slot = unsafe { ffi::PyType_GetSlot(class, which) };
+    (!slot.is_null()).then_some(slot)
 }

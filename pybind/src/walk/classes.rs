@@ -7,7 +7,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
-use super::native::{ClassFacts, slot};
+use super::native::ClassFacts;
 use super::table::Table;
 use crate::adapters::{Adapter, peek};
 
@@ -132,9 +132,9 @@ impl<'a> Classes<'a> {
         // SAFETY: a ready type; the slot's number names a function of this signature.
         let (traverse, is_gc) = unsafe {
             (
-                slot(class, ffi::Py_tp_traverse)
+                peek::slot(class, ffi::Py_tp_traverse)
                     .map(|it| mem::transmute::<*mut c_void, ffi::traverseproc>(it)),
-                slot(class, ffi::Py_tp_is_gc)
+                peek::slot(class, ffi::Py_tp_is_gc)
                     .map(|it| mem::transmute::<*mut c_void, ffi::inquiry>(it)),
             )
         };

@@ -48,7 +48,7 @@ impl Labels {
 pub(super) struct Labeller<'py> {
     natives: Natives<'py>,
     facts: ClassFacts,
-    members: Members<'py>,
+    members: Members,
     dicts_left: usize,
     entries_left: usize,
 }
@@ -118,7 +118,6 @@ impl<'py> Labeller<'py> {
             Native::Partial => attributes(object, &["func", "args", "keywords"], labels)?,
             Native::LruCache => self.dict_of(object, labels),
             Native::Container => self.items(object, is_target, labels),
-            Native::MemberDescriptor => {}
         }
         Ok(())
     }
@@ -178,7 +177,7 @@ impl<'py> Labeller<'py> {
             return Ok(());
         }
         if let Ok(class) = object.cast::<PyType>() {
-            for (name, value) in native::attributes_of(class)? {
+            for (name, value) in peek::own_items(class)? {
                 labels.add(&value, Step::attribute(&text(&name)));
             }
             return Ok(());
@@ -186,7 +185,7 @@ impl<'py> Labeller<'py> {
         if let Ok(error) = object.cast::<PyBaseException>() {
             exception(error, labels);
         }
-        self.members.for_each(&self.natives, object, |name, value| {
+        self.members.for_each(object, |name, value| {
             labels.add(value, Step::attribute(name));
         });
         self.dict_of(object, labels);

@@ -4,14 +4,13 @@
 //! no code of the user's.
 
 use std::collections::HashMap;
-use std::ffi::{c_int, c_void};
-use std::mem;
 
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyType};
 
-use crate::adapters::{ClassName, peek};
+use crate::adapters::ClassName;
+use crate::adapters::peek::{self, Getter};
 
 /// Which class of CPython's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +32,6 @@ pub(super) enum Native {
     LruCache,
     /// A container that has no attributes.
     Container,
-    MemberDescriptor,
 }
 
 const fn suspended(frame: &'static str, awaits: &'static str) -> Native {
@@ -41,7 +39,7 @@ const fn suspended(frame: &'static str, awaits: &'static str) -> Native {
 }
 
 /// Where they are found.
-const PLACES: [(&str, &str, Native); 18] = [
+const PLACES: [(&str, &str, Native); 17] = [
     ("types", "FunctionType", Native::Function),
     ("types", "MethodType", Native::Method),
     ("types", "BuiltinMethodType", Native::BuiltinMethod),
@@ -67,7 +65,6 @@ const PLACES: [(&str, &str, Native); 18] = [
     ("builtins", "tuple", Native::Container),
     ("builtins", "set", Native::Container),
     ("builtins", "frozenset", Native::Container),
-    ("types", "MemberDescriptorType", Native::MemberDescriptor),
 ];
 
 /// The classes by their address.
@@ -98,25 +95,23 @@ impl<'py> Natives<'py> {
 
 /// What `type` itself says of a class: no metaclass has a say.
 pub(super) struct ClassFacts {
-    module: Py<PyAny>,
-    qualname: Py<PyAny>,
+    module: Getter,
+    qualname: Getter,
 }
 
 impl ClassFacts {
     pub(super) fn new(py: Python<'_>) -> PyResult<Self> {
         let own = py.get_type::<PyType>().getattr("__dict__")?;
-        let descriptor = |name: &str| Ok::<_, PyErr>(own.get_item(name)?.unbind());
         Ok(Self {
-            module: descriptor("__module__")?,
-            qualname: descriptor("__qualname__")?,
+            module: Getter::of(own.get_item("__module__")?)?,
+            qualname: Getter::of(own.get_item("__qualname__")?)?,
         })
     }
 
     pub(super) fn name(&self, class: &Bound<'_, PyType>) -> Option<ClassName> {
-        let text = |descriptor: &Py<PyAny>| {
-            let value = described(descriptor.bind(class.py()), class)?;
+        let text = |getter: &Getter| {
             // A class may have put anything under the name.
-            let text = value.cast_into_exact::<PyString>().ok()?;
+            let text = getter.get(class).ok()?.cast_into_exact::<PyString>().ok()?;
             Some(text.to_string_lossy().into_owned())
         };
         Some(ClassName {
@@ -138,46 +133,23 @@ impl ClassFacts {
     }
 }
 
-/// The attributes of a class itself.
-pub(super) fn attributes_of<'py>(
-    class: &Bound<'py, PyType>,
-) -> PyResult<Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>> {
-    // A proxy of an exact dict: its items are those of the dict.
-    let items = peek::own_attributes(class)?.items()?;
-    items.iter().map(|item| item.extract()).collect()
-}
-
-/// What the slots of instances are called, class by class.
+/// The slots of instances, class by class.
 #[derive(Default)]
-pub(super) struct Members<'py> {
-    by_class: HashMap<usize, Vec<(String, Bound<'py, PyAny>)>>,
+pub(super) struct Members {
+    by_class: HashMap<usize, Vec<(String, Getter)>>,
 }
 
-impl<'py> Members<'py> {
+impl Members {
     /// Calls `each` with every slot of `object` that is set.
-    pub(super) fn for_each(
+    pub(super) fn for_each<'py>(
         &mut self,
-        natives: &Natives<'py>,
         object: &Bound<'py, PyAny>,
         mut each: impl FnMut(&str, &Bound<'py, PyAny>),
     ) {
         let class = object.get_type();
-        let address = class.as_ptr() as usize;
-        let members = self.by_class.entry(address).or_insert_with(|| {
-            let members = peek::bases(&class)
-                .into_iter()
-                .flatten()
-                .filter_map(|base| attributes_of(&base).ok())
-                .flatten()
-                .filter(|(_, value)| natives.of(value) == Some(Native::MemberDescriptor));
-            let named = |(name, member): (Bound<'py, PyAny>, _)| {
-                let name = name.cast_exact::<PyString>().ok()?;
-                Some((name.to_string_lossy().into_owned(), member))
-            };
-            members.filter_map(named).collect()
-        });
-        for (name, member) in members {
-            if let Some(value) = described(member, object) {
+        let members = self.by_class.entry(class.as_ptr() as usize);
+        for (name, member) in members.or_insert_with(|| peek::slots(&class).unwrap_or_default()) {
+            if let Ok(value) = member.get(object) {
                 each(name, &value);
             }
         }
@@ -214,31 +186,4 @@ pub(super) fn locals<'py>(frame: &Bound<'py, PyAny>) -> PyResult<Vec<(String, Bo
 pub(super) fn n_references(object: &Bound<'_, PyAny>) -> isize {
     // SAFETY: a live object; the GIL is held.
     unsafe { ffi::Py_REFCNT(object.as_ptr()) }
-}
-
-/// `descriptor.__get__(object)`, by the slot of the descriptor's own type, which is CPython's.
-/// Its failure means that there is nothing to be had.
-fn described<'py>(
-    descriptor: &Bound<'py, PyAny>,
-    object: &Bound<'py, PyAny>,
-) -> Option<Bound<'py, PyAny>> {
-    // SAFETY: the slot of a live type has this signature; it is called with an instance of the
-    // class that the descriptor is of. The result is a new reference, or null with an error set,
-    // which `from_owned_ptr_or_err` takes away.
-    unsafe {
-        let get = slot(descriptor.get_type_ptr(), ffi::Py_tp_descr_get)?;
-        let get = mem::transmute::<*mut c_void, ffi::descrgetfunc>(get);
-        let class = object.get_type_ptr().cast();
-        let value = get(descriptor.as_ptr(), object.as_ptr(), class);
-        Bound::from_owned_ptr_or_err(object.py(), value).ok()
-    }
-}
-
-/// # Safety
-/// `class` is a live type and the GIL is held.
-// SAFETY: left to the caller, as said above.
-pub(super) unsafe fn slot(class: *mut ffi::PyTypeObject, which: c_int) -> Option<*mut c_void> {
-    // SAFETY: the caller's. From 3.10 on the slots of static types can be read, too.
-    let slot = unsafe { ffi::PyType_GetSlot(class, which) };
-    (!slot.is_null()).then_some(slot)
 }
