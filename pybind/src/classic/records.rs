@@ -6,6 +6,7 @@
 //! cycles. What the rules read stands last, beside pyo3's borrow flag: of a million
 //! records, each line of the processor's cache that is not fetched counts.
 
+use pyo3::PyClass;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
@@ -85,32 +86,33 @@ impl MemorySnapshot {
         Ok(dict)
     }
 
-    fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        let Ok(other) = other.cast::<Self>() else {
-            return Ok(py.NotImplemented());
-        };
-        let is_equal = values(py, self.fields(py)?)?.eq(values(py, other.borrow().fields(py)?)?)?;
-        Ok(is_equal.into_pyobject(py)?.to_owned().into_any().unbind())
+    fn __eq__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        equal(slf, other)
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
-        described(slf, &slf.borrow().fields(slf.py())?)
+        described(slf)
     }
 
-    fn __reduce__<'py>(
-        slf: &Bound<'py, Self>,
-    ) -> PyResult<(Bound<'py, PyType>, Bound<'py, PyTuple>)> {
-        let fields = slf.borrow().fields(slf.py())?;
-        Ok((slf.get_type(), values(slf.py(), fields)?))
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        Ok((slf.get_type(), values(slf)?))
     }
 }
 
-type Fields<'py, const N: usize> = [(&'static str, Bound<'py, PyAny>); N];
+/// What `pickle` makes a record from again: its class and the values of its fields.
+type Reduced<'py> = (Bound<'py, PyType>, Bound<'py, PyTuple>);
 
-impl MemorySnapshot {
-    fn fields<'py>(&self, py: Python<'py>) -> PyResult<Fields<'py, 11>> {
+type Fields<'py> = Vec<(&'static str, Bound<'py, PyAny>)>;
+
+/// A record with its fields in the order in which it is made from them.
+trait Record: PyClass {
+    fn fields<'py>(&self, py: Python<'py>) -> PyResult<Fields<'py>>;
+}
+
+impl Record for MemorySnapshot {
+    fn fields<'py>(&self, py: Python<'py>) -> PyResult<Fields<'py>> {
         let number = |number: &Number| -> PyResult<_> { Ok(number.into_pyobject(py)?) };
-        Ok([
+        Ok(vec![
             ("timestamp", number(&self.timestamp)?),
             ("allocated_memory", number(&self.allocated_memory)?),
             ("reserved_memory", number(&self.reserved_memory)?),
@@ -217,23 +219,16 @@ impl ProfileResult {
         Ok(dict)
     }
 
-    fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        let Ok(other) = other.cast::<Self>() else {
-            return Ok(py.NotImplemented());
-        };
-        let is_equal = values(py, self.fields(py)?)?.eq(values(py, other.borrow().fields(py)?)?)?;
-        Ok(is_equal.into_pyobject(py)?.to_owned().into_any().unbind())
+    fn __eq__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        equal(slf, other)
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
-        described(slf, &slf.borrow().fields(slf.py())?)
+        described(slf)
     }
 
-    fn __reduce__<'py>(
-        slf: &Bound<'py, Self>,
-    ) -> PyResult<(Bound<'py, PyType>, Bound<'py, PyTuple>)> {
-        let fields = slf.borrow().fields(slf.py())?;
-        Ok((slf.get_type(), values(slf.py(), fields)?))
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        Ok((slf.get_type(), values(slf)?))
     }
 }
 
@@ -243,10 +238,10 @@ impl Drop for ProfileResult {
     }
 }
 
-impl ProfileResult {
-    fn fields<'py>(&self, py: Python<'py>) -> PyResult<Fields<'py, 10>> {
+impl Record for ProfileResult {
+    fn fields<'py>(&self, py: Python<'py>) -> PyResult<Fields<'py>> {
         let number = |number: &Number| -> PyResult<_> { Ok(number.into_pyobject(py)?) };
-        Ok([
+        Ok(vec![
             (
                 "function_name",
                 self.function_name.0.bind(py).clone().into_any(),
@@ -264,16 +259,25 @@ impl ProfileResult {
     }
 }
 
-fn values<'py, const N: usize>(
-    py: Python<'py>,
-    fields: Fields<'py, N>,
-) -> PyResult<Bound<'py, PyTuple>> {
-    PyTuple::new(py, fields.map(|(_, value)| value))
+fn values<'py, T: Record>(record: &Bound<'py, T>) -> PyResult<Bound<'py, PyTuple>> {
+    let fields = record.borrow().fields(record.py())?;
+    PyTuple::new(record.py(), fields.into_iter().map(|(_, value)| value))
+}
+
+/// Whether the fields are equal; Python asks the other one where that is no such record.
+fn equal<T: Record>(record: &Bound<'_, T>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+    let py = record.py();
+    let Ok(other) = other.cast::<T>() else {
+        return Ok(py.NotImplemented());
+    };
+    let is_equal = values(record)?.eq(values(other)?)?;
+    Ok(is_equal.into_pyobject(py)?.to_owned().into_any().unbind())
 }
 
 /// `Name(field=value, …)`, as a dataclass shows itself.
-fn described<T, const N: usize>(record: &Bound<'_, T>, fields: &Fields<'_, N>) -> PyResult<String> {
+fn described<T: Record>(record: &Bound<'_, T>) -> PyResult<String> {
     let name = record.as_any().get_type().name()?.to_string();
+    let fields = record.borrow().fields(record.py())?;
     let fields: PyResult<Vec<String>> = fields
         .iter()
         .map(|(name, value)| Ok(format!("{name}={}", value.repr()?)))
