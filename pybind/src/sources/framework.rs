@@ -42,6 +42,14 @@ pub(super) fn not_imported() -> Answer {
     unused("not imported")
 }
 
+/// The devices of a framework that runs and counts what they hold, beside what it keeps of each.
+pub(super) fn counted<T>(devices: &[(Found, T)]) -> Answer {
+    if devices.is_empty() {
+        return unused("runs on the CPU, where it does not count its memory");
+    }
+    Ok(devices.iter().map(|(found, _)| found.clone()).collect())
+}
+
 /// A device under CUDA's own number, by which sources that know no UUID agree.
 pub(super) fn cuda_device(ordinal: usize, uuid: Option<&str>, name: String) -> Found {
     let label = format!("cuda:{ordinal}");

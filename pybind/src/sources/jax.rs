@@ -5,7 +5,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::framework::{
-    FrameworkSource, cuda_device, imported, known, limit, not_imported, not_reported, unused,
+    FrameworkSource, counted, cuda_device, imported, known, limit, not_imported, not_reported,
+    unused,
 };
 use super::{Answer, Found};
 
@@ -46,16 +47,7 @@ impl FrameworkSource for JaxSource {
                 }
             }
         }
-        if self.devices.is_empty() {
-            return Ok(unused(
-                "runs on the CPU, where it does not count its memory",
-            ));
-        }
-        Ok(Ok(self
-            .devices
-            .iter()
-            .map(|(found, _)| found.clone())
-            .collect()))
+        Ok(counted(&self.devices))
     }
 
     fn read(&mut self, py: Python<'_>, key: &str) -> PyResult<AllocatorLevels> {

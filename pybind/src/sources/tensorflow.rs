@@ -4,7 +4,7 @@ use gpumem_core::recording::{AllocatorLevels, Source};
 use pyo3::prelude::*;
 
 use super::framework::{
-    FrameworkSource, cuda_device, imported, known, not_imported, not_reported, unused,
+    FrameworkSource, counted, cuda_device, imported, known, not_imported, not_reported, unused,
 };
 use super::{Answer, Found};
 
@@ -45,16 +45,7 @@ impl FrameworkSource for TensorflowSource {
             self.devices = devices(&context)?;
             self.context = Some(context.unbind());
         }
-        if self.devices.is_empty() {
-            return Ok(unused(
-                "runs on the CPU, where it does not count its memory",
-            ));
-        }
-        Ok(Ok(self
-            .devices
-            .iter()
-            .map(|(found, _)| found.clone())
-            .collect()))
+        Ok(counted(&self.devices))
     }
 
     /// The total of the logical devices that share a GPU.
