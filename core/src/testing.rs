@@ -7,7 +7,7 @@
 use crate::analyze::{
     Analysis, CellRef, DeviceSummary, Finding, FindingKind, Lane, Peak, RunRow, Severity, State,
 };
-use crate::holders::{DeviceHolders, Holder, Kept, Rest, RootKind, Traits};
+use crate::holders::{DeviceHolders, Holder, Kept, RootKind, Traits};
 use crate::recording::{
     AllocatorLevels, Cell, CellIdx, Device, DeviceIdx, DeviceKind, DriverLevels, Frame, Header,
     Held, Level, Reading, Recording, Revision, Run, RunIdx, RunKind, RunLevels, Sample, Samples,
@@ -181,19 +181,14 @@ pub(crate) fn leak(recording: &Recording, cell: u32, kept_mib: i64) -> Finding {
 /// One name that has so much more, and so much in all.
 fn held(run: RunIdx, name: &str, type_name: &str, grown_mib: i64, all_mib: i64) -> Held {
     let holder = Holder {
-        name: name.to_owned(),
-        kind: RootKind::Variable,
-        retained: mib(all_mib),
         grown: Some(ByteDelta::new(grown_mib * MIB)),
-        fresh: None,
         path: format!("{name}[0]"),
         what: format!("{type_name} of tensors"),
         traits: Traits {
             type_name: type_name.to_owned(),
             ..Traits::default()
         },
-        branches: Vec::new(),
-        more: Rest::default(),
+        ..Holder::new(RootKind::Variable, name, mib(all_mib))
     };
     let holders = DeviceHolders {
         device: "sim:0".to_owned(),

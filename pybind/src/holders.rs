@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use gpumem_core::holders::{
-    self, Branch, Category, DeviceHolders, Holder, NodeIdx, ObjectGraph, Rest, RootKind, Shared,
-    Traits,
+    self, Branch, Category, DeviceHolders, Holder, NodeIdx, ObjectGraph, RootKind, Shared, Traits,
 };
 use gpumem_core::report;
 use gpumem_core::units::Bytes;
@@ -131,22 +130,16 @@ pub(crate) fn _fix(
     scalars: bool,
 ) -> Option<(Option<String>, String, &'static str)> {
     let n_bytes = Bytes::mib(1);
+    let name = path.split(['.', '[']).next()?;
     let holder = Holder {
-        name: path.split(['.', '[']).next()?.to_owned(),
-        kind: RootKind::from_name(kind)?,
-        retained: n_bytes,
-        grown: None,
-        fresh: None,
         path: path.to_owned(),
-        what: String::new(),
         traits: Traits {
             type_name: type_name.to_owned(),
             scalars,
             graph: if has_graph { n_bytes } else { Bytes::ZERO },
             ..Traits::default()
         },
-        branches: Vec::new(),
-        more: Rest::default(),
+        ..Holder::new(RootKind::from_name(kind)?, name, n_bytes)
     };
     let fix = holders::fix(&holder, Some(source))?;
     Some((fix.before, fix.after, fix.why))

@@ -9,7 +9,7 @@ use super::leak::min_growth;
 use super::levels::{DeviceSummary, RunRow};
 use super::rules::Rules;
 use super::series;
-use crate::holders::{self, DeviceHolders, Holder, Kept, Rest, RootKind, Traits};
+use crate::holders::{self, DeviceHolders, Holder, Kept, RootKind};
 use crate::recording::{DeviceIdx, Recording, Run, RunIdx, RunKind, Status};
 use crate::severity::Severity;
 use crate::units::Bytes;
@@ -139,17 +139,11 @@ impl<'a> Place<'a> {
         let roots = self.look.roots.iter().filter(of_place);
         let mut holders: Vec<Holder> = roots.take(N_TOLD).cloned().collect();
         if holders.is_empty() {
+            let kept = self.kept;
             holders.push(Holder {
-                name: self.kept.name.clone(),
-                kind: self.kept.place,
-                retained: self.kept.n_bytes,
-                grown: None,
-                fresh: None,
-                path: self.kept.path.clone(),
-                what: self.kept.what.clone(),
-                traits: Traits::default(),
-                branches: Vec::new(),
-                more: Rest::default(),
+                path: kept.path.clone(),
+                what: kept.what.clone(),
+                ..Holder::new(kept.place, &kept.name, kept.n_bytes)
             });
         }
         holders

@@ -201,24 +201,17 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::holders::{Rest, Traits};
+    use crate::holders::Traits;
 
     fn holder(kind: RootKind, path: &str, type_name: &str) -> Holder {
         let name = path.split(['[', '.']).next().unwrap_or_default();
         Holder {
-            name: name.to_owned(),
-            kind,
-            retained: Bytes::mib(9),
-            grown: None,
-            fresh: None,
             path: path.to_owned(),
-            what: String::new(),
             traits: Traits {
                 type_name: type_name.to_owned(),
                 ..Traits::default()
             },
-            branches: Vec::new(),
-            more: Rest::default(),
+            ..Holder::new(kind, name, Bytes::mib(9))
         }
     }
 

@@ -1,6 +1,6 @@
 //! What allocators have handed out, next to what the objects that were found hold of it.
 
-use super::{DeviceHolders, Holder, Part, Rest, RootKind, Traits};
+use super::{DeviceHolders, Holder, Part, RootKind};
 use crate::units::{ByteDelta, Bytes};
 
 /// A block is as much larger than what was asked for, as a rule.
@@ -67,16 +67,9 @@ impl DeviceHolders {
         }
         self.parts.sort_unstable();
         let holder = Holder {
-            name: name.to_owned(),
-            kind,
-            retained: unseen,
             grown,
-            fresh: None,
-            path: String::new(),
             what,
-            traits: Traits::default(),
-            branches: Vec::new(),
-            more: Rest::default(),
+            ..Holder::new(kind, name, unseen)
         };
         let place = self.roots.partition_point(|it| it.retained >= unseen);
         self.roots.insert(place, holder);

@@ -217,6 +217,24 @@ pub struct Holder {
     pub more: Rest,
 }
 
+impl Holder {
+    /// A name that holds so much, and nothing more is known of it.
+    pub fn new(kind: RootKind, name: &str, retained: Bytes) -> Self {
+        Self {
+            name: name.to_owned(),
+            kind,
+            retained,
+            grown: None,
+            fresh: None,
+            path: String::new(),
+            what: String::new(),
+            traits: Traits::default(),
+            branches: Vec::new(),
+            more: Rest::default(),
+        }
+    }
+}
+
 /// What decides how a holder is helped.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Traits {

@@ -136,19 +136,14 @@ fn counted(n: u64, one: &str, several: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::holders::{RootKind, Traits};
+    use crate::holders::RootKind;
     use crate::units::{ByteDelta, Bytes};
 
     fn losses() -> Holder {
         Holder {
-            name: "losses".to_owned(),
-            kind: RootKind::Variable,
-            retained: Bytes::mib(300),
             grown: Some(ByteDelta::new(100 << 20)),
-            fresh: None,
             path: "losses[0].grad_fn".to_owned(),
             what: "list of 3 tensors, each with its graph".to_owned(),
-            traits: Traits::default(),
             branches: vec![Branch {
                 step: "[0] … [2]".to_owned(),
                 what: "3 tensors, each with its graph".to_owned(),
@@ -157,22 +152,15 @@ mod tests {
                 branches: Vec::new(),
                 more: Rest::default(),
             }],
-            more: Rest::default(),
+            ..Holder::new(RootKind::Variable, "losses", Bytes::mib(300))
         }
     }
 
     fn out() -> Holder {
         Holder {
-            name: "Out[3]".to_owned(),
-            kind: RootKind::OutputHistory,
-            retained: Bytes::mib(20),
-            grown: None,
-            fresh: None,
             path: "Out[3]".to_owned(),
             what: "Tensor float32[1024]".to_owned(),
-            traits: Traits::default(),
-            branches: Vec::new(),
-            more: Rest::default(),
+            ..Holder::new(RootKind::OutputHistory, "Out[3]", Bytes::mib(20))
         }
     }
 
@@ -190,12 +178,10 @@ mod tests {
             branch(".body", 4, Vec::new()),
         ];
         Holder {
-            name: "net".to_owned(),
             path: "net.layers.head".to_owned(),
+            what: out().what,
             branches: vec![branch(".layers", 10, layers)],
-            retained: Bytes::mib(10),
-            kind: RootKind::Variable,
-            ..out()
+            ..Holder::new(RootKind::Variable, "net", Bytes::mib(10))
         }
     }
 

@@ -19,11 +19,7 @@ fn name(name: &str, n_mib: u64, steps: &[(&str, u64)]) -> Holder {
         more: Rest::default(),
     };
     Holder {
-        name: name.to_owned(),
-        kind: RootKind::Variable,
-        retained: Bytes::mib(n_mib),
         grown: Some(ByteDelta::new(1 << 20)),
-        fresh: None,
         path: format!("{name}[0]"),
         what: "list".to_owned(),
         traits: Traits {
@@ -31,7 +27,7 @@ fn name(name: &str, n_mib: u64, steps: &[(&str, u64)]) -> Holder {
             ..Traits::default()
         },
         branches: steps.iter().map(branch).collect(),
-        more: Rest::default(),
+        ..Holder::new(RootKind::Variable, name, Bytes::mib(n_mib))
     }
 }
 
