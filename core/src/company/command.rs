@@ -17,16 +17,14 @@ const INTERPRETERS: [&str; 9] = [
 
 /// Program and script of a command line; with `words`, the first plain ones after them too.
 pub(super) fn shortened(command: &[String], words: bool) -> Option<String> {
-    let arguments: Vec<&str> = command.iter().map(String::as_str).collect();
-    let mut arguments: Vec<&str> = arguments.into_iter().filter(|it| !it.is_empty()).collect();
+    let arguments = command.iter().map(String::as_str);
+    let mut arguments: Vec<&str> = arguments.filter(|it| !it.is_empty()).collect();
     // A process that names itself does so in one word with blanks: `ray::train step 4`.
-    let named_itself: Vec<&str>;
-    if let [title] = arguments.as_slice()
-        && title.contains(' ')
+    if let [title] = arguments[..]
+        && let Some((name, _)) = title.split_once(' ')
         && !title.starts_with('/')
     {
-        named_itself = title.split(' ').take(1).chain(["…"]).collect();
-        arguments = named_itself;
+        arguments = vec![name, "…"];
     }
     let (program, rest) = arguments.split_first()?;
     let program = base_name(program).trim_start_matches('-');
