@@ -1,47 +1,31 @@
-//! Begin and end of a run, marks, and the recording that they make.
+//! Begin and end of a run, and the recording that they make.
 //!
 //! Knows nothing of Python, of how a reading is taken, or of verdicts: it is
 //! handed cells and readings, and turns them into frames.
 
 mod follow;
 mod looks;
+mod points;
+mod shortage;
 mod traced;
+
+use std::collections::{BTreeSet, HashMap};
 
 use gpumem_core::holders::HandedOut;
 use gpumem_core::recording::{
-    AllocatorLevels, Cell, CellIdx, Device, DeviceIdx, DeviceKind, DriverLevels, Frame, Framework,
-    Header, Level, OomFigures, OomHolder, OutOfMemory, Reading, Recording, Revision, Run, RunIdx,
-    RunKind, RunLevels, Sample, Samples, Series, SourceHash, SourceState, Status, Unknown,
+    AllocatorLevels, Cell, CellIdx, Device, DeviceIdx, DriverLevels, Frame, Header, Level, Reading,
+    Recording, Revision, Run, RunIdx, RunKind, RunLevels, SourceHash, SourceState, Status, Unknown,
 };
 use gpumem_core::source_text;
-use gpumem_core::thin::{self, Spacing, Thinned};
-use gpumem_core::units::{Bytes, Nanos};
-use std::collections::{BTreeSet, HashMap};
+use gpumem_core::thin::Thinned;
+use gpumem_core::units::Nanos;
 
 use crate::clock::Clock;
-use crate::oom::Told;
 use crate::sources::Found;
 pub(crate) use follow::Bell;
 use follow::Followed;
+use points::MAX_POINTS;
 pub(crate) use traced::{RunAsTraced, Traced};
-
-/// At most so many marks of one series are kept of one run.
-const MAX_MARKS: usize = 4096;
-
-/// Beyond so many points in a session, those of the runs that ended longest ago are thinned.
-const MAX_POINTS: usize = 1 << 18;
-
-/// No run's series is thinned to fewer: its ends and extremes.
-const FEWEST_POINTS: usize = 16;
-
-/// At most so many names that held memory are kept of an out-of-memory error.
-const MAX_HOLDERS: usize = 24;
-
-/// The label of the host's memory, which a message without a device does not speak of.
-const HOST: &str = "host";
-
-/// A host process that moved by less has only breathed.
-const HOST_NOISE: Bytes = Bytes::mib(1);
 
 /// How much of a cell's source is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -318,196 +302,6 @@ impl Recorder {
         true
     }
 
-    /// Memory ran out in a run that has ended: it was told so, or an allocator has counted it.
-    pub(crate) fn ran_out(&mut self, idx: RunIdx, told: Option<Told>) {
-        let run = self.recording.run(idx);
-        let mut told = told;
-        let segments = told.as_mut().and_then(|told| told.segments.take());
-        let Some(oom) =
-            told.map_or_else(|| counted(run), |told| Some(self.out_of_memory(run, told)))
-        else {
-            return;
-        };
-        let device = oom.device;
-        let run = Run {
-            oom: Some(Box::new(oom)),
-            ..run.clone()
-        };
-        let is_outermost = run.parent.is_none();
-        self.emit(Frame::Run(run));
-        if let (Some(device), Some(found), true) = (device, segments, is_outermost) {
-            self.mapped(idx, device, found);
-        }
-    }
-
-    fn out_of_memory(&self, run: &Run, told: Told) -> OutOfMemory {
-        let label = told.message.device.as_deref();
-        let mut devices = self.recording.devices().iter();
-        let device = devices.find(|device| Some(device.label.as_str()) == label);
-        let at = told.at.map(|at| self.clock.at(at));
-        let keeps_names = self.source_text == SourceText::Full;
-        let holders = told.holders.into_iter();
-        let holders = holders
-            .filter(|held| label.map_or(held.device != HOST, |label| held.device == label))
-            .take(MAX_HOLDERS)
-            .map(|held| OomHolder {
-                name: if keeps_names {
-                    held.name
-                } else {
-                    String::new()
-                },
-                kind: held.kind,
-                used: held.n_bytes,
-            })
-            .collect();
-        OutOfMemory {
-            at: at.or(run.ended).unwrap_or_default(),
-            device: device.map(|device| device.idx),
-            framework: told.message.framework,
-            survived: told.survived,
-            figures: told.message.figures,
-            holders,
-            message: told.text.filter(|_| keeps_names),
-        }
-    }
-
-    /// What was sampled in a run that has ended, of the devices that it tells of.
-    pub(crate) fn sampled(&mut self, run: RunIdx, sampled: Vec<(String, Vec<Sample>)>) {
-        self.n_points += self.sampled_so_far(run, sampled);
-        if self.n_points > self.thins_at {
-            self.thin_old();
-        }
-    }
-
-    /// What was sampled in a run until now, of the devices that it tells of. How many points that is.
-    pub(crate) fn sampled_so_far(
-        &mut self,
-        run: RunIdx,
-        sampled: Vec<(String, Vec<Sample>)>,
-    ) -> usize {
-        let mut n_points = 0;
-        for (key, mut points) in sampled {
-            let Some(&device) = self.devices.get(&key) else {
-                continue;
-            };
-            let mut levels = self.recording.run(run).levels.iter();
-            if levels.all(|levels| levels.device != device) {
-                continue;
-            }
-            n_points += points.len();
-            // Where nothing was thinned since, only the end is new.
-            let known = self.recording.samples(run, device, &Series::Sampled);
-            let n_known = known.len().min(points.len());
-            if known.iter().eq(points[..n_known].iter().copied()) {
-                points.drain(..n_known);
-            }
-            if !points.is_empty() {
-                self.emit(Frame::Samples(Samples {
-                    run,
-                    device,
-                    series: Series::Sampled,
-                    points: points.into(),
-                }));
-            }
-        }
-        n_points
-    }
-
-    /// Thins the series of ended runs, oldest first, until a quarter of the room is free. Where
-    /// even that is too much, the next time comes when a quarter has been added.
-    fn thin_old(&mut self) {
-        let enough = MAX_POINTS / 4 * 3;
-        let mut n_points = self.n_points;
-        let mut thinned = Vec::new();
-        for (run, device, series, points) in self.recording.all_samples() {
-            if n_points <= enough {
-                break;
-            }
-            if points.len() <= FEWEST_POINTS || self.open.contains(&run) {
-                continue;
-            }
-            let spacing = match series {
-                Series::Sampled => Spacing::Time,
-                Series::Marked(_) => Spacing::Ordinal,
-            };
-            let n_left = FEWEST_POINTS.max(points.len() / 8);
-            let left = thin::thinned(points.iter().collect(), n_left, spacing);
-            n_points -= points.len() - left.len();
-            thinned.push(Samples {
-                run,
-                device,
-                series: series.clone(),
-                points: left.into(),
-            });
-        }
-        for samples in thinned {
-            self.emit(Frame::Samples(samples));
-        }
-        self.n_points = n_points;
-        self.thins_at = MAX_POINTS.max(n_points + MAX_POINTS / 4);
-    }
-
-    /// A mark in the innermost open run: one point of the series `label` on each device read.
-    pub(crate) fn mark(
-        &mut self,
-        label: &str,
-        around: Option<RunIdx>,
-        readings: Vec<(Found, Reading)>,
-    ) {
-        let Some(run) = self.innermost(around) else {
-            return;
-        };
-        let at = self.clock.now();
-        for (found, reading) in readings {
-            let device = self.device(found);
-            let series = self
-                .marks
-                .entry((run, device, label.to_owned()))
-                .or_insert_with(|| Thinned::new(MAX_MARKS, Spacing::Ordinal));
-            let point = Sample {
-                at,
-                ..sample(&reading)
-            };
-            // A thinned series is written anew, another one gets its newest point.
-            let n_points = series.points().len();
-            let from = if series.push(point) { 0 } else { n_points };
-            let points = series.points()[from..].iter().copied().collect();
-            self.emit(Frame::Samples(Samples {
-                run,
-                device,
-                series: Series::Marked(label.to_owned()),
-                points,
-            }));
-        }
-    }
-
-    /// The run moved a level, or told more than its ends: a verdict may be new.
-    ///
-    /// The host's levels move with every cell, and so does what other processes use.
-    pub(crate) fn has_news(&self, idx: RunIdx) -> bool {
-        let run = self.recording.run(idx);
-        let moved = |levels: &RunLevels| {
-            let Some(after) = &levels.after else {
-                return false;
-            };
-            let before = &levels.before;
-            let own = |reading: &Reading| reading.driver.process_used.known().unwrap_or_default();
-            let is_host = self.recording.device(levels.device).kind == DeviceKind::Host;
-            let by = own(after).since(own(before)).magnitude();
-            before.allocators != after.allocators
-                || by >= HOST_NOISE
-                || (!is_host && by > Bytes::ZERO)
-        };
-        let is_marked = |levels: &RunLevels| {
-            let mut series = self.recording.samples_of(idx, levels.device);
-            series.any(|(series, _)| *series != Series::Sampled)
-        };
-        let mut later = self.recording.runs()[idx.get()..].iter();
-        run.status != Status::Ok
-            || later.any(|run| run.parent == Some(idx))
-            || run.levels.iter().any(|it| moved(it) || is_marked(it))
-    }
-
     /// What the allocators of each accelerator had handed out when a run ended, where they said it.
     pub(crate) fn handed_out(&self, idx: RunIdx) -> Vec<(String, HandedOut)> {
         let run = self.recording.runs().get(idx.get());
@@ -584,28 +378,6 @@ impl Recorder {
     }
 }
 
-/// What is known of an out-of-memory error that nobody told of: an allocator counted it.
-fn counted(run: &Run) -> Option<OutOfMemory> {
-    let count = |levels: &AllocatorLevels| levels.n_ooms.unwrap_or_default();
-    run.levels.iter().find_map(|levels| {
-        let after = levels.after.as_ref()?.allocators.iter();
-        let before = &levels.before.allocators;
-        let rose = after.clone().find(|now| {
-            let then = before.iter().find(|then| then.source == now.source);
-            count(now) > then.map_or(0, count)
-        })?;
-        Some(OutOfMemory {
-            at: run.ended.unwrap_or_default(),
-            device: Some(levels.device),
-            framework: Framework::from_name(rose.source.name()),
-            survived: true,
-            figures: OomFigures::default(),
-            holders: Vec::new(),
-            message: None,
-        })
-    })
-}
-
 /// The reading of a device that every source of `before` has stopped answering for.
 fn unanswered(before: &Reading) -> Reading {
     let failed = || {
@@ -634,21 +406,6 @@ fn peak_was_reset(before: &Reading, after: &Reading) -> bool {
         let then = before.find(|then| then.source == now.source);
         then.is_some_and(|then| now.peak_was_reset_since(then))
     })
-}
-
-/// A reading as a point: allocators summed, unknown where one of them is.
-fn sample(reading: &Reading) -> Sample {
-    let total = |level: fn(&AllocatorLevels) -> Option<Bytes>| -> Option<Bytes> {
-        let any = !reading.allocators.is_empty();
-        any.then(|| reading.allocators.iter().map(level).sum())?
-    };
-    Sample {
-        allocated: total(|levels| levels.allocated.known()),
-        reserved: total(|levels| levels.reserved.known()),
-        device_used: reading.driver.device_used.known(),
-        process_used: reading.driver.process_used.known(),
-        ..Sample::default()
-    }
 }
 
 fn index(position: usize) -> u32 {

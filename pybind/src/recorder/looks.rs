@@ -1,4 +1,5 @@
-//! After which runs it is worth looking for who holds memory.
+//! What a run moved: after which ones a verdict may be new, and it is worth looking for who holds
+//! memory.
 
 use std::cmp::Ordering;
 
@@ -10,7 +11,11 @@ use gpumem_core::recording::{
 use gpumem_core::segments::Segments;
 use gpumem_core::units::{ByteDelta, Bytes};
 
-use super::{Recorder, sample};
+use super::Recorder;
+use super::points::sample;
+
+/// A host process that moved by less has only breathed.
+const HOST_NOISE: Bytes = Bytes::mib(1);
 
 /// A process whose memory moved by less has only breathed.
 const WORTH_A_LOOK: Bytes = Bytes::mib(4);
@@ -19,6 +24,33 @@ const WORTH_A_LOOK: Bytes = Bytes::mib(4);
 const MOVED: f64 = 1.0 / 64.0;
 
 impl Recorder {
+    /// The run moved a level, or told more than its ends: a verdict may be new.
+    ///
+    /// The host's levels move with every cell, and so does what other processes use.
+    pub(crate) fn has_news(&self, idx: RunIdx) -> bool {
+        let run = self.recording.run(idx);
+        let moved = |levels: &RunLevels| {
+            let Some(after) = &levels.after else {
+                return false;
+            };
+            let before = &levels.before;
+            let own = |reading: &Reading| reading.driver.process_used.known().unwrap_or_default();
+            let is_host = self.recording.device(levels.device).kind == DeviceKind::Host;
+            let by = own(after).since(own(before)).magnitude();
+            before.allocators != after.allocators
+                || by >= HOST_NOISE
+                || (!is_host && by > Bytes::ZERO)
+        };
+        let is_marked = |levels: &RunLevels| {
+            let mut series = self.recording.samples_of(idx, levels.device);
+            series.any(|(series, _)| *series != Series::Sampled)
+        };
+        let mut later = self.recording.runs()[idx.get()..].iter();
+        run.status != Status::Ok
+            || later.any(|run| run.parent == Some(idx))
+            || run.levels.iter().any(|it| moved(it) || is_marked(it))
+    }
+
     /// The devices of which it is worth asking after a run who holds them, with their labels: those
     /// on which it left more than it found, or less where `IPython` kept something, and those on
     /// which a `del`, or an error that takes the place of the one before, gave nothing back.

@@ -1,0 +1,144 @@
+//! What lies between a run's ends: samples and marks, and how many of them a session keeps.
+
+use gpumem_core::recording::{AllocatorLevels, Frame, Reading, RunIdx, Sample, Samples, Series};
+use gpumem_core::thin::{self, Spacing, Thinned};
+use gpumem_core::units::Bytes;
+
+use super::Recorder;
+use crate::sources::Found;
+
+/// At most so many marks of one series are kept of one run.
+const MAX_MARKS: usize = 4096;
+
+/// Beyond so many points in a session, those of the runs that ended longest ago are thinned.
+pub(super) const MAX_POINTS: usize = 1 << 18;
+
+/// No run's series is thinned to fewer: its ends and extremes.
+const FEWEST_POINTS: usize = 16;
+
+impl Recorder {
+    /// What was sampled in a run that has ended, of the devices that it tells of.
+    pub(crate) fn sampled(&mut self, run: RunIdx, sampled: Vec<(String, Vec<Sample>)>) {
+        self.n_points += self.sampled_so_far(run, sampled);
+        if self.n_points > self.thins_at {
+            self.thin_old();
+        }
+    }
+
+    /// What was sampled in a run until now, of the devices that it tells of. How many points that is.
+    pub(crate) fn sampled_so_far(
+        &mut self,
+        run: RunIdx,
+        sampled: Vec<(String, Vec<Sample>)>,
+    ) -> usize {
+        let mut n_points = 0;
+        for (key, mut points) in sampled {
+            let Some(&device) = self.devices.get(&key) else {
+                continue;
+            };
+            let mut levels = self.recording.run(run).levels.iter();
+            if levels.all(|levels| levels.device != device) {
+                continue;
+            }
+            n_points += points.len();
+            // Where nothing was thinned since, only the end is new.
+            let known = self.recording.samples(run, device, &Series::Sampled);
+            let n_known = known.len().min(points.len());
+            if known.iter().eq(points[..n_known].iter().copied()) {
+                points.drain(..n_known);
+            }
+            if !points.is_empty() {
+                self.emit(Frame::Samples(Samples {
+                    run,
+                    device,
+                    series: Series::Sampled,
+                    points: points.into(),
+                }));
+            }
+        }
+        n_points
+    }
+
+    /// Thins the series of ended runs, oldest first, until a quarter of the room is free. Where
+    /// even that is too much, the next time comes when a quarter has been added.
+    fn thin_old(&mut self) {
+        let enough = MAX_POINTS / 4 * 3;
+        let mut n_points = self.n_points;
+        let mut thinned = Vec::new();
+        for (run, device, series, points) in self.recording.all_samples() {
+            if n_points <= enough {
+                break;
+            }
+            if points.len() <= FEWEST_POINTS || self.open.contains(&run) {
+                continue;
+            }
+            let spacing = match series {
+                Series::Sampled => Spacing::Time,
+                Series::Marked(_) => Spacing::Ordinal,
+            };
+            let n_left = FEWEST_POINTS.max(points.len() / 8);
+            let left = thin::thinned(points.iter().collect(), n_left, spacing);
+            n_points -= points.len() - left.len();
+            thinned.push(Samples {
+                run,
+                device,
+                series: series.clone(),
+                points: left.into(),
+            });
+        }
+        for samples in thinned {
+            self.emit(Frame::Samples(samples));
+        }
+        self.n_points = n_points;
+        self.thins_at = MAX_POINTS.max(n_points + MAX_POINTS / 4);
+    }
+
+    /// A mark in the innermost open run: one point of the series `label` on each device read.
+    pub(crate) fn mark(
+        &mut self,
+        label: &str,
+        around: Option<RunIdx>,
+        readings: Vec<(Found, Reading)>,
+    ) {
+        let Some(run) = self.innermost(around) else {
+            return;
+        };
+        let at = self.clock.now();
+        for (found, reading) in readings {
+            let device = self.device(found);
+            let series = self
+                .marks
+                .entry((run, device, label.to_owned()))
+                .or_insert_with(|| Thinned::new(MAX_MARKS, Spacing::Ordinal));
+            let point = Sample {
+                at,
+                ..sample(&reading)
+            };
+            // A thinned series is written anew, another one gets its newest point.
+            let n_points = series.points().len();
+            let from = if series.push(point) { 0 } else { n_points };
+            let points = series.points()[from..].iter().copied().collect();
+            self.emit(Frame::Samples(Samples {
+                run,
+                device,
+                series: Series::Marked(label.to_owned()),
+                points,
+            }));
+        }
+    }
+}
+
+/// A reading as a point: allocators summed, unknown where one of them is.
+pub(super) fn sample(reading: &Reading) -> Sample {
+    let total = |level: fn(&AllocatorLevels) -> Option<Bytes>| -> Option<Bytes> {
+        let any = !reading.allocators.is_empty();
+        any.then(|| reading.allocators.iter().map(level).sum())?
+    };
+    Sample {
+        allocated: total(|levels| levels.allocated.known()),
+        reserved: total(|levels| levels.reserved.known()),
+        device_used: reading.driver.device_used.known(),
+        process_used: reading.driver.process_used.known(),
+        ..Sample::default()
+    }
+}

@@ -1,0 +1,90 @@
+//! Memory that ran out in a run.
+
+use gpumem_core::recording::{
+    AllocatorLevels, Frame, Framework, OomFigures, OomHolder, OutOfMemory, Run, RunIdx,
+};
+
+use super::{Recorder, SourceText};
+use crate::oom::Told;
+
+/// At most so many names that held memory are kept of an out-of-memory error.
+const MAX_HOLDERS: usize = 24;
+
+/// The label of the host's memory, which a message without a device does not speak of.
+const HOST: &str = "host";
+
+impl Recorder {
+    /// Memory ran out in a run that has ended: it was told so, or an allocator has counted it.
+    pub(crate) fn ran_out(&mut self, idx: RunIdx, mut told: Option<Told>) {
+        let run = self.recording.run(idx);
+        let segments = told.as_mut().and_then(|told| told.segments.take());
+        let Some(oom) =
+            told.map_or_else(|| counted(run), |told| Some(self.out_of_memory(run, told)))
+        else {
+            return;
+        };
+        let device = oom.device;
+        let run = Run {
+            oom: Some(Box::new(oom)),
+            ..run.clone()
+        };
+        let is_outermost = run.parent.is_none();
+        self.emit(Frame::Run(run));
+        if let (Some(device), Some(found), true) = (device, segments, is_outermost) {
+            self.mapped(idx, device, found);
+        }
+    }
+
+    fn out_of_memory(&self, run: &Run, told: Told) -> OutOfMemory {
+        let label = told.message.device.as_deref();
+        let mut devices = self.recording.devices().iter();
+        let device = devices.find(|device| Some(device.label.as_str()) == label);
+        let at = told.at.map(|at| self.clock.at(at));
+        let keeps_names = self.source_text == SourceText::Full;
+        let holders = told.holders.into_iter();
+        let holders = holders
+            .filter(|held| label.map_or(held.device != HOST, |label| held.device == label))
+            .take(MAX_HOLDERS)
+            .map(|held| OomHolder {
+                name: if keeps_names {
+                    held.name
+                } else {
+                    String::new()
+                },
+                kind: held.kind,
+                used: held.n_bytes,
+            })
+            .collect();
+        OutOfMemory {
+            at: at.or(run.ended).unwrap_or_default(),
+            device: device.map(|device| device.idx),
+            framework: told.message.framework,
+            survived: told.survived,
+            figures: told.message.figures,
+            holders,
+            message: told.text.filter(|_| keeps_names),
+        }
+    }
+}
+
+/// What is known of an out-of-memory error that nobody told of: an allocator counted it.
+fn counted(run: &Run) -> Option<OutOfMemory> {
+    let count = |levels: &AllocatorLevels| levels.n_ooms.unwrap_or_default();
+    run.levels.iter().find_map(|levels| {
+        let after = levels.after.as_ref()?.allocators.iter();
+        let before = &levels.before.allocators;
+        let rose = after.clone().find(|now| {
+            let then = before.iter().find(|then| then.source == now.source);
+            count(now) > then.map_or(0, count)
+        })?;
+        Some(OutOfMemory {
+            at: run.ended.unwrap_or_default(),
+            device: Some(levels.device),
+            framework: Framework::from_name(rose.source.name()),
+            survived: true,
+            figures: OomFigures::default(),
+            holders: Vec::new(),
+            message: None,
+        })
+    })
+}
