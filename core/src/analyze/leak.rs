@@ -75,9 +75,11 @@ fn correct(judged: &mut [Judged]) -> f64 {
 /// The allocators' counters have a say in the verdict on runs. Steps have none: a mark reads levels.
 fn join_counters(judged: &mut [Judged], of_runs: &[RunSeries<'_>], p_bound: f64, rules: &Rules) {
     for series in of_runs {
+        let Some(fact) = facts::of_counters(series, p_bound, rules) else {
+            continue;
+        };
         let is_of_it = |judged: &&mut Judged| !judged.steps && judged.key == series.key;
-        let fact = facts::of_counters(series, p_bound, rules);
-        if let Some((judged, fact)) = judged.iter_mut().find(is_of_it).zip(fact) {
+        if let Some(judged) = judged.iter_mut().find(is_of_it) {
             judged.join(fact);
         }
     }
