@@ -304,15 +304,18 @@ def test_what_is_sampled_in_a_long_run_is_told_meanwhile(kernel: Kernel) -> None
 
 
 def test_a_report_stops_following_where_another_one_begins(kernel: Kernel) -> None:
-    kernel.run("import threading")
-    threads = "[t.name for t in threading.enumerate()].count('gpumem-report')"
+    kernel.run(
+        "import threading\n"
+        "def following():\n"
+        "    return [it for it in threading.enumerate() if it.name == 'gpumem-report']"
+    )
     for _ in range(3):
         kernel.run("%gpumem_report")
-    kernel.run("%%gpumem\nx = 1")
-    assert kernel.value(threads) == 1
+    kernel.run("for it in following()[:-1]: it.join(60)")
+    assert kernel.value("len(following())") == 1
     kernel.run("%gpumem reset")
-    kernel.run("import time; time.sleep(0.2)")
-    assert kernel.value(threads) == 0
+    kernel.run("for it in following(): it.join(60)")
+    assert kernel.value("len(following())") == 0
 
 
 def test_the_users_comms_are_left_alone(kernel: Kernel) -> None:
