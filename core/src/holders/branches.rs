@@ -4,12 +4,12 @@ use std::collections::HashMap;
 
 use super::graph::Category;
 use super::look::Look;
-use super::path::{self, Namer};
+use super::path;
 use super::tally::{Tally, counted};
 use super::{Branch, Limits, Rest, words};
 
-/// Branches of branches are no deeper than that, whatever is asked for.
-const MAX_DEPTH: usize = 8;
+/// Branches of branches are no deeper than that, whatever is asked for: who tells them calls itself.
+pub(super) const MAX_DEPTH: usize = 100;
 /// So many kinds of children are told apart.
 const MAX_GROUPS: usize = 64;
 
@@ -29,9 +29,8 @@ impl Look<'_> {
         tallies: &[Tally],
         limits: &Limits,
         depth: usize,
-        namer: &mut Namer<'_>,
     ) -> (Vec<Branch>, Rest) {
-        if depth == 0 || depth > MAX_DEPTH.max(limits.depth) {
+        if depth == 0 {
             return (Vec::new(), Rest::default());
         }
         let (mut groups, mut more) = self.groups(number, tallies);
@@ -41,7 +40,7 @@ impl Look<'_> {
         }
         let branches = groups
             .iter()
-            .map(|group| self.branch(number, group, tallies, limits, depth, namer))
+            .map(|group| self.branch(number, group, tallies, limits, depth))
             .collect();
         (branches, more)
     }
@@ -53,21 +52,20 @@ impl Look<'_> {
         tallies: &[Tally],
         limits: &Limits,
         depth: usize,
-        namer: &mut Namer<'_>,
     ) -> Branch {
-        let step = |number: u32, namer: &mut Namer<'_>| {
+        let step = |number: u32| {
             let (above, vertex) = (self.vertex(above), self.vertex(number));
-            path::text(&self.web, &self.reach, above, vertex, namer)
+            path::text(&self.web, &self.reach, above, vertex)
         };
-        let first = step(group.first, namer);
+        let first = step(group.first);
         let (step, (branches, more)) = match group.n {
             1 => {
-                let held = self.branches(group.first, tallies, limits, depth - 1, namer);
+                let held = self.branches(group.first, tallies, limits, depth - 1);
                 (first, held)
             }
             n => {
                 let between = if n == 2 { ", " } else { " … " };
-                let last = step(group.last, namer);
+                let last = step(group.last);
                 let step = format!("{first}{between}{last}");
                 (step, (Vec::new(), Rest::default()))
             }

@@ -22,7 +22,8 @@ pub struct Inventory {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Shelf {
     device: Box<str>,
-    storages: HashMap<u64, Entry>,
+    /// By their ids, in order.
+    storages: Vec<(u64, Entry)>,
     /// What the allocators had handed out, where they said it.
     handed_out: Option<Bytes>,
     /// Part of that which was found nowhere.
@@ -58,8 +59,11 @@ impl Inventory {
                     is_handed_out: stored.is_handed_out(),
                 };
                 let shelf = &mut devices[usize::from(stored.device)];
-                shelf.storages.insert(storage.id, entry);
+                shelf.storages.push((storage.id, entry));
             }
+        }
+        for shelf in &mut devices {
+            shelf.storages.sort_unstable_by_key(|(id, _)| *id);
         }
         Self {
             devices,
@@ -90,7 +94,7 @@ impl Inventory {
             let (kind, _) = self.names[entry.name as usize];
             entry.is_handed_out && (kind.is_named() || kind.is_ipython())
         };
-        let named = shelf.storages.values().filter(is_named);
+        let named = shelf.entries().filter(is_named);
         let named: Bytes = named.map(|entry| entry.n_bytes).sum();
         shelf
             .handed_out
@@ -101,67 +105,97 @@ impl Inventory {
         self.devices.iter().find(|shelf| &*shelf.device == device)
     }
 
-    /// What each name has more than before. A name that only took over what another
-    /// one had did not grow: none can have grown by more than is new on the device.
-    pub(super) fn since<'i>(&'i self, before: &'i Self, device: &str) -> Grown<'i> {
-        let nothing = Shelf::default();
-        let now = self.shelf(device).unwrap_or(&nothing);
-        let then = before.shelf(device).unwrap_or(&nothing);
-        let mut by_name: HashMap<(RootKind, &str), ByteDelta> = HashMap::new();
-        let mut fresh_by_name: HashMap<(RootKind, &str), Bytes> = HashMap::new();
-        let mut fresh = ByteDelta::ZERO;
-        for (id, entry) in &now.storages {
-            let n_bytes = entry.n_bytes.since(Bytes::ZERO);
-            *by_name.entry(self.name(entry)).or_default() += n_bytes;
-            if !then.storages.contains_key(id) {
-                fresh += n_bytes;
-                *fresh_by_name.entry(self.name(entry)).or_default() += entry.n_bytes;
-            }
-        }
-        for entry in then.storages.values() {
-            let sum = by_name.entry(before.name(entry)).or_default();
-            *sum += Bytes::ZERO.since(entry.n_bytes);
-        }
-        for sum in by_name.values_mut() {
-            *sum = (*sum).min(fresh);
-        }
-        let is_known = then.handed_out.is_some() && now.handed_out.is_some();
-        Grown {
-            by_name,
-            fresh_by_name,
-            // Where there was nothing at all, all is new.
-            is_comparable: self.is_whole == before.is_whole || before.devices.is_empty(),
-            unseen: is_known.then(|| now.unseen.since(then.unseen)),
-        }
+    /// What changed from a look before to this one.
+    pub fn since<'i>(&'i self, before: &'i Self) -> Since<'i> {
+        Since { now: self, before }
     }
 
-    fn name(&self, entry: &Entry) -> (RootKind, &str) {
-        let (kind, name) = &self.names[entry.name as usize];
-        (*kind, name)
+    /// What each name has of these.
+    fn by_name<'e>(&self, entries: impl Iterator<Item = &'e Entry>) -> HashMap<Name<'_>, Bytes> {
+        let mut sums = vec![Bytes::ZERO; self.names.len()];
+        for entry in entries {
+            sums[entry.name as usize] += entry.n_bytes;
+        }
+        let mut by_name = HashMap::new();
+        for ((kind, name), n_bytes) in self.names.iter().zip(sums) {
+            *by_name.entry((*kind, &**name)).or_default() += n_bytes;
+        }
+        by_name
     }
 }
 
+impl Shelf {
+    fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.storages.iter().map(|(_, entry)| entry)
+    }
+
+    /// Those that an earlier look did not find.
+    fn entries_beyond<'s>(&'s self, earlier: &'s Self) -> impl Iterator<Item = &'s Entry> {
+        let mut known = earlier.storages.iter().map(|(id, _)| id).peekable();
+        let fresh = self.storages.iter().filter(move |(id, _)| {
+            while known.next_if(|it| *it < id).is_some() {}
+            known.peek() != Some(&id)
+        });
+        fresh.map(|(_, entry)| entry)
+    }
+}
+
+/// Two looks, one after the other.
+#[derive(Debug, Clone, Copy)]
+pub struct Since<'i> {
+    now: &'i Inventory,
+    before: &'i Inventory,
+}
+
+impl<'i> Since<'i> {
+    /// What changed on one device.
+    pub(super) fn on(self, device: &str) -> Grown<'i> {
+        let nothing = Shelf::default();
+        let now = self.now.shelf(device).unwrap_or(&nothing);
+        let then = self.before.shelf(device).unwrap_or(&nothing);
+        let fresh = self.now.by_name(now.entries_beyond(then));
+        let is_known = then.handed_out.is_some() && now.handed_out.is_some();
+        Grown {
+            now: self.now.by_name(now.entries()),
+            then: self.before.by_name(then.entries()),
+            n_fresh: fresh.values().copied().sum(),
+            fresh,
+            // Where there was nothing at all, all is new.
+            is_comparable: self.now.is_whole == self.before.is_whole
+                || self.before.devices.is_empty(),
+            unseen: is_known.then(|| now.unseen.since(then.unseen)),
+        }
+    }
+}
+
+type Name<'i> = (RootKind, &'i str);
+
 /// What each name has more, or less.
-pub(super) struct Grown<'a> {
-    by_name: HashMap<(RootKind, &'a str), ByteDelta>,
+pub(super) struct Grown<'i> {
+    now: HashMap<Name<'i>, Bytes>,
+    then: HashMap<Name<'i>, Bytes>,
     /// Of what each name has, what was not there before.
-    fresh_by_name: HashMap<(RootKind, &'a str), Bytes>,
+    fresh: HashMap<Name<'i>, Bytes>,
+    n_fresh: Bytes,
     /// Both looks went equally far: else what is beyond names is new to one of them.
     is_comparable: bool,
     unseen: Option<ByteDelta>,
 }
 
 impl Grown<'_> {
-    /// `None` where the look before did not go that far.
+    /// A name that only took over what another one had did not grow: none can have grown by more
+    /// than is new on the device. `None` where the look before did not go that far.
     pub(super) fn of(&self, kind: RootKind, name: &str) -> Option<ByteDelta> {
-        let grown = || self.by_name.get(&(kind, name)).copied().unwrap_or_default();
-        self.knows(kind).then(grown)
+        let held = |at: &HashMap<_, Bytes>| at.get(&(kind, name)).copied().unwrap_or_default();
+        let grown = held(&self.now).since(held(&self.then));
+        self.knows(kind)
+            .then(|| grown.min(self.n_fresh.since(Bytes::ZERO)))
     }
 
     /// Likewise, of what is new.
     pub(super) fn fresh_of(&self, kind: RootKind, name: &str) -> Option<Bytes> {
-        let fresh = || self.fresh_by_name.get(&(kind, name)).copied();
-        self.knows(kind).then(|| fresh().unwrap_or_default())
+        let fresh = self.fresh.get(&(kind, name)).copied();
+        self.knows(kind).then(|| fresh.unwrap_or_default())
     }
 
     fn knows(&self, kind: RootKind) -> bool {

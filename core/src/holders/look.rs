@@ -3,10 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
+use super::branches::MAX_DEPTH;
 use super::dominators::{Dominators, Lists};
 use super::graph::{Category, ObjectGraph};
-use super::inventory::{Grown, Inventory};
-use super::path::{self, Namer};
+use super::inventory::{Grown, Inventory, Since};
+use super::path;
 use super::reach::{Held, Reach};
 use super::shared::{self, Sharers};
 use super::step::Step;
@@ -79,21 +80,14 @@ impl<'a> Look<'a> {
         Inventory::of(self)
     }
 
-    /// Who holds what, within `limits`; how it grew since `before`, where there was such a look.
-    /// `namer` is asked for the steps of shown paths that the graph left unnamed.
-    pub fn holders(
-        &self,
-        limits: &Limits,
-        before: Option<&Inventory>,
-        namer: &mut Namer<'_>,
-    ) -> Holders {
-        let now = before.map(|before| (before, self.inventory()));
+    /// Who holds what, within `limits`; how it grew, where there was a look before.
+    pub fn holders(&self, limits: &Limits, since: Option<Since<'_>>) -> Holders {
         let mut devices: Vec<DeviceHolders> = self
             .labels()
             .enumerate()
             .map(|(device, label)| {
-                let grown = now.as_ref().map(|(before, now)| now.since(before, label));
-                let mut found = self.device(device as u16, label, limits, grown.as_ref(), namer);
+                let grown = since.map(|since| since.on(label));
+                let mut found = self.device(device as u16, label, limits, grown.as_ref());
                 if let Some(unseen) = self.unseen(label).filter(|it| *it > Bytes::ZERO) {
                     let grown = grown.as_ref().and_then(Grown::of_unseen);
                     found.add_unseen(unseen, self.web.graph.is_whole, grown);
@@ -118,9 +112,8 @@ impl<'a> Look<'a> {
     /// what is allocated.
     pub(super) fn unseen(&self, label: &str) -> Option<Bytes> {
         let handed_out = self.web.graph.ledger.get(label)?;
-        let is_its = |it: &&Stored| {
-            it.is_handed_out() && &*self.ground.devices[usize::from(it.device)] == label
-        };
+        let device = self.ground.devices.iter().position(|it| &**it == label);
+        let is_its = |it: &&Stored| it.is_handed_out() && Some(usize::from(it.device)) == device;
         let found = self.ground.storages.iter().filter(is_its);
         let (n_bytes, n_storages) = found.fold((0, 0), |(n_bytes, n), it| {
             (it.n_bytes.saturating_add(n_bytes), n + 1)
@@ -134,12 +127,11 @@ impl<'a> Look<'a> {
         label: &str,
         limits: &Limits,
         grown: Option<&Grown<'_>>,
-        namer: &mut Namer<'_>,
     ) -> DeviceHolders {
         let tallies = self.ground.tallies(&self.web, &self.dominators, device);
         let tops = self.tops(device);
-        let (roots, more) = self.roots(&tallies, &tops, limits, grown, namer);
-        let (shared, more_shared) = self.shared(&tallies, &tops, limits, namer);
+        let (roots, more) = self.roots(&tallies, &tops, limits, grown);
+        let (shared, more_shared) = self.shared(&tallies, &tops, limits);
         let stored = || self.ground.storages.iter().filter(|it| it.device == device);
         DeviceHolders {
             device: label.to_owned(),
@@ -149,7 +141,7 @@ impl<'a> Look<'a> {
             more,
             shared,
             more_shared,
-            kept: self.kept(stored(), namer),
+            kept: self.kept(stored()),
             parts: parts(stored()),
             is_cut: self.web.graph.is_cut,
         }
@@ -176,7 +168,6 @@ impl<'a> Look<'a> {
         tops: &HashMap<u32, Top>,
         limits: &Limits,
         grown: Option<&Grown<'_>>,
-        namer: &mut Namer<'_>,
     ) -> (Vec<Holder>, Rest) {
         let of_root = |root: u32| tallies[self.dominators.number(root) as usize].n_bytes;
         let mut roots: Vec<u32> = (1..self.web.first_node())
@@ -187,7 +178,7 @@ impl<'a> Look<'a> {
         for root in roots.drain(limits.n_roots.min(roots.len())..) {
             more.add(1, of_root(root));
         }
-        let holder = |root: &u32| self.root(*root, tallies, tops, limits, grown, namer);
+        let holder = |root: &u32| self.root(*root, tallies, tops, limits, grown);
         (roots.iter().map(holder).collect(), more)
     }
 
@@ -198,7 +189,6 @@ impl<'a> Look<'a> {
         tops: &HashMap<u32, Top>,
         limits: &Limits,
         grown: Option<&Grown<'_>>,
-        namer: &mut Namer<'_>,
     ) -> Holder {
         let number = self.dominators.number(root);
         let tally = &tallies[number as usize];
@@ -213,7 +203,7 @@ impl<'a> Look<'a> {
             [child] if self.web.node_of(self.vertex(*child)) == target => *child,
             _ => number,
         };
-        let (branches, more) = self.branches(shown, tallies, limits, limits.depth, namer);
+        let (branches, more) = self.branches(shown, tallies, limits, limits.depth.min(MAX_DEPTH));
         let type_name = target.map(|idx| &*self.web.graph.node(idx).type_name);
         Holder {
             name: name.name.to_owned(),
@@ -221,7 +211,7 @@ impl<'a> Look<'a> {
             retained: Bytes::new(tally.n_bytes),
             grown: grown.and_then(|grown| grown.of(name.kind, name.name)),
             fresh: grown.and_then(|grown| grown.fresh_of(name.kind, name.name)),
-            path: path::text(&self.web, &self.reach, SESSION, largest, namer),
+            path: path::text(&self.web, &self.reach, SESSION, largest),
             what: match target {
                 Some(idx) => words::object(self.web.graph.node(idx), tally),
                 None => words::container(None, tally),
@@ -260,7 +250,6 @@ impl<'a> Look<'a> {
         tallies: &[Tally],
         tops: &HashMap<u32, Top>,
         limits: &Limits,
-        namer: &mut Namer<'_>,
     ) -> (Vec<Shared>, Rest) {
         let mut groups: BTreeMap<&Sharers, Vec<u32>> = BTreeMap::new();
         for (number, sharers) in &self.sharers {
@@ -294,7 +283,7 @@ impl<'a> Look<'a> {
                 names: names.collect(),
                 and_others: sharers.and_others,
                 n_bytes: Bytes::new(sum.n_bytes),
-                path: path::text(&self.web, &self.reach, SESSION, vertex, namer),
+                path: path::text(&self.web, &self.reach, SESSION, vertex),
                 what: self.numbers_words(numbers, sum),
                 part: most(tops()),
             }
@@ -303,11 +292,7 @@ impl<'a> Look<'a> {
     }
 
     /// What each place of `IPython` keeps that no name of the user's reaches.
-    fn kept<'s>(
-        &self,
-        stored: impl Iterator<Item = &'s Stored>,
-        namer: &mut Namer<'_>,
-    ) -> Vec<Kept> {
+    fn kept<'s>(&self, stored: impl Iterator<Item = &'s Stored>) -> Vec<Kept> {
         let mut places: BTreeMap<RootKind, (Bytes, &Stored)> = BTreeMap::new();
         for stored in stored.filter(|it| it.held == Held::ByIpython) {
             let Some(name) = self.web.name_of(stored.root) else {
@@ -326,7 +311,7 @@ impl<'a> Look<'a> {
                 place,
                 n_bytes,
                 name: name.map_or_else(String::new, |name| name.name.to_owned()),
-                path: path::text(&self.web, &self.reach, SESSION, vertex, namer),
+                path: path::text(&self.web, &self.reach, SESSION, vertex),
                 what: self.owner_words(vertex),
             }
         };

@@ -27,7 +27,7 @@ mod words;
 
 pub use fix::{Fix, fix, fix_of_rerun};
 pub use graph::{Category, GraphBuilder, Node, NodeIdx, ObjectGraph, Storage};
-pub use inventory::Inventory;
+pub use inventory::{Inventory, Since};
 pub use ledger::HandedOut;
 pub use look::Look;
 pub use part::Part;
@@ -89,7 +89,7 @@ pub struct Holders {
 impl Holders {
     /// What a graph says, where every step has its name.
     pub fn of(graph: &ObjectGraph, limits: &Limits) -> Self {
-        Look::at(graph).holders(limits, None, &mut |_, _| Step::Opaque)
+        Look::at(graph).holders(limits, None)
     }
 
     /// What is held on the device of that label.

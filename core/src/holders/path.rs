@@ -9,18 +9,9 @@ use super::web::Web;
 const N_FIRST: usize = 6;
 const N_LAST: usize = 4;
 
-/// Names the steps that the walk left open, when they are shown.
-pub(super) type Namer<'a> = dyn FnMut(NodeIdx, NodeIdx) -> Step + 'a;
-
 /// The expression that leads from `above`, which lies on the way, to `vertex`:
 /// from a root a whole one, `losses[3].grad_fn`, else its end, `.grad_fn`.
-pub(super) fn text(
-    web: &Web<'_>,
-    reach: &Reach,
-    above: u32,
-    vertex: u32,
-    namer: &mut Namer<'_>,
-) -> String {
+pub(super) fn text(web: &Web<'_>, reach: &Reach, above: u32, vertex: u32) -> String {
     let mut links = reach.path(above, vertex);
     links.retain(|(_, _, link)| !is_within(web, *link));
     let n_left_out = links.len().saturating_sub(N_FIRST + N_LAST);
@@ -30,7 +21,7 @@ pub(super) fn text(
             text.push('…');
         }
         if !(N_FIRST..N_FIRST + n_left_out).contains(&place) {
-            text.push_str(&words(web, from, to, link, namer));
+            text.push_str(&words(web, from, to, link));
         }
     }
     text
@@ -43,7 +34,7 @@ pub(super) fn is_within(web: &Web<'_>, link: u32) -> bool {
 }
 
 /// What is held from inside, by what it is that holds it: the results of a cache.
-fn inside(web: &Web<'_>, from: NodeIdx, step: Step) -> String {
+fn inside(web: &Web<'_>, from: NodeIdx, step: &Step) -> String {
     let is_cache = &*web.graph.node(from).type_name == "_lru_cache_wrapper";
     match step {
         Step::Opaque if is_cache => ".<cache>".to_owned(),
@@ -51,16 +42,13 @@ fn inside(web: &Web<'_>, from: NodeIdx, step: Step) -> String {
     }
 }
 
-fn words(web: &Web<'_>, from: u32, to: u32, link: u32, namer: &mut Namer<'_>) -> String {
+fn words(web: &Web<'_>, from: u32, to: u32, link: u32) -> String {
     if let Some(root) = web.entry(link) {
         return root.path.to_string();
     }
     let nodes = web.node_of(from).zip(web.node_of(to));
     match (web.graph.edges.get(link as usize), nodes) {
-        (Some(edge), Some((from, to))) if edge.step == Step::Unnamed => {
-            inside(web, from, namer(from, to))
-        }
-        (Some(edge), Some((from, _))) => inside(web, from, edge.step.clone()),
+        (Some(edge), Some((from, _))) => inside(web, from, &edge.step),
         (Some(edge), _) => edge.step.to_string(),
         // Nothing names it: its type has to do.
         (None, _) => match web.node_of(to) {

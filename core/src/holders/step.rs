@@ -43,8 +43,6 @@ pub enum Step {
     Within,
     /// Held from inside, where Python has no name for it: `.<inside>`.
     Opaque,
-    /// Not looked up yet: whoever shows the path is asked.
-    Unnamed,
 }
 
 impl Step {
@@ -84,7 +82,7 @@ impl fmt::Display for Step {
             Self::Saved(Some(name)) => write!(f, "._saved_{name}"),
             Self::Saved(None) => f.write_str(".<saved>"),
             Self::Within => Ok(()),
-            Self::Opaque | Self::Unnamed => f.write_str(".<inside>"),
+            Self::Opaque => f.write_str(".<inside>"),
         }
     }
 }

@@ -210,9 +210,7 @@ fn a_name_grows_by_what_is_new_not_by_what_changes_hands() {
     };
     let before = scene(["a", "b"], 0);
     let after = scene(["b", "a"], 3);
-    let inventory = Look::at(&before).inventory();
-    let limits = Limits::default();
-    let found = Look::at(&after).holders(&limits, Some(&inventory), &mut |_, _| Step::Opaque);
+    let found = looked(&before, &after);
     let grown: Vec<(&str, Option<ByteDelta>)> = found.devices[0]
         .roots
         .iter()
@@ -220,6 +218,14 @@ fn a_name_grows_by_what_is_new_not_by_what_changes_hands() {
         .collect();
     let mib = |n: i64| Some(ByteDelta::new(n << 20));
     assert_eq!(grown, [("a", mib(3)), ("b", mib(-2))]);
+}
+
+/// Who holds what after another look.
+fn looked(before: &ObjectGraph, after: &ObjectGraph) -> Holders {
+    let before = Look::at(before).inventory();
+    let look = Look::at(after);
+    let now = look.inventory();
+    look.holders(&Limits::default(), Some(now.since(&before)))
 }
 
 #[test]
@@ -233,9 +239,7 @@ fn a_list_grows_although_the_newest_has_a_shorter_name() {
         scene.builder.build()
     };
     let (before, after) = (scene(2), scene(3));
-    let inventory = Look::at(&before).inventory();
-    let limits = Limits::default();
-    let found = Look::at(&after).holders(&limits, Some(&inventory), &mut |_, _| Step::Opaque);
+    let found = looked(&before, &after);
     let losses = &found.devices[0].roots[0];
     assert_eq!(losses.name, "losses");
     assert_eq!(losses.grown, Some(ByteDelta::new(4 << 20)));
@@ -255,6 +259,23 @@ fn a_chain_of_a_million_is_no_matter() {
     assert_eq!(found.roots[0].retained, Bytes::mib(1));
     assert!(found.roots[0].path.starts_with("deep[0][0]"));
     assert!(found.roots[0].path.len() < 80);
+}
+
+#[test]
+fn as_deep_as_somebody_asks_is_no_matter() {
+    let mut scene = Scene::default();
+    let mut at = scene.list(&[]);
+    for _ in 0..100_000 {
+        let tensor = scene.tensor(1);
+        at = scene.list(&[at, tensor]);
+    }
+    scene.variable("deep", at);
+    let limits = Limits {
+        depth: usize::MAX,
+        ..Limits::default()
+    };
+    let found = Holders::of(&scene.builder.build(), &limits);
+    assert_eq!(found.devices[0].roots[0].branches.len(), 2);
 }
 
 /// What is reached from the roots other than `without`, and from `others`.
@@ -304,7 +325,6 @@ prop_compose! {
             let step = match step {
                 0 => Step::Within,
                 1 => Step::Index(u64::from(to)),
-                2 => Step::Unnamed,
                 _ => Step::closure("x"),
             };
             // Nothing leads on from bytes.
@@ -443,10 +463,8 @@ fn what_lies_beyond_names_has_grown_only_where_both_looks_went_there() {
                 .collect();
             accounted(&sizes, handed_out, is_whole)
         };
-        let before = Look::at(&garbage(&[1], 4, is_whole.0)).inventory();
-        let now = garbage(&[1, 2], 10, is_whole.1);
-        let limits = Limits::default();
-        let found = Look::at(&now).holders(&limits, Some(&before), &mut |_, _| Step::Opaque);
+        let before = garbage(&[1], 4, is_whole.0);
+        let found = looked(&before, &garbage(&[1, 2], 10, is_whole.1));
         let grown: Vec<_> = found.devices[0]
             .roots
             .iter()
