@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gpumem_core::holders::{HandedOut, Holders, Inventory, Limits, Look, ObjectGraph, Step};
+use gpumem_core::holders::{HandedOut, Holders, Inventory, Limits, Look, ObjectGraph};
 use gpumem_core::recording::{Reading, RunIdx};
 use gpumem_core::units::Bytes;
 use pyo3::prelude::*;
@@ -111,7 +111,8 @@ fn look(
     }
     Some(py.detach(|| {
         let look = Look::at(&graph);
-        let holders = look.holders(&Limits::default(), before, &mut |_, _| Step::Opaque);
-        (holders, look.inventory())
+        let inventory = look.inventory();
+        let since = before.map(|before| inventory.since(before));
+        (look.holders(&Limits::default(), since), inventory)
     }))
 }

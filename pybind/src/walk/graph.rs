@@ -1,16 +1,17 @@
 //! What was found → the core's graph of objects, with names on its edges.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use gpumem_core::holders::{self, GraphBuilder, Node, NodeIdx, Step};
 use pyo3::prelude::*;
 
-use super::heap::{Heap, NodeNumber, Place};
+use super::heap::{Heap, NodeNumber, Place, Told};
 use super::label::Labeller;
 use super::prune::Pruned;
 use super::roots::Root;
 use super::sink::Details;
+use super::table::ByNumber;
 
 /// Builds the graph of what leads from `roots` to device memory.
 pub(super) fn build<'r, 'py: 'r>(
@@ -22,9 +23,10 @@ pub(super) fn build<'r, 'py: 'r>(
         heap,
         pruned,
         labeller: Labeller::new(heap.py)?,
-        told: told_by_source(heap, pruned),
-        names: HashMap::new(),
-        known: HashMap::new(),
+        told: told_in_order(heap, pruned),
+        names: ByNumber::default(),
+        known: vec![None; heap.places.len()],
+        shown_by: vec![NOBODY; heap.places.len()],
         open: VecDeque::new(),
         graph: GraphBuilder::default(),
     };
@@ -51,19 +53,25 @@ pub(super) fn build<'r, 'py: 'r>(
 /// A graph that waits for what the user's own adapters tell.
 pub(super) struct Built {
     pub(super) graph: GraphBuilder,
-    /// The place of each node in it.
-    pub(super) known: HashMap<NodeNumber, NodeIdx>,
+    /// By node: its place in it.
+    pub(super) known: Vec<Option<NodeIdx>>,
 }
+
+/// In `Builder::shown_by`: no node has shown it yet.
+const NOBODY: NodeNumber = NodeNumber::MAX;
 
 struct Builder<'h, 'a, 'py> {
     heap: &'h Heap<'a, 'py>,
     pruned: &'h Pruned,
     labeller: Labeller<'py>,
-    /// What adapters told of each node.
-    told: HashMap<NodeNumber, Vec<(NodeNumber, &'h Step)>>,
+    /// What adapters told, in the order of the nodes that it is told of.
+    told: Vec<&'h Told>,
     /// Names of types, by the type's address.
-    names: HashMap<usize, Arc<str>>,
-    known: HashMap<NodeNumber, NodeIdx>,
+    names: ByNumber<usize, Arc<str>>,
+    /// By node: its place in the graph.
+    known: Vec<Option<NodeIdx>>,
+    /// By node: the one of which an edge to it was added last.
+    shown_by: Vec<NodeNumber>,
     /// Nodes of the graph whose edges are still to be added, nearest to a root first: where the
     /// labels are bounded, these have them.
     open: VecDeque<NodeNumber>,
@@ -73,12 +81,12 @@ struct Builder<'h, 'a, 'py> {
 impl<'py> Builder<'_, '_, 'py> {
     /// The place of a node in the graph.
     fn node(&mut self, node: NodeNumber) -> NodeIdx {
-        if let Some(known) = self.known.get(&node) {
-            return *known;
+        if let Some(known) = self.known[node as usize] {
+            return known;
         }
         let described = self.described(node);
         let idx = self.graph.node(described);
-        self.known.insert(node, idx);
+        self.known[node as usize] = Some(idx);
         self.open.push_back(node);
         idx
     }
@@ -89,19 +97,15 @@ impl<'py> Builder<'_, '_, 'py> {
             let device = &self.heap.devices[storage.device as usize];
             return Node::storage(storage.id, Arc::clone(device), storage.n_bytes);
         }
-        let details = self.heap.details.get(&node).cloned().unwrap_or_default();
-        let Details {
-            type_name,
-            dtype,
-            shape,
-            category,
-        } = details;
+        let unknown = Details::default();
+        let details = self.heap.details.get(&node).unwrap_or(&unknown);
+        let named = details.type_name.as_deref().map(Arc::from);
         let class = || self.heap.object(node).map(|object| self.type_name(&object));
         Node {
-            type_name: type_name.map(Arc::from).or_else(class).unwrap_or_default(),
-            category,
-            dtype: dtype.map(Arc::from),
-            shape: shape.map(Vec::into_boxed_slice),
+            type_name: named.or_else(class).unwrap_or_default(),
+            category: details.category,
+            dtype: details.dtype.as_deref().map(Arc::from),
+            shape: details.shape.as_deref().map(Box::from),
             storage: None,
         }
     }
@@ -114,56 +118,50 @@ impl<'py> Builder<'_, '_, 'py> {
     }
 
     fn edges(&mut self, node: NodeNumber) {
-        let from = self.known[&node];
-        let mut shown = HashSet::new();
-        for (to, step) in self.told.remove(&node).unwrap_or_default() {
-            shown.insert(to);
-            self.edge(from, to, step.clone());
+        let first = self.told.partition_point(|told| told.from < node);
+        for position in first..self.told.len() {
+            let told = self.told[position];
+            if told.from != node {
+                break;
+            }
+            self.edge(node, told.to, told.step.clone());
         }
         let heap = self.heap;
+        let pruned = self.pruned;
+        let kept = |to: &NodeNumber| pruned.keeps(*to);
         let references = heap.references_of(node);
-        let kept: Vec<NodeNumber> = references
-            .iter()
-            .copied()
-            .filter(|to| self.pruned.keeps(*to))
-            .collect();
-        if kept.is_empty() {
+        if !references.iter().any(kept) {
             return;
         }
         if let Some(object) = heap.object(node) {
-            let pruned = self.pruned;
             let is_target = |address| heap.node_of(address).is_some_and(|it| pruned.keeps(it));
             let labels = self.labeller.labels(&object, &is_target);
-            shown.extend(labels.passed.iter().filter_map(|it| heap.node_of(*it)));
+            for passed in labels.passed.iter().filter_map(|it| heap.node_of(*it)) {
+                self.shown_by[passed as usize] = node;
+            }
             for (address, step) in labels.targets {
                 if let Some(to) = heap.node_of(address) {
-                    shown.insert(to);
-                    self.edge(from, to, step);
+                    self.edge(node, to, step);
                 }
             }
         }
-        for to in kept {
-            if shown.insert(to) {
-                self.edge(from, to, Step::Opaque);
+        for to in references.iter().copied().filter(kept) {
+            if self.shown_by[to as usize] != node {
+                self.edge(node, to, Step::Opaque);
             }
         }
     }
 
-    fn edge(&mut self, from: NodeIdx, to: NodeNumber, step: Step) {
-        let to = self.node(to);
+    fn edge(&mut self, from: NodeNumber, to: NodeNumber, step: Step) {
+        self.shown_by[to as usize] = from;
+        let (from, to) = (self.node(from), self.node(to));
         self.graph.edge(from, to, step);
     }
 }
 
-fn told_by_source<'h>(
-    heap: &'h Heap<'_, '_>,
-    pruned: &Pruned,
-) -> HashMap<NodeNumber, Vec<(NodeNumber, &'h Step)>> {
-    let mut told: HashMap<_, Vec<_>> = HashMap::new();
-    let kept = heap.told.iter().filter(|it| pruned.keeps(it.to));
-    for reference in kept {
-        let of_source = told.entry(reference.from).or_default();
-        of_source.push((reference.to, &reference.step));
-    }
+/// What adapters told of what leads to device memory, in the order of the nodes it is told of.
+fn told_in_order<'h>(heap: &'h Heap<'_, '_>, pruned: &Pruned) -> Vec<&'h Told> {
+    let mut told: Vec<&Told> = heap.told.iter().filter(|it| pruned.keeps(it.to)).collect();
+    told.sort_by_key(|it| it.from);
     told
 }

@@ -3,7 +3,7 @@
 //! No Python code runs in here but what an adapter calls, and nothing allocates in Python, so that
 //! borrowed pointers stay good: the GIL is held from the first root to the last edge.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use pyo3::types::PyType;
 use super::classes::{Classes, Treatment};
 use super::native::ClassFacts;
 use super::sink::{Details, PoolId, Sink, Storage};
-use super::table::Table;
+use super::table::{ByNumber, Table};
 use crate::adapters::Adapter;
 
 /// Where a walk stops.
@@ -80,9 +80,9 @@ pub(crate) struct Heap<'a, 'py> {
     pub(super) starts: Vec<u32>,
     pub(super) references: Vec<NodeNumber>,
     pub(super) told: Vec<Told>,
-    pub(super) details: HashMap<NodeNumber, Details>,
-    parts: HashMap<usize, NodeNumber>,
-    storage_nodes: HashMap<(u32, u64), NodeNumber>,
+    pub(super) details: ByNumber<NodeNumber, Details>,
+    parts: ByNumber<usize, NodeNumber>,
+    storage_nodes: ByNumber<(u32, u64), NodeNumber>,
     pub(super) storages: Vec<StorageNode>,
     pub(super) devices: Vec<Arc<str>>,
     /// What an adapter made for the walk and others point to.
@@ -142,9 +142,9 @@ impl<'a, 'py> Heap<'a, 'py> {
             starts: Vec::new(),
             references: Vec::new(),
             told: Vec::new(),
-            details: HashMap::new(),
-            parts: HashMap::new(),
-            storage_nodes: HashMap::new(),
+            details: ByNumber::default(),
+            parts: ByNumber::default(),
+            storage_nodes: ByNumber::default(),
             storages: Vec::new(),
             devices: Vec::new(),
             kept: Vec::new(),

@@ -147,10 +147,10 @@ fn walk<'py>(
         built.graph.whole();
     }
     let question = |(node, adapter): &(_, u8)| {
-        let place = built.known.get(node)?;
-        Some((heap.object(*node)?, *place, *adapter))
+        let place = built.known[*node as usize]?;
+        Some((heap.object(*node)?, place, *adapter))
     };
-    let pool = |(node, pool): &(_, PoolId)| Some((*built.known.get(node)?, *pool));
+    let pool = |(node, pool): &(_, PoolId)| Some((built.known[*node as usize]?, *pool));
     Ok(Walked {
         pools: heap.pools.iter().filter_map(pool).collect(),
         questions: heap.questions.iter().filter_map(question).collect(),

@@ -1,4 +1,7 @@
-//! Which objects were met, by address.
+//! Which objects were met, by address, and maps of what is known of them.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 /// Addresses and the number of the node that each became: open addressing over a
 /// power of two, at most half full, so that a look-up is one cache line nearly always.
@@ -22,6 +25,38 @@ const EMPTY: Slot = Slot {
 
 /// 2^64 divided by the golden ratio: spreads addresses, whose lowest bits are alike.
 const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// A map by numbers and addresses, of which there is one for each tensor.
+pub(super) type ByNumber<K, V> = HashMap<K, V, BuildHasherDefault<Spread>>;
+
+/// Spreads numbers and addresses: nobody chooses them to collide.
+#[derive(Default)]
+pub(super) struct Spread(u64);
+
+impl Hasher for Spread {
+    fn finish(&self) -> u64 {
+        // The upper bits of the product are the spread ones; maps begin with the lower.
+        self.0.rotate_left(32)
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        self.write_u64(u64::from(number));
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = (self.0.rotate_left(5) ^ number).wrapping_mul(SPREAD);
+    }
+
+    fn write_usize(&mut self, number: usize) {
+        self.write_u64(number as u64);
+    }
+}
 
 impl Table {
     /// Room for `n` addresses before it grows.
