@@ -50,6 +50,14 @@ def test_quickstart_runs_and_prints_its_report(
     assert "for batch in gpumem.steps(batches(" in leaks[0]
 
 
+def test_quickstart_says_where_its_page_and_picture_are(
+    quickstart: subprocess.CompletedProcess[str],
+) -> None:
+    *_, page, picture = quickstart.stdout.splitlines()
+    assert page == f"wrote {DEMO / 'quickstart.html'}"
+    assert picture == f"wrote {DEMO / 'report.png'}"
+
+
 def test_quickstart_leaves_a_picture(quickstart: subprocess.CompletedProcess[str]) -> None:
     assert quickstart.returncode == 0, quickstart.stderr
     picture = (DEMO / "report.png").read_bytes()

@@ -1,7 +1,7 @@
 """Run a notebook in a real kernel, and keep its page and its report's picture.
 
-Writes ``<name>.html`` and ``report.png`` beside the notebook and prints the
-text report. A cell that fails ends the run with exit status 1 and its error.
+Writes ``<name>.html`` and ``report.png`` beside the notebook, prints the text
+report, and says where both are. A cell that fails ends the run with exit status 1 and its error.
 """
 
 from __future__ import annotations
@@ -44,8 +44,10 @@ def run(path: Path) -> int:
             if not ran(client, index, name):
                 return 1
     notebook.cells.pop()
-    path.with_suffix(".html").write_text(page(notebook), encoding="utf-8")
+    html = path.with_suffix(".html")
+    html.write_text(page(notebook), encoding="utf-8")
     print("".join(output.get("text", "") for output in report.outputs), end="")
+    print(f"\nwrote {html}\nwrote {path.with_name('report.png')}")
     return 0
 
 
