@@ -18,12 +18,14 @@ pub mod footprint;
 pub mod format;
 pub mod holders;
 pub mod json;
+pub mod order;
 mod printable;
 pub mod read;
 pub mod recording;
 pub mod report;
 pub mod segments;
 mod severity;
+mod sorted;
 pub mod source_text;
 #[cfg(test)]
 pub(crate) mod testing;

@@ -89,9 +89,7 @@ pub(crate) fn read(line: &str, first: &State, n_devices: usize, n_cells: usize) 
             "inside" => state.inside.push(value),
             "holders" => state.moment = moment(&value),
             "chosen" => state.chosen = choice(&value, n_cells),
-            "dismissed" => {
-                state.dismissed.insert(value);
-            }
+            "dismissed" => state.dismissed.push(value),
             name => {
                 if let (Some(setting), Ok(position)) = (Setting::from_name(name), value.parse()) {
                     setting.set(&mut rules, position);
@@ -202,7 +200,7 @@ mod tests {
             ..first()
         };
         state.lanes.peaks = false;
-        state.dismissed.insert("x/y".to_owned());
+        state.dismissed.push("x/y".to_owned());
         let mut rules = Rules::default();
         Setting::Runs.set(&mut rules, 2);
         check(

@@ -1,9 +1,8 @@
 //! What the reader looks at, and how events change it. Pure: no page, no clock.
 
-use std::collections::BTreeSet;
-
 use gpumem_core::analyze::Analysis;
 use gpumem_core::chart::{Lanes, Measure, Moment, Pace, Target, default_device};
+use gpumem_core::order;
 use gpumem_core::recording::{CellIdx, DeviceIdx, Recording, RunIdx};
 use gpumem_core::units::{Nanos, Units};
 
@@ -174,7 +173,7 @@ pub(crate) struct State {
     /// How sizes are shown.
     pub(crate) units: Units,
     /// The ids of the findings that the reader is done with.
-    pub(crate) dismissed: BTreeSet<String>,
+    pub(crate) dismissed: Vec<String>,
     /// The list of keys is shown.
     pub(crate) help: bool,
 }
@@ -251,7 +250,7 @@ impl State {
             moment: Moment::default(),
             inside: Vec::new(),
             units: Units::default(),
-            dismissed: BTreeSet::new(),
+            dismissed: Vec::new(),
             help: false,
         }
     }
@@ -295,7 +294,7 @@ impl State {
                     .chosen
                     .clone()
                     .filter(|c| *c != Choice::Finding(id.clone()));
-                next.dismissed.insert(id);
+                next.dismissed.push(id);
             }
             Event::Restored => next.dismissed.clear(),
             Event::Searched(text) => {
@@ -330,8 +329,8 @@ impl State {
         next
     }
 
-    /// The runs that are picked out; empty when nothing is.
-    pub(crate) fn selected(&self, recording: &Recording, analysis: &Analysis) -> BTreeSet<RunIdx> {
+    /// The runs that are picked out, in order; empty when nothing is.
+    pub(crate) fn selected(&self, recording: &Recording, analysis: &Analysis) -> Vec<RunIdx> {
         let of_cells = |is_meant: &dyn Fn(CellIdx) -> bool| {
             let runs = recording.runs().iter();
             runs.filter(|run| is_meant(run.cell))
@@ -339,18 +338,18 @@ impl State {
                 .collect()
         };
         match &self.chosen {
-            None => BTreeSet::new(),
-            Some(Choice::Finding(id)) => analysis
-                .findings
-                .iter()
-                .find(|finding| finding.id == *id)
-                .map_or_else(BTreeSet::new, |finding| {
-                    finding.runs.iter().copied().collect()
-                }),
+            None => Vec::new(),
+            Some(Choice::Finding(id)) => {
+                let mut findings = analysis.findings.iter();
+                let found = findings.find(|finding| finding.id == *id);
+                let mut runs = found.map_or_else(Vec::new, |finding| finding.runs.clone());
+                order::sort_by_key(&mut runs, |run| *run);
+                runs
+            }
             Some(Choice::Cell(cell)) => of_cells(&|of| of == *cell),
             Some(Choice::Search(text)) => {
                 let found = cells_with(recording, text);
-                of_cells(&|of| found.contains(&of))
+                of_cells(&|of| found.binary_search(&of).is_ok())
             }
         }
     }
@@ -370,9 +369,9 @@ impl State {
     }
 }
 
-/// The cells of which any text that was kept, or a label of a run, holds `text`;
+/// The cells of which any text that was kept, or a label of a run, holds `text`, in order;
 /// capitals do not matter.
-pub(crate) fn cells_with(recording: &Recording, text: &str) -> BTreeSet<CellIdx> {
+pub(crate) fn cells_with(recording: &Recording, text: &str) -> Vec<CellIdx> {
     let wanted = text.to_lowercase();
     let holds = |text: &str| text.to_lowercase().contains(&wanted);
     let of_text = recording.cells().iter().filter(|cell| {
@@ -386,10 +385,11 @@ pub(crate) fn cells_with(recording: &Recording, text: &str) -> BTreeSet<CellIdx>
         .runs()
         .iter()
         .filter(|run| run.label.as_ref().is_some_and(|label| holds(label)));
-    of_text
-        .map(|cell| cell.idx)
-        .chain(of_label.map(|run| run.cell))
-        .collect()
+    let found = of_text.map(|cell| cell.idx);
+    let mut found: Vec<CellIdx> = found.chain(of_label.map(|run| run.cell)).collect();
+    order::sort_by_key(&mut found, |cell| *cell);
+    found.dedup();
+    found
 }
 
 #[cfg(test)]
@@ -498,7 +498,7 @@ mod tests {
         let chosen = after(&looking_at(None), Event::Toggled("a".into()));
         let dismissed = after(&chosen, Event::Dismissed("a".into()));
         assert_eq!(dismissed.chosen, None);
-        assert!(dismissed.dismissed.contains("a"));
+        assert_eq!(dismissed.dismissed, ["a"]);
         assert!(after(&dismissed, Event::Restored).dismissed.is_empty());
     }
 

@@ -7,6 +7,7 @@ use super::growth::State;
 use super::leak::min_growth;
 use super::levels::{self, RunRow};
 use super::series;
+use crate::order;
 use crate::recording::{DeviceIdx, Recording, Run};
 use crate::source_text;
 use crate::units::{ByteDelta, Bytes};
@@ -103,7 +104,9 @@ pub(super) fn compared(
             held_against(same.map(|entry| entry.side.clone()), after)
         })
         .collect();
-    compared.sort_by_key(|entry| (entry.change, entry.difference.magnitude()));
+    order::sort_by_key(&mut compared, |entry| {
+        (entry.change, entry.difference.magnitude())
+    });
     compared
 }
 

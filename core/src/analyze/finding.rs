@@ -6,6 +6,7 @@ use super::growth::{Shape, State};
 use super::levels::Lane;
 use super::oom::Shortage;
 use crate::holders::{Fix, Holder, RootKind};
+use crate::order;
 use crate::recording::{CellIdx, DeviceIdx, RunIdx};
 use crate::severity::Severity;
 use crate::units::{ByteDelta, Bytes};
@@ -209,7 +210,7 @@ impl Finding {
 
 /// Worst first: severity, what has happened already, leaks before what is only watched, size.
 pub(super) fn sort(findings: &mut [Finding]) {
-    findings.sort_by_key(|finding| {
+    order::sort_by_key(findings, |finding| {
         let rate = finding.bytes_per_run.unwrap_or_default();
         let kept = match finding.figures {
             Some(Figures::Retention { kept, .. }) => kept,

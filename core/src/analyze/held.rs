@@ -1,11 +1,11 @@
 //! Which names hold what a series kept.
 
-use std::collections::BTreeMap;
-
 use super::facts::{Fact, Says};
 use super::finding::Evidence;
 use crate::holders::{Branch, DeviceHolders, Holder, Rest, RootKind};
+use crate::order;
 use crate::recording::{DeviceIdx, Recording, RunIdx};
+use crate::sorted::Sorted;
 use crate::units::{ByteDelta, Bytes};
 
 /// Growth and a name that holds it, seen in so many runs, need no longer series to be a leak.
@@ -61,14 +61,14 @@ pub(super) fn growers(
         .iter()
         .filter_map(|run| recording.holders(*run, device));
     let mut n_looks = 0;
-    let mut sums: BTreeMap<Key<'_>, Sum<'_>> = BTreeMap::new();
+    let mut sums: Sorted<Key<'_>, Sum<'_>> = Sorted::default();
     for look in looks {
         // The first look of a session has none before it to be compared with.
         n_looks += usize::from(look.roots.iter().any(|holder| holder.grown.is_some()));
         for (key, holders) in by_key(look) {
             let grown = holders.iter().filter_map(|holder| more_of(holder));
             let grown = grown.fold(ByteDelta::ZERO, |sum, grown| sum + grown);
-            let sum = sums.entry(key).or_default();
+            let sum = sums.entry(key);
             sum.grown += grown;
             sum.n_grown += usize::from(grown > ByteDelta::ZERO);
             sum.latest = holders;
@@ -84,7 +84,7 @@ pub(super) fn growers(
         .into_values()
         .filter(|sum| sum.grown > ByteDelta::ZERO)
         .collect();
-    sums.sort_by_key(|sum| std::cmp::Reverse(sum.grown));
+    order::sort_by_key(&mut sums, |sum| std::cmp::Reverse(sum.grown));
     let n_grown = sums.first().map_or(0, |sum| sum.n_grown);
     Growers {
         holders: sums.iter().filter_map(Sum::holder).collect(),
@@ -93,14 +93,14 @@ pub(super) fn growers(
     }
 }
 
-fn by_key(look: &DeviceHolders) -> BTreeMap<Key<'_>, Vec<&Holder>> {
-    let mut by_key: BTreeMap<Key<'_>, Vec<&Holder>> = BTreeMap::new();
+fn by_key(look: &DeviceHolders) -> Sorted<Key<'_>, Vec<&Holder>> {
+    let mut by_key: Sorted<Key<'_>, Vec<&Holder>> = Sorted::default();
     for holder in &look.roots {
         let name = match holder.kind {
             RootKind::OutputHistory => "",
             _ => &holder.name,
         };
-        by_key.entry((holder.kind, name)).or_default().push(holder);
+        by_key.entry((holder.kind, name)).push(holder);
     }
     by_key
 }

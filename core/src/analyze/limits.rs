@@ -1,5 +1,6 @@
 //! What limits a device's memory: the card, the container, a service, an allocator.
 
+use crate::order;
 use crate::recording::{Level, Reading, Source};
 use crate::units::Bytes;
 
@@ -87,7 +88,7 @@ pub(super) fn limits(reading: &Reading) -> Vec<Limit> {
         let by = LimitedBy::Allocator(only.source);
         limits.extend(limit((by, &only.limit, held)));
     }
-    limits.sort_by_key(|limit| limit.bytes);
+    order::sort_by_key(&mut limits, |limit| limit.bytes);
     limits
 }
 

@@ -1,11 +1,10 @@
 //! What a traced run holds at its peak for longer than it may need to.
 
-use std::collections::BTreeSet;
-
 use super::finding::{Evidence, Finding, FindingKind};
 use super::levels::{DeviceSummary, Lane};
 use super::series;
 use crate::recording::{LineTally, Recording, Trace};
+use crate::sorted::Sorted;
 use crate::source_text;
 
 /// Less than this share of the device is no concern.
@@ -16,12 +15,15 @@ const LEAST_OF_PEAK: f64 = 0.25;
 
 /// Of the latest traced run of each cell's text, the line that stands out.
 pub(super) fn findings(recording: &Recording, devices: &[DeviceSummary]) -> Vec<Finding> {
-    let mut seen = BTreeSet::new();
+    let mut seen = Sorted::default();
     let mut latest: Vec<&Trace> = recording
         .traces()
         .rev()
         .filter(|trace| recording.run(trace.run).parent.is_none())
-        .filter(|trace| seen.insert((recording.run(trace.run).revision, trace.device)))
+        .filter(|trace| {
+            let key = (recording.run(trace.run).revision, trace.device);
+            seen.insert(key, ()).is_none()
+        })
         .collect();
     latest.reverse();
     let of_each = |trace: &Trace| {

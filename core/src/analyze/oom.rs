@@ -5,8 +5,6 @@ mod shortage;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
-
 use super::finding::{Evidence, Figures, Finding, FindingKind};
 use super::growth::State;
 use super::levels::{DeviceSummary, RunRow};
@@ -17,19 +15,22 @@ use crate::recording::{
     Recording, Run, RunIdx, RunLevels, Status,
 };
 use crate::severity::Severity;
+use crate::sorted::Sorted;
 use crate::units::Bytes;
 use causes::Cause;
 pub use shortage::{Shortage, ShortagePart};
 
 /// A finding for each cell and device where memory ran out, about the last time.
 pub(super) fn findings(recording: &Recording, rows: &[RunRow]) -> Vec<Finding> {
-    let mut last: BTreeMap<(CellIdx, DeviceIdx), Case<'_>> = BTreeMap::new();
+    let mut last: Sorted<(CellIdx, DeviceIdx), Case<'_>> = Sorted::default();
     for run in recording.runs().iter().filter(|run| run.oom.is_some()) {
         let Some(case) = Case::of(recording, rows, run) else {
             continue;
         };
         let key = (case.outermost.cell, case.device);
-        let mut runs = last.remove(&key).map_or_else(Vec::new, |case| case.runs);
+        let mut runs = last
+            .get(&key)
+            .map_or_else(Vec::new, |case| case.runs.clone());
         if runs.last() != Some(&case.outermost.idx) {
             runs.push(case.outermost.idx);
         }

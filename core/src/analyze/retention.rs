@@ -1,8 +1,6 @@
 //! What `IPython` and Python keep of what the user let go of: displayed results, the last
 //! exception, the debugger, `%run` scripts.
 
-use std::collections::BTreeMap;
-
 use super::finding::{Evidence, Figures, Finding, FindingKind};
 use super::growth::State;
 use super::leak::min_growth;
@@ -12,6 +10,7 @@ use super::series;
 use crate::holders::{self, DeviceHolders, Holder, Kept, RootKind};
 use crate::recording::{DeviceIdx, Recording, Run, RunIdx, RunKind, Status};
 use crate::severity::Severity;
+use crate::sorted::Sorted;
 use crate::units::Bytes;
 
 /// Less than this share of the device is only good to know.
@@ -63,7 +62,7 @@ struct Place<'a> {
 
 impl<'a> Place<'a> {
     fn all(recording: &'a Recording, rows: &[RunRow], device: DeviceIdx) -> Vec<Self> {
-        let mut places: BTreeMap<RootKind, Self> = BTreeMap::new();
+        let mut places: Sorted<RootKind, Self> = Sorted::default();
         for (run, look) in recording.looks(device) {
             for place in places.values_mut() {
                 place.is_let_go |= look.kept.iter().all(|it| it.place != place.kept.place);

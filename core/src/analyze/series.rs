@@ -1,9 +1,8 @@
 //! Which runs belong together: growth is judged over runs of equal source.
 
-use std::collections::BTreeMap;
-
 use super::finding::CellRef;
 use super::levels::{Lane, RunRow, of_sample};
+use crate::order;
 use crate::recording::{DeviceIdx, Recording, Run, RunIdx, Sample, Series, SourceHash};
 use crate::source_text;
 use crate::units::Bytes;
@@ -61,33 +60,38 @@ impl RunSeries<'_> {
     }
 }
 
+/// Which runs are one series: those of one text, inside the same blocks, on one device.
+type SeriesOf = (SourceHash, Vec<String>, DeviceIdx);
+
 /// The series of runs, in the order in which they began. Only rows whose lane
 /// is known at both ends and the same as in the latest run count.
 pub(super) fn of_runs<'a>(recording: &Recording, rows: &'a [RunRow]) -> Vec<RunSeries<'a>> {
-    let mut series: BTreeMap<(SourceHash, Vec<String>, DeviceIdx), Vec<&RunRow>> = BTreeMap::new();
-    for row in rows.iter().filter(|row| row.kept.is_some()) {
-        let run = recording.run(row.run);
-        let key = (run.revision, path(recording, run), row.device);
-        series.entry(key).or_default().push(row);
-    }
-    let mut series: Vec<RunSeries<'_>> = series
-        .into_iter()
-        .map(|((revision, path, device), mut rows)| {
-            let lane = rows.last().map(|row| row.lane);
-            rows.retain(|row| Some(row.lane) == lane);
-            let first = rows.first().map_or_else(RunIdx::default, |row| row.run);
+    let rows = rows.iter().filter(|row| row.kept.is_some());
+    let mut rows: Vec<(SeriesOf, &RunRow)> = rows
+        .map(|row| {
+            let run = recording.run(row.run);
+            ((run.revision, path(recording, run), row.device), row)
+        })
+        .collect();
+    order::sort_by(&mut rows, |(a, _), (b, _)| a.cmp(b));
+    let mut series: Vec<RunSeries<'_>> = rows
+        .chunk_by(|(a, _), (b, _)| a == b)
+        .map(|rows| {
+            let ((revision, path, device), latest) = &rows[rows.len() - 1];
+            let rows = rows.iter().map(|(_, row)| *row);
+            let rows: Vec<&RunRow> = rows.filter(|row| row.lane == latest.lane).collect();
             RunSeries {
                 key: Key {
-                    first,
-                    revision,
-                    path,
-                    device,
+                    first: rows[0].run,
+                    revision: *revision,
+                    path: path.clone(),
+                    device: *device,
                 },
                 rows,
             }
         })
         .collect();
-    series.sort_by(|a, b| a.key.cmp(&b.key));
+    order::sort_by(&mut series, |a, b| a.key.cmp(&b.key));
     series
 }
 
@@ -108,7 +112,7 @@ pub(super) struct StepSeries {
 /// The steps of the latest run of each cell's text: a loop that is run again
 /// starts anew.
 pub(super) fn of_steps(recording: &Recording) -> Vec<StepSeries> {
-    let mut latest = BTreeMap::new();
+    let mut found = Vec::new();
     for (idx, device, series, points) in recording.all_samples() {
         let Series::Marked(label) = series else {
             continue;
@@ -140,10 +144,13 @@ pub(super) fn of_steps(recording: &Recording) -> Vec<StepSeries> {
             steps_per_point: last.ordinal.saturating_sub(first.ordinal) as f64 / n_gaps,
             levels,
         };
-        latest.insert(steps.key.id(recording), steps);
+        found.push((steps.key.id(recording), steps));
     }
-    let mut series: Vec<StepSeries> = latest.into_values().collect();
-    series.sort_by(|a, b| a.key.cmp(&b.key));
+    found.reverse();
+    order::sort_by(&mut found, |(a, _), (b, _)| a.cmp(b));
+    found.dedup_by(|(earlier, _), (latest, _)| earlier == latest);
+    let mut series: Vec<StepSeries> = found.into_iter().map(|(_, steps)| steps).collect();
+    order::sort_by(&mut series, |a, b| a.key.cmp(&b.key));
     series
 }
 

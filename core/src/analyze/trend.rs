@@ -1,5 +1,6 @@
 //! Statistics of a trend in a short, noisy series.
 
+use crate::order;
 use std::cmp::Ordering;
 
 use statrs::distribution::{ContinuousCDF, Normal};
@@ -222,8 +223,7 @@ fn autocorrelation_factor(values: &[f64], slope: f64) -> f64 {
 
 /// Ranks from 1, ties sharing their mean.
 fn ranks(values: &[f64]) -> Vec<f64> {
-    let mut order: Vec<usize> = (0..values.len()).collect();
-    order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
+    let order = order::sorted(values.len(), &|a, b| values[a].total_cmp(&values[b]));
     let mut ranks = vec![0.0; values.len()];
     let mut n_before = 0;
     for tied in order.chunk_by(|&a, &b| values[a].total_cmp(&values[b]).is_eq()) {

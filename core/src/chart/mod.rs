@@ -36,8 +36,6 @@ pub use theme::{Rgb, Theme};
 pub use timeline::{Afar, TimeScale, time_scale, timeline, timeline_from};
 pub use treemap::{Field, Map, held_map, treemap};
 
-use std::collections::BTreeSet;
-
 use crate::recording::{DeviceIdx, RunIdx};
 use crate::units::Nanos;
 
@@ -48,8 +46,8 @@ pub struct View {
     pub width: f64,
     /// The device that is shown.
     pub device: DeviceIdx,
-    /// The runs of the selected finding or cell; empty when nothing is selected.
-    pub selected: BTreeSet<RunIdx>,
+    /// The runs of the selected finding or cell, in order; empty when nothing is selected.
+    pub selected: Vec<RunIdx>,
     /// The part of the time that is looked at; `None` for all.
     pub span: Option<(Nanos, Nanos)>,
     /// What the bars of the growth chart are.
@@ -62,6 +60,12 @@ pub struct View {
     pub moment: Moment,
     /// The names of the fields that the map of holders is inside of, outermost first.
     pub inside: Vec<String>,
+}
+
+impl View {
+    fn is_selected(&self, run: RunIdx) -> bool {
+        self.selected.binary_search(&run).is_ok()
+    }
 }
 
 /// Of what the map of holders tells.

@@ -35,6 +35,7 @@ pub use preferred::HeldBy;
 pub use root::{Root, RootKind};
 pub use step::Step;
 
+use crate::order;
 use crate::units::{ByteDelta, Bytes};
 
 /// How much of a graph is told; the rest is summed up.
@@ -146,7 +147,9 @@ impl DeviceHolders {
             holder.grown.is_none_or(|grown| grown > ByteDelta::ZERO) || is_fresh
         };
         let (mut grown, other): (Vec<_>, Vec<_>) = self.roots.drain(..).partition(has_grown);
-        grown.sort_by_key(|holder| std::cmp::Reverse((holder.grown, holder.retained)));
+        order::sort_by_key(&mut grown, |holder| {
+            std::cmp::Reverse((holder.grown, holder.retained))
+        });
         let dropped = grown.split_off(grown.len().min(N_GROWN));
         for holder in other.iter().chain(&dropped) {
             self.more.add(1, holder.retained.get());

@@ -1,6 +1,7 @@
 //! Which line of the cell it was, where a run was traced: bytes beside the source.
 
 use gpumem_core::analyze::{Finding, FindingKind};
+use gpumem_core::order;
 use gpumem_core::recording::{Run, Tally, Trace};
 use gpumem_core::units::Bytes;
 use web_sys::{Element, HtmlElement};
@@ -83,8 +84,8 @@ fn lines(trace: &Trace, counted: fn(&Tally) -> Bytes) -> Vec<(Option<u32>, Bytes
         .map(|line| (line.line, counted(&line.tally)))
         .filter(|(_, size)| *size > Bytes::ZERO)
         .collect();
-    lines.sort_by_key(|(_, size)| std::cmp::Reverse(*size));
+    order::sort_by_key(&mut lines, |(_, size)| std::cmp::Reverse(*size));
     lines.truncate(N_SHOWN);
-    lines.sort_by_key(|(line, _)| line.unwrap_or(u32::MAX));
+    order::sort_by_key(&mut lines, |(line, _)| line.unwrap_or(u32::MAX));
     lines
 }

@@ -240,7 +240,9 @@ impl Tools {
         let found = (!text.is_empty()).then(|| {
             let cells = cells_with(model.recording(), text);
             let runs = model.recording().runs().iter();
-            let n_runs = runs.filter(|run| cells.contains(&run.cell)).count();
+            let n_runs = runs
+                .filter(|run| cells.binary_search(&run.cell).is_ok())
+                .count();
             format!(
                 "{} found, {}",
                 counted(cells.len(), "cell"),

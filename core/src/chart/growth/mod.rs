@@ -132,7 +132,7 @@ impl Chart {
             for (idx, slot) in group.slots.iter().enumerate() {
                 let left = group.slot_left(idx);
                 let rect = Rect::new(left, top, group.slot_width, self.plot.bottom - top);
-                if view.selected.contains(&slot.run) {
+                if view.is_selected(slot.run) {
                     self.scene.fill(rect, Role::Hover, 0.0);
                 }
                 let target = Target::Run(slot.run);

@@ -137,7 +137,7 @@ impl Chart {
                 .max(1.0)
                 .min(self.plot.right - stretch.left);
             let rect = Rect::new(stretch.left, top, width, self.plot.bottom - top);
-            let looked_at = view.selected.contains(&stretch.run);
+            let looked_at = view.is_selected(stretch.run);
             let role = match session.role(stretch.run) {
                 _ if looked_at => Role::Hover,
                 Some(Role::Leak) => Role::LeakSpan,

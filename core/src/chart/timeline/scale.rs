@@ -8,6 +8,7 @@
 use std::cell::LazyCell;
 
 use super::super::Pace;
+use crate::order;
 use crate::recording::{Recording, Run, RunIdx};
 use crate::units::Nanos;
 
@@ -145,7 +146,7 @@ fn visible(recording: &Recording, span: Option<(Nanos, Nanos)>) -> Vec<Stretch> 
         .iter()
         .filter(|run| run.parent.is_none())
         .collect();
-    runs.sort_by_key(|run| run.started);
+    order::sort_by_key(&mut runs, |run| run.started);
     let mut free_from = first;
     let mut stretches = Vec::new();
     for run in runs {

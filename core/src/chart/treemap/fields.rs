@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 
 use super::super::{Moment, View};
 use crate::holders::{Branch, DeviceHolders, Holder, Part, Rest, RootKind, Shared};
+use crate::order;
 use crate::recording::{Recording, RunIdx};
 use crate::units::{ByteDelta, Bytes};
 
@@ -187,7 +188,7 @@ fn grown(look: &DeviceHolders) -> Vec<Field> {
 /// The largest first; nothing without a size.
 fn sort(fields: &mut Vec<Field>) {
     fields.retain(|field| field.n_bytes > Bytes::ZERO);
-    fields.sort_by_key(|field| Reverse(field.n_bytes));
+    order::sort_by_key(fields, |field| Reverse(field.n_bytes));
     for field in fields {
         sort(&mut field.fields);
     }

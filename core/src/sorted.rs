@@ -1,0 +1,92 @@
+//! A small map, in the order of its keys.
+
+/// Entries in the order of their keys, in one list.
+///
+/// For what has few entries, or gets them nearly in order: a search tree is six kilobytes of
+/// code for each type, in a module that every notebook with a report carries.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Sorted<K, V>(Vec<(K, V)>);
+
+impl<K, V> Default for Sorted<K, V> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<K: Ord, V> Sorted<K, V> {
+    fn place(&self, key: &K) -> Result<usize, usize> {
+        self.0.binary_search_by(|(it, _)| it.cmp(key))
+    }
+
+    pub(crate) fn get(&self, key: &K) -> Option<&V> {
+        self.place(key).ok().map(|idx| &self.0[idx].1)
+    }
+
+    pub(crate) fn get_mut(&mut self, key: &K) -> Option<&mut V> {
+        self.place(key).ok().map(|idx| &mut self.0[idx].1)
+    }
+
+    /// Puts `value` in the place of what was there, which it returns.
+    pub(crate) fn insert(&mut self, key: K, value: V) -> Option<V> {
+        match self.place(&key) {
+            Ok(idx) => Some(std::mem::replace(&mut self.0[idx].1, value)),
+            Err(idx) => {
+                self.0.insert(idx, (key, value));
+                None
+            }
+        }
+    }
+
+    /// What is there; the default where nothing was.
+    pub(crate) fn entry(&mut self, key: K) -> &mut V
+    where
+        V: Default,
+    {
+        let idx = self.place(&key).unwrap_or_else(|idx| {
+            self.0.insert(idx, (key, V::default()));
+            idx
+        });
+        &mut self.0[idx].1
+    }
+
+    pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
+        self.0.iter_mut().map(|(_, value)| value)
+    }
+
+    pub(crate) fn into_values(self) -> impl Iterator<Item = V> {
+        self.0.into_iter().map(|(_, value)| value)
+    }
+}
+
+impl<K, V> IntoIterator for Sorted<K, V> {
+    type Item = (K, V);
+    type IntoIter = std::vec::IntoIter<(K, V)>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn it_is_the_map_that_a_tree_would_be(entries in prop::collection::vec((0_u8..20, any::<u8>()), 0..60)) {
+            let mut sorted = Sorted::default();
+            let mut tree = BTreeMap::new();
+            for (key, value) in entries {
+                prop_assert_eq!(sorted.insert(key, value), tree.insert(key, value));
+                *sorted.entry(value % 20) ^= key;
+                *tree.entry(value % 20).or_default() ^= key;
+                prop_assert_eq!(sorted.get(&key), tree.get(&key));
+            }
+            prop_assert!(sorted.into_iter().eq(tree));
+        }
+    }
+}
