@@ -8,6 +8,7 @@ import re
 import sys
 import weakref
 from contextlib import redirect_stderr, redirect_stdout
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import gpumem
@@ -66,7 +67,19 @@ def said(shell: Shell, line: str) -> list[str]:
     return lines
 
 
+ODD = """
+class Odd(RuntimeError):
+    __traceback__ = __cause__ = __context__ = exceptions = property(lambda self: 1 / 0)
+
+def stumble():
+    mine = plant()
+    raise Odd
+
+stumble()
+"""
+
 ERRORS = {
+    "a class in the way": ODD,
     "plain": "step()",
     "cause": "try:\n    step()\nexcept RuntimeError as error:\n    raise ValueError from error",
     "context": "try:\n    step()\nexcept RuntimeError:\n    held = 1 / 0",
@@ -157,6 +170,19 @@ def test_a_cycle_is_collected(shell: Shell) -> None:
     [line, *_] = said(shell, "%gpumem release cycles")
     assert alive(shell) == 0
     assert line == "cycles     collected what only refers to itself · 8 MiB back on sim:0"
+
+
+def test_a_framework_that_cannot_be_asked_has_no_cache(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Unloaded(ModuleType):
+        def __getattr__(self, name: str) -> object:
+            message = f"{self.__name__}.{name} cannot be loaded"
+            raise ImportError(message)
+
+    monkeypatch.setitem(sys.modules, "torch", Unloaded("torch"))
+    [line, *_] = said(shell, "%gpumem release cache")
+    assert line.startswith("cache      emptied the cache of sim")
 
 
 def test_the_cache_goes_back_to_the_device(shell: Shell) -> None:

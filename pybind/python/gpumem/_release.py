@@ -175,8 +175,8 @@ def _caches() -> dict[str, Callable[[], Any]]:
     devices = _levels()
     torch = sys.modules.get("torch")
     for kind in ("cuda", "xpu", "mtia"):
-        backend = getattr(torch, kind, None)
         with suppress(Exception):
+            backend = getattr(torch, kind, None)
             if backend is not None and backend.is_initialized():
                 caches[f"torch.{kind}"] = backend.empty_cache
     if torch is not None and any(label.startswith("mps:") for label in devices):

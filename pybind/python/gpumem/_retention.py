@@ -37,7 +37,7 @@ class Errors:
     def words(self) -> str:
         """Say which they are; nothing where none is kept."""
         errors = list(_with_causes(self._kept()))
-        n_frames = sum(_n_frames(error.__traceback__) for error in errors)
+        n_frames = sum(_n_frames(_link(error, "__traceback__")) for error in errors)
         if not errors:
             # A SyntaxError takes the place of the error before it everywhere but here.
             is_kept = any(getattr(it, "tb", None) is not None for it in self._formatters())
@@ -50,8 +50,7 @@ class Errors:
     def forget(self) -> None:
         """Take the frames out of every error, and the errors out of every place that keeps one."""
         for error in list(_with_causes(self._kept())):
-            with suppress(Exception):
-                error.__traceback__ = None
+            BaseException.with_traceback(error, None)
         for name in LAST_ERROR:
             with suppress(AttributeError):
                 delattr(sys, name)
@@ -225,10 +224,17 @@ def _with_causes(errors: Iterator[BaseException]) -> Iterator[BaseException]:
             continue
         seen.add(id(error))
         yield error
-        grouped = getattr(error, "exceptions", ())
-        linked = [error.__cause__, error.__context__]
+        grouped: Any = ()
+        with suppress(Exception):
+            grouped = getattr(error, "exceptions", ())
+        linked = [_link(error, "__cause__"), _link(error, "__context__")]
         linked += grouped if isinstance(grouped, tuple | list) else ()
         waiting += [link for link in linked if isinstance(link, BaseException)]
+
+
+def _link(error: BaseException, name: str) -> Any:  # noqa: ANN401 (an error or a traceback)
+    """Return what Python itself has under that name, whatever the error's class makes of it."""
+    return vars(BaseException)[name].__get__(error)
 
 
 def _debugged_frames() -> list[dict[str, Any]]:
