@@ -26,7 +26,9 @@ pub(super) fn add<'py>(roots: &mut Roots<'py>, modules: &Bound<'py, PyDict>) {
         let Some(tasks) = tasks.and_then(|tasks| tasks.cast_into::<PySet>().ok()) else {
             continue;
         };
-        for task in &tasks {
+        // Taken out first: a task that ends while another one is asked leaves the set.
+        let tasks: Vec<Bound<'py, PyAny>> = tasks.iter().collect();
+        for task in tasks {
             let task = task.cast_into::<PyWeakrefReference>().ok();
             if let Some(task) = task.and_then(|task| task.upgrade()) {
                 // One that cannot be asked is not asyncio's own.
