@@ -7,7 +7,7 @@
 use crate::analyze::{
     Analysis, CellRef, DeviceSummary, Finding, FindingKind, Lane, Peak, RunRow, Severity, State,
 };
-use crate::holders::{DeviceHolders, Holder, Kept, RootKind, Traits};
+use crate::holders::{DeviceHolders, Holder, Kept, Part, RootKind, Traits};
 use crate::recording::{
     AllocatorLevels, Cell, CellIdx, Device, DeviceIdx, DeviceKind, DriverLevels, Frame, Header,
     Held, Level, Reading, Recording, Revision, Run, RunIdx, RunKind, RunLevels, Sample, Samples,
@@ -33,7 +33,7 @@ pub(crate) struct Play {
     seconds: u64,
     status: Status,
     n_samples: usize,
-    n_steps: usize,
+    steps_mib: Vec<f64>,
     known: bool,
     is_traced: bool,
     kept_blocks: Option<i64>,
@@ -49,7 +49,7 @@ pub(crate) fn run(kept_mib: i64) -> Play {
         seconds: 1,
         status: Status::Ok,
         n_samples: 0,
-        n_steps: 0,
+        steps_mib: Vec::new(),
         known: true,
         is_traced: false,
         kept_blocks: None,
@@ -77,9 +77,17 @@ impl Play {
         Self { n_samples, ..self }
     }
 
-    /// A loop set so many marks.
+    /// A loop marked its begin, and the end of so many steps that keep the same.
     pub(crate) fn steps(self, n_steps: usize) -> Self {
-        Self { n_steps, ..self }
+        let kept = self.kept_mib as f64 / n_steps as f64;
+        let steps_mib = vec![kept; n_steps];
+        Self { steps_mib, ..self }
+    }
+
+    /// A loop marked its begin and the end of each step, which keep so many MiB.
+    pub(crate) fn steps_keeping(self, kept_mib: &[i64]) -> Self {
+        let steps_mib = kept_mib.iter().map(|kept| *kept as f64).collect();
+        Self { steps_mib, ..self }
     }
 
     /// Its allocations were traced: line 1 takes the peak, in its middle; what it keeps stays.
@@ -194,6 +202,7 @@ fn held(run: RunIdx, name: &str, type_name: &str, grown_mib: i64, all_mib: i64) 
         device: "sim:0".to_owned(),
         n_bytes: mib(all_mib),
         roots: vec![holder],
+        parts: vec![(Part::Names, mib(all_mib))],
         ..DeviceHolders::default()
     };
     Held {
@@ -244,6 +253,7 @@ impl Stage {
                 device: DeviceIdx(0),
                 lane: Lane::Allocated,
                 allocated: None,
+                requested: None,
                 reserved: None,
                 inactive_split: None,
                 largest_free: None,
@@ -297,15 +307,8 @@ impl Stage {
         self.analysis
             .rows
             .push(row(run, play, before, self.allocated));
-        self.sample(
-            run,
-            play,
-            (before, started),
-            Series::Sampled,
-            play.n_samples,
-        );
-        let steps = Series::Marked("step".to_owned());
-        self.sample(run, play, (before, started), steps, play.n_steps);
+        self.sample(run, play, (before, started));
+        self.mark(run, play, (before, started));
         if play.is_traced {
             self.trace(run, play, before, [started, self.now]);
         }
@@ -382,41 +385,66 @@ impl Stage {
     }
 
     /// Rises to the peak in the middle of the run, then falls to what it keeps.
-    fn sample(&mut self, run: RunIdx, play: &Play, from: (i64, u64), series: Series, n: usize) {
-        let (before, started) = from;
-        let marked = series != Series::Sampled;
-        let points = (0..n).map(|idx| {
-            let share = (idx as f64 + 1.0) / n as f64;
+    fn sample(&mut self, run: RunIdx, play: &Play, from: (i64, u64)) {
+        let points = (1..=play.n_samples).map(|n| {
+            let share = n as f64 / play.n_samples as f64;
             let (peak, kept) = (play.peak_mib as f64, play.kept_mib as f64);
-            let above = match share {
-                _ if marked => kept * share,
-                s if s < 0.5 => peak * 2.0 * s,
-                s => peak + (kept - peak) * (2.0 * s - 1.0),
+            let above = if share < 0.5 {
+                peak * 2.0 * share
+            } else {
+                peak + (kept - peak) * (2.0 * share - 1.0)
             };
-            let level =
-                mib(before) + Bytes::new(ByteDelta::from_f64(above * MIB as f64).magnitude().get());
-            let sampled = |over: i64| (!marked).then(|| level + mib(over));
+            let level = rise(from.0, above);
             Sample {
-                at: Nanos::millis(started)
-                    + Nanos::new(
-                        ByteDelta::from_f64(share * play.seconds as f64 * 1e9)
-                            .magnitude()
-                            .get(),
-                    ),
-                ordinal: idx as u64,
-                allocated: marked.then_some(level),
-                reserved: None,
-                device_used: sampled(CONTEXT + OTHERS),
-                process_used: sampled(CONTEXT),
+                ordinal: n as u64 - 1,
+                device_used: Some(level + mib(CONTEXT + OTHERS)),
+                process_used: Some(level + mib(CONTEXT)),
+                ..at(play, from.1, share)
             }
         });
+        self.points(run, Series::Sampled, points.collect());
+    }
+
+    /// Where its loop began, and after each step what all of them keep together.
+    fn mark(&mut self, run: RunIdx, play: &Play, from: (i64, u64)) {
+        let mut above = 0.0;
+        let kept = std::iter::once(&0.0).chain(&play.steps_mib);
+        let points = kept.enumerate().map(|(n, kept)| {
+            above += kept;
+            Sample {
+                ordinal: n as u64,
+                allocated: Some(rise(from.0, above)),
+                ..at(play, from.1, n as f64 / play.steps_mib.len() as f64)
+            }
+        });
+        if !play.steps_mib.is_empty() {
+            self.points(run, Series::Marked("step".to_owned()), points.collect());
+        }
+    }
+
+    fn points(&mut self, run: RunIdx, series: Series, points: Vec<Sample>) {
         let frame = Frame::Samples(Samples {
             run,
             device: DeviceIdx(0),
             series,
-            points: points.collect(),
+            points: points.into(),
         });
         self.recording.apply(frame).expect("samples in order");
+    }
+}
+
+/// So many MiB above a level.
+fn rise(from_mib: i64, above_mib: f64) -> Bytes {
+    let above = ByteDelta::from_f64(above_mib * MIB as f64);
+    mib(from_mib) + above.magnitude()
+}
+
+/// At a share of the run's time.
+fn at(play: &Play, started: u64, share: f64) -> Sample {
+    let since = ByteDelta::from_f64(share * play.seconds as f64 * 1e9);
+    Sample {
+        at: Nanos::millis(started) + Nanos::new(since.magnitude().get()),
+        ..Sample::default()
     }
 }
 
@@ -456,6 +484,7 @@ fn row(run: RunIdx, play: &Play, before: i64, after: i64) -> RunRow {
         lane: Lane::Allocated,
         before: begun(before),
         after: ended(after),
+        so_far: begun(after).filter(|_| play.status == Status::Running),
         kept: ended(after).map(|after| after.since(mib(before))),
         peak: begun(before + play.peak_mib).map(Peak::Exact),
         allocated: (begun(before), ended(after)),

@@ -72,6 +72,15 @@ impl Thinned {
         }
     }
 
+    /// The next point's ordinal is `first`, and not 0.
+    #[must_use]
+    pub fn counting_from(self, first: u64) -> Self {
+        Self {
+            n_pushed: first,
+            ..self
+        }
+    }
+
     /// Adds the next point, which gets its ordinal here. True when the series was thinned for it:
     /// whoever asks for points by a clock may then ask half as often.
     pub fn push(&mut self, point: Sample) -> bool {

@@ -1,11 +1,12 @@
 //! Marks that the user's code sets inside a run: one per step of a loop.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use pyo3::exceptions::PyAttributeError;
 use pyo3::prelude::*;
 use pyo3::types::PyIterator;
 
+use crate::recorder::Mark;
 use crate::{blocks, session, trouble};
 
 /// Marks this instant in the innermost block, or in the cell's run: growth from mark
@@ -13,21 +14,21 @@ use crate::{blocks, session, trouble};
 #[pyfunction]
 #[pyo3(signature = (label = None))]
 pub(crate) fn mark(py: Python<'_>, label: Option<&str>) {
-    set(py, label.unwrap_or("mark"));
+    set(py, Mark::StepEnded(label.unwrap_or("mark")));
 }
 
 /// A mark never fails in the user's loop.
-fn set(py: Python<'_>, label: &str) {
+fn set(py: Python<'_>, mark: Mark<'_>) {
     if !session::is_running() {
         return;
     }
-    let body = || session::mark(py, label, blocks::current(py)?);
+    let body = || session::mark(py, mark, blocks::current(py)?);
     if let Err(failure) = trouble::caught(py, body) {
         trouble::log_once(py, &format!("a mark was not recorded: {failure}"));
     }
 }
 
-/// Yields the items of `iterable`, and marks the end of each iteration.
+/// Yields the items of `iterable`, and marks where the first iteration begins and each ends.
 #[pyclass(frozen, name = "steps", module = "gpumem")]
 pub(crate) struct Steps {
     iterable: Py<PyAny>,
@@ -49,7 +50,7 @@ impl Steps {
         Ok(StepsIterator {
             items: self.iterable.bind(py).try_iter()?.unbind(),
             label: self.label.clone(),
-            in_step: AtomicBool::new(false),
+            place: AtomicU8::new(BEFORE),
         })
     }
 
@@ -63,8 +64,13 @@ impl Steps {
 pub(crate) struct StepsIterator {
     items: Py<PyIterator>,
     label: String,
-    in_step: AtomicBool,
+    /// Of what was asked for last: before the first item, inside of a step, or outside.
+    place: AtomicU8,
 }
+
+const BEFORE: u8 = 0;
+const INSIDE: u8 = 1;
+const OUTSIDE: u8 = 2;
 
 #[pymethods]
 impl StepsIterator {
@@ -73,11 +79,15 @@ impl StepsIterator {
     }
 
     fn __next__(&self, py: Python<'_>) -> Option<PyResult<Py<PyAny>>> {
-        if self.in_step.swap(false, Ordering::Relaxed) {
-            set(py, &self.label);
+        match self.place.swap(OUTSIDE, Ordering::Relaxed) {
+            BEFORE => set(py, Mark::LoopBegins(&self.label)),
+            INSIDE => set(py, Mark::StepEnded(&self.label)),
+            _ => {}
         }
         let item = self.items.bind(py).clone().next()?;
-        self.in_step.store(item.is_ok(), Ordering::Relaxed);
+        if item.is_ok() {
+            self.place.store(INSIDE, Ordering::Relaxed);
+        }
         Some(item.map(Bound::unbind))
     }
 

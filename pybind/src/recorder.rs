@@ -25,6 +25,7 @@ use crate::sources::Found;
 pub(crate) use follow::Bell;
 use follow::Followed;
 use points::MAX_POINTS;
+pub(crate) use points::Mark;
 pub(crate) use traced::{RunAsTraced, Traced};
 
 /// How much of a cell's source is kept.

@@ -61,6 +61,26 @@ def test_growth_from_step_to_step_is_found(
     assert growing(recorded, body) == expected
 
 
+def test_what_a_loop_keeps_in_its_first_step_counts(recorded: Shell) -> None:
+    """Where it begins is marked, so that the first step is known as well as the others."""
+    body = f"for i in gpumem.steps(range(12)):\n    if i in (0, 3):\n    {LEAK}"
+    assert growing(recorded, body) == []
+    [settled] = [finding for finding in gpumem.report().findings if finding.steps]
+    assert "kept 4 MiB in its first 4 steps, nothing since" in settled.title
+    assert growing(recorded, f"for _ in gpumem.steps(range(3)):\n{LEAK}\n") == [
+        (("steps",), 3, 2 * MIB)
+    ]
+    [few] = [finding for finding in gpumem.report().findings if finding.kind == "growing"]
+    assert "grew in all 3 steps" in few.detail
+    assert "held by kept" in few.detail
+
+
+def test_a_loop_that_is_gone_through_again_in_one_run_goes_on(recorded: Shell) -> None:
+    """What lies between two epochs belongs to no step of its own."""
+    body = f"for _ in range(3):\n    for _ in gpumem.steps(range(5)):\n    {LEAK}"
+    assert growing(recorded, body) == [(("steps",), 15, 2 * MIB)]
+
+
 def test_a_loop_that_collects_anew_names_what_it_collects_into(recorded: Shell) -> None:
     # The second run lets go of what the first had collected: it keeps nothing more.
     loop = "kept = []\nfor _ in gpumem.steps(range(12)):\n" + LEAK

@@ -162,6 +162,9 @@ fn of_row(row: &RunRow) -> Vec<(&'static str, String)> {
     if let Some(kept) = row.kept {
         figures.push(("kept", kept.to_string()));
     }
+    if let Some((before, now)) = row.before.zip(row.so_far) {
+        figures.push(("kept so far", now.since(before).to_string()));
+    }
     let lanes = [
         ("allocated", row.allocated),
         ("reserved", row.reserved),

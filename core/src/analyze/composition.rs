@@ -64,12 +64,17 @@ impl DeviceSummary {
         if self.allocated.is_none() {
             return self.composition();
         }
+        let requested = self.requested;
         let parts = self.composition().into_iter();
-        parts.flat_map(|part| taken_apart(part, purposes)).collect()
+        parts
+            .flat_map(|part| taken_apart(part, requested, purposes))
+            .collect()
     }
 }
 
-fn taken_apart(part: Part, purposes: &[(Purpose, Bytes)]) -> Vec<Part> {
+/// Objects were asked how much they hold, and blocks are larger: what was lost to that is no
+/// object's, and no secret either.
+fn taken_apart(part: Part, requested: Option<Bytes>, purposes: &[(Purpose, Bytes)]) -> Vec<Part> {
     let found: Bytes = purposes.iter().map(|(_, size)| *size).sum();
     if part.kind != PartKind::Held || found > part.size {
         return vec![part];
@@ -81,13 +86,29 @@ fn taken_apart(part: Part, purposes: &[(Purpose, Bytes)]) -> Vec<Part> {
         words: words.to_owned(),
         size,
     };
-    let rest = held(Purpose::Unnamed.words(), part.size.saturating_sub(known));
-    named
+    let rest = part.size.saturating_sub(known);
+    let rounding = requested.map_or(Bytes::ZERO, |asked| part.size.saturating_sub(asked));
+    let rounding = rounding.min(rest);
+    let mut parts: Vec<Part> = named
         .map(|(purpose, size)| held(purpose.words(), *size))
-        .chain([rest])
+        .chain([
+            held(Purpose::Unnamed.words(), rest.saturating_sub(rounding)),
+            held(ROUNDING, rounding),
+        ])
         .filter(|part| part.size > Bytes::ZERO)
-        .collect()
+        .collect();
+    // Of less nobody wants to read: it goes to the largest part, which has most of the blocks.
+    if rounding.get() < part.size.get() / 1000 {
+        parts.retain(|part| part.words != ROUNDING);
+        if let Some(largest) = parts.iter_mut().max_by_key(|part| part.size) {
+            largest.size = largest.size + rounding;
+        }
+    }
+    parts
 }
+
+/// What blocks are larger than what was asked for.
+const ROUNDING: &str = "rounding";
 
 fn held_words(level: &str) -> &'static str {
     match level {
@@ -192,6 +213,32 @@ mod tests {
             &[("allocated", 40), context],
         );
         check_purposes(None, &model, &[("this process", 50)]);
+    }
+
+    #[test]
+    fn what_blocks_are_larger_than_asked_for_is_rounding() {
+        let check = |requested: u64, expected: &[(&str, u64)]| {
+            let summary = DeviceSummary {
+                allocated: Some(Bytes::new(10_000)),
+                requested: Some(Bytes::new(requested)),
+                ..DeviceSummary::now(DeviceIdx(0), &Reading::default())
+            };
+            let found = [(Purpose::Graphs, 7000), (Purpose::Names, 2000)];
+            let found = found.map(|(purpose, n)| (purpose, Bytes::new(n)));
+            let parts = summary.composition_by_purpose(&found);
+            let parts: Vec<(&str, u64)> = parts
+                .iter()
+                .map(|part| (part.words.as_str(), part.size.get()))
+                .collect();
+            assert_eq!(parts, expected);
+        };
+        let (graphs, names) = (("graphs", 7000), ("your names", 2000));
+        check(9000, &[graphs, names, ("rounding", 1000)]);
+        check(9400, &[graphs, names, ("unnamed", 400), ("rounding", 600)]);
+        // Too little for a word of its own.
+        check(9995, &[("graphs", 7005), names, ("unnamed", 995)]);
+        // What was asked for is less than what was found: the look was at another instant.
+        check(8000, &[graphs, names, ("rounding", 1000)]);
     }
 
     #[test]

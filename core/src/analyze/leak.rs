@@ -100,6 +100,8 @@ struct Judged {
     runs: Vec<RunIdx>,
     n_runs: usize,
     n_grown: usize,
+    /// Of how many it is known whether they grew.
+    n_chances: usize,
     steps: bool,
     growth: Growth,
     /// What the series kept by itself, from `start` on.
@@ -144,6 +146,7 @@ fn of_runs(
         runs: series.runs(),
         n_runs: levels.len(),
         n_grown: n_positive(series.rows.iter().filter_map(|row| row.kept)),
+        n_chances: own_levels.len(),
         steps: false,
         growth,
         stays: levels.last()?.since(start),
@@ -168,13 +171,16 @@ fn of_steps(
     let per_step = |delta: ByteDelta| ByteDelta::from_f64(delta.as_f64() / series.steps_per_point);
     growth.bytes_per_run = per_step(growth.bytes_per_run);
     growth.interval = (per_step(growth.interval.0), per_step(growth.interval.1));
-    let (start, end) = (*series.levels.first()?, *series.levels.last()?);
+    let (first, end) = (*series.levels.first()?, *series.levels.last()?);
+    let course: Vec<Bytes> = series.start.iter().chain(&series.levels).copied().collect();
+    let start = series.start.unwrap_or(first);
     Some(Judged {
         key: series.key.clone(),
         lane: series.lane,
         runs: vec![series.run],
         n_runs: series.n_steps,
-        n_grown: n_positive(series.levels.windows(2).map(|pair| pair[1].since(pair[0]))),
+        n_grown: n_positive(course.windows(2).map(|pair| pair[1].since(pair[0]))),
+        n_chances: course.len() - 1,
         steps: true,
         growth,
         stays: end.since(start),
@@ -238,7 +244,7 @@ impl Judged {
         let told = match self.growth.state {
             State::Leak | State::Watch => grew,
             State::NotEnoughData => grew && self.n_runs > 1 && self.grew_each_time(),
-            State::None => grew && self.settles(),
+            State::None => grew && self.settles() && !self.is_over(rows),
         };
         if told && self.growth.state != State::None {
             self.withdrawn = self.reason_to_withdraw(recording, rows);
@@ -250,6 +256,18 @@ impl Judged {
     fn kept(&self) -> ByteDelta {
         let last = self.levels.last().copied().unwrap_or_default();
         last.since(self.start)
+    }
+
+    /// The run of these steps has ended, and let go of what they had kept.
+    fn is_over(&self, rows: &[RunRow]) -> bool {
+        let is_of_run =
+            |row: &&RunRow| Some(&row.run) == self.runs.last() && row.device == self.key.device;
+        let row = rows
+            .iter()
+            .rfind(is_of_run)
+            .filter(|row| row.lane == self.lane);
+        let after = row.and_then(|row| row.after).filter(|_| self.steps);
+        after.is_some_and(|after| after < self.start + self.least)
     }
 
     /// Seen from the level it began at, it moved first and then stayed.
@@ -279,9 +297,9 @@ impl Judged {
         }
     }
 
-    /// In every run; between steps there is one gap fewer than there are steps.
+    /// In every run or step of which that is known.
     fn grew_each_time(&self) -> bool {
-        self.n_grown + usize::from(self.steps) >= self.levels.len()
+        self.n_grown >= self.n_chances
     }
 
     fn finding(self, recording: &Recording, rows: &[RunRow], devices: &[DeviceSummary]) -> Finding {
@@ -412,11 +430,10 @@ impl Judged {
         if self.growth.state == State::None {
             return format!("{} over {} {unit}s", self.growth.shape.name(), self.n_runs);
         }
-        let n_chances = self.levels.len() - usize::from(self.steps);
-        let mut parts = vec![if self.n_grown >= n_chances {
+        let mut parts = vec![if self.grew_each_time() {
             format!("grew in all {} {unit}s, {} each", self.n_runs, self.rate())
         } else {
-            let share = 100 * self.n_grown / n_chances;
+            let share = 100 * self.n_grown / self.n_chances;
             format!(
                 "grew in {share} % of {} {unit}s, {} each on average",
                 self.n_runs,
@@ -467,7 +484,7 @@ fn headroom(row: &RunRow, device: &DeviceSummary) -> Option<Bytes> {
         (Some(allocated), Some(reserved)) => reserved.saturating_sub(allocated),
         _ => Bytes::ZERO,
     };
-    let level = row.after.or(row.before)?;
+    let level = row.after.or(row.so_far).or(row.before)?;
     let above_end = row
         .peak
         .map_or(Bytes::ZERO, Peak::low)

@@ -7,6 +7,7 @@ use crate::recording::{
 use crate::units::{ByteDelta, Bytes, Nanos};
 
 use super::limits::{Limit, limits};
+use super::ongoing;
 
 /// Which of a device's levels growth is judged on: the first one known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -74,6 +75,8 @@ pub struct RunRow {
     pub before: Option<Bytes>,
     /// That lane when it ended.
     pub after: Option<Bytes>,
+    /// That lane when it was last read, while the run goes on.
+    pub so_far: Option<Bytes>,
     /// What the run kept of it: after − before.
     pub kept: Option<ByteDelta>,
     /// Its highest level inside the run.
@@ -103,6 +106,8 @@ pub struct DeviceSummary {
     pub lane: Lane,
     /// Latest allocated.
     pub allocated: Option<Bytes>,
+    /// What was asked for of it: blocks are larger.
+    pub requested: Option<Bytes>,
     /// Latest reserved.
     pub reserved: Option<Bytes>,
     /// Latest inactive split.
@@ -129,6 +134,7 @@ impl DeviceSummary {
             device,
             lane: lane_of(&totals, &totals),
             allocated: totals.allocated,
+            requested: totals.requested,
             reserved: totals.reserved,
             inactive_split: totals.inactive_split,
             largest_free: totals.largest_free,
@@ -209,6 +215,8 @@ fn failures(reading: &Reading) -> impl Iterator<Item = (&'static str, &str)> {
 #[derive(Debug, Clone, Copy, Default)]
 struct Totals {
     allocated: Option<Bytes>,
+    /// Where an allocator does not tell, all that it has handed out.
+    requested: Option<Bytes>,
     reserved: Option<Bytes>,
     inactive_split: Option<Bytes>,
     largest_free: Option<Bytes>,
@@ -230,6 +238,7 @@ impl Totals {
         };
         Self {
             allocated: total(|levels| &levels.allocated),
+            requested: reading.handed_out().map(|all| all.n_bytes),
             reserved: total(|levels| &levels.reserved),
             inactive_split: total(|levels| &levels.inactive_split),
             largest_free: reading
@@ -301,6 +310,7 @@ fn row(recording: &Recording, run: &Run, levels: &RunLevels) -> RunRow {
         lane,
         before: from,
         after: to,
+        so_far: ongoing::level(recording, run, levels.device, lane),
         kept: from.zip(to).map(|(from, to)| to.since(from)),
         peak: peak(recording, run, levels, lane, [from, to]),
         allocated: (before.allocated, after.allocated),
@@ -467,19 +477,17 @@ impl Bounds {
 fn summary(recording: &Recording, rows: &[RunRow], device: DeviceIdx) -> Option<DeviceSummary> {
     let mut of_device = rows.iter().filter(|row| row.device == device);
     let last = of_device.clone().next_back()?;
-    let reading = recording
-        .run(last.run)
-        .levels
-        .iter()
-        .find(|levels| levels.device == device)
-        .map(|levels| levels.after.as_ref().unwrap_or(&levels.before))?;
+    let run = recording.run(last.run);
+    let levels = run.levels.iter().find(|levels| levels.device == device)?;
+    let latest = levels.after.as_ref().unwrap_or(&levels.before);
+    let inside = ongoing::reading(recording, run, device, latest);
     Some(DeviceSummary {
         lane: last.lane,
         peak: of_device
             .by_ref()
             .filter_map(|row| row.peak.map(Peak::low))
             .max(),
-        ..DeviceSummary::now(device, reading)
+        ..DeviceSummary::now(device, inside.as_ref().unwrap_or(latest))
     })
 }
 

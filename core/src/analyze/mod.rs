@@ -18,6 +18,7 @@ mod leak;
 mod levels;
 mod limits;
 mod long_lived;
+mod ongoing;
 mod oom;
 mod peaks;
 mod reserve;

@@ -101,9 +101,11 @@ pub(super) struct StepSeries {
     pub(super) key: Key,
     pub(super) run: RunIdx,
     pub(super) lane: Lane,
-    /// The lane at each mark that was kept.
+    /// The lane where the loop began, if that was marked.
+    pub(super) start: Option<Bytes>,
+    /// The lane after each step whose mark was kept.
     pub(super) levels: Vec<Bytes>,
-    /// How many marks were set.
+    /// How many steps ended.
     pub(super) n_steps: usize,
     /// How many marks lie between two that were kept, on average.
     pub(super) steps_per_point: f64,
@@ -121,9 +123,13 @@ pub(super) fn of_steps(recording: &Recording) -> Vec<StepSeries> {
         let run = recording.run(idx);
         let mut path = path(recording, run);
         path.push(label.clone());
+        let (begin, points) = match points.as_slice() {
+            [begin, steps @ ..] if begin.ordinal == 0 => (Some(begin), steps),
+            steps => (None, steps),
+        };
         let lanes = [Lane::Allocated, Lane::ProcessUsed, Lane::DeviceUsed];
         let known = |lane: &Lane| points.iter().all(|point| of_sample(point, *lane).is_some());
-        let (Some(lane), [first, .., last]) = (lanes.into_iter().find(known), &*points) else {
+        let (Some(lane), [first, .., last]) = (lanes.into_iter().find(known), points) else {
             continue;
         };
         let levels: Vec<Bytes> = points
@@ -140,7 +146,8 @@ pub(super) fn of_steps(recording: &Recording) -> Vec<StepSeries> {
             },
             run: idx,
             lane,
-            n_steps: usize::try_from(last.ordinal + 1).unwrap_or(usize::MAX),
+            start: begin.and_then(|begin| of_sample(begin, lane)),
+            n_steps: usize::try_from(last.ordinal).unwrap_or(usize::MAX),
             steps_per_point: last.ordinal.saturating_sub(first.ordinal) as f64 / n_gaps,
             levels,
         };

@@ -134,6 +134,38 @@ fn steps_inside_a_run_are_judged_like_runs() {
 }
 
 #[test]
+fn what_a_loop_keeps_in_its_first_step_counts() {
+    let loop_ = "for x in gpumem.steps(xs): f(x)";
+    check(
+        &[(
+            loop_,
+            &[run(700).steps_keeping(&[500, 200, 0, 0, 0, 0, 0, 0, 0])],
+        )],
+        &[
+            "settled: for x in gpumem.steps(xs): f(x) kept 700 MiB in its first 2 steps, \
+           nothing since | warm-up over 9 steps",
+        ],
+    );
+    // Three steps, and each of them is known to have kept something.
+    check(
+        &[(loop_, &[run(30).steps(3)])],
+        &[
+            "growing: for x in gpumem.steps(xs): f(x) kept 10 MiB more in each of 3 steps \
+           | grew in all 3 steps, 10 MiB each · 14.9 GiB left: out of memory in about 1523 steps \
+           · 6 more steps tell a leak from a warm-up",
+        ],
+    );
+    // What its variables held is gone with the run.
+    check(
+        &[(
+            loop_,
+            &[run(0).steps_keeping(&[64, 0, 0, 0, 0, 0, 0, 0, 0])],
+        )],
+        &[],
+    );
+}
+
+#[test]
 fn only_the_latest_loop_counts() {
     check(&[("loop()", &[run(120).steps(30), run(0).steps(30)])], &[]);
 }

@@ -5,7 +5,8 @@ use super::View;
 use super::label::{Label, MEDIUM, SMALL};
 use super::plot::{say, sheet};
 use super::scene::{Anchor, Face, Hit, Point, Rect, Role, Scene, Target};
-use crate::analyze::{Analysis, Part, PartKind};
+use crate::analyze::{Analysis, DeviceSummary, Part, PartKind};
+use crate::holders::Part as Purpose;
 use crate::recording::{Device, Recording};
 use crate::units::Bytes;
 
@@ -28,6 +29,8 @@ const NAME: f64 = 64.0;
 const FIGURE: f64 = 96.0;
 /// Two columns of small bars need so much room.
 const WIDE: f64 = 560.0;
+/// What came while a run goes on: nobody has looked yet what it is.
+const THIS_RUN: &str = "this run";
 
 /// What fills the view's device, by the latest levels of the recording.
 pub fn composition(recording: &Recording, analysis: &Analysis, view: &View) -> Scene {
@@ -53,8 +56,9 @@ pub fn composition(recording: &Recording, analysis: &Analysis, view: &View) -> S
 
 /// The parts that the bar shows, from left to right.
 ///
-/// Where somebody looked who holds what after the latest run, what is held is told by
-/// what it is for, and what no look has found is unnamed.
+/// Where somebody looked who holds what, and runs since have left the level as it was, what
+/// is held is told by what it is for, and what no look has found is unnamed. While a run
+/// goes on the look before it says what was there, and the rest is the run's.
 pub fn parts(recording: &Recording, analysis: &Analysis, view: &View) -> Vec<Part> {
     let mut devices = analysis.devices.iter();
     let summary = devices.find(|summary| summary.device == view.device);
@@ -62,14 +66,48 @@ pub fn parts(recording: &Recording, analysis: &Analysis, view: &View) -> Vec<Par
         return Vec::new();
     };
     let looked = recording.latest_holders(view.device);
-    let last = recording.runs().last().map(|run| run.idx);
-    let held = looked.filter(|(run, _)| {
-        Some(recording.outermost(*run)) == last.map(|last| recording.outermost(last))
-    });
-    match held {
-        Some((_, held)) => summary.composition_by_purpose(&held.parts),
-        None => summary.composition(),
+    let Some(((run, held), latest)) = looked.zip(recording.runs().last()) else {
+        return summary.composition();
+    };
+    let [looked, last] = [run, latest.idx].map(|run| recording.outermost(run));
+    let row = |run| {
+        let mut rows = analysis.rows.iter();
+        rows.rfind(|row| row.run == run && row.device == view.device)
+    };
+    let [then, now] = [looked, last].map(row);
+    let then = then.and_then(|row| row.after);
+    let is_open = recording.run(last).ended.is_none();
+    let now = now.and_then(|row| if is_open { row.before } else { row.after });
+    match is_open {
+        _ if looked == last => summary.composition_by_purpose(&held.parts),
+        _ if then != now => summary.composition(),
+        true => with_this_run(summary, &held.parts),
+        false => summary.composition_by_purpose(&held.parts),
     }
+}
+
+/// What was known before the run, and what has come since.
+fn with_this_run(summary: &DeviceSummary, before: &[(Purpose, Bytes)]) -> Vec<Part> {
+    let unnamed = before.iter().filter(|(it, _)| *it == Purpose::Unnamed);
+    let unnamed: Bytes = unnamed.map(|(_, size)| *size).sum();
+    let mut parts = summary.composition_by_purpose(before);
+    let words = Purpose::Unnamed.words();
+    let Some(place) = parts.iter().position(|part| part.words == words) else {
+        return parts;
+    };
+    let rest = parts.remove(place);
+    let part = |words: &str, size| Part {
+        words: words.to_owned(),
+        size,
+        ..rest
+    };
+    let both = [
+        part(words, unnamed),
+        part(THIS_RUN, rest.size.saturating_sub(unnamed)),
+    ];
+    let known = both.into_iter().filter(|part| part.size > Bytes::ZERO);
+    parts.splice(place..place, known);
+    parts
 }
 
 fn draw_bar(scene: &mut Scene, parts: &[Part]) {
@@ -266,14 +304,30 @@ mod tests {
 
     use super::super::draw_log::{assert_sound, texts, view};
     use super::*;
-    use crate::analyze::{DeviceSummary, Rules, analyze};
-    use crate::recording::{DeviceIdx, Frame};
+    use crate::analyze::{Rules, analyze};
+    use crate::recording::{DeviceIdx, Frame, Status};
     use crate::testing::{Play, run, session};
 
     fn drawn(plays: &[Play], width: f64) -> Scene {
         let (recording, _) = session(&[("a()", plays)]);
         let analysis = analyze(&recording, &Rules::default());
         composition(&recording, &analysis, &view(width))
+    }
+
+    #[test]
+    fn while_a_run_goes_on_its_steps_are_told_beside_what_was_there() {
+        let model = run(1200).held_by("model", "list");
+        let loop_ = run(480).status(Status::Running).steps(8);
+        let scene = drawn(&[model.clone(), loop_.clone()], 880.0);
+        let shown = texts(&scene).join(" ");
+        assert!(
+            shown.starts_with("your names 1.17 GiB this run 480 MiB"),
+            "{shown}"
+        );
+        // What a run between them moved, nobody has looked at.
+        let scene = drawn(&[model, run(7), loop_], 880.0);
+        let shown = texts(&scene).join(" ");
+        assert!(shown.starts_with("allocated 1.65 GiB"), "{shown}");
     }
 
     #[test]

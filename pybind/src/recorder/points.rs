@@ -1,5 +1,7 @@
 //! What lies between a run's ends: samples and marks, and how many of them a session keeps.
 
+use std::collections::hash_map::Entry;
+
 use gpumem_core::recording::{AllocatorLevels, Frame, Reading, RunIdx, Sample, Samples, Series};
 use gpumem_core::thin::{self, Spacing, Thinned};
 use gpumem_core::units::Bytes;
@@ -15,6 +17,15 @@ pub(super) const MAX_POINTS: usize = 1 << 18;
 
 /// No run's series is thinned to fewer: its ends and extremes.
 const FEWEST_POINTS: usize = 16;
+
+/// What happened where a mark was set, with the label of its series.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Mark<'a> {
+    /// A loop is about to go through its first step.
+    LoopBegins(&'a str),
+    /// A step is over.
+    StepEnded(&'a str),
+}
 
 impl Recorder {
     /// What was sampled in a run that has ended, of the devices that it tells of.
@@ -93,23 +104,32 @@ impl Recorder {
         self.thins_at = MAX_POINTS.max(n_points + MAX_POINTS / 4);
     }
 
-    /// A mark in the innermost open run: one point of the series `label` on each device read.
+    /// A mark in the innermost open run: one point of its series on each device read.
+    ///
+    /// Where a second loop of one label begins, the first one's steps go on.
     pub(crate) fn mark(
         &mut self,
-        label: &str,
+        mark: Mark<'_>,
         around: Option<RunIdx>,
         readings: Vec<(Found, Reading)>,
     ) {
         let Some(run) = self.innermost(around) else {
             return;
         };
+        let (label, n_ended) = match mark {
+            Mark::LoopBegins(label) => (label, 0),
+            Mark::StepEnded(label) => (label, 1),
+        };
         let at = self.clock.now();
         for (found, reading) in readings {
             let device = self.device(found);
-            let series = self
-                .marks
-                .entry((run, device, label.to_owned()))
-                .or_insert_with(|| Thinned::new(MAX_MARKS, Spacing::Ordinal));
+            let series = match self.marks.entry((run, device, label.to_owned())) {
+                Entry::Occupied(_) if n_ended == 0 => continue,
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(place) => {
+                    place.insert(Thinned::new(MAX_MARKS, Spacing::Ordinal).counting_from(n_ended))
+                }
+            };
             let point = Sample {
                 at,
                 ..sample(&reading)

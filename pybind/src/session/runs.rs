@@ -11,7 +11,7 @@ use super::held;
 use super::reading::{readings_after, readings_as_ordered, readings_inside, with_sources};
 use super::{IS_RUNNING, Session, is_owner, is_running, records_blocks, with_session};
 use crate::oom::observer;
-use crate::recorder::Launch;
+use crate::recorder::{Launch, Mark};
 use crate::sampler::Interval;
 use crate::sources::{Found, Ordered};
 use crate::status::Ending;
@@ -198,14 +198,14 @@ pub(crate) fn end_block(py: Python<'_>, id: BlockId, ending: Ending) -> PyResult
 }
 
 /// Sets a mark in the block `around`, or in the cell's run.
-pub(crate) fn mark(py: Python<'_>, label: &str, around: Option<BlockId>) -> PyResult<()> {
+pub(crate) fn mark(py: Python<'_>, mark: Mark<'_>, around: Option<BlockId>) -> PyResult<()> {
     if !is_owner() {
         return Ok(());
     }
     let readings = readings_inside(py)?;
     with_session(py, |session| {
         let around = session.own(around);
-        session.recorder.mark(label, around, readings);
+        session.recorder.mark(mark, around, readings);
     })
 }
 

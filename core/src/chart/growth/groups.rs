@@ -20,7 +20,7 @@ const MIN_SLOT_WITH_SPACE: f64 = 4.0;
 pub(super) struct Slot {
     pub(super) run: RunIdx,
     pub(super) status: Status,
-    /// After − before; `None` is not known.
+    /// After − before, and what it is so far while the run goes on; `None` is not known.
     pub(super) kept: Option<ByteDelta>,
     /// The end of the ghost, in bytes; 0 where the peak is not known.
     pub(super) peak: f64,
@@ -167,8 +167,8 @@ fn group(
 
 /// Of three runs and more, where all are known and the last one still keeps something.
 fn mean_kept(slots: &[Slot]) -> Option<Mean> {
-    let kept: Vec<f64> = slots
-        .iter()
+    let ended = slots.iter().filter(|slot| !slot.runs_still());
+    let kept: Vec<f64> = ended
         .map(|slot| slot.kept.map(ByteDelta::as_f64))
         .collect::<Option<_>>()?;
     let n = kept.len() as f64;
@@ -187,9 +187,9 @@ fn mean_kept(slots: &[Slot]) -> Option<Mean> {
 
 fn slot(session: &Session<'_>, run: &Run, measure: Measure) -> Slot {
     let row = session.row(run.idx);
-    let kept = row.and_then(|row| row.kept);
     let before = row.and_then(|row| row.before);
-    let after = row.and_then(|row| row.after);
+    let after = row.and_then(|row| row.after.or(row.so_far));
+    let kept = before.zip(after).map(|(before, after)| after.since(before));
     let peak = row.and_then(|row| row.peak).map(Peak::low);
     let (bar, base, peak) = match measure {
         Measure::Kept => {
@@ -233,13 +233,15 @@ pub(super) struct Bar {
     /// What was there before, where the bar is a level.
     pub(super) base: f64,
     pub(super) role: Role,
+    /// Its run goes on: it may still change.
+    pub(super) is_open: bool,
     any_known: bool,
 }
 
 impl Bar {
     /// It is known that nothing was kept.
     pub(super) fn is_zero(&self) -> bool {
-        self.any_known && self.low == 0.0 && self.high == 0.0
+        self.any_known && !self.is_open && self.low == 0.0 && self.high == 0.0
     }
 }
 
@@ -272,6 +274,7 @@ pub(super) fn bars(group: &Group) -> impl Iterator<Item = Bar> {
                 peak: slots.iter().map(|slot| slot.peak).fold(0.0, f64::max),
                 base: slots.iter().map(|slot| slot.base).fold(0.0, f64::max),
                 role: most.map_or(Role::Kept, |slot| slot.role),
+                is_open: slots.iter().any(Slot::runs_still),
                 any_known: kept().next().is_some(),
             }
         })

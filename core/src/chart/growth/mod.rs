@@ -5,6 +5,7 @@
 //! the levels after the runs instead, what each run added on top of what was there.
 
 mod groups;
+mod hatch;
 mod notes;
 
 use groups::{Bar, Group, Mean, Slot, bars, grouped};
@@ -208,7 +209,11 @@ impl Chart {
         if bar.high > 0.0 {
             let top = self.axis.y(bar.high).min(zero - 2.0);
             let kept = Rect::new(bar.left, top, bar.width, zero - top);
-            self.scene.fill(kept, bar.role, radius);
+            if bar.is_open {
+                hatch::hatch(&mut self.scene, kept, bar.role);
+            } else {
+                self.scene.fill(kept, bar.role, radius);
+            }
         }
         if bar.base > 0.0 {
             let top = self.axis.y(bar.base);

@@ -34,7 +34,10 @@ pub(super) fn note(session: &Session<'_>, group: &Group) -> Option<Note> {
     };
     match finding {
         Some(finding) => Some(said(rate(finding)?, role_of(finding))),
-        None => Some(said(in_common(group)?, Role::Muted)),
+        None => match so_far(group) {
+            Some(text) => Some(said(text, Role::Process)),
+            None => Some(said(in_common(group)?, Role::Muted)),
+        },
     }
 }
 
@@ -46,6 +49,12 @@ fn rate(finding: &Finding) -> Option<String> {
         "{each} in each of {}",
         counted(finding.n_runs, what)
     ))
+}
+
+/// `+512 MiB so far`, of a run that goes on.
+fn so_far(group: &Group) -> Option<String> {
+    let open = group.slots.iter().find(|slot| slot.runs_still())?;
+    Some(format!("{} so far", open.kept?))
 }
 
 /// Said only of two runs and more, and only where all of them are known.

@@ -1,4 +1,4 @@
-use super::super::draw_log::{draw_log, texts, view};
+use super::super::draw_log::{assert_sound, draw_log, texts, view};
 use super::*;
 use crate::recording::{RunIdx, Status};
 use crate::testing::{Play, leak, run, session};
@@ -66,9 +66,38 @@ fn runs_that_did_not_end_well_are_marked() {
             "×",
             "OOM",
             "■",
-            "…",
         ],
     );
+}
+
+#[test]
+fn a_run_that_goes_on_is_hatched_up_to_what_it_keeps_so_far() {
+    let play = run(480).status(Status::Running).steps(8);
+    let (recording, analysis) = session(&[("train()", &[run(200), play])]);
+    let scene = growth(&recording, &analysis, &view(880.0));
+    assert!(texts(&scene).contains(&"+480 MiB so far"));
+    assert!(scene.description.contains("+480 MiB so far"));
+    let log = draw_log(&scene);
+    let is_bar = |line: &&str| line.starts_with("Kept fill");
+    assert_eq!(log.lines().filter(is_bar).count(), 1, "{log}");
+    assert!(log.contains("Kept dashes"), "{log}");
+    let n_stripes = log.lines().filter(|line| line.starts_with("Kept line"));
+    assert!(n_stripes.count() > 10, "{log}");
+    assert_sound(&scene);
+}
+
+#[test]
+fn a_run_that_ran_out_is_told_from_one_that_failed_however_narrow_it_is() {
+    let plays = [Status::OutOfMemory, Status::Error].map(|status| run(1).status(status));
+    let many = vec![run(1); 60];
+    let narrow = [&plays[..1], &many, &plays[1..]].concat();
+    for (plays, mark) in [(plays.as_slice(), "OOM"), (&narrow, "!")] {
+        let (recording, analysis) = session(&[("a()", plays)]);
+        let scene = growth(&recording, &analysis, &view(880.0));
+        let texts = texts(&scene);
+        assert!(texts.contains(&mark), "{texts:?}");
+        assert!(texts.contains(&"×"), "{texts:?}");
+    }
 }
 
 #[test]

@@ -218,19 +218,24 @@ impl Chart {
     fn draw_ends(&mut self, session: &Session<'_>, scale: &TimeScale) {
         for stretch in scale.stretches() {
             let run = session.recording.run(stretch.run);
-            let mark = end_mark(run.status, stretch.width());
-            let Some((mark, role)) = mark.filter(|_| run.ended.is_some()) else {
-                continue;
-            };
+            // The word may stand over the run before, where that leaves it the room.
+            let marks = [f64::INFINITY, 0.0].map(|room| end_mark(run.status, room));
+            let marks = marks.into_iter().flatten();
             let x = crisp(stretch.right);
-            let ends = [self.plot.top - 8.0, self.plot.bottom].map(|y| Point::new(x, y));
-            let label = Label::new(mark, Point::new(x - 2.0, self.plot.top - 2.0))
-                .anchor(Anchor::End)
-                .face(Face::Bold)
-                .size(MEDIUM)
-                .role(role)
-                .between(self.plot.left, self.plot.right);
-            if self.occupied.take(&label) {
+            let labels = marks.filter(|_| run.ended.is_some()).map(|(mark, role)| {
+                let label = Label::new(mark, Point::new(x - 2.0, self.plot.top - 2.0))
+                    .anchor(Anchor::End)
+                    .face(Face::Bold)
+                    .size(MEDIUM)
+                    .role(role)
+                    .between(self.plot.left, self.plot.right);
+                (label, role)
+            });
+            let free = labels
+                .into_iter()
+                .find(|(label, _)| self.occupied.take(label));
+            if let Some((label, role)) = free {
+                let ends = [self.plot.top - 8.0, self.plot.bottom].map(|y| Point::new(x, y));
                 self.scene.line(ends.to_vec(), role, 1.0, Some((2.0, 3.0)));
                 self.scene.text(label);
             }
