@@ -9,20 +9,26 @@ export function themeName() {
   return wantsContrast() ? `${name}-contrast` : name;
 }
 
+/** The theme of VS Code, by the data of its page or else by a class. */
+const KINDS = ["high-contrast-light", "high-contrast", "light", "dark"].map((it) => `vscode-${it}`);
+function vsCodeKind({ body }) {
+  return body.dataset.vscodeThemeKind ?? KINDS.find((kind) => body.matches(`.${kind}`));
+}
+
 /** Dark, as JupyterLab, VS Code, Colab or else the system says. */
 export function isDark() {
   const { body, documentElement: page } = document;
   if (strong[1].matches) return dark.matches;
   if (body.dataset.jpThemeLight) return body.dataset.jpThemeLight === "false";
-  if (body.matches(".vscode-light, .vscode-high-contrast-light")) return false;
-  if (body.matches(".vscode-dark, .vscode-high-contrast")) return true;
+  const kind = vsCodeKind(document);
+  if (kind) return !kind.endsWith("light");
   if (page.hasAttribute("theme")) return page.getAttribute("theme") === "dark";
   return dark.matches;
 }
 
 function wantsContrast() {
-  const isVsCode = document.body.matches(".vscode-high-contrast, .vscode-high-contrast-light");
-  return isVsCode || strong.some((media) => media.matches);
+  const isStrong = vsCodeKind(document)?.includes("high-contrast");
+  return isStrong || strong.some((media) => media.matches);
 }
 
 /** Calls `changed` whenever the theme may be another; returns how to stop. */

@@ -12,11 +12,11 @@ globalThis.matchMedia = (query) => {
 };
 const { isDark, themeName } = await import("./theme.js");
 
-function check({ jpThemeLight, classes = [], theme, system = false }, dark) {
+function check({ jpThemeLight, vscodeThemeKind, classes = [], theme, system = false }, dark) {
   media.matches = system;
   const isOneOf = (selector) => selector.split(", ").some((name) => classes.includes(name));
   globalThis.document = {
-    body: { dataset: { jpThemeLight }, matches: isOneOf },
+    body: { dataset: { jpThemeLight, vscodeThemeKind }, matches: isOneOf },
     documentElement: { hasAttribute: () => theme !== undefined, getAttribute: () => theme },
   };
   assert.equal(isDark(), dark);
@@ -27,11 +27,13 @@ test("JupyterLab says it in an attribute", () => {
   check({ jpThemeLight: "false" }, true);
 });
 
-test("VS Code says it in a class", () => {
+test("VS Code says it in a class and in its page's data", () => {
   check({ classes: [".vscode-dark"] }, true);
   check({ classes: [".vscode-high-contrast"] }, true);
   check({ classes: [".vscode-light"], system: true }, false);
   check({ classes: [".vscode-high-contrast", ".vscode-high-contrast-light"] }, false);
+  check({ vscodeThemeKind: "vscode-light", system: true }, false);
+  check({ vscodeThemeKind: "vscode-high-contrast" }, true);
 });
 
 test("Colab says it in the page's theme", () => {

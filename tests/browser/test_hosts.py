@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 from playwright.sync_api import expect
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import gpumem
-    from playwright.sync_api import Page
+    from playwright.sync_api import Locator, Page
 
     from .live import Guarded
     from .sessions import Sessions
@@ -138,6 +138,72 @@ def test_outputs_that_are_pages_of_their_own_bring_the_runtime(
     growth.press("ArrowRight")
     assert "In [" in second.frame.locator(".tip:not([hidden])").first.inner_text()
     screenshot(page, "host-frames")
+
+
+class Look(NamedTuple):
+    """How a host tells its theme: what is set on the body and on the page, and what comes of it."""
+
+    body: dict[str, str]
+    page: dict[str, str]
+    theme: str
+
+
+def _vs_code(kind: str, theme: str) -> Look:
+    """As its webviews do: a class, data, and variables."""
+    style = "--vscode-font-family: Lato; --vscode-editor-font-family: Hack"
+    return Look({"class": kind, "data-vscode-theme-kind": kind}, {"style": style}, theme)
+
+
+def _colab(theme: str) -> Look:
+    return Look({}, {"theme": theme}, theme)
+
+
+SHEETS = {"light": "255,255,255", "dark": "22,27,34", "dark-contrast": "0,0,0"}
+
+
+@pytest.mark.parametrize(
+    "looks",
+    [
+        [_vs_code("vscode-dark", "dark"), _vs_code("vscode-light", "light")],
+        [_vs_code("vscode-light", "light"), _vs_code("vscode-high-contrast", "dark-contrast")],
+        [_colab("dark"), _colab("light")],
+        [_colab("light"), _colab("dark")],
+    ],
+    ids=["code dark", "code light", "colab dark", "colab light"],
+)
+def test_an_output_has_the_theme_of_its_host(
+    looks: list[Look], open_page: Open, recordings: Sessions, tmp_path: Path
+) -> None:
+    """Whatever the system's is, and the new one when the reader chooses another."""
+    system = "light" if looks[0].theme == "dark" else "dark"
+    page = open_page("about:blank", color_scheme=system).page
+    [host] = Host.frames(page, recordings["leak"], tmp_path, 1)
+    growth = host.frame.locator("canvas[data-chart=growth]")
+    for idx, look in enumerate(looks):
+        host.frame.evaluate(
+            "([body, page]) => { for (const [element, attributes] of"
+            " [[document.body, body], [document.documentElement, page]])"
+            " for (const [name, value] of Object.entries(attributes))"
+            " element.setAttribute(name, value); }",
+            [look.body, look.page],
+        )
+        if idx == 0:
+            host.show(runtime=host.provider)
+            growth.wait_for()
+        expect(host.frame.locator(f".report[data-theme={look.theme}]")).to_have_count(1)
+        assert _sheet(growth) == SHEETS[look.theme]
+        screenshot(page, f"host-{'code' if look.body else 'colab'}-{look.theme}")
+    if looks[0].body:
+        face = "(root) => getComputedStyle(root).fontFamily"
+        assert host.frame.locator(".gpumem-report .report").evaluate(face).startswith("Lato")
+
+
+def _sheet(canvas: Locator) -> str:
+    """Return the colour of a chart's corner."""
+    corner: list[int] = canvas.evaluate(
+        "(canvas) => [...canvas.getContext('2d').getImageData(4, 4, 1, 1).data]"
+    )
+    return ",".join(map(str, corner[:3]))
 
 
 def test_an_output_by_itself_asks_for_the_runtime(

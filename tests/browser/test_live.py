@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -80,6 +81,39 @@ def test_a_long_cell_is_seen_while_it_runs(page: Page, lab: Lab) -> None:
     page.wait_for_timeout(500)
     assert report.pixels("growth")["colours"] != drawn
     assert "interrupted" in report.hover("growth", "interrupted")
+
+
+PAINTED = """() => {
+    window.painted = 0;
+    const root = document.querySelector(".gpumem-report").shadowRoot;
+    const growth = root.querySelector("canvas[data-chart=growth]");
+    const said = { attributeFilter: ["aria-label"] };
+    new MutationObserver(() => window.painted++).observe(growth, said);
+}"""
+
+
+def test_a_run_that_goes_on_is_told_as_far_as_it_is(page: Page, lab: Lab) -> None:
+    """In the bar, in what fills the device, in the table, and to those who hear it."""
+    report = ReportPage(page)
+    filled, growth = report.canvas("composition"), report.canvas("growth")
+    report.card(LOOP).wait_for()
+    row = report.host.get_by_role("row").filter(has_text=LOOP[:24])
+    expect(row).to_contain_text(re.compile(r"kept so far \+[\d.]+ MiB.*ended not yet"))
+    expect(filled).to_have_attribute("aria-label", re.compile(r"your names 512 MiB, this run"))
+    said = filled.get_attribute("aria-label")
+    expect(growth).to_have_attribute("aria-label", re.compile(r"in each of \d+ steps"))
+    page.evaluate(PAINTED)
+    page.wait_for_timeout(2000)
+    assert 2 <= page.evaluate("() => window.painted") <= 22
+    assert filled.get_attribute("aria-label") != said
+    assert _state(lab) == "busy"
+    assert "kept so far" in report.hover("growth", LOOP[:24])
+    svg = report.host.evaluate("(host) => host.exported('svg')")
+    assert "· running" in svg
+    screenshot(page, "lab-running")
+    _interrupt(lab)
+    expect(row).to_contain_text("ended interrupted")
+    expect(filled).not_to_have_attribute("aria-label", re.compile("this run"))
 
 
 def test_a_second_view_shows_what_the_first_was_told(page: Page, lab: Lab) -> None:

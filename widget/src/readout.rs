@@ -47,8 +47,8 @@ pub(crate) fn of_run(
         .iter()
         .take_while(|row| row.run == run);
     let row = of_run.clone().find(|row| row.device == device);
-    let mut figures = row.map_or_else(Vec::new, of_row);
     let run = recording.run(run);
+    let mut figures = row.map_or_else(Vec::new, |row| of_row(row, run.ended.is_none()));
     if let Some(ended) = run.ended {
         figures.push(("took", ended.since(run.started).to_string()));
     }
@@ -157,7 +157,7 @@ fn place(recording: &Recording, run: &Run) -> String {
     }
 }
 
-fn of_row(row: &RunRow) -> Vec<(&'static str, String)> {
+fn of_row(row: &RunRow, is_open: bool) -> Vec<(&'static str, String)> {
     let mut figures = Vec::new();
     if let Some(kept) = row.kept {
         figures.push(("kept", kept.to_string()));
@@ -172,7 +172,11 @@ fn of_row(row: &RunRow) -> Vec<(&'static str, String)> {
         ("device", row.device_used),
     ];
     for (name, levels) in lanes {
-        figures.extend(way(levels).map(|way| (name, way)));
+        let words = match levels {
+            (Some(before), None) if is_open => Some(format!("{before} when it began")),
+            levels => way(levels),
+        };
+        figures.extend(words.map(|words| (name, words)));
     }
     if let Some(peak) = row.peak {
         figures.push(("peak", peak_words(peak)));
