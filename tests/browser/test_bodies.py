@@ -135,7 +135,7 @@ def test_bytes_stand_beside_the_line_that_kept_them(
 
 
 def _widths(blocks: Locator) -> list[float]:
-    return [block.bounding_box()["width"] for block in blocks.all()]  # type: ignore[index]
+    return [block.bounding_box()["width"] for block in blocks.all()]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
