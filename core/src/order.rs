@@ -19,6 +19,9 @@ pub fn sort_by_key<T, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K) {
 
 /// Puts `items` in the order that `compare` says; equal ones stay as they stood.
 pub fn sort_by<T>(items: &mut [T], compare: impl Fn(&T, &T) -> Ordering) {
+    if items.is_sorted_by(|a, b| compare(a, b).is_le()) {
+        return;
+    }
     let mut order = sorted(items.len(), &|a, b| compare(&items[a], &items[b]));
     put(&mut order, &mut |a, b| items.swap(a, b));
 }

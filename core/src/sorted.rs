@@ -1,5 +1,7 @@
 //! A small map, in the order of its keys.
 
+use std::slice::{Iter, IterMut};
+
 /// Entries in the order of their keys, in one list.
 ///
 /// For what has few entries, or gets them nearly in order: a search tree is six kilobytes of
@@ -49,12 +51,50 @@ impl<K: Ord, V> Sorted<K, V> {
         &mut self.0[idx].1
     }
 
+    /// Those whose keys are below `key`.
+    pub(crate) fn below(&self, key: &K) -> &[(K, V)] {
+        &self.0[..self.0.partition_point(|(it, _)| it < key)]
+    }
+
+    /// The same, for their values to be changed.
+    pub(crate) fn below_mut<'a>(&'a mut self, key: &K) -> IterMut<'a, (K, V)> {
+        let n_below = self.below(key).len();
+        self.0[..n_below].iter_mut()
+    }
+
+    /// Those whose keys are `key` or above.
+    pub(crate) fn from(&self, key: &K) -> &[(K, V)] {
+        &self.0[self.below(key).len()..]
+    }
+
+    pub(crate) fn retain(&mut self, is_kept: impl Fn(&K) -> bool) {
+        self.0.retain(|(key, _)| is_kept(key));
+    }
+
+    pub(crate) fn iter(&self) -> Iter<'_, (K, V)> {
+        self.0.iter()
+    }
+
+    pub(crate) fn values(&self) -> impl DoubleEndedIterator<Item = &V> {
+        self.0.iter().map(|(_, value)| value)
+    }
+
     pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
         self.0.iter_mut().map(|(_, value)| value)
     }
 
     pub(crate) fn into_values(self) -> impl Iterator<Item = V> {
         self.0.into_iter().map(|(_, value)| value)
+    }
+}
+
+impl<K: Ord, V> FromIterator<(K, V)> for Sorted<K, V> {
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
+        let mut sorted = Self::default();
+        for (key, value) in entries {
+            sorted.insert(key, value);
+        }
+        sorted
     }
 }
 
@@ -85,7 +125,17 @@ mod tests {
                 *sorted.entry(value % 20) ^= key;
                 *tree.entry(value % 20).or_default() ^= key;
                 prop_assert_eq!(sorted.get(&key), tree.get(&key));
+                prop_assert_eq!(sorted.get_mut(&value), tree.get_mut(&value));
             }
+            for key in 0..21 {
+                let is_same = |(sorted, tree): (&(u8, u8), (&u8, &u8))| (&sorted.0, &sorted.1) == tree;
+                prop_assert_eq!(sorted.below(&key).len(), tree.range(..key).count());
+                prop_assert!(sorted.below(&key).iter().zip(tree.range(..key)).all(is_same));
+                prop_assert!(sorted.from(&key).iter().zip(tree.range(key..)).all(is_same));
+            }
+            sorted.retain(|key| key % 3 > 0);
+            tree.retain(|key, _| key % 3 > 0);
+            prop_assert_eq!(&tree.clone().into_iter().collect::<Sorted<_, _>>(), &sorted);
             prop_assert!(sorted.into_iter().eq(tree));
         }
     }

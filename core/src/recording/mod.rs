@@ -13,8 +13,6 @@ mod oom;
 mod points;
 mod trace;
 
-use std::collections::BTreeMap;
-
 pub use changes::Changes;
 pub(crate) use coarse::STRIDE;
 pub use frame::{Finish, Frame, FrameError, Header, Sample, Samples, Series, SourceState};
@@ -26,6 +24,7 @@ pub use points::{Column, Points};
 pub use trace::{Lifetimes, LineTally, ModuleTally, StackTally, Tally, Trace, TracedPeak};
 
 use crate::holders::DeviceHolders;
+use crate::sorted::Sorted;
 use crate::units::Nanos;
 
 macro_rules! index {
@@ -216,10 +215,10 @@ pub struct Recording {
     devices: Vec<Device>,
     cells: Vec<Cell>,
     runs: Vec<Run>,
-    samples: BTreeMap<(RunIdx, DeviceIdx, Series), Points>,
-    traces: BTreeMap<(RunIdx, DeviceIdx), Trace>,
-    held: BTreeMap<(RunIdx, DeviceIdx), DeviceHolders>,
-    mapped: BTreeMap<(RunIdx, DeviceIdx), Mapped>,
+    samples: Sorted<(RunIdx, DeviceIdx, Series), Points>,
+    traces: Sorted<(RunIdx, DeviceIdx), Trace>,
+    held: Sorted<(RunIdx, DeviceIdx), DeviceHolders>,
+    mapped: Sorted<(RunIdx, DeviceIdx), Mapped>,
     finish: Option<Finish>,
 }
 
@@ -291,7 +290,8 @@ impl Recording {
     ) -> impl Iterator<Item = (&Series, &Points)> {
         let from = (run, device, Series::Sampled);
         self.samples
-            .range(from..)
+            .from(&from)
+            .iter()
             .take_while(move |((of_run, of_device, _), _)| (*of_run, *of_device) == (run, device))
             .map(|((_, _, series), points)| (series, points))
     }
@@ -337,7 +337,7 @@ impl Recording {
         run: RunIdx,
         device: DeviceIdx,
     ) -> Option<(RunIdx, &DeviceHolders)> {
-        let mut looks = self.held.range(..(run, DeviceIdx(0))).rev();
+        let mut looks = self.held.below(&(run, DeviceIdx(0))).iter().rev();
         let ((run, _), found) = looks.find(|((_, of), _)| *of == device)?;
         Some((*run, found))
     }
@@ -499,7 +499,7 @@ impl Recording {
     /// Only the latest look at a device is kept whole. Of the one before it stay the names,
     /// to tell what the latest changed; of those before that what grew.
     fn put_holders(&mut self, held: Held) {
-        let earlier = self.held.range_mut(..(held.run, DeviceIdx(0))).rev();
+        let earlier = self.held.below_mut(&(held.run, DeviceIdx(0))).rev();
         let mut earlier = earlier.filter(|((_, device), _)| *device == held.device);
         if let Some((_, holders)) = earlier.next() {
             holders.keep_names();
@@ -513,11 +513,12 @@ impl Recording {
     /// Of a device's earlier maps only the latest stays of a run that met an out-of-memory error.
     fn put_mapped(&mut self, mapped: Mapped) {
         let place = (mapped.run, mapped.device);
-        let of_device = self.mapped.keys().filter(|(_, of)| *of == mapped.device);
+        let of_device = self.mapped.iter().map(|(key, _)| key);
+        let of_device = of_device.filter(|(_, of)| *of == mapped.device);
         let met_oom = |(run, _): &&(RunIdx, DeviceIdx)| self.run(*run).oom.is_some();
         let of_oom = of_device.chain([&place]).filter(met_oom).max().copied();
         self.mapped
-            .retain(|key, _| key.1 != mapped.device || Some(*key) == of_oom);
+            .retain(|key| key.1 != mapped.device || Some(*key) == of_oom);
         self.mapped.insert(place, mapped);
     }
 
@@ -561,8 +562,7 @@ impl Recording {
         };
         let points = self
             .samples
-            .entry((samples.run, samples.device, samples.series))
-            .or_default();
+            .entry((samples.run, samples.device, samples.series));
         points.truncate(points.at().partition_point(|at| *at < from));
         if points.is_empty() {
             // A series that was thinned gives back what it took.

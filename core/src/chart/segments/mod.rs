@@ -9,6 +9,7 @@ mod tests;
 
 use std::cmp::Reverse;
 
+use crate::order;
 use crate::segments::{Pool, Segment, Segments};
 use crate::units::{ByteDelta, Bytes};
 use pieces::{lump, pieces};
@@ -74,7 +75,9 @@ impl SegmentMap {
     /// The map of what was found, on a scale on which `beside` has room as well.
     pub fn new(found: &Segments, beside: Bytes) -> Self {
         let mut segments: Vec<&Segment> = found.segments.iter().collect();
-        segments.sort_by_key(|segment| (segment.pool == Pool::Private, Reverse(segment.size())));
+        order::sort_by_key(&mut segments, |segment| {
+            (segment.pool == Pool::Private, Reverse(segment.size()))
+        });
         let largest = segments.iter().map(|segment| segment.size()).max();
         let enough = Bytes::new(found.reserved().get() / N_SHELVES);
         let mut scale = largest.unwrap_or_default().max(beside).max(enough);

@@ -1,14 +1,13 @@
 //! Samples from farther and farther away.
 
-use std::collections::BTreeMap;
-
 use super::scale::Stretch;
 use crate::recording::{DeviceIdx, Points, Recording, RunIdx, STRIDE, Series};
+use crate::sorted::Sorted;
 
 /// The samples of a recording from farther and farther away: as many of them as there are
 /// pixels draw the same picture as a million. Empty, it sees all of them from near.
 #[derive(Debug, Default)]
-pub struct Afar(BTreeMap<(RunIdx, DeviceIdx, Series), Vec<Points>>);
+pub struct Afar(Sorted<(RunIdx, DeviceIdx, Series), Vec<Points>>);
 
 impl Afar {
     /// Looks at a recording from afar.

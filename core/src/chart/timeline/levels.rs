@@ -7,6 +7,7 @@ use super::super::session::Session;
 use super::afar::Afar;
 use super::scale::{Stretch, TimeScale};
 use crate::analyze::{Lane, Peak, RunRow, of_points};
+use crate::order;
 use crate::recording::{Column, Points, Series};
 use crate::units::{Bytes, Nanos};
 
@@ -129,7 +130,7 @@ impl Traces {
                 marks.extend(inside.filter_map(|idx| Some((points.at()[idx], levels.get(idx)?))));
             }
         }
-        marks.sort_by_key(|(at, _)| *at);
+        order::sort_by_key(&mut marks, |(at, _)| *at);
         let ends = row.map_or((None, None), |row| (row.before, row.after));
         let inside = begun.zip(ends.0).into_iter();
         let inside = inside.chain(marks).chain(ended.zip(ends.1));
