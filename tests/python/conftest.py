@@ -101,6 +101,14 @@ class Outcome:
     raw: ExecutionResult = field(compare=False)
 
 
+@pytest.fixture(autouse=True)
+def _own_session() -> None:
+    """Begin with nothing recorded, and as if the tests before had asked for nothing."""
+    _gpumem.reset()
+    _gpumem.use_sources(["auto"])
+    _gpumem.record_blocks(True)  # noqa: FBT003 (as the magic says it)
+
+
 @pytest.fixture
 def new_shell(tmp_path: Path) -> Iterator[Any]:
     """Make shells; each replaces the one before it."""
@@ -119,8 +127,6 @@ def new_shell(tmp_path: Path) -> Iterator[Any]:
             shell.run_line_magic("load_ext", "gpumem")
         return shell
 
-    _gpumem.reset()
-    _gpumem.use_sources(["auto"])
     yield make
     if Shell.initialized():
         gpumem.unload_ipython_extension(Shell.instance())

@@ -32,14 +32,13 @@ def span(spans: list[Span]) -> Iterator[None]:
 
 
 @pytest.fixture
-def start() -> Iterator[Span]:
+def start() -> Span:
     """Begin a recording, and tell between which readings of the clock it begins."""
     _gpumem.use_sources(["host"])
     starts: list[Span] = []
     with span(starts):
         _gpumem.reset()
-    yield starts[0]
-    _gpumem.use_sources(["auto"])
+    return starts[0]
 
 
 def check(start: Span, at: int, during: Span) -> None:
