@@ -29,6 +29,7 @@ SIZES = {"1e4": 10_000, "1e5": 100_000, "1e6": 1_000_000}
 N_REPEATS = 7
 N_TENSORS = 100
 TENSOR_BYTES = 1 << 20
+N_STORAGES = 200_000
 # Referrers of a tensor take a look at every object: a few tell what all would take.
 N_BY_HAND = 5
 
@@ -172,7 +173,8 @@ def in_a_shell(n_objects: int) -> dict[str, float]:
     sim.use()
     shell = InteractiveShell.instance()
     shell.run_line_magic("load_ext", "gpumem")
-    shell.user_ns.update(heap(n_objects), sim=sim, took=[], more=[], perf_counter=time.perf_counter)
+    variables = heap(n_objects)
+    shell.user_ns.update(variables, sim=sim, took=[], more=[], perf_counter=time.perf_counter)
     gc.collect()
     run: Callable[[str], object] = shell.run_cell
     cells = {"with": "%%gpumem --quiet\npass", "without": "%%gpumem --quiet --no-holders\npass"}
@@ -183,13 +185,17 @@ def in_a_shell(n_objects: int) -> dict[str, float]:
     caught = "try: sim.tensor(1 << 50)\nexcept RuntimeError: pass"
     for _ in range(5):
         run(f"%%gpumem --quiet\nt = perf_counter()\n{caught}\ntook.append(perf_counter() - t)")
-    grown = [
-        milliseconds(partial(run, "%%gpumem --quiet\nmore.append(sim.tensor(9 << 20))"), 1)
-        for _ in range(5)
-    ]
+    grown = partial(run, "%%gpumem --quiet\nmore.append(sim.tensor(9 << 20))")
+    grown_end = milliseconds(grown, 5)
+    for name in variables:
+        del shell.user_ns[name]
+    variables.clear()
+    shell.user_ns["many"] = [sim.tensor(512) for _ in range(N_STORAGES)]
+    gc.collect()
     return {
         "end_ms": max(0.0, median(times["with"]) - median(times["without"])),
-        "grown_end_ms": median(grown),
+        "grown_end_ms": grown_end,
+        "grown_end_ms_2e5": milliseconds(grown, 5),
         "oom_ms": 1e3 * median(shell.user_ns["took"]),
     }
 

@@ -139,6 +139,7 @@ pub(super) const BENCHES: &[Bench] = &[
             row("told_ms_1e6", "asked and told, 1e6 nodes of a graph", "ms"),
             row("end_ms", "a run's end where nothing grew, 1e6", "ms").within(2.0),
             row("grown_end_ms", "a run that grew, 1e6 live objects", "ms"),
+            row("grown_end_ms_2e5", "a run that grew, 2e5 storages", "ms"),
             row("oom_ms", "an out-of-memory error, caught, 1e6", "ms").within(250.0),
         ],
         peers: &[],
