@@ -125,13 +125,19 @@ def test_a_handler_of_the_users_is_left_in_its_place(
 @pytest.mark.skipif(sys.platform != "linux", reason="a thread's signals are told by /proc")
 def test_no_signal_is_handled_by_a_thread_of_ours() -> None:
     script = """
+import time
 from pathlib import Path
 import gpumem
+def of_ours():
+    tasks = Path("/proc/self/task").iterdir()
+    return [it for it in tasks if (it / "comm").read_text().startswith("gpumem-")]
 with gpumem.record("a"):
-    for task in Path("/proc/self/task").iterdir():
-        if (task / "comm").read_text().startswith("gpumem-"):
-            status = (task / "status").read_text()
-            print(status.split("SigBlk:")[1].split()[0])
+    # A thread takes its name when it first runs.
+    while not of_ours():
+        time.sleep(0.001)
+    for task in of_ours():
+        status = (task / "status").read_text()
+        print(status.split("SigBlk:")[1].split()[0])
 """
     ran = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, check=True, text=True, timeout=60
