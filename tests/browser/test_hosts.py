@@ -140,6 +140,9 @@ def test_outputs_that_are_pages_of_their_own_bring_the_runtime(
     screenshot(page, "host-frames")
 
 
+BEHIND = {"light": "white", "dark": "#1f1f1f", "dark-contrast": "black"}
+
+
 class Look(NamedTuple):
     """How a host tells its theme: what is set on the body and on the page, and what comes of it."""
 
@@ -150,12 +153,13 @@ class Look(NamedTuple):
 
 def _vs_code(kind: str, theme: str) -> Look:
     """As its webviews do: a class, data, and variables."""
-    style = "--vscode-font-family: Lato; --vscode-editor-font-family: Hack"
+    faces = "--vscode-font-family: Lato; --vscode-editor-font-family: Hack"
+    style = f"{faces}; background: {BEHIND[theme]}"
     return Look({"class": kind, "data-vscode-theme-kind": kind}, {"style": style}, theme)
 
 
 def _colab(theme: str) -> Look:
-    return Look({}, {"theme": theme}, theme)
+    return Look({}, {"theme": theme, "style": f"background: {BEHIND[theme]}"}, theme)
 
 
 SHEETS = {"light": "255,255,255", "dark": "22,27,34", "dark-contrast": "0,0,0"}
