@@ -101,7 +101,7 @@ fn taken_apart(part: Part, requested: Option<Bytes>, purposes: &[(Purpose, Bytes
     if rounding.get() < part.size.get() / 1000 {
         parts.retain(|part| part.words != ROUNDING);
         if let Some(largest) = parts.iter_mut().max_by_key(|part| part.size) {
-            largest.size = largest.size + rounding;
+            largest.size += rounding;
         }
     }
     parts
