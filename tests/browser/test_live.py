@@ -96,7 +96,7 @@ def test_a_run_that_goes_on_is_told_as_far_as_it_is(page: Page, lab: Lab) -> Non
     """In the bar, in what fills the device, in the table, and to those who hear it."""
     report = ReportPage(page)
     filled, growth = report.canvas("composition"), report.canvas("growth")
-    report.card(LOOP).wait_for()
+    report.card(LOOP).wait_for(timeout=60_000)
     row = report.host.get_by_role("row").filter(has_text=LOOP[:24])
     expect(row).to_contain_text(re.compile(r"kept so far \+[\d.]+ MiB.*ended not yet"))
     expect(filled).to_have_attribute("aria-label", re.compile(r"your names 512 MiB, this run"))
