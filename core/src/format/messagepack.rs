@@ -167,12 +167,12 @@ impl<'de> Reader<'de> {
     /// A long session is millions of these and little else, most of them of these two widths:
     /// each is read where it stands.
     pub(super) fn numbers(&mut self, unknown: Option<u64>) -> Outcome<Vec<u64>> {
-        let n = match self.opening()? {
+        let n_numbers = match self.opening()? {
             Opening::List(n) => n,
             other => return Err(other.instead_of("a list")),
         };
         // A length that was made up reserves no more than the frame can hold.
-        let mut numbers = vec![0; n.min(self.rest.len())];
+        let mut numbers = vec![0; n_numbers.min(self.rest.len())];
         for number in &mut numbers {
             *number = match (self.rest, unknown) {
                 ([low @ 0x00..=0x7f, ahead @ ..], _) => {
@@ -190,8 +190,8 @@ impl<'de> Reader<'de> {
                 _ => self.whole()?,
             };
         }
-        if numbers.len() < n {
-            self.bytes(n)?;
+        if numbers.len() < n_numbers {
+            self.bytes(n_numbers)?;
         }
         Ok(numbers)
     }
