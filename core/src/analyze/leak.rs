@@ -431,7 +431,11 @@ impl Judged {
             return format!("{} over {} {unit}s", self.growth.shape.name(), self.n_runs);
         }
         let mut parts = vec![if self.grew_each_time() {
-            format!("grew in all {} {unit}s, {} each", self.n_runs, self.rate())
+            let all = match self.n_runs {
+                2 => "both".to_owned(),
+                n => format!("all {n}"),
+            };
+            format!("grew in {all} {unit}s, {} each", self.rate())
         } else {
             let share = 100 * self.n_grown / self.n_chances;
             format!(
