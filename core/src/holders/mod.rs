@@ -130,7 +130,18 @@ pub struct DeviceHolders {
 /// So many names that grew are kept of a look that a later one followed.
 const N_GROWN: usize = 8;
 
+/// So far below a name, and so many at each level, is kept of the look before the latest.
+const OUTLINE_DEPTH: usize = 2;
+const N_OUTLINED: usize = 6;
+
 impl DeviceHolders {
+    /// Drops what is far below the names, and what is small beside the rest.
+    pub(crate) fn keep_outline(&mut self) {
+        for holder in &mut self.roots {
+            keep_largest(&mut holder.branches, &mut holder.more, OUTLINE_DEPTH);
+        }
+    }
+
     /// Drops what the names hold: what is left tells how much each of them kept.
     pub(crate) fn keep_names(&mut self) {
         for holder in &mut self.roots {
@@ -159,6 +170,20 @@ impl DeviceHolders {
         for shared in self.shared.drain(..) {
             self.more_shared.add(1, shared.n_bytes.get());
         }
+    }
+}
+
+fn keep_largest(branches: &mut Vec<Branch>, more: &mut Rest, depth: usize) {
+    if depth == 0 {
+        branches.clear();
+        *more = Rest::default();
+        return;
+    }
+    for dropped in branches.drain(N_OUTLINED.min(branches.len())..) {
+        more.add(dropped.n, dropped.n_bytes.get());
+    }
+    for branch in branches {
+        keep_largest(&mut branch.branches, &mut branch.more, depth - 1);
     }
 }
 

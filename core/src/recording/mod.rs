@@ -496,13 +496,13 @@ impl Recording {
         }
     }
 
-    /// Only the latest look at a device is kept whole. Of the one before it stay the names,
-    /// to tell what the latest changed; of those before that what grew.
+    /// Only the latest look at a device is kept whole. Of the one before it stay the names and
+    /// the largest that each holds, to tell what the latest changed; of those before that what grew.
     fn put_holders(&mut self, held: Held) {
         let earlier = self.held.below_mut(&(held.run, DeviceIdx(0))).rev();
         let mut earlier = earlier.filter(|((_, device), _)| *device == held.device);
         if let Some((_, holders)) = earlier.next() {
-            holders.keep_names();
+            holders.keep_outline();
         }
         if let Some((_, holders)) = earlier.next() {
             holders.keep_what_grew();

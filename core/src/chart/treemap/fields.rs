@@ -68,7 +68,13 @@ pub fn held_map(recording: &Recording, view: &View) -> Option<Map> {
     };
     let mut fields = match (moment, &before) {
         (Moment::Before, Some((_, before))) => held(before),
-        (Moment::Change, Some((_, before))) => changed(held(look), held(before)),
+        (Moment::Change, Some((_, before))) => {
+            let mut fields = changed(held(look), held(before));
+            for field in &mut fields {
+                field.fields = changed_inside(field, look, before);
+            }
+            fields
+        }
         (Moment::Change, None) => grown(look),
         (Moment::Before | Moment::After, _) => held(look),
     };
@@ -142,15 +148,6 @@ fn held(look: &DeviceHolders) -> Vec<Field> {
 
 /// What each has more or less than before.
 fn changed(now: Vec<Field>, mut before: Vec<Field>) -> Vec<Field> {
-    let differing = |field: Field, was: Bytes, is: Bytes| {
-        let change = is.since(was);
-        Field {
-            n_bytes: change.magnitude(),
-            change: Some(change),
-            fields: Vec::new(),
-            ..field
-        }
-    };
     let mut fields = Vec::new();
     for field in now {
         let is_it = |other: &Field| (&other.name, other.kind) == (&field.name, field.kind);
@@ -169,6 +166,108 @@ fn changed(now: Vec<Field>, mut before: Vec<Field>) -> Vec<Field> {
     });
     fields.extend(gone);
     fields
+}
+
+/// What changed inside of a name, as far as both looks tell what it holds.
+fn changed_inside(field: &Field, now: &DeviceHolders, before: &DeviceHolders) -> Vec<Field> {
+    let is_it = |holder: &&Holder| (&holder.name, Some(holder.kind)) == (&field.name, field.kind);
+    let now = now.roots.iter().find(is_it);
+    let Some((now, before)) = now.zip(before.roots.iter().find(is_it)) else {
+        return Vec::new();
+    };
+    let whole = Field::from(now);
+    inside(
+        whole.fields,
+        (&now.branches, now.more),
+        (&before.branches, before.more),
+    )
+}
+
+/// `fields` are of what is held now. Where one of the looks sums up what is small, what the other
+/// tells by itself may be in that sum: it is held against the sum as a whole.
+fn inside(
+    fields: Vec<Field>,
+    (now, more_now): (&[Branch], Rest),
+    (before, more_before): (&[Branch], Rest),
+) -> Vec<Field> {
+    if now.is_empty() || before.is_empty() {
+        return Vec::new();
+    }
+    let (mut is_more, mut was_more) = (more_now.n_bytes, more_before.n_bytes);
+    let mut changes = Vec::new();
+    for (field, branch) in fields.into_iter().zip(now) {
+        let then = before.iter().find(|then| place(then) == place(branch));
+        match then {
+            None if more_before.n > 0 => is_more += branch.n_bytes,
+            then => {
+                let (below, deeper) = then.map_or((&[][..], Rest::default()), |then| {
+                    (then.branches.as_slice(), then.more)
+                });
+                let was = then.map_or(Bytes::ZERO, |then| then.n_bytes);
+                let fields = inside(
+                    field.fields.clone(),
+                    (&branch.branches, branch.more),
+                    (below, deeper),
+                );
+                changes.push(Field {
+                    fields,
+                    ..differing(field, was, branch.n_bytes)
+                });
+            }
+        }
+    }
+    let is_gone = |then: &&Branch| now.iter().all(|branch| place(branch) != place(then));
+    for then in before.iter().filter(is_gone) {
+        if more_now.n > 0 {
+            was_more += then.n_bytes;
+        } else {
+            changes.push(differing(gone(then), then.n_bytes, Bytes::ZERO));
+        }
+    }
+    let further = rest(
+        "and more",
+        Rest {
+            n: more_now.n.max(more_before.n),
+            n_bytes: is_more.max(was_more),
+        },
+    );
+    changes.extend(further.map(|field| differing(field, was_more, is_more)));
+    changes
+}
+
+/// Where a branch is: of several alike, where the first is, for there may be more of them later.
+fn place(branch: &Branch) -> &str {
+    let step = branch.step.as_str();
+    if branch.n == 1 {
+        return step;
+    }
+    let first = step.split_once(" … ").or_else(|| step.split_once(", "));
+    first.map_or(step, |(first, _)| first)
+}
+
+fn gone(branch: &Branch) -> Field {
+    Field {
+        name: branch.step.clone(),
+        kind: None,
+        what: "gone".to_owned(),
+        path: String::new(),
+        n_bytes: branch.n_bytes,
+        change: None,
+        part: None,
+        place: 0,
+        fields: Vec::new(),
+    }
+}
+
+/// By how much it differs, and nothing of what is in it.
+fn differing(field: Field, was: Bytes, is: Bytes) -> Field {
+    let change = is.since(was);
+    Field {
+        n_bytes: change.magnitude(),
+        change: Some(change),
+        fields: Vec::new(),
+        ..field
+    }
 }
 
 /// What each has more, where the look before is not kept.

@@ -69,7 +69,7 @@ pub fn treemap(recording: &Recording, analysis: &Analysis, view: &View) -> Scene
     };
     for (idx, (field, rect)) in laid(&map.fields, room).enumerate() {
         let rect = rect.inset(GAP / 2.0);
-        draw(&mut scene, field, rect, colours.of(field));
+        draw(&mut scene, field, rect, &colours);
         scene.hits.push(Hit {
             rect,
             target: Target::Field(idx),
@@ -108,8 +108,8 @@ impl Colours {
 }
 
 /// A field with its name and figure; what it holds below them, where there is room.
-fn draw(scene: &mut Scene, field: &Field, rect: Rect, role: Role) {
-    scene.fill(rect, role, RADIUS);
+fn draw(scene: &mut Scene, field: &Field, rect: Rect, colours: &Colours) {
+    scene.fill(rect, colours.of(field), RADIUS);
     let is_roomy = rect.width >= ROOMY.0 && rect.height >= ROOMY.1;
     if !is_roomy || field.fields.is_empty() {
         let lines = [
@@ -132,7 +132,7 @@ fn draw(scene: &mut Scene, field: &Field, rect: Rect, role: Role) {
     for (inner, rect) in laid(&field.fields, inner) {
         let rect = rect.inset(GAP / 2.0);
         scene.fill(rect, Role::Panel, RADIUS);
-        scene.fill(rect.inset(1.0), role, RADIUS - 1.0);
+        scene.fill(rect.inset(1.0), colours.of(inner), RADIUS - 1.0);
         let lines = [
             (inner.name.as_str(), Face::Mono, SMALL),
             (&figure(inner), Face::Sans, SMALL),

@@ -129,6 +129,72 @@ fn a_run_is_told_by_what_it_changed() {
 }
 
 #[test]
+fn what_a_name_holds_is_told_by_what_changed_in_it() {
+    let looks = [
+        vec![name(
+            "model",
+            30,
+            &[(".weight", 10), (".optimizer", 15), (".best", 5)],
+        )],
+        vec![name(
+            "model",
+            55,
+            &[(".weight", 10), (".optimizer", 38), (".log", 7)],
+        )],
+    ];
+    let changed = &[
+        (".optimizer", "+23 MiB"),
+        (".log", "+7 MiB"),
+        (".best", "−5 MiB"),
+    ];
+    check(&looks, &seen(Moment::Change, &["model"]), changed);
+    let held = &[
+        (".optimizer", "15 MiB"),
+        (".weight", "10 MiB"),
+        (".best", "5 MiB"),
+    ];
+    check(&looks, &seen(Moment::Before, &["model"]), held);
+}
+
+#[test]
+fn several_alike_are_the_same_when_there_are_more_of_them() {
+    let list = |n: u64, step: &str| {
+        let mut kept = name("kept", 10 * n + 1, &[(step, 10 * n), (".first", 1)]);
+        kept.branches[0].n = n;
+        vec![kept]
+    };
+    let looks = [list(1, "[0]"), list(3, "[0] … [2]")];
+    let mut grown = looks.clone();
+    grown[1][0].branches[1].n_bytes = Bytes::mib(2);
+    let changed = &[("[0] … [2]", "+20 MiB"), (".first", "+1 MiB")];
+    check(&grown, &seen(Moment::Change, &["kept"]), changed);
+}
+
+#[test]
+fn what_one_look_sums_up_is_held_against_the_sum() {
+    // The look before keeps six of what a name held.
+    let steps: Vec<String> = (0..8).map(|idx| format!(".layer_{idx}")).collect();
+    let of = |n_mib: u64| -> Vec<(&str, u64)> {
+        let sizes = (0..8).map(|idx| n_mib + 20 - idx);
+        steps.iter().map(String::as_str).zip(sizes).collect()
+    };
+    let looks = [
+        vec![name("model", 132, &of(0))],
+        vec![name("model", 140, &of(1))],
+    ];
+    let changed = [
+        ("and more", "+2 MiB"),
+        (".layer_0", "+1 MiB"),
+        (".layer_1", "+1 MiB"),
+        (".layer_2", "+1 MiB"),
+        (".layer_3", "+1 MiB"),
+        (".layer_4", "+1 MiB"),
+        (".layer_5", "+1 MiB"),
+    ];
+    check(&looks, &seen(Moment::Change, &["model"]), &changed);
+}
+
+#[test]
 fn of_a_run_that_others_followed_is_told_what_grew() {
     let looks = [10, 20, 30].map(|n_mib| vec![name("x", n_mib, &[("[0]", n_mib)])]);
     let first = View {
