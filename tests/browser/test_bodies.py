@@ -129,7 +129,7 @@ def test_bytes_stand_beside_the_line_that_kept_them(
     """Where the run was traced."""
     found = card("lines", "more", viewport={"width": width, "height": 800})
     source = found.locator(".source")
-    assert source.locator("code").all_inner_texts() == ["    kept.append(sim.tensor(64 << 20))"]
+    assert source.locator("code").all_inner_texts() == ["kept.append(sim.tensor(64 << 20))"]
     assert source.locator("b").inner_text() == "768 MiB"
     assert found.page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
 

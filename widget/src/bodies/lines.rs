@@ -44,8 +44,12 @@ pub(super) fn body(make: &Maker, model: &Model, finding: &Finding) -> Dom<Option
         .max()
         .unwrap_or_default();
     let table = make.empty("div", &[("class", "source"), ("dir", "ltr")])?;
+    let text = |line: Option<u32>| source.lines().nth((line? as usize).checked_sub(1)?);
+    let shown = lines.iter().filter_map(|(line, _)| text(*line));
+    let margin = shown.map(indent).min().unwrap_or_default();
     for (line, size) in lines {
-        let text = line.and_then(|line| source.lines().nth((line as usize).checked_sub(1)?));
+        // What all lines are indented by says nothing here, and takes room.
+        let text = text(line).map(|text| text.get(margin..).unwrap_or_default());
         let number = line.map_or_else(String::new, |line| line.to_string());
         let words = text.unwrap_or(match line {
             Some(_) => "(its text is not kept)",
@@ -70,6 +74,11 @@ pub(super) fn body(make: &Maker, model: &Model, finding: &Finding) -> Dom<Option
     }
     let label = format!("{what}, by line{}", of(run));
     boxed(make, &label, &[table]).map(Some)
+}
+
+/// How many bytes of white space a line begins with.
+fn indent(line: &str) -> usize {
+    line.len() - line.trim_start().len()
 }
 
 fn of(run: &Run) -> String {
