@@ -44,7 +44,16 @@ pub(crate) struct Canvas<'a> {
     faces: &'a Faces,
     /// Of the path that is not painted yet.
     ink: Option<Ink>,
+    told: Told,
+}
+
+/// How the context was told to paint: telling it again takes longer than painting a word.
+#[derive(Default)]
+struct Told {
+    fill: Option<(u8, u8, u8)>,
+    stroke: Option<(u8, u8, u8)>,
     font: String,
+    align: &'static str,
 }
 
 impl<'a> Canvas<'a> {
@@ -68,7 +77,7 @@ impl<'a> Canvas<'a> {
             context,
             faces,
             ink: None,
-            font: String::new(),
+            told: Told::default(),
         })
     }
 
@@ -87,11 +96,11 @@ impl<'a> Canvas<'a> {
         match self.ink.take() {
             None => {}
             Some(Ink::Fill(colour)) => {
-                self.context.set_fill_style_str(&css(colour));
+                self.set_fill(colour);
                 self.context.fill();
             }
             Some(Ink::Stroke(colour, width)) => {
-                self.context.set_stroke_style_str(&css(colour));
+                self.set_stroke(colour);
                 self.context.set_line_width(f64::from(width));
                 self.context.stroke();
             }
@@ -111,9 +120,27 @@ impl<'a> Canvas<'a> {
             FontFamily::Serif | FontFamily::Name(_) => family.as_str(),
         };
         let font = format!("{weight}{}px {face}", style.size());
-        if self.font != font {
+        if self.told.font != font {
             self.context.set_font(&font);
-            self.font = font;
+            self.told.font = font;
+        }
+    }
+
+    fn set_fill(&mut self, colour: (u8, u8, u8)) {
+        if self.told.fill.replace(colour) != Some(colour) {
+            self.context.set_fill_style_str(&css(colour));
+        }
+    }
+
+    fn set_stroke(&mut self, colour: (u8, u8, u8)) {
+        if self.told.stroke.replace(colour) != Some(colour) {
+            self.context.set_stroke_style_str(&css(colour));
+        }
+    }
+
+    fn set_align(&mut self, align: &'static str) {
+        if std::mem::replace(&mut self.told.align, align) != align {
+            self.context.set_text_align(align);
         }
     }
 
@@ -152,6 +179,7 @@ impl DrawingBackend for Canvas<'_> {
 
     fn draw_pixel(&mut self, point: BackendCoord, colour: BackendColor) -> Drawn {
         self.paint();
+        self.told.fill = None;
         self.backend.draw_pixel(point, colour)
     }
 
@@ -202,19 +230,19 @@ impl DrawingBackend for Canvas<'_> {
         style: &S,
     ) -> Drawn {
         self.paint();
+        self.told.fill = None;
         self.backend.fill_polygon(corners, style)
     }
 
     fn draw_text<S: BackendTextStyle>(&mut self, text: &str, style: &S, at: BackendCoord) -> Drawn {
         self.paint();
         self.set_font(style);
-        self.context.set_fill_style_str(&css(style.color().rgb));
-        self.context.set_text_align(match style.anchor().h_pos {
+        self.set_fill(style.color().rgb);
+        self.set_align(match style.anchor().h_pos {
             HPos::Left => "left",
             HPos::Center => "center",
             HPos::Right => "right",
         });
-        self.context.set_text_baseline("alphabetic");
         // Fails only for coordinates that are not numbers.
         let _ = self
             .context

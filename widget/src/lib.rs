@@ -199,18 +199,19 @@ impl View {
             return Ok(());
         }
         // What is not the timeline has no instants: its middle stays where it is.
-        let (left, right) = self.model.with_window(|window| window.whole.edges());
         let is_timeline = chart == Chart::Timeline.name();
-        let x = if is_timeline {
-            x
-        } else {
-            f64::midpoint(left, right)
-        };
-        self.handle(Event::Zoomed(self.model.zoomed(x, factor)))?;
-        let panned = self.model.with_window(|window| window.panned(aside));
-        match panned {
-            Some(_) if aside != 0.0 => self.handle(Event::Zoomed(panned)),
-            _ => Ok(()),
+        let span = self.model.with_window(|window| {
+            let (left, right) = window.whole.edges();
+            let middle = f64::midpoint(left, right);
+            window.zoomed(if is_timeline { x } else { middle }, factor)
+        });
+        self.handle(Event::Zoomed(span))?;
+        if aside == 0.0 {
+            return Ok(());
+        }
+        match self.model.with_window(|window| window.panned(aside)) {
+            None => Ok(()),
+            span => self.handle(Event::Zoomed(span)),
         }
     }
 

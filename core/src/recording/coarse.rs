@@ -3,31 +3,26 @@
 use super::Points;
 use super::points::Column;
 
-/// How many points in a row are seen as one from afar.
-pub(crate) const STRIDE: usize = 16;
-
 impl Points {
-    /// At most ten of every 16 points: the ends, and the lowest and the highest of each
-    /// level. No extreme is lost.
+    /// At most ten of every `stride` points: the ends, and the lowest and the highest of
+    /// each level. No extreme is lost.
     #[must_use]
-    pub fn coarse(&self) -> Self {
-        let mut kept = Self::new();
-        for from in (0..self.len()).step_by(STRIDE) {
-            let to = self.len().min(from + STRIDE);
-            let mut is_kept = [false; STRIDE];
-            is_kept[0] = true;
-            is_kept[to - from - 1] = true;
+    pub fn coarse(&self, stride: usize) -> Self {
+        let stride = stride.max(1);
+        let mut kept = Vec::with_capacity(4 * self.len().div_ceil(stride));
+        for from in (0..self.len()).step_by(stride) {
+            let to = self.len().min(from + stride);
+            let n_before = kept.len();
+            kept.extend([from, to - 1]);
             for column in self.levels() {
                 let levels = column.as_slice().get(from..to).unwrap_or_default();
-                for idx in extremes(levels).into_iter().flatten() {
-                    is_kept[idx] = true;
-                }
+                let extremes = extremes(levels).into_iter().flatten();
+                kept.extend(extremes.map(|idx| from + idx));
             }
-            let places = (from..to).zip(is_kept);
-            let places = places.filter_map(|(idx, is_kept)| is_kept.then_some(idx));
-            kept.extend(places.filter_map(|idx| self.get(idx)));
+            kept[n_before..].sort_unstable();
         }
-        kept
+        kept.dedup();
+        self.picked(&kept)
     }
 }
 
@@ -59,7 +54,7 @@ mod tests {
             let highest = points.iter().max_by_key(|point| point.device_used);
             (points.first(), points.last(), highest)
         };
-        let coarse = points.coarse().coarse();
+        let coarse = points.coarse(64);
         assert_eq!(of(&coarse), of(points));
         assert!(10 * coarse.len() < points.len());
     }

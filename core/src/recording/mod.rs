@@ -14,7 +14,6 @@ mod points;
 mod trace;
 
 pub use changes::Changes;
-pub(crate) use coarse::STRIDE;
 pub use frame::{Finish, Frame, FrameError, Header, Sample, Samples, Series, SourceState};
 pub use held::Held;
 pub use level::{AllocatorLevels, DriverLevels, Level, Reading, Source, Unknown};

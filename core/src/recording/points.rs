@@ -134,6 +134,22 @@ impl Points {
         self.get(self.len().checked_sub(1)?)
     }
 
+    /// Those at these places.
+    pub(super) fn picked(&self, places: &[usize]) -> Self {
+        let picked = |column: &Column| match &*column.0 {
+            [] => Column::new(),
+            levels => Column(places.iter().map(|idx| levels[*idx]).collect()),
+        };
+        Self {
+            at: places.iter().map(|idx| self.at[*idx]).collect(),
+            ordinals: places.iter().map(|idx| self.ordinals[*idx]).collect(),
+            allocated: picked(&self.allocated),
+            reserved: picked(&self.reserved),
+            device_used: picked(&self.device_used),
+            process_used: picked(&self.process_used),
+        }
+    }
+
     /// One after the other.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = Sample> {
         (0..self.len()).filter_map(|idx| self.get(idx))

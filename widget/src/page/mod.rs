@@ -113,6 +113,15 @@ impl Page {
         if before == state {
             return Ok(());
         }
+        let is_zooming = State {
+            span: state.span,
+            ..before.clone()
+        } == *state;
+        if is_zooming {
+            // Some sixty times a second: no word but these is another.
+            self.tools.show(model)?;
+            return self.show_pictures(model);
+        }
         let is_pointing = State {
             pointed: state.pointed,
             ..before.clone()

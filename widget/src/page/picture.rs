@@ -36,6 +36,8 @@ pub(crate) struct Picture {
     tip: HtmlElement,
     scene: Scene,
     painted: Option<Painted>,
+    /// What is read out.
+    pointed: Option<Pointed>,
 }
 
 impl Picture {
@@ -72,6 +74,7 @@ impl Picture {
             tip,
             scene: Scene::default(),
             painted: None,
+            pointed: None,
         })
     }
 
@@ -83,14 +86,19 @@ impl Picture {
             theme: model.theme,
             scale: model.scale,
         };
-        if self.painted.as_ref() != Some(&wanted) {
+        let pointed = model.state().pointed;
+        let is_another = self.painted.as_ref() != Some(&wanted);
+        if is_another {
             self.scene = model.scene(self.chart);
             self.canvas
                 .set_attribute("aria-label", &self.scene.description)?;
             self.paint(model, faces)?;
             self.painted = Some(wanted);
         }
-        self.show_pointed(make, model)?;
+        if is_another || self.pointed != pointed {
+            self.show_pointed(make, model)?;
+            self.pointed = pointed;
+        }
         if self.chart == Chart::Minimap {
             self.show_view(model)?;
         }

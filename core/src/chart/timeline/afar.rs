@@ -1,25 +1,32 @@
 //! Samples from farther and farther away.
 
+use std::cell::OnceCell;
+
 use super::scale::Stretch;
-use crate::recording::{DeviceIdx, Points, Recording, RunIdx, STRIDE, Series};
+use crate::recording::{DeviceIdx, Points, Recording, RunIdx, Series};
 use crate::sorted::Sorted;
 
+/// How many times more points in a row are seen as one from the next distance.
+const STRIDE: usize = 16;
+/// From the last of them 65,536 points are seen as one.
+const N_DISTANCES: usize = 4;
+
 /// The samples of a recording from farther and farther away: as many of them as there are
-/// pixels draw the same picture as a million. Empty, it sees all of them from near.
+/// pixels draw the same picture as a million. Each series is looked at from a distance when
+/// it is first drawn from there. Empty, it sees all of them from near.
 #[derive(Debug, Default)]
-pub struct Afar(Sorted<(RunIdx, DeviceIdx, Series), Vec<Points>>);
+pub struct Afar(Sorted<(RunIdx, DeviceIdx, Series), [OnceCell<Points>; N_DISTANCES]>);
 
 impl Afar {
     /// Looks at a recording from afar.
     pub fn of(recording: &Recording) -> Self {
         let series = recording.all_samples();
         let long = series.filter(|(.., points)| points.len() > STRIDE);
-        let far = long.map(|(run, device, series, points)| {
-            let farther = |points: &Points| (points.len() > STRIDE).then(|| points.coarse());
-            let all = std::iter::successors(Some(points.coarse()), farther);
-            ((run, device, series.clone()), all.collect())
+        let unseen = long.map(|(run, device, series, _)| {
+            let distances = [const { OnceCell::new() }; N_DISTANCES];
+            ((run, device, series.clone()), distances)
         });
-        Self(far.collect())
+        Self(unseen.collect())
     }
 
     /// Of a run's series as many points as a picture of what is in view needs: what is seen as
@@ -31,21 +38,20 @@ impl Afar {
         device: DeviceIdx,
         stretch: &Stretch,
     ) -> &'a Points {
-        let enough = STRIDE as f64 * stretch.width();
-        let is_enough =
-            |points: &Points| points.between(stretch.from, stretch.to).len() as f64 <= enough;
-        if is_enough(near) {
+        let in_view = near.between(stretch.from, stretch.to).len();
+        let points_a_pixel = in_view as f64 / stretch.width().max(1.0);
+        if points_a_pixel < STRIDE as f64 {
             return near;
         }
-        let far = self.0.get(&(stretch.run, device, series.clone()));
-        let mut seen = near;
-        for farther in far.into_iter().flatten() {
-            seen = farther;
-            if is_enough(seen) {
-                break;
-            }
+        let Some(distances) = self.0.get(&(stretch.run, device, series.clone())) else {
+            return near;
+        };
+        let (mut stride, mut distance) = (STRIDE, 0);
+        while distance + 1 < N_DISTANCES && points_a_pixel >= (stride * STRIDE) as f64 {
+            stride *= STRIDE;
+            distance += 1;
         }
-        seen
+        distances[distance].get_or_init(|| near.coarse(stride))
     }
 }
 
@@ -80,7 +86,7 @@ mod tests {
     fn the_nearer_the_more_is_seen() {
         check((0, 1000), 400.0, 4096..4097);
         check((0, 1000), 100.0, 500..1200);
-        check((0, 1000), 1.0, 2..17);
+        check((0, 1000), 1.0, 2..7);
         check((500, 520), 100.0, 80..84);
     }
 }

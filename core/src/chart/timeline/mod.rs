@@ -8,6 +8,8 @@ mod legend;
 mod levels;
 mod scale;
 
+use std::collections::HashMap;
+
 pub use afar::Afar;
 use legend::Legend;
 use levels::Traces;
@@ -22,7 +24,7 @@ use super::plot::{NO_RUNS, Plot, crisp, say, sheet};
 use super::scene::{Anchor, Face, Hit, Point, Rect, Role, Scene, Target};
 use super::session::{Session, counted, end_mark};
 use crate::analyze::{Analysis, cell_label};
-use crate::recording::Recording;
+use crate::recording::{CellIdx, Recording, Run, SourceHash};
 use crate::units::Bytes;
 
 const TOP: f64 = 16.0;
@@ -277,9 +279,17 @@ impl Chart {
     fn draw_names(&mut self, session: &Session<'_>, scale: &TimeScale) {
         let mut occupied = Occupied::default();
         let mut last = String::new();
+        let mut free_from = f64::NEG_INFINITY;
         for stretch in scale.stretches() {
+            if stretch.left < free_from {
+                continue;
+            }
             let time = instant_label(stretch.from);
-            if time != last && self.draw_time(&mut occupied, stretch.left, &time) {
+            if time == last {
+                continue;
+            }
+            if let Some(end) = self.draw_time(&mut occupied, stretch.left, &time) {
+                free_from = end + Occupied::GAP;
                 last = time;
             }
         }
@@ -297,6 +307,7 @@ impl Chart {
             .collect();
         let is_wide = |stretch: &&Stretch| stretch.width() >= WIDE;
         let (wide, narrow): (Vec<&Stretch>, Vec<&Stretch>) = in_a_row.iter().partition(is_wide);
+        let mut names = Names::default();
         let mut written_to = f64::NEG_INFINITY;
         for stretch in wide.into_iter().chain(narrow) {
             // Of thousands of runs few have room for a name: the others are not even named.
@@ -304,7 +315,7 @@ impl Chart {
                 continue;
             }
             let run = session.recording.run(stretch.run);
-            let label = self.name(stretch, &cell_label(session.recording, run));
+            let label = self.name(stretch, names.of(session.recording, run));
             if occupied.take(&label) {
                 if !is_wide(&stretch) {
                     written_to = label.bounds().bottom_right().x;
@@ -322,7 +333,10 @@ impl Chart {
             let at = Point::new(middle, self.plot.bottom + NAMES);
             Label::new(text, at).anchor(Anchor::Middle)
         };
-        let whole = label(name).fitted(room - Occupied::GAP);
+        if room >= WIDE {
+            let whole = label(name).fitted(room - Occupied::GAP);
+            return whole.between(self.plot.left, self.plot.right);
+        }
         let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
         let word: String = name.chars().take_while(|letter| is_part(*letter)).collect();
         let short = if word.len() < SHORTEST_WORD {
@@ -330,27 +344,40 @@ impl Chart {
         } else {
             &word
         };
-        let best = if room >= WIDE {
-            whole
-        } else {
-            label(short).legible_in((room + 2.0 * STAND_OUT).min(self.plot.width()))
-        };
-        best.between(self.plot.left, self.plot.right)
+        let short = label(short).legible_in((room + 2.0 * STAND_OUT).min(self.plot.width()));
+        short.between(self.plot.left, self.plot.right)
     }
 
-    /// Whether there was room for it.
-    fn draw_time(&mut self, occupied: &mut Occupied, x: f64, time: &str) -> bool {
+    /// Where it ends, if there was room for it.
+    fn draw_time(&mut self, occupied: &mut Occupied, x: f64, time: &str) -> Option<f64> {
         let label = Label::new(time, Point::new(x, self.plot.bottom + TIMES))
             .between(self.plot.left, self.plot.right);
-        let is_free = occupied.take(&label);
-        if is_free {
-            let x = crisp(x);
-            let (top, bottom) = (self.plot.bottom, self.plot.bottom + 3.0);
-            self.scene
-                .rule(Point::new(x, top), Point::new(x, bottom), Role::Line, 1.0);
-            self.scene.text(label);
+        if !occupied.take(&label) {
+            return None;
         }
-        is_free
+        let x = crisp(x);
+        let (top, bottom) = (self.plot.bottom, self.plot.bottom + 3.0);
+        self.scene
+            .rule(Point::new(x, top), Point::new(x, bottom), Role::Line, 1.0);
+        let end = label.bounds().bottom_right().x;
+        self.scene.text(label);
+        Some(end)
+    }
+}
+
+/// The names of cells, each read from its text once.
+#[derive(Default)]
+struct Names(HashMap<CellIdx, (SourceHash, String)>);
+
+impl Names {
+    fn of(&mut self, recording: &Recording, run: &Run) -> &str {
+        let read = || (run.revision, cell_label(recording, run));
+        let known = self.0.entry(run.cell).or_insert_with(read);
+        // A label of its own, or another text: the name is another.
+        if run.label.is_some() || known.0 != run.revision {
+            *known = read();
+        }
+        &known.1
     }
 }
 
