@@ -50,7 +50,8 @@ pub(super) struct Session<'a> {
     rows: Vec<&'a RunRow>,
     /// Of what grows, worst first.
     pub(super) growing: Vec<&'a Finding>,
-    roles: HashMap<RunIdx, Role>,
+    /// Of the findings that name the runs, by run.
+    roles: Vec<Option<Role>>,
     devices: &'a [DeviceSummary],
 }
 
@@ -63,10 +64,11 @@ impl<'a> Session<'a> {
             .filter(|finding| finding.device == device)
             .filter(|finding| matches!(finding.kind, FindingKind::Leak | FindingKind::Growing))
             .collect();
-        let mut roles = HashMap::new();
+        let mut roles = vec![None; recording.runs().len()];
         for finding in growing.iter().rev() {
-            let outermost = finding.runs.iter().map(|run| recording.outermost(*run));
-            roles.extend(outermost.map(|run| (run, role_of(finding))));
+            for run in &finding.runs {
+                roles[recording.outermost(*run).get()] = Some(role_of(finding));
+            }
         }
         Self {
             recording,
@@ -93,7 +95,7 @@ impl<'a> Session<'a> {
 
     /// The role of the finding that names the run.
     pub(super) fn role(&self, run: RunIdx) -> Option<Role> {
-        self.roles.get(&run).copied()
+        self.roles[run.get()]
     }
 
     /// The lane that growth is judged on.

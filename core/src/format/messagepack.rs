@@ -172,9 +172,9 @@ impl<'de> Reader<'de> {
             other => return Err(other.instead_of("a list")),
         };
         // A length that was made up reserves no more than the frame can hold.
-        let mut numbers = vec![0; n_numbers.min(self.rest.len())];
-        for number in &mut numbers {
-            *number = match (self.rest, unknown) {
+        let mut numbers = Vec::with_capacity(n_numbers.min(self.rest.len()));
+        for _ in 0..n_numbers {
+            numbers.push(match (self.rest, unknown) {
                 ([low @ 0x00..=0x7f, ahead @ ..], _) => {
                     self.rest = ahead;
                     u64::from(*low)
@@ -188,10 +188,7 @@ impl<'de> Reader<'de> {
                     unknown
                 }
                 _ => self.whole()?,
-            };
-        }
-        if numbers.len() < n_numbers {
-            self.bytes(n_numbers)?;
+            });
         }
         Ok(numbers)
     }

@@ -537,12 +537,12 @@ impl Recording {
 
     fn check_samples(&self, samples: &Samples) -> Result<(), FrameError> {
         self.check_place("samples frame", samples.run, samples.device)?;
-        check_order(samples.run, samples.points.at(), |at| *at)
+        check_order(samples.run, samples.points.at().iter().copied())
     }
 
     fn check_trace(&self, trace: &Trace) -> Result<(), FrameError> {
         self.check_place("trace frame", trace.run, trace.device)?;
-        check_order(trace.run, &trace.steps, |step| step.at)
+        check_order(trace.run, trace.steps.iter().map(|step| step.at))
     }
 
     fn check_place(
@@ -573,18 +573,19 @@ impl Recording {
 }
 
 /// Points do not go back in time.
-fn check_order<T>(run: RunIdx, points: &[T], at: fn(&T) -> Nanos) -> Result<(), FrameError> {
-    let backwards = points
-        .windows(2)
-        .position(|pair| at(&pair[1]) < at(&pair[0]));
-    match backwards {
-        None => Ok(()),
-        Some(idx) => Err(FrameError::Unordered {
-            run: run.0,
-            point_idx: idx + 1,
-            at: at(&points[idx + 1]).get(),
-        }),
+fn check_order(run: RunIdx, points: impl Iterator<Item = Nanos>) -> Result<(), FrameError> {
+    let mut last = Nanos::ZERO;
+    for (point_idx, at) in points.enumerate() {
+        if at < last {
+            return Err(FrameError::Unordered {
+                run: run.0,
+                point_idx,
+                at: at.get(),
+            });
+        }
+        last = at;
     }
+    Ok(())
 }
 
 /// Replaces entry `idx`, or appends it where it is the next.

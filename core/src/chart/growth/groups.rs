@@ -239,6 +239,11 @@ pub(super) struct Bar {
 }
 
 impl Bar {
+    /// Of the corners, where there is room for round ones.
+    pub(super) fn radius(&self) -> f64 {
+        if self.width >= 6.0 { 2.0 } else { 0.0 }
+    }
+
     /// It is known that nothing was kept.
     pub(super) fn is_zero(&self) -> bool {
         self.any_known && !self.is_open && self.low == 0.0 && self.high == 0.0

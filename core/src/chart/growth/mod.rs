@@ -68,6 +68,10 @@ pub fn growth(recording: &Recording, analysis: &Analysis, view: &View) -> Scene 
     chart
         .plot
         .draw_axis(&mut chart.scene, &chart.axis, MAX_TICKS);
+    // What has one colour is drawn in a row: a page paints it at once.
+    for group in &groups {
+        chart.draw_ghosts(group);
+    }
     for group in &groups {
         chart.draw_bars(group);
     }
@@ -142,6 +146,16 @@ impl Chart {
         }
     }
 
+    /// Behind the bars: how high their runs rose.
+    fn draw_ghosts(&mut self, group: &Group) {
+        let zero = self.axis.y(0.0);
+        for bar in bars(group).filter(|bar| bar.peak > 0.0) {
+            let top = self.axis.y(bar.peak);
+            let ghost = Rect::new(bar.left, top, bar.width, zero - top);
+            self.scene.fill(ghost, Role::Ghost, bar.radius());
+        }
+    }
+
     fn draw_bars(&mut self, group: &Group) {
         let zero = self.axis.y(0.0);
         for bar in bars(group) {
@@ -195,12 +209,7 @@ impl Chart {
     }
 
     fn draw_bar(&mut self, bar: &Bar, zero: f64) {
-        let radius = if bar.width >= 6.0 { 2.0 } else { 0.0 };
-        let top = self.axis.y(bar.peak);
-        if bar.peak > 0.0 {
-            let ghost = Rect::new(bar.left, top, bar.width, zero - top);
-            self.scene.fill(ghost, Role::Ghost, radius);
-        }
+        let radius = bar.radius();
         if bar.is_zero() {
             let y = zero - 1.0;
             let ends = [Point::new(bar.left, y), Point::new(bar.left + bar.width, y)];

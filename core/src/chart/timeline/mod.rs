@@ -8,8 +8,6 @@ mod legend;
 mod levels;
 mod scale;
 
-use std::collections::HashMap;
-
 pub use afar::Afar;
 use legend::Legend;
 use levels::Traces;
@@ -24,7 +22,7 @@ use super::plot::{NO_RUNS, Plot, crisp, say, sheet};
 use super::scene::{Anchor, Face, Hit, Point, Rect, Role, Scene, Target};
 use super::session::{Session, counted, end_mark};
 use crate::analyze::{Analysis, cell_label};
-use crate::recording::{CellIdx, Recording, Run, SourceHash};
+use crate::recording::{Recording, Run, SourceHash};
 use crate::units::Bytes;
 
 const TOP: f64 = 16.0;
@@ -134,6 +132,7 @@ impl Chart {
     fn draw_bands(&mut self, session: &Session<'_>, scale: &TimeScale, view: &View) {
         let top = self.plot.top - 8.0;
         let mut drawn_to = f64::NEG_INFINITY;
+        let mut bands = Vec::new();
         for stretch in scale.stretches() {
             let width = (stretch.right - stretch.left)
                 .max(1.0)
@@ -147,11 +146,17 @@ impl Chart {
             };
             // Bands that share a pixel are one.
             if looked_at || stretch.right - drawn_to >= 0.5 {
-                self.scene.fill(rect, role, 0.0);
+                bands.push((rect, role));
                 drawn_to = stretch.right;
             }
             let target = Target::Run(stretch.run);
             self.scene.hits.push(Hit { rect, target });
+        }
+        // What has one colour is drawn in a row: a page paints it at once.
+        for role in [Role::Span, Role::LeakSpan, Role::Hover] {
+            for (rect, _) in bands.iter().filter(|(_, of)| *of == role) {
+                self.scene.fill(*rect, role, 0.0);
+            }
         }
     }
 
@@ -307,7 +312,7 @@ impl Chart {
             .collect();
         let is_wide = |stretch: &&Stretch| stretch.width() >= WIDE;
         let (wide, narrow): (Vec<&Stretch>, Vec<&Stretch>) = in_a_row.iter().partition(is_wide);
-        let mut names = Names::default();
+        let mut names = Names(vec![None; session.recording.cells().len()]);
         let mut written_to = f64::NEG_INFINITY;
         for stretch in wide.into_iter().chain(narrow) {
             // Of thousands of runs few have room for a name: the others are not even named.
@@ -366,18 +371,18 @@ impl Chart {
 }
 
 /// The names of cells, each read from its text once.
-#[derive(Default)]
-struct Names(HashMap<CellIdx, (SourceHash, String)>);
+struct Names(Vec<Option<(SourceHash, String)>>);
 
 impl Names {
     fn of(&mut self, recording: &Recording, run: &Run) -> &str {
         let read = || (run.revision, cell_label(recording, run));
-        let known = self.0.entry(run.cell).or_insert_with(read);
-        // A label of its own, or another text: the name is another.
-        if run.label.is_some() || known.0 != run.revision {
-            *known = read();
+        let known = &mut self.0[run.cell.get()];
+        // Under another text, or with a label of its own, a run has another name.
+        let is_another = |(revision, _): &_| *revision != run.revision || run.label.is_some();
+        if known.as_ref().is_some_and(is_another) {
+            *known = None;
         }
-        &known.1
+        &known.get_or_insert_with(read).1
     }
 }
 

@@ -42,7 +42,7 @@ impl Columns {
     /// The points; in words which column does not fit where they are none.
     pub(super) fn points(self) -> Result<Points, String> {
         self.check()?;
-        let at = sums(self.at_steps).into_iter().map(Nanos::new).collect();
+        let at = sums(self.at_steps, Nanos::new);
         let levels = [
             self.allocated,
             self.reserved,
@@ -50,7 +50,8 @@ impl Columns {
             self.process_used,
         ];
         let levels = levels.map(Column::of_levels);
-        Ok(Points::of_columns(at, sums(self.ordinal_steps), levels))
+        let ordinals = sums(self.ordinal_steps, |ordinal| ordinal);
+        Ok(Points::of_columns(at, ordinals, levels))
     }
 
     fn check(&self) -> Result<(), String> {
@@ -77,13 +78,13 @@ impl Columns {
 }
 
 /// In place of each step the sum of the steps up to it.
-fn sums(mut steps: Vec<u64>) -> Vec<u64> {
+fn sums<T>(steps: Vec<u64>, of: impl Fn(u64) -> T) -> Vec<T> {
     let mut sum = 0_u64;
-    for step in &mut steps {
-        sum = sum.saturating_add(*step);
-        *step = sum;
-    }
-    steps
+    let sums = steps.into_iter().map(|step| {
+        sum = sum.saturating_add(step);
+        of(sum)
+    });
+    sums.collect()
 }
 
 /// The steps to each number from the one before.
