@@ -3,6 +3,10 @@
 /// The text on one line, without what would steer a terminal, break an SVG or
 /// turn the direction of writing.
 pub(crate) fn printable(text: &str) -> String {
+    // As most are.
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return text.to_owned();
+    }
     let shown = |letter: char| match letter {
         '\u{200e}'
         | '\u{200f}'
