@@ -254,3 +254,52 @@ impl Column {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(at: u64, allocated: Option<u64>) -> Sample {
+        Sample {
+            at: Nanos::new(at),
+            allocated: allocated.map(Bytes::new),
+            ..Sample::default()
+        }
+    }
+
+    /// A point a nanosecond: what is put in comes out, and so does the highest of it.
+    #[track_caller]
+    fn check(levels: &[Option<u64>], highest: Option<u64>) {
+        let samples = (0..).zip(levels).map(|(at, level)| sample(at, *level));
+        let points: Points = samples.clone().collect();
+        assert!(points.iter().eq(samples));
+        let found = points.allocated().highest(0..points.len());
+        assert_eq!(found, highest.map(Bytes::new));
+    }
+
+    #[test]
+    fn a_level_may_be_unknown_anywhere() {
+        check(&[], None);
+        check(&[None, None], None);
+        check(&[None, Some(0), None, Some(7), None], Some(7));
+    }
+
+    #[test]
+    fn what_is_known_no_more_is_as_if_it_never_was() {
+        let mut points: Points = [sample(0, None), sample(1, Some(7))].into_iter().collect();
+        points.truncate(1);
+        assert_eq!(points, [sample(0, None)].into_iter().collect());
+        points.push(sample(1, None));
+        assert_eq!(points.last(), Some(sample(1, None)));
+    }
+
+    #[test]
+    fn both_ends_of_a_time_are_in_it() {
+        let points: Points = (0..10).map(|at| sample(10 * at, None)).collect();
+        let between = |from, to| points.between(Nanos::new(from), Nanos::new(to));
+        assert_eq!(between(0, 1000), 0..10);
+        assert_eq!(between(20, 40), 2..5);
+        assert_eq!(between(21, 29), 3..3);
+        assert_eq!(between(91, 99), 10..10);
+    }
+}
