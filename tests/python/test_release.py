@@ -293,7 +293,9 @@ def test_without_a_shell_it_forgets_the_last_error() -> None:
     assert _gpumem.bytes_text(420 * MIB) == "420 MiB"
     sys.last_value = ValueError()
     try:
-        assert str(gpumem.release("traceback")) == "traceback  forgot ValueError (0 frames)"
+        # A simulated device of another test may have something to say as well.
+        told = str(gpumem.release("traceback"))
+        assert told.splitlines()[0] == "traceback  forgot ValueError (0 frames)"
         assert not hasattr(sys, "last_value")
     finally:
         vars(sys).pop("last_value", None)
