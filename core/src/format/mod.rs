@@ -12,6 +12,7 @@
 //! unknown kinds of frames are skipped, missing fields have their defaults. One
 //! file per version; the newest is all that the rest of the program sees.
 
+mod checksum;
 mod messagepack;
 mod record;
 mod v1;
@@ -174,7 +175,7 @@ fn framed(kind: &str, body: &impl Serialize) -> Vec<u8> {
         written.expect("wire types serialise into memory");
     }
     let length = u32::try_from(frame.len() - PREFIX).expect("a frame is bounded by its writer");
-    let checksum = crc32fast::hash(&frame[PREFIX..]);
+    let checksum = checksum::of(&frame[PREFIX..]);
     frame[..4].copy_from_slice(&length.to_le_bytes());
     frame[4..PREFIX].copy_from_slice(&checksum.to_le_bytes());
     frame
@@ -202,7 +203,7 @@ fn payload_at(bytes: &[u8], offset: usize) -> Result<&[u8], ReadError> {
     let payload = rest_of_frame
         .get(..length)
         .ok_or_else(|| truncated(PREFIX + length))?;
-    match crc32fast::hash(payload) {
+    match checksum::of(payload) {
         found if found == written => Ok(payload),
         found => Err(Fault::Checksum { found, written }.at(offset)),
     }
