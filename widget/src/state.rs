@@ -372,8 +372,8 @@ impl State {
 /// The cells of which any text that was kept, or a label of a run, holds `text`, in order;
 /// capitals do not matter.
 pub(crate) fn cells_with(recording: &Recording, text: &str) -> Vec<CellIdx> {
-    let wanted = text.to_lowercase();
-    let holds = |text: &str| text.to_lowercase().contains(&wanted);
+    let wanted = lower(text);
+    let holds = |text: &str| lower(text).contains(&wanted);
     let of_text = recording.cells().iter().filter(|cell| {
         let mut texts = cell
             .revisions
@@ -390,6 +390,17 @@ pub(crate) fn cells_with(recording: &Recording, text: &str) -> Vec<CellIdx> {
     order::sort_by_key(&mut found, |cell| *cell);
     found.dedup();
     found
+}
+
+/// In small letters, by the page's own table: another one is 7 kB of the packed module.
+#[cfg(target_arch = "wasm32")]
+fn lower(text: &str) -> String {
+    js_sys::JsString::from(text).to_lower_case().into()
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+fn lower(text: &str) -> String {
+    text.to_lowercase()
 }
 
 #[cfg(test)]
