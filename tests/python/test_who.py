@@ -29,7 +29,9 @@ role, *words = sys.argv[1:]
 
 def start(*words, **options):
     words = [sys.executable, __file__, *words]
-    return subprocess.Popen(words, stdout=subprocess.PIPE, text=True, **options).stdout.readline()
+    started = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, **options)
+    # Without its end: whoever passes it on writes nothing more behind that.
+    return started.stdout.readline().rstrip()
 
 if role == "launcher":
     # Ends at once, so that what it starts is no child of the test's.
