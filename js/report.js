@@ -26,7 +26,10 @@ function load() {
 }
 
 export function fromBase64(text) {
-  return Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
+  const chars = atob(text);
+  const bytes = new Uint8Array(chars.length);
+  for (let i = 0; i < chars.length; i++) bytes[i] = chars.charCodeAt(i);
+  return bytes;
 }
 
 /** A strict policy refuses `fetch("data:")`, but not this. */

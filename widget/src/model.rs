@@ -1,7 +1,7 @@
 //! The recording, the rules and the view state, and what follows from them.
 
 use gpumem_core::analyze::{Analysis, Analyst, Compared, FindingKind, Part, PartKind, Rules};
-use gpumem_core::chart::{self, Afar, Field, Map, Scene, Target, Theme, TimeScale};
+use gpumem_core::chart::{self, Afar, Density, Field, Map, Scene, Target, Theme, TimeScale};
 use gpumem_core::format::{self, ReadError};
 use gpumem_core::holders;
 use gpumem_core::recording::{Column, DeviceIdx, DeviceKind, Points, Recording, RunIdx};
@@ -327,6 +327,7 @@ impl Model {
         let state = &self.state;
         let bare = chart::View {
             width: state.width,
+            density: Density(self.scale),
             device: state.device,
             ..chart::View::default()
         };
@@ -365,12 +366,18 @@ impl Model {
         let state = &self.state;
         let view = chart::View {
             width: state.width.max(640.0),
+            density: Density(self.scale_of_picture()),
             measure: state.measure,
             moment: state.moment,
             inside: state.inside.clone(),
             ..self.view(Chart::Timeline)
         };
         chart::as_seen(&self.recording, &self.analysis, &view)
+    }
+
+    /// Device pixels to one of the picture's, which is looked at elsewhere too.
+    pub(crate) fn scale_of_picture(&self) -> f64 {
+        self.scale.max(2.0)
     }
 
     /// What fills the device that is shown.

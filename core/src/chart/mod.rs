@@ -44,6 +44,8 @@ use crate::units::Nanos;
 pub struct View {
     /// Logical pixels.
     pub width: f64,
+    /// How fine the picture is.
+    pub density: Density,
     /// The device that is shown.
     pub device: DeviceIdx,
     /// The runs of the selected finding or cell, in order; empty when nothing is selected.
@@ -65,6 +67,23 @@ pub struct View {
 impl View {
     fn is_selected(&self, run: RunIdx) -> bool {
         self.selected.binary_search(&run).is_ok()
+    }
+}
+
+/// Device pixels to a logical pixel; as on a dense screen where nobody says.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Density(pub f64);
+
+impl Density {
+    /// The width of a device pixel, in logical pixels: points nearer than that draw the same picture.
+    fn pixel(self) -> f64 {
+        1.0 / self.0.max(1.0)
+    }
+}
+
+impl Default for Density {
+    fn default() -> Self {
+        Self(2.0)
     }
 }
 

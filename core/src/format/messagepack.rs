@@ -163,10 +163,26 @@ impl<'de> Reader<'de> {
     }
 
     /// A list of whole numbers; where they may be unknown, with what stands for that.
-    ///
-    /// A long session is millions of these and little else, most of them of these two widths:
-    /// each is read where it stands.
     pub(super) fn numbers(&mut self, unknown: Option<u64>) -> Outcome<Vec<u64>> {
+        self.each_number(unknown, |number| number)
+    }
+
+    /// A list of steps, each as the sum of the steps up to it.
+    pub(super) fn sums<T>(&mut self, of: impl Fn(u64) -> T) -> Outcome<Vec<T>> {
+        let mut sum = 0_u64;
+        self.each_number(None, |step| {
+            sum = sum.saturating_add(step);
+            of(sum)
+        })
+    }
+
+    /// A long session is millions of these and little else, most of them of these two widths:
+    /// each is read where it stands, and becomes at once what is kept of it.
+    fn each_number<T>(
+        &mut self,
+        unknown: Option<u64>,
+        mut of: impl FnMut(u64) -> T,
+    ) -> Outcome<Vec<T>> {
         let n_numbers = match self.opening()? {
             Opening::List(n) => n,
             other => return Err(other.instead_of("a list")),
@@ -174,7 +190,7 @@ impl<'de> Reader<'de> {
         // A length that was made up reserves no more than the frame can hold.
         let mut numbers = Vec::with_capacity(n_numbers.min(self.rest.len()));
         for _ in 0..n_numbers {
-            numbers.push(match (self.rest, unknown) {
+            numbers.push(of(match (self.rest, unknown) {
                 ([low @ 0x00..=0x7f, ahead @ ..], _) => {
                     self.rest = ahead;
                     u64::from(*low)
@@ -188,7 +204,7 @@ impl<'de> Reader<'de> {
                     unknown
                 }
                 _ => self.whole()?,
-            });
+            }));
         }
         Ok(numbers)
     }

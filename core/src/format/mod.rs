@@ -203,10 +203,8 @@ fn payload_at(bytes: &[u8], offset: usize) -> Result<&[u8], ReadError> {
     let payload = rest_of_frame
         .get(..length)
         .ok_or_else(|| truncated(PREFIX + length))?;
-    match checksum::of(payload) {
-        found if found == written => Ok(payload),
-        found => Err(Fault::Checksum { found, written }.at(offset)),
-    }
+    checksum::compare(payload, written).map_err(|fault| fault.at(offset))?;
+    Ok(payload)
 }
 
 /// The frame of a payload; `None` for a kind that this version does not know.

@@ -13,7 +13,7 @@ use crate::units::{Bytes, Nanos};
 #[derive(Debug, Clone, Default)]
 pub struct Points {
     at: Vec<Nanos>,
-    ordinals: Vec<u64>,
+    ordinals: Ordinals,
     allocated: Column,
     reserved: Column,
     device_used: Column,
@@ -25,7 +25,7 @@ impl Points {
     pub const fn new() -> Self {
         Self {
             at: Vec::new(),
-            ordinals: Vec::new(),
+            ordinals: Ordinals::new(),
             allocated: Column::new(),
             reserved: Column::new(),
             device_used: Column::new(),
@@ -39,7 +39,7 @@ impl Points {
         let [allocated, reserved, device_used, process_used] = levels;
         Self {
             at,
-            ordinals,
+            ordinals: Ordinals::of(ordinals),
             allocated,
             reserved,
             device_used,
@@ -63,8 +63,8 @@ impl Points {
     }
 
     /// Which one of its series each of them is.
-    pub(crate) fn ordinals(&self) -> &[u64] {
-        &self.ordinals
+    pub(crate) fn ordinals(&self) -> impl Iterator<Item = u64> {
+        (0..self.len()).map(|idx| self.ordinals.get(idx))
     }
 
     /// Allocated, summed over the device's allocators.
@@ -116,7 +116,7 @@ impl Points {
     pub fn get(&self, idx: usize) -> Option<Sample> {
         Some(Sample {
             at: *self.at.get(idx)?,
-            ordinal: self.ordinals[idx],
+            ordinal: self.ordinals.get(idx),
             allocated: self.allocated.get(idx),
             reserved: self.reserved.get(idx),
             device_used: self.device_used.get(idx),
@@ -142,7 +142,7 @@ impl Points {
         };
         Self {
             at: places.iter().map(|idx| self.at[*idx]).collect(),
-            ordinals: places.iter().map(|idx| self.ordinals[*idx]).collect(),
+            ordinals: Ordinals::of(places.iter().map(|idx| self.ordinals.get(*idx)).collect()),
             allocated: picked(&self.allocated),
             reserved: picked(&self.reserved),
             device_used: picked(&self.device_used),
@@ -159,7 +159,7 @@ impl Points {
     pub fn push(&mut self, point: Sample) {
         let n_before = self.len();
         self.at.push(point.at);
-        self.ordinals.push(point.ordinal);
+        self.ordinals.push(n_before, point.ordinal);
         self.allocated.push(n_before, point.allocated);
         self.reserved.push(n_before, point.reserved);
         self.device_used.push(n_before, point.device_used);
@@ -169,7 +169,7 @@ impl Points {
     /// Keeps the first `n`.
     pub(super) fn truncate(&mut self, n: usize) {
         self.at.truncate(n);
-        self.ordinals.truncate(n);
+        self.ordinals.listed.truncate(n);
         for column in [
             &mut self.allocated,
             &mut self.reserved,
@@ -207,6 +207,60 @@ impl Extend<Sample> for Points {
 impl From<Vec<Sample>> for Points {
     fn from(samples: Vec<Sample>) -> Self {
         samples.into_iter().collect()
+    }
+}
+
+/// Which one of its series each point is; of a series that was not thinned only the first is kept,
+/// since the others follow it one by one.
+#[derive(Debug, Clone, Default)]
+struct Ordinals {
+    first: u64,
+    /// Every one of them, where they do not.
+    listed: Vec<u64>,
+}
+
+impl Ordinals {
+    const fn new() -> Self {
+        Self {
+            first: 0,
+            listed: Vec::new(),
+        }
+    }
+
+    fn of(listed: Vec<u64>) -> Self {
+        let first = listed.first().copied().unwrap_or_default();
+        let mut each = listed.iter().enumerate();
+        if each.all(|(idx, ordinal)| Self::follows(first, idx, *ordinal)) {
+            Self {
+                first,
+                listed: Vec::new(),
+            }
+        } else {
+            Self { first, listed }
+        }
+    }
+
+    fn follows(first: u64, n_before: usize, ordinal: u64) -> bool {
+        first.checked_add(n_before as u64) == Some(ordinal)
+    }
+
+    fn get(&self, idx: usize) -> u64 {
+        let listed = self.listed.get(idx).copied();
+        listed.unwrap_or_else(|| self.first + idx as u64)
+    }
+
+    fn push(&mut self, n_before: usize, ordinal: u64) {
+        if n_before == 0 {
+            *self = Self {
+                first: ordinal,
+                listed: Vec::new(),
+            };
+        } else if !self.listed.is_empty() {
+            self.listed.push(ordinal);
+        } else if !Self::follows(self.first, n_before, ordinal) {
+            self.listed = (0..n_before).map(|idx| self.get(idx)).collect();
+            self.listed.push(ordinal);
+        }
     }
 }
 
@@ -275,6 +329,28 @@ mod tests {
         assert!(points.iter().eq(samples));
         let found = points.allocated().highest(0..points.len());
         assert_eq!(found, highest.map(Bytes::new));
+    }
+
+    /// What is put in comes out, however it is put in.
+    #[track_caller]
+    fn check_ordinals(ordinals: &[u64]) {
+        let samples = ordinals.iter().map(|ordinal| Sample {
+            ordinal: *ordinal,
+            ..Sample::default()
+        });
+        let pushed: Points = samples.collect();
+        let at = vec![Nanos::ZERO; ordinals.len()];
+        let read = Points::of_columns(at, ordinals.to_vec(), Default::default());
+        assert!(pushed.ordinals().eq(ordinals.iter().copied()));
+        assert!(read.ordinals().eq(ordinals.iter().copied()));
+    }
+
+    #[test]
+    fn which_ones_of_their_series_points_are_is_kept() {
+        check_ordinals(&[]);
+        check_ordinals(&[7, 8, 9]);
+        check_ordinals(&[0, 1, 3, 4]);
+        check_ordinals(&[u64::MAX, u64::MAX]);
     }
 
     #[test]

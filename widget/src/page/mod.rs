@@ -230,7 +230,7 @@ impl Page {
 
     /// Paints the whole report as one picture.
     pub(crate) fn paint_report(&self, canvas: &HtmlCanvasElement, model: &Model) -> Dom<()> {
-        let scale = model.scale.max(2.0);
+        let scale = model.scale_of_picture();
         picture::paint_scene(canvas, &model.picture(), model.theme, scale, &self.faces)
     }
 

@@ -18,7 +18,6 @@ struct Painted {
     version: u64,
     view: chart::View,
     theme: Theme,
-    scale: f64,
 }
 
 /// A chart in the page.
@@ -84,7 +83,6 @@ impl Picture {
             version: model.version(),
             view: model.view(self.chart),
             theme: model.theme,
-            scale: model.scale,
         };
         let pointed = model.state().pointed;
         let is_another = self.painted.as_ref() != Some(&wanted);

@@ -1,18 +1,16 @@
 //! What is known, by instant.
 
-use super::super::Lanes;
 use super::super::m4::Reduced;
 use super::super::scene::{Point, Role};
 use super::super::session::Session;
+use super::super::{Lanes, View};
 use super::afar::Afar;
 use super::scale::{Stretch, TimeScale};
+use super::{LEAST_PEAK, LONGEST_PEAK};
 use crate::analyze::{Lane, Peak, RunRow, of_points};
 use crate::order;
 use crate::recording::{Column, Points, Series};
 use crate::units::{Bytes, Nanos};
-
-/// Points nearer than this draw the same picture.
-const COLUMN: f64 = 0.5;
 
 /// Levels by their place, from left to right: to the right in logical pixels, up in bytes.
 type Trace = Vec<Point>;
@@ -23,6 +21,13 @@ pub(super) struct PeakBar {
     pub(super) right: f64,
     pub(super) level: Bytes,
     pub(super) is_exact: bool,
+}
+
+impl PeakBar {
+    /// A part of its run's.
+    pub(super) fn width(&self) -> f64 {
+        (0.6 * (self.right - self.left)).clamp(LEAST_PEAK, LONGEST_PEAK)
+    }
 }
 
 /// Everything that the timeline draws.
@@ -42,7 +47,8 @@ pub(super) struct Traces {
 }
 
 impl Traces {
-    pub(super) fn new(session: &Session<'_>, scale: &TimeScale, lanes: Lanes, afar: &Afar) -> Self {
+    pub(super) fn new(session: &Session<'_>, scale: &TimeScale, view: &View, afar: &Afar) -> Self {
+        let pixel = view.density.pixel();
         let mut traces = Self {
             device: Vec::new(),
             process: Vec::new(),
@@ -52,10 +58,16 @@ impl Traces {
             peaks: Vec::new(),
             highest: None,
         };
+        let mut sampled = Sampled {
+            device: Line::drawn_in(pixel),
+            process: Line::drawn_in(pixel),
+        };
         for stretch in scale.stretches() {
-            traces.add(session, stretch, afar);
+            traces.add(session, stretch, afar, &mut sampled);
         }
-        traces.keep(lanes);
+        traces.device = sampled.device.into_pieces();
+        traces.process = sampled.process.into_pieces();
+        traces.keep(view.lanes);
         let lines = [
             &traces.device,
             &traces.process,
@@ -94,36 +106,42 @@ impl Traces {
         }
     }
 
-    fn add(&mut self, session: &Session<'_>, stretch: &Stretch, afar: &Afar) {
+    fn add(
+        &mut self,
+        session: &Session<'_>,
+        stretch: &Stretch,
+        afar: &Afar,
+        sampled: &mut Sampled,
+    ) {
         let row = session.row(stretch.run);
         let run = session.recording.run(stretch.run);
         let in_view = |at: &Nanos| (stretch.from..=stretch.to).contains(at);
         let begun = Some(run.started).filter(in_view);
         let ended = run.ended.filter(in_view);
         let place = |at, level: Bytes| Point::new(stretch.x(at), level.as_f64());
-        let line = |points: &Points, levels: &Column, ends: fn(&RunRow) -> Ends| {
-            let ends = row.map_or((None, None), ends);
-            let mut line = Line::default();
-            if let Some(at) = begun {
-                line.push(ends.0.map(|level| place(at, level)));
-            }
-            for idx in points.between(stretch.from, stretch.to) {
-                line.push(levels.get(idx).map(|level| place(points.at()[idx], level)));
-            }
-            if let Some(at) = ended {
-                line.push(ends.1.map(|level| place(at, level)));
-            }
-            line.into_pieces()
-        };
+        let draw =
+            |line: &mut Line, points: &Points, levels: &Column, ends: fn(&RunRow) -> Ends| {
+                let ends = row.map_or((None, None), ends);
+                line.begin_run(stretch.left);
+                if let Some(at) = begun {
+                    line.push(ends.0.map(|level| place(at, level)));
+                }
+                for idx in points.between(stretch.from, stretch.to) {
+                    line.push(levels.get(idx).map(|level| place(points.at()[idx], level)));
+                }
+                if let Some(at) = ended {
+                    line.push(ends.1.map(|level| place(at, level)));
+                }
+            };
         let mut marks: Vec<(Nanos, Bytes)> = Vec::new();
         for (series, near) in session.recording.samples_of(stretch.run, session.device) {
             let points = afar.seen(near, series, session.device, stretch);
             if *series == Series::Sampled {
                 let (device, process) = (points.device_used(), points.process_used());
-                self.device
-                    .extend(line(points, device, |row| row.device_used));
-                self.process
-                    .extend(line(points, process, |row| row.process_used));
+                draw(&mut sampled.device, points, device, |row| row.device_used);
+                draw(&mut sampled.process, points, process, |row| {
+                    row.process_used
+                });
             } else {
                 let levels = of_points(points, self.lane);
                 let inside = points.between(stretch.from, stretch.to);
@@ -139,7 +157,7 @@ impl Traces {
         if let Some(trace) = trace.filter(|_| self.lane == Lane::Allocated) {
             let steps = trace.steps.iter().filter(|step| in_view(&step.at));
             let steps = steps.filter_map(|step| Some(place(step.at, step.allocated?)));
-            self.exact.push(staircase(steps));
+            self.exact.push(staircase(steps, sampled.device.pixel));
             // What lies between these dots is known: no dotted line.
             self.inside
                 .extend(inside.into_iter().map(|point| vec![point]));
@@ -164,8 +182,8 @@ impl Traces {
 type Ends = (Option<Bytes>, Option<Bytes>);
 
 /// A level stays as it is until the next change.
-fn staircase(steps: impl Iterator<Item = Point>) -> Trace {
-    let mut stairs = Reduced::to(COLUMN);
+fn staircase(steps: impl Iterator<Item = Point>, pixel: f64) -> Trace {
+    let mut stairs = Reduced::to(pixel);
     let mut last: Option<Point> = None;
     for step in steps {
         if let Some(last) = last {
@@ -177,21 +195,47 @@ fn staircase(steps: impl Iterator<Item = Point>) -> Trace {
     stairs.into_points()
 }
 
+/// What the sampler read, run after run.
+struct Sampled {
+    device: Line,
+    process: Line,
+}
+
 /// A line that breaks where the level was not read.
-#[derive(Default)]
 struct Line {
+    /// Points nearer than this draw the same picture.
+    pixel: f64,
     pieces: Vec<Trace>,
     piece: Option<Reduced>,
+    end: f64,
 }
 
 impl Line {
+    fn drawn_in(pixel: f64) -> Self {
+        Self {
+            pixel,
+            pieces: Vec::new(),
+            piece: None,
+            end: 0.0,
+        }
+    }
+
+    /// Between runs nothing was read; of thousands of them the gaps are not seen.
+    fn begin_run(&mut self, left: f64) {
+        if left - self.end > self.pixel {
+            self.end_piece();
+        }
+    }
+
     fn push(&mut self, level: Option<Point>) {
         match level {
             None => self.end_piece(),
-            Some(level) => self
-                .piece
-                .get_or_insert_with(|| Reduced::to(COLUMN))
-                .push(level),
+            Some(level) => {
+                self.end = level.x;
+                self.piece
+                    .get_or_insert_with(|| Reduced::to(self.pixel))
+                    .push(level);
+            }
         }
     }
 
@@ -213,7 +257,7 @@ mod tests {
 
     #[track_caller]
     fn check(levels: &[Option<u64>], pieces: &[&[u64]]) {
-        let mut line = Line::default();
+        let mut line = Line::drawn_in(0.5);
         for (x, level) in levels.iter().enumerate() {
             line.push(level.map(|level| Point::new(x as f64, level as f64)));
         }
@@ -223,6 +267,21 @@ mod tests {
             .map(|piece| piece.iter().map(|level| level.y as u64).collect())
             .collect();
         assert_eq!(found, pieces);
+    }
+
+    #[test]
+    fn only_a_gap_that_is_seen_parts_two_runs() {
+        let n_pieces = |gap: f64| {
+            let mut line = Line::drawn_in(0.5);
+            for left in [0.0, 3.0 + gap] {
+                line.begin_run(left);
+                for x in [left, left + 3.0] {
+                    line.push(Some(Point::new(x, 1.0)));
+                }
+            }
+            line.into_pieces().len()
+        };
+        assert_eq!([0.0, 0.4, 0.6].map(n_pieces), [1, 1, 2]);
     }
 
     #[test]

@@ -10,7 +10,7 @@ mod scale;
 
 pub use afar::Afar;
 use legend::Legend;
-use levels::Traces;
+use levels::{PeakBar, Traces};
 use scale::Stretch;
 pub use scale::TimeScale;
 
@@ -37,11 +37,12 @@ const WIDE: f64 = 90.0;
 const STAND_OUT: f64 = 12.0;
 /// What is shorter is no name.
 const SHORTEST_WORD: usize = 3;
-/// How long the bar of a peak is at most: it is a level, not a stretch of time.
+/// How long the bar of a peak is at least and at most: it is a level, not a stretch of time.
+const LEAST_PEAK: f64 = 2.0;
 const LONGEST_PEAK: f64 = 48.0;
 /// A capacity this many times above all use would press it to the ground.
 const FAR_ABOVE: f64 = 2.5;
-/// Dots nearer than this draw the same picture.
+/// Dots nearer than this draw the same picture, and no line between them is seen.
 const DOT_COLUMN: f64 = 1.5;
 
 /// Where instants are on the timeline that [`timeline`] draws.
@@ -64,7 +65,7 @@ pub fn timeline_from(
 ) -> Scene {
     let session = Session::new(recording, analysis, view.device);
     let scale = time_scale(recording, view);
-    let traces = Traces::new(&session, &scale, view.lanes, afar);
+    let traces = Traces::new(&session, &scale, view, afar);
     let legend = Legend::new(&traces, session.is_host());
     let mut scene = sheet(view.width, BOTTOM + LEGEND, Role::Panel);
     let plot = Plot::new(scene.width, TOP, BOTTOM);
@@ -201,23 +202,39 @@ impl Chart {
                 self.scene.line(points, role, width, None);
             }
         }
-        for run in &traces.inside {
+        let is_seen = |run: &&Vec<Point>| match run.as_slice() {
+            [first, .., last] => last.x - first.x > DOT_COLUMN,
+            _ => false,
+        };
+        for run in traces.inside.iter().filter(is_seen) {
             let points = m4(self.placed(run), DOT_COLUMN);
             self.scene
                 .line(points, traces.dots_role(), 1.0, Some((1.0, 3.0)));
         }
         self.draw_dots(traces);
-        for peak in &traces.peaks {
-            let y = crisp(self.axis.y(peak.level.as_f64()));
-            let middle = f64::midpoint(peak.left, peak.right);
-            let half = (0.3 * (peak.right - peak.left)).clamp(1.0, LONGEST_PEAK / 2.0);
-            let left = (middle - half).max(self.plot.left);
-            let ends = vec![
-                Point::new(left, y),
-                Point::new((middle + half).min(self.plot.right), y),
-            ];
-            let dash = (!peak.is_exact).then_some((2.0, 2.0));
-            self.scene.line(ends, Role::Muted, 2.0, dash);
+        self.draw_peaks(&traces.peaks);
+    }
+
+    fn draw_peaks(&mut self, peaks: &[PeakBar]) {
+        // What is drawn alike is drawn in a row: a page paints it at once.
+        for dash in [None, Some((2.0, 2.0))] {
+            let alike = peaks.iter().filter(|peak| peak.is_exact == dash.is_none());
+            let (wide, narrow): (Vec<_>, Vec<_>) =
+                alike.partition(|peak| peak.width() > LEAST_PEAK);
+            let middle = |peak: &PeakBar| {
+                let x = f64::midpoint(peak.left, peak.right);
+                Point::new(x, self.axis.y(peak.level.as_f64()))
+            };
+            let wide = wide.into_iter().map(|peak| (middle(peak), peak.width()));
+            let narrow = m4(narrow.into_iter().map(middle), DOT_COLUMN);
+            let narrow = narrow.into_iter().map(|middle| (middle, LEAST_PEAK));
+            let bars: Vec<(Point, f64)> = wide.chain(narrow).collect();
+            for (middle, width) in bars {
+                let ends = [middle.x - width / 2.0, middle.x + width / 2.0];
+                let ends = ends
+                    .map(|x| Point::new(x.clamp(self.plot.left, self.plot.right), crisp(middle.y)));
+                self.scene.line(ends.to_vec(), Role::Muted, 2.0, dash);
+            }
         }
     }
 

@@ -14,8 +14,8 @@ pub(super) type Levels = Vec<Option<u64>>;
 /// The columns as they are read.
 #[derive(Default)]
 pub(super) struct Columns {
-    at_steps: Vec<u64>,
-    ordinal_steps: Vec<u64>,
+    at: Vec<Nanos>,
+    ordinals: Vec<u64>,
     allocated: Vec<u64>,
     reserved: Vec<u64>,
     device_used: Vec<u64>,
@@ -26,8 +26,8 @@ impl Record for Columns {
     fn field(&mut self, name: &str, value: &mut Reader<'_>) -> Outcome<()> {
         let unknown = Some(Column::UNKNOWN);
         match name {
-            "at_steps" => self.at_steps = value.numbers(None)?,
-            "ordinal_steps" => self.ordinal_steps = value.numbers(None)?,
+            "at_steps" => self.at = value.sums(Nanos::new)?,
+            "ordinal_steps" => self.ordinals = value.sums(|ordinal| ordinal)?,
             "allocated" => self.allocated = value.numbers(unknown)?,
             "reserved" => self.reserved = value.numbers(unknown)?,
             "device_used" => self.device_used = value.numbers(unknown)?,
@@ -42,7 +42,6 @@ impl Columns {
     /// The points; in words which column does not fit where they are none.
     pub(super) fn points(self) -> Result<Points, String> {
         self.check()?;
-        let at = sums(self.at_steps, Nanos::new);
         let levels = [
             self.allocated,
             self.reserved,
@@ -50,12 +49,11 @@ impl Columns {
             self.process_used,
         ];
         let levels = levels.map(Column::of_levels);
-        let ordinals = sums(self.ordinal_steps, |ordinal| ordinal);
-        Ok(Points::of_columns(at, ordinals, levels))
+        Ok(Points::of_columns(self.at, self.ordinals, levels))
     }
 
     fn check(&self) -> Result<(), String> {
-        let n_points = self.at_steps.len();
+        let n_points = self.at.len();
         let levels = [
             ("allocated", &self.allocated),
             ("reserved", &self.reserved),
@@ -64,7 +62,7 @@ impl Columns {
         ];
         let n_rows = levels.map(|(name, column)| (name, column.len()));
         let mut misfits = n_rows.into_iter().filter(|(_, n)| *n != n_points && *n > 0);
-        let ordinals = ("ordinal_steps", self.ordinal_steps.len());
+        let ordinals = ("ordinal_steps", self.ordinals.len());
         match misfits
             .next()
             .or(Some(ordinals).filter(|(_, n)| *n != n_points))
@@ -75,16 +73,6 @@ impl Columns {
             )),
         }
     }
-}
-
-/// In place of each step the sum of the steps up to it.
-fn sums<T>(steps: Vec<u64>, of: impl Fn(u64) -> T) -> Vec<T> {
-    let mut sum = 0_u64;
-    let sums = steps.into_iter().map(|step| {
-        sum = sum.saturating_add(step);
-        of(sum)
-    });
-    sums.collect()
 }
 
 /// The steps to each number from the one before.

@@ -37,7 +37,7 @@ impl From<&Samples> for WireSamples {
                 Series::Marked(label) => Some(label.clone()),
             },
             at_steps: steps(points.at().iter().map(|at| at.get())),
-            ordinal_steps: steps(points.ordinals().iter().copied()),
+            ordinal_steps: steps(points.ordinals()),
             allocated: levels(points.iter().map(|point| point.allocated)),
             reserved: levels(points.iter().map(|point| point.reserved)),
             device_used: levels(points.iter().map(|point| point.device_used)),
