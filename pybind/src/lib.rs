@@ -71,6 +71,8 @@ mod _gpumem {
     };
     #[pymodule_export]
     use super::trouble::_panic_in_next_callback;
+    #[pymodule_export]
+    use super::walk::_look_for;
 
     use super::{Bound, PyModule, PyModuleMethods, PyResult};
 

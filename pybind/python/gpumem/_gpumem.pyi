@@ -32,6 +32,7 @@ __all__ = [
     "_classify_growth_json",
     "_fix",
     "_follow",
+    "_look_for",
     "_object_graph",
     "_panic_in_next_callback",
     "_simulated_run",
@@ -228,6 +229,7 @@ def _object_graph(
     int,
     bool,
 ]: ...
+def _look_for(milliseconds: int) -> None: ...
 def _simulated_run(n_seconds: int) -> tuple[int, int]: ...
 
 class OutOfMemoryError(RuntimeError): ...

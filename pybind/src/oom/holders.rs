@@ -11,12 +11,6 @@ use crate::adapters::own::Asks;
 use crate::walk::{self, Extent, Limits, Search};
 use crate::{extension, trouble};
 
-/// A cell has failed: its user can wait for a moment, but not for long.
-const PATIENCE: Limits = Limits {
-    time: Duration::from_millis(250),
-    n_nodes: 5_000_000,
-};
-
 /// Beyond the first moment, looking takes no more than this part of the time of a cell that runs
 /// out of memory over and over.
 const SHARE: u32 = 20;
@@ -60,7 +54,8 @@ pub(super) fn in_time<T>(look: impl FnOnce() -> T) -> Option<T> {
 impl Watch {
     fn has_time() -> bool {
         let watched = WATCHED.lock().unwrap_or_else(PoisonError::into_inner);
-        let has_time = |it: &Self| it.spent <= PATIENCE.time + it.since.elapsed() / SHARE;
+        let first = Limits::at_a_prompt().time;
+        let has_time = |it: &Self| it.spent <= first + it.since.elapsed() / SHARE;
         watched.as_ref().is_some_and(has_time)
     }
 
@@ -88,7 +83,7 @@ impl Told {
 fn holders(py: Python<'_>, asks: Asks) -> Vec<HeldBy> {
     let search = Search {
         extent: Extent::Names,
-        limits: PATIENCE,
+        limits: Limits::at_a_prompt(),
         asks,
     };
     match walk::find(py, &extension::shells(py), search) {

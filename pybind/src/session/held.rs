@@ -1,7 +1,5 @@
 //! Who holds what after a run that left more than it found, or let go of what was kept.
 
-use std::time::Duration;
-
 use gpumem_core::holders::{HandedOut, Holders, Inventory, Limits, Look, ObjectGraph};
 use gpumem_core::recording::{Reading, RunIdx};
 use gpumem_core::units::Bytes;
@@ -15,12 +13,6 @@ use crate::recorder::SourceText;
 use crate::sources::Found;
 use crate::walk::{self, Extent, Search};
 use crate::{extension, trouble};
-
-/// A cell has ended: its user waits for the next prompt.
-const PATIENCE: walk::Limits = walk::Limits {
-    time: Duration::from_millis(250),
-    n_nodes: 5_000_000,
-};
 
 /// Before the first run that is recorded: what is there already, so that the look after it tells what
 /// is new.
@@ -95,7 +87,7 @@ fn look(
 ) -> Option<(Holders, Inventory)> {
     let search = Search {
         extent,
-        limits: PATIENCE,
+        limits: walk::Limits::at_a_prompt(),
         asks: Asks::AfterRuns,
     };
     let mut graph: ObjectGraph = match walk::find(py, &extension::shells(py), search) {

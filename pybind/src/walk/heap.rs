@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use gpumem_core::holders::Step;
 use gpumem_core::units::Bytes;
@@ -16,17 +16,11 @@ use pyo3::prelude::*;
 use pyo3::types::PyType;
 
 use super::classes::{Classes, Treatment};
+use super::limits::Limits;
 use super::native::ClassFacts;
 use super::sink::{Details, PoolId, Sink, Storage};
 use super::table::{ByNumber, Table};
 use crate::adapters::Adapter;
-
-/// Where a walk stops.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Limits {
-    pub(crate) time: Duration,
-    pub(crate) n_nodes: usize,
-}
 
 /// How many references are followed between two looks at the clock.
 const STRIDE: usize = 1 << 14;
