@@ -305,6 +305,21 @@ def test_without_its_transformer_the_magic_still_runs_the_cell_once(shell: Shell
     assert shell.user_ns["n_runs"] == 1
 
 
+@pytest.mark.parametrize(
+    ("typed", "status"),
+    [
+        ("%%gpumem", "incomplete"),
+        ("%%gpumem\nx = 1", "incomplete"),
+        ("%%gpumem -l mine\nfor x in y:\n    x\n\n", "complete"),
+        ("%%time\nx = 1", "incomplete"),
+    ],
+)
+def test_in_a_terminal_a_cell_goes_on_until_an_empty_line(
+    shell: Shell, typed: str, status: str
+) -> None:
+    assert shell.check_complete(typed)[0] == status
+
+
 def test_a_magic_of_the_users_comes_back(new_shell: Any) -> None:
     shell = new_shell(loaded=False)
     shell.register_magic_function(lambda line: f"mine {line}", "line", "gpumem")

@@ -146,6 +146,11 @@ def blank_cell_magic(lines: list[str]) -> list[str]:
     return ["\n"] * (len(lines) - len(body)) + body
 
 
+# A terminal asks the transformers without side effects whether what is typed so far is
+# a whole cell. Blanked, `%%gpumem` would be one: Enter after it would run it without a body.
+blank_cell_magic.has_side_effects = True  # type: ignore[attr-defined]
+
+
 def install(shell: InteractiveShell, extension: _gpumem.Extension) -> Callable[[], None]:
     """Put the magics, the transformer and the traits into a shell; return how to undo it."""
     settings = GpuMem(parent=shell)
