@@ -36,7 +36,7 @@ use heap::Heap;
 use prune::Pruned;
 use roots::{Root, Roots};
 
-pub(crate) use limits::{Limits, _look_for};
+pub(crate) use limits::{_look_for, Limits};
 pub(crate) use sink::{Details, Part, PoolId, Sink, Storage, StorageId};
 
 /// No collection runs while this lives: a class's `__del__` must not run, nor an object go.

@@ -25,6 +25,24 @@ fn runs_of_one_cell_stand_together_where_the_first_was() {
 }
 
 #[test]
+fn where_no_name_has_room_that_of_a_leak_has_that_of_its_neighbours() {
+    let kept = [run(1), run(1)];
+    let names: Vec<String> = (0..60).map(|idx| format!("step_{idx}(batch)")).collect();
+    let cells: Vec<(&str, &[Play])> = names
+        .iter()
+        .map(|name| (name.as_str(), &kept[..]))
+        .collect();
+    let (recording, mut analysis) = session(&cells);
+    analysis.findings.push(leak(&recording, 30, 10));
+    let scene = growth(&recording, &analysis, &view(880.0));
+    let named: Vec<&str> = texts(&scene)
+        .into_iter()
+        .filter(|text| text.starts_with("step_"))
+        .collect();
+    assert_eq!(named, ["step_30(batch)"]);
+}
+
+#[test]
 fn a_note_says_what_the_runs_have_in_common() {
     let back = run(0).peak(900);
     check(
