@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+from importlib.util import LazyLoader, module_from_spec, spec_from_file_location
 from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -16,6 +17,9 @@ from gpumem import _gpumem
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.python.conftest import Shell
 
 MIB = 1 << 20
 UUID = "3f1a8c55-0000-4b7e-9d21-000000000000"
@@ -262,6 +266,24 @@ def framework(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     for name, stand_in in fake.modules().items():
         monkeypatch.setitem(sys.modules, name, stand_in)
     return fake
+
+
+@pytest.mark.parametrize("name", ["torch", "cupy", "jax", "tensorflow", "numba"])
+def test_a_lazy_module_is_not_loaded_by_us(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    path = tmp_path / f"{name}.py"
+    path.write_text("cuda = None")
+    spec = spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    lazy = module_from_spec(spec)
+    LazyLoader(spec.loader).exec_module(lazy)
+    monkeypatch.setitem(sys.modules, name, lazy)
+    for cell in ("%%gpumem\n1", "%gpumem", "%gpumem status", "%gpumem why", "%gpumem release all"):
+        shell.run(cell)
+    # Loaded, it is a module like others.
+    assert type(lazy) is not ModuleType
 
 
 @pytest.mark.parametrize("source", ["cupy", "jax", "tensorflow", "numba"])

@@ -6,6 +6,7 @@ import gc
 import sys
 from contextlib import suppress
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gpumem import _gpumem, sim
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 STEPS = ("traceback", "outputs", "cycles", "cache")
 # A host process that moves by less has only breathed.
 HOST_NOISE = 1 << 20
+# How a module looks up its attributes where it runs no code for that.
+PLAIN = (ModuleType.__getattribute__, object.__getattribute__)
 
 
 @dataclass(frozen=True)
@@ -173,7 +176,7 @@ def _caches() -> dict[str, Callable[[], Any]]:
     """Return how to empty the cache of each framework that runs already."""
     caches: dict[str, Callable[[], Any]] = {}
     devices = _levels()
-    torch = sys.modules.get("torch")
+    torch = _loaded("torch")
     for kind in ("cuda", "xpu", "mtia"):
         with suppress(Exception):
             backend = getattr(torch, kind, None)
@@ -182,13 +185,20 @@ def _caches() -> dict[str, Callable[[], Any]]:
     if torch is not None and any(label.startswith("mps:") for label in devices):
         caches["torch.mps"] = torch.mps.empty_cache
     reads = {source: used for source, used, _ in _gpumem.source_states()}
-    cupy = sys.modules.get("cupy")
+    cupy = _loaded("cupy")
     if cupy is not None and reads.get("cupy"):
         caches["cupy"] = cupy.get_default_memory_pool().free_all_blocks
         caches["cupy's pinned pool"] = cupy.get_default_pinned_memory_pool().free_all_blocks
     if "sim:0" in devices:
         caches["sim"] = sim.empty_cache
     return caches
+
+
+def _loaded(name: str) -> Any:  # noqa: ANN401 (a module, or None)
+    """Return a module that is there; one that is only imported when it is first asked is not."""
+    module = sys.modules.get(name)
+    looks_up = type(module).__getattribute__
+    return module if looks_up in PLAIN else None
 
 
 def _empty(caches: dict[str, Callable[[], Any]]) -> None:

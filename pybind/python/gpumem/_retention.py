@@ -10,6 +10,7 @@ import gc
 import re
 import sys
 from contextlib import suppress
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -244,11 +245,19 @@ def _debugged_frames() -> list[dict[str, Any]]:
     """
     found = []
     for module in list(sys.modules.values()):
-        names = getattr(module, "__dict__", None)
-        variables = names.get("__pdb_convenience_variables") if isinstance(names, dict) else None
+        names = _names(module)
+        variables = names.get("__pdb_convenience_variables") if names is not None else None
         if isinstance(variables, dict) and any(name in variables for name in DEBUGGED):
             found.append(variables)
     return found
+
+
+def _names(module: object) -> dict[str, Any] | None:
+    """Return a module's names without asking it: a lazy one would be imported by that."""
+    if not issubclass(type(module), ModuleType):
+        return None
+    names = vars(ModuleType)["__dict__"].__get__(module)
+    return names if type(names) is dict else None
 
 
 def _n_frames(traceback: TracebackType | None) -> int:

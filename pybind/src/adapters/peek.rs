@@ -11,7 +11,7 @@ use pyo3::exceptions::PyAttributeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyMapping, PyString, PyTuple, PyType};
+use pyo3::types::{PyDict, PyMapping, PyModule, PyString, PyTuple, PyType};
 
 /// How `type` itself reads a class: no metaclass has a say.
 struct OfType {
@@ -196,6 +196,18 @@ pub(crate) fn attribute<'py>(object: &Bound<'py, PyAny>, name: &str) -> Option<B
     // A dictionary with a key of the user's could compare by the user's `__eq__`, but only where
     // the hash of that key is the name's.
     attributes(object)?.get_item(name).ok().flatten()
+}
+
+/// Whether an object's class leaves it to Python's own C code to look up an attribute, as
+/// modules and plain objects do.
+pub(crate) fn is_asked_by_c_alone(object: &Bound<'_, PyAny>) -> bool {
+    let py = object.py();
+    let look_up = |class: &Bound<'_, PyType>| {
+        // SAFETY: the class is borrowed and the GIL held.
+        unsafe { slot(class.as_type_ptr(), ffi::Py_tp_getattro) }
+    };
+    let own = look_up(&object.get_type());
+    own == look_up(&py.get_type::<PyModule>()) || own == look_up(&py.get_type::<PyAny>())
 }
 
 /// What a type has in a slot of the C interface; `None` where that is empty.
