@@ -11,37 +11,28 @@ use crate::units::{ByteDelta, Bytes};
 /// The least that a line on every cell is printed for, as a share of the capacity.
 const WORTH_A_LINE: f64 = 0.01;
 
-/// The line after a cell: what its latest run kept, where the device stands; a
-/// second line when there is something to say.
-pub fn line(recording: &Recording, analysis: &Analysis, run: RunIdx) -> String {
-    let rows: Vec<&RunRow> = analysis.rows.iter().filter(|row| row.run == run).collect();
-    let shown = shown_rows(recording, &rows);
-    let several = shown.len() > 1;
-    let mut lines: Vec<String> = shown
-        .iter()
-        .map(|row| row_line(recording, analysis, row, several))
-        .collect();
-    if lines.is_empty() {
-        lines.push("no level is known for this run: see %gpumem status".to_owned());
-    }
-    lines.extend(
-        analysis
-            .findings
-            .iter()
-            .filter(|finding| concerns(recording, finding, run))
-            .map(finding_line),
-    );
-    printable_lines(&lines.join("\n"))
+/// What a run has to say that was not said before.
+pub struct News<'a> {
+    moved: bool,
+    findings: Vec<&'a Finding>,
 }
 
-/// A run on which `%gpumem on` speaks: at least 1 % of a capacity moved, or a
-/// finding is new. `seen` holds the findings that were told before.
-pub fn worth_saying(
+impl News<'_> {
+    /// A run on which `%gpumem on` speaks: at least 1 % of a capacity moved, or a
+    /// finding is new.
+    pub fn is_worth_a_line(&self) -> bool {
+        self.moved || !self.findings.is_empty()
+    }
+}
+
+/// What is new with a run. `told` holds the findings that were told before, and then
+/// those of this run as well.
+pub fn news<'a>(
     recording: &Recording,
-    analysis: &Analysis,
+    analysis: &'a Analysis,
     run: RunIdx,
-    seen: &mut BTreeSet<String>,
-) -> bool {
+    told: &mut BTreeSet<String>,
+) -> News<'a> {
     let moved = analysis
         .rows
         .iter()
@@ -52,13 +43,39 @@ pub fn worth_saying(
             let capacity = row.capacity.unwrap_or(Bytes::gib(8));
             !is_host && kept.as_f64() >= WORTH_A_LINE * capacity.as_f64()
         });
-    let news = analysis
+    let findings = analysis
         .findings
         .iter()
         .filter(|finding| concerns(recording, finding, run))
-        .filter(|finding| seen.insert(format!("{} {}", finding.state.name(), finding.id)))
-        .count();
-    moved || news > 0
+        .filter(|finding| told.insert(format!("{} {}", finding.state.name(), finding.id)))
+        .collect();
+    News { moved, findings }
+}
+
+/// The line after a cell: what its latest run kept, where the device stands; a
+/// second line when there is something to say. What belongs to no cell would stand
+/// under every run, so it is said while it is new.
+pub fn line(recording: &Recording, analysis: &Analysis, run: RunIdx, news: &News<'_>) -> String {
+    let rows: Vec<&RunRow> = analysis.rows.iter().filter(|row| row.run == run).collect();
+    let shown = shown_rows(recording, &rows);
+    let several = shown.len() > 1;
+    let mut lines: Vec<String> = shown
+        .iter()
+        .map(|row| row_line(recording, analysis, row, several))
+        .collect();
+    if lines.is_empty() {
+        lines.push("no level is known for this run: see %gpumem status".to_owned());
+    }
+    let is_new = |finding: &Finding| news.findings.iter().any(|it| it.id == finding.id);
+    lines.extend(
+        analysis
+            .findings
+            .iter()
+            .filter(|finding| concerns(recording, finding, run))
+            .filter(|finding| finding.cell.is_some() || is_new(finding))
+            .map(finding_line),
+    );
+    printable_lines(&lines.join("\n"))
 }
 
 /// The finding asks for attention, and rests on the run or on a block in it.

@@ -20,7 +20,7 @@ pub use comparison::{change_icon, comparison};
 pub use csv::csv;
 pub use holders::holders;
 pub use levels::levels;
-pub use line::{line, worth_saying};
+pub use line::{News, line, news};
 pub use sources::sources;
 
 use crate::analyze::{

@@ -65,7 +65,8 @@ fn nothing_found_says_what_was_checked() {
 fn check_line(cells: &[(&str, Vec<Play>)], expected: &str) {
     let (recording, analysis) = reported(cells);
     let last = recording.runs().last().expect("a run").idx;
-    assert_eq!(line(&recording, &analysis, last), expected);
+    let news = news(&recording, &analysis, last, &mut BTreeSet::new());
+    assert_eq!(line(&recording, &analysis, last, &news), expected);
 }
 
 #[test]
@@ -88,9 +89,10 @@ fn the_line_says_what_was_kept_and_where_the_device_stands() {
 fn what_a_cell_says_does_not_steer_the_terminal() {
     let (recording, analysis) = reported(&[("x\u{1b}[2J\u{202e} = f()", vec![run(420); 12])]);
     let last = recording.runs().last().expect("a run").idx;
+    let news = news(&recording, &analysis, last, &mut BTreeSet::new());
     for words in [
         text(&recording, &analysis, 80),
-        line(&recording, &analysis, last),
+        line(&recording, &analysis, last, &news),
     ] {
         assert!(words.contains("x [2J = f()"), "{words}");
         assert!(!words.contains(['\u{1b}', '\u{202e}']), "{words}");
@@ -109,12 +111,12 @@ fn a_second_line_stands_only_where_there_is_something_to_say() {
 
 #[test]
 fn only_what_moved_or_is_new_is_worth_a_line() {
-    let mut seen = BTreeSet::new();
+    let mut told = BTreeSet::new();
     let mut check = |cells: &[(&str, Vec<Play>)], expected: bool| {
         let (recording, analysis) = reported(cells);
         let last = recording.runs().last().expect("a run").idx;
         assert_eq!(
-            worth_saying(&recording, &analysis, last, &mut seen),
+            news(&recording, &analysis, last, &mut told).is_worth_a_line(),
             expected
         );
     };
@@ -124,6 +126,23 @@ fn only_what_moved_or_is_new_is_worth_a_line() {
     check(&[("x = f()", vec![run(10); 3])], false);
     check(&[("x = f()", vec![run(10); 9])], true);
     check(&[("x = f()", vec![run(10); 10])], false);
+}
+
+#[test]
+fn what_belongs_to_no_cell_is_said_once() {
+    let sources: Vec<String> = (0..41).map(|n| format!("out{n} = f{n}()")).collect();
+    let mut told = BTreeSet::new();
+    let mut second_line = |n_cells: usize| {
+        let cells = sources[..n_cells].iter();
+        let cells = cells.map(|source| (source.as_str(), vec![run(50)]));
+        let (recording, analysis) = reported(&cells.collect::<Vec<_>>());
+        let last = recording.runs().last().expect("a run").idx;
+        let news = news(&recording, &analysis, last, &mut told);
+        let line = line(&recording, &analysis, last, &news);
+        line.lines().nth(1).map(|it| it.contains("fills by about"))
+    };
+    assert_eq!(second_line(40), Some(true));
+    assert_eq!(second_line(41), None);
 }
 
 #[test]

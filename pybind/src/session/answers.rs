@@ -16,8 +16,8 @@ pub(crate) fn line(py: Python<'_>, run: RunIdx, asked: bool) -> PyResult<Option<
             return None;
         }
         let analysis = session.analyst.analyze(recording, &Rules::default());
-        let is_worth = report::worth_saying(recording, &analysis, run, &mut session.told);
-        (asked || is_worth).then(|| report::line(recording, &analysis, run))
+        let news = report::news(recording, &analysis, run, &mut session.told);
+        (asked || news.is_worth_a_line()).then(|| report::line(recording, &analysis, run, &news))
     })
 }
 
