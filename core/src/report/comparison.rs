@@ -8,7 +8,9 @@ use crate::units::ByteDelta;
 /// What became of each growing cell, at most `width` columns wide.
 pub fn comparison(compared: &[Compared], baseline: &str, width: usize) -> String {
     if compared.is_empty() {
-        return format!("Against {baseline}: nothing grew then, and nothing grows now.");
+        return format!(
+            "Against {baseline}: of the cells that ran since, none grew then and none grows now."
+        );
     }
     let mut lines = vec![format!("Against {baseline}:")];
     lines.extend(compared.iter().map(|entry| cut(&line(entry), width)));
@@ -76,7 +78,7 @@ mod tests {
         check(
             0,
             0,
-            "Against monday: nothing grew then, and nothing grows now.",
+            "Against monday: of the cells that ran since, none grew then and none grows now.",
         );
     }
 }

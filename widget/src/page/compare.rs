@@ -44,7 +44,7 @@ impl Comparison {
         let none = make.text(
             "p",
             &[("class", "muted")],
-            "Nothing grew then, and nothing grows now.",
+            "Of the cells that ran since, none grew then and none grows now.",
         )?;
         let panel = make.group("div", &[("class", "panel versus")], &[&scroll, &none])?;
         let attributes = [
