@@ -110,7 +110,7 @@ def test_alone_it_tells_what_each_device_is_held_for(shell: Shell) -> None:
         ("64 MiB", "cache"),
         ("576 MiB", "free"),
     ]
-    assert [bar for _, bar, _ in told] == ["█" * 6, "█" * 3, "█" * 2, "░" * 14]
+    assert [bar for _, bar, _ in told] == ["█" * 6, "█" * 3, "█▌", "░" * 14]
 
 
 @pytest.mark.parametrize(

@@ -51,15 +51,20 @@ fn part_lines(device: &Device, reading: &Reading, held: Option<&DeviceHolders>) 
 }
 
 fn part_line(part: &Part, whole: Bytes) -> String {
-    let share = part.size.as_f64() / whole.as_f64();
-    // What is there is seen, however small.
-    let n_columns = ((share * BAR as f64).round() as usize).max(1);
-    let ink = if part.kind == PartKind::Free {
-        "░"
+    let n_columns = part.size.as_f64() / whole.as_f64() * BAR as f64;
+    let bar = if part.kind == PartKind::Free {
+        "░".repeat(n_columns.round() as usize)
     } else {
-        "█"
+        ink(n_columns)
     };
-    row(&part.size.to_string(), &ink.repeat(n_columns), &part.words)
+    row(&part.size.to_string(), &bar, &part.words)
+}
+
+/// So many columns, to an eighth of one; what is there is seen, however small.
+fn ink(n_columns: f64) -> String {
+    const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+    let n_eighths = ((n_columns * 8.0).round() as usize).max(1);
+    format!("{}{}", "█".repeat(n_eighths / 8), EIGHTHS[n_eighths % 8])
 }
 
 fn row(size: &str, bar: &str, words: &str) -> String {
@@ -207,12 +212,30 @@ mod tests {
                 "       2 GiB  ██████                    optimizer",
                 "       1 GiB  ███                       unnamed",
                 "       1 GiB  ███                       cache",
-                "     512 MiB  ██                        context and libraries",
-                "     512 MiB  ██                        other processes",
+                "     512 MiB  █▌                        context and libraries",
+                "     512 MiB  █▌                        other processes",
                 "       2 GiB  ░░░░░░                    free",
                 "  … looking for names was stopped at its bound",
             ],
         );
+    }
+
+    #[test]
+    fn a_bar_is_as_long_as_what_it_stands_for() {
+        #[track_caller]
+        fn check(size: Bytes, expected: &str) {
+            let part = Part {
+                kind: PartKind::Held,
+                words: String::new(),
+                size,
+            };
+            let row = part_line(&part, Bytes::gib(8));
+            assert_eq!(row.trim_start(), format!("{size}  {expected:<BAR$}  "));
+        }
+        check(Bytes::new(20), "▏");
+        check(Bytes::mib(422), "█▎");
+        check(Bytes::gib(1), "███");
+        check(Bytes::gib(8), &"█".repeat(BAR));
     }
 
     #[test]
@@ -221,8 +244,8 @@ mod tests {
             reading(4096, 5120, 4608, 4608),
             None,
             &[
-                "       4 GiB  ███████████               allocated",
-                "       1 GiB  ███                       cache",
+                "       4 GiB  ███████████▎              allocated",
+                "       1 GiB  ██▉                       cache",
                 "     3.5 GiB  ░░░░░░░░░░                free",
                 "    −512 MiB                            unmapped, managed or shared",
             ],
@@ -235,8 +258,8 @@ mod tests {
             levels(&[host()], None).lines().collect::<Vec<_>>(),
             [
                 "host  a name  2 GiB of 8 GiB · this process 512 MiB",
-                "     512 MiB  ██                        this process",
-                "     1.5 GiB  █████                     other processes",
+                "     512 MiB  █▌                        this process",
+                "     1.5 GiB  ████▌                     other processes",
                 "       6 GiB  ░░░░░░░░░░░░░░░░░░        free",
             ]
         );
