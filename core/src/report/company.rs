@@ -309,8 +309,8 @@ mod tests {
                 "    memory  pid  user  age  what it is",
                 "  !  1 MiB    7  –       –  has ended",
                 "     2 GiB    –  –       –  used by what the driver does not list here",
-                "→ what has ended is held by a process that it started, or by its parent: `fuser",
-                "  -v /dev/nvidia*` as root tells which",
+                "→ what has ended is held by a process that it started, or by its parent:",
+                "  `fuser -v /dev/nvidia*` as root tells which",
             ],
         );
         let unlisted = DeviceCompany {

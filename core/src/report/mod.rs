@@ -83,23 +83,16 @@ fn plural(n: usize, what: &str) -> String {
     }
 }
 
-/// The whole report for a terminal, lines at most `width` columns long.
+/// The whole report for a terminal, lines at most `width` columns long, but for code to be copied.
 pub fn text(recording: &Recording, analysis: &Analysis, width: usize) -> String {
-    let mut prose = vec![format!("GPU memory · {}", counts(recording)), String::new()];
-    prose.extend(
-        analysis
-            .devices
-            .iter()
-            .map(|summary| device_line(recording, summary)),
-    );
-    prose.push(String::new());
-    prose.extend(finding_lines(recording, analysis));
-    let warnings = analysis
-        .warnings
-        .iter()
-        .map(|warning| format!("! {warning}"));
-    prose.extend(warnings);
-    let mut lines: Vec<String> = prose.iter().map(|line| wrapped(line, width)).collect();
+    let title = format!("GPU memory · {}", counts(recording));
+    let mut lines = vec![wrapped(&title, width), String::new()];
+    let devices = analysis.devices.iter();
+    lines.extend(devices.map(|summary| wrapped(&device_line(recording, summary), width)));
+    lines.push(String::new());
+    lines.extend(finding_lines(recording, analysis, width));
+    let warnings = analysis.warnings.iter();
+    lines.extend(warnings.map(|warning| wrapped(&format!("! {warning}"), width)));
     lines.extend(lines::traced(recording, width));
     lines.extend(run_lines(recording, analysis, width));
     lines.dedup_by(|next, line| next.is_empty() && line.is_empty());
@@ -190,22 +183,19 @@ fn composition(summary: &DeviceSummary) -> Option<String> {
     Some(words)
 }
 
-fn finding_lines(recording: &Recording, analysis: &Analysis) -> Vec<String> {
+fn finding_lines(recording: &Recording, analysis: &Analysis, width: usize) -> Vec<String> {
     if recording.runs().is_empty() {
-        return vec![
-            "No run is recorded yet: put %%gpumem on a cell and run it, or %gpumem on for all."
-                .to_owned(),
-        ];
+        let words =
+            "No run is recorded yet: put %%gpumem on a cell and run it, or %gpumem on for all.";
+        return vec![wrapped(words, width)];
     }
     if analysis.findings.is_empty() {
-        return vec![
-            format!(
-                "✓ nothing grows: {} checked for growth from run to run and step to step, and for \
+        let words = format!(
+            "✓ nothing grows: {} checked for growth from run to run and step to step, and for \
              fragmentation",
-                counts(recording)
-            ),
-            String::new(),
-        ];
+            counts(recording)
+        );
+        return vec![wrapped(&words, width), String::new()];
     }
     analysis
         .findings
@@ -216,31 +206,26 @@ fn finding_lines(recording: &Recording, analysis: &Analysis) -> Vec<String> {
                 Some(n) => format!("In [{n}] · {device}"),
                 None => device.clone(),
             };
-            let mut lines = vec![
-                format!("{} {} · {}", icon(finding), word(finding), finding.title),
-                format!("  {place} · {}", finding.detail),
-            ];
-            lines.extend(finding.fix.iter().flat_map(fix_lines));
-            lines.extend(
-                finding
-                    .suggestions
-                    .iter()
-                    .map(|advice| format!("  → {advice}")),
-            );
+            let title = format!("{} {} · {}", icon(finding), word(finding), finding.title);
+            let detail = format!("  {place} · {}", finding.detail);
+            let mut lines = vec![wrapped(&title, width), wrapped(&detail, width)];
+            lines.extend(finding.fix.iter().flat_map(|fix| fix_lines(fix, width)));
+            let advice = finding.suggestions.iter();
+            lines.extend(advice.map(|advice| wrapped(&format!("  → {advice}"), width)));
             lines.push(String::new());
             lines
         })
         .collect()
 }
 
-/// The user's line and what to write in its place, as in a patch.
-fn fix_lines(fix: &Fix) -> Vec<String> {
+/// The user's line and what to write in its place, as in a patch: code is never broken.
+fn fix_lines(fix: &Fix, width: usize) -> Vec<String> {
     let side = |mark: char, code: &str| -> Vec<String> {
         code.lines()
             .map(|line| format!("    {mark} {line}"))
             .collect()
     };
-    let mut lines = vec![format!("  → {}", fix.why)];
+    let mut lines = vec![wrapped(&format!("  → {}", fix.why), width)];
     lines.extend(fix.before.iter().flat_map(|code| side('-', code)));
     lines.extend(side('+', &fix.after));
     lines
@@ -333,13 +318,20 @@ fn cut(line: &str, width: usize) -> String {
     format!("{}…", kept.trim_end())
 }
 
-/// Broken between words where it is too long, the further lines indented by two more.
+/// Broken between words where it is too long, the further lines indented by two more. Code
+/// between backticks is one word.
 fn wrapped(line: &str, width: usize) -> String {
     if line.chars().count() <= width {
         return line.to_owned();
     }
     let indent = line.chars().take_while(|c| *c == ' ').count();
-    let mut words = line.trim_start().split(' ');
+    // A single one is no code, but a part of what the user wrote.
+    let has_code = line.matches('`').count() % 2 == 0;
+    let mut is_code = false;
+    let mut words = line.trim_start().split(|c| {
+        is_code ^= has_code && c == '`';
+        c == ' ' && !is_code
+    });
     let first = words.next().unwrap_or_default();
     let mut lines = vec![format!("{}{first}", " ".repeat(indent))];
     for word in words {

@@ -49,6 +49,35 @@ fn a_narrow_terminal_breaks_lines_between_words() {
 }
 
 #[test]
+fn code_is_never_broken() {
+    #[track_caller]
+    fn check(line: &str, expected: &str) {
+        assert_eq!(wrapped(line, 24), expected);
+    }
+    check(
+        "  → `del it[next(iter(it)), None]` lets go",
+        "  →\n    `del it[next(iter(it)), None]`\n    lets go",
+    );
+    check(
+        "a cell's own ` is nothing, as `it` is",
+        "a cell's own ` is\n  nothing, as `it` is",
+    );
+    let fix = Fix {
+        why: "it keeps all of them",
+        before: Some("kept.append((model(batch), loss))".to_owned()),
+        after: "kept.append((model(batch), loss.item()))".to_owned(),
+    };
+    assert_eq!(
+        fix_lines(&fix, 16),
+        [
+            "  → it keeps all\n    of them",
+            "    - kept.append((model(batch), loss))",
+            "    + kept.append((model(batch), loss.item()))",
+        ]
+    );
+}
+
+#[test]
 fn no_run_says_what_to_do() {
     let recording = Recording::new(Header::default());
     let analysis = analyze(&recording, &Rules::default());
