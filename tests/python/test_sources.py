@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import textwrap
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gpumem
 import pytest
 from gpumem import _gpumem, sim
+
+if TYPE_CHECKING:
+    from tests.python.conftest import Shell
 
 MIB = 1 << 20
 UUID = "3f1a8c55-0000-4b7e-9d21-00000000000{}"
@@ -505,6 +509,32 @@ def test_a_forked_child_runs_its_cells_unrecorded() -> None:
     assert shell.run_cell("%%gpumem --quiet\\npass").success
     """
     assert run_python(IN_A_SHELL + script) == ""
+
+
+@pytest.mark.skipif(not hasattr(sys, "getdlopenflags"), reason="no fork on Windows")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_child_says_that_it_records_nothing(shell: Shell, tmp_path: Path) -> None:
+    shell.run("from gpumem import sim\nsim.use()\nkept = sim.tensor(1 << 20)")
+    shell.run("%gpumem on")
+    told = tmp_path / "told"
+    if os.fork() == 0:
+        try:
+            controls = ["", "on", "off", "status", "reset", "use sim", "baseline before"]
+            for control in controls:
+                shell.run(f"%gpumem {control}")
+            told.write_text("\n".join(shell.lines[-len(controls) :]))
+            # What needs no source is answered, and a cell whose options name one runs.
+            shell.run("%gpumem why")
+            assert "1 MiB  kept · Tensor" in shell.lines[-1]
+            assert shell.run("%%gpumem --source sim --device sim:0\n1 + 1").result == "2"
+            os._exit(7)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.wait()[1]) == 7
+    forked = "nothing is recorded or read here: this process was forked from the one that records"
+    assert set(told.read_text().splitlines()) == {forked}
+    shell.run("%gpumem status")
+    assert shell.lines[-1].startswith("recording every cell")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="counts threads in /proc")

@@ -32,6 +32,7 @@ __all__ = [
     "_classify_growth_json",
     "_fix",
     "_follow",
+    "_is_owner",
     "_look_for",
     "_object_graph",
     "_panic_in_next_callback",
@@ -105,6 +106,7 @@ def _classify_growth_json(
     times: Sequence[float] | None,
     min_growth: float,
 ) -> str: ...
+def _is_owner() -> bool: ...
 def reset() -> None: ...
 def _follow(session: str, n_runs: int) -> Follower | None: ...
 

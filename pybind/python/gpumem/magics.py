@@ -52,6 +52,11 @@ DEFAULT_INTERVAL = "1ms"
 # What of `%gpumem` is followed by names.
 TAKE_NAMES = {"use", "baseline", "release", "holders", "why"}
 
+# What of `%gpumem` a process that was forked from the one that records can answer.
+ANSWERED_BY_FORKS = {"release", "holders", "why", "who"}
+
+FORKED = "nothing is recorded or read here: this process was forked from the one that records"
+
 # The options of `%gpumem` that not every action has: whose they are, and how that is said.
 BELONG = {
     "interval": ({"on"}, "on, or to %%gpumem"),
@@ -362,6 +367,8 @@ class GpuMemMagics(Magics):
             display(current)
 
     def _answer(self, options: Namespace) -> str:
+        if not _gpumem._is_owner() and options.action not in ANSWERED_BY_FORKS:
+            return FORKED
         match options.action:
             case "on" | "off":
                 answer = self._record(options)
@@ -488,6 +495,9 @@ def _options_if_right(line: str) -> CellOptions | None:
 
 def _parsed_cell_line(line: str) -> CellOptions:
     options = _parsed_names(line)
+    if not _gpumem._is_owner():
+        # A fork knows of no source and no device, and reads none.
+        return options
     if options.sources:
         known = [name for name, _, _ in _gpumem.source_states()]
         _check(CELL_MAGIC, "source", options.sources, known)

@@ -119,6 +119,7 @@ pub(crate) fn reset(py: Python<'_>) -> PyResult<()> {
 }
 
 /// This is the process that records, and none that was forked from it.
+#[pyfunction(name = "_is_owner")]
 pub(crate) fn is_owner() -> bool {
     *OWNER == process::id()
 }
