@@ -3,6 +3,7 @@
 //! Events record; the magics only mark. Nothing of ours may reach the user's
 //! cell: every callback is guarded, and the first failure stops the recording.
 
+use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use gpumem_core::recording::{RunIdx, Status};
@@ -166,7 +167,8 @@ impl Extension {
         }
         if let Err(failure) = trouble::caught(py, body) {
             self.state(py).stopped = Some(failure.clone());
-            self.abandon_trace(py);
+            // A second failure is no news.
+            drop(trouble::caught(py, || self.break_off(py)));
             trouble::log(
                 py,
                 &format!(
@@ -252,13 +254,13 @@ impl Extension {
         };
         drop(finished);
         let Some(mut open) = open else { return Ok(()) };
-        let traced = open.traced.take();
+        let (selection, traced) = (mem::take(&mut open.selection), open.traced.take());
         oom::holders::watch(false);
         let ended = ending_of(result).and_then(|mut ending| {
             if open.holders {
                 ending.oom = ending.oom.map(|told| told.with_holders(py));
             }
-            session::end(py, ending, &open.selection)
+            session::end(py, ending, selection)
         });
         let Ok(Some(run)) = ended else {
             if let Some(traced) = traced {
@@ -280,19 +282,23 @@ impl Extension {
         self.say(py, &open, run, &notes)
     }
 
-    /// A run that will not come to its end leaves the allocators as they were, all the same.
-    fn abandon_trace(&self, py: Python<'_>) {
-        let traced = self
-            .state(py)
-            .open
-            .as_mut()
-            .and_then(|open| open.traced.take());
+    /// Ends what is recorded of a cell that goes on without us.
+    fn break_off(&self, py: Python<'_>) -> PyResult<()> {
+        let open = {
+            let mut state = self.state(py);
+            state.under_way.clear();
+            state.open.take()
+        };
+        oom::holders::watch(false);
+        let (selection, traced) =
+            open.map_or_else(Default::default, |open| (open.selection, open.traced));
         if let Some(traced) = traced {
             traced.tracing.abandon(py);
         }
     }
 
     /// Where the cell of `result` stands among those under way.
+        session::end(py, Ending::OK, selection).map(drop)
     ///
     /// A cell of whitespace ends without having begun; a cell that was cancelled
     /// ends without a result, or with one whose `info` is not that of its begin.
@@ -458,9 +464,7 @@ pub(crate) fn unload_ipython_extension(py: Python<'_>, ip: &Bound<'_, PyAny>) ->
     if let Some(uninstall) = uninstall {
         uninstall.call0(py)?;
     }
-    extension.get().abandon_trace(py);
-    session::end(py, Ending::OK, &Selection::default())?;
-    Ok(())
+    extension.get().break_off(py)
 }
 
 fn loaded(py: Python<'_>) -> Vec<Py<Extension>> {

@@ -150,6 +150,36 @@ def test_our_own_panic_stays_with_us(
     assert "stopped" not in status(shell)
 
 
+def test_after_a_failure_inside_a_nested_cell_recording_goes_on_when_asked_to(shell: Shell) -> None:
+    fail = "from gpumem import _gpumem\n_gpumem._panic_in_next_callback()"
+    shell.run(f"%%gpumem --source sim\n{fail}\nget_ipython().run_cell('1')")
+    assert "stopped: panic: a test asked for this panic" in status(shell)
+    assert source_is_left_out("host") is False
+    shell.run("%gpumem on")
+    shell.run("after = 1")
+    assert runs()[-1] == ("after = 1", "ok")
+
+
+def source_is_left_out(name: str) -> bool:
+    """Say whether a choice of sources leaves it out."""
+    [reason] = [reason for source, _, reason in _gpumem.source_states() if source == name]
+    return "left out by `%gpumem use`" in reason
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "get_ipython().run_line_magic('gpumem', 'reset')",
+        "get_ipython().run_line_magic('unload_ext', 'gpumem')",
+        "get_ipython().run_line_magic('reload_ext', 'gpumem')",
+        "1 / 0",
+    ],
+)
+def test_a_source_of_one_cell_is_that_cells_however_it_ends(shell: Shell, body: str) -> None:
+    shell.run(f"%%gpumem --source sim\n{body}")
+    assert source_is_left_out("host") is False
+
+
 def status(shell: Shell) -> str:
     shell.run("%gpumem status")
     return shell.lines[-1]

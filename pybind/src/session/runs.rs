@@ -42,11 +42,11 @@ impl BlockId {
     }
 }
 
-/// What of the machine a run reads. No names stand for all that there is.
-#[derive(Debug, Clone, Default)]
+/// What of the machine a run reads, for as long as this lives. No names stand for all that there is.
+#[derive(Debug, Default)]
 pub(crate) struct Selection {
     /// Labels of devices.
-    pub(crate) devices: Vec<String>,
+    devices: Vec<String>,
     /// How often they are sampled at the most; `None` leaves it to the session.
     interval: Option<Interval>,
     /// What is read when the run is over; `None` where it is what is read anyway.
@@ -54,8 +54,7 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
-    /// Reads from `sources` alone until the run that is about to begin has ended; resets the peak
-    /// counters before it, if the user says so.
+    /// Reads from `sources` alone; resets the peak counters first, if the user says so.
     pub(crate) fn begin(
         py: Python<'_>,
         devices: Vec<String>,
@@ -84,11 +83,14 @@ impl Selection {
             restored_sources,
         }
     }
+}
 
-    fn end(&self, py: Python<'_>) {
-        if let Some(before) = &self.restored_sources {
+impl Drop for Selection {
+    /// However the run ended, and also where it did not: the session may have been reset inside it.
+    fn drop(&mut self) {
+        if let Some(before) = self.restored_sources.take() {
             // These were chosen before, so they can be chosen again.
-            with_sources(py, |sources| drop(sources.choose(before)));
+            Python::try_attach(|py| with_sources(py, |sources| drop(sources.choose(&before))));
         }
     }
 }
@@ -118,11 +120,11 @@ pub(crate) fn begin(
     Ok(())
 }
 
-/// Ends the open run of a cell, if there is one.
+/// Ends the open run of a cell, if there is one, and what was selected for it.
 pub(crate) fn end(
     py: Python<'_>,
     ending: Ending,
-    selection: &Selection,
+    selection: Selection,
 ) -> PyResult<Option<RunIdx>> {
     if !is_owner() || !is_running() {
         return Ok(None);
@@ -135,7 +137,7 @@ pub(crate) fn end(
         return Ok(None);
     };
     let after = readings_after(py, run, &selection.devices)?;
-    selection.end(py);
+    drop(selection);
     with_session(py, |session| {
         session.devices.clear();
         session
