@@ -7,7 +7,7 @@ use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use gpumem_core::recording::{RunIdx, Status};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
@@ -59,6 +59,8 @@ struct State {
     holders: bool,
     /// Our failure, after which nothing is recorded.
     stopped: Option<String>,
+    /// Why the last line was not shown.
+    unsaid: Option<String>,
     /// The `ExecutionInfo` of each `run_cell` under way, outermost first.
     under_way: Vec<Py<PyAny>>,
     open: Option<Open>,
@@ -130,7 +132,8 @@ impl Extension {
 
     /// Shows `text` as display data with our tag.
     fn show(&self, py: Python<'_>, text: &str) -> PyResult<()> {
-        self.publish(py, text, PyDict::new(py))
+        let (publish, output) = self.publication(py, text, PyDict::new(py))?;
+        publish.call((), Some(&output)).map(drop)
     }
 }
 
@@ -279,7 +282,7 @@ impl Extension {
             session::look_for_holders(py, run)?;
         }
         session::look_for_pieces(py, run, is_traced)?;
-        self.say(py, &open, run, &notes)
+        self.say(py, &open, run, notes)
     }
 
     /// Ends what is recorded of a cell that goes on without us.
@@ -295,10 +298,10 @@ impl Extension {
         if let Some(traced) = traced {
             traced.tracing.abandon(py);
         }
+        session::end(py, Ending::OK, selection).map(drop)
     }
 
     /// Where the cell of `result` stands among those under way.
-        session::end(py, Ending::OK, selection).map(drop)
     ///
     /// A cell of whitespace ends without having begun; a cell that was cancelled
     /// ends without a result, or with one whose `info` is not that of its begin.
@@ -363,7 +366,8 @@ impl Extension {
         Ok(u32::try_from(inputs.bind(py).len()?).ok())
     }
 
-    fn say(&self, py: Python<'_>, open: &Open, run: RunIdx, notes: &[String]) -> PyResult<()> {
+    /// The line after a cell. Where the user's output takes none, the next one says so.
+    fn say(&self, py: Python<'_>, open: &Open, run: RunIdx, notes: Vec<String>) -> PyResult<()> {
         let quiet = open.quiet || (!open.asked && self.state(py).quiet);
         if quiet {
             return Ok(());
@@ -371,29 +375,42 @@ impl Extension {
         let Some(mut line) = session::line(py, run, open.asked)? else {
             return Ok(());
         };
-        for note in notes {
+        let unsaid = self.state(py).unsaid.take().map(|reason| {
+            format!("a line before this one was not shown: {reason}; `%gpumem_report` has its run")
+        });
+        for note in notes.into_iter().chain(unsaid) {
             line.push_str("\n! ");
-            line.push_str(note);
+            line.push_str(&note);
         }
         let tag = PyDict::new(py);
         tag.set_item("run", run.0)?;
-        self.publish(py, &line, tag)
+        let (publish, output) = self.publication(py, &line, tag)?;
+        match publish.call((), Some(&output)) {
+            Err(error) if error.is_instance_of::<PyException>(py) => {
+                self.state(py).unsaid = Some(error.to_string());
+                Ok(())
+            }
+            shown => shown.map(drop),
+        }
     }
 
-    /// Display data, never stdout, and tagged, so that nbstripout and nbval can drop it.
-    fn publish(&self, py: Python<'_>, text: &str, tag: Bound<'_, PyDict>) -> PyResult<()> {
+    /// How the shell shows `text` as display data, and what to call that with. Never stdout, and
+    /// tagged, so that nbstripout and nbval can drop it.
+    fn publication<'py>(
+        &self,
+        py: Python<'py>,
+        text: &str,
+        tag: Bound<'py, PyDict>,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyDict>)> {
         let content = PyDict::new(py);
         content.set_item("text/plain", text)?;
         let metadata = PyDict::new(py);
         metadata.set_item("gpumem", tag)?;
-        let arguments = PyDict::new(py);
-        arguments.set_item("data", content)?;
-        arguments.set_item("metadata", metadata)?;
-        self.shell
-            .bind(py)
-            .getattr("display_pub")?
-            .call_method("publish", (), Some(&arguments))?;
-        Ok(())
+        let output = PyDict::new(py);
+        output.set_item("data", content)?;
+        output.set_item("metadata", metadata)?;
+        let publisher = self.shell.bind(py).getattr("display_pub")?;
+        Ok((publisher.getattr("publish")?, output))
     }
 
     fn state(&self, py: Python<'_>) -> MutexGuard<'_, State> {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 import threading
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import gpumem
 import pytest
 from gpumem import _gpumem
+from IPython.core.displaypub import DisplayPublisher
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -131,7 +133,7 @@ def test_our_own_failure_stays_with_us(
     if when == "begin":
         monkeypatch.setattr("gpumem.magics.cell_options", fail_with(error))
     else:
-        monkeypatch.setattr(shell.display_pub, "publish", fail_with(error))
+        monkeypatch.setattr(type(shell.display_pub), "publish", property(fail_with(error)))
     fails_alone(shell, caplog, f"{type(error).__name__}: {error}".rstrip(": "))
     monkeypatch.undo()
     shell.run("%gpumem on")
@@ -178,6 +180,37 @@ def source_is_left_out(name: str) -> bool:
 def test_a_source_of_one_cell_is_that_cells_however_it_ends(shell: Shell, body: str) -> None:
     shell.run(f"%%gpumem --source sim\n{body}")
     assert source_is_left_out("host") is False
+
+
+class Gone(io.StringIO):
+    """An output that takes nothing any more."""
+
+    def write(self, _: str) -> int:
+        raise OSError("gone")
+
+
+@pytest.mark.parametrize(
+    "lose", ["sys.stdout = io.StringIO(); sys.stdout.close()", "sys.stdout = Gone()"]
+)
+def test_a_line_that_cannot_be_shown_does_not_stop_the_recording(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, lose: str
+) -> None:
+    shell.user_ns["Gone"] = Gone
+    # As in a terminal, where display data is printed.
+    with monkeypatch.context() as in_terminal:
+        in_terminal.setattr(type(shell.display_pub), "publish", DisplayPublisher.publish)
+        shell.run(f"%%gpumem\nimport io, sys\n{lose}")
+    shell.run("%%gpumem\nx = 1")
+    assert [status for _, status in runs()] == ["ok", "ok"]
+    first, note = shell.lines[-1].splitlines()
+    assert first.startswith("kept ")
+    reason = "OSError: gone" if "Gone" in lose else "ValueError: I/O operation on closed file"
+    assert note == (
+        f"! a line before this one was not shown: {reason}; `%gpumem_report` has its run"
+    )
+    shell.run("%%gpumem\nx = 1")
+    assert len(shell.lines[-1].splitlines()) == 1
+    assert caplog.records == []
 
 
 def status(shell: Shell) -> str:
