@@ -100,6 +100,18 @@ def test_other_errors_are_none(shell: Shell, body: str) -> None:
     assert out_of_memory() == []
 
 
+@pytest.mark.parametrize("error", ["MemoryError", "RuntimeError"])
+def test_a_gpu_that_is_not_read_is_not_laid_to_the_host(new_shell: Any, error: str) -> None:
+    shell: Shell = new_shell()
+    shell.run(f"%%gpumem --source host\nraise {error}({WORDS!r})")
+    [found] = out_of_memory()
+    assert found.device is None
+    words = "ran out of memory on a device that is not read: it wanted 2 MiB, 1 MiB was free"
+    assert words in found.title
+    of_card = gpumem.report().text().split("Out of memory", 1)[1].split("\n\n", 1)[0]
+    assert "host" not in of_card
+
+
 def test_figures_are_those_of_the_moment_to_the_byte(shell: Shell) -> None:
     shell.run(f"%%gpumem\n{FILL}\n{TOO_MUCH}")
     [row] = rows()

@@ -142,7 +142,7 @@ pub struct Finding {
     pub cell: Option<CellRef>,
     /// The label of the steps or the names of the blocks inside the cell, outermost first.
     pub path: Vec<String>,
-    /// On which device.
+    /// On which device; see `known_device`.
     pub device: DeviceIdx,
     /// On which of its levels.
     pub lane: Lane,
@@ -177,6 +177,15 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// The device to name; `None` where it happened on one that nobody read.
+    pub fn known_device(&self) -> Option<DeviceIdx> {
+        let elsewhere = match &self.figures {
+            Some(Figures::OutOfMemory(shortage)) => shortage.elsewhere,
+            _ => false,
+        };
+        (!elsewhere).then_some(self.device)
+    }
+
     /// A finding of `kind` with nothing told yet: to be filled by struct update.
     pub(super) fn about(kind: FindingKind, subject: &str, device: DeviceIdx, lane: Lane) -> Self {
         Self {

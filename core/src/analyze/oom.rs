@@ -10,9 +10,10 @@ use super::growth::State;
 use super::levels::{DeviceSummary, RunRow};
 use super::series;
 use crate::holders::RootKind;
+use crate::read::oom::parse;
 use crate::recording::{
-    CellIdx, DeviceIdx, DeviceKind, OomFigures, OomHolder, OtherProcess, OutOfMemory, Reading,
-    Recording, Run, RunIdx, RunLevels, Status,
+    CellIdx, DeviceIdx, DeviceKind, Framework, OomFigures, OomHolder, OtherProcess, OutOfMemory,
+    Reading, Recording, Run, RunIdx, RunLevels, Status,
 };
 use crate::severity::Severity;
 use crate::sorted::Sorted;
@@ -46,11 +47,13 @@ struct Case<'a> {
     outermost: &'a Run,
     oom: &'a OutOfMemory,
     device: DeviceIdx,
+    /// It happened on one that nobody read: what is known of `device` has nothing to do with it.
+    elsewhere: bool,
     /// The names of the blocks in which it happened, outermost first.
     path: Vec<String>,
     /// The device when the run ended, where the error reached the cell with its frames.
     now: DeviceSummary,
-    levels: &'a RunLevels,
+    levels: Option<&'a RunLevels>,
     /// Every run of the cell in which it happened.
     runs: Vec<RunIdx>,
 }
@@ -58,19 +61,25 @@ struct Case<'a> {
 impl<'a> Case<'a> {
     fn of(recording: &'a Recording, rows: &'a [RunRow], run: &'a Run) -> Option<Self> {
         let oom = run.oom.as_deref()?;
-        let device = oom.device.or_else(|| only_accelerator(recording, run))?;
+        let device = oom.device.or_else(|| likely_device(recording, run))?;
+        let elsewhere = oom.device.is_none()
+            && recording.device(device).kind == DeviceKind::Host
+            && !may_be_of_host(oom);
         let outermost = recording.run(recording.outermost(run.idx));
         let of_device = |run: &'a Run| run.levels.iter().find(|it| it.device == device);
         let levels = of_device(outermost).or_else(|| of_device(run))?;
-        let reading = levels.after.as_ref().unwrap_or(&levels.before);
+        let levels = Some(levels).filter(|_| !elsewhere);
+        let reading = levels.map(|it| it.after.as_ref().unwrap_or(&it.before));
+        let nothing = Reading::default();
         Some(Self {
             recording,
             rows,
             outermost,
             oom,
             device,
+            elsewhere,
             path: series::path(recording, run),
-            now: DeviceSummary::now(device, reading),
+            now: DeviceSummary::now(device, reading.unwrap_or(&nothing)),
             levels,
             runs: Vec::new(),
         })
@@ -87,7 +96,7 @@ impl<'a> Case<'a> {
 
     fn row(&self) -> Option<&'a RunRow> {
         let is_own = |row: &&RunRow| row.run == self.outermost.idx && row.device == self.device;
-        self.rows.iter().find(is_own)
+        self.rows.iter().find(is_own).filter(|_| !self.elsewhere)
     }
 
     /// The device at the run's end, where that is still the moment of the error.
@@ -160,8 +169,9 @@ impl<'a> Case<'a> {
             let counts = reading.allocators.iter().filter_map(|it| it.n_ooms);
             counts.reduce(u64::saturating_add)
         };
-        let before = count(&self.levels.before).unwrap_or_default();
-        let after = count(self.levels.after.as_ref()?)?;
+        let levels = self.levels?;
+        let before = count(&levels.before).unwrap_or_default();
+        let after = count(levels.after.as_ref()?)?;
         Some(after.saturating_sub(before))
     }
 
@@ -176,6 +186,11 @@ impl<'a> Case<'a> {
 
     fn finding(self) -> Finding {
         let device = self.recording.device(self.device);
+        let place = if self.elsewhere {
+            "a device that is not read"
+        } else {
+            &device.label
+        };
         let cell = series::cell_ref(self.recording, self.outermost);
         let causes = Cause::all(&self);
         let is_over = self.is_over();
@@ -189,7 +204,7 @@ impl<'a> Case<'a> {
             severity,
             state,
             withdrawn: is_over.then_some("a later run of the cell had enough"),
-            title: self.title(&cell.label, &device.label),
+            title: self.title(&cell.label, place),
             detail: self.detail(&causes, is_over),
             suggestions: if is_over {
                 Vec::new()
@@ -348,8 +363,9 @@ impl<'a> Case<'a> {
     }
 }
 
-/// A message that names no device speaks of the only one there is.
-fn only_accelerator(recording: &Recording, run: &Run) -> Option<DeviceIdx> {
+/// An error that names no device of the recording is of the only accelerator there is. Where there is
+/// none, the card stands with the host.
+fn likely_device(recording: &Recording, run: &Run) -> Option<DeviceIdx> {
     let is_accelerator = |device: &DeviceIdx| recording.device(*device).kind != DeviceKind::Host;
     let outermost = recording.run(recording.outermost(run.idx));
     let mut devices = outermost.levels.iter().map(|levels| levels.device);
@@ -359,4 +375,11 @@ fn only_accelerator(recording: &Recording, run: &Run) -> Option<DeviceIdx> {
         (None, _) => devices.next(),
         (Some(_), Some(_)) => None,
     }
+}
+
+/// What runs on XLA or TensorFlow does not say that it asked the host; everybody else does.
+fn may_be_of_host(oom: &OutOfMemory) -> bool {
+    let names_device = || parse(oom.message.as_deref()?)?.device;
+    let can_run_there = matches!(oom.framework, Some(Framework::Jax | Framework::Tensorflow));
+    can_run_there && names_device().is_none_or(|device| device == "host")
 }

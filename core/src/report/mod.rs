@@ -201,13 +201,13 @@ fn finding_lines(recording: &Recording, analysis: &Analysis, width: usize) -> Ve
         .findings
         .iter()
         .flat_map(|finding| {
-            let device = &recording.device(finding.device).label;
-            let place = match finding.cell.as_ref().and_then(|cell| cell.execution_count) {
-                Some(n) => format!("In [{n}] · {device}"),
-                None => device.clone(),
-            };
+            let number = finding.cell.as_ref().and_then(|cell| cell.execution_count);
+            let device = finding.known_device().map(|it| &recording.device(it).label);
+            let number = number.map(|n| format!("In [{n}]"));
+            let facts = [number, device.cloned(), Some(finding.detail.clone())];
+            let facts: Vec<String> = facts.into_iter().flatten().collect();
             let title = format!("{} {} · {}", icon(finding), word(finding), finding.title);
-            let detail = format!("  {place} · {}", finding.detail);
+            let detail = format!("  {}", facts.join(" · "));
             let mut lines = vec![wrapped(&title, width), wrapped(&detail, width)];
             lines.extend(finding.fix.iter().flat_map(|fix| fix_lines(fix, width)));
             let advice = finding.suggestions.iter();

@@ -101,7 +101,8 @@ class Finding:
     """Where; None when it is about a device as a whole."""
     path: tuple[str, ...]
     """The label of the steps inside the cell."""
-    device: str
+    device: str | None
+    """None where memory ran out on one that nobody read."""
     lane: str
     """Which level of the device: ``allocated``, ``process_used`` or ``device_used``."""
     runs: tuple[int, ...]

@@ -142,8 +142,9 @@ fn put(list: &Element, elements: &[Element]) -> Dom<()> {
 
 fn new_card(make: &Maker, model: &Model, finding: &Finding, earlier: &[Card]) -> Dom<Card> {
     let devices = model.recording().devices();
-    let device = devices.get(finding.device.get());
+    let device = finding.known_device();
     let label = device
+        .and_then(|device| devices.get(device.get()))
         .filter(|_| devices.len() > 1)
         .map(|device| device.label.as_str());
     let card = Card::new(make, model, finding, label)?;

@@ -39,6 +39,7 @@ impl Cause {
             });
         }
         causes.extend(traceback(case));
+        causes.extend(unread(case));
         causes
     }
 
@@ -116,7 +117,7 @@ fn cached_elsewhere(case: &Case<'_>) -> Option<Cause> {
         Some(reserved.saturating_sub(allocated))
     };
     let can_release = |source: Source| matches!(source, Source::Torch | Source::Cupy | Source::Sim);
-    let after = case.levels.after.as_ref()?;
+    let after = case.levels?.after.as_ref()?;
     let (source, cached) = after
         .allocators
         .iter()
@@ -230,6 +231,14 @@ fn traceback(case: &Case<'_>) -> Option<Cause> {
             ..keeps("the tensors of its frames")
         }),
     }
+}
+
+/// Nobody knows how the device stood.
+fn unread(case: &Case<'_>) -> Option<Cause> {
+    case.elsewhere.then(|| Cause {
+        words: None,
+        advice: "`%gpumem status` says which devices are read, and why not the others".to_owned(),
+    })
 }
 
 fn keeps(what: &str) -> Cause {

@@ -51,6 +51,8 @@ pub struct Shortage {
     pub missing: Option<Bytes>,
     /// The run of which the recording tells where memory lay at that moment.
     pub mapped: Option<RunIdx>,
+    /// It happened on a device that nobody read: the finding stands with one that was.
+    pub elsewhere: bool,
     /// The names that held most, each with what it held.
     pub holders: Vec<(String, Bytes)>,
 }
@@ -79,6 +81,7 @@ impl Case<'_> {
                 let mapped = self.recording.mapped(run, self.device);
                 mapped.map(|_| run)
             },
+            elsewhere: self.elsewhere,
             holders: holders.map(|holder| (name(holder), holder.used)).collect(),
         }
     }

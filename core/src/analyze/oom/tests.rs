@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 
 use crate::analyze::{Figures, Finding, FindingKind, Rules, analyze};
 use crate::read::oom::parse;
-use crate::recording::{Frame, OomFigures, OutOfMemory, Recording, Status};
+use crate::recording::{Device, DeviceKind, Frame, OomFigures, OutOfMemory, Recording, Status};
 use crate::testing::{Play, run, session};
 use crate::units::{Bytes, Nanos};
 
@@ -225,4 +225,42 @@ fn a_message_without_figures_is_filled_from_the_levels() {
     of 16 GiB: 1000 MiB in tensors, 700 MiB other processes
     → make the step smaller: a smaller batch (with gradient accumulation where its size matters), shorter sequences, lower precision, or no graph where no backward pass follows
     ");
+}
+
+/// The same on a machine where nobody reads a GPU, told by an error of these words.
+fn on_the_host(message: &str) -> Finding {
+    let mut recording = recorded(&[out(600)], message, |_| {});
+    let host = Device {
+        kind: DeviceKind::Host,
+        label: "host".to_owned(),
+        ..recording.devices()[0].clone()
+    };
+    recording.apply(Frame::Device(host)).expect("it is known");
+    finding(&recording)
+}
+
+#[test]
+fn a_gpu_that_nobody_reads_is_not_the_host() {
+    let found = on_the_host(TORCH);
+    assert_snapshot!(card(&found), @r"
+    critical: model = build() ran out of memory on a device that is not read: it wanted 2 GiB, 512 MiB was free
+    1.5 GiB too little
+    → make the step smaller: a smaller batch (with gradient accumulation where its size matters), shorter sequences, lower precision, or no graph where no backward pass follows
+    → `%gpumem release traceback`: the error keeps the tensors of its frames alive through its frames, until another error takes its place
+    → `%gpumem status` says which devices are read, and why not the others
+    ");
+    assert_eq!(found.known_device(), None);
+    for words in [
+        "CUDA error: out of memory",
+        "RESOURCE_EXHAUSTED: Out of memory allocating 64 bytes on device:GPU:0",
+    ] {
+        assert_eq!(on_the_host(words).known_device(), None, "{words}");
+    }
+    let of_host = on_the_host("RESOURCE_EXHAUSTED: Out of memory allocating 64 bytes.");
+    assert!(of_host.known_device().is_some());
+    assert!(
+        of_host.title.contains("out of memory on host"),
+        "{}",
+        of_host.title
+    );
 }
