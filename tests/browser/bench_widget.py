@@ -74,6 +74,17 @@ SLIDE = """(n) => {
     }
     return took;
 }"""
+READ_OUT = """(n) => {
+    const root = document.querySelector(".gpumem-report").shadowRoot;
+    const canvas = root.querySelector("canvas[data-chart=growth]");
+    const took = [];
+    for (let i = 0; i < n; i++) {
+        const start = performance.now();
+        canvas.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true }));
+        took.push(performance.now() - start);
+    }
+    return took;
+}"""
 
 
 def percentile(took: list[float]) -> float:
@@ -102,10 +113,13 @@ def of_a_million(page: Page, recording: Path) -> dict[str, float]:
 
 
 def of_many_runs(page: Page, recording: Path) -> dict[str, float]:
-    """Measure a slider that judges 10,000 runs anew."""
+    """Measure a slider that judges 10,000 runs anew, and a step from one of them to the next."""
     gpumem.report(gpumem.load(recording)).save(recording.with_suffix(".html"))
     opened(page, recording)
-    return {"slider_ms": median(page.evaluate(SLIDE, 30))}
+    return {
+        "slider_ms": median(page.evaluate(SLIDE, 30)),
+        "readout_ms": percentile(page.evaluate(READ_OUT, 200)),
+    }
 
 
 def of_reruns(page: Page, folder: Path) -> dict[str, float]:

@@ -12,12 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import gpumem
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from playwright.sync_api import Locator, Page
 
 SCREENSHOTS = Path(__file__).parents[2] / "target" / "screenshots"
+FITS = "() => document.documentElement.scrollWidth <= innerWidth"
 FRAMES = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 SETUP = "%load_ext gpumem\nimport gpumem\nfrom gpumem import sim\nsim.use(total_bytes=8 << 30)"
 QUIET = "%config GpuMem.quiet = True"
@@ -193,6 +196,13 @@ class Lab:
             "PUT",
             {"raw": json.dumps({"theme": name})},
         )
+
+
+def saved(recording: gpumem.Recording, folder: Path) -> str:
+    """Save the page of a recording, and return its address."""
+    path = folder / "report.html"
+    gpumem.report(recording).save(path)
+    return path.as_uri()
 
 
 def record(cells: list[str], path: Path, **environment: str) -> None:

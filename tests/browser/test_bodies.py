@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import gpumem
 import pytest
 
-from .live import QUIET, SETUP, ReportPage, record, screenshot
+from .live import FITS, QUIET, SETUP, ReportPage, record, screenshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -131,7 +131,7 @@ def test_bytes_stand_beside_the_line_that_kept_them(
     source = found.locator(".source")
     assert source.locator("code").all_inner_texts() == ["kept.append(sim.tensor(64 << 20))"]
     assert source.locator("b").inner_text() == "768 MiB"
-    assert found.page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+    assert found.page.evaluate(FITS)
 
 
 def _widths(blocks: Locator) -> list[float]:
@@ -164,7 +164,7 @@ def test_what_is_free_in_pieces_is_a_map_to_scale(
     assert outlined != "none"
     assert first.first.evaluate(style)[0] == "none"
     assert shelves.locator(".largest").count() == 1
-    assert found.page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+    assert found.page.evaluate(FITS)
 
 
 def test_a_block_is_read_by_pointer_and_keys(card: Callable[..., Locator]) -> None:

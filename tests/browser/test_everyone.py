@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import gpumem
 import pytest
 
-from .live import SETUP, ReportPage, record, screenshot
+from .live import FITS, SETUP, ReportPage, record, saved, screenshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     Open = Callable[..., Guarded]
 
 AXE = files("axe_playwright_python") / "axe.min.js"
-FITS = "() => document.documentElement.scrollWidth <= innerWidth"
 # What the scripts below ask of every text: the colours that it is seen with.
 CONTRAST = """() => {
     const root = document.querySelector(".gpumem-report").shadowRoot;
@@ -61,12 +60,6 @@ CONTRAST = """() => {
 }"""
 
 
-def _saved(recording: gpumem.Recording, folder: Path) -> str:
-    path = folder / "report.html"
-    gpumem.report(recording).save(path)
-    return path.as_uri()
-
-
 def _open_all(report: ReportPage) -> None:
     for summary in report.host.locator("details > summary").all():
         summary.click()
@@ -101,7 +94,7 @@ def test_every_text_is_readable(
     look: dict[str, str], recordings: Sessions, open_page: Open, tmp_path: Path
 ) -> None:
     """At least 4.5 to 1 on what is behind it, and no letter below 11 px."""
-    report = ReportPage(open_page(_saved(recordings["leak"], tmp_path), **look).page)
+    report = ReportPage(open_page(saved(recordings["leak"], tmp_path), **look).page)
     _open_all(report)
     assert report.page.evaluate(CONTRAST) == []
 
@@ -110,9 +103,7 @@ def test_more_contrast_is_drawn_where_it_is_asked_for(
     recordings: Sessions, open_page: Open, tmp_path: Path
 ) -> None:
     """The charts are black and white then, but for what has a meaning."""
-    page = open_page(
-        _saved(recordings["leak"], tmp_path), contrast="more", color_scheme="dark"
-    ).page
+    page = open_page(saved(recordings["leak"], tmp_path), contrast="more", color_scheme="dark").page
     colours = ReportPage(page).pixels("growth")["colours"]
     assert max(colours, key=colours.get) == "0,0,0"
     assert "255,255,255" in colours
@@ -122,7 +113,7 @@ def test_forced_colours_leave_nothing_unseen(
     recordings: Sessions, open_page: Open, tmp_path: Path
 ) -> None:
     """A system's own colours replace the page's; buttons still say what is pressed."""
-    page = open_page(_saved(recordings["leak"], tmp_path), forced_colors="active").page
+    page = open_page(saved(recordings["leak"], tmp_path), forced_colors="active").page
     report = ReportPage(page)
     report.assert_crisp()
     pressed = report.host.get_by_role("button", name="kept")
@@ -136,7 +127,7 @@ def test_nothing_moves_where_that_is_asked_for(
     recordings: Sessions, open_page: Open, tmp_path: Path
 ) -> None:
     """No transition is left under `prefers-reduced-motion`."""
-    page = open_page(_saved(recordings["leak"], tmp_path), reduced_motion="reduce").page
+    page = open_page(saved(recordings["leak"], tmp_path), reduced_motion="reduce").page
     ReportPage(page)
     moving = """() => [...document.querySelector(".gpumem-report").shadowRoot.querySelectorAll("*")]
         .filter((element) => getComputedStyle(element).transitionDuration !== "0s").length"""
@@ -149,7 +140,7 @@ def test_large_letters_and_narrow_windows_cut_nothing_off(
 ) -> None:
     """A window of 720 px at 200 % has 360 px for the page."""
     view = {"viewport": {"width": width, "height": 900}, "device_scale_factor": 2}
-    page = open_page(_saved(recordings["leak"], tmp_path), **view).page
+    page = open_page(saved(recordings["leak"], tmp_path), **view).page
     report = ReportPage(page)
     _open_all(report)
     page.wait_for_function(FITS)
@@ -168,7 +159,7 @@ def test_names_of_any_kind_are_text(open_page: Open, tmp_path: Path) -> None:
     """Markup, letters from right to left, and no end of letters."""
     record([SETUP, "%gpumem on", *CELLS_OF_ANY_NAME], tmp_path / "named")
     view = {"viewport": {"width": 700, "height": 900}}
-    opened = open_page(_saved(gpumem.load(tmp_path / "named"), tmp_path), **view)
+    opened = open_page(saved(gpumem.load(tmp_path / "named"), tmp_path), **view)
     report = ReportPage(opened.page)
     assert "onerror" in report.hover("growth", "onerror")
     assert "quoted" in report.hover("growth", "quoted")
@@ -182,7 +173,7 @@ def test_what_is_drawn_is_there_in_words(
     recordings: Sessions, open_page: Open, tmp_path: Path
 ) -> None:
     """A table that nobody sees lists the cells; a status tells what the keyboard is on."""
-    report = ReportPage(open_page(_saved(recordings["leak"], tmp_path)).page)
+    report = ReportPage(open_page(saved(recordings["leak"], tmp_path)).page)
     table = report.host.get_by_role("table", name="Cells and what was found in them")
     rows = [" ".join(row.split()) for row in table.get_by_role("row").all_inner_texts()]
     assert rows[0] == "cell runs last run findings"
@@ -202,7 +193,7 @@ def test_the_focus_goes_from_top_to_bottom(
     recordings: Sessions, open_page: Open, tmp_path: Path
 ) -> None:
     """Tab reaches everything, in the order in which it is seen."""
-    page = open_page(_saved(recordings["leak"], tmp_path)).page
+    page = open_page(saved(recordings["leak"], tmp_path)).page
     ReportPage(page)
     tops: list[tuple[float, str]] = []
     where = """() => {
@@ -269,7 +260,7 @@ def test_a_canvas_that_was_lost_is_painted_again(
     recordings: Sessions, open_page: Open, tmp_path: Path
 ) -> None:
     """The browser takes canvases away when it must, and says when they are back."""
-    report = ReportPage(open_page(_saved(recordings["leak"], tmp_path)).page)
+    report = ReportPage(open_page(saved(recordings["leak"], tmp_path)).page)
     before = report.pixels("growth")["colours"]
     canvas = report.canvas("growth")
     canvas.evaluate("(canvas) => { canvas.width = canvas.width }")

@@ -8,7 +8,7 @@ import gpumem
 import pytest
 from playwright.sync_api import expect
 
-from .live import FRAMES, QUIET, SETUP, ReportPage, record, screenshot
+from .live import FITS, FRAMES, QUIET, SETUP, ReportPage, record, screenshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -183,8 +183,7 @@ def test_it_is_readable_in_each_theme_and_width(
     """Nothing is cut off; screenshots for people."""
     size = {"width": width, "height": 800}
     report = _opened(held, open_page, tmp_path, viewport=size, color_scheme=scheme)
-    fits = "() => document.documentElement.scrollWidth <= innerWidth"
-    report.page.wait_for_function(fits)
+    report.page.wait_for_function(FITS)
     screenshot(report.page, f"holders-{scheme}-{width}")
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import gpumem
 import pytest
 
-from .live import SETUP, ReportPage, record, screenshot
+from .live import FITS, SETUP, ReportPage, record, saved, screenshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,33 +18,11 @@ if TYPE_CHECKING:
 
     Open = Callable[..., Guarded]
 
-# What feels immediate. The best of many: other tests run on the same machine.
-READOUT_MILLIS = 50
-BEST_READOUT = """() => {
-    const report = document.querySelector(".gpumem-report").shadowRoot;
-    const canvas = report.querySelector("canvas[data-chart=growth]");
-    canvas.focus();
-    const took = [];
-    for (let i = 0; i < 60; i++) {
-        const start = performance.now();
-        const key = new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true });
-        canvas.dispatchEvent(key);
-        took.push(performance.now() - start);
-    }
-    return Math.min(...took);
-}"""
-
 
 @pytest.fixture
 def leak_page(recordings: Sessions, tmp_path: Path) -> str:
     """Return the address of the leaking session's page."""
-    return _saved(recordings["leak"], tmp_path)
-
-
-def _saved(recording: gpumem.Recording, folder: Path) -> str:
-    path = folder / "report.html"
-    gpumem.report(recording).save(path)
-    return path.as_uri()
+    return saved(recordings["leak"], tmp_path)
 
 
 def test_it_lives_without_a_network(leak_page: str, open_page: Open) -> None:
@@ -71,7 +49,7 @@ def test_text_of_a_cell_is_never_html(open_page: Open, tmp_path: Path) -> None:
     """A cell may be called anything; the page shows it as text."""
     label = "</script><img src=x onerror=alert(1)>`__GPUMEM_TEXT__`"
     record([SETUP, f"%%gpumem --label {label!r}\nx = sim.tensor(99)"], tmp_path / "labelled")
-    page = open_page(_saved(gpumem.load(tmp_path / "labelled"), tmp_path))
+    page = open_page(saved(gpumem.load(tmp_path / "labelled"), tmp_path))
     report = ReportPage(page.page)
     assert "onerror" in report.hover("growth", "onerror")
     assert page.page.locator("img[src=x]").count() == 0
@@ -100,8 +78,7 @@ def test_it_fits_its_window(width: int, leak_page: str, open_page: Open) -> None
     opened = open_page(leak_page, viewport={"width": 700, "height": 900})
     report = ReportPage(opened.page)
     opened.page.set_viewport_size({"width": width, "height": 900})
-    fits = "() => document.documentElement.scrollWidth <= innerWidth"
-    opened.page.wait_for_function(fits)
+    opened.page.wait_for_function(FITS)
     opened.page.wait_for_function(
         "([low, high]) => { const { width } = document.querySelector('.gpumem-report')"
         ".shadowRoot.querySelector('canvas').getBoundingClientRect();"
@@ -116,21 +93,18 @@ def test_nothing_found_says_what_was_checked(
     recordings: Sessions, open_page: Open, tmp_path: Path
 ) -> None:
     """One run cannot leak; the report says that it looked."""
-    report = ReportPage(open_page(_saved(recordings["one"], tmp_path)).page)
+    report = ReportPage(open_page(saved(recordings["one"], tmp_path)).page)
     assert "1 run of 1 cell" in report.host.locator(".empty").inner_text()
     screenshot(report.page, "page-one")
 
 
-def test_a_run_of_a_thousand_is_read_out_at_once(
+def test_one_run_of_a_thousand_is_read_out(
     recordings: Sessions, open_page: Open, tmp_path: Path
 ) -> None:
-    """The pointer's read-out keeps up with the screen."""
-    report = ReportPage(open_page(_saved(recordings["thousand"], tmp_path)).page)
+    """A bar of less than a pixel is found by the pointer."""
+    report = ReportPage(open_page(saved(recordings["thousand"], tmp_path)).page)
     assert "kept +2 MiB" in report.hover("timeline", "kept.append")
     screenshot(report.page, "page-thousand")
-    best = report.page.evaluate(BEST_READOUT)
-    print(f"a run of a thousand is read out in {best:.1f} ms")
-    assert best < READOUT_MILLIS
 
 
 def test_a_panic_brings_the_picture_back(leak_page: str, open_page: Open) -> None:
@@ -152,7 +126,7 @@ def test_a_card_names_who_holds_it_and_the_line_to_change(
     recordings: Sessions, open_page: Open, tmp_path: Path
 ) -> None:
     """The name with what it holds below it, and the fix as in a patch, to copy."""
-    page = open_page(_saved(recordings["thousand"], tmp_path)).page
+    page = open_page(saved(recordings["thousand"], tmp_path)).page
     card = ReportPage(page).card("keeps 2 MiB more after every run")
     holder = card.locator(".tree > li").first
     assert holder.inner_text().split("\n")[:2] == ["kept list of 999 tensors", "1.95 GiB"]
@@ -161,7 +135,7 @@ def test_a_card_names_who_holds_it_and_the_line_to_change(
     holder.locator("summary").first.click()
     assert step.is_visible()
     assert card.locator(".patch del").inner_text() == "kept.append(sim.tensor(2 << 20))"
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     card.get_by_role("button", name="copy path").first.click()
-    copied = page.evaluate("() => navigator.clipboard.readText().catch(() => null)")
-    assert copied in (None, "kept[0]")
+    page.wait_for_function("() => navigator.clipboard.readText().then((it) => it === 'kept[0]')")
     screenshot(page, "page-holders")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import gpumem
 import pytest
 
-from .live import ReportPage, screenshot
+from .live import FITS, ReportPage, saved, screenshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,12 +22,6 @@ if TYPE_CHECKING:
 
 VIEW = {"viewport": {"width": 940, "height": 900}, "device_scale_factor": 2}
 PHONE = {"viewport": {"width": 360, "height": 780}}
-
-
-def _saved(recording: gpumem.Recording, folder: Path) -> str:
-    path = folder / "report.html"
-    gpumem.report(recording).save(path)
-    return path.as_uri()
 
 
 class Scene(NamedTuple):
@@ -52,17 +46,17 @@ SCENES = [
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.name)
 def test_a_session(scene: Scene, recordings: Sessions, open_page: Open, tmp_path: Path) -> None:
     """Every chart is drawn, nothing sticks out of the page."""
-    page = open_page(_saved(recordings[scene.session], tmp_path), **VIEW | scene.look).page
+    page = open_page(saved(recordings[scene.session], tmp_path), **VIEW | scene.look).page
     report = ReportPage(page)
     report.assert_crisp()
     assert scene.words in report.host.locator(".report").inner_text()
     screenshot(page, f"scene-{scene.name}")
-    assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+    assert page.evaluate(FITS)
 
 
 def test_nothing_recorded(recordings: Sessions, open_page: Open, tmp_path: Path) -> None:
     """It says what to do, with no empty chart."""
-    page = open_page(_saved(recordings["empty"], tmp_path), **VIEW).page
+    page = open_page(saved(recordings["empty"], tmp_path), **VIEW).page
     words = page.locator(".gpumem-report .empty")
     words.wait_for()
     assert "%%gpumem" in words.inner_text()
@@ -74,7 +68,7 @@ def test_eight_devices(recordings: Sessions, open_page: Open, tmp_path: Path) ->
     """Each has its button and its small bar; the one that is chosen is what the charts show."""
     if "GPUMEM_FAKE_DRIVER" not in os.environ:
         pytest.skip("no driver is played on this system")
-    report = ReportPage(open_page(_saved(recordings["eight"], tmp_path), **VIEW).page)
+    report = ReportPage(open_page(saved(recordings["eight"], tmp_path), **VIEW).page)
     before = report.pixels("timeline")["colours"]
     report.host.get_by_role("group", name="device").get_by_role("button").nth(7).click()
     assert report.pixels("timeline")["colours"] != before
@@ -94,7 +88,7 @@ def test_eight_devices(recordings: Sessions, open_page: Open, tmp_path: Path) ->
 
 def test_memory_that_ran_out(recordings: Sessions, open_page: Open, tmp_path: Path) -> None:
     """The run is marked, and the worst card says what was wanted."""
-    page = open_page(_saved(recordings["oom"], tmp_path), **VIEW).page
+    page = open_page(saved(recordings["oom"], tmp_path), **VIEW).page
     report = ReportPage(page)
     assert "9 GiB" in report.host.locator("[data-finding^=out_of_memory]").inner_text()
     assert "out of memory" in report.hover("growth", "out of memory")
