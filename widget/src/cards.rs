@@ -43,43 +43,13 @@ impl Card {
         finding: &Finding,
         device: Option<&str>,
     ) -> Dom<Self> {
-        let runs_button = make.text(
-            "button",
-            &[
-                ("class", "link"),
-                ("type", "button"),
-                ("data-action", "runs"),
-                ("data-argument", &finding.id),
-                ("aria-pressed", "false"),
-            ],
-            if finding.steps {
-                "show run"
-            } else {
-                "show runs"
-            },
-        )?;
-        let dismiss = make.text(
-            "button",
-            &[
-                ("class", "link"),
-                ("type", "button"),
-                ("data-action", "dismiss"),
-                ("data-argument", &finding.id),
-            ],
-            "dismiss",
-        )?;
-        let sign = make.text("span", &[("aria-hidden", "true")], report::icon(finding))?;
-        let word = make.text("span", &[], report::word(finding))?;
-        let severity = make.group("span", &[("class", "severity")], &[&sign, &word])?;
-        let title = make.prose("h3", &[("dir", "auto")], &finding.title)?;
-        let row = make.group("div", &[("class", "row")], &[&severity, &title])?;
-        if let Some(device) = device {
-            row.append_child(&make.text("span", &[("class", "device")], device)?.into())?;
-        }
-        if !finding.runs.is_empty() {
-            row.append_child(&runs_button)?;
-        }
-        row.append_child(&dismiss)?;
+        let words = if finding.steps {
+            "show run"
+        } else {
+            "show runs"
+        };
+        let runs_button = make.link("runs", &finding.id, words)?;
+        let row = row(make, finding, device, &runs_button)?;
         let element = make.group(
             "article",
             &[
@@ -211,6 +181,29 @@ impl Card {
         flag(&self.element, "data-chosen", chosen)?;
         flag(&self.element, "data-linked", linked)
     }
+}
+
+/// How much the finding matters, its title, its device where there are several, and what the
+/// reader can do with it.
+fn row(
+    make: &Maker,
+    finding: &Finding,
+    device: Option<&str>,
+    runs_button: &Element,
+) -> Dom<Element> {
+    let sign = make.text("span", &[("aria-hidden", "true")], report::icon(finding))?;
+    let word = make.text("span", &[], report::word(finding))?;
+    let severity = make.group("span", &[("class", "severity")], &[&sign, &word])?;
+    let title = make.prose("h3", &[("dir", "auto")], &finding.title)?;
+    let row = make.group("div", &[("class", "row")], &[&severity, &title])?;
+    if let Some(device) = device {
+        row.append_child(&make.text("span", &[("class", "device")], device)?.into())?;
+    }
+    if !finding.runs.is_empty() {
+        row.append_child(runs_button)?;
+    }
+    row.append_child(&make.link("dismiss", &finding.id, "dismiss")?.into())?;
+    Ok(row)
 }
 
 /// These elements by what tells them apart on any card of the same finding.

@@ -2,7 +2,7 @@
 //! ever read as HTML.
 
 use wasm_bindgen::{JsCast, JsValue};
-use web_sys::{Document, Element, Node};
+use web_sys::{Document, Element, HtmlElement, Node};
 
 /// The outcome of asking the page for something.
 pub(crate) type Dom<T> = Result<T, JsValue>;
@@ -65,6 +65,17 @@ impl Maker {
         Ok(element)
     }
 
+    /// A button that reads as a link.
+    pub(crate) fn link(&self, action: &str, argument: &str, label: &str) -> Dom<Element> {
+        let attributes = [
+            ("class", "link"),
+            ("type", "button"),
+            ("data-action", action),
+            ("data-argument", argument),
+        ];
+        self.text("button", &attributes, label)
+    }
+
     /// An element of a drawing.
     pub(crate) fn drawing(&self, tag: &str, attributes: &[(&str, &str)]) -> Dom<Element> {
         with(self.0.create_element_ns(Some(SVG), tag)?, attributes)
@@ -89,6 +100,12 @@ pub(crate) fn fill(element: &Element, children: &[Element]) -> Dom<()> {
 /// Sets an attribute that is there or not.
 pub(crate) fn flag(element: &Element, name: &str, on: bool) -> Dom<()> {
     element.toggle_attribute_with_force(name, on).map(drop)
+}
+
+/// How much of its track a bar takes up.
+pub(crate) fn share(bar: &HtmlElement, share: f64) -> Dom<()> {
+    let share = format!("{:.5}", share.min(1.0));
+    bar.style().set_property("--share", &share)
 }
 
 fn with(element: Element, attributes: &[(&str, &str)]) -> Dom<Element> {

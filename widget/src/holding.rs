@@ -27,11 +27,11 @@ pub(crate) fn tree(make: &Maker, fields: &[Field], device: Option<DeviceIdx>) ->
             ways.append_child(&path.into())?;
         }
         if !field.path.is_empty() {
-            ways.append_child(&link(make, "copy", &field.path, "copy path")?.into())?;
+            ways.append_child(&make.link("copy", &field.path, "copy path")?.into())?;
         }
         if let Some(device) = device {
             let place = format!("{}:{}", device.0, field.name);
-            ways.append_child(&link(make, "hold", &place, "show in map")?.into())?;
+            ways.append_child(&make.link("hold", &place, "show in map")?.into())?;
         }
         item.append_child(&ways)?;
         list.append_child(&item)?;
@@ -74,7 +74,7 @@ fn line(make: &Maker, field: &Field) -> Dom<Element> {
 /// The user's line and what to write in its place, as in a patch.
 pub(crate) fn fix(make: &Maker, fix: &Fix) -> Dom<Element> {
     let label = make.text("div", &[("class", "label")], "Fix")?;
-    label.append_child(&link(make, "copy", &fix.after, "copy")?.into())?;
+    label.append_child(&make.link("copy", &fix.after, "copy")?.into())?;
     let code = make.empty("pre", &[("class", "patch"), ("dir", "ltr")])?;
     let before = fix.before.iter().flat_map(|before| before.lines());
     for line in before {
@@ -85,15 +85,4 @@ pub(crate) fn fix(make: &Maker, fix: &Fix) -> Dom<Element> {
     }
     let why = make.prose("p", &[], fix.why)?;
     make.group("div", &[("class", "box")], &[&label, &code, &why])
-}
-
-/// A button that reads as a link.
-pub(crate) fn link(make: &Maker, action: &str, argument: &str, label: &str) -> Dom<Element> {
-    let attributes = [
-        ("class", "link"),
-        ("type", "button"),
-        ("data-action", action),
-        ("data-argument", argument),
-    ];
-    make.text("button", &attributes, label)
 }

@@ -3,7 +3,7 @@
 use gpumem_core::units::Bytes;
 use web_sys::{Element, HtmlElement};
 
-use crate::dom::{Dom, Maker};
+use crate::dom::{Dom, Maker, share};
 
 /// What a part of a bar is; its colour in the page's style.
 #[derive(Debug, Clone, Copy)]
@@ -76,9 +76,7 @@ pub(super) fn legend(make: &Maker, parts: &[Part<'_>]) -> Dom<Element> {
 
 fn filled(make: &Maker, part: &Part<'_>, whole: Bytes) -> Dom<HtmlElement> {
     let fill: HtmlElement = make.typed("i", &[("class", part.ink.class())])?;
-    let share = part.size.as_f64() / whole.as_f64().max(1.0);
-    let share = format!("{:.4}", share.min(1.0));
-    fill.style().set_property("--share", &share)?;
+    share(&fill, part.size.as_f64() / whole.as_f64().max(1.0))?;
     Ok(fill)
 }
 

@@ -1,12 +1,12 @@
 //! Memory that is free in pieces: where it lies, or else what the allocator holds, taken apart.
 
 use gpumem_core::analyze::Finding;
-use gpumem_core::recording::{Mapped, Run};
+use gpumem_core::recording::Mapped;
 use gpumem_core::units::Bytes;
 use web_sys::Element;
 
 use super::bars::{Ink, Part, bar, boxed};
-use super::segments;
+use super::{numbered, segments};
 use crate::dom::{Dom, Maker};
 use crate::model::Model;
 
@@ -19,7 +19,8 @@ pub(super) fn body(make: &Maker, model: &Model, finding: &Finding) -> Dom<Option
         ..
     }) = mapped
     {
-        let label = format!("Where it lies{}", after(model.recording().run(*run)));
+        let number = numbered(" after ", model.recording().run(*run));
+        let label = format!("Where it lies{number}");
         let content = segments::map(make, found, &[])?;
         return boxed(make, &label, &content).map(Some);
     }
@@ -33,12 +34,6 @@ pub(super) fn body(make: &Maker, model: &Model, finding: &Finding) -> Dom<Option
     };
     content.push(make.prose("p", &[("class", "muted")], &words)?);
     boxed(make, "In pieces", &content).map(Some)
-}
-
-/// ` after In [7]`.
-fn after(run: &Run) -> String {
-    let number = run.execution_count;
-    number.map_or_else(String::new, |count| format!(" after In [{count}]"))
 }
 
 /// What is reserved, by what becomes of it.

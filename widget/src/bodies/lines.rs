@@ -2,12 +2,13 @@
 
 use gpumem_core::analyze::{Finding, FindingKind};
 use gpumem_core::order;
-use gpumem_core::recording::{Run, Tally, Trace};
+use gpumem_core::recording::{Tally, Trace};
 use gpumem_core::units::Bytes;
 use web_sys::{Element, HtmlElement};
 
 use super::bars::boxed;
-use crate::dom::{Dom, Maker};
+use super::numbered;
+use crate::dom::{Dom, Maker, share};
 use crate::model::Model;
 
 /// So many lines are shown, those that count most.
@@ -50,40 +51,40 @@ pub(super) fn body(make: &Maker, model: &Model, finding: &Finding) -> Dom<Option
     for (line, size) in lines {
         // What all lines are indented by says nothing here, and takes room.
         let text = text(line).map(|text| text.get(margin..).unwrap_or_default());
-        let number = line.map_or_else(String::new, |line| line.to_string());
-        let words = text.unwrap_or(match line {
-            Some(_) => "(its text is not kept)",
-            None => "(in no line of the cell: a backward pass, a thread)",
-        });
-        let fill: HtmlElement = make.typed("i", &[])?;
-        let share = size.as_f64() / most.as_f64().max(1.0);
-        fill.style()
-            .set_property("--share", &format!("{share:.4}"))?;
-        for element in [
-            make.text("span", &[("class", "number")], &number)?,
-            make.text("code", &[], words.trim_end())?,
-            make.group(
-                "span",
-                &[("class", "share"), ("aria-hidden", "true")],
-                &[&fill],
-            )?,
-            make.text("b", &[("class", "number")], &size.to_string())?,
-        ] {
+        for element in row(make, line, text, (size, most))? {
             table.append_child(&element)?;
         }
     }
-    let label = format!("{what}, by line{}", of(run));
+    let label = format!("{what}, by line{}", numbered(" of ", run));
     boxed(make, &label, &[table]).map(Some)
+}
+
+/// The number of a line, its text, a bar, and the size that the bar shows of the largest.
+fn row(
+    make: &Maker,
+    line: Option<u32>,
+    text: Option<&str>,
+    (size, most): (Bytes, Bytes),
+) -> Dom<[Element; 4]> {
+    let number = line.map_or_else(String::new, |line| line.to_string());
+    let words = text.unwrap_or(match line {
+        Some(_) => "(its text is not kept)",
+        None => "(in no line of the cell: a backward pass, a thread)",
+    });
+    let fill: HtmlElement = make.typed("i", &[])?;
+    share(&fill, size.as_f64() / most.as_f64().max(1.0))?;
+    let track = [("class", "share"), ("aria-hidden", "true")];
+    Ok([
+        make.text("span", &[("class", "number")], &number)?,
+        make.text("code", &[], words.trim_end())?,
+        make.group("span", &track, &[&fill])?,
+        make.text("b", &[("class", "number")], &size.to_string())?,
+    ])
 }
 
 /// How many bytes of white space a line begins with.
 fn indent(line: &str) -> usize {
     line.len() - line.trim_start().len()
-}
-
-fn of(run: &Run) -> String {
-    let number = run.execution_count;
-    number.map_or_else(String::new, |count| format!(" of In [{count}]"))
 }
 
 /// The lines that count most, in the order of the cell.

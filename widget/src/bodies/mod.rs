@@ -9,6 +9,7 @@ mod retention;
 mod segments;
 
 use gpumem_core::analyze::{Figures, Finding, FindingKind};
+use gpumem_core::recording::Run;
 use web_sys::Element;
 
 use crate::dom::{Dom, Maker};
@@ -40,4 +41,10 @@ pub(crate) fn of(make: &Maker, model: &Model, finding: &Finding) -> Dom<Vec<Elem
     }
     bodies.extend(lines::body(make, model, finding)?);
     Ok(bodies)
+}
+
+/// Jupyter's number of a run after these words: ` after In [7]`; nothing where it has none.
+fn numbered(words: &str, run: &Run) -> String {
+    let number = run.execution_count;
+    number.map_or_else(String::new, |count| format!("{words}In [{count}]"))
 }

@@ -7,8 +7,8 @@ use gpumem_core::units::Bytes;
 use web_sys::Element;
 
 use super::bars::{Ink, Part, bar, boxed};
+use super::numbered;
 use crate::dom::{Dom, Maker};
-use crate::holding;
 use crate::model::Model;
 
 /// How much of the device it is, since when, and the line to type.
@@ -34,14 +34,13 @@ pub(super) fn body(
     if let Some(run) = since {
         let recording = model.recording();
         let run = recording.run(run);
-        let number = run.execution_count;
-        let number = number.map_or_else(String::new, |count| format!(" · In [{count}]"));
+        let number = numbered(" · ", run);
         let words = format!("left there by {}{number}", cell_label(recording, run));
         content.push(make.text("p", &[("dir", "auto")], &words)?);
     }
     if let Some(command) = place.release().filter(|_| finding.withdrawn.is_none()) {
         let code = make.text("code", &[("dir", "ltr")], command)?;
-        let copy = holding::link(make, "copy", command, "copy")?;
+        let copy = make.link("copy", command, "copy")?;
         content.push(make.group("p", &[("class", "command")], &[&code, &copy])?);
     }
     boxed(make, "Kept", &content)

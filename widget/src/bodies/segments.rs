@@ -9,7 +9,7 @@ use gpumem_core::units::Bytes;
 use web_sys::{Element, HtmlElement};
 
 use super::bars::{Ink, Part, legend};
-use crate::dom::{Dom, Maker};
+use crate::dom::{Dom, Maker, share};
 
 const HINT: &str = "Point at a block to read it, or go through them with the arrow keys.";
 
@@ -22,7 +22,7 @@ pub(super) fn map(make: &Maker, found: &Segments, beside: &[Part<'_>]) -> Dom<Ve
         let words = format!("{}: {}", part.words, part.size);
         let label = make.text("span", &[], &words)?;
         let bar: HtmlElement = make.typed("i", &[("class", part.ink.class())])?;
-        set_share(&bar, map.share(part.size))?;
+        share(&bar, map.share(part.size))?;
         let shelf = make.group(
             "div",
             &[("class", "shelf"), ("aria-hidden", "true")],
@@ -69,7 +69,7 @@ fn segment(make: &Maker, bar: &Bar, first: usize) -> Dom<HtmlElement> {
             ("aria-label", &bar.words),
         ],
     )?;
-    set_share(&segment, bar.share)?;
+    share(&segment, bar.share)?;
     for (idx, piece) in bar.pieces.iter().enumerate() {
         segment.append_child(&block(make, piece, idx == first)?.into())?;
     }
@@ -99,13 +99,8 @@ fn block(make: &Maker, piece: &Piece, is_first: bool) -> Dom<HtmlElement> {
             ("tabindex", if is_first { "0" } else { "-1" }),
         ],
     )?;
-    set_share(&block, piece.share)?;
+    share(&block, piece.share)?;
     Ok(block)
-}
-
-fn set_share(element: &HtmlElement, share: f64) -> Dom<()> {
-    let share = format!("{:.5}", share.min(1.0));
-    element.style().set_property("--share", &share)
 }
 
 fn parts(found: &Segments) -> Vec<Part<'static>> {

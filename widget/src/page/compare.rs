@@ -5,7 +5,7 @@ use gpumem_core::report;
 use gpumem_core::units::ByteDelta;
 use web_sys::{Element, HtmlElement};
 
-use crate::dom::{Dom, Maker, fill, flag};
+use crate::dom::{Dom, Maker, fill, flag, share};
 use crate::model::Model;
 
 /// The comparison, where there is a baseline.
@@ -132,9 +132,7 @@ fn bar(make: &Maker, class: &str, side: Option<&Side>, most: f64) -> Dom<Element
         |side| side.bytes_per_run.to_string(),
     );
     let fill: HtmlElement = make.typed("i", &[])?;
-    let share = side.map_or(0.0, |side| rate(side).max(0.0) / most);
-    fill.style()
-        .set_property("--share", &format!("{share:.4}"))?;
+    share(&fill, side.map_or(0.0, |side| rate(side).max(0.0) / most))?;
     let track = make.group("span", &[("class", "share")], &[&fill])?;
     let figure = make.text("span", &[("class", "figure")], &figure)?;
     make.group("div", &[("class", class)], &[&track, &figure])

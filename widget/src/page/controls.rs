@@ -319,16 +319,7 @@ impl Slider {
         )?;
         let mark: HtmlElement = make.typed("span", &[("class", "mark")])?;
         let value = make.empty("output", &[])?;
-        let reset = make.text(
-            "button",
-            &[
-                ("class", "link"),
-                ("type", "button"),
-                ("data-action", "default"),
-                ("data-argument", setting.name()),
-            ],
-            "default",
-        )?;
+        let reset = make.link("default", setting.name(), "default")?;
         let track = make.group("span", &[("class", "track")], &[&input, &mark])?;
         let label = make.text("span", &[("class", "name")], setting.label())?;
         let control = make.group("label", &[("class", "control")], &[&label, &track, &value])?;
@@ -382,7 +373,7 @@ pub(super) fn segments(
     Ok(group)
 }
 
-pub(super) fn button(make: &Maker, action: &str, argument: &str, words: &str) -> Dom<Element> {
+fn button(make: &Maker, action: &str, argument: &str, words: &str) -> Dom<Element> {
     let attributes = [
         ("type", "button"),
         ("data-action", action),

@@ -163,15 +163,7 @@ fn dismissed(make: &Maker, model: &Model) -> Dom<Option<Element>> {
         n => format!("{n} findings dismissed"),
     };
     let words = make.text("span", &[("class", "muted")], &words)?;
-    let undo = make.text(
-        "button",
-        &[
-            ("type", "button"),
-            ("class", "link"),
-            ("data-action", "restore"),
-        ],
-        "undo",
-    )?;
+    let undo = make.link("restore", "", "undo")?;
     make.group("div", &[("class", "dismissed")], &[&words, &undo])
         .map(Some)
 }

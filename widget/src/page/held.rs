@@ -5,7 +5,7 @@ use gpumem_core::chart::{Map, Moment};
 use gpumem_core::recording::RunIdx;
 use web_sys::Element;
 
-use super::controls::{button, press, segments};
+use super::controls::{press, segments};
 use super::picture::read_out;
 use crate::dom::{Dom, Maker, fill, flag};
 use crate::holding;
@@ -138,9 +138,7 @@ fn crumbs(make: &Maker, model: &Model, map: &Map) -> Dom<Vec<Element>> {
             let here = [("aria-current", "location"), ("dir", "auto")];
             crumbs.push(make.text("span", &here, &words)?);
         } else {
-            let crumb = button(make, "inside", &depth.to_string(), name)?;
-            crumb.set_attribute("class", "link")?;
-            crumbs.push(crumb);
+            crumbs.push(make.link("inside", &depth.to_string(), name)?);
             crumbs.push(make.text("span", &[("aria-hidden", "true")], "›")?);
         }
     }
