@@ -98,6 +98,25 @@ def test_nothing_found_says_what_was_checked(
     screenshot(report.page, "page-one")
 
 
+def test_the_minimap_goes_as_far_as_a_run_that_goes_on(open_page: Open, tmp_path: Path) -> None:
+    """A recording that is saved in the middle of a cell."""
+    path = tmp_path / "running"
+    loop = "for step in gpumem.steps(range(9)):\n    kept.append(sim.tensor(64 << 20))"
+    stored = f"gpumem.recording().save({str(path)!r})"
+    record([SETUP, "%gpumem on", "kept = []", f"{loop}\n{stored}"], tmp_path / "whole")
+    report = ReportPage(open_page(saved(gpumem.load(path), tmp_path)).page)
+    assert "· running" in report.host.evaluate("(host) => host.exported('svg')")
+    colours = report.canvas("minimap").evaluate(
+        """(canvas) => {
+            const { width, height } = canvas;
+            const { data } = canvas.getContext("2d").getImageData(width * 0.9, 0, 1, height);
+            return new Set(new Uint32Array(data.buffer)).size;
+        }"""
+    )
+    # The sheet and the strip, and on it a line.
+    assert colours > 2
+
+
 def test_one_run_of_a_thousand_is_read_out(
     recordings: Sessions, open_page: Open, tmp_path: Path
 ) -> None:

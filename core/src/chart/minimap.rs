@@ -1,13 +1,15 @@
 //! The whole session in a strip: where in time the timeline above it looks.
 
+use std::cell::LazyCell;
+
 use super::m4::m4;
 use super::plot::sheet;
 use super::scene::{Point, Rect, Role, Scene};
 use super::session::Session;
 use super::timeline::time_scale;
 use super::{Pace, View};
-use crate::analyze::{Analysis, RunRow};
-use crate::recording::Recording;
+use crate::analyze::Analysis;
+use crate::recording::{Recording, Run};
 use crate::units::{Bytes, Nanos};
 
 const HEIGHT: f64 = 38.0;
@@ -16,7 +18,8 @@ const BOTTOM: f64 = 29.0;
 const COLUMN: f64 = 0.5;
 const MARK: f64 = 2.0;
 
-/// The level at the ends of every run of the view's device, whatever the view's span.
+/// The level at the ends of every run of the view's device, whatever the view's span. A run that
+/// goes on ends, for now, where it was last heard of.
 pub fn minimap(recording: &Recording, analysis: &Analysis, view: &View) -> Scene {
     let mut scene = sheet(view.width, HEIGHT, Role::Panel);
     let whole = View {
@@ -25,14 +28,19 @@ pub fn minimap(recording: &Recording, analysis: &Analysis, view: &View) -> Scene
     };
     let session = Session::new(recording, analysis, view.device);
     let scale = time_scale(recording, &whole);
+    let now = LazyCell::new(|| recording.last_instant());
+    let end = |run: &Run| run.ended.unwrap_or_else(|| *now);
     let points: Vec<(Nanos, Bytes)> = session
         .runs()
         .filter_map(|run| Some((run, session.row(run.idx)?)))
         .flat_map(|(run, row)| {
-            let begun = row.before.map(|level| (run.started, level));
-            let peak = middle(run.started, run.ended, row);
-            let ended = run.ended.zip(row.after);
-            [begun, peak, ended].into_iter().flatten()
+            let (started, ended) = (run.started, end(run));
+            let half = Nanos::new(ended.since(started).get() / 2);
+            // It is somewhere between the ends.
+            let peak = row.peak.map(|peak| (started + half, peak.low()));
+            let begun = row.before.map(|level| (started, level));
+            let last = row.after.or(row.so_far).map(|level| (ended, level));
+            [begun, peak, last].into_iter().flatten()
         })
         .collect();
     let (left, right) = scale.edges();
@@ -48,7 +56,7 @@ pub fn minimap(recording: &Recording, analysis: &Analysis, view: &View) -> Scene
         // Findings are found again at a glance.
         if let Some(role) = session.role(run.idx) {
             let x = scale.x(run.started);
-            let width = (scale.x(run.ended.unwrap_or(run.started)) - x).max(1.0);
+            let width = (scale.x(end(run)) - x).max(1.0);
             let mark = Rect::new(x, BOTTOM - MARK, width.min(right - x), MARK);
             scene.fill(mark, role, 0.0);
         }
@@ -66,17 +74,12 @@ pub fn minimap(recording: &Recording, analysis: &Analysis, view: &View) -> Scene
     scene
 }
 
-/// The peak of a run, which is somewhere between its ends.
-fn middle(started: Nanos, ended: Option<Nanos>, row: &RunRow) -> Option<(Nanos, Bytes)> {
-    let half = Nanos::new(ended?.since(started).get() / 2);
-    Some((started + half, row.peak?.low()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::draw_log::view;
     use super::super::scene::Item;
     use super::*;
+    use crate::recording::Status;
     use crate::testing::{leak, run, session};
 
     #[test]
@@ -88,6 +91,17 @@ mod tests {
         };
         let drawn = |view: &View| minimap(&recording, &analysis, view).items;
         assert_eq!(drawn(&near), drawn(&view(880.0)));
+    }
+
+    #[test]
+    fn a_run_that_goes_on_is_drawn_as_far_as_it_was_heard_of() {
+        let drawn = |status| {
+            let play = run(480).steps(8).status(status);
+            let (recording, mut analysis) = session(&[("a()", &[run(200)]), ("b()", &[play])]);
+            analysis.findings.push(leak(&recording, 1, 60));
+            minimap(&recording, &analysis, &view(880.0)).items
+        };
+        assert_eq!(drawn(Status::Running), drawn(Status::Ok));
     }
 
     #[test]
