@@ -5,17 +5,17 @@ from __future__ import annotations
 import gzip
 from typing import TYPE_CHECKING, NamedTuple
 
+import gpumem
 import pytest
 from playwright.sync_api import expect
 
 from .host import ALLOWED, Host
-from .live import ReportPage, screenshot
+from .live import QUIET, SETUP, ReportPage, record, screenshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    import gpumem
     from playwright.sync_api import Locator, Page
 
     from .live import Guarded
@@ -98,6 +98,35 @@ def test_an_update_leaves_what_is_open_on_a_card_open(
     expect(card).not_to_contain_text(before)
     assert card.locator("details", has_text="evidence").first.get_attribute("open") is not None
     expect(card.get_by_role("button", name="show runs")).to_be_focused()
+
+
+def test_an_update_leaves_the_keyboard_at_its_block(page: Page, tmp_path: Path) -> None:
+    """In the map of what is free in pieces, which is drawn anew."""
+    earlier, later = tmp_path / "earlier", tmp_path / "later"
+    cells = [
+        "blocks = [sim.tensor(6 << 20) for _ in range(90)]",
+        "blocks = blocks[::3]",
+        f"gpumem.recording().save({str(earlier)!r})",
+        "more = [sim.tensor(6 << 20) for _ in range(8)]",
+    ]
+    record([SETUP, QUIET, "%gpumem on", *cells], later)
+    host = Host.on(page, gpumem.load(earlier), tmp_path)
+    host.show()
+    card = ReportPage(page).card("free in pieces")
+    blocks = card.get_by_role("option")
+    blocks.nth(1).focus()
+    for _ in range(4):
+        page.keyboard.press("ArrowRight")
+    expect(blocks.nth(5)).to_be_focused()
+    before = card.inner_text()
+    host.tell("frames", gpumem.load(later).to_bytes())
+    expect(card).not_to_contain_text(before)
+    expect(blocks.nth(5)).to_be_focused()
+    assert card.locator(".shelves + .reading").inner_text() == blocks.nth(5).get_attribute(
+        "aria-label"
+    )
+    page.keyboard.press("ArrowRight")
+    expect(blocks.nth(6)).to_be_focused()
 
 
 def test_at_most_ten_updates_a_second_are_painted(

@@ -14,7 +14,7 @@ use crate::holding;
 use crate::model::Model;
 
 /// Where the keyboard stops on a card.
-const STOPS: &str = "button, summary";
+const STOPS: &str = "button, summary, [role=option]";
 
 /// The words of such a stop up to the first figure, and the how-manieth it is with these words:
 /// figures change with every update.
@@ -139,19 +139,25 @@ impl Card {
         Ok(())
     }
 
-    /// Which of the card's buttons and summaries the keyboard is on.
+    /// Which of the card's buttons, summaries and blocks the keyboard is on.
     pub(crate) fn at_keyboard(&self) -> Dom<Option<Stop>> {
+        if self.element.query_selector(":focus")?.is_none() {
+            return Ok(None);
+        }
         let stops = self.all(STOPS)?;
         let mut stops = named(&stops).into_iter();
         let found = stops.find(|(_, stop)| stop.matches(":focus").unwrap_or_default());
         Ok(found.map(|(name, _)| name))
     }
 
-    /// Brings the keyboard back to one of them; the page does not move.
-    pub(crate) fn focus(&self, stop: &Stop) -> Dom<()> {
+    /// Brings the keyboard back to one of them, or where there are fewer now to the last that has
+    /// its words; the page does not move.
+    pub(crate) fn focus(&self, (words, nth): &Stop) -> Dom<()> {
         let stops = self.all(STOPS)?;
-        let stops = named(&stops);
-        let found = stops.iter().find(|(name, _)| name == stop);
+        let alike = named(&stops)
+            .into_iter()
+            .filter(|((own, _), _)| own == words);
+        let found = alike.take(nth + 1).last();
         let found: &HtmlElement = found
             .map_or(&self.element, |(_, stop)| stop)
             .unchecked_ref();
