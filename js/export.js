@@ -33,6 +33,7 @@ export async function copy(root, text) {
   try {
     await navigator.clipboard.writeText(text);
   } catch {
+    const before = root.getRootNode().activeElement;
     const field = document.createElement("textarea");
     field.value = text;
     field.className = "unseen";
@@ -40,5 +41,7 @@ export async function copy(root, text) {
     field.select();
     document.execCommand("copy");
     field.remove();
+    // The keyboard was in the field.
+    before?.focus({ preventScroll: true });
   }
 }

@@ -251,6 +251,20 @@ def test_an_output_by_itself_asks_for_the_runtime(
     host.frame.locator("canvas[data-chart=growth]").wait_for()
 
 
+def test_copying_leaves_the_keyboard_on_its_button(
+    page: Page, recordings: Sessions, tmp_path: Path
+) -> None:
+    """A frame that may not ask for the clipboard copies by a field, which is gone again."""
+    [host] = Host.frames(page, recordings["leak"], tmp_path, 1)
+    host.show(runtime=host.provider)
+    button = host.frame.get_by_role("button", name="copy path").last
+    button.scroll_into_view_if_needed()
+    button.press("Enter")
+    page.wait_for_timeout(200)
+    assert host.frame.locator("textarea").count() == 0
+    expect(button).to_be_focused()
+
+
 def test_a_runtime_that_never_comes_is_said(
     page: Page, recordings: Sessions, tmp_path: Path
 ) -> None:
