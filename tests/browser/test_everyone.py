@@ -147,6 +147,36 @@ def test_large_letters_and_narrow_windows_cut_nothing_off(
     report.assert_crisp()
 
 
+STICKS_OUT = """() => {
+    const root = document.querySelector(".gpumem-report").shadowRoot;
+    const range = document.createRange();
+    const out = [];
+    for (const box of root.querySelectorAll("header, .panel, .box, .scroll")) {
+        const { right } = box.getBoundingClientRect();
+        for (const inner of box.querySelectorAll("*:not(.patch *)")) {
+            const own = [...inner.childNodes].some((node) => node.nodeType === 3);
+            range.selectNodeContents(inner);
+            const sticks = range.getBoundingClientRect().right > right + 0.5;
+            if (own && inner.checkVisibility() && sticks) out.push(inner.textContent);
+        }
+    }
+    return out;
+}"""
+
+
+def test_a_narrow_card_holds_all_that_is_in_it(
+    recordings: Sessions, open_page: Open, tmp_path: Path
+) -> None:
+    """Lists of holders closed and open, and the figures behind a verdict."""
+    phone = {"viewport": {"width": 360, "height": 780}}
+    page = open_page(saved(recordings["quickstart"], tmp_path), **phone).page
+    report = ReportPage(page)
+    assert report.host.locator(".card .tree details:not([open])").count() > 0
+    assert page.evaluate(STICKS_OUT) == []
+    _open_all(report)
+    assert page.evaluate(STICKS_OUT) == []
+
+
 CELLS_OF_ANY_NAME = [
     "'</script><img src=x onerror=alert(1)>`__GPUMEM_TEXT__`'; x = sim.tensor(99)",
     "שלום = sim.tensor(99)",

@@ -284,7 +284,8 @@ fn figure_row(make: &Maker, figure: &Evidence) -> Dom<Element> {
 /// A statistic with as many digits as help.
 fn number(value: f64) -> String {
     match value.abs() {
-        n if !n.is_finite() => "beyond measure".to_owned(),
+        f64::INFINITY if value > 0.0 => "∞".to_owned(),
+        f64::INFINITY => "−∞".to_owned(),
         n if n >= 1000.0 => format!("{value:.0}"),
         n if n.fract() == 0.0 => format!("{value}"),
         n if n >= 0.01 => format!("{value:.2}"),
@@ -361,7 +362,8 @@ mod tests {
         check_number(0.0, "0");
         check_number(4_404_019.2, "4404019");
         check_number(0.0012, "1.2e-3");
-        check_number(f64::INFINITY, "beyond measure");
+        check_number(f64::INFINITY, "∞");
+        check_number(f64::NEG_INFINITY, "−∞");
     }
 
     #[test]
