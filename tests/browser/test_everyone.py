@@ -219,6 +219,43 @@ def test_what_is_drawn_is_there_in_words(
     assert status.inner_text() == "findings: 0"
 
 
+def test_chrome_hands_all_of_it_to_a_screen_reader(
+    recordings: Sessions, open_page: Open, tmp_path: Path
+) -> None:
+    """The browser's own tree: charts, map, cards, the table with its rows, and the status."""
+    page = open_page(saved(recordings["leak"], tmp_path)).page
+    report = ReportPage(page)
+    report.canvas("growth").press("PageDown")
+    session = page.context.new_cdp_session(page)
+    tree = session.send("Accessibility.getFullAXTree")["nodes"]
+    kept = {node["nodeId"]: node for node in tree if not node["ignored"]}
+
+    def of(role: str) -> list[dict[str, Any]]:
+        return [node for node in kept.values() if node["role"]["value"] == role]
+
+    def names(role: str) -> list[str]:
+        return [node["name"]["value"] for node in of(role)]
+
+    charts = ["What fills", "What each", "Memory of", "The whole session", "What holds"]
+    found = names("application")
+    assert [name[: len(words)] for name, words in zip(found, charts, strict=True)] == charts
+    [title] = report.cards()
+    assert title in names("heading")
+    assert names("article") == [f"Leak: {title}"]
+    assert "Cells and what was found in them" in names("table")
+    assert names("columnheader") == ["cell", "runs", "last run", "findings"]
+    assert [name[:5] for name in names("rowheader")] == ["kept ", "x = s", "for b", "model"]
+    assert names("cell")[7].startswith("In [6] · run 1: kept +1.25 GiB")
+    assert names("cell")[8] == "Leak"
+    assert all(name for role in ("button", "checkbox", "searchbox") for name in names(role))
+    statuses = {node["nodeId"]: node["properties"] for node in of("status")}
+    [said] = [text for text in of("StaticText") if text["parentId"] in statuses]
+    assert said["name"]["value"].startswith("model = sim.tensor(256 << 20) · In [7]")
+    assert {"name": "live", "value": {"type": "token", "value": "polite"}} in statuses[
+        said["parentId"]
+    ]
+
+
 def test_the_focus_goes_from_top_to_bottom(
     recordings: Sessions, open_page: Open, tmp_path: Path
 ) -> None:

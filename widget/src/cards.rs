@@ -50,11 +50,17 @@ impl Card {
         };
         let runs_button = make.link("runs", &finding.id, words)?;
         let row = row(make, finding, device, &runs_button)?;
+        let label = format!(
+            "{}: {}",
+            report::word(finding),
+            finding.title.replace('`', "")
+        );
         let element = make.group(
             "article",
             &[
                 ("class", "card"),
                 ("tabindex", "-1"),
+                ("aria-label", &label),
                 ("data-severity", finding.severity.name()),
                 ("data-finding", &finding.id),
                 ("data-state", finding.state.name()),

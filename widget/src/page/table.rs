@@ -7,7 +7,7 @@ use web_sys::Element;
 
 use crate::dom::{Dom, Maker};
 use crate::model::Model;
-use crate::readout;
+use crate::readout::{self, Readout};
 
 /// The rows of the table: a line for each cell.
 pub(crate) fn rows(make: &Maker, model: &Model) -> Dom<Vec<Element>> {
@@ -29,7 +29,11 @@ fn row(make: &Maker, model: &Model, cell: CellIdx) -> Dom<Element> {
     let runs = || recording.runs().iter().filter(|run| run.cell == cell);
     let device = model.state().device;
     let last = runs().next_back().map(|run| {
-        let read = readout::of_run(recording, model.analysis(), device, run.idx);
+        // The head of the row has the name.
+        let read = Readout {
+            name: String::new(),
+            ..readout::of_run(recording, model.analysis(), device, run.idx)
+        };
         (cell_label(recording, run), read.sentence())
     });
     let (name, last) = last.unwrap_or_default();
