@@ -326,7 +326,7 @@ fn wrapped(line: &str, width: usize) -> String {
     }
     let indent = line.chars().take_while(|c| *c == ' ').count();
     // A single one is no code, but a part of what the user wrote.
-    let has_code = line.matches('`').count() % 2 == 0;
+    let has_code = line.matches('`').count().is_multiple_of(2);
     let mut is_code = false;
     let mut words = line.trim_start().split(|c| {
         is_code ^= has_code && c == '`';
