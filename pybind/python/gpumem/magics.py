@@ -351,20 +351,13 @@ class GpuMemMagics(Magics):
     def show_report(self, line: str) -> None:
         """Show which cells grew memory, whether they leak, and the runs."""
         options = _parsed(GpuMemMagics.show_report, "%gpumem_report", line)
-        if options.compare is not None:
-            try:
-                comparison = compare_with(options.compare)
-            except KeyError as error:
-                raise _refusal("%gpumem_report", error.args[0]) from None
-            self._show_comparison(comparison, options)
-            return
-        current = report()
+        shown = report() if options.compare is None else _comparison(options.compare)
         if options.html is not None:
-            self._save_page(current, Path(options.html).expanduser())
+            self._save_page(shown, Path(options.html).expanduser())
         if options.text:
-            self._extension.show(current.text())
+            self._extension.show(shown.text())
         elif options.html is None:
-            display(current)
+            display(shown)
 
     def _answer(self, options: Namespace) -> str:
         if not _gpumem._is_owner() and options.action not in ANSWERED_BY_FORKS:
@@ -401,22 +394,14 @@ class GpuMemMagics(Magics):
         self._extension.resume()
         return self._recorded()
 
-    def _show_comparison(self, comparison: Comparison, options: Namespace) -> None:
-        if options.html is not None:
-            self._save_page(comparison, Path(options.html).expanduser())
-        if options.text:
-            self._extension.show(comparison.text())
-        elif options.html is None:
-            display(comparison)
-
-    def _save_page(self, current: Report | Comparison, path: Path) -> None:
+    def _save_page(self, shown: Report | Comparison, path: Path) -> None:
         if not path.suffix:
             path = path.with_name(f"{path.name}.html")
         if path.suffix.lower() != ".html":
             reason = f"--html writes a page: end {path.name!r} in .html"
             raise _refusal("%gpumem_report", reason)
         try:
-            current.save(path)
+            shown.save(path)
         except (OSError, _gpumem.GpuMemError) as error:
             raise _refusal("%gpumem_report", f"--html: {error}") from None
         self._extension.show(f"wrote {path}")
@@ -470,6 +455,13 @@ class GpuMemMagics(Magics):
         if self._settings.record_all:
             return f"recording every cell{sampled} (`%gpumem off`: only cells with %%gpumem)"
         return f"recording cells with %%gpumem{sampled} (`%gpumem on`: every cell)"
+
+
+def _comparison(name: str) -> Comparison:
+    try:
+        return compare_with(name)
+    except KeyError as error:
+        raise _refusal("%gpumem_report", error.args[0]) from None
 
 
 def _refuse_strays(options: Namespace) -> None:
