@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 import re
 from typing import TYPE_CHECKING
 
@@ -172,3 +173,19 @@ def test_a_finding_names_who_holds_it_and_the_line_to_change(shell: Shell) -> No
     shell.run("%%gpumem --quiet --no-holders\ncollected.append(sim.tensor(8 << 20))")
     shell.run("%%gpumem --quiet\ncollected.clear()")
     assert [it for it in gpumem.report().findings if it.kind == "leak"] == []
+
+
+def test_a_slow_leak_is_named_among_what_comes_and_goes(shell: Shell) -> None:
+    sim.use(total_bytes=16 << 30)
+    sizes = random.Random(7)  # noqa: S311 (only noise)
+    shell.user_ns.update(sim=sim, sizes=sizes, kept=[])
+    for _ in range(60):
+        # What takes the place of the last one may be larger than all that was collected.
+        shell.run(
+            "%%gpumem --quiet\nbatch = sim.tensor(sizes.randint(1, 100) << 20)\n"
+            "kept.append(sim.tensor(1 << 20))"
+        )
+    [finding] = [it for it in gpumem.report().findings if it.kind == "leak"]
+    assert finding.holders[0].name == "kept"
+    assert finding.fix is not None
+    assert finding.fix.before == "kept.append(sim.tensor(1 << 20))"

@@ -20,7 +20,7 @@ const N_TOLD: usize = 3;
 /// What fills up and then stays, so that only a long series tells it from a leak.
 const BOUNDED: [&str; 2] = ["deque", "_lru_cache_wrapper"];
 
-/// The names that hold what runs kept, the most first.
+/// The names that hold what runs kept: first those that collect it, then the most.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Growers {
     /// Each with what it has more over all of the runs, and as the latest look found it.
@@ -38,18 +38,21 @@ type Key<'a> = (RootKind, &'a str);
 struct Sum<'a> {
     grown: ByteDelta,
     n_grown: usize,
+    n_shrunk: usize,
     /// As the latest look found them: several only of displayed results.
     latest: Vec<&'a Holder>,
 }
 
 /// Who holds what these runs, or the steps in them, kept on a device.
 ///
-/// A loop collects what is new, also where its run lets go of as much.
+/// A loop collects what is new, also where its run lets go of as much. Names that hold little of
+/// what was kept are left out, and all but the first few.
 pub(super) fn growers(
     recording: &Recording,
     runs: &[RunIdx],
     device: DeviceIdx,
     steps: bool,
+    kept: Bytes,
 ) -> Growers {
     let more_of = |holder: &Holder| match holder.fresh {
         Some(fresh) if steps => Some(fresh.since(Bytes::ZERO)),
@@ -71,6 +74,7 @@ pub(super) fn growers(
             let sum = sums.entry(key);
             sum.grown += grown;
             sum.n_grown += usize::from(grown > ByteDelta::ZERO);
+            sum.n_shrunk += usize::from(grown < ByteDelta::ZERO);
             sum.latest = holders;
         }
     }
@@ -83,8 +87,12 @@ pub(super) fn growers(
     let mut sums: Vec<Sum<'_>> = sums
         .into_values()
         .filter(|sum| sum.grown > ByteDelta::ZERO)
+        .filter(|sum| sum.grown.as_f64() >= WORTH_TELLING * kept.as_f64())
         .collect();
-    order::sort_by_key(&mut sums, |sum| std::cmp::Reverse(sum.grown));
+    order::sort_by_key(&mut sums, |sum| {
+        std::cmp::Reverse((sum.collects(), sum.grown))
+    });
+    sums.truncate(N_TOLD);
     let n_grown = sums.first().map_or(0, |sum| sum.n_grown);
     Growers {
         holders: sums.iter().filter_map(Sum::holder).collect(),
@@ -106,6 +114,12 @@ fn by_key(look: &DeviceHolders) -> Sorted<Key<'_>, Vec<&Holder>> {
 }
 
 impl Sum<'_> {
+    /// It has only ever had more. What a run puts in the place of the last one's comes and goes,
+    /// and may for long be larger than what a leak has collected beside it.
+    fn collects(&self) -> bool {
+        self.n_grown > 1 && self.n_shrunk == 0
+    }
+
     /// One holder for all of them.
     fn holder(&self) -> Option<Holder> {
         let largest = self.latest.iter().max_by_key(|holder| holder.retained)?;
@@ -136,15 +150,6 @@ fn branch(holder: &Holder) -> Branch {
 }
 
 impl Growers {
-    /// Leaves out the names that hold little of what was kept, and all but the first few.
-    pub(super) fn worth_telling(mut self, kept: Bytes) -> Self {
-        let least = WORTH_TELLING * kept.as_f64();
-        let grown = |holder: &Holder| holder.grown.unwrap_or_default().as_f64();
-        self.holders.retain(|holder| grown(holder) >= least);
-        self.holders.truncate(N_TOLD);
-        self
-    }
-
     /// What they say of growth: that a name of the user's, or IPython, collects most of what was
     /// kept, more after each run.
     pub(super) fn fact(&self, kept: Bytes) -> Option<Fact> {

@@ -215,8 +215,7 @@ impl Judged {
             return;
         }
         let kept = self.kept().magnitude();
-        let growers = held::growers(recording, &self.runs, self.key.device, self.steps);
-        let growers = growers.worth_telling(kept);
+        let growers = held::growers(recording, &self.runs, self.key.device, self.steps, kept);
         let Some(mut fact) = growers.fact(kept) else {
             return;
         };
