@@ -8,7 +8,7 @@ use super::analyst::Courses;
 use super::finding::{Evidence, Figures, Finding, FindingKind};
 use super::growth::{Shape, State};
 use super::leak::min_growth;
-use super::levels::{DeviceSummary, Lane, RunRow};
+use super::levels::{DeviceSummary, Lane, Peak, RunRow};
 use super::rules::Rules;
 use super::series::{self, RunSeries};
 use crate::recording::{DeviceIdx, DeviceKind, Recording};
@@ -154,6 +154,17 @@ fn against_splits(kind: DeviceKind) -> Vec<String> {
     advice.iter().map(|&advice| advice.to_owned()).collect()
 }
 
+/// What is reserved beyond all that was ever in use at once: a cache of what was freed is none of it.
+fn beyond_use(series: &RunSeries<'_>) -> Vec<Bytes> {
+    let mut highest = Bytes::ZERO;
+    let rows = series.rows.iter().filter_map(|row| {
+        let peak = row.peak.map_or(Bytes::ZERO, Peak::low);
+        highest = highest.max(peak).max(row.after.unwrap_or_default());
+        Some(row.reserved.1?.saturating_sub(highest))
+    });
+    rows.collect()
+}
+
 /// Reserved grows from run to run over a flat allocated.
 fn reserved_only(
     recording: &Recording,
@@ -176,7 +187,8 @@ fn reserved_only(
         .filter_map(|row| row.reserved.1)
         .collect();
     let growth = courses.judged(&reserved, least, rules);
-    if growth.state != State::Leak {
+    let beyond = courses.judged(&beyond_use(series), least, rules);
+    if growth.state != State::Leak || beyond.state != State::Leak {
         return None;
     }
     let cell = series::cell_ref(recording, recording.run(last.run));

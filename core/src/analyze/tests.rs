@@ -359,7 +359,7 @@ fn check_rows(
     change: impl Fn(usize, &mut RunRow),
     expected: Option<(FindingKind, &str)>,
 ) {
-    use FindingKind::{Doubling, Gap, Inefficient, Pressure, Repeated, Spike};
+    use FindingKind::{Doubling, Fragmentation, Gap, Inefficient, Pressure, Repeated, Spike};
     let (recording, _) = session(&[("cell()", plays)]);
     let mut rows = levels::rows(&recording);
     for (idx, row) in rows.iter_mut().enumerate() {
@@ -371,7 +371,15 @@ fn check_rows(
         ..Analysis::default()
     };
     Analyst::default().judge(&mut analysis, &recording, &Rules::default());
-    let kinds = [Doubling, Spike, Pressure, Gap, Repeated, Inefficient];
+    let kinds = [
+        Doubling,
+        Spike,
+        Pressure,
+        Gap,
+        Repeated,
+        Inefficient,
+        Fragmentation,
+    ];
     let mut found = analysis.findings.iter();
     let found = found
         .find(|finding| kinds.contains(&finding.kind))
@@ -501,6 +509,28 @@ fn reservations_that_come_and_go_are_told() {
         )),
     );
     check_rows(&vec![run(0); 6], reserve(100, 100, 90), None);
+}
+
+#[test]
+fn a_cache_of_what_was_in_use_once_is_no_fragmentation() {
+    // Runs collect 20 MiB each, and the last of them lets go of it all: the allocator keeps it.
+    let sawtooth = [vec![run(20); 14], vec![run(-14 * 20)]].concat();
+    let reserve = |_: usize, row: &mut RunRow| {
+        row.reserved = (row.before, row.before.max(row.after));
+    };
+    check_rows(&sawtooth, reserve, None);
+    let grow = |idx: usize, row: &mut RunRow| {
+        let [before, after] = [idx, idx + 1].map(|n| Bytes::mib(500 + 20 * n as u64));
+        row.reserved = (Some(before), Some(after));
+    };
+    check_rows(
+        &vec![run(0); 15],
+        grow,
+        Some((
+            FindingKind::Fragmentation,
+            "cell(): reserved grows by 20 MiB a run, allocated does not",
+        )),
+    );
 }
 
 #[test]
