@@ -143,6 +143,10 @@ def test_each_action_says_what_is_so_now(shell: Shell) -> None:
         "● host    host    resident memory of this process, used memory of the machine",
         "● sim     sim:0   a simulated device with a real caching allocator",
     ]
+    # A source that was asked for and does not answer says why.
+    _, rmm, host, sim = said("%gpumem use rmm sim")
+    assert (rmm[:5], rmm[-12:]) == ("○ rmm", "not imported")
+    assert (host[:6], sim[:5]) == ("● host", "● sim")
     shell.run("%%gpumem --quiet\nkept = 1")
     status = said("%gpumem status")
     assert status[1] == "recorded so far: 1 run of 1 cell"

@@ -433,7 +433,8 @@ class GpuMemMagics(Magics):
             _gpumem.use_sources(names)
         except _gpumem.DeviceError as error:
             raise _refusal("%gpumem", f"use: {error}") from None
-        return _gpumem.sources_text(only_used=True)
+        # A source that was asked for and does not answer says why.
+        return _gpumem.sources_text(names)
 
     def _baseline(self, name: str) -> str:
         if not name:
@@ -447,7 +448,7 @@ class GpuMemMagics(Magics):
         stopped = self._extension.stopped
         now = f"stopped: {stopped}" if stopped else self._recorded()
         counts = f"recorded so far: {_gpumem.recording()._counts()}"
-        return "\n".join([now, counts, _gpumem.sources_text(only_used=False)])
+        return f"{now}\n{counts}\n{_gpumem.sources_text()}"
 
     def _recorded(self) -> str:
         interval = self._settings.interval

@@ -51,13 +51,15 @@ pub(crate) fn source_states(py: Python<'_>) -> Vec<(&'static str, bool, String)>
         .collect()
 }
 
-/// The table of the sources, or of those that are read.
+/// The table of the sources; with names, of these and of those that are read.
 #[pyfunction]
-#[pyo3(signature = (*, only_used))]
-pub(crate) fn sources_text(py: Python<'_>, only_used: bool) -> String {
+#[pyo3(signature = (names = None))]
+pub(crate) fn sources_text(py: Python<'_>, names: Option<Vec<String>>) -> String {
     let mut states =
         with_sources(py, |sources| sources.states(py, PATIENCE_OF_A_QUESTION)).unwrap_or_default();
-    states.retain(|state| state.used || !only_used);
+    if let Some(names) = names {
+        states.retain(|state| state.used || names.iter().any(|name| name == state.source.name()));
+    }
     report::sources(&states, COLUMNS)
 }
 
