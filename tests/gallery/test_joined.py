@@ -99,3 +99,16 @@ def test_what_a_name_of_the_users_keeps_once_is_no_finding(notebook: Notebook, c
     notebook.run(case.setup)
     notebook.run(case.cell)
     assert notebook.alarms == []
+
+
+def test_of_names_that_share_all_they_have_one_is_told_with_the_other(notebook: Notebook) -> None:
+    """Neither keeps a tensor alone: it is free when both let go."""
+    notebook.run("outputs = []\nby_step = {}")
+    append = "output = tensor()\noutputs.append(output)\nby_step[len(outputs)] = output\ndel output"
+    notebook.run(append, N_RUNS)
+    [leak] = notebook.alarms
+    [first] = leak.holders
+    assert_holds(first, Holder("outputs", "variable", r"outputs\[\d+\]"))
+    assert first.what.endswith("shared with by_step")
+    assert first.grown_bytes == pytest.approx(N_RUNS * 8 * MIB, rel=0.01)
+    assert leak.state == "leak"

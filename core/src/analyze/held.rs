@@ -67,7 +67,7 @@ pub(super) fn growers(
     let mut sums: Sorted<Key<'_>, Sum<'_>> = Sorted::default();
     for look in looks {
         // The first look of a session has none before it to be compared with.
-        n_looks += usize::from(look.roots.iter().any(|holder| holder.grown.is_some()));
+        n_looks += usize::from(names(look).any(|holder| holder.grown.is_some()));
         for (key, holders) in by_key(look) {
             let grown = holders.iter().filter_map(|holder| more_of(holder));
             let grown = grown.fold(ByteDelta::ZERO, |sum, grown| sum + grown);
@@ -101,9 +101,14 @@ pub(super) fn growers(
     }
 }
 
+/// Those that keep something alone, and those that share all they have.
+fn names(look: &DeviceHolders) -> impl Iterator<Item = &Holder> {
+    look.roots.iter().chain(&look.sharing)
+}
+
 fn by_key(look: &DeviceHolders) -> Sorted<Key<'_>, Vec<&Holder>> {
     let mut by_key: Sorted<Key<'_>, Vec<&Holder>> = Sorted::default();
-    for holder in &look.roots {
+    for holder in names(look) {
         let name = match holder.kind {
             RootKind::OutputHistory => "",
             _ => &holder.name,

@@ -177,6 +177,10 @@ prop_compose! {
                     branches,
                     more,
                 }],
+                sharing: grown.map(|grown| Holder {
+                    grown: Some(ByteDelta::new(grown)),
+                    ..Holder::new(RootKind::ALL[kind], "a", shared)
+                }).into_iter().collect(),
                 more,
                 more_shared: more,
                 parts: vec![(Part::ALL[part], retained)],

@@ -1,11 +1,11 @@
 //! One look at the graph: everything about it that no device and no limit changes.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::branches::MAX_DEPTH;
 use super::dominators::{Dominators, Lists};
-use super::graph::{Category, ObjectGraph};
+use super::graph::{Category, NodeIdx, ObjectGraph};
 use super::inventory::{Grown, Inventory, Since};
 use super::path;
 use super::reach::{Held, Reach};
@@ -16,7 +16,7 @@ use super::web::{SESSION, Web};
 use super::{
     DeviceHolders, Holder, Holders, Kept, Limits, Part, Rest, RootKind, Shared, Traits, words,
 };
-use crate::units::Bytes;
+use crate::units::{ByteDelta, Bytes};
 
 /// The graph with its dominators, paths and storages.
 pub struct Look<'a> {
@@ -139,6 +139,7 @@ impl<'a> Look<'a> {
             n_storages: stored().count() as u64,
             roots,
             more,
+            sharing: self.sharing(device, &tallies, limits, grown),
             shared,
             more_shared,
             kept: self.kept(stored()),
@@ -195,16 +196,13 @@ impl<'a> Look<'a> {
         let name = &self.web.names[root as usize - 1];
         let top = tops.get(&number);
         let largest = top.map_or(root, |top| self.vertex(top.largest.number));
-        let mut targets = self.web.successors(root);
-        let target = targets.next().filter(|_| targets.next().is_none());
-        let target = target.and_then(|(vertex, _)| self.web.node_of(vertex));
+        let target = self.target(root);
         // What the name holds itself is shown in its place, with what that holds.
         let shown = match self.children.of(number) {
             [child] if self.web.node_of(self.vertex(*child)) == target => *child,
             _ => number,
         };
         let (branches, more) = self.branches(shown, tallies, limits, limits.depth.min(MAX_DEPTH));
-        let type_name = target.map(|idx| &*self.web.graph.node(idx).type_name);
         Holder {
             name: name.name.to_owned(),
             kind: name.kind,
@@ -216,16 +214,34 @@ impl<'a> Look<'a> {
                 Some(idx) => words::object(self.web.graph.node(idx), tally),
                 None => words::container(None, tally),
             },
-            traits: Traits {
-                type_name: type_name.unwrap_or_default().to_owned(),
-                n_tensors: tally.n_all(),
-                scalars: tally.n_all() > 0 && u64::from(tally.n_scalars) == tally.n_all(),
-                graph: Bytes::new(tally.graph),
-                by_function: self.is_by_function(largest),
-                part: most(top),
-            },
+            traits: self.traits(target, tally, largest, most(top)),
             branches,
             more,
+        }
+    }
+
+    /// The object that has the name, where it is one.
+    fn target(&self, root: u32) -> Option<NodeIdx> {
+        let mut targets = self.web.successors(root);
+        let target = targets.next().filter(|_| targets.next().is_none());
+        target.and_then(|(vertex, _)| self.web.node_of(vertex))
+    }
+
+    fn traits(
+        &self,
+        target: Option<NodeIdx>,
+        tally: &Tally,
+        largest: u32,
+        part: Option<Part>,
+    ) -> Traits {
+        let type_name = target.map(|idx| &*self.web.graph.node(idx).type_name);
+        Traits {
+            type_name: type_name.unwrap_or_default().to_owned(),
+            n_tensors: tally.n_all(),
+            scalars: tally.n_all() > 0 && u64::from(tally.n_scalars) == tally.n_all(),
+            graph: Bytes::new(tally.graph),
+            by_function: self.is_by_function(largest),
+            part,
         }
     }
 
@@ -289,6 +305,88 @@ impl<'a> Look<'a> {
             }
         });
         (told.collect(), more)
+    }
+
+    /// The names that have more than before, and keep none of it alone: each with what is found
+    /// through it first.
+    fn sharing(
+        &self,
+        device: u16,
+        tallies: &[Tally],
+        limits: &Limits,
+        grown: Option<&Grown<'_>>,
+    ) -> Vec<Holder> {
+        let keeps_nothing = |root: u32| tallies[self.dominators.number(root) as usize].n_bytes == 0;
+        let stored = self.ground.storages.iter();
+        let stored = stored.filter(|it| it.device == device && keeps_nothing(it.root));
+        let mut by_root: BTreeMap<u32, Vec<&Stored>> = BTreeMap::new();
+        for stored in stored {
+            by_root.entry(stored.root).or_default().push(stored);
+        }
+        let mut sharing: Vec<Holder> = by_root
+            .into_iter()
+            .filter_map(|(root, stored)| {
+                let name = self.web.name_of(root)?;
+                let more = grown?.of(name.kind, name.name)?;
+                (more > ByteDelta::ZERO).then(|| {
+                    let holder = self.sharer(root, &stored, tallies);
+                    Holder {
+                        grown: Some(more),
+                        fresh: grown.and_then(|grown| grown.fresh_of(name.kind, name.name)),
+                        ..holder
+                    }
+                })
+            })
+            .collect();
+        sharing.sort_by_key(|holder| Reverse(holder.grown));
+        sharing.truncate(limits.n_shared);
+        sharing
+    }
+
+    /// A name with these storages, each of which has other names, too.
+    fn sharer(&self, root: u32, stored: &[&Stored], tallies: &[Tally]) -> Holder {
+        let name = &self.web.names[root as usize - 1];
+        let largest = stored
+            .iter()
+            .max_by_key(|it| (it.n_bytes, Reverse(it.number)));
+        let largest = largest.map_or(0, |it| it.number);
+        let tops: BTreeSet<u32> = stored
+            .iter()
+            .map(|it| self.tops[it.number as usize])
+            .collect();
+        let mut tally = Tally::default();
+        for top in tops {
+            tally.add(&tallies[top as usize]);
+        }
+        let target = self.target(root);
+        let what = match target {
+            Some(idx) => words::object(self.web.graph.node(idx), &tally),
+            None => words::container(None, &tally),
+        };
+        let vertex = self.vertex(largest);
+        let others = self.others(root, self.tops[largest as usize]);
+        Holder {
+            path: path::text(&self.web, &self.reach, SESSION, vertex),
+            what: format!("{what}, shared with {others}"),
+            traits: self.traits(target, &tally, vertex, None),
+            ..Holder::new(
+                name.kind,
+                name.name,
+                stored.iter().map(|it| Bytes::new(it.n_bytes)).sum(),
+            )
+        }
+    }
+
+    /// The names that a top has beside this one.
+    fn others(&self, root: u32, top: u32) -> String {
+        let sharers = self.sharers.iter().find(|(number, _)| *number == top);
+        let Some((_, sharers)) = sharers else {
+            return "others".to_owned();
+        };
+        let others = sharers.roots.iter().filter(|other| **other != root);
+        let others = others.filter_map(|other| Some(self.web.name_of(*other)?.name));
+        let others = others.chain(sharers.and_others.then_some("others"));
+        others.collect::<Vec<_>>().join(", ")
     }
 
     /// What each place of `IPython` keeps that no name of the user's reaches.

@@ -114,6 +114,9 @@ pub struct DeviceHolders {
     pub roots: Vec<Holder>,
     /// Further names.
     pub more: Rest,
+    /// Names that have more than at the look before, and keep none of what they hold alone: it is
+    /// among what is `shared`.
+    pub sharing: Vec<Holder>,
     /// What several names keep together, the most first.
     pub shared: Vec<Shared>,
     /// Further ones of those.
@@ -166,6 +169,7 @@ impl DeviceHolders {
             self.more.add(1, holder.retained.get());
         }
         self.roots = grown;
+        self.sharing.truncate(N_GROWN);
         self.keep_names();
         for shared in self.shared.drain(..) {
             self.more_shared.add(1, shared.n_bytes.get());

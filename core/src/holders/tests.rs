@@ -246,6 +246,33 @@ fn a_list_grows_although_the_newest_has_a_shorter_name() {
 }
 
 #[test]
+fn a_name_that_shares_all_it_has_grows_like_another() {
+    let scene = |n: u64| {
+        let mut scene = Scene::default();
+        let tensors: Vec<NodeIdx> = (0..n).map(|_| scene.tensor(4)).collect();
+        for name in ["outputs", "by_step"] {
+            let list = scene.list(&tensors);
+            scene.variable(name, list);
+        }
+        scene.builder.build()
+    };
+    let (before, after) = (scene(2), scene(3));
+    let found = looked(&before, &after);
+    let [device] = &found.devices[..] else {
+        panic!("one device");
+    };
+    assert_eq!(device.roots, []);
+    let told = device.sharing.iter().map(|it| (&*it.name, &*it.what));
+    let words = "list of 3 tensors, shared with by_step";
+    assert_eq!(told.collect::<Vec<_>>(), [("outputs", words)]);
+    let outputs = &device.sharing[0];
+    assert_eq!(outputs.grown, Some(ByteDelta::new(4 << 20)));
+    assert_eq!(outputs.retained, device.n_bytes);
+    assert_eq!(outputs.traits.n_tensors, 3);
+    assert_eq!(looked(&after, &after).devices[0].sharing, []);
+}
+
+#[test]
 fn a_chain_of_a_million_is_no_matter() {
     let mut scene = Scene::default();
     let mut at = scene.tensor(1);
