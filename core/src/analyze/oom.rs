@@ -10,7 +10,6 @@ use super::growth::State;
 use super::levels::{DeviceSummary, RunRow};
 use super::series;
 use crate::holders::RootKind;
-use crate::read::oom::parse;
 use crate::recording::{
     CellIdx, DeviceIdx, DeviceKind, Framework, OomFigures, OomHolder, OtherProcess, OutOfMemory,
     Reading, Recording, Run, RunIdx, RunLevels, Status,
@@ -379,7 +378,6 @@ fn likely_device(recording: &Recording, run: &Run) -> Option<DeviceIdx> {
 
 /// What runs on XLA or TensorFlow does not say that it asked the host; everybody else does.
 fn may_be_of_host(oom: &OutOfMemory) -> bool {
-    let names_device = || parse(oom.message.as_deref()?)?.device;
     let can_run_there = matches!(oom.framework, Some(Framework::Jax | Framework::Tensorflow));
-    can_run_there && names_device().is_none_or(|device| device == "host")
+    can_run_there && !oom.names_accelerator
 }

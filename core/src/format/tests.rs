@@ -269,7 +269,7 @@ prop_compose! {
         at in any::<u64>(),
         device in prop::option::of(Just(DeviceIdx(0))),
         framework in prop::option::of(prop::sample::select(Framework::ALL.as_slice())),
-        survived in any::<bool>(),
+        [names_accelerator, survived] in any::<[bool; 2]>(),
         known in any::<[Option<u64>; 10]>(),
         others in prop::collection::vec(any::<(u64, Option<u64>)>(), 0..3),
         holder in prop::option::of((".*", prop::sample::select(RootKind::ALL.as_slice()))),
@@ -281,7 +281,7 @@ prop_compose! {
         let others = others.into_iter();
         let others = others.map(|(pid, used)| OtherProcess { pid, used: used.map(Bytes::new) });
         OutOfMemory {
-            at: Nanos::new(at), device, framework, survived, message,
+            at: Nanos::new(at), device, names_accelerator, framework, survived, message,
             holders: holder
                 .map(|(name, kind)| OomHolder { name, kind, used: Bytes::new(at) })
                 .into_iter()

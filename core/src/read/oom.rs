@@ -32,6 +32,15 @@ pub struct OomMessage {
     pub figures: OomFigures,
 }
 
+impl OomMessage {
+    /// It names a device that is not the host.
+    pub fn names_accelerator(&self) -> bool {
+        self.device
+            .as_deref()
+            .is_some_and(|device| device != "host")
+    }
+}
+
 /// One class of an exception: its module and its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClassName {

@@ -118,6 +118,8 @@ pub struct OutOfMemory {
     pub at: Nanos,
     /// On which device, where that is one of the recording's.
     pub device: Option<DeviceIdx>,
+    /// The error names a device that is not the host, whether it is one of these or not.
+    pub names_accelerator: bool,
     /// Who asked.
     pub framework: Option<Framework>,
     /// The run went on after it: it was caught, or met on another thread.

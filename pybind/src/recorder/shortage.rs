@@ -1,7 +1,7 @@
 //! Memory that ran out in a run.
 
 use gpumem_core::recording::{
-    AllocatorLevels, Frame, Framework, OomFigures, OomHolder, OutOfMemory, Run, RunIdx,
+    AllocatorLevels, Frame, Framework, OomHolder, OutOfMemory, Run, RunIdx,
 };
 
 use super::{Recorder, SourceText};
@@ -58,6 +58,7 @@ impl Recorder {
         OutOfMemory {
             at: at.or(run.ended).unwrap_or_default(),
             device: device.map(|device| device.idx),
+            names_accelerator: told.message.names_accelerator(),
             framework: told.message.framework,
             survived: told.survived,
             figures: told.message.figures,
@@ -82,9 +83,7 @@ fn counted(run: &Run) -> Option<OutOfMemory> {
             device: Some(levels.device),
             framework: Framework::from_name(rose.source.name()),
             survived: true,
-            figures: OomFigures::default(),
-            holders: Vec::new(),
-            message: None,
+            ..OutOfMemory::default()
         })
     })
 }

@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 
 use crate::analyze::{Figures, Finding, FindingKind, Rules, analyze};
-use crate::read::oom::parse;
+use crate::read::oom::{OomMessage, parse};
 use crate::recording::{Device, DeviceKind, Frame, OomFigures, OutOfMemory, Recording, Status};
 use crate::testing::{Play, run, session};
 use crate::units::{Bytes, Nanos};
@@ -20,6 +20,7 @@ fn recorded(plays: &[Play], message: &str, change: impl Fn(&mut OutOfMemory)) ->
     let mut oom = OutOfMemory {
         at: Nanos::ZERO,
         device: None,
+        names_accelerator: told.as_ref().is_some_and(OomMessage::names_accelerator),
         framework: told.as_ref().and_then(|told| told.framework),
         survived: false,
         figures: told.map_or_else(OomFigures::default, |told| told.figures),

@@ -15,6 +15,7 @@ pub(super) struct WireOutOfMemory {
     device: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     framework: Option<String>,
+    names_accelerator: bool,
     survived: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     wanted: Option<u64>,
@@ -75,6 +76,7 @@ impl From<&OutOfMemory> for WireOutOfMemory {
             at_nanos: oom.at.get(),
             device: oom.device.map(|device| device.0),
             framework: oom.framework.map(|it| it.name().to_owned()),
+            names_accelerator: oom.names_accelerator,
             survived: oom.survived,
             wanted: bytes(figures.wanted),
             free: bytes(figures.free),
@@ -100,6 +102,7 @@ impl Record for OutOfMemory {
             "at_nanos" => self.at.fill(value),
             "device" => self.device.fill(value),
             "framework" => value.name(Framework::from_name, &mut self.framework),
+            "names_accelerator" => self.names_accelerator.fill(value),
             "survived" => self.survived.fill(value),
             "wanted" => figures.wanted.fill(value),
             "free" => figures.free.fill(value),
