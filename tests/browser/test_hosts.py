@@ -259,8 +259,14 @@ def test_copying_leaves_the_keyboard_on_its_button(
     host.show(runtime=host.provider)
     button = host.frame.get_by_role("button", name="copy path").last
     button.scroll_into_view_if_needed()
+    button.evaluate(
+        """(button) => {
+            const page = button.ownerDocument;
+            page.execCommand = (command) => page.documentElement.setAttribute("data-did", command);
+        }"""
+    )
     button.press("Enter")
-    page.wait_for_timeout(200)
+    expect(host.frame.locator("html")).to_have_attribute("data-did", "copy")
     assert host.frame.locator("textarea").count() == 0
     expect(button).to_be_focused()
 

@@ -236,41 +236,30 @@ impl Chart {
     /// The names of the cells and of their runs, each in the width up to the next group. Where
     /// groups are narrower than a name, that of a cell with a finding goes on under the others.
     fn draw_names(&mut self, groups: &[Group]) {
+        let plot = self.plot;
         let edges = groups.iter().map(|group| group.left).skip(1);
-        let edges: Vec<f64> = edges.chain([self.plot.right]).collect();
-        let is_narrow = |idx: usize| self.name(&groups[idx], edges[idx]).is_empty();
+        let edges: Vec<f64> = edges.chain([plot.right]).collect();
+        let is_narrow = |idx: usize| name(&plot, &groups[idx], edges[idx]).is_empty();
         let stands_out = |idx: usize| groups[idx].role.is_some_and(|role| role != Role::Kept);
-        let ends: Vec<f64> = (0..groups.len())
-            .map(|idx| {
-                let gives_way = |other: &usize| is_narrow(*other) && !stands_out(*other);
-                let others = (idx + 1..groups.len()).take_while(gives_way);
-                match others.last() {
-                    Some(last) if is_narrow(idx) && stands_out(idx) => edges[last],
-                    _ => edges[idx],
-                }
-            })
-            .collect();
         let mut free_from = f64::NEG_INFINITY;
-        for (group, end) in groups.iter().zip(ends) {
+        for (idx, group) in groups.iter().enumerate() {
             if group.left < free_from {
                 continue;
             }
-            free_from = end;
-            self.scene.text(self.name(group, end));
-            let at = Point::new(group.left, self.plot.bottom + COUNT);
+            free_from = edges[idx];
+            if stands_out(idx) && is_narrow(idx) {
+                let gives_way = |other: &usize| is_narrow(*other) && !stands_out(*other);
+                let others = (idx + 1..groups.len()).take_while(gives_way);
+                free_from = edges[others.last().unwrap_or(idx)];
+            }
+            self.scene.text(name(&plot, group, free_from));
+            let at = Point::new(group.left, plot.bottom + COUNT);
             let count = group.counts().into_iter().map(|text| Label::new(text, at));
-            let fits = |label: &Label| label.width() <= end - group.left - NAME_GAP;
+            let fits = |label: &Label| label.width() <= free_from - group.left - NAME_GAP;
             if let Some(label) = count.into_iter().find(fits) {
                 self.scene.text(label);
             }
         }
-    }
-
-    fn name(&self, group: &Group, end: f64) -> Label {
-        Label::new(&group.name, Point::new(group.left, self.plot.bottom + NAME))
-            .face(Face::Mono)
-            .role(Role::Text)
-            .legible_in(end - group.left - NAME_GAP)
     }
 
     /// Over the bars that are under it, on the first line that is free.
@@ -335,6 +324,14 @@ impl Chart {
             }
         }
     }
+}
+
+/// A group's name under its bars, in the width up to `end`.
+fn name(plot: &Plot, group: &Group, end: f64) -> Label {
+    Label::new(&group.name, Point::new(group.left, plot.bottom + NAME))
+        .face(Face::Mono)
+        .role(Role::Text)
+        .legible_in(end - group.left - NAME_GAP)
 }
 
 #[cfg(test)]

@@ -59,6 +59,7 @@ impl Traces {
             highest: None,
         };
         let mut sampled = Sampled {
+            pixel,
             device: Line::drawn_in(pixel),
             process: Line::drawn_in(pixel),
         };
@@ -157,7 +158,7 @@ impl Traces {
         if let Some(trace) = trace.filter(|_| self.lane == Lane::Allocated) {
             let steps = trace.steps.iter().filter(|step| in_view(&step.at));
             let steps = steps.filter_map(|step| Some(place(step.at, step.allocated?)));
-            self.exact.push(staircase(steps, sampled.device.pixel));
+            self.exact.push(staircase(steps, sampled.pixel));
             // What lies between these dots is known: no dotted line.
             self.inside
                 .extend(inside.into_iter().map(|point| vec![point]));
@@ -197,6 +198,8 @@ fn staircase(steps: impl Iterator<Item = Point>, pixel: f64) -> Trace {
 
 /// What the sampler read, run after run.
 struct Sampled {
+    /// The width of a device pixel.
+    pixel: f64,
     device: Line,
     process: Line,
 }
