@@ -13,9 +13,12 @@
 //! file per version; the newest is all that the rest of the program sees.
 
 mod checksum;
+mod found;
 mod messagepack;
 mod record;
 mod v1;
+
+pub use found::{decode_found, encode_found};
 
 use serde::Serialize;
 use thiserror::Error;

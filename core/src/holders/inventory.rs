@@ -1,6 +1,6 @@
 //! What was there at a look, to be compared with at a later one.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::RootKind;
 use super::look::Look;
@@ -9,39 +9,52 @@ use crate::units::{ByteDelta, Bytes};
 /// What hides is worth a second look from this share of what a device holds on.
 const WORTH_LOOKING: f64 = 0.01;
 
+/// So many storages are told one by one, the largest; the others are summed up by name, so that
+/// what is kept between two looks is bounded.
+const MAX_STORAGES: usize = 1 << 14;
+
+/// So many names are told one by one, those with the most bytes.
+const MAX_NAMES: usize = 1 << 12;
+
+/// What stands for the names beyond [`MAX_NAMES`].
+const OTHER_NAMES: &str = "…";
+
 /// Which storages were there at a look, and under which name: what a later one is held against.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Inventory {
-    devices: Vec<Shelf>,
-    names: Vec<(RootKind, Box<str>)>,
+    pub(crate) devices: Vec<Shelf>,
+    pub(crate) names: Vec<(RootKind, Box<str>)>,
     /// More than names was looked at: libraries, cyclic garbage, what nothing leads to.
-    is_whole: bool,
+    pub(crate) is_whole: bool,
 }
 
 /// What was there on one device.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Shelf {
-    device: Box<str>,
+pub(crate) struct Shelf {
+    pub(crate) device: Box<str>,
     /// By their ids, in order.
-    storages: Vec<(u64, Entry)>,
+    pub(crate) storages: Vec<(u64, Entry)>,
+    /// Storages of at most this size are not among `storages`, but in `sums`.
+    pub(crate) summed_up_to: Bytes,
+    /// One for each name that has such storages, and for each of both kinds of them.
+    pub(crate) sums: Vec<Entry>,
     /// What the allocators had handed out, where they said it.
-    handed_out: Option<Bytes>,
+    pub(crate) handed_out: Option<Bytes>,
     /// Part of that which was found nowhere.
-    unseen: Bytes,
+    pub(crate) unseen: Bytes,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Entry {
-    n_bytes: Bytes,
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) n_bytes: Bytes,
     /// The position of its name.
-    name: u32,
-    is_handed_out: bool,
+    pub(crate) name: u32,
+    pub(crate) is_handed_out: bool,
 }
 
 impl Inventory {
     pub(super) fn of(look: &Look<'_>) -> Self {
         let graph = look.web.graph;
-        let names = look.web.names.iter();
         let shelf = |label: &str| Shelf {
             device: label.into(),
             handed_out: graph.ledger.get(label).map(|it| it.n_bytes),
@@ -52,6 +65,7 @@ impl Inventory {
         for stored in &look.ground.storages {
             let node = look.web.node_of(look.vertex(stored.number));
             let storage = node.and_then(|node| graph.node(node).storage.as_ref());
+            let storage = storage.filter(|storage| storage.n_bytes > Bytes::ZERO);
             if let (Some(storage), Some(name)) = (storage, stored.root.checked_sub(1)) {
                 let entry = Entry {
                     n_bytes: storage.n_bytes,
@@ -62,13 +76,66 @@ impl Inventory {
                 shelf.storages.push((storage.id, entry));
             }
         }
-        for shelf in &mut devices {
-            shelf.storages.sort_unstable_by_key(|(id, _)| *id);
-        }
-        Self {
+        let mut inventory = Self {
             devices,
-            names: names.map(|it| (it.kind, it.name.into())).collect(),
+            names: Vec::new(),
             is_whole: graph.is_whole,
+        };
+        let names = look.web.names.iter().map(|it| (it.kind, it.name));
+        inventory.keep_names(&names.collect::<Vec<_>>());
+        inventory.keep_largest();
+        inventory
+    }
+
+    /// Says what does not fit together in what another process sent.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let mut entries = self.devices.iter().flat_map(Shelf::entries);
+        let n_names = self.names.len();
+        if let Some(entry) = entries.find(|entry| entry.name as usize >= n_names) {
+            let name = entry.name;
+            return Err(format!("a storage of name {name}, of which there are {n_names}"));
+        }
+        let is_in_order = |it: &Shelf| it.storages.is_sorted_by_key(|(id, _)| *id);
+        if let Some(shelf) = self.devices.iter().find(|it| !is_in_order(it)) {
+            return Err(format!("storages of {} that are out of order", shelf.device));
+        }
+        Ok(())
+    }
+
+    /// Numbers the names that have storages anew, the ones with the most bytes first, and lets one
+    /// name stand for those beyond the first [`MAX_NAMES`].
+    fn keep_names(&mut self, names: &[(RootKind, &str)]) {
+        let mut sums = vec![Bytes::ZERO; names.len()];
+        let entries = self.devices.iter().flat_map(Shelf::entries);
+        for entry in entries {
+            sums[entry.name as usize] += entry.n_bytes;
+        }
+        let mut order: Vec<usize> = (0..names.len())
+            .filter(|name| sums[*name] > Bytes::ZERO)
+            .collect();
+        order.sort_by_key(|name| std::cmp::Reverse(sums[*name]));
+        let is_cut = order.len() > MAX_NAMES;
+        order.truncate(MAX_NAMES);
+        let mut places = vec![MAX_NAMES as u32; names.len()];
+        for (place, name) in order.iter().enumerate() {
+            places[*name] = place as u32;
+        }
+        let named = |name: &usize| (names[*name].0, names[*name].1.into());
+        self.names = order.iter().map(named).collect();
+        if is_cut {
+            self.names.push((RootKind::Variable, OTHER_NAMES.into()));
+        }
+        for (_, entry) in self.devices.iter_mut().flat_map(|it| &mut it.storages) {
+            entry.name = places[entry.name as usize];
+        }
+    }
+
+    /// Sums up what is small where there is too much to be told one by one.
+    fn keep_largest(&mut self) {
+        let most = MAX_STORAGES / self.devices.len().max(1);
+        for shelf in &mut self.devices {
+            shelf.keep_largest(most.max(1));
+            shelf.storages.sort_unstable_by_key(|(id, _)| *id);
         }
     }
 
@@ -126,17 +193,55 @@ impl Inventory {
 
 impl Shelf {
     fn entries(&self) -> impl Iterator<Item = &Entry> {
-        self.storages.iter().map(|(_, entry)| entry)
+        self.storages.iter().map(|(_, entry)| entry).chain(&self.sums)
     }
 
-    /// Those that an earlier look did not find.
+    /// Those that are told one by one and that an earlier look did not find.
     fn entries_beyond<'s>(&'s self, earlier: &'s Self) -> impl Iterator<Item = &'s Entry> {
+        let small = self.small_beside(earlier);
         let mut known = earlier.storages.iter().map(|(id, _)| id).peekable();
-        let fresh = self.storages.iter().filter(move |(id, _)| {
+        let fresh = self.storages.iter().filter(move |(id, entry)| {
             while known.next_if(|it| *it < id).is_some() {}
-            known.peek() != Some(&id)
+            known.peek() != Some(&id) && entry.n_bytes > small
         });
         fresh.map(|(_, entry)| entry)
+    }
+
+    /// Up to this size one of two looks only has sums.
+    fn small_beside(&self, other: &Self) -> Bytes {
+        self.summed_up_to.max(other.summed_up_to)
+    }
+
+    /// What is at most so large, storages and sums.
+    fn entries_up_to(&self, small: Bytes) -> impl Iterator<Item = &Entry> {
+        let storages = self.storages.iter().map(|(_, entry)| entry);
+        let storages = storages.filter(move |entry| entry.n_bytes <= small);
+        storages.chain(&self.sums)
+    }
+
+    /// Keeps the `most` largest, and of equal ones all or none.
+    fn keep_largest(&mut self, most: usize) {
+        if self.storages.len() <= most {
+            return;
+        }
+        let mut sizes: Vec<Bytes> = self.storages.iter().map(|(_, it)| it.n_bytes).collect();
+        let (_, largest_left_out, _) =
+            sizes.select_nth_unstable_by_key(most, |size| std::cmp::Reverse(*size));
+        self.summed_up_to = *largest_left_out;
+        let small = self
+            .storages
+            .extract_if(.., |(_, entry)| entry.n_bytes <= *largest_left_out);
+        let mut sums: BTreeMap<(u32, bool), Bytes> = BTreeMap::new();
+        for (_, entry) in small {
+            *sums.entry((entry.name, entry.is_handed_out)).or_default() += entry.n_bytes;
+        }
+        let sum = |((name, is_handed_out), n_bytes)| Entry {
+            n_bytes,
+            name,
+            is_handed_out,
+        };
+        self.sums = sums.into_iter().map(sum).collect();
+        self.storages.shrink_to_fit();
     }
 }
 
@@ -153,7 +258,16 @@ impl<'i> Since<'i> {
         let nothing = Shelf::default();
         let now = self.now.shelf(device).unwrap_or(&nothing);
         let then = self.before.shelf(device).unwrap_or(&nothing);
-        let fresh = self.now.by_name(now.entries_beyond(then));
+        let mut fresh = self.now.by_name(now.entries_beyond(then));
+        let small = now.small_beside(then);
+        if small > Bytes::ZERO {
+            // Nobody knows which of these are new: what a name has more of them is.
+            let before = self.before.by_name(then.entries_up_to(small));
+            for (name, n_bytes) in self.now.by_name(now.entries_up_to(small)) {
+                let known = before.get(&name).copied().unwrap_or_default();
+                *fresh.entry(name).or_default() += n_bytes.saturating_sub(known);
+            }
+        }
         let is_known = then.handed_out.is_some() && now.handed_out.is_some();
         Grown {
             now: self.now.by_name(now.entries()),

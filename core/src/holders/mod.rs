@@ -8,6 +8,7 @@
 mod branches;
 mod dominators;
 mod fix;
+mod found;
 mod graph;
 mod inventory;
 mod ledger;
@@ -28,6 +29,8 @@ mod words;
 pub use fix::{Fix, fix, fix_of_rerun};
 pub use graph::{Category, GraphBuilder, Node, NodeIdx, ObjectGraph, Storage};
 pub use inventory::{Inventory, Since};
+pub(crate) use inventory::{Entry, Shelf};
+pub use found::Found;
 pub use ledger::HandedOut;
 pub use look::Look;
 pub use part::Part;

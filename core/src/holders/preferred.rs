@@ -7,7 +7,7 @@ use super::root::RootKind;
 use crate::units::Bytes;
 
 /// What a name holds on a device, without what a name before it holds already.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HeldBy {
     /// As the user knows it: `losses`, `Out[3]`.
     pub name: String,
