@@ -259,12 +259,7 @@ impl Extension {
         let Some(mut open) = open else { return Ok(()) };
         let (selection, traced) = (mem::take(&mut open.selection), open.traced.take());
         oom::holders::watch(false);
-        let ended = ending_of(result).and_then(|mut ending| {
-            if open.holders {
-                ending.oom = ending.oom.map(|told| told.with_holders(py));
-            }
-            session::end(py, ending, selection)
-        });
+        let ended = ending_of(result).and_then(|ending| session::end(py, ending, selection));
         let Ok(Some(run)) = ended else {
             if let Some(traced) = traced {
                 traced.tracing.abandon(py);

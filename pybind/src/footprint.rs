@@ -6,9 +6,10 @@ use gpumem_core::footprint::{self, Model, ModelTensor, Options, Parameter, Part,
 use gpumem_core::units::Bytes;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyTuple};
+use pyo3::types::PyDict;
 
-use crate::adapters::{Access, peek, torch_is_imported};
+use crate::adapters::{Access, Quiet, torch_is_imported};
+use crate::still::{Class, Object, Section};
 
 /// An optimizer inside an optimizer, as wrappers keep it: more levels are no wrapper.
 const MAX_WRAPPERS: usize = 4;
@@ -97,31 +98,36 @@ pub(crate) fn of_model(
         Vec::new()
     };
     let optimizer = optimizer.map(unwrapped).transpose()?;
-    let mut reader = Reader {
-        access: Access::new(py)?,
-        seen: HashSet::new(),
-        model: Model::default(),
-    };
-    if !parameters.iter().all(|it| reader.access.is_tensor(it)) {
-        return Err(not_a_module());
-    }
-    reader.read_optimizer(optimizer.as_ref())?;
     let options = optimizer.as_ref().map(options_by_parameter).transpose()?;
-    for parameter in &parameters {
-        let address = parameter.as_ptr() as usize;
-        let options = options.as_ref().and_then(|of| of.get(&address));
-        reader.read_parameter(parameter, options)?;
-    }
-    for buffer in &buffers {
-        reader.read_buffer(buffer)?;
-    }
-    if let Some(optimizer) = &optimizer
-        && let Some(state) = peek::attribute(optimizer, "state")
-    {
-        reader.read_state(&state, MAX_DEPTH)?;
-    }
+    let _quiet = Quiet::of_imported(py);
+    let model = Section::enter(py, false, |section| {
+        let access = Access::of_imported(section)?;
+        let object = |it: &Bound<'_, PyAny>| section.object(it);
+        if !parameters.iter().all(|it| access.is_tensor(&object(it))) {
+            return None;
+        }
+        let mut reader = Reader {
+            access,
+            seen: HashSet::new(),
+            model: Model::default(),
+        };
+        let optimizer = optimizer.as_ref().map(object);
+        reader.read_optimizer(optimizer.as_ref());
+        for parameter in &parameters {
+            let parameter = object(parameter);
+            let options = options.as_ref().and_then(|of| of.get(&parameter.address()));
+            reader.read_parameter(&parameter, options)?;
+        }
+        for buffer in &buffers {
+            reader.read_buffer(&object(buffer))?;
+        }
+        if let Some(state) = optimizer.and_then(|optimizer| optimizer.attribute("state")) {
+            reader.read_state(&state, MAX_DEPTH);
+        }
+        Some(reader.model)
+    });
     Ok(Footprint {
-        inner: footprint::Footprint::of(&reader.model),
+        inner: footprint::Footprint::of(&model.ok_or_else(not_a_module)?),
     })
 }
 
@@ -131,15 +137,22 @@ fn collected<'py>(model: &Bound<'py, PyAny>, method: &str) -> PyResult<Vec<Bound
 
 /// The optimizer that has the parameters, where another wraps it.
 fn unwrapped<'py>(optimizer: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = optimizer.py();
+    let attribute = |object: &Bound<'_, PyAny>, name: &str| {
+        Section::enter(py, false, |section| {
+            let found = section.object(object).attribute(name);
+            found.map(|found| found.unbind())
+        })
+    };
     let mut found = optimizer.clone();
     for _ in 0..MAX_WRAPPERS {
-        if peek::attribute(&found, "param_groups").is_some() {
+        if attribute(&found, "param_groups").is_some() {
             return Ok(found);
         }
-        let Some(inner) = peek::attribute(&found, "optimizer") else {
+        let Some(inner) = attribute(&found, "optimizer") else {
             break;
         };
-        found = inner;
+        found = inner.into_bound(py);
     }
     let class = optimizer.get_type();
     Err(PyTypeError::new_err(format!(
@@ -193,74 +206,60 @@ struct Reader {
 }
 
 impl Reader {
-    fn read_optimizer(&mut self, optimizer: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
-        let Some(optimizer) = optimizer else {
-            return Ok(());
-        };
-        let name = |class: Bound<'_, pyo3::types::PyType>| {
-            Ok(format!("{}.{}", class.module()?, class.name()?))
-        };
-        let lineage = peek::bases(&optimizer.get_type())?.map(name);
-        self.model.optimizer = Some(lineage.collect::<PyResult<_>>()?);
-        Ok(())
+    fn read_optimizer(&mut self, optimizer: Option<&Object<'_>>) {
+        let name = |class: Class<'_>| Some(format!("{}.{}", class.module()?, class.qualname()?));
+        let lineage = |optimizer: &Object<'_>| optimizer.class().lineage().filter_map(name).collect();
+        self.model.optimizer = optimizer.map(lineage);
     }
 
-    fn read_parameter(
-        &mut self,
-        parameter: &Bound<'_, PyAny>,
-        options: Option<&Options>,
-    ) -> PyResult<()> {
+    fn read_parameter(&mut self, parameter: &Object<'_>, options: Option<&Options>) -> Option<()> {
         for tensor in self.access.local(parameter)? {
             self.model.parameters.push(Parameter {
                 tensor: self.shape(&tensor)?,
                 requires_grad: self.access.requires_grad(parameter)?,
                 options: options.cloned(),
             });
-            self.count(&tensor, Part::Parameters)?;
+            self.count(&tensor, Part::Parameters);
         }
-        if let Some(grad) = self.access.gradient(parameter)? {
+        if let Some(grad) = self.access.gradient(parameter) {
             for tensor in self.access.local(&grad)? {
-                self.count(&tensor, Part::Gradients)?;
+                self.count(&tensor, Part::Gradients);
             }
         }
-        Ok(())
+        Some(())
     }
 
-    fn read_buffer(&mut self, buffer: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn read_buffer(&mut self, buffer: &Object<'_>) -> Option<()> {
         for tensor in self.access.local(buffer)? {
             let shape = self.shape(&tensor)?;
             self.model.buffers.push(shape);
-            self.count(&tensor, Part::Buffers)?;
+            self.count(&tensor, Part::Buffers);
         }
-        Ok(())
+        Some(())
     }
 
     /// The tensors in the values of nested dictionaries, lists and tuples.
-    fn read_state(&mut self, state: &Bound<'_, PyAny>, depth: usize) -> PyResult<()> {
+    fn read_state(&mut self, state: &Object<'_>, depth: usize) {
         if self.access.is_tensor(state) {
-            for tensor in self.access.local(state)? {
-                self.count(&tensor, Part::OptimizerState)?;
+            for tensor in self.access.local(state).into_iter().flatten() {
+                self.count(&tensor, Part::OptimizerState);
             }
-            return Ok(());
+            return;
         }
         if depth == 0 {
-            return Ok(());
+            return;
         }
-        if let Ok(dict) = state.cast::<PyDict>() {
-            for value in dict.values() {
-                self.read_state(&value, depth - 1)?;
-            }
-        } else if state.is_exact_instance_of::<PyList>() || state.is_exact_instance_of::<PyTuple>()
-        {
-            for value in state.try_iter()? {
-                self.read_state(&value?, depth - 1)?;
-            }
+        if let Some(dict) = state.dict() {
+            dict.values().for_each(|value| self.read_state(&value, depth - 1));
+        } else if let Some(list) = state.list() {
+            list.for_each(|value| self.read_state(&value, depth - 1));
+        } else if let Some(tuple) = state.tuple() {
+            tuple.for_each(|value| self.read_state(&value, depth - 1));
         }
-        Ok(())
     }
 
-    fn shape(&self, tensor: &Bound<'_, PyAny>) -> PyResult<ModelTensor> {
-        Ok(ModelTensor {
+    fn shape(&self, tensor: &Object<'_>) -> Option<ModelTensor> {
+        Some(ModelTensor {
             device: self.access.device(tensor)?,
             dtype: self.access.dtype(tensor)?,
             shape: self.access.shape(tensor).unwrap_or_default(),
@@ -268,8 +267,8 @@ impl Reader {
         })
     }
 
-    fn count(&mut self, tensor: &Bound<'_, PyAny>, part: Part) -> PyResult<()> {
-        for storage in self.access.storages(tensor)? {
+    fn count(&mut self, tensor: &Object<'_>, part: Part) {
+        for storage in self.access.storages(tensor).into_iter().flatten() {
             if self.seen.insert((storage.device.clone(), storage.address)) {
                 self.model.present.push(Present {
                     device: storage.device,
@@ -278,6 +277,5 @@ impl Reader {
                 });
             }
         }
-        Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! Who holds device memory, for Python.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use gpumem_core::holders::{
     self, Branch, Category, DeviceHolders, Holder, NodeIdx, ObjectGraph, RootKind, Shared, Traits,
@@ -10,19 +10,14 @@ use gpumem_core::units::Bytes;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use crate::adapters::own::Asks;
-use crate::walk::{self, Extent, Limits, Search};
-use crate::{extension, session};
+use crate::adapters::own::{self, Asks};
+use crate::api::GpuMemError;
+use crate::look::{self, Question, Reach, Taken};
+use crate::walk::{self, Extent, Here, Limits, Places, Search};
+use crate::{extension, session, trouble};
 
-/// A walk that somebody waits for.
-const ASKED: Search = Search {
-    extent: Extent::Everything,
-    limits: Limits {
-        time: Duration::from_secs(5),
-        n_nodes: 50_000_000,
-    },
-    asks: Asks::All,
-};
+/// How long a walk that somebody waits for may take.
+const WALK_TIME: Duration = Duration::from_secs(5);
 
 /// Who holds what, device by device, at one moment.
 #[pyclass(frozen, module = "gpumem._gpumem")]
@@ -53,16 +48,30 @@ pub(crate) fn find_holders(py: Python<'_>, depth: usize) -> PyResult<Holders> {
 
 /// The same for who puts it into words.
 pub(crate) fn find_now(py: Python<'_>, depth: usize) -> PyResult<holders::Holders> {
-    let mut graph = walk::find(py, &extension::shells(py), ASKED)?.graph;
-    for (device, handed_out) in session::handed_out(py) {
-        graph.account(&device, handed_out);
-    }
-    let limits = holders::Limits {
-        depth,
-        ..holders::Limits::default()
+    let question = Question {
+        reach: Reach::All,
+        limits: holders::Limits {
+            depth,
+            ..holders::Limits::default()
+        },
+        allocated: session::handed_out(py),
+        before: None,
+        asks: Asks::All,
+        walk_time: WALK_TIME,
+        is_asked: true,
+        reads_graph: true,
     };
-    // The graph is the core's own: nothing of Python is needed any more.
-    Ok(py.detach(|| holders::Holders::of(&graph, &limits)))
+    let reason = match look::take(py, &extension::shells(py), &question, WALK_TIME * 2) {
+        Taken::Answered(found) => {
+            for note in &found.notes {
+                trouble::log_once(py, &format!("a look for holders is not whole: {note}"));
+            }
+            return Ok(found.holders);
+        }
+        Taken::Late(_) => "it took too long".to_owned(),
+        Taken::Missed(reason) => reason,
+    };
+    Err(GpuMemError::new_err(format!("who holds memory is not known: {reason}")))
 }
 
 fn plain_device<'py>(py: Python<'py>, device: &DeviceHolders) -> PyResult<Bound<'py, PyDict>> {
@@ -162,13 +171,26 @@ pub(crate) fn _object_graph(
     usize,
     bool,
 )> {
-    let found = match namespace {
-        Some(namespace) => {
-            let extent = Extent::Names;
-            walk::find_from(py, &namespace, Search { extent, ..ASKED })?
+    let (places, extent) = match namespace {
+        Some(namespace) => (Places::of_namespace(namespace)?, Extent::Names),
+        None => {
+            let places = Places::of_shells(py, &extension::shells(py))?;
+            (places, Extent::Everything)
         }
-        None => walk::find(py, &extension::shells(py), ASKED)?,
     };
+    let search = Search {
+        extent,
+        limits: Limits {
+            until: Instant::now() + WALK_TIME,
+            n_nodes: 50_000_000,
+        },
+        is_copy: false,
+        reads_graph: true,
+    };
+    let registered = own::registered(py, Asks::All);
+    let walked = walk::find(py, &places, search, &registered)?;
+    let registered = &registered;
+    let found = walked.asked(py, &mut Here { registered });
     let graph = &found.graph;
     let edges = graph
         .edges()

@@ -17,6 +17,7 @@ mod growth;
 mod holders;
 mod interrupt;
 mod levels;
+mod look;
 mod marks;
 mod modules;
 mod oom;
@@ -26,6 +27,7 @@ mod session;
 mod sim;
 mod sources;
 mod status;
+mod still;
 mod threads;
 mod trace;
 mod trouble;
@@ -72,12 +74,16 @@ mod _gpumem {
     #[pymodule_export]
     use super::trouble::_panic_in_next_callback;
     #[pymodule_export]
-    use super::walk::_look_for;
+    use super::look::{
+        _fail_look, _look_for, _look_in_process, _looks, _looks_under_way,
+    };
 
     use super::{Bound, PyModule, PyModuleMethods, PyResult};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        super::still::resolve(module.py())?;
+        super::walk::resolve(module.py())?;
         super::sim::register(module)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }

@@ -8,7 +8,7 @@ use super::messagepack::{Outcome, Reader, Refused};
 use super::record::{Place, Record};
 use super::v1::WireHolders;
 use super::{Fault, PREFIX, ReadError, framed, payload_at, read};
-use crate::holders::{DeviceHolders, Entry, Found, HeldBy, Holders, Inventory, RootKind, Shelf};
+use crate::holders::{DeviceHolders, Entry, Found, HeldBy, Inventory, RootKind, Shelf};
 use crate::recording::{DeviceIdx, Held, RunIdx};
 use crate::units::Bytes;
 

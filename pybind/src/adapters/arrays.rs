@@ -2,11 +2,9 @@
 
 use gpumem_core::holders::{Category, Step};
 use gpumem_core::units::Bytes;
-use pyo3::prelude::*;
-use pyo3::types::PyTuple;
 
-use super::identity::{self, Proof};
-use super::{Details, Sink, Storage};
+use super::{Details, Sink, Storage, identity};
+use crate::still::Object;
 
 /// One block of memory, as a framework tells of it.
 pub(super) struct Block {
@@ -14,18 +12,14 @@ pub(super) struct Block {
     /// Of its first byte, or of the object that stands for it.
     pub(super) address: usize,
     pub(super) n_bytes: Bytes,
+    /// Address of the object that owns the bytes.
+    pub(super) owner: usize,
 }
 
 /// Tells that the object which is looked at holds this block.
-pub(super) fn hold(
-    py: Python<'_>,
-    block: &Block,
-    proof: impl FnOnce() -> Proof,
-    sink: &mut Sink<'_, '_, '_>,
-) {
-    let id = identity::number(py, block.address, block.n_bytes, proof);
+pub(super) fn hold(block: &Block, sink: &mut Sink<'_, '_, '_>) {
     let storage = Storage {
-        id,
+        id: identity::of(block.address, block.n_bytes, block.owner),
         device: &block.device,
         n_bytes: block.n_bytes,
     };
@@ -48,13 +42,11 @@ pub(super) fn describe(
 }
 
 /// The lengths in a tuple of integers.
-pub(super) fn lengths(shape: &Bound<'_, PyAny>) -> Option<Vec<u64>> {
-    let shape = shape.cast_exact::<PyTuple>().ok()?;
-    shape.iter().map(|length| length.extract().ok()).collect()
+pub(super) fn lengths(shape: &Object<'_>) -> Option<Vec<u64>> {
+    shape.tuple()?.map(|length| length.number()).collect()
 }
 
 /// `float32`, of a dtype of numpy: the name of the scalar's class. Its own `name` is Python code.
-pub(super) fn numpy_dtype(dtype: &Bound<'_, PyAny>) -> Option<String> {
-    let scalar = dtype.getattr("type").ok()?;
-    scalar.getattr("__name__").ok()?.extract().ok()
+pub(super) fn numpy_dtype(dtype: &Object<'_>) -> Option<String> {
+    Some(dtype.read("type")?.as_class()?.short_name())
 }

@@ -2,11 +2,10 @@
 
 use gpumem_core::holders::Category;
 use gpumem_core::units::Bytes;
-use pyo3::prelude::*;
 
 use super::arrays::{self, Block};
-use super::identity::Proof;
-use super::{Adapter, ClassName, Sink, peek};
+use super::{Adapter, ClassName, Sink, Unread};
+use crate::still::Object;
 
 pub(super) struct CuPy;
 
@@ -18,27 +17,31 @@ impl Adapter for CuPy {
         )
     }
 
-    fn look<'py>(&self, array: &Bound<'py, PyAny>, sink: &mut Sink<'_, '_, 'py>) -> PyResult<()> {
-        let shape = peek::read(array, "shape").ok();
-        let dtype = peek::read(array, "dtype").ok();
+    fn look(&self, array: &Object<'_>, sink: &mut Sink<'_, '_, '_>) -> Result<(), Unread> {
+        let shape = array.read("shape");
+        let dtype = array.read("dtype");
         arrays::describe(
             dtype.as_ref().and_then(arrays::numpy_dtype),
             shape.as_ref().and_then(arrays::lengths),
             Category::Tensor,
             sink,
         );
-        let pointer = peek::read(array, "data")?;
-        let memory = peek::read(&pointer, "mem")?;
-        let ordinal: i64 = peek::read(&memory, "device_id")?.extract()?;
-        let is_managed = memory.get_type().name()?.to_string().contains("Managed");
-        let block = Block {
-            device: format!("cuda:{ordinal}{}", if is_managed { " managed" } else { "" }),
-            address: peek::read(&memory, "ptr")?.extract()?,
-            n_bytes: Bytes::new(peek::read(&memory, "size")?.extract()?),
-        };
+        let block = block(array).ok_or(Unread("the memory of a CuPy array"))?;
         if block.n_bytes > Bytes::ZERO {
-            arrays::hold(array.py(), &block, || Proof::object(&memory), sink);
+            arrays::hold(&block, sink);
         }
         Ok(())
     }
+}
+
+fn block(array: &Object<'_>) -> Option<Block> {
+    let memory = array.read("data")?.read("mem")?;
+    let ordinal = memory.read("device_id")?.number()?;
+    let is_managed = memory.class().short_name().contains("Managed");
+    Some(Block {
+        device: format!("cuda:{ordinal}{}", if is_managed { " managed" } else { "" }),
+        address: usize::try_from(memory.read("ptr")?.number()?).ok()?,
+        n_bytes: Bytes::new(memory.read("size")?.number()?),
+        owner: memory.address(),
+    })
 }

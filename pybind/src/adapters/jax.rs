@@ -2,12 +2,10 @@
 
 use gpumem_core::holders::Category;
 use gpumem_core::units::Bytes;
-use pyo3::prelude::*;
-use pyo3::types::PyList;
 
 use super::arrays::{self, Block};
-use super::identity::Proof;
-use super::{Adapter, ClassName, Sink, peek};
+use super::{Adapter, ClassName, Sink, Unread};
+use crate::still::Object;
 
 pub(super) struct Jax;
 
@@ -16,60 +14,60 @@ impl Adapter for Jax {
         class.name == "ArrayImpl" && class.module.starts_with("jaxlib")
     }
 
-    fn look<'py>(&self, array: &Bound<'py, PyAny>, sink: &mut Sink<'_, '_, 'py>) -> PyResult<()> {
-        let aval = peek::call(array, "aval")?;
+    fn look(&self, array: &Object<'_>, sink: &mut Sink<'_, '_, '_>) -> Result<(), Unread> {
+        let aval = array.call("aval").ok_or(Unread("the shape of a JAX array"))?;
         // Slots of a class of JAX's own.
-        let shape = aval.getattr("shape")?;
-        let dtype = arrays::numpy_dtype(&aval.getattr("dtype")?);
-        arrays::describe(dtype, arrays::lengths(&shape), Category::Tensor, sink);
-        if peek::call(array, "is_deleted")?.is_truthy()? {
+        let shape = aval.read("shape");
+        let dtype = aval.read("dtype");
+        arrays::describe(
+            dtype.as_ref().and_then(arrays::numpy_dtype),
+            shape.as_ref().and_then(arrays::lengths),
+            Category::Tensor,
+            sink,
+        );
+        let is_deleted = array.call("is_deleted").and_then(|it| it.is_true());
+        if is_deleted.ok_or(Unread("whether a JAX array is deleted"))? {
             return Ok(());
         }
-        let parts = peek::call(array, "_arrays")?;
-        let parts = parts.cast::<PyList>()?;
+        let parts = array.call("_arrays");
+        let parts = parts.as_ref().and_then(Object::list);
+        let parts: Vec<_> = parts.ok_or(Unread("the parts of a JAX array"))?.collect();
+        let unread = Unread("the buffer of a JAX array");
         if parts.len() == 1 {
-            return hold(array, array, sink);
+            return hold(array, array, sink).ok_or(unread);
         }
-        parts.iter().try_for_each(|part| hold(&part, array, sink))
+        let held = parts.iter().try_for_each(|part| hold(part, array, sink));
+        held.ok_or(unread)
     }
 }
 
 /// Tells of an array that lies on one device, whole or as a part of `array`.
-fn hold(
-    part: &Bound<'_, PyAny>,
-    array: &Bound<'_, PyAny>,
-    sink: &mut Sink<'_, '_, '_>,
-) -> PyResult<()> {
-    let n_bytes = peek::call(part, "on_device_size_in_bytes")?.extract()?;
+fn hold(part: &Object<'_>, array: &Object<'_>, sink: &mut Sink<'_, '_, '_>) -> Option<()> {
+    let n_bytes = part.call("on_device_size_in_bytes")?.number()?;
     // Its address is known once it is computed; asking before would wait for it.
-    let is_ready = peek::call(part, "is_ready")?.is_truthy()?;
-    let address = if is_ready {
-        peek::call(part, "unsafe_buffer_pointer")?.extract()?
+    let address = if part.call("is_ready")?.is_true()? {
+        usize::try_from(part.call("unsafe_buffer_pointer")?.number()?).ok()?
     } else {
-        array.as_ptr() as usize
+        array.address()
     };
     let block = Block {
         device: device(part)?,
         address,
         n_bytes: Bytes::new(n_bytes),
+        owner: array.address(),
     };
-    arrays::hold(part.py(), &block, || Proof::object(array), sink);
-    Ok(())
+    arrays::hold(&block, sink);
+    Some(())
 }
 
-fn device(part: &Bound<'_, PyAny>) -> PyResult<String> {
-    let sharding = peek::call(part, "_sharding")?;
-    let device = peek::call(&sharding, "_device")?;
-    let platform: String = peek::call(&device, "platform")?.extract()?;
-    Ok(match platform.as_str() {
+fn device(part: &Object<'_>) -> Option<String> {
+    let device = part.call("_sharding")?.call("_device")?;
+    let platform = device.call("platform")?.text()?;
+    Some(match platform.as_str() {
         "cpu" => "host".to_owned(),
         "gpu" | "cuda" | "rocm" => {
-            let ordinal = peek::call(&device, "local_hardware_id")?.extract::<i64>()?;
-            format!("cuda:{ordinal}")
+            format!("cuda:{}", device.call("local_hardware_id")?.number()?)
         }
-        platform => format!(
-            "{platform}:{}",
-            peek::call(&device, "id")?.extract::<i64>()?
-        ),
+        platform => format!("{platform}:{}", device.call("id")?.number()?),
     })
 }

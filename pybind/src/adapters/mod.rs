@@ -9,31 +9,32 @@ mod identity;
 mod jax;
 mod numba;
 pub(crate) mod own;
-pub(crate) mod peek;
 mod sim;
 mod tensorflow;
 mod torch;
 
-use pyo3::prelude::*;
+use crate::still::{Object, Section};
 
-pub(crate) use torch::{Access, is_imported as torch_is_imported, pools};
+pub(crate) use torch::{Access, Quiet, is_imported as torch_is_imported, pools};
 
 pub(crate) use crate::walk::{Details, Part, PoolId, Sink, Storage, StorageId};
 
 /// The types of one framework.
-///
-/// `look` is called in the middle of a walk that holds borrowed pointers into the heap. It must
-/// run none of the user's code and no Python code at all: no attribute that a class of the user
-/// could define, no property, no hook, nothing that imports or that lets go of the GIL. Methods of
-/// the framework's own extension types, taken from the type that was claimed, are what it may call.
 pub(crate) trait Adapter {
     /// Whether instances of a class of this name are its own. Asked once per class and walk, for
     /// the class and each of its bases.
     fn claims(&self, class: &ClassName) -> bool;
 
-    /// Tells what `object` holds. An error leaves it without what was not told.
-    fn look<'py>(&self, object: &Bound<'py, PyAny>, sink: &mut Sink<'_, '_, 'py>) -> PyResult<()>;
+    /// Tells what `object` holds; an error says what could not be read, and what was told stays.
+    ///
+    /// An [`Object`] offers nothing that runs Python code. Methods of the framework's own extension
+    /// types may be called, if they do not let go of the GIL.
+    fn look(&self, object: &Object<'_>, sink: &mut Sink<'_, '_, '_>) -> Result<(), Unread>;
 }
+
+/// What an adapter could not read of an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Unread(pub(crate) &'static str);
 
 /// What a class is called, as it says itself: `torch` and `Tensor`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,9 +46,9 @@ pub(crate) struct ClassName {
 }
 
 /// The adapters of one walk: of frameworks that are imported, made anew, so that one may keep what it
-/// learns as long as the walk goes on.
-pub(crate) fn all(py: Python<'_>) -> Vec<Box<dyn Adapter>> {
-    let mut adapters: Vec<Box<dyn Adapter>> = vec![
+/// learns as long as the walk goes on. `reads_graph` allows torch's to read its autograd graph.
+pub(crate) fn all<'s>(section: &'s Section<'s>, reads_graph: bool) -> Vec<Box<dyn Adapter + 's>> {
+    let mut adapters: Vec<Box<dyn Adapter + 's>> = vec![
         Box::new(sim::Sim),
         Box::new(jax::Jax),
         Box::new(cupy::CuPy),
@@ -55,7 +56,7 @@ pub(crate) fn all(py: Python<'_>) -> Vec<Box<dyn Adapter>> {
         Box::new(tensorflow::TensorFlow),
         Box::new(pools::Pools),
     ];
-    if let Some(torch) = torch::Torch::of_imported(py) {
+    if let Some(torch) = torch::Torch::of_imported(section, reads_graph) {
         adapters.push(Box::new(torch));
     }
     adapters

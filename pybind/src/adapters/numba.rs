@@ -3,11 +3,10 @@
 
 use gpumem_core::holders::Category;
 use gpumem_core::units::Bytes;
-use pyo3::prelude::*;
 
 use super::arrays::{self, Block};
-use super::identity::Proof;
-use super::{Adapter, ClassName, Sink, peek};
+use super::{Adapter, ClassName, Sink, Unread};
+use crate::still::Object;
 
 /// How many pointers may stand between an array and the memory that was allocated.
 const MAX_POINTERS: usize = 8;
@@ -19,9 +18,9 @@ impl Adapter for Numba {
         class.module.ends_with("cudadrv.devicearray") && class.name == "DeviceNDArrayBase"
     }
 
-    fn look<'py>(&self, array: &Bound<'py, PyAny>, sink: &mut Sink<'_, '_, 'py>) -> PyResult<()> {
-        let shape = peek::attribute(array, "shape");
-        let dtype = peek::attribute(array, "dtype");
+    fn look(&self, array: &Object<'_>, sink: &mut Sink<'_, '_, '_>) -> Result<(), Unread> {
+        let shape = array.attribute("shape");
+        let dtype = array.attribute("dtype");
         arrays::describe(
             dtype.as_ref().and_then(arrays::numpy_dtype),
             shape.as_ref().and_then(arrays::lengths),
@@ -31,26 +30,27 @@ impl Adapter for Numba {
         let Some(memory) = allocated(array) else {
             return Ok(());
         };
-        let Some(size) = peek::attribute(&memory, "size") else {
+        let Some(size) = memory.attribute("size").and_then(|size| size.number()) else {
             return Ok(());
         };
         let block = Block {
             device: device(&memory),
-            address: memory.as_ptr() as usize,
-            n_bytes: Bytes::new(size.extract()?),
+            address: memory.address(),
+            n_bytes: Bytes::new(size),
+            owner: memory.address(),
         };
-        arrays::hold(array.py(), &block, || Proof::object(&memory), sink);
+        arrays::hold(&block, sink);
         Ok(())
     }
 }
 
 /// What was allocated, behind the pointers that count references or look at a part.
-fn allocated<'py>(array: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
-    let mut pointer = peek::attribute(array, "gpu_data")?;
+fn allocated<'s>(array: &Object<'s>) -> Option<Object<'s>> {
+    let mut pointer = array.attribute("gpu_data")?;
     for _ in 0..MAX_POINTERS {
         let behind = ["_mem", "_owner"]
             .into_iter()
-            .filter_map(|name| peek::attribute(&pointer, name))
+            .filter_map(|name| pointer.attribute(name))
             .find(|behind| !behind.is_none() && !behind.is(&pointer));
         match behind {
             Some(behind) => pointer = behind,
@@ -60,17 +60,17 @@ fn allocated<'py>(array: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
     Some(pointer)
 }
 
-fn device(memory: &Bound<'_, PyAny>) -> String {
-    let class = memory.get_type().name().map(|name| name.to_string());
-    let class = class.unwrap_or_default();
+fn device(memory: &Object<'_>) -> String {
+    let class = memory.class().short_name();
     if class.contains("Mapped") {
         return "host".to_owned();
     }
     // A context of Numba's own, often behind a weak proxy: plain attributes.
-    let ordinal = peek::attribute(memory, "context")
-        .and_then(|context| context.getattr("device").ok())
-        .and_then(|device| device.getattr("id").ok())
-        .and_then(|id| id.extract::<i64>().ok());
+    let context = memory.attribute("context");
+    let context = context.map(|it| it.referent().unwrap_or(it));
+    let ordinal = context
+        .and_then(|context| context.attribute("device"))
+        .and_then(|device| device.attribute("id")?.number());
     let managed = if class.contains("Managed") {
         " managed"
     } else {

@@ -10,9 +10,9 @@ use pyo3::types::{PyList, PyTuple, PyType};
 
 use crate::trouble;
 
-static REGISTERED: Mutex<Vec<Registered>> = Mutex::new(Vec::new());
+static REGISTERED: Mutex<Vec<Adapter>> = Mutex::new(Vec::new());
 
-struct Registered {
+struct Adapter {
     class: Py<PyType>,
     function: Py<PyAny>,
     after_runs: bool,
@@ -50,7 +50,7 @@ pub(crate) fn register_adapter(
     let py = type_.py();
     let mut registered = locked(py);
     registered.retain(|known| !known.class.is(type_));
-    registered.push(Registered {
+    registered.push(Adapter {
         class: type_.clone().unbind(),
         function: function.clone().unbind(),
         after_runs,
@@ -58,14 +58,17 @@ pub(crate) fn register_adapter(
     Ok(())
 }
 
+/// A type, and the function that tells of its instances.
+pub(crate) type Registered<'py> = (Bound<'py, PyType>, Bound<'py, PyAny>);
+
 /// The registered types with their functions, as far as these may be called.
-pub(crate) fn registered(py: Python<'_>, asks: Asks) -> Vec<(Bound<'_, PyType>, Bound<'_, PyAny>)> {
-    let may_be_called = |it: &&Registered| match asks {
+pub(crate) fn registered(py: Python<'_>, asks: Asks) -> Vec<Registered<'_>> {
+    let may_be_called = |it: &&Adapter| match asks {
         Asks::All => true,
         Asks::AfterRuns => it.after_runs,
         Asks::Nobody => false,
     };
-    let bound = |it: &Registered| (it.class.bind(py).clone(), it.function.bind(py).clone());
+    let bound = |it: &Adapter| (it.class.bind(py).clone(), it.function.bind(py).clone());
     locked(py).iter().filter(may_be_called).map(bound).collect()
 }
 
@@ -123,7 +126,7 @@ fn one(told: &Bound<'_, PyAny>) -> PyResult<Held> {
     })
 }
 
-fn locked(py: Python<'_>) -> MutexGuard<'static, Vec<Registered>> {
+fn locked(py: Python<'_>) -> MutexGuard<'static, Vec<Adapter>> {
     REGISTERED
         .lock_py_attached(py)
         .unwrap_or_else(PoisonError::into_inner)

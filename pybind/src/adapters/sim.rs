@@ -1,9 +1,8 @@
 //! Simulated tensors, with the graph that they keep as torch's do.
 
-use pyo3::prelude::*;
-
-use super::{Adapter, ClassName, Sink};
+use super::{Adapter, ClassName, Sink, Unread};
 use crate::sim;
+use crate::still::Object;
 
 pub(super) struct Sim;
 
@@ -12,7 +11,7 @@ impl Adapter for Sim {
         class.module == "gpumem.sim" && class.name == "Tensor"
     }
 
-    fn look<'py>(&self, object: &Bound<'py, PyAny>, sink: &mut Sink<'_, '_, 'py>) -> PyResult<()> {
+    fn look(&self, object: &Object<'_>, sink: &mut Sink<'_, '_, '_>) -> Result<(), Unread> {
         sim::look(object, sink);
         Ok(())
     }

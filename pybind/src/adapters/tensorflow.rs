@@ -7,12 +7,10 @@
 
 use gpumem_core::holders::Category;
 use gpumem_core::units::Bytes;
-use pyo3::ffi;
-use pyo3::prelude::*;
 
 use super::arrays::{self, Block};
-use super::identity::Proof;
-use super::{Adapter, ClassName, Sink, peek};
+use super::{Adapter, ClassName, Sink, Unread};
+use crate::still::Object;
 
 /// The host, as people write it.
 const HOST: &str = "host";
@@ -21,7 +19,7 @@ pub(super) struct TensorFlow;
 
 /// Name and bytes of an element by the number that TensorFlow has for its type. Of strings,
 /// variants and resources the bytes are not known.
-fn element(number: u32) -> Option<(&'static str, u64)> {
+fn element(number: u64) -> Option<(&'static str, u64)> {
     Some(match number {
         1 => ("float32", 4),
         2 => ("float64", 8),
@@ -61,80 +59,73 @@ impl Adapter for TensorFlow {
         )
     }
 
-    fn look<'py>(&self, object: &Bound<'py, PyAny>, sink: &mut Sink<'_, '_, 'py>) -> PyResult<()> {
-        match peek::attribute(object, "_handle") {
+    fn look(&self, object: &Object<'_>, sink: &mut Sink<'_, '_, '_>) -> Result<(), Unread> {
+        let told = match object.attribute("_handle") {
             Some(handle) => variable(object, &handle, sink),
             None => tensor(object, sink),
-        }
+        };
+        told.ok_or(Unread("a tensor of TensorFlow"))
     }
 }
 
-fn tensor(tensor: &Bound<'_, PyAny>, sink: &mut Sink<'_, '_, '_>) -> PyResult<()> {
-    let number = peek::call(tensor, "_datatype_enum")?.extract()?;
-    let shape = arrays::lengths(&peek::call(tensor, "_shape_tuple")?);
+fn tensor(tensor: &Object<'_>, sink: &mut Sink<'_, '_, '_>) -> Option<()> {
+    let number = tensor.call("_datatype_enum")?.number()?;
+    let shape = arrays::lengths(&tensor.call("_shape_tuple")?);
     hold(tensor, number, shape, Category::Tensor, sink)
 }
 
 /// Its bytes are behind a handle, which has no size: shape and type say it.
 fn variable(
-    variable: &Bound<'_, PyAny>,
-    handle: &Bound<'_, PyAny>,
+    variable: &Object<'_>,
+    handle: &Object<'_>,
     sink: &mut Sink<'_, '_, '_>,
-) -> PyResult<()> {
-    let shape = peek::attribute(variable, "_shape").and_then(|shape| {
-        let lengths = peek::read(&shape, "_dims").ok()?;
-        arrays::lengths(&lengths)
-    });
-    let dtype = peek::attribute(variable, "_dtype");
-    let number = dtype.and_then(|dtype| peek::call(&dtype, "_type_enum").ok());
-    let number = number.and_then(|number| number.extract().ok()).unwrap_or(0);
+) -> Option<()> {
+    let shape = variable.attribute("_shape");
+    let shape = shape.and_then(|shape| arrays::lengths(&shape.read("_dims")?));
+    let dtype = variable.attribute("_dtype");
+    let number = dtype.and_then(|dtype| dtype.call("_type_enum")?.number());
+    let number = number.unwrap_or(0);
     hold(handle, number, shape, Category::Parameter, sink)
 }
 
 /// `tensor` has the bytes, though another object may be the one that is looked at.
 fn hold(
-    tensor: &Bound<'_, PyAny>,
-    number: u32,
+    tensor: &Object<'_>,
+    number: u64,
     shape: Option<Vec<u64>>,
     category: Category,
     sink: &mut Sink<'_, '_, '_>,
-) -> PyResult<()> {
+) -> Option<()> {
     let Some((dtype, element_bytes)) = element(number) else {
-        return Ok(());
+        return Some(());
     };
     let n_elements = shape.as_ref().map_or(0, |shape| shape.iter().product());
     arrays::describe(Some(dtype.to_owned()), shape, category, sink);
-    let device: String = peek::read(tensor, "backing_device")?.extract()?;
-    let device = label(&device);
+    let device = label(&tensor.read("backing_device")?.text()?);
     let is_read = category == Category::Tensor && device == HOST;
     let address = is_read.then(|| address(tensor)).flatten();
     let block = Block {
         device,
-        address: address.unwrap_or(tensor.as_ptr() as usize),
+        address: address.unwrap_or(tensor.address()),
         n_bytes: Bytes::new(element_bytes.saturating_mul(n_elements)),
+        owner: tensor.address(),
     };
     if block.n_bytes > Bytes::ZERO {
-        arrays::hold(tensor.py(), &block, || Proof::object(tensor), sink);
+        arrays::hold(&block, sink);
     }
-    Ok(())
+    Some(())
 }
 
 /// Of the first byte of a tensor of numbers on the host. Nothing is copied.
-fn address(tensor: &Bound<'_, PyAny>) -> Option<usize> {
-    let modules = tensor.py().import("sys").ok()?.getattr("modules").ok()?;
-    let module = modules.get_item("tensorflow.python._pywrap_tfe").ok()?;
-    let to_capsule = module.getattr("TFE_ToDlpackCapsule").ok()?;
-    let capsule = to_capsule.call1((tensor,)).ok()?;
-    // SAFETY: null with an error set where it is no such capsule. Its `DLManagedTensor` begins with
-    // the address of the bytes, and lives as long as the capsule, which lets go of it unused.
-    let address = unsafe {
-        let tensor = ffi::PyCapsule_GetPointer(capsule.as_ptr(), c"dltensor".as_ptr());
-        if tensor.is_null() {
-            drop(PyErr::take(capsule.py()));
-            return None;
-        }
-        *tensor.cast::<usize>()
-    };
+fn address(tensor: &Object<'_>) -> Option<usize> {
+    let modules = tensor.section().modules()?;
+    let module = modules.get("tensorflow.python._pywrap_tfe")?.globals()?;
+    let to_capsule = module.get("TFE_ToDlpackCapsule")?.function()?;
+    let capsule = to_capsule.call(tensor)?;
+    let tensor = capsule.capsule(c"dltensor")?;
+    // SAFETY: a `DLManagedTensor` begins with the address of the bytes, and lives as long as the
+    // capsule, which lets go of it unused.
+    let address = unsafe { *tensor.as_ptr().cast::<usize>() };
     (address != 0).then_some(address)
 }
 

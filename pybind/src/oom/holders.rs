@@ -3,12 +3,11 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use gpumem_core::holders::HeldBy;
+use gpumem_core::holders::{self, HeldBy};
 use pyo3::prelude::*;
 
-use super::Told;
 use crate::adapters::own::Asks;
-use crate::walk::{self, Extent, Limits, Search};
+use crate::look::{self, Question, Reach, Taken};
 use crate::{extension, trouble};
 
 /// Beyond the first moment, looking takes no more than this part of the time of a cell that runs
@@ -35,7 +34,7 @@ pub(crate) fn watch(yes: bool) {
 
 /// Who holds memory now, in the middle of the call that did not get any: the error may be caught.
 pub(super) fn at_this_moment(py: Python<'_>) -> Vec<HeldBy> {
-    let found = in_time(|| trouble::caught(py, || Ok(holders(py, Asks::Nobody))));
+    let found = in_time(|| trouble::caught(py, || Ok(holders(py))));
     // The card does without; what failed has been said.
     found.and_then(Result::ok).flatten().unwrap_or_default()
 }
@@ -54,7 +53,7 @@ pub(super) fn in_time<T>(look: impl FnOnce() -> T) -> Option<T> {
 impl Watch {
     fn has_time() -> bool {
         let watched = WATCHED.lock().unwrap_or_else(PoisonError::into_inner);
-        let first = Limits::at_a_prompt().time;
+        let first = look::patience();
         let has_time = |it: &Self| it.spent <= first + it.since.elapsed() / SHARE;
         watched.as_ref().is_some_and(has_time)
     }
@@ -67,29 +66,26 @@ impl Watch {
     }
 }
 
-impl Told {
-    /// The same with the names that hold memory now, where the error still has its frames.
-    pub(crate) fn with_holders(self, py: Python<'_>) -> Self {
-        if self.survived {
-            return self;
-        }
-        Self {
-            holders: holders(py, Asks::AfterRuns),
-            ..self
-        }
-    }
-}
-
-fn holders(py: Python<'_>, asks: Asks) -> Vec<HeldBy> {
-    let search = Search {
-        extent: Extent::Names,
-        limits: Limits::at_a_prompt(),
-        asks,
+fn holders(py: Python<'_>) -> Vec<HeldBy> {
+    let question = Question {
+        reach: Reach::Names,
+        limits: holders::Limits::default(),
+        allocated: Vec::new(),
+        before: None,
+        // Something of the user's is under way.
+        asks: Asks::Nobody,
+        walk_time: look::walk_time(),
+        is_asked: false,
+        reads_graph: true,
     };
-    match walk::find(py, &extension::shells(py), search) {
-        Ok(found) => found.graph.by_preferred_name(),
-        Err(error) => {
-            let message = format!("who held memory is not known: {error}");
+    match look::take(py, &extension::shells(py), &question, look::patience()) {
+        Taken::Answered(found) => found.held_by,
+        Taken::Late(_) => {
+            trouble::log_once(py, "who held memory when it ran out is not known: it took too long");
+            Vec::new()
+        }
+        Taken::Missed(reason) => {
+            let message = format!("who held memory when it ran out is not known: {reason}");
             trouble::log_once(py, &message);
             Vec::new()
         }

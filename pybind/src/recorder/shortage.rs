@@ -1,5 +1,6 @@
 //! Memory that ran out in a run.
 
+use gpumem_core::holders::HeldBy;
 use gpumem_core::recording::{
     AllocatorLevels, Frame, Framework, OomHolder, OutOfMemory, Run, RunIdx,
 };
@@ -35,26 +36,56 @@ impl Recorder {
         }
     }
 
+    /// Memory ran out at the end of a run, and who held it is still to be found.
+    pub(crate) fn lacks_holders_of_oom(&self, idx: RunIdx) -> bool {
+        let run = self.recording.runs().get(idx.get());
+        let oom = run.and_then(|run| run.oom.as_ref());
+        oom.is_some_and(|oom| !oom.survived && oom.holders.is_empty())
+    }
+
+    /// Who held memory when it ran out at the end of a run.
+    pub(crate) fn held_at_oom(&mut self, idx: RunIdx, held_by: Vec<HeldBy>) {
+        let Some(run) = self.recording.runs().get(idx.get()) else {
+            return;
+        };
+        let Some(oom) = &run.oom else { return };
+        let label = oom.device.map(|device| self.recording.device(device).label.clone());
+        let holders = self.holders_on(label.as_deref(), held_by);
+        let oom = OutOfMemory {
+            holders,
+            ..(**oom).clone()
+        };
+        let run = Run {
+            oom: Some(Box::new(oom)),
+            ..run.clone()
+        };
+        self.emit(Frame::Run(run));
+    }
+
+    /// Those on a device, or on any but the host where none is known.
+    fn holders_on(&self, label: Option<&str>, held_by: Vec<HeldBy>) -> Vec<OomHolder> {
+        let keeps_names = self.source_text == SourceText::Full;
+        let is_there = |held: &HeldBy| label.map_or(held.device != HOST, |it| held.device == it);
+        let held_by = held_by.into_iter().filter(is_there);
+        let holder = |held: HeldBy| OomHolder {
+            name: if keeps_names {
+                held.name
+            } else {
+                String::new()
+            },
+            kind: held.kind,
+            used: held.n_bytes,
+        };
+        held_by.take(MAX_HOLDERS).map(holder).collect()
+    }
+
     fn out_of_memory(&self, run: &Run, told: Told) -> OutOfMemory {
         let label = told.message.device.as_deref();
         let mut devices = self.recording.devices().iter();
         let device = devices.find(|device| Some(device.label.as_str()) == label);
         let at = told.at.map(|at| self.clock.at(at));
         let keeps_names = self.source_text == SourceText::Full;
-        let holders = told.holders.into_iter();
-        let holders = holders
-            .filter(|held| label.map_or(held.device != HOST, |label| held.device == label))
-            .take(MAX_HOLDERS)
-            .map(|held| OomHolder {
-                name: if keeps_names {
-                    held.name
-                } else {
-                    String::new()
-                },
-                kind: held.kind,
-                used: held.n_bytes,
-            })
-            .collect();
+        let holders = self.holders_on(label, told.holders);
         OutOfMemory {
             at: at.or(run.ended).unwrap_or_default(),
             device: device.map(|device| device.idx),

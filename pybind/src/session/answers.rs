@@ -1,14 +1,18 @@
 //! What of the session others are told: a run's line, and the recording.
 
+use std::time::Duration;
+
 use gpumem_core::analyze::Rules;
 use gpumem_core::recording::{Recording, RunIdx};
 use gpumem_core::report;
 use pyo3::prelude::*;
 
-use super::{with_recorder, with_session};
+use super::{collect_look, with_recorder, with_session};
+use crate::look;
 
 /// The line after a run; `None` where nobody asked and there is nothing to say.
 pub(crate) fn line(py: Python<'_>, run: RunIdx, asked: bool) -> PyResult<Option<String>> {
+    collect_look(py, Duration::ZERO)?;
     with_session(py, |session| {
         let recording = session.recorder.recording();
         // Most cells move nothing: they are not worth an analysis.
@@ -23,6 +27,7 @@ pub(crate) fn line(py: Python<'_>, run: RunIdx, asked: bool) -> PyResult<Option<
 
 /// The recording as it is now.
 pub(crate) fn snapshot(py: Python<'_>) -> PyResult<Recording> {
+    collect_look(py, look::patience())?;
     with_recorder(py, |recorder| recorder.recording().clone())
 }
 

@@ -1,47 +1,78 @@
 //! Who holds what after a run that left more than it found, or let go of what was kept.
 
-use gpumem_core::holders::{HandedOut, Holders, Inventory, Limits, Look, ObjectGraph};
-use gpumem_core::recording::{Reading, RunIdx};
+use std::sync::Arc;
+
+use gpumem_core::holders::{Found, HandedOut, Inventory, Limits};
+use gpumem_core::recording::{DeviceIdx, Reading, RunIdx};
 use gpumem_core::units::Bytes;
 use pyo3::prelude::*;
 
 use super::reading::handed_out_of;
-use super::{is_owner, with_session};
+use super::{Session, is_owner, with_session};
 use crate::adapters::own::Asks;
 use crate::adapters::torch_is_imported;
+use crate::look::{self, Look, Question, Reach, Taken};
 use crate::recorder::SourceText;
-use crate::sources::Found;
-use crate::walk::{self, Extent, Search};
+use crate::sources;
 use crate::{extension, trouble};
 
+/// A look whose answer is not there yet.
+pub(super) struct Late {
+    look: Look,
+    wanted: Wanted,
+}
+
+/// What an answer is for.
+#[derive(Debug, Clone)]
+struct Wanted {
+    /// `None` before the first run.
+    run: Option<RunIdx>,
+    /// The devices whose holders are recorded, with their labels.
+    devices: Vec<(DeviceIdx, String)>,
+    /// Who held memory is part of what is known of the run's out-of-memory error.
+    is_of_oom: bool,
+}
+
 /// Before the first run that is recorded: what is there already, so that the look after it tells what
-/// is new.
-pub(super) fn look_before(py: Python<'_>, before: &[(Found, Reading)]) -> PyResult<()> {
+/// is new. The answer is not waited for.
+pub(super) fn look_before(py: Python<'_>, before: &[(sources::Found, Reading)]) -> PyResult<()> {
     let is_first = with_session(py, |session| {
         let keeps_names = session.recorder.source_text() == SourceText::Full;
-        keeps_names && session.inventory.is_none()
+        keeps_names && session.inventory.is_none() && session.late.is_none()
     })?;
     if !is_first {
         return Ok(());
     }
-    let handed_out = handed_out_of(before);
-    let is_empty = if handed_out.is_empty() {
+    let allocated = handed_out_of(before);
+    let is_empty = if allocated.is_empty() {
         !torch_is_imported(py)
     } else {
-        handed_out.iter().all(|(_, it)| it.n_bytes == Bytes::ZERO)
+        allocated.iter().all(|(_, it)| it.n_bytes == Bytes::ZERO)
     };
-    let inventory = if is_empty {
-        Some(Inventory::default())
-    } else {
-        look(py, &handed_out, Extent::Names, None).map(|(_, inventory)| inventory)
+    if is_empty {
+        let nothing = Arc::new(Inventory::default());
+        return with_session(py, |session| session.inventory = Some(nothing));
+    }
+    let question = question(Reach::Names, allocated, None);
+    let wanted = Wanted {
+        run: None,
+        devices: Vec::new(),
+        is_of_oom: false,
     };
-    with_session(py, |session| session.inventory = inventory)
+    match Look::begin(py, &extension::shells(py), &question) {
+        Ok(look) => with_session(py, |session| session.late = Some(Late { look, wanted })),
+        Err(reason) => {
+            missed(py, &reason);
+            Ok(())
+        }
+    }
 }
 
-/// Looks for the names that hold memory, where the run makes it worth a look, and records them,
-/// with what each holds more than at the look before.
+/// Looks for the names that hold memory, if the run makes it worth a look, and records them, with
+/// what each holds more than at the look before. An answer that takes longer than a moment is
+/// recorded when it comes.
 ///
-/// Where names do not tell of most of it, everything else is looked at as well.
+/// If names do not explain most of the growth, everything else is looked at as well.
 pub(crate) fn look_for_holders(py: Python<'_>, run: RunIdx) -> PyResult<()> {
     if !is_owner() {
         return Ok(());
@@ -49,62 +80,97 @@ pub(crate) fn look_for_holders(py: Python<'_>, run: RunIdx) -> PyResult<()> {
     let asked = with_session(py, |session| {
         // Names are text of the user's, too.
         let keeps_names = session.recorder.source_text() == SourceText::Full;
-        let devices = session.recorder.worth_a_look(run);
-        (keeps_names && !devices.is_empty()).then(|| {
-            let handed_out = session.recorder.handed_out(run);
-            (devices, handed_out, session.inventory.take())
-        })
+        let devices = if keeps_names {
+            session.recorder.worth_a_look(run)
+        } else {
+            Vec::new()
+        };
+        let wanted = Wanted {
+            run: Some(run),
+            is_of_oom: session.recorder.lacks_holders_of_oom(run),
+            devices,
+        };
+        let is_worth = wanted.is_of_oom || !wanted.devices.is_empty();
+        is_worth.then(|| (wanted, session.recorder.handed_out(run)))
     })?;
-    let Some((devices, handed_out, before)) = asked else {
+    let Some((wanted, allocated)) = asked else {
         return Ok(());
     };
-    let before = before.as_ref();
-    let Some((mut holders, mut inventory)) = look(py, &handed_out, Extent::Names, before) else {
+    // The look before this one may still be under way: one at a time.
+    if !collect_look(py, look::patience())? {
+        missed(py, "the look before it is still under way");
         return Ok(());
-    };
-    let is_cut = holders.devices.iter().any(|device| device.is_cut);
-    if !is_cut
-        && inventory.hides_growth_since(before)
-        && let Some(further) = look(py, &handed_out, Extent::Everything, before)
-    {
-        (holders, inventory) = further;
     }
-    with_session(py, |session| {
-        session.inventory = Some(inventory);
-        for (device, label) in devices {
-            let found = holders.on(&label).cloned();
-            session.recorder.held(run, device, label, found);
+    let before = with_session(py, |session| session.inventory.clone())?;
+    let question = question(Reach::NamesOrAll, allocated, before);
+    match look::take(py, &extension::shells(py), &question, look::patience()) {
+        Taken::Answered(found) => record(py, &wanted, *found),
+        Taken::Late(look) => with_session(py, |session| session.late = Some(Late { look, wanted })),
+        Taken::Missed(reason) => {
+            missed(py, &reason);
+            Ok(())
         }
-    })
+    }
 }
 
-/// Who holds what now, and what there is; `None` where that cannot be known, which is said once.
-fn look(
-    py: Python<'_>,
-    handed_out: &[(String, HandedOut)],
-    extent: Extent,
-    before: Option<&Inventory>,
-) -> Option<(Holders, Inventory)> {
-    let search = Search {
-        extent,
-        limits: walk::Limits::at_a_prompt(),
-        asks: Asks::AfterRuns,
+/// Records the answer of a look that was late, if it comes within `patience`. False where it is
+/// still under way.
+pub(crate) fn collect_look(py: Python<'_>, patience: std::time::Duration) -> PyResult<bool> {
+    let Some(mut late) = with_session(py, |session| session.late.take())? else {
+        return Ok(true);
     };
-    let mut graph: ObjectGraph = match walk::find(py, &extension::shells(py), search) {
-        Ok(found) => found.graph,
-        Err(error) => {
-            let message = format!("who held memory is not known: {error}");
-            trouble::log_once(py, &message);
-            return None;
+    match late.look.wait(py, patience) {
+        None => {
+            with_session(py, |session| session.late = Some(late))?;
+            Ok(false)
         }
-    };
-    for (device, handed_out) in handed_out {
-        graph.account(device, *handed_out);
+        Some(Ok(found)) => record(py, &late.wanted, found).map(|()| true),
+        Some(Err(reason)) => {
+            missed(py, &reason);
+            Ok(true)
+        }
     }
-    Some(py.detach(|| {
-        let look = Look::at(&graph);
-        let inventory = look.inventory();
-        let since = before.map(|before| inventory.since(before));
-        (look.holders(&Limits::default(), since), inventory)
-    }))
+}
+
+fn question(
+    reach: Reach,
+    allocated: Vec<(String, HandedOut)>,
+    before: Option<Arc<Inventory>>,
+) -> Question {
+    Question {
+        reach,
+        limits: Limits::default(),
+        allocated,
+        before,
+        asks: Asks::AfterRuns,
+        walk_time: look::walk_time(),
+        is_asked: false,
+        reads_graph: true,
+    }
+}
+
+fn record(py: Python<'_>, wanted: &Wanted, found: Found) -> PyResult<()> {
+    for note in &found.notes {
+        trouble::log_once(py, &format!("a look for holders is not whole: {note}"));
+    }
+    with_session(py, |session| session.record(wanted, found))
+}
+
+impl Session {
+    fn record(&mut self, wanted: &Wanted, found: Found) {
+        if let Some(run) = wanted.run {
+            if wanted.is_of_oom {
+                self.recorder.held_at_oom(run, found.held_by);
+            }
+            for (device, label) in &wanted.devices {
+                let holders = found.holders.on(label).cloned();
+                self.recorder.held(run, *device, label.clone(), holders);
+            }
+        }
+        self.inventory = Some(Arc::new(found.inventory));
+    }
+}
+
+fn missed(py: Python<'_>, reason: &str) {
+    trouble::log_once(py, &format!("who held memory after a run is not known: {reason}"));
 }

@@ -12,7 +12,7 @@ mod traced;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::process;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use gpumem_core::analyze::Analyst;
 use gpumem_core::holders::Inventory;
@@ -22,7 +22,7 @@ use pyo3::sync::MutexExt;
 
 pub(crate) use answers::{line, n_ended, snapshot};
 pub(crate) use following::{Follower, follow};
-pub(crate) use held::look_for_holders;
+pub(crate) use held::{collect_look, look_for_holders};
 pub(crate) use pieces::{MAX_BLOCKS, look_for_pieces, too_many};
 pub(crate) use reading::{
     device_labels, handed_out, new_sampler, order, processes, readings, source_states,
@@ -36,6 +36,7 @@ pub(crate) use traced::{run_as_traced, traceable, traced};
 use crate::recorder::{Recorder, SourceText};
 use crate::sampler::{Interval, Sampler};
 use crate::sources::PATIENCE_OF_A_START;
+use held::Late;
 use pieces::Spent;
 use reading::with_sources;
 
@@ -70,7 +71,9 @@ struct Session {
     /// The findings that a line has told of.
     told: BTreeSet<String>,
     /// Which storages were there at the last look for holders.
-    inventory: Option<Inventory>,
+    inventory: Option<Arc<Inventory>>,
+    /// A look whose answer is still to come.
+    late: Option<Late>,
     /// What looking where memory lies took so far.
     spent: Spent,
 }
@@ -154,6 +157,7 @@ impl Session {
             analyst: Analyst::default(),
             told: BTreeSet::new(),
             inventory: None,
+            late: None,
             spent: Spent::default(),
         })
     }

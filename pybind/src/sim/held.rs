@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use gpumem_core::holders::{Category, Step};
-use pyo3::prelude::*;
 
 use super::Tensor;
 use super::device::Storage;
 use super::graph::{Gradient, Leaf, Node};
 use crate::adapters::{Details, Part, Sink, StorageId};
+use crate::still::Object;
 
 /// Tells everything that `object` holds, if it is a simulated tensor.
-pub(crate) fn look(object: &Bound<'_, PyAny>, sink: &mut Sink<'_, '_, '_>) {
-    let Ok(tensor) = object.cast::<Tensor>() else {
+pub(crate) fn look(object: &Object<'_>, sink: &mut Sink<'_, '_, '_>) {
+    let Some(tensor) = object.own::<Tensor>() else {
         return;
     };
     let tensor = tensor.get();
@@ -79,7 +79,10 @@ fn saved(sink: &mut Sink<'_, '_, '_>, part: Part, node: &Node) {
 
 fn storage(sink: &mut Sink<'_, '_, '_>, from: Part, storage: &Arc<Storage>, step: Step) {
     let told = crate::adapters::Storage {
-        id: StorageId(storage.id()),
+        id: StorageId {
+            now: storage.id(),
+            over_time: storage.id(),
+        },
         device: storage.device().label(),
         n_bytes: storage.n_bytes(),
     };

@@ -2,6 +2,7 @@
 //! of the container, and what either has.
 
 use gpumem_core::recording::{DeviceKind, DriverLevels, Level, Source, Unknown};
+use gpumem_core::units::Bytes;
 
 use super::visible::Visibility;
 use super::{Answer, DriverSource, Found};
@@ -61,7 +62,23 @@ impl DriverSource for HostSource {
     }
 }
 
-fn level(figure: Result<gpumem_core::units::Bytes, Failure>) -> Level {
+/// What the host has left, for whoever is about to need some.
+pub(crate) struct Memory(System);
+
+impl Memory {
+    pub(crate) fn new() -> Self {
+        Self(System::new())
+    }
+
+    /// To be had without others losing theirs; `None` if the system does not tell.
+    pub(crate) fn left(&mut self) -> Option<Bytes> {
+        let used = self.0.used().ok()?;
+        let all = self.0.limit().or_else(|| self.0.capacity().ok())?;
+        Some(all.saturating_sub(used))
+    }
+}
+
+fn level(figure: Result<Bytes, Failure>) -> Level {
     figure.map_or_else(
         |Failure(words)| Level::Unknown(Unknown::Failed(words)),
         Level::Known,

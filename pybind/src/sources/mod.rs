@@ -12,7 +12,7 @@ mod cupy;
 mod drivers;
 mod framework;
 mod guarded;
-mod host;
+pub(crate) mod host;
 mod jax;
 mod join;
 mod numba;

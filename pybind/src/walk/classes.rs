@@ -4,15 +4,12 @@ use std::ffi::{c_ulong, c_void};
 use std::mem;
 
 use pyo3::ffi;
-use pyo3::prelude::*;
-use pyo3::types::PyType;
 
-use super::native::ClassFacts;
 use super::table::Table;
-use crate::adapters::{Adapter, peek};
+use crate::adapters::{Adapter, ClassName};
+use crate::still::{self, Class, Section};
 
 /// From CPython's `object.h`: the stable ABI fixes these bits.
-const HEAP_TYPE: c_ulong = 1 << 9;
 const READY: c_ulong = 1 << 12;
 const HAVE_GC: c_ulong = 1 << 14;
 
@@ -50,37 +47,37 @@ impl Treatment {
     }
 }
 
-/// The treatments of the classes met so far. Classes live as long as the walk: it holds the GIL.
-pub(super) struct Classes<'a> {
-    adapters: &'a [Box<dyn Adapter>],
+/// The treatments of the classes met so far. Classes live as long as the section.
+pub(super) struct Classes<'a, 's> {
+    section: &'s Section<'s>,
+    adapters: &'a [Box<dyn Adapter + 's>],
     /// Types for which the user registered an adapter.
     registered: Vec<*mut ffi::PyTypeObject>,
     known: Table,
     treatments: Vec<Treatment>,
     /// The classes asked for last, by the low bits of their address.
     recent: Vec<(usize, Treatment)>,
-    facts: ClassFacts,
     /// A class made by Python code whose first instance is met right now.
     new_heap_type: Option<*mut ffi::PyTypeObject>,
 }
 
 const N_RECENT: usize = 512;
 
-impl<'a> Classes<'a> {
+impl<'a, 's> Classes<'a, 's> {
     pub(super) fn new(
-        py: Python<'_>,
-        adapters: &'a [Box<dyn Adapter>],
+        section: &'s Section<'s>,
+        adapters: &'a [Box<dyn Adapter + 's>],
         registered: Vec<*mut ffi::PyTypeObject>,
-    ) -> PyResult<Self> {
-        Ok(Self {
+    ) -> Self {
+        Self {
+            section,
             adapters,
             registered,
             known: Table::with_room(4096),
             treatments: Vec::new(),
             recent: vec![(0, Treatment::PASSED); N_RECENT],
-            facts: ClassFacts::new(py)?,
             new_heap_type: None,
-        })
+        }
     }
 
     /// What the instances of `class` get.
@@ -100,14 +97,14 @@ impl<'a> Classes<'a> {
     #[cold]
     fn looked_up(&mut self, class: *mut ffi::PyTypeObject) -> Treatment {
         let next = u32::try_from(self.treatments.len()).unwrap_or(u32::MAX);
-        let (position, is_new) = self.known.insert(class as usize, next);
+        let Some((position, is_new)) = self.known.insert(class as usize, next) else {
+            return Treatment::PASSED;
+        };
         if is_new {
             let treatment = self.decide(class);
             self.treatments.push(treatment);
-            // SAFETY: the type of a live object; the GIL is held.
-            let borrowed = unsafe { borrowed_type(class) };
-            self.new_heap_type =
-                (is_heap_type(&borrowed) && !treatment.is_passed()).then_some(class);
+            let is_heap_type = self.class(class).is_heap_type();
+            self.new_heap_type = (is_heap_type && !treatment.is_passed()).then_some(class);
         }
         self.treatments[position as usize]
     }
@@ -132,9 +129,9 @@ impl<'a> Classes<'a> {
         // SAFETY: a ready type; the slot's number names a function of this signature.
         let (traverse, is_gc) = unsafe {
             (
-                peek::slot(class, ffi::Py_tp_traverse)
+                still::slot(class, ffi::Py_tp_traverse)
                     .map(|it| mem::transmute::<*mut c_void, ffi::traverseproc>(it)),
-                peek::slot(class, ffi::Py_tp_is_gc)
+                still::slot(class, ffi::Py_tp_is_gc)
                     .map(|it| mem::transmute::<*mut c_void, ffi::inquiry>(it)),
             )
         };
@@ -149,13 +146,20 @@ impl<'a> Classes<'a> {
 
     /// The adapter that claims the class or the nearest of its bases.
     fn adapter(&self, class: *mut ffi::PyTypeObject) -> Option<AdapterIdx> {
-        // SAFETY: a live type, borrowed for this call; the GIL is held.
-        let class = unsafe { borrowed_type(class) };
-        peek::bases(&class).into_iter().flatten().find_map(|base| {
-            let name = self.facts.name(&base)?;
+        self.class(class).lineage().find_map(|base| {
+            let name = ClassName {
+                module: base.module().unwrap_or_default(),
+                name: base.qualname()?,
+            };
             let position = self.adapters.iter().position(|it| it.claims(&name))?;
             u8::try_from(position).ok().map(AdapterIdx)
         })
+    }
+
+    fn class(&self, class: *mut ffi::PyTypeObject) -> Class<'s> {
+        // SAFETY: the type of a live object; nothing runs in a section that could end it.
+        let class = unsafe { self.section.borrowed(class.cast()) };
+        class.as_class().expect("the type of an object is a class")
     }
 
     /// The user's adapter for the class or one of its bases, the latest first.
@@ -168,31 +172,9 @@ impl<'a> Classes<'a> {
         u8::try_from(position).ok()
     }
 
-    /// What classes say of themselves.
-    pub(super) fn facts(&self) -> &ClassFacts {
-        &self.facts
-    }
-
     /// A class made by Python code whose first instance was just met.
     #[inline]
     pub(super) fn take_new_heap_type(&mut self) -> Option<*mut ffi::PyTypeObject> {
         self.new_heap_type.take()
     }
-}
-
-/// # Safety
-/// `class` is a live type that outlives the result, and the GIL is held.
-// SAFETY: left to the caller, as said above.
-unsafe fn borrowed_type<'py>(class: *mut ffi::PyTypeObject) -> Bound<'py, PyType> {
-    // SAFETY: the caller's; a type is an object.
-    unsafe {
-        let py = Python::assume_attached();
-        Bound::from_borrowed_ptr(py, class.cast()).cast_into_unchecked()
-    }
-}
-
-/// A class that was made at run time, as Python code does.
-pub(super) fn is_heap_type(class: &Bound<'_, PyType>) -> bool {
-    // SAFETY: a live type; the GIL is held.
-    unsafe { ffi::PyType_GetFlags(class.as_type_ptr()) & HEAP_TYPE != 0 }
 }

@@ -6,15 +6,14 @@ use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 
 use pyo3::ffi;
-use pyo3::prelude::*;
-use pyo3::types::PyList;
 
 use super::heap::Heap;
 use super::table::Table;
+use crate::still::Object;
 
 /// Objects that the collector knows and that were not met on the way from any root.
-struct Strangers<'h, 'a, 'py> {
-    heap: &'h mut Heap<'a, 'py>,
+struct Strangers<'h, 'a, 's> {
+    heap: &'h mut Heap<'a, 's>,
     objects: Vec<NonNull<ffi::PyObject>>,
     numbers: Table,
     /// References from outside of the set, as far as is known.
@@ -25,11 +24,8 @@ struct Strangers<'h, 'a, 'py> {
 }
 
 /// Everything that is cyclic garbage among `tracked`, which is all that the collector knows.
-pub(super) fn find<'py>(
-    heap: &mut Heap<'_, 'py>,
-    tracked: &Bound<'py, PyList>,
-) -> Vec<Bound<'py, PyAny>> {
-    let py = tracked.py();
+pub(super) fn find<'s>(heap: &mut Heap<'_, 's>, tracked: &[Object<'s>]) -> Vec<Object<'s>> {
+    let section = heap.section;
     let mut strangers = Strangers::of(heap, tracked);
     for number in 0..strangers.objects.len() {
         strangers.ask(number as u32, count);
@@ -48,12 +44,12 @@ pub(super) fn find<'py>(
     let dead = strangers.objects.iter().zip(&strangers.is_alive);
     dead.filter(|(_, is_alive)| !**is_alive)
         // SAFETY: `tracked` holds a reference to each.
-        .map(|(object, _)| unsafe { Bound::from_borrowed_ptr(py, object.as_ptr()) })
+        .map(|(object, _)| unsafe { section.borrowed(object.as_ptr()) })
         .collect()
 }
 
-impl<'h, 'a, 'py> Strangers<'h, 'a, 'py> {
-    fn of(heap: &'h mut Heap<'a, 'py>, tracked: &Bound<'py, PyList>) -> Self {
+impl<'h, 'a, 's> Strangers<'h, 'a, 's> {
+    fn of(heap: &'h mut Heap<'a, 's>, tracked: &[Object<'s>]) -> Self {
         let mut strangers = Self {
             heap,
             objects: Vec::new(),
@@ -63,7 +59,7 @@ impl<'h, 'a, 'py> Strangers<'h, 'a, 'py> {
             open: Vec::new(),
         };
         for object in tracked {
-            let address = object.as_ptr() as usize;
+            let address = object.address();
             if strangers.heap.is_met(address) {
                 continue;
             }
@@ -71,9 +67,12 @@ impl<'h, 'a, 'py> Strangers<'h, 'a, 'py> {
                 continue;
             };
             let number = strangers.objects.len() as u32;
-            strangers.numbers.insert(address, number);
+            if strangers.numbers.insert(address, number).is_none() {
+                break;
+            }
             strangers.objects.push(pointer);
-            // SAFETY: a live object; the GIL is held. The list holds one reference, `object` another.
+            // SAFETY: a live object; the GIL is held. The collector's list holds one reference to it,
+            // and `tracked` another.
             let n_references = unsafe { ffi::Py_REFCNT(object.as_ptr()) } - 2;
             strangers.n_outside.push(n_references);
             strangers.is_alive.push(false);

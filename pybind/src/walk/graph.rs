@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use gpumem_core::holders::{self, GraphBuilder, Node, NodeIdx, Step};
-use pyo3::prelude::*;
 
 use super::heap::{Heap, NodeNumber, Place, Told};
 use super::label::Labeller;
@@ -12,17 +11,18 @@ use super::prune::Pruned;
 use super::roots::Root;
 use super::sink::Details;
 use super::table::ByNumber;
+use crate::still::Object;
 
 /// Builds the graph of what leads from `roots` to device memory.
-pub(super) fn build<'r, 'py: 'r>(
-    heap: &Heap<'_, 'py>,
+pub(super) fn build<'r, 's: 'r>(
+    heap: &Heap<'_, 's>,
     pruned: &Pruned,
-    roots: impl Iterator<Item = &'r Root<'py>>,
-) -> PyResult<Built> {
+    roots: impl Iterator<Item = &'r Root<'s>>,
+) -> Built {
     let mut builder = Builder {
         heap,
         pruned,
-        labeller: Labeller::new(heap.py)?,
+        labeller: Labeller::new(),
         told: told_in_order(heap, pruned),
         names: ByNumber::default(),
         known: vec![None; heap.places.len()],
@@ -31,7 +31,7 @@ pub(super) fn build<'r, 'py: 'r>(
         graph: GraphBuilder::default(),
     };
     for root in roots {
-        let node = heap.node_of(root.object.as_ptr() as usize);
+        let node = heap.node_of(root.object.address());
         if let Some(node) = node.filter(|node| pruned.keeps(*node)) {
             let target = builder.node(node);
             let named = holders::Root::new(&root.name, root.kind, target).by(&root.path);
@@ -44,10 +44,10 @@ pub(super) fn build<'r, 'py: 'r>(
     if heap.is_cut() {
         builder.graph.cut();
     }
-    Ok(Built {
+    Built {
         graph: builder.graph,
         known: builder.known,
-    })
+    }
 }
 
 /// A graph that waits for what the user's own adapters tell.
@@ -60,10 +60,10 @@ pub(super) struct Built {
 /// In `Builder::shown_by`: no node has shown it yet.
 const NOBODY: NodeNumber = NodeNumber::MAX;
 
-struct Builder<'h, 'a, 'py> {
-    heap: &'h Heap<'a, 'py>,
+struct Builder<'h, 'a, 's> {
+    heap: &'h Heap<'a, 's>,
     pruned: &'h Pruned,
-    labeller: Labeller<'py>,
+    labeller: Labeller,
     /// What adapters told, in the order of the nodes that it is told of.
     told: Vec<&'h Told>,
     /// Names of types, by the type's address.
@@ -78,7 +78,7 @@ struct Builder<'h, 'a, 'py> {
     graph: GraphBuilder,
 }
 
-impl<'py> Builder<'_, '_, 'py> {
+impl<'s> Builder<'_, '_, 's> {
     /// The place of a node in the graph.
     fn node(&mut self, node: NodeNumber) -> NodeIdx {
         if let Some(known) = self.known[node as usize] {
@@ -110,10 +110,10 @@ impl<'py> Builder<'_, '_, 'py> {
         }
     }
 
-    fn type_name(&mut self, object: &Bound<'py, PyAny>) -> Arc<str> {
-        let heap = self.heap;
-        let name = self.names.entry(object.get_type_ptr() as usize);
-        let name = name.or_insert_with(|| heap.facts().type_name(object).into());
+    fn type_name(&mut self, object: &Object<'s>) -> Arc<str> {
+        let class = object.class();
+        let name = self.names.entry(class.address());
+        let name = name.or_insert_with(|| class.short_name().into());
         Arc::clone(name)
     }
 

@@ -1,9 +1,8 @@
 //! Which objects the roots reach, through what each type tells the garbage collector.
 //!
-//! No Python code runs in here but what an adapter calls, and nothing allocates in Python, so that
-//! borrowed pointers stay good: the GIL is held from the first root to the last edge.
+//! All of it happens in one section, so that borrowed pointers stay good.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -12,15 +11,15 @@ use std::time::Instant;
 use gpumem_core::holders::Step;
 use gpumem_core::units::Bytes;
 use pyo3::ffi;
-use pyo3::prelude::*;
-use pyo3::types::PyType;
+use pyo3::types::PyTypeMethods;
 
 use super::classes::{Classes, Treatment};
 use super::limits::Limits;
-use super::native::ClassFacts;
 use super::sink::{Details, PoolId, Sink, Storage};
 use super::table::{ByNumber, Table};
-use crate::adapters::Adapter;
+use crate::adapters::own::Registered;
+use crate::adapters::{Adapter, Unread};
+use crate::still::{Object, Section};
 
 /// How many references are followed between two looks at the clock.
 const STRIDE: usize = 1 << 14;
@@ -64,10 +63,10 @@ pub(super) struct Told {
 }
 
 /// What was reached so far.
-pub(crate) struct Heap<'a, 'py> {
-    pub(super) py: Python<'py>,
-    adapters: &'a [Box<dyn Adapter>],
-    classes: Classes<'a>,
+pub(crate) struct Heap<'a, 's> {
+    pub(super) section: &'s Section<'s>,
+    adapters: &'a [Box<dyn Adapter + 's>],
+    classes: Classes<'a, 's>,
     table: Table,
     pub(super) places: Vec<Place>,
     /// Where the references of each entered node begin in `references`.
@@ -80,12 +79,13 @@ pub(crate) struct Heap<'a, 'py> {
     pub(super) storages: Vec<StorageNode>,
     pub(super) devices: Vec<Arc<str>>,
     /// What an adapter made for the walk and others point to.
-    kept: Vec<Bound<'py, PyAny>>,
+    kept: Vec<Object<'s>>,
     /// Classes that are reached from an instance, entered when nothing else leads to them.
     deferred: Vec<(NodeNumber, *mut ffi::PyTypeObject)>,
     /// Classes of these modules hold nothing of the user's.
     libraries: &'a HashSet<String>,
-    pub(super) failures: Vec<PyErr>,
+    /// What was passed over, and why.
+    pub(super) notes: BTreeSet<String>,
     /// Objects about which an adapter of the user's is to be asked, and which one.
     pub(super) questions: Vec<(NodeNumber, u8)>,
     /// Objects that keep a pool of an allocator's.
@@ -118,19 +118,19 @@ impl Budget {
     }
 }
 
-impl<'a, 'py> Heap<'a, 'py> {
+impl<'a, 's> Heap<'a, 's> {
     pub(super) fn new(
-        py: Python<'py>,
-        adapters: &'a [Box<dyn Adapter>],
-        registered: &[Bound<'py, PyType>],
+        section: &'s Section<'s>,
+        adapters: &'a [Box<dyn Adapter + 's>],
+        registered: &[Registered<'_>],
         libraries: &'a HashSet<String>,
         limits: Limits,
-    ) -> PyResult<Self> {
-        let registered = registered.iter().map(Bound::as_type_ptr).collect();
-        Ok(Self {
-            py,
+    ) -> Self {
+        let registered = registered.iter().map(|(class, _)| class.as_type_ptr());
+        Self {
+            section,
             adapters,
-            classes: Classes::new(py, adapters, registered)?,
+            classes: Classes::new(section, adapters, registered.collect()),
             table: Table::with_room(1 << 16),
             places: Vec::new(),
             starts: Vec::new(),
@@ -144,23 +144,32 @@ impl<'a, 'py> Heap<'a, 'py> {
             kept: Vec::new(),
             deferred: Vec::new(),
             libraries,
-            failures: Vec::new(),
+            notes: BTreeSet::new(),
             questions: Vec::new(),
             pools: Vec::new(),
             n_looked_at: 0,
             settled: 0,
             budget: Budget {
-                until: Instant::now() + limits.time,
+                until: limits.until,
                 n_nodes: limits.n_nodes.min(CLOSED as usize - 1),
                 left: STRIDE,
                 is_spent: false,
             },
-        })
+        }
     }
 
     /// Does not enter `object`, wherever it is met from now on.
-    pub(super) fn close(&mut self, object: &Bound<'py, PyAny>) {
-        self.table.insert(object.as_ptr() as usize, CLOSED);
+    pub(super) fn close(&mut self, object: &Object<'_>) {
+        if self.table.insert(object.address(), CLOSED).is_none() {
+            self.budget.is_spent = true;
+        }
+    }
+
+    /// Something was passed over or left out.
+    pub(super) fn note(&mut self, words: &str) {
+        if !self.notes.contains(words) {
+            self.notes.insert(words.to_owned());
+        }
     }
 
     /// How many objects, parts and storages were met.
@@ -174,7 +183,7 @@ impl<'a, 'py> Heap<'a, 'py> {
     }
 
     /// The node of an object that may lead to device memory; `run` enters it.
-    pub(super) fn reach(&mut self, object: &Bound<'py, PyAny>) -> Option<NodeNumber> {
+    pub(super) fn reach(&mut self, object: &Object<'_>) -> Option<NodeNumber> {
         self.meet(NonNull::new(object.as_ptr())?)
     }
 
@@ -213,7 +222,7 @@ impl<'a, 'py> Heap<'a, 'py> {
 
     #[inline]
     fn meet(&mut self, object: NonNull<ffi::PyObject>) -> Option<NodeNumber> {
-        // SAFETY: a live object of the heap; the GIL is held.
+        // SAFETY: a live object of the heap, in a section.
         let class = unsafe { ffi::Py_TYPE(object.as_ptr()) };
         if class.is_null() {
             return None;
@@ -222,8 +231,15 @@ impl<'a, 'py> Heap<'a, 'py> {
         if treatment.is_passed() {
             return None;
         }
+        if !has_room(&mut self.places) {
+            self.budget.is_spent = true;
+            return None;
+        }
         let next = self.places.len() as NodeNumber;
-        let (node, is_new) = self.table.insert(object.as_ptr() as usize, next);
+        let Some((node, is_new)) = self.table.insert(object.as_ptr() as usize, next) else {
+            self.budget.is_spent = true;
+            return None;
+        };
         if is_new {
             self.places.push(Place::Object(object));
             if let Some(class) = self.classes.take_new_heap_type() {
@@ -233,12 +249,19 @@ impl<'a, 'py> Heap<'a, 'py> {
         (node != CLOSED && node >= self.settled).then_some(node)
     }
 
-    pub(super) fn keep(&mut self, object: Bound<'py, PyAny>) {
+    /// Holds what an adapter made for this walk. A copy of the process ends with all it has.
+    pub(super) fn keep(&mut self, object: &Object<'_>) {
+        // SAFETY: it was met in this section: its address is that of a live object.
+        let object = unsafe { self.section.borrowed(object.as_ptr()) };
         self.kept.push(object);
     }
 
     pub(super) fn tell(&mut self, from: NodeNumber, to: NodeNumber, step: Step) {
         if to < self.settled {
+            return;
+        }
+        if !has_room(&mut self.told) {
+            self.budget.is_spent = true;
             return;
         }
         self.told.push(Told { from, to, step });
@@ -260,12 +283,12 @@ impl<'a, 'py> Heap<'a, 'py> {
         let next = self.places.len() as NodeNumber;
         let node = *self
             .storage_nodes
-            .entry((device, storage.id.0))
+            .entry((device, storage.id.now))
             .or_insert(next);
         if node == next {
             let number = self.storages.len() as StorageNumber;
             self.storages.push(StorageNode {
-                id: storage.id.0,
+                id: storage.id.over_time,
                 device,
                 n_bytes: storage.n_bytes,
             });
@@ -284,12 +307,12 @@ impl<'a, 'py> Heap<'a, 'py> {
     }
 
     /// The object that a node stands for.
-    pub(super) fn object(&self, node: NodeNumber) -> Option<Bound<'py, PyAny>> {
+    pub(super) fn object(&self, node: NodeNumber) -> Option<Object<'s>> {
         let Place::Object(object) = self.places[node as usize] else {
             return None;
         };
         // SAFETY: met as a live object, and nothing was freed since.
-        Some(unsafe { Bound::from_borrowed_ptr(self.py, object.as_ptr()) })
+        Some(unsafe { self.section.borrowed(object.as_ptr()) })
     }
 
     /// The node of the object at an address, if it was met.
@@ -308,6 +331,10 @@ impl<'a, 'py> Heap<'a, 'py> {
     }
 
     fn enter(&mut self, node: NodeNumber) {
+        if !has_room(&mut self.starts) {
+            self.budget.is_spent = true;
+            return;
+        }
         self.starts.push(self.references.len() as u32);
         let Place::Object(object) = self.places[node as usize] else {
             return;
@@ -334,15 +361,10 @@ impl<'a, 'py> Heap<'a, 'py> {
     }
 
     /// An adapter knows objects of its class.
-    pub(super) fn is_claimed(&mut self, object: &Bound<'py, PyAny>) -> bool {
-        let treatment = self.classes.treatment(object.get_type_ptr());
+    pub(super) fn is_claimed(&mut self, object: &Object<'_>) -> bool {
+        let treatment = self.classes.treatment(object.class().as_type_ptr());
         self.classes.take_new_heap_type();
         treatment.adapter.is_some()
-    }
-
-    /// What classes say of themselves.
-    pub(super) fn facts(&self) -> &ClassFacts {
-        self.classes.facts()
     }
 
     /// Counts one reference; false where the budget is spent.
@@ -369,12 +391,12 @@ impl<'a, 'py> Heap<'a, 'py> {
         let Some(adapter) = treatment.adapter else {
             return;
         };
-        // SAFETY: a live object, borrowed for this call.
-        let object = unsafe { Bound::from_borrowed_ptr(self.py, object.as_ptr()) };
+        // SAFETY: met as a live object, and nothing was freed since.
+        let object = unsafe { self.section.borrowed(object.as_ptr()) };
         let adapters = self.adapters;
         let told = adapters[adapter.0 as usize].look(&object, &mut Sink::new(self, node));
-        if let Err(error) = told {
-            self.failures.push(error);
+        if let Err(Unread(what)) = told {
+            self.note(&format!("{what} could not be read"));
         }
     }
 
@@ -391,13 +413,10 @@ impl<'a, 'py> Heap<'a, 'py> {
 
     /// A class that no library defines: its attributes are the user's.
     fn is_users_class(&self, object: NonNull<ffi::PyObject>) -> bool {
-        // SAFETY: an instance of a metaclass is a class; it lives, and the GIL is held.
-        let class = unsafe { Bound::from_borrowed_ptr(self.py, object.as_ptr()) };
-        let Ok(class) = class.cast_into::<PyType>() else {
-            return false;
-        };
-        let name = self.facts().name(&class);
-        name.is_some_and(|name| !self.libraries.contains(&name.module))
+        // SAFETY: met as a live object, and nothing was freed since.
+        let object = unsafe { self.section.borrowed(object.as_ptr()) };
+        let module = object.as_class().and_then(|class| class.module());
+        module.is_some_and(|module| !self.libraries.contains(&module))
     }
 
     /// Classes that nothing but their instances lead to.
@@ -426,9 +445,15 @@ fn is_asked(object: NonNull<ffi::PyObject>, treatment: Treatment) -> bool {
     }
 }
 
+/// Whether one more fits. Memory that is not to be had ends the walk, and not the process.
+#[inline]
+fn has_room<T>(places: &mut Vec<T>) -> bool {
+    places.len() < places.capacity() || places.try_reserve(1).is_ok()
+}
+
 /// What `visited` is told beside the object.
-struct Visit<'h, 'a, 'py> {
-    heap: &'h mut Heap<'a, 'py>,
+struct Visit<'h, 'a, 's> {
+    heap: &'h mut Heap<'a, 's>,
     own_class: *mut ffi::PyObject,
 }
 
@@ -441,6 +466,10 @@ unsafe extern "C" fn visited(object: *mut ffi::PyObject, argument: *mut c_void) 
     if let Some(met) = NonNull::new(object).filter(|_| is_aligned && object != visit.own_class)
         && let Some(node) = visit.heap.meet(met)
     {
+        if !has_room(&mut visit.heap.references) {
+            visit.heap.budget.is_spent = true;
+            return 1;
+        }
         visit.heap.references.push(node);
     }
     c_int::from(!visit.heap.spend())

@@ -1,14 +1,13 @@
 //! The live Python heap → what of it leads to device memory.
 //!
-//! From named roots, through what every type tells the garbage collector (`tp_traverse`): none of
-//! the user's code runs, nothing is imported, and nothing is kept alive. First comes reach alone,
-//! then what leads to a storage is told from the rest, and only that gets its names.
+//! From named roots, through what every type tells the garbage collector (`tp_traverse`), in a
+//! section in which nothing of Python's runs ([`crate::still`]). First comes reach alone, then what
+//! leads to a storage is told from the rest, and only that gets its names.
 //!
-//! The GIL is held from the first root to the last edge, and the garbage collector is off, so that
-//! borrowed pointers stay good. Interpreters without a GIL are not supported: there is no `abi3`
-//! wheel for them.
+//! Interpreters without a GIL are not supported: there is no `abi3` wheel for them.
 #![expect(unsafe_code, reason = "the slots of live types, borrowed objects")]
 
+mod asker;
 mod classes;
 mod garbage;
 mod graph;
@@ -25,41 +24,22 @@ mod table;
 use std::collections::HashMap;
 
 use gpumem_core::holders::{Category, GraphBuilder, Node, NodeIdx, ObjectGraph, Step};
-use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyType};
+use pyo3::types::PyList;
 
-use crate::adapters::own::{self, Asks};
-use crate::adapters::{self, pools};
-use crate::trouble;
+use crate::adapters::own::Registered;
+use crate::adapters::{self, Quiet};
+use crate::look::fault;
+use crate::still::Section;
 use heap::Heap;
 use prune::Pruned;
 use roots::{Root, Roots};
 
-pub(crate) use limits::{_look_for, Limits};
+pub(crate) use asker::{Asker, Here, Told};
+pub(crate) use limits::Limits;
+pub(crate) use native::resolve;
+pub(crate) use roots::{Places, other_threads};
 pub(crate) use sink::{Details, Part, PoolId, Sink, Storage, StorageId};
-
-/// No collection runs while this lives: a class's `__del__` must not run, nor an object go.
-struct Uncollected {
-    was_enabled: bool,
-}
-
-impl Uncollected {
-    fn new(_: Python<'_>) -> Self {
-        // SAFETY: the GIL is held.
-        let was_enabled = unsafe { ffi::PyGC_Disable() } == 1;
-        Self { was_enabled }
-    }
-}
-
-impl Drop for Uncollected {
-    fn drop(&mut self) {
-        if self.was_enabled {
-            // SAFETY: made and dropped where the GIL is held.
-            unsafe { ffi::PyGC_Enable() };
-        }
-    }
-}
 
 /// How far a search goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,12 +50,15 @@ pub(crate) enum Extent {
     Everything,
 }
 
-/// What is looked for, how far, and by whom.
+/// What is looked for, how far, and where.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Search {
     pub(crate) extent: Extent,
     pub(crate) limits: Limits,
-    pub(crate) asks: Asks,
+    /// This process is a copy of the user's.
+    pub(crate) is_copy: bool,
+    /// What torch's autograd keeps is read.
+    pub(crate) reads_graph: bool,
 }
 
 /// What was found.
@@ -83,140 +66,156 @@ pub(crate) struct Found {
     pub(crate) graph: ObjectGraph,
     /// How many objects were looked at.
     pub(crate) n_objects: usize,
+    /// What was passed over or left out, and why.
+    pub(crate) notes: Vec<String>,
 }
 
-/// Finds what leads to device memory from everything that has a name.
-pub(crate) fn find(py: Python<'_>, shells: &[Bound<'_, PyAny>], search: Search) -> PyResult<Found> {
-    let registered = own::registered(py, search.asks);
-    let walked = {
-        let _uncollected = Uncollected::new(py);
-        walk(py, &Roots::find(py, shells)?, &registered, search)?
-    };
-    Ok(walked.asked(py, &registered))
-}
-
-/// The same from the entries of one namespace.
-pub(crate) fn find_from(
-    py: Python<'_>,
-    namespace: &Bound<'_, PyDict>,
-    search: Search,
-) -> PyResult<Found> {
-    let registered = own::registered(py, search.asks);
-    let walked = {
-        let _uncollected = Uncollected::new(py);
-        walk(py, &Roots::of(py, namespace)?, &registered, search)?
-    };
-    Ok(walked.asked(py, &registered))
-}
-
-/// What a walk found, before the user's own code is asked.
-struct Walked<'py> {
+/// What a walk found, before anybody else is asked.
+pub(crate) struct Walked {
     graph: GraphBuilder,
     n_objects: usize,
-    /// What adapters of ours could not read.
-    failures: Vec<PyErr>,
+    notes: Vec<String>,
     /// Objects that keep a pool of an allocator's to themselves.
     pools: Vec<(NodeIdx, PoolId)>,
     /// Objects that an adapter of the user's tells of, their place, and which adapter.
-    questions: Vec<(Bound<'py, PyAny>, NodeIdx, u8)>,
+    questions: Vec<(Py<PyAny>, NodeIdx, u8)>,
 }
 
-fn walk<'py>(
-    py: Python<'py>,
-    roots: &Roots<'py>,
-    registered: &[(Bound<'py, PyType>, Bound<'py, PyAny>)],
+/// Finds what leads to device memory. All of it happens in one section; what it found outlives that.
+pub(crate) fn find(
+    py: Python<'_>,
+    places: &Places<'_>,
     search: Search,
-) -> PyResult<Walked<'py>> {
-    let adapters = adapters::all(py);
-    let classes: Vec<_> = registered.iter().map(|(class, _)| class.clone()).collect();
-    let mut heap = Heap::new(py, &adapters, &classes, &roots.libraries, search.limits)?;
+    registered: &[Registered<'_>],
+) -> PyResult<Walked> {
+    let tracked = match search.extent {
+        Extent::Names => None,
+        Extent::Everything => Some(roots::tracked(py)?),
+    };
+    let _quiet = Quiet::of_imported(py);
+    Ok(Section::enter(py, search.is_copy, |section| {
+        walk(section, places, tracked.as_ref(), search, registered)
+    }))
+}
+
+fn walk<'s>(
+    section: &'s Section<'s>,
+    places: &Places<'_>,
+    tracked: Option<&Bound<'_, PyList>>,
+    search: Search,
+    registered: &[Registered<'_>],
+) -> Walked {
+    let roots = Roots::find(section, places);
+    fault(4);
+    let adapters = adapters::all(section, search.reads_graph);
+    let libraries = &roots.libraries;
+    let mut heap = Heap::new(section, &adapters, registered, libraries, search.limits);
     for object in roots.closed.iter().chain(&roots.passed) {
         heap.close(object);
     }
     enter(&mut heap, &roots.found);
-    let rest = match search.extent {
-        Extent::Names => Vec::new(),
-        Extent::Everything => rest::find(&mut heap, roots)?,
+    let rest = match tracked.and_then(|tracked| section.object(tracked.as_any()).list()) {
+        None => Vec::new(),
+        Some(tracked) => rest::find(&mut heap, &roots, &tracked.collect::<Vec<_>>()),
     };
+    fault(5);
     let asked = heap.questions.iter().map(|(node, _)| *node);
     let wanted: Vec<_> = asked
         .chain(heap.pools.iter().map(|(node, _)| *node))
         .collect();
     let pruned = Pruned::of(&heap, &wanted);
-    let mut built = graph::build(&heap, &pruned, roots.found.iter().chain(&rest))?;
+    let mut built = graph::build(&heap, &pruned, roots.found.iter().chain(&rest));
     if search.extent == Extent::Everything && !heap.is_cut() {
         built.graph.whole();
     }
     let question = |(node, adapter): &(_, u8)| {
         let place = built.known[*node as usize]?;
-        Some((heap.object(*node)?, place, *adapter))
+        Some((heap.object(*node)?.unbind(), place, *adapter))
     };
     let pool = |(node, pool): &(_, PoolId)| Some((built.known[*node as usize]?, *pool));
-    Ok(Walked {
+    Walked {
         pools: heap.pools.iter().filter_map(pool).collect(),
         questions: heap.questions.iter().filter_map(question).collect(),
         n_objects: heap.n_objects(),
-        failures: heap.failures,
+        notes: heap.notes.into_iter().collect(),
         graph: built.graph,
-    })
+    }
 }
 
-impl<'py> Walked<'py> {
-    /// Takes in what the user's own adapters tell: from here on nothing is borrowed.
-    fn asked(
-        mut self,
-        py: Python<'py>,
-        registered: &[(Bound<'py, PyType>, Bound<'py, PyAny>)],
-    ) -> Found {
+impl Walked {
+    /// Takes in what the walk could not find out itself: from here on nothing is borrowed.
+    pub(crate) fn asked(mut self, py: Python<'_>, asker: &mut dyn Asker) -> Found {
+        if !self.questions.is_empty() || !self.pools.is_empty() {
+            self.ask(py, asker);
+        }
+        Found {
+            graph: self.graph.build(),
+            n_objects: self.n_objects,
+            notes: self.notes,
+        }
+    }
+
+    fn ask(&mut self, py: Python<'_>, asker: &mut dyn Asker) {
+        let questions = std::mem::take(&mut self.questions);
+        let pools = std::mem::take(&mut self.pools);
+        let mut distinct: Vec<PoolId> = Vec::new();
+        for (_, pool) in &pools {
+            if !distinct.contains(pool) {
+                distinct.push(*pool);
+            }
+        }
+        let objects = questions.iter();
+        let objects = objects.map(|(object, _, adapter)| (object.bind(py).clone(), *adapter));
+        let told = asker.ask(py, &objects.collect::<Vec<_>>(), &distinct);
+        let holders = questions.iter().map(|(_, holder, _)| *holder);
+        self.take_held(holders.zip(told.objects));
+        for (number, (pool, free)) in distinct.iter().zip(told.pools).enumerate() {
+            let holders = pools.iter().filter(|(_, it)| it == pool);
+            let holders: Vec<NodeIdx> = holders.map(|(holder, _)| *holder).collect();
+            self.take_free(number as u64, &holders, free);
+        }
+    }
+
+    /// What adapters of the user's told of the objects at these places.
+    fn take_held(&mut self, told: impl Iterator<Item = (NodeIdx, Vec<adapters::own::Held>)>) {
         /// Keys of the user's are told from the numbers of frameworks' storages.
         const OWN: u64 = 1 << 63;
-        for error in std::mem::take(&mut self.failures) {
-            let message = format!("an object was passed over when looking for holders: {error}");
-            trouble::log_once(py, &message);
-        }
-        self.measure_pools(py);
         let mut known = HashMap::new();
-        for (number, (object, holder, adapter)) in self.questions.iter().enumerate() {
-            let (_, function) = &registered[usize::from(*adapter)];
-            for (idx, held) in own::ask(function, object).into_iter().enumerate() {
+        for (number, (holder, held)) in told.enumerate() {
+            for (idx, held) in held.into_iter().enumerate() {
                 let unshared = OWN | OWN >> 1 | (number << 8 | idx & 0xFF) as u64;
                 let id = held.key.map_or(unshared, |key| OWN | key & !(OWN >> 1));
                 let storage = *known.entry((held.device.clone(), id)).or_insert_with(|| {
                     self.graph
                         .node(Node::storage(id, held.device, held.n_bytes))
                 });
-                self.graph.categorise(*holder, Category::Tensor);
-                self.graph.edge(*holder, storage, Step::Within);
+                self.graph.categorise(holder, Category::Tensor);
+                self.graph.edge(holder, storage, Step::Within);
             }
-        }
-        Found {
-            graph: self.graph.build(),
-            n_objects: self.n_objects,
         }
     }
 
-    /// Takes in what is free in pools that others cannot use: it is reserved for who has the pool.
-    fn measure_pools(&mut self, py: Python<'_>) {
+    /// What is free in a pool that others cannot use: it is reserved for who has the pool.
+    fn take_free(
+        &mut self,
+        number: u64,
+        holders: &[NodeIdx],
+        free: Vec<(String, gpumem_core::units::Bytes)>,
+    ) {
         /// Told from storages of frameworks and from keys of the user's.
         const POOLS: u64 = 1 << 62;
-        let mut known: HashMap<PoolId, Vec<NodeIdx>> = HashMap::new();
-        for (holder, pool) in std::mem::take(&mut self.pools) {
-            let number = known.len() as u64;
-            let storages = known.entry(pool).or_insert_with(|| {
-                let free = pools::free(py, pool).into_iter();
-                let node = |(device, n_bytes)| Node::storage(POOLS | number, device, n_bytes);
-                let idx = |node: Node| self.graph.node(node.of(Category::Workspace));
-                free.map(node).map(idx).collect()
-            });
-            for storage in storages {
-                self.graph.edge(holder, *storage, Step::Within);
+        for (device, n_bytes) in free {
+            let node = Node::storage(POOLS | number, device, n_bytes);
+            let storage = self.graph.node(node.of(Category::Workspace));
+            for holder in holders {
+                self.graph.edge(*holder, storage, Step::Within);
             }
         }
     }
 }
 
 /// Goes as far as the roots lead.
-fn enter<'py>(heap: &mut Heap<'_, 'py>, roots: &[Root<'py>]) {
+fn enter<'s>(heap: &mut Heap<'_, 's>, roots: &[Root<'s>]) {
     for root in roots {
         heap.reach(&root.object);
     }

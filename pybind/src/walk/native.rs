@@ -5,16 +5,15 @@
 
 use std::collections::HashMap;
 
-use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString, PyType};
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyType;
 
-use crate::adapters::ClassName;
-use crate::adapters::peek::{self, Getter};
+use crate::still::{Getter, Object};
 
 /// Which class of CPython's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Native {
+pub(crate) enum Native {
     Function,
     Method,
     BuiltinMethod,
@@ -67,70 +66,34 @@ const PLACES: [(&str, &str, Native); 17] = [
     ("builtins", "frozenset", Native::Container),
 ];
 
-/// The classes by their address.
-pub(super) struct Natives<'py> {
-    classes: Vec<(Bound<'py, PyType>, Native)>,
+static NATIVES: PyOnceLock<Vec<(Py<PyType>, Native)>> = PyOnceLock::new();
+
+/// Finds the classes, once, when the module is loaded: this imports.
+pub(crate) fn resolve(py: Python<'_>) -> PyResult<()> {
+    let find = |(module, name, native): &(&str, &str, Native)| {
+        let class = py.import(*module)?.getattr(*name)?;
+        Ok((class.cast_into::<PyType>()?.unbind(), *native))
+    };
+    let found = PLACES.iter().map(find).collect::<PyResult<_>>()?;
+    // A second interpreter's would be the same.
+    drop(NATIVES.set(py, found));
+    Ok(())
 }
 
-impl<'py> Natives<'py> {
-    pub(super) fn new(py: Python<'py>) -> PyResult<Self> {
-        let find = |(module, name, native): &(&str, &str, Native)| {
-            let class = py.import(*module)?.getattr(*name)?;
-            Ok((class.cast_into::<PyType>()?, *native))
-        };
-        let classes = PLACES.iter().map(find).collect::<PyResult<_>>()?;
-        Ok(Self { classes })
-    }
-
+impl Native {
     /// What `object` is, if its class is exactly one of these.
-    pub(super) fn of(&self, object: &Bound<'py, PyAny>) -> Option<Native> {
-        let class = object.get_type_ptr();
-        let exact = self
-            .classes
-            .iter()
-            .find(|(it, _)| it.as_type_ptr() == class);
+    pub(super) fn of(object: &Object<'_>) -> Option<Self> {
+        let class = object.class();
+        let natives = NATIVES.get(object.section().py());
+        let mut natives = natives.into_iter().flatten();
+        let exact = natives.find(|(it, _)| class.is_class(it));
         exact.map(|(_, native)| *native)
     }
 }
 
-/// What `type` itself says of a class: no metaclass has a say.
-pub(super) struct ClassFacts {
-    module: Getter,
-    qualname: Getter,
-}
-
-impl ClassFacts {
-    pub(super) fn new(py: Python<'_>) -> PyResult<Self> {
-        let own = py.get_type::<PyType>().getattr("__dict__")?;
-        Ok(Self {
-            module: Getter::of(own.get_item("__module__")?)?,
-            qualname: Getter::of(own.get_item("__qualname__")?)?,
-        })
-    }
-
-    pub(super) fn name(&self, class: &Bound<'_, PyType>) -> Option<ClassName> {
-        let text = |getter: &Getter| {
-            // A class may have put anything under the name.
-            let text = getter.get(class).ok()?.cast_into_exact::<PyString>().ok()?;
-            Some(text.to_string_lossy().into_owned())
-        };
-        Some(ClassName {
-            module: text(&self.module).unwrap_or_default(),
-            name: text(&self.qualname)?,
-        })
-    }
-
-    /// `Model`, of an instance of `make.<locals>.Model`.
-    pub(super) fn type_name(&self, object: &Bound<'_, PyAny>) -> String {
-        let name = self.name(&object.get_type());
-        let name = name.map(|it| it.name).unwrap_or_default();
-        name.rsplit('.').next().unwrap_or_default().to_owned()
-    }
-
-    /// `<Model>`: an object for which there is no expression.
-    pub(super) fn in_words(&self, object: &Bound<'_, PyAny>) -> String {
-        format!("<{}>", self.type_name(object))
-    }
+/// `<Model>`: an object for which there is no expression.
+pub(super) fn in_words(object: &Object<'_>) -> String {
+    format!("<{}>", object.class().short_name())
 }
 
 /// The slots of instances, class by class.
@@ -141,15 +104,15 @@ pub(super) struct Members {
 
 impl Members {
     /// Calls `each` with every slot of `object` that is set.
-    pub(super) fn for_each<'py>(
+    pub(super) fn for_each(
         &mut self,
-        object: &Bound<'py, PyAny>,
-        mut each: impl FnMut(&str, &Bound<'py, PyAny>),
+        object: &Object<'_>,
+        mut each: impl FnMut(&str, &Object<'_>),
     ) {
-        let class = object.get_type();
-        let members = self.by_class.entry(class.as_ptr() as usize);
-        for (name, member) in members.or_insert_with(|| peek::slots(&class).unwrap_or_default()) {
-            if let Ok(value) = member.get(object) {
+        let class = object.class();
+        let members = self.by_class.entry(class.address());
+        for (name, member) in members.or_insert_with(|| class.slots()) {
+            if let Some(value) = member.get(object) {
                 each(name, &value);
             }
         }
@@ -159,31 +122,33 @@ impl Members {
 /// The local variables of a function's frame; nothing of a module's or a class's, whose locals are
 /// its namespace.
 ///
-/// Before Python 3.13 asking for them leaves a dict behind that would keep them alive: it is emptied
-/// again, unless somebody else holds it.
-pub(super) fn locals<'py>(frame: &Bound<'py, PyAny>) -> PyResult<Vec<(String, Bound<'py, PyAny>)>> {
+/// Before Python 3.13 asking for them refreshes a dictionary that the user's `locals()` is, and lets
+/// go of what was in it: only a copy of the process may, and there nothing is let go of.
+pub(super) fn locals<'s>(frame: &Object<'s>) -> Vec<(String, Object<'s>)> {
     /// `CO_OPTIMIZED`: locals have places of their own.
-    const OPTIMIZED: u32 = 1;
-    let flags: u32 = frame.getattr("f_code")?.getattr("co_flags")?.extract()?;
-    if flags & OPTIMIZED == 0 {
-        return Ok(Vec::new());
+    const OPTIMIZED: u64 = 1;
+    let section = frame.section();
+    let code = frame.code_of_frame();
+    let flags = code.and_then(|code| code.read("co_flags")?.number());
+    let is_refreshed = !section.has_views_of_locals();
+    if flags.is_none_or(|flags| flags & OPTIMIZED == 0) || is_refreshed && !section.is_copy() {
+        return Vec::new();
     }
-    let locals = frame.getattr("f_locals")?;
-    let Ok(snapshot) = locals.cast_exact::<PyDict>() else {
-        let items = locals.call_method0("items")?;
-        return items.try_iter()?.map(|item| item?.extract()).collect();
+    if is_refreshed {
+        frame.pin_dictionaries();
+    }
+    let Some(locals) = frame.read("f_locals") else {
+        return Vec::new();
     };
-    let named = |(name, value): (Bound<'py, PyAny>, _)| Some((name.extract().ok()?, value));
-    let found = snapshot.iter().filter_map(named).collect();
-    // One reference is the frame's, one is ours.
-    if n_references(&locals) == 2 {
-        snapshot.clear();
+    if let Some(snapshot) = locals.dict() {
+        return snapshot.named().collect();
     }
-    Ok(found)
-}
-
-/// How many references there are to an object.
-pub(super) fn n_references(object: &Bound<'_, PyAny>) -> isize {
-    // SAFETY: a live object; the GIL is held.
-    unsafe { ffi::Py_REFCNT(object.as_ptr()) }
+    // A view, whose items are pairs.
+    let items = locals.call("items");
+    let items = items.as_ref().and_then(Object::list).into_iter().flatten();
+    let pair = |item: Object<'s>| {
+        let mut pair = item.tuple()?;
+        Some((pair.next()?.text()?, pair.next()?))
+    };
+    items.filter_map(pair).collect()
 }

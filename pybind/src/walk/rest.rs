@@ -3,53 +3,47 @@
 use std::collections::HashSet;
 
 use gpumem_core::holders::RootKind;
-use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyModule, PyType};
 
-use super::classes::is_heap_type;
 use super::heap::Heap;
-use super::roots::{Root, Roots, entries};
+use super::native::in_words;
+use super::roots::{Root, Roots};
 use super::{enter, garbage};
-use crate::adapters::peek;
+use crate::still::Object;
 
-/// Finds it, nearest to a name first, and enters it.
-pub(super) fn find<'py>(heap: &mut Heap<'_, 'py>, roots: &Roots<'py>) -> PyResult<Vec<Root<'py>>> {
-    let mut found = libraries(heap, roots);
+/// Finds it, nearest to a name first, and enters it. `tracked` is all that the collector knows.
+pub(super) fn find<'s>(
+    heap: &mut Heap<'_, 's>,
+    roots: &Roots<'s>,
+    tracked: &[Object<'s>],
+) -> Vec<Root<'s>> {
+    let mut found = libraries(roots);
     enter(heap, &found);
     heap.settle();
-    let tracked = tracked(heap.py)?;
-    found.extend(garbage(heap, &tracked));
-    let strangers = strangers(heap, &tracked);
+    found.extend(garbage(heap, tracked));
+    let strangers = strangers(heap, tracked);
     enter(heap, &strangers);
     found.extend(strangers);
-    Ok(found)
+    found
 }
 
 /// The globals of libraries, and the attributes of what was closed: IPython's own objects.
-fn libraries<'py>(heap: &Heap<'_, 'py>, roots: &Roots<'py>) -> Vec<Root<'py>> {
+fn libraries<'s>(roots: &Roots<'s>) -> Vec<Root<'s>> {
     let of_module = roots.library_globals.iter().flat_map(|(module, globals)| {
-        let named = entries(globals).into_iter();
         let owner = owner(module);
+        let named = globals.named();
         named.map(move |(name, value)| system(owner, format!("{module}.{name}"), value))
     });
-    let is_object = |it: &&Bound<'py, PyAny>| {
-        !it.is_instance_of::<PyModule>() && !it.is_instance_of::<PyDict>()
-    };
+    let is_object = |it: &&Object<'s>| !it.is_module() && it.dict().is_none();
     let of_object = roots.closed.iter().filter(is_object).flat_map(|object| {
-        let class = heap.facts().in_words(object);
-        let attributes = peek::attributes(object).map(|dict| entries(&dict));
-        let named = attributes.into_iter().flatten();
+        let class = in_words(object);
+        let named = object.attributes().into_iter().flat_map(|it| it.named());
         named.map(move |(name, value)| system("IPython", format!("{class}.{name}"), value))
     });
     // `sys.last_value`, `displayhook._`: these have better names already.
-    let known: HashSet<_> = roots
-        .found
-        .iter()
-        .map(|root| root.object.as_ptr())
-        .collect();
+    let known: HashSet<_> = roots.found.iter().map(|root| root.object.address()).collect();
     of_module
         .chain(of_object)
-        .filter(|root| !known.contains(&root.object.as_ptr()))
+        .filter(|root| !known.contains(&root.object.address()))
         .collect()
 }
 
@@ -71,7 +65,7 @@ fn owner(module: &str) -> &str {
     }
 }
 
-fn system<'py>(name: &str, path: String, object: Bound<'py, PyAny>) -> Root<'py> {
+fn system<'s>(name: &str, path: String, object: Object<'s>) -> Root<'s> {
     Root {
         name: name.to_owned(),
         kind: RootKind::System,
@@ -80,51 +74,38 @@ fn system<'py>(name: &str, path: String, object: Bound<'py, PyAny>) -> Root<'py>
     }
 }
 
-/// Every object that the garbage collector knows.
-fn tracked(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
-    let objects = py.import("gc")?.call_method0("get_objects")?;
-    Ok(objects.cast_into()?)
-}
-
 /// Objects that only refer to each other, and what they keep. Of those that lead to each other one
 /// is enough: an instance of a class that Python code made, where there is one.
-fn garbage<'py>(heap: &mut Heap<'_, 'py>, tracked: &Bound<'py, PyList>) -> Vec<Root<'py>> {
+fn garbage<'s>(heap: &mut Heap<'_, 's>, tracked: &[Object<'s>]) -> Vec<Root<'s>> {
     let mut found = garbage::find(heap, tracked);
     found.sort_by_cached_key(|object| {
-        let is_instance = is_heap_type(&object.get_type()) && !object.is_instance_of::<PyType>();
+        let is_instance = object.class().is_heap_type() && object.as_class().is_none();
         (heap.is_claimed(object), !is_instance)
     });
     let mut first = Vec::new();
     for object in found {
-        if !heap.is_met(object.as_ptr() as usize) {
+        if !heap.is_met(object.address()) {
             heap.reach(&object);
             heap.run();
             first.push(object);
         }
     }
-    in_words(heap, RootKind::CyclicGarbage, "cyclic garbage", first)
+    without_name(RootKind::CyclicGarbage, "cyclic garbage", first)
 }
 
 /// Tensors that something else than an object of Python keeps, or an object that nothing leads to.
-fn strangers<'py>(heap: &mut Heap<'_, 'py>, tracked: &Bound<'py, PyList>) -> Vec<Root<'py>> {
-    let unmet: Vec<_> = tracked
-        .iter()
-        .filter(|object| heap.is_claimed(object) && !heap.is_met(object.as_ptr() as usize))
-        .collect();
-    in_words(heap, RootKind::Unnamed, "unnamed", unmet)
+fn strangers<'s>(heap: &mut Heap<'_, 's>, tracked: &[Object<'s>]) -> Vec<Root<'s>> {
+    let unmet = tracked.iter();
+    let unmet = unmet.filter(|object| heap.is_claimed(object) && !heap.is_met(object.address()));
+    without_name(RootKind::Unnamed, "unnamed", unmet.cloned().collect())
 }
 
 /// Roots without a name: each path begins with what the object is.
-fn in_words<'py>(
-    heap: &Heap<'_, 'py>,
-    kind: RootKind,
-    name: &str,
-    objects: Vec<Bound<'py, PyAny>>,
-) -> Vec<Root<'py>> {
+fn without_name<'s>(kind: RootKind, name: &str, objects: Vec<Object<'s>>) -> Vec<Root<'s>> {
     let root = |object| Root {
         name: name.to_owned(),
         kind,
-        path: heap.facts().in_words(&object),
+        path: in_words(&object),
         object,
     };
     objects.into_iter().map(root).collect()

@@ -2,19 +2,23 @@
 
 use gpumem_core::holders::{Category, Step};
 use gpumem_core::units::Bytes;
-use pyo3::prelude::*;
 
 use super::heap::{Heap, NodeNumber};
+use crate::still::Object;
 
 /// The object that is looked at, something inside it that is no Python object, or an object that
 /// it refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Part(pub(super) NodeNumber);
 
-/// What tells a storage from every other of its device, also from those that lived before it: an
-/// address alone is used again.
+/// What tells a storage from every other of its device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct StorageId(pub(crate) u64);
+pub(crate) struct StorageId {
+    /// From those that live at the same time: the same, whichever framework tells of it.
+    pub(crate) now: u64,
+    /// From those that lived before it, too, as far as that is known: addresses are used again.
+    pub(crate) over_time: u64,
+}
 
 /// A pool of torch's allocator that only what captured or asked for it allocates in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -60,13 +64,13 @@ impl Details {
 }
 
 /// Takes what an adapter tells of one object.
-pub(crate) struct Sink<'h, 'a, 'py> {
-    heap: &'h mut Heap<'a, 'py>,
+pub(crate) struct Sink<'h, 'a, 's> {
+    heap: &'h mut Heap<'a, 's>,
     own: Part,
 }
 
-impl<'h, 'a, 'py> Sink<'h, 'a, 'py> {
-    pub(super) fn new(heap: &'h mut Heap<'a, 'py>, own: NodeNumber) -> Self {
+impl<'h, 'a, 's> Sink<'h, 'a, 's> {
+    pub(super) fn new(heap: &'h mut Heap<'a, 's>, own: NodeNumber) -> Self {
         Self {
             heap,
             own: Part(own),
@@ -97,16 +101,16 @@ impl<'h, 'a, 'py> Sink<'h, 'a, 'py> {
     /// the object cannot lead to device memory.
     ///
     /// An object that was made for this look is kept until the walk ends, no longer.
-    pub(crate) fn object(
-        &mut self,
-        from: Part,
-        object: Bound<'py, PyAny>,
-        step: Step,
-    ) -> Option<Part> {
-        let to = self.heap.reach(&object)?;
+    pub(crate) fn object(&mut self, from: Part, object: &Object<'_>, step: Step) -> Option<Part> {
+        let to = self.heap.reach(object)?;
         self.heap.keep(object);
         self.tell(from, to, step);
         Some(Part(to))
+    }
+
+    /// Something was left out, and why.
+    pub(crate) fn cut(&mut self, reason: &'static str) {
+        self.heap.note(reason);
     }
 
     /// `from` keeps something that is no Python object, told from others that live at the same

@@ -69,23 +69,24 @@ impl Table {
         }
     }
 
-    /// The node of `address`; a new address becomes `next`, and true is returned beside it.
+    /// The node of `address`; a new address becomes `next`, and true is returned beside it. Nothing
+    /// if there is no memory for one more.
     #[inline]
-    pub(super) fn insert(&mut self, address: usize, next: u32) -> (u32, bool) {
-        if self.n_used * 2 >= self.slots.len() {
-            self.grow();
+    pub(super) fn insert(&mut self, address: usize, next: u32) -> Option<(u32, bool)> {
+        if self.n_used * 2 >= self.slots.len() && !self.grow() {
+            return None;
         }
         let position = self.position(address);
         let slot = &mut self.slots[position];
         if slot.address == address {
-            return (slot.node, false);
+            return Some((slot.node, false));
         }
         *slot = Slot {
             address,
             node: next,
         };
         self.n_used += 1;
-        (next, true)
+        Some((next, true))
     }
 
     /// The node of `address`, if it was met.
@@ -110,13 +111,19 @@ impl Table {
     }
 
     #[cold]
-    fn grow(&mut self) {
-        let grown = Self::with_room(self.slots.len());
-        let old = std::mem::replace(self, grown);
-        for slot in old.slots.into_iter().filter(|slot| slot.address != 0) {
+    fn grow(&mut self) -> bool {
+        let n_slots = self.slots.len() * 2;
+        let mut grown = Vec::new();
+        if grown.try_reserve_exact(n_slots).is_err() {
+            return false;
+        }
+        grown.resize(n_slots, EMPTY);
+        self.shift -= 1;
+        let old = std::mem::replace(&mut self.slots, grown);
+        for slot in old.into_iter().filter(|slot| slot.address != 0) {
             let position = self.position(slot.address);
             self.slots[position] = slot;
         }
-        self.n_used = old.n_used;
+        true
     }
 }

@@ -5,10 +5,9 @@ use std::collections::HashMap;
 
 use gpumem_core::units::Bytes;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple, PyType};
+use pyo3::types::{PyDict, PyType};
 
-use super::super::identity::Proof;
-use super::super::peek::{self, Getter, class_attribute};
+use crate::still::{Getter, Method, Object, Section};
 
 /// The readers of torch's tensors and storages, taken from its extension types.
 pub(crate) struct Access {
@@ -22,22 +21,19 @@ pub(crate) struct Access {
     shape: Getter,
     dtype: Getter,
     device: Getter,
-    element_size: Py<PyAny>,
+    element_size: Method,
     layout: Getter,
-    storage: Py<PyAny>,
+    storage: Method,
     storage_device: Getter,
-    storage_nbytes: Py<PyAny>,
-    storage_data_ptr: Py<PyAny>,
-    storage_weak_ref: Py<PyAny>,
-    storage_class: Py<PyAny>,
-    dispatch_keys: Py<PyAny>,
-    python_key: Py<PyAny>,
+    storage_nbytes: Method,
+    storage_data_ptr: Method,
+    /// The address of what stands for a storage in C++.
+    storage_owner: Option<Getter>,
+    dispatch_keys: Method,
     /// The classes whose instances are never wrapped.
     plain: Vec<Py<PyType>>,
     base: Py<PyType>,
-    words: RefCell<HashMap<usize, String>>,
-    /// Dropped last: it turns torch's own interception on again.
-    _quiet: Quiet,
+    dtypes: RefCell<HashMap<usize, String>>,
 }
 
 /// A storage of torch.
@@ -47,17 +43,26 @@ pub(crate) struct Found {
     /// `cuda:0`; the host is called so.
     pub(crate) device: String,
     pub(crate) n_bytes: Bytes,
-    storage: Py<PyAny>,
+    /// The address of what stands for it in C++.
+    pub(crate) owner: usize,
 }
 
 /// While it lives, `__torch_function__`, `__torch_dispatch__`, their modes and autograd stay out.
-struct Quiet {
+///
+/// Made before a section and dropped after it: this calls torch.
+pub(crate) struct Quiet {
     guards: Vec<Py<PyAny>>,
     set_grad_enabled: Py<PyAny>,
     was_grad_enabled: bool,
 }
 
 impl Quiet {
+    /// None if the user has not imported torch.
+    pub(crate) fn of_imported(py: Python<'_>) -> Option<Self> {
+        let torch = module(py)?;
+        Self::new(&torch).ok()
+    }
+
     fn new(torch: &Bound<'_, PyAny>) -> PyResult<Self> {
         let set_grad_enabled = torch.getattr("_set_grad_enabled")?;
         let mut quiet = Self {
@@ -92,211 +97,182 @@ impl Drop for Quiet {
     }
 }
 
+/// The module of torch's C code, if the user has imported torch.
+fn module(py: Python<'_>) -> Option<Bound<'_, PyAny>> {
+    let modules = py.import("sys").and_then(|sys| sys.getattr("modules"));
+    let torch = modules.ok()?.cast::<PyDict>().ok()?.get_item("torch._C");
+    torch.ok()?.filter(|torch| !torch.is_none())
+}
+
+/// Whether the user has imported torch. Importing it is not ours to do.
+pub(crate) fn is_imported(py: Python<'_>) -> bool {
+    module(py).is_some()
+}
+
 impl Access {
-    /// Takes the readers from the torch that is imported.
-    pub(crate) fn new(py: Python<'_>) -> PyResult<Self> {
-        let modules = py.import("sys")?.getattr("modules")?;
-        let torch = modules.get_item("torch._C")?;
-        let base = torch
-            .getattr("TensorBase")
-            .or_else(|_| torch.getattr("_TensorBase"))?;
-        let base = base.cast_into::<PyType>()?;
-        let storage = torch.getattr("StorageBase")?.cast_into::<PyType>()?;
-        let method = |class: &Bound<'_, PyType>, name: &str| {
-            let found = class_attribute(class, name)?;
-            found.map(Bound::unbind).ok_or_else(|| missing(name))
+    /// Takes the readers from the torch that is imported; none if there is none, or another than is
+    /// known here.
+    pub(crate) fn of_imported<'s>(section: &'s Section<'s>) -> Option<Self> {
+        let modules = section.modules()?;
+        let torch = modules.get("torch._C")?.globals()?;
+        let base = torch.get("TensorBase").or_else(|| torch.get("_TensorBase"));
+        let base = base?.as_class()?;
+        let storage = torch.get("StorageBase")?.as_class()?;
+        let class = |module: &str, name: &str| {
+            let class = modules.get(module)?.globals()?.get(name)?.as_class()?;
+            Some(class.unbind())
         };
-        let of_tensor = |name: &str| Getter::find(&base, name);
-        let tensor = modules.get_item("torch")?.getattr("Tensor")?;
-        let parameter = modules
-            .get_item("torch.nn.parameter")
-            .and_then(|module| module.getattr("Parameter"));
-        let plain = [Some(tensor), parameter.ok()].into_iter().flatten();
-        Ok(Self {
-            is_leaf: of_tensor("is_leaf")?,
-            retains_grad: of_tensor("retains_grad")?,
-            grad: of_tensor("grad")?,
-            grad_fn: of_tensor("grad_fn")?,
-            backward_hooks: of_tensor("_backward_hooks")?,
-            post_accumulate_grad_hooks: of_tensor("_post_accumulate_grad_hooks").ok(),
-            requires_grad: of_tensor("requires_grad")?,
-            shape: of_tensor("shape")?,
-            dtype: of_tensor("dtype")?,
-            device: of_tensor("device")?,
-            element_size: method(&base, "element_size")?,
-            layout: of_tensor("layout")?,
-            storage: method(&base, "untyped_storage")?,
-            storage_device: Getter::find(&storage, "device")?,
-            storage_nbytes: method(&storage, "nbytes")?,
-            storage_data_ptr: method(&storage, "data_ptr")?,
-            storage_weak_ref: method(&storage, "_weak_ref")?,
-            storage_class: storage.clone().into_any().unbind(),
-            dispatch_keys: torch.getattr("_dispatch_keys")?.unbind(),
-            python_key: torch.getattr("DispatchKey")?.getattr("Python")?.unbind(),
-            plain: plain
-                .filter_map(|class| Some(class.cast_into::<PyType>().ok()?.unbind()))
-                .collect(),
+        let plain = [
+            class("torch", "Tensor"),
+            class("torch.nn.parameter", "Parameter"),
+        ];
+        Some(Self {
+            is_leaf: base.getter("is_leaf")?,
+            retains_grad: base.getter("retains_grad")?,
+            grad: base.getter("grad")?,
+            grad_fn: base.getter("grad_fn")?,
+            backward_hooks: base.getter("_backward_hooks")?,
+            post_accumulate_grad_hooks: base.getter("_post_accumulate_grad_hooks"),
+            requires_grad: base.getter("requires_grad")?,
+            shape: base.getter("shape")?,
+            dtype: base.getter("dtype")?,
+            device: base.getter("device")?,
+            element_size: base.method("element_size")?,
+            layout: base.getter("layout")?,
+            storage: base.method("untyped_storage")?,
+            storage_device: storage.getter("device")?,
+            storage_nbytes: storage.method("nbytes")?,
+            storage_data_ptr: storage.method("data_ptr")?,
+            storage_owner: storage.getter("_cdata"),
+            dispatch_keys: torch.get("_dispatch_keys")?.function()?,
+            plain: plain.into_iter().flatten().collect(),
             base: base.unbind(),
-            words: RefCell::default(),
-            _quiet: Quiet::new(&torch)?,
+            dtypes: RefCell::default(),
         })
     }
 
     /// Whether an object is a tensor of any class.
-    pub(crate) fn is_tensor(&self, object: &Bound<'_, PyAny>) -> bool {
-        peek::is_subtype(&object.get_type(), self.base.bind(object.py()))
+    pub(crate) fn is_tensor(&self, object: &Object<'_>) -> bool {
+        object.class().is_subtype(&self.base)
     }
 
     /// Whether reading this tensor would enter a class that is written in Python.
     ///
     /// Such a class keeps its data in tensors of its own, which are found in its attributes.
-    pub(crate) fn is_wrapped(&self, tensor: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let py = tensor.py();
-        let class = tensor.get_type();
-        if self.plain.iter().any(|plain| class.is(plain.bind(py))) {
-            return Ok(false);
+    pub(crate) fn is_wrapped(&self, tensor: &Object<'_>) -> Option<bool> {
+        let class = tensor.class();
+        if self.plain.iter().any(|plain| class.is_class(plain)) {
+            return Some(false);
         }
-        let keys = self.dispatch_keys.bind(py).call1((tensor,))?;
-        keys.call_method1("has", (self.python_key.bind(py),))?
-            .is_truthy()
+        let keys = self.dispatch_keys.call(tensor)?;
+        // `DispatchKeySet(CPU, Python, ADInplaceOrView, …)`
+        let words = keys.words()?;
+        let keys = words.split_once('(').map_or(&*words, |(_, keys)| keys);
+        let mut keys = keys.split([',', ')']);
+        Some(keys.any(|key| key.trim() == "Python"))
     }
 
     /// Its storages: one, the parts of a sparse tensor, or none where torch has nothing to show.
-    pub(crate) fn storages(&self, tensor: &Bound<'_, PyAny>) -> PyResult<Vec<Found>> {
-        if let Ok(storage) = self.storage.bind(tensor.py()).call1((tensor,)) {
-            return Ok(self.found(&storage)?.into_iter().collect());
+    pub(crate) fn storages(&self, tensor: &Object<'_>) -> Option<Vec<Found>> {
+        if let Some(storage) = self.storage.call(tensor) {
+            return Some(self.found(&storage)?.into_iter().collect());
         }
         let mut found = Vec::new();
         for part in self.sparse_parts(tensor)? {
-            let storage = self.storage.bind(tensor.py()).call1((part,))?;
-            found.extend(self.found(&storage)?);
+            found.extend(self.found(&self.storage.call(&part)?)?);
         }
-        Ok(found)
+        Some(found)
     }
 
     /// The tensors that make up a sparse one.
-    fn sparse_parts<'py>(&self, tensor: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        let layout = self.layout.get(tensor)?.str()?.to_string();
+    fn sparse_parts<'s>(&self, tensor: &Object<'s>) -> Option<Vec<Object<'s>>> {
+        let layout = self.layout.get(tensor)?.words()?;
         let names: &[&str] = match layout.as_str() {
             "torch.sparse_coo" => &["_indices", "_values"],
             "torch.sparse_csr" | "torch.sparse_bsr" => &["crow_indices", "col_indices", "values"],
             "torch.sparse_csc" | "torch.sparse_bsc" => &["ccol_indices", "row_indices", "values"],
             _ => &[],
         };
-        let base = self.base.bind(tensor.py());
-        let part = |name: &&str| {
-            let method = class_attribute(base, name)?.ok_or_else(|| missing(name))?;
-            method.call1((tensor,))
-        };
+        let base = tensor.section().class(&self.base);
+        let part = |name: &&str| base.method(name)?.call(tensor);
         names.iter().map(part).collect()
     }
 
-    /// Nothing where a storage has no bytes anywhere, as on the `meta` device.
-    fn found(&self, storage: &Bound<'_, PyAny>) -> PyResult<Option<Found>> {
-        let py = storage.py();
-        let device = self.storage_device.get(storage)?.str()?.to_string();
-        let n_bytes: u64 = self.storage_nbytes.bind(py).call1((storage,))?.extract()?;
+    /// Nothing inside where a storage has no bytes anywhere, as on the `meta` device.
+    #[expect(clippy::option_option, reason = "not read, and nothing to be read")]
+    fn found(&self, storage: &Object<'_>) -> Option<Option<Found>> {
+        let device = self.storage_device.get(storage)?.words()?;
+        let n_bytes = self.storage_nbytes.call(storage)?.number()?;
         if n_bytes == 0 || device == "meta" {
-            return Ok(None);
+            return Some(None);
         }
-        let address: usize = self
-            .storage_data_ptr
-            .bind(py)
-            .call1((storage,))?
-            .extract()?;
-        Ok(Some(Found {
-            address,
+        let number = |object: Object<'_>| usize::try_from(object.number()?).ok();
+        let owner = self.storage_owner.as_ref();
+        let owner = owner.and_then(|owner| number(owner.get(storage)?));
+        Some(Some(Found {
+            address: number(self.storage_data_ptr.call(storage)?)?,
             device: label(device),
             n_bytes: Bytes::new(n_bytes),
-            storage: storage.clone().unbind(),
+            owner: owner.unwrap_or_default(),
         }))
     }
 
-    /// What tells later that it is still this storage. It keeps a few bytes of torch's, no memory
-    /// of the tensor.
-    pub(super) fn proof(&self, py: Python<'_>, found: &Found) -> Proof {
-        let weak = self.storage_weak_ref.call1(py, (&found.storage,));
-        weak.map_or(Proof::Size, |weak| Proof::Torch {
-            weak,
-            class: self.storage_class.clone_ref(py),
-        })
-    }
-
     /// `float32`
-    pub(crate) fn dtype(&self, tensor: &Bound<'_, PyAny>) -> PyResult<String> {
+    pub(crate) fn dtype(&self, tensor: &Object<'_>) -> Option<String> {
         let dtype = self.dtype.get(tensor)?;
-        let key = dtype.as_ptr() as usize;
-        if let Some(known) = self.words.borrow().get(&key) {
-            return Ok(known.clone());
+        if let Some(known) = self.dtypes.borrow().get(&dtype.address()) {
+            return Some(known.clone());
         }
-        let words = dtype.str()?.to_string();
+        let words = dtype.words()?;
         let words = words.strip_prefix("torch.").unwrap_or(&words).to_owned();
-        self.words.borrow_mut().insert(key, words.clone());
-        Ok(words)
+        let mut dtypes = self.dtypes.borrow_mut();
+        dtypes.insert(dtype.address(), words.clone());
+        Some(words)
     }
 
     /// None where a length is a symbol.
-    pub(crate) fn shape(&self, tensor: &Bound<'_, PyAny>) -> Option<Vec<u64>> {
-        let shape = self.shape.get(tensor).ok()?;
-        let shape = shape.cast::<PyTuple>().ok()?;
-        shape
-            .iter()
-            .map(|length| {
-                length
-                    .cast_exact::<pyo3::types::PyInt>()
-                    .ok()?
-                    .extract()
-                    .ok()
-            })
-            .collect()
+    pub(crate) fn shape(&self, tensor: &Object<'_>) -> Option<Vec<u64>> {
+        let shape = self.shape.get(tensor)?;
+        shape.tuple()?.map(|length| length.number()).collect()
     }
 
     /// Label of its device; `meta` where it has no bytes.
-    pub(crate) fn device(&self, tensor: &Bound<'_, PyAny>) -> PyResult<String> {
-        Ok(label(self.device.get(tensor)?.str()?.to_string()))
+    pub(crate) fn device(&self, tensor: &Object<'_>) -> Option<String> {
+        self.device.get(tensor)?.words().map(label)
     }
 
     /// Bytes of one element.
-    pub(crate) fn element_bytes(&self, tensor: &Bound<'_, PyAny>) -> PyResult<u64> {
-        let element_size = self.element_size.bind(tensor.py());
-        element_size.call1((tensor,))?.extract()
+    pub(crate) fn element_bytes(&self, tensor: &Object<'_>) -> Option<u64> {
+        self.element_size.call(tensor)?.number()
     }
 
     /// Its gradient, which torch warns about where there can be none.
-    pub(crate) fn gradient<'py>(
-        &self,
-        tensor: &Bound<'py, PyAny>,
-    ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let may_have =
-            self.is_leaf.get(tensor)?.is_truthy()? || self.retains_grad.get(tensor)?.is_truthy()?;
-        if !may_have {
-            return Ok(None);
-        }
-        Ok(Some(self.grad.get(tensor)?).filter(|grad| !grad.is_none()))
+    pub(crate) fn gradient<'s>(&self, tensor: &Object<'s>) -> Option<Object<'s>> {
+        let may_have = self.is_leaf.get(tensor)?.is_true()?
+            || self.retains_grad.get(tensor)?.is_true()?;
+        let grad = may_have.then(|| self.grad.get(tensor))?;
+        grad.filter(|grad| !grad.is_none())
     }
 
     /// The tensor itself, or what a class written in Python keeps in its place.
-    pub(crate) fn local<'py>(
-        &self,
-        tensor: &Bound<'py, PyAny>,
-    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    pub(crate) fn local<'s>(&self, tensor: &Object<'s>) -> Option<Vec<Object<'s>>> {
         let mut pending = vec![tensor.clone()];
         let mut local = Vec::new();
         let mut seen = Vec::new();
         while let Some(tensor) = pending.pop() {
             if !self.is_wrapped(&tensor)? {
                 local.push(tensor);
-            } else if !seen.contains(&tensor.as_ptr()) {
-                seen.push(tensor.as_ptr());
-                let values = peek::values(&tensor)?;
+            } else if !seen.contains(&tensor.address()) {
+                seen.push(tensor.address());
+                let values = tensor.values();
                 pending.extend(values.into_iter().filter(|value| self.is_tensor(value)));
             }
         }
-        Ok(local)
+        Some(local)
     }
 
-    pub(crate) fn requires_grad(&self, tensor: &Bound<'_, PyAny>) -> PyResult<bool> {
-        self.requires_grad.get(tensor)?.is_truthy()
+    pub(crate) fn requires_grad(&self, tensor: &Object<'_>) -> Option<bool> {
+        self.requires_grad.get(tensor)?.is_true()
     }
 }
 
@@ -307,15 +283,4 @@ pub(crate) fn label(device: String) -> String {
     } else {
         device
     }
-}
-
-fn missing(name: &str) -> PyErr {
-    pyo3::exceptions::PyAttributeError::new_err(name.to_owned())
-}
-
-/// Whether the user has imported torch. Importing it is not ours to do.
-pub(crate) fn is_imported(py: Python<'_>) -> bool {
-    let modules = py.import("sys").and_then(|sys| sys.getattr("modules"));
-    let torch = modules.and_then(|it| it.cast::<PyDict>()?.get_item("torch._C"));
-    torch.is_ok_and(|torch| torch.is_some_and(|torch| !torch.is_none()))
 }

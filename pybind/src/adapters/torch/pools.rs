@@ -7,9 +7,10 @@
 use gpumem_core::holders::Category;
 use gpumem_core::units::Bytes;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyType};
+use pyo3::types::PyDict;
 
-use super::super::{Adapter, ClassName, Details, PoolId, Sink, peek};
+use super::super::{Adapter, ClassName, Details, PoolId, Sink, Unread};
+use crate::still::{Class, Object};
 
 const MODULE: &str = "torch._C";
 
@@ -28,16 +29,17 @@ impl Adapter for Pools {
         class.module == MODULE && OWNERS.iter().any(|(name, ..)| *name == class.name)
     }
 
-    fn look<'py>(&self, object: &Bound<'py, PyAny>, sink: &mut Sink<'_, '_, 'py>) -> PyResult<()> {
-        for base in peek::bases(&object.get_type())? {
-            let Some((_, reader, what)) = owner(&base)? else {
+    fn look(&self, object: &Object<'_>, sink: &mut Sink<'_, '_, '_>) -> Result<(), Unread> {
+        for base in object.class().lineage() {
+            let Some((_, reader, what)) = owner(&base) else {
                 continue;
             };
             sink.describe(sink.own(), Details::named(what, Category::Workspace));
             // A graph that has captured nothing yet has none, and says so by an error.
-            if let Ok(pool) = peek::call_from(&base, object, reader)
-                && let Ok((first, second)) = pool.extract()
-            {
+            let id = base.method(reader).and_then(|reader| reader.call(object));
+            let id = id.as_ref().and_then(Object::tuple);
+            let numbers: Vec<_> = id.into_iter().flatten().filter_map(|it| it.number()).collect();
+            if let [first, second] = numbers[..] {
                 sink.pool(PoolId(first, second));
             }
             break;
@@ -47,12 +49,10 @@ impl Adapter for Pools {
 }
 
 /// Which of the owners a class is: itself, and not one that comes from it.
-fn owner(class: &Bound<'_, PyType>) -> PyResult<Option<Owner>> {
-    let module = peek::own_attributes(class)?.get_item("__module__");
-    let is_torchs = module.is_ok_and(|it| it.extract::<&str>().is_ok_and(|it| it == MODULE));
-    let name = class.name()?;
+fn owner(class: &Class<'_>) -> Option<Owner> {
+    let (module, name) = (class.module()?, class.qualname()?);
     let owner = OWNERS.into_iter().find(|(owner, ..)| name == *owner);
-    Ok(owner.filter(|_| is_torchs))
+    owner.filter(|_| module == MODULE)
 }
 
 /// What is free in a pool, device by device. Torch is asked for this pool alone and without its

@@ -1,10 +1,13 @@
 //! The user's variables, and every place where IPython keeps what a cell made.
 
+use std::ffi::CStr;
+
 use gpumem_core::holders::RootKind;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyModule};
+use pyo3::types::PyDict;
 
-use super::{Roots, attribute, dict, entries};
+use super::Roots;
+use crate::still::{Dict, Object, Section};
 
 /// What IPython calls its results: the last, the one before, the one before that.
 const LAST_RESULTS: [&str; 3] = ["_", "__", "___"];
@@ -12,65 +15,199 @@ const LAST_RESULTS: [&str; 3] = ["_", "__", "___"];
 /// All places of the last exception keep together.
 const LAST_EXCEPTION: &str = "last exception";
 
-/// Adds everything that a shell keeps, and closes the shell.
-pub(super) fn add_shell<'py>(roots: &mut Roots<'py>, shell: &Bound<'py, PyAny>) -> PyResult<()> {
-    let variables = shell.getattr("user_ns")?.cast_into::<PyDict>()?;
-    let hidden = dict(shell, "user_ns_hidden").unwrap_or_else(|| PyDict::new(shell.py()));
-    let outputs = attribute(shell, "history_manager")
-        .and_then(|history| dict(&history, "output_hist"))
-        .unwrap_or_else(|| PyDict::new(shell.py()));
-    let is_own = |name: &str, value: &Bound<'py, PyAny>| {
-        let own = hidden.get_item(name).ok().flatten();
-        own.is_some_and(|own| own.is(value))
-    };
-    for (name, value) in entries(&variables) {
-        if !is_own(&name, &value) && !is_dunder(&name) {
-            roots.add_named(RootKind::Variable, &name, value);
+/// A place of IPython's: what kind, what people call it, the expression, and what is there.
+type Place<'py> = (RootKind, &'static str, String, Bound<'py, PyAny>);
+
+/// What a shell keeps, read through its attributes, which are Python code.
+pub(super) struct Shell<'py> {
+    variables: Bound<'py, PyDict>,
+    hidden: Option<Bound<'py, PyDict>>,
+    outputs: Option<Bound<'py, PyDict>>,
+    /// Displayed results beside `outputs`, with the expressions that are them.
+    results: Vec<(String, Bound<'py, PyAny>)>,
+    /// What is left of failures.
+    failures: Vec<Place<'py>>,
+    /// What `%run` scripts left behind, by file.
+    scripts: Option<Bound<'py, PyDict>>,
+    /// The shell and what belongs to it: whoever refers to it does not keep what it keeps.
+    own: Vec<Bound<'py, PyAny>>,
+}
+
+impl<'py> Shell<'py> {
+    /// An attribute that is missing is passed over: IPython changes.
+    pub(super) fn read(shell: &Bound<'py, PyAny>) -> PyResult<Self> {
+        let history = attribute(shell, "history_manager");
+        let own = [
+            "displayhook",
+            "history_manager",
+            "kernel",
+            "user_module",
+            "events",
+        ];
+        let own = own.iter().filter_map(|name| attribute(shell, name));
+        let mut read = Self {
+            variables: shell.getattr("user_ns")?.cast_into::<PyDict>()?,
+            hidden: dict(shell, "user_ns_hidden"),
+            outputs: history.and_then(|history| dict(&history, "output_hist")),
+            results: Vec::new(),
+            failures: Vec::new(),
+            scripts: dict(shell, "_main_mod_cache"),
+            own: own.chain([shell.clone()]).collect(),
+        };
+        read.read_results(shell);
+        read.read_failures(shell);
+        Ok(read)
+    }
+
+    fn read_results(&mut self, shell: &Bound<'py, PyAny>) {
+        if let Some(hook) = attribute(shell, "displayhook") {
+            for name in LAST_RESULTS {
+                if let Some(value) = attribute(&hook, name) {
+                    let path = format!("get_ipython().displayhook.{name}");
+                    self.results.push((path, value));
+                }
+            }
+        }
+        let last = attribute(shell, "last_execution_result");
+        if let Some(value) = last.and_then(|last| attribute(&last, "result")) {
+            let path = "get_ipython().last_execution_result.result".to_owned();
+            self.results.push((path, value));
         }
     }
-    Results::of(&outputs, &hidden).add(roots, shell, |name| {
-        let value = variables.get_item(name).ok().flatten()?;
-        is_own(name, &value).then_some(value)
-    });
-    add_scripts(roots, shell);
-    add_failure(roots, shell);
-    close(roots, shell, &variables);
-    roots.close(hidden.as_any());
-    roots.close(outputs.as_any());
-    Ok(())
+
+    /// The exception of the last cell, and what `%debug` looked at.
+    fn read_failures(&mut self, shell: &Bound<'py, PyAny>) {
+        for formatter in ["InteractiveTB", "SyntaxTB"] {
+            let Some(found) = attribute(shell, formatter) else {
+                continue;
+            };
+            let places = [
+                (RootKind::Traceback, LAST_EXCEPTION, "tb"),
+                (RootKind::Debugger, "%debug", "pdb"),
+            ];
+            for (kind, name, which) in places {
+                if let Some(value) = attribute(&found, which) {
+                    let path = format!("get_ipython().{formatter}.{which}");
+                    self.failures.push((kind, name, path, value));
+                }
+            }
+            self.own.push(found);
+        }
+        let Some(last) = attribute(shell, "last_execution_result") else {
+            return;
+        };
+        for name in ["error_in_exec", "error_before_exec"] {
+            if let Some(error) = attribute(&last, name) {
+                let path = format!("get_ipython().last_execution_result.{name}");
+                let place = (RootKind::Traceback, LAST_EXCEPTION, path, error);
+                self.failures.push(place);
+            }
+        }
+        self.own.push(last);
+    }
+
+    /// Adds everything that the shell keeps, and closes the shell.
+    pub(super) fn add_to<'s>(&self, roots: &mut Roots<'s>, section: &'s Section<'s>) {
+        let met = |dict: &Bound<'_, PyDict>| section.object(dict.as_any()).dict();
+        let Some(variables) = met(&self.variables) else {
+            return;
+        };
+        let hidden = self.hidden.as_ref().and_then(met);
+        let is_own = |name: &str, value: &Object<'s>| {
+            let own = hidden.as_ref().and_then(|hidden| hidden.get(name));
+            own.is_some_and(|own| own.is(value))
+        };
+        let hidden_names: Vec<_> = hidden.iter().flat_map(Dict::named).collect();
+        let hidden_by_name: std::collections::HashMap<&str, usize> = hidden_names
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.address()))
+            .collect();
+        for (name, value) in variables.named() {
+            let is_hidden = hidden_by_name.get(name.as_str()) == Some(&value.address());
+            if !is_hidden && !is_dunder(&name) {
+                roots.add_named(RootKind::Variable, &name, value);
+            }
+        }
+        let outputs = self.outputs.as_ref().and_then(met);
+        let results = Results::of(outputs.as_ref(), hidden_names);
+        let others = self.results.iter();
+        let others = others.map(|(path, value)| (path.clone(), section.object(value)));
+        results.add_to(roots, others, |name| {
+            let value = variables.get(name)?;
+            is_own(name, &value).then_some(value)
+        });
+        self.add_scripts(roots, section);
+        for (kind, name, path, value) in &self.failures {
+            roots.add(*kind, name, path.clone(), section.object(value));
+        }
+        roots.close_users(&variables);
+        let dicts = hidden.into_iter().chain(outputs);
+        let dicts = dicts.map(|dict| dict.object().clone());
+        let own = self.own.iter().map(|own| section.object(own));
+        for closed in own.chain(dicts) {
+            roots.close(closed);
+        }
+    }
+
+    fn add_scripts<'s>(&self, roots: &mut Roots<'s>, section: &'s Section<'s>) {
+        let modules = self.scripts.as_ref();
+        let modules = modules.and_then(|it| section.object(it.as_any()).dict());
+        for (file, module) in modules.iter().flat_map(Dict::named) {
+            let Some(globals) = module.globals() else {
+                continue;
+            };
+            let script = file.rsplit(['/', '\\']).next().unwrap_or_default();
+            for (name, value) in globals.named() {
+                if !is_dunder(&name) {
+                    let path = format!("get_ipython()._main_mod_cache[{file:?}].{name}");
+                    let name = format!("%run {script}: {name}");
+                    roots.add(RootKind::RunModule, &name, path, value);
+                }
+            }
+            roots.close_users(&globals);
+            roots.close(module);
+        }
+    }
+}
+
+/// An attribute that may be missing.
+fn attribute<'py>(object: &Bound<'py, PyAny>, name: &str) -> Option<Bound<'py, PyAny>> {
+    object.getattr(name).ok().filter(|value| !value.is_none())
+}
+
+/// The same, of which only a dict is of use.
+fn dict<'py>(object: &Bound<'py, PyAny>, name: &str) -> Option<Bound<'py, PyDict>> {
+    attribute(object, name)?.cast_into().ok()
 }
 
 /// Displayed results: every place that keeps one has the name of the first.
-struct Results<'py> {
+struct Results<'s> {
     /// `Out[3]`, and the object that was displayed.
-    outputs: Vec<(String, Bound<'py, PyAny>)>,
+    outputs: Vec<(String, Object<'s>)>,
     /// `_3`, `_`: what IPython put beside the user's variables.
-    hidden: Vec<(String, Bound<'py, PyAny>)>,
+    hidden: Vec<(String, Object<'s>)>,
 }
 
-impl<'py> Results<'py> {
-    fn of(outputs: &Bound<'py, PyDict>, hidden: &Bound<'py, PyDict>) -> Self {
-        let numbered = |(number, value): (Bound<'py, PyAny>, _)| {
-            let number: u64 = number.extract().ok()?;
-            Some((format!("Out[{number}]"), value))
+impl<'s> Results<'s> {
+    fn of(outputs: Option<&Dict<'s>>, hidden: Vec<(String, Object<'s>)>) -> Self {
+        let numbered = |(number, value): (Object<'s>, _)| {
+            Some((format!("Out[{}]", number.number()?), value))
         };
+        let is_result = |name: &str| LAST_RESULTS.contains(&name) || number(name).is_some();
         Self {
-            outputs: outputs.iter().filter_map(numbered).collect(),
-            hidden: entries(hidden)
-                .into_iter()
-                .filter(|(name, _)| LAST_RESULTS.contains(&name.as_str()) || number(name).is_some())
-                .collect(),
+            outputs: outputs.into_iter().flat_map(Dict::items).filter_map(numbered).collect(),
+            hidden: hidden.into_iter().filter(|(name, _)| is_result(name)).collect(),
         }
     }
 
     /// `variable` is the user's variable of a name, if IPython made it.
-    fn add(
+    fn add_to(
         self,
-        roots: &mut Roots<'py>,
-        shell: &Bound<'py, PyAny>,
-        variable: impl Fn(&str) -> Option<Bound<'py, PyAny>>,
+        roots: &mut Roots<'s>,
+        others: impl Iterator<Item = (String, Object<'s>)>,
+        variable: impl Fn(&str) -> Option<Object<'s>>,
     ) {
-        let mut add = |path: String, value: Bound<'py, PyAny>| {
+        let mut add = |path: String, value: Object<'s>| {
             let name = self.name(&path, &value);
             roots.add(RootKind::OutputHistory, &name, path, value);
         };
@@ -84,25 +221,14 @@ impl<'py> Results<'py> {
             let path = format!("get_ipython().user_ns_hidden['{name}']");
             add(path, value.clone());
         }
-        if let Some(hook) = attribute(shell, "displayhook") {
-            for name in LAST_RESULTS {
-                if let Some(value) = attribute(&hook, name) {
-                    add(format!("get_ipython().displayhook.{name}"), value);
-                }
-            }
-        }
-        let last = attribute(shell, "last_execution_result");
-        if let Some(value) = last.and_then(|last| attribute(&last, "result")) {
-            add(
-                "get_ipython().last_execution_result.result".to_owned(),
-                value,
-            );
+        for (path, value) in others {
+            add(path, value);
         }
     }
 
     /// `Out[3]` for whatever keeps what was displayed there, also when that entry is gone.
-    fn name(&self, path: &str, value: &Bound<'py, PyAny>) -> String {
-        let same = |(_, it): &&(String, Bound<'py, PyAny>)| it.is(value);
+    fn name(&self, path: &str, value: &Object<'s>) -> String {
+        let same = |(_, it): &&(String, Object<'s>)| it.is(value);
         if let Some((name, _)) = self.outputs.iter().find(same) {
             return name.clone();
         }
@@ -112,85 +238,16 @@ impl<'py> Results<'py> {
     }
 }
 
-/// What `%run` scripts left behind.
-fn add_scripts<'py>(roots: &mut Roots<'py>, shell: &Bound<'py, PyAny>) {
-    let Some(modules) = dict(shell, "_main_mod_cache") else {
-        return;
-    };
-    for (file, module) in entries(&modules) {
-        let Ok(module) = module.cast::<PyModule>() else {
-            continue;
-        };
-        let script = file.rsplit(['/', '\\']).next().unwrap_or_default();
-        let globals = module.dict();
-        for (name, value) in entries(&globals) {
-            if !is_dunder(&name) {
-                let path = format!("get_ipython()._main_mod_cache[{file:?}].{name}");
-                roots.add(
-                    RootKind::RunModule,
-                    &format!("%run {script}: {name}"),
-                    path,
-                    value,
-                );
-            }
-        }
-        roots.close_users(&globals);
-        roots.close(module.as_any());
-    }
-}
-
-/// The exception of the last cell, and what `%debug` looked at.
-fn add_failure<'py>(roots: &mut Roots<'py>, shell: &Bound<'py, PyAny>) {
-    for formatter in ["InteractiveTB", "SyntaxTB"] {
-        let Some(formatter_object) = attribute(shell, formatter) else {
-            continue;
-        };
-        let path = |name: &str| format!("get_ipython().{formatter}.{name}");
-        if let Some(traceback) = attribute(&formatter_object, "tb") {
-            roots.add(RootKind::Traceback, LAST_EXCEPTION, path("tb"), traceback);
-        }
-        if let Some(debugger) = attribute(&formatter_object, "pdb") {
-            roots.add(RootKind::Debugger, "%debug", path("pdb"), debugger);
-        }
-        roots.close(&formatter_object);
-    }
-    let Some(last) = attribute(shell, "last_execution_result") else {
-        return;
-    };
-    for name in ["error_in_exec", "error_before_exec"] {
-        if let Some(error) = attribute(&last, name) {
-            let path = format!("get_ipython().last_execution_result.{name}");
-            roots.add(RootKind::Traceback, LAST_EXCEPTION, path, error);
-        }
-    }
-    roots.close(&last);
-}
-
 /// Adds what Python itself keeps of the last exception that nobody caught.
-pub(super) fn add_last_exception<'py>(roots: &mut Roots<'py>, py: Python<'py>) -> PyResult<()> {
-    let sys = py.import("sys")?;
-    for name in ["last_value", "last_exc", "last_traceback"] {
-        if let Some(value) = attribute(sys.as_any(), name) {
-            let path = format!("sys.{name}");
-            roots.add(RootKind::Traceback, LAST_EXCEPTION, path, value);
-        }
-    }
-    Ok(())
-}
-
-/// The shell and what belongs to it: whoever refers to it does not keep what it keeps.
-fn close<'py>(roots: &mut Roots<'py>, shell: &Bound<'py, PyAny>, variables: &Bound<'py, PyDict>) {
-    roots.close_users(variables);
-    roots.close(shell);
-    for name in [
-        "displayhook",
-        "history_manager",
-        "kernel",
-        "user_module",
-        "events",
-    ] {
-        if let Some(own) = attribute(shell, name) {
-            roots.close(&own);
+pub(super) fn add_last_exception<'s>(roots: &mut Roots<'s>, section: &'s Section<'s>) {
+    const PLACES: [(&CStr, &str); 3] = [
+        (c"last_value", "sys.last_value"),
+        (c"last_exc", "sys.last_exc"),
+        (c"last_traceback", "sys.last_traceback"),
+    ];
+    for (name, path) in PLACES {
+        if let Some(value) = section.sys(name).filter(|value| !value.is_none()) {
+            roots.add(RootKind::Traceback, LAST_EXCEPTION, path.to_owned(), value);
         }
     }
 }

@@ -1,4 +1,7 @@
 //! Where a walk begins: everything of the user's, and of IPython's, that has a name.
+//!
+//! What only Python code can tell, such as the attributes of IPython's shell, is read before the
+//! section begins ([`Places`]); the rest in it.
 
 mod ipython;
 mod modules;
@@ -9,63 +12,104 @@ use std::collections::HashSet;
 
 use gpumem_core::holders::RootKind;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::{PyDict, PyList};
+
+use crate::still::{Dict, Object, Section};
+use ipython::Shell;
+pub(crate) use threads::other_threads;
 
 /// A named place that keeps an object alive.
-pub(super) struct Root<'py> {
+pub(super) struct Root<'s> {
     /// As a person knows it: `losses`, `Out[3]`. Places of one name and kind keep together.
     pub(super) name: String,
     pub(super) kind: RootKind,
     /// The expression that is the object.
     pub(super) path: String,
-    pub(super) object: Bound<'py, PyAny>,
+    pub(super) object: Object<'s>,
+}
+
+/// What is read outside of a section, where Python code may run.
+pub(crate) struct Places<'py> {
+    shells: Vec<Shell<'py>>,
+    /// Only this namespace, and no shell.
+    namespace: Option<Bound<'py, PyDict>>,
+    /// The innermost frame of each thread, by its number.
+    pub(super) frames: Bound<'py, PyDict>,
+}
+
+impl<'py> Places<'py> {
+    /// Of these shells.
+    pub(crate) fn of_shells(py: Python<'py>, shells: &[Bound<'py, PyAny>]) -> PyResult<Self> {
+        Ok(Self {
+            shells: shells.iter().map(Shell::read).collect::<PyResult<_>>()?,
+            namespace: None,
+            frames: frames(py)?,
+        })
+    }
+
+    /// The entries of one namespace.
+    pub(crate) fn of_namespace(namespace: Bound<'py, PyDict>) -> PyResult<Self> {
+        Ok(Self {
+            shells: Vec::new(),
+            frames: frames(namespace.py())?,
+            namespace: Some(namespace),
+        })
+    }
+}
+
+fn frames(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let frames = py.import("sys")?.call_method0("_current_frames")?;
+    Ok(frames.cast_into()?)
+}
+
+/// Every object that the garbage collector knows. Asked outside of a section: an audit hook of the
+/// user's may hear of it.
+pub(super) fn tracked(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
+    let objects = py.import("gc")?.call_method0("get_objects")?;
+    Ok(objects.cast_into()?)
 }
 
 /// Where a walk begins and where it does not go.
 #[derive(Default)]
-pub(super) struct Roots<'py> {
-    pub(super) found: Vec<Root<'py>>,
+pub(super) struct Roots<'s> {
+    pub(super) found: Vec<Root<'s>>,
     /// Objects that are not entered: namespaces whose entries are roots themselves, libraries, and
     /// what belongs to IPython.
-    pub(super) closed: Vec<Bound<'py, PyAny>>,
+    pub(super) closed: Vec<Object<'s>>,
     /// The same, of which the attributes lead nowhere but to what has a name.
-    pub(super) passed: Vec<Bound<'py, PyAny>>,
+    pub(super) passed: Vec<Object<'s>>,
     /// Addresses of the namespaces that hold the user's code.
     users: HashSet<usize>,
     /// The globals of the modules that are not the user's.
-    pub(super) library_globals: Vec<(String, Bound<'py, PyDict>)>,
+    pub(super) library_globals: Vec<(String, Dict<'s>)>,
     /// Modules whose classes hold nothing of the user's.
     pub(super) libraries: HashSet<String>,
 }
 
-impl<'py> Roots<'py> {
+impl<'s> Roots<'s> {
     /// Everything that has a name now.
-    pub(super) fn find(py: Python<'py>, shells: &[Bound<'py, PyAny>]) -> PyResult<Self> {
+    pub(super) fn find(section: &'s Section<'s>, places: &Places<'_>) -> Self {
         let mut roots = Self::default();
-        for shell in shells {
-            ipython::add_shell(&mut roots, shell)?;
+        for shell in &places.shells {
+            shell.add_to(&mut roots, section);
         }
-        modules::add(&mut roots, py)?;
-        ipython::add_last_exception(&mut roots, py)?;
-        threads::add(&mut roots, py)?;
-        let modules = py.import("sys")?.getattr("modules")?;
-        tasks::add(&mut roots, modules.cast()?);
-        Ok(roots)
+        modules::add(&mut roots, section);
+        if let Some(namespace) = &places.namespace {
+            threads::add(&mut roots, section, places);
+            roots.found.clear();
+            let entries = section.object(namespace.as_any()).dict();
+            for (name, value) in entries.into_iter().flat_map(|it| it.named()) {
+                roots.add_named(RootKind::Variable, &name, value);
+            }
+            return roots;
+        }
+        ipython::add_last_exception(&mut roots, section);
+        threads::add(&mut roots, section, places);
+        tasks::add(&mut roots, section);
+        roots
     }
 
-    /// The entries of one namespace; every module is closed.
-    pub(super) fn of(py: Python<'py>, namespace: &Bound<'py, PyDict>) -> PyResult<Self> {
-        let mut roots = Self::default();
-        modules::add(&mut roots, py)?;
-        threads::add(&mut roots, py)?;
-        roots.found.clear();
-        for (name, value) in entries(namespace) {
-            roots.add_named(RootKind::Variable, &name, value);
-        }
-        Ok(roots)
-    }
-
-    fn add(&mut self, kind: RootKind, name: &str, path: String, object: Bound<'py, PyAny>) {
+    fn add(&mut self, kind: RootKind, name: &str, path: String, object: Object<'s>) {
         self.found.push(Root {
             name: name.to_owned(),
             kind,
@@ -75,40 +119,21 @@ impl<'py> Roots<'py> {
     }
 
     /// A place whose name is the expression.
-    fn add_named(&mut self, kind: RootKind, name: &str, object: Bound<'py, PyAny>) {
+    fn add_named(&mut self, kind: RootKind, name: &str, object: Object<'s>) {
         self.add(kind, name, name.to_owned(), object);
     }
 
-    fn close(&mut self, object: &Bound<'py, PyAny>) {
-        self.closed.push(object.clone());
+    fn close(&mut self, object: Object<'s>) {
+        self.closed.push(object);
     }
 
     /// The globals of code that the user wrote; its entries are roots.
-    fn close_users(&mut self, namespace: &Bound<'py, PyDict>) {
-        self.users.insert(namespace.as_ptr() as usize);
-        self.close(namespace.as_any());
+    fn close_users(&mut self, namespace: &Dict<'s>) {
+        self.users.insert(namespace.address());
+        self.close(namespace.object().clone());
     }
 
-    fn is_users(&self, namespace: &Bound<'py, PyAny>) -> bool {
-        self.users.contains(&(namespace.as_ptr() as usize))
+    fn is_users(&self, namespace: &Dict<'s>) -> bool {
+        self.users.contains(&namespace.address())
     }
-}
-
-/// The entries of a namespace whose names are text.
-pub(super) fn entries<'py>(namespace: &Bound<'py, PyDict>) -> Vec<(String, Bound<'py, PyAny>)> {
-    let named = |(name, value): (Bound<'py, PyAny>, _)| {
-        let name = name.cast_exact::<PyString>().ok()?;
-        Some((name.to_string_lossy().into_owned(), value))
-    };
-    namespace.iter().filter_map(named).collect()
-}
-
-/// An attribute that may be missing: IPython changes.
-fn attribute<'py>(object: &Bound<'py, PyAny>, name: &str) -> Option<Bound<'py, PyAny>> {
-    object.getattr(name).ok().filter(|value| !value.is_none())
-}
-
-/// The same, of which only a dict is of use.
-fn dict<'py>(object: &Bound<'py, PyAny>, name: &str) -> Option<Bound<'py, PyDict>> {
-    attribute(object, name)?.cast_into().ok()
 }

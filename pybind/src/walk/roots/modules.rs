@@ -3,46 +3,42 @@
 use std::path::{Path, PathBuf};
 
 use gpumem_core::holders::RootKind;
-use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyModule, PyString};
 
-use super::{Roots, entries};
+use super::Roots;
+use crate::still::{Dict, Section};
 
 /// Folders of installed packages.
 const INSTALLED: [&str; 2] = ["site-packages", "dist-packages"];
 
 /// Adds the globals of the user's modules, and closes all modules: each is a root of its own.
-pub(super) fn add<'py>(roots: &mut Roots<'py>, py: Python<'py>) -> PyResult<()> {
-    let modules = py
-        .import("sys")?
-        .getattr("modules")?
-        .cast_into::<PyDict>()?;
+pub(super) fn add<'s>(roots: &mut Roots<'s>, section: &'s Section<'s>) {
+    let Some(modules) = section.modules() else {
+        return;
+    };
     let standard = standard_library(&modules);
-    for (name, module) in entries(&modules) {
-        let Ok(module) = module.cast_into::<PyModule>() else {
+    for (name, module) in modules.named() {
+        let Some(globals) = module.globals() else {
             continue;
         };
-        let globals = module.dict();
-        roots.close(module.as_any());
+        roots.close(module);
         if name == "__main__" || is_users(&name, &globals, standard.as_deref()) {
             // A shell's variables are roots already.
-            if !roots.is_users(globals.as_any()) {
+            if !roots.is_users(&globals) {
                 add_globals(roots, &name, &globals);
             }
             roots.close_users(&globals);
         } else {
-            roots.close(globals.as_any());
+            roots.close(globals.object().clone());
             roots.libraries.insert(name.clone());
             roots.library_globals.push((name, globals));
         }
     }
-    roots.close(modules.as_any());
-    Ok(())
+    roots.close(modules.object().clone());
 }
 
-fn add_globals<'py>(roots: &mut Roots<'py>, module: &str, globals: &Bound<'py, PyDict>) {
+fn add_globals<'s>(roots: &mut Roots<'s>, module: &str, globals: &Dict<'s>) {
     let is_dunder = |name: &str| name.starts_with("__") && name.ends_with("__");
-    for (name, value) in entries(globals) {
+    for (name, value) in globals.named() {
         if is_dunder(&name) {
             continue;
         }
@@ -56,7 +52,7 @@ fn add_globals<'py>(roots: &mut Roots<'py>, module: &str, globals: &Bound<'py, P
 }
 
 /// A module whose file is neither Python's own, nor installed, nor ours.
-fn is_users(name: &str, globals: &Bound<'_, PyDict>, standard: Option<&Path>) -> bool {
+fn is_users(name: &str, globals: &Dict<'_>, standard: Option<&Path>) -> bool {
     let is_ours = name == "gpumem" || name.starts_with("gpumem.");
     file(globals).is_some_and(|file| {
         let is_installed = file
@@ -68,13 +64,11 @@ fn is_users(name: &str, globals: &Bound<'_, PyDict>, standard: Option<&Path>) ->
 }
 
 /// Where Python's own library lies.
-fn standard_library(modules: &Bound<'_, PyDict>) -> Option<PathBuf> {
-    let module = modules.get_item("os").ok()??.cast_into::<PyModule>().ok()?;
-    file(&module.dict())?.parent().map(Path::to_owned)
+fn standard_library(modules: &Dict<'_>) -> Option<PathBuf> {
+    let globals = modules.get("os")?.globals()?;
+    file(&globals)?.parent().map(Path::to_owned)
 }
 
-fn file(globals: &Bound<'_, PyDict>) -> Option<PathBuf> {
-    let file = globals.get_item("__file__").ok()??;
-    let file = file.cast_exact::<PyString>().ok()?.to_string_lossy();
-    Some(PathBuf::from(file.as_ref()))
+fn file(globals: &Dict<'_>) -> Option<PathBuf> {
+    globals.get("__file__")?.text().map(PathBuf::from)
 }

@@ -5,11 +5,9 @@ use std::iter;
 
 use gpumem_core::holders::RootKind;
 use pyo3::ffi;
-use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyDictMethods, PyString};
 
-use super::{Roots, attribute, dict};
-use crate::adapters::peek;
+use super::{Places, Roots};
+use crate::still::{Dict, Object, Section};
 use crate::walk::native;
 
 /// Packages whose frames hold nothing of the user's but what has a name anyway.
@@ -23,23 +21,31 @@ const PASSED: [&str; 7] = [
     "zmq",
 ];
 
+/// Modules of Python's own in which a thread waits for work.
+const WAITING: [&str; 9] = [
+    "concurrent",
+    "queue",
+    "selectors",
+    "socket",
+    "socketserver",
+    "sqlite3",
+    "subprocess",
+    "threading",
+    "traitlets",
+];
+
 /// Adds the locals of every thread's frames: of the thread that asks, those of the user's own
 /// functions and of what the innermost of them calls, for the rest are what runs the cell.
-pub(super) fn add<'py>(roots: &mut Roots<'py>, py: Python<'py>) -> PyResult<()> {
-    let frames = py.import("sys")?.call_method0("_current_frames")?;
-    let frames = frames.cast_into::<PyDict>()?;
-    let names = thread_names(py);
-    // SAFETY: the GIL is held.
-    let own = unsafe { ffi::PyThread_get_thread_ident() };
-    for (thread, innermost) in &frames {
-        let thread: u64 = thread.extract()?;
-        let name = names.get(&thread).filter(|_| thread != own);
-        let mut frames = frames_from(innermost);
+pub(super) fn add<'s>(roots: &mut Roots<'s>, section: &'s Section<'s>, places: &Places<'_>) {
+    let names = thread_names(section);
+    for (thread, mut frames) in by_thread(section, places) {
+        let is_own = thread == own_thread();
+        let name = names.get(&thread).filter(|_| !is_own);
         for frame in &frames {
             // A thread keeps it, and not the traceback or the frame that leads to it.
-            roots.close(frame);
+            roots.close(frame.clone());
         }
-        if thread == own {
+        if is_own {
             let first = frames.iter().position(|frame| is_users(roots, frame));
             let mut position = 0..;
             frames.retain(|frame| {
@@ -51,73 +57,100 @@ pub(super) fn add<'py>(roots: &mut Roots<'py>, py: Python<'py>) -> PyResult<()> 
             add_frame(roots, frame, name.map(String::as_str));
         }
     }
-    Ok(())
+}
+
+/// What other threads are in, if it is more than waiting for work: `train() in Thread-3`.
+pub(crate) fn other_threads<'s>(section: &'s Section<'s>, places: &Places<'_>) -> Option<String> {
+    let is_waiting = |frame: &Object<'_>| {
+        let globals = frame.read("f_globals").and_then(|globals| globals.dict());
+        globals.is_some_and(|globals| is_passed(&globals) || is_of(&globals, &WAITING))
+    };
+    let names = thread_names(section);
+    let mut others = by_thread(section, places);
+    others.retain(|(thread, _)| *thread != own_thread());
+    others.iter().find_map(|(thread, frames)| {
+        let frame = frames.iter().find(|frame| !is_waiting(frame))?;
+        let thread = names.get(thread).map_or("a thread", String::as_str);
+        let function = function_name(frame)?;
+        Some(format!("{function}() in {thread}"))
+    })
+}
+
+/// The frames of each thread, the innermost first.
+fn by_thread<'s>(
+    section: &'s Section<'s>,
+    places: &Places<'_>,
+) -> Vec<(u64, Vec<Object<'s>>)> {
+    let frames = section.object(places.frames.as_any()).dict();
+    let frames = frames.iter().flat_map(Dict::items);
+    let of_thread = |(thread, innermost): (Object<'s>, Object<'s>)| {
+        Some((thread.number()?, frames_from(innermost)))
+    };
+    frames.filter_map(of_thread).collect()
+}
+
+#[expect(unsafe_code, reason = "the number of a thread, as Python counts it")]
+fn own_thread() -> u64 {
+    // SAFETY: it only asks.
+    unsafe { ffi::PyThread_get_thread_ident() }
 }
 
 /// A frame, the one that called it, and so on.
-fn frames_from(innermost: Bound<'_, PyAny>) -> Vec<Bound<'_, PyAny>> {
-    iter::successors(Some(innermost), |frame| attribute(frame, "f_back")).collect()
+fn frames_from(innermost: Object<'_>) -> Vec<Object<'_>> {
+    iter::successors(Some(innermost), |frame| {
+        frame.read("f_back").filter(|frame| !frame.is_none())
+    })
+    .collect()
 }
 
-fn is_users(roots: &Roots<'_>, frame: &Bound<'_, PyAny>) -> bool {
-    attribute(frame, "f_globals").is_some_and(|globals| roots.is_users(&globals))
+fn is_users<'s>(roots: &Roots<'s>, frame: &Object<'s>) -> bool {
+    let globals = frame.read("f_globals").and_then(|globals| globals.dict());
+    globals.is_some_and(|globals| roots.is_users(&globals))
 }
 
-fn add_frame<'py>(roots: &mut Roots<'py>, frame: &Bound<'py, PyAny>, thread: Option<&str>) {
-    let Some(globals) = dict(frame, "f_globals") else {
+fn add_frame<'s>(roots: &mut Roots<'s>, frame: &Object<'s>, thread: Option<&str>) {
+    let Some(globals) = frame.read("f_globals").and_then(|globals| globals.dict()) else {
         return;
     };
-    if !roots.is_users(globals.as_any()) && is_passed(&globals) {
+    if !roots.is_users(&globals) && is_passed(&globals) {
         return;
     }
-    let Ok(locals) = native::locals(frame) else {
-        return;
-    };
     let function = function_name(frame).unwrap_or_else(|| "?".to_owned());
     let name = match thread {
         Some(thread) => format!("{function}() in {thread}"),
         None => format!("{function}()"),
     };
-    for (variable, value) in locals {
+    for (variable, value) in native::locals(frame) {
         let path = format!("{name}.<locals>.{variable}");
         roots.add(RootKind::ThreadFrame, &name, path, value);
     }
 }
 
-fn function_name(frame: &Bound<'_, PyAny>) -> Option<String> {
-    attribute(&attribute(frame, "f_code")?, "co_name")?
-        .extract()
-        .ok()
+fn function_name(frame: &Object<'_>) -> Option<String> {
+    frame.code_of_frame()?.read("co_name")?.text()
 }
 
-pub(super) fn is_passed(globals: &Bound<'_, PyDict>) -> bool {
-    let name = globals.get_item("__name__").ok().flatten();
-    let name = name.and_then(|name| name.cast_into_exact::<PyString>().ok());
+pub(super) fn is_passed(globals: &Dict<'_>) -> bool {
+    is_of(globals, &PASSED)
+}
+
+/// Whether these are the globals of a module of one of these packages.
+fn is_of(globals: &Dict<'_>, packages: &[&str]) -> bool {
+    let name = globals.get("__name__").and_then(|name| name.text());
     name.is_some_and(|name| {
-        let name = name.to_string_lossy();
         let package = name.split('.').next().unwrap_or_default();
-        PASSED.contains(&package)
+        packages.contains(&package)
     })
 }
 
 /// What `threading` calls the threads that it knows.
-fn thread_names(py: Python<'_>) -> HashMap<u64, String> {
-    let modules = py.import("sys").and_then(|sys| sys.getattr("modules"));
-    let threading = modules.and_then(|modules| modules.get_item("threading"));
-    let active = threading.ok().and_then(|module| dict(&module, "_active"));
-    let named = |(thread, object): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
+fn thread_names<'s>(section: &'s Section<'s>) -> HashMap<u64, String> {
+    let modules = section.modules();
+    let threading = modules.and_then(|modules| modules.get("threading")?.globals());
+    let active = threading.and_then(|module| module.get("_active")?.dict());
+    let named = |(thread, object): (Object<'_>, Object<'_>)| {
         // The class of a thread may be the user's: its attributes are read past it.
-        let name = peek::attributes(&object)?.get_item("_name").ok()??;
-        let name = name
-            .cast_exact::<PyString>()
-            .ok()?
-            .to_string_lossy()
-            .into_owned();
-        Some((thread.extract().ok()?, name))
+        Some((thread.number()?, object.attribute("_name")?.text()?))
     };
-    active
-        .iter()
-        .flat_map(PyDictMethods::iter)
-        .filter_map(named)
-        .collect()
+    active.iter().flat_map(Dict::items).filter_map(named).collect()
 }

@@ -1,0 +1,80 @@
+//! Failures that a test orders of the next look's process.
+#![expect(unsafe_code, reason = "a process that is meant to fail")]
+
+use std::os::fd::RawFd;
+use std::sync::atomic::{AtomicI32, AtomicU8, Ordering};
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use super::process;
+
+/// No failure is ordered.
+const NONE: u8 = u8::MAX;
+
+static POINT: AtomicU8 = AtomicU8::new(NONE);
+static HOW: AtomicU8 = AtomicU8::new(0);
+
+const WAYS: [&str; 5] = ["segfault", "kill", "hang", "garbage", "full"];
+
+/// Has the processes of the next look fail at a point from 0, where it begins, to 9, after the
+/// answer's last byte; `how` is `"segfault"`, `"kill"`, `"hang"`, `"garbage"` or `"full"`, and
+/// `None` ends it.
+#[pyfunction]
+#[pyo3(signature = (point, how))]
+pub(crate) fn _fail_look(point: u8, how: Option<&str>) -> PyResult<()> {
+    let Some(how) = how else {
+        POINT.store(NONE, Ordering::Relaxed);
+        return Ok(());
+    };
+    let Some(way) = WAYS.iter().position(|way| *way == how) else {
+        return Err(PyValueError::new_err(format!("{how:?} is none of {WAYS:?}")));
+    };
+    HOW.store(way as u8, Ordering::Relaxed);
+    POINT.store(point, Ordering::Relaxed);
+    Ok(())
+}
+
+/// The line of this process, if it is a child: what it says instead of its answer, it says there.
+static LINE: AtomicI32 = AtomicI32::new(-1);
+
+/// In the child: from here on failures that are ordered happen.
+pub(super) fn begin(line: RawFd) {
+    LINE.store(line, Ordering::Relaxed);
+}
+
+/// Fails here, if that is ordered and this is a child.
+pub(crate) fn at(point: u8) {
+    let line = LINE.load(Ordering::Relaxed);
+    if line < 0 || POINT.load(Ordering::Relaxed) != point {
+        return;
+    }
+    let garbage = [0xA5_u8; 4096];
+    let send = || {
+        // SAFETY: the bytes are borrowed for the call; who is gone raises no signal.
+        let n = unsafe {
+            libc::send(line, garbage.as_ptr().cast(), garbage.len(), libc::MSG_NOSIGNAL)
+        };
+        n > 0
+    };
+    match WAYS[usize::from(HOW.load(Ordering::Relaxed))] {
+        "segfault" => {
+            // SAFETY: none: this is what is ordered.
+            unsafe { std::ptr::null_mut::<u8>().write_volatile(1) }
+        }
+        // SAFETY: the process kills itself.
+        "kill" => unsafe {
+            libc::kill(libc::getpid(), libc::SIGKILL);
+        },
+        "garbage" => {
+            send();
+            process::leave();
+        }
+        "full" => while send() {},
+        _ => {}
+    }
+    loop {
+        // SAFETY: it waits for a signal, and all are blocked.
+        unsafe { libc::pause() };
+    }
+}

@@ -1,0 +1,367 @@
+//! Who holds device memory: one look at every live object, taken where it can do no harm.
+//!
+//! Looking at a heap is safe; looking at one *while it lives* is not: another thread frees what is
+//! looked at, autograd replaces it without the GIL, and a reader of torch's leaves objects behind.
+//! So a copy of the process is made ([`process`]), as it stands at one instant, and the copy walks
+//! its own objects, works out the answer, sends it and ends. Whatever happens to it happens to a
+//! copy. Where no copy can be made, [`in_process`] says whether a look is safe all the same.
+
+mod faults;
+mod headroom;
+mod in_process;
+mod job;
+mod message;
+#[cfg_attr(not(target_os = "linux"), path = "portable.rs")]
+mod process;
+mod serve;
+mod tries;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use gpumem_core::holders::{self, Found, HandedOut, Inventory};
+use pyo3::prelude::*;
+
+use crate::adapters::own::{self, Asks, Registered};
+use crate::adapters::pools;
+use crate::walk::{Places, Told};
+pub(crate) use faults::{_fail_look, at as fault};
+pub(crate) use in_process::{_look_in_process, _looks_under_way};
+use message::Questions;
+use serve::{Event, Turn};
+pub(crate) use tries::{_looks, Tries};
+
+/// How far a look goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// What has a name.
+    Names,
+    /// Everything, if names do not explain most of what a device has more than before.
+    NamesOrAll,
+    /// Everything: libraries, cyclic garbage, what nothing leads to.
+    All,
+}
+
+/// What is asked.
+#[derive(Debug, Clone)]
+pub(crate) struct Question {
+    pub(crate) reach: Reach,
+    /// What the answer tells one by one.
+    pub(crate) limits: holders::Limits,
+    /// What the allocators of each device have handed out.
+    pub(crate) allocated: Vec<(String, HandedOut)>,
+    /// The look that this one is held against.
+    pub(crate) before: Option<Arc<Inventory>>,
+    /// Which adapters of the user's may be called.
+    pub(crate) asks: Asks,
+    /// How long the walk itself may take.
+    pub(crate) walk_time: Duration,
+    /// The user asked for it, and waits.
+    pub(crate) is_asked: bool,
+    /// What torch's autograd keeps is read: another thread's backward pass may be in the middle of
+    /// changing it.
+    pub(crate) reads_graph: bool,
+}
+
+/// What a look came to, or why to nothing.
+pub(crate) type Outcome = Result<Found, String>;
+
+/// A look that is under way. One that is dropped is ended.
+pub(crate) struct Look {
+    state: State,
+}
+
+enum State {
+    Child {
+        events: Receiver<Event>,
+        /// The thread that serves the child ends it when this is gone.
+        _wanted: Arc<()>,
+    },
+    Over(Option<Outcome>),
+}
+
+/// A child that says nothing for so long holds a lock of a thread that it does not have.
+const READY_WITHIN: Duration = Duration::from_millis(80);
+
+/// So many children are made for one look.
+const MAX_CHILDREN: usize = 3;
+
+/// How long a look waits for the one before it to end.
+const TURN_WITHIN: Duration = Duration::from_millis(100);
+
+/// What comes after the walk, in the child: a look that takes longer is given up.
+const REST_TIME: Duration = Duration::from_secs(3);
+
+/// While the user's own adapters are to be asked, nothing else runs: their objects stay alive.
+const STILL_FOR: Duration = Duration::from_millis(250);
+
+impl Look {
+    /// Begins one, from what these shells and everybody else keep; an error says why there is none.
+    pub(crate) fn begin(
+        py: Python<'_>,
+        shells: &[Bound<'_, PyAny>],
+        question: &Question,
+    ) -> Result<Self, String> {
+        let places = Places::of_shells(py, shells);
+        let begun = places
+            .map_err(|error| error.to_string())
+            .and_then(|places| Self::begun(py, &places, question));
+        Tries::count(&begun);
+        begun
+    }
+
+    fn begun(
+        py: Python<'_>,
+        places: &Places<'_>,
+        question: &Question,
+    ) -> Result<Self, String> {
+        let registered = own::registered(py, question.asks);
+        if in_process::is_ordered() {
+            let found = in_process::look(py, places, question, &registered)?;
+            return Ok(Self::over(Ok(found)));
+        }
+        let turn = py.detach(|| Turn::take(TURN_WITHIN));
+        let turn = Arc::new(turn.ok_or("the look before it is still under way")?);
+        let room = headroom::check(question.is_asked)?;
+        let registered = own::registered(py, question.asks);
+        let until = Instant::now() + question.walk_time + REST_TIME;
+        let mut reason = String::new();
+        for _ in 0..MAX_CHILDREN {
+            let child = match process::split(room) {
+                Ok(process::Side::Child(link)) => {
+                    job::run_in_child(py, places, question, &registered, link)
+                }
+                Ok(process::Side::Parent(child)) => child,
+                Err(error) => {
+                    drop(turn);
+                    return in_process::look(py, places, question, &registered)
+                        .map(|found| Self::over(Ok(found)))
+                        .map_err(|words| {
+                            format!("no process could be made for it ({error}), and {words}")
+                        });
+                }
+            };
+            let _wanted = Arc::new(());
+            let mut events = serve::start(child, until, Arc::clone(&turn), Arc::downgrade(&_wanted))?;
+            let first = if registered.is_empty() {
+                first_word(py, &mut events)
+            } else {
+                first_words_kept_still(py, &mut events, &registered)
+            };
+            match first {
+                First::Working => {
+                    return Ok(Self {
+                        state: State::Child { events, _wanted },
+                    });
+                }
+                First::Over(outcome) => return Ok(Self::over(outcome)),
+                First::Failed(words) => reason = words,
+            }
+        }
+        Err(reason)
+    }
+
+    fn over(outcome: Outcome) -> Self {
+        Self {
+            state: State::Over(Some(outcome)),
+        }
+    }
+
+    /// What it came to, if that is known within `patience`; other threads run meanwhile. Asked
+    /// again after that, it says nothing more.
+    pub(crate) fn wait(&mut self, py: Python<'_>, patience: Duration) -> Option<Outcome> {
+        let until = Instant::now() + patience;
+        let outcome = loop {
+            let events = match &mut self.state {
+                State::Over(outcome) => return outcome.take(),
+                State::Child { events, .. } => events,
+            };
+            match next(py, events, until) {
+                Ok(Event::Done(outcome)) => break outcome,
+                Ok(Event::Asked(questions, answer)) => {
+                    // Objects were asked about before anything else ran: only pools are left.
+                    let told = Told {
+                        objects: questions.objects.iter().map(|_| Vec::new()).collect(),
+                        pools: free_in(py, &questions),
+                    };
+                    // A child that is gone needs no answer.
+                    drop(answer.send(told));
+                }
+                Ok(Event::Ready) => {}
+                Err(RecvTimeoutError::Timeout) => return None,
+                Err(RecvTimeoutError::Disconnected) => break Err("it was given up".to_owned()),
+            }
+        };
+        Tries::answered(&outcome);
+        self.state = State::Over(None);
+        Some(outcome)
+    }
+}
+
+/// What became of a look.
+pub(crate) enum Taken {
+    Answered(Box<Found>),
+    /// It is still under way.
+    Late(Look),
+    Missed(String),
+}
+
+/// Takes a look and waits for it at most for `patience`. One whose process was torn down is taken
+/// once more, without what a backward pass in another thread may have been changing.
+pub(crate) fn take(
+    py: Python<'_>,
+    shells: &[Bound<'_, PyAny>],
+    question: &Question,
+    patience: Duration,
+) -> Taken {
+    let until = Instant::now() + patience;
+    let left = || until.saturating_duration_since(Instant::now());
+    let mut taken = once(py, shells, question, left());
+    if matches!(taken, Taken::Missed(_)) && question.reads_graph && !left().is_zero() {
+        let question = Question {
+            reads_graph: false,
+            ..question.clone()
+        };
+        taken = once(py, shells, &question, left());
+    }
+    taken
+}
+
+fn once(
+    py: Python<'_>,
+    shells: &[Bound<'_, PyAny>],
+    question: &Question,
+    patience: Duration,
+) -> Taken {
+    match Look::begin(py, shells, question) {
+        Err(reason) => Taken::Missed(reason),
+        Ok(mut look) => match look.wait(py, patience) {
+            None => Taken::Late(look),
+            Some(Ok(found)) => Taken::Answered(Box::new(found)),
+            Some(Err(reason)) => Taken::Missed(reason),
+        },
+    }
+}
+
+/// How long the end of a cell waits for a look, in milliseconds.
+static PATIENCE: AtomicU64 = AtomicU64::new(250);
+
+/// A cell has ended or failed: its user can wait for a moment, but not for long.
+pub(crate) fn patience() -> Duration {
+    Duration::from_millis(PATIENCE.load(Ordering::Relaxed))
+}
+
+/// How long the walk of a look may take that nobody waits for any more: it costs what the user's
+/// process writes to meanwhile.
+pub(crate) fn walk_time() -> Duration {
+    patience().max(Duration::from_secs(2))
+}
+
+/// How long the end of a cell waits for a look: tests of what it finds run on slow machines, too.
+#[pyfunction]
+pub(crate) fn _look_for(milliseconds: u64) {
+    PATIENCE.store(milliseconds, Ordering::Relaxed);
+}
+
+/// The next event; other threads run meanwhile.
+fn next(
+    py: Python<'_>,
+    events: &mut Receiver<Event>,
+    until: Instant,
+) -> Result<Event, RecvTimeoutError> {
+    // What is there already is worth no detour.
+    if let Ok(event) = events.try_recv() {
+        return Ok(event);
+    }
+    let left = until.saturating_duration_since(Instant::now());
+    // Moved into the closure, which needs it for itself alone.
+    let events: &mut Receiver<Event> = events;
+    py.detach(move || {
+        let events: &mut Receiver<Event> = events;
+        events.recv_timeout(left)
+    })
+}
+
+/// How a child began.
+enum First {
+    /// It works.
+    Working,
+    /// It has answered already.
+    Over(Outcome),
+    /// It ended, or it hangs.
+    Failed(String),
+}
+
+impl First {
+    fn of(event: Result<Event, RecvTimeoutError>) -> Self {
+        match event {
+            Ok(Event::Ready | Event::Asked(..)) => Self::Working,
+            Ok(Event::Done(Ok(found))) => Self::Over(Ok(found)),
+            Ok(Event::Done(Err(words))) => Self::Failed(words),
+            Err(RecvTimeoutError::Timeout) => {
+                Self::Failed("its process hung: a thread held a lock of malloc".to_owned())
+            }
+            Err(RecvTimeoutError::Disconnected) => Self::Failed("it was given up".to_owned()),
+        }
+    }
+}
+
+/// Waits for a child to say that it works.
+fn first_word(py: Python<'_>, events: &mut Receiver<Event>) -> First {
+    First::of(next(py, events, Instant::now() + READY_WITHIN))
+}
+
+/// The same where adapters of the user's may be asked. The GIL is kept until the child has said of
+/// which objects: they are alive only as long as nothing has run.
+fn first_words_kept_still(
+    py: Python<'_>,
+    events: &mut Receiver<Event>,
+    registered: &[Registered<'_>],
+) -> First {
+    let began = First::of(events.recv_timeout(READY_WITHIN));
+    if !matches!(began, First::Working) {
+        return began;
+    }
+    match events.recv_timeout(STILL_FOR) {
+        Ok(Event::Asked(questions, answer)) => {
+            // A child that is gone needs no answer.
+            drop(answer.send(told(py, &questions, registered)));
+            First::Working
+        }
+        // It goes on, and what it asks from now on stays without an answer.
+        Err(RecvTimeoutError::Timeout) => First::Working,
+        event => First::of(event),
+    }
+}
+
+/// Asks the user's adapters about the objects that a child named.
+#[expect(unsafe_code, reason = "objects that the copy of this process named")]
+fn told(py: Python<'_>, questions: &Questions, registered: &[Registered<'_>]) -> Told {
+    let held = |(address, adapter): &(usize, u8)| {
+        let pointer = *address as *mut pyo3::ffi::PyObject;
+        // SAFETY: the copy met it as a live object, and the GIL was kept since the copy was made.
+        let object = unsafe { Bound::from_borrowed_ptr_or_opt(py, pointer) };
+        (object, *adapter)
+    };
+    // All are held before any code of the user's runs.
+    let objects: Vec<_> = questions.objects.iter().map(held).collect();
+    let ask = |(object, adapter): (Option<Bound<'_, PyAny>>, u8)| {
+        let (_, function) = registered.get(usize::from(adapter))?;
+        Some(own::ask(function, &object?))
+    };
+    Told {
+        objects: objects
+            .into_iter()
+            .map(|it| ask(it).unwrap_or_default())
+            .collect(),
+        pools: free_in(py, questions),
+    }
+}
+
+/// What is free in the pools that a child asks about.
+fn free_in(py: Python<'_>, questions: &Questions) -> Vec<Vec<(String, gpumem_core::units::Bytes)>> {
+    let pools = questions.pools.iter();
+    pools.map(|pool| pools::free(py, *pool)).collect()
+}

@@ -1,0 +1,74 @@
+//! Systems on which a copy of the process cannot be made: a look is taken in the process, or left
+//! out.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use gpumem_core::units::Bytes;
+
+/// As on Linux.
+pub(super) enum Side {
+    /// Never, here.
+    #[expect(dead_code, reason = "no child is made on this system")]
+    Child(Link),
+    /// Likewise.
+    #[expect(dead_code, reason = "no child is made on this system")]
+    Parent(Child),
+}
+
+/// One end of a line that is never made.
+pub(super) enum Link {}
+
+/// A copy that is never made.
+pub(super) struct Child {
+    pub(super) link: Link,
+}
+
+/// Why nothing was received.
+#[expect(dead_code, reason = "there is nobody to listen to")]
+pub(super) enum Silence {
+    Late,
+    Gone,
+}
+
+pub(super) fn split(_room: Option<Bytes>) -> io::Result<Side> {
+    Err(io::Error::from(io::ErrorKind::Unsupported))
+}
+
+pub(super) fn probe_malloc() {}
+
+pub(super) fn leave() -> ! {
+    std::process::abort()
+}
+
+pub(super) fn cost() -> Option<Duration> {
+    None
+}
+
+pub(super) fn address_space() -> Option<Bytes> {
+    None
+}
+
+impl Child {
+    pub(super) fn end(self) -> String {
+        match self.link {}
+    }
+
+    pub(super) fn ended(self) -> String {
+        match self.link {}
+    }
+}
+
+impl Link {
+    pub(super) fn send(&self, _bytes: &[u8]) -> bool {
+        match *self {}
+    }
+
+    pub(super) fn has_something(&self, _until: Instant) -> bool {
+        match *self {}
+    }
+
+    pub(super) fn receive(&self, _place: &mut [u8], _until: Instant) -> Result<(), Silence> {
+        match *self {}
+    }
+}

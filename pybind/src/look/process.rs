@@ -1,0 +1,340 @@
+//! A copy of this process, as it stood at one instant, that looks and ends.
+//!
+//! Made by the bare system call and not by `fork()`: that runs the handlers of libraries (OpenBLAS
+//! waits in its own for threads that wait for the GIL) and lets `SIGCHLD` and `wait()` of the user's
+//! know of the child. The bare one is invisible to the user's program.
+//!
+//! Only the thread that made it goes on in the copy. What other threads were in the middle of stays
+//! as it was: a lock of theirs is never released there. So the copy tries `malloc` first and says
+//! that it works; one that says nothing is killed, and another is made.
+#![expect(unsafe_code, reason = "the system's own calls")]
+
+use std::fs;
+use std::io;
+use std::mem::{self, MaybeUninit};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::ptr;
+use std::time::{Duration, Instant};
+
+use gpumem_core::units::Bytes;
+
+use super::faults;
+
+/// Where the copy finds itself, and where the original does.
+pub(super) enum Side {
+    /// In the copy: what it says, it says here.
+    Child(Link),
+    Parent(Child),
+}
+
+/// One end of the line between both.
+pub(super) struct Link {
+    socket: OwnedFd,
+}
+
+/// The copy, as the original sees it: whoever has it ends it, so that nothing of it is left.
+pub(super) struct Child {
+    pid: libc::pid_t,
+    pub(super) link: Link,
+}
+
+/// Why nothing was received.
+pub(super) enum Silence {
+    /// Not within the time.
+    Late,
+    /// The other side is gone.
+    Gone,
+}
+
+/// Goes on twice: as the original, and as a copy of it.
+///
+/// The GIL must be held by this thread, so that no Python object is in the middle of a change.
+/// The copy takes at most `room` of address space beyond what this process has.
+pub(super) fn split(room: Option<Bytes>) -> io::Result<Side> {
+    let (own, childs) = pair()?;
+    let most = room.and_then(|room| Some(address_space_used()? + room));
+    let parent = process_id();
+    let before = block_signals();
+    // SAFETY: with no flags this copies the process as `fork` does, and tells nobody. The child goes
+    // on in this frame, on its copy of the stack.
+    let pid = unsafe { libc::syscall(libc::SYS_clone, 0_usize, 0_usize, 0_usize, 0_usize, 0_usize) };
+    if pid == 0 {
+        // Closed with everything else.
+        mem::forget(own);
+        let line = childs.socket.as_raw_fd();
+        faults::begin(line);
+        faults::at(0);
+        isolate(parent, line, most);
+        faults::at(1);
+        return Ok(Side::Child(childs));
+    }
+    let error = io::Error::last_os_error();
+    restore_signals(before);
+    if pid < 0 {
+        return Err(error);
+    }
+    Ok(Side::Parent(Child {
+        pid: pid as libc::pid_t,
+        link: own,
+    }))
+}
+
+impl Child {
+    /// How it ended, once it has.
+    fn wait(&self) -> Option<libc::c_int> {
+        let mut status = 0;
+        loop {
+            // SAFETY: a child of this process, which nobody else waits for: it sends no signal.
+            let waited = unsafe { libc::waitpid(self.pid, &raw mut status, libc::__WCLONE) };
+            if waited == self.pid {
+                return Some(status);
+            }
+            if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+                return None;
+            }
+        }
+    }
+
+    /// Kills it if it still runs, and says how it ended.
+    pub(super) fn end(self) -> String {
+        // SAFETY: it is not waited for yet, so the number is still its own.
+        unsafe { libc::kill(self.pid, libc::SIGKILL) };
+        let status = self.wait();
+        described(status)
+    }
+
+    /// Waits for a child whose line is closed, and says how it ended.
+    pub(super) fn ended(self) -> String {
+        described(self.wait())
+    }
+}
+
+fn described(status: Option<libc::c_int>) -> String {
+    match status {
+        Some(status) if libc::WIFSIGNALED(status) => {
+            format!("it was ended by signal {}", libc::WTERMSIG(status))
+        }
+        Some(status) => format!("it ended with {}", libc::WEXITSTATUS(status)),
+        None => "it is gone".to_owned(),
+    }
+}
+
+/// Ends the copy at once: nothing that the user's program does when it ends is done.
+pub(super) fn leave() -> ! {
+    // SAFETY: it runs no handler and flushes nothing.
+    unsafe { libc::_exit(0) }
+}
+
+/// Three sizes that `malloc` takes from different places, none of them this thread's own cache.
+const PROBED: [usize; 3] = [1_100, 5_000, 40_000];
+
+/// Hangs if a thread that is not here holds a lock of `malloc`.
+pub(super) fn probe_malloc() {
+    for size in PROBED {
+        // SAFETY: what was allocated is freed; it is written to, so that nothing is left out.
+        unsafe {
+            let place = libc::malloc(size);
+            if !place.is_null() {
+                place.cast::<u8>().write_volatile(1);
+            }
+            libc::free(place);
+        }
+    }
+}
+
+/// Takes from the copy what reaches beyond it.
+fn isolate(parent: libc::pid_t, kept: RawFd, most: Option<Bytes>) {
+    // First to go where memory runs out; a process that cannot be dumped may not say so any more.
+    // Plain calls: a Rust file allocates.
+    // SAFETY: constant strings, and a descriptor that was just opened.
+    unsafe {
+        let file = libc::open(c"/proc/self/oom_score_adj".as_ptr(), libc::O_WRONLY);
+        if file >= 0 {
+            libc::write(file, c"1000".as_ptr().cast(), 4);
+        }
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0);
+        if libc::getppid() != parent {
+            leave();
+        }
+        libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0);
+        if let Some(most) = most {
+            let mut limit = address_space_limit();
+            limit.rlim_cur = limit.rlim_cur.min(most.get());
+            libc::setrlimit(libc::RLIMIT_AS, &raw const limit);
+        }
+    }
+    close_all_but(kept);
+    // What aborts in a library says so in nobody's terminal.
+    // SAFETY: every descriptor but the line is closed: these become 0, 1 and 2.
+    unsafe {
+        let mut fd = libc::open(c"/dev/null".as_ptr(), libc::O_RDWR);
+        while (0..2).contains(&fd) {
+            fd = libc::dup(fd);
+        }
+    }
+}
+
+/// Pipes and sockets of the user's see their end when the user's own process closes them.
+fn close_all_but(kept: RawFd) {
+    let close_range = |first: u32, last: u32| {
+        // SAFETY: nobody in this copy uses a descriptor but the line's.
+        first > last || unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) } == 0
+    };
+    let kept = kept as u32;
+    let is_closed = (kept == 0 || close_range(0, kept - 1)) && close_range(kept + 1, u32::MAX);
+    if is_closed {
+        return;
+    }
+    // Before Linux 5.9.
+    for fd in (0..=MOST_DESCRIPTORS).filter(|fd| *fd != kept) {
+        // SAFETY: as above; one that is not open is no matter.
+        unsafe { libc::close(fd as RawFd) };
+    }
+}
+
+const MOST_DESCRIPTORS: u32 = 1 << 16;
+
+/// What the user allows this process of address space, and what it has of it.
+pub(super) fn address_space() -> Option<Bytes> {
+    let limit = address_space_limit().rlim_cur;
+    let is_limited = limit != libc::RLIM_INFINITY;
+    is_limited.then(|| Some(Bytes::new(limit).saturating_sub(address_space_used()?)))?
+}
+
+fn address_space_limit() -> libc::rlimit {
+    let mut limit = libc::rlimit {
+        rlim_cur: libc::RLIM_INFINITY,
+        rlim_max: libc::RLIM_INFINITY,
+    };
+    // SAFETY: it is written to a limit.
+    unsafe { libc::getrlimit(libc::RLIMIT_AS, &raw mut limit) };
+    limit
+}
+
+fn address_space_used() -> Option<Bytes> {
+    let pages = fs::read_to_string("/proc/self/statm").ok()?;
+    let n_pages: u64 = pages.split_ascii_whitespace().next()?.parse().ok()?;
+    // SAFETY: a constant of the system.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    Some(Bytes::new(n_pages * u64::try_from(page).ok()?))
+}
+
+fn process_id() -> libc::pid_t {
+    // SAFETY: it only asks.
+    unsafe { libc::getpid() }
+}
+
+fn block_signals() -> libc::sigset_t {
+    let (mut every, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+    // SAFETY: both are places for a set of signals, and written by these calls.
+    unsafe {
+        libc::sigfillset(every.as_mut_ptr());
+        libc::sigemptyset(before.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_SETMASK, every.as_ptr(), before.as_mut_ptr());
+        before.assume_init()
+    }
+}
+
+fn restore_signals(before: libc::sigset_t) {
+    // SAFETY: the set that this thread had.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, ptr::null_mut()) };
+}
+
+fn pair() -> io::Result<(Link, Link)> {
+    let mut ends = [0; 2];
+    // SAFETY: room for two descriptors; each is owned once from here on.
+    unsafe {
+        let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC;
+        if libc::socketpair(libc::AF_UNIX, kind, 0, ends.as_mut_ptr()) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let link = |end| Link {
+            socket: OwnedFd::from_raw_fd(end),
+        };
+        Ok((link(ends[0]), link(ends[1])))
+    }
+}
+
+impl Link {
+    /// Sends all of it; false if the other side is gone. It waits for room.
+    pub(super) fn send(&self, mut bytes: &[u8]) -> bool {
+        while !bytes.is_empty() {
+            // SAFETY: the bytes are borrowed for the call. Who is gone raises no signal.
+            let n = unsafe {
+                let flags = libc::MSG_NOSIGNAL;
+                libc::send(self.socket.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), flags)
+            };
+            match usize::try_from(n) {
+                Ok(n) => bytes = &bytes[n.min(bytes.len())..],
+                Err(_) if is_interrupted() => {}
+                Err(_) => return false,
+            }
+        }
+        true
+    }
+
+    /// Fills `place` by `until`.
+    pub(super) fn receive(&self, place: &mut [u8], until: Instant) -> Result<(), Silence> {
+        let mut n_received = 0;
+        while n_received < place.len() {
+            self.wait_until(until)?;
+            let rest = &mut place[n_received..];
+            // SAFETY: there is room for so many bytes.
+            let n = unsafe {
+                let flags = libc::MSG_DONTWAIT;
+                libc::recv(self.socket.as_raw_fd(), rest.as_mut_ptr().cast(), rest.len(), flags)
+            };
+            match usize::try_from(n) {
+                Ok(0) => return Err(Silence::Gone),
+                Ok(n) => n_received += n,
+                Err(_) if is_interrupted() => {}
+                Err(_) => return Err(Silence::Gone),
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether there is something to receive by `until`, also that the other side is gone.
+    pub(super) fn has_something(&self, until: Instant) -> bool {
+        !matches!(self.wait_until(until), Err(Silence::Late))
+    }
+
+    /// Until there is something to receive, or nobody to receive it from.
+    fn wait_until(&self, until: Instant) -> Result<(), Silence> {
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let mut asked = libc::pollfd {
+                fd: self.socket.as_raw_fd(),
+                events: libc::POLLIN,
+                revents: 0,
+            };
+            let left_millis = i32::try_from(left.as_millis()).unwrap_or(i32::MAX);
+            // The last part of a millisecond counts as one.
+            let timeout = left_millis.saturating_add(i32::from(!left.is_zero()));
+            // SAFETY: one descriptor is asked about, and lives.
+            match unsafe { libc::poll(&raw mut asked, 1, timeout) } {
+                0 => return Err(Silence::Late),
+                1.. => return Ok(()),
+                _ if is_interrupted() => {}
+                _ => return Err(Silence::Gone),
+            }
+        }
+    }
+}
+
+fn is_interrupted() -> bool {
+    let error = io::Error::last_os_error();
+    matches!(
+        error.kind(),
+        io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock
+    )
+}
+
+/// What copying the page tables of this process takes, as far as its size tells: 88 ms for 6 GiB in
+/// pages of 4 KiB, which is 12 MiB of tables.
+pub(super) fn cost() -> Option<Duration> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmPTE:"))?;
+    let n_kib: u64 = line.trim().strip_suffix(" kB")?.trim().parse().ok()?;
+    Some(Duration::from_micros(n_kib * 7))
+}

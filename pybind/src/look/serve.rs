@@ -1,0 +1,143 @@
+//! The line to a child, read by a thread of our own, which also waits for its end.
+
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use gpumem_core::format;
+
+use super::Outcome;
+use super::message::{self, Questions, Refused, Tag};
+use super::process::{Child, Silence};
+use crate::threads;
+use crate::walk::Told;
+
+/// What the look that waits learns of its child.
+pub(super) enum Event {
+    /// It works.
+    Ready,
+    /// It asks what only this process can tell, and waits for a while.
+    Asked(Questions, Sender<Told>),
+    /// It has answered, or it never will.
+    Done(Outcome),
+}
+
+/// How long a child waits for what it asks.
+pub(super) const ANSWER_WITHIN: Duration = Duration::from_secs(1);
+
+/// A look that nobody waits for any more is ended after this long.
+const SLICE: Duration = Duration::from_millis(20);
+
+/// One child at a time has the turn.
+pub(super) struct Turn(());
+
+static IS_TAKEN: Mutex<bool> = Mutex::new(false);
+static GIVEN_BACK: Condvar = Condvar::new();
+
+impl Turn {
+    pub(super) fn take(patience: Duration) -> Option<Self> {
+        let (mut is_taken, _) = GIVEN_BACK
+            .wait_timeout_while(taken(), patience, |is_taken| *is_taken)
+            .unwrap_or_else(PoisonError::into_inner);
+        let is_free = !std::mem::replace(&mut *is_taken, true);
+        is_free.then_some(Self(()))
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        *taken() = false;
+        GIVEN_BACK.notify_one();
+    }
+}
+
+fn taken() -> MutexGuard<'static, bool> {
+    IS_TAKEN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Listens to a child until it ends, at the latest `until`.
+pub(super) fn start(
+    child: Child,
+    until: Instant,
+    turn: Arc<Turn>,
+    wanted: Weak<()>,
+) -> Result<Receiver<Event>, String> {
+    let (sender, events) = mpsc::channel();
+    // Handed over in a place from which it can be taken back if there is no thread.
+    let child = Arc::new(Mutex::new(Some(child)));
+    let served = Arc::clone(&child);
+    let take = |child: &Mutex<Option<Child>>| {
+        let mut child = child.lock().unwrap_or_else(PoisonError::into_inner);
+        child.take()
+    };
+    let body = move || {
+        if let Some(child) = take(&served) {
+            serve(child, &sender, until, &wanted);
+        }
+        drop(turn);
+    };
+    match threads::start("gpumem-look", body) {
+        Ok(_) => Ok(events),
+        Err(error) => {
+            if let Some(child) = take(&child) {
+                child.end();
+            }
+            Err(format!("no thread could be started for it: {error}"))
+        }
+    }
+}
+
+fn serve(child: Child, events: &Sender<Event>, until: Instant, wanted: &Weak<()>) {
+    let outcome = match conversation(&child, events, until, wanted) {
+        Ok(answer) => {
+            // Nobody waits for its end.
+            drop(events.send(Event::Done(answer)));
+            child.end();
+            return;
+        }
+        Err(Refused::Silence(Silence::Gone)) => child.ended(),
+        Err(Refused::Silence(Silence::Late)) => {
+            child.end();
+            "it took too long".to_owned()
+        }
+        Err(Refused::Garbage) => {
+            child.end();
+            "its answer was damaged".to_owned()
+        }
+    };
+    drop(events.send(Event::Done(Err(outcome))));
+}
+
+/// What the child answers.
+fn conversation(
+    child: &Child,
+    events: &Sender<Event>,
+    until: Instant,
+    wanted: &Weak<()>,
+) -> Result<Outcome, Refused> {
+    loop {
+        while !child.link.has_something(until.min(Instant::now() + SLICE)) {
+            if wanted.strong_count() == 0 || Instant::now() >= until {
+                return Err(Refused::Silence(Silence::Late));
+            }
+        }
+        let (tag, payload) = message::receive(&child.link, until)?;
+        match tag {
+            Tag::Ready => drop(events.send(Event::Ready)),
+            Tag::Asked => {
+                let questions = Questions::from_bytes(&payload).ok_or(Refused::Garbage)?;
+                let (answer, answered) = mpsc::channel();
+                drop(events.send(Event::Asked(questions, answer)));
+                if let Ok(told) = answered.recv_timeout(ANSWER_WITHIN) {
+                    message::send(&child.link, Tag::Told, &message::told_to_bytes(&told));
+                }
+            }
+            Tag::Found => {
+                let found = format::decode_found(&payload).map_err(|_| Refused::Garbage)?;
+                return Ok(Ok(found));
+            }
+            Tag::Failed => return Ok(Err(String::from_utf8_lossy(&payload).into_owned())),
+            Tag::Told => return Err(Refused::Garbage),
+        }
+    }
+}

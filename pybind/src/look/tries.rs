@@ -1,0 +1,60 @@
+//! How many looks were taken, and what became of them.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use pyo3::prelude::*;
+
+use super::{Look, Outcome};
+
+static TRIES: Mutex<Tries> = Mutex::new(Tries {
+    n_begun: 0,
+    n_answered: 0,
+    missed: BTreeMap::new(),
+});
+
+/// Since the process began.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Tries {
+    n_begun: u64,
+    n_answered: u64,
+    /// How many were left out or failed, by reason.
+    missed: BTreeMap<String, u64>,
+}
+
+impl Tries {
+    pub(super) fn count(begun: &Result<Look, String>) {
+        let mut tries = Self::locked();
+        tries.n_begun += 1;
+        if let Err(reason) = begun {
+            tries.miss(reason);
+        }
+    }
+
+    pub(super) fn answered(outcome: &Outcome) {
+        let mut tries = Self::locked();
+        match outcome {
+            Ok(_) => tries.n_answered += 1,
+            Err(reason) => tries.miss(reason),
+        }
+    }
+
+    /// Reasons may name figures: what was not met before has only so much room.
+    fn miss(&mut self, reason: &str) {
+        const MOST: usize = 32;
+        if self.missed.len() < MOST || self.missed.contains_key(reason) {
+            *self.missed.entry(reason.to_owned()).or_default() += 1;
+        }
+    }
+
+    fn locked() -> MutexGuard<'static, Self> {
+        TRIES.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How many looks at the heap were begun and answered, and how many were missed for which reason.
+#[pyfunction]
+pub(crate) fn _looks() -> (u64, u64, BTreeMap<String, u64>) {
+    let tries = Tries::locked();
+    (tries.n_begun, tries.n_answered, tries.missed.clone())
+}
