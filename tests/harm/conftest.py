@@ -34,6 +34,8 @@ class Ended:
 
     # What each cell raised, by the name of its class.
     errors: list[str | None]
+    # How many lines gpumem logged in each cell.
+    n_logged: list[int]
     # What gpumem printed below the cells.
     lines: list[str]
     # What gpumem logged.

@@ -46,6 +46,7 @@ class Kernel:
             config=config, display_pub_class=CapturingDisplayPublisher
         )
         self.errors: list[str | None] = []
+        self.n_logged: list[int] = []
         self.is_loaded = is_loaded
         self.log = Log()
         logger = logging.getLogger("gpumem")
@@ -70,9 +71,11 @@ class Kernel:
 
     def run(self, cell: str, cell_id: str | None = None) -> None:
         """Run a cell as a frontend does, and note what it raised."""
+        n_before = len(self.log.messages)
         raised = self.shell.run_cell(cell, store_history=True, cell_id=cell_id)
         error = raised.error_before_exec or raised.error_in_exec
         self.errors.append(None if error is None else type(error).__name__)
+        self.n_logged.append(len(self.log.messages) - n_before)
 
     def play(self, step: dict[str, Any]) -> None:
         """Run a cell once, or so many times, or for a while."""
@@ -87,6 +90,7 @@ class Kernel:
         lines = [it for it in self.shell.display_pub.outputs if "gpumem" in (it["metadata"] or {})]
         return {
             "errors": self.errors,
+            "n_logged": self.n_logged,
             "lines": [line["data"]["text/plain"] for line in lines],
             "log": self.log.messages,
             "results": self.shell.user_ns.get("results"),
@@ -103,6 +107,7 @@ def main() -> None:
     with contextlib.redirect_stdout(io.StringIO()):
         kernel = Kernel(is_loaded=session["is_loaded"], sources=session["sources"])
         kernel.errors.clear()
+        kernel.n_logged.clear()
         for step in session["steps"]:
             kernel.play(step)
     print(json.dumps(kernel.ended()), flush=True)

@@ -23,6 +23,9 @@ rows = [{"row": [i]} for i in range(600_000)]
 leak = [sim.tensor(4 << 20)]
 """
 
+# What shows an error has then been imported.
+SHOWN = "too_large = bytearray(1 << 40)"
+
 LIMITED = """
 in_use = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
 limit = in_use + {headroom_mib} * (1 << 20)
@@ -84,8 +87,8 @@ def forget_the_peak():
 @pytest.mark.parametrize("cell", CELLS.values(), ids=CELLS.keys())
 def test_little_address_space_is_left(notebook: Notebook, cell: str, headroom_mib: int) -> None:
     limited = LIMITED.format(headroom_mib=headroom_mib)
-    steps = (MANY_OBJECTS, Step(GROWN, times=2), limited, Step(cell, times=3), UNLIMITED, GROWN)
-    ended = notebook.plays(*steps)
+    before, after = [MANY_OBJECTS, SHOWN, Step(GROWN, times=2), limited], [UNLIMITED, GROWN]
+    ended = notebook.plays(*before, Step(cell, times=3), *after)
     assert ended.stopped is None
     # What does not fit is the program's own affair, with gpumem and without.
     assert set(ended.errors) <= {None, "MemoryError"}
