@@ -26,7 +26,8 @@ _gpumem._look_in_process(True)
 leak, results = [], []
 
 class Plain:
-    pass
+    def __init__(self):
+        self.tensor = sim.tensor(8 << 20)
 
 def note(*what):
     if _gpumem._looks_under_way():
@@ -91,11 +92,7 @@ HOOKS_SINCE_3_12 = {"profile of all threads": PROFILE_ALL, "monitoring": MONITOR
 if sys.version_info >= (3, 12):
     HOOKS |= HOOKS_SINCE_3_12
 
-GROWN = """%%gpumem
-plain = Plain()
-plain.tensor = sim.tensor(8 << 20)
-leak.append([plain, {"kept": (plain.tensor,)}])
-"""
+GROWN = "%%gpumem\nleak.append([{'kept': (Plain(),)}])"
 
 REMOVED = """
 sys.setprofile(None)

@@ -133,6 +133,20 @@ impl Environment {
         )
     }
 
+    /// With the newest torch, on another Python than ours where there is one.
+    pub(crate) fn torch_newest(project: &Project) -> Result<Self> {
+        let own = best()?;
+        let other = interpreters()
+            .into_iter()
+            .find(|it| (OWN_MINOR..own.minor).contains(&it.minor));
+        Self::prepare(
+            project,
+            "python-torch-newest",
+            &other.unwrap_or(own),
+            "xtask/python/requirements-torch-newest.txt",
+        )
+    }
+
     /// One for every Python of this machine that is neither the oldest nor ours.
     pub(crate) fn between(project: &Project) -> Result<Vec<Self>> {
         let own = best()?.minor;
@@ -185,6 +199,11 @@ impl Environment {
         )?;
         stamp.set()?;
         Ok(environment)
+    }
+
+    /// Whether its Python is one that the project's own environment could have.
+    pub(crate) fn is_recent(&self) -> bool {
+        self.minor >= OWN_MINOR
     }
 
     /// The 12 of 3.12.
