@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 pytest.importorskip("torch")
 
-SECONDS = 4
+SECONDS = 3
 
 # What a training thread does over and over, by what changes in it.
 TRAINED = {
