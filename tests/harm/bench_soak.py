@@ -18,6 +18,7 @@ import io
 import json
 import os
 import random
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SECONDS = float(os.environ.get("GPUMEM_SOAK_SECONDS", "60"))
+# What kernels are run by: a debug build, or valgrind and a Python.
+PYTHON = shlex.split(os.environ.get("GPUMEM_HARM_PYTHON", sys.executable))
 SWITCH_SECONDS = 1e-6
 # Results of each thread are compared after so many steps, and again after as many.
 N_STEPS_COMPARED = 8
@@ -59,7 +62,7 @@ def allocate(i: int) -> int:
 def change_containers(i: int) -> int:
     """Change containers while they are gone through."""
     mapping = {n: [n] * (n % 7) for n in range(300)}
-    queue = collections.deque(maxlen=64)
+    queue: collections.deque[list[Any]] = collections.deque(maxlen=64)
     for n in list(mapping):
         if n % 3 == i % 3:
             queue.append(mapping.pop(n))
@@ -77,7 +80,7 @@ def change_classes(i: int) -> int:
     for n, instance in enumerate(instances):
         instance.content = {"n": n, "others": instances}
         instance.more = n
-    plain.later = property(lambda it: it.content["n"])
+    plain.later = property(lambda it: it.content["n"])  # type: ignore[attr-defined]
     return sum(instance.later for instance in instances)
 
 
@@ -167,7 +170,8 @@ def training() -> Callable[[int], int]:
         loss = chain.pow(2).mean()
         loss.backward()
         optimizer.step()
-        return round(loss.item() * 1e3)
+        rounded: int = round(loss.item() * 1e3)
+        return rounded
 
     return train_with_torch
 
@@ -234,7 +238,8 @@ def looks(n_cells: int) -> dict[str, int]:
 def session(seconds: float, *, is_loaded: bool) -> dict[str, Any]:
     """Let cells grow beside the threads; return what came of it."""
     shell = new_shell(is_loaded=is_loaded)
-    shell.user_ns["kept"] = kept = []
+    kept: list[object] = []
+    shell.user_ns["kept"] = kept
     threads = workers()
     for thread in threads:
         thread.start()
@@ -274,7 +279,7 @@ def in_a_kernel(how: str, seconds: float) -> dict[str, Any]:
         )
         path = os.pathsep.join(filter(None, [folder, os.environ.get("PYTHONPATH")]))
         kernel = subprocess.run(
-            [sys.executable, __file__, f"--{how}", str(seconds), str(ended)],
+            [*PYTHON, __file__, f"--{how}", str(seconds), str(ended)],
             check=False,
             env={**os.environ, "PYTHONPATH": path, "IPYTHONDIR": folder},
         )
@@ -307,7 +312,7 @@ def measured() -> dict[str, float]:
         raise SystemExit(f"recording stopped: {recorded['stopped']}")
     plain = in_a_kernel("without", SECONDS / 2)
     for reason, n in recorded["reasons"].items():
-        print(f"{n} × {reason}")
+        print(f"{n} looks: {reason}")
     figures = ["cells", "looks", "answered", "missed", "median_ms", "longest_ms"]
     return {
         **{key: recorded[key] for key in figures},

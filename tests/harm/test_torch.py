@@ -77,7 +77,6 @@ total_loss = 0
 """
 
 ACCUMULATED = """
-%%gpumem
 for _ in range(45_000):
     loss = model(inputs).pow(2).mean()
     loss.backward()
