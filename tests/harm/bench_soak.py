@@ -51,9 +51,15 @@ GROWN = "%%gpumem\nkept.append(sim.tensor(1 << 20))"
 IMPORTED = "soaked"
 
 
+# What the threads share, and replace all the time.
+POOL: list[Any] = []
+STATE: dict[str, Any] = {}
+
+
 def allocate(i: int) -> int:
-    """Make many small objects and let them go."""
-    rows = [{"row": [n, (n,), {n}], "name": f"{n}"} for n in range(200 + i % 50)]
+    """Make many small objects that lead to tensors, and let them go."""
+    rows = [{"row": [n, (POOL[n % 64],), {n}], "name": f"{n}"} for n in range(200 + i % 50)]
+    STATE["rows"] = rows
     half = rows[::2]
     del rows
     return sum(len(row["name"]) for row in half)
@@ -67,7 +73,8 @@ def change_containers(i: int) -> int:
         if n % 3 == i % 3:
             queue.append(mapping.pop(n))
         else:
-            mapping[n].append(mapping)
+            mapping[n].append(POOL[n % 64])
+    STATE["mapping"] = {**mapping, "queue": queue}
     mapping.clear()
     return sum(len(it) for it in queue)
 
@@ -75,11 +82,12 @@ def change_containers(i: int) -> int:
 def change_classes(i: int) -> int:
     """Make classes, with slots and without, change them, and let go of them with instances."""
     plain = type(f"Plain{i}", (), {"shared": [i]})
-    slotted = type(f"Slotted{i}", (plain,), {"__slots__": ("content",)})
+    slotted = type(f"Slotted{i}", (plain,), {"__slots__": ("content", "tensor")})
     instances = [slotted() for _ in range(50)]
     for n, instance in enumerate(instances):
         instance.content = {"n": n, "others": instances}
-        instance.more = n
+        instance.tensor = instance.more = POOL[n]
+    STATE["instances"] = instances
     plain.later = property(lambda it: it.content["n"])  # type: ignore[attr-defined]
     return sum(instance.later for instance in instances)
 
@@ -224,7 +232,8 @@ def new_shell(*, is_loaded: bool) -> InteractiveShell:
     if is_loaded:
         shell.run_line_magic("load_ext", "gpumem")
         shell.run_line_magic("gpumem", "use sim")
-    shell.user_ns["sim"] = sim
+    shell.user_ns |= {"sim": sim, "state": STATE}
+    POOL[:] = [sim.tensor(512) for _ in range(64)]
     return shell
 
 
