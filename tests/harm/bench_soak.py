@@ -319,6 +319,8 @@ def measured() -> dict[str, float]:
     recorded = in_a_kernel("with", SECONDS)
     if recorded["stopped"] is not None:
         raise SystemExit(f"recording stopped: {recorded['stopped']}")
+    if not recorded["answered"]:
+        raise SystemExit("no look had an answer")
     plain = in_a_kernel("without", SECONDS / 2)
     for reason, n in recorded["reasons"].items():
         print(f"{n} looks: {reason}")
