@@ -123,6 +123,16 @@ impl Environment {
         )
     }
 
+    /// The same, if its Python is one that ours could have and has not.
+    pub(crate) fn oldest_of_ours(project: &Project) -> Result<Option<Self>> {
+        let own = best()?.minor;
+        let oldest = interpreters().pop();
+        oldest
+            .filter(|it| (OWN_MINOR..own).contains(&it.minor))
+            .map(|_| Self::oldest(project))
+            .transpose()
+    }
+
     /// With the real frameworks: torch, JAX and TensorFlow, on the CPU.
     pub(crate) fn frameworks(project: &Project, interpreter: &Interpreter) -> Result<Self> {
         Self::prepare(
@@ -199,11 +209,6 @@ impl Environment {
         )?;
         stamp.set()?;
         Ok(environment)
-    }
-
-    /// Whether its Python is one that the project's own environment could have.
-    pub(crate) fn is_recent(&self) -> bool {
-        self.minor >= OWN_MINOR
     }
 
     /// The 12 of 3.12.

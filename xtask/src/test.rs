@@ -323,12 +323,9 @@ fn harm(setting: &Setting<'_>) -> Result<Ran> {
     let main = installed(project)?;
     let wheel = wheel::build(project, &main)?;
     let mut sum = Tally::default();
-    let mut plain = Environment::between(project)?;
-    let oldest = Environment::oldest(project)?;
-    if oldest.is_recent() && oldest.minor() != main.minor() {
-        plain.push(oldest);
-    }
-    plain.insert(0, main);
+    let mut plain = vec![main];
+    plain.extend(Environment::between(project)?);
+    plain.extend(Environment::oldest_of_ours(project)?);
     let apart = ["tests/harm", "--ignore=tests/harm/test_torch.py"];
     for environment in &plain {
         environment.install(project, &wheel)?;
