@@ -112,6 +112,27 @@ def length_hint(of, default=0):
 operator.length_hint = length_hint
 """
 
+PROCESSES = """
+import os, signal, subprocess
+results = []
+signal.signal(signal.SIGCHLD, lambda *_: results.append("SIGCHLD"))
+
+def n_descriptors():
+    return len(os.listdir("/proc/self/fd"))
+"""
+
+# Once a first look has been: what it opens for good, it opens once.
+COUNTED = "before = n_descriptors(); results.append(subprocess.run(['false']).returncode)"
+
+WAITED = """
+results.append(subprocess.run(["true"]).returncode)
+try:
+    results.append(os.waitpid(-1, os.WNOHANG))
+except ChildProcessError:
+    results.append("no child")
+results.append("no descriptor" if n_descriptors() == before else "descriptors")
+"""
+
 ASKING_THE_SHELL = {
     f"{event} {function}"
     for event in ("call", "return")
@@ -198,3 +219,10 @@ def test_no_code_of_python_runs_inside_a_look(notebook: Notebook) -> None:
     seen = notebook.survives(PROFILED).results
     # Where the user's names are is asked first, of the shell, when nothing is looked at yet.
     assert [event for event in seen if event not in ASKING_THE_SHELL] == ["looked", "looked"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts descriptors as Linux shows them")
+def test_children_signals_and_descriptors_of_the_users(notebook: Notebook) -> None:
+    cells = [PROCESSES, Step(GROWN, times=3), COUNTED, Step(GROWN, times=3), WAITED]
+    own = ["SIGCHLD", 1, "SIGCHLD", 0]
+    assert notebook.is_left_alone(*cells) == [*own, "no child", "no descriptor"]
