@@ -123,6 +123,16 @@ impl Environment {
         )
     }
 
+    /// The same, if its Python is one that ours could have and has not.
+    pub(crate) fn oldest_of_ours(project: &Project) -> Result<Option<Self>> {
+        let own = best()?.minor;
+        let oldest = interpreters().pop();
+        oldest
+            .filter(|it| (OWN_MINOR..own).contains(&it.minor))
+            .map(|_| Self::oldest(project))
+            .transpose()
+    }
+
     /// With the real frameworks: torch, JAX and TensorFlow, on the CPU.
     pub(crate) fn frameworks(project: &Project, interpreter: &Interpreter) -> Result<Self> {
         Self::prepare(
@@ -130,6 +140,20 @@ impl Environment {
             "python-frameworks",
             interpreter,
             "xtask/python/requirements-frameworks.txt",
+        )
+    }
+
+    /// With the newest torch, on another Python than ours where there is one.
+    pub(crate) fn torch_newest(project: &Project) -> Result<Self> {
+        let own = best()?;
+        let other = interpreters()
+            .into_iter()
+            .find(|it| (OWN_MINOR..own.minor).contains(&it.minor));
+        Self::prepare(
+            project,
+            "python-torch-newest",
+            &other.unwrap_or(own),
+            "xtask/python/requirements-torch-newest.txt",
         )
     }
 

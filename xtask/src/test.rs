@@ -1,6 +1,6 @@
 //! Every suite, one after the other, and what they ran together.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
@@ -23,8 +23,45 @@ struct Suite {
 /// What every suite is run with.
 struct Setting<'scope> {
     project: &'scope Project,
-    /// The frameworks are 5 GB: pip is at it while other suites compile and run.
-    frameworks: RefCell<Option<ScopedJoinHandle<'scope, Result<Environment>>>>,
+    /// torch, JAX and TensorFlow.
+    frameworks: Installation<'scope>,
+    /// The newest torch alone.
+    torch_newest: Installation<'scope>,
+}
+
+/// An environment of some 5 GB, if any: pip is at it while other suites compile and run.
+#[derive(Default)]
+struct Installation<'scope> {
+    under_way: RefCell<Option<ScopedJoinHandle<'scope, Result<Environment>>>>,
+    done: OnceCell<Result<Environment, String>>,
+}
+
+impl<'scope> Installation<'scope> {
+    fn start(under_way: ScopedJoinHandle<'scope, Result<Environment>>) -> Self {
+        Self {
+            under_way: RefCell::new(Some(under_way)),
+            done: OnceCell::new(),
+        }
+    }
+
+    /// Waits for it; `None` where nothing is being installed.
+    fn environment(&self) -> Result<Option<&Environment>> {
+        if let Some(under_way) = self.under_way.take() {
+            if !under_way.is_finished() {
+                println!("waiting for pip");
+            }
+            let joined = under_way
+                .join()
+                .unwrap_or_else(|_| bail!("pip's thread panicked"));
+            // More than one suite asks: the error is the same for each.
+            let _ = self.done.set(joined.map_err(|error| format!("{error:#}")));
+        }
+        match self.done.get() {
+            None => Ok(None),
+            Some(Ok(environment)) => Ok(Some(environment)),
+            Some(Err(error)) => bail!("a framework could not be installed: {error}"),
+        }
+    }
 }
 
 /// Set to this, the frameworks are not installed, and their suite is skipped.
@@ -37,7 +74,7 @@ enum Ran {
     Nothing(String),
 }
 
-const SUITES: [Suite; 12] = [
+const SUITES: [Suite; 13] = [
     Suite {
         name: "lint",
         run: lint,
@@ -71,6 +108,10 @@ const SUITES: [Suite; 12] = [
         run: frameworks,
     },
     Suite {
+        name: "harm",
+        run: harm,
+    },
+    Suite {
         name: "gpu",
         run: gpu,
     },
@@ -99,16 +140,21 @@ pub(crate) fn run(project: &Project, chosen: &[String]) -> ExitCode {
         .iter()
         .filter(|suite| chosen.is_empty() || chosen.iter().any(|name| name == suite.name))
         .collect();
+    let is_chosen = |name| chosen.iter().any(|suite| suite.name == name);
     thread::scope(|scope| {
-        let frameworks = chosen.iter().any(|suite| suite.name == "frameworks");
-        let frameworks = (frameworks && !is_without_frameworks())
-            .then(python::best)
-            .map(|interpreter| {
-                scope.spawn(move || Environment::frameworks(project, &interpreter?))
-            });
+        let is_without = is_without_frameworks();
+        let frameworks = (is_chosen("frameworks") || is_chosen("harm")) && !is_without;
+        let frameworks = frameworks.then(python::best).map(|interpreter| {
+            Installation::start(
+                scope.spawn(move || Environment::frameworks(project, &interpreter?)),
+            )
+        });
+        let torch_newest = (is_chosen("harm") && !is_without)
+            .then(|| Installation::start(scope.spawn(|| Environment::torch_newest(project))));
         let setting = Setting {
             project,
-            frameworks: RefCell::new(frameworks),
+            frameworks: frameworks.unwrap_or_default(),
+            torch_newest: torch_newest.unwrap_or_default(),
         };
         run_all(&setting, &chosen)
     })
@@ -257,21 +303,46 @@ fn in_shells(project: &Project, environment: &Environment) -> Result<Ran> {
 
 /// The observer and the gallery with the real torch, JAX and TensorFlow.
 fn frameworks(setting: &Setting<'_>) -> Result<Ran> {
-    let Some(installing) = setting.frameworks.take() else {
-        let (variable, value) = NO_FRAMEWORKS;
-        return Ok(Ran::Nothing(format!("{variable} is {value}")));
+    let Some(environment) = setting.frameworks.environment()? else {
+        return Ok(without_frameworks());
     };
-    if !installing.is_finished() {
-        println!("waiting for torch, JAX and TensorFlow to be installed");
-    }
-    let installed = installing
-        .join()
-        .unwrap_or_else(|_| bail!("pip's thread panicked"));
-    let environment = installed.context("the frameworks could not be installed")?;
     let main = Environment::main(setting.project)?;
     environment.install(setting.project, &wheel::build(setting.project, &main)?)?;
     let folders = ["tests/frameworks", "tests/gallery"];
-    side_by_side(setting.project, &environment, &folders, &[]).map(Ran::Tests)
+    side_by_side(setting.project, environment, &folders, &[]).map(Ran::Tests)
+}
+
+fn without_frameworks() -> Ran {
+    let (variable, value) = NO_FRAMEWORKS;
+    Ran::Nothing(format!("{variable} is {value}"))
+}
+
+/// Sessions that ended a kernel once: on each Python from 3.11 on, and beside each torch.
+fn harm(setting: &Setting<'_>) -> Result<Ran> {
+    let project = setting.project;
+    let main = installed(project)?;
+    let wheel = wheel::build(project, &main)?;
+    let mut sum = Tally::default();
+    let mut plain = vec![main];
+    plain.extend(Environment::between(project)?);
+    plain.extend(Environment::oldest_of_ours(project)?);
+    let apart = ["tests/harm", "--ignore=tests/harm/test_torch.py"];
+    for environment in &plain {
+        environment.install(project, &wheel)?;
+        println!("Python 3.{}", environment.minor());
+        sum += side_by_side(project, environment, &apart, &[])?;
+    }
+    for installation in [&setting.frameworks, &setting.torch_newest] {
+        let Some(environment) = installation.environment()? else {
+            println!("without torch: {} is {}", NO_FRAMEWORKS.0, NO_FRAMEWORKS.1);
+            sum.skipped += 1;
+            continue;
+        };
+        environment.install(project, &wheel)?;
+        println!("torch on Python 3.{}", environment.minor());
+        sum += side_by_side(project, environment, &["tests/harm/test_torch.py"], &[])?;
+    }
+    Ok(Ran::Tests(sum))
 }
 
 /// The same claims on a real GPU, with whichever frameworks are there.

@@ -184,6 +184,22 @@ pub(super) const BENCHES: &[Bench] = &[
         ],
         peers: &[],
     },
+    Bench {
+        name: "soak",
+        script: "tests/harm/bench_soak.py",
+        rows: &[
+            row("cells", "cells that grew beside eight threads", ""),
+            row("looks", "looks", ""),
+            row("answered", "looks with an answer", ""),
+            row("missed", "looks without one", ""),
+            row("median_ms", "CPU of a cell, median", "ms"),
+            row("longest_ms", "CPU of a cell, longest", "ms"),
+            row("plain_median_ms", "without gpumem, median", "ms"),
+            row("plain_longest_ms", "without gpumem, longest", "ms"),
+            row("results_compared", "results, the same without gpumem", ""),
+        ],
+        peers: &[],
+    },
 ];
 
 const fn row(key: &'static str, meaning: &'static str, unit: &'static str) -> Row {

@@ -1,0 +1,70 @@
+"""Looks whose process fails: the cell's line comes, the kernel lives, the next look works."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from .conftest import Ended, Step
+
+if TYPE_CHECKING:
+    from .conftest import Notebook
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks are copies on Linux alone")
+
+# From before the look's process probes its allocator to after the answer's last byte.
+POINTS = range(10)
+
+# A look whose process fails like this has no answer, except after the last byte of one.
+UNANSWERED = ["segfault", "kill", "hang", "garbage"]
+
+PRELUDE = """
+%gpumem off
+import gpumem
+from gpumem import _gpumem
+leak = []
+"""
+
+GROWN = "%%gpumem\nleak.append(sim.tensor(8 << 20))"
+
+HELD = """
+recording, results = gpumem.recording(), []
+# Run 0 is the cell that turned recording off.
+for run in range(1, len(leak) + 1):
+    results.append("leak" in recording._held_text(run, 100))
+"""
+
+
+def failed(notebook: Notebook, points: list[int], how: str) -> Ended:
+    """Let a look fail at each point, and after each let a cell grow whose look does not."""
+    cells = []
+    for point in points:
+        cells += [f"_gpumem._fail_look({point}, {how!r})", GROWN, GROWN]
+    ended = notebook.plays(PRELUDE, Step(GROWN, times=2), *cells, HELD)
+    assert set(ended.errors) <= {None}
+    assert ended.stopped is None
+    return ended
+
+
+@pytest.mark.parametrize("how", [*UNANSWERED, "full"])
+@pytest.mark.parametrize("point", POINTS)
+def test_a_look_whose_process_fails(notebook: Notebook, point: int, how: str) -> None:
+    ended = failed(notebook, [point], how)
+    lines = [line for line in ended.lines if line.startswith("+8 MiB kept")]
+    assert len(lines) == 4
+    assert sum(ended.n_logged) <= 1
+    *before, _, after = ended.results
+    assert (before, after) == ([True, True], True)
+
+
+@pytest.mark.parametrize("how", UNANSWERED)
+def test_a_session_in_which_looks_fail_at_every_point(notebook: Notebook, how: str) -> None:
+    ended = failed(notebook, list(POINTS), how)
+    lines = [line for line in ended.lines if line.startswith("+8 MiB kept")]
+    assert len(lines) == 2 + 2 * len(POINTS)
+    assert max(ended.n_logged) <= 1
+    unharmed, harmed = ended.results[3::2], ended.results[2::2]
+    assert all(unharmed)
+    assert not all(harmed)
