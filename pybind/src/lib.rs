@@ -26,6 +26,7 @@ mod session;
 mod sim;
 mod sources;
 mod status;
+mod text;
 mod threads;
 mod trace;
 mod trouble;
