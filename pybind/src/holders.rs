@@ -1,5 +1,6 @@
 //! Who holds device memory, for Python.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use gpumem_core::holders::{
@@ -11,6 +12,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use crate::adapters::own::Asks;
+use crate::api::GpuMemError;
+use crate::text::Text;
 use crate::walk::{self, Extent, Limits, Search};
 use crate::{extension, session};
 
@@ -23,6 +26,31 @@ const ASKED: Search = Search {
     },
     asks: Asks::All,
 };
+
+thread_local! {
+    static IS_LOOKING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// A look of this thread's is under way as long as this lives.
+struct Looking;
+
+impl Looking {
+    /// An adapter of the user's that looks itself would have itself asked again, without end.
+    fn begin() -> PyResult<Self> {
+        if IS_LOOKING.replace(true) {
+            return Err(GpuMemError::new_err(
+                "gpumem is looking for holders already: an adapter cannot look for them itself",
+            ));
+        }
+        Ok(Self)
+    }
+}
+
+impl Drop for Looking {
+    fn drop(&mut self) {
+        IS_LOOKING.set(false);
+    }
+}
 
 /// Who holds what, device by device, at one moment.
 #[pyclass(frozen, module = "gpumem._gpumem")]
@@ -40,8 +68,9 @@ impl Holders {
     }
 
     /// It all in words: of one name and one device, where they are given.
-    fn text(&self, name: Option<&str>, device: Option<&str>, width: usize) -> String {
-        report::holders(&self.found, name, device, width)
+    fn text(&self, name: Option<Text>, device: Option<Text>, width: usize) -> String {
+        let (name, device) = (name.map(String::from), device.map(String::from));
+        report::holders(&self.found, name.as_deref(), device.as_deref(), width)
     }
 }
 
@@ -53,6 +82,7 @@ pub(crate) fn find_holders(py: Python<'_>, depth: usize) -> PyResult<Holders> {
 
 /// The same for who puts it into words.
 pub(crate) fn find_now(py: Python<'_>, depth: usize) -> PyResult<holders::Holders> {
+    let _looking = Looking::begin()?;
     let mut graph = walk::find(py, &extension::shells(py), ASKED)?.graph;
     for (device, handed_out) in session::handed_out(py) {
         graph.account(&device, handed_out);
@@ -162,6 +192,7 @@ pub(crate) fn _object_graph(
     usize,
     bool,
 )> {
+    let _looking = Looking::begin()?;
     let found = match namespace {
         Some(namespace) => {
             let extent = Extent::Names;
