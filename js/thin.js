@@ -26,11 +26,16 @@ function ask(model, el) {
   model.send({ kind: "runtime", alone: globalThis.parent !== globalThis });
 }
 
-function say(el, words) {
+function show(el, words) {
   const line = document.createElement("p");
   line.setAttribute("role", "status");
   line.textContent = words;
   el.append(line);
+  return line;
+}
+
+function say(el, words) {
+  const line = show(el, words);
   slot.ready.then(() => line.remove());
 }
 
@@ -59,6 +64,8 @@ export default () => {
     },
     async render(context) {
       const { model, el } = context;
+      const notice = model.get("notice");
+      if (notice) show(el, notice);
       const brought = model.get("runtime");
       if (brought?.byteLength) provide([brought], el);
       const late = setTimeout(ask, 1000, model, el);

@@ -61,3 +61,11 @@ test("every view of a report is told all frames, also one that is opened later",
   await render({ model: model(), el });
   assert.deepEqual(told, [[1], [2, 3], [4]]);
 });
+
+test("a report says above itself that the recording has stopped", async () => {
+  lines.length = 0;
+  const stopped = { ...model(), get: (name) => (name === "notice" ? "stopped" : undefined) };
+  globalThis[SLOT].ready = Promise.resolve({ render: () => lines.push("report") });
+  await report().render({ model: stopped, el });
+  assert.deepEqual(lines, ["stopped", "report"]);
+});

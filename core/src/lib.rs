@@ -19,7 +19,7 @@ pub mod format;
 pub mod holders;
 pub mod json;
 pub mod order;
-mod printable;
+pub mod printable;
 pub mod read;
 pub mod recording;
 pub mod report;

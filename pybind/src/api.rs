@@ -14,6 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::session;
+use crate::text::Text;
 
 create_exception!(gpumem, GpuMemError, PyException, "What gpumem raises.");
 create_exception!(
@@ -81,8 +82,9 @@ impl Recording {
         py.detach(|| json::comparison_json(&self.compared(baseline)))
     }
 
-    fn _compare_text(&self, py: Python<'_>, baseline: &Self, name: &str, width: usize) -> String {
-        py.detach(|| report::comparison(&self.compared(baseline), name, width))
+    fn _compare_text(&self, py: Python<'_>, baseline: &Self, name: Text, width: usize) -> String {
+        let Text(name) = name;
+        py.detach(|| report::comparison(&self.compared(baseline), &name, width))
     }
 
     /// Who held memory of each device after a run, in words; empty where nobody looked.

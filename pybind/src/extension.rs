@@ -6,6 +6,7 @@
 use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use gpumem_core::printable::{printable, printable_lines};
 use gpumem_core::recording::{RunIdx, Status};
 use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::intern;
@@ -18,6 +19,7 @@ use crate::recorder::{Launch, SourceText};
 use crate::sampler::Interval;
 use crate::session::{self, Selection};
 use crate::status::Ending;
+use crate::text::{Text, strings};
 use crate::trace::{Traceable, Tracing};
 use crate::{interrupt, oom, trouble};
 
@@ -28,13 +30,14 @@ static LOADED: Mutex<Vec<Py<Extension>>> = Mutex::new(Vec::new());
 /// The options of one `%%gpumem` line.
 #[derive(Debug, Default, FromPyObject)]
 struct CellOptions {
-    label: Option<String>,
-    devices: Vec<String>,
-    sources: Vec<String>,
+    label: Option<Text>,
+    devices: Vec<Text>,
+    sources: Vec<Text>,
     reset_peak: bool,
-    interval: Option<String>,
+    interval: Option<Text>,
     trace: bool,
-    trace_file: Option<String>,
+    /// As Python has it: a file's name need not be UTF-8.
+    trace_file: Option<Py<PyString>>,
     quiet: bool,
     /// None where the line leaves it to the default.
     holders: Option<bool>,
@@ -58,12 +61,21 @@ struct State {
     /// Who holds memory is looked for after a run that left some.
     holders: bool,
     /// Our failure, after which nothing is recorded.
-    stopped: Option<String>,
+    stopped: Option<Stopped>,
     /// Why the last line was not shown.
     unsaid: Option<String>,
     /// The `ExecutionInfo` of each `run_cell` under way, outermost first.
     under_way: Vec<Py<PyAny>>,
     open: Option<Open>,
+}
+
+/// A failure of ours.
+struct Stopped {
+    reason: String,
+    /// Jupyter's number of the cell in which it came.
+    execution_count: Option<u32>,
+    /// A cell that did not ask for it has said so.
+    is_said: bool,
 }
 
 /// The recorded run that is under way.
@@ -89,12 +101,22 @@ struct Traced {
 #[pymethods]
 impl Extension {
     fn pre_run_cell(&self, py: Python<'_>, info: &Bound<'_, PyAny>) {
-        self.guarded(py, || self.cell_begins(py, info));
+        let number = || self.execution_count(py, info);
+        self.guarded(py, number, || self.cell_begins(py, info));
         self.hand_on_interrupt(py, interrupt::raise_in_cell);
     }
 
     fn post_run_cell(&self, py: Python<'_>, result: &Bound<'_, PyAny>) {
-        self.guarded(py, || self.cell_ended(py, result));
+        // Its own place in `In` is taken by now.
+        let number = || {
+            let next = self.execution_count(py, &result.getattr(intern!(py, "info"))?)?;
+            Ok(next.and_then(|next| next.checked_sub(1)))
+        };
+        self.guarded(py, number, || self.cell_ended(py, result));
+        if self.state(py).stopped.is_some() {
+            // What stopped the recording may fail here, too; it has been said.
+            drop(trouble::caught(py, || self.say_stopped(py, result)));
+        }
         interrupt::forget(self.shell.bind(py));
         self.hand_on_interrupt(py, |shell, error| interrupt::end_cell(shell, result, error));
     }
@@ -105,12 +127,13 @@ impl Extension {
         py: Python<'_>,
         record_all: bool,
         quiet: bool,
-        source_text: &str,
+        source_text: Text,
         holders: bool,
-        interval: &str,
+        interval: Text,
     ) -> PyResult<()> {
-        session::sample_every(py, parsed_interval(interval)?)?;
-        let kept = SourceText::from_name(source_text).unwrap_or_default();
+        let (Text(source_text), Text(interval)) = (source_text, interval);
+        session::sample_every(py, parsed_interval(&interval)?)?;
+        let kept = SourceText::from_name(&source_text).unwrap_or_default();
         session::keep_source_text(py, kept)?;
         let mut state = self.state(py);
         state.record_all = record_all;
@@ -119,21 +142,39 @@ impl Extension {
         Ok(())
     }
 
-    /// Our failure, after which nothing is recorded until `resume`.
+    /// In words: our failure, after which nothing is recorded until `resume`, and how to go on.
     #[getter]
     fn stopped(&self, py: Python<'_>) -> Option<String> {
-        self.state(py).stopped.clone()
+        self.state(py).stopped.as_ref().map(Stopped::words)
     }
 
     /// Records again after a failure of ours.
     fn resume(&self, py: Python<'_>) {
-        self.state(py).stopped = None;
+        let stopped = self.state(py).stopped.take();
+        if stopped.is_some() {
+            // The failure may have left a run open.
+            drop(trouble::caught(py, || self.break_off(py)));
+        }
     }
 
     /// Shows `text` as display data with our tag.
-    fn show(&self, py: Python<'_>, text: &str) -> PyResult<()> {
-        let (publish, output) = self.publication(py, text, PyDict::new(py))?;
+    fn show(&self, py: Python<'_>, text: Text) -> PyResult<()> {
+        let Text(text) = text;
+        let (publish, output) = self.publication(py, &text, PyDict::new(py))?;
         publish.call((), Some(&output)).map(drop)
+    }
+}
+
+impl Stopped {
+    /// One line.
+    fn words(&self) -> String {
+        let number = self.execution_count;
+        let after = number.map_or_else(String::new, |number| format!(" after In [{number}]"));
+        let reason = printable(self.reason.trim_end_matches('.'));
+        format!(
+            "recording stopped{after}: {reason}. Your cells are not affected. \
+             `%gpumem on` records again."
+        )
     }
 }
 
@@ -163,13 +204,24 @@ impl Extension {
         }
     }
 
-    /// Lets nothing out of `body`; its first failure stops the recording.
-    fn guarded(&self, py: Python<'_>, body: impl FnOnce() -> PyResult<()>) {
+    /// Lets nothing out of `body`; its first failure stops the recording. `number` is Jupyter's, of
+    /// the cell.
+    fn guarded(
+        &self,
+        py: Python<'_>,
+        number: impl FnOnce() -> PyResult<Option<u32>>,
+        body: impl FnOnce() -> PyResult<()>,
+    ) {
         if self.state(py).stopped.is_some() {
             return;
         }
         if let Err(failure) = trouble::caught(py, body) {
-            self.state(py).stopped = Some(failure.clone());
+            let number = trouble::caught(py, number).ok().flatten().flatten();
+            self.state(py).stopped = Some(Stopped {
+                reason: failure.clone(),
+                execution_count: number,
+                is_said: false,
+            });
             // A second failure is no news.
             drop(trouble::caught(py, || self.break_off(py)));
             trouble::log(
@@ -199,28 +251,30 @@ impl Extension {
             return Ok(());
         }
         // A cell may hold half of a surrogate pair, which IPython refuses to compile.
-        let source = info.getattr(intern!(py, "raw_cell"))?;
-        let source = source.cast::<PyString>()?.to_string_lossy().into_owned();
-        let options = cell_options(py, &source)?;
+        let raw_cell = info.getattr(intern!(py, "raw_cell"))?;
+        let Text(source) = raw_cell.extract()?;
+        let options = cell_options(&raw_cell, &source)?;
         if options.is_none() && (!record_all || is_control(&source)) {
             return Ok(());
         }
         let asked = options.is_some();
         let options = options.unwrap_or_default();
-        let interval = options.interval.as_deref();
+        let interval = options
+            .interval
+            .map(|interval| parsed_interval(&interval.0));
         let selection = Selection::begin(
             py,
-            options.devices,
-            &options.sources,
+            strings(options.devices),
+            &strings(options.sources),
             options.reset_peak,
-            interval.map(parsed_interval).transpose()?,
+            interval.transpose()?,
         );
         let ordered = session::order(py);
         let launch = Launch {
-            cell_id: info.getattr(intern!(py, "cell_id"))?.extract()?,
+            cell_id: text_of(&info.getattr(intern!(py, "cell_id"))?),
             execution_count: self.execution_count(py, info)?,
             source: source.clone(),
-            label: options.label,
+            label: options.label.map(String::from),
         };
         let holders = options.holders.unwrap_or(holders);
         session::begin(py, launch, ordered, &selection, holders)?;
@@ -375,7 +429,7 @@ impl Extension {
         });
         for note in notes.into_iter().chain(unsaid) {
             line.push_str("\n! ");
-            line.push_str(&note);
+            line.push_str(&printable(&note));
         }
         let tag = PyDict::new(py);
         tag.set_item("run", run.0)?;
@@ -389,6 +443,35 @@ impl Extension {
         }
     }
 
+    /// In place of the usual line: after each cell that asks for one, and once where every cell is
+    /// recorded.
+    fn say_stopped(&self, py: Python<'_>, result: &Bound<'_, PyAny>) -> PyResult<()> {
+        let info = result.getattr(intern!(py, "info"))?;
+        let raw_cell = info.getattr(intern!(py, "raw_cell"))?;
+        let Text(source) = raw_cell.extract()?;
+        // Reading the options may be what fails.
+        let options = cell_options(&raw_cell, &source)
+            .unwrap_or_else(|_| has_magic(&source).then(CellOptions::default));
+        let words = {
+            let mut state = self.state(py);
+            let every_cell = state.record_all && !state.quiet && !is_control(&source);
+            let Some(stopped) = &mut state.stopped else {
+                return Ok(());
+            };
+            let is_shown = match options {
+                Some(options) => !options.quiet,
+                None => every_cell && !stopped.is_said,
+            };
+            if !is_shown {
+                return Ok(());
+            }
+            stopped.is_said = true;
+            stopped.words()
+        };
+        let (publish, output) = self.publication(py, &words, PyDict::new(py))?;
+        publish.call((), Some(&output)).map(drop)
+    }
+
     /// How the shell shows `text` as display data, and what to call that with. Never stdout, and
     /// tagged, so that nbstripout and nbval can drop it.
     fn publication<'py>(
@@ -398,7 +481,7 @@ impl Extension {
         tag: Bound<'py, PyDict>,
     ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyDict>)> {
         let content = PyDict::new(py);
-        content.set_item("text/plain", text)?;
+        content.set_item("text/plain", printable_lines(text))?;
         let metadata = PyDict::new(py);
         metadata.set_item("gpumem", tag)?;
         let output = PyDict::new(py);
@@ -502,20 +585,46 @@ pub(crate) fn shells(py: Python<'_>) -> Vec<Bound<'_, PyAny>> {
 }
 
 /// The options of the cell's `%%gpumem` line, if it has one that is right.
-fn cell_options(py: Python<'_>, source: &str) -> PyResult<Option<CellOptions>> {
+fn cell_options(raw_cell: &Bound<'_, PyAny>, source: &str) -> PyResult<Option<CellOptions>> {
     if !source.contains("%%gpumem") {
         return Ok(None);
     }
-    py.import("gpumem.magics")?
-        .call_method1("cell_options", (PyString::new(py, source),))?
-        .extract()
+    let magics = raw_cell.py().import("gpumem.magics")?;
+    magics.call_method1("cell_options", (raw_cell,))?.extract()
+}
+
+fn has_magic(source: &str) -> bool {
+    let mut lines = source.lines();
+    lines.any(|line| line.trim_start().starts_with("%%gpumem"))
+}
+
+/// What a frontend sends as a text; `None` where it is none.
+fn text_of(value: &Bound<'_, PyAny>) -> Option<String> {
+    value.extract().ok().map(|Text(text)| text)
+}
+
+/// What `Extension.stopped` says of the shell that has stopped, if one has: a report says so.
+#[pyfunction]
+#[pyo3(name = "_stopped")]
+pub(crate) fn stopped(py: Python<'_>) -> Option<String> {
+    let mut loaded = loaded(py).into_iter();
+    loaded.find_map(|extension| extension.get().stopped(py))
+}
+
+/// A text of several lines as a terminal may show it.
+#[pyfunction]
+#[pyo3(name = "_printable")]
+pub(crate) fn shown_text(text: Text) -> String {
+    let Text(text) = text;
+    printable_lines(&text)
 }
 
 /// Says in a `ValueError` why a text is no interval of the sampler.
 #[pyfunction]
 #[pyo3(name = "_check_interval")]
-pub(crate) fn check_interval(text: &str) -> PyResult<()> {
-    parsed_interval(text).map(drop)
+pub(crate) fn check_interval(text: Text) -> PyResult<()> {
+    let Text(text) = text;
+    parsed_interval(&text).map(drop)
 }
 
 fn parsed_interval(text: &str) -> PyResult<Interval> {

@@ -13,6 +13,7 @@ use pyo3::types::{PyDict, PyList};
 use crate::adapters::own::{self, Asks};
 use crate::api::GpuMemError;
 use crate::look::{self, Question, Reach, Taken};
+use crate::text::Text;
 use crate::walk::{self, Extent, Here, Limits, Places, Search};
 use crate::{extension, session, trouble};
 
@@ -35,8 +36,9 @@ impl Holders {
     }
 
     /// It all in words: of one name and one device, where they are given.
-    fn text(&self, name: Option<&str>, device: Option<&str>, width: usize) -> String {
-        report::holders(&self.found, name, device, width)
+    fn text(&self, name: Option<Text>, device: Option<Text>, width: usize) -> String {
+        let (name, device) = (name.map(String::from), device.map(String::from));
+        report::holders(&self.found, name.as_deref(), device.as_deref(), width)
     }
 }
 

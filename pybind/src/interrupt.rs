@@ -13,12 +13,16 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
 /// `signal.SIGINT` of every system.
 const INTERRUPT: i32 = 2;
+
+/// Ctrl-C is held back.
+static IS_HELD: AtomicBool = AtomicBool::new(false);
 
 /// A Ctrl-C came while it was held back.
 static CAME: AtomicBool = AtomicBool::new(false);
@@ -46,8 +50,10 @@ impl<'py> Held<'py> {
     /// not the main thread, the only one that handles signals.
     pub(crate) fn new(py: Python<'py>) -> Option<Self> {
         let hands = Hands::of(py).ok()?;
-        let current = hands.get.call1(py, (INTERRUPT,)).ok()?;
-        if !current.is(&hands.raises) || !is_main_thread(py) {
+        let current = hands.current(py)?;
+        // Code of the user's that ran inside ours may have put ours back when we were gone.
+        let is_left_over = current.is(&hands.notes) && !IS_HELD.load(Ordering::Relaxed);
+        if !(current.is(&hands.raises) || is_left_over) || !is_main_thread(py) {
             return None;
         }
         // One that is pending already is raised here.
@@ -56,18 +62,21 @@ impl<'py> Held<'py> {
             CAME.store(true, Ordering::Relaxed);
             set().ok()?;
         }
+        IS_HELD.store(true, Ordering::Relaxed);
         Some(Self { hands, py })
     }
 }
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
-        // What came last is noted on the way.
-        let restored = self
-            .hands
-            .set
-            .call1(self.py, (INTERRUPT, &self.hands.raises));
-        drop(restored);
+        let (hands, py) = (self.hands, self.py);
+        // Code of the user's that ran meanwhile may have set a handler of its own: that one stays.
+        let is_ours = hands.current(py).is_some_and(|it| it.is(&hands.notes));
+        if is_ours {
+            // What came last is noted on the way.
+            drop(hands.set.call1(py, (INTERRUPT, &hands.raises)));
+        }
+        IS_HELD.store(false, Ordering::Relaxed);
         if CAME.swap(false, Ordering::Relaxed) {
             make_pending();
         }
@@ -81,6 +90,10 @@ pub(crate) fn make_pending() {
 }
 
 impl Hands {
+    fn current(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        self.get.call1(py, (INTERRUPT,)).ok()
+    }
+
     fn of(py: Python<'_>) -> PyResult<&'static Self> {
         static HANDS: PyOnceLock<Hands> = PyOnceLock::new();
         HANDS.get_or_try_init(py, || {
@@ -96,11 +109,16 @@ impl Hands {
     }
 }
 
-/// The handler while a Ctrl-C is held back.
+/// The handler while a Ctrl-C is held back. Where somebody has put it back later, it raises as
+/// Python's own does.
 #[pyfunction]
-fn note(signal: i32, frame: &Bound<'_, PyAny>) {
+fn note(signal: i32, frame: &Bound<'_, PyAny>) -> PyResult<()> {
     let _ = (signal, frame);
+    if !IS_HELD.load(Ordering::Relaxed) {
+        return Err(PyKeyboardInterrupt::new_err(()));
+    }
     CAME.store(true, Ordering::Relaxed);
+    Ok(())
 }
 
 /// Ends the cell that is about to run, as a Ctrl-C at its first line would.

@@ -28,6 +28,7 @@ mod sim;
 mod sources;
 mod status;
 mod still;
+mod text;
 mod threads;
 mod trace;
 mod trouble;
@@ -52,7 +53,8 @@ mod _gpumem {
     use super::company::{Company, find_company};
     #[pymodule_export]
     use super::extension::{
-        Extension, check_interval, load_ipython_extension, unload_ipython_extension,
+        Extension, check_interval, load_ipython_extension, shown_text, stopped,
+        unload_ipython_extension,
     };
     #[pymodule_export]
     use super::footprint::{Footprint, FootprintRow, of_model};

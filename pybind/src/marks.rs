@@ -7,14 +7,16 @@ use pyo3::prelude::*;
 use pyo3::types::PyIterator;
 
 use crate::recorder::Mark;
+use crate::text::Text;
 use crate::{blocks, session, trouble};
 
 /// Marks this instant in the innermost block, or in the cell's run: growth from mark
 /// to mark is judged like growth from run to run. Outside of both it does nothing.
 #[pyfunction]
 #[pyo3(signature = (label = None))]
-pub(crate) fn mark(py: Python<'_>, label: Option<&str>) {
-    set(py, Mark::StepEnded(label.unwrap_or("mark")));
+pub(crate) fn mark(py: Python<'_>, label: Option<Text>) {
+    let label = label.map(String::from);
+    set(py, Mark::StepEnded(label.as_deref().unwrap_or("mark")));
 }
 
 /// A mark never fails in the user's loop.
@@ -39,10 +41,10 @@ pub(crate) struct Steps {
 impl Steps {
     #[new]
     #[pyo3(signature = (iterable, label = None))]
-    fn new(iterable: Py<PyAny>, label: Option<String>) -> Self {
+    fn new(iterable: Py<PyAny>, label: Option<Text>) -> Self {
         Self {
             iterable,
-            label: label.unwrap_or_else(|| "steps".to_owned()),
+            label: label.map_or_else(|| "steps".to_owned(), String::from),
         }
     }
 

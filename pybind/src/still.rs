@@ -200,10 +200,6 @@ impl<'s> Object<'s> {
         self.address() == other.address()
     }
 
-    pub(crate) fn is_object(&self, other: &Py<PyAny>) -> bool {
-        self.as_ptr() == other.as_ptr()
-    }
-
     pub(crate) fn is_none(&self) -> bool {
         self.object.is_none()
     }

@@ -7,10 +7,12 @@ use std::panic::{self, AssertUnwindSafe, UnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, Once, PoisonError};
 
+use gpumem_core::printable::printable_lines;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 
 use crate::interrupt::{self, Held};
+use crate::text::Text;
 
 /// Set by a test: the next guarded call panics.
 static PANIC_NEXT: AtomicBool = AtomicBool::new(false);
@@ -47,7 +49,7 @@ pub(crate) fn log(py: Python<'_>, message: &str) {
     let said = py
         .import("logging")
         .and_then(|logging| logging.call_method1("getLogger", ("gpumem",)))
-        .and_then(|logger| logger.call_method1("warning", ("%s", message)));
+        .and_then(|logger| logger.call_method1("warning", ("%s", printable_lines(message))));
     // A logger that fails leaves nobody to tell.
     drop(said);
 }
@@ -78,7 +80,7 @@ fn described(py: Python<'_>, error: &PyErr) -> String {
             .and_then(|module| module.call_method1("extract_tb", (traceback,)))
             .ok()?;
         let last = lines.get_item(lines.len().ok()?.checked_sub(1)?).ok()?;
-        let file: String = last.getattr("filename").ok()?.extract().ok()?;
+        let Text(file) = last.getattr("filename").ok()?.extract().ok()?;
         let line: u32 = last.getattr("lineno").ok()?.extract().ok()?;
         Some(format!(" ({file}:{line})"))
     });

@@ -456,3 +456,26 @@ def test_nobody_looks_where_nothing_grew_or_nobody_wants_it(notebook: Shell) -> 
     notebook.run("%%gpumem --holders\nkept.append(sim.tensor(8 << 20))")
     assert any("kept" in line for line in held_after(4))
     notebook.run("%config GpuMem.holders = True")
+
+
+@pytest.mark.parametrize("look", ["gpumem.holders()", "get_ipython().run_line_magic('gpumem', '')"])
+@pytest.mark.parametrize("ask", ["gpumem.holders()", "%gpumem why", "kept.append(sim.tensor(9))"])
+def test_an_adapter_that_looks_itself_is_told_so_once(
+    shell: Shell, caplog: pytest.LogCaptureFixture, ask: str, look: str
+) -> None:
+    shell.run("%gpumem on")
+    shell.run("import gpumem\nfrom gpumem import sim\nsim.use()\nn_asked, kept = [], []")
+    shell.run(
+        "class Own: pass\n"
+        f"def tell(own):\n    n_asked.append(1)\n    {look}\n    return 'npu:0', 7\n"
+        "gpumem.register_adapter(Own, tell, after_runs=True)\nown = Own()"
+    )
+    outcome = shell.run(f"kept.append(sim.tensor(1 << 26))\n{ask}")
+    assert outcome.errors == ["None", "None"]
+    assert 1 <= len(shell.user_ns["n_asked"]) <= 4
+    assert _gpumem._stopped() is None
+    said = [record.getMessage() for record in caplog.records]
+    assert all("gpumem is looking for holders already" in line for line in said)
+    assert len(said) == len(set(said)) <= 1
+    shell.run("gpumem.register_adapter(Own, lambda own: ('npu:0', 7))")
+    assert "npu:0" in shell.run("print(gpumem.holders().text())").stdout

@@ -122,6 +122,40 @@ def test_a_handler_of_the_users_is_left_in_its_place(
     assert pressed == [signal.SIGINT]
 
 
+@pytest.fixture
+def in_ours(shell: Shell, press: Callable[[int], None]) -> list[Any]:
+    """Have code of the user's set its own handler while something of ours runs, once."""
+    del press
+    handlers: list[Any] = []
+
+    def is_initialized() -> bool:
+        if not handlers:
+            handlers.append(signal.signal(signal.SIGINT, own))
+        return False
+
+    def own(number: int, _frame: object) -> None:
+        handlers.append(number)
+
+    sys.modules["torch"].cuda.is_initialized = is_initialized
+    shell.user_ns["restore"] = lambda: signal.signal(signal.SIGINT, handlers[0])
+    shell.run("%%gpumem --quiet\nx = 1")
+    return handlers
+
+
+def test_a_handler_set_inside_of_ours_stays(shell: Shell, in_ours: list[Any]) -> None:
+    assert shell.run("import signal\nsignal.raise_signal(signal.SIGINT)").errors == ["None", "None"]
+    assert in_ours[1:] == [signal.SIGINT]
+
+
+def test_a_handler_of_ours_that_is_put_back_later_raises(shell: Shell, in_ours: list[Any]) -> None:
+    ran = shell.run("import signal\nrestore()\nsignal.raise_signal(signal.SIGINT)\nx = 2")
+    assert isinstance(ran.raw.error_in_exec, KeyboardInterrupt)
+    assert shell.user_ns["x"] == 1
+    shell.run("%%gpumem --quiet\nx = 3")
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert len(in_ours) == 1
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="a thread's signals are told by /proc")
 def test_no_signal_is_handled_by_a_thread_of_ours() -> None:
     script = """

@@ -256,6 +256,20 @@ def test_source_is_kept_as_the_user_chose(shell: Shell, kept: str, *, is_readabl
     shell.run_line_magic("config", "GpuMem.source_text = 'full'")
 
 
+@pytest.mark.parametrize("kept", ["hash", "none"])
+def test_labels_are_kept_in_any_case_as_the_help_says(shell: Shell, kept: str) -> None:
+    shell.run_line_magic("config", f"GpuMem.source_text = {kept!r}")
+    shell.run(
+        "%%gpumem -l of-the-run\nimport gpumem\nwith gpumem.record('of-the-block'): secret = 1\n"
+        "gpumem.mark('of-the-mark')"
+    )
+    written = gpumem.recording().to_bytes()
+    assert b"secret" not in written
+    assert all(label in written for label in (b"of-the-run", b"of-the-block", b"of-the-mark"))
+    assert "Labels are kept" in shell.run("%config GpuMem").stdout
+    shell.run_line_magic("config", "GpuMem.source_text = 'full'")
+
+
 def test_the_magic_can_be_called_by_name(shell: Shell) -> None:
     shell.run("get_ipython().run_cell_magic('gpumem', '-q', 'inner = 5')")
     assert shell.user_ns["inner"] == 5

@@ -147,7 +147,7 @@ def test_our_own_panic_stays_with_us(
     _gpumem._panic_in_next_callback()
     fails_alone(shell, caplog, "panic: a test asked for this panic")
     assert capfd.readouterr() == ("", "")
-    assert "stopped: panic: a test asked for this panic" in status(shell)
+    assert "panic: a test asked for this panic" in status(shell)
     shell.run("%gpumem reset")
     assert "stopped" not in status(shell)
 
@@ -155,7 +155,7 @@ def test_our_own_panic_stays_with_us(
 def test_after_a_failure_inside_a_nested_cell_recording_goes_on_when_asked_to(shell: Shell) -> None:
     fail = "from gpumem import _gpumem\n_gpumem._panic_in_next_callback()"
     shell.run(f"%%gpumem --source sim\n{fail}\nget_ipython().run_cell('1')")
-    assert "stopped: panic: a test asked for this panic" in status(shell)
+    assert "panic: a test asked for this panic" in status(shell)
     assert source_is_left_out("host") is False
     shell.run("%gpumem on")
     shell.run("after = 1")

@@ -1,6 +1,7 @@
 //! Building elements. Text becomes text nodes only: nothing from a recording is
-//! ever read as HTML.
+//! ever read as HTML, and nothing of it hides or turns the text around it.
 
+use gpumem_core::printable::printable_lines;
 use wasm_bindgen::{JsCast, JsValue};
 use web_sys::{Document, Element, HtmlElement, Node};
 
@@ -28,7 +29,7 @@ impl Maker {
     /// An element that holds a text.
     pub(crate) fn text(&self, tag: &str, attributes: &[(&str, &str)], text: &str) -> Dom<Element> {
         let element = self.empty(tag, attributes)?;
-        element.append_child(&self.0.create_text_node(text))?;
+        element.append_child(&self.0.create_text_node(&printable_lines(text)))?;
         Ok(element)
     }
 
@@ -58,7 +59,7 @@ impl Maker {
             let node: Node = if idx % 2 == 1 {
                 self.text("code", &[], part)?.into()
             } else {
-                self.0.create_text_node(part).into()
+                self.0.create_text_node(&printable_lines(part)).into()
             };
             element.append_child(&node)?;
         }
@@ -97,6 +98,16 @@ pub(crate) fn fill(element: &Element, children: &[Element]) -> Dom<()> {
     Ok(())
 }
 
+/// Replaces an element's text.
+pub(crate) fn write(element: &Element, text: &str) {
+    element.set_text_content(Some(&printable_lines(text)));
+}
+
+/// Sets an attribute that is read out or shown beside the pointer.
+pub(crate) fn describe(element: &Element, name: &str, text: &str) -> Dom<()> {
+    element.set_attribute(name, &printable_lines(text))
+}
+
 /// Sets an attribute that is there or not.
 pub(crate) fn flag(element: &Element, name: &str, on: bool) -> Dom<()> {
     element.toggle_attribute_with_force(name, on).map(drop)
@@ -110,7 +121,11 @@ pub(crate) fn share(bar: &HtmlElement, share: f64) -> Dom<()> {
 
 fn with(element: Element, attributes: &[(&str, &str)]) -> Dom<Element> {
     for (name, value) in attributes {
-        element.set_attribute(name, value)?;
+        if *name == "title" || name.starts_with("aria-") {
+            describe(&element, name, value)?;
+        } else {
+            element.set_attribute(name, value)?;
+        }
     }
     Ok(element)
 }

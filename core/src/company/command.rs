@@ -4,6 +4,8 @@
 //! Options are left out with their values, for one of them may be a password, a token or a
 //! path that is nobody's business. So is every word that is not plainly a name.
 
+use crate::printable::printable;
+
 /// At most so many words after the script.
 const N_WORDS: usize = 2;
 /// A word that is longer is data, not a name.
@@ -42,15 +44,6 @@ pub(super) fn shortened(command: &[String], words: bool) -> Option<String> {
     }
     shown.extend(later.filter(|_| words).map(|it| base_name(it).to_owned()));
     Some(printable(&shown.join(" ")))
-}
-
-/// Without what a terminal would obey: another process chose these words.
-pub(super) fn printable(text: &str) -> String {
-    let is_harmful =
-        |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    text.chars()
-        .map(|c| if is_harmful(c) { '?' } else { c })
-        .collect()
 }
 
 pub(super) fn base_name(path: &str) -> &str {
@@ -181,7 +174,7 @@ mod tests {
     #[test]
     fn a_terminal_obeys_nothing_of_it() {
         let command = ["\u{1b}[2Jrm".to_owned()];
-        assert_eq!(shortened(&command, true).as_deref(), Some("?[2Jrm"));
+        assert_eq!(shortened(&command, true).as_deref(), Some(" [2Jrm"));
         assert_eq!(shortened(&[String::new()], true), None);
     }
 

@@ -1,9 +1,10 @@
 //! One process on a device: what the driver, the system and Jupyter tell of it.
 
-use super::command::{printable, shortened};
+use super::command::shortened;
 use super::family::Family;
 use super::jupyter::{kernel_id, notebook, server};
 use super::{Facts, Kind, Member, Sightings};
+use crate::printable::printable;
 use crate::recording::Level;
 
 /// Puts together what is known of a process on a driver's list.

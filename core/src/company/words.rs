@@ -1,10 +1,10 @@
 //! What a process is, in words that carry their evidence.
 
-use super::command::printable;
 use super::family::Family;
 use super::jupyter::{kernel_id, notebook, server, shown_path};
 use super::member::command;
 use super::{Facts, Kind};
+use crate::printable::printable;
 
 impl Family<'_> {
     /// What a process of that kind is, and how that is known.

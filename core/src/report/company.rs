@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use super::wrapped;
 use crate::company::{Company, DeviceCompany, Kind, Member};
+use crate::printable::printable_lines;
 use crate::recording::Level;
 use crate::units::{Bytes, Nanos};
 
@@ -33,7 +34,7 @@ pub fn company(company: &Company, width: usize) -> String {
     if lines.is_empty() {
         return "no GPU is read: `%gpumem status` says why".to_owned();
     }
-    lines.join("\n")
+    printable_lines(&lines.join("\n"))
 }
 
 fn on_device(device: &DeviceCompany, columns: &Columns, width: usize) -> Vec<String> {

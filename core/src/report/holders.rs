@@ -2,7 +2,7 @@
 
 use super::cut;
 use crate::holders::{Branch, DeviceHolders, Holder, Holders, Rest, Shared};
-use crate::printable::printable_lines;
+use crate::printable::{printable, printable_lines};
 
 /// Who holds what, at most `width` columns wide: of one name, where there is one, and of one
 /// device.
@@ -17,7 +17,7 @@ pub fn holders(
     let parts: Vec<String> = wanted.filter_map(|it| on_device(it, name, width)).collect();
     match (parts.is_empty(), name) {
         (false, _) => printable_lines(&parts.join("\n")),
-        (true, Some(name)) => format!("{name} holds no device memory"),
+        (true, Some(name)) => format!("{} holds no device memory", printable(name)),
         (true, None) => "no name holds device memory".to_owned(),
     }
 }

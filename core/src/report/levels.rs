@@ -2,6 +2,7 @@
 
 use crate::analyze::{DeviceSummary, Part, PartKind};
 use crate::holders::{DeviceHolders, Holders};
+use crate::printable::printable_lines;
 use crate::recording::{Device, Level, Reading, Unknown};
 use crate::units::{ByteDelta, Bytes};
 
@@ -30,7 +31,7 @@ pub fn levels(devices: &[(Device, Reading)], held: Option<&Holders>) -> String {
         }
         lines
     });
-    lines.collect::<Vec<_>>().join("\n")
+    printable_lines(&lines.collect::<Vec<_>>().join("\n"))
 }
 
 fn part_lines(device: &Device, reading: &Reading, held: Option<&DeviceHolders>) -> Vec<String> {

@@ -1,6 +1,7 @@
 //! Each source, its devices, and what it gives of them or why not, as a table.
 
 use super::wrapped;
+use crate::printable::printable_lines;
 use crate::recording::{Source, SourceState};
 
 /// The narrowest that the last column gets.
@@ -46,7 +47,7 @@ pub fn sources(states: &[SourceState], width: usize) -> String {
         })
     });
     let lines: Vec<String> = lines.collect();
-    lines.join("\n")
+    printable_lines(&lines.join("\n"))
 }
 
 struct Row<'a> {

@@ -36,7 +36,9 @@ __all__ = [
     "_look_for",
     "_object_graph",
     "_panic_in_next_callback",
+    "_printable",
     "_simulated_run",
+    "_stopped",
     "bytes_text",
     "classic_gaps",
     "classic_snapshot",
@@ -191,6 +193,8 @@ class Extension:
 def load_ipython_extension(ip: InteractiveShell) -> None: ...
 def unload_ipython_extension(ip: InteractiveShell) -> None: ...
 def _panic_in_next_callback() -> None: ...
+def _printable(text: str) -> str: ...
+def _stopped() -> str | None: ...
 
 @final
 class Holders:

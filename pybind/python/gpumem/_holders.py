@@ -136,6 +136,7 @@ def holders(*, depth: int = 1) -> Holders:
 
     Raises:
         ValueError: ``depth`` is not from 1 to 100.
+        GpuMemError: an adapter of yours calls it while it is asked itself.
     """
     if not 1 <= depth <= DEEPEST:
         message = f"depth must be from 1 to {DEEPEST}, not {depth}"

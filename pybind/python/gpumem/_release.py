@@ -35,7 +35,7 @@ class Step:
     def __str__(self) -> str:
         """Return one line."""
         back = [f"{_gpumem.bytes_text(n)} back on {device}" for device, n in self.freed.items()]
-        return " · ".join([f"{self.name:<9}  {self.words}", *back])
+        return _gpumem._printable(" · ".join([f"{self.name:<9}  {self.words}", *back]))
 
 
 @dataclass(frozen=True)

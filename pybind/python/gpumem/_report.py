@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import textwrap
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
@@ -133,9 +134,13 @@ class Finding:
 class Report:
     """What a recording says: findings, worst first, and a row per run and device."""
 
-    def __init__(self, recording: _gpumem.Recording) -> None:
-        """Judge ``recording``; nothing is computed before it is asked for."""
+    def __init__(self, recording: _gpumem.Recording, notice: str | None = None) -> None:
+        """Judge ``recording``; nothing is computed before it is asked for.
+
+        ``notice`` stands above the report: that the recording has stopped, and why.
+        """
         self.recording = recording
+        self.notice = notice
 
     @cached_property
     def findings(self) -> list[Finding]:
@@ -160,7 +165,8 @@ class Report:
 
     def text(self, width: int | None = None) -> str:
         """Return the report as plain text, at most ``width`` columns wide."""
-        return self.recording._report_text(width or NOTEBOOK_WIDTH)
+        columns = width or NOTEBOOK_WIDTH
+        return below(self.notice, self.recording._report_text(columns), columns)
 
     def png(self, width: int = PICTURE_WIDTH, scale: float = 2, dark: bool = False) -> bytes:  # noqa: FBT001, FBT002 (as the widget calls it)
         """Return the report as a picture: ``scale`` pixels for each of ``width`` columns."""
@@ -221,7 +227,14 @@ class Report:
 
 def report(recording: _gpumem.Recording | None = None) -> Report:
     """Judge a recording: by default what this session recorded so far."""
-    return Report(_gpumem.recording() if recording is None else _checked(recording))
+    if recording is None:
+        return Report(_gpumem.recording(), _gpumem._stopped())
+    return Report(_checked(recording))
+
+
+def below(notice: str | None, text: str, width: int = NOTEBOOK_WIDTH) -> str:
+    """Return the text with the notice above it, if there is one."""
+    return text if notice is None else f"{textwrap.fill(notice, width)}\n\n{text}"
 
 
 def _checked(recording: object) -> _gpumem.Recording:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpumem import _gpumem
-from gpumem._report import NOTEBOOK_WIDTH, Cell, Evidence, Report, evidence
+from gpumem._report import NOTEBOOK_WIDTH, Cell, Evidence, Report, below, evidence
 
 if TYPE_CHECKING:
     import os
@@ -75,18 +75,25 @@ class Comparison:
     """A recording held against a baseline: a change per growing cell, worst first."""
 
     def __init__(
-        self, recording: _gpumem.Recording, baseline: _gpumem.Recording, name: str = "the baseline"
+        self,
+        recording: _gpumem.Recording,
+        baseline: _gpumem.Recording,
+        name: str = "the baseline",
+        notice: str | None = None,
     ) -> None:
-        """Compare at once; nothing is read later."""
+        """Compare at once; nothing is read later. ``notice`` is as in ``Report``."""
         self.recording = recording
         self.baseline = baseline
         self.name = name
+        self.notice = notice
         entries = json.loads(recording._compare_json(baseline))
         self.changes: list[Change] = [_change(entry) for entry in entries]
 
     def text(self, width: int | None = None) -> str:
         """Return the comparison as text, at most ``width`` columns wide."""
-        return self.recording._compare_text(self.baseline, self.name, width or NOTEBOOK_WIDTH)
+        columns = width or NOTEBOOK_WIDTH
+        text = self.recording._compare_text(self.baseline, self.name, columns)
+        return below(self.notice, text, columns)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the report with the comparison as one HTML file."""
@@ -160,7 +167,7 @@ _baselines: dict[str, tuple[str, int]] = {}
 def set_baseline(name: str) -> int:
     """Call the runs so far a baseline of that name; return how many they are."""
     session, n_runs = _gpumem.recording()._position()
-    _baselines[name] = (session, n_runs)
+    _baselines[_gpumem._printable(name)] = (session, n_runs)
     return n_runs
 
 
@@ -173,12 +180,13 @@ def compare_with(name: str) -> Comparison:
     recording = _gpumem.recording()
     session, _ = recording._position()
     known = {known: n_runs for known, (of, n_runs) in _baselines.items() if of == session}
-    if name not in known:
+    shown = _gpumem._printable(name)
+    if shown not in known:
         there_is = ", ".join(known) or "none yet: %gpumem baseline NAME sets one"
         message = f"no baseline {name!r}: there is {there_is}"
         raise KeyError(message)
-    before, after = recording._split_at(known[name])
-    return Comparison(after, before, name)
+    before, after = recording._split_at(known[shown])
+    return Comparison(after, before, shown, _gpumem._stopped())
 
 
 def _change(entry: dict[str, Any]) -> Change:

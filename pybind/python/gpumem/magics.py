@@ -32,7 +32,7 @@ from gpumem import _gpumem
 from gpumem._company import who
 from gpumem._holders import holders
 from gpumem._release import release
-from gpumem._report import NOTEBOOK_WIDTH, Report, report
+from gpumem._report import NOTEBOOK_WIDTH, Report, below, report
 from gpumem._verdicts import Comparison, compare_with, set_baseline
 
 if TYPE_CHECKING:
@@ -88,7 +88,8 @@ class GpuMem(Configurable):
     source_text = Enum(
         ["full", "hash", "none"],
         default_value="full",
-        help="How much of a cell's source a recording keeps.",
+        help="""How much of a cell's source a recording keeps. Labels are kept in any case: those of
+        `%%gpumem -l`, `gpumem.record`, `gpumem.mark` and `gpumem.steps`.""",
     ).tag(config=True)
 
     @validate("interval")
@@ -383,7 +384,7 @@ class GpuMemMagics(Magics):
             case "who":
                 answer = who().text(NOTEBOOK_WIDTH)
             case _:
-                answer = _gpumem.levels_text()
+                answer = below(self._extension.stopped, _gpumem.levels_text())
         return answer
 
     def _record(self, options: Namespace) -> str:
@@ -404,6 +405,9 @@ class GpuMemMagics(Magics):
             shown.save(path)
         except (OSError, _gpumem.GpuMemError) as error:
             raise _refusal("%gpumem_report", f"--html: {error}") from None
+        except ValueError as error:
+            reason = f"--html: {path.name!r} cannot be the name of a file: {error}"
+            raise _refusal("%gpumem_report", reason) from None
         self._extension.show(f"wrote {path}")
 
     def _holders(self, options: Namespace) -> str:
@@ -445,8 +449,7 @@ class GpuMemMagics(Magics):
         return f"baseline {name}: {runs} · %gpumem_report --compare {typed} after the next ones"
 
     def _status(self) -> str:
-        stopped = self._extension.stopped
-        now = f"stopped: {stopped}" if stopped else self._recorded()
+        now = self._extension.stopped or self._recorded()
         counts = f"recorded so far: {_gpumem.recording()._counts()}"
         return f"{now}\n{counts}\n{_gpumem.sources_text()}"
 
@@ -535,7 +538,7 @@ def _parsed(magic: Callable[..., None], name: str, line: str) -> Namespace:
 
 
 def _refusal(magic: str, reason: str) -> UsageError:
-    return UsageError(f"{magic}: {reason} (help: {magic}?)")
+    return UsageError(_gpumem._printable(f"{magic}: {reason} (help: {magic}?)"))
 
 
 def _listed(values: Iterable[str] | None) -> list[str]:

@@ -59,6 +59,10 @@ class Against(Protocol):
     def name(self) -> str:
         """What that is called."""
 
+    @property
+    def notice(self) -> str | None:
+        """What stands above it."""
+
     def text(self) -> str:
         """Return the comparison as text."""
 
@@ -66,6 +70,9 @@ class Against(Protocol):
 class _Report(Protocol):
     @property
     def recording(self) -> _Recording: ...
+
+    @property
+    def notice(self) -> str | None: ...
 
     def png(self, width: int = ..., scale: float = ..., dark: bool = ...) -> bytes: ...  # noqa: FBT001 (the signature of the extension)
 
@@ -95,6 +102,8 @@ class ReportWidget(AnyWidget):
     # What the recording is held against, and what that is called.
     baseline = traitlets.Bytes().tag(sync=True)
     baseline_name = traitlets.Unicode().tag(sync=True)
+    # What stands above the report: that the recording has stopped.
+    notice = traitlets.Unicode().tag(sync=True)
     # The module, where a page shows one output and nothing else.
     runtime = traitlets.Bytes().tag(sync=True)
     # What the reader looks at: the page reads and writes it.
@@ -107,6 +116,7 @@ class ReportWidget(AnyWidget):
         *,
         baseline: bytes = b"",
         baseline_name: str = "",
+        notice: str = "",
     ) -> None:
         """Show a gzipped recording; `picture` ends the base64 of the picture that it replaces.
 
@@ -122,6 +132,7 @@ class ReportWidget(AnyWidget):
             picture=picture,
             baseline=baseline,
             baseline_name=baseline_name,
+            notice=notice,
             runtime=runtime,
         )
         self.on_msg(self._answer)
@@ -238,11 +249,14 @@ def show(report: _Report, against: Against | None = None) -> None:
 def live(report: _Report, against: Against | None = None, picture: str = "") -> ReportWidget:
     """Return the live view by itself, as it stands now; `picture` as in `ReportWidget`."""
     recording = _packed(report.recording)
+    notice = _notice(report, against)
     if against is None:
-        return ReportWidget(recording, picture)
+        return ReportWidget(recording, picture, notice=notice)
     # What is compared is a part of the session, numbered anew: it does not go on.
     baseline = _packed(against.baseline)
-    return ReportWidget(recording, picture, baseline=baseline, baseline_name=against.name)
+    return ReportWidget(
+        recording, picture, baseline=baseline, baseline_name=against.name, notice=notice
+    )
 
 
 def html(report: _Report, against: Against | None = None) -> str:
@@ -256,6 +270,7 @@ def html(report: _Report, against: Against | None = None) -> str:
         "ALT": escape(_alternative(text)),
         "BASELINE": "" if against is None else _in_base64(_packed(against.baseline)),
         "NAME": "" if against is None else escape(against.name),
+        "NOTICE": escape(_notice(report, against)),
         "PICTURE": _in_base64(png),
         "RECORDING": _in_base64(_packed(report.recording)),
         "TEXT": escape(text),
@@ -269,6 +284,10 @@ def html(report: _Report, against: Against | None = None) -> str:
 def _text(report: _Report, against: Against | None) -> str:
     text = report.text()
     return text if against is None else f"{against.text()}\n\n{text}"
+
+
+def _notice(report: _Report, against: Against | None) -> str:
+    return (report.notice if against is None else against.notice) or ""
 
 
 def _packed(recording: _Recording) -> bytes:

@@ -12,6 +12,7 @@ use super::number::Number;
 use super::records::MemorySnapshot;
 use crate::sampler::{Interval, Sampler};
 use crate::sources::Found;
+use crate::text::Text;
 use crate::{session, trouble};
 
 /// Reads one device before and after a call, and samples it between where its
@@ -42,11 +43,11 @@ impl Probe {
     fn begin(
         &self,
         py: Python<'_>,
-        device: Option<&str>,
-        current: Option<&str>,
+        device: Option<Text>,
+        current: Option<Text>,
         cpu: bool,
     ) -> PyResult<(Option<String>, MemorySnapshot)> {
-        let levels = Levels::now(py, device, current, cpu);
+        let levels = Levels::named(py, device, current, cpu);
         let shown = (levels.label.clone(), levels.snapshot(py)?);
         let mut state = self.locked(py);
         if let Some(sampler) = state.sampler.as_mut().filter(|_| !levels.has_allocator)
@@ -89,11 +90,11 @@ impl Probe {
 #[pyfunction]
 pub(crate) fn classic_snapshot(
     py: Python<'_>,
-    device: Option<&str>,
-    current: Option<&str>,
+    device: Option<Text>,
+    current: Option<Text>,
     cpu: bool,
 ) -> PyResult<(Option<String>, MemorySnapshot)> {
-    let levels = Levels::now(py, device, current, cpu);
+    let levels = Levels::named(py, device, current, cpu);
     Ok((levels.label.clone(), levels.snapshot(py)?))
 }
 
@@ -116,6 +117,12 @@ struct Levels {
 }
 
 impl Levels {
+    /// Those of the device that the user names.
+    fn named(py: Python<'_>, device: Option<Text>, current: Option<Text>, cpu: bool) -> Self {
+        let (device, current) = (device.map(String::from), current.map(String::from));
+        Self::now(py, device.as_deref(), current.as_deref(), cpu)
+    }
+
     fn now(py: Python<'_>, device: Option<&str>, current: Option<&str>, cpu: bool) -> Self {
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
         let at = since_epoch.unwrap_or_default().as_secs_f64();

@@ -10,6 +10,7 @@ use gpumem_core::company::{Server, Sight, connection_file, kernel_id};
 use pyo3::prelude::*;
 
 use super::Seen;
+use crate::text::Text;
 
 /// A larger file is none of Jupyter's.
 const LARGEST: u64 = 1 << 16;
@@ -83,7 +84,12 @@ fn content<'py>(py: Python<'py>, path: &Path) -> PyResult<Option<Bound<'py, PyAn
 }
 
 fn text(content: &Bound<'_, PyAny>, key: &str) -> Option<String> {
-    content.get_item(key).ok()?.extract().ok()
+    content
+        .get_item(key)
+        .ok()?
+        .extract()
+        .ok()
+        .map(|Text(text)| text)
 }
 
 /// Where Jupyter keeps them: what the environment says, else the system's own place.

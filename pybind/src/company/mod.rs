@@ -18,6 +18,7 @@ use pyo3::types::{PyDict, PyList};
 
 use crate::session;
 use crate::sources::process::is_in_first_pid_namespace;
+use crate::text::Text;
 
 /// Who is on each device, at one moment.
 #[pyclass(frozen, module = "gpumem._gpumem")]
@@ -120,8 +121,8 @@ fn user_name(py: Python<'_>, uid: u32) -> String {
     let entry = py
         .import("pwd")
         .and_then(|pwd| pwd.call_method1("getpwuid", (uid,)));
-    let name = entry.and_then(|entry| entry.getattr("pw_name")?.extract());
-    name.unwrap_or_else(|_| format!("uid {uid}"))
+    let name = entry.and_then(|entry| entry.getattr("pw_name")?.extract::<Text>());
+    name.map_or_else(|_| format!("uid {uid}"), String::from)
 }
 
 fn plain_device<'py>(py: Python<'py>, device: &DeviceCompany) -> PyResult<Bound<'py, PyDict>> {

@@ -16,6 +16,7 @@ mod process;
 mod serve;
 mod tries;
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -104,10 +105,12 @@ impl Look {
         shells: &[Bound<'_, PyAny>],
         question: &Question,
     ) -> Result<Self, String> {
+        let looking = Looking::begin()?;
         let places = Places::of_shells(py, shells);
         let begun = places
             .map_err(|error| error.to_string())
             .and_then(|places| Self::begun(py, &places, question));
+        drop(looking);
         Tries::count(&begun);
         begun
     }
@@ -197,6 +200,30 @@ impl Look {
         Tries::answered(&outcome);
         self.state = State::Over(None);
         Some(outcome)
+    }
+}
+
+thread_local! {
+    static IS_LOOKING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// A look of this thread's is under way as long as this lives.
+struct Looking;
+
+impl Looking {
+    /// An adapter of the user's that looks itself would have itself asked again, without end.
+    fn begin() -> Result<Self, String> {
+        if IS_LOOKING.replace(true) {
+            let words = "gpumem is looking for holders already: an adapter cannot look itself";
+            return Err(words.to_owned());
+        }
+        Ok(Self)
+    }
+}
+
+impl Drop for Looking {
+    fn drop(&mut self) {
+        IS_LOOKING.set(false);
     }
 }
 

@@ -8,6 +8,8 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple, PyType};
 
+use crate::text::Text;
+
 /// At most so many errors are looked at.
 const MAX_LINKS: usize = 64;
 
@@ -37,8 +39,8 @@ pub(super) fn of<'py>(error: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAn
 /// The names of an exception's classes, the most derived first.
 pub(super) fn classes(error: &Bound<'_, PyAny>) -> Vec<ClassName> {
     let word = |class: &Bound<'_, PyType>, name: &str| {
-        let word = class.getattr(name).and_then(|word| word.extract());
-        word.unwrap_or_default()
+        let word = class.getattr(name).and_then(|word| word.extract::<Text>());
+        word.unwrap_or_default().0
     };
     let classes = error.get_type().mro();
     let classes = classes

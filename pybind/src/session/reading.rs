@@ -13,6 +13,7 @@ use crate::api::DeviceError;
 use crate::clock::Clock;
 use crate::sampler::Sampler;
 use crate::sources::{Drivers, Found, Ordered, PATIENCE_OF_A_QUESTION, ProcessList, Sources};
+use crate::text::{Text, strings};
 use crate::trouble;
 
 /// Held while a framework is asked, which runs Python: see `with_sources`.
@@ -27,11 +28,8 @@ thread_local! {
 
 /// Reads these sources alone; `auto` for every one that answers.
 #[pyfunction]
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "an extracted argument is owned"
-)]
-pub(crate) fn use_sources(py: Python<'_>, names: Vec<String>) -> PyResult<()> {
+pub(crate) fn use_sources(py: Python<'_>, names: Vec<Text>) -> PyResult<()> {
+    let names = strings(names);
     if let Some(Err(unknown)) = with_sources(py, |sources| sources.choose(&names)) {
         return Err(DeviceError::new_err(unknown.to_string()));
     }
@@ -54,11 +52,11 @@ pub(crate) fn source_states(py: Python<'_>) -> Vec<(&'static str, bool, String)>
 /// The table of the sources; with names, of these and of those that are read.
 #[pyfunction]
 #[pyo3(signature = (names = None))]
-pub(crate) fn sources_text(py: Python<'_>, names: Option<Vec<String>>) -> String {
+pub(crate) fn sources_text(py: Python<'_>, names: Option<Vec<Text>>) -> String {
     let mut states =
         with_sources(py, |sources| sources.states(py, PATIENCE_OF_A_QUESTION)).unwrap_or_default();
     if let Some(names) = names {
-        states.retain(|state| state.used || names.iter().any(|name| name == state.source.name()));
+        states.retain(|state| state.used || names.iter().any(|name| name.0 == state.source.name()));
     }
     report::sources(&states, COLUMNS)
 }

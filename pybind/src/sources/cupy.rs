@@ -111,7 +111,11 @@ impl<'py> Chosen<'py> {
             return Ok(Self::Default);
         };
         let default = cupy.call_method0("get_default_memory_pool")?;
-        let is_cupys = pool.get_type().module()?.to_str()?.starts_with("cupy.");
+        let is_cupys = pool
+            .get_type()
+            .module()?
+            .to_string_lossy()
+            .starts_with("cupy.");
         if pool.is(&default) || !is_cupys || !pool.hasattr("used_bytes")? {
             return Ok(Self::Default);
         }

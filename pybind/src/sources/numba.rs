@@ -108,7 +108,7 @@ fn held(manager: &Bound<'_, PyAny>, is_counted: fn(&str) -> bool) -> PyResult<(u
     let allocations = manager.getattr("allocations")?.call_method0("values")?;
     for allocation in allocations.try_iter()? {
         let allocation = allocation?;
-        if is_counted(allocation.get_type().name()?.to_str()?) {
+        if is_counted(&allocation.get_type().name()?.to_string_lossy()) {
             n_bytes += allocation.getattr("size")?.extract::<u64>()?;
             n_blocks += 1;
         }

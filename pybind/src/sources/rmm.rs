@@ -106,10 +106,14 @@ impl Stack {
             let Some(resource) = next.take() else { break };
             let kind = resource.get_type();
             // A resource of the user's own is not asked anything.
-            if !kind.module()?.to_str()?.starts_with("rmm.") {
+            if !kind.module()?.to_string_lossy().starts_with("rmm.") {
                 break;
             }
-            stack.take_in(kind.name()?.to_str()?, &resource, &mut is_under_pool)?;
+            stack.take_in(
+                &kind.name()?.to_string_lossy(),
+                &resource,
+                &mut is_under_pool,
+            )?;
             if resource.hasattr("get_upstream")? {
                 next = Some(resource.call_method0("get_upstream")?);
             }

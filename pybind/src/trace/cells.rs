@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use gpumem_core::trace::{FrameOrigin, StackFrame};
 use pyo3::prelude::*;
 
+use crate::text::Text;
+
 /// Where the code of a file stands, and by how many lines the text as typed is longer above it.
 type Place = (FrameOrigin, u32);
 
@@ -60,8 +62,8 @@ impl<'py> Cells<'py> {
             return Ok(elsewhere);
         };
         // ("Cell", "In[12]"), or nothing.
-        let named: Option<(String, String)> = format_code_name.call1((file,))?.extract()?;
-        let number = named.and_then(|(_, name)| {
+        let named: Option<(Text, Text)> = format_code_name.call1((file,))?.extract()?;
+        let number = named.and_then(|(_, Text(name))| {
             let digits: String = name.chars().filter(char::is_ascii_digit).collect();
             digits.parse::<u32>().ok()
         });
@@ -79,8 +81,8 @@ impl<'py> Cells<'py> {
     /// magics away.
     fn n_missing(&self, file: &str) -> Option<u32> {
         let entry = self.lines.as_ref()?.get_item(file).ok()?;
-        let compiled: Vec<String> = entry.get_item(2).ok()?.extract().ok()?;
-        let n_compiled = n_lines(compiled.iter().map(String::as_str));
+        let compiled: Vec<Text> = entry.get_item(2).ok()?.extract().ok()?;
+        let n_compiled = n_lines(compiled.iter().map(|line| line.0.as_str()));
         u32::try_from(self.n_lines.saturating_sub(n_compiled)).ok()
     }
 }

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use gpumem_core::recording::{RunIdx, Source};
 use gpumem_core::trace::Annotation;
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 
 use crate::clock::Clock;
 use crate::recorder::Traced;
@@ -36,7 +37,7 @@ pub(crate) struct Tracing {
     sim: Option<Arc<Device>>,
     torch: Option<TorchTrace>,
     /// Where torch's own snapshot goes, for its viewer.
-    file: Option<String>,
+    file: Option<Py<PyString>>,
     /// What the user should know.
     notes: Vec<String>,
 }
@@ -51,7 +52,11 @@ pub(crate) struct Traceable<'a, 'py> {
 
 impl Tracing {
     /// Traces the run of a cell that has just begun.
-    pub(crate) fn begin(py: Python<'_>, source: &str, file: Option<String>) -> PyResult<Self> {
+    pub(crate) fn begin(
+        py: Python<'_>,
+        source: &str,
+        file: Option<Py<PyString>>,
+    ) -> PyResult<Self> {
         let (clock, sources) = session::traceable(py)?;
         let mut tracing = Self {
             clock,
@@ -93,6 +98,7 @@ impl Tracing {
             None => None,
         };
         if let Some(file) = &self.file {
+            let file = file.bind(py);
             self.notes.push(match (&snapshot, &sim) {
                 (Some(ended), _) => saved::save(ended.snapshot.bind(py), file),
                 (None, Some(history)) => {

@@ -10,6 +10,8 @@ use gpumem_core::trace::StackFrame;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFunction, PyList, PyType};
 
+use crate::text::Text;
+
 const FORWARD: &str = "forward";
 
 /// The lines of one class's `forward`.
@@ -66,9 +68,9 @@ fn forwards(py: Python<'_>, files: &HashSet<&str>) -> PyResult<HashMap<String, V
             continue;
         }
         let code = function.getattr("__code__")?;
-        let file: String = code.getattr("co_filename")?.extract()?;
+        let Text(file) = code.getattr("co_filename")?.extract()?;
         if files.contains(file.as_str()) {
-            let class = attribute.call1((&class, "__name__"))?.extract()?;
+            let Text(class) = attribute.call1((&class, "__name__"))?.extract()?;
             let (first, last) = lines(&code)?;
             let forward = Forward { first, last, class };
             forwards.entry(file).or_default().push(forward);

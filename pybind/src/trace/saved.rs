@@ -2,12 +2,12 @@
 
 use gpumem_core::trace::{Action, Event, History};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::{PyDict, PyList, PyString};
 
 use crate::clock::Clock;
 
 /// Pickles a snapshot as torch does; what was done, in words.
-pub(super) fn save(snapshot: &Bound<'_, PyAny>, file: &str) -> String {
+pub(super) fn save(snapshot: &Bound<'_, PyAny>, file: &Bound<'_, PyString>) -> String {
     let py = snapshot.py();
     let written = (|| {
         let target = py.import("builtins")?.call_method1("open", (file, "wb"))?;

@@ -13,6 +13,7 @@ use pyo3::types::{PyDict, PyList};
 
 use super::stacks::{MAX_FRAMES, Stacks};
 use crate::clock::Clock;
+use crate::text::Text;
 
 /// What is not worth a block of its own stays with a block of the large pool, up to this.
 const UNSPLIT: Bytes = Bytes::mib(1);
@@ -68,7 +69,7 @@ pub(super) fn has_events(snapshot: &Bound<'_, PyAny>) -> PyResult<bool> {
     };
     for trace in traces.try_iter()? {
         for event in trace?.try_iter()? {
-            let action: String = event?.get_item("action")?.extract()?;
+            let Text(action) = event?.get_item("action")?.extract()?;
             if action != "snapshot" {
                 return Ok(true);
             }
@@ -182,8 +183,11 @@ pub(super) fn annotations(
     for annotation in annotations {
         let annotation = annotation.cast::<PyDict>()?;
         let text = |key: &str| -> PyResult<Option<String>> {
-            let value = annotation.get_item(key)?;
-            value.map(|value| value.extract()).transpose()
+            let value: Option<Text> = annotation
+                .get_item(key)?
+                .map(|it| it.extract())
+                .transpose()?;
+            Ok(value.map(String::from))
         };
         let stage = match text("stage")?.as_deref() {
             Some("START") => Stage::Start,
@@ -321,8 +325,8 @@ impl Reader<'_> {
         }
         let frame = frame.cast::<PyDict>()?;
         let text = |key: &str| -> PyResult<String> {
-            let value = frame.get_item(key)?;
-            value.map_or(Ok(String::new()), |value| value.extract())
+            let value: Option<Text> = frame.get_item(key)?.map(|it| it.extract()).transpose()?;
+            Ok(value.unwrap_or_default().0)
         };
         let file = text("filename")?;
         let name = text("name")?;

@@ -8,6 +8,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 
 use super::stacks::{MAX_FRAMES, Stacks};
+use crate::text::Text;
 
 /// One frame: its code, by address, and the line it is at.
 type Key = (usize, u32);
@@ -92,6 +93,7 @@ fn walk(py: Python<'_>) -> PyResult<Vec<(Bound<'_, PyAny>, u32)>> {
 
 fn names(code: &Bound<'_, PyAny>) -> PyResult<(String, String)> {
     let py = code.py();
-    let name = code.getattr(intern!(py, "co_name"))?.extract()?;
-    Ok((name, code.getattr(intern!(py, "co_filename"))?.extract()?))
+    let text = |name| code.getattr(name)?.extract::<Text>();
+    let (name, file) = (intern!(py, "co_name"), intern!(py, "co_filename"));
+    Ok((text(name)?.0, text(file)?.0))
 }

@@ -3,7 +3,7 @@
 use gpumem_core::units::Bytes;
 use web_sys::{Element, HtmlElement};
 
-use crate::dom::{Dom, Maker, share};
+use crate::dom::{Dom, Maker, describe, share};
 
 /// What a part of a bar is; its colour in the page's style.
 #[derive(Debug, Clone, Copy)]
@@ -56,7 +56,7 @@ pub(super) fn bar(make: &Maker, label: &str, parts: &[Part<'_>], whole: Bytes) -
     }
     let legend = legend(make, parts)?;
     track.set_attribute("role", "img")?;
-    track.set_attribute("aria-label", &format!("{label}: {said}"))?;
+    describe(&track, "aria-label", &format!("{label}: {said}"))?;
     let label = make.text("span", &[("class", "muted")], label)?;
     make.group("div", &[("class", "measured")], &[&label, &track, &legend])
 }

@@ -5,7 +5,7 @@ use gpumem_core::report;
 use gpumem_core::units::ByteDelta;
 use web_sys::{Element, HtmlElement};
 
-use crate::dom::{Dom, Maker, fill, flag, share};
+use crate::dom::{Dom, Maker, fill, flag, share, write};
 use crate::model::Model;
 
 /// The comparison, where there is a baseline.
@@ -66,8 +66,7 @@ impl Comparison {
             return flag(&self.element, "hidden", true);
         };
         flag(&self.element, "hidden", false)?;
-        self.heading
-            .set_text_content(Some(&format!("Against {name}")));
+        write(&self.heading, &format!("Against {name}"));
         flag(&self.none, "hidden", !compared.is_empty())?;
         let sides = |entry: &Compared| [entry.before.as_ref().map(rate), Some(rate(&entry.after))];
         let most = compared

@@ -4,7 +4,7 @@ use gpumem_core::chart::{Measure, Pace};
 use gpumem_core::report;
 use web_sys::{Element, HtmlElement, HtmlInputElement};
 
-use crate::dom::{Dom, Maker, fill, flag};
+use crate::dom::{Dom, Maker, describe, fill, flag, write};
 use crate::keys;
 use crate::model::Model;
 use crate::settings::Setting;
@@ -93,7 +93,7 @@ impl Header {
             format!(" · {} {}", device.label, device.name)
         });
         let subtitle = format!("{}{label}", report::counts(recording));
-        self.subtitle.set_text_content(Some(&subtitle));
+        write(&self.subtitle, &subtitle);
         let measure = match state.measure {
             Measure::Kept => "kept",
             Measure::Level => "level",
@@ -109,7 +109,7 @@ impl Header {
             let mut buttons = Vec::new();
             for (device, idx) in recording.devices().iter().zip(&known) {
                 let button = button(make, "device", idx, &device.label)?;
-                button.set_attribute("title", &device.name)?;
+                describe(&button, "title", &device.name)?;
                 buttons.push(button);
             }
             flag(&self.devices, "hidden", buttons.len() < 2)?;

@@ -7,7 +7,7 @@ use web_sys::Element;
 
 use super::controls::{press, segments};
 use super::picture::read_out;
-use crate::dom::{Dom, Maker, fill, flag};
+use crate::dom::{Dom, Maker, fill, flag, write};
 use crate::holding;
 use crate::model::Model;
 use crate::saved::moment_name;
@@ -80,7 +80,7 @@ impl Held {
             self.subtitle.set_text_content(None);
             return fill(&self.crumbs, &[]);
         };
-        self.subtitle.set_text_content(Some(&subtitle(model, &map)));
+        write(&self.subtitle, &subtitle(model, &map));
         press(&self.moments, moment_name(map.moment))?;
         fill(&self.crumbs, &crumbs(make, model, &map)?)?;
         fill(&self.list, &[holding::tree(make, &map.fields, None)?])?;

@@ -18,7 +18,7 @@ use held::Held;
 use picture::Picture;
 
 use crate::canvas::Faces;
-use crate::dom::{Dom, Maker, fill, flag};
+use crate::dom::{Dom, Maker, fill, flag, write};
 use crate::gesture::Gesture;
 use crate::model::Model;
 use crate::state::{Chart, Pointed, State};
@@ -192,7 +192,7 @@ impl Page {
 
     /// Tells those who do not see the page.
     pub(crate) fn say(&self, words: &str) {
-        self.live.set_text_content(Some(words));
+        write(&self.live, words);
     }
 
     /// Reads what is under the keyboard to those who do not see the page.

@@ -7,7 +7,7 @@ use wasm_bindgen::JsCast;
 use web_sys::{Element, HtmlCanvasElement, HtmlElement};
 
 use crate::canvas::{Canvas, Faces};
-use crate::dom::{Dom, Maker, fill, flag};
+use crate::dom::{Dom, Maker, describe, fill, flag};
 use crate::model::Model;
 use crate::readout::{self, Readout};
 use crate::state::{Chart, Pointed};
@@ -88,8 +88,7 @@ impl Picture {
         let is_another = self.painted.as_ref() != Some(&wanted);
         if is_another {
             self.scene = model.scene(self.chart);
-            self.canvas
-                .set_attribute("aria-label", &self.scene.description)?;
+            describe(&self.canvas, "aria-label", &self.scene.description)?;
             self.paint(model, faces)?;
             self.painted = Some(wanted);
         }
