@@ -22,31 +22,32 @@ const GIVEN_BACK: f64 = 0.9;
 /// At most so many names of a place are told of.
 const N_TOLD: usize = 8;
 
-/// A finding for each place and device, where `found` does not name the place for growth already.
+/// A finding for each place and device, where no finding names the place for growth already.
 pub(super) fn findings(
     recording: &Recording,
     rows: &[RunRow],
     devices: &[DeviceSummary],
-    found: &[Finding],
     rules: &Rules,
+    is_told: &mut dyn FnMut(DeviceIdx, RootKind) -> bool,
 ) -> Vec<Finding> {
-    let of_device = |device: &DeviceSummary| {
+    let mut of_device = |device: &DeviceSummary| {
         let least = min_growth(recording, device.device, rules);
         Place::all(recording, rows, device.device)
             .into_iter()
-            .filter(|place| place.kept.n_bytes >= least && !is_told(found, place))
+            .filter(|place| place.kept.n_bytes >= least)
+            .filter(|place| !is_told(place.device, place.kept.place))
             .map(|place| place.finding(recording, device, least))
             .collect::<Vec<_>>()
     };
-    devices.iter().flat_map(of_device).collect()
+    devices.iter().flat_map(&mut of_device).collect()
 }
 
 /// Growth that the place collects is told where it grows.
-fn is_told(found: &[Finding], place: &Place<'_>) -> bool {
+pub(super) fn is_told(found: &[Finding], device: DeviceIdx, place: RootKind) -> bool {
     found.iter().any(|finding| {
-        finding.device == place.device
+        finding.device == device
             && finding.state != State::None
-            && finding.holders.first().map(|it| it.kind) == Some(place.kept.place)
+            && finding.holders.first().map(|it| it.kind) == Some(place)
     })
 }
 
