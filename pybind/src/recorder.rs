@@ -376,7 +376,8 @@ impl Recorder {
             None => Cell {
                 idx: CellIdx(index(self.cells.len())),
                 id: id.clone(),
-                revisions: Vec::new(),
+                // Most cells keep their text: no room for another.
+                revisions: Vec::with_capacity(1),
             },
         };
         let text = (self.source_text == SourceText::Full).then(|| source.to_owned());
@@ -390,11 +391,7 @@ impl Recorder {
 
 /// The reading of a device that every source of `before` has stopped answering for.
 fn unanswered(before: &Reading) -> Reading {
-    let failed = || {
-        Level::Unknown(Unknown::Failed(
-            "it stopped answering inside a run".to_owned(),
-        ))
-    };
+    let failed = || Level::Unknown(Unknown::Failed("it stopped answering inside a run".into()));
     let was_read = before.driver != DriverLevels::default();
     let allocators = before.allocators.iter().map(|levels| AllocatorLevels {
         allocated: failed(),

@@ -63,7 +63,7 @@ impl DriverSource for HostSource {
 
 fn level(figure: Result<gpumem_core::units::Bytes, Failure>) -> Level {
     figure.map_or_else(
-        |Failure(words)| Level::Unknown(Unknown::Failed(words)),
+        |Failure(words)| Level::Unknown(Unknown::Failed(words.into())),
         Level::Known,
     )
 }
