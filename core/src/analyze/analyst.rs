@@ -151,6 +151,10 @@ impl Courses {
         min_growth: Bytes,
         rules: &Rules,
     ) -> (State, f64) {
+        // Most series are short, and none of what they show is worth keeping.
+        if levels.len() < rules.min_runs {
+            return (State::NotEnoughData, 1.0);
+        }
         self.course(levels).state(min_growth, rules)
     }
 
@@ -163,7 +167,7 @@ impl Courses {
     ) -> Option<Growth> {
         let course = self.course(levels);
         let is_leak =
-            course.may_grow(min_growth, rules) && course.state(min_growth, rules).0 == State::Leak;
+            course.may_grow(min_growth) && course.state(min_growth, rules).0 == State::Leak;
         is_leak.then(|| course.judged(min_growth, rules))
     }
 

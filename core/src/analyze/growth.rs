@@ -261,16 +261,13 @@ impl Course {
 
     /// State and p of that verdict, which cost less than all of it.
     pub(super) fn state(&mut self, min_growth: Bytes, rules: &Rules) -> (State, f64) {
-        if self.n_levels < rules.min_runs {
-            return (State::NotEnoughData, 1.0);
-        }
         let (verdict, p, _) = self.weigh(min_growth, rules);
         (state(self.n_levels, verdict, rules), p)
     }
 
     /// Its verdict may be growth. What says so costs no trend, and is most often no.
-    pub(super) fn may_grow(&self, min_growth: Bytes, rules: &Rules) -> bool {
-        self.n_levels >= rules.min_runs && self.outline.grows(min_growth)
+    pub(super) fn may_grow(&self, min_growth: Bytes) -> bool {
+        self.outline.grows(min_growth)
     }
 
     fn slope(&mut self) -> (f64, (f64, f64)) {
