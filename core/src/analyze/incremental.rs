@@ -18,7 +18,7 @@ use super::{
 };
 use crate::holders::RootKind;
 use crate::order;
-use crate::recording::{DeviceIdx, Recording, Run, RunIdx, Series};
+use crate::recording::{DeviceIdx, Recording, Run, RunIdx};
 
 /// One who follows a recording from run to run. What it says of a run is what
 /// [`analyze`](super::analyze) says, for a cost that does not grow with the runs of other cells.
@@ -196,19 +196,16 @@ impl Incremental {
     }
 
     fn take_in_steps(&mut self, recording: &Recording, run: &Run) -> Result<(), Outdated> {
-        for steps in steps_of_run(recording, run) {
-            let Some(of) = steps.map(|steps| steps.of()) else {
-                // Steps that were known may be no more.
-                let mut known = self.of_steps.values();
-                if known.any(|steps| steps.run == run.idx) {
-                    return Err(Outdated);
+        for (of, steps) in steps_of_run(recording, run) {
+            let known = self.of_steps.get(&of).map(|known| known.run);
+            match steps {
+                // They were known once, and hid those of an earlier run.
+                None if known == Some(run.idx) => return Err(Outdated),
+                Some(_) if known <= Some(run.idx) => {
+                    self.of_steps.entry(of.clone()).or_default().run = run.idx;
+                    self.stale_steps.insert(of);
                 }
-                continue;
-            };
-            let known = self.of_steps.entry(of.clone()).or_default();
-            if known.run <= run.idx {
-                known.run = run.idx;
-                self.stale_steps.insert(of);
+                _ => {}
             }
         }
         Ok(())
@@ -342,12 +339,9 @@ impl Incremental {
         let of_runs = of_rows.collect();
         let mut of_steps = BTreeSet::new();
         for run in within {
-            for steps in steps_of_run(recording, recording.run(*run)).flatten() {
-                let of = steps.of();
-                if self.of_steps.get(&of).is_some_and(|it| it.run == *run) {
-                    of_steps.insert(of);
-                }
-            }
+            let of_run = steps_of_run(recording, recording.run(*run)).map(|(of, _)| of);
+            let is_latest = |of: &StepsOf| self.of_steps.get(of).is_some_and(|it| it.run == *run);
+            of_steps.extend(of_run.filter(is_latest));
         }
         (of_runs, of_steps)
     }
@@ -416,24 +410,25 @@ fn joined<'a>(
     series::joined(series::series_of(recording, rows.first()?), rows)
 }
 
-/// The marks of one run: `None` for a series whose lane is not known of all steps.
+/// The marks of one run, series by series; `None` where they are no steps that can be judged.
 fn steps_of_run<'a>(
     recording: &'a Recording,
     run: &'a Run,
-) -> impl Iterator<Item = Option<StepSeries>> {
-    let devices = run.levels.iter().map(|levels| levels.device);
+) -> impl Iterator<Item = (StepsOf, Option<StepSeries>)> {
+    let devices = recording.devices().iter().map(|device| device.idx);
     devices.flat_map(move |device| {
         let all = recording.samples_of(run.idx, device);
-        let marked = all.filter(|(series, _)| **series != Series::Sampled);
-        marked.map(move |(series, points)| {
-            series::steps(recording, (run.idx, device), series, points)
+        all.filter_map(move |(series, points)| {
+            let of = series::steps_in(recording, (run.idx, device), series)?;
+            let steps = series::steps(recording, (run.idx, device), series, points);
+            Some((of, steps))
         })
     })
 }
 
 fn steps_of(recording: &Recording, run: RunIdx, of: &StepsOf) -> Option<StepSeries> {
-    let mut all = steps_of_run(recording, recording.run(run)).flatten();
-    all.find(|steps| steps.of() == *of)
+    let mut all = steps_of_run(recording, recording.run(run));
+    all.find(|(it, _)| it == of)?.1
 }
 
 /// One series has another p than it had.

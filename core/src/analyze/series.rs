@@ -121,11 +121,19 @@ pub(super) struct StepSeries {
 /// Which steps follow each other: those of the same label and blocks, as they are written.
 pub(super) type StepsOf = (SourceHash, String, DeviceIdx);
 
-impl StepSeries {
-    pub(super) fn of(&self) -> StepsOf {
-        let key = &self.key;
-        (key.revision, key.path.join("/"), key.device)
-    }
+/// The steps that a series of points is of; `None` where it is no series of marks.
+pub(super) fn steps_in(
+    recording: &Recording,
+    (run, device): (RunIdx, DeviceIdx),
+    series: &Series,
+) -> Option<StepsOf> {
+    let Series::Marked(label) = series else {
+        return None;
+    };
+    let run = recording.run(run);
+    let mut path = path(recording, run);
+    path.push(label.clone());
+    Some((run.revision, path.join("/"), device))
 }
 
 /// The steps of the latest run of each cell's text: a loop that is run again
@@ -133,8 +141,10 @@ impl StepSeries {
 pub(super) fn of_steps(recording: &Recording) -> Vec<StepSeries> {
     let all = recording.all_samples();
     let mut found: Vec<(StepsOf, StepSeries)> = all
-        .filter_map(|(run, device, series, points)| steps(recording, (run, device), series, points))
-        .map(|steps| (steps.of(), steps))
+        .filter_map(|(run, device, series, points)| {
+            let of = steps_in(recording, (run, device), series)?;
+            Some((of, steps(recording, (run, device), series, points)?))
+        })
         .collect();
     found.reverse();
     order::sort_by(&mut found, |(a, _), (b, _)| a.cmp(b));

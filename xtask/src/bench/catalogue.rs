@@ -39,7 +39,12 @@ pub(super) const BENCHES: &[Bench] = &[
         name: "line",
         script: "tests/python/bench_line.py",
         rows: &[
-            row("runs_500_ms", "the line's CPU time, 500 runs of a cell", "ms").within(1.0),
+            row(
+                "runs_500_ms",
+                "the line's CPU time, 500 runs of a cell",
+                "ms",
+            )
+            .within(1.0),
             row("runs_1e4_ms", "the same, 10,000 runs of a cell", "ms").within(5.0),
             row("cells_1e4_ms", "the same, 10,000 different cells", "ms").within(5.0),
             row("recorded_bytes", "a different cell takes, recorded", "B"),

@@ -6,7 +6,7 @@ use super::*;
 use crate::analyze::analyze;
 use crate::recording::{
     AllocatorLevels, CellIdx, Device, DeviceKind, Frame, OutOfMemory, Reading, RunKind, RunLevels,
-    Samples, Source, SourceHash, Status,
+    Samples, Series, Source, SourceHash, Status,
 };
 use crate::testing::{Play, run, session};
 use crate::units::Bytes;
@@ -127,7 +127,18 @@ fn frames(script: &[Scripted]) -> (Recording, Vec<Vec<Frame>>) {
                 of_runs[run.idx.get()].push(Frame::Run(begin));
                 ends.push(run);
             }
-            Frame::Samples(samples) => of_runs[samples.run.get()].push(Frame::Samples(samples)),
+            Frame::Samples(samples) => {
+                let of_run = &mut of_runs[samples.run.get()];
+                if samples.series != Series::Sampled {
+                    // A loop of a single step, which is none to be judged.
+                    of_run.push(Frame::Samples(Samples {
+                        series: Series::Marked("validation".to_owned()),
+                        points: samples.points.first().into_iter().collect(),
+                        ..samples.clone()
+                    }));
+                }
+                of_run.push(Frame::Samples(samples));
+            }
             Frame::Trace(trace) => of_runs[trace.run.get()].push(Frame::Trace(trace)),
             Frame::Holders(held) => of_runs[held.run.get()].push(Frame::Holders(held)),
             frame => begun.apply(frame).expect("it names no run"),
@@ -244,6 +255,7 @@ proptest! {
             changed.clear();
             let mut expected = analyze(&recording, &rules);
             expected.warnings.clear();
+            if std::env::var_os("ZZ").is_some() { for f in &expected.findings { eprintln!("ZZ {:?} {:?} {} {}", f.kind, f.state, f.steps, f.cell.is_some()); } }
             expected.rows.retain(|row| row.run == run);
             expected.findings.retain(|finding| {
                 finding.runs.iter().any(|it| recording.outermost(*it) == run)
