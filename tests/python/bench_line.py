@@ -1,10 +1,9 @@
 """What the line after a run costs as a session grows, and what a session keeps of each cell.
 
 Blocks outside of every cell stand for cells: each is an outermost run of a cell of its own, and
-nothing is looked for in the heap. The cost is CPU time of the thread, so that a busy machine does
-not change it much: the median over the lines after the last runs, one after each. The cells leak on a
-simulated device, which is the dearest they can do. Every size is measured in a process of its own.
-Writes milliseconds and bytes, as JSON.
+the heap is not searched. The cells leak on a simulated device, the most expensive case. The cost
+is CPU time of the thread, which a busy machine changes little: the median of 100 lines, one after
+each run. Every size has a process of its own. Writes milliseconds and bytes as JSON.
 """
 
 from __future__ import annotations

@@ -255,7 +255,6 @@ proptest! {
             changed.clear();
             let mut expected = analyze(&recording, &rules);
             expected.warnings.clear();
-            if std::env::var_os("ZZ").is_some() { for f in &expected.findings { eprintln!("ZZ {:?} {:?} {} {}", f.kind, f.state, f.steps, f.cell.is_some()); } }
             expected.rows.retain(|row| row.run == run);
             expected.findings.retain(|finding| {
                 finding.runs.iter().any(|it| recording.outermost(*it) == run)
