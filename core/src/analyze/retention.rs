@@ -65,21 +65,21 @@ impl<'a> Place<'a> {
     fn all(recording: &'a Recording, rows: &'a [RunRow], device: DeviceIdx) -> Vec<Self> {
         let looks = Looks::of(recording, rows, device);
         let mut last: Sorted<RootKind, usize> = Sorted::default();
-        for (idx, (_, look)) in looks.looks.iter().enumerate() {
+        for (idx, (_, look)) in looks.all.iter().enumerate() {
             for kept in &look.kept {
                 *last.entry(kept.place) = idx;
             }
         }
         let places = last.into_iter();
         let places = places.filter_map(|(place, idx)| {
-            let (_, look) = looks.looks[idx];
+            let (_, look) = looks.all[idx];
             Some(Self {
                 device,
                 kept: kept_at(look, place)?,
                 look,
                 since: looks.since(idx, place),
                 // A later look found nothing there.
-                is_let_go: idx + 1 < looks.looks.len() || looks.has_fallen_after(idx),
+                is_let_go: idx + 1 < looks.all.len() || looks.has_fallen_after(idx),
             })
         });
         places.collect()
@@ -201,7 +201,7 @@ struct Looks<'a> {
     recording: &'a Recording,
     rows: &'a [RunRow],
     device: DeviceIdx,
-    looks: Vec<(RunIdx, &'a DeviceHolders)>,
+    all: Vec<(RunIdx, &'a DeviceHolders)>,
     /// The latest row whose level is known.
     now: Option<&'a RunRow>,
 }
@@ -213,7 +213,7 @@ impl<'a> Looks<'a> {
             recording,
             rows,
             device,
-            looks: recording.looks(device).collect(),
+            all: recording.looks(device).collect(),
             now: rows.iter().rfind(is_known),
         }
     }
@@ -221,11 +221,11 @@ impl<'a> Looks<'a> {
     /// Since which run the place has kept what the look at `idx` found there.
     fn since(&self, mut idx: usize, place: RootKind) -> RunIdx {
         loop {
-            let (run, look) = self.looks[idx];
+            let (run, look) = self.all[idx];
             let kept = kept_at(look, place);
             let exactly = kept.and_then(|kept| exactly_since(self.recording, kept, look, run));
             let before = idx.checked_sub(1).filter(|before| {
-                let (_, look) = self.looks[*before];
+                let (_, look) = self.all[*before];
                 kept_at(look, place).is_some() && !self.has_fallen_after(*before)
             });
             match (exactly, before) {
@@ -239,7 +239,7 @@ impl<'a> Looks<'a> {
     /// After the look, and without another one, most of what all places kept has gone from the
     /// device.
     fn has_fallen_after(&self, idx: usize) -> bool {
-        let (seen, look) = self.looks[idx];
+        let (seen, look) = self.all[idx];
         let n_bytes: Bytes = look.kept.iter().map(|it| it.n_bytes).sum();
         let first = self.rows.partition_point(|row| row.run < seen);
         let mut of_run = self.rows[first..].iter().take_while(|row| row.run == seen);
