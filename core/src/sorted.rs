@@ -79,10 +79,6 @@ impl<K: Ord, V> Sorted<K, V> {
         self.0.iter().map(|(_, value)| value)
     }
 
-    pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
-        self.0.iter_mut().map(|(_, value)| value)
-    }
-
     pub(crate) fn into_values(self) -> impl Iterator<Item = V> {
         self.0.into_iter().map(|(_, value)| value)
     }

@@ -70,8 +70,8 @@ mod _gpumem {
     use super::sampler::_simulated_run;
     #[pymodule_export]
     use super::session::{
-        Follower, device_labels, follow, is_owner, record_blocks, reset, source_states,
-        sources_text, use_sources,
+        _latest_line, Follower, device_labels, follow, is_owner, record_blocks, reset,
+        source_states, sources_text, use_sources,
     };
     #[pymodule_export]
     use super::trouble::_panic_in_next_callback;

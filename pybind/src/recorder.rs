@@ -92,6 +92,8 @@ pub(crate) struct Recorder {
     /// The marks of the open runs.
     marks: HashMap<(RunIdx, DeviceIdx, String), Thinned>,
     followed: Option<Followed>,
+    /// The runs that frames told of since somebody last took them.
+    changed: BTreeSet<RunIdx>,
 }
 
 impl Recorder {
@@ -111,11 +113,17 @@ impl Recorder {
             thins_at: MAX_POINTS,
             marks: HashMap::new(),
             followed: None,
+            changed: BTreeSet::new(),
         }
     }
 
     pub(crate) fn recording(&self) -> &Recording {
         &self.recording
+    }
+
+    /// The runs that frames told of since this was last called.
+    pub(crate) fn take_changed(&mut self) -> BTreeSet<RunIdx> {
+        std::mem::take(&mut self.changed)
     }
 
     /// What the recording's times are told by.
@@ -321,6 +329,7 @@ impl Recorder {
         if let Some(followed) = &mut self.followed {
             followed.note(&frame);
         }
+        self.changed.extend(frame.run());
         self.recording
             .apply(frame)
             .expect("the recorder's own frames fit each other");
@@ -367,7 +376,8 @@ impl Recorder {
             None => Cell {
                 idx: CellIdx(index(self.cells.len())),
                 id: id.clone(),
-                revisions: Vec::new(),
+                // Most cells keep their text: no room for another.
+                revisions: Vec::with_capacity(1),
             },
         };
         let text = (self.source_text == SourceText::Full).then(|| source.to_owned());
@@ -381,11 +391,7 @@ impl Recorder {
 
 /// The reading of a device that every source of `before` has stopped answering for.
 fn unanswered(before: &Reading) -> Reading {
-    let failed = || {
-        Level::Unknown(Unknown::Failed(
-            "it stopped answering inside a run".to_owned(),
-        ))
-    };
+    let failed = || Level::Unknown(Unknown::Failed("it stopped answering inside a run".into()));
     let was_read = before.driver != DriverLevels::default();
     let allocators = before.allocators.iter().map(|levels| AllocatorLevels {
         allocated: failed(),

@@ -1,13 +1,16 @@
 //! Judging again: what no threshold changes is kept from one judging to the next.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
-use super::growth::{Course, Growth};
+use super::device_rows::DeviceRows;
+use super::growth::{Course, Growth, State};
 use super::rules::Rules;
 use super::series;
 use super::{Analysis, Compared};
 use super::{
     compare, finding, fragmentation, leak, levels, long_lived, oom, peaks, reserve, retention,
+    session,
 };
 use crate::recording::Recording;
 use crate::units::Bytes;
@@ -50,18 +53,32 @@ impl Analyst {
         self.courses.turn();
         let (rows, devices) = (&analysis.rows, &analysis.devices);
         let of_runs = series::of_runs(recording, rows);
+        let of_devices = DeviceRows::all(recording, rows);
         let courses = &mut self.courses;
         let mut findings = leak::findings(recording, rows, devices, &of_runs, rules, courses);
+        findings.extend(session::findings(
+            recording,
+            &of_devices,
+            &findings,
+            rules,
+            courses,
+        ));
         findings.extend(fragmentation::findings(
             recording, rows, devices, &of_runs, rules, courses,
         ));
         findings.extend(peaks::findings(recording, devices, &of_runs));
         findings.extend(reserve::findings(
-            recording, rows, devices, &of_runs, rules, courses,
+            recording,
+            &of_devices,
+            devices,
+            &of_runs,
+            rules,
+            courses,
         ));
         findings.extend(long_lived::findings(recording, devices));
         findings.extend(oom::findings(recording, rows));
-        let retained = retention::findings(recording, rows, devices, &findings, rules);
+        let mut is_told = |device, place| retention::is_told(&findings, device, place);
+        let retained = retention::findings(recording, rows, devices, rules, &mut is_told);
         findings.extend(retained);
         finding::sort(&mut findings);
         analysis.findings = findings;
@@ -82,26 +99,85 @@ impl Analyst {
 /// What the series of levels show that were judged last.
 #[derive(Debug, Default)]
 pub(super) struct Courses {
-    known: HashMap<Vec<Bytes>, Course>,
-    earlier: HashMap<Vec<Bytes>, Course>,
+    known: ByLevels,
+    earlier: ByLevels,
+}
+
+/// Courses by their levels. No key comes from outside to collide with another, and a series may
+/// have a level for each run of a long session: a plain hash does.
+type ByLevels = HashMap<Vec<Bytes>, Course, BuildHasherDefault<Mixed>>;
+
+/// A hash of numbers: each is mixed into those before it by a multiplication (Knuth 1973,
+/// The Art of Computer Programming 3, 6.4).
+#[derive(Debug, Default)]
+struct Mixed(u64);
+
+impl Hasher for Mixed {
+    fn finish(&self) -> u64 {
+        // The table takes the upper bits and the lower ones, and the upper ones are mixed best.
+        self.0 ^ (self.0 >> 32)
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = (self.0.rotate_left(5) ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+
+    fn write_usize(&mut self, number: usize) {
+        self.write_u64(number as u64);
+    }
 }
 
 impl Courses {
     /// Begins another judging: what it does not ask for is forgotten with the next.
-    fn turn(&mut self) {
+    pub(super) fn turn(&mut self) {
         self.earlier = std::mem::take(&mut self.known);
     }
 
     /// The verdict of [`classify_growth`](super::classify_growth).
     pub(super) fn judged(&mut self, levels: &[Bytes], min_growth: Bytes, rules: &Rules) -> Growth {
+        self.course(levels).judged(min_growth, rules)
+    }
+
+    /// State and p of that verdict.
+    pub(super) fn state(
+        &mut self,
+        levels: &[Bytes],
+        min_growth: Bytes,
+        rules: &Rules,
+    ) -> (State, f64) {
+        // Most series are short, and none of what they show is worth keeping.
+        if levels.len() < rules.min_runs {
+            return (State::NotEnoughData, 1.0);
+        }
+        self.course(levels).state(min_growth, rules)
+    }
+
+    /// The verdict, if it is a leak.
+    pub(super) fn leak(
+        &mut self,
+        levels: &[Bytes],
+        min_growth: Bytes,
+        rules: &Rules,
+    ) -> Option<Growth> {
+        let course = self.course(levels);
+        let is_leak =
+            course.may_grow(min_growth) && course.state(min_growth, rules).0 == State::Leak;
+        is_leak.then(|| course.judged(min_growth, rules))
+    }
+
+    fn course(&mut self, levels: &[Bytes]) -> &mut Course {
         if !self.known.contains_key(levels) {
             let known = self.earlier.remove_entry(levels);
             let (levels, course) = known.unwrap_or_else(|| (levels.to_vec(), Course::of(levels)));
             self.known.insert(levels, course);
         }
         let course = self.known.get_mut(levels);
-        course
-            .expect("it was just put there")
-            .judged(min_growth, rules)
+        course.expect("it was just put there")
     }
 }

@@ -177,18 +177,15 @@ fn reserved_only(
         return None;
     }
     let least = min_growth(recording, series.key.device, rules);
-    let allocated = courses.judged(&series.levels(), least, rules);
-    if allocated.state != State::None {
-        return None;
-    }
     let reserved: Vec<Bytes> = series
         .rows
         .iter()
         .filter_map(|row| row.reserved.1)
         .collect();
-    let growth = courses.judged(&reserved, least, rules);
-    let beyond = courses.judged(&beyond_use(series), least, rules);
-    if growth.state != State::Leak || beyond.state != State::Leak {
+    let growth = courses.leak(&reserved, least, rules)?;
+    courses.leak(&beyond_use(series), least, rules)?;
+    let (of_allocated, _) = courses.state(&series.levels(), least, rules);
+    if of_allocated != State::None {
         return None;
     }
     let cell = series::cell_ref(recording, recording.run(last.run));

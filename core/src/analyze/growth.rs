@@ -17,6 +17,9 @@ use super::rules::Rules;
 use super::trend::{self, MAX_POINTS};
 use crate::units::{ByteDelta, Bytes};
 
+/// What grows has risen for good more often than this.
+const LEAST_RISES: f64 = 1.0;
+
 /// The verdict on a series. The order is that of the cards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum State {
@@ -172,21 +175,29 @@ pub(super) struct Course {
     runs_per_point: f64,
     n_levels: usize,
     total: ByteDelta,
-    /// Theil-Sen slope without the first quarter, and its interval, per point.
-    slope: (f64, (f64, f64)),
+    /// What comes cheap.
+    outline: Outline,
+    /// Theil-Sen slope without the first quarter, and its interval, per point; once it is told.
+    slope: Option<(f64, (f64, f64))>,
+    /// Once a trend decides.
     whole: Option<Whole>,
     /// Looked at only where the whole does not decide.
     tail: Second,
 }
 
+/// What is never given back of a whole series.
+#[derive(Debug, Clone)]
+struct Outline {
+    kept: f64,
+    n_rises: f64,
+    /// The least share of the later quarters, and the last one's.
+    shares: (f64, f64),
+}
+
 /// The figures of a whole series, in the order in which they are told.
 #[derive(Debug, Clone)]
 struct Whole {
-    kept: f64,
-    n_rises: f64,
     block_t: f64,
-    /// The least share of the later quarters, and the last one's.
-    shares: (f64, f64),
     z: f64,
     rise: f64,
 }
@@ -219,16 +230,13 @@ impl Course {
         } else {
             raw
         };
-        let slope = trend::trend(&values[values.len() / 4..]).map_or_else(
-            || plain_slope(&values),
-            |found| (found.slope, found.interval),
-        );
         Self {
             runs_per_point: n_levels as f64 / values.len().max(1) as f64,
             n_levels,
             total: total(levels),
-            slope,
-            whole: Whole::of(&values),
+            outline: Outline::of(&values),
+            slope: None,
+            whole: None,
             tail: Second::NotLookedAt,
             values,
         }
@@ -237,7 +245,7 @@ impl Course {
     /// The verdict under these rules.
     pub(super) fn judged(&mut self, min_growth: Bytes, rules: &Rules) -> Growth {
         let (verdict, p, evidence) = self.weigh(min_growth, rules);
-        let (slope, interval) = self.slope;
+        let (slope, interval) = self.slope();
         let per_run = |slope: f64| ByteDelta::from_f64(slope / self.runs_per_point);
         Growth {
             state: state(self.n_levels, verdict, rules),
@@ -251,12 +259,33 @@ impl Course {
         }
     }
 
+    /// State and p of that verdict, which cost less than all of it.
+    pub(super) fn state(&mut self, min_growth: Bytes, rules: &Rules) -> (State, f64) {
+        let (verdict, p, _) = self.weigh(min_growth, rules);
+        (state(self.n_levels, verdict, rules), p)
+    }
+
+    /// Its verdict may be growth. What says so costs no trend, and is most often no.
+    pub(super) fn may_grow(&self, min_growth: Bytes) -> bool {
+        self.outline.grows(min_growth)
+    }
+
+    fn slope(&mut self) -> (f64, (f64, f64)) {
+        let values = &self.values;
+        *self.slope.get_or_insert_with(|| {
+            trend::slope(&values[values.len() / 4..]).unwrap_or_else(|| plain_slope(values))
+        })
+    }
+
     /// What the rule's parts say, the p of the trend that decides, and the figures.
     fn weigh(&mut self, min_growth: Bytes, rules: &Rules) -> (Verdict, f64, Vec<Evidence>) {
+        if self.whole.is_none() {
+            self.whole = Whole::of(&self.values);
+        }
         let Some(whole) = &self.whole else {
             return (Verdict::Quiet, 1.0, Vec::new());
         };
-        let of_all = whole.figures(min_growth, rules);
+        let of_all = whole.figures(&self.outline, min_growth, rules);
         let [kept, rises, floor, still, trend, quarters, rise] =
             of_all.each_ref().map(|it| it.holds);
         let grows = kept && rises;
@@ -307,34 +336,58 @@ fn state(n_runs: usize, verdict: Verdict, rules: &Rules) -> State {
     }
 }
 
+impl Outline {
+    fn of(values: &[f64]) -> Self {
+        let envelope = trend::envelope(values);
+        let [first, .., last] = *envelope else {
+            return Self {
+                kept: 0.0,
+                n_rises: 0.0,
+                shares: (0.0, 0.0),
+            };
+        };
+        let [_, later @ ..] = trend::quarter_shares(&envelope);
+        Self {
+            kept: last - first,
+            n_rises: trend::n_rises(&envelope) as f64,
+            shares: (later.into_iter().fold(f64::INFINITY, f64::min), later[2]),
+        }
+    }
+
+    /// Without this no part of the rule says that it grows.
+    fn grows(&self, min_growth: Bytes) -> bool {
+        self.kept > min_growth.as_f64() && self.n_rises > LEAST_RISES
+    }
+}
+
 impl Whole {
     /// `None` where there are too few values for a trend.
     fn of(values: &[f64]) -> Option<Self> {
         let found = trend::trend(values)?;
-        let envelope = trend::envelope(values);
-        let [_, later @ ..] = trend::quarter_shares(&envelope);
         Some(Self {
-            kept: envelope[envelope.len() - 1] - envelope[0],
-            n_rises: trend::n_rises(&envelope) as f64,
             // Too few points for blocks: the floor cannot be said to rise.
             block_t: trend::block_t(&values[values.len() / 4..]).unwrap_or(0.0),
-            shares: (later.into_iter().fold(f64::INFINITY, f64::min), later[2]),
             z: found.z,
             rise: trend::relative_rise(values, found.slope),
         })
     }
 
     /// In the order in which [`Course::weigh`] reads them.
-    fn figures(&self, min_growth: Bytes, rules: &Rules) -> [Evidence; 7] {
-        let (least_share, last_share) = self.shares;
+    fn figures(&self, outline: &Outline, min_growth: Bytes, rules: &Rules) -> [Evidence; 7] {
+        let (least_share, last_share) = outline.shares;
         [
             (
                 "kept_bytes",
                 "never given back over the series",
-                self.kept,
+                outline.kept,
                 min_growth.as_f64(),
             ),
-            ("n_rises", "how often it rose for good", self.n_rises, 1.0),
+            (
+                "n_rises",
+                "how often it rose for good",
+                outline.n_rises,
+                LEAST_RISES,
+            ),
             (
                 "block_t",
                 "the floor rises: t of the increments between block minima",

@@ -8,7 +8,6 @@ use super::held::{self, Growers};
 use super::levels::{DeviceSummary, Lane, Peak, RunRow};
 use super::rules::Rules;
 use super::series::{self, Key, RunSeries, StepSeries};
-use super::session;
 use super::suggest;
 use super::traced;
 use super::trend;
@@ -34,42 +33,57 @@ pub(super) fn findings(
     rules: &Rules,
     courses: &mut Courses,
 ) -> Vec<Finding> {
-    let mut judged: Vec<Judged> = series_of_runs
+    let of_runs = series_of_runs
         .iter()
-        .filter_map(|series| of_runs(recording, series, rules, courses))
-        .collect();
-    let of_steps = series::of_steps(recording)
-        .into_iter()
-        .filter_map(|series| of_steps(recording, &series, rules, courses));
-    judged.extend(of_steps);
-    let p_bound = correct(&mut judged);
+        .map(|series| of_runs(recording, series, rules, courses));
+    let mut outcomes: Vec<Outcome> = of_runs.collect();
+    for series in series::of_steps(recording) {
+        outcomes.push(of_steps(recording, &series, rules, courses));
+    }
+    let mut p_values: Vec<f64> = outcomes.iter().filter_map(|outcome| outcome.p).collect();
+    p_values.sort_by(f64::total_cmp);
+    let judged = outcomes.into_iter().filter_map(|outcome| outcome.judged);
+    told(
+        recording,
+        rows,
+        devices,
+        series_of_runs,
+        judged.collect(),
+        (trend::p_bound(&p_values), rules),
+    )
+}
+
+/// What is worth telling of series that were judged each by itself. Of many some grow by chance:
+/// each is held against all of them by `p_bound`.
+pub(super) fn told(
+    recording: &Recording,
+    rows: &[RunRow],
+    devices: &[DeviceSummary],
+    series_of_runs: &[RunSeries<'_>],
+    mut judged: Vec<Judged>,
+    (p_bound, rules): (f64, &Rules),
+) -> Vec<Finding> {
+    for judged in &mut judged {
+        judged.growth.held_against(p_bound);
+    }
     join_counters(&mut judged, series_of_runs, p_bound, rules);
     for judged in &mut judged {
         judged.join_holders(recording);
     }
-    let mut findings: Vec<Finding> = judged
+    judged
         .into_iter()
         .filter_map(|judged| judged.told(recording, rows))
         .map(|judged| judged.finding(recording, rows, devices))
-        .collect();
-    findings.extend(session::findings(
-        recording, rows, &findings, rules, courses,
-    ));
-    findings
+        .collect()
 }
 
-/// Of many series some grow by chance: each is held against all of them.
-fn correct(judged: &mut [Judged]) -> f64 {
-    let p_values = judged
-        .iter()
-        .filter(|judged| judged.growth.state != State::NotEnoughData)
-        .map(|judged| judged.growth.p)
-        .collect();
-    let bound = trend::p_bound(p_values);
-    for judged in judged {
-        judged.growth.held_against(bound);
-    }
-    bound
+/// What judging a series by itself comes to.
+#[derive(Default)]
+pub(super) struct Outcome {
+    /// p of its trend, where it has enough runs: what all the others are held against, too.
+    pub(super) p: Option<f64>,
+    /// Where it may be worth telling.
+    pub(super) judged: Option<Judged>,
 }
 
 /// The allocators' counters have a say in the verdict on runs. Steps have none: a mark reads levels.
@@ -94,7 +108,7 @@ pub(super) fn min_growth(recording: &Recording, device: DeviceIdx, rules: &Rules
 }
 
 /// A series with its verdict.
-struct Judged {
+pub(super) struct Judged {
     key: Key,
     lane: Lane,
     runs: Vec<RunIdx>,
@@ -123,33 +137,45 @@ struct Judged {
 
 /// Both what the runs kept by themselves and the level after them must grow:
 /// then neither a neighbour that leaks nor a neighbour that frees misleads.
-fn of_runs(
+pub(super) fn of_runs(
     recording: &Recording,
     series: &RunSeries<'_>,
     rules: &Rules,
     courses: &mut Courses,
-) -> Option<Judged> {
+) -> Outcome {
     let least = min_growth(recording, series.key.device, rules);
     let (levels, own_levels) = (series.levels(), series.own_levels());
-    let mut growth = courses.judged(&own_levels, least, rules);
+    let mut decisive = &own_levels;
+    let (mut state, mut p) = courses.state(&own_levels, least, rules);
     // What a series does not keep by itself, its level cannot make grow.
-    if matches!(growth.state, State::Leak | State::Watch) {
-        let of_level = courses.judged(&levels, least, rules);
-        if of_level.state > growth.state {
-            growth = of_level;
+    if matches!(state, State::Leak | State::Watch) {
+        let of_level = courses.state(&levels, least, rules);
+        if of_level.0 > state {
+            (state, p) = of_level;
+            decisive = &levels;
         }
     }
-    let start = series.rows.first()?.before?;
-    Some(Judged {
+    let p = (state != State::NotEnoughData).then_some(p);
+    let row = series.rows.first().zip(series.rows.last());
+    let ends = row.and_then(|(first, last)| Some((first.before?, last.after?, last.lane)));
+    let Some((start, end, lane)) = ends else {
+        return Outcome { p, judged: None };
+    };
+    let stays = end.since(start);
+    let kept = own_levels.last().copied().unwrap_or_default().since(start);
+    if !reaches(kept, least) || !reaches(stays, least) {
+        return Outcome { p, judged: None };
+    }
+    let judged = Judged {
         key: series.key.clone(),
-        lane: series.rows.last()?.lane,
+        lane,
         runs: series.runs(),
         n_runs: levels.len(),
         n_grown: n_positive(series.rows.iter().filter_map(|row| row.kept)),
         n_chances: own_levels.len(),
         steps: false,
-        growth,
-        stays: levels.last()?.since(start),
+        growth: courses.judged(decisive, least, rules),
+        stays,
         levels: own_levels,
         start,
         least,
@@ -157,23 +183,46 @@ fn of_runs(
         growers: Growers::default(),
         decided_by: None,
         withdrawn: None,
-    })
+    };
+    Outcome {
+        p,
+        judged: Some(judged),
+    }
 }
 
-fn of_steps(
+/// The same of steps, whose levels are told by marks.
+pub(super) fn of_steps(
+    recording: &Recording,
+    series: &StepSeries,
+    rules: &Rules,
+    courses: &mut Courses,
+) -> Outcome {
+    let least = min_growth(recording, series.key.device, rules);
+    let (state, p) = courses.state(&series.levels, least, rules);
+    Outcome {
+        p: (state != State::NotEnoughData).then_some(p),
+        judged: judged_steps(recording, series, rules, courses),
+    }
+}
+
+fn judged_steps(
     recording: &Recording,
     series: &StepSeries,
     rules: &Rules,
     courses: &mut Courses,
 ) -> Option<Judged> {
     let least = min_growth(recording, series.key.device, rules);
+    let (first, end) = (*series.levels.first()?, *series.levels.last()?);
+    let start = series.start.unwrap_or(first);
+    let stays = end.since(start);
+    if !reaches(stays, least) {
+        return None;
+    }
     let mut growth = courses.judged(&series.levels, least, rules);
     let per_step = |delta: ByteDelta| ByteDelta::from_f64(delta.as_f64() / series.steps_per_point);
     growth.bytes_per_run = per_step(growth.bytes_per_run);
     growth.interval = (per_step(growth.interval.0), per_step(growth.interval.1));
-    let (first, end) = (*series.levels.first()?, *series.levels.last()?);
     let course: Vec<Bytes> = series.start.iter().chain(&series.levels).copied().collect();
-    let start = series.start.unwrap_or(first);
     Some(Judged {
         key: series.key.clone(),
         lane: series.lane,
@@ -183,7 +232,7 @@ fn of_steps(
         n_chances: course.len() - 1,
         steps: true,
         growth,
-        stays: end.since(start),
+        stays,
         levels: series.levels.clone(),
         start,
         least,
@@ -192,6 +241,11 @@ fn of_steps(
         decided_by: None,
         withdrawn: None,
     })
+}
+
+/// So much growth is worth a word.
+fn reaches(grown: ByteDelta, least: Bytes) -> bool {
+    grown > ByteDelta::ZERO && grown.magnitude() >= least
 }
 
 fn n_positive(deltas: impl Iterator<Item = ByteDelta>) -> usize {
@@ -238,8 +292,7 @@ impl Judged {
     /// Itself, if it is a verdict that a person wants to read: growth, that it has
     /// settled, or that it is over.
     fn told(mut self, recording: &Recording, rows: &[RunRow]) -> Option<Self> {
-        let reaches = |kept: ByteDelta| kept > ByteDelta::ZERO && kept.magnitude() >= self.least;
-        let grew = reaches(self.kept()) && reaches(self.stays);
+        let grew = reaches(self.kept(), self.least) && reaches(self.stays, self.least);
         let told = match self.growth.state {
             State::Leak | State::Watch => grew,
             State::NotEnoughData => grew && self.n_runs > 1 && self.grew_each_time(),
@@ -293,6 +346,15 @@ impl Judged {
             Some(level) if level <= nearly_start => Some("given back since"),
             _ if is_edited => Some("the cell was edited since"),
             _ => None,
+        }
+    }
+
+    /// It may be told of as growth, whatever else is known.
+    pub(super) fn may_be_growth(&self) -> bool {
+        match self.growth.state {
+            State::Leak | State::Watch => true,
+            State::NotEnoughData => self.n_runs > 1 && self.grew_each_time(),
+            State::None => false,
         }
     }
 

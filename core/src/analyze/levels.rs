@@ -161,12 +161,17 @@ impl DeviceSummary {
 
 /// One row per (ended run, device).
 pub(super) fn rows(recording: &Recording) -> Vec<RunRow> {
-    recording
-        .runs()
-        .iter()
-        .flat_map(|run| run.levels.iter().map(move |levels| (run, levels)))
-        .map(|(run, levels)| row(recording, run, levels))
-        .collect()
+    let runs = recording.runs().iter();
+    runs.flat_map(|run| rows_of(recording, run)).collect()
+}
+
+/// Those of one run.
+pub(super) fn rows_of<'a>(
+    recording: &'a Recording,
+    run: &'a Run,
+) -> impl ExactSizeIterator<Item = RunRow> {
+    let levels = run.levels.iter();
+    levels.map(move |levels| row(recording, run, levels))
 }
 
 /// The latest levels of each device that was read.
@@ -477,16 +482,24 @@ impl Bounds {
 fn summary(recording: &Recording, rows: &[RunRow], device: DeviceIdx) -> Option<DeviceSummary> {
     let mut of_device = rows.iter().filter(|row| row.device == device);
     let last = of_device.clone().next_back()?;
+    let peaks = of_device.by_ref().filter_map(|row| row.peak.map(Peak::low));
+    summary_of(recording, last, peaks.max())
+}
+
+/// As its latest row tells, with the highest level in any run.
+pub(super) fn summary_of(
+    recording: &Recording,
+    last: &RunRow,
+    peak: Option<Bytes>,
+) -> Option<DeviceSummary> {
+    let device = last.device;
     let run = recording.run(last.run);
     let levels = run.levels.iter().find(|levels| levels.device == device)?;
     let latest = levels.after.as_ref().unwrap_or(&levels.before);
     let inside = ongoing::reading(recording, run, device, latest);
     Some(DeviceSummary {
         lane: last.lane,
-        peak: of_device
-            .by_ref()
-            .filter_map(|row| row.peak.map(Peak::low))
-            .max(),
+        peak,
         ..DeviceSummary::now(device, inside.as_ref().unwrap_or(latest))
     })
 }

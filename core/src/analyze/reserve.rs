@@ -2,8 +2,8 @@
 //! and what grows beside the allocator.
 
 use super::analyst::Courses;
+use super::device_rows::DeviceRows;
 use super::finding::{Evidence, Finding, FindingKind};
-use super::growth::State;
 use super::leak::min_growth;
 use super::levels::{DeviceSummary, Lane, RunRow};
 use super::rules::Rules;
@@ -23,13 +23,14 @@ const EFFICIENT: f64 = 0.5;
 
 pub(super) fn findings(
     recording: &Recording,
-    rows: &[RunRow],
+    of_devices: &[DeviceRows],
     devices: &[DeviceSummary],
     of_runs: &[RunSeries<'_>],
     rules: &Rules,
     courses: &mut Courses,
 ) -> Vec<Finding> {
-    let of_devices = devices.iter().flat_map(|device| {
+    let of_each = devices.iter().flat_map(|device| {
+        let rows = &of_devices[device.device.get()];
         let pressure = pressure(recording, rows, device);
         pressure
             .into_iter()
@@ -38,19 +39,20 @@ pub(super) fn findings(
     let of_cells = of_runs.iter().filter_map(|series| {
         repeated(recording, series).or_else(|| inefficient(recording, series))
     });
-    of_devices.chain(of_cells).collect()
+    of_each.chain(of_cells).collect()
 }
 
 /// Allocations that succeeded only after the cache was flushed.
-fn pressure(recording: &Recording, rows: &[RunRow], device: &DeviceSummary) -> Option<Finding> {
-    let pressed: Vec<&RunRow> = rows
-        .iter()
-        .filter(|row| row.device == device.device && row.n_retries.is_some_and(|n| n > 0))
-        .collect();
-    let last = pressed.last()?;
-    let n_retries: u64 = pressed.iter().filter_map(|row| row.n_retries).sum();
+fn pressure(
+    recording: &Recording,
+    of_device: &DeviceRows,
+    device: &DeviceSummary,
+) -> Option<Finding> {
+    let pressed = &of_device.flushes;
+    let (last, _) = *pressed.last()?;
+    let n_retries: u64 = pressed.iter().map(|(_, n)| n).sum();
     let label = &recording.device(device.device).label;
-    let cell = series::cell_ref(recording, recording.run(last.run));
+    let cell = series::cell_ref(recording, recording.run(last));
     Some(Finding {
         severity: Severity::Warning,
         title: format!("{label} is at its edge: the allocator flushed its cache {n_retries} times"),
@@ -60,7 +62,7 @@ fn pressure(recording: &Recording, rows: &[RunRow], device: &DeviceSummary) -> O
             cell.label
         ),
         cell: Some(cell),
-        runs: pressed.iter().map(|row| row.run).collect(),
+        runs: pressed.iter().map(|(run, _)| *run).collect(),
         n_runs: pressed.len(),
         suggestions: vec![
             "use smaller batches, or free what is not needed before the largest step".to_owned(),
@@ -84,21 +86,13 @@ fn pressure(recording: &Recording, rows: &[RunRow], device: &DeviceSummary) -> O
 /// What this process holds on the device beside what its allocator reserved.
 fn gap(
     recording: &Recording,
-    rows: &[RunRow],
+    of_device: &DeviceRows,
     device: &DeviceSummary,
     rules: &Rules,
     courses: &mut Courses,
 ) -> Option<Finding> {
-    let of_device: Vec<(&RunRow, Bytes)> = rows
-        .iter()
-        .filter(|row| row.device == device.device)
-        .filter_map(|row| Some((row, row.process_used.1?.saturating_sub(row.reserved.1?))))
-        .collect();
-    let gaps: Vec<Bytes> = of_device.iter().map(|(_, gap)| *gap).collect();
-    let growth = courses.judged(&gaps, min_growth(recording, device.device, rules), rules);
-    if growth.state != State::Leak {
-        return None;
-    }
+    let gaps: Vec<Bytes> = of_device.gaps.iter().map(|(_, gap)| *gap).collect();
+    let growth = courses.leak(&gaps, min_growth(recording, device.device, rules), rules)?;
     let label = &recording.device(device.device).label;
     let rate = growth.bytes_per_run.magnitude();
     Some(Finding {
@@ -109,7 +103,7 @@ fn gap(
             "over {} runs · held by this process, not by its caching allocator",
             gaps.len()
         ),
-        runs: of_device.iter().map(|(row, _)| row.run).collect(),
+        runs: of_device.gaps.iter().map(|(run, _)| *run).collect(),
         n_runs: gaps.len(),
         bytes_per_run: Some(growth.bytes_per_run),
         interval: Some(growth.interval),

@@ -22,31 +22,32 @@ const GIVEN_BACK: f64 = 0.9;
 /// At most so many names of a place are told of.
 const N_TOLD: usize = 8;
 
-/// A finding for each place and device, where `found` does not name the place for growth already.
+/// A finding for each place and device, where no finding names the place for growth already.
 pub(super) fn findings(
     recording: &Recording,
     rows: &[RunRow],
     devices: &[DeviceSummary],
-    found: &[Finding],
     rules: &Rules,
+    is_told: &mut dyn FnMut(DeviceIdx, RootKind) -> bool,
 ) -> Vec<Finding> {
-    let of_device = |device: &DeviceSummary| {
+    let mut of_device = |device: &DeviceSummary| {
         let least = min_growth(recording, device.device, rules);
         Place::all(recording, rows, device.device)
             .into_iter()
-            .filter(|place| place.kept.n_bytes >= least && !is_told(found, place))
+            .filter(|place| place.kept.n_bytes >= least)
+            .filter(|place| !is_told(place.device, place.kept.place))
             .map(|place| place.finding(recording, device, least))
             .collect::<Vec<_>>()
     };
-    devices.iter().flat_map(of_device).collect()
+    devices.iter().flat_map(&mut of_device).collect()
 }
 
 /// Growth that the place collects is told where it grows.
-fn is_told(found: &[Finding], place: &Place<'_>) -> bool {
+pub(super) fn is_told(found: &[Finding], device: DeviceIdx, place: RootKind) -> bool {
     found.iter().any(|finding| {
-        finding.device == place.device
+        finding.device == device
             && finding.state != State::None
-            && finding.holders.first().map(|it| it.kind) == Some(place.kept.place)
+            && finding.holders.first().map(|it| it.kind) == Some(place)
     })
 }
 
@@ -61,27 +62,27 @@ struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    fn all(recording: &'a Recording, rows: &[RunRow], device: DeviceIdx) -> Vec<Self> {
-        let mut places: Sorted<RootKind, Self> = Sorted::default();
-        for (run, look) in recording.looks(device) {
-            for place in places.values_mut() {
-                place.is_let_go |= look.kept.iter().all(|it| it.place != place.kept.place);
-            }
-            let all = look.kept.iter().map(|it| it.n_bytes).sum();
+    fn all(recording: &'a Recording, rows: &'a [RunRow], device: DeviceIdx) -> Vec<Self> {
+        let looks = Looks::of(recording, rows, device);
+        let mut last: Sorted<RootKind, usize> = Sorted::default();
+        for (idx, (_, look)) in looks.all.iter().enumerate() {
             for kept in &look.kept {
-                let earlier = places.get(&kept.place).filter(|it| !it.is_let_go);
-                let since = earlier.map_or(run, |it| it.since);
-                let place = Self {
-                    device,
-                    kept,
-                    look,
-                    since: exactly_since(recording, kept, look, run).unwrap_or(since),
-                    is_let_go: has_fallen(rows, run, device, all),
-                };
-                places.insert(kept.place, place);
+                *last.entry(kept.place) = idx;
             }
         }
-        places.into_values().collect()
+        let places = last.into_iter();
+        let places = places.filter_map(|(place, idx)| {
+            let (_, look) = looks.all[idx];
+            Some(Self {
+                device,
+                kept: kept_at(look, place)?,
+                look,
+                since: looks.since(idx, place),
+                // A later look found nothing there.
+                is_let_go: idx + 1 < looks.all.len() || looks.has_fallen_after(idx),
+            })
+        });
+        places.collect()
     }
 
     fn finding(&self, recording: &Recording, device: &DeviceSummary, least: Bytes) -> Finding {
@@ -191,6 +192,71 @@ impl<'a> Place<'a> {
     }
 }
 
+fn kept_at(look: &DeviceHolders, place: RootKind) -> Option<&Kept> {
+    look.kept.iter().rfind(|kept| kept.place == place)
+}
+
+/// The looks at one device, oldest first, and where it stands now.
+struct Looks<'a> {
+    recording: &'a Recording,
+    rows: &'a [RunRow],
+    device: DeviceIdx,
+    all: Vec<(RunIdx, &'a DeviceHolders)>,
+    /// The latest row whose level is known.
+    now: Option<&'a RunRow>,
+}
+
+impl<'a> Looks<'a> {
+    fn of(recording: &'a Recording, rows: &'a [RunRow], device: DeviceIdx) -> Self {
+        let is_known = |row: &&RunRow| row.device == device && level(row).is_some();
+        Self {
+            recording,
+            rows,
+            device,
+            all: recording.looks(device).collect(),
+            now: rows.iter().rfind(is_known),
+        }
+    }
+
+    /// Since which run the place has kept what the look at `idx` found there.
+    fn since(&self, mut idx: usize, place: RootKind) -> RunIdx {
+        loop {
+            let (run, look) = self.all[idx];
+            let kept = kept_at(look, place);
+            let exactly = kept.and_then(|kept| exactly_since(self.recording, kept, look, run));
+            let before = idx.checked_sub(1).filter(|before| {
+                let (_, look) = self.all[*before];
+                kept_at(look, place).is_some() && !self.has_fallen_after(*before)
+            });
+            match (exactly, before) {
+                (Some(run), _) => return run,
+                (None, Some(before)) => idx = before,
+                (None, None) => return run,
+            }
+        }
+    }
+
+    /// After the look, and without another one, most of what all places kept has gone from the
+    /// device.
+    fn has_fallen_after(&self, idx: usize) -> bool {
+        let (seen, look) = self.all[idx];
+        let n_bytes: Bytes = look.kept.iter().map(|it| it.n_bytes).sum();
+        let first = self.rows.partition_point(|row| row.run < seen);
+        let mut of_run = self.rows[first..].iter().take_while(|row| row.run == seen);
+        let then = of_run.find(|row| row.device == self.device);
+        let now = self.now.filter(|row| row.run > seen);
+        let fall = then
+            .zip(now)
+            .filter(|(then, now)| then.lane == now.lane)
+            .and_then(|(then, now)| Some(then.after?.since(level(now)?)));
+        fall.is_some_and(|fall| fall.as_f64() >= GIVEN_BACK * n_bytes.as_f64())
+    }
+}
+
+fn level(row: &RunRow) -> Option<Bytes> {
+    row.after.or(row.before)
+}
+
 /// The run that is known to have left it: the one that displayed the oldest result, the last
 /// that failed.
 fn exactly_since(
@@ -218,19 +284,6 @@ fn exactly_since(
         _ => None,
     };
     Some(run?.idx)
-}
-
-/// After the look, and without another one, most of what all places kept has gone from the device.
-fn has_fallen(rows: &[RunRow], seen: RunIdx, device: DeviceIdx, n_bytes: Bytes) -> bool {
-    let rows = || rows.iter().filter(|row| row.device == device);
-    let then = rows().find(|row| row.run == seen);
-    let level = |row: &RunRow| row.after.or(row.before);
-    let now = rows().rfind(|row| row.run > seen && level(row).is_some());
-    let fall = then
-        .zip(now)
-        .filter(|(then, now)| then.lane == now.lane)
-        .and_then(|(then, now)| Some(then.after?.since(level(now)?)));
-    fall.is_some_and(|fall| fall.as_f64() >= GIVEN_BACK * n_bytes.as_f64())
 }
 
 fn advice(place: RootKind) -> &'static str {

@@ -3,7 +3,7 @@
 use super::finding::CellRef;
 use super::levels::{Lane, RunRow, of_sample};
 use crate::order;
-use crate::recording::{DeviceIdx, Recording, Run, RunIdx, Sample, Series, SourceHash};
+use crate::recording::{DeviceIdx, Points, Recording, Run, RunIdx, Sample, Series, SourceHash};
 use crate::source_text;
 use crate::units::Bytes;
 
@@ -61,38 +61,45 @@ impl RunSeries<'_> {
 }
 
 /// Which runs are one series: those of one text, inside the same blocks, on one device.
-type SeriesOf = (SourceHash, Vec<String>, DeviceIdx);
+pub(super) type SeriesOf = (SourceHash, Vec<String>, DeviceIdx);
+
+/// The series that a row is of.
+pub(super) fn series_of(recording: &Recording, row: &RunRow) -> SeriesOf {
+    let run = recording.run(row.run);
+    (run.revision, path(recording, run), row.device)
+}
 
 /// The series of runs, in the order in which they began. Only rows whose lane
 /// is known at both ends and the same as in the latest run count.
 pub(super) fn of_runs<'a>(recording: &Recording, rows: &'a [RunRow]) -> Vec<RunSeries<'a>> {
     let rows = rows.iter().filter(|row| row.kept.is_some());
-    let mut rows: Vec<(SeriesOf, &RunRow)> = rows
-        .map(|row| {
-            let run = recording.run(row.run);
-            ((run.revision, path(recording, run), row.device), row)
-        })
-        .collect();
+    let mut rows: Vec<(SeriesOf, &RunRow)> =
+        rows.map(|row| (series_of(recording, row), row)).collect();
     order::sort_by(&mut rows, |(a, _), (b, _)| a.cmp(b));
-    let mut series: Vec<RunSeries<'_>> = rows
-        .chunk_by(|(a, _), (b, _)| a == b)
-        .map(|rows| {
-            let ((revision, path, device), latest) = &rows[rows.len() - 1];
-            let rows = rows.iter().map(|(_, row)| *row);
-            let rows: Vec<&RunRow> = rows.filter(|row| row.lane == latest.lane).collect();
-            RunSeries {
-                key: Key {
-                    first: rows[0].run,
-                    revision: *revision,
-                    path: path.clone(),
-                    device: *device,
-                },
-                rows,
-            }
-        })
-        .collect();
+    let series = rows.chunk_by(|(a, _), (b, _)| a == b).filter_map(|rows| {
+        let (of, _) = rows.first()?;
+        joined(of.clone(), rows.iter().map(|(_, row)| *row).collect())
+    });
+    let mut series: Vec<RunSeries<'_>> = series.collect();
     order::sort_by(&mut series, |a, b| a.key.cmp(&b.key));
     series
+}
+
+/// Those of one series, as far as their lane is that of the latest; `None` where there are none.
+pub(super) fn joined(
+    (revision, path, device): SeriesOf,
+    mut rows: Vec<&RunRow>,
+) -> Option<RunSeries<'_>> {
+    let lane = rows.last()?.lane;
+    rows.retain(|row| row.lane == lane);
+    let first = rows.first()?.run;
+    let key = Key {
+        first,
+        revision,
+        path,
+        device,
+    };
+    Some(RunSeries { key, rows })
 }
 
 /// Steps of one label inside one run on one device.
@@ -111,54 +118,84 @@ pub(super) struct StepSeries {
     pub(super) steps_per_point: f64,
 }
 
+/// Which steps follow each other: those of the same label and blocks, as they are written.
+pub(super) type StepsOf = (SourceHash, String, DeviceIdx);
+
+/// The steps that a series of points is of; `None` where it is no series of marks.
+pub(super) fn steps_in(
+    recording: &Recording,
+    (run, device): (RunIdx, DeviceIdx),
+    series: &Series,
+) -> Option<StepsOf> {
+    let Series::Marked(label) = series else {
+        return None;
+    };
+    let run = recording.run(run);
+    let mut path = path(recording, run);
+    path.push(label.clone());
+    Some((run.revision, path.join("/"), device))
+}
+
 /// The steps of the latest run of each cell's text: a loop that is run again
 /// starts anew.
 pub(super) fn of_steps(recording: &Recording) -> Vec<StepSeries> {
-    let mut found = Vec::new();
-    for (idx, device, series, points) in recording.all_samples() {
-        let Series::Marked(label) = series else {
-            continue;
-        };
-        let points: Vec<Sample> = points.iter().collect();
-        let run = recording.run(idx);
-        let mut path = path(recording, run);
-        path.push(label.clone());
-        let (begin, points) = match points.as_slice() {
-            [begin, steps @ ..] if begin.ordinal == 0 => (Some(begin), steps),
-            steps => (None, steps),
-        };
-        let lanes = [Lane::Allocated, Lane::ProcessUsed, Lane::DeviceUsed];
-        let known = |lane: &Lane| points.iter().all(|point| of_sample(point, *lane).is_some());
-        let (Some(lane), [first, .., last]) = (lanes.into_iter().find(known), points) else {
-            continue;
-        };
-        let levels: Vec<Bytes> = points
-            .iter()
-            .filter_map(|point| of_sample(point, lane))
-            .collect();
-        let n_gaps = (levels.len() - 1) as f64;
-        let steps = StepSeries {
-            key: Key {
-                first: idx,
-                revision: run.revision,
-                path,
-                device,
-            },
-            run: idx,
-            lane,
-            start: begin.and_then(|begin| of_sample(begin, lane)),
-            n_steps: usize::try_from(last.ordinal).unwrap_or(usize::MAX),
-            steps_per_point: last.ordinal.saturating_sub(first.ordinal) as f64 / n_gaps,
-            levels,
-        };
-        found.push((steps.key.id(recording), steps));
-    }
+    let all = recording.all_samples();
+    let mut found: Vec<(StepsOf, StepSeries)> = all
+        .filter_map(|(run, device, series, points)| {
+            let of = steps_in(recording, (run, device), series)?;
+            Some((of, steps(recording, (run, device), series, points)?))
+        })
+        .collect();
     found.reverse();
     order::sort_by(&mut found, |(a, _), (b, _)| a.cmp(b));
     found.dedup_by(|(earlier, _), (latest, _)| earlier == latest);
     let mut series: Vec<StepSeries> = found.into_iter().map(|(_, steps)| steps).collect();
     order::sort_by(&mut series, |a, b| a.key.cmp(&b.key));
     series
+}
+
+/// The steps of one run on one device; `None` where no lane is known of all of them.
+pub(super) fn steps(
+    recording: &Recording,
+    (idx, device): (RunIdx, DeviceIdx),
+    series: &Series,
+    points: &Points,
+) -> Option<StepSeries> {
+    let Series::Marked(label) = series else {
+        return None;
+    };
+    let points: Vec<Sample> = points.iter().collect();
+    let run = recording.run(idx);
+    let mut path = path(recording, run);
+    path.push(label.clone());
+    let (begin, points) = match points.as_slice() {
+        [begin, steps @ ..] if begin.ordinal == 0 => (Some(begin), steps),
+        steps => (None, steps),
+    };
+    let lanes = [Lane::Allocated, Lane::ProcessUsed, Lane::DeviceUsed];
+    let known = |lane: &Lane| points.iter().all(|point| of_sample(point, *lane).is_some());
+    let (Some(lane), [first, .., last]) = (lanes.into_iter().find(known), points) else {
+        return None;
+    };
+    let levels: Vec<Bytes> = points
+        .iter()
+        .filter_map(|point| of_sample(point, lane))
+        .collect();
+    let n_gaps = (levels.len() - 1) as f64;
+    Some(StepSeries {
+        key: Key {
+            first: idx,
+            revision: run.revision,
+            path,
+            device,
+        },
+        run: idx,
+        lane,
+        start: begin.and_then(|begin| of_sample(begin, lane)),
+        n_steps: usize::try_from(last.ordinal).unwrap_or(usize::MAX),
+        steps_per_point: last.ordinal.saturating_sub(first.ordinal) as f64 / n_gaps,
+        levels,
+    })
 }
 
 /// A cell as people see it, as of its latest run of that text.

@@ -1,10 +1,10 @@
 //! Growth that no cell and no loop explains: the level after every run.
 
 use super::analyst::Courses;
+use super::device_rows::DeviceRows;
 use super::finding::{Finding, FindingKind};
 use super::growth::State;
 use super::leak::min_growth;
-use super::levels::RunRow;
 use super::rules::Rules;
 use crate::recording::{DeviceIdx, DeviceKind, Recording};
 use crate::severity::Severity;
@@ -18,7 +18,7 @@ const MIN_RUNS: usize = 30;
 /// `found` says where.
 pub(super) fn findings(
     recording: &Recording,
-    rows: &[RunRow],
+    of_devices: &[DeviceRows],
     found: &[Finding],
     rules: &Rules,
     courses: &mut Courses,
@@ -26,37 +26,43 @@ pub(super) fn findings(
     recording
         .devices()
         .iter()
-        .filter(|device| device.kind != DeviceKind::Host)
         .filter(|device| !is_explained(found, device.idx))
-        .filter_map(|device| finding(recording, rows, device.idx, rules, courses))
+        .filter_map(|device| {
+            finding(
+                recording,
+                &of_devices[device.idx.get()],
+                device.idx,
+                rules,
+                courses,
+            )
+        })
         .collect()
 }
 
-fn is_explained(found: &[Finding], device: DeviceIdx) -> bool {
+/// A finding says where the device grows.
+pub(super) fn is_explained(found: &[Finding], device: DeviceIdx) -> bool {
     found.iter().any(|finding| {
         finding.device == device && matches!(finding.state, State::Leak | State::Watch)
     })
 }
 
-fn finding(
+/// An accelerator grows from run to run, whatever else is found.
+pub(super) fn finding(
     recording: &Recording,
-    rows: &[RunRow],
+    of_device: &DeviceRows,
     device: DeviceIdx,
     rules: &Rules,
     courses: &mut Courses,
 ) -> Option<Finding> {
-    let is_outermost = |row: &&RunRow| recording.run(row.run).parent.is_none();
-    let lane = rows.iter().rfind(|row| row.device == device)?.lane;
-    let rows: Vec<&RunRow> = rows
-        .iter()
-        .filter(|row| row.device == device && row.lane == lane && row.after.is_some())
-        .filter(is_outermost)
-        .collect();
-    let levels: Vec<Bytes> = rows.iter().filter_map(|row| row.after).collect();
-    let growth = courses.judged(&levels, min_growth(recording, device, rules), rules);
-    if levels.len() < MIN_RUNS || growth.state != State::Leak {
+    let lane = of_device.lane?;
+    if recording.device(device).kind == DeviceKind::Host || of_device.levels.len() < MIN_RUNS {
         return None;
     }
+    let levels: Vec<Bytes> = of_device.levels_of_lane().map(|(_, level)| level).collect();
+    if levels.len() < MIN_RUNS {
+        return None;
+    }
+    let growth = courses.leak(&levels, min_growth(recording, device, rules), rules)?;
     let label = &recording.device(device).label;
     let kept = growth.bytes_per_run.magnitude();
     Some(Finding {
@@ -76,7 +82,7 @@ fn finding(
         path: Vec::new(),
         device,
         lane,
-        runs: rows.iter().map(|row| row.run).collect(),
+        runs: of_device.levels_of_lane().map(|(run, _)| run).collect(),
         n_runs: levels.len(),
         steps: false,
         bytes_per_run: Some(growth.bytes_per_run),

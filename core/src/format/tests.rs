@@ -23,8 +23,8 @@ fn level() -> impl Strategy<Value = Level> {
         Just(Level::Unknown(Unknown::NotRead)),
         Just(Level::Unknown(Unknown::NotReported)),
         Just(Level::Unknown(Unknown::NotPermitted)),
-        ".*".prop_map(|words| Level::Unknown(Unknown::Withheld(words))),
-        ".*".prop_map(|words| Level::Unknown(Unknown::Failed(words))),
+        ".*".prop_map(|words| Level::Unknown(Unknown::Withheld(words.into()))),
+        ".*".prop_map(|words| Level::Unknown(Unknown::Failed(words.into()))),
     ]
 }
 

@@ -40,7 +40,7 @@ impl Changes {
     pub fn since(recording: &Recording, n_runs: usize) -> Self {
         let mut changes = Self::default();
         let frames = recording.frames();
-        for frame in frames.filter(|frame| run_of(frame).is_none_or(|run| run.get() >= n_runs)) {
+        for frame in frames.filter(|frame| frame.run().is_none_or(|run| run.get() >= n_runs)) {
             changes.note(&frame);
         }
         changes
@@ -116,17 +116,5 @@ impl Changes {
         let series = (samples.run, samples.device, samples.series.clone());
         let from = self.samples.entry(series).or_insert(*first);
         *from = (*first).min(*from);
-    }
-}
-
-/// The run that a frame tells of.
-fn run_of(frame: &Frame) -> Option<RunIdx> {
-    match frame {
-        Frame::Run(run) => Some(run.idx),
-        Frame::Samples(samples) => Some(samples.run),
-        Frame::Trace(trace) => Some(trace.run),
-        Frame::Holders(held) => Some(held.run),
-        Frame::Segments(mapped) => Some(mapped.run),
-        Frame::Header(_) | Frame::Device(_) | Frame::Cell(_) | Frame::Finish(_) => None,
     }
 }

@@ -104,6 +104,20 @@ pub enum Frame {
     Finish(Finish),
 }
 
+impl Frame {
+    /// The run that it tells of.
+    pub fn run(&self) -> Option<RunIdx> {
+        match self {
+            Self::Run(run) => Some(run.idx),
+            Self::Samples(samples) => Some(samples.run),
+            Self::Trace(trace) => Some(trace.run),
+            Self::Holders(held) => Some(held.run),
+            Self::Segments(mapped) => Some(mapped.run),
+            Self::Header(_) | Self::Device(_) | Self::Cell(_) | Self::Finish(_) => None,
+        }
+    }
+}
+
 /// A frame that does not fit what came before it.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]

@@ -1,5 +1,7 @@
 //! What the sources say of one device at one instant.
 
+use std::fmt;
+
 use crate::holders::HandedOut;
 use crate::units::Bytes;
 
@@ -70,6 +72,40 @@ impl Source {
     }
 }
 
+/// A source's words, behind one pointer: a reading has a dozen levels and more, a session many
+/// readings, and few of them have words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(
+    clippy::box_collection,
+    reason = "a string itself is three times as large"
+)]
+pub struct Words(Box<String>);
+
+impl Words {
+    /// As they were said.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<String> for Words {
+    fn from(words: String) -> Self {
+        Self(Box::new(words))
+    }
+}
+
+impl From<&str> for Words {
+    fn from(words: &str) -> Self {
+        words.to_owned().into()
+    }
+}
+
+impl fmt::Display for Words {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
 /// Why a level is not known.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
@@ -82,9 +118,9 @@ pub enum Unknown {
     /// The driver or the container refuses the figure.
     NotPermitted,
     /// The source answers, but cannot give the figure here; why.
-    Withheld(String),
+    Withheld(Words),
     /// The source failed; its own words.
-    Failed(String),
+    Failed(Words),
 }
 
 impl Unknown {
@@ -94,7 +130,7 @@ impl Unknown {
             Self::NotRead => "nobody reads it",
             Self::NotReported => "it is not reported",
             Self::NotPermitted => "no permission to read it",
-            Self::Withheld(why) | Self::Failed(why) => why,
+            Self::Withheld(why) | Self::Failed(why) => why.as_str(),
         }
     }
 }
@@ -242,7 +278,7 @@ impl AllocatorLevels {
 
     /// Levels of `source` that could not be read, in its own words.
     pub fn failed(source: Source, words: &str) -> Self {
-        let level = Level::Unknown(Unknown::Failed(words.to_owned()));
+        let level = Level::Unknown(Unknown::Failed(words.into()));
         Self {
             allocated: level.clone(),
             active: level.clone(),

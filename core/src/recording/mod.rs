@@ -16,7 +16,7 @@ mod trace;
 pub use changes::Changes;
 pub use frame::{Finish, Frame, FrameError, Header, Sample, Samples, Series, SourceState};
 pub use held::Held;
-pub use level::{AllocatorLevels, DriverLevels, Level, Reading, Source, Unknown};
+pub use level::{AllocatorLevels, DriverLevels, Level, Reading, Source, Unknown, Words};
 pub use mapped::Mapped;
 pub use oom::{Framework, OomFigures, OomHolder, OtherProcess, OutOfMemory};
 pub use points::{Column, Points};

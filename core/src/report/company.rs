@@ -251,7 +251,7 @@ mod tests {
 
     #[test]
     fn each_process_has_a_line_and_what_is_wrong_a_remedy() {
-        let withheld = Level::Unknown(Unknown::Withheld("WSL 2 does not tell".to_owned()));
+        let withheld = Level::Unknown(Unknown::Withheld("WSL 2 does not tell".into()));
         let orphan = "orphaned kernel of old.ipynb: its Jupyter server (pid 3990) is gone";
         check(
             device(vec![

@@ -33,6 +33,7 @@ __all__ = [
     "_fix",
     "_follow",
     "_is_owner",
+    "_latest_line",
     "_look_for",
     "_object_graph",
     "_panic_in_next_callback",
@@ -235,6 +236,7 @@ def _object_graph(
     int,
     bool,
 ]: ...
+def _latest_line() -> str | None: ...
 def _look_for(milliseconds: int) -> None: ...
 def _simulated_run(n_seconds: int) -> tuple[int, int]: ...
 

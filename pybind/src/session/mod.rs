@@ -14,13 +14,13 @@ use std::process;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
-use gpumem_core::analyze::Analyst;
+use gpumem_core::analyze::Incremental;
 use gpumem_core::holders::Inventory;
 use gpumem_core::recording::{Header, RunIdx};
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 
-pub(crate) use answers::{line, n_ended, snapshot};
+pub(crate) use answers::{_latest_line, line, n_ended, snapshot};
 pub(crate) use following::{Follower, follow};
 pub(crate) use held::{collect_look, look_for_holders};
 pub(crate) use pieces::{MAX_BLOCKS, look_for_pieces, too_many};
@@ -66,8 +66,8 @@ struct Session {
     devices: Vec<String>,
     /// Where each open run stood among the out-of-memory errors when it began.
     ooms_before: HashMap<RunIdx, observer::Mark>,
-    /// Judges after each run that has something to say; most series are the same as before.
-    analyst: Analyst,
+    /// Judges after each run that has something to say.
+    incremental: Incremental,
     /// The findings that a line has told of.
     told: BTreeSet<String>,
     /// Which storages were there at the last look for holders.
@@ -154,7 +154,7 @@ impl Session {
             sampled: None,
             devices: Vec::new(),
             ooms_before: HashMap::new(),
-            analyst: Analyst::default(),
+            incremental: Incremental::default(),
             told: BTreeSet::new(),
             inventory: None,
             late: None,

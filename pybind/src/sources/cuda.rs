@@ -165,8 +165,8 @@ impl Failure {
 
     fn level(self) -> Level {
         Level::Unknown(match self.code {
-            Some(_) => Unknown::Failed(self.words),
-            None => Unknown::Withheld(self.words),
+            Some(_) => Unknown::Failed(self.words.into()),
+            None => Unknown::Withheld(self.words.into()),
         })
     }
 
@@ -355,7 +355,7 @@ impl Driver {
             is_integrated,
         } = handle;
         let withheld = |why: &str| {
-            let level = Level::Unknown(Unknown::Withheld(why.to_owned()));
+            let level = Level::Unknown(Unknown::Withheld(why.into()));
             DriverLevels {
                 device_used: level.clone(),
                 capacity: level,

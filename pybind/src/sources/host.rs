@@ -80,7 +80,7 @@ impl Memory {
 
 fn level(figure: Result<Bytes, Failure>) -> Level {
     figure.map_or_else(
-        |Failure(words)| Level::Unknown(Unknown::Failed(words)),
+        |Failure(words)| Level::Unknown(Unknown::Failed(words.into())),
         Level::Known,
     )
 }

@@ -483,7 +483,7 @@ fn reason<'a>(answers: impl Iterator<Item = &'a Answer>) -> (bool, String) {
 
 /// Every level of a driver unknown, in the source's own words.
 fn failed(words: &str) -> DriverLevels {
-    let level = Level::Unknown(Unknown::Failed(words.to_owned()));
+    let level = Level::Unknown(Unknown::Failed(words.into()));
     DriverLevels {
         device_used: level.clone(),
         process_used: level.clone(),

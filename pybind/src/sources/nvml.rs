@@ -248,7 +248,7 @@ enum Lists {
 fn listed(device: &Device<'static>, lists: Lists) -> Result<UsedByPid, Unknown> {
     let computing = device.running_compute_processes();
     let computing = computing.map_err(|error| match unknown(&error) {
-        _ if is_in_wsl() => Unknown::Withheld(WSL.to_owned()),
+        _ if is_in_wsl() => Unknown::Withheld(WSL.into()),
         why => why,
     })?;
     let mut listed = by_pid(computing);
@@ -291,7 +291,7 @@ fn level(used: Option<u64>) -> Level {
         UNTOLD
     };
     used.map_or_else(
-        || Level::Unknown(Unknown::Withheld(untold.to_owned())),
+        || Level::Unknown(Unknown::Withheld(untold.into())),
         |n_bytes| Level::Known(Bytes::new(n_bytes)),
     )
 }
@@ -307,15 +307,15 @@ fn unlisted() -> Level {
         return Level::Known(Bytes::ZERO);
     }
     let reason = if is_in_wsl() { WSL } else { NOT_LISTED };
-    Level::Unknown(Unknown::Withheld(reason.to_owned()))
+    Level::Unknown(Unknown::Withheld(reason.into()))
 }
 
 fn unknown(error: &NvmlError) -> Unknown {
     match error {
-        NvmlError::NotSupported => Unknown::Withheld(NOT_SUPPORTED.to_owned()),
+        NvmlError::NotSupported => Unknown::Withheld(NOT_SUPPORTED.into()),
         NvmlError::NoPermission => Unknown::NotPermitted,
-        NvmlError::FailedToLoadSymbol(_) => Unknown::Withheld(words(error)),
-        error => Unknown::Failed(words(error)),
+        NvmlError::FailedToLoadSymbol(_) => Unknown::Withheld(words(error).into()),
+        error => Unknown::Failed(words(error).into()),
     }
 }
 

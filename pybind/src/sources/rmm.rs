@@ -190,7 +190,7 @@ impl Stack {
     }
 
     fn withhold(&mut self) {
-        let level = Level::Unknown(Unknown::Withheld(NESTED.to_owned()));
+        let level = Level::Unknown(Unknown::Withheld(NESTED.into()));
         self.levels.allocated = level.clone();
         self.levels.peak_allocated = level.clone();
         self.levels.total_allocated = level;

@@ -36,6 +36,23 @@ pub(super) const BENCHES: &[Bench] = &[
         peers: &[],
     },
     Bench {
+        name: "line",
+        script: "tests/python/bench_line.py",
+        rows: &[
+            row(
+                "runs_500_ms",
+                "the line's CPU time, 500 runs of a cell",
+                "ms",
+            )
+            .within(1.0),
+            row("runs_1e4_ms", "the same, 10,000 runs of a cell", "ms").within(5.0),
+            row("cells_1e4_ms", "the same, 10,000 different cells", "ms").within(5.0),
+            row("recorded_bytes", "a different cell takes, recorded", "B"),
+            row("cell_bytes", "the same, with what lines keep", "B").within(5000.0),
+        ],
+        peers: &[],
+    },
+    Bench {
         name: "load",
         script: "tests/python/bench_load.py",
         rows: &[

@@ -226,11 +226,11 @@ impl Place for Level {
 
 fn unknown(reason: &str) -> Unknown {
     if let Some(why) = reason.strip_prefix(WITHHELD) {
-        return Unknown::Withheld(why.to_owned());
+        return Unknown::Withheld(why.into());
     }
     match reason {
         NOT_REPORTED => Unknown::NotReported,
         NOT_PERMITTED => Unknown::NotPermitted,
-        _ => Unknown::Failed(reason.strip_prefix(FAILED).unwrap_or(reason).to_owned()),
+        _ => Unknown::Failed(reason.strip_prefix(FAILED).unwrap_or(reason).into()),
     }
 }

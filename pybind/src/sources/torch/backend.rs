@@ -267,7 +267,7 @@ impl Allocator {
 fn pluggable() -> AllocatorLevels {
     let why = "torch runs on an allocator that was plugged in, and counts nothing itself";
     AllocatorLevels {
-        allocated: Level::Unknown(Unknown::Withheld(why.to_owned())),
+        allocated: Level::Unknown(Unknown::Withheld(why.into())),
         ..AllocatorLevels::unread(Source::Torch)
     }
 }

@@ -1,0 +1,83 @@
+//! What the rules about a whole device look at, of each of its rows a figure or two.
+
+use super::levels::{Lane, Peak, RunRow};
+use crate::recording::{Recording, RunIdx};
+use crate::units::Bytes;
+
+/// The rows of one device, in the order of the runs, as columns.
+#[derive(Debug, Clone, Default)]
+pub(super) struct DeviceRows {
+    /// The lane of the latest row; `None` where there is none.
+    pub(super) lane: Option<Lane>,
+    /// Where in the list of all rows the latest is.
+    pub(super) last: usize,
+    /// The highest level in any run.
+    pub(super) peak: Option<Bytes>,
+    /// The level after each outermost run.
+    pub(super) levels: Vec<(RunIdx, Lane, Bytes)>,
+    /// What the process holds beside what its allocator reserved.
+    pub(super) gaps: Vec<(RunIdx, Bytes)>,
+    /// The runs in which the cache had to be flushed, and how often.
+    pub(super) flushes: Vec<(RunIdx, u64)>,
+}
+
+impl DeviceRows {
+    /// Of every device of the recording, at its position there.
+    pub(super) fn all(recording: &Recording, rows: &[RunRow]) -> Vec<Self> {
+        let mut all = vec![Self::default(); recording.devices().len()];
+        for (place, row) in rows.iter().enumerate() {
+            let of_device = &mut all[row.device.get()];
+            of_device.see(place, row);
+            of_device.take_in(recording, row);
+        }
+        all
+    }
+
+    /// The row at `place`, which may be of a run that goes on.
+    pub(super) fn see(&mut self, place: usize, row: &RunRow) {
+        if place >= self.last {
+            (self.last, self.lane) = (place, Some(row.lane));
+        }
+        self.peak = self.peak.max(row.peak.map(Peak::low));
+    }
+
+    /// A row that tells how its run ended; once, and most often after those of the runs before it.
+    pub(super) fn take_in(&mut self, recording: &Recording, row: &RunRow) {
+        let run = row.run;
+        if let Some(level) = row.after
+            && recording.run(run).parent.is_none()
+        {
+            put(&mut self.levels, (run, row.lane, level), |it| it.0);
+        }
+        if let (Some(used), Some(reserved)) = (row.process_used.1, row.reserved.1) {
+            put(&mut self.gaps, (run, used.saturating_sub(reserved)), |it| {
+                it.0
+            });
+        }
+        if let Some(n) = row.n_retries.filter(|n| *n > 0) {
+            put(&mut self.flushes, (run, n), |it| it.0);
+        }
+    }
+
+    /// The level after this run is among those of outermost runs.
+    pub(super) fn has_level_after(&self, run: RunIdx) -> bool {
+        let place = self.levels.binary_search_by_key(&run, |(run, ..)| *run);
+        place.is_ok()
+    }
+
+    /// The levels after the outermost runs, as far as they are of the latest row's lane.
+    pub(super) fn levels_of_lane(&self) -> impl Iterator<Item = (RunIdx, Bytes)> {
+        let of_lane = |(_, lane, _): &&(RunIdx, Lane, Bytes)| Some(*lane) == self.lane;
+        let levels = self.levels.iter().filter(of_lane);
+        levels.map(|(run, _, level)| (*run, *level))
+    }
+}
+
+/// Behind all that are of earlier runs.
+fn put<T>(list: &mut Vec<T>, entry: T, run: impl Fn(&T) -> RunIdx) {
+    let at = match list.last() {
+        Some(last) if run(last) > run(&entry) => list.partition_point(|it| run(it) < run(&entry)),
+        _ => list.len(),
+    };
+    list.insert(at, entry);
+}
