@@ -65,6 +65,8 @@ mod _gpumem {
     #[pymodule_export]
     use super::levels::{bytes_text, device_levels, levels_text};
     #[pymodule_export]
+    use super::look::{_fail_look, _look_for, _look_in_process, _looks, _looks_under_way};
+    #[pymodule_export]
     use super::marks::{Steps, StepsIterator, mark};
     #[pymodule_export]
     use super::sampler::_simulated_run;
@@ -75,10 +77,6 @@ mod _gpumem {
     };
     #[pymodule_export]
     use super::trouble::_panic_in_next_callback;
-    #[pymodule_export]
-    use super::look::{
-        _fail_look, _look_for, _look_in_process, _looks, _looks_under_way,
-    };
 
     use super::{Bound, PyModule, PyModuleMethods, PyResult};
 

@@ -90,7 +90,9 @@ impl Section<'_> {
         is_copy: bool,
         body: impl for<'s> FnOnce(&'s Section<'s>) -> R,
     ) -> R {
-        let of_types = OF_TYPES.get(py).expect("resolved when the module is loaded");
+        let of_types = OF_TYPES
+            .get(py)
+            .expect("resolved when the module is loaded");
         // SAFETY: the GIL is held.
         let _uncollected = Uncollected(unsafe { ffi::PyGC_Disable() } == 1);
         body(&Section {
@@ -136,17 +138,15 @@ impl<'s> Section<'s> {
     /// A new reference, or nothing and an error that is dropped: it was made by C code.
     fn owned(&'s self, object: *mut ffi::PyObject) -> Option<Object<'s>> {
         // SAFETY: what C code returned: a new reference or null.
-        match unsafe { Bound::from_owned_ptr_or_opt(self.py, object) } {
-            Some(object) => Some(Object {
-                object,
-                section: self,
-            }),
-            None => {
-                // SAFETY: the GIL is held.
-                unsafe { ffi::PyErr_Clear() };
-                None
-            }
+        let object = unsafe { Bound::from_owned_ptr_or_opt(self.py, object) };
+        if object.is_none() {
+            // SAFETY: the GIL is held.
+            unsafe { ffi::PyErr_Clear() };
         }
+        object.map(|object| Object {
+            object,
+            section: self,
+        })
     }
 
     /// `sys.modules`, as the interpreter keeps it.
@@ -315,9 +315,10 @@ impl<'s> Object<'s> {
                 || it.is_exact_instance_of::<pyo3::types::PyFloat>()
                 || it.is_none()
         };
-        let is_plain_tuple = self.object.cast_exact::<PyTuple>().is_ok_and(|tuple| {
-            tuple.len() <= 4 && tuple.iter().all(|item| is_plain(&item))
-        });
+        let is_plain_tuple = self
+            .object
+            .cast_exact::<PyTuple>()
+            .is_ok_and(|tuple| tuple.len() <= 4 && tuple.iter().all(|item| is_plain(&item)));
         if !is_plain(&self.object) && !is_plain_tuple {
             return None;
         }
@@ -379,8 +380,15 @@ impl<'s> Object<'s> {
 
     /// The exception's own traceback, cause and context, whatever its class says.
     pub(crate) fn chain(&self) -> [(&'static str, Option<Object<'s>>); 3] {
-        if !self.object.is_instance_of::<pyo3::exceptions::PyBaseException>() {
-            return [("__traceback__", None), ("__cause__", None), ("__context__", None)];
+        if !self
+            .object
+            .is_instance_of::<pyo3::exceptions::PyBaseException>()
+        {
+            return [
+                ("__traceback__", None),
+                ("__cause__", None),
+                ("__context__", None),
+            ];
         }
         // SAFETY: an instance of `BaseException`; each result is a new reference or null.
         let (traceback, cause, context) = unsafe {
@@ -624,7 +632,8 @@ impl<'s> Dict<'s> {
 
     /// The entries whose keys are text.
     pub(crate) fn named(&self) -> impl Iterator<Item = (String, Object<'s>)> + use<'s> {
-        self.items().filter_map(|(key, value)| Some((key.text()?, value)))
+        self.items()
+            .filter_map(|(key, value)| Some((key.text()?, value)))
     }
 
     pub(crate) fn values(&self) -> impl Iterator<Item = Object<'s>> + use<'s> {
@@ -696,10 +705,10 @@ impl Method {
     /// for attributes of its own.
     pub(crate) fn of(function: &Bound<'_, PyAny>) -> Option<Self> {
         let class = function.get_type();
-        // SAFETY: a live type.
-        let is_static = unsafe { ffi::PyType_GetFlags(class.as_type_ptr()) & HEAP_TYPE == 0 };
-        let is_of_c = (is_static || is_of_nanobind(&class))
-            && class.name().is_ok_and(|name| name != "function")
+        let is_of_c = !class
+            .name()
+            .is_ok_and(|name| name == "function" || name == "method")
+            && is_called_by_c(&class)
             && !function.is_instance_of::<PyType>()
             && !has_own_attributes(function);
         is_of_c.then(|| Self(function.clone().unbind()))
@@ -710,17 +719,27 @@ impl Method {
         let section = object.section;
         let arguments = PyTuple::new(section.py, [&object.object]).ok()?;
         // SAFETY: a function of C code and a tuple.
-        let result = unsafe {
-            ffi::PyObject_CallObject(self.0.as_ptr(), arguments.as_ptr())
-        };
+        let result = unsafe { ffi::PyObject_CallObject(self.0.as_ptr(), arguments.as_ptr()) };
         section.owned(result)
     }
 }
 
-/// The classes of functions that nanobind makes of C++ are made at run time.
-fn is_of_nanobind(class: &Bound<'_, PyType>) -> bool {
-    let name = class.name();
-    name.is_ok_and(|name| matches!(&*name.to_string_lossy(), "nb_func" | "nb_method"))
+/// No class on the way has a `__call__` of Python's.
+fn is_called_by_c(class: &Bound<'_, PyType>) -> bool {
+    let found = OF_TYPES.get(class.py()).and_then(|of_types| {
+        let section = Section {
+            py: class.py(),
+            of_types,
+            is_copy: false,
+            _own: PhantomData,
+        };
+        let call = section
+            .object(class.as_any())
+            .as_class()?
+            .attribute("__call__")?;
+        Some(call.object.get_type_ptr() == &raw mut ffi::PyWrapperDescr_Type)
+    });
+    found.unwrap_or(false)
 }
 
 fn has_own_attributes(object: &Bound<'_, PyAny>) -> bool {

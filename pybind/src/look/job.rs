@@ -23,13 +23,13 @@ pub(super) fn run_in_child(
     places: &Places<'_>,
     question: &Question,
     registered: &[Registered<'_>],
-    link: Link,
+    link: &Link,
 ) -> ! {
     process::probe_malloc();
     faults::at(2);
-    message::send(&link, Tag::Ready, &[]);
+    message::send(link, Tag::Ready, &[]);
     faults::at(3);
-    let mut asker = ByLine { link: &link };
+    let mut asker = ByLine { link };
     // A panic prints nothing: nobody is there to read it.
     panic::set_hook(Box::new(|_| {}));
     let looked = panic::catch_unwind(AssertUnwindSafe(|| {
@@ -43,14 +43,14 @@ pub(super) fn run_in_child(
         Ok(Ok(found)) => {
             faults::at(7);
             let bytes = format::encode_found(&found);
-            message::send_by_halves(&link, Tag::Found, &bytes, || faults::at(8));
+            message::send_by_halves(link, Tag::Found, &bytes, || faults::at(8));
             faults::at(9);
         }
         Ok(Err(error)) => {
-            message::send(&link, Tag::Failed, error.to_string().as_bytes());
+            message::send(link, Tag::Failed, error.to_string().as_bytes());
         }
         Err(_) => {
-            message::send(&link, Tag::Failed, b"it panicked");
+            message::send(link, Tag::Failed, b"it panicked");
         }
     }
     process::leave()
@@ -142,9 +142,8 @@ impl Asker for ByLine<'_> {
         objects: &[(Bound<'_, PyAny>, u8)],
         pools: &[walk::PoolId],
     ) -> Told {
-        let object = |(object, adapter): &(Bound<'_, PyAny>, u8)| {
-            (object.as_ptr() as usize, *adapter)
-        };
+        let object =
+            |(object, adapter): &(Bound<'_, PyAny>, u8)| (object.as_ptr() as usize, *adapter);
         let questions = Questions {
             objects: objects.iter().map(object).collect(),
             pools: pools.to_vec(),

@@ -95,9 +95,6 @@ const TURN_WITHIN: Duration = Duration::from_millis(100);
 /// What comes after the walk, in the child: a look that takes longer is given up.
 const REST_TIME: Duration = Duration::from_secs(3);
 
-/// While the user's own adapters are to be asked, nothing else runs: their objects stay alive.
-const STILL_FOR: Duration = Duration::from_millis(250);
-
 impl Look {
     /// Begins one, from what these shells and everybody else keep; an error says why there is none.
     pub(crate) fn begin(
@@ -115,11 +112,7 @@ impl Look {
         begun
     }
 
-    fn begun(
-        py: Python<'_>,
-        places: &Places<'_>,
-        question: &Question,
-    ) -> Result<Self, String> {
+    fn begun(py: Python<'_>, places: &Places<'_>, question: &Question) -> Result<Self, String> {
         let registered = own::registered(py, question.asks);
         if in_process::is_ordered() {
             let found = in_process::look(py, places, question, &registered)?;
@@ -134,7 +127,7 @@ impl Look {
         for _ in 0..MAX_CHILDREN {
             let child = match process::split(room) {
                 Ok(process::Side::Child(link)) => {
-                    job::run_in_child(py, places, question, &registered, link)
+                    job::run_in_child(py, places, question, &registered, &link)
                 }
                 Ok(process::Side::Parent(child)) => child,
                 Err(error) => {
@@ -146,17 +139,26 @@ impl Look {
                         });
                 }
             };
-            let _wanted = Arc::new(());
-            let mut events = serve::start(child, until, Arc::clone(&turn), Arc::downgrade(&_wanted))?;
+            let wanted = Arc::new(());
+            let mut events =
+                serve::start(child, until, Arc::clone(&turn), Arc::downgrade(&wanted))?;
             let first = if registered.is_empty() {
                 first_word(py, &mut events)
             } else {
-                first_words_kept_still(py, &mut events, &registered)
+                let patience = if question.is_asked {
+                    question.walk_time
+                } else {
+                    patience()
+                };
+                first_words_kept_still(py, &mut events, &registered, patience)
             };
             match first {
                 First::Working => {
                     return Ok(Self {
-                        state: State::Child { events, _wanted },
+                        state: State::Child {
+                            events,
+                            _wanted: wanted,
+                        },
                     });
                 }
                 First::Over(outcome) => return Ok(Self::over(outcome)),
@@ -303,9 +305,8 @@ fn next(
         return Ok(event);
     }
     let left = until.saturating_duration_since(Instant::now());
-    // Moved into the closure, which needs it for itself alone.
-    let events: &mut Receiver<Event> = events;
     py.detach(move || {
+        // The whole of it, which may go to another thread: a part may not.
         let events: &mut Receiver<Event> = events;
         events.recv_timeout(left)
     })
@@ -346,12 +347,13 @@ fn first_words_kept_still(
     py: Python<'_>,
     events: &mut Receiver<Event>,
     registered: &[Registered<'_>],
+    patience: Duration,
 ) -> First {
     let began = First::of(events.recv_timeout(READY_WITHIN));
     if !matches!(began, First::Working) {
         return began;
     }
-    match events.recv_timeout(STILL_FOR) {
+    match events.recv_timeout(patience) {
         Ok(Event::Asked(questions, answer)) => {
             // A child that is gone needs no answer.
             drop(answer.send(told(py, &questions, registered)));

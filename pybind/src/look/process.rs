@@ -1,6 +1,6 @@
 //! A copy of this process, as it stood at one instant, that looks and ends.
 //!
-//! Made by the bare system call and not by `fork()`: that runs the handlers of libraries (OpenBLAS
+//! Made by the bare system call and not by `fork()`: that runs the handlers of libraries (`OpenBLAS`
 //! waits in its own for threads that wait for the GIL) and lets `SIGCHLD` and `wait()` of the user's
 //! know of the child. The bare one is invisible to the user's program.
 //!
@@ -57,7 +57,8 @@ pub(super) fn split(room: Option<Bytes>) -> io::Result<Side> {
     let before = block_signals();
     // SAFETY: with no flags this copies the process as `fork` does, and tells nobody. The child goes
     // on in this frame, on its copy of the stack.
-    let pid = unsafe { libc::syscall(libc::SYS_clone, 0_usize, 0_usize, 0_usize, 0_usize, 0_usize) };
+    let pid =
+        unsafe { libc::syscall(libc::SYS_clone, 0_usize, 0_usize, 0_usize, 0_usize, 0_usize) };
     if pid == 0 {
         // Closed with everything else.
         mem::forget(own);
@@ -186,13 +187,13 @@ fn close_all_but(kept: RawFd) {
         return;
     }
     // Before Linux 5.9.
-    for fd in (0..=MOST_DESCRIPTORS).filter(|fd| *fd != kept) {
+    for fd in (0..=MOST_DESCRIPTORS).filter(|fd| *fd != kept.cast_signed()) {
         // SAFETY: as above; one that is not open is no matter.
-        unsafe { libc::close(fd as RawFd) };
+        unsafe { libc::close(fd) };
     }
 }
 
-const MOST_DESCRIPTORS: u32 = 1 << 16;
+const MOST_DESCRIPTORS: RawFd = 1 << 16;
 
 /// What the user allows this process of address space, and what it has of it.
 pub(super) fn address_space() -> Option<Bytes> {
@@ -262,7 +263,12 @@ impl Link {
             // SAFETY: the bytes are borrowed for the call. Who is gone raises no signal.
             let n = unsafe {
                 let flags = libc::MSG_NOSIGNAL;
-                libc::send(self.socket.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), flags)
+                libc::send(
+                    self.socket.as_raw_fd(),
+                    bytes.as_ptr().cast(),
+                    bytes.len(),
+                    flags,
+                )
             };
             match usize::try_from(n) {
                 Ok(n) => bytes = &bytes[n.min(bytes.len())..],
@@ -282,7 +288,12 @@ impl Link {
             // SAFETY: there is room for so many bytes.
             let n = unsafe {
                 let flags = libc::MSG_DONTWAIT;
-                libc::recv(self.socket.as_raw_fd(), rest.as_mut_ptr().cast(), rest.len(), flags)
+                libc::recv(
+                    self.socket.as_raw_fd(),
+                    rest.as_mut_ptr().cast(),
+                    rest.len(),
+                    flags,
+                )
             };
             match usize::try_from(n) {
                 Ok(0) => return Err(Silence::Gone),
@@ -334,7 +345,9 @@ fn is_interrupted() -> bool {
 /// pages of 4 KiB, which is 12 MiB of tables.
 pub(super) fn cost() -> Option<Duration> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmPTE:"))?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmPTE:"))?;
     let n_kib: u64 = line.trim().strip_suffix(" kB")?.trim().parse().ok()?;
     Some(Duration::from_micros(n_kib * 7))
 }

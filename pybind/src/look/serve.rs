@@ -40,7 +40,8 @@ impl Turn {
             .wait_timeout_while(taken(), patience, |is_taken| *is_taken)
             .unwrap_or_else(PoisonError::into_inner);
         let is_free = !std::mem::replace(&mut *is_taken, true);
-        is_free.then_some(Self(()))
+        // Made only then: a turn that is dropped is given back.
+        is_free.then(|| Self(()))
     }
 }
 

@@ -5,8 +5,9 @@ use std::collections::HashMap;
 
 use gpumem_core::units::Bytes;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyType};
+use pyo3::types::PyType;
 
+use crate::modules::imported;
 use crate::still::{Getter, Method, Object, Section};
 
 /// The readers of torch's tensors and storages, taken from its extension types.
@@ -99,9 +100,7 @@ impl Drop for Quiet {
 
 /// The module of torch's C code, if the user has imported torch.
 fn module(py: Python<'_>) -> Option<Bound<'_, PyAny>> {
-    let modules = py.import("sys").and_then(|sys| sys.getattr("modules"));
-    let torch = modules.ok()?.cast::<PyDict>().ok()?.get_item("torch._C");
-    torch.ok()?.filter(|torch| !torch.is_none())
+    imported(py, "torch._C").ok()?
 }
 
 /// Whether the user has imported torch. Importing it is not ours to do.
@@ -248,8 +247,8 @@ impl Access {
 
     /// Its gradient, which torch warns about where there can be none.
     pub(crate) fn gradient<'s>(&self, tensor: &Object<'s>) -> Option<Object<'s>> {
-        let may_have = self.is_leaf.get(tensor)?.is_true()?
-            || self.retains_grad.get(tensor)?.is_true()?;
+        let may_have =
+            self.is_leaf.get(tensor)?.is_true()? || self.retains_grad.get(tensor)?.is_true()?;
         let grad = may_have.then(|| self.grad.get(tensor))?;
         grad.filter(|grad| !grad.is_none())
     }
