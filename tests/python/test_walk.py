@@ -655,7 +655,7 @@ from IPython.core.interactiveshell import InteractiveShell
 shell = InteractiveShell.instance()
 gpumem.load_ipython_extension(shell)
 shell.user_ns.update(first=tensor, trap=lying(endless), sim=sim)
-_gpumem._look_for(2_500)  # so long the walk goes on, and as long the report waits for it
+_gpumem._look_for(5_000)  # the walk ends after half of that
 shell.run_cell("%%gpumem --quiet\\nkept = sim.tensor(5 << 20)")
 import json
 [looked] = [it for it in json.loads(gpumem.report().to_json())["holders"]]

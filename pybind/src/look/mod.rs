@@ -285,7 +285,7 @@ pub(crate) fn patience() -> Duration {
 /// How long the walk of a look may take that nobody waits for any more: it costs what the user's
 /// process writes to meanwhile.
 pub(crate) fn walk_time() -> Duration {
-    patience().max(Duration::from_secs(2))
+    (patience() / 2).max(Duration::from_secs(2))
 }
 
 /// How long the end of a cell waits for a look: tests of what it finds run on slow machines, too.
