@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::growth::{Course, Growth};
+use super::levels::ByDevice;
 use super::rules::Rules;
 use super::series;
 use super::{Analysis, Compared};
@@ -48,8 +49,8 @@ impl Analyst {
     /// Judges the levels of an analysis of this very recording under other rules.
     pub fn judge(&mut self, analysis: &mut Analysis, recording: &Recording, rules: &Rules) {
         self.courses.turn();
-        let (rows, devices) = (&analysis.rows, &analysis.devices);
-        let of_runs = series::of_runs(recording, rows);
+        let (rows, devices) = (&ByDevice::of(&analysis.rows), &analysis.devices);
+        let of_runs = series::of_runs(recording, &analysis.rows);
         let courses = &mut self.courses;
         let mut findings = leak::findings(recording, rows, devices, &of_runs, rules, courses);
         findings.extend(fragmentation::findings(

@@ -247,7 +247,7 @@ fn entry(
     (steps, least): (bool, Bytes),
     side: Side,
 ) -> Entry {
-    let text = recording.cell(run.cell).text(run.revision);
+    let text = recording.text(run);
     let device = recording.device(device);
     Entry {
         cell: series::cell_ref(recording, run),

@@ -5,7 +5,7 @@ use super::facts::{self, Fact, Says};
 use super::finding::{CellRef, Finding, FindingKind};
 use super::growth::{self, Growth, State};
 use super::held::{self, Growers};
-use super::levels::{DeviceSummary, Lane, Peak, RunRow};
+use super::levels::{self, ByDevice, DeviceSummary, Lane, Peak, RunRow};
 use super::rules::Rules;
 use super::series::{self, Key, RunSeries, StepSeries};
 use super::session;
@@ -28,7 +28,7 @@ const N_SPARKLINE: usize = 64;
 
 pub(super) fn findings(
     recording: &Recording,
-    rows: &[RunRow],
+    rows: &ByDevice<'_>,
     devices: &[DeviceSummary],
     series_of_runs: &[RunSeries<'_>],
     rules: &Rules,
@@ -74,13 +74,16 @@ fn correct(judged: &mut [Judged]) -> f64 {
 
 /// The allocators' counters have a say in the verdict on runs. Steps have none: a mark reads levels.
 fn join_counters(judged: &mut [Judged], of_runs: &[RunSeries<'_>], p_bound: f64, rules: &Rules) {
+    // Both are in the order of their keys.
+    let judged = judged.iter_mut().filter(|judged| !judged.steps);
+    let mut judged = judged.peekable();
     for series in of_runs {
-        let Some(fact) = facts::of_counters(series, p_bound, rules) else {
+        while judged.next_if(|it| it.key < series.key).is_some() {}
+        let Some(of_it) = judged.next_if(|it| it.key == series.key) else {
             continue;
         };
-        let is_of_it = |judged: &&mut Judged| !judged.steps && judged.key == series.key;
-        if let Some(judged) = judged.iter_mut().find(is_of_it) {
-            judged.join(fact);
+        if let Some(fact) = facts::of_counters(series, p_bound, rules) {
+            of_it.join(fact);
         }
     }
 }
@@ -237,7 +240,7 @@ impl Judged {
 
     /// Itself, if it is a verdict that a person wants to read: growth, that it has
     /// settled, or that it is over.
-    fn told(mut self, recording: &Recording, rows: &[RunRow]) -> Option<Self> {
+    fn told(mut self, recording: &Recording, rows: &ByDevice<'_>) -> Option<Self> {
         let reaches = |kept: ByteDelta| kept > ByteDelta::ZERO && kept.magnitude() >= self.least;
         let grew = reaches(self.kept()) && reaches(self.stays);
         let told = match self.growth.state {
@@ -258,13 +261,10 @@ impl Judged {
     }
 
     /// The run of these steps has ended, and let go of what they had kept.
-    fn is_over(&self, rows: &[RunRow]) -> bool {
-        let is_of_run =
-            |row: &&RunRow| Some(&row.run) == self.runs.last() && row.device == self.key.device;
-        let row = rows
-            .iter()
-            .rfind(is_of_run)
-            .filter(|row| row.lane == self.lane);
+    fn is_over(&self, rows: &ByDevice<'_>) -> bool {
+        let last = self.runs.last();
+        let row = last.and_then(|run| rows.row(*run, self.key.device));
+        let row = row.filter(|row| row.lane == self.lane);
         let after = row.and_then(|row| row.after).filter(|_| self.steps);
         after.is_some_and(|after| after < self.start + self.least)
     }
@@ -278,14 +278,19 @@ impl Judged {
         self.n_moving.is_some()
     }
 
-    fn reason_to_withdraw(&self, recording: &Recording, rows: &[RunRow]) -> Option<&'static str> {
+    fn reason_to_withdraw(
+        &self,
+        recording: &Recording,
+        rows: &ByDevice<'_>,
+    ) -> Option<&'static str> {
         let last = recording.run(*self.runs.last()?);
         let is_edited = recording.runs()[last.idx.get() + 1..].iter().any(|run| {
             run.kind == RunKind::Cell && run.cell == last.cell && run.revision != last.revision
         });
         let level_now = rows
+            .rows(self.key.device)
             .iter()
-            .rfind(|row| row.device == self.key.device && row.lane == self.lane)
+            .rfind(|row| row.lane == self.lane)
             .filter(|row| row.run > last.idx)
             .and_then(|row| row.after);
         let nearly_start = self.start + Bytes::new(self.kept().magnitude().get() / 10);
@@ -301,16 +306,17 @@ impl Judged {
         self.n_grown >= self.n_chances
     }
 
-    fn finding(self, recording: &Recording, rows: &[RunRow], devices: &[DeviceSummary]) -> Finding {
+    fn finding(
+        self,
+        recording: &Recording,
+        rows: &ByDevice<'_>,
+        devices: &[DeviceSummary],
+    ) -> Finding {
         let run = recording.run(*self.runs.last().expect("a series has runs"));
         let cell = series::cell_ref(recording, run);
         let rate = self.growth.bytes_per_run;
-        let row = rows
-            .iter()
-            .rfind(|row| row.run == run.idx && row.device == self.key.device);
-        let device = devices
-            .iter()
-            .find(|summary| summary.device == self.key.device);
+        let row = rows.row(run.idx, self.key.device);
+        let device = levels::summary(devices, self.key.device);
         let grows = self.growth.state != State::None && self.withdrawn.is_none();
         let headroom = row
             .zip(device)
@@ -318,7 +324,7 @@ impl Judged {
         let runs_to_oom = headroom
             .filter(|_| grows && rate > ByteDelta::ZERO)
             .map(|left| left.get() / rate.magnitude().get());
-        let text = recording.cell(run.cell).text(run.revision);
+        let text = recording.text(run);
         let traced = traced::latest(recording, &self.runs, self.key.device).filter(|_| !self.steps);
         let mut evidence = self.growth.evidence.clone();
         evidence.extend(traced.map(|trace| traced::evidence(recording, trace, rate)));

@@ -1,5 +1,7 @@
 //! One row per (run, device), derived from the raw readings.
 
+use std::collections::HashSet;
+
 use crate::recording::{
     AllocatorLevels, Column, DeviceIdx, Level, Points, Reading, Recording, Run, RunIdx, RunLevels,
     Sample, Series, Trace, Unknown,
@@ -7,7 +9,7 @@ use crate::recording::{
 use crate::units::{ByteDelta, Bytes, Nanos};
 
 use super::limits::{Limit, limits};
-use super::ongoing;
+use super::ongoing::Ongoing;
 
 /// Which of a device's levels growth is judged on: the first one known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -161,33 +163,87 @@ impl DeviceSummary {
 
 /// One row per (ended run, device).
 pub(super) fn rows(recording: &Recording) -> Vec<RunRow> {
-    recording
-        .runs()
-        .iter()
-        .flat_map(|run| run.levels.iter().map(move |levels| (run, levels)))
-        .map(|(run, levels)| row(recording, run, levels))
+    let ongoing = Ongoing::of(recording);
+    all_levels(recording)
+        .map(|(run, levels)| row(recording, &ongoing, run, levels))
         .collect()
 }
 
-/// The latest levels of each device that was read.
+/// What was read around each run, in the order of the rows.
+fn all_levels(recording: &Recording) -> impl Iterator<Item = (&Run, &RunLevels)> {
+    let runs = recording.runs().iter();
+    runs.flat_map(|run| run.levels.iter().map(move |levels| (run, levels)))
+}
+
+/// The latest levels of each device that was read; `rows` are those of the recording.
 pub(super) fn summaries(recording: &Recording, rows: &[RunRow]) -> Vec<DeviceSummary> {
-    recording
-        .devices()
-        .iter()
-        .filter_map(|device| summary(recording, rows, device.idx))
-        .collect()
+    let ongoing = Ongoing::of(recording);
+    let n_devices = recording.devices().len();
+    let (mut latest, mut peaks) = (vec![None; n_devices], vec![None; n_devices]);
+    for (row, of_row) in rows.iter().zip(all_levels(recording)) {
+        let device = row.device.get();
+        latest[device] = Some((row.lane, of_row));
+        peaks[device] = peaks[device].max(row.peak.map(Peak::low));
+    }
+    let summary = |(latest, peak): (Option<(Lane, (&Run, &RunLevels))>, _)| {
+        let (lane, (run, levels)) = latest?;
+        let known = levels.after.as_ref().unwrap_or(&levels.before);
+        let inside = ongoing.reading(run.idx, levels.device, known);
+        Some(DeviceSummary {
+            lane,
+            peak,
+            ..DeviceSummary::now(levels.device, inside.as_ref().unwrap_or(known))
+        })
+    };
+    latest.into_iter().zip(peaks).filter_map(summary).collect()
 }
 
-/// What could not be read, one sentence for each device and source.
+/// The summary of a device.
+pub(super) fn summary(devices: &[DeviceSummary], device: DeviceIdx) -> Option<&DeviceSummary> {
+    let idx = devices.binary_search_by_key(&device, |it| it.device).ok()?;
+    Some(&devices[idx])
+}
+
+/// Rows by their devices, each in the order of the runs: who asks for those of one device does not
+/// look through those of all others.
+pub(super) struct ByDevice<'a>(Vec<Vec<&'a RunRow>>);
+
+impl<'a> ByDevice<'a> {
+    pub(super) fn of(rows: &'a [RunRow]) -> Self {
+        let mut by_device = Vec::new();
+        for row in rows {
+            let idx = row.device.get();
+            if by_device.len() <= idx {
+                by_device.resize_with(idx + 1, Vec::new);
+            }
+            by_device[idx].push(row);
+        }
+        Self(by_device)
+    }
+
+    /// The rows of a device.
+    pub(super) fn rows(&self, device: DeviceIdx) -> &[&'a RunRow] {
+        self.0.get(device.get()).map_or(&[], |rows| rows)
+    }
+
+    /// The row of a run on a device.
+    pub(super) fn row(&self, run: RunIdx, device: DeviceIdx) -> Option<&'a RunRow> {
+        let rows = self.rows(device);
+        let idx = rows.binary_search_by_key(&run, |row| row.run).ok()?;
+        Some(rows[idx])
+    }
+}
+
+/// What is missing, and what could not be read: one sentence for each device and source.
 pub(super) fn warnings(recording: &Recording) -> Vec<String> {
-    let mut warnings = Vec::new();
-    for levels in recording.runs().iter().flat_map(|run| &run.levels) {
-        let label = &recording.device(levels.device).label;
+    let mut warnings: Vec<String> = recording.missing().map(str::to_owned).collect();
+    let mut told = HashSet::new();
+    for (_, levels) in all_levels(recording) {
         for reading in std::iter::once(&levels.before).chain(&levels.after) {
             for (source, words) in failures(reading) {
-                let warning = format!("{label}: {source} failed: {words}");
-                if !warnings.contains(&warning) {
-                    warnings.push(warning);
+                if told.insert((levels.device, source, words)) {
+                    let label = &recording.device(levels.device).label;
+                    warnings.push(format!("{label}: {source} failed: {words}"));
                 }
             }
         }
@@ -299,7 +355,7 @@ pub(crate) fn of_points(points: &Points, lane: Lane) -> &Column {
     }
 }
 
-fn row(recording: &Recording, run: &Run, levels: &RunLevels) -> RunRow {
+fn row(recording: &Recording, ongoing: &Ongoing, run: &Run, levels: &RunLevels) -> RunRow {
     let before = Totals::of(&levels.before);
     let after = levels.after.as_ref().map(Totals::of).unwrap_or_default();
     let lane = lane_of(&before, &after);
@@ -310,7 +366,7 @@ fn row(recording: &Recording, run: &Run, levels: &RunLevels) -> RunRow {
         lane,
         before: from,
         after: to,
-        so_far: ongoing::level(recording, run, levels.device, lane),
+        so_far: ongoing.level(run.idx, levels.device, lane),
         kept: from.zip(to).map(|(from, to)| to.since(from)),
         peak: peak(recording, run, levels, lane, [from, to]),
         allocated: (before.allocated, after.allocated),
@@ -472,23 +528,6 @@ impl Bounds {
             high: of_peak.high.into_iter().chain(ceiling).min(),
         }
     }
-}
-
-fn summary(recording: &Recording, rows: &[RunRow], device: DeviceIdx) -> Option<DeviceSummary> {
-    let mut of_device = rows.iter().filter(|row| row.device == device);
-    let last = of_device.clone().next_back()?;
-    let run = recording.run(last.run);
-    let levels = run.levels.iter().find(|levels| levels.device == device)?;
-    let latest = levels.after.as_ref().unwrap_or(&levels.before);
-    let inside = ongoing::reading(recording, run, device, latest);
-    Some(DeviceSummary {
-        lane: last.lane,
-        peak: of_device
-            .by_ref()
-            .filter_map(|row| row.peak.map(Peak::low))
-            .max(),
-        ..DeviceSummary::now(device, inside.as_ref().unwrap_or(latest))
-    })
 }
 
 #[cfg(test)]

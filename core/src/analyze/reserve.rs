@@ -5,7 +5,7 @@ use super::analyst::Courses;
 use super::finding::{Evidence, Finding, FindingKind};
 use super::growth::State;
 use super::leak::min_growth;
-use super::levels::{DeviceSummary, Lane, RunRow};
+use super::levels::{ByDevice, DeviceSummary, Lane, RunRow};
 use super::rules::Rules;
 use super::series::{self, RunSeries};
 use crate::recording::Recording;
@@ -23,7 +23,7 @@ const EFFICIENT: f64 = 0.5;
 
 pub(super) fn findings(
     recording: &Recording,
-    rows: &[RunRow],
+    rows: &ByDevice<'_>,
     devices: &[DeviceSummary],
     of_runs: &[RunSeries<'_>],
     rules: &Rules,
@@ -42,10 +42,12 @@ pub(super) fn findings(
 }
 
 /// Allocations that succeeded only after the cache was flushed.
-fn pressure(recording: &Recording, rows: &[RunRow], device: &DeviceSummary) -> Option<Finding> {
+fn pressure(recording: &Recording, rows: &ByDevice<'_>, device: &DeviceSummary) -> Option<Finding> {
     let pressed: Vec<&RunRow> = rows
+        .rows(device.device)
         .iter()
-        .filter(|row| row.device == device.device && row.n_retries.is_some_and(|n| n > 0))
+        .copied()
+        .filter(|row| row.n_retries.is_some_and(|n| n > 0))
         .collect();
     let last = pressed.last()?;
     let n_retries: u64 = pressed.iter().filter_map(|row| row.n_retries).sum();
@@ -84,15 +86,15 @@ fn pressure(recording: &Recording, rows: &[RunRow], device: &DeviceSummary) -> O
 /// What this process holds on the device beside what its allocator reserved.
 fn gap(
     recording: &Recording,
-    rows: &[RunRow],
+    rows: &ByDevice<'_>,
     device: &DeviceSummary,
     rules: &Rules,
     courses: &mut Courses,
 ) -> Option<Finding> {
     let of_device: Vec<(&RunRow, Bytes)> = rows
+        .rows(device.device)
         .iter()
-        .filter(|row| row.device == device.device)
-        .filter_map(|row| Some((row, row.process_used.1?.saturating_sub(row.reserved.1?))))
+        .filter_map(|row| Some((*row, row.process_used.1?.saturating_sub(row.reserved.1?))))
         .collect();
     let gaps: Vec<Bytes> = of_device.iter().map(|(_, gap)| *gap).collect();
     let growth = courses.judged(&gaps, min_growth(recording, device.device, rules), rules);

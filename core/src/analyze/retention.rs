@@ -4,7 +4,7 @@
 use super::finding::{Evidence, Figures, Finding, FindingKind};
 use super::growth::State;
 use super::leak::min_growth;
-use super::levels::{DeviceSummary, RunRow};
+use super::levels::{ByDevice, DeviceSummary, RunRow};
 use super::rules::Rules;
 use super::series;
 use crate::holders::{self, DeviceHolders, Holder, Kept, RootKind};
@@ -25,7 +25,7 @@ const N_TOLD: usize = 8;
 /// A finding for each place and device, where `found` does not name the place for growth already.
 pub(super) fn findings(
     recording: &Recording,
-    rows: &[RunRow],
+    rows: &ByDevice<'_>,
     devices: &[DeviceSummary],
     found: &[Finding],
     rules: &Rules,
@@ -61,7 +61,7 @@ struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    fn all(recording: &'a Recording, rows: &[RunRow], device: DeviceIdx) -> Vec<Self> {
+    fn all(recording: &'a Recording, rows: &ByDevice<'_>, device: DeviceIdx) -> Vec<Self> {
         let mut places: Sorted<RootKind, Self> = Sorted::default();
         for (run, look) in recording.looks(device) {
             for place in places.values_mut() {
@@ -86,7 +86,7 @@ impl<'a> Place<'a> {
 
     fn finding(&self, recording: &Recording, device: &DeviceSummary, least: Bytes) -> Finding {
         let run = recording.run(self.since);
-        let text = recording.cell(run.cell).text(run.revision);
+        let text = recording.text(run);
         let holders = self.holders();
         let n_bytes = self.kept.n_bytes;
         let fix = holders.first().filter(|_| !self.is_let_go);
@@ -221,11 +221,12 @@ fn exactly_since(
 }
 
 /// After the look, and without another one, most of what all places kept has gone from the device.
-fn has_fallen(rows: &[RunRow], seen: RunIdx, device: DeviceIdx, n_bytes: Bytes) -> bool {
-    let rows = || rows.iter().filter(|row| row.device == device);
-    let then = rows().find(|row| row.run == seen);
+fn has_fallen(rows: &ByDevice<'_>, seen: RunIdx, device: DeviceIdx, n_bytes: Bytes) -> bool {
+    let then = rows.row(seen, device);
     let level = |row: &RunRow| row.after.or(row.before);
-    let now = rows().rfind(|row| row.run > seen && level(row).is_some());
+    let later = rows.rows(device).iter().rev();
+    let mut later = later.take_while(|row| row.run > seen);
+    let now = later.find(|row| level(row).is_some());
     let fall = then
         .zip(now)
         .filter(|(then, now)| then.lane == now.lane)

@@ -1,11 +1,16 @@
 //! Which runs belong together: growth is judged over runs of equal source.
 
+use std::collections::HashMap;
+
 use super::finding::CellRef;
 use super::levels::{Lane, RunRow, of_sample};
 use crate::order;
 use crate::recording::{DeviceIdx, Recording, Run, RunIdx, Sample, Series, SourceHash};
 use crate::source_text;
 use crate::units::Bytes;
+
+/// Of blocks that are nested deeper than a person can read, so many are named.
+const MAX_NAMES: usize = 16;
 
 /// What makes two runs runs of the same thing.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -61,30 +66,31 @@ impl RunSeries<'_> {
 }
 
 /// Which runs are one series: those of one text, inside the same blocks, on one device.
-type SeriesOf = (SourceHash, Vec<String>, DeviceIdx);
+type SeriesOf = (SourceHash, usize, DeviceIdx);
 
 /// The series of runs, in the order in which they began. Only rows whose lane
 /// is known at both ends and the same as in the latest run count.
 pub(super) fn of_runs<'a>(recording: &Recording, rows: &'a [RunRow]) -> Vec<RunSeries<'a>> {
+    let paths = Paths::of(recording);
     let rows = rows.iter().filter(|row| row.kept.is_some());
     let mut rows: Vec<(SeriesOf, &RunRow)> = rows
         .map(|row| {
             let run = recording.run(row.run);
-            ((run.revision, path(recording, run), row.device), row)
+            ((run.revision, paths.block(run.idx), row.device), row)
         })
         .collect();
     order::sort_by(&mut rows, |(a, _), (b, _)| a.cmp(b));
     let mut series: Vec<RunSeries<'_>> = rows
         .chunk_by(|(a, _), (b, _)| a == b)
         .map(|rows| {
-            let ((revision, path, device), latest) = &rows[rows.len() - 1];
+            let ((revision, _, device), latest) = &rows[rows.len() - 1];
             let rows = rows.iter().map(|(_, row)| *row);
             let rows: Vec<&RunRow> = rows.filter(|row| row.lane == latest.lane).collect();
             RunSeries {
                 key: Key {
                     first: rows[0].run,
                     revision: *revision,
-                    path: path.clone(),
+                    path: paths.names(rows[0].run),
                     device: *device,
                 },
                 rows,
@@ -114,6 +120,7 @@ pub(super) struct StepSeries {
 /// The steps of the latest run of each cell's text: a loop that is run again
 /// starts anew.
 pub(super) fn of_steps(recording: &Recording) -> Vec<StepSeries> {
+    let paths = Paths::of(recording);
     let mut found = Vec::new();
     for (idx, device, series, points) in recording.all_samples() {
         let Series::Marked(label) = series else {
@@ -121,7 +128,7 @@ pub(super) fn of_steps(recording: &Recording) -> Vec<StepSeries> {
         };
         let points: Vec<Sample> = points.iter().collect();
         let run = recording.run(idx);
-        let mut path = path(recording, run);
+        let mut path = paths.names(idx);
         path.push(label.clone());
         let (begin, points) = match points.as_slice() {
             [begin, steps @ ..] if begin.ordinal == 0 => (Some(begin), steps),
@@ -164,8 +171,7 @@ pub(super) fn of_steps(recording: &Recording) -> Vec<StepSeries> {
 /// A cell as people see it, as of its latest run of that text.
 pub(super) fn cell_ref(recording: &Recording, run: &Run) -> CellRef {
     let cell = recording.cell(run.cell);
-    let same_cell = |other: &&Run| other.cell == run.cell && other.parent.is_none();
-    let latest = recording.runs().iter().rfind(same_cell).unwrap_or(run);
+    let latest = recording.latest_run(run.cell).unwrap_or(run);
     CellRef {
         idx: cell.idx,
         id: cell.id.clone(),
@@ -178,7 +184,7 @@ pub(super) fn cell_ref(recording: &Recording, run: &Run) -> CellRef {
 pub fn cell_label(recording: &Recording, run: &Run) -> String {
     let outermost = recording.run(recording.outermost(run.idx));
     let label = outermost.label.clone();
-    let text = recording.cell(run.cell).text(run.revision);
+    let text = recording.text(run);
     label
         .or_else(|| text.and_then(source_text::headline))
         .unwrap_or_else(|| match outermost.execution_count {
@@ -187,14 +193,52 @@ pub fn cell_label(recording: &Recording, run: &Run) -> String {
         })
 }
 
-/// Names of the blocks from the cell down to this run.
-pub(super) fn path(recording: &Recording, run: &Run) -> Vec<String> {
-    let mut path = Vec::new();
-    let mut inner = run;
-    while let Some(parent) = inner.parent {
-        path.extend(inner.label.clone());
-        inner = recording.run(parent);
+/// The names of the blocks around each run, those inside of the same blocks once.
+pub(super) struct Paths<'a> {
+    /// Of each run, the block that it is or is in; 0 is the cell itself.
+    of_runs: Vec<usize>,
+    /// Of each block, which one it is in, and its name.
+    blocks: Vec<(usize, &'a str)>,
+}
+
+impl<'a> Paths<'a> {
+    pub(super) fn of(recording: &'a Recording) -> Self {
+        let mut known = HashMap::new();
+        let mut paths = Self {
+            of_runs: Vec::with_capacity(recording.runs().len()),
+            blocks: vec![(0, "")],
+        };
+        for run in recording.runs() {
+            let around = run.parent.map(|parent| paths.of_runs[parent.get()]);
+            let block = match (around, run.label.as_deref()) {
+                (None, _) => 0,
+                (Some(around), None) => around,
+                (Some(around), Some(name)) => *known.entry((around, name)).or_insert_with(|| {
+                    paths.blocks.push((around, name));
+                    paths.blocks.len() - 1
+                }),
+            };
+            paths.of_runs.push(block);
+        }
+        paths
     }
-    path.reverse();
-    path
+
+    fn block(&self, run: RunIdx) -> usize {
+        self.of_runs[run.get()]
+    }
+
+    /// Names of the blocks from the cell down to this run; of many the innermost.
+    pub(super) fn names(&self, run: RunIdx) -> Vec<String> {
+        let within = |block: usize| (block > 0).then_some(block);
+        let around = |block: &usize| within(self.blocks[*block].0);
+        let blocks = std::iter::successors(within(self.block(run)), around);
+        let mut names: Vec<&str> = blocks
+            .map(|block| self.blocks[block].1)
+            .take(MAX_NAMES + 1)
+            .collect();
+        if let Some(outermost) = names.get_mut(MAX_NAMES) {
+            *outermost = "…";
+        }
+        names.into_iter().rev().map(str::to_owned).collect()
+    }
 }

@@ -1,10 +1,12 @@
 //! Growth that no cell and no loop explains: the level after every run.
 
+use std::collections::HashSet;
+
 use super::analyst::Courses;
 use super::finding::{Finding, FindingKind};
 use super::growth::State;
 use super::leak::min_growth;
-use super::levels::RunRow;
+use super::levels::{ByDevice, RunRow};
 use super::rules::Rules;
 use crate::recording::{DeviceIdx, DeviceKind, Recording};
 use crate::severity::Severity;
@@ -18,38 +20,37 @@ const MIN_RUNS: usize = 30;
 /// `found` says where.
 pub(super) fn findings(
     recording: &Recording,
-    rows: &[RunRow],
+    rows: &ByDevice<'_>,
     found: &[Finding],
     rules: &Rules,
     courses: &mut Courses,
 ) -> Vec<Finding> {
+    let says_where = |finding: &&Finding| matches!(finding.state, State::Leak | State::Watch);
+    let said = found.iter().filter(says_where);
+    let explained: HashSet<DeviceIdx> = said.map(|finding| finding.device).collect();
     recording
         .devices()
         .iter()
         .filter(|device| device.kind != DeviceKind::Host)
-        .filter(|device| !is_explained(found, device.idx))
+        .filter(|device| !explained.contains(&device.idx))
         .filter_map(|device| finding(recording, rows, device.idx, rules, courses))
         .collect()
 }
 
-fn is_explained(found: &[Finding], device: DeviceIdx) -> bool {
-    found.iter().any(|finding| {
-        finding.device == device && matches!(finding.state, State::Leak | State::Watch)
-    })
-}
-
 fn finding(
     recording: &Recording,
-    rows: &[RunRow],
+    rows: &ByDevice<'_>,
     device: DeviceIdx,
     rules: &Rules,
     courses: &mut Courses,
 ) -> Option<Finding> {
     let is_outermost = |row: &&RunRow| recording.run(row.run).parent.is_none();
-    let lane = rows.iter().rfind(|row| row.device == device)?.lane;
+    let rows = rows.rows(device);
+    let lane = rows.last()?.lane;
     let rows: Vec<&RunRow> = rows
         .iter()
-        .filter(|row| row.device == device && row.lane == lane && row.after.is_some())
+        .copied()
+        .filter(|row| row.lane == lane && row.after.is_some())
         .filter(is_outermost)
         .collect();
     let levels: Vec<Bytes> = rows.iter().filter_map(|row| row.after).collect();

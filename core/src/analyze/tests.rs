@@ -593,10 +593,17 @@ fn free_pieces_between_held_blocks_are_told_with_what_can_be_given_back() {
     let rows = levels::rows(&recording);
     let mut devices = levels::summaries(&recording, &rows);
     let check = |devices: &[DeviceSummary], expected: Option<&str>| {
+        let by_device = levels::ByDevice::of(&rows);
         let of_runs = series::of_runs(&recording, &rows);
         let (rules, mut courses) = (Rules::default(), Courses::default());
-        let found =
-            fragmentation::findings(&recording, &rows, devices, &of_runs, &rules, &mut courses);
+        let found = fragmentation::findings(
+            &recording,
+            &by_device,
+            devices,
+            &of_runs,
+            &rules,
+            &mut courses,
+        );
         let details: Vec<&str> = found
             .iter()
             .map(|finding| finding.detail.as_str())

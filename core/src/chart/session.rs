@@ -1,6 +1,6 @@
 //! What both charts ask of a recording and its analysis.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::scene::Role;
 use crate::analyze::{Analysis, DeviceSummary, Finding, FindingKind, Lane, RunRow};
@@ -10,11 +10,10 @@ use crate::units::Bytes;
 /// The device to look at first: the first accelerator of which
 /// anything is known, else the host; `None` where there is no device at all.
 pub fn default_device(recording: &Recording, analysis: &Analysis) -> Option<DeviceIdx> {
-    let is_known = |idx: DeviceIdx| {
-        let rows = analysis.rows.iter();
-        rows.filter(|row| row.device == idx)
-            .any(|row| row.before.is_some() || row.after.is_some())
-    };
+    let known = analysis.rows.iter();
+    let known = known.filter(|row| row.before.is_some() || row.after.is_some());
+    let known: HashSet<DeviceIdx> = known.map(|row| row.device).collect();
+    let is_known = |idx: DeviceIdx| known.contains(&idx);
     let devices = recording.devices();
     let accelerator = devices
         .iter()
