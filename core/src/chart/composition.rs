@@ -419,6 +419,45 @@ mod tests {
         assert_eq!(at(700.0), Some(Target::Device(DeviceIdx(1))));
     }
 
+    #[test]
+    fn of_very_many_devices_some_are_drawn_and_the_one_that_is_looked_at() {
+        let (mut recording, _) = session(&[("a()", &[run(1200)])]);
+        let first = recording.devices()[0].clone();
+        let mut analysis = analyze(&recording, &Rules::default());
+        let one = analysis.devices[0].clone();
+        analysis.devices.clear();
+        for device in (0..100).map(DeviceIdx) {
+            let label = format!("sim:{}", device.0);
+            let frame = Frame::Device(Device {
+                idx: device,
+                label,
+                ..first.clone()
+            });
+            recording.apply(frame).expect("the next device");
+            analysis.devices.push(DeviceSummary {
+                device,
+                ..one.clone()
+            });
+        }
+        let view = View {
+            device: DeviceIdx(70),
+            ..view(880.0)
+        };
+        let scene = composition(&recording, &analysis, &view);
+        let shown = texts(&scene).join(" ");
+        assert!(
+            shown.contains("sim:30 ") && !shown.contains("sim:31 "),
+            "{shown}"
+        );
+        assert!(
+            shown.ends_with("sim:70 13.7 GiB free … and 68 more devices"),
+            "{shown}"
+        );
+        assert!(scene.description.ends_with(", … and 68 more devices."));
+        assert!(scene.height < 500.0);
+        assert_sound(&scene);
+    }
+
     proptest! {
         #[test]
         fn the_bar_is_full(sizes in prop::collection::vec(1_u64..1 << 40, 1..9), room in 100.0..2000.0_f64) {
