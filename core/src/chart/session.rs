@@ -49,6 +49,8 @@ pub(super) struct Session<'a> {
     rows: Vec<&'a RunRow>,
     /// Of what grows, worst first.
     pub(super) growing: Vec<&'a Finding>,
+    /// Of each cell, the worst of them.
+    pub(super) growing_in: HashMap<CellIdx, &'a Finding>,
     /// Of the findings that name the runs, by run.
     roles: Vec<Option<Role>>,
     devices: &'a [DeviceSummary],
@@ -63,8 +65,12 @@ impl<'a> Session<'a> {
             .filter(|finding| finding.device == device)
             .filter(|finding| matches!(finding.kind, FindingKind::Leak | FindingKind::Growing))
             .collect();
+        let mut growing_in = HashMap::new();
         let mut roles = vec![None; recording.runs().len()];
-        for finding in growing.iter().rev() {
+        for finding in growing.iter().copied().rev() {
+            if let Some(cell) = &finding.cell {
+                growing_in.insert(cell.idx, finding);
+            }
             for run in &finding.runs {
                 roles[recording.outermost(*run).get()] = Some(role_of(finding));
             }
@@ -75,6 +81,7 @@ impl<'a> Session<'a> {
             devices: &analysis.devices,
             rows: rows.collect(),
             growing,
+            growing_in,
             roles,
         }
     }

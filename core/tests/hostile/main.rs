@@ -52,13 +52,13 @@ fn there_may_be_many_devices() {
 
 #[test]
 fn a_cell_may_have_many_texts() {
-    let (_, text) = shown(&recordings::edited(100_000));
-    assert!(text.contains("100000 runs of 1 cell"));
+    let (_, text) = shown(&recordings::edited(30_000));
+    assert!(text.contains("30000 runs of 1 cell"));
 }
 
 #[test]
 fn there_may_be_many_cells() {
-    let (height, text) = shown(&recordings::cells(20_000, 2));
+    let (height, text) = shown(&recordings::cells(5_000, 2));
     assert!(height < 2000.0, "{height}");
-    assert!(text.contains("40000 runs of 20000 cells"));
+    assert!(text.contains("10000 runs of 5000 cells"));
 }
