@@ -47,9 +47,7 @@ pub(super) struct Session<'a> {
     pub(super) device: DeviceIdx,
     /// In the order of the runs.
     rows: Vec<&'a RunRow>,
-    /// Of what grows, worst first.
-    pub(super) growing: Vec<&'a Finding>,
-    /// Of each cell, the worst of them.
+    /// Of each cell, the worst of what grows.
     pub(super) growing_in: HashMap<CellIdx, &'a Finding>,
     /// Of the findings that name the runs, by run.
     roles: Vec<Option<Role>>,
@@ -80,7 +78,6 @@ impl<'a> Session<'a> {
             device,
             devices: &analysis.devices,
             rows: rows.collect(),
-            growing,
             growing_in,
             roles,
         }
