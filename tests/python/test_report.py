@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import errno
 import json
-import os
 import pickle
 import resource
 import stat
@@ -215,7 +214,7 @@ def test_a_full_disk_leaves_the_old_file(
         save(leak, Path(name))
     assert (raised.value.errno, raised.value.filename) == (errno.EFBIG, name)
     assert Path(name).read_bytes() == before
-    assert os.listdir() == [name]
+    assert list(tmp_path.iterdir()) == [tmp_path / name]
 
 
 def test_a_link_stays_and_what_it_points_to_is_written(
