@@ -195,26 +195,31 @@ def frame_ends(whole: bytes) -> list[int]:
 
 @pytest.mark.parametrize("name", ["kept.gpumem", "kept.png", "kept.svg", "kept.html"])
 def test_a_file_is_for_its_owner_alone(leak: gpumem.Recording, tmp_path: Path, name: str) -> None:
-    path = tmp_path / name
+    # The shell keeps its profile beside this one.
+    folder = tmp_path / "kept"
+    folder.mkdir()
+    path = folder / name
     for _ in ("new", "again"):
         save(leak, path)
         assert stat.filemode(path.stat().st_mode) == "-rw-------"
         path.chmod(0o644)
-    assert list(tmp_path.iterdir()) == [path]
+    assert list(folder.iterdir()) == [path]
 
 
 @pytest.mark.parametrize("name", ["kept.gpumem", "kept.png", "kept.svg", "kept.html"])
 def test_a_full_disk_leaves_the_old_file(
     leak: gpumem.Recording, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "kept"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
     save(leak, Path(name))
     before = Path(name).read_bytes()
     with full_disk(), pytest.raises(OSError, match=name) as raised:
         save(leak, Path(name))
     assert (raised.value.errno, raised.value.filename) == (errno.EFBIG, name)
     assert Path(name).read_bytes() == before
-    assert list(tmp_path.iterdir()) == [tmp_path / name]
+    assert list(folder.iterdir()) == [folder / name]
 
 
 def test_a_link_stays_and_what_it_points_to_is_written(
