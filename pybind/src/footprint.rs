@@ -141,7 +141,7 @@ fn unwrapped<'py>(optimizer: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> 
     let attribute = |object: &Bound<'_, PyAny>, name: &str| {
         Section::enter(py, false, |section| {
             let found = section.object(object).attribute(name);
-            found.map(|found| found.unbind())
+            found.map(Object::unbind)
         })
     };
     let mut found = optimizer.clone();
@@ -208,7 +208,8 @@ struct Reader {
 impl Reader {
     fn read_optimizer(&mut self, optimizer: Option<&Object<'_>>) {
         let name = |class: Class<'_>| Some(format!("{}.{}", class.module()?, class.qualname()?));
-        let lineage = |optimizer: &Object<'_>| optimizer.class().lineage().filter_map(name).collect();
+        let lineage =
+            |optimizer: &Object<'_>| optimizer.class().lineage().filter_map(name).collect();
         self.model.optimizer = optimizer.map(lineage);
     }
 
@@ -250,7 +251,8 @@ impl Reader {
             return;
         }
         if let Some(dict) = state.dict() {
-            dict.values().for_each(|value| self.read_state(&value, depth - 1));
+            dict.values()
+                .for_each(|value| self.read_state(&value, depth - 1));
         } else if let Some(list) = state.list() {
             list.for_each(|value| self.read_state(&value, depth - 1));
         } else if let Some(tuple) = state.tuple() {

@@ -73,7 +73,9 @@ pub(crate) fn find_now(py: Python<'_>, depth: usize) -> PyResult<holders::Holder
         Taken::Late(_) => "it took too long".to_owned(),
         Taken::Missed(reason) => reason,
     };
-    Err(GpuMemError::new_err(format!("who holds memory is not known: {reason}")))
+    Err(GpuMemError::new_err(format!(
+        "who holds memory is not known: {reason}"
+    )))
 }
 
 fn plain_device<'py>(py: Python<'py>, device: &DeviceHolders) -> PyResult<Bound<'py, PyDict>> {
@@ -173,12 +175,11 @@ pub(crate) fn _object_graph(
     usize,
     bool,
 )> {
-    let (places, extent) = match namespace {
-        Some(namespace) => (Places::of_namespace(namespace)?, Extent::Names),
-        None => {
-            let places = Places::of_shells(py, &extension::shells(py))?;
-            (places, Extent::Everything)
-        }
+    let (places, extent) = if let Some(namespace) = namespace {
+        (Places::of_namespace(namespace)?, Extent::Names)
+    } else {
+        let places = Places::of_shells(py, &extension::shells(py))?;
+        (places, Extent::Everything)
     };
     let search = Search {
         extent,

@@ -12,6 +12,7 @@ mod clock;
 mod company;
 mod expense;
 mod extension;
+mod files;
 mod footprint;
 mod growth;
 mod holders;
@@ -41,7 +42,10 @@ mod _gpumem {
     #[pymodule_export]
     use super::adapters::own::register_adapter;
     #[pymodule_export]
-    use super::api::{DeviceError, GpuMemError, Recording, RecordingError, load, recording_now};
+    use super::api::{
+        DeviceError, GpuMemError, Recording, RecordingError, RecordingWarning, load, recording_now,
+        write_file,
+    };
     #[pymodule_export]
     use super::blocks::{Block, record};
     #[pymodule_export]
@@ -65,6 +69,8 @@ mod _gpumem {
     #[pymodule_export]
     use super::levels::{bytes_text, device_levels, levels_text};
     #[pymodule_export]
+    use super::look::{_fail_look, _look_for, _look_in_process, _looks, _looks_under_way};
+    #[pymodule_export]
     use super::marks::{Steps, StepsIterator, mark};
     #[pymodule_export]
     use super::sampler::_simulated_run;
@@ -75,10 +81,6 @@ mod _gpumem {
     };
     #[pymodule_export]
     use super::trouble::_panic_in_next_callback;
-    #[pymodule_export]
-    use super::look::{
-        _fail_look, _look_for, _look_in_process, _looks, _looks_under_way,
-    };
 
     use super::{Bound, PyModule, PyModuleMethods, PyResult};
 

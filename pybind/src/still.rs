@@ -90,7 +90,9 @@ impl Section<'_> {
         is_copy: bool,
         body: impl for<'s> FnOnce(&'s Section<'s>) -> R,
     ) -> R {
-        let of_types = OF_TYPES.get(py).expect("resolved when the module is loaded");
+        let of_types = OF_TYPES
+            .get(py)
+            .expect("resolved when the module is loaded");
         // SAFETY: the GIL is held.
         let _uncollected = Uncollected(unsafe { ffi::PyGC_Disable() } == 1);
         body(&Section {
@@ -315,9 +317,10 @@ impl<'s> Object<'s> {
                 || it.is_exact_instance_of::<pyo3::types::PyFloat>()
                 || it.is_none()
         };
-        let is_plain_tuple = self.object.cast_exact::<PyTuple>().is_ok_and(|tuple| {
-            tuple.len() <= 4 && tuple.iter().all(|item| is_plain(&item))
-        });
+        let is_plain_tuple = self
+            .object
+            .cast_exact::<PyTuple>()
+            .is_ok_and(|tuple| tuple.len() <= 4 && tuple.iter().all(|item| is_plain(&item)));
         if !is_plain(&self.object) && !is_plain_tuple {
             return None;
         }
@@ -379,8 +382,15 @@ impl<'s> Object<'s> {
 
     /// The exception's own traceback, cause and context, whatever its class says.
     pub(crate) fn chain(&self) -> [(&'static str, Option<Object<'s>>); 3] {
-        if !self.object.is_instance_of::<pyo3::exceptions::PyBaseException>() {
-            return [("__traceback__", None), ("__cause__", None), ("__context__", None)];
+        if !self
+            .object
+            .is_instance_of::<pyo3::exceptions::PyBaseException>()
+        {
+            return [
+                ("__traceback__", None),
+                ("__cause__", None),
+                ("__context__", None),
+            ];
         }
         // SAFETY: an instance of `BaseException`; each result is a new reference or null.
         let (traceback, cause, context) = unsafe {
@@ -624,7 +634,8 @@ impl<'s> Dict<'s> {
 
     /// The entries whose keys are text.
     pub(crate) fn named(&self) -> impl Iterator<Item = (String, Object<'s>)> + use<'s> {
-        self.items().filter_map(|(key, value)| Some((key.text()?, value)))
+        self.items()
+            .filter_map(|(key, value)| Some((key.text()?, value)))
     }
 
     pub(crate) fn values(&self) -> impl Iterator<Item = Object<'s>> + use<'s> {
@@ -710,9 +721,7 @@ impl Method {
         let section = object.section;
         let arguments = PyTuple::new(section.py, [&object.object]).ok()?;
         // SAFETY: a function of C code and a tuple.
-        let result = unsafe {
-            ffi::PyObject_CallObject(self.0.as_ptr(), arguments.as_ptr())
-        };
+        let result = unsafe { ffi::PyObject_CallObject(self.0.as_ptr(), arguments.as_ptr()) };
         section.owned(result)
     }
 }

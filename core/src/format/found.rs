@@ -99,7 +99,10 @@ pub fn decode_found(bytes: &[u8]) -> Result<Found, ReadError> {
         return Err(Fault::Payload(format!("a frame of {kind} instead of {KIND}")).at(0));
     }
     let found: Found = read(&mut input, end)?;
-    found.inventory.check().map_err(|words| Fault::Payload(words).at(0))?;
+    found
+        .inventory
+        .check()
+        .map_err(|words| Fault::Payload(words).at(0))?;
     Ok(found)
 }
 
@@ -291,7 +294,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::holders::{GraphBuilder, Look, Limits, Node, Root, Step};
+    use crate::holders::{GraphBuilder, Limits, Look, Node, Root, Step};
 
     /// A list of tensors, one for each size.
     fn found(sizes: &[u64]) -> Found {

@@ -93,11 +93,16 @@ impl Inventory {
         let n_names = self.names.len();
         if let Some(entry) = entries.find(|entry| entry.name as usize >= n_names) {
             let name = entry.name;
-            return Err(format!("a storage of name {name}, of which there are {n_names}"));
+            return Err(format!(
+                "a storage of name {name}, of which there are {n_names}"
+            ));
         }
         let is_in_order = |it: &Shelf| it.storages.is_sorted_by_key(|(id, _)| *id);
         if let Some(shelf) = self.devices.iter().find(|it| !is_in_order(it)) {
-            return Err(format!("storages of {} that are out of order", shelf.device));
+            return Err(format!(
+                "storages of {} that are out of order",
+                shelf.device
+            ));
         }
         Ok(())
     }
@@ -193,7 +198,10 @@ impl Inventory {
 
 impl Shelf {
     fn entries(&self) -> impl Iterator<Item = &Entry> {
-        self.storages.iter().map(|(_, entry)| entry).chain(&self.sums)
+        self.storages
+            .iter()
+            .map(|(_, entry)| entry)
+            .chain(&self.sums)
     }
 
     /// Those that are told one by one and that an earlier look did not find.

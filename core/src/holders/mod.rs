@@ -27,10 +27,10 @@ mod web;
 mod words;
 
 pub use fix::{Fix, fix, fix_of_rerun};
-pub use graph::{Category, GraphBuilder, Node, NodeIdx, ObjectGraph, Storage};
-pub use inventory::{Inventory, Since};
-pub(crate) use inventory::{Entry, Shelf};
 pub use found::Found;
+pub use graph::{Category, GraphBuilder, Node, NodeIdx, ObjectGraph, Storage};
+pub(crate) use inventory::{Entry, Shelf};
+pub use inventory::{Inventory, Since};
 pub use ledger::HandedOut;
 pub use look::Look;
 pub use part::Part;

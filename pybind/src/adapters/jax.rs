@@ -15,7 +15,9 @@ impl Adapter for Jax {
     }
 
     fn look(&self, array: &Object<'_>, sink: &mut Sink<'_, '_, '_>) -> Result<(), Unread> {
-        let aval = array.call("aval").ok_or(Unread("the shape of a JAX array"))?;
+        let aval = array
+            .call("aval")
+            .ok_or(Unread("the shape of a JAX array"))?;
         // Slots of a class of JAX's own.
         let shape = aval.read("shape");
         let dtype = aval.read("dtype");

@@ -75,11 +75,7 @@ fn tensor(tensor: &Object<'_>, sink: &mut Sink<'_, '_, '_>) -> Option<()> {
 }
 
 /// Its bytes are behind a handle, which has no size: shape and type say it.
-fn variable(
-    variable: &Object<'_>,
-    handle: &Object<'_>,
-    sink: &mut Sink<'_, '_, '_>,
-) -> Option<()> {
+fn variable(variable: &Object<'_>, handle: &Object<'_>, sink: &mut Sink<'_, '_, '_>) -> Option<()> {
     let shape = variable.attribute("_shape");
     let shape = shape.and_then(|shape| arrays::lengths(&shape.read("_dims")?));
     let dtype = variable.attribute("_dtype");

@@ -28,7 +28,9 @@ pub(crate) fn _fail_look(point: u8, how: Option<&str>) -> PyResult<()> {
         return Ok(());
     };
     let Some(way) = WAYS.iter().position(|way| *way == how) else {
-        return Err(PyValueError::new_err(format!("{how:?} is none of {WAYS:?}")));
+        return Err(PyValueError::new_err(format!(
+            "{how:?} is none of {WAYS:?}"
+        )));
     };
     HOW.store(way as u8, Ordering::Relaxed);
     POINT.store(point, Ordering::Relaxed);
@@ -53,7 +55,12 @@ pub(crate) fn at(point: u8) {
     let send = || {
         // SAFETY: the bytes are borrowed for the call; who is gone raises no signal.
         let n = unsafe {
-            libc::send(line, garbage.as_ptr().cast(), garbage.len(), libc::MSG_NOSIGNAL)
+            libc::send(
+                line,
+                garbage.as_ptr().cast(),
+                garbage.len(),
+                libc::MSG_NOSIGNAL,
+            )
         };
         n > 0
     };

@@ -42,5 +42,9 @@ pub(super) fn check(is_asked: bool) -> Result<Option<Bytes>, String> {
 /// What this process can still get from the system.
 pub(super) fn left() -> Option<Bytes> {
     let mut memory = MEMORY.lock().unwrap_or_else(PoisonError::into_inner);
-    memory.left().into_iter().chain(process::address_space()).min()
+    memory
+        .left()
+        .into_iter()
+        .chain(process::address_space())
+        .min()
 }

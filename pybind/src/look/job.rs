@@ -142,9 +142,8 @@ impl Asker for ByLine<'_> {
         objects: &[(Bound<'_, PyAny>, u8)],
         pools: &[walk::PoolId],
     ) -> Told {
-        let object = |(object, adapter): &(Bound<'_, PyAny>, u8)| {
-            (object.as_ptr() as usize, *adapter)
-        };
+        let object =
+            |(object, adapter): &(Bound<'_, PyAny>, u8)| (object.as_ptr() as usize, *adapter);
         let questions = Questions {
             objects: objects.iter().map(object).collect(),
             pools: pools.to_vec(),

@@ -133,7 +133,9 @@ impl Questions {
         for _ in 0..read()? {
             let (address, adapter) = (read()?, read()?);
             let address = usize::try_from(address).ok()?;
-            questions.objects.push((address, u8::try_from(adapter).ok()?));
+            questions
+                .objects
+                .push((address, u8::try_from(adapter).ok()?));
         }
         for _ in 0..read()? {
             questions.pools.push(PoolId(read()?, read()?));
@@ -144,53 +146,53 @@ impl Questions {
 
 /// What the original tells, for the line.
 pub(super) fn told_to_bytes(told: &Told) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        for held in &told.objects {
-            number(&mut bytes, held.len() as u64);
-            for held in held {
-                text(&mut bytes, &held.device);
-                number(&mut bytes, held.n_bytes.get());
-                number(&mut bytes, u64::from(held.key.is_some()));
-                number(&mut bytes, held.key.unwrap_or_default());
-            }
+    let mut bytes = Vec::new();
+    for held in &told.objects {
+        number(&mut bytes, held.len() as u64);
+        for held in held {
+            text(&mut bytes, &held.device);
+            number(&mut bytes, held.n_bytes.get());
+            number(&mut bytes, u64::from(held.key.is_some()));
+            number(&mut bytes, held.key.unwrap_or_default());
         }
-        for free in &told.pools {
-            number(&mut bytes, free.len() as u64);
-            for (device, n_bytes) in free {
-                text(&mut bytes, device);
-                number(&mut bytes, n_bytes.get());
-            }
-        }
-        bytes
     }
+    for free in &told.pools {
+        number(&mut bytes, free.len() as u64);
+        for (device, n_bytes) in free {
+            text(&mut bytes, device);
+            number(&mut bytes, n_bytes.get());
+        }
+    }
+    bytes
+}
 
-    /// `questions` says how many entries there are.
-    pub(super) fn told_from_bytes(bytes: &[u8], questions: &Questions) -> Option<Told> {
-        let rest = &mut &*bytes;
-        let mut told = Told::default();
-        for _ in &questions.objects {
-            let mut entries = Vec::new();
-            for _ in 0..take_number(rest)? {
-                let device = take_text(rest)?;
-                let n_bytes = Bytes::new(take_number(rest)?);
-                let (has_key, key) = (take_number(rest)? != 0, take_number(rest)?);
-                entries.push(Held {
-                    device,
-                    n_bytes,
-                    key: has_key.then_some(key),
-                });
-            }
-            told.objects.push(entries);
+/// `questions` says how many entries there are.
+pub(super) fn told_from_bytes(bytes: &[u8], questions: &Questions) -> Option<Told> {
+    let rest = &mut &*bytes;
+    let mut told = Told::default();
+    for _ in &questions.objects {
+        let mut entries = Vec::new();
+        for _ in 0..take_number(rest)? {
+            let device = take_text(rest)?;
+            let n_bytes = Bytes::new(take_number(rest)?);
+            let (has_key, key) = (take_number(rest)? != 0, take_number(rest)?);
+            entries.push(Held {
+                device,
+                n_bytes,
+                key: has_key.then_some(key),
+            });
         }
-        for _ in &questions.pools {
-            let mut entries = Vec::new();
-            for _ in 0..take_number(rest)? {
-                entries.push((take_text(rest)?, Bytes::new(take_number(rest)?)));
-            }
-            told.pools.push(entries);
-        }
-        rest.is_empty().then_some(told)
+        told.objects.push(entries);
     }
+    for _ in &questions.pools {
+        let mut entries = Vec::new();
+        for _ in 0..take_number(rest)? {
+            entries.push((take_text(rest)?, Bytes::new(take_number(rest)?)));
+        }
+        told.pools.push(entries);
+    }
+    rest.is_empty().then_some(told)
+}
 
 fn number(bytes: &mut Vec<u8>, number: u64) {
     bytes.extend(number.to_le_bytes());

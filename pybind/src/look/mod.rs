@@ -115,11 +115,7 @@ impl Look {
         begun
     }
 
-    fn begun(
-        py: Python<'_>,
-        places: &Places<'_>,
-        question: &Question,
-    ) -> Result<Self, String> {
+    fn begun(py: Python<'_>, places: &Places<'_>, question: &Question) -> Result<Self, String> {
         let registered = own::registered(py, question.asks);
         if in_process::is_ordered() {
             let found = in_process::look(py, places, question, &registered)?;
@@ -147,7 +143,8 @@ impl Look {
                 }
             };
             let _wanted = Arc::new(());
-            let mut events = serve::start(child, until, Arc::clone(&turn), Arc::downgrade(&_wanted))?;
+            let mut events =
+                serve::start(child, until, Arc::clone(&turn), Arc::downgrade(&_wanted))?;
             let first = if registered.is_empty() {
                 first_word(py, &mut events)
             } else {

@@ -57,7 +57,8 @@ pub(super) fn split(room: Option<Bytes>) -> io::Result<Side> {
     let before = block_signals();
     // SAFETY: with no flags this copies the process as `fork` does, and tells nobody. The child goes
     // on in this frame, on its copy of the stack.
-    let pid = unsafe { libc::syscall(libc::SYS_clone, 0_usize, 0_usize, 0_usize, 0_usize, 0_usize) };
+    let pid =
+        unsafe { libc::syscall(libc::SYS_clone, 0_usize, 0_usize, 0_usize, 0_usize, 0_usize) };
     if pid == 0 {
         // Closed with everything else.
         mem::forget(own);
@@ -262,7 +263,12 @@ impl Link {
             // SAFETY: the bytes are borrowed for the call. Who is gone raises no signal.
             let n = unsafe {
                 let flags = libc::MSG_NOSIGNAL;
-                libc::send(self.socket.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), flags)
+                libc::send(
+                    self.socket.as_raw_fd(),
+                    bytes.as_ptr().cast(),
+                    bytes.len(),
+                    flags,
+                )
             };
             match usize::try_from(n) {
                 Ok(n) => bytes = &bytes[n.min(bytes.len())..],
@@ -282,7 +288,12 @@ impl Link {
             // SAFETY: there is room for so many bytes.
             let n = unsafe {
                 let flags = libc::MSG_DONTWAIT;
-                libc::recv(self.socket.as_raw_fd(), rest.as_mut_ptr().cast(), rest.len(), flags)
+                libc::recv(
+                    self.socket.as_raw_fd(),
+                    rest.as_mut_ptr().cast(),
+                    rest.len(),
+                    flags,
+                )
             };
             match usize::try_from(n) {
                 Ok(0) => return Err(Silence::Gone),
@@ -334,7 +345,9 @@ fn is_interrupted() -> bool {
 /// pages of 4 KiB, which is 12 MiB of tables.
 pub(super) fn cost() -> Option<Duration> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmPTE:"))?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmPTE:"))?;
     let n_kib: u64 = line.trim().strip_suffix(" kB")?.trim().parse().ok()?;
     Some(Duration::from_micros(n_kib * 7))
 }

@@ -81,7 +81,10 @@ fn holders(py: Python<'_>) -> Vec<HeldBy> {
     match look::take(py, &extension::shells(py), &question, look::patience()) {
         Taken::Answered(found) => found.held_by,
         Taken::Late(_) => {
-            trouble::log_once(py, "who held memory when it ran out is not known: it took too long");
+            trouble::log_once(
+                py,
+                "who held memory when it ran out is not known: it took too long",
+            );
             Vec::new()
         }
         Taken::Missed(reason) => {

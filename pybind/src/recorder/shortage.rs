@@ -49,7 +49,9 @@ impl Recorder {
             return;
         };
         let Some(oom) = &run.oom else { return };
-        let label = oom.device.map(|device| self.recording.device(device).label.clone());
+        let label = oom
+            .device
+            .map(|device| self.recording.device(device).label.clone());
         let holders = self.holders_on(label.as_deref(), held_by);
         let oom = OutOfMemory {
             holders,

@@ -172,5 +172,8 @@ impl Session {
 }
 
 fn missed(py: Python<'_>, reason: &str) {
-    trouble::log_once(py, &format!("who held memory after a run is not known: {reason}"));
+    trouble::log_once(
+        py,
+        &format!("who held memory after a run is not known: {reason}"),
+    );
 }

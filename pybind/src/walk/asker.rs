@@ -11,12 +11,8 @@ use crate::adapters::pools;
 pub(crate) trait Asker {
     /// About objects, each with the adapter of the user's that knows it, and about pools. What is
     /// not known is left out at the end.
-    fn ask(
-        &mut self,
-        py: Python<'_>,
-        objects: &[(Bound<'_, PyAny>, u8)],
-        pools: &[PoolId],
-    ) -> Told;
+    fn ask(&mut self, py: Python<'_>, objects: &[(Bound<'_, PyAny>, u8)], pools: &[PoolId])
+    -> Told;
 }
 
 /// One entry for each question.

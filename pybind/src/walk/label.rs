@@ -122,7 +122,11 @@ impl Labeller {
     /// Closure, defaults and attributes.
     fn function(&mut self, function: &Object<'_>, labels: &mut Labels) {
         let is_copy = function.section().is_copy();
-        let code = if is_copy { function.read("__code__") } else { None };
+        let code = if is_copy {
+            function.read("__code__")
+        } else {
+            None
+        };
         let names = |name: &str| -> Vec<String> {
             let names = code.as_ref().and_then(|code| code.read(name));
             let names = names.as_ref().and_then(Object::tuple);
@@ -146,7 +150,12 @@ impl Labeller {
         if is_copy {
             let n_arguments = code.as_ref().and_then(|code| code.read("co_argcount"));
             let n_arguments = n_arguments.and_then(|it| it.number()).unwrap_or_default();
-            defaults(function, n_arguments as usize, &names("co_varnames"), labels);
+            defaults(
+                function,
+                n_arguments as usize,
+                &names("co_varnames"),
+                labels,
+            );
         }
         self.dict_of(function, labels);
         attributes(function, &["__globals__"], labels);

@@ -40,7 +40,11 @@ fn libraries<'s>(roots: &Roots<'s>) -> Vec<Root<'s>> {
         named.map(move |(name, value)| system("IPython", format!("{class}.{name}"), value))
     });
     // `sys.last_value`, `displayhook._`: these have better names already.
-    let known: HashSet<_> = roots.found.iter().map(|root| root.object.address()).collect();
+    let known: HashSet<_> = roots
+        .found
+        .iter()
+        .map(|root| root.object.address())
+        .collect();
     of_module
         .chain(of_object)
         .filter(|root| !known.contains(&root.object.address()))

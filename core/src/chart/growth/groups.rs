@@ -139,10 +139,7 @@ fn group(
     (left, slot_width): (f64, f64),
     measure: Measure,
 ) -> Group {
-    let finding = session.growing.iter().find(|finding| {
-        let about = finding.cell.as_ref();
-        about.is_some_and(|about| about.idx == cell)
-    });
+    let finding = session.growing_in.get(&cell);
     let latest = runs.last().expect("a group has a run");
     let slots: Vec<Slot> = runs.iter().map(|run| slot(session, run, measure)).collect();
     Group {

@@ -248,8 +248,8 @@ impl Access {
 
     /// Its gradient, which torch warns about where there can be none.
     pub(crate) fn gradient<'s>(&self, tensor: &Object<'s>) -> Option<Object<'s>> {
-        let may_have = self.is_leaf.get(tensor)?.is_true()?
-            || self.retains_grad.get(tensor)?.is_true()?;
+        let may_have =
+            self.is_leaf.get(tensor)?.is_true()? || self.retains_grad.get(tensor)?.is_true()?;
         let grad = may_have.then(|| self.grad.get(tensor))?;
         grad.filter(|grad| !grad.is_none())
     }

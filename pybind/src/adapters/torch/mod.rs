@@ -15,7 +15,7 @@ use pyo3::types::PyType;
 
 use super::identity;
 use super::{Adapter, ClassName, Details, Sink, Storage, Unread};
-use crate::still::{Object, Section};
+use crate::still::{Class, Object, Section};
 use graph::Nodes;
 
 /// Looks at what the user's torch has made.
@@ -37,7 +37,7 @@ impl Torch {
         Some(Self {
             access,
             nodes: Nodes::default(),
-            parameter: parameter.map(|it| it.unbind()),
+            parameter: parameter.map(Class::unbind),
             reads_graph,
         })
     }

@@ -38,7 +38,11 @@ impl Adapter for Pools {
             // A graph that has captured nothing yet has none, and says so by an error.
             let id = base.method(reader).and_then(|reader| reader.call(object));
             let id = id.as_ref().and_then(Object::tuple);
-            let numbers: Vec<_> = id.into_iter().flatten().filter_map(|it| it.number()).collect();
+            let numbers: Vec<_> = id
+                .into_iter()
+                .flatten()
+                .filter_map(|it| it.number())
+                .collect();
             if let [first, second] = numbers[..] {
                 sink.pool(PoolId(first, second));
             }

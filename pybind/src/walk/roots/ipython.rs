@@ -190,13 +190,19 @@ struct Results<'s> {
 
 impl<'s> Results<'s> {
     fn of(outputs: Option<&Dict<'s>>, hidden: Vec<(String, Object<'s>)>) -> Self {
-        let numbered = |(number, value): (Object<'s>, _)| {
-            Some((format!("Out[{}]", number.number()?), value))
-        };
+        let numbered =
+            |(number, value): (Object<'s>, _)| Some((format!("Out[{}]", number.number()?), value));
         let is_result = |name: &str| LAST_RESULTS.contains(&name) || number(name).is_some();
         Self {
-            outputs: outputs.into_iter().flat_map(Dict::items).filter_map(numbered).collect(),
-            hidden: hidden.into_iter().filter(|(name, _)| is_result(name)).collect(),
+            outputs: outputs
+                .into_iter()
+                .flat_map(Dict::items)
+                .filter_map(numbered)
+                .collect(),
+            hidden: hidden
+                .into_iter()
+                .filter(|(name, _)| is_result(name))
+                .collect(),
         }
     }
 

@@ -18,7 +18,9 @@ pub(super) fn add<'s>(roots: &mut Roots<'s>, section: &'s Section<'s>) {
         return;
     };
     if let Some(current) = module.get("_current_tasks").and_then(|it| it.dict()) {
-        roots.passed.extend(current.items().map(|(event_loop, _)| event_loop));
+        roots
+            .passed
+            .extend(current.items().map(|(event_loop, _)| event_loop));
         roots.passed.push(current.object().clone());
     }
     for registry in REGISTRIES {

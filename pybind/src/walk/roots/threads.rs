@@ -77,10 +77,7 @@ pub(crate) fn other_threads<'s>(section: &'s Section<'s>, places: &Places<'_>) -
 }
 
 /// The frames of each thread, the innermost first.
-fn by_thread<'s>(
-    section: &'s Section<'s>,
-    places: &Places<'_>,
-) -> Vec<(u64, Vec<Object<'s>>)> {
+fn by_thread<'s>(section: &'s Section<'s>, places: &Places<'_>) -> Vec<(u64, Vec<Object<'s>>)> {
     let frames = section.object(places.frames.as_any()).dict();
     let frames = frames.iter().flat_map(Dict::items);
     let of_thread = |(thread, innermost): (Object<'s>, Object<'s>)| {
@@ -152,5 +149,9 @@ fn thread_names<'s>(section: &'s Section<'s>) -> HashMap<u64, String> {
         // The class of a thread may be the user's: its attributes are read past it.
         Some((thread.number()?, object.attribute("_name")?.text()?))
     };
-    active.iter().flat_map(Dict::items).filter_map(named).collect()
+    active
+        .iter()
+        .flat_map(Dict::items)
+        .filter_map(named)
+        .collect()
 }
