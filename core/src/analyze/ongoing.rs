@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::levels::{Lane, of_sample};
+use crate::order;
 use crate::recording::{
     AllocatorLevels, DeviceIdx, Level, Reading, Recording, Run, RunIdx, Sample, Series,
 };
@@ -12,7 +13,7 @@ const LANES: [Lane; 3] = [Lane::Allocated, Lane::ProcessUsed, Lane::DeviceUsed];
 
 /// What was read last of each device in each run that goes on, the blocks of it included.
 #[derive(Default)]
-pub(super) struct Ongoing(HashMap<(RunIdx, DeviceIdx), Inside>);
+pub(super) struct Ongoing(Vec<((RunIdx, DeviceIdx), Inside)>);
 
 /// Points inside a run: the latest, and the latest in which each lane is known.
 #[derive(Clone, Default)]
@@ -34,7 +35,7 @@ impl Ongoing {
             return Self::default();
         };
         let first = first.idx.get();
-        let mut found = HashMap::new();
+        let mut found = Vec::new();
         // A run is in an earlier one: what is inside of it is known before what is around it.
         let mut inside = vec![HashMap::new(); runs.len() - first];
         for run in runs[first..].iter().rev() {
@@ -54,12 +55,20 @@ impl Ongoing {
                 join_all(&mut inside[around], within);
             }
         }
+        order::sort_by_key(&mut found, |(place, _)| *place);
         Self(found)
+    }
+
+    fn inside(&self, run: RunIdx, device: DeviceIdx) -> Option<&Inside> {
+        let place = self
+            .0
+            .binary_search_by_key(&(run, device), |(place, _)| *place);
+        Some(&self.0[place.ok()?].1)
     }
 
     /// The lane at the latest instant at which it was read.
     pub(super) fn level(&self, run: RunIdx, device: DeviceIdx, lane: Lane) -> Option<Bytes> {
-        let inside = self.0.get(&(run, device))?;
+        let inside = self.inside(run, device)?;
         let mut lanes = LANES.into_iter().zip(&inside.lanes);
         let (_, latest) = lanes.find(|(of, _)| *of == lane)?;
         latest.map(|(_, level)| level)
@@ -74,7 +83,7 @@ impl Ongoing {
         device: DeviceIdx,
         before: &Reading,
     ) -> Option<Reading> {
-        let inside = self.0.get(&(run, device))?;
+        let inside = self.inside(run, device)?;
         let whole = if before.allocators.is_empty() {
             inside.any
         } else {

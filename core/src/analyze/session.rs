@@ -1,7 +1,5 @@
 //! Growth that no cell and no loop explains: the level after every run.
 
-use std::collections::HashSet;
-
 use super::analyst::Courses;
 use super::device_rows::{DeviceRows, Rows};
 use super::finding::{Finding, FindingKind};
@@ -25,12 +23,14 @@ pub(super) fn findings(
     rules: &Rules,
     courses: &mut Courses,
 ) -> Vec<Finding> {
-    let said = found.iter().filter(|finding| explains(finding));
-    let explained: HashSet<DeviceIdx> = said.map(|finding| finding.device).collect();
+    let mut explained = vec![false; recording.devices().len()];
+    for finding in found {
+        explained[finding.device.get()] |= explains(finding);
+    }
     recording
         .devices()
         .iter()
-        .filter(|device| !explained.contains(&device.idx))
+        .filter(|device| !explained[device.idx.get()])
         .filter_map(|device| {
             let of_device = rows.columns(device.idx);
             finding(recording, of_device, device.idx, rules, courses)

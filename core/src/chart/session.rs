@@ -1,6 +1,6 @@
 //! What both charts ask of a recording and its analysis.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use super::scene::Role;
 use crate::analyze::{Analysis, DeviceSummary, Finding, FindingKind, Lane, RunRow};
@@ -10,14 +10,14 @@ use crate::units::Bytes;
 /// The device to look at first: the first accelerator of which
 /// anything is known, else the host; `None` where there is no device at all.
 pub fn default_device(recording: &Recording, analysis: &Analysis) -> Option<DeviceIdx> {
-    let known = analysis.rows.iter();
-    let known = known.filter(|row| row.before.is_some() || row.after.is_some());
-    let known: HashSet<DeviceIdx> = known.map(|row| row.device).collect();
-    let is_known = |idx: DeviceIdx| known.contains(&idx);
+    let mut is_known = vec![false; recording.devices().len()];
+    for row in &analysis.rows {
+        is_known[row.device.get()] |= row.before.is_some() || row.after.is_some();
+    }
     let devices = recording.devices();
     let accelerator = devices
         .iter()
-        .find(|device| device.kind.is_accelerator() && is_known(device.idx));
+        .find(|device| device.kind.is_accelerator() && is_known[device.idx.get()]);
     accelerator
         .or_else(|| {
             devices
@@ -48,7 +48,7 @@ pub(super) struct Session<'a> {
     /// In the order of the runs.
     rows: Vec<&'a RunRow>,
     /// Of each cell, the worst of what grows.
-    pub(super) growing_in: HashMap<CellIdx, &'a Finding>,
+    pub(super) growing_in: Vec<Option<&'a Finding>>,
     /// Of the findings that name the runs, by run.
     roles: Vec<Option<Role>>,
     devices: &'a [DeviceSummary],
@@ -63,11 +63,11 @@ impl<'a> Session<'a> {
             .filter(|finding| finding.device == device)
             .filter(|finding| matches!(finding.kind, FindingKind::Leak | FindingKind::Growing))
             .collect();
-        let mut growing_in = HashMap::new();
+        let mut growing_in = vec![None; recording.cells().len()];
         let mut roles = vec![None; recording.runs().len()];
         for finding in growing.iter().copied().rev() {
             if let Some(cell) = &finding.cell {
-                growing_in.insert(cell.idx, finding);
+                growing_in[cell.idx.get()] = Some(finding);
             }
             for run in &finding.runs {
                 roles[recording.outermost(*run).get()] = Some(role_of(finding));
