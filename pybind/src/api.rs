@@ -1,5 +1,6 @@
 //! What Python holds of a recording: its bytes, its report, its pictures.
 
+use std::ffi::CString;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -9,12 +10,12 @@ use gpumem_core::holders::Holders;
 use gpumem_core::recording::RunIdx;
 use gpumem_core::{format, json, recording, report};
 use pyo3::create_exception;
-use pyo3::exceptions::{PyException, PyOSError};
+use pyo3::exceptions::{PyException, PyOSError, PyUserWarning};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::session;
 use crate::text::Text;
+use crate::{files, session};
 
 create_exception!(gpumem, GpuMemError, PyException, "What gpumem raises.");
 create_exception!(
@@ -22,6 +23,12 @@ create_exception!(
     RecordingError,
     GpuMemError,
     "Bytes that are not a recording; `offset` says where."
+);
+create_exception!(
+    gpumem,
+    RecordingWarning,
+    PyUserWarning,
+    "A recording of which a part is missing; what is there is read."
 );
 create_exception!(
     gpumem,
@@ -42,8 +49,7 @@ impl Recording {
     #[staticmethod]
     fn from_bytes(py: Python<'_>, data: &[u8]) -> PyResult<Self> {
         let read = py.detach(|| format::decode(data));
-        read.map(|inner| Self { inner })
-            .map_err(|error| recording_error(py, None, &error))
+        warned(py, None, read)
     }
 
     fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
@@ -53,12 +59,17 @@ impl Recording {
 
     /// Writes the recording to a file that `gpumem.load` reads.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        py.detach(|| std::fs::write(&path, format::encode(&self.inner)))
+        py.detach(|| files::write(&path, &format::encode(&self.inner)))
             .map_err(|error| file_error(path, &error))
     }
 
     fn __repr__(&self) -> String {
-        std::format!("<gpumem.Recording: {}>", report::counts(&self.inner))
+        let mut words = report::counts(&self.inner);
+        for missing in self.inner.missing() {
+            words.push_str("; ");
+            words.push_str(missing);
+        }
+        std::format!("<gpumem.Recording: {words}>")
     }
 
     /// `17 runs of 6 cells`.
@@ -159,8 +170,32 @@ pub(crate) fn load(py: Python<'_>, path: PathBuf) -> PyResult<Recording> {
         Err(error) => return Err(file_error(path, &error)),
     };
     let read = py.detach(|| format::decode(&bytes));
-    read.map(Recording::new)
-        .map_err(|error| recording_error(py, Some(&path), &error))
+    warned(py, Some(&path), read)
+}
+
+/// Writes a file whole or not at all, for its owner alone.
+#[pyfunction(name = "_write_file")]
+pub(crate) fn write_file(py: Python<'_>, path: PathBuf, content: &[u8]) -> PyResult<()> {
+    py.detach(|| files::write(&path, content))
+        .map_err(|error| file_error(path, &error))
+}
+
+/// What was read; a warning for each thing that is missing in it.
+fn warned(
+    py: Python<'_>,
+    path: Option<&Path>,
+    read: Result<recording::Recording, format::ReadError>,
+) -> PyResult<Recording> {
+    let read = read.map_err(|error| recording_error(py, path, &error))?;
+    for words in read.missing() {
+        let words = match path {
+            Some(path) => std::format!("{}: {words}", path.display()),
+            None => words.to_owned(),
+        };
+        let words = CString::new(words.replace('\0', " "))?;
+        PyErr::warn(py, &py.get_type::<RecordingWarning>(), &words, 1)?;
+    }
+    Ok(Recording::new(read))
 }
 
 /// `error` with the file's name, as Python's own `open` says it.

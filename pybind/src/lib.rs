@@ -12,6 +12,7 @@ mod clock;
 mod company;
 mod expense;
 mod extension;
+mod files;
 mod footprint;
 mod growth;
 mod holders;
@@ -41,7 +42,10 @@ mod _gpumem {
     #[pymodule_export]
     use super::adapters::own::register_adapter;
     #[pymodule_export]
-    use super::api::{DeviceError, GpuMemError, Recording, RecordingError, load, recording_now};
+    use super::api::{
+        DeviceError, GpuMemError, Recording, RecordingError, RecordingWarning, load, recording_now,
+        write_file,
+    };
     #[pymodule_export]
     use super::blocks::{Block, record};
     #[pymodule_export]

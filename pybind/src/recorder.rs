@@ -365,26 +365,17 @@ impl Recorder {
     fn cell(&mut self, id: Option<String>, source: &str, hash: SourceHash) -> CellIdx {
         let id = id.unwrap_or_else(|| format!("{:016x}", hash.0));
         let known = self.cells.get(&id).copied();
-        let mut cell = match known {
-            Some(idx) => {
-                let cell = self.recording.cell(idx);
-                if cell.revisions.iter().any(|revision| revision.hash == hash) {
-                    return idx;
-                }
-                cell.clone()
-            }
-            None => Cell {
-                idx: CellIdx(index(self.cells.len())),
-                id: id.clone(),
-                // Most cells keep their text: no room for another.
-                revisions: Vec::with_capacity(1),
-            },
-        };
+        if let Some(idx) = known.filter(|idx| self.recording.revision(*idx, hash).is_some()) {
+            return idx;
+        }
+        let idx = known.unwrap_or(CellIdx(index(self.cells.len())));
         let text = (self.source_text == SourceText::Full).then(|| source.to_owned());
-        cell.revisions.push(Revision { hash, text });
-        let idx = cell.idx;
-        self.cells.insert(id, idx);
-        self.emit(Frame::Cell(cell));
+        self.cells.insert(id.clone(), idx);
+        self.emit(Frame::Cell(Cell {
+            idx,
+            id,
+            revisions: vec![Revision { hash, text }],
+        }));
         idx
     }
 }

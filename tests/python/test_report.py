@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import copy
+import errno
 import json
 import pickle
+import resource
+import stat
 import subprocess
 import sys
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import gpumem
@@ -14,7 +19,7 @@ import pytest
 from gpumem import sim
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
     from tests.python.conftest import Shell
 
@@ -142,13 +147,29 @@ def test_what_is_no_recording_is_refused(tmp_path: Path, content: bytes, offset:
     assert "\n" not in str(raised.value)
 
 
-def test_a_broken_recording_says_where(leak: gpumem.Recording) -> None:
+def test_a_cut_recording_gives_its_whole_frames(leak: gpumem.Recording, tmp_path: Path) -> None:
+    path = tmp_path / "cut.gpumem"
     whole = leak.to_bytes()
     ends = frame_ends(whole)
-    for end in range(1, len(whole), len(whole) // 50):
+    for end in range(ends[0] + 1, len(whole), len(whole) // 50):
         # What ends with a whole frame is a whole, shorter recording.
         if end in ends:
             continue
+        path.write_bytes(whole[:end])
+        words = f"the file was cut at byte {end}: the rest is missing"
+        with pytest.warns(gpumem.RecordingWarning) as warned:
+            cut = gpumem.load(path)
+        assert [str(warning.message) for warning in warned] == [f"{path}: {words}"]
+        assert repr(cut).endswith(f"; {words}>")
+        assert f"! {words}" in gpumem.report(cut).text(200).splitlines()
+        n_whole = max(each for each in ends if each <= end)
+        assert cut.to_bytes().startswith(whole[:n_whole])
+
+
+def test_a_broken_recording_says_where(leak: gpumem.Recording) -> None:
+    whole = leak.to_bytes()
+    ends = frame_ends(whole)
+    for end in range(1, ends[0], 7):
         with pytest.raises(gpumem.RecordingError) as raised:
             gpumem.Recording.from_bytes(whole[:end])
         assert 0 <= raised.value.offset <= end
@@ -170,6 +191,93 @@ def frame_ends(whole: bytes) -> list[int]:
         ends.append(at)
     assert ends[-1] == len(whole)
     return ends
+
+
+@pytest.mark.parametrize("name", ["kept.gpumem", "kept.png", "kept.svg", "kept.html"])
+def test_a_file_is_for_its_owner_alone(leak: gpumem.Recording, tmp_path: Path, name: str) -> None:
+    # The shell keeps its profile beside this one.
+    folder = tmp_path / "kept"
+    folder.mkdir()
+    path = folder / name
+    for _ in ("new", "again"):
+        save(leak, path)
+        assert stat.filemode(path.stat().st_mode) == "-rw-------"
+        path.chmod(0o644)
+    assert list(folder.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("name", ["kept.gpumem", "kept.png", "kept.svg", "kept.html"])
+def test_a_full_disk_leaves_the_old_file(
+    leak: gpumem.Recording, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    folder = tmp_path / "kept"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    save(leak, Path(name))
+    before = Path(name).read_bytes()
+    with full_disk(), pytest.raises(OSError, match=name) as raised:
+        save(leak, Path(name))
+    assert (raised.value.errno, raised.value.filename) == (errno.EFBIG, name)
+    assert Path(name).read_bytes() == before
+    assert list(folder.iterdir()) == [folder / name]
+
+
+def test_a_link_stays_and_what_it_points_to_is_written(
+    leak: gpumem.Recording, tmp_path: Path
+) -> None:
+    folder = tmp_path / "there"
+    folder.mkdir()
+    for name, is_there in [("old", True), ("new", False)]:
+        link, target = tmp_path / name, folder / name
+        if is_there:
+            target.write_bytes(b"before")
+        link.symlink_to(Path("there") / name)
+        leak.save(link)
+        assert link.is_symlink()
+        assert target.read_bytes() == leak.to_bytes()
+
+
+def test_a_device_and_a_pipe_are_written_to(leak: gpumem.Recording, tmp_path: Path) -> None:
+    leak.save("/dev/null")
+    assert Path("/dev/null").is_char_device()
+    code = "import gpumem; gpumem.recording().save('/dev/stdout')"
+    shown = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+    assert "0 runs" in repr(gpumem.Recording.from_bytes(shown.stdout))
+    # The file that a shell has opened is the one that is written.
+    path = tmp_path / "out"
+    with path.open("wb") as out:
+        subprocess.run([sys.executable, "-c", code], check=True, stdout=out)
+    assert "0 runs" in repr(gpumem.load(path))
+
+
+def test_a_cell_with_long_revisions_can_be_loaded(shell: Shell, tmp_path: Path) -> None:
+    sim.use()
+    for number in range(70):
+        source = f"%%gpumem -q\n# {number} " + "x" * MIB
+        shell.run_cell(source, cell_id="edited")
+    path = tmp_path / "long.gpumem"
+    gpumem.recording().save(path)
+    assert path.stat().st_size < 80 * MIB
+    assert "70 runs of 1 cell" in repr(gpumem.load(path))
+
+
+def save(recording: gpumem.Recording, path: Path) -> None:
+    """Write the recording, or its report."""
+    if path.suffix == ".gpumem":
+        recording.save(path)
+    else:
+        gpumem.report(recording).save(path)
+
+
+@contextmanager
+def full_disk() -> Iterator[None]:
+    """Let no file grow beyond a kilobyte."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1024, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
 def test_a_missing_file_is_named_as_by_open(tmp_path: Path) -> None:

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use super::device_rows::DeviceRows;
+use super::device_rows::{DeviceRows, Rows};
 use super::growth::{Course, Growth, State};
+use super::paths::Paths;
 use super::rules::Rules;
 use super::series;
 use super::{Analysis, Compared};
@@ -38,8 +39,9 @@ impl Analyst {
     /// Derives levels and findings from a recording.
     pub fn analyze(&mut self, recording: &Recording, rules: &Rules) -> Analysis {
         let rows = levels::rows(recording);
+        let of_devices = DeviceRows::all(recording, &rows);
         let mut analysis = Analysis {
-            devices: levels::summaries(recording, &rows),
+            devices: levels::summaries(recording, Rows::new(&rows, &of_devices)),
             rows,
             findings: Vec::new(),
             warnings: levels::warnings(recording),
@@ -51,32 +53,26 @@ impl Analyst {
     /// Judges the levels of an analysis of this very recording under other rules.
     pub fn judge(&mut self, analysis: &mut Analysis, recording: &Recording, rules: &Rules) {
         self.courses.turn();
-        let (rows, devices) = (&analysis.rows, &analysis.devices);
-        let of_runs = series::of_runs(recording, rows);
-        let of_devices = DeviceRows::all(recording, rows);
+        let of_devices = DeviceRows::all(recording, &analysis.rows);
+        let (rows, devices) = (Rows::new(&analysis.rows, &of_devices), &analysis.devices);
+        let paths = Paths::of(recording);
+        let of_runs = series::of_runs(recording, &paths, &analysis.rows);
+        let of_steps = series::of_steps(recording, &paths);
         let courses = &mut self.courses;
-        let mut findings = leak::findings(recording, rows, devices, &of_runs, rules, courses);
+        let of_both = (&*of_runs, &*of_steps);
+        let mut findings = leak::findings(recording, rows, devices, of_both, rules, courses);
         findings.extend(session::findings(
-            recording,
-            &of_devices,
-            &findings,
-            rules,
-            courses,
+            recording, rows, &findings, rules, courses,
         ));
         findings.extend(fragmentation::findings(
             recording, rows, devices, &of_runs, rules, courses,
         ));
         findings.extend(peaks::findings(recording, devices, &of_runs));
         findings.extend(reserve::findings(
-            recording,
-            &of_devices,
-            devices,
-            &of_runs,
-            rules,
-            courses,
+            recording, rows, devices, &of_runs, rules, courses,
         ));
         findings.extend(long_lived::findings(recording, devices));
-        findings.extend(oom::findings(recording, rows));
+        findings.extend(oom::findings(recording, rows, &paths));
         let mut is_told = |device, place| retention::is_told(&findings, device, place);
         let retained = retention::findings(recording, rows, devices, rules, &mut is_told);
         findings.extend(retained);

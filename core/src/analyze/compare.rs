@@ -6,6 +6,7 @@ use super::finding::CellRef;
 use super::growth::State;
 use super::leak::min_growth;
 use super::levels::{self, RunRow};
+use super::paths::Paths;
 use super::series;
 use crate::order;
 use crate::recording::{DeviceIdx, Recording, Run};
@@ -189,7 +190,8 @@ fn is_growing(side: &Side, least: Bytes) -> bool {
 
 fn sides(recording: &Recording, rules: &Rules, courses: &mut Courses) -> Vec<Entry> {
     let rows = levels::rows(recording);
-    let of_runs = series::of_runs(recording, &rows);
+    let paths = Paths::of(recording);
+    let of_runs = series::of_runs(recording, &paths, &rows);
     let mut sides = Vec::new();
     sides.extend(of_runs.iter().filter_map(|series| {
         let last = recording.run(series.rows.last()?.run);
@@ -213,7 +215,7 @@ fn sides(recording: &Recording, rules: &Rules, courses: &mut Courses) -> Vec<Ent
             side,
         ))
     }));
-    let of_steps = series::of_steps(recording);
+    let of_steps = series::of_steps(recording, &paths);
     sides.extend(of_steps.iter().map(|series| {
         let run = recording.run(series.run);
         let least = min_growth(recording, series.key.device, rules);
@@ -247,7 +249,7 @@ fn entry(
     (steps, least): (bool, Bytes),
     side: Side,
 ) -> Entry {
-    let text = recording.cell(run.cell).text(run.revision);
+    let text = recording.text(run);
     let device = recording.device(device);
     Entry {
         cell: series::cell_ref(recording, run),

@@ -1,7 +1,7 @@
 //! What the rules about a whole device look at, of each of its rows a figure or two.
 
 use super::levels::{Lane, Peak, RunRow};
-use crate::recording::{Recording, RunIdx};
+use crate::recording::{DeviceIdx, Recording, RunIdx};
 use crate::units::Bytes;
 
 /// The rows of one device, in the order of the runs, as columns.
@@ -9,8 +9,8 @@ use crate::units::Bytes;
 pub(super) struct DeviceRows {
     /// The lane of the latest row; `None` where there is none.
     pub(super) lane: Option<Lane>,
-    /// Where in the list of all rows the latest is.
-    pub(super) last: usize,
+    /// Where in the list of all rows those of the device are.
+    places: Vec<u32>,
     /// The highest level in any run.
     pub(super) peak: Option<Bytes>,
     /// The level after each outermost run.
@@ -35,8 +35,12 @@ impl DeviceRows {
 
     /// The row at `place`, which may be of a run that goes on.
     pub(super) fn see(&mut self, place: usize, row: &RunRow) {
-        if place >= self.last {
-            (self.last, self.lane) = (place, Some(row.lane));
+        let place = u32::try_from(place).expect("a recording has fewer than 2^32 rows");
+        if self.places.last() < Some(&place) {
+            self.places.push(place);
+        }
+        if self.places.last() == Some(&place) {
+            self.lane = Some(row.lane);
         }
         self.peak = self.peak.max(row.peak.map(Peak::low));
     }
@@ -80,4 +84,53 @@ fn put<T>(list: &mut Vec<T>, entry: T, run: impl Fn(&T) -> RunIdx) {
         _ => list.len(),
     };
     list.insert(at, entry);
+}
+
+/// All rows, found by their devices: who asks for those of one device does not look through those
+/// of all others.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rows<'a> {
+    all: &'a [RunRow],
+    of_devices: &'a [DeviceRows],
+}
+
+impl<'a> Rows<'a> {
+    pub(super) fn new(all: &'a [RunRow], of_devices: &'a [DeviceRows]) -> Self {
+        Self { all, of_devices }
+    }
+
+    /// Of each device that has rows, its columns, and where its latest row is.
+    pub(super) fn of_devices(self) -> impl Iterator<Item = (&'a DeviceRows, usize)> {
+        let of_devices = self.of_devices.iter();
+        of_devices.filter_map(|rows| Some((rows, *rows.places.last()? as usize)))
+    }
+
+    /// The columns of a device.
+    pub(super) fn columns(self, device: DeviceIdx) -> &'a DeviceRows {
+        &self.of_devices[device.get()]
+    }
+
+    /// The rows of a device.
+    pub(super) fn of(
+        self,
+        device: DeviceIdx,
+    ) -> impl DoubleEndedIterator<Item = &'a RunRow> + ExactSizeIterator {
+        let places = self.columns(device).places.iter();
+        places.map(move |place| &self.all[*place as usize])
+    }
+
+    /// The row of a run on a device.
+    pub(super) fn row(self, run: RunIdx, device: DeviceIdx) -> Option<&'a RunRow> {
+        let places = &self.columns(device).places;
+        let run_of = |place: &u32| self.all[*place as usize].run;
+        let idx = places.binary_search_by_key(&run, run_of).ok()?;
+        Some(&self.all[places[idx] as usize])
+    }
+
+    /// The row at a place, and which of its run's it is.
+    pub(super) fn at(self, place: usize) -> (&'a RunRow, usize) {
+        let row = &self.all[place];
+        let first = self.all.partition_point(|it| it.run < row.run);
+        (row, place - first)
+    }
 }

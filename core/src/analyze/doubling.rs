@@ -40,7 +40,7 @@ pub(super) fn finding(
     let (first, later) = series.rows.split_first()?;
     let run = recording.run(last.row.run);
     let cell = series::cell_ref(recording, run);
-    let text = recording.cell(run.cell).text(run.revision);
+    let text = recording.text(run);
     let holder = text.and_then(|text| holder(recording, first, last.old, text));
     let subject = series.key.id(recording);
     let Copied { old, new, rose, .. } = *last;

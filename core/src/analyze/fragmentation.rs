@@ -5,10 +5,11 @@
 //! of segments that are partly used.
 
 use super::analyst::Courses;
+use super::device_rows::Rows;
 use super::finding::{Evidence, Figures, Finding, FindingKind};
 use super::growth::{Shape, State};
 use super::leak::min_growth;
-use super::levels::{DeviceSummary, Lane, Peak, RunRow};
+use super::levels::{DeviceSummary, Lane, Peak};
 use super::rules::Rules;
 use super::series::{self, RunSeries};
 use crate::recording::{DeviceIdx, DeviceKind, Recording};
@@ -20,7 +21,7 @@ const MIN_SPLIT: Bytes = Bytes::mib(64);
 
 pub(super) fn findings(
     recording: &Recording,
-    rows: &[RunRow],
+    rows: Rows<'_>,
     devices: &[DeviceSummary],
     of_runs: &[RunSeries<'_>],
     rules: &Rules,
@@ -52,7 +53,7 @@ pub fn is_in_pieces(inactive_split: Bytes, reserved: Bytes, rules: &Rules) -> bo
 /// Much of what is reserved lies free between blocks that are held.
 fn split(
     recording: &Recording,
-    rows: &[RunRow],
+    rows: Rows<'_>,
     device: &DeviceSummary,
     rules: &Rules,
 ) -> Option<Finding> {
@@ -105,7 +106,6 @@ fn split(
     let pieces = largest_free.map_or_else(String::new, |largest| {
         format!(", the largest piece {largest}")
     });
-    let of_device = rows.iter().filter(|row| row.device == device.device);
     Some(Finding {
         id: format!("fragmentation/{}", recording.device(device.device).key),
         kind: FindingKind::Fragmentation,
@@ -118,7 +118,7 @@ fn split(
         device: device.device,
         lane: device.lane,
         runs: Vec::new(),
-        n_runs: of_device.count(),
+        n_runs: rows.of(device.device).len(),
         steps: false,
         bytes_per_run: None,
         interval: None,

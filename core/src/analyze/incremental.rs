@@ -7,10 +7,12 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::analyst::Courses;
-use super::device_rows::DeviceRows;
+use super::device_rows::{DeviceRows, Rows};
 use super::finding::Finding;
 use super::leak::{self, Judged, Outcome};
 use super::levels::{self, DeviceSummary, Peak, RunRow};
+use super::ongoing::Ongoing;
+use super::paths::Paths;
 use super::rules::Rules;
 use super::series::{self, RunSeries, SeriesOf, StepSeries, StepsOf};
 use super::{
@@ -44,6 +46,7 @@ pub struct Incremental {
     /// One per (run, device), in the order of the runs.
     rows: Vec<RunRow>,
     of_devices: Vec<DeviceRows>,
+    paths: Paths,
     places: HashMap<SeriesOf, usize>,
     of_runs: Vec<RowsOfSeries>,
     of_steps: HashMap<StepsOf, Steps>,
@@ -98,7 +101,7 @@ impl Incremental {
             .map(|inner| inner.idx)
             .filter(|inner| recording.outermost(*inner) == run)
             .collect();
-        let devices = self.summaries(recording);
+        let devices = levels::summaries(recording, Rows::new(&self.rows, &self.of_devices));
         let mut findings = self.findings(recording, &devices, &within, rules);
         let rests_on_it = |finding: &Finding| {
             let mut runs = finding.runs.iter().rev();
@@ -132,15 +135,18 @@ impl Incremental {
             .collect();
         self.of_devices
             .resize_with(recording.devices().len(), DeviceRows::default);
+        let first = outermost.first().map_or(self.n_runs, |run| run.get());
+        let ongoing = Ongoing::of(recording, &runs[first.min(self.n_runs)..]);
         if let Some(first) = outermost.first() {
             for run in runs.get(first.get()..self.n_runs).unwrap_or_default() {
                 if outermost.contains(&recording.outermost(run.idx)) {
-                    self.renew(recording, run)?;
+                    self.renew(recording, &ongoing, run)?;
                 }
             }
         }
         for run in new {
-            for row in levels::rows_of(recording, run) {
+            self.paths.take_in(run);
+            for row in levels::rows_of(recording, &ongoing, run) {
                 self.rows.push(row);
                 self.take_in_row(recording, self.rows.len() - 1);
             }
@@ -150,11 +156,16 @@ impl Incremental {
         Ok(())
     }
 
-    fn renew(&mut self, recording: &Recording, run: &Run) -> Result<(), Outdated> {
+    fn renew(
+        &mut self,
+        recording: &Recording,
+        ongoing: &Ongoing,
+        run: &Run,
+    ) -> Result<(), Outdated> {
         let first = self.rows.partition_point(|row| row.run < run.idx);
         let n_known = self.rows_of(run.idx).len();
-        let rows = levels::rows_of(recording, run);
-        if rows.len() != n_known {
+        let rows = levels::rows_of(recording, ongoing, run);
+        if rows.len() != n_known || !self.paths.fits(run) {
             return Err(Outdated);
         }
         for (place, row) in (first..).zip(rows) {
@@ -184,7 +195,7 @@ impl Incremental {
             return;
         }
         let n_series = self.of_runs.len();
-        let of = series::series_of(recording, row);
+        let of = series::series_of(recording, &self.paths, row);
         let idx = *self.places.entry(of).or_insert(n_series);
         if idx == n_series {
             self.of_runs.push(RowsOfSeries::default());
@@ -196,7 +207,7 @@ impl Incremental {
     }
 
     fn take_in_steps(&mut self, recording: &Recording, run: &Run) -> Result<(), Outdated> {
-        for (of, steps) in steps_of_run(recording, run) {
+        for (of, steps) in steps_of_run(recording, &self.paths, run) {
             let known = self.of_steps.get(&of).map(|known| known.run);
             match steps {
                 // They were known once, and hid those of an earlier run.
@@ -217,18 +228,11 @@ impl Incremental {
         &self.rows[from..from + n]
     }
 
-    fn summaries(&self, recording: &Recording) -> Vec<DeviceSummary> {
-        let known = self.of_devices.iter().filter(|it| it.lane.is_some());
-        known
-            .filter_map(|it| levels::summary_of(recording, &self.rows[it.last], it.peak))
-            .collect()
-    }
-
     /// The verdicts on series that have changed, as far as others rest on them.
     fn renew_verdicts(&mut self, recording: &Recording, rules: &Rules) {
         for idx in std::mem::take(&mut self.stale) {
             let known = &mut self.of_runs[idx];
-            let Some(series) = joined(recording, &self.rows, known) else {
+            let Some(series) = joined(recording, &self.paths, &self.rows, known) else {
                 continue;
             };
             let outcome = leak::of_runs(recording, &series, rules, &mut self.courses);
@@ -239,7 +243,7 @@ impl Incremental {
             let Some(known) = self.of_steps.get_mut(&of) else {
                 continue;
             };
-            let Some(series) = steps_of(recording, known.run, &of) else {
+            let Some(series) = steps_of(recording, &self.paths, known.run, &of) else {
                 continue;
             };
             let outcome = leak::of_steps(recording, &series, rules, &mut self.courses);
@@ -262,11 +266,15 @@ impl Incremental {
             courses,
             rows,
             of_devices,
+            paths,
             ..
         } = self;
+        let all = Rows::new(rows, of_devices);
         let judge = Judge {
             recording,
+            paths,
             rows,
+            by_device: all,
             devices,
             rules,
             p_bound: trend::p_bound(&self.p_values),
@@ -299,17 +307,17 @@ impl Incremental {
         let of_sessions: Vec<Finding> = of_sessions.collect();
         findings.extend(of_sessions);
         // Pieces that are free on a device rest on no run.
-        let of_cells = fragmentation::findings(recording, rows, &[], &of_runs, rules, courses);
+        let of_cells = fragmentation::findings(recording, all, &[], &of_runs, rules, courses);
         findings.extend(of_cells);
         findings.extend(peaks::findings(recording, devices, &of_runs));
         findings.extend(reserve::findings(
-            recording, of_devices, devices, &of_runs, rules, courses,
+            recording, all, devices, &of_runs, rules, courses,
         ));
         if judge.is_any(within, |run, device| recording.trace(run, device).is_some()) {
             findings.extend(long_lived::findings(recording, devices));
         }
         if within.iter().any(|run| recording.run(*run).oom.is_some()) {
-            findings.extend(oom::findings(recording, rows));
+            findings.extend(oom::findings(recording, all, paths));
         }
         if judge.is_any(within, |run, device| {
             recording.holders(run, device).is_some()
@@ -318,7 +326,7 @@ impl Incremental {
                 retention::is_told(&findings, device, place)
                     || retention::is_told(&elsewhere(courses), device, place)
             };
-            let kept = retention::findings(recording, rows, devices, rules, &mut is_told);
+            let kept = retention::findings(recording, all, devices, rules, &mut is_told);
             findings.extend(kept);
         }
         findings
@@ -333,13 +341,14 @@ impl Incremental {
         let rows = within.iter().flat_map(|run| self.rows_of(*run));
         let rows = rows.filter(|row| row.kept.is_some());
         let of_rows = rows.filter_map(|row| {
-            let of = series::series_of(recording, row);
+            let of = series::series_of(recording, &self.paths, row);
             self.places.get(&of).copied()
         });
         let of_runs = of_rows.collect();
         let mut of_steps = BTreeSet::new();
         for run in within {
-            let of_run = steps_of_run(recording, recording.run(*run)).map(|(of, _)| of);
+            let of_run =
+                steps_of_run(recording, &self.paths, recording.run(*run)).map(|(of, _)| of);
             let is_latest = |of: &StepsOf| self.of_steps.get(of).is_some_and(|it| it.run == *run);
             of_steps.extend(of_run.filter(is_latest));
         }
@@ -350,7 +359,9 @@ impl Incremental {
 /// What verdicts rest on beside the series that they are about.
 struct Judge<'a> {
     recording: &'a Recording,
+    paths: &'a Paths,
     rows: &'a [RunRow],
+    by_device: Rows<'a>,
     devices: &'a [DeviceSummary],
     rules: &'a Rules,
     p_bound: f64,
@@ -358,7 +369,8 @@ struct Judge<'a> {
 
 impl<'a> Judge<'a> {
     fn series<'b>(&self, of_runs: impl Iterator<Item = &'b RowsOfSeries>) -> Vec<RunSeries<'a>> {
-        let series = of_runs.filter_map(|known| joined(self.recording, self.rows, known));
+        let series =
+            of_runs.filter_map(|known| joined(self.recording, self.paths, self.rows, known));
         let mut series: Vec<RunSeries<'_>> = series.collect();
         order::sort_by(&mut series, |a, b| a.key.cmp(&b.key));
         series
@@ -368,7 +380,8 @@ impl<'a> Judge<'a> {
         &self,
         of_steps: impl Iterator<Item = (&'b StepsOf, &'b Steps)>,
     ) -> Vec<StepSeries> {
-        let series = of_steps.filter_map(|(of, known)| steps_of(self.recording, known.run, of));
+        let series =
+            of_steps.filter_map(|(of, known)| steps_of(self.recording, self.paths, known.run, of));
         let mut series: Vec<StepSeries> = series.collect();
         order::sort_by(&mut series, |a, b| a.key.cmp(&b.key));
         series
@@ -390,7 +403,14 @@ impl<'a> Judge<'a> {
             judged.extend(leak::of_steps(recording, series, rules, courses).judged);
         }
         let bounds = (self.p_bound, rules);
-        leak::told(recording, self.rows, self.devices, of_runs, judged, bounds)
+        leak::told(
+            recording,
+            self.by_device,
+            self.devices,
+            of_runs,
+            judged,
+            bounds,
+        )
     }
 
     fn is_any(&self, within: &[RunIdx], is_it: impl Fn(RunIdx, DeviceIdx) -> bool) -> bool {
@@ -402,32 +422,31 @@ impl<'a> Judge<'a> {
 
 fn joined<'a>(
     recording: &Recording,
+    paths: &Paths,
     rows: &'a [RunRow],
     known: &RowsOfSeries,
 ) -> Option<RunSeries<'a>> {
     let places = known.places.iter();
     let rows: Vec<&RunRow> = places.map(|place| &rows[*place as usize]).collect();
-    series::joined(series::series_of(recording, rows.first()?), rows)
+    series::joined(recording, paths, rows)
 }
 
 /// The marks of one run, series by series; `None` where they are no steps that can be judged.
 fn steps_of_run<'a>(
     recording: &'a Recording,
+    paths: &'a Paths,
     run: &'a Run,
 ) -> impl Iterator<Item = (StepsOf, Option<StepSeries>)> {
-    let devices = recording.devices().iter().map(|device| device.idx);
-    devices.flat_map(move |device| {
-        let all = recording.samples_of(run.idx, device);
-        all.filter_map(move |(series, points)| {
-            let of = series::steps_in(recording, (run.idx, device), series)?;
-            let steps = series::steps(recording, (run.idx, device), series, points);
-            Some((of, steps))
-        })
+    let all = recording.series_of(run.idx);
+    all.filter_map(move |(device, series, points)| {
+        let of = series::steps_in(recording, paths, (run.idx, device), series)?;
+        let steps = series::steps(recording, paths, (run.idx, device), series, points);
+        Some((of, steps))
     })
 }
 
-fn steps_of(recording: &Recording, run: RunIdx, of: &StepsOf) -> Option<StepSeries> {
-    let mut all = steps_of_run(recording, recording.run(run));
+fn steps_of(recording: &Recording, paths: &Paths, run: RunIdx, of: &StepsOf) -> Option<StepSeries> {
+    let mut all = steps_of_run(recording, paths, recording.run(run));
     all.find(|(it, _)| it == of)?.1
 }
 

@@ -1,11 +1,12 @@
 //! Growth over runs and steps, in findings.
 
 use super::analyst::Courses;
+use super::device_rows::Rows;
 use super::facts::{self, Fact, Says};
 use super::finding::{CellRef, Finding, FindingKind};
 use super::growth::{self, Growth, State};
 use super::held::{self, Growers};
-use super::levels::{DeviceSummary, Lane, Peak, RunRow};
+use super::levels::{self, DeviceSummary, Lane, Peak, RunRow};
 use super::rules::Rules;
 use super::series::{self, Key, RunSeries, StepSeries};
 use super::suggest;
@@ -27,9 +28,9 @@ const N_SPARKLINE: usize = 64;
 
 pub(super) fn findings(
     recording: &Recording,
-    rows: &[RunRow],
+    rows: Rows<'_>,
     devices: &[DeviceSummary],
-    series_of_runs: &[RunSeries<'_>],
+    (series_of_runs, series_of_steps): (&[RunSeries<'_>], &[StepSeries]),
     rules: &Rules,
     courses: &mut Courses,
 ) -> Vec<Finding> {
@@ -37,8 +38,8 @@ pub(super) fn findings(
         .iter()
         .map(|series| of_runs(recording, series, rules, courses));
     let mut outcomes: Vec<Outcome> = of_runs.collect();
-    for series in series::of_steps(recording) {
-        outcomes.push(of_steps(recording, &series, rules, courses));
+    for series in series_of_steps {
+        outcomes.push(of_steps(recording, series, rules, courses));
     }
     let mut p_values: Vec<f64> = outcomes.iter().filter_map(|outcome| outcome.p).collect();
     p_values.sort_by(f64::total_cmp);
@@ -57,7 +58,7 @@ pub(super) fn findings(
 /// each is held against all of them by `p_bound`.
 pub(super) fn told(
     recording: &Recording,
-    rows: &[RunRow],
+    rows: Rows<'_>,
     devices: &[DeviceSummary],
     series_of_runs: &[RunSeries<'_>],
     mut judged: Vec<Judged>,
@@ -88,13 +89,16 @@ pub(super) struct Outcome {
 
 /// The allocators' counters have a say in the verdict on runs. Steps have none: a mark reads levels.
 fn join_counters(judged: &mut [Judged], of_runs: &[RunSeries<'_>], p_bound: f64, rules: &Rules) {
+    // Both are in the order of their keys.
+    let judged = judged.iter_mut().filter(|judged| !judged.steps);
+    let mut judged = judged.peekable();
     for series in of_runs {
-        let Some(fact) = facts::of_counters(series, p_bound, rules) else {
+        while judged.next_if(|it| it.key < series.key).is_some() {}
+        let Some(of_it) = judged.next_if(|it| it.key == series.key) else {
             continue;
         };
-        let is_of_it = |judged: &&mut Judged| !judged.steps && judged.key == series.key;
-        if let Some(judged) = judged.iter_mut().find(is_of_it) {
-            judged.join(fact);
+        if let Some(fact) = facts::of_counters(series, p_bound, rules) {
+            of_it.join(fact);
         }
     }
 }
@@ -291,7 +295,7 @@ impl Judged {
 
     /// Itself, if it is a verdict that a person wants to read: growth, that it has
     /// settled, or that it is over.
-    fn told(mut self, recording: &Recording, rows: &[RunRow]) -> Option<Self> {
+    fn told(mut self, recording: &Recording, rows: Rows<'_>) -> Option<Self> {
         let grew = reaches(self.kept(), self.least) && reaches(self.stays, self.least);
         let told = match self.growth.state {
             State::Leak | State::Watch => grew,
@@ -311,13 +315,10 @@ impl Judged {
     }
 
     /// The run of these steps has ended, and let go of what they had kept.
-    fn is_over(&self, rows: &[RunRow]) -> bool {
-        let is_of_run =
-            |row: &&RunRow| Some(&row.run) == self.runs.last() && row.device == self.key.device;
-        let row = rows
-            .iter()
-            .rfind(is_of_run)
-            .filter(|row| row.lane == self.lane);
+    fn is_over(&self, rows: Rows<'_>) -> bool {
+        let last = self.runs.last();
+        let row = last.and_then(|run| rows.row(*run, self.key.device));
+        let row = row.filter(|row| row.lane == self.lane);
         let after = row.and_then(|row| row.after).filter(|_| self.steps);
         after.is_some_and(|after| after < self.start + self.least)
     }
@@ -331,14 +332,14 @@ impl Judged {
         self.n_moving.is_some()
     }
 
-    fn reason_to_withdraw(&self, recording: &Recording, rows: &[RunRow]) -> Option<&'static str> {
+    fn reason_to_withdraw(&self, recording: &Recording, rows: Rows<'_>) -> Option<&'static str> {
         let last = recording.run(*self.runs.last()?);
         let is_edited = recording.runs()[last.idx.get() + 1..].iter().any(|run| {
             run.kind == RunKind::Cell && run.cell == last.cell && run.revision != last.revision
         });
         let level_now = rows
-            .iter()
-            .rfind(|row| row.device == self.key.device && row.lane == self.lane)
+            .of(self.key.device)
+            .rfind(|row| row.lane == self.lane)
             .filter(|row| row.run > last.idx)
             .and_then(|row| row.after);
         let nearly_start = self.start + Bytes::new(self.kept().magnitude().get() / 10);
@@ -363,16 +364,12 @@ impl Judged {
         self.n_grown >= self.n_chances
     }
 
-    fn finding(self, recording: &Recording, rows: &[RunRow], devices: &[DeviceSummary]) -> Finding {
+    fn finding(self, recording: &Recording, rows: Rows<'_>, devices: &[DeviceSummary]) -> Finding {
         let run = recording.run(*self.runs.last().expect("a series has runs"));
         let cell = series::cell_ref(recording, run);
         let rate = self.growth.bytes_per_run;
-        let row = rows
-            .iter()
-            .rfind(|row| row.run == run.idx && row.device == self.key.device);
-        let device = devices
-            .iter()
-            .find(|summary| summary.device == self.key.device);
+        let row = rows.row(run.idx, self.key.device);
+        let device = levels::summary(devices, self.key.device);
         let grows = self.growth.state != State::None && self.withdrawn.is_none();
         let headroom = row
             .zip(device)
@@ -380,7 +377,7 @@ impl Judged {
         let runs_to_oom = headroom
             .filter(|_| grows && rate > ByteDelta::ZERO)
             .map(|left| left.get() / rate.magnitude().get());
-        let text = recording.cell(run.cell).text(run.revision);
+        let text = recording.text(run);
         let traced = traced::latest(recording, &self.runs, self.key.device).filter(|_| !self.steps);
         let mut evidence = self.growth.evidence.clone();
         evidence.extend(traced.map(|trace| traced::evidence(recording, trace, rate)));

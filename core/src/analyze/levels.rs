@@ -1,13 +1,16 @@
 //! One row per (run, device), derived from the raw readings.
 
+use std::collections::HashSet;
+
 use crate::recording::{
     AllocatorLevels, Column, DeviceIdx, Level, Points, Reading, Recording, Run, RunIdx, RunLevels,
     Sample, Series, Trace, Unknown,
 };
 use crate::units::{ByteDelta, Bytes, Nanos};
 
+use super::device_rows::{DeviceRows, Rows};
 use super::limits::{Limit, limits};
-use super::ongoing;
+use super::ongoing::Ongoing;
 
 /// Which of a device's levels growth is judged on: the first one known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -161,38 +164,65 @@ impl DeviceSummary {
 
 /// One row per (ended run, device).
 pub(super) fn rows(recording: &Recording) -> Vec<RunRow> {
+    let ongoing = Ongoing::of(recording, recording.runs());
     let runs = recording.runs().iter();
-    runs.flat_map(|run| rows_of(recording, run)).collect()
+    runs.flat_map(|run| rows_of(recording, &ongoing, run))
+        .collect()
 }
 
 /// Those of one run.
 pub(super) fn rows_of<'a>(
     recording: &'a Recording,
+    ongoing: &'a Ongoing,
     run: &'a Run,
 ) -> impl ExactSizeIterator<Item = RunRow> {
     let levels = run.levels.iter();
-    levels.map(move |levels| row(recording, run, levels))
+    levels.map(move |levels| row(recording, ongoing, run, levels))
+}
+
+/// What was read around each run, in the order of the rows.
+fn all_levels(recording: &Recording) -> impl Iterator<Item = (&Run, &RunLevels)> {
+    let runs = recording.runs().iter();
+    runs.flat_map(|run| run.levels.iter().map(move |levels| (run, levels)))
 }
 
 /// The latest levels of each device that was read.
-pub(super) fn summaries(recording: &Recording, rows: &[RunRow]) -> Vec<DeviceSummary> {
-    recording
-        .devices()
-        .iter()
-        .filter_map(|device| summary(recording, rows, device.idx))
-        .collect()
+pub(super) fn summaries(recording: &Recording, rows: Rows<'_>) -> Vec<DeviceSummary> {
+    let latest = || rows.of_devices().map(|(_, last)| rows.at(last));
+    let goes_on = |run: &RunIdx| recording.run(*run).ended.is_none();
+    let first = latest().map(|(row, _)| row.run).filter(goes_on).min();
+    let open = first.map_or(&[][..], |first| &recording.runs()[first.get()..]);
+    let ongoing = Ongoing::of(recording, open);
+    let summary = |(of_device, last): (&DeviceRows, usize)| {
+        let (row, idx) = rows.at(last);
+        let levels = recording.run(row.run).levels.get(idx)?;
+        let known = levels.after.as_ref().unwrap_or(&levels.before);
+        let inside = ongoing.reading(row.run, row.device, known);
+        Some(DeviceSummary {
+            lane: row.lane,
+            peak: of_device.peak,
+            ..DeviceSummary::now(row.device, inside.as_ref().unwrap_or(known))
+        })
+    };
+    rows.of_devices().filter_map(summary).collect()
 }
 
-/// What could not be read, one sentence for each device and source.
+/// The summary of a device.
+pub(super) fn summary(devices: &[DeviceSummary], device: DeviceIdx) -> Option<&DeviceSummary> {
+    let idx = devices.binary_search_by_key(&device, |it| it.device).ok()?;
+    Some(&devices[idx])
+}
+
+/// What is missing, and what could not be read: one sentence for each device and source.
 pub(super) fn warnings(recording: &Recording) -> Vec<String> {
-    let mut warnings = Vec::new();
-    for levels in recording.runs().iter().flat_map(|run| &run.levels) {
-        let label = &recording.device(levels.device).label;
+    let mut warnings: Vec<String> = recording.missing().map(str::to_owned).collect();
+    let mut told = HashSet::new();
+    for (_, levels) in all_levels(recording) {
         for reading in std::iter::once(&levels.before).chain(&levels.after) {
             for (source, words) in failures(reading) {
-                let warning = format!("{label}: {source} failed: {words}");
-                if !warnings.contains(&warning) {
-                    warnings.push(warning);
+                if told.insert((levels.device, source, words)) {
+                    let label = &recording.device(levels.device).label;
+                    warnings.push(format!("{label}: {source} failed: {words}"));
                 }
             }
         }
@@ -304,7 +334,7 @@ pub(crate) fn of_points(points: &Points, lane: Lane) -> &Column {
     }
 }
 
-fn row(recording: &Recording, run: &Run, levels: &RunLevels) -> RunRow {
+fn row(recording: &Recording, ongoing: &Ongoing, run: &Run, levels: &RunLevels) -> RunRow {
     let before = Totals::of(&levels.before);
     let after = levels.after.as_ref().map(Totals::of).unwrap_or_default();
     let lane = lane_of(&before, &after);
@@ -315,7 +345,7 @@ fn row(recording: &Recording, run: &Run, levels: &RunLevels) -> RunRow {
         lane,
         before: from,
         after: to,
-        so_far: ongoing::level(recording, run, levels.device, lane),
+        so_far: ongoing.level(run.idx, levels.device, lane),
         kept: from.zip(to).map(|(from, to)| to.since(from)),
         peak: peak(recording, run, levels, lane, [from, to]),
         allocated: (before.allocated, after.allocated),
@@ -477,31 +507,6 @@ impl Bounds {
             high: of_peak.high.into_iter().chain(ceiling).min(),
         }
     }
-}
-
-fn summary(recording: &Recording, rows: &[RunRow], device: DeviceIdx) -> Option<DeviceSummary> {
-    let mut of_device = rows.iter().filter(|row| row.device == device);
-    let last = of_device.clone().next_back()?;
-    let peaks = of_device.by_ref().filter_map(|row| row.peak.map(Peak::low));
-    summary_of(recording, last, peaks.max())
-}
-
-/// As its latest row tells, with the highest level in any run.
-pub(super) fn summary_of(
-    recording: &Recording,
-    last: &RunRow,
-    peak: Option<Bytes>,
-) -> Option<DeviceSummary> {
-    let device = last.device;
-    let run = recording.run(last.run);
-    let levels = run.levels.iter().find(|levels| levels.device == device)?;
-    let latest = levels.after.as_ref().unwrap_or(&levels.before);
-    let inside = ongoing::reading(recording, run, device, latest);
-    Some(DeviceSummary {
-        lane: last.lane,
-        peak,
-        ..DeviceSummary::now(device, inside.as_ref().unwrap_or(latest))
-    })
 }
 
 #[cfg(test)]

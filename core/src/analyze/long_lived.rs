@@ -1,7 +1,7 @@
 //! What a traced run holds at its peak for longer than it may need to.
 
 use super::finding::{Evidence, Finding, FindingKind};
-use super::levels::{DeviceSummary, Lane};
+use super::levels::{self, DeviceSummary, Lane};
 use super::series;
 use crate::recording::{LineTally, Recording, Trace};
 use crate::sorted::Sorted;
@@ -27,8 +27,7 @@ pub(super) fn findings(recording: &Recording, devices: &[DeviceSummary]) -> Vec<
         .collect();
     latest.reverse();
     let of_each = |trace: &Trace| {
-        let mut devices = devices.iter();
-        let capacity = devices.find(|it| it.device == trace.device)?.capacity?;
+        let capacity = levels::summary(devices, trace.device)?.capacity?;
         let rose = trace.peak.low.saturating_sub(trace.peak.from_before);
         let least = (LEAST_OF_DEVICE * capacity.as_f64()).max(LEAST_OF_PEAK * rose.as_f64());
         let lines = trace.lines.iter().filter(|line| line.line.is_some());
@@ -44,7 +43,7 @@ fn finding(recording: &Recording, trace: &Trace, line: &LineTally, least: f64) -
     let cell = series::cell_ref(recording, run);
     let held = line.tally.long_lived;
     let number = line.line.unwrap_or_default();
-    let text = recording.cell(run.cell).text(run.revision);
+    let text = recording.text(run);
     let source = text.and_then(|text| text.lines().nth((number as usize).checked_sub(1)?));
     let place = match source.and_then(source_text::headline) {
         Some(source) => format!("line {number} ({source})"),

@@ -22,6 +22,7 @@ mod limits;
 mod long_lived;
 mod ongoing;
 mod oom;
+mod paths;
 mod peaks;
 mod reserve;
 mod retention;

@@ -1,43 +1,141 @@
 //! What is known of a run that goes on: the latest that was read inside of it.
 
-use super::levels::{Lane, of_sample};
-use crate::recording::{
-    AllocatorLevels, DeviceIdx, Level, Reading, Recording, Run, Sample, Series,
-};
-use crate::units::Bytes;
+use std::collections::HashMap;
 
-/// The lane at the latest instant at which it was read.
-pub(super) fn level(
-    recording: &Recording,
-    run: &Run,
-    device: DeviceIdx,
-    lane: Lane,
-) -> Option<Bytes> {
-    let known = |(_, point): (_, Sample)| Some((point.at, of_sample(&point, lane)?));
-    let levels = latest(recording, run, device).filter_map(known);
-    Some(levels.max_by_key(|(at, _)| *at)?.1)
+use super::levels::{Lane, of_sample};
+use crate::order;
+use crate::recording::{
+    AllocatorLevels, DeviceIdx, Level, Reading, Recording, Run, RunIdx, Sample, Series,
+};
+use crate::units::{Bytes, Nanos};
+
+const LANES: [Lane; 3] = [Lane::Allocated, Lane::ProcessUsed, Lane::DeviceUsed];
+
+/// What was read last of each device in each run that goes on, the blocks of it included.
+#[derive(Default)]
+pub(super) struct Ongoing(Vec<((RunIdx, DeviceIdx), Inside)>);
+
+/// Points inside a run: the latest, and the latest in which each lane is known.
+#[derive(Clone, Default)]
+struct Inside {
+    lanes: [Option<(Place, Bytes)>; LANES.len()],
+    any: Option<(Place, Sample)>,
+    /// Set by a mark, where all levels are read.
+    marked: Option<(Place, Sample)>,
 }
 
-/// The levels of the latest instant at which all of them were read.
-///
-/// The sampler does not read allocators: what it knows later is not mixed with them.
-pub(super) fn reading(
-    recording: &Recording,
-    run: &Run,
-    device: DeviceIdx,
-    before: &Reading,
-) -> Option<Reading> {
-    let is_whole = |series: &Series| *series != Series::Sampled || before.allocators.is_empty();
-    let points = latest(recording, run, device).filter(|(series, _)| is_whole(series));
-    let (_, point) = points.max_by_key(|(_, point)| point.at)?;
-    let mut now = before.clone();
-    renew(&mut now.driver.device_used, point.device_used);
-    renew(&mut now.driver.process_used, point.process_used);
-    // A point tells of all allocators together.
-    if let [levels] = now.allocators.as_mut_slice() {
-        renew_allocator(levels, &point);
+/// The later of two points; of two of one instant that of the later run.
+type Place = (Nanos, RunIdx);
+
+impl Ongoing {
+    /// Of the latest runs of a recording, or of all.
+    pub(super) fn of(recording: &Recording, latest: &[Run]) -> Self {
+        let runs = recording.runs();
+        let Some(first) = latest.iter().find(|run| run.ended.is_none()) else {
+            return Self::default();
+        };
+        let first = first.idx.get();
+        let mut found = Vec::new();
+        // A run is in an earlier one: what is inside of it is known before what is around it.
+        let mut inside = vec![HashMap::new(); runs.len() - first];
+        for run in runs[first..].iter().rev() {
+            let mut within = std::mem::take(&mut inside[run.idx.get() - first]);
+            for (device, series, points) in recording.series_of(run.idx) {
+                if let Some(point) = points.last() {
+                    let of_device: &mut Inside = within.entry(device).or_default();
+                    of_device.join(&Inside::at(run.idx, series, point));
+                }
+            }
+            if run.ended.is_none() {
+                let devices = run.levels.iter().map(|levels| levels.device);
+                let known = devices.filter_map(|device| Some((device, within.get(&device)?)));
+                found.extend(known.map(|(device, of)| ((run.idx, device), of.clone())));
+            }
+            if let Some(around) = run.parent.and_then(|it| it.get().checked_sub(first)) {
+                join_all(&mut inside[around], within);
+            }
+        }
+        order::sort_by_key(&mut found, |(place, _)| *place);
+        Self(found)
     }
-    Some(now)
+
+    fn inside(&self, run: RunIdx, device: DeviceIdx) -> Option<&Inside> {
+        let place = self
+            .0
+            .binary_search_by_key(&(run, device), |(place, _)| *place);
+        Some(&self.0[place.ok()?].1)
+    }
+
+    /// The lane at the latest instant at which it was read.
+    pub(super) fn level(&self, run: RunIdx, device: DeviceIdx, lane: Lane) -> Option<Bytes> {
+        let inside = self.inside(run, device)?;
+        let mut lanes = LANES.into_iter().zip(&inside.lanes);
+        let (_, latest) = lanes.find(|(of, _)| *of == lane)?;
+        latest.map(|(_, level)| level)
+    }
+
+    /// The levels of the latest instant at which all of them were read.
+    ///
+    /// The sampler does not read allocators: what it knows later is not mixed with them.
+    pub(super) fn reading(
+        &self,
+        run: RunIdx,
+        device: DeviceIdx,
+        before: &Reading,
+    ) -> Option<Reading> {
+        let inside = self.inside(run, device)?;
+        let whole = if before.allocators.is_empty() {
+            inside.any
+        } else {
+            inside.marked
+        };
+        let (_, point) = whole?;
+        let mut now = before.clone();
+        renew(&mut now.driver.device_used, point.device_used);
+        renew(&mut now.driver.process_used, point.process_used);
+        // A point tells of all allocators together.
+        if let [levels] = now.allocators.as_mut_slice() {
+            renew_allocator(levels, &point);
+        }
+        Some(now)
+    }
+}
+
+impl Inside {
+    fn at(run: RunIdx, series: &Series, point: Sample) -> Self {
+        let place = (point.at, run);
+        let any = Some((place, point));
+        Self {
+            lanes: LANES.map(|lane| Some((place, of_sample(&point, lane)?))),
+            any,
+            marked: any.filter(|_| *series != Series::Sampled),
+        }
+    }
+
+    fn join(&mut self, other: &Self) {
+        for (lane, other) in self.lanes.iter_mut().zip(&other.lanes) {
+            keep_latest(lane, *other);
+        }
+        keep_latest(&mut self.any, other.any);
+        keep_latest(&mut self.marked, other.marked);
+    }
+}
+
+fn keep_latest<T>(known: &mut Option<(Place, T)>, other: Option<(Place, T)>) {
+    let place = |it: &Option<(Place, T)>| it.as_ref().map(|(place, _)| *place);
+    if place(&other) >= place(known) {
+        *known = other;
+    }
+}
+
+/// The smaller goes into the larger: runs nested in each other would move each device once for each.
+fn join_all(known: &mut HashMap<DeviceIdx, Inside>, mut others: HashMap<DeviceIdx, Inside>) {
+    if others.len() > known.len() {
+        std::mem::swap(known, &mut others);
+    }
+    for (device, other) in others {
+        known.entry(device).or_default().join(&other);
+    }
 }
 
 fn renew_allocator(levels: &mut AllocatorLevels, point: &Sample) {
@@ -55,27 +153,4 @@ fn renew(level: &mut Level, now: Option<Bytes>) {
     if now.is_some() {
         *level = now.into();
     }
-}
-
-/// The last point of each series in the run and in the blocks of it; none of a run that has ended.
-fn latest<'a>(
-    recording: &'a Recording,
-    run: &Run,
-    device: DeviceIdx,
-) -> impl Iterator<Item = (&'a Series, Sample)> {
-    let (idx, ended) = (run.idx, run.ended.is_some());
-    let open = if ended {
-        &[]
-    } else {
-        &recording.runs()[idx.get()..]
-    };
-    let is_inside = move |inner: &&Run| {
-        let mut around = std::iter::successors(Some(inner.idx), |at| recording.run(*at).parent);
-        around.any(|at| at == idx)
-    };
-    let series = open
-        .iter()
-        .filter(is_inside)
-        .flat_map(move |inner| recording.samples_of(inner.idx, device));
-    series.filter_map(|(series, points)| Some((series, points.last()?)))
 }

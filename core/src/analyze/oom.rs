@@ -5,9 +5,11 @@ mod shortage;
 #[cfg(test)]
 mod tests;
 
+use super::device_rows::Rows;
 use super::finding::{Evidence, Figures, Finding, FindingKind};
 use super::growth::State;
 use super::levels::{DeviceSummary, RunRow};
+use super::paths::Paths;
 use super::series;
 use crate::holders::RootKind;
 use crate::recording::{
@@ -21,16 +23,16 @@ use causes::Cause;
 pub use shortage::{Shortage, ShortagePart};
 
 /// A finding for each cell and device where memory ran out, about the last time.
-pub(super) fn findings(recording: &Recording, rows: &[RunRow]) -> Vec<Finding> {
+pub(super) fn findings(recording: &Recording, rows: Rows<'_>, paths: &Paths) -> Vec<Finding> {
     let mut last: Sorted<(CellIdx, DeviceIdx), Case<'_>> = Sorted::default();
     for run in recording.runs().iter().filter(|run| run.oom.is_some()) {
-        let Some(case) = Case::of(recording, rows, run) else {
+        let Some(case) = Case::of(recording, rows, paths, run) else {
             continue;
         };
         let key = (case.outermost.cell, case.device);
         let mut runs = last
-            .get(&key)
-            .map_or_else(Vec::new, |case| case.runs.clone());
+            .get_mut(&key)
+            .map_or_else(Vec::new, |case| std::mem::take(&mut case.runs));
         if runs.last() != Some(&case.outermost.idx) {
             runs.push(case.outermost.idx);
         }
@@ -42,7 +44,7 @@ pub(super) fn findings(recording: &Recording, rows: &[RunRow]) -> Vec<Finding> {
 /// One time that memory ran out, with the levels around it.
 struct Case<'a> {
     recording: &'a Recording,
-    rows: &'a [RunRow],
+    rows: Rows<'a>,
     outermost: &'a Run,
     oom: &'a OutOfMemory,
     device: DeviceIdx,
@@ -58,7 +60,7 @@ struct Case<'a> {
 }
 
 impl<'a> Case<'a> {
-    fn of(recording: &'a Recording, rows: &'a [RunRow], run: &'a Run) -> Option<Self> {
+    fn of(recording: &'a Recording, rows: Rows<'a>, paths: &Paths, run: &'a Run) -> Option<Self> {
         let oom = run.oom.as_deref()?;
         let device = oom.device.or_else(|| likely_device(recording, run))?;
         let elsewhere = oom.device.is_none()
@@ -77,7 +79,7 @@ impl<'a> Case<'a> {
             oom,
             device,
             elsewhere,
-            path: series::path(recording, run),
+            path: paths.names(run.idx),
             now: DeviceSummary::now(device, reading.unwrap_or(&nothing)),
             levels,
             runs: Vec::new(),
@@ -94,8 +96,8 @@ impl<'a> Case<'a> {
     }
 
     fn row(&self) -> Option<&'a RunRow> {
-        let is_own = |row: &&RunRow| row.run == self.outermost.idx && row.device == self.device;
-        self.rows.iter().find(is_own).filter(|_| !self.elsewhere)
+        let own = self.rows.row(self.outermost.idx, self.device);
+        own.filter(|_| !self.elsewhere)
     }
 
     /// The device at the run's end, where that is still the moment of the error.

@@ -2,7 +2,7 @@
 //! and what grows beside the allocator.
 
 use super::analyst::Courses;
-use super::device_rows::DeviceRows;
+use super::device_rows::{DeviceRows, Rows};
 use super::finding::{Evidence, Finding, FindingKind};
 use super::leak::min_growth;
 use super::levels::{DeviceSummary, Lane, RunRow};
@@ -23,18 +23,18 @@ const EFFICIENT: f64 = 0.5;
 
 pub(super) fn findings(
     recording: &Recording,
-    of_devices: &[DeviceRows],
+    rows: Rows<'_>,
     devices: &[DeviceSummary],
     of_runs: &[RunSeries<'_>],
     rules: &Rules,
     courses: &mut Courses,
 ) -> Vec<Finding> {
     let of_each = devices.iter().flat_map(|device| {
-        let rows = &of_devices[device.device.get()];
-        let pressure = pressure(recording, rows, device);
+        let of_device = rows.columns(device.device);
+        let pressure = pressure(recording, of_device, device);
         pressure
             .into_iter()
-            .chain(gap(recording, rows, device, rules, courses))
+            .chain(gap(recording, of_device, device, rules, courses))
     });
     let of_cells = of_runs.iter().filter_map(|series| {
         repeated(recording, series).or_else(|| inefficient(recording, series))

@@ -1,6 +1,7 @@
 //! What `IPython` and Python keep of what the user let go of: displayed results, the last
 //! exception, the debugger, `%run` scripts.
 
+use super::device_rows::Rows;
 use super::finding::{Evidence, Figures, Finding, FindingKind};
 use super::growth::State;
 use super::leak::min_growth;
@@ -25,7 +26,7 @@ const N_TOLD: usize = 8;
 /// A finding for each place and device, where no finding names the place for growth already.
 pub(super) fn findings(
     recording: &Recording,
-    rows: &[RunRow],
+    rows: Rows<'_>,
     devices: &[DeviceSummary],
     rules: &Rules,
     is_told: &mut dyn FnMut(DeviceIdx, RootKind) -> bool,
@@ -62,7 +63,7 @@ struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    fn all(recording: &'a Recording, rows: &'a [RunRow], device: DeviceIdx) -> Vec<Self> {
+    fn all(recording: &'a Recording, rows: Rows<'a>, device: DeviceIdx) -> Vec<Self> {
         let looks = Looks::of(recording, rows, device);
         let mut last: Sorted<RootKind, usize> = Sorted::default();
         for (idx, (_, look)) in looks.all.iter().enumerate() {
@@ -87,7 +88,7 @@ impl<'a> Place<'a> {
 
     fn finding(&self, recording: &Recording, device: &DeviceSummary, least: Bytes) -> Finding {
         let run = recording.run(self.since);
-        let text = recording.cell(run.cell).text(run.revision);
+        let text = recording.text(run);
         let holders = self.holders();
         let n_bytes = self.kept.n_bytes;
         let fix = holders.first().filter(|_| !self.is_let_go);
@@ -199,7 +200,7 @@ fn kept_at(look: &DeviceHolders, place: RootKind) -> Option<&Kept> {
 /// The looks at one device, oldest first, and where it stands now.
 struct Looks<'a> {
     recording: &'a Recording,
-    rows: &'a [RunRow],
+    rows: Rows<'a>,
     device: DeviceIdx,
     all: Vec<(RunIdx, &'a DeviceHolders)>,
     /// The latest row whose level is known.
@@ -207,14 +208,13 @@ struct Looks<'a> {
 }
 
 impl<'a> Looks<'a> {
-    fn of(recording: &'a Recording, rows: &'a [RunRow], device: DeviceIdx) -> Self {
-        let is_known = |row: &&RunRow| row.device == device && level(row).is_some();
+    fn of(recording: &'a Recording, rows: Rows<'a>, device: DeviceIdx) -> Self {
         Self {
             recording,
             rows,
             device,
             all: recording.looks(device).collect(),
-            now: rows.iter().rfind(is_known),
+            now: rows.of(device).rfind(|row| level(row).is_some()),
         }
     }
 
@@ -241,9 +241,7 @@ impl<'a> Looks<'a> {
     fn has_fallen_after(&self, idx: usize) -> bool {
         let (seen, look) = self.all[idx];
         let n_bytes: Bytes = look.kept.iter().map(|it| it.n_bytes).sum();
-        let first = self.rows.partition_point(|row| row.run < seen);
-        let mut of_run = self.rows[first..].iter().take_while(|row| row.run == seen);
-        let then = of_run.find(|row| row.device == self.device);
+        let then = self.rows.row(seen, self.device);
         let now = self.now.filter(|row| row.run > seen);
         let fall = then
             .zip(now)

@@ -2,6 +2,7 @@
 
 use super::finding::CellRef;
 use super::levels::{Lane, RunRow, of_sample};
+use super::paths::{BlockIdx, Paths};
 use crate::order;
 use crate::recording::{DeviceIdx, Points, Recording, Run, RunIdx, Sample, Series, SourceHash};
 use crate::source_text;
@@ -61,43 +62,48 @@ impl RunSeries<'_> {
 }
 
 /// Which runs are one series: those of one text, inside the same blocks, on one device.
-pub(super) type SeriesOf = (SourceHash, Vec<String>, DeviceIdx);
+pub(super) type SeriesOf = (SourceHash, BlockIdx, DeviceIdx);
 
 /// The series that a row is of.
-pub(super) fn series_of(recording: &Recording, row: &RunRow) -> SeriesOf {
+pub(super) fn series_of(recording: &Recording, paths: &Paths, row: &RunRow) -> SeriesOf {
     let run = recording.run(row.run);
-    (run.revision, path(recording, run), row.device)
+    (run.revision, paths.block(run.idx), row.device)
 }
 
 /// The series of runs, in the order in which they began. Only rows whose lane
 /// is known at both ends and the same as in the latest run count.
-pub(super) fn of_runs<'a>(recording: &Recording, rows: &'a [RunRow]) -> Vec<RunSeries<'a>> {
+pub(super) fn of_runs<'a>(
+    recording: &Recording,
+    paths: &Paths,
+    rows: &'a [RunRow],
+) -> Vec<RunSeries<'a>> {
     let rows = rows.iter().filter(|row| row.kept.is_some());
-    let mut rows: Vec<(SeriesOf, &RunRow)> =
-        rows.map(|row| (series_of(recording, row), row)).collect();
+    let mut rows: Vec<(SeriesOf, &RunRow)> = rows
+        .map(|row| (series_of(recording, paths, row), row))
+        .collect();
     order::sort_by(&mut rows, |(a, _), (b, _)| a.cmp(b));
-    let series = rows.chunk_by(|(a, _), (b, _)| a == b).filter_map(|rows| {
-        let (of, _) = rows.first()?;
-        joined(of.clone(), rows.iter().map(|(_, row)| *row).collect())
-    });
+    let series = rows
+        .chunk_by(|(a, _), (b, _)| a == b)
+        .filter_map(|rows| joined(recording, paths, rows.iter().map(|(_, row)| *row).collect()));
     let mut series: Vec<RunSeries<'_>> = series.collect();
     order::sort_by(&mut series, |a, b| a.key.cmp(&b.key));
     series
 }
 
 /// Those of one series, as far as their lane is that of the latest; `None` where there are none.
-pub(super) fn joined(
-    (revision, path, device): SeriesOf,
-    mut rows: Vec<&RunRow>,
-) -> Option<RunSeries<'_>> {
+pub(super) fn joined<'a>(
+    recording: &Recording,
+    paths: &Paths,
+    mut rows: Vec<&'a RunRow>,
+) -> Option<RunSeries<'a>> {
     let lane = rows.last()?.lane;
     rows.retain(|row| row.lane == lane);
-    let first = rows.first()?.run;
+    let first = rows.first()?;
     let key = Key {
-        first,
-        revision,
-        path,
-        device,
+        first: first.run,
+        revision: recording.run(first.run).revision,
+        path: paths.names(first.run),
+        device: first.device,
     };
     Some(RunSeries { key, rows })
 }
@@ -118,32 +124,32 @@ pub(super) struct StepSeries {
     pub(super) steps_per_point: f64,
 }
 
-/// Which steps follow each other: those of the same label and blocks, as they are written.
-pub(super) type StepsOf = (SourceHash, String, DeviceIdx);
+/// Which steps follow each other: those of the same label, in the same blocks.
+pub(super) type StepsOf = (SourceHash, BlockIdx, String, DeviceIdx);
 
 /// The steps that a series of points is of; `None` where it is no series of marks.
 pub(super) fn steps_in(
     recording: &Recording,
+    paths: &Paths,
     (run, device): (RunIdx, DeviceIdx),
     series: &Series,
 ) -> Option<StepsOf> {
     let Series::Marked(label) = series else {
         return None;
     };
-    let run = recording.run(run);
-    let mut path = path(recording, run);
-    path.push(label.clone());
-    Some((run.revision, path.join("/"), device))
+    let revision = recording.run(run).revision;
+    Some((revision, paths.block(run), label.clone(), device))
 }
 
 /// The steps of the latest run of each cell's text: a loop that is run again
 /// starts anew.
-pub(super) fn of_steps(recording: &Recording) -> Vec<StepSeries> {
+pub(super) fn of_steps(recording: &Recording, paths: &Paths) -> Vec<StepSeries> {
     let all = recording.all_samples();
     let mut found: Vec<(StepsOf, StepSeries)> = all
         .filter_map(|(run, device, series, points)| {
-            let of = steps_in(recording, (run, device), series)?;
-            Some((of, steps(recording, (run, device), series, points)?))
+            let of = steps_in(recording, paths, (run, device), series)?;
+            let steps = steps(recording, paths, (run, device), series, points)?;
+            Some((of, steps))
         })
         .collect();
     found.reverse();
@@ -157,6 +163,7 @@ pub(super) fn of_steps(recording: &Recording) -> Vec<StepSeries> {
 /// The steps of one run on one device; `None` where no lane is known of all of them.
 pub(super) fn steps(
     recording: &Recording,
+    paths: &Paths,
     (idx, device): (RunIdx, DeviceIdx),
     series: &Series,
     points: &Points,
@@ -166,7 +173,7 @@ pub(super) fn steps(
     };
     let points: Vec<Sample> = points.iter().collect();
     let run = recording.run(idx);
-    let mut path = path(recording, run);
+    let mut path = paths.names(idx);
     path.push(label.clone());
     let (begin, points) = match points.as_slice() {
         [begin, steps @ ..] if begin.ordinal == 0 => (Some(begin), steps),
@@ -201,8 +208,7 @@ pub(super) fn steps(
 /// A cell as people see it, as of its latest run of that text.
 pub(super) fn cell_ref(recording: &Recording, run: &Run) -> CellRef {
     let cell = recording.cell(run.cell);
-    let same_cell = |other: &&Run| other.cell == run.cell && other.parent.is_none();
-    let latest = recording.runs().iter().rfind(same_cell).unwrap_or(run);
+    let latest = recording.latest_run(run.cell).unwrap_or(run);
     CellRef {
         idx: cell.idx,
         id: cell.id.clone(),
@@ -215,23 +221,11 @@ pub(super) fn cell_ref(recording: &Recording, run: &Run) -> CellRef {
 pub fn cell_label(recording: &Recording, run: &Run) -> String {
     let outermost = recording.run(recording.outermost(run.idx));
     let label = outermost.label.clone();
-    let text = recording.cell(run.cell).text(run.revision);
+    let text = recording.text(run);
     label
         .or_else(|| text.and_then(source_text::headline))
         .unwrap_or_else(|| match outermost.execution_count {
             Some(n) => format!("In [{n}]"),
             None => "a cell".to_owned(),
         })
-}
-
-/// Names of the blocks from the cell down to this run.
-pub(super) fn path(recording: &Recording, run: &Run) -> Vec<String> {
-    let mut path = Vec::new();
-    let mut inner = run;
-    while let Some(parent) = inner.parent {
-        path.extend(inner.label.clone());
-        inner = recording.run(parent);
-    }
-    path.reverse();
-    path
 }

@@ -1,7 +1,7 @@
 //! Growth that no cell and no loop explains: the level after every run.
 
 use super::analyst::Courses;
-use super::device_rows::DeviceRows;
+use super::device_rows::{DeviceRows, Rows};
 use super::finding::{Finding, FindingKind};
 use super::growth::State;
 use super::leak::min_growth;
@@ -18,32 +18,35 @@ const MIN_RUNS: usize = 30;
 /// `found` says where.
 pub(super) fn findings(
     recording: &Recording,
-    of_devices: &[DeviceRows],
+    rows: Rows<'_>,
     found: &[Finding],
     rules: &Rules,
     courses: &mut Courses,
 ) -> Vec<Finding> {
+    let mut explained = vec![false; recording.devices().len()];
+    for finding in found {
+        explained[finding.device.get()] |= explains(finding);
+    }
     recording
         .devices()
         .iter()
-        .filter(|device| !is_explained(found, device.idx))
+        .filter(|device| !explained[device.idx.get()])
         .filter_map(|device| {
-            finding(
-                recording,
-                &of_devices[device.idx.get()],
-                device.idx,
-                rules,
-                courses,
-            )
+            let of_device = rows.columns(device.idx);
+            finding(recording, of_device, device.idx, rules, courses)
         })
         .collect()
 }
 
 /// A finding says where the device grows.
 pub(super) fn is_explained(found: &[Finding], device: DeviceIdx) -> bool {
-    found.iter().any(|finding| {
-        finding.device == device && matches!(finding.state, State::Leak | State::Watch)
-    })
+    found
+        .iter()
+        .any(|finding| finding.device == device && explains(finding))
+}
+
+fn explains(finding: &Finding) -> bool {
+    matches!(finding.state, State::Leak | State::Watch)
 }
 
 /// An accelerator grows from run to run, whatever else is found.

@@ -3,6 +3,8 @@
 use proptest::prelude::*;
 
 use super::analyst::Courses;
+use super::device_rows::{DeviceRows, Rows};
+use super::paths::Paths;
 use super::*;
 use crate::recording::{Frame, Run, RunIdx, RunKind};
 use crate::testing::{Play, run, session};
@@ -352,6 +354,11 @@ fn reserved_that_grows_over_a_flat_allocated_is_its_own_shape() {
     );
 }
 
+fn summaries(recording: &Recording, rows: &[RunRow]) -> Vec<DeviceSummary> {
+    let of_devices = DeviceRows::all(recording, rows);
+    levels::summaries(recording, Rows::new(rows, &of_devices))
+}
+
 /// Findings of the given kind after each row of the runs was changed by hand.
 #[track_caller]
 fn check_rows(
@@ -366,7 +373,7 @@ fn check_rows(
         change(idx, row);
     }
     let mut analysis = Analysis {
-        devices: levels::summaries(&recording, &rows),
+        devices: summaries(&recording, &rows),
         rows,
         ..Analysis::default()
     };
@@ -591,12 +598,20 @@ fn a_block_is_judged_under_its_path() {
 fn free_pieces_between_held_blocks_are_told_with_what_can_be_given_back() {
     let (recording, _) = session(&[("cell()", &[run(0)])]);
     let rows = levels::rows(&recording);
-    let mut devices = levels::summaries(&recording, &rows);
+    let mut devices = summaries(&recording, &rows);
     let check = |devices: &[DeviceSummary], expected: Option<&str>| {
-        let of_runs = series::of_runs(&recording, &rows);
+        let of_devices = DeviceRows::all(&recording, &rows);
+        let paths = Paths::of(&recording);
+        let of_runs = series::of_runs(&recording, &paths, &rows);
         let (rules, mut courses) = (Rules::default(), Courses::default());
-        let found =
-            fragmentation::findings(&recording, &rows, devices, &of_runs, &rules, &mut courses);
+        let found = fragmentation::findings(
+            &recording,
+            Rows::new(&rows, &of_devices),
+            devices,
+            &of_runs,
+            &rules,
+            &mut courses,
+        );
         let details: Vec<&str> = found
             .iter()
             .map(|finding| finding.detail.as_str())

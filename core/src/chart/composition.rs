@@ -5,9 +5,10 @@ use super::View;
 use super::label::{Label, MEDIUM, SMALL};
 use super::plot::{say, sheet};
 use super::scene::{Anchor, Face, Hit, Point, Rect, Role, Scene, Target};
+use super::session::counted;
 use crate::analyze::{Analysis, DeviceSummary, Part, PartKind};
 use crate::holders::Part as Purpose;
-use crate::recording::{Device, Recording};
+use crate::recording::{Device, DeviceIdx, Recording};
 use crate::units::Bytes;
 
 const MARGIN: f64 = 12.0;
@@ -24,6 +25,8 @@ const LEAST: f64 = 2.0;
 /// From one small bar to the next below.
 const ROW: f64 = 20.0;
 const SMALL_BAR: f64 = 8.0;
+/// More devices than this are counted, not shown: a picture has an end.
+const MAX_DEVICES: usize = 32;
 /// Of the words on both sides of a small bar.
 const NAME: f64 = 64.0;
 const FIGURE: f64 = 96.0;
@@ -149,10 +152,12 @@ fn draw_others(scene: &mut Scene, recording: &Recording, analysis: &Analysis, vi
         let parts = summary.composition();
         (device.kind.is_accelerator() && !parts.is_empty()).then_some((device, parts))
     });
-    let known: Vec<(&Device, Vec<Part>)> = known.collect();
+    let mut known: Vec<(&Device, Vec<Part>)> = known.collect();
     if known.len() < 2 {
         return;
     }
+    let n_more = known.len().saturating_sub(MAX_DEVICES);
+    keep_some(&mut known, view.device);
     let n_columns = if scene.width < WIDE { 1 } else { 2 };
     let n_rows = known.len().div_ceil(n_columns);
     let top = scene.height;
@@ -174,11 +179,27 @@ fn draw_others(scene: &mut Scene, recording: &Recording, analysis: &Analysis, vi
         shares.push(format!("{} {words}", device.label));
     }
     scene.height = top + n_rows as f64 * ROW + 8.0;
+    if n_more > 0 {
+        let words = format!("… and {}", counted(n_more, "more device"));
+        let at = Point::new(MARGIN + 1.0, scene.height + 6.0);
+        scene.text(Label::new(&words, at).size(SMALL).role(Role::Muted));
+        scene.height += ROW;
+        shares.push(words);
+    }
     let all = format!("Of each device: {}.", shares.join(", "));
     if !scene.description.is_empty() {
         scene.description.push(' ');
     }
     scene.description.push_str(&all);
+}
+
+/// The first devices, and the one that is looked at.
+fn keep_some(known: &mut Vec<(&Device, Vec<Part>)>, shown: DeviceIdx) {
+    let place = known.iter().position(|(device, _)| device.idx == shown);
+    if let Some(place) = place.filter(|place| *place >= MAX_DEVICES) {
+        known.swap(MAX_DEVICES - 1, place);
+    }
+    known.truncate(MAX_DEVICES);
 }
 
 fn draw_device(
@@ -396,6 +417,45 @@ mod tests {
         let at = |x: f64| scene.hit(Point::new(x, below));
         assert_eq!(at(20.0), Some(Target::Device(DeviceIdx(0))));
         assert_eq!(at(700.0), Some(Target::Device(DeviceIdx(1))));
+    }
+
+    #[test]
+    fn of_very_many_devices_some_are_drawn_and_the_one_that_is_looked_at() {
+        let (mut recording, _) = session(&[("a()", &[run(1200)])]);
+        let first = recording.devices()[0].clone();
+        let mut analysis = analyze(&recording, &Rules::default());
+        let one = analysis.devices[0].clone();
+        analysis.devices.clear();
+        for device in (0..100).map(DeviceIdx) {
+            let label = format!("sim:{}", device.0);
+            let frame = Frame::Device(Device {
+                idx: device,
+                label,
+                ..first.clone()
+            });
+            recording.apply(frame).expect("the next device");
+            analysis.devices.push(DeviceSummary {
+                device,
+                ..one.clone()
+            });
+        }
+        let view = View {
+            device: DeviceIdx(70),
+            ..view(880.0)
+        };
+        let scene = composition(&recording, &analysis, &view);
+        let shown = texts(&scene).join(" ");
+        assert!(
+            shown.contains("sim:30 ") && !shown.contains("sim:31 "),
+            "{shown}"
+        );
+        assert!(
+            shown.ends_with("sim:70 13.7 GiB free … and 68 more devices"),
+            "{shown}"
+        );
+        assert!(scene.description.ends_with(", … and 68 more devices."));
+        assert!(scene.height < 500.0);
+        assert_sound(&scene);
     }
 
     proptest! {

@@ -10,15 +10,14 @@ use crate::units::Bytes;
 /// The device to look at first: the first accelerator of which
 /// anything is known, else the host; `None` where there is no device at all.
 pub fn default_device(recording: &Recording, analysis: &Analysis) -> Option<DeviceIdx> {
-    let is_known = |idx: DeviceIdx| {
-        let rows = analysis.rows.iter();
-        rows.filter(|row| row.device == idx)
-            .any(|row| row.before.is_some() || row.after.is_some())
-    };
+    let mut is_known = vec![false; recording.devices().len()];
+    for row in &analysis.rows {
+        is_known[row.device.get()] |= row.before.is_some() || row.after.is_some();
+    }
     let devices = recording.devices();
     let accelerator = devices
         .iter()
-        .find(|device| device.kind.is_accelerator() && is_known(device.idx));
+        .find(|device| device.kind.is_accelerator() && is_known[device.idx.get()]);
     accelerator
         .or_else(|| {
             devices
@@ -48,8 +47,8 @@ pub(super) struct Session<'a> {
     pub(super) device: DeviceIdx,
     /// In the order of the runs.
     rows: Vec<&'a RunRow>,
-    /// Of what grows, worst first.
-    pub(super) growing: Vec<&'a Finding>,
+    /// Of each cell, the worst of what grows.
+    pub(super) growing_in: Vec<Option<&'a Finding>>,
     /// Of the findings that name the runs, by run.
     roles: Vec<Option<Role>>,
     devices: &'a [DeviceSummary],
@@ -64,8 +63,12 @@ impl<'a> Session<'a> {
             .filter(|finding| finding.device == device)
             .filter(|finding| matches!(finding.kind, FindingKind::Leak | FindingKind::Growing))
             .collect();
+        let mut growing_in = vec![None; recording.cells().len()];
         let mut roles = vec![None; recording.runs().len()];
-        for finding in growing.iter().rev() {
+        for finding in growing.iter().copied().rev() {
+            if let Some(cell) = &finding.cell {
+                growing_in[cell.idx.get()] = Some(finding);
+            }
             for run in &finding.runs {
                 roles[recording.outermost(*run).get()] = Some(role_of(finding));
             }
@@ -75,7 +78,7 @@ impl<'a> Session<'a> {
             device,
             devices: &analysis.devices,
             rows: rows.collect(),
-            growing,
+            growing_in,
             roles,
         }
     }

@@ -6,6 +6,8 @@
 
 use std::fmt::Display;
 
+use super::MAX_FRAME;
+
 /// How deep values may be nested; the wire's own are at most 16 deep.
 const MAX_DEPTH: usize = 32;
 
@@ -39,10 +41,14 @@ pub(super) enum Opening<'de> {
     Map(usize),
 }
 
+/// What a frame's lists may take in memory: an entry of a single byte may become a hundred of them.
+const MAX_MEMORY: usize = 16 * MAX_FRAME;
+
 /// Reads values from the front of some bytes.
 pub(super) struct Reader<'de> {
     rest: &'de [u8],
     depth: usize,
+    n_taken: usize,
 }
 
 impl<'de> Reader<'de> {
@@ -50,7 +56,19 @@ impl<'de> Reader<'de> {
         Self {
             rest: bytes,
             depth: 0,
+            n_taken: 0,
         }
+    }
+
+    /// An entry of a list takes so much memory.
+    pub(super) fn take_memory(&mut self, n_bytes: usize) -> Outcome<()> {
+        self.n_taken = self.n_taken.saturating_add(n_bytes);
+        if self.n_taken <= MAX_MEMORY {
+            return Ok(());
+        }
+        Err(Refused(format!(
+            "lists that take more than {MAX_MEMORY} bytes of memory"
+        )))
     }
 
     /// How many bytes are not read yet.

@@ -26,10 +26,13 @@ use thiserror::Error;
 use messagepack::Reader;
 use record::Place;
 
-use crate::recording::{Frame, FrameError, Header, Recording};
+pub use crate::recording::MAX_FRAME;
+use crate::recording::{
+    Cell, Device, Frame, FrameError, Header, Missing, Recording, Revision, Run,
+};
 
-/// The longest payload of a frame that is written or read, in bytes.
-pub const MAX_FRAME: usize = 64 << 20;
+/// A text that is longer is cut when it is written: a frame has room for the few that it holds.
+const MAX_TEXT: usize = MAX_FRAME / 4;
 
 const PREFIX: usize = 8;
 
@@ -59,6 +62,14 @@ pub enum Fault {
     /// A length that no writer writes.
     #[error("a frame of {0} bytes, more than the {MAX_FRAME} that a frame may have")]
     TooLong(usize),
+    /// The length was changed after it was written.
+    #[error("the frame is damaged: its length is {found}, its checksum is that of {written} bytes")]
+    Length {
+        /// As the frame states it.
+        found: usize,
+        /// What it was before.
+        written: usize,
+    },
     /// The payload was changed after it was written.
     #[error("the frame is damaged: its checksum is {found:08x}, written was {written:08x}")]
     Checksum {
@@ -84,19 +95,98 @@ impl Fault {
     }
 }
 
-/// The bytes of one frame.
+/// The bytes of one frame, always such as [`apply`] takes in.
+///
+/// Of one that is too long to be read again only what others refer to is written, and that the
+/// rest is missing.
 pub fn encode_frame(frame: &Frame) -> Vec<u8> {
-    match frame {
-        Frame::Header(header) => framed("header", &v1::WireHeader::from(header)),
-        Frame::Device(device) => framed("device", &v1::WireDevice::from(device)),
-        Frame::Cell(cell) => framed("cell", &v1::WireCell::from(cell)),
-        Frame::Run(run) => framed("run", &v1::WireRun::from(run)),
-        Frame::Samples(samples) => framed("samples", &v1::WireSamples::from(samples)),
-        Frame::Trace(trace) => framed("trace", &v1::WireTrace::from(&**trace)),
-        Frame::Holders(held) => framed("holders", &v1::WireHolders::from(&**held)),
-        Frame::Segments(mapped) => framed("segments", &v1::WireSegments::from(&**mapped)),
-        Frame::Finish(finish) => framed("finish", &v1::WireFinish::from(finish)),
+    let bytes = encode_whole(frame);
+    let n_bytes = bytes.len() - PREFIX;
+    if n_bytes <= MAX_FRAME {
+        return bytes;
     }
+    let mut bytes = shortened(frame).map_or_else(Vec::new, |short| encode_whole(&short));
+    let words = format!(
+        "a {} frame was too long to be written whole: {n_bytes} bytes, and it may have {MAX_FRAME}",
+        kind_of(frame),
+    );
+    bytes.extend(encode_whole(&Frame::Missing(Missing { words })));
+    bytes
+}
+
+fn encode_whole(frame: &Frame) -> Vec<u8> {
+    let kind = kind_of(frame);
+    match frame {
+        Frame::Header(header) => framed(kind, &v1::WireHeader::from(header)),
+        Frame::Device(device) => framed(kind, &v1::WireDevice::from(device)),
+        Frame::Cell(cell) => framed(kind, &v1::WireCell::from(cell)),
+        Frame::Run(run) => framed(kind, &v1::WireRun::from(run)),
+        Frame::Samples(samples) => framed(kind, &v1::WireSamples::from(samples)),
+        Frame::Trace(trace) => framed(kind, &v1::WireTrace::from(&**trace)),
+        Frame::Holders(held) => framed(kind, &v1::WireHolders::from(&**held)),
+        Frame::Segments(mapped) => framed(kind, &v1::WireSegments::from(&**mapped)),
+        Frame::Missing(missing) => framed(kind, &v1::WireMissing::from(missing)),
+        Frame::Finish(finish) => framed(kind, &v1::WireFinish::from(finish)),
+    }
+}
+
+const fn kind_of(frame: &Frame) -> &'static str {
+    match frame {
+        Frame::Header(_) => "header",
+        Frame::Device(_) => "device",
+        Frame::Cell(_) => "cell",
+        Frame::Run(_) => "run",
+        Frame::Samples(_) => "samples",
+        Frame::Trace(_) => "trace",
+        Frame::Holders(_) => "holders",
+        Frame::Segments(_) => "segments",
+        Frame::Missing(_) => "missing",
+        Frame::Finish(_) => "finish",
+    }
+}
+
+/// What later frames refer to of a frame that is too long; `None` of one that no other refers to.
+fn shortened(frame: &Frame) -> Option<Frame> {
+    Some(match frame {
+        Frame::Header(header) => Frame::Header(Header {
+            session: header.session.clone(),
+            wall_anchor: header.wall_anchor,
+            ..Header::default()
+        }),
+        Frame::Device(device) => Frame::Device(Device {
+            name: String::new(),
+            ..device.clone()
+        }),
+        Frame::Cell(cell) => Frame::Cell(Cell {
+            revisions: cell.revisions.iter().map(without_text).collect(),
+            ..cell.clone()
+        }),
+        Frame::Run(run) => Frame::Run(Run {
+            levels: Vec::new(),
+            oom: None,
+            ..run.clone()
+        }),
+        _ => return None,
+    })
+}
+
+fn without_text(revision: &Revision) -> Revision {
+    Revision {
+        text: None,
+        ..*revision
+    }
+}
+
+/// A text as far as it is written.
+fn fitting(text: &str) -> String {
+    if text.len() <= MAX_TEXT {
+        return text.to_owned();
+    }
+    let mut ends = (0..=MAX_TEXT).rev();
+    let end = ends.find(|at| text.is_char_boundary(*at));
+    let kept = &text[..end.unwrap_or_default()];
+    let n_bytes = text.len() - kept.len();
+    format!("{kept}\n# … {n_bytes} bytes more, left out by gpumem")
 }
 
 /// The bytes of a whole recording.
@@ -112,14 +202,29 @@ pub fn encode_frames(frames: impl IntoIterator<Item = Frame>) -> Vec<u8> {
         .collect()
 }
 
-/// Reads a whole recording.
+/// Reads a recording: of one that was cut off in a frame the frames before it, and then it says
+/// so in [`Recording::missing`].
 pub fn decode(bytes: &[u8]) -> Result<Recording, ReadError> {
     let kind = first_kind(bytes)?;
     if kind != "header" {
         return Err(Fault::NotARecording(format!("a {kind} frame")).at(0));
     }
     let mut recording = Recording::new(Header::default());
-    apply(&mut recording, bytes)?;
+    let read = apply(&mut recording, bytes);
+    if let Err(error) = read {
+        let words = match error.what {
+            Fault::Truncated { .. } => {
+                format!(
+                    "the file was cut at byte {}: the rest is missing",
+                    error.offset
+                )
+            }
+            _ => return Err(error),
+        };
+        let missing = Frame::Missing(Missing { words });
+        let fits = recording.apply(missing);
+        fits.map_err(|error| Fault::from(error).at(bytes.len()))?;
+    }
     Ok(recording)
 }
 
@@ -177,7 +282,8 @@ fn framed(kind: &str, body: &impl Serialize) -> Vec<u8> {
     ] {
         written.expect("wire types serialise into memory");
     }
-    let length = u32::try_from(frame.len() - PREFIX).expect("a frame is bounded by its writer");
+    // One that is too long is not written.
+    let length = u32::try_from(frame.len() - PREFIX).unwrap_or(u32::MAX);
     let checksum = checksum::of(&frame[PREFIX..]);
     frame[..4].copy_from_slice(&length.to_le_bytes());
     frame[4..PREFIX].copy_from_slice(&checksum.to_le_bytes());
@@ -203,9 +309,12 @@ fn payload_at(bytes: &[u8], offset: usize) -> Result<&[u8], ReadError> {
     if length > MAX_FRAME {
         return Err(Fault::TooLong(length).at(offset));
     }
-    let payload = rest_of_frame
-        .get(..length)
-        .ok_or_else(|| truncated(PREFIX + length))?;
+    let Some(payload) = rest_of_frame.get(..length) else {
+        // Where the length was changed nothing was cut.
+        checksum::compare_length(rest_of_frame, length, written)
+            .map_err(|fault| fault.at(offset))?;
+        return Err(truncated(PREFIX + length));
+    };
     checksum::compare(payload, written).map_err(|fault| fault.at(offset))?;
     Ok(payload)
 }
@@ -237,6 +346,7 @@ fn frame_of(payload: &[u8], offset: usize) -> Result<Option<Frame>, ReadError> {
             let segments = read::<v1::WireSegments>(&mut input, end)?;
             segments.frame().map_err(misfit)?
         }
+        "missing" => Frame::Missing(read(&mut input, end)?),
         "finish" => Frame::Finish(read(&mut input, end)?),
         _ => return Ok(None),
     }))

@@ -86,6 +86,7 @@ impl Reader<'_> {
         self.list(&mut |reader| {
             let mut entry = T::default();
             entry.fill(reader)?;
+            reader.take_memory(size_of::<U>())?;
             place.extend(known(entry));
             Ok(())
         })

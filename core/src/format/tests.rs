@@ -5,6 +5,7 @@ use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 
 use super::*;
+use crate::analyze::{Rules, analyze};
 use crate::holders::{Branch, DeviceHolders, Holder, Kept, Part, Rest, RootKind, Shared, Traits};
 use crate::recording::{
     AllocatorLevels, Cell, CellIdx, Changes, Device, DeviceIdx, DeviceKind, DriverLevels, Finish,
@@ -348,6 +349,8 @@ prop_compose! {
         trace in prop::option::of(trace()),
         held in prop::option::of(held()),
         mapped in prop::option::of(mapped()),
+        texts in prop::collection::vec(prop::option::of(".*"), 0..4),
+        missing in prop::option::of(".*"),
         finish in any::<Option<u64>>(),
         oom in prop::option::of(oom()),
     ) -> Recording {
@@ -370,6 +373,11 @@ prop_compose! {
                 idx: CellIdx(0),
                 id: label.clone(),
                 revisions: vec![Revision { hash: SourceHash(u64::MAX), text: Some(text) }],
+            }),
+            Frame::Cell(Cell {
+                idx: CellIdx(0),
+                id: label.clone(),
+                revisions: (0..).zip(texts).map(|(n, text)| Revision { hash: SourceHash(n), text }).collect(),
             }),
             Frame::Run(Run {
                 idx: RunIdx(0),
@@ -403,6 +411,9 @@ prop_compose! {
         }
         if let Some(mapped) = mapped {
             recording.apply(Frame::Segments(Box::new(mapped))).expect("of the run that is there");
+        }
+        if let Some(words) = missing {
+            recording.apply(Frame::Missing(Missing { words })).expect("always fits");
         }
         if let Some(at) = finish {
             let finish = Finish { at: Nanos::new(at) };
@@ -488,6 +499,35 @@ fn check_device(name: &str, value: Option<&Value>, message: &str) {
     assert_eq!(error.what.to_string(), message);
 }
 
+/// The numbers at which arithmetic fails.
+fn number() -> impl Strategy<Value = u64> {
+    prop::sample::select(vec![0, 1, 2, 7, 1 << 31, 1 << 53, u64::MAX >> 1, u64::MAX])
+}
+
+/// Whoever reads a recording asks for all of these.
+fn report_all(recording: &Recording) {
+    let analysis = analyze(recording, &Rules::default());
+    let _ = crate::report::text(recording, &analysis, 80);
+    let _ = crate::json::report_json(recording, &analysis);
+    let scene = crate::chart::report(recording, &analysis, 800.0);
+    let _ = crate::chart::svg(&scene, crate::chart::Theme::Light);
+}
+
+/// Where each frame ends.
+fn frame_ends(bytes: &[u8]) -> Vec<usize> {
+    let mut ends = Vec::new();
+    let mut offset = 0;
+    while offset < bytes.len() {
+        offset += PREFIX + payload_at(bytes, offset).expect("a whole frame").len();
+        ends.push(offset);
+    }
+    ends
+}
+
+fn ends_up_to(ends: &[usize], offset: usize) -> usize {
+    ends.iter().filter(|end| **end <= offset).count()
+}
+
 #[derive(Serialize)]
 struct Later {
     format: u32,
@@ -516,7 +556,7 @@ proptest! {
         // Only what another frame refers to, or what says nothing without it, has to be there.
         let needed = ["format", "idx", "key", "class", "id", "hash", "cell", "started_nanos",
             "status", "device", "before", "run", "at_steps", "ordinal_steps", "path", "name",
-            "step", "source", "part", "at_nanos"];
+            "step", "source", "part", "at_nanos", "words"];
         let sparse = changed(&encode(&recording), |_, fields| {
             fields.retain(|name, _| needed.contains(&name.as_str()));
         });
@@ -597,12 +637,56 @@ proptest! {
     }
 
     #[test]
-    fn a_cut_is_found_with_its_offset(recording in recording(), place in any::<prop::sample::Index>()) {
+    fn what_was_cut_off_has_its_whole_frames(recording in recording(), place in any::<prop::sample::Index>()) {
         let bytes = encode(&recording);
         let n_kept = place.index(bytes.len());
-        if let Err(error) = decode(&bytes[..n_kept]) {
-            prop_assert!(error.offset <= n_kept);
+        let ends = frame_ends(&bytes);
+        let n_whole = ends.iter().rfind(|end| **end <= n_kept).copied().unwrap_or(0);
+        match decode(&bytes[..n_kept]) {
+            Err(error) => prop_assert_eq!((n_whole, error.offset), (0, n_kept)),
+            Ok(found) if n_kept == n_whole => prop_assert_eq!(found.frames().count(), ends_up_to(&ends, n_whole)),
+            Ok(found) => {
+                let mut whole = decode(&bytes[..n_whole]).expect("whole frames");
+                let words = format!("the file was cut at byte {n_kept}: the rest is missing");
+                whole.apply(Frame::Missing(Missing { words })).expect("always fits");
+                prop_assert_eq!(found, whole);
+            }
         }
+    }
+
+    #[test]
+    fn what_is_read_is_reported_whatever_its_numbers_are(
+        recording in recording(),
+        numbers in prop::collection::vec(prop::option::weighted(0.1, number()), 1..200),
+    ) {
+        let mut numbers = numbers.iter().cycle();
+        let changed = changed(&encode(&recording), |_, fields| {
+            for value in fields.values_mut().filter(|value| value.is_u64()) {
+                let number = *numbers.next().expect("they come again");
+                // Mostly as it was: else no frame fits any other.
+                if let Some(number) = number {
+                    *value = json!(number);
+                }
+            }
+        });
+        if let Ok(recording) = decode(&changed) {
+            report_all(&recording);
+            prop_assert_eq!(decode(&encode(&recording)), Ok(recording));
+        }
+    }
+
+    #[test]
+    fn frames_in_any_order_are_refused_or_reported(
+        recording in recording(),
+        places in prop::collection::vec(any::<prop::sample::Index>(), 1..40),
+    ) {
+        let frames: Vec<Frame> = recording.frames().collect();
+        let mut found = recording;
+        for place in places {
+            let _ = found.apply(place.get(&frames).clone());
+        }
+        report_all(&found);
+        prop_assert_eq!(decode(&encode(&found)), Ok(found));
     }
 }
 
@@ -626,10 +710,192 @@ fn what_is_no_recording_is_told_what_it_begins_with() {
 fn a_cut_recording_says_where_it_ends() {
     let bytes = encode(&small());
     let n_kept = bytes.len() - 5;
+    let found = decode(&bytes[..n_kept]).expect("its header is whole");
+    let words = format!("the file was cut at byte {n_kept}: the rest is missing");
+    assert_eq!(found.missing().collect::<Vec<_>>(), [&words]);
+    assert_eq!(analyze(&found, &Rules::default()).warnings, [words]);
+    // It stays known when the recording is saved again.
+    assert_eq!(decode(&encode(&found)), Ok(found));
+}
+
+#[test]
+fn a_header_that_was_cut_off_is_no_recording() {
+    let bytes = encode(&Recording::default());
+    let n_kept = bytes.len() - 5;
     check_error(
         &bytes[..n_kept],
         &format!("byte {n_kept}: the recording ends inside a frame: 5 bytes are missing"),
     );
+}
+
+#[test]
+fn a_live_update_is_never_cut() {
+    let bytes = encode(&small());
+    let error = apply(&mut small(), &bytes[..bytes.len() - 5]).expect_err("a frame is not whole");
+    assert_eq!(error.what, Fault::Truncated { n_missing: 5 });
+}
+
+#[test]
+fn a_length_that_was_changed_is_no_cut() {
+    let mut bytes = encode(&small());
+    let length = bytes.len();
+    bytes[3] |= 1;
+    let error = decode(&bytes).expect_err("the header's length is damaged");
+    assert_eq!(error.offset, 0);
+    let end = frame_ends(&encode(&small()))[0];
+    bytes[3] &= !1;
+    bytes[end + 2] |= 1;
+    let error = decode(&bytes).expect_err("the cell's length is damaged");
+    let written = length - end - PREFIX;
+    let found = written + (1 << 16);
+    assert_eq!(
+        (error.offset, error.what),
+        (end, Fault::Length { found, written })
+    );
+}
+
+#[test]
+fn a_cell_is_written_revision_by_revision() {
+    let mut recording = small();
+    let text = "x".repeat(1 << 20);
+    for n in 0..70 {
+        let revision = Revision {
+            hash: SourceHash(n),
+            text: Some(text.clone()),
+        };
+        let cell = Cell {
+            revisions: vec![revision],
+            ..recording.cell(CellIdx(0)).clone()
+        };
+        recording
+            .apply(Frame::Cell(cell))
+            .expect("the cell is known");
+    }
+    assert_eq!(decode(&encode(&recording)), Ok(recording));
+}
+
+#[test]
+fn a_frame_of_an_earlier_gpumem_repeats_the_revisions_before() {
+    let revision = |n: u64| Revision {
+        hash: SourceHash(n),
+        text: Some(n.to_string()),
+    };
+    let cell = |revisions| Cell {
+        idx: CellIdx(0),
+        id: "c".to_owned(),
+        revisions,
+    };
+    let mut bytes = encode(&small());
+    bytes.extend(encode_frame(&Frame::Cell(cell(vec![revision(5)]))));
+    bytes.extend(encode_frame(&Frame::Cell(cell(vec![
+        revision(5),
+        revision(3),
+    ]))));
+    let found = decode(&bytes).expect("it fits");
+    assert_eq!(found.cells(), [cell(vec![revision(5), revision(3)])]);
+}
+
+#[test]
+fn a_text_that_no_frame_has_room_for_is_cut_with_a_note() {
+    let mut recording = small();
+    let text = Some("é".repeat(MAX_FRAME / 2));
+    let revision = Revision {
+        hash: SourceHash(1),
+        text,
+    };
+    let cell = Cell {
+        revisions: vec![revision],
+        ..recording.cell(CellIdx(0)).clone()
+    };
+    recording
+        .apply(Frame::Cell(cell))
+        .expect("the cell is known");
+    let found = decode(&encode(&recording)).expect("what is written can be read");
+    let text = found.cells()[0].revisions[0]
+        .text
+        .as_deref()
+        .expect("it is kept");
+    let n_bytes = MAX_FRAME - MAX_TEXT;
+    assert!(text.ends_with(&format!("é\n# … {n_bytes} bytes more, left out by gpumem")));
+}
+
+/// What is too long is written so that it can be read, and says so.
+#[track_caller]
+fn check_too_long(frame: &Frame) {
+    let kind = kind_of(frame);
+    let mut recording = small();
+    apply(&mut recording, &encode_frame(frame)).expect("what is written can be read");
+    let missing: Vec<&str> = recording.missing().collect();
+    let words = format!("a {kind} frame was too long to be written whole: ");
+    assert!(
+        missing.len() == 1 && missing[0].starts_with(&words),
+        "{missing:?}"
+    );
+}
+
+#[test]
+fn a_frame_that_is_too_long_is_left_out_with_its_reason() {
+    let long = || "x".repeat(MAX_FRAME);
+    check_too_long(&Frame::Device(Device {
+        name: long(),
+        ..Device::default()
+    }));
+    let oom = OutOfMemory {
+        message: Some(long()),
+        ..OutOfMemory::default()
+    };
+    check_too_long(&Frame::Run(Run {
+        oom: Some(Box::new(oom)),
+        ..Run::default()
+    }));
+    let part = (Part::Parameters, Bytes::ZERO);
+    let holders = DeviceHolders {
+        parts: vec![part; MAX_FRAME / 16],
+        ..DeviceHolders::default()
+    };
+    check_too_long(&Frame::Holders(Box::new(Held {
+        holders,
+        ..Held::default()
+    })));
+}
+
+#[test]
+fn a_list_takes_no_more_memory_than_a_frame_is_worth() {
+    // 0x80 is a map of nothing.
+    let mut payload = rmp_serde::to_vec(&"run").expect("a word");
+    payload.extend(b"\x81\xa3oom\x81\xa6others\xdd");
+    let n_entries = MAX_FRAME - 100;
+    payload.extend(u32::try_from(n_entries).expect("fewer").to_be_bytes());
+    payload.resize(payload.len() + n_entries, 0x80);
+    let mut frame = u32::try_from(payload.len())
+        .expect("short")
+        .to_le_bytes()
+        .to_vec();
+    frame.extend(checksum::of(&payload).to_le_bytes());
+    frame.extend(payload);
+    let error = apply(&mut small(), &frame).expect_err("it takes too much");
+    let words = "oom: others: lists that take more than 1073741824 bytes of memory";
+    assert_eq!(error.what, Fault::Payload(words.to_owned()));
+}
+
+#[test]
+fn a_run_stays_where_it_began() {
+    let mut recording = small();
+    let run = |idx, parent| {
+        Frame::Run(Run {
+            idx: RunIdx(idx),
+            parent,
+            ..Run::default()
+        })
+    };
+    for frame in [run(0, None), run(1, None), run(2, Some(RunIdx(1)))] {
+        recording.apply(frame).expect("each is the next");
+    }
+    assert_eq!(recording.outermost(RunIdx(2)), RunIdx(1));
+    let moved = recording
+        .apply(run(2, Some(RunIdx(0))))
+        .expect_err("it is in run 1");
+    assert_eq!(moved.to_string(), "run frame moves run 2 to another place");
 }
 
 #[test]

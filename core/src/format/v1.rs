@@ -16,11 +16,11 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::Fault;
 use super::messagepack::{Outcome, Reader};
 use super::record::{Place, Record};
+use super::{Fault, fitting};
 use crate::recording::{
-    Cell, Device, DeviceKind, Finish, Header, Revision, Run, RunKind, RunLevels, Source,
+    Cell, Device, DeviceKind, Finish, Header, Missing, Revision, Run, RunKind, RunLevels, Source,
     SourceState, Status,
 };
 use crate::units::Nanos;
@@ -125,6 +125,11 @@ struct WireRunLevels {
     #[serde(skip_serializing_if = "Option::is_none")]
     after: Option<WireReading>,
     peak_reset: bool,
+}
+
+#[derive(Serialize)]
+pub(super) struct WireMissing {
+    words: String,
 }
 
 #[derive(Serialize)]
@@ -252,7 +257,7 @@ impl From<&Cell> for WireCell {
     fn from(cell: &Cell) -> Self {
         let revision = |revision: &Revision| WireRevision {
             hash: revision.hash.0,
-            text: revision.text.clone(),
+            text: revision.text.as_deref().map(fitting),
         };
         Self {
             idx: cell.idx.0,
@@ -356,6 +361,27 @@ impl Record for RunLevels {
             "before" => self.before.fill(value),
             "after" => self.after.fill(value),
             "peak_reset" => self.peak_reset.fill(value),
+            _ => value.skip(),
+        }
+    }
+}
+
+impl From<&Missing> for WireMissing {
+    fn from(missing: &Missing) -> Self {
+        Self {
+            words: missing.words.clone(),
+        }
+    }
+}
+
+impl Record for Missing {
+    fn required(&self) -> &'static [&'static str] {
+        &["words"]
+    }
+
+    fn field(&mut self, name: &str, value: &mut Reader<'_>) -> Outcome<()> {
+        match name {
+            "words" => self.words.fill(value),
             _ => value.skip(),
         }
     }

@@ -81,7 +81,7 @@ impl<'a> JsonTrace<'a> {
     pub(super) fn of(recording: &'a Recording, trace: &'a Trace) -> Self {
         let run = recording.run(trace.run);
         let cell = recording.cell(run.cell);
-        let text = cell.text(run.revision);
+        let text = recording.text(run);
         let source = |line: u32| text?.lines().nth(line.checked_sub(1)? as usize);
         let steps = || trace.steps.iter();
         Self {

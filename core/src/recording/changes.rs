@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{CellIdx, DeviceIdx, Frame, Held, Recording, RunIdx, Samples, Series};
+use super::{
+    CellIdx, DeviceIdx, Frame, Held, Points, Recording, RunIdx, Samples, Series, SourceHash,
+};
 use crate::units::Nanos;
 
 /// Which parts of a recording are news to somebody who follows it.
@@ -26,12 +28,15 @@ pub struct Changes {
     header: bool,
     devices: BTreeSet<DeviceIdx>,
     cells: BTreeSet<CellIdx>,
+    /// Of the cells, which texts.
+    revisions: BTreeSet<(CellIdx, SourceHash)>,
     runs: BTreeSet<RunIdx>,
     /// From which instant on the points of a series are others.
     samples: BTreeMap<(RunIdx, DeviceIdx, Series), Nanos>,
     traces: BTreeSet<(RunIdx, DeviceIdx)>,
     held: BTreeSet<(RunIdx, DeviceIdx)>,
     mapped: BTreeSet<(RunIdx, DeviceIdx)>,
+    missing: bool,
     finish: bool,
 }
 
@@ -51,12 +56,17 @@ impl Changes {
         match frame {
             Frame::Header(_) => self.header = true,
             Frame::Device(device) => drop(self.devices.insert(device.idx)),
-            Frame::Cell(cell) => drop(self.cells.insert(cell.idx)),
+            Frame::Cell(cell) => {
+                self.cells.insert(cell.idx);
+                let hashes = cell.revisions.iter().map(|it| (cell.idx, it.hash));
+                self.revisions.extend(hashes);
+            }
             Frame::Run(run) => drop(self.runs.insert(run.idx)),
             Frame::Samples(samples) => self.note_samples(samples),
             Frame::Trace(trace) => drop(self.traces.insert((trace.run, trace.device))),
             Frame::Holders(held) => drop(self.held.insert((held.run, held.device))),
             Frame::Segments(mapped) => drop(self.mapped.insert((mapped.run, mapped.device))),
+            Frame::Missing(_) => self.missing = true,
             Frame::Finish(_) => self.finish = true,
         }
     }
@@ -71,19 +81,24 @@ impl Changes {
         }
         let devices = changes.devices.into_iter();
         frames.extend(devices.map(|idx| Frame::Device(recording.device(idx).clone())));
-        let cells = changes.cells.into_iter();
-        frames.extend(cells.map(|idx| Frame::Cell(recording.cell(idx).clone())));
+        for idx in changes.cells {
+            let of_cell = (idx, SourceHash(0))..=(idx, SourceHash(u64::MAX));
+            let news = changes.revisions.range(of_cell);
+            frames.extend(news_of_cell(recording, idx, news.map(|(_, hash)| *hash)));
+        }
         let runs = changes.runs.into_iter();
         frames.extend(runs.map(|idx| Frame::Run(recording.run(idx).clone())));
         for ((run, device, series), from) in changes.samples {
             let points = recording.samples(run, device, &series);
             let n_known = points.at().partition_point(|at| *at < from);
-            let points = points.iter().skip(n_known).collect();
-            frames.push(Frame::Samples(Samples {
-                run,
-                device,
-                series,
-                points,
+            let news: Points = points.iter().skip(n_known).collect();
+            frames.extend(news.parts().map(|points| {
+                Frame::Samples(Samples {
+                    run,
+                    device,
+                    series: series.clone(),
+                    points,
+                })
             }));
         }
         let traces = changes.traces.into_iter();
@@ -100,6 +115,8 @@ impl Changes {
         let mapped = changes.mapped.into_iter();
         let mapped = mapped.filter_map(|(run, device)| recording.mapped(run, device));
         frames.extend(mapped.map(|mapped| Frame::Segments(Box::new(mapped.clone()))));
+        let missing = recording.missing.iter().filter(|_| changes.missing);
+        frames.extend(missing.cloned().map(Frame::Missing));
         frames.extend(
             recording
                 .finish()
@@ -117,4 +134,17 @@ impl Changes {
         let from = self.samples.entry(series).or_insert(*first);
         *from = (*first).min(*from);
     }
+}
+
+/// The texts of a cell that are news, oldest first.
+fn news_of_cell(
+    recording: &Recording,
+    idx: CellIdx,
+    hashes: impl Iterator<Item = SourceHash>,
+) -> Vec<Frame> {
+    let places = hashes.filter_map(|hash| recording.revisions.get(&(idx, hash)).copied());
+    let places: BTreeSet<usize> = places.collect();
+    let cell = recording.cell(idx);
+    let news = places.into_iter().map(|place| &cell.revisions[place]);
+    cell.frames_of(news.collect())
 }

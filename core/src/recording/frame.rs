@@ -7,6 +7,9 @@ use thiserror::Error;
 use super::{Cell, Device, DeviceIdx, Held, Mapped, Points, Run, RunIdx, Source, Trace};
 use crate::units::{Bytes, Nanos};
 
+/// The longest payload of a frame that is written or read, in bytes.
+pub const MAX_FRAME: usize = 64 << 20;
+
 /// What the points of a [`Samples`] are.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Series {
@@ -81,6 +84,14 @@ pub struct Finish {
     pub at: Nanos,
 }
 
+/// What a recording is known to lack: the end of a file that was cut, or what is too long to be
+/// written.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Missing {
+    /// One sentence, without its full stop.
+    pub words: String,
+}
+
 /// One self-contained change of a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Frame {
@@ -88,7 +99,7 @@ pub enum Frame {
     Header(Header),
     /// A device, or a newer state of it.
     Device(Device),
-    /// A cell, or a newer state of it.
+    /// A cell, or what is new of it: its revisions join those that are known.
     Cell(Cell),
     /// A run that began, or its newer state (at the latest: ended).
     Run(Run),
@@ -100,6 +111,8 @@ pub enum Frame {
     Holders(Box<Held>),
     /// Where in its segments a device's memory lay.
     Segments(Box<Mapped>),
+    /// Something that is known to be missing.
+    Missing(Missing),
     /// The session ended in order.
     Finish(Finish),
 }
@@ -113,7 +126,11 @@ impl Frame {
             Self::Trace(trace) => Some(trace.run),
             Self::Holders(held) => Some(held.run),
             Self::Segments(mapped) => Some(mapped.run),
-            Self::Header(_) | Self::Device(_) | Self::Cell(_) | Self::Finish(_) => None,
+            Self::Header(_)
+            | Self::Device(_)
+            | Self::Cell(_)
+            | Self::Missing(_)
+            | Self::Finish(_) => None,
         }
     }
 }
@@ -133,6 +150,12 @@ pub enum FrameError {
         idx: u32,
         /// How many there are.
         n_known: usize,
+    },
+    /// A run stays in its cell, and in the run in which it began.
+    #[error("run frame moves run {run} to another place")]
+    Moved {
+        /// Which run.
+        run: u32,
     },
     /// Points that go back in time.
     #[error("run {run}: point {point_idx} is at {at} ns, before the one ahead of it")]

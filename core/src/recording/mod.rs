@@ -14,7 +14,9 @@ mod points;
 mod trace;
 
 pub use changes::Changes;
-pub use frame::{Finish, Frame, FrameError, Header, Sample, Samples, Series, SourceState};
+pub use frame::{
+    Finish, Frame, FrameError, Header, MAX_FRAME, Missing, Sample, Samples, Series, SourceState,
+};
 pub use held::Held;
 pub use level::{AllocatorLevels, DriverLevels, Level, Reading, Source, Unknown, Words};
 pub use mapped::Mapped;
@@ -117,12 +119,25 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// The text of a revision, where it was kept.
-    pub fn text(&self, hash: SourceHash) -> Option<&str> {
-        self.revisions
-            .iter()
-            .find(|revision| revision.hash == hash)
-            .and_then(|revision| revision.text.as_deref())
+    /// The frames that tell of it: one for each revision, so that none is longer for those before it.
+    fn frames(&self) -> Vec<Frame> {
+        self.frames_of(self.revisions.iter().collect())
+    }
+
+    /// The frames that tell of it and of some of its revisions.
+    fn frames_of(&self, revisions: Vec<&Revision>) -> Vec<Frame> {
+        let frame = |revisions| {
+            Frame::Cell(Self {
+                idx: self.idx,
+                id: self.id.clone(),
+                revisions,
+            })
+        };
+        if revisions.is_empty() {
+            return vec![frame(Vec::new())];
+        }
+        let each = revisions.into_iter();
+        each.map(|revision| frame(vec![revision.clone()])).collect()
     }
 }
 
@@ -213,13 +228,24 @@ pub struct Recording {
     header: Header,
     devices: Vec<Device>,
     cells: Vec<Cell>,
+    /// Where in its cell's list each revision is.
+    revisions: Sorted<(CellIdx, SourceHash), usize>,
     runs: Vec<Run>,
+    /// The run around each run that is in no other.
+    outermost: Vec<RunIdx>,
+    /// Of each cell, the latest run that is in no other.
+    latest: Vec<Option<RunIdx>>,
     samples: Sorted<(RunIdx, DeviceIdx, Series), Points>,
     traces: Sorted<(RunIdx, DeviceIdx), Trace>,
-    held: Sorted<(RunIdx, DeviceIdx), DeviceHolders>,
-    mapped: Sorted<(RunIdx, DeviceIdx), Mapped>,
+    /// By device: what one look changes of the looks before it are those at the same device.
+    held: Sorted<(DeviceIdx, RunIdx), DeviceHolders>,
+    mapped: Sorted<(DeviceIdx, RunIdx), Mapped>,
+    missing: Vec<Missing>,
     finish: Option<Finish>,
 }
+
+/// A recording tells of so many things that it lacks; the others go without saying.
+const MAX_MISSING: usize = 16;
 
 impl Recording {
     /// An empty recording of the session that `header` describes.
@@ -267,11 +293,28 @@ impl Recording {
 
     /// The run in which this one is nested, itself where it is in none.
     pub fn outermost(&self, idx: RunIdx) -> RunIdx {
-        let mut outermost = idx;
-        while let Some(parent) = self.run(outermost).parent {
-            outermost = parent;
-        }
-        outermost
+        self.outermost[idx.get()]
+    }
+
+    /// The latest run of a cell that is nested in none.
+    pub fn latest_run(&self, cell: CellIdx) -> Option<&Run> {
+        self.latest.get(cell.get())?.map(|idx| self.run(idx))
+    }
+
+    /// The text that a run executed, where it was kept.
+    pub fn text(&self, run: &Run) -> Option<&str> {
+        self.revision(run.cell, run.revision)?.text.as_deref()
+    }
+
+    /// The revision of a cell that has this hash.
+    pub fn revision(&self, cell: CellIdx, hash: SourceHash) -> Option<&Revision> {
+        let place = self.revisions.get(&(cell, hash))?;
+        self.cells.get(cell.get())?.revisions.get(*place)
+    }
+
+    /// What is known to be missing of it, in words.
+    pub fn missing(&self) -> impl Iterator<Item = &str> {
+        self.missing.iter().map(|it| &*it.words)
     }
 
     /// The points of one series; empty where there are none.
@@ -290,9 +333,19 @@ impl Recording {
         let from = (run, device, Series::Sampled);
         self.samples
             .from(&from)
-            .iter()
             .take_while(move |((of_run, of_device, _), _)| (*of_run, *of_device) == (run, device))
             .map(|((_, _, series), points)| (series, points))
+    }
+
+    /// The series of points of one run: (device, series, points).
+    pub(crate) fn series_of(
+        &self,
+        run: RunIdx,
+    ) -> impl DoubleEndedIterator<Item = (DeviceIdx, &Series, &Points)> {
+        let from = |run| (run, DeviceIdx(0), Series::Sampled);
+        let next = RunIdx(run.0.saturating_add(1));
+        let series = self.samples.range(&from(run), &from(next));
+        series.map(|((_, device, series), points)| (*device, series, points))
     }
 
     /// Every series of points: (run, device, series, points).
@@ -314,20 +367,20 @@ impl Recording {
 
     /// Who held a device's memory after a run, where it was looked at.
     pub fn holders(&self, run: RunIdx, device: DeviceIdx) -> Option<&DeviceHolders> {
-        self.held.get(&(run, device))
+        self.held.get(&(device, run))
     }
 
     /// The latest look at who holds a device's memory.
     pub fn latest_holders(&self, device: DeviceIdx) -> Option<(RunIdx, &DeviceHolders)> {
-        let mut looks = self.held.iter().rev();
-        let ((run, _), found) = looks.find(|((_, of), _)| *of == device)?;
-        Some((*run, found))
+        self.looks(device).next_back()
     }
 
     /// Every look at who holds a device's memory, in the order of the runs.
-    pub fn looks(&self, device: DeviceIdx) -> impl Iterator<Item = (RunIdx, &DeviceHolders)> {
-        let of_device = self.held.iter().filter(move |((_, of), _)| *of == device);
-        of_device.map(|((run, _), found)| (*run, found))
+    pub fn looks(
+        &self,
+        device: DeviceIdx,
+    ) -> impl DoubleEndedIterator<Item = (RunIdx, &DeviceHolders)> {
+        of_device(&self.held, device)
     }
 
     /// The look at a device before the one after `run`.
@@ -336,20 +389,19 @@ impl Recording {
         run: RunIdx,
         device: DeviceIdx,
     ) -> Option<(RunIdx, &DeviceHolders)> {
-        let mut looks = self.held.below(&(run, DeviceIdx(0))).iter().rev();
-        let ((run, _), found) = looks.find(|((_, of), _)| *of == device)?;
-        Some((*run, found))
+        let ((of, run), found) = self.held.below(&(device, run)).next_back()?;
+        (*of == device).then_some((*run, found))
     }
 
     /// Where a device's memory lay after a run, where it was looked at.
     pub fn mapped(&self, run: RunIdx, device: DeviceIdx) -> Option<&Mapped> {
-        self.mapped.get(&(run, device))
+        self.mapped.get(&(device, run))
     }
 
     /// The latest look at where a device's memory lay.
     pub fn latest_mapped(&self, device: DeviceIdx) -> Option<&Mapped> {
-        let mut looks = self.mapped.values().rev();
-        looks.find(|mapped| mapped.device == device)
+        let (_, latest) = of_device(&self.mapped, device).next_back()?;
+        Some(latest)
     }
 
     /// When the session ended, if it ended in order.
@@ -378,17 +430,17 @@ impl Recording {
         match frame {
             Frame::Header(header) => self.header = header,
             Frame::Device(device) => {
-                let idx = device.idx.0;
-                put(&mut self.devices, "device frame", "device", idx, device)?;
+                let idx = device.idx;
+                check_next("device frame", "device", idx.0, self.devices.len())?;
+                put(&mut self.devices, idx.get(), device);
             }
             Frame::Cell(cell) => {
-                let idx = cell.idx.0;
-                put(&mut self.cells, "cell frame", "cell", idx, cell)?;
+                check_next("cell frame", "cell", cell.idx.0, self.cells.len())?;
+                self.put_cell(cell);
             }
             Frame::Run(run) => {
                 self.check_run(&run)?;
-                let idx = run.idx.0;
-                put(&mut self.runs, "run frame", "run", idx, run)?;
+                self.put_run(run);
             }
             Frame::Samples(samples) => {
                 self.check_samples(&samples)?;
@@ -406,6 +458,7 @@ impl Recording {
                 self.check_place("segments frame", mapped.run, mapped.device)?;
                 self.put_mapped(*mapped);
             }
+            Frame::Missing(missing) => self.put_missing(missing),
             Frame::Finish(finish) => self.finish = Some(finish),
         }
         Ok(())
@@ -415,14 +468,17 @@ impl Recording {
     pub fn frames(&self) -> impl Iterator<Item = Frame> {
         let samples = self
             .all_samples()
-            .map(|(run, device, series, points)| Samples {
-                run,
-                device,
-                series: series.clone(),
-                points: points.clone(),
+            .flat_map(|(run, device, series, points)| {
+                let parts = points.parts();
+                parts.map(move |points| Samples {
+                    run,
+                    device,
+                    series: series.clone(),
+                    points,
+                })
             });
         let traces = self.traces().cloned().map(Box::new).map(Frame::Trace);
-        let held = self.held.iter().map(|((run, device), holders)| {
+        let held = self.held.iter().map(|((device, run), holders)| {
             Frame::Holders(Box::new(Held {
                 run: *run,
                 device: *device,
@@ -433,12 +489,13 @@ impl Recording {
         let mapped = mapped.map(Box::new).map(Frame::Segments);
         std::iter::once(Frame::Header(self.header.clone()))
             .chain(self.devices.iter().cloned().map(Frame::Device))
-            .chain(self.cells.iter().cloned().map(Frame::Cell))
+            .chain(self.cells.iter().flat_map(Cell::frames))
             .chain(self.runs.iter().cloned().map(Frame::Run))
             .chain(samples.map(Frame::Samples))
             .chain(traces)
             .chain(held)
             .chain(mapped)
+            .chain(self.missing.iter().cloned().map(Frame::Missing))
             .chain(self.finish.map(Frame::Finish))
     }
 
@@ -462,6 +519,17 @@ impl Recording {
                 ..run.clone()
             })
         });
+        let mut part = Self {
+            header: self.header.clone(),
+            devices: self.devices.clone(),
+            cells: self.cells.clone(),
+            revisions: self.revisions.clone(),
+            latest: vec![None; self.cells.len()],
+            missing: self.missing.clone(),
+            finish: self.finish,
+            ..Self::default()
+        };
+        runs.for_each(|run| part.put_run(run));
         let samples = self.samples.iter().filter_map(|(key, points)| {
             let (run, device, series) = key;
             Some(((renumbered(*run)?, *device, series.clone()), points.clone()))
@@ -474,8 +542,8 @@ impl Recording {
             };
             Some(((run, trace.device), trace))
         });
-        let held = self.held.iter().filter_map(|((run, device), holders)| {
-            Some(((renumbered(*run)?, *device), holders.clone()))
+        let held = self.held.iter().filter_map(|((device, run), holders)| {
+            Some(((*device, renumbered(*run)?), holders.clone()))
         });
         let mapped = self.mapped.values().filter_map(|mapped| {
             let run = renumbered(mapped.run)?;
@@ -483,49 +551,94 @@ impl Recording {
                 run,
                 ..mapped.clone()
             };
-            Some(((run, mapped.device), mapped))
+            Some(((mapped.device, run), mapped))
         });
-        Self {
-            runs: runs.collect(),
-            samples: samples.collect(),
-            traces: traces.collect(),
-            held: held.collect(),
-            mapped: mapped.collect(),
-            ..self.clone()
-        }
+        part.samples = samples.collect();
+        part.traces = traces.collect();
+        part.held = held.collect();
+        part.mapped = mapped.collect();
+        part
     }
 
     /// Only the latest look at a device is kept whole. Of the one before it stay the names and
     /// the largest that each holds, to tell what the latest changed; of those before that what grew.
     fn put_holders(&mut self, held: Held) {
-        let earlier = self.held.below_mut(&(held.run, DeviceIdx(0))).rev();
-        let mut earlier = earlier.filter(|((_, device), _)| *device == held.device);
-        if let Some((_, holders)) = earlier.next() {
-            holders.keep_outline();
+        let place = (held.device, held.run);
+        let keep_less = [DeviceHolders::keep_outline, DeviceHolders::keep_what_grew];
+        let earlier = self.held.below_mut(&place).rev();
+        let earlier = earlier.take_while(|((device, _), _)| *device == held.device);
+        for (keep_less, (_, holders)) in keep_less.into_iter().zip(earlier) {
+            keep_less(holders);
         }
-        if let Some((_, holders)) = earlier.next() {
-            holders.keep_what_grew();
-        }
-        self.held.insert((held.run, held.device), held.holders);
+        self.held.insert(place, held.holders);
     }
 
     /// Of a device's earlier maps only the latest stays of a run that met an out-of-memory error.
     fn put_mapped(&mut self, mapped: Mapped) {
-        let place = (mapped.run, mapped.device);
-        let of_device = self.mapped.iter().map(|(key, _)| key);
-        let of_device = of_device.filter(|(_, of)| *of == mapped.device);
-        let met_oom = |(run, _): &&(RunIdx, DeviceIdx)| self.run(*run).oom.is_some();
-        let of_oom = of_device.chain([&place]).filter(met_oom).max().copied();
-        self.mapped
-            .retain(|key| key.1 != mapped.device || Some(*key) == of_oom);
-        self.mapped.insert(place, mapped);
+        let (run, device) = (mapped.run, mapped.device);
+        let met_oom = |run: &RunIdx| self.run(*run).oom.is_some();
+        let earlier: Vec<RunIdx> = of_device(&self.mapped, device)
+            .map(|(run, _)| run)
+            .collect();
+        let of_oom = earlier.iter().chain([&run]).copied().filter(met_oom).max();
+        for earlier in earlier.into_iter().filter(|it| Some(*it) != of_oom) {
+            self.mapped.remove(&(device, earlier));
+        }
+        self.mapped.insert((device, run), mapped);
+    }
+
+    /// A frame tells of the revisions that are new; those that are known stay where they are.
+    fn put_cell(&mut self, cell: Cell) {
+        let idx = cell.idx;
+        if idx.get() == self.cells.len() {
+            // Most cells keep their text: no room for another.
+            let revisions = Vec::with_capacity(cell.revisions.len());
+            self.cells.push(Cell {
+                revisions,
+                ..Cell::default()
+            });
+            self.latest.push(None);
+        }
+        let known = &mut self.cells[idx.get()];
+        (known.idx, known.id) = (idx, cell.id);
+        for revision in cell.revisions {
+            let next = known.revisions.len();
+            if let Some(place) = self.revisions.get(&(idx, revision.hash)) {
+                known.revisions[*place] = revision;
+            } else {
+                self.revisions.insert((idx, revision.hash), next);
+                known.revisions.push(revision);
+            }
+        }
+    }
+
+    fn put_run(&mut self, run: Run) {
+        if run.idx.get() == self.runs.len() {
+            let around = run.parent.map(|parent| self.outermost(parent));
+            self.outermost.push(around.unwrap_or(run.idx));
+            if around.is_none() {
+                self.latest[run.cell.get()] = Some(run.idx);
+            }
+        }
+        put(&mut self.runs, run.idx.get(), run);
+    }
+
+    fn put_missing(&mut self, missing: Missing) {
+        if self.missing.len() < MAX_MISSING && !self.missing.contains(&missing) {
+            self.missing.push(missing);
+        }
     }
 
     fn check_run(&self, run: &Run) -> Result<(), FrameError> {
         let frame = "run frame";
         known(frame, "cell", run.cell.0, self.cells.len())?;
+        check_next(frame, "run", run.idx.0, self.runs.len())?;
         if let Some(parent) = run.parent {
-            known(frame, "run", parent.0, self.runs.len().min(run.idx.get()))?;
+            known(frame, "run", parent.0, run.idx.get())?;
+        }
+        let earlier = self.runs.get(run.idx.get());
+        if earlier.is_some_and(|it| (it.parent, it.cell) != (run.parent, run.cell)) {
+            return Err(FrameError::Moved { run: run.idx.0 });
         }
         let of_oom = run.oom.as_ref().and_then(|oom| oom.device);
         run.levels
@@ -589,26 +702,40 @@ fn check_order(run: RunIdx, points: impl Iterator<Item = Nanos>) -> Result<(), F
 }
 
 /// Replaces entry `idx`, or appends it where it is the next.
-fn put<T>(
-    list: &mut Vec<T>,
+fn put<T>(list: &mut Vec<T>, idx: usize, item: T) {
+    if let Some(place) = list.get_mut(idx) {
+        *place = item;
+    } else {
+        list.push(item);
+    }
+}
+
+/// What is there of one device, in the order of the runs.
+fn of_device<T>(
+    all: &Sorted<(DeviceIdx, RunIdx), T>,
+    device: DeviceIdx,
+) -> impl DoubleEndedIterator<Item = (RunIdx, &T)> {
+    let next = DeviceIdx(device.0.saturating_add(1));
+    let found = all.range(&(device, RunIdx(0)), &(next, RunIdx(0)));
+    found.map(|((_, run), found)| (*run, found))
+}
+
+/// Entry `idx` is known, or the next.
+fn check_next(
     frame: &'static str,
     what: &'static str,
     idx: u32,
-    item: T,
+    n_known: usize,
 ) -> Result<(), FrameError> {
-    match list.len() {
-        n_known if (idx as usize) < n_known => list[idx as usize] = item,
-        n_known if idx as usize == n_known => list.push(item),
-        n_known => {
-            return Err(FrameError::Dangling {
-                frame,
-                what,
-                idx,
-                n_known,
-            });
-        }
+    if idx as usize <= n_known {
+        return Ok(());
     }
-    Ok(())
+    Err(FrameError::Dangling {
+        frame,
+        what,
+        idx,
+        n_known,
+    })
 }
 
 fn known(

@@ -6,8 +6,11 @@
 
 use std::ops::Range;
 
-use super::Sample;
+use super::{MAX_FRAME, Sample};
 use crate::units::{Bytes, Nanos};
+
+/// A frame has room for so many points: each of their six figures takes nine bytes at most.
+const MAX_POINTS: usize = MAX_FRAME / 64;
 
 /// Points of one series, in time order.
 #[derive(Debug, Clone, Default)]
@@ -153,6 +156,32 @@ impl Points {
     /// One after the other.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = Sample> {
         (0..self.len()).filter_map(|idx| self.get(idx))
+    }
+
+    /// The points in parts that a frame has room for; a part that follows another one replaces
+    /// none of it, for it begins later.
+    pub(super) fn parts(&self) -> impl Iterator<Item = Self> {
+        let mut from = 0;
+        std::iter::from_fn(move || {
+            let mut to = (from + MAX_POINTS).min(self.len());
+            while to > from && to < self.len() && self.at[to] == self.at[to - 1] {
+                to -= 1;
+            }
+            if to == from {
+                // All are of one instant: then they stay together.
+                to = self.len();
+            }
+            let is_all = (from, to) == (0, self.len());
+            let part = (from < to).then(|| {
+                if is_all {
+                    self.clone()
+                } else {
+                    self.picked(&(from..to).collect::<Vec<_>>())
+                }
+            });
+            from = to;
+            part
+        })
     }
 
     /// Adds one that is not before the others.

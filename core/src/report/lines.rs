@@ -36,7 +36,7 @@ pub(super) fn traced(recording: &Recording, width: usize) -> Vec<String> {
 
 fn table(recording: &Recording, trace: &Trace) -> Vec<String> {
     let run = recording.run(trace.run);
-    let text = recording.cell(run.cell).text(run.revision);
+    let text = recording.text(run);
     let number = run.execution_count.map(|n| format!("In [{n}]"));
     let title = [
         Some(format!("Traced · {}", cell_label(recording, run))),

@@ -35,6 +35,12 @@ use crate::units::ByteDelta;
 /// The table of runs has at most this many lines, the latest.
 const N_LINES: usize = 20;
 
+/// More devices than this are counted, not told of.
+const N_DEVICES: usize = 32;
+
+/// More findings than this are counted, not told of: nobody reads on, and JSON has them all.
+const N_FINDINGS: usize = 100;
+
 /// The sign in front of a finding: its severity is never told by colour alone.
 pub fn icon(finding: &Finding) -> &'static str {
     match finding.severity {
@@ -87,8 +93,10 @@ fn plural(n: usize, what: &str) -> String {
 pub fn text(recording: &Recording, analysis: &Analysis, width: usize) -> String {
     let title = format!("GPU memory · {}", counts(recording));
     let mut lines = vec![wrapped(&title, width), String::new()];
-    let devices = analysis.devices.iter();
+    let devices = analysis.devices.iter().take(N_DEVICES);
     lines.extend(devices.map(|summary| wrapped(&device_line(recording, summary), width)));
+    let n_more = analysis.devices.len().saturating_sub(N_DEVICES);
+    lines.extend((n_more > 0).then(|| format!("… and {}", plural(n_more, "more device"))));
     lines.push(String::new());
     lines.extend(finding_lines(recording, analysis, width));
     let warnings = analysis.warnings.iter();
@@ -197,9 +205,18 @@ fn finding_lines(recording: &Recording, analysis: &Analysis, width: usize) -> Ve
         );
         return vec![wrapped(&words, width), String::new()];
     }
+    let n_more = analysis.findings.len().saturating_sub(N_FINDINGS);
+    let more = (n_more > 0).then(|| {
+        let more = plural(n_more, "more finding");
+        [
+            format!("… and {more}: see .to_json() or .findings"),
+            String::new(),
+        ]
+    });
     analysis
         .findings
         .iter()
+        .take(N_FINDINGS)
         .flat_map(|finding| {
             let number = finding.cell.as_ref().and_then(|cell| cell.execution_count);
             let device = finding.known_device().map(|it| &recording.device(it).label);
@@ -215,6 +232,7 @@ fn finding_lines(recording: &Recording, analysis: &Analysis, width: usize) -> Ve
             lines.push(String::new());
             lines
         })
+        .chain(more.into_iter().flatten())
         .collect()
 }
 
@@ -233,11 +251,15 @@ fn fix_lines(fix: &Fix, width: usize) -> Vec<String> {
 
 /// A table of the runs: those of one cell in a row are one line.
 fn run_lines(recording: &Recording, analysis: &Analysis, width: usize) -> Vec<String> {
+    // The table speaks of accelerators, and of all that there is where there is none.
+    let is_accelerator = |device| recording.device(device).kind.is_accelerator();
+    let mut devices = analysis.devices.iter();
+    let has_accelerator = devices.any(|it| is_accelerator(it.device));
     let rows: Vec<&RunRow> = analysis
         .rows
         .iter()
         .filter(|row| recording.run(row.run).parent.is_none())
-        .filter(|row| is_told(recording, analysis, row))
+        .filter(|row| !has_accelerator || is_accelerator(row.device))
         .collect();
     let same = |a: &&RunRow, b: &&RunRow| {
         let (of_a, of_b) = (recording.run(a.run), recording.run(b.run));
@@ -258,13 +280,6 @@ fn run_lines(recording: &Recording, analysis: &Analysis, width: usize) -> Vec<St
             .map(|rows| group_line(recording, rows)),
     );
     lines.iter().map(|line| cut(line, width)).collect()
-}
-
-/// The table speaks of accelerators, and of all that there is where there is none.
-fn is_told(recording: &Recording, analysis: &Analysis, row: &RunRow) -> bool {
-    let is_accelerator = |device| recording.device(device).kind.is_accelerator();
-    let mut devices = analysis.devices.iter();
-    is_accelerator(row.device) || !devices.any(|it| is_accelerator(it.device))
 }
 
 fn group_line(recording: &Recording, rows: &[&RunRow]) -> String {

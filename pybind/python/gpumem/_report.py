@@ -177,21 +177,21 @@ class Report:
         target = Path(path)
         match target.suffix.lower():
             case ".png":
-                target.write_bytes(self.png())
+                content = self.png()
             case ".svg":
-                svg = self.recording._report_svg(PICTURE_WIDTH, dark=False)
-                target.write_text(svg, encoding="utf-8")
+                content = self.recording._report_svg(PICTURE_WIDTH, dark=False).encode()
             case ".html":
                 # The widget's module takes 0.1 s to import.
                 from gpumem import widget
 
-                target.write_text(widget.html(self), encoding="utf-8")
+                content = widget.html(self).encode()
             case suffix:
                 message = (
                     f"cannot save a report as {suffix!r}: {target.name}\n"
                     "hint: end the name in .png, .svg or .html"
                 )
                 raise _gpumem.GpuMemError(message)
+        _gpumem._write_file(target, content)
 
     def __repr__(self) -> str:
         """Name what it is about and how much it found."""

@@ -106,7 +106,8 @@ class Comparison:
                 "hint: end the name in .html"
             )
             raise _gpumem.GpuMemError(message)
-        target.write_text(widget.html(Report(self.recording), self), encoding="utf-8")
+        content = widget.html(Report(self.recording), self).encode()
+        _gpumem._write_file(target, content)
 
     def __repr__(self) -> str:
         """Return the comparison as text: a terminal shows it so."""

@@ -58,7 +58,7 @@ impl Recorder {
         let Some(run) = self.recording.runs().get(idx.get()) else {
             return Vec::new();
         };
-        let text = self.recording.cell(run.cell).text(run.revision);
+        let text = self.recording.text(run);
         let deletes = text.is_some_and(|text| {
             let mut lines = text.lines();
             lines.any(|line| line.trim_start().starts_with("del "))

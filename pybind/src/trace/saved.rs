@@ -2,23 +2,20 @@
 
 use gpumem_core::trace::{Action, Event, History};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString};
+use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
+use crate::api::write_file;
 use crate::clock::Clock;
 
 /// Pickles a snapshot as torch does; what was done, in words.
 pub(super) fn save(snapshot: &Bound<'_, PyAny>, file: &Bound<'_, PyString>) -> String {
     let py = snapshot.py();
     let written = (|| {
-        let target = py.import("builtins")?.call_method1("open", (file, "wb"))?;
-        let dumped = py
-            .import("pickle")?
-            .call_method1("dump", (snapshot, &target));
-        target.call_method0("close")?;
-        dumped
+        let pickled = py.import("pickle")?.call_method1("dumps", (snapshot,))?;
+        write_file(py, file.extract()?, pickled.cast::<PyBytes>()?.as_bytes())
     })();
     match written {
-        Ok(_) => format!("wrote {file}: open it at pytorch.org/memory_viz"),
+        Ok(()) => format!("wrote {file}: open it at pytorch.org/memory_viz"),
         Err(error) => format!("{file} was not written: {error}"),
     }
 }

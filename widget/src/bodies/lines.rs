@@ -35,10 +35,7 @@ pub(super) fn body(make: &Maker, model: &Model, finding: &Finding) -> Dom<Option
     if lines.is_empty() {
         return Ok(None);
     }
-    let source = recording
-        .cell(run.cell)
-        .text(run.revision)
-        .unwrap_or_default();
+    let source = recording.text(run).unwrap_or_default();
     let most = lines
         .iter()
         .map(|(_, size)| *size)

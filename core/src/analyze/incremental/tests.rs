@@ -28,10 +28,14 @@ enum Also {
     RunsOut,
     Flushes,
     IsSampled,
+    /// Nobody tells of its end.
+    GoesOn,
     /// Afterwards an earlier run turns out to have left more.
     CorrectsTheFirst,
     /// Afterwards the samples of an earlier run are gone but for one.
     ThinsTheFirst,
+    /// Afterwards the latest block has another name.
+    RenamesABlock,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -46,8 +50,8 @@ struct Scripted {
 
 fn also() -> impl Strategy<Value = Also> {
     use Also::{
-        CorrectsTheFirst, Displays, Fails, Flushes, IsNested, IsSampled, IsTraced, IsUnknown,
-        Names, Nothing, RunsOut, Steps, ThinsTheFirst,
+        CorrectsTheFirst, Displays, Fails, Flushes, GoesOn, IsNested, IsSampled, IsTraced,
+        IsUnknown, Names, Nothing, RenamesABlock, RunsOut, Steps, ThinsTheFirst,
     };
     prop_oneof![
         12 => Just(Nothing),
@@ -63,6 +67,8 @@ fn also() -> impl Strategy<Value = Also> {
         2 => Just(IsSampled),
         1 => Just(CorrectsTheFirst),
         1 => Just(ThinsTheFirst),
+        1 => Just(GoesOn),
+        1 => Just(RenamesABlock),
     ]
 }
 
@@ -89,7 +95,7 @@ fn play(scripted: &Scripted) -> Play {
         Also::IsTraced => play.traced(),
         Also::IsUnknown => play.unknown(),
         Also::RunsOut => play.status(Status::OutOfMemory),
-        Also::IsSampled | Also::ThinsTheFirst => play.sampled(20),
+        Also::IsSampled | Also::ThinsTheFirst | Also::GoesOn => play.sampled(20),
         _ => play,
     }
 }
@@ -125,7 +131,9 @@ fn frames(script: &[Scripted]) -> (Recording, Vec<Vec<Frame>>) {
                     .iter_mut()
                     .for_each(|levels| levels.after = None);
                 of_runs[run.idx.get()].push(Frame::Run(begin));
-                ends.push(run);
+                if scripted.also != Also::GoesOn {
+                    ends.push(run);
+                }
             }
             Frame::Samples(samples) => {
                 let of_run = &mut of_runs[samples.run.get()];
@@ -197,7 +205,7 @@ fn nest(run: &mut Run, (parent, cell, revision): (RunIdx, CellIdx, SourceHash)) 
     (run.kind, run.label) = (RunKind::Block, Some("epoch".to_owned()));
 }
 
-/// What happens to the first run after another one ended.
+/// What happens to an earlier run after another one ended.
 fn late(recording: &Recording, also: Also) -> Option<Frame> {
     let first = recording.runs().first()?;
     match also {
@@ -217,6 +225,13 @@ fn late(recording: &Recording, also: Also) -> Option<Frame> {
                 device: DeviceIdx(0),
                 series: Series::Sampled,
                 points: points.first().into_iter().collect(),
+            }))
+        }
+        Also::RenamesABlock => {
+            let block = recording.runs().iter().rfind(|run| run.parent.is_some())?;
+            Some(Frame::Run(Run {
+                label: Some("validation".to_owned()),
+                ..block.clone()
             }))
         }
         _ => None,
@@ -241,7 +256,7 @@ proptest! {
             }
             if let Some(frame) = late(&recording, scripted.also) {
                 changed.extend(frame.run());
-                recording.apply(frame).expect("of the first run");
+                recording.apply(frame).expect("of an earlier run");
             }
             if !scripted.is_told {
                 continue;

@@ -161,9 +161,9 @@ fn other_processes(case: &Case<'_>) -> Option<Cause> {
 fn old_copy(case: &Case<'_>) -> Option<Cause> {
     let run = case.outermost;
     let missing = case.missing()?;
-    let earlier = case.rows.iter().rev().filter(|row| {
+    let earlier = case.rows.of(case.device).rev().filter(|row| {
         let other = case.recording.run(row.run);
-        row.device == case.device && row.run < run.idx && other.revision == run.revision
+        row.run < run.idx && other.revision == run.revision
     });
     let kept = earlier
         .filter(|row| case.recording.run(row.run).status == Status::Ok)
@@ -172,7 +172,7 @@ fn old_copy(case: &Case<'_>) -> Option<Cause> {
         .map(ByteDelta::magnitude)
         .next()?;
     let is_still_there = case.row()?.before? >= kept;
-    let text = case.recording.cell(run.cell).text(run.revision);
+    let text = case.recording.text(run);
     let name = text.and_then(assigned_in)?;
     (is_still_there && missing > Bytes::ZERO && kept >= missing).then(|| {
         Cause::new(
@@ -191,8 +191,7 @@ fn earlier_error(case: &Case<'_>) -> Option<Cause> {
     let runs = &case.recording.runs()[..case.outermost.idx.get()];
     let mut outermost = runs.iter().rev().filter(|run| run.parent.is_none());
     let failed = outermost.find(|run| is_error(run.status))?;
-    let mut rows = case.rows.iter();
-    let row = rows.find(|row| row.run == failed.idx && row.device == case.device)?;
+    let row = case.rows.row(failed.idx, case.device)?;
     let kept = row.kept.filter(|kept| *kept > ByteDelta::ZERO)?.magnitude();
     let is_still_there = case.row()?.before? >= row.after?;
     (is_still_there && missing > Bytes::ZERO && kept >= missing).then(|| {

@@ -139,10 +139,7 @@ fn group(
     (left, slot_width): (f64, f64),
     measure: Measure,
 ) -> Group {
-    let finding = session.growing.iter().find(|finding| {
-        let about = finding.cell.as_ref();
-        about.is_some_and(|about| about.idx == cell)
-    });
+    let finding = session.growing_in[cell.get()];
     let latest = runs.last().expect("a group has a run");
     let slots: Vec<Slot> = runs.iter().map(|run| slot(session, run, measure)).collect();
     Group {
@@ -151,7 +148,7 @@ fn group(
         execution_count: latest.execution_count,
         left,
         slot_width,
-        role: finding.map(|finding| role_of(finding)),
+        role: finding.map(role_of),
         mean: match finding {
             _ if measure == Measure::Level => None,
             Some(finding) if finding.steps => None,

@@ -18,13 +18,7 @@ pub(super) struct Note {
 
 /// The finding about the group, or else what its runs have in common.
 pub(super) fn note(session: &Session<'_>, group: &Group) -> Option<Note> {
-    let about = |finding: &&&Finding| {
-        finding
-            .cell
-            .as_ref()
-            .is_some_and(|cell| cell.idx == group.cell)
-    };
-    let finding = session.growing.iter().find(about);
+    let finding = session.growing_in[group.cell.get()];
     let said = |text: String, role: Role| Note {
         name: group.name.clone(),
         text,
