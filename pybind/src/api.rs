@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::text::Text;
-use crate::{files, session};
+use crate::{files, look, session};
 
 create_exception!(gpumem, GpuMemError, PyException, "What gpumem raises.");
 create_exception!(
@@ -109,12 +109,14 @@ impl Recording {
         report::holders(&Holders { devices }, None, None, width)
     }
 
-    fn _report_json(&self, py: Python<'_>) -> String {
-        py.detach(|| json::report_json(&self.inner, &self.analysis()))
+    fn _report_json(&self, py: Python<'_>) -> PyResult<String> {
+        look::ensure_room()?;
+        Ok(py.detach(|| json::report_json(&self.inner, &self.analysis())))
     }
 
-    fn _report_text(&self, py: Python<'_>, width: usize) -> String {
-        py.detach(|| report::text(&self.inner, &self.analysis(), width))
+    fn _report_text(&self, py: Python<'_>, width: usize) -> PyResult<String> {
+        look::ensure_room()?;
+        Ok(py.detach(|| report::text(&self.inner, &self.analysis(), width)))
     }
 
     /// `width` in logical pixels, `scale` device pixels for each of them.
@@ -124,13 +126,15 @@ impl Recording {
         width: f64,
         scale: f64,
         dark: bool,
-    ) -> Bound<'py, PyBytes> {
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        look::ensure_room()?;
         let png = py.detach(|| chart::png(&self.scene(width), theme(dark), scale));
-        PyBytes::new(py, &png)
+        Ok(PyBytes::new(py, &png))
     }
 
-    fn _report_svg(&self, py: Python<'_>, width: f64, dark: bool) -> String {
-        py.detach(|| chart::svg(&self.scene(width), theme(dark)))
+    fn _report_svg(&self, py: Python<'_>, width: f64, dark: bool) -> PyResult<String> {
+        look::ensure_room()?;
+        Ok(py.detach(|| chart::svg(&self.scene(width), theme(dark))))
     }
 }
 
@@ -159,6 +163,7 @@ fn theme(dark: bool) -> Theme {
 /// The session's recording as it is now.
 #[pyfunction(name = "recording")]
 pub(crate) fn recording_now(py: Python<'_>) -> PyResult<Recording> {
+    look::ensure_room()?;
     session::snapshot(py).map(Recording::new)
 }
 

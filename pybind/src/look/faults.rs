@@ -18,15 +18,9 @@ static HOW: AtomicU8 = AtomicU8::new(0);
 const WAYS: [&str; 5] = ["segfault", "kill", "hang", "garbage", "full"];
 
 /// Has the processes of the next look fail at a point from 0, where it begins, to 9, after the
-/// answer's last byte; `how` is `"segfault"`, `"kill"`, `"hang"`, `"garbage"` or `"full"`, and
-/// `None` ends it.
+/// answer's last byte; `how` is `"segfault"`, `"kill"`, `"hang"`, `"garbage"` or `"full"`.
 #[pyfunction]
-#[pyo3(signature = (point, how))]
-pub(crate) fn _fail_look(point: u8, how: Option<&str>) -> PyResult<()> {
-    let Some(how) = how else {
-        POINT.store(NONE, Ordering::Relaxed);
-        return Ok(());
-    };
+pub(crate) fn _fail_look(point: u8, how: &str) -> PyResult<()> {
     let Some(way) = WAYS.iter().position(|way| *way == how) else {
         return Err(PyValueError::new_err(format!(
             "{how:?} is none of {WAYS:?}"
@@ -35,6 +29,15 @@ pub(crate) fn _fail_look(point: u8, how: Option<&str>) -> PyResult<()> {
     HOW.store(way as u8, Ordering::Relaxed);
     POINT.store(point, Ordering::Relaxed);
     Ok(())
+}
+
+/// What is ordered is ordered for one look: it is over when this goes.
+pub(super) struct Ordered;
+
+impl Drop for Ordered {
+    fn drop(&mut self) {
+        POINT.store(NONE, Ordering::Relaxed);
+    }
 }
 
 /// The line of this process, if it is a child: what it says instead of its answer, it says there.

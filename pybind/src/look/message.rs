@@ -48,6 +48,8 @@ impl Tag {
 /// What came instead of a message.
 pub(super) enum Refused {
     Silence(Silence),
+    /// It will never say anything.
+    Asleep,
     Garbage,
 }
 

@@ -23,6 +23,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use gpumem_core::holders::{self, Found, HandedOut, Inventory};
+use gpumem_core::units::Bytes;
+use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 
 use crate::adapters::own::{self, Asks, Registered};
@@ -83,8 +85,9 @@ enum State {
     Over(Option<Outcome>),
 }
 
-/// A child that says nothing for so long holds a lock of a thread that it does not have.
-const READY_WITHIN: Duration = Duration::from_millis(80);
+/// A child that says nothing for so long has no time on this machine; one that hangs is found out
+/// earlier.
+const READY_WITHIN: Duration = Duration::from_millis(250);
 
 /// So many children are made for one look.
 const MAX_CHILDREN: usize = 3;
@@ -247,6 +250,7 @@ pub(crate) fn take(
 ) -> Taken {
     let until = Instant::now() + patience;
     let left = || until.saturating_duration_since(Instant::now());
+    let _faults = faults::Ordered;
     let mut taken = once(py, shells, question, left());
     if matches!(taken, Taken::Missed(_)) && question.reads_graph && !left().is_zero() {
         let question = Question {
@@ -329,7 +333,7 @@ impl First {
             Ok(Event::Done(Ok(found))) => Self::Over(Ok(found)),
             Ok(Event::Done(Err(words))) => Self::Failed(words),
             Err(RecvTimeoutError::Timeout) => {
-                Self::Failed("its process hung: a thread held a lock of malloc".to_owned())
+                Self::Failed("its process did not come to begin".to_owned())
             }
             Err(RecvTimeoutError::Disconnected) => Self::Failed("it was given up".to_owned()),
         }
@@ -389,8 +393,22 @@ fn told(py: Python<'_>, questions: &Questions, registered: &[Registered<'_>]) ->
     }
 }
 
+/// What a report takes at most, as good as ever.
+const REPORT: Bytes = Bytes::mib(64);
+
+/// Raises where the user has limited the address space and little of it is left: to run out of it
+/// in the middle would end the process.
+pub(crate) fn ensure_room() -> PyResult<()> {
+    match process::address_space() {
+        Some(left) if left < REPORT => Err(PyMemoryError::new_err(format!(
+            "only {left} of address space are left, and a report needs {REPORT}"
+        ))),
+        _ => Ok(()),
+    }
+}
+
 /// What is free in the pools that a child asks about.
-fn free_in(py: Python<'_>, questions: &Questions) -> Vec<Vec<(String, gpumem_core::units::Bytes)>> {
+fn free_in(py: Python<'_>, questions: &Questions) -> Vec<Vec<(String, Bytes)>> {
     let pools = questions.pools.iter();
     pools.map(|pool| pools::free(py, *pool)).collect()
 }

@@ -50,6 +50,10 @@ pub(super) fn address_space() -> Option<Bytes> {
 }
 
 impl Child {
+    pub(super) fn is_asleep(&self) -> bool {
+        match self.link {}
+    }
+
     pub(super) fn end(self) -> String {
         match self.link {}
     }

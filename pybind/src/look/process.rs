@@ -81,6 +81,17 @@ pub(super) fn split(room: Option<Bytes>) -> io::Result<Side> {
 }
 
 impl Child {
+    /// It sleeps: it waits for somebody, though it has nobody to wait for but this process.
+    pub(super) fn is_asleep(&self) -> bool {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid));
+        // The state stands behind the name, which may hold anything.
+        stat.is_ok_and(|stat| {
+            stat.rsplit(')')
+                .next()
+                .is_some_and(|it| it.starts_with(" S"))
+        })
+    }
+
     /// How it ended, once it has.
     fn wait(&self) -> Option<libc::c_int> {
         let mut status = 0;

@@ -25,8 +25,11 @@ pub(super) enum Event {
 /// How long a child waits for what it asks.
 pub(super) const ANSWER_WITHIN: Duration = Duration::from_secs(1);
 
-/// A look that nobody waits for any more is ended after this long.
+/// How often a child that says nothing is looked after.
 const SLICE: Duration = Duration::from_millis(20);
+
+/// A child that was asleep so often in a row waits for a lock of a thread that it does not have.
+const ASLEEP: u32 = 4;
 
 /// One child at a time has the turn.
 pub(super) struct Turn(());
@@ -101,6 +104,10 @@ fn serve(child: Child, events: &Sender<Event>, until: Instant, wanted: &Weak<()>
             child.end();
             "it took too long".to_owned()
         }
+        Err(Refused::Asleep) => {
+            child.end();
+            "its process hung: a thread held a lock that it needs".to_owned()
+        }
         Err(Refused::Garbage) => {
             child.end();
             "its answer was damaged".to_owned()
@@ -117,9 +124,14 @@ fn conversation(
     wanted: &Weak<()>,
 ) -> Result<Outcome, Refused> {
     loop {
+        let mut n_asleep = 0;
         while !child.link.has_something(until.min(Instant::now() + SLICE)) {
             if wanted.strong_count() == 0 || Instant::now() >= until {
                 return Err(Refused::Silence(Silence::Late));
+            }
+            n_asleep = if child.is_asleep() { n_asleep + 1 } else { 0 };
+            if n_asleep == ASLEEP {
+                return Err(Refused::Asleep);
             }
         }
         let (tag, payload) = message::receive(&child.link, until)?;
