@@ -157,6 +157,11 @@ impl<'s> Section<'s> {
         unsafe { self.borrowed(modules.as_ptr()) }.dict()
     }
 
+    /// An object that is kept outside.
+    pub(crate) fn kept(&'s self, object: &Py<PyAny>) -> Object<'s> {
+        self.object(object.bind(self.py))
+    }
+
     /// A class that is kept outside.
     pub(crate) fn class(&'s self, class: &Py<PyType>) -> Class<'s> {
         Class(self.object(class.bind(self.py).as_any()))
@@ -716,8 +721,14 @@ impl Method {
 
     /// Calls it with one object.
     pub(crate) fn call<'s>(&self, object: &Object<'s>) -> Option<Object<'s>> {
-        let section = object.section;
-        let arguments = PyTuple::new(section.py, [&object.object]).ok()?;
+        self.call_with(&[object])
+    }
+
+    /// Calls it with one object or more.
+    pub(crate) fn call_with<'s>(&self, objects: &[&Object<'s>]) -> Option<Object<'s>> {
+        let section = objects.first()?.section;
+        let arguments = objects.iter().map(|object| &object.object);
+        let arguments = PyTuple::new(section.py, arguments).ok()?;
         // SAFETY: a function of C code and a tuple.
         let result = unsafe { ffi::PyObject_CallObject(self.0.as_ptr(), arguments.as_ptr()) };
         section.owned(result)

@@ -106,10 +106,12 @@ def test_cupy() -> None:
 
 def test_numba() -> None:
     class Device:
-        id = 1
+        def __init__(self) -> None:
+            self.id = 1
 
     class Context:
-        device = Device()
+        def __init__(self) -> None:
+            self.device = Device()
 
     class AutoFreePointer:
         def __init__(self, size: int) -> None:

@@ -72,7 +72,10 @@ def test_a_cell_whose_id_is_no_unicode(notebook: Notebook) -> None:
 @pytest.mark.parametrize("cell", REFUSED.values(), ids=REFUSED.keys())
 def test_text_that_is_no_unicode_in_what_is_refused(notebook: Notebook, cell: str) -> None:
     ended = notebook.plays(PRELUDE, GROWN, cell, GROWN)
-    assert ended.errors in ([None] * 4, [None, None, "UsageError", None])
+    *before, error, after = ended.errors
+    assert {*before, after} == {None}
+    # Some versions of IPython refuse such a line themselves, `%time` too.
+    assert error in {None, "UsageError", "UnicodeEncodeError"}
     assert (ended.stopped, ended.log) == (None, [])
 
 

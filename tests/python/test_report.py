@@ -254,7 +254,7 @@ def test_a_cell_with_long_revisions_can_be_loaded(shell: Shell, tmp_path: Path) 
     sim.use()
     for number in range(70):
         source = f"%%gpumem -q\n# {number} " + "x" * MIB
-        shell.run_cell(source, cell_id="edited")
+        shell.run_cell(source, cell_id="edited")  # type: ignore[no-untyped-call]
     path = tmp_path / "long.gpumem"
     gpumem.recording().save(path)
     assert path.stat().st_size < 80 * MIB

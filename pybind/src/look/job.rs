@@ -149,7 +149,8 @@ impl Asker for ByLine<'_> {
             pools: pools.to_vec(),
         };
         message::send(self.link, Tag::Asked, &questions.to_bytes());
-        let told = message::receive(self.link, Instant::now() + ANSWER_WITHIN);
+        let until = Instant::now() + ANSWER_WITHIN;
+        let told = message::receive(self.link, &mut || self.link.wait_until(until));
         let told = told.ok().and_then(|(tag, payload)| {
             let told = message::told_from_bytes(&payload, &questions)?;
             (tag == Tag::Told).then_some(told)

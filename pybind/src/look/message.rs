@@ -3,8 +3,6 @@
 //! A message is a tag, the length and a checksum of what follows, and that. The child may have been
 //! torn down in the middle of one: what does not fit is refused, and never believed.
 
-use std::time::Instant;
-
 use gpumem_core::units::Bytes;
 
 use super::process::{Link, Silence};
@@ -48,8 +46,6 @@ impl Tag {
 /// What came instead of a message.
 pub(super) enum Refused {
     Silence(Silence),
-    /// It will never say anything.
-    Asleep,
     Garbage,
 }
 
@@ -76,9 +72,13 @@ pub(super) fn send_by_halves(
     is_begun && link.send(second)
 }
 
-pub(super) fn receive(link: &Link, until: Instant) -> Result<(Tag, Vec<u8>), Refused> {
+/// `wait` returns when there may be something to receive.
+pub(super) fn receive(
+    link: &Link,
+    wait: &mut dyn FnMut() -> Result<(), Silence>,
+) -> Result<(Tag, Vec<u8>), Refused> {
     let mut header = [0; HEADER];
-    link.receive(&mut header, until).map_err(Refused::Silence)?;
+    link.receive(&mut header, wait).map_err(Refused::Silence)?;
     let word = |idx: usize| {
         let bytes = header[4 * idx..].first_chunk().copied();
         u32::from_le_bytes(bytes.unwrap_or_default())
@@ -89,8 +89,7 @@ pub(super) fn receive(link: &Link, until: Instant) -> Result<(Tag, Vec<u8>), Ref
         return Err(Refused::Garbage);
     };
     let mut payload = vec![0; length];
-    link.receive(&mut payload, until)
-        .map_err(Refused::Silence)?;
+    link.receive(&mut payload, wait).map_err(Refused::Silence)?;
     if checksum(&payload) == word(3) {
         Ok((tag, payload))
     } else {

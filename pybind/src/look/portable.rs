@@ -29,6 +29,7 @@ pub(super) struct Child {
 pub(super) enum Silence {
     Late,
     Gone,
+    Asleep,
 }
 
 pub(super) fn split(_room: Option<Bytes>) -> io::Result<Side> {
@@ -68,11 +69,15 @@ impl Link {
         match *self {}
     }
 
-    pub(super) fn has_something(&self, _until: Instant) -> bool {
+    pub(super) fn wait_until(&self, _until: Instant) -> Result<(), Silence> {
         match *self {}
     }
 
-    pub(super) fn receive(&self, _place: &mut [u8], _until: Instant) -> Result<(), Silence> {
+    pub(super) fn receive(
+        &self,
+        _place: &mut [u8],
+        _wait: &mut dyn FnMut() -> Result<(), Silence>,
+    ) -> Result<(), Silence> {
         match *self {}
     }
 }

@@ -44,6 +44,8 @@ pub(super) enum Silence {
     Late,
     /// The other side is gone.
     Gone,
+    /// The other side sleeps, and nobody will wake it.
+    Asleep,
 }
 
 /// Goes on twice: as the original, and as a copy of it.
@@ -290,11 +292,15 @@ impl Link {
         true
     }
 
-    /// Fills `place` by `until`.
-    pub(super) fn receive(&self, place: &mut [u8], until: Instant) -> Result<(), Silence> {
+    /// Fills `place`; `wait` returns when there may be something to receive.
+    pub(super) fn receive(
+        &self,
+        place: &mut [u8],
+        wait: &mut dyn FnMut() -> Result<(), Silence>,
+    ) -> Result<(), Silence> {
         let mut n_received = 0;
         while n_received < place.len() {
-            self.wait_until(until)?;
+            wait()?;
             let rest = &mut place[n_received..];
             // SAFETY: there is room for so many bytes.
             let n = unsafe {
@@ -316,13 +322,8 @@ impl Link {
         Ok(())
     }
 
-    /// Whether there is something to receive by `until`, also that the other side is gone.
-    pub(super) fn has_something(&self, until: Instant) -> bool {
-        !matches!(self.wait_until(until), Err(Silence::Late))
-    }
-
     /// Until there is something to receive, or nobody to receive it from.
-    fn wait_until(&self, until: Instant) -> Result<(), Silence> {
+    pub(super) fn wait_until(&self, until: Instant) -> Result<(), Silence> {
         loop {
             let left = until.saturating_duration_since(Instant::now());
             let mut asked = libc::pollfd {

@@ -104,7 +104,7 @@ fn serve(child: Child, events: &Sender<Event>, until: Instant, wanted: &Weak<()>
             child.end();
             "it took too long".to_owned()
         }
-        Err(Refused::Asleep) => {
+        Err(Refused::Silence(Silence::Asleep)) => {
             child.end();
             "its process hung: a thread held a lock that it needs".to_owned()
         }
@@ -116,6 +116,21 @@ fn serve(child: Child, events: &Sender<Event>, until: Instant, wanted: &Weak<()>
     drop(events.send(Event::Done(Err(outcome))));
 }
 
+/// Waits for a child to say something, as long as it can and is wanted to.
+fn wait(child: &Child, until: Instant, wanted: &Weak<()>) -> Result<(), Silence> {
+    let mut n_asleep = 0;
+    while let Err(Silence::Late) = child.link.wait_until(until.min(Instant::now() + SLICE)) {
+        if wanted.strong_count() == 0 || Instant::now() >= until {
+            return Err(Silence::Late);
+        }
+        n_asleep = if child.is_asleep() { n_asleep + 1 } else { 0 };
+        if n_asleep == ASLEEP {
+            return Err(Silence::Asleep);
+        }
+    }
+    Ok(())
+}
+
 /// What the child answers.
 fn conversation(
     child: &Child,
@@ -124,17 +139,8 @@ fn conversation(
     wanted: &Weak<()>,
 ) -> Result<Outcome, Refused> {
     loop {
-        let mut n_asleep = 0;
-        while !child.link.has_something(until.min(Instant::now() + SLICE)) {
-            if wanted.strong_count() == 0 || Instant::now() >= until {
-                return Err(Refused::Silence(Silence::Late));
-            }
-            n_asleep = if child.is_asleep() { n_asleep + 1 } else { 0 };
-            if n_asleep == ASLEEP {
-                return Err(Refused::Asleep);
-            }
-        }
-        let (tag, payload) = message::receive(&child.link, until)?;
+        let mut wait = || wait(child, until, wanted);
+        let (tag, payload) = message::receive(&child.link, &mut wait)?;
         match tag {
             Tag::Ready => drop(events.send(Event::Ready)),
             Tag::Asked => {

@@ -37,9 +37,14 @@ use roots::{Root, Roots};
 
 pub(crate) use asker::{Asker, Here, Told};
 pub(crate) use limits::Limits;
-pub(crate) use native::resolve;
 pub(crate) use roots::{Places, other_threads};
 pub(crate) use sink::{Details, Part, PoolId, Sink, Storage, StorageId};
+
+/// Finds what a walk needs, once, when the module is loaded: this imports.
+pub(crate) fn resolve(py: Python<'_>) -> PyResult<()> {
+    native::resolve(py)?;
+    roots::resolve(py)
+}
 
 /// How far a search goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -31,6 +31,8 @@ pub(crate) struct Access {
     /// The address of what stands for a storage in C++.
     storage_owner: Option<Getter>,
     dispatch_keys: Method,
+    /// Of a tensor whose class is written in Python.
+    python_key: Py<PyAny>,
     /// The classes whose instances are never wrapped.
     plain: Vec<Py<PyType>>,
     base: Py<PyType>,
@@ -144,6 +146,11 @@ impl Access {
             storage_data_ptr: storage.method("data_ptr")?,
             storage_owner: storage.getter("_cdata"),
             dispatch_keys: torch.get("_dispatch_keys")?.function()?,
+            python_key: torch
+                .get("DispatchKey")?
+                .as_class()?
+                .attribute("Python")?
+                .unbind(),
             plain: plain.into_iter().flatten().collect(),
             base: base.unbind(),
             dtypes: RefCell::default(),
@@ -164,11 +171,9 @@ impl Access {
             return Some(false);
         }
         let keys = self.dispatch_keys.call(tensor)?;
-        // `DispatchKeySet(CPU, Python, ADInplaceOrView, …)`
-        let words = keys.words()?;
-        let keys = words.split_once('(').map_or(&*words, |(_, keys)| keys);
-        let mut keys = keys.split([',', ')']);
-        Some(keys.any(|key| key.trim() == "Python"))
+        let key = tensor.section().kept(&self.python_key);
+        let has = keys.class().method("has")?;
+        has.call_with(&[&keys, &key])?.is_true()
     }
 
     /// Its storages: one, the parts of a sparse tensor, or none where torch has nothing to show.

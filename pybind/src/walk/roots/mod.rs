@@ -12,6 +12,7 @@ use std::collections::HashSet;
 
 use gpumem_core::holders::RootKind;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList};
 
 use crate::still::{Dict, Object, Section};
@@ -57,15 +58,42 @@ impl<'py> Places<'py> {
     }
 }
 
+/// What tells of frames and of objects, found when the module is loaded: an import may be the user's.
+struct Functions {
+    current_frames: Py<PyAny>,
+    get_objects: Py<PyAny>,
+}
+
+static FUNCTIONS: PyOnceLock<Functions> = PyOnceLock::new();
+
+impl Functions {
+    fn get(py: Python<'_>) -> PyResult<&Self> {
+        FUNCTIONS.get_or_try_init(py, || {
+            let function = |module: &str, name: &str| -> PyResult<Py<PyAny>> {
+                Ok(py.import(module)?.getattr(name)?.unbind())
+            };
+            Ok(Self {
+                current_frames: function("sys", "_current_frames")?,
+                get_objects: function("gc", "get_objects")?,
+            })
+        })
+    }
+}
+
+/// Finds what a walk needs of Python's own modules: this imports.
+pub(crate) fn resolve(py: Python<'_>) -> PyResult<()> {
+    Functions::get(py).map(drop)
+}
+
 fn frames(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
-    let frames = py.import("sys")?.call_method0("_current_frames")?;
+    let frames = Functions::get(py)?.current_frames.bind(py).call0()?;
     Ok(frames.cast_into()?)
 }
 
 /// Every object that the garbage collector knows. Asked outside of a section: an audit hook of the
 /// user's may hear of it.
 pub(super) fn tracked(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
-    let objects = py.import("gc")?.call_method0("get_objects")?;
+    let objects = Functions::get(py)?.get_objects.bind(py).call0()?;
     Ok(objects.cast_into()?)
 }
 
