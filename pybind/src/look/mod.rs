@@ -92,8 +92,8 @@ const READY_WITHIN: Duration = Duration::from_millis(250);
 /// So many children are made for one look.
 const MAX_CHILDREN: usize = 3;
 
-/// How long a look waits for the one before it to end.
-const TURN_WITHIN: Duration = Duration::from_millis(100);
+/// One look at a time: no failure, and not worth a line in the log.
+pub(crate) const BUSY: &str = "the look before it is still under way";
 
 /// What comes after the walk, in the child: a look that takes longer is given up.
 const REST_TIME: Duration = Duration::from_secs(3);
@@ -121,8 +121,13 @@ impl Look {
             let found = in_process::look(py, places, question, &registered)?;
             return Ok(Self::over(Ok(found)));
         }
-        let turn = py.detach(|| Turn::take(TURN_WITHIN));
-        let turn = Arc::new(turn.ok_or("the look before it is still under way")?);
+        let turn_within = if question.is_asked {
+            question.walk_time
+        } else {
+            patience()
+        };
+        let turn = py.detach(|| Turn::take(turn_within));
+        let turn = Arc::new(turn.ok_or(BUSY)?);
         let room = headroom::check(question.is_asked)?;
         let registered = own::registered(py, question.asks);
         let until = Instant::now() + question.walk_time + REST_TIME;

@@ -96,9 +96,9 @@ pub(crate) fn look_for_holders(py: Python<'_>, run: RunIdx) -> PyResult<()> {
     let Some((wanted, allocated)) = asked else {
         return Ok(());
     };
-    // The look before this one may still be under way: one at a time.
+    // The look before this one may still be under way: one at a time. Its answer is not lost, and
+    // the next run has a look again.
     if !collect_look(py, look::patience())? {
-        missed(py, "the look before it is still under way");
         return Ok(());
     }
     let before = with_session(py, |session| session.inventory.clone())?;
@@ -172,6 +172,9 @@ impl Session {
 }
 
 fn missed(py: Python<'_>, reason: &str) {
+    if reason == look::BUSY {
+        return;
+    }
     trouble::log_once(
         py,
         &format!("who held memory after a run is not known: {reason}"),
