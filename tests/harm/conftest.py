@@ -83,7 +83,9 @@ class Notebook:
         """Play a session in which nothing goes wrong: not for the program, not for gpumem."""
         ended = self.plays(*steps)
         assert set(ended.errors) <= {None}
-        assert (ended.stopped, ended.log) == (None, [])
+        # A look whose copy met a lock of another thread is missed, and says so; no more than that.
+        said = [line for line in ended.log if not line.startswith("who held memory after a run")]
+        assert (ended.stopped, said) == (None, [])
         return ended
 
     def is_left_alone(self, *steps: str | Step) -> Any:

@@ -345,6 +345,8 @@ def test_cyclic_garbage_is_told_without_collecting(notebook: Shell) -> None:
     assert places() == {}
 
 
+# A graph for a test is read as in a copy of the process, where locals are pinned before 3.13.
+@pytest.mark.skipif(sys.version_info < (3, 13), reason="a copy pins locals")
 def test_looking_keeps_nothing_alive(notebook: Shell) -> None:
     run(notebook, f"{FAILING}train()")
     run(notebook, "kept = sim.tensor(888)")
