@@ -271,8 +271,8 @@ impl<'s> Object<'s> {
         let section = self.section;
         // SAFETY: a live object whose class is CPython's own, as the caller knows.
         let elements = section.owned(unsafe { ffi::PyObject_GetIter(self.as_ptr()) })?;
-        // SAFETY: an iterator; nothing and perhaps an error at its end.
         Some(std::iter::from_fn(move || {
+            // SAFETY: an iterator; nothing and perhaps an error at its end.
             section.owned(unsafe { ffi::PyIter_Next(elements.as_ptr()) })
         }))
     }

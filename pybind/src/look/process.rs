@@ -57,10 +57,10 @@ pub(super) fn split(room: Option<Bytes>) -> io::Result<Side> {
     let most = room.and_then(|room| Some(address_space_used()? + room));
     let parent = process_id();
     let before = block_signals();
+    let none = 0_usize;
     // SAFETY: with no flags this copies the process as `fork` does, and tells nobody. The child goes
     // on in this frame, on its copy of the stack.
-    let pid =
-        unsafe { libc::syscall(libc::SYS_clone, 0_usize, 0_usize, 0_usize, 0_usize, 0_usize) };
+    let pid = unsafe { libc::syscall(libc::SYS_clone, none, none, none, none, none) };
     if pid == 0 {
         // Closed with everything else.
         mem::forget(own);
