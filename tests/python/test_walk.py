@@ -586,6 +586,12 @@ import gpumem
 from gpumem import _gpumem, sim
 gc.disable()  # a collection would believe the type
 
+def failed(*error):  # and so would the interpreter's last one, which may never end
+    sys.__excepthook__(*error)
+    sys.stderr.flush()
+    os._exit(1)
+sys.excepthook = failed
+
 TRAVERSE = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 VISIT = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 class Slot(ctypes.Structure):
