@@ -32,3 +32,4 @@ pub(crate) mod testing;
 pub mod thin;
 pub mod trace;
 pub mod units;
+pub mod wording;

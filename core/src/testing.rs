@@ -5,7 +5,8 @@
 //! ```
 
 use crate::analyze::{
-    Analysis, CellRef, DeviceSummary, Finding, FindingKind, Lane, Peak, RunRow, Severity, State,
+    Analysis, CellRef, Details, DeviceSummary, Finding, FindingKind, GrowthDetails, Lane, Peak,
+    RunRow, SeriesGrowth, Severity, Shape, State,
 };
 use crate::holders::{DeviceHolders, Holder, Kept, Part, RootKind, Traits};
 use crate::recording::{
@@ -17,7 +18,8 @@ use crate::source_text;
 use crate::trace::{
     Action, Event, FrameOrigin, History, Levels, Limits, Replay, Rounding, StackFrame, StackIdx,
 };
-use crate::units::{ByteDelta, Bytes, Nanos};
+use crate::units::{ByteDelta, Bytes, Nanos, Units};
+use crate::wording::{self, Words};
 
 const MIB: i64 = 1 << 20;
 const CAPACITY: Bytes = Bytes::gib(16);
@@ -141,6 +143,43 @@ pub(crate) fn session(cells: &[(&str, &[Play])]) -> (Recording, Analysis) {
     (stage.recording, stage.analysis)
 }
 
+/// A finding in words, as the report says them.
+pub(crate) fn words(recording: &Recording, finding: &Finding) -> Words {
+    wording::words(recording, finding, Units::Binary)
+}
+
+/// The finding counts steps.
+pub(crate) fn of_steps(mut finding: Finding) -> Finding {
+    if let Details::Growth(details) = &mut finding.details {
+        details.steps = true;
+    }
+    finding
+}
+
+/// A series that keeps so much in each run.
+fn growth(kept_mib: i64) -> GrowthDetails {
+    let each = ByteDelta::new(kept_mib * MIB);
+    GrowthDetails {
+        series: SeriesGrowth {
+            shape: Shape::Growth,
+            bytes_per_run: each,
+            interval: (each, each),
+            total: each,
+            sparkline: Vec::new(),
+        },
+        steps: false,
+        n_grown: 1,
+        n_known: 1,
+        n_moving: None,
+        n_missing: 0,
+        headroom: None,
+        runs_to_oom: None,
+        decided_by: None,
+        traced: None,
+        advice: Vec::new(),
+    }
+}
+
 /// A finding that each run of the cell keeps so much.
 pub(crate) fn leak(recording: &Recording, cell: u32, kept_mib: i64) -> Finding {
     let cell = &recording.cells()[cell as usize];
@@ -159,24 +198,15 @@ pub(crate) fn leak(recording: &Recording, cell: u32, kept_mib: i64) -> Finding {
         severity: Severity::Critical,
         state: State::Leak,
         withdrawn: None,
-        shape: None,
         path: Vec::new(),
         device: DeviceIdx(0),
         lane: Lane::Allocated,
         n_runs: runs.len(),
         runs,
-        steps: false,
-        bytes_per_run: Some(ByteDelta::new(kept_mib * MIB)),
-        interval: None,
-        runs_to_oom: None,
-        title: format!("{label} keeps {kept_mib} MiB more after every run"),
-        detail: format!("grew in every run, {kept_mib} MiB each"),
-        figures: None,
+        details: Details::Growth(Box::new(growth(kept_mib))),
         holders: Vec::new(),
         fix: None,
-        suggestions: Vec::new(),
         evidence: Vec::new(),
-        sparkline: Vec::new(),
         cell: Some(CellRef {
             idx: cell.idx,
             id: cell.id.clone(),

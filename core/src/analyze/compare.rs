@@ -2,9 +2,8 @@
 
 use super::Rules;
 use super::analyst::{Analyst, Courses};
-use super::finding::CellRef;
+use super::cell::CellRef;
 use super::growth::State;
-use super::leak::min_growth;
 use super::levels::{self, RunRow};
 use super::paths::Paths;
 use super::series;
@@ -195,7 +194,7 @@ fn sides(recording: &Recording, rules: &Rules, courses: &mut Courses) -> Vec<Ent
     let mut sides = Vec::new();
     sides.extend(of_runs.iter().filter_map(|series| {
         let last = recording.run(series.rows.last()?.run);
-        let least = min_growth(recording, series.key.device, rules);
+        let least = rules.min_growth_on(recording.device(series.key.device).kind);
         let growth = courses.judged(&series.own_levels(), least, rules);
         let of_level = courses.judged(&series.levels(), least, rules);
         let (bytes_per_run, interval) = kept_by_each(&series.rows)?;
@@ -218,7 +217,7 @@ fn sides(recording: &Recording, rules: &Rules, courses: &mut Courses) -> Vec<Ent
     let of_steps = series::of_steps(recording, &paths);
     sides.extend(of_steps.iter().map(|series| {
         let run = recording.run(series.run);
-        let least = min_growth(recording, series.key.device, rules);
+        let least = rules.min_growth_on(recording.device(series.key.device).kind);
         let growth = courses.judged(&series.levels, least, rules);
         let per_step =
             |delta: ByteDelta| ByteDelta::from_f64(delta.as_f64() / series.steps_per_point);
@@ -252,7 +251,7 @@ fn entry(
     let text = recording.text(run);
     let device = recording.device(device);
     Entry {
-        cell: series::cell_ref(recording, run),
+        cell: CellRef::of(recording, run),
         source: run.revision.0,
         headline: text.and_then(source_text::headline),
         path: path.to_vec(),

@@ -4,6 +4,7 @@ use super::gaps::Gap;
 use super::levels::DeviceSummary;
 use crate::holders::Part as Purpose;
 use crate::units::{ByteDelta, Bytes};
+use crate::wording;
 
 /// What a part of a device is taken up by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -50,7 +51,7 @@ impl DeviceSummary {
         let between = gaps.iter().filter(|gap| gap.size > ByteDelta::ZERO);
         let free = self.free().map(|free| part(PartKind::Free, "free", free));
         std::iter::once(part(PartKind::Held, held_words(name), held))
-            .chain(between.map(|gap| part(kind(gap), gap.words(), gap.size.magnitude())))
+            .chain(between.map(|gap| part(kind(gap), wording::gap(gap), gap.size.magnitude())))
             .chain(free)
             .filter(|part| part.size > Bytes::ZERO)
             .collect()

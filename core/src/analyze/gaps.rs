@@ -18,23 +18,6 @@ pub struct Gap {
     pub size: ByteDelta,
 }
 
-impl Gap {
-    /// What fills it.
-    pub fn words(&self) -> &'static str {
-        if self.size < ByteDelta::ZERO {
-            return "unmapped, managed or shared";
-        }
-        match (self.from, self.to) {
-            ("allocated", "reserved") => "cache",
-            ("allocated", "process_used") => "cache, context and libraries",
-            ("allocated", _) => "cache, context, libraries and other processes",
-            ("reserved", "process_used") => "context and libraries",
-            ("reserved", _) => "context, libraries and other processes",
-            _ => "other processes",
-        }
-    }
-}
-
 /// Levels by their names, from the narrowest to the widest.
 type Levels = [(&'static str, Option<Bytes>); 4];
 
@@ -88,6 +71,7 @@ impl RunRow {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wording;
 
     #[track_caller]
     fn check(levels_mib: [Option<u64>; 4], expected: &[(&str, &str)]) {
@@ -100,7 +84,7 @@ mod tests {
         ]);
         let shown: Vec<(String, &str)> = gaps
             .iter()
-            .map(|gap| (gap.size.to_string(), gap.words()))
+            .map(|gap| (gap.size.to_string(), wording::gap(gap)))
             .collect();
         let shown: Vec<(&str, &str)> = shown.iter().map(|(a, b)| (a.as_str(), *b)).collect();
         assert_eq!(shown, expected);

@@ -12,7 +12,7 @@
 //! rises, and it is nearly a straight line, which the end of a warm-up is not. That
 //! is a leak, too.
 
-use super::finding::Evidence;
+use super::evidence::Evidence;
 use super::rules::Rules;
 use super::trend::{self, MAX_POINTS};
 use crate::units::{ByteDelta, Bytes};
@@ -120,11 +120,8 @@ impl Growth {
         if self.state == State::Leak && self.p > bound {
             self.state = State::Watch;
             self.evidence.push(Evidence {
-                name: "p_bound",
-                words: "p of the trend, held against all series looked at".to_owned(),
-                value: self.p,
-                threshold: Some(bound),
                 holds: false,
+                ..Evidence::met("p_bound", self.p, bound)
             });
         }
     }
@@ -376,50 +373,15 @@ impl Whole {
     fn figures(&self, outline: &Outline, min_growth: Bytes, rules: &Rules) -> [Evidence; 7] {
         let (least_share, last_share) = outline.shares;
         [
-            (
-                "kept_bytes",
-                "never given back over the series",
-                outline.kept,
-                min_growth.as_f64(),
-            ),
-            (
-                "n_rises",
-                "how often it rose for good",
-                outline.n_rises,
-                LEAST_RISES,
-            ),
-            (
-                "block_t",
-                "the floor rises: t of the increments between block minima",
-                self.block_t,
-                rules.block_t,
-            ),
-            (
-                "last_quarter_share",
-                "the last quarter still has its part in the growth",
-                last_share,
-                rules.last_quarter_share,
-            ),
-            (
-                "trend_z",
-                "the level rises: Mann-Kendall z, corrected for autocorrelation",
-                self.z,
-                rules.trend_z,
-            ),
-            (
-                "least_quarter_share",
-                "every later quarter has its part in the growth",
-                least_share,
-                rules.quarter_share,
-            ),
-            (
-                "relative_rise",
-                "the rise stands out: Sen's slope over the series, in standard deviations",
-                self.rise,
-                rules.relative_rise,
-            ),
+            ("kept_bytes", outline.kept, min_growth.as_f64()),
+            ("n_rises", outline.n_rises, LEAST_RISES),
+            ("block_t", self.block_t, rules.block_t),
+            ("last_quarter_share", last_share, rules.last_quarter_share),
+            ("trend_z", self.z, rules.trend_z),
+            ("least_quarter_share", least_share, rules.quarter_share),
+            ("relative_rise", self.rise, rules.relative_rise),
         ]
-        .map(figure)
+        .map(|(name, value, threshold)| Evidence::above(name, value, threshold))
     }
 }
 
@@ -442,42 +404,12 @@ impl Tail {
 
     fn figures(&self, min_growth: Bytes, rules: &Rules) -> [Evidence; 4] {
         [
-            (
-                "tail_kept_bytes",
-                "never given back in the second half",
-                self.kept,
-                min_growth.as_f64(),
-            ),
-            (
-                "tail_low_bytes",
-                "the second half stays above what was usual before it",
-                self.low,
-                self.reached.next_down(),
-            ),
-            (
-                "tail_block_t",
-                "its floor rises: t of the increments between block minima",
-                self.block_t,
-                rules.tail_block_t,
-            ),
-            (
-                "tail_rise",
-                "it rises evenly: Sen's slope in standard deviations, 3.46 for a straight line",
-                self.rise,
-                rules.tail_rise,
-            ),
+            ("tail_kept_bytes", self.kept, min_growth.as_f64()),
+            ("tail_low_bytes", self.low, self.reached.next_down()),
+            ("tail_block_t", self.block_t, rules.tail_block_t),
+            ("tail_rise", self.rise, rules.tail_rise),
         ]
-        .map(figure)
-    }
-}
-
-fn figure((name, words, value, threshold): (&'static str, &str, f64, f64)) -> Evidence {
-    Evidence {
-        name,
-        words: words.to_owned(),
-        value,
-        threshold: Some(threshold),
-        holds: value > threshold,
+        .map(|(name, value, threshold)| Evidence::above(name, value, threshold))
     }
 }
 

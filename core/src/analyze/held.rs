@@ -1,7 +1,7 @@
 //! Which names hold what a series kept.
 
+use super::evidence::Evidence;
 use super::facts::{Fact, Says};
-use super::finding::Evidence;
 use crate::holders::{Branch, DeviceHolders, Holder, Rest, RootKind};
 use crate::order;
 use crate::recording::{DeviceIdx, Recording, RunIdx};
@@ -169,13 +169,10 @@ impl Growers {
             } else {
                 Says::Undecided
             },
-            words: words(first),
+            decides: None,
             evidence: Evidence {
-                name: "held_bytes",
-                words: format!("what {} has more after these runs", first.name),
-                value: grown.as_f64(),
-                threshold: Some(0.5 * kept.as_f64()),
                 holds: collects,
+                ..Evidence::met("held_bytes", grown.as_f64(), 0.5 * kept.as_f64())
             },
         })
     }
@@ -186,24 +183,5 @@ impl Growers {
         let is_bounded = first.is_none_or(|it| BOUNDED.contains(&&*it.traits.type_name));
         let is_each = self.n_looks + 1 >= n_runs && n_runs >= ENOUGH_RUNS;
         is_each && !is_bounded && fact.says == Says::Collects
-    }
-
-    /// `held by losses (list of 3 tensors, each with its graph)`.
-    pub(super) fn words(&self) -> Option<String> {
-        self.holders.first().map(words)
-    }
-}
-
-fn words(holder: &Holder) -> String {
-    let Holder { name, what, .. } = holder;
-    match holder.kind {
-        RootKind::Unnamed => format!("held by no name ({what})"),
-        RootKind::CyclicGarbage => {
-            format!("held by objects that only refer to each other ({what})")
-        }
-        kind => match kind.words() {
-            Some(kind) => format!("held by {name}, {kind} ({what})"),
-            None => format!("held by {name} ({what})"),
-        },
     }
 }

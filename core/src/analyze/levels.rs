@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::recording::{
     AllocatorLevels, Column, DeviceIdx, Level, Points, Reading, Recording, Run, RunIdx, RunLevels,
-    Sample, Series, Trace, Unknown,
+    Sample, Series, Source, Trace, Unknown,
 };
 use crate::units::{ByteDelta, Bytes, Nanos};
 
@@ -214,15 +214,36 @@ pub(super) fn summary(devices: &[DeviceSummary], device: DeviceIdx) -> Option<&D
 }
 
 /// What is missing, and what could not be read: one sentence for each device and source.
-pub(super) fn warnings(recording: &Recording) -> Vec<String> {
-    let mut warnings: Vec<String> = recording.missing().map(str::to_owned).collect();
+/// What could not be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Warning {
+    /// A part of the file that the recording was read from, as the reader says.
+    Missing(String),
+    /// A source failed to read a device.
+    SourceFailed {
+        /// The device.
+        device: DeviceIdx,
+        /// The name of an allocator's source; `None` for the driver.
+        source: Option<Source>,
+        /// What the source said.
+        said: String,
+    },
+}
+
+pub(super) fn warnings(recording: &Recording) -> Vec<Warning> {
+    let missing = recording.missing();
+    let mut warnings: Vec<Warning> = missing.map(|it| Warning::Missing(it.to_owned())).collect();
     let mut told = HashSet::new();
     for (_, levels) in all_levels(recording) {
         for reading in std::iter::once(&levels.before).chain(&levels.after) {
-            for (source, words) in failures(reading) {
-                if told.insert((levels.device, source, words)) {
-                    let label = &recording.device(levels.device).label;
-                    warnings.push(format!("{label}: {source} failed: {words}"));
+            for (source, said) in failures(reading) {
+                if told.insert((levels.device, source, said)) {
+                    warnings.push(Warning::SourceFailed {
+                        device: levels.device,
+                        source,
+                        said: said.to_owned(),
+                    });
                 }
             }
         }
@@ -230,15 +251,15 @@ pub(super) fn warnings(recording: &Recording) -> Vec<String> {
     warnings
 }
 
-fn failures(reading: &Reading) -> impl Iterator<Item = (&'static str, &str)> {
+fn failures(reading: &Reading) -> impl Iterator<Item = (Option<Source>, &str)> {
     let of_driver = [&reading.driver.device_used, &reading.driver.process_used];
     let of_allocators = reading
         .allocators
         .iter()
-        .map(|levels| (levels.source.name(), &levels.allocated));
+        .map(|levels| (Some(levels.source), &levels.allocated));
     of_driver
         .into_iter()
-        .map(|level| ("the driver", level))
+        .map(|level| (None, level))
         .chain(of_allocators)
         .filter_map(|(source, level)| match level {
             Level::Unknown(Unknown::Failed(words)) => Some((source, words.as_str())),

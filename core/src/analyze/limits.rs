@@ -30,17 +30,6 @@ impl LimitedBy {
             Self::Allocator(source) => source.name(),
         }
     }
-
-    /// As the report says it; nothing of the device's own.
-    pub fn words(self) -> Option<String> {
-        match self {
-            Self::Device => None,
-            Self::Container => Some("the container's limit".to_owned()),
-            Self::Service => Some("the limit of CUDA MPS".to_owned()),
-            Self::Host => Some("shared with the host".to_owned()),
-            Self::Allocator(source) => Some(format!("{}'s limit", source.name())),
-        }
-    }
 }
 
 /// A limit, and what of it is used.

@@ -5,10 +5,13 @@
 //! `leak` and `fragmentation` turn rows and series into findings.
 
 mod analyst;
+mod cell;
 mod compare;
 mod composition;
+mod details;
 mod device_rows;
 mod doubling;
+mod evidence;
 mod facts;
 mod finding;
 mod fragmentation;
@@ -35,19 +38,24 @@ mod trend;
 
 pub use crate::severity::Severity;
 pub use analyst::Analyst;
+pub use cell::{CellRef, cell_label};
 pub use compare::{Change, Compared, Side, compare};
 pub use composition::{Part, PartKind};
-pub use finding::{CellRef, Evidence, Figures, Finding, FindingKind};
+pub use details::{
+    Advice, DecidedBy, Details, DoublingDetails, FragmentationDetails, GrowthDetails,
+    RetentionDetails, SeriesGrowth, TracedRun,
+};
+pub use evidence::Evidence;
+pub use finding::{Finding, FindingKind, Withdrawn};
 pub use fragmentation::is_in_pieces;
 pub use gaps::Gap;
 pub use growth::{Growth, Shape, State, classify_allocator, classify_growth};
 pub use incremental::Incremental;
 pub(crate) use levels::of_points;
-pub use levels::{DeviceSummary, Lane, Peak, RunRow};
+pub use levels::{DeviceSummary, Lane, Peak, RunRow, Warning};
 pub use limits::{Limit, LimitedBy};
-pub use oom::{Shortage, ShortagePart};
+pub use oom::{Cause, HeldByError, OomBreakdown, OomPart};
 pub use rules::Rules;
-pub use series::cell_label;
 
 use crate::recording::Recording;
 
@@ -63,8 +71,8 @@ pub struct Analysis {
     pub rows: Vec<RunRow>,
     /// Worst first.
     pub findings: Vec<Finding>,
-    /// What could not be judged, and why: one sentence each.
-    pub warnings: Vec<String>,
+    /// What could not be read.
+    pub warnings: Vec<Warning>,
 }
 
 /// Derives levels and findings from a recording.

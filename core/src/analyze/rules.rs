@@ -1,5 +1,6 @@
 //! The thresholds that a user may move.
 
+use crate::recording::DeviceKind;
 use crate::units::Bytes;
 
 /// Thresholds of the evidence rule. The defaults are what the labelled series
@@ -44,6 +45,16 @@ impl Default for Rules {
             min_growth: Bytes::mib(1),
             min_host_growth: Bytes::mib(64),
             fragmentation_ratio: 0.3,
+        }
+    }
+}
+
+impl Rules {
+    /// Growth over a whole series on a device of that kind below which the series is flat.
+    pub fn min_growth_on(&self, kind: DeviceKind) -> Bytes {
+        match kind {
+            DeviceKind::Host => self.min_host_growth,
+            _ => self.min_growth,
         }
     }
 }

@@ -1,11 +1,9 @@
 //! Which runs belong together: growth is judged over runs of equal source.
 
-use super::finding::CellRef;
 use super::levels::{Lane, RunRow, of_sample};
 use super::paths::{BlockIdx, Paths};
 use crate::order;
-use crate::recording::{DeviceIdx, Points, Recording, Run, RunIdx, Sample, Series, SourceHash};
-use crate::source_text;
+use crate::recording::{DeviceIdx, Points, Recording, RunIdx, Sample, Series, SourceHash};
 use crate::units::Bytes;
 
 /// What makes two runs runs of the same thing.
@@ -203,29 +201,4 @@ pub(super) fn steps(
         steps_per_point: last.ordinal.saturating_sub(first.ordinal) as f64 / n_gaps,
         levels,
     })
-}
-
-/// A cell as people see it, as of its latest run of that text.
-pub(super) fn cell_ref(recording: &Recording, run: &Run) -> CellRef {
-    let cell = recording.cell(run.cell);
-    let latest = recording.latest_run(run.cell).unwrap_or(run);
-    CellRef {
-        idx: cell.idx,
-        id: cell.id.clone(),
-        label: cell_label(recording, run),
-        execution_count: latest.execution_count,
-    }
-}
-
-/// The user's label of a cell's run, else the headline of its source.
-pub fn cell_label(recording: &Recording, run: &Run) -> String {
-    let outermost = recording.run(recording.outermost(run.idx));
-    let label = outermost.label.clone();
-    let text = recording.text(run);
-    label
-        .or_else(|| text.and_then(source_text::headline))
-        .unwrap_or_else(|| match outermost.execution_count {
-            Some(n) => format!("In [{n}]"),
-            None => "a cell".to_owned(),
-        })
 }

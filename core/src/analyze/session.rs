@@ -1,10 +1,10 @@
 //! Growth that no cell and no loop explains: the level after every run.
 
 use super::analyst::Courses;
+use super::details::{Details, SeriesGrowth};
 use super::device_rows::{DeviceRows, Rows};
 use super::finding::{Finding, FindingKind};
 use super::growth::State;
-use super::leak::min_growth;
 use super::rules::Rules;
 use crate::recording::{DeviceIdx, DeviceKind, Recording};
 use crate::severity::Severity;
@@ -65,39 +65,25 @@ pub(super) fn finding(
     if levels.len() < MIN_RUNS {
         return None;
     }
-    let growth = courses.leak(&levels, min_growth(recording, device, rules), rules)?;
-    let label = &recording.device(device).label;
-    let kept = growth.bytes_per_run.magnitude();
+    let growth = courses.leak(
+        &levels,
+        rules.min_growth_on(recording.device(device).kind),
+        rules,
+    )?;
+    let device = recording.device(device);
+    let details = SeriesGrowth::of(&growth, &levels);
     Some(Finding {
-        id: format!("session/{}", recording.device(device).key),
-        kind: FindingKind::Growing,
         severity: Severity::Warning,
-        state: State::Watch,
-        withdrawn: None,
-        shape: Some(growth.shape),
-        title: format!("{label} fills by about {kept} a run, and no cell alone explains it"),
-        detail: format!(
-            "{} over {} runs · what grows is spread over cells that ran once or a few times",
-            growth.total,
-            levels.len()
-        ),
-        cell: None,
-        path: Vec::new(),
-        device,
-        lane,
         runs: of_device.levels_of_lane().map(|(run, _)| run).collect(),
         n_runs: levels.len(),
-        steps: false,
-        bytes_per_run: Some(growth.bytes_per_run),
-        interval: Some(growth.interval),
-        runs_to_oom: None,
-        figures: None,
-        holders: Vec::new(),
-        fix: None,
-        suggestions: vec![
-            "see which names hold memory that is not needed any more, and `del` them".to_owned(),
-        ],
         evidence: growth.evidence,
-        sparkline: levels.iter().map(|level| level.as_f64()).collect(),
+        id: format!("session/{}", device.key),
+        ..Finding::about(
+            FindingKind::Growing,
+            &device.key,
+            device.idx,
+            lane,
+            Details::UnattributedGrowth(details),
+        )
     })
 }

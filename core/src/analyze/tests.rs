@@ -7,7 +7,7 @@ use super::device_rows::{DeviceRows, Rows};
 use super::paths::Paths;
 use super::*;
 use crate::recording::{Frame, Run, RunIdx, RunKind};
-use crate::testing::{Play, run, session};
+use crate::testing::{Play, run, session, words};
 use crate::units::Bytes;
 
 fn findings(cells: &[(&str, &[Play])]) -> Vec<Finding> {
@@ -18,11 +18,13 @@ fn findings(cells: &[(&str, &[Play])]) -> Vec<Finding> {
 /// Each finding as `kind: title | detail`.
 #[track_caller]
 fn check(cells: &[(&str, &[Play])], expected: &[&str]) {
-    let shown: Vec<String> = findings(cells)
+    let (recording, _) = session(cells);
+    let shown: Vec<String> = analyze(&recording, &Rules::default())
+        .findings
         .iter()
         .map(|finding| {
-            let kind = finding.kind.name();
-            format!("{kind}: {} | {}", finding.title, finding.detail)
+            let (kind, words) = (finding.kind.name(), words(&recording, finding));
+            format!("{kind}: {} | {}", words.title, words.detail)
         })
         .collect();
     assert_eq!(shown, expected);
@@ -390,7 +392,8 @@ fn check_rows(
     let mut found = analysis.findings.iter();
     let found = found
         .find(|finding| kinds.contains(&finding.kind))
-        .map(|finding| (finding.kind, finding.title.as_str()));
+        .map(|finding| (finding.kind, words(&recording, finding).title));
+    let found = found.as_ref().map(|(kind, title)| (*kind, title.as_str()));
     assert_eq!(found, expected);
 }
 
@@ -468,12 +471,13 @@ fn the_name_that_is_bound_to_the_old_copy_is_told_with_what_to_write() {
     let fix = found.fix.as_ref().expect("the cell binds the name");
     assert_eq!(fix.before.as_deref(), Some(cell));
     assert_eq!(fix.after, format!("model = None\n{cell}"));
-    let figures = Some(Figures::Doubling {
+    let details = Details::Doubling(DoublingDetails {
         old: Bytes::mib(2000),
         new: Bytes::mib(2000),
         rose: Bytes::mib(2000),
+        n_reruns: 1,
     });
-    assert_eq!(found.figures, figures);
+    assert_eq!(found.details, details);
 }
 
 #[test]
@@ -583,8 +587,10 @@ fn with_blocks(recording: &Recording, name: &str) -> Recording {
 fn a_block_is_judged_under_its_path() {
     let plays = vec![run(420).peak(900); 12];
     let (recording, _) = session(&[("train()", &plays)]);
-    let found = analyze(&with_blocks(&recording, "forward"), &Rules::default()).findings;
-    let titles: Vec<&str> = found.iter().map(|finding| finding.title.as_str()).collect();
+    let recording = with_blocks(&recording, "forward");
+    let found = analyze(&recording, &Rules::default()).findings;
+    let title = |finding| words(&recording, finding).title;
+    let titles: Vec<String> = found.iter().map(title).collect();
     assert_eq!(
         titles,
         [
@@ -612,11 +618,8 @@ fn free_pieces_between_held_blocks_are_told_with_what_can_be_given_back() {
             &rules,
             &mut courses,
         );
-        let details: Vec<&str> = found
-            .iter()
-            .map(|finding| finding.detail.as_str())
-            .collect();
-        assert_eq!(details.first().copied(), expected);
+        let detail = found.first().map(|it| words(&recording, it).detail);
+        assert_eq!(detail.as_deref(), expected);
     };
     let device = &mut devices[0];
     device.allocated = Some(Bytes::mib(400));
@@ -644,47 +647,49 @@ fn counted(kept_mib: &[i64], kept_blocks: impl Fn(usize) -> i64) -> Vec<Play> {
 }
 
 #[track_caller]
-fn check_counted(plays: &[Play], expected: (State, &str)) {
+fn check_counted(plays: &[Play], state: State, decided_by: Option<DecidedBy>) {
     let found = findings(&[("cache.update(batch)", plays)]);
     let [finding] = found.as_slice() else {
         panic!("one finding, not {found:?}");
     };
-    let told = finding.detail.rsplit(" · ").next().unwrap_or_default();
-    assert_eq!((finding.state, told), expected);
+    let Details::Growth(details) = &finding.details else {
+        panic!("{finding:?}");
+    };
+    assert_eq!((finding.state, details.decided_by), (state, decided_by));
 }
 
 #[test]
 fn live_allocations_that_grow_in_nearly_every_run_make_a_leak_of_growth() {
     let plays: Vec<Play> = RAGGED.into_iter().map(run).collect();
-    check_counted(&plays, (State::Watch, "not yet beyond doubt"));
+    check_counted(&plays, State::Watch, None);
     let plays = counted(&RAGGED, |idx| i64::from(idx != 9));
-    let told = "live allocations grew in 11 of 12 runs";
-    check_counted(&plays, (State::Leak, told));
+    let grew = DecidedBy::AllocationsGrew {
+        n_grown: 11,
+        n_runs: 12,
+    };
+    check_counted(&plays, State::Leak, Some(grew));
 }
 
 #[test]
 fn live_allocations_that_stopped_growing_raise_nothing() {
     let plays = counted(&RAGGED, |idx| i64::from(idx < 9));
-    check_counted(&plays, (State::Watch, "not yet beyond doubt"));
+    check_counted(&plays, State::Watch, None);
     let plays = counted(&RAGGED, |idx| if idx % 2 == 0 { 1 } else { -1 });
-    check_counted(&plays, (State::Watch, "not yet beyond doubt"));
+    check_counted(&plays, State::Watch, None);
 }
 
 #[test]
 fn what_is_replaced_by_a_larger_one_is_growth_and_no_leak() {
     let plays = counted(&[420; 12], |_| 0);
-    let told = "live allocations grew in none of 12 runs: something is replaced by a larger one";
-    check_counted(&plays, (State::Watch, told));
+    let stayed = DecidedBy::AllocationsStayed { n_runs: 12 };
+    check_counted(&plays, State::Watch, Some(stayed));
 }
 
 #[test]
-fn counters_that_bear_a_leak_out_are_evidence_and_change_no_word() {
+fn counters_that_bear_a_leak_out_are_evidence_and_change_nothing_else() {
     let bare = findings(&[("f()", &counted(&[420; 12], |_| 3))]);
     let known = findings(&[("f()", &vec![run(420); 12])]);
-    assert_eq!(
-        (&bare[0].title, &bare[0].detail),
-        (&known[0].title, &known[0].detail)
-    );
+    assert_eq!(bare[0].details, known[0].details);
     let evidence = bare[0].evidence.last().expect("some");
     assert_eq!(
         (evidence.name, evidence.value, evidence.holds),

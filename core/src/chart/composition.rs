@@ -5,11 +5,11 @@ use super::View;
 use super::label::{Label, MEDIUM, SMALL};
 use super::plot::{say, sheet};
 use super::scene::{Anchor, Face, Hit, Point, Rect, Role, Scene, Target};
-use super::session::counted;
 use crate::analyze::{Analysis, DeviceSummary, Part, PartKind};
 use crate::holders::Part as Purpose;
 use crate::recording::{Device, DeviceIdx, Recording};
-use crate::units::Bytes;
+use crate::units::{Bytes, Units};
+use crate::wording::count;
 
 const MARGIN: f64 = 12.0;
 const TOP: f64 = 12.0;
@@ -46,10 +46,10 @@ pub fn composition(recording: &Recording, analysis: &Analysis, view: &View) -> S
         say(&mut scene, &format!("what fills {label} is not known"));
     } else {
         draw_bar(&mut scene, &parts);
-        draw_legend(&mut scene, &parts);
+        draw_legend(&mut scene, &parts, view.units);
         let shares: Vec<String> = parts
             .iter()
-            .map(|part| format!("{} {}", part.words, part.size))
+            .map(|part| format!("{} {}", part.words, view.units.size(part.size)))
             .collect();
         scene.description = format!("What fills {label} now: {}.", shares.join(", "));
     }
@@ -167,7 +167,7 @@ fn draw_others(scene: &mut Scene, recording: &Recording, analysis: &Analysis, vi
         let (column, row) = (idx / n_rows, idx % n_rows);
         let left = MARGIN + column as f64 * (width + GAP);
         let room = Rect::new(left, top + row as f64 * ROW, width, ROW);
-        let words = rest_words(parts);
+        let words = rest_words(parts, view.units);
         draw_device(
             scene,
             room,
@@ -180,7 +180,7 @@ fn draw_others(scene: &mut Scene, recording: &Recording, analysis: &Analysis, vi
     }
     scene.height = top + n_rows as f64 * ROW + 8.0;
     if n_more > 0 {
-        let words = format!("… and {}", counted(n_more, "more device"));
+        let words = format!("… and {}", count(n_more, "more device"));
         let at = Point::new(MARGIN + 1.0, scene.height + 6.0);
         scene.text(Label::new(&words, at).size(SMALL).role(Role::Muted));
         scene.height += ROW;
@@ -243,12 +243,12 @@ fn draw_device(
 }
 
 /// `3.5 GiB free`, or what is in use where nobody knows how much there is.
-fn rest_words(parts: &[Part]) -> String {
+fn rest_words(parts: &[Part], units: Units) -> String {
     if let Some(free) = parts.iter().find(|part| part.kind == PartKind::Free) {
-        return format!("{} free", free.size);
+        return format!("{} free", units.size(free.size));
     }
     let used: Bytes = parts.iter().map(|part| part.size).sum();
-    format!("{used} in use")
+    format!("{} in use", units.size(used))
 }
 
 /// Shares of the room by size, none of them too narrow to be seen.
@@ -273,7 +273,7 @@ fn widths(parts: &[Part], room: f64) -> Vec<f64> {
         .collect()
 }
 
-fn draw_legend(scene: &mut Scene, parts: &[Part]) {
+fn draw_legend(scene: &mut Scene, parts: &[Part], units: Units) {
     let right = scene.width - MARGIN;
     let (mut x, mut baseline) = (MARGIN + 1.0, TOP + BAR + LEGEND);
     for (idx, part) in parts.iter().enumerate() {
@@ -281,7 +281,7 @@ fn draw_legend(scene: &mut Scene, parts: &[Part]) {
         let swatch = if is_free { 0.0 } else { SWATCH + 5.0 };
         let label = |at: Point| Label::new(&part.words, at).size(MEDIUM);
         let figure = |at: Point| {
-            Label::new(part.size.to_string(), at)
+            Label::new(units.size(part.size), at)
                 .size(MEDIUM)
                 .face(Face::Bold)
                 .role(Role::Text)

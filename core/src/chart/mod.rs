@@ -37,7 +37,7 @@ pub use timeline::{Afar, TimeScale, time_scale, timeline, timeline_from};
 pub use treemap::{Field, Map, held_map, treemap};
 
 use crate::recording::{DeviceIdx, RunIdx};
-use crate::units::Nanos;
+use crate::units::{Nanos, Units};
 
 /// What is looked at: the view state that a picture depends on.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -60,6 +60,8 @@ pub struct View {
     pub lanes: Lanes,
     /// Of what the map of holders tells.
     pub moment: Moment,
+    /// How sizes are shown.
+    pub units: Units,
     /// The names of the fields that the map of holders is inside of, outermost first.
     pub inside: Vec<String>,
 }

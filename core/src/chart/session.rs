@@ -32,11 +32,12 @@ pub fn default_device(recording: &Recording, analysis: &Analysis) -> Option<Devi
 pub fn draw_alike(these: &[Finding], those: &[Finding]) -> bool {
     let drawn = |finding: &'_ Finding| {
         let Finding { kind, device, .. } = *finding;
-        let rate = (finding.bytes_per_run, finding.interval);
+        let growth = finding.growth();
+        let rate = growth.map(|growth| (growth.bytes_per_run, growth.interval));
         (kind, finding.severity, device, finding.state, rate)
     };
     let alike = |(a, b): (&Finding, &Finding)| {
-        (a.id == b.id && a.runs == b.runs && a.title == b.title) && drawn(a) == drawn(b)
+        (a.id == b.id && a.runs == b.runs && a.n_runs == b.n_runs) && drawn(a) == drawn(b)
     };
     these.len() == those.len() && these.iter().zip(those).all(alike)
 }
@@ -164,10 +165,4 @@ pub(super) fn by_cell<'a>(runs: impl Iterator<Item = &'a Run>) -> Vec<(CellIdx, 
         groups[idx].1.push(run);
     }
     groups
-}
-
-/// `1 run`, `7 runs`.
-pub(super) fn counted(n: usize, what: &str) -> String {
-    let plural = if n == 1 { "" } else { "s" };
-    format!("{n} {what}{plural}")
 }

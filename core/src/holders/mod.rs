@@ -26,7 +26,7 @@ mod tests;
 mod web;
 mod words;
 
-pub use fix::{Fix, fix, fix_of_rerun};
+pub use fix::{Fix, FixReason, fix, fix_of_rerun};
 pub use found::Found;
 pub use graph::{Category, GraphBuilder, Node, NodeIdx, ObjectGraph, Storage};
 pub(crate) use inventory::{Entry, Shelf};

@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::holders::{Branch, DeviceHolders, Fix, Holder, Shared};
 use crate::recording::{DeviceIdx, Recording};
 use crate::units::ByteDelta;
+use crate::wording;
 
 /// The latest look at one device.
 #[derive(Serialize)]
@@ -59,7 +60,7 @@ impl<'a> From<&'a Fix> for JsonFix<'a> {
         Self {
             before: fix.before.as_deref(),
             after: &fix.after,
-            why: fix.why,
+            why: wording::fix_reason(fix.reason),
         }
     }
 }

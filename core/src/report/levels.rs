@@ -5,6 +5,7 @@ use crate::holders::{DeviceHolders, Holders};
 use crate::printable::printable_lines;
 use crate::recording::{Device, Level, Reading, Unknown};
 use crate::units::{ByteDelta, Bytes};
+use crate::wording;
 
 /// The whole of a device as a bar.
 const BAR: usize = 24;
@@ -44,7 +45,7 @@ fn part_lines(device: &Device, reading: &Reading, held: Option<&DeviceHolders>) 
     let mut lines: Vec<String> = parts.iter().map(|part| part_line(part, whole)).collect();
     let gaps = summary.gaps().into_iter();
     let negative = gaps.filter(|gap| gap.size < ByteDelta::ZERO);
-    lines.extend(negative.map(|gap| row(&gap.size.to_string(), "", gap.words())));
+    lines.extend(negative.map(|gap| row(&gap.size.to_string(), "", wording::gap(&gap))));
     if held.is_some_and(|held| held.is_cut) {
         lines.push("  … looking for names was stopped at its bound".to_owned());
     }

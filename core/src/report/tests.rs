@@ -4,6 +4,7 @@ use insta::assert_snapshot;
 
 use super::*;
 use crate::analyze::{Rules, analyze};
+use crate::holders::FixReason;
 use crate::recording::Header;
 use crate::testing::{Play, run, session};
 
@@ -63,7 +64,7 @@ fn code_is_never_broken() {
         "a cell's own ` is\n  nothing, as `it` is",
     );
     let fix = Fix {
-        why: "it keeps all of them",
+        reason: FixReason::CacheBounded,
         before: Some("kept.append((model(batch), loss))".to_owned()),
         after: "kept.append((model(batch), loss.item()))".to_owned(),
     };

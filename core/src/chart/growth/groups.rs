@@ -2,11 +2,12 @@
 
 use super::super::plot::Plot;
 use super::super::scene::Role;
-use super::super::session::{Session, by_cell, counted, role_of};
+use super::super::session::{Session, by_cell, role_of};
 use super::super::{Measure, View};
 use crate::analyze::{Peak, cell_label};
 use crate::recording::{CellIdx, Run, RunIdx, Status};
 use crate::units::{ByteDelta, Bytes};
+use crate::wording::count;
 
 /// Between two groups, in slots.
 const GAP: f64 = 0.5;
@@ -81,7 +82,7 @@ impl Group {
     /// What stands under the name, from the longest to the shortest way to say it.
     pub(super) fn counts(&self) -> Vec<String> {
         let number = self.execution_count.map(|count| format!("In [{count}]"));
-        let runs = (self.slots.len() > 1).then(|| counted(self.slots.len(), "run"));
+        let runs = (self.slots.len() > 1).then(|| count(self.slots.len(), "run"));
         let n_of = |status| {
             self.slots
                 .iter()
@@ -151,10 +152,10 @@ fn group(
         role: finding.map(role_of),
         mean: match finding {
             _ if measure == Measure::Level => None,
-            Some(finding) if finding.steps => None,
-            Some(finding) => finding.bytes_per_run.map(|value| Mean {
-                value,
-                interval: finding.interval,
+            Some(finding) if finding.counts_steps() => None,
+            Some(finding) => finding.growth().map(|growth| Mean {
+                value: growth.bytes_per_run,
+                interval: Some(growth.interval),
             }),
             None => mean_kept(&slots),
         },

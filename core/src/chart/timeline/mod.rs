@@ -20,10 +20,11 @@ use super::label::{Label, MEDIUM, Occupied};
 use super::m4::m4;
 use super::plot::{NO_RUNS, Plot, crisp, say, sheet};
 use super::scene::{Anchor, Face, Hit, Point, Rect, Role, Scene, Target};
-use super::session::{Session, counted, end_mark};
+use super::session::{Session, end_mark};
 use crate::analyze::{Analysis, cell_label};
 use crate::recording::{Recording, Run, SourceHash};
-use crate::units::Bytes;
+use crate::units::{Bytes, Units};
+use crate::wording::count;
 
 const TOP: f64 = 16.0;
 const BOTTOM: f64 = 132.0;
@@ -87,7 +88,7 @@ pub fn timeline_from(
     let in_view = capacity.filter(|capacity| capacity.as_f64() <= FAR_ABOVE * highest.as_f64());
     let top = highest.max(in_view.unwrap_or_default()).as_f64() * 1.06;
     let mut chart = Chart {
-        axis: ByteAxis::new(0.0..=top, plot.bottom, plot.top, Sign::Level),
+        axis: ByteAxis::new(0.0..=top, plot.bottom, plot.top, Sign::Level, view.units),
         plot,
         occupied: Occupied::default(),
         scene,
@@ -97,26 +98,29 @@ pub fn timeline_from(
         .plot
         .draw_axis(&mut chart.scene, &chart.axis, MAX_TICKS);
     chart.draw_ends(&session, &scale);
-    chart.draw_capacity(capacity, in_view.is_some());
+    chart.draw_capacity(capacity, in_view.is_some(), view.units);
     chart.draw_traces(&traces);
     chart.draw_names(&session, &scale);
     legend.draw(&mut chart.scene, &plot, plot.bottom + LEGEND);
-    chart.scene.description = description(&session, &scale, highest, capacity);
+    chart.scene.description = description(&session, &scale, (highest, capacity), view.units);
     chart.scene
 }
 
 fn description(
     session: &Session<'_>,
     scale: &TimeScale,
-    highest: Bytes,
-    capacity: Option<Bytes>,
+    (highest, capacity): (Bytes, Option<Bytes>),
+    units: Units,
 ) -> String {
     let stretches = scale.stretches();
-    let of = capacity.map_or(String::new(), |capacity| format!(" of {capacity}"));
+    let of = capacity.map_or(String::new(), |capacity| {
+        format!(" of {}", units.size(capacity))
+    });
     format!(
-        "Memory of {} over {}: at most {highest}{of}.",
+        "Memory of {} over {}: at most {}{of}.",
         session.device_label(),
-        counted(stretches.len(), "run"),
+        count(stretches.len(), "run"),
+        units.size(highest),
     )
 }
 
@@ -161,11 +165,11 @@ impl Chart {
         }
     }
 
-    fn draw_capacity(&mut self, capacity: Option<Bytes>, in_view: bool) {
+    fn draw_capacity(&mut self, capacity: Option<Bytes>, in_view: bool, units: Units) {
         let Some(capacity) = capacity else {
             return;
         };
-        let text = format!("capacity {capacity}");
+        let text = format!("capacity {}", units.size(capacity));
         if !in_view {
             // How a run ended matters more: its mark has the place.
             let right = Point::new(self.plot.right, self.plot.top - 3.0);

@@ -6,7 +6,7 @@ use super::super::{Moment, View};
 use crate::holders::{Branch, DeviceHolders, Holder, Part, Rest, RootKind, Shared};
 use crate::order;
 use crate::recording::{Recording, RunIdx};
-use crate::units::{ByteDelta, Bytes};
+use crate::units::{ByteDelta, Bytes, Units};
 
 /// The names that are not told one by one.
 const FURTHER: &str = "further names";
@@ -113,13 +113,13 @@ impl Map {
     }
 
     /// The same in words; of a change what is more or less in all.
-    pub fn total(&self) -> String {
+    pub fn total(&self, units: Units) -> String {
         let changes = self.fields.iter().filter_map(|field| field.change);
         match self.moment {
-            Moment::Change => changes
-                .fold(ByteDelta::ZERO, |sum, change| sum + change)
-                .to_string(),
-            _ => self.n_bytes().to_string(),
+            Moment::Change => {
+                units.change(changes.fold(ByteDelta::ZERO, |sum, change| sum + change))
+            }
+            _ => units.size(self.n_bytes()),
         }
     }
 

@@ -63,7 +63,11 @@ fn seen(moment: Moment, inside: &[&str]) -> View {
 fn check(looks: &[Vec<Holder>], view: &View, expected: &[(&str, &str)]) {
     let (recording, analysis) = looked(looks);
     let map = held_map(&recording, view).expect("somebody looked");
-    let figures: Vec<String> = map.fields.iter().map(figure).collect();
+    let figures: Vec<String> = map
+        .fields
+        .iter()
+        .map(|field| figure(field, Units::Binary))
+        .collect();
     let fields = map.fields.iter().map(|field| field.name.as_str());
     let found: Vec<(&str, &str)> = fields.zip(figures.iter().map(String::as_str)).collect();
     assert_eq!(found, expected);
@@ -125,7 +129,7 @@ fn a_run_is_told_by_what_it_changed() {
     check(&looks, &seen(Moment::Change, &[]), changed);
     let (recording, _) = looked(&looks);
     let map = held_map(&recording, &seen(Moment::Change, &[])).expect("somebody looked");
-    assert_eq!(map.total(), "−25 MiB");
+    assert_eq!(map.total(Units::Binary), "−25 MiB");
 }
 
 #[test]
@@ -228,6 +232,7 @@ fn a_part_has_the_colour_of_the_composition() {
     let colours = Colours {
         moment: Moment::After,
         parts: vec![],
+        units: Units::Binary,
     };
     let field = &held_map(&recording, &view(880.0)).expect("a look").fields[0];
     assert_eq!(colours.of(field), Role::Holder(0));
