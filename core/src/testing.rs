@@ -152,6 +152,7 @@ pub(crate) fn words(recording: &Recording, finding: &Finding) -> Words {
 pub(crate) fn of_steps(mut finding: Finding) -> Finding {
     if let Details::Growth(details) = &mut finding.details {
         details.steps = true;
+        finding.path.push("step".to_owned());
     }
     finding
 }

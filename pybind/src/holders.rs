@@ -7,6 +7,7 @@ use gpumem_core::holders::{
 };
 use gpumem_core::report;
 use gpumem_core::units::Bytes;
+use gpumem_core::wording;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -155,7 +156,7 @@ pub(crate) fn _fix(
         ..Holder::new(RootKind::from_name(kind)?, name, n_bytes)
     };
     let fix = holders::fix(&holder, Some(source))?;
-    Some((fix.before, fix.after, fix.why))
+    Some((fix.before, fix.after, wording::fix_reason(fix.reason)))
 }
 
 type GraphNode = (String, Option<&'static str>, Option<(String, u64)>);

@@ -4,23 +4,30 @@ use gpumem_core::analyze::Finding;
 use gpumem_core::chart::Field;
 use gpumem_core::holders::{Fix, RootKind};
 use gpumem_core::recording::DeviceIdx;
+use gpumem_core::units::Units;
+use gpumem_core::wording;
 use web_sys::Element;
 
 use crate::dom::{Dom, Maker};
 
 /// Each name with its bytes, what it holds below it, the path to copy, and the way to the map.
-pub(crate) fn holders(make: &Maker, finding: &Finding) -> Dom<Element> {
+pub(crate) fn holders(make: &Maker, finding: &Finding, units: Units) -> Dom<Element> {
     let fields: Vec<Field> = finding.holders.iter().map(Field::from).collect();
-    let list = tree(make, &fields, Some(finding.device))?;
+    let list = tree(make, &fields, Some(finding.device), units)?;
     let label = make.text("div", &[("class", "label")], "Held by")?;
     make.group("div", &[("class", "box")], &[&label, &list])
 }
 
 /// The fields as a list of lists; with the way to the map of a device.
-pub(crate) fn tree(make: &Maker, fields: &[Field], device: Option<DeviceIdx>) -> Dom<Element> {
+pub(crate) fn tree(
+    make: &Maker,
+    fields: &[Field],
+    device: Option<DeviceIdx>,
+    units: Units,
+) -> Dom<Element> {
     let list = make.empty("ul", &[("class", "tree")])?;
     for field in fields {
-        let item = branch(make, field)?;
+        let item = branch(make, field, units)?;
         let ways = make.empty("div", &[("class", "ways")])?;
         if field.path != field.name {
             let path = make.text("code", &[("dir", "auto")], &field.path)?;
@@ -40,14 +47,14 @@ pub(crate) fn tree(make: &Maker, fields: &[Field], device: Option<DeviceIdx>) ->
 }
 
 /// A line that opens where it holds something in turn.
-fn branch(make: &Maker, field: &Field) -> Dom<Element> {
-    let line = line(make, field)?;
+fn branch(make: &Maker, field: &Field, units: Units) -> Dom<Element> {
+    let line = line(make, field, units)?;
     if field.fields.is_empty() {
         return make.group("li", &[], &[&line]);
     }
     let list = make.empty("ul", &[])?;
     for inner in &field.fields {
-        list.append_child(&branch(make, inner)?.into())?;
+        list.append_child(&branch(make, inner, units)?.into())?;
     }
     let summary = make.group("summary", &[], &[&line])?;
     let details = make.group("details", &[], &[&summary, &list])?;
@@ -55,10 +62,10 @@ fn branch(make: &Maker, field: &Field) -> Dom<Element> {
 }
 
 /// A name and what it is, and at the end of the line its bytes.
-fn line(make: &Maker, field: &Field) -> Dom<Element> {
+fn line(make: &Maker, field: &Field, units: Units) -> Dom<Element> {
     let figure = match field.change {
-        Some(change) => change.to_string(),
-        None => field.n_bytes.to_string(),
+        Some(change) => units.change(change),
+        None => units.size(field.n_bytes),
     };
     let own = make.text("code", &[("dir", "auto")], &field.name)?;
     let kind = field.kind.and_then(RootKind::words);
@@ -83,6 +90,6 @@ pub(crate) fn fix(make: &Maker, fix: &Fix) -> Dom<Element> {
     for line in fix.after.lines() {
         code.append_child(&make.text("ins", &[], line)?.into())?;
     }
-    let why = make.prose("p", &[], fix.why)?;
+    let why = make.prose("p", &[], wording::fix_reason(fix.reason))?;
     make.group("div", &[("class", "box")], &[&label, &code, &why])
 }

@@ -404,7 +404,6 @@ impl View {
         &mut self,
         show: impl FnOnce(&mut Page, &Model) -> Result<(), JsValue>,
     ) -> Result<(), JsValue> {
-        self.model.speak();
         match &mut self.page {
             Some(page) => show(page, &self.model),
             None => Ok(()),

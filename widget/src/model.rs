@@ -33,8 +33,6 @@ pub(crate) struct Model {
     state: State,
     /// What the state was before the reader did anything.
     first: State,
-    /// The units of the sentences that are written.
-    written: Units,
     /// Counts what charts must be drawn anew for.
     version: u64,
     /// The colours of the charts.
@@ -46,8 +44,6 @@ pub(crate) struct Model {
 impl Model {
     /// The first look at a recording.
     pub(crate) fn new(recording: Recording) -> Self {
-        // Another report on the page may show sizes in other units.
-        Units::default().speak();
         let rules = Rules::default();
         let mut analyst = Analyst::default();
         let analysis = analyst.analyze(&recording, &rules);
@@ -61,7 +57,6 @@ impl Model {
             analysis,
             analyst,
             baseline: None,
-            written: Units::default(),
             version: 0,
             theme: Theme::default(),
             scale: 1.0,
@@ -102,6 +97,9 @@ impl Model {
     pub(crate) fn restore(&mut self, line: &str) {
         let (n_devices, n_cells) = (self.recording.devices().len(), self.recording.cells().len());
         let (state, rules) = saved::read(line, &self.first, n_devices, n_cells);
+        if state.units != self.state.units {
+            self.version += 1;
+        }
         self.state = State {
             width: self.state.width,
             ..state
@@ -110,23 +108,19 @@ impl Model {
             self.rules = rules;
             self.judge();
         }
-        self.set_units(self.state.units);
     }
 
-    /// Shows sizes in other units, in what was said before as well.
+    /// Shows sizes in other units.
     pub(crate) fn set_units(&mut self, units: Units) {
-        self.state.units = units;
-        if self.written != units {
-            self.written = units;
-            self.judge();
-            // What says no finding differently is drawn with other figures, too.
+        if self.state.units != units {
+            self.state.units = units;
             self.version += 1;
         }
     }
 
-    /// What is written from now on is in this report's units: there may be others on the page.
-    pub(crate) fn speak(&self) {
-        self.state.units.speak();
+    /// How the reader wants to see sizes.
+    pub(crate) fn units(&self) -> Units {
+        self.state.units
     }
 
     /// Holds the recording against another one.
@@ -148,7 +142,6 @@ impl Model {
 
     /// Takes in frames; those before a faulty one are taken in all the same.
     pub(crate) fn apply(&mut self, frames: &[u8]) -> Result<(), ReadError> {
-        self.speak();
         let was_empty = self.recording.runs().is_empty();
         let read = format::apply(&mut self.recording, frames);
         self.afar = Afar::of(&self.recording);
@@ -164,7 +157,6 @@ impl Model {
 
     /// Takes in what the reader did, and returns the state before it.
     pub(crate) fn handle(&mut self, event: Event) -> State {
-        self.speak();
         let next = self.state.after(event, &self.recording, &self.analysis);
         std::mem::replace(&mut self.state, next)
     }
@@ -329,6 +321,7 @@ impl Model {
             width: state.width,
             density: Density(self.scale),
             device: state.device,
+            units: state.units,
             ..chart::View::default()
         };
         let selected = || state.selected(&self.recording, &self.analysis);
@@ -362,7 +355,6 @@ impl Model {
 
     /// The whole report as one picture.
     pub(crate) fn picture(&self) -> Scene {
-        self.speak();
         let state = &self.state;
         let view = chart::View {
             width: state.width.max(640.0),
@@ -425,7 +417,6 @@ impl Model {
     }
 
     fn judge(&mut self) {
-        self.speak();
         let before = std::mem::take(&mut self.analysis.findings);
         let (analyst, analysis) = (&mut self.analyst, &mut self.analysis);
         analyst.judge(analysis, &self.recording, &self.rules);

@@ -2,9 +2,6 @@
 
 use std::fmt::Write as _;
 
-use gpumem_core::analyze::analyze;
-use gpumem_core::units::Units;
-
 use crate::model::Model;
 use crate::state::Choice;
 
@@ -17,19 +14,13 @@ pub(crate) fn code(model: &Model) -> String {
     let mut conditions = vec![format!("run[\"device\"] == {}", literal(device))];
     match &state.chosen {
         Some(Choice::Finding(id)) => {
-            // Python shows sizes in binary units, whatever the page does.
-            Units::default().speak();
-            let findings = analyze(model.recording(), model.rules()).findings;
-            model.speak();
-            if let Some(finding) = findings.iter().find(|finding| finding.id == *id) {
-                let title = literal(&finding.title);
-                writeln!(
-                    code,
-                    "finding = next(f for f in report.findings if f.title == {title})"
-                )
-                .expect("a string takes everything");
-                conditions.push("run[\"run\"] in finding.runs".to_owned());
-            }
+            let id = literal(id);
+            writeln!(
+                code,
+                "finding = next(f for f in report.findings if f.id == {id})"
+            )
+            .expect("a string takes everything");
+            conditions.push("run[\"run\"] in finding.runs".to_owned());
         }
         Some(Choice::Cell(cell)) => {
             let id = literal(&model.recording().cell(*cell).id);

@@ -1,7 +1,7 @@
 //! The thresholds that the reader moves, each a slider of whole positions.
 
 use gpumem_core::analyze::Rules;
-use gpumem_core::units::Bytes;
+use gpumem_core::units::{Bytes, Units};
 
 use crate::threshold;
 
@@ -84,8 +84,8 @@ impl Setting {
     }
 
     /// The threshold in words.
-    pub(crate) fn shown(self, rules: &Rules) -> String {
-        let size = |bytes: Bytes| bytes.to_string();
+    pub(crate) fn shown(self, rules: &Rules, units: Units) -> String {
+        let size = |bytes: Bytes| units.size(bytes);
         match self {
             Self::Growth => size(rules.min_growth),
             Self::HostGrowth => size(rules.min_host_growth),
@@ -116,7 +116,8 @@ mod tests {
         for setting in Setting::ALL {
             let mut rules = usual;
             setting.set(&mut rules, setting.position(&usual));
-            assert_eq!(setting.shown(&rules), setting.shown(&usual));
+            let [shown, expected] = [rules, usual].map(|it| setting.shown(&it, Units::Binary));
+            assert_eq!(shown, expected);
         }
     }
 }

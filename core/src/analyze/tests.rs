@@ -488,7 +488,7 @@ fn flushes_of_the_cache_are_pressure() {
         retries(2),
         Some((
             FindingKind::Pressure,
-            "sim:0 is at its edge: the allocator flushed its cache 4 times",
+            "sim:0 is nearly full: the allocator flushed its cache 4 times",
         )),
     );
     check_rows(&[run(0), run(0)], retries(0), None);

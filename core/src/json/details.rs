@@ -54,8 +54,7 @@ pub(super) enum JsonDetails<'a> {
 #[derive(Serialize)]
 pub(super) struct JsonSeries {
     shape: &'static str,
-    bytes_per_run: i64,
-    /// The confidence interval of 95 %.
+    /// The confidence interval of 95 % of the finding's `bytes_per_run`.
     interval: [i64; 2],
     total_bytes: i64,
     sparkline: Vec<Number>,
@@ -158,7 +157,6 @@ fn of_series(series: &SeriesGrowth) -> JsonSeries {
     let (low, high) = series.interval;
     JsonSeries {
         shape: Shape::name(series.shape),
-        bytes_per_run: series.bytes_per_run.get(),
         interval: [low.get(), high.get()],
         total_bytes: series.total.get(),
         sparkline: series.sparkline.iter().copied().map(Number).collect(),

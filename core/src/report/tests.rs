@@ -64,14 +64,14 @@ fn code_is_never_broken() {
         "a cell's own ` is\n  nothing, as `it` is",
     );
     let fix = Fix {
-        reason: FixReason::CacheBounded,
+        reason: FixReason::Name,
         before: Some("kept.append((model(batch), loss))".to_owned()),
         after: "kept.append((model(batch), loss.item()))".to_owned(),
     };
     assert_eq!(
         fix_lines(&fix, 16),
         [
-            "  → it keeps all\n    of them",
+            "  → once it is\n    not needed:\n    only this name\n    keeps it alive",
             "    - kept.append((model(batch), loss))",
             "    + kept.append((model(batch), loss.item()))",
         ]

@@ -27,7 +27,7 @@ from gpumem._gpumem import (
 )
 from gpumem._holders import Branch, Holder, Holders, Shared, holders
 from gpumem._release import Released, Step, release
-from gpumem._report import Cell, Doubling, Evidence, Finding, Fix, Report, Retention, report
+from gpumem._report import Cell, Evidence, Finding, Fix, Report, report
 from gpumem._verdicts import Change, Comparison, Growth, Side, classify_growth, compare
 from gpumem.classic import (
     GPUMemoryProfiler,
@@ -45,7 +45,6 @@ __all__ = [
     "Company",
     "Comparison",
     "DeviceError",
-    "Doubling",
     "Evidence",
     "Finding",
     "Fix",
@@ -67,7 +66,6 @@ __all__ = [
     "RecordingWarning",
     "Released",
     "Report",
-    "Retention",
     "Shared",
     "Side",
     "Step",

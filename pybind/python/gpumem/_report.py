@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpumem import _gpumem
 from gpumem._holders import Holder, branches
+from gpumem.details import Details, details
 
 if TYPE_CHECKING:
     import os
@@ -56,36 +57,11 @@ class Fix:
 
 
 @dataclass(frozen=True)
-class Retention:
-    """What a place of IPython's or Python's keeps of what no name of yours reaches."""
-
-    place: str
-    """``output_history``, ``traceback``, ``debugger`` or ``run_module``."""
-    n_bytes: int
-    release: str | None
-    """What to type so that it lets go."""
-    since_run: int | None
-    """The run that left it there, as counted in the recording."""
-    since_execution_count: int | None
-    """Jupyter's number of that run."""
-
-
-@dataclass(frozen=True)
-class Doubling:
-    """The two copies that a cell holds at once when it is run again. Sizes are bytes."""
-
-    old_bytes: int
-    """What the runs before it had left."""
-    new_bytes: int
-    """What it built."""
-    rose_bytes: int
-    """How far it rose above its start."""
-
-
-@dataclass(frozen=True)
 class Finding:
     """One verdict with its evidence. Sizes are bytes."""
 
+    id: str
+    """Stays the same while the finding stands."""
     kind: str
     """``leak``, ``growing``, ``settled``, ``fragmentation``, ``pressure``, ``spike``,
     ``repeated_allocation``, ``inefficient_allocation``, ``rerun_doubling``, ``growing_gap``,
@@ -95,9 +71,7 @@ class Finding:
     state: str
     """``leak``, ``watch`` (growing, holder unknown), ``none`` or ``not_enough_data``."""
     withdrawn: str | None
-    """Why what grew is no concern any more, where the finding is withdrawn."""
-    shape: str | None
-    """The course of the series: ``growth``, ``warm-up``, ``step``, ..."""
+    """Why it is no concern any more: ``given_back``, ``edited``, ``had_enough``, ``let_go``."""
     cell: Cell | None
     """Where; None when it is about a device as a whole."""
     path: tuple[str, ...]
@@ -109,20 +83,13 @@ class Finding:
     runs: tuple[int, ...]
     """The runs that it rests on, as counted in the recording."""
     n_runs: int
-    """How many runs, or steps where ``steps`` is true, it rests on."""
-    steps: bool
+    """How many runs, or steps if its details count steps, it rests on."""
     bytes_per_run: int | None
-    """What each run (or step) keeps."""
-    interval: tuple[int, int] | None
-    """The confidence interval of 95 % of ``bytes_per_run``."""
-    runs_to_oom: int | None
-    """How many more runs (or steps) until memory runs out at this rate."""
+    """What each run (or step) keeps; None if it is not about growth."""
     title: str
     detail: str
-    retention: Retention | None
-    """Of the kind ``retention``."""
-    doubling: Doubling | None
-    """Of the kind ``rerun_doubling``."""
+    details: Details
+    """What only its kind of finding has."""
     holders: tuple[Holder, ...]
     """The names that hold it, those first that have most more over these runs."""
     fix: Fix | None
@@ -245,14 +212,11 @@ def _checked(recording: object) -> _gpumem.Recording:
 
 
 def _finding(entry: dict[str, Any]) -> Finding:
-    cell, interval = entry["cell"], entry["interval"]
-    retention, doubling = entry["retention"], entry["doubling"]
+    cell = entry["cell"]
     own = {
         **entry,
         "cell": None if cell is None else Cell(**_known(Cell, cell)),
-        "interval": None if interval is None else tuple(interval),
-        "retention": None if retention is None else Retention(**_known(Retention, retention)),
-        "doubling": None if doubling is None else Doubling(**_known(Doubling, doubling)),
+        "details": details(entry["details"]),
         "evidence": tuple(evidence(figure) for figure in entry["evidence"]),
         "path": tuple(entry["path"]),
         "runs": tuple(entry["runs"]),

@@ -1,6 +1,6 @@
 //! Bars on one scale: parts side by side, what they are, and how much.
 
-use gpumem_core::units::Bytes;
+use gpumem_core::units::{Bytes, Units};
 use web_sys::{Element, HtmlElement};
 
 use crate::dom::{Dom, Maker, describe, share};
@@ -49,12 +49,20 @@ pub(super) struct Part<'a> {
 }
 
 /// One bar as long as its parts are on a scale up to `whole`, with what they are below it.
-pub(super) fn bar(make: &Maker, label: &str, parts: &[Part<'_>], whole: Bytes) -> Dom<Element> {
-    let (track, said) = (make.empty("div", &[("class", "track")])?, words(parts));
+pub(super) fn bar(
+    make: &Maker,
+    label: &str,
+    parts: &[Part<'_>],
+    (whole, units): (Bytes, Units),
+) -> Dom<Element> {
+    let (track, said) = (
+        make.empty("div", &[("class", "track")])?,
+        words(parts, units),
+    );
     for part in parts {
         track.append_child(&filled(make, part, whole)?.into())?;
     }
-    let legend = legend(make, parts)?;
+    let legend = legend(make, parts, units)?;
     track.set_attribute("role", "img")?;
     describe(&track, "aria-label", &format!("{label}: {said}"))?;
     let label = make.text("span", &[("class", "muted")], label)?;
@@ -62,12 +70,12 @@ pub(super) fn bar(make: &Maker, label: &str, parts: &[Part<'_>], whole: Bytes) -
 }
 
 /// What the colours stand for, and how much there is of each.
-pub(super) fn legend(make: &Maker, parts: &[Part<'_>]) -> Dom<Element> {
+pub(super) fn legend(make: &Maker, parts: &[Part<'_>], units: Units) -> Dom<Element> {
     let legend = make.empty("div", &[("class", "legend")])?;
     for part in parts {
         let swatch = make.empty("i", &[("class", part.ink.class())])?;
         let words = make.text("span", &[("dir", "auto")], part.words)?;
-        let size = make.text("b", &[], &part.size.to_string())?;
+        let size = make.text("b", &[], &units.size(part.size))?;
         let entry = make.group("span", &[], &[&swatch, &words, &size])?;
         legend.append_child(&entry)?;
     }
@@ -80,10 +88,10 @@ fn filled(make: &Maker, part: &Part<'_>, whole: Bytes) -> Dom<HtmlElement> {
     Ok(fill)
 }
 
-fn words(parts: &[Part<'_>]) -> String {
+fn words(parts: &[Part<'_>], units: Units) -> String {
     let words = parts
         .iter()
-        .map(|part| format!("{} {}", part.words, part.size));
+        .map(|part| format!("{} {}", part.words, units.size(part.size)));
     words.collect::<Vec<_>>().join(", ")
 }
 

@@ -21,7 +21,7 @@ pub(super) fn body(make: &Maker, model: &Model, finding: &Finding) -> Dom<Option
     {
         let number = numbered(" after ", model.recording().run(*run));
         let label = format!("Where it lies{number}");
-        let content = segments::map(make, found, &[])?;
+        let content = segments::map(make, found, &[], model.units())?;
         return boxed(make, &label, &content).map(Some);
     }
     let Some(mut content) = sums(make, model, finding)? else {
@@ -57,11 +57,12 @@ fn sums(make: &Maker, model: &Model, finding: &Finding) -> Dom<Option<Vec<Elemen
         ),
     ];
     parts.retain(|part| part.size > Bytes::ZERO);
-    let label = format!("reserved, {reserved}");
-    let mut content = vec![bar(make, &label, &parts, reserved)?];
+    let units = model.units();
+    let label = format!("reserved, {}", units.size(reserved));
+    let mut content = vec![bar(make, &label, &parts, (reserved, units))?];
     if let Some(largest) = device.largest_free {
         let part = part("what one request can have", largest, Ink::Hole);
-        content.push(bar(make, "largest free piece", &[part], reserved)?);
+        content.push(bar(make, "largest free piece", &[part], (reserved, units))?);
     }
     Ok(Some(content))
 }

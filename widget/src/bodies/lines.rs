@@ -3,7 +3,7 @@
 use gpumem_core::analyze::{Finding, FindingKind};
 use gpumem_core::order;
 use gpumem_core::recording::{Tally, Trace};
-use gpumem_core::units::Bytes;
+use gpumem_core::units::{Bytes, Units};
 use web_sys::{Element, HtmlElement};
 
 use super::bars::boxed;
@@ -48,7 +48,7 @@ pub(super) fn body(make: &Maker, model: &Model, finding: &Finding) -> Dom<Option
     for (line, size) in lines {
         // What all lines are indented by says nothing here, and takes room.
         let text = text(line).map(|text| text.get(margin..).unwrap_or_default());
-        for element in row(make, line, text, (size, most))? {
+        for element in row(make, line, text, (size, most, model.units()))? {
             table.append_child(&element)?;
         }
     }
@@ -61,7 +61,7 @@ fn row(
     make: &Maker,
     line: Option<u32>,
     text: Option<&str>,
-    (size, most): (Bytes, Bytes),
+    (size, most, units): (Bytes, Bytes, Units),
 ) -> Dom<[Element; 4]> {
     let number = line.map_or_else(String::new, |line| line.to_string());
     let words = text.unwrap_or(match line {
@@ -75,7 +75,7 @@ fn row(
         make.text("span", &[("class", "number")], &number)?,
         make.text("code", &[], words.trim_end())?,
         make.group("span", &track, &[&fill])?,
-        make.text("b", &[("class", "number")], &size.to_string())?,
+        make.text("b", &[("class", "number")], &units.size(size))?,
     ])
 }
 

@@ -8,7 +8,7 @@ mod oom;
 mod retention;
 mod segments;
 
-use gpumem_core::analyze::{Figures, Finding, FindingKind};
+use gpumem_core::analyze::{Details, Finding};
 use gpumem_core::recording::Run;
 use web_sys::Element;
 
@@ -18,23 +18,17 @@ use crate::model::Model;
 /// What there is to draw of a finding, from top to bottom.
 pub(crate) fn of(make: &Maker, model: &Model, finding: &Finding) -> Dom<Vec<Element>> {
     let mut bodies = Vec::new();
-    match &finding.figures {
-        Some(Figures::OutOfMemory(shortage)) => {
-            bodies.push(oom::body(make, shortage)?);
-            bodies.extend(oom::map(make, model, finding, shortage)?);
+    let units = model.units();
+    match &finding.details {
+        Details::OutOfMemory(breakdown) => {
+            bodies.push(oom::body(make, breakdown, units)?);
+            bodies.extend(oom::map(make, model, finding, breakdown)?);
         }
-        Some(Figures::Retention { place, kept, since }) => {
-            bodies.push(retention::body(
-                make,
-                model,
-                finding,
-                (*place, *kept, *since),
-            )?);
+        Details::Retention(retained) => {
+            bodies.push(retention::body(make, model, finding, retained)?);
         }
-        Some(Figures::Doubling { old, new, rose }) => {
-            bodies.push(doubling::body(make, (*old, *new, *rose))?);
-        }
-        _ if finding.kind == FindingKind::Fragmentation => {
+        Details::Doubling(details) => bodies.push(doubling::body(make, *details, units)?),
+        Details::Fragmentation(_) | Details::ReservedGrowth { .. } => {
             bodies.extend(fragmentation::body(make, model, finding)?);
         }
         _ => {}

@@ -1,9 +1,6 @@
 //! What `IPython` or Python keeps of what the user let go of, and what gives it back.
 
-use gpumem_core::analyze::{Finding, cell_label};
-use gpumem_core::holders::RootKind;
-use gpumem_core::recording::RunIdx;
-use gpumem_core::units::Bytes;
+use gpumem_core::analyze::{Finding, RetentionDetails, cell_label};
 use web_sys::Element;
 
 use super::bars::{Ink, Part, bar, boxed};
@@ -16,28 +13,35 @@ pub(super) fn body(
     make: &Maker,
     model: &Model,
     finding: &Finding,
-    (place, kept, since): (RootKind, Bytes, Option<RunIdx>),
+    retained: &RetentionDetails,
 ) -> Dom<Element> {
+    let RetentionDetails {
+        place, kept, since, ..
+    } = retained;
+    let units = model.units();
     let mut devices = model.analysis().devices.iter();
     let device = devices.find(|device| device.device == finding.device);
     let capacity = device.and_then(|device| device.capacity);
     let part = Part {
         words: place.words().unwrap_or("kept"),
-        size: kept,
+        size: *kept,
         ink: Ink::Over,
     };
     let label = match capacity {
-        Some(capacity) => format!("kept, of {capacity}"),
+        Some(capacity) => format!("kept, of {}", units.size(capacity)),
         None => "kept".to_owned(),
     };
-    let mut content = vec![bar(make, &label, &[part], capacity.unwrap_or(kept))?];
-    if let Some(run) = since {
-        let recording = model.recording();
-        let run = recording.run(run);
-        let number = numbered(" · ", run);
-        let words = format!("left there by {}{number}", cell_label(recording, run));
-        content.push(make.text("p", &[("dir", "auto")], &words)?);
-    }
+    let mut content = vec![bar(
+        make,
+        &label,
+        &[part],
+        (capacity.unwrap_or(*kept), units),
+    )?];
+    let recording = model.recording();
+    let run = recording.run(*since);
+    let number = numbered(" · ", run);
+    let words = format!("left there by {}{number}", cell_label(recording, run));
+    content.push(make.text("p", &[("dir", "auto")], &words)?);
     if let Some(command) = place.release().filter(|_| finding.withdrawn.is_none()) {
         let code = make.text("code", &[("dir", "ltr")], command)?;
         let copy = make.link("copy", command, "copy")?;

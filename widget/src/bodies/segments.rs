@@ -5,7 +5,7 @@
 
 use gpumem_core::chart::{Bar, Look, Piece, SegmentMap};
 use gpumem_core::segments::Segments;
-use gpumem_core::units::Bytes;
+use gpumem_core::units::{Bytes, Units};
 use web_sys::{Element, HtmlElement};
 
 use super::bars::{Ink, Part, legend};
@@ -14,12 +14,17 @@ use crate::dom::{Dom, Maker, share};
 const HINT: &str = "Point at a block to read it, or go through them with the arrow keys.";
 
 /// The map of what was found; above it on the same scale what stands `beside` it.
-pub(super) fn map(make: &Maker, found: &Segments, beside: &[Part<'_>]) -> Dom<Vec<Element>> {
+pub(super) fn map(
+    make: &Maker,
+    found: &Segments,
+    beside: &[Part<'_>],
+    units: Units,
+) -> Dom<Vec<Element>> {
     let most = beside.iter().map(|part| part.size).max();
-    let map = SegmentMap::new(found, most.unwrap_or_default());
+    let map = SegmentMap::new(found, most.unwrap_or_default(), units);
     let mut content = Vec::new();
     for part in beside {
-        let words = format!("{}: {}", part.words, part.size);
+        let words = format!("{}: {}", part.words, units.size(part.size));
         let label = make.text("span", &[], &words)?;
         let bar: HtmlElement = make.typed("i", &[("class", part.ink.class())])?;
         share(&bar, map.share(part.size))?;
@@ -49,13 +54,13 @@ pub(super) fn map(make: &Maker, found: &Segments, beside: &[Part<'_>]) -> Dom<Ve
         listed.append_child(&element)?;
     }
     if !beside.is_empty() {
-        let words = format!("reserved in segments: {}", found.reserved());
+        let words = format!("reserved in segments: {}", units.size(found.reserved()));
         let label = make.text("span", &[], &words)?;
         content.push(make.group("div", &[("class", "beside")], &[&label])?);
     }
     content.push(listed);
     content.push(make.text("p", &[("class", "reading"), ("data-hint", HINT)], HINT)?);
-    content.push(legend(make, &parts(found))?);
+    content.push(legend(make, &parts(found), units)?);
     Ok(content)
 }
 
