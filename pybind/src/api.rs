@@ -205,10 +205,12 @@ fn warned(
 
 /// `error` with the file's name, as Python's own `open` says it.
 fn file_error(path: PathBuf, error: &io::Error) -> PyErr {
-    match error.raw_os_error() {
-        Some(code) => PyOSError::new_err((code, words(error), path.into_os_string())),
-        None => PyOSError::new_err(std::format!("{}: {error}", path.display())),
+    if let Some(code) = error.raw_os_error() {
+        return PyOSError::new_err((code, words(error), path.into_os_string()));
     }
+    // A zero cannot be in a name, and cannot be seen in a message.
+    let name = path.to_string_lossy().replace('\0', "\\x00");
+    PyOSError::new_err(std::format!("{name}: {error}"))
 }
 
 /// What the system says, without the number that Rust adds.

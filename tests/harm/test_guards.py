@@ -23,6 +23,7 @@ import gpumem
 from gpumem import _gpumem
 
 _gpumem._look_in_process(True)
+_gpumem._look_for(60_000)
 leak, results = [], []
 
 class Plain:

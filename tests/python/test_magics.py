@@ -150,6 +150,7 @@ def test_each_action_says_what_is_so_now(shell: Shell) -> None:
     shell.run("%%gpumem --quiet\nkept = 1")
     status = said("%gpumem status")
     assert status[1] == "recorded so far: 1 run of 1 cell"
+    assert status[2].startswith("what holds memory: ")
     assert any(line.startswith("● sim ") and " sim:0 " in line for line in status)
     assert any(line.startswith("○ cuda ") and "left out by" in line for line in status)
     assert all(len(line) <= 80 for line in status)

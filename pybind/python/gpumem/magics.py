@@ -451,7 +451,7 @@ class GpuMemMagics(Magics):
     def _status(self) -> str:
         now = self._extension.stopped or self._recorded()
         counts = f"recorded so far: {_gpumem.recording()._counts()}"
-        return f"{now}\n{counts}\n{_gpumem.sources_text()}"
+        return f"{now}\n{counts}\n{_looks()}\n{_gpumem.sources_text()}"
 
     def _recorded(self) -> str:
         interval = self._settings.interval
@@ -459,6 +459,17 @@ class GpuMemMagics(Magics):
         if self._settings.record_all:
             return f"recording every cell{sampled} (`%gpumem off`: only cells with %%gpumem)"
         return f"recording cells with %%gpumem{sampled} (`%gpumem on`: every cell)"
+
+
+def _looks() -> str:
+    """Say how often gpumem looked for what holds memory, and why looks were missed."""
+    begun, answered, missed = _gpumem._looks()
+    times = "once" if begun == 1 else f"{begun} times"
+    if not begun:
+        return "what holds memory: not looked for yet"
+    rest = "" if answered == begun else f", answered {answered}"
+    reasons = "".join(f"\n  missed {n}: {reason}" for reason, n in missed.items())
+    return f"what holds memory: looked for {times}{rest}{reasons}"
 
 
 def _comparison(name: str) -> Comparison:

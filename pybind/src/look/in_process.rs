@@ -13,7 +13,7 @@ use gpumem_core::holders::Found;
 use gpumem_core::units::Bytes;
 use pyo3::prelude::*;
 
-use super::{Question, headroom, job};
+use super::{Question, headroom, job, patience};
 use crate::adapters::own::Registered;
 use crate::still::Section;
 use crate::walk::{self, Here, Limits, Places, Search, other_threads};
@@ -24,11 +24,15 @@ static IS_ORDERED: AtomicBool = AtomicBool::new(false);
 /// How many looks are in the section in which nothing of Python's may run.
 static N_UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
 
-/// The walk goes no longer than this, and no further.
-const TIME: Duration = Duration::from_millis(100);
+/// The walk goes no further than this.
 const MAX_NODES: usize = 400_000;
 /// What that many nodes can come to take, with all that is worked out of them.
 const ROOM: Bytes = Bytes::mib(512);
+
+/// The walk goes no longer than this: 0.1 s, unless a test gives it more.
+fn time() -> Duration {
+    patience() * 2 / 5
+}
 
 /// Has looks be taken in the process, as on systems that make no copies.
 #[pyfunction]
@@ -75,7 +79,7 @@ pub(super) fn look(
     let search = job::search_of(question);
     let search = Search {
         limits: Limits {
-            until: Instant::now() + question.walk_time.min(TIME),
+            until: Instant::now() + question.walk_time.min(time()),
             n_nodes: MAX_NODES,
         },
         ..search

@@ -32,10 +32,15 @@ pub(super) struct Link {
     socket: OwnedFd,
 }
 
-/// The copy, as the original sees it: whoever has it ends it, so that nothing of it is left.
+/// The copy, as the original sees it.
 pub(super) struct Child {
-    pid: libc::pid_t,
+    pub(super) process: Process,
     pub(super) link: Link,
+}
+
+/// A process that whoever has it ends, so that nothing of it is left.
+pub(super) struct Process {
+    pid: libc::pid_t,
 }
 
 /// Why nothing was received.
@@ -77,12 +82,14 @@ pub(super) fn split(room: Option<Bytes>) -> io::Result<Side> {
         return Err(error);
     }
     Ok(Side::Parent(Child {
-        pid: pid as libc::pid_t,
+        process: Process {
+            pid: pid as libc::pid_t,
+        },
         link: own,
     }))
 }
 
-impl Child {
+impl Process {
     /// It sleeps: it waits for somebody, though it has nobody to wait for but this process.
     pub(super) fn is_asleep(&self) -> bool {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid));

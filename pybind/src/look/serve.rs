@@ -84,7 +84,7 @@ pub(super) fn start(
         Ok(_) => Ok(events),
         Err(error) => {
             if let Some(child) = take(&child) {
-                child.end();
+                child.process.end();
             }
             Err(format!("no thread could be started for it: {error}"))
         }
@@ -92,24 +92,28 @@ pub(super) fn start(
 }
 
 fn serve(child: Child, events: &Sender<Event>, until: Instant, wanted: &Weak<()>) {
-    let outcome = match conversation(&child, events, until, wanted) {
+    let heard = conversation(&child, events, until, wanted);
+    let Child { process, link } = child;
+    // Whoever learns what came of it finds no descriptor open.
+    drop(link);
+    let outcome = match heard {
         Ok(answer) => {
             // Nobody waits for its end.
             drop(events.send(Event::Done(answer)));
-            child.end();
+            process.end();
             return;
         }
-        Err(Refused::Silence(Silence::Gone)) => child.ended(),
+        Err(Refused::Silence(Silence::Gone)) => process.ended(),
         Err(Refused::Silence(Silence::Late)) => {
-            child.end();
+            process.end();
             "it took too long".to_owned()
         }
         Err(Refused::Silence(Silence::Asleep)) => {
-            child.end();
+            process.end();
             "its process hung: a thread held a lock that it needs".to_owned()
         }
         Err(Refused::Garbage) => {
-            child.end();
+            process.end();
             "its answer was damaged".to_owned()
         }
     };
@@ -123,7 +127,7 @@ fn wait(child: &Child, until: Instant, wanted: &Weak<()>) -> Result<(), Silence>
         if wanted.strong_count() == 0 || Instant::now() >= until {
             return Err(Silence::Late);
         }
-        n_asleep = if child.is_asleep() { n_asleep + 1 } else { 0 };
+        n_asleep = if child.process.is_asleep() { n_asleep + 1 } else { 0 };
         if n_asleep == ASLEEP {
             return Err(Silence::Asleep);
         }
