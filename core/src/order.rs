@@ -34,7 +34,7 @@ pub fn sorted(n: usize, compare: &dyn Fn(usize, usize) -> Ordering) -> Vec<usize
 }
 
 /// Swaps until each item is where `order` wants it: going along each ring of places once.
-fn put(order: &mut [usize], swap: &mut dyn FnMut(usize, usize)) {
+pub(crate) fn put(order: &mut [usize], swap: &mut dyn FnMut(usize, usize)) {
     for first in 0..order.len() {
         let mut place = first;
         loop {
