@@ -127,11 +127,7 @@ fn wait(child: &Child, until: Instant, wanted: &Weak<()>) -> Result<(), Silence>
         if wanted.strong_count() == 0 || Instant::now() >= until {
             return Err(Silence::Late);
         }
-        n_asleep = if child.process.is_asleep() {
-            n_asleep + 1
-        } else {
-            0
-        };
+        n_asleep = if child.process.is_asleep() { n_asleep + 1 } else { 0 };
         if n_asleep == ASLEEP {
             return Err(Silence::Asleep);
         }
