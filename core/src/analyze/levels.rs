@@ -1,11 +1,10 @@
 //! One row per (run, device), derived from the raw readings.
 
-use std::collections::HashSet;
-
 use crate::recording::{
     AllocatorLevels, Column, DeviceIdx, Level, Points, Reading, Recording, Run, RunIdx, RunLevels,
     Sample, Series, Trace, Unknown,
 };
+use crate::sorted::Sorted;
 use crate::units::{ByteDelta, Bytes, Nanos};
 
 use super::device_rows::{DeviceRows, Rows};
@@ -216,11 +215,11 @@ pub(super) fn summary(devices: &[DeviceSummary], device: DeviceIdx) -> Option<&D
 /// What is missing, and what could not be read: one sentence for each device and source.
 pub(super) fn warnings(recording: &Recording) -> Vec<String> {
     let mut warnings: Vec<String> = recording.missing().map(str::to_owned).collect();
-    let mut told = HashSet::new();
+    let mut told = Sorted::default();
     for (_, levels) in all_levels(recording) {
         for reading in std::iter::once(&levels.before).chain(&levels.after) {
             for (source, words) in failures(reading) {
-                if told.insert((levels.device, source, words)) {
+                if told.insert((levels.device, source, words), ()).is_none() {
                     let label = &recording.device(levels.device).label;
                     warnings.push(format!("{label}: {source} failed: {words}"));
                 }

@@ -74,11 +74,12 @@ pub fn word(finding: &Finding) -> &'static str {
 /// `17 runs of 6 cells`.
 pub fn counts(recording: &Recording) -> String {
     let runs = recording.runs().iter().filter(|run| run.parent.is_none());
-    let cells: BTreeSet<_> = runs.clone().map(|run| run.cell).collect();
+    let cells = recording.cells().iter();
+    let run_once = cells.filter(|cell| recording.latest_run(cell.idx).is_some());
     format!(
         "{} of {}",
         plural(runs.count(), "run"),
-        plural(cells.len(), "cell")
+        plural(run_once.count(), "cell")
     )
 }
 
