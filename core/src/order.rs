@@ -29,12 +29,17 @@ pub fn sort_by<T>(items: &mut [T], compare: impl Fn(&T, &T) -> Ordering) {
 /// The indices below `n`, in the order that `compare` says; equal ones in their own.
 pub fn sorted(n: usize, compare: &dyn Fn(usize, usize) -> Ordering) -> Vec<usize> {
     let mut order: Vec<usize> = (0..n).collect();
-    order.sort_by(|a, b| compare(*a, *b));
+    sort_indices(&mut order, compare);
     order
 }
 
+/// Puts indices in the order that `compare` says; equal ones stay as they stood.
+pub(crate) fn sort_indices(indices: &mut [usize], compare: &dyn Fn(usize, usize) -> Ordering) {
+    indices.sort_by(|a, b| compare(*a, *b));
+}
+
 /// Swaps until each item is where `order` wants it: going along each ring of places once.
-fn put(order: &mut [usize], swap: &mut dyn FnMut(usize, usize)) {
+pub(crate) fn put(order: &mut [usize], swap: &mut dyn FnMut(usize, usize)) {
     for first in 0..order.len() {
         let mut place = first;
         loop {

@@ -18,8 +18,8 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{
-    PyBool, PyDict, PyFrozenSet, PyInt, PyList, PyModule, PySet, PyString, PyTuple, PyType,
-    PyWeakref, PyWeakrefMethods,
+    PyBool, PyDict, PyFloat, PyFrozenSet, PyInt, PyList, PyModule, PySet, PyString, PyTuple,
+    PyType, PyWeakref, PyWeakrefMethods,
 };
 
 /// From CPython's `object.h`: the stable ABI fixes this bit.
@@ -313,22 +313,18 @@ impl<'s> Object<'s> {
     /// How one of CPython's own values writes itself: a string, a number, a truth value, nothing,
     /// or a short tuple of those.
     pub(crate) fn literal(&self) -> Option<String> {
-        let is_plain = |it: &Bound<'_, PyAny>| {
-            it.is_exact_instance_of::<PyString>()
-                || it.is_exact_instance_of::<PyInt>()
-                || it.is_exact_instance_of::<PyBool>()
-                || it.is_exact_instance_of::<pyo3::types::PyFloat>()
-                || it.is_none()
+        let Ok(tuple) = self.object.cast_exact::<PyTuple>() else {
+            return written(&self.object);
         };
-        let is_plain_tuple = self
-            .object
-            .cast_exact::<PyTuple>()
-            .is_ok_and(|tuple| tuple.len() <= 4 && tuple.iter().all(|item| is_plain(&item)));
-        if !is_plain(&self.object) && !is_plain_tuple {
+        if tuple.len() > 4 {
             return None;
         }
-        let shown = self.object.repr().ok()?;
-        Some(shown.to_string_lossy().into_owned())
+        let items: Option<Vec<String>> = tuple.iter().map(|item| written(&item)).collect();
+        let items = items?;
+        Some(match items.as_slice() {
+            [only] => format!("({only},)"),
+            items => format!("({})", items.join(", ")),
+        })
     }
 
     /// What `str()` says, if that is C code.
@@ -784,4 +780,34 @@ pub(crate) unsafe fn slot(class: *mut ffi::PyTypeObject, which: c_int) -> Option
     // SAFETY: the caller's. From 3.10 on the slots of static types can be read, too.
     let slot = unsafe { ffi::PyType_GetSlot(class, which) };
     (!slot.is_null()).then_some(slot)
+}
+/// How a plain value writes itself. `repr()` itself looks for signals, whose handlers are Python
+/// code, and since 3.12 collects garbage; so does the `repr` of a whole number.
+fn written(object: &Bound<'_, PyAny>) -> Option<String> {
+    if object.is_none() {
+        return Some("None".to_owned());
+    }
+    if let Ok(truth) = object.cast_exact::<PyBool>() {
+        return Some(if truth.is_true() { "True" } else { "False" }.to_owned());
+    }
+    if let Ok(number) = object.cast_exact::<PyInt>() {
+        let number: Option<i64> = number.extract().ok();
+        return number.map(|number| number.to_string());
+    }
+    let is_plain =
+        object.is_exact_instance_of::<PyString>() || object.is_exact_instance_of::<PyFloat>();
+    is_plain.then(|| by_its_slot(object))?
+}
+
+/// What `tp_repr` of a string's or a float's class writes: C code that calls nothing.
+fn by_its_slot(object: &Bound<'_, PyAny>) -> Option<String> {
+    // SAFETY: the class of a live object, which has this slot; the result is a new reference, or
+    // null with an error.
+    let shown = unsafe {
+        let slot = ffi::PyType_GetSlot(object.get_type_ptr(), ffi::Py_tp_repr);
+        let represent: ffi::reprfunc = mem::transmute(ptr::NonNull::new(slot)?);
+        Bound::from_owned_ptr_or_err(object.py(), represent(object.as_ptr())).ok()?
+    };
+    let shown = shown.cast_into_exact::<PyString>().ok()?;
+    Some(shown.to_string_lossy().into_owned())
 }

@@ -82,6 +82,12 @@ gc.callbacks.append(lambda phase, information: note("gc", phase))
 gc.set_threshold(1, 1, 1)
 """
 
+SIGNAL = """
+import signal
+signal.signal(signal.SIGALRM, lambda number, frame: note("signal", number))
+signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)
+"""
+
 HOOKS = {
     "profile": PROFILE,
     "trace": TRACE,
@@ -89,6 +95,8 @@ HOOKS = {
     "audit": AUDIT,
     "collection": COLLECTION,
 }
+if sys.platform != "win32":
+    HOOKS["signal"] = SIGNAL
 HOOKS_SINCE_3_12 = {"profile of all threads": PROFILE_ALL, "monitoring": MONITORING}
 if sys.version_info >= (3, 12):
     HOOKS |= HOOKS_SINCE_3_12
@@ -99,6 +107,8 @@ REMOVED = """
 sys.setprofile(None)
 sys.settrace(None)
 gc.callbacks.clear()
+if "signal" in globals():
+    signal.setitimer(signal.ITIMER_REAL, 0)
 if "real_import" in globals():
     builtins.__import__ = real_import
 if "watched" in globals():

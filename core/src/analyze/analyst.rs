@@ -1,8 +1,5 @@
 //! Judging again: what no threshold changes is kept from one judging to the next.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
-
 use super::device_rows::{DeviceRows, Rows};
 use super::growth::{Course, Growth, State};
 use super::paths::Paths;
@@ -14,6 +11,7 @@ use super::{
     session,
 };
 use crate::recording::Recording;
+use crate::sorted::Sorted;
 use crate::units::Bytes;
 
 /// One who judges the same recording again and again: under other thresholds, and
@@ -92,41 +90,11 @@ impl Analyst {
     }
 }
 
-/// What the series of levels show that were judged last.
+/// What the series of levels show that were judged last, by the levels themselves.
 #[derive(Debug, Default)]
 pub(super) struct Courses {
-    known: ByLevels,
-    earlier: ByLevels,
-}
-
-/// Courses by their levels. No key comes from outside to collide with another, and a series may
-/// have a level for each run of a long session: a plain hash does.
-type ByLevels = HashMap<Vec<Bytes>, Course, BuildHasherDefault<Mixed>>;
-
-/// A hash of numbers: each is mixed into those before it by a multiplication (Knuth 1973,
-/// The Art of Computer Programming 3, 6.4).
-#[derive(Debug, Default)]
-struct Mixed(u64);
-
-impl Hasher for Mixed {
-    fn finish(&self) -> u64 {
-        // The table takes the upper bits and the lower ones, and the upper ones are mixed best.
-        self.0 ^ (self.0 >> 32)
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_u64(u64::from(*byte));
-        }
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        self.0 = (self.0.rotate_left(5) ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    }
-
-    fn write_usize(&mut self, number: usize) {
-        self.write_u64(number as u64);
-    }
+    known: Sorted<Vec<Bytes>, Course>,
+    earlier: Sorted<Vec<Bytes>, Course>,
 }
 
 impl Courses {
@@ -168,10 +136,10 @@ impl Courses {
     }
 
     fn course(&mut self, levels: &[Bytes]) -> &mut Course {
-        if !self.known.contains_key(levels) {
-            let known = self.earlier.remove_entry(levels);
-            let (levels, course) = known.unwrap_or_else(|| (levels.to_vec(), Course::of(levels)));
-            self.known.insert(levels, course);
+        if self.known.get(levels).is_none() {
+            let known = self.earlier.remove(levels);
+            let course = known.unwrap_or_else(|| Course::of(levels));
+            self.known.insert(levels.to_vec(), course);
         }
         let course = self.known.get_mut(levels);
         course.expect("it was just put there")

@@ -15,6 +15,7 @@ use super::suggest;
 use super::traced;
 use super::trend;
 use crate::holders;
+use crate::order;
 use crate::recording::{Recording, RunIdx, RunKind};
 use crate::severity::Severity;
 use crate::units::{ByteDelta, Bytes};
@@ -41,7 +42,7 @@ pub(super) fn findings(
         outcomes.push(of_steps(recording, series, rules, courses));
     }
     let mut p_values: Vec<f64> = outcomes.iter().filter_map(|outcome| outcome.p).collect();
-    p_values.sort_by(f64::total_cmp);
+    order::sort_by(&mut p_values, f64::total_cmp);
     let judged = outcomes.into_iter().filter_map(|outcome| outcome.judged);
     told(
         recording,

@@ -1,11 +1,10 @@
 //! One row per (run, device), derived from the raw readings.
 
-use std::collections::HashSet;
-
 use crate::recording::{
     AllocatorLevels, Column, DeviceIdx, Level, Points, Reading, Recording, Run, RunIdx, RunLevels,
     Sample, Series, Source, Trace, Unknown,
 };
+use crate::sorted::Sorted;
 use crate::units::{ByteDelta, Bytes, Nanos};
 
 use super::device_rows::{DeviceRows, Rows};
@@ -213,7 +212,6 @@ pub(super) fn summary(devices: &[DeviceSummary], device: DeviceIdx) -> Option<&D
     Some(&devices[idx])
 }
 
-/// What is missing, and what could not be read: one sentence for each device and source.
 /// What could not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -231,14 +229,15 @@ pub enum Warning {
     },
 }
 
+/// What is missing, and what could not be read of each device and source.
 pub(super) fn warnings(recording: &Recording) -> Vec<Warning> {
     let missing = recording.missing();
     let mut warnings: Vec<Warning> = missing.map(|it| Warning::Missing(it.to_owned())).collect();
-    let mut told = HashSet::new();
+    let mut told = Sorted::default();
     for (_, levels) in all_levels(recording) {
         for reading in std::iter::once(&levels.before).chain(&levels.after) {
             for (source, said) in failures(reading) {
-                if told.insert((levels.device, source, said)) {
+                if told.insert((levels.device, source, said), ()).is_none() {
                     warnings.push(Warning::SourceFailed {
                         device: levels.device,
                         source,

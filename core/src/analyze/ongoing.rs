@@ -1,12 +1,11 @@
 //! What is known of a run that goes on: the latest that was read inside of it.
 
-use std::collections::HashMap;
-
 use super::levels::{Lane, of_sample};
 use crate::order;
 use crate::recording::{
     AllocatorLevels, DeviceIdx, Level, Reading, Recording, Run, RunIdx, Sample, Series,
 };
+use crate::sorted::Sorted;
 use crate::units::{Bytes, Nanos};
 
 const LANES: [Lane; 3] = [Lane::Allocated, Lane::ProcessUsed, Lane::DeviceUsed];
@@ -37,12 +36,12 @@ impl Ongoing {
         let first = first.idx.get();
         let mut found = Vec::new();
         // A run is in an earlier one: what is inside of it is known before what is around it.
-        let mut inside = vec![HashMap::new(); runs.len() - first];
+        let mut inside = vec![Sorted::default(); runs.len() - first];
         for run in runs[first..].iter().rev() {
             let mut within = std::mem::take(&mut inside[run.idx.get() - first]);
             for (device, series, points) in recording.series_of(run.idx) {
                 if let Some(point) = points.last() {
-                    let of_device: &mut Inside = within.entry(device).or_default();
+                    let of_device: &mut Inside = within.entry(device);
                     of_device.join(&Inside::at(run.idx, series, point));
                 }
             }
@@ -129,12 +128,12 @@ fn keep_latest<T>(known: &mut Option<(Place, T)>, other: Option<(Place, T)>) {
 }
 
 /// The smaller goes into the larger: runs nested in each other would move each device once for each.
-fn join_all(known: &mut HashMap<DeviceIdx, Inside>, mut others: HashMap<DeviceIdx, Inside>) {
+fn join_all(known: &mut Sorted<DeviceIdx, Inside>, mut others: Sorted<DeviceIdx, Inside>) {
     if others.len() > known.len() {
         std::mem::swap(known, &mut others);
     }
     for (device, other) in others {
-        known.entry(device).or_default().join(&other);
+        known.entry(device).join(&other);
     }
 }
 

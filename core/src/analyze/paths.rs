@@ -1,8 +1,7 @@
 //! The blocks that runs are nested in.
 
-use std::collections::HashMap;
-
 use crate::recording::{Recording, Run, RunIdx};
+use crate::sorted::Sorted;
 
 /// Of blocks that are nested deeper than a person can read, so many are named.
 const MAX_NAMES: usize = 16;
@@ -18,7 +17,7 @@ pub(super) struct Paths {
     of_runs: Vec<BlockIdx>,
     /// Of each block, which one it is in, and its name. The first is the cell itself.
     blocks: Vec<(BlockIdx, String)>,
-    known: HashMap<(BlockIdx, String), BlockIdx>,
+    known: Sorted<(BlockIdx, String), BlockIdx>,
 }
 
 impl Default for Paths {
@@ -26,7 +25,7 @@ impl Default for Paths {
         Self {
             of_runs: Vec::new(),
             blocks: vec![(BlockIdx(0), String::new())],
-            known: HashMap::new(),
+            known: Sorted::default(),
         }
     }
 }
@@ -46,15 +45,21 @@ impl Paths {
         let block = match self.named(run) {
             (around, None) => around,
             (around, Some(name)) => {
-                let next = BlockIdx(self.blocks.len());
-                let block = *self.known.entry((around, name.clone())).or_insert(next);
-                if block == next {
-                    self.blocks.push((around, name));
+                let key = (around, name);
+                match self.known.get(&key) {
+                    Some(block) => *block,
+                    None => self.add(key),
                 }
-                block
             }
         };
         self.of_runs.push(block);
+    }
+
+    fn add(&mut self, key: (BlockIdx, String)) -> BlockIdx {
+        let next = BlockIdx(self.blocks.len());
+        self.blocks.push(key.clone());
+        self.known.insert(key, next);
+        next
     }
 
     /// A run that is known has the name that it had.

@@ -244,7 +244,7 @@ pub(super) fn quantile(values: &[f64], share: f64) -> f64 {
     let Some(last) = values.len().checked_sub(1) else {
         return 0.0;
     };
-    nth(&mut values.to_vec(), (share * last as f64) as usize)
+    nth(values, (share * last as f64) as usize)
 }
 
 /// The lowest and the highest value; zeros where there is none.
@@ -281,11 +281,9 @@ fn ratio(value: f64, scale: f64) -> f64 {
 
 /// Variance of S where the series has no trend, corrected for ties.
 fn kendall_variance(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
     let term = |n: f64| n * (n - 1.0) * (2.0 * n + 5.0);
-    let of_ties: f64 = sorted
-        .chunk_by(|a, b| a.total_cmp(b).is_eq())
+    let of_ties: f64 = in_order(values)
+        .chunk_by(|&a, &b| values[a].total_cmp(&values[b]).is_eq())
         .map(|tied| term(tied.len() as f64))
         .sum();
     (term(values.len() as f64) - of_ties) / 18.0
@@ -338,7 +336,7 @@ fn product(a: &[f64], b: &[f64]) -> f64 {
 
 /// Ranks from 1, ties sharing their mean.
 fn ranks(values: &[f64]) -> Vec<f64> {
-    let order = order::sorted(values.len(), &|a, b| values[a].total_cmp(&values[b]));
+    let order = in_order(values);
     let mut ranks = vec![0.0; values.len()];
     let mut n_before = 0;
     for tied in order.chunk_by(|&a, &b| values[a].total_cmp(&values[b]).is_eq()) {
@@ -351,9 +349,15 @@ fn ranks(values: &[f64]) -> Vec<f64> {
     ranks
 }
 
+/// Where the values are, from the lowest to the highest.
+fn in_order(values: &[f64]) -> Vec<usize> {
+    order::sorted(values.len(), &|a, b| values[a].total_cmp(&values[b]))
+}
+
 /// The value that is at `idx` when all are in order.
-fn nth(values: &mut [f64], idx: usize) -> f64 {
-    *values.select_nth_unstable_by(idx, f64::total_cmp).1
+fn nth(values: &[f64], idx: usize) -> f64 {
+    let mut keys: Vec<i64> = values.iter().map(|value| key(*value)).collect();
+    value(*keys.select_nth_unstable(idx).1)
 }
 
 #[cfg(test)]

@@ -1,7 +1,5 @@
 //! What both charts ask of a recording and its analysis.
 
-use std::collections::HashMap;
-
 use super::scene::Role;
 use crate::analyze::{Analysis, DeviceSummary, Finding, FindingKind, Lane, RunRow};
 use crate::recording::{CellIdx, DeviceIdx, DeviceKind, Recording, Run, RunIdx, Status};
@@ -154,11 +152,14 @@ pub(super) fn end_mark(status: Status, room: f64) -> Option<(&'static str, Role)
 }
 
 /// Of the runs of each cell, in the order in which the cells were first run.
-pub(super) fn by_cell<'a>(runs: impl Iterator<Item = &'a Run>) -> Vec<(CellIdx, Vec<&'a Run>)> {
+pub(super) fn by_cell<'a>(
+    n_cells: usize,
+    runs: impl Iterator<Item = &'a Run>,
+) -> Vec<(CellIdx, Vec<&'a Run>)> {
     let mut groups: Vec<(CellIdx, Vec<&Run>)> = Vec::new();
-    let mut place = HashMap::new();
+    let mut places = vec![None; n_cells];
     for run in runs {
-        let idx = *place.entry(run.cell).or_insert_with(|| {
+        let idx = *places[run.cell.get()].get_or_insert_with(|| {
             groups.push((run.cell, Vec::new()));
             groups.len() - 1
         });

@@ -3,8 +3,6 @@
 //! Which field goes where is all that a type says of itself; the loop over the fields
 //! is compiled once.
 
-use std::collections::BTreeMap;
-
 use super::messagepack::{Opening, Outcome, Reader, Refused};
 use crate::recording::{CellIdx, DeviceIdx, RunIdx, SourceHash};
 use crate::units::{ByteDelta, Bytes, Nanos};
@@ -190,12 +188,13 @@ macro_rules! places_within {
 
 places_within! { CellIdx DeviceIdx RunIdx SourceHash }
 
-/// Words by name.
-impl Place for BTreeMap<String, String> {
+/// Words by name, in the order in which they stand there.
+impl Place for Vec<(String, String)> {
     fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
         self.clear();
         reader.fields(&mut |name, value| {
-            self.insert(name.to_owned(), value.string()?.to_owned());
+            value.take_memory(size_of::<(String, String)>())?;
+            self.push((name.to_owned(), value.string()?.to_owned()));
             Ok(())
         })
     }

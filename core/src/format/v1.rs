@@ -148,7 +148,7 @@ impl From<&Header> for WireHeader {
             format: VERSION,
             session: header.session.clone(),
             wall_anchor_nanos: header.wall_anchor.get(),
-            versions: header.versions.clone(),
+            versions: header.versions.iter().cloned().collect(),
             sources: header.sources.iter().map(state).collect(),
         }
     }

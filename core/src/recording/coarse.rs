@@ -2,6 +2,7 @@
 
 use super::Points;
 use super::points::Column;
+use crate::order;
 
 impl Points {
     /// At most ten of every `stride` points: the ends, and the lowest and the highest of
@@ -19,7 +20,7 @@ impl Points {
                 let extremes = extremes(levels).into_iter().flatten();
                 kept.extend(extremes.map(|idx| from + idx));
             }
-            kept[n_before..].sort_unstable();
+            order::sort_indices(&mut kept[n_before..], &|a, b| a.cmp(&b));
         }
         kept.dedup();
         self.picked(&kept)

@@ -1,7 +1,5 @@
 //! One self-contained change of a recording.
 
-use std::collections::BTreeMap;
-
 use thiserror::Error;
 
 use super::{Cell, Device, DeviceIdx, Held, Mapped, Points, Run, RunIdx, Source, Trace};
@@ -71,8 +69,8 @@ pub struct Header {
     pub session: String,
     /// Wall clock at the recording's start, nanoseconds since 1970 (UTC).
     pub wall_anchor: Nanos,
-    /// Versions of what recorded: `gpumem`, `python`, `ipython`, …
-    pub versions: BTreeMap<String, String>,
+    /// Versions of what recorded, by name: `gpumem`, `python`, `ipython`, …
+    pub versions: Vec<(String, String)>,
     /// The sources as found at the start.
     pub sources: Vec<SourceState>,
 }

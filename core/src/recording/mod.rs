@@ -565,10 +565,11 @@ impl Recording {
     fn put_holders(&mut self, held: Held) {
         let place = (held.device, held.run);
         let keep_less = [DeviceHolders::keep_outline, DeviceHolders::keep_what_grew];
-        let earlier = self.held.below_mut(&place).rev();
-        let earlier = earlier.take_while(|((device, _), _)| *device == held.device);
-        for (keep_less, (_, holders)) in keep_less.into_iter().zip(earlier) {
-            keep_less(holders);
+        let earlier = self.held.below(&place).rev().map(|(place, _)| *place);
+        let of_device = earlier.take_while(|(device, _)| *device == held.device);
+        let latest: Vec<_> = of_device.take(keep_less.len()).collect();
+        for (keep_less, place) in keep_less.into_iter().zip(latest) {
+            self.held.get_mut(&place).into_iter().for_each(keep_less);
         }
         self.held.insert(place, held.holders);
     }

@@ -42,11 +42,12 @@ const N_FINDINGS: usize = 100;
 /// `17 runs of 6 cells`.
 pub fn counts(recording: &Recording) -> String {
     let runs = recording.runs().iter().filter(|run| run.parent.is_none());
-    let cells: BTreeSet<_> = runs.clone().map(|run| run.cell).collect();
+    let cells = recording.cells().iter();
+    let run_once = cells.filter(|cell| recording.latest_run(cell.idx).is_some());
     format!(
         "{} of {}",
         count(runs.count(), "run"),
-        count(cells.len(), "cell")
+        count(run_once.count(), "cell")
     )
 }
 

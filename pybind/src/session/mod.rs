@@ -9,7 +9,7 @@ mod reading;
 mod runs;
 mod traced;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::process;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
@@ -171,17 +171,17 @@ fn locked<'a, T>(py: Python<'_>, mutex: &'a Mutex<T>) -> MutexGuard<'a, T> {
 
 fn header(py: Python<'_>) -> PyResult<Header> {
     let modules = py.import("sys")?.getattr("modules")?;
-    let mut versions = BTreeMap::from([
+    let mut versions = vec![
         ("gpumem".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
         ("python".to_owned(), Python::version_str().to_owned()),
-    ]);
+    ];
     for name in ["IPython", "ipykernel", "torch", "cupy", "jax", "tensorflow"] {
         // Only of what is imported already; a module without a version has none.
         if let Ok(module) = modules.get_item(name)
             && let Ok(version) = module.getattr("__version__")
             && let Ok(version) = version.extract()
         {
-            versions.insert(name.to_lowercase(), version);
+            versions.push((name.to_lowercase(), version));
         }
     }
     let session = py.import("uuid")?.call_method0("uuid4")?.getattr("hex")?;

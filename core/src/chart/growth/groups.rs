@@ -118,7 +118,8 @@ pub(super) fn grouped(session: &Session<'_>, plot: &Plot, view: &View) -> Vec<Gr
         view.span
             .is_none_or(|(from, to)| run.started <= to && run.ended.is_none_or(|end| end >= from))
     };
-    let groups = by_cell(session.runs().filter(is_in_view));
+    let n_cells = session.recording.cells().len();
+    let groups = by_cell(n_cells, session.runs().filter(is_in_view));
     let n_runs: usize = groups.iter().map(|(_, runs)| runs.len()).sum();
     // Half a gap before the first, half a gap after the last.
     let n_slots = n_runs as f64 + GAP * groups.len() as f64;
