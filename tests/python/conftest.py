@@ -17,6 +17,8 @@ from IPython.core.displaypub import CapturingDisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
+from tests.python.machine import Machine
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
@@ -108,6 +110,11 @@ def _own_session() -> None:
     _gpumem._look_for(60_000)
     _gpumem.use_sources(["auto"])
     _gpumem.record_blocks(True)  # noqa: FBT003 (as the magic says it)
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
 
 
 @pytest.fixture
