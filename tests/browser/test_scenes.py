@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     Open = Callable[..., Guarded]
 
 VIEW = {"viewport": {"width": 940, "height": 900}, "device_scale_factor": 2}
+N_DEVICES = 8
 PHONE = {"viewport": {"width": 360, "height": 780}}
 
 
@@ -80,7 +81,10 @@ def test_eight_devices(recordings: Sessions, open_page: Open, tmp_path: Path) ->
     assert box is not None
     composition.click(position={"x": 40, "y": box["height"] - 18})
     assert "cuda:3 " in shown.inner_text()
+    n_presses = 0
     while not report.tip().startswith("cuda:5"):
+        n_presses += 1
+        assert n_presses <= N_DEVICES, "the keys never reach cuda:5"
         composition.press("ArrowRight")
     composition.press("Enter")
     assert "cuda:5 " in shown.inner_text()
