@@ -41,7 +41,7 @@ def failed(notebook: Notebook, points: list[int], how: str) -> Ended:
     """Let a look fail at each point, and after each let a cell grow whose look does not."""
     cells = []
     for point in points:
-        cells += [f"_gpumem._fail_look({point}, {how!r})", GROWN, GROWN]
+        cells += [f"_gpumem._testing.fail_look({point}, {how!r})", GROWN, GROWN]
     ended = notebook.plays(PRELUDE, Step(GROWN, times=2), *cells, HELD)
     assert set(ended.errors) <= {None}
     assert ended.stopped is None

@@ -107,7 +107,7 @@ class Outcome:
 def _own_session() -> None:
     """Begin with nothing recorded, and as if the tests before had asked for nothing."""
     _gpumem.reset()
-    _gpumem._look_for(60_000)
+    _gpumem._testing.look_for(60_000)
     _gpumem.use_sources(["auto"])
     _gpumem.record_blocks(True)  # noqa: FBT003 (as the magic says it)
 
