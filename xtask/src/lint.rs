@@ -167,7 +167,7 @@ fn run_biome(js: &Path) -> Result<()> {
     }
     run::run(
         run::command(biome)
-            .args(["ci", "--colors=off", "."])
+            .args(["ci", "--colors=off", "--error-on-warnings", "."])
             .current_dir(js),
     )
 }
