@@ -130,10 +130,9 @@ def by_hand() -> float:
 
 def named_share(variables: dict[str, Any]) -> float:
     """Return the share of the planted bytes that a name reaches."""
-    nodes: list[Any]
     nodes, *_ = _gpumem._testing.object_graph(variables)
     storages = [storage for _, _, storage in nodes if storage is not None]
-    n_bytes = sum(n for _, n in storages)
+    n_bytes: int = sum(n for _, n in storages)
     return 100 * n_bytes / (N_TENSORS * TENSOR_BYTES)
 
 

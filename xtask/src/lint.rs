@@ -109,6 +109,13 @@ fn commands(project: &Project, environment: &Environment) -> Vec<(&'static str, 
             ),
         ),
         (
+            "clippy, of the extension as it is released",
+            cargo(
+                "clippy",
+                "--quiet --locked --package gpumem-pybind -- --deny warnings",
+            ),
+        ),
+        (
             "clippy, for the page",
             cargo("clippy", &format!("{page} -- --deny warnings")),
         ),
