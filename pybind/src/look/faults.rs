@@ -34,6 +34,10 @@ pub(crate) fn fail_look(point: u8, how: &str) -> PyResult<()> {
 /// What is ordered is ordered for one look: it is over when this goes.
 pub(super) struct Ordered;
 
+pub(super) fn for_one_look() -> Ordered {
+    Ordered
+}
+
 impl Drop for Ordered {
     fn drop(&mut self) {
         POINT.store(NONE, Ordering::Relaxed);

@@ -262,7 +262,7 @@ pub(crate) fn take(
 ) -> Taken {
     let until = Instant::now() + patience;
     let left = || until.saturating_duration_since(Instant::now());
-    let _faults = faults::Ordered;
+    let _faults = faults::for_one_look();
     let mut taken = once(py, shells, question, left());
     if matches!(taken, Taken::Missed(_)) && question.reads_graph && !left().is_zero() {
         let question = Question {
