@@ -11,8 +11,7 @@ use std::time::{Duration, Instant};
 
 use gpumem_core::recording::{DriverLevels, Sample};
 use gpumem_core::thin::{Spacing, Thinned};
-use gpumem_core::units::{Bytes, Nanos, NotATime};
-use pyo3::pyfunction;
+use gpumem_core::units::{Nanos, NotATime};
 
 use crate::clock::Clock;
 use crate::expense::Expense;
@@ -339,8 +338,9 @@ impl Sampling {
 
 /// How often a run of so many seconds reads a device, and how many points of it are kept: what a
 /// benchmark of a day need not wait a day for.
-#[pyfunction]
-pub(crate) fn _simulated_run(n_seconds: u64) -> (u64, usize) {
+#[cfg(feature = "testing")]
+#[pyo3::pyfunction]
+pub(crate) fn simulated_run(n_seconds: u64) -> (u64, usize) {
     let mut run = Sampling {
         began: Instant::now(),
         shortest: SHORTEST,
@@ -352,7 +352,7 @@ pub(crate) fn _simulated_run(n_seconds: u64) -> (u64, usize) {
         at += run.interval;
         n_readings += 1;
         let levels = DriverLevels {
-            device_used: Bytes::mib(n_readings % 1024).into(),
+            device_used: gpumem_core::units::Bytes::mib(n_readings % 1024).into(),
             ..DriverLevels::default()
         };
         let nanos = u64::try_from(at.as_nanos()).unwrap_or(u64::MAX);

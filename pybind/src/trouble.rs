@@ -4,6 +4,7 @@ use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::panic::{self, AssertUnwindSafe, UnwindSafe};
+#[cfg(feature = "testing")]
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, Once, PoisonError};
 
@@ -15,6 +16,7 @@ use crate::interrupt::{self, Held};
 use crate::text::Text;
 
 /// Set by a test: the next guarded call panics.
+#[cfg(feature = "testing")]
 static PANIC_NEXT: AtomicBool = AtomicBool::new(false);
 
 /// Runs `body`; what escapes from it, a panic too, comes back as its description.
@@ -27,6 +29,7 @@ pub(crate) fn caught<T>(
 ) -> Result<Option<T>, String> {
     let _held = Held::new(py);
     let guarded = AssertUnwindSafe(|| {
+        #[cfg(feature = "testing")]
         assert!(
             !PANIC_NEXT.swap(false, Ordering::Relaxed),
             "a test asked for this panic"
@@ -67,8 +70,9 @@ pub(crate) fn log_once(py: Python<'_>, message: &str) {
 }
 
 /// Makes the next callback panic, so that a test sees it contained.
+#[cfg(feature = "testing")]
 #[pyfunction]
-pub(crate) fn _panic_in_next_callback() {
+pub(crate) fn panic_in_next_callback() {
     PANIC_NEXT.store(true, Ordering::Relaxed);
 }
 

@@ -23,6 +23,7 @@ const HTML: [&str; 4] = [
 ];
 const LATER: [&str; 6] = ["TODO", "FIXME", "XXX", "todo!(", "unimplemented!(", "dbg!("];
 const HOMES: [&str; 4] = ["/home/", "/root/", "/Users/", "C:\\Users"];
+const FIXED_WAITS: [&str; 2] = ["wait_for_timeout", "networkidle"];
 const EMPTY_WORDS: [&str; 6] = ["util", "utils", "helper", "helpers", "manager", "misc"];
 const UNSAFE: [&str; 4] = ["unsafe {", "unsafe fn", "unsafe impl", "unsafe extern"];
 
@@ -108,6 +109,11 @@ fn every_exception_to_a_lint_has_its_reason() {
 fn the_page_never_parses_text_as_html() {
     lines("js/").with_any(&HTML).none();
     lines("widget/src/").with_any(&HTML).none();
+}
+
+#[test]
+fn a_test_of_the_page_waits_for_what_it_awaits() {
+    lines("tests/browser/").with_any(&FIXED_WAITS).none();
 }
 
 #[test]

@@ -31,19 +31,10 @@ __all__ = [
     "__version__",
     "_check_interval",
     "_classify_growth_json",
-    "_fail_look",
-    "_fix",
     "_follow",
     "_is_owner",
-    "_latest_line",
-    "_look_for",
-    "_look_in_process",
     "_looks",
-    "_looks_under_way",
-    "_object_graph",
-    "_panic_in_next_callback",
     "_printable",
-    "_simulated_run",
     "_stopped",
     "_write_file",
     "bytes_text",
@@ -201,7 +192,6 @@ class Extension:
 
 def load_ipython_extension(ip: InteractiveShell) -> None: ...
 def unload_ipython_extension(ip: InteractiveShell) -> None: ...
-def _panic_in_next_callback() -> None: ...
 def _printable(text: str) -> str: ...
 def _stopped() -> str | None: ...
 
@@ -226,31 +216,10 @@ def register_adapter(
     *,
     after_runs: bool = False,
 ) -> None: ...
-def _fix(
-    path: str,
-    source: str,
-    *,
-    kind: str = "variable",
-    type_name: str = "list",
-    has_graph: bool = False,
-    scalars: bool = False,
-) -> tuple[str | None, str, str] | None: ...
-def _object_graph(
-    namespace: dict[str, Any] | None = None,
-) -> tuple[
-    list[tuple[str, str | None, tuple[str, int] | None]],
-    list[tuple[int, int, str]],
-    list[tuple[str, str, str, int]],
-    int,
-    bool,
-]: ...
-def _latest_line() -> str | None: ...
-def _fail_look(point: int, how: str) -> None: ...
-def _look_for(milliseconds: int) -> None: ...
-def _look_in_process(yes: bool) -> None: ...
 def _looks() -> tuple[int, int, dict[str, int]]: ...
-def _looks_under_way() -> bool: ...
-def _simulated_run(n_seconds: int) -> tuple[int, int]: ...
+
+# The orders of tests: only in a wheel with the feature `testing`, in none that is released.
+_testing: Any
 
 class OutOfMemoryError(RuntimeError): ...
 

@@ -6,6 +6,10 @@
 //! its own objects, works out the answer, sends it and ends. Whatever happens to it happens to a
 //! copy. Where no copy can be made, [`in_process`] says whether a look is safe all the same.
 
+#[cfg_attr(
+    not(all(feature = "testing", target_os = "linux")),
+    path = "no_faults.rs"
+)]
 mod faults;
 mod headroom;
 mod in_process;
@@ -30,8 +34,11 @@ use pyo3::prelude::*;
 use crate::adapters::own::{self, Asks, Registered};
 use crate::adapters::pools;
 use crate::walk::{Places, Told};
-pub(crate) use faults::{_fail_look, at as fault};
-pub(crate) use in_process::{_look_in_process, _looks_under_way};
+pub(crate) use faults::at as fault;
+#[cfg(all(feature = "testing", target_os = "linux"))]
+pub(crate) use faults::fail_look;
+#[cfg(feature = "testing")]
+pub(crate) use in_process::{look_in_process, looks_under_way};
 use message::Questions;
 use serve::{Event, Turn};
 pub(crate) use tries::{_looks, Tries};
@@ -255,7 +262,7 @@ pub(crate) fn take(
 ) -> Taken {
     let until = Instant::now() + patience;
     let left = || until.saturating_duration_since(Instant::now());
-    let _faults = faults::Ordered;
+    let _faults = faults::for_one_look();
     let mut taken = once(py, shells, question, left());
     if matches!(taken, Taken::Missed(_)) && question.reads_graph && !left().is_zero() {
         let question = Question {
@@ -298,8 +305,9 @@ pub(crate) fn walk_time() -> Duration {
 }
 
 /// How long the end of a cell waits for a look: tests of what it finds run on slow machines, too.
+#[cfg(feature = "testing")]
 #[pyfunction]
-pub(crate) fn _look_for(milliseconds: u64) {
+pub(crate) fn look_for(milliseconds: u64) {
     PATIENCE.store(milliseconds, Ordering::Relaxed);
 }
 

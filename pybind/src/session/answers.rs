@@ -28,8 +28,9 @@ pub(crate) fn line(py: Python<'_>, run: RunIdx, asked: bool) -> PyResult<Option<
 }
 
 /// The line after the latest run, as a run on which it was asked for has it: what benchmarks time.
+#[cfg(feature = "testing")]
 #[pyfunction]
-pub(crate) fn _latest_line(py: Python<'_>) -> PyResult<Option<String>> {
+pub(crate) fn latest_line(py: Python<'_>) -> PyResult<Option<String>> {
     let runs = with_recorder(py, |recorder| recorder.recording().runs().len())?;
     let latest = runs.checked_sub(1).and_then(|idx| u32::try_from(idx).ok());
     latest.map_or(Ok(None), |idx| line(py, RunIdx(idx), true))

@@ -20,7 +20,9 @@ use gpumem_core::recording::{Header, RunIdx};
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 
-pub(crate) use answers::{_latest_line, line, n_ended, snapshot};
+#[cfg(feature = "testing")]
+pub(crate) use answers::latest_line;
+pub(crate) use answers::{line, n_ended, snapshot};
 pub(crate) use following::{Follower, follow};
 pub(crate) use held::{collect_look, look_for_holders};
 pub(crate) use pieces::{MAX_BLOCKS, look_for_pieces, too_many};
