@@ -1,4 +1,4 @@
-"""The report in Python: findings, runs, and the ways to show and keep it."""
+"""The report in Python: findings, runs, display and export."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ PICTURE_WIDTH = 880
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell as people see it."""
+    """A cell, as users know it."""
 
     id: str
     """The frontend's id, or the hash of its source."""
     label: str
-    """The first line of its source that says something, or the user's label."""
+    """The user's label, or the first meaningful line of its source."""
     execution_count: int | None
-    """Jupyter's latest number."""
+    """Jupyter's latest number for it."""
 
 
 @dataclass(frozen=True)
@@ -41,31 +41,31 @@ class Evidence:
     value: float
     threshold: float | None
     holds: bool
-    """It speaks for the finding."""
+    """Whether it supports the finding."""
 
 
 @dataclass(frozen=True)
 class Fix:
-    """What to change so that a name lets go."""
+    """The change that frees a name's memory."""
 
     before: str | None
-    """The line of the cell that makes it hold; None where the cell does not show it."""
+    """The line of the cell that keeps the memory; None if the cell does not show it."""
     after: str
-    """What to write instead, or to run once."""
+    """The line to write instead, or to run once."""
     why: str
 
 
 @dataclass(frozen=True)
 class Retention:
-    """What a place of IPython's or Python's keeps of what no name of yours reaches."""
+    """Memory that a place of IPython or Python keeps and no name of yours reaches."""
 
     place: str
     """``output_history``, ``traceback``, ``debugger`` or ``run_module``."""
     n_bytes: int
     release: str | None
-    """What to type so that it lets go."""
+    """What to type to free it."""
     since_run: int | None
-    """The run that left it there, as counted in the recording."""
+    """The index in the recording of the run that left it there."""
     since_execution_count: int | None
     """Jupyter's number of that run."""
 
@@ -75,11 +75,11 @@ class Doubling:
     """The two copies that a cell holds at once when it is run again. Sizes are bytes."""
 
     old_bytes: int
-    """What the runs before it had left."""
+    """Kept by earlier runs."""
     new_bytes: int
-    """What it built."""
+    """Built by this run."""
     rose_bytes: int
-    """How far it rose above its start."""
+    """Rise of the peak above the run's start."""
 
 
 @dataclass(frozen=True)
@@ -95,49 +95,49 @@ class Finding:
     state: str
     """``leak``, ``watch`` (growing, holder unknown), ``none`` or ``not_enough_data``."""
     withdrawn: str | None
-    """Why what grew is no concern any more, where the finding is withdrawn."""
+    """Why the finding no longer applies, if it is withdrawn."""
     shape: str | None
-    """The course of the series: ``growth``, ``warm-up``, ``step``, ..."""
+    """The shape of the series: ``growth``, ``warm-up``, ``step``, ..."""
     cell: Cell | None
-    """Where; None when it is about a device as a whole."""
+    """The cell that it is about; None if it is about a whole device."""
     path: tuple[str, ...]
-    """The label of the steps inside the cell."""
+    """Labels of steps and blocks inside the cell."""
     device: str | None
-    """None where memory ran out on one that nobody read."""
+    """None if memory ran out on a device that is not read."""
     lane: str
-    """Which level of the device: ``allocated``, ``process_used`` or ``device_used``."""
+    """The judged level of the device: ``allocated``, ``process_used`` or ``device_used``."""
     runs: tuple[int, ...]
-    """The runs that it rests on, as counted in the recording."""
+    """The indices in the recording of the runs it rests on."""
     n_runs: int
-    """How many runs, or steps where ``steps`` is true, it rests on."""
+    """Number of runs it rests on, or of steps if ``steps`` is true."""
     steps: bool
     bytes_per_run: int | None
-    """What each run (or step) keeps."""
+    """Memory that each run (or step) keeps."""
     interval: tuple[int, int] | None
-    """The confidence interval of 95 % of ``bytes_per_run``."""
+    """The 95 % confidence interval of ``bytes_per_run``."""
     runs_to_oom: int | None
-    """How many more runs (or steps) until memory runs out at this rate."""
+    """Number of further runs (or steps) until memory runs out at this rate."""
     title: str
     detail: str
     retention: Retention | None
-    """Of the kind ``retention``."""
+    """Only for the kind ``retention``."""
     doubling: Doubling | None
-    """Of the kind ``rerun_doubling``."""
+    """Only for the kind ``rerun_doubling``."""
     holders: tuple[Holder, ...]
-    """The names that hold it, those first that have most more over these runs."""
+    """The names that hold it; those that grew most over these runs come first."""
     fix: Fix | None
-    """What to change so that the first of them lets go."""
+    """The change that frees the memory of the first holder."""
     suggestions: tuple[str, ...]
     evidence: tuple[Evidence, ...]
 
 
 class Report:
-    """What a recording says: findings, worst first, and a row per run and device."""
+    """Findings of a recording, worst first, and one row per run and device."""
 
     def __init__(self, recording: _gpumem.Recording, notice: str | None = None) -> None:
-        """Judge ``recording``; nothing is computed before it is asked for.
+        """Judge ``recording`` lazily: nothing is computed until it is needed.
 
-        ``notice`` stands above the report: that the recording has stopped, and why.
+        ``notice`` appears above the report: that recording has stopped, and why.
         """
         self.recording = recording
         self.notice = notice
@@ -149,13 +149,13 @@ class Report:
 
     @cached_property
     def runs(self) -> list[dict[str, Any]]:
-        """A row per (run, device): ``*_bytes``, ``*_nanos``, None where unknown."""
+        """One row per (run, device): ``*_bytes``, ``*_nanos``; unknown values are None."""
         rows: list[dict[str, Any]] = self._content["runs"]
         return rows
 
     @cached_property
     def traces(self) -> list[dict[str, Any]]:
-        """Of each run under ``%%gpumem --trace``: exact levels, and bytes by line and stack."""
+        """For each run with ``%%gpumem --trace``: exact levels, and bytes by line and stack."""
         traces: list[dict[str, Any]] = self._content["traces"]
         return traces
 
@@ -169,11 +169,11 @@ class Report:
         return below(self.notice, self.recording._report_text(columns), columns)
 
     def png(self, width: int = PICTURE_WIDTH, scale: float = 2, dark: bool = False) -> bytes:  # noqa: FBT001, FBT002 (as the widget calls it)
-        """Return the report as a picture: ``scale`` pixels for each of ``width`` columns."""
+        """Return a picture of the report: ``width`` columns of ``scale`` pixels each."""
         return self.recording._report_png(width, scale, dark)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the report as a picture (``.png``, ``.svg``) or as one HTML file."""
+        """Write the report as a picture (``.png``, ``.svg``) or as one ``.html`` file."""
         target = Path(path)
         match target.suffix.lower():
             case ".png":
@@ -194,13 +194,13 @@ class Report:
         _gpumem._write_file(target, content)
 
     def __repr__(self) -> str:
-        """Name what it is about and how much it found."""
+        """Return the number of findings and rows."""
         n_findings = len(self.findings)
         findings = "1 finding" if n_findings == 1 else f"{n_findings} findings"
         return f"<gpumem.Report: {findings}, {len(self.runs)} rows>"
 
     def _display_(self) -> object:
-        """Return what marimo shows in place of this."""
+        """Return the widget that marimo shows for this."""
         from gpumem import widget
 
         return widget.live(self)
@@ -226,7 +226,7 @@ class Report:
 
 
 def report(recording: _gpumem.Recording | None = None) -> Report:
-    """Judge a recording: by default what this session recorded so far."""
+    """Judge a recording, by default that of this session."""
     if recording is None:
         return Report(_gpumem.recording(), _gpumem._stopped())
     return Report(_checked(recording))
@@ -267,7 +267,7 @@ def _finding(entry: dict[str, Any]) -> Finding:
 
 
 def evidence(figure: dict[str, Any]) -> Evidence:
-    """Return one figure; JSON has words for numbers that are not finite."""
+    """Return one figure; in JSON, numbers that are not finite are strings."""
     threshold = figure["threshold"]
     numbers = {
         "value": float(figure["value"]),
@@ -277,6 +277,6 @@ def evidence(figure: dict[str, Any]) -> Evidence:
 
 
 def _known(cls: type[Any], entry: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of ``cls``: a report may carry more than Python shows."""
+    """Return the fields of ``cls``: a report may contain more than Python shows."""
     names = {field.name for field in fields(cls)}
     return {name: value for name, value in entry.items() if name in names}
