@@ -464,12 +464,11 @@ class GpuMemMagics(Magics):
 def _looks() -> str:
     """Return how many looks at the heap were taken and answered, and why others were missed."""
     begun, answered, missed = _gpumem._looks()
-    times = "once" if begun == 1 else f"{begun} times"
     if not begun:
-        return "what holds memory: not looked for yet"
-    rest = "" if answered == begun else f", answered {answered}"
-    reasons = "".join(f"\n  missed {n}: {reason}" for reason, n in missed.items())
-    return f"what holds memory: looked for {times}{rest}{reasons}"
+        return "what holds memory: no look yet"
+    looks = "1 look" if begun == 1 else f"{begun} looks"
+    reasons = "".join(f"\n  {n} missed: {reason}" for reason, n in missed.items())
+    return f"what holds memory: {looks}, {answered} answered{reasons}"
 
 
 def _comparison(name: str) -> Comparison:
