@@ -88,8 +88,8 @@ class GpuMem(Configurable):
     source_text = Enum(
         ["full", "hash", "none"],
         default_value="full",
-        help="""How much of a cell's source a recording keeps. It always keeps labels: those of
-        `%%gpumem -l`, `gpumem.record`, `gpumem.mark` and `gpumem.steps`.""",
+        help="""How much of a cell's source a recording keeps. Labels are kept with every setting:
+        those of `%%gpumem -l`, `gpumem.record`, `gpumem.mark` and `gpumem.steps`.""",
     ).tag(config=True)
 
     @validate("interval")
