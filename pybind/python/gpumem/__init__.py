@@ -1,7 +1,7 @@
 """Which notebook cell grew GPU memory, and does it leak?
 
-``%load_ext gpumem`` in a notebook, then ``%%gpumem`` above a cell or
-``%gpumem on`` for every cell, and ``%gpumem_report`` for the whole picture.
+Type ``%load_ext gpumem`` in a notebook, then ``%%gpumem`` above a cell or
+``%gpumem on`` for every cell, and ``%gpumem_report`` for the report.
 """
 
 from gpumem import sim

@@ -251,8 +251,7 @@ def sim_memory_stats() -> dict[str, int]: ...
 def sim_reset_peak_memory_stats() -> None: ...
 def sim_set_grad_enabled(*, enabled: bool) -> bool: ...
 
-# Where a level is not known it is None, which code written for these names does
-# not look for.
+# An unknown level is None; code written for these names does not check for that.
 _Level: TypeAlias = int | Any
 
 @disjoint_base
