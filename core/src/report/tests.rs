@@ -71,7 +71,7 @@ fn code_is_never_broken() {
     assert_eq!(
         fix_lines(&fix, 16),
         [
-            "  → once it is\n    not needed:\n    only this name\n    keeps it alive",
+            "  → once it is\n    not needed:\n    only this\n    name keeps\n    it alive",
             "    - kept.append((model(batch), loss))",
             "    + kept.append((model(batch), loss.item()))",
         ]
