@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use thiserror::Error;
 
-use super::{Cell, Device, DeviceIdx, Held, Mapped, Points, Run, RunIdx, Source, Trace};
+use super::{Cell, Device, DeviceIdx, Held, Mapped, Points, Reading, Run, RunIdx, Source, Trace};
 use crate::units::{Bytes, Nanos};
 
 /// The longest payload of a frame that is written or read, in bytes.
@@ -35,6 +35,19 @@ pub struct Sample {
     pub device_used: Option<Bytes>,
     /// Used by this process.
     pub process_used: Option<Bytes>,
+}
+
+impl Sample {
+    /// What a reading says, its allocators summed. Without an instant and an ordinal.
+    pub fn of(reading: &Reading) -> Self {
+        Self {
+            allocated: reading.total(|levels| &levels.allocated),
+            reserved: reading.total(|levels| &levels.reserved),
+            device_used: reading.driver.device_used.known(),
+            process_used: reading.driver.process_used.known(),
+            ..Self::default()
+        }
+    }
 }
 
 /// Points of one series in a run, in time order.

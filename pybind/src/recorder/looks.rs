@@ -6,13 +6,12 @@ use std::cmp::Ordering;
 use gpumem_core::analyze::{Rules, is_in_pieces};
 use gpumem_core::holders::DeviceHolders;
 use gpumem_core::recording::{
-    DeviceIdx, DeviceKind, Frame, Held, Mapped, Reading, RunIdx, RunLevels, Series, Status,
+    DeviceIdx, DeviceKind, Frame, Held, Mapped, Reading, RunIdx, RunLevels, Sample, Series, Status,
 };
 use gpumem_core::segments::Segments;
 use gpumem_core::units::{ByteDelta, Bytes};
 
 use super::Recorder;
-use super::points::sample;
 
 /// A host process that moved by less has only breathed.
 const HOST_NOISE: Bytes = Bytes::mib(1);
@@ -104,7 +103,7 @@ impl Recorder {
     /// Where the level of a run's device stood at its end, seen from what it was. Of the host it is
     /// asked only where it is all there is: its level moves by itself.
     fn moved(&self, before: &Reading, levels: &RunLevels) -> Option<Ordering> {
-        let (before, after) = (sample(before), sample(levels.after.as_ref()?));
+        let (before, after) = (Sample::of(before), Sample::of(levels.after.as_ref()?));
         if self.recording.device(levels.device).kind == DeviceKind::Host {
             let devices = self.recording.devices();
             let is_all = !devices.iter().any(|it| it.kind.is_accelerator());
