@@ -23,6 +23,7 @@ mod marks;
 mod modules;
 mod oom;
 mod recorder;
+mod rules;
 mod sampler;
 mod session;
 mod sim;
@@ -72,6 +73,8 @@ mod _gpumem {
     use super::look::{_fail_look, _look_for, _look_in_process, _looks, _looks_under_way};
     #[pymodule_export]
     use super::marks::{Steps, StepsIterator, mark};
+    #[pymodule_export]
+    use super::rules::{_check_rules, _default_rules};
     #[pymodule_export]
     use super::sampler::_simulated_run;
     #[pymodule_export]

@@ -16,6 +16,7 @@ use gpumem_core::recording::{
     AllocatorLevels, Cell, CellIdx, Device, DeviceIdx, DriverLevels, Frame, Header, Level, Reading,
     Recording, Revision, Run, RunIdx, RunKind, RunLevels, SourceHash, SourceState, Status, Unknown,
 };
+use gpumem_core::rules::Rules;
 use gpumem_core::source_text;
 use gpumem_core::thin::Thinned;
 use gpumem_core::units::Nanos;
@@ -143,6 +144,15 @@ impl Recorder {
     pub(crate) fn restate(&mut self, sources: Vec<SourceState>) {
         let header = self.recording.header().clone();
         self.emit(Frame::Header(Header { sources, ..header }));
+    }
+
+    /// Findings are judged by other rules from now on.
+    pub(crate) fn judge_by(&mut self, rules: Rules) {
+        let header = self.recording.header();
+        if header.rules != rules {
+            let header = header.clone();
+            self.emit(Frame::Header(Header { rules, ..header }));
+        }
     }
 
     /// A cell's run begins now: `before` has just been read.

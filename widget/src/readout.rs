@@ -116,7 +116,7 @@ pub(crate) fn of_part(part: &Part, parts: &[Part]) -> Readout {
     let total: Bytes = parts.iter().map(|part| part.size).sum();
     let share = 100.0 * part.size.as_f64() / total.as_f64().max(1.0);
     Readout {
-        name: part.words.clone(),
+        name: part.words().to_owned(),
         place: format!("{share:.1} % of what is there"),
         figures: vec![("size", part.size.to_string())],
     }

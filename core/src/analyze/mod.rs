@@ -26,7 +26,6 @@ mod paths;
 mod peaks;
 mod reserve;
 mod retention;
-mod rules;
 mod series;
 mod session;
 mod suggest;
@@ -36,7 +35,7 @@ mod trend;
 pub use crate::severity::Severity;
 pub use analyst::Analyst;
 pub use compare::{Change, Compared, Side, compare};
-pub use composition::{Part, PartKind};
+pub use composition::{Part, PartContent, PartKind};
 pub use finding::{CellRef, Evidence, Figures, Finding, FindingKind};
 pub use fragmentation::is_in_pieces;
 pub use gaps::Gap;
@@ -50,6 +49,7 @@ pub use rules::Rules;
 pub use series::cell_label;
 
 use crate::recording::Recording;
+use crate::rules;
 
 #[cfg(test)]
 mod tests;

@@ -145,6 +145,17 @@ impl Place for u32 {
     }
 }
 
+impl Place for f64 {
+    fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
+        *self = match reader.opening()? {
+            Opening::Float(number) => number,
+            Opening::Whole(number) => number as Self,
+            other => return Err(other.instead_of("a number")),
+        };
+        Ok(())
+    }
+}
+
 impl Place for ByteDelta {
     fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
         let number = match reader.opening()? {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use thiserror::Error;
 
 use super::{Cell, Device, DeviceIdx, Held, Mapped, Points, Reading, Run, RunIdx, Source, Trace};
+use crate::rules::Rules;
 use crate::units::{Bytes, Nanos};
 
 /// The longest payload of a frame that is written or read, in bytes.
@@ -88,6 +89,8 @@ pub struct Header {
     pub versions: BTreeMap<String, String>,
     /// The sources as found at the start.
     pub sources: Vec<SourceState>,
+    /// What findings are judged by, as the user set it.
+    pub rules: Rules,
 }
 
 /// The last frame of a session that ended in order.

@@ -25,6 +25,7 @@ pub use points::{Column, Points};
 pub use trace::{Lifetimes, LineTally, ModuleTally, StackTally, Tally, Trace, TracedPeak};
 
 use crate::holders::DeviceHolders;
+use crate::rules::Rules;
 use crate::sorted::Sorted;
 use crate::units::Nanos;
 
@@ -259,6 +260,12 @@ impl Recording {
     /// What the session is.
     pub fn header(&self) -> &Header {
         &self.header
+    }
+
+    /// The same recording, judged by other rules from now on.
+    pub fn with_rules(mut self, rules: Rules) -> Self {
+        self.header.rules = rules;
+        self
     }
 
     /// The devices, in the order found.

@@ -28,6 +28,7 @@ from gpumem._gpumem import (
 from gpumem._holders import Branch, Holder, Holders, Shared, holders
 from gpumem._release import Released, Step, release
 from gpumem._report import Cell, Doubling, Evidence, Finding, Fix, Report, Retention, report
+from gpumem._rules import Rules
 from gpumem._verdicts import Change, Comparison, Growth, Side, classify_growth, compare
 from gpumem.classic import (
     GPUMemoryProfiler,
@@ -68,6 +69,7 @@ __all__ = [
     "Released",
     "Report",
     "Retention",
+    "Rules",
     "Shared",
     "Side",
     "Step",
