@@ -232,9 +232,7 @@ class Report:
         return content
 
 
-def report(
-    recording: _gpumem.Recording | None = None, *, rules: Rules | None = None
-) -> Report:
+def report(recording: _gpumem.Recording | None = None, *, rules: Rules | None = None) -> Report:
     """Judge a recording: by default what this session recorded so far.
 
     ``rules`` take the place of those that stand in the recording.

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use gpumem_core::recording::{AllocatorLevels, DeviceKind, Reading, Sample};
+use gpumem_core::recording::{DeviceKind, Reading, Sample};
 use gpumem_core::units::Bytes;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
