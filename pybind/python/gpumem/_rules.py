@@ -56,7 +56,7 @@ def judged_by(recording: _gpumem.Recording, rules: Rules | None) -> _gpumem.Reco
     return recording._with_rules(thresholds(rules))
 
 
-def thresholds(rules: Rules) -> dict[str, float]:
+def thresholds(rules: object) -> dict[str, float]:
     """Return each threshold by its name."""
     if isinstance(rules, Rules):
         return asdict(rules)
