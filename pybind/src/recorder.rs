@@ -13,8 +13,9 @@ use std::collections::{BTreeSet, HashMap};
 
 use gpumem_core::holders::HandedOut;
 use gpumem_core::recording::{
-    AllocatorLevels, Cell, CellIdx, Device, DeviceIdx, DriverLevels, Frame, Header, Level, Reading,
-    Recording, Revision, Run, RunIdx, RunKind, RunLevels, SourceHash, SourceState, Status, Unknown,
+    AllocatorLevels, Cell, CellIdx, Device, DeviceIdx, DeviceKey, DriverLevels, Frame, Header,
+    Level, Reading, Recording, Revision, Run, RunIdx, RunKind, RunLevels, SourceHash, SourceState,
+    Status, Unknown,
 };
 use gpumem_core::rules::Rules;
 use gpumem_core::source_text;
@@ -78,7 +79,7 @@ pub(crate) struct Recorder {
     clock: Clock,
     source_text: SourceText,
     recording: Recording,
-    devices: HashMap<String, DeviceIdx>,
+    devices: HashMap<DeviceKey, DeviceIdx>,
     cells: HashMap<String, CellIdx>,
     /// The numbers that stand for sources where not even a hash is kept.
     source_numbers: HashMap<SourceHash, SourceHash>,

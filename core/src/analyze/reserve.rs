@@ -76,7 +76,7 @@ fn pressure(
         }],
         ..Finding::about(
             FindingKind::Pressure,
-            &recording.device(device.device).key,
+            recording.device(device.device).key.as_str(),
             device.device,
             device.lane,
         )
@@ -116,7 +116,7 @@ fn gap(
         sparkline: gaps.iter().map(|gap| gap.as_f64()).collect(),
         ..Finding::about(
             FindingKind::Gap,
-            &recording.device(device.device).key,
+            recording.device(device.device).key.as_str(),
             device.device,
             Lane::ProcessUsed,
         )

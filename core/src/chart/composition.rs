@@ -322,7 +322,7 @@ mod tests {
         let first = recording.devices()[0].clone();
         let second = Device {
             idx: DeviceIdx(1),
-            key: "sim:1".to_owned(),
+            key: "sim:1".into(),
             label: "sim:1".to_owned(),
             ..first
         };

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::messagepack::{Opening, Outcome, Reader, Refused};
-use crate::recording::{CellIdx, DeviceIdx, RunIdx, SourceHash};
+use crate::recording::{CellIdx, DeviceIdx, DeviceKey, RunIdx, SourceHash};
 use crate::units::{ByteDelta, Bytes, Nanos};
 
 /// What a map is read into, field by field.
@@ -171,6 +171,13 @@ impl Place for ByteDelta {
 impl Place for String {
     fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
         reader.string()?.clone_into(self);
+        Ok(())
+    }
+}
+
+impl Place for DeviceKey {
+    fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
+        *self = reader.string()?.into();
         Ok(())
     }
 }

@@ -366,7 +366,7 @@ prop_compose! {
         let frames = [
             Frame::Device(Device {
                 idx: DeviceIdx(0),
-                key: "sim:0".to_owned(),
+                key: "sim:0".into(),
                 label: label.clone(),
                 name: text.clone(),
                 kind: DeviceKind::Simulated,

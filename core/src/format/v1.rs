@@ -246,7 +246,7 @@ impl From<&Device> for WireDevice {
     fn from(device: &Device) -> Self {
         Self {
             idx: device.idx.0,
-            key: device.key.clone(),
+            key: device.key.as_str().to_owned(),
             label: device.label.clone(),
             name: device.name.clone(),
             class: name_of(&DEVICE_KINDS, device.kind),

@@ -133,7 +133,7 @@ mod tests {
     fn device(label: &str, kind: DeviceKind) -> Device {
         Device {
             idx: DeviceIdx(0),
-            key: label.to_owned(),
+            key: label.into(),
             label: label.to_owned(),
             name: "a name".to_owned(),
             kind,

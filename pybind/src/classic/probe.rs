@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use gpumem_core::recording::{DeviceKind, Reading, Sample};
+use gpumem_core::recording::{DeviceKey, DeviceKind, Reading, Sample};
 use gpumem_core::units::Bytes;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
@@ -102,7 +102,7 @@ pub(crate) fn classic_snapshot(
 #[derive(Debug, Clone, Default)]
 struct Levels {
     label: Option<String>,
-    key: String,
+    key: DeviceKey,
     has_allocator: bool,
     at: f64,
     allocated: Option<Bytes>,

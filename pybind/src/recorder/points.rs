@@ -2,7 +2,7 @@
 
 use std::collections::hash_map::Entry;
 
-use gpumem_core::recording::{Frame, Reading, RunIdx, Sample, Samples, Series};
+use gpumem_core::recording::{DeviceKey, Frame, Reading, RunIdx, Sample, Samples, Series};
 use gpumem_core::thin::{self, Spacing, Thinned};
 
 use super::Recorder;
@@ -28,7 +28,7 @@ pub(crate) enum Mark<'a> {
 
 impl Recorder {
     /// What was sampled in a run that has ended, of the devices that it tells of.
-    pub(crate) fn sampled(&mut self, run: RunIdx, sampled: Vec<(String, Vec<Sample>)>) {
+    pub(crate) fn sampled(&mut self, run: RunIdx, sampled: Vec<(DeviceKey, Vec<Sample>)>) {
         self.n_points += self.sampled_so_far(run, sampled);
         if self.n_points > self.thins_at {
             self.thin_old();
@@ -39,7 +39,7 @@ impl Recorder {
     pub(crate) fn sampled_so_far(
         &mut self,
         run: RunIdx,
-        sampled: Vec<(String, Vec<Sample>)>,
+        sampled: Vec<(DeviceKey, Vec<Sample>)>,
     ) -> usize {
         let mut n_points = 0;
         for (key, mut points) in sampled {
