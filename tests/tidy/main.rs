@@ -90,8 +90,7 @@ fn the_widget_decides_by_no_kind_of_finding_and_by_no_word() {
         .none();
     lines("widget/src/")
         .in_code()
-        .with_any(&["Setting::HostGrowth"])
-        .outside("widget/src/settings.rs")
+        .with_any(&["DeviceKind::Host"])
         .none();
 }
 
