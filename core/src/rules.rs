@@ -107,7 +107,7 @@ impl Rules {
     /// The thresholds that are not the defaults.
     pub fn moved(&self) -> impl Iterator<Item = Threshold> {
         let usual = Self::default();
-        let is_moved = move |it: &Threshold| self.get(*it) != usual.get(*it);
+        let is_moved = move |it: &Threshold| self.get(*it).total_cmp(&usual.get(*it)).is_ne();
         Threshold::ALL.into_iter().filter(is_moved)
     }
 }
@@ -246,7 +246,7 @@ mod tests {
             assert_eq!(rules.moved().count(), 0);
             let value = if threshold.is_whole() { 77.0 } else { 0.875 };
             rules.set(threshold, value).expect("a value that it may be");
-            assert_eq!(rules.get(threshold), value);
+            assert!(rules.get(threshold).total_cmp(&value).is_eq());
             assert_eq!(rules.moved().collect::<Vec<_>>(), [threshold]);
             assert_eq!(Threshold::from_name(threshold.name()), Some(threshold));
         }

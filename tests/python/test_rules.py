@@ -76,7 +76,8 @@ def test_a_name_of_no_threshold_is_refused(shell: Shell, caplog: pytest.LogCaptu
     assert 'GpuMem.rules: no threshold is named "runs": there are min_runs, ' in caplog.text
 
 
-def test_a_report_is_judged_by_the_rules_that_it_is_given(leaking: Shell, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("leaking")
+def test_a_report_is_judged_by_the_rules_that_it_is_given(tmp_path: Path) -> None:
     assert kinds(gpumem.report()) == ["growing"]
     report = gpumem.report(rules=SHORT)
     assert report.rules == SHORT

@@ -265,6 +265,7 @@ impl Recording {
     }
 
     /// The same recording, judged by other rules from now on.
+    #[must_use]
     pub fn with_rules(mut self, rules: Rules) -> Self {
         self.header.rules = rules;
         self
