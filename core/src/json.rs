@@ -324,7 +324,7 @@ impl<'a> JsonDevice<'a> {
         let device = recording.device(summary.device);
         Self {
             label: &device.label,
-            key: &device.key,
+            key: device.key.as_str(),
             name: &device.name,
             kind: match device.kind {
                 DeviceKind::Gpu => "gpu",

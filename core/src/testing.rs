@@ -270,7 +270,7 @@ impl Stage {
     fn new() -> Self {
         let device = Device {
             idx: DeviceIdx(0),
-            key: "sim:0".to_owned(),
+            key: "sim:0".into(),
             label: "sim:0".to_owned(),
             name: "Simulated".to_owned(),
             kind: DeviceKind::Simulated,

@@ -21,7 +21,7 @@ use crate::session::{self, Selection};
 use crate::status::Ending;
 use crate::text::{Text, strings};
 use crate::trace::{Traceable, Tracing};
-use crate::{interrupt, oom, trouble};
+use crate::{interrupt, oom, rules, trouble};
 
 const ISSUES: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/issues");
 
@@ -121,7 +121,13 @@ impl Extension {
         self.hand_on_interrupt(py, |shell, error| interrupt::end_cell(shell, result, error));
     }
 
-    /// What `GpuMem`'s traits say now.
+    /// What `GpuMem.rules` says now.
+    #[expect(clippy::unused_self, reason = "a method beside `configure`")]
+    fn judge_by(&self, py: Python<'_>, thresholds: &Bound<'_, PyDict>) -> PyResult<()> {
+        session::judge_by(py, rules::from_python(thresholds)?)
+    }
+
+    /// What `GpuMem`'s other traits say now.
     fn configure(
         &self,
         py: Python<'_>,

@@ -23,6 +23,7 @@ mod marks;
 mod modules;
 mod oom;
 mod recorder;
+mod rules;
 mod sampler;
 mod session;
 mod sim;
@@ -74,6 +75,8 @@ mod _gpumem {
     use super::look::_looks;
     #[pymodule_export]
     use super::marks::{Steps, StepsIterator, mark};
+    #[pymodule_export]
+    use super::rules::{_check_rules, _default_rules};
     #[pymodule_export]
     use super::session::{
         Follower, device_labels, follow, is_owner, record_blocks, reset, source_states,

@@ -13,9 +13,11 @@ use std::collections::{BTreeSet, HashMap};
 
 use gpumem_core::holders::HandedOut;
 use gpumem_core::recording::{
-    AllocatorLevels, Cell, CellIdx, Device, DeviceIdx, DriverLevels, Frame, Header, Level, Reading,
-    Recording, Revision, Run, RunIdx, RunKind, RunLevels, SourceHash, SourceState, Status, Unknown,
+    AllocatorLevels, Cell, CellIdx, Device, DeviceIdx, DeviceKey, DriverLevels, Frame, Header,
+    Level, Reading, Recording, Revision, Run, RunIdx, RunKind, RunLevels, SourceHash, SourceState,
+    Status, Unknown,
 };
+use gpumem_core::rules::Rules;
 use gpumem_core::source_text;
 use gpumem_core::thin::Thinned;
 use gpumem_core::units::Nanos;
@@ -77,7 +79,7 @@ pub(crate) struct Recorder {
     clock: Clock,
     source_text: SourceText,
     recording: Recording,
-    devices: HashMap<String, DeviceIdx>,
+    devices: HashMap<DeviceKey, DeviceIdx>,
     cells: HashMap<String, CellIdx>,
     /// The numbers that stand for sources where not even a hash is kept.
     source_numbers: HashMap<SourceHash, SourceHash>,
@@ -143,6 +145,15 @@ impl Recorder {
     pub(crate) fn restate(&mut self, sources: Vec<SourceState>) {
         let header = self.recording.header().clone();
         self.emit(Frame::Header(Header { sources, ..header }));
+    }
+
+    /// Findings are judged by other rules from now on.
+    pub(crate) fn judge_by(&mut self, rules: Rules) {
+        let header = self.recording.header();
+        if header.rules != rules {
+            let header = header.clone();
+            self.emit(Frame::Header(Header { rules, ..header }));
+        }
     }
 
     /// A cell's run begins now: `before` has just been read.

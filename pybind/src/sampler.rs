@@ -9,7 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use gpumem_core::recording::{DriverLevels, Sample};
+use gpumem_core::recording::{DeviceKey, DriverLevels, Sample};
 use gpumem_core::thin::{Spacing, Thinned};
 use gpumem_core::units::{Nanos, NotATime};
 
@@ -100,7 +100,7 @@ struct Sampling {
 
 /// What has been sampled of one device.
 struct Sampled {
-    key: String,
+    key: DeviceKey,
     points: Thinned,
     n_thinnings: u32,
 }
@@ -144,7 +144,7 @@ impl Sampler {
 
     /// The run ends: its samples, by the device's key. The first is an interval after the start:
     /// whoever begins and ends a run reads its ends.
-    pub(crate) fn end(&mut self) -> Vec<(String, Vec<Sample>)> {
+    pub(crate) fn end(&mut self) -> Vec<(DeviceKey, Vec<Sample>)> {
         if !self.is_here() {
             return Vec::new();
         }
@@ -157,7 +157,7 @@ impl Sampler {
     }
 
     /// What has been sampled of the open run until now, by the device's key.
-    pub(crate) fn so_far(&self) -> Vec<(String, Vec<Sample>)> {
+    pub(crate) fn so_far(&self) -> Vec<(DeviceKey, Vec<Sample>)> {
         if !self.is_here() {
             return Vec::new();
         }
@@ -316,11 +316,11 @@ impl Beat {
 }
 
 impl Sampling {
-    fn push(&mut self, key: &str, point: Sample) {
-        let known = self.devices.iter().position(|it| it.key == key);
+    fn push(&mut self, key: &DeviceKey, point: Sample) {
+        let known = self.devices.iter().position(|it| it.key == *key);
         let device_idx = known.unwrap_or_else(|| {
             self.devices.push(Sampled {
-                key: key.to_owned(),
+                key: key.clone(),
                 points: Thinned::new(MAX_POINTS, Spacing::Time),
                 n_thinnings: 0,
             });
@@ -356,7 +356,7 @@ pub(crate) fn simulated_run(n_seconds: u64) -> (u64, usize) {
             ..DriverLevels::default()
         };
         let nanos = u64::try_from(at.as_nanos()).unwrap_or(u64::MAX);
-        run.push("a device", point(Nanos::new(nanos), &levels));
+        run.push(&"a device".into(), point(Nanos::new(nanos), &levels));
     }
     let n_points = run.devices.into_iter().map(|it| it.points.points().len());
     (n_readings, n_points.sum())

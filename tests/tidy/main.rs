@@ -25,6 +25,10 @@ const LATER: [&str; 6] = ["TODO", "FIXME", "XXX", "todo!(", "unimplemented!(", "
 const HOMES: [&str; 4] = ["/home/", "/root/", "/Users/", "C:\\Users"];
 const FIXED_WAITS: [&str; 2] = ["wait_for_timeout", "networkidle"];
 const EMPTY_WORDS: [&str; 6] = ["util", "utils", "helper", "helpers", "manager", "misc"];
+/// What `analyze` decides with: the extension hands over recordings, and gets findings.
+const VERDICTS: [&str; 3] = ["is_in_pieces", "classify_growth(", "classify_allocator("];
+/// A text for people that something depends on.
+const COMPARED_WORDS: [&str; 3] = ["words() ==", ".words ==", "== words()"];
 const UNSAFE: [&str; 4] = ["unsafe {", "unsafe fn", "unsafe impl", "unsafe extern"];
 
 #[test]
@@ -52,6 +56,50 @@ fn the_widget_knows_no_machine() {
     dependencies("gpumem-widget").among(&MACHINE).none();
     dependencies("gpumem-widget")
         .among(&["gpumem-pybind"])
+        .none();
+}
+
+#[test]
+fn the_extension_passes_no_verdict() {
+    lines("pybind/src/")
+        .in_code()
+        .with_any(&VERDICTS)
+        .outside("pybind/src/growth.rs")
+        .none();
+    lines("pybind/src/")
+        .in_code()
+        .with_any(&["Rules::default()"])
+        .outside("pybind/src/rules.rs")
+        .none();
+    lines("pybind/src/recorder")
+        .in_code()
+        .with_any(&["gpumem_core::analyze"])
+        .none();
+}
+
+#[test]
+fn the_widget_decides_by_no_kind_of_finding_and_by_no_word() {
+    // What is drawn below a finding differs from kind to kind.
+    lines("widget/src/")
+        .in_code()
+        .with_any(&["FindingKind::", "PartKind::"])
+        .outside("widget/src/bodies/")
+        .none();
+    lines("widget/src/")
+        .in_code()
+        .with_any(&COMPARED_WORDS)
+        .none();
+    lines("widget/src/")
+        .in_code()
+        .with_any(&["DeviceKind::Host"])
+        .none();
+}
+
+#[test]
+fn charts_tell_parts_apart_by_no_word() {
+    lines("core/src/chart/")
+        .in_code()
+        .with_any(&COMPARED_WORDS)
         .none();
 }
 

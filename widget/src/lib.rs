@@ -278,7 +278,7 @@ impl View {
             "help" => Event::Helped(!self.model.state().help),
             "default" => {
                 let setting = Setting::from_name(argument).unwrap_or(Setting::Growth);
-                let usual = setting.position(&gpumem_core::analyze::Rules::default());
+                let usual = setting.position(self.model.usual_rules());
                 return self.set(setting, usual);
             }
             _ => return Ok(()),

@@ -1,10 +1,10 @@
 //! The recording, the rules and the view state, and what follows from them.
 
-use gpumem_core::analyze::{Analysis, Analyst, Compared, FindingKind, Part, PartKind, Rules};
+use gpumem_core::analyze::{Analysis, Analyst, Compared, Part};
 use gpumem_core::chart::{self, Afar, Density, Field, Map, Scene, Target, Theme, TimeScale};
 use gpumem_core::format::{self, ReadError};
-use gpumem_core::holders;
-use gpumem_core::recording::{Column, DeviceIdx, DeviceKind, Points, Recording, RunIdx};
+use gpumem_core::recording::{Column, DeviceIdx, Points, Recording, RunIdx};
+use gpumem_core::rules::Rules;
 use gpumem_core::units::{Bytes, Nanos, Units};
 
 use crate::keys::{self, Key};
@@ -44,7 +44,7 @@ pub(crate) struct Model {
 impl Model {
     /// The first look at a recording.
     pub(crate) fn new(recording: Recording) -> Self {
-        let rules = Rules::default();
+        let rules = recording.header().rules;
         let mut analyst = Analyst::default();
         let analysis = analyst.analyze(&recording, &rules);
         let first = State::new(&recording, &analysis);
@@ -83,6 +83,11 @@ impl Model {
         &self.rules
     }
 
+    /// The rules that stand in the recording: where the reader starts from.
+    pub(crate) fn usual_rules(&self) -> &Rules {
+        &self.recording.header().rules
+    }
+
     /// Another one whenever charts are to be drawn anew for the recording or its findings.
     pub(crate) fn version(&self) -> u64 {
         self.version
@@ -90,13 +95,14 @@ impl Model {
 
     /// What the reader looks at, as a line that [`Self::restore`] understands.
     pub(crate) fn saved(&self) -> String {
-        saved::line(&self.state, &self.rules, &self.first)
+        saved::line(&self.state, &self.rules, (&self.first, self.usual_rules()))
     }
 
     /// Looks at what a saved line tells of.
     pub(crate) fn restore(&mut self, line: &str) {
         let (n_devices, n_cells) = (self.recording.devices().len(), self.recording.cells().len());
-        let (state, rules) = saved::read(line, &self.first, n_devices, n_cells);
+        let (state, rules) =
+            saved::read(line, (&self.first, self.usual_rules()), n_devices, n_cells);
         if state.units != self.state.units {
             self.version += 1;
         }
@@ -143,7 +149,12 @@ impl Model {
     /// Takes in frames; those before a faulty one are taken in all the same.
     pub(crate) fn apply(&mut self, frames: &[u8]) -> Result<(), ReadError> {
         let was_empty = self.recording.runs().is_empty();
+        let usual = *self.usual_rules();
         let read = format::apply(&mut self.recording, frames);
+        if self.rules == usual {
+            // Who moved none goes on with what the session is judged by.
+            self.rules = *self.usual_rules();
+        }
         self.afar = Afar::of(&self.recording);
         self.analysis = self.analyst.analyze(&self.recording, &self.rules);
         self.version += 1;
@@ -237,10 +248,7 @@ impl Model {
 
     /// The largest field of what a part of the device is for.
     pub(crate) fn field_about(&self, part: usize) -> Option<usize> {
-        let parts = self.parts();
-        let words = &parts.get(part)?.words;
-        let mut purposes = holders::Part::ALL.into_iter();
-        let purpose = purposes.find(|it| it.words() == words)?;
+        let purpose = self.parts().get(part)?.purpose()?;
         self.field_where(|field| field.part == Some(purpose))
     }
 
@@ -295,10 +303,7 @@ impl Model {
     /// The threshold of growth of the device that is shown.
     pub(crate) fn growth_setting(&self) -> Setting {
         let device = self.recording.devices().get(self.state.device.get());
-        match device.map(|device| device.kind) {
-            Some(DeviceKind::Host) => Setting::HostGrowth,
-            _ => Setting::Growth,
-        }
+        Setting::of_growth(device.map(|device| device.kind).unwrap_or_default())
     }
 
     /// The picture of a chart.
@@ -374,39 +379,14 @@ impl Model {
 
     /// What fills the device that is shown.
     pub(crate) fn parts(&self) -> Vec<Part> {
-        chart::parts(
-            &self.recording,
-            &self.analysis,
-            &self.view(Chart::Composition),
-        )
+        self.analysis.parts(&self.recording, self.state.device)
     }
 
     /// The worst finding that is about a part of the device.
     pub(crate) fn finding_about(&self, part: usize) -> Option<&str> {
-        let kind = self.parts().get(part)?.kind;
-        let is_about = |of: FindingKind| match kind {
-            PartKind::Held => matches!(
-                of,
-                FindingKind::Leak
-                    | FindingKind::Growing
-                    | FindingKind::Settled
-                    | FindingKind::Spike
-                    | FindingKind::Doubling
-            ),
-            PartKind::Cache => matches!(
-                of,
-                FindingKind::Fragmentation
-                    | FindingKind::Inefficient
-                    | FindingKind::Pressure
-                    | FindingKind::Repeated
-            ),
-            PartKind::Context => of == FindingKind::Gap,
-            _ => false,
-        };
-        let mut findings = self.analysis.findings.iter();
-        findings
-            .find(|finding| finding.device == self.state.device && is_about(finding.kind))
-            .map(|finding| finding.id.as_str())
+        let kind = self.parts().get(part)?.kind();
+        let found = self.analysis.finding_about(self.state.device, kind);
+        found.map(|finding| finding.id.as_str())
     }
 
     /// Every figure that a finding rests on, in the order of the findings.

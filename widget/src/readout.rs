@@ -5,6 +5,7 @@ use gpumem_core::chart::{Field, Map};
 use gpumem_core::holders::{self, RootKind};
 use gpumem_core::recording::{DeviceIdx, Recording, Run, RunIdx, Series, Status};
 use gpumem_core::units::{Bytes, Nanos, Units};
+use gpumem_core::wording;
 
 /// What is read out of a run: a title and named figures.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,7 +118,7 @@ pub(crate) fn of_part(part: &Part, parts: &[Part], units: Units) -> Readout {
     let total: Bytes = parts.iter().map(|part| part.size).sum();
     let share = 100.0 * part.size.as_f64() / total.as_f64().max(1.0);
     Readout {
-        name: part.words.clone(),
+        name: wording::part(part).to_owned(),
         place: format!("{share:.1} % of what is there"),
         figures: vec![("size", units.size(part.size))],
     }

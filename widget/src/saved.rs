@@ -6,16 +6,19 @@
 
 use std::fmt::Write as _;
 
-use gpumem_core::analyze::Rules;
 use gpumem_core::chart::{Measure, Moment, Pace};
 use gpumem_core::recording::{CellIdx, DeviceIdx};
+use gpumem_core::rules::Rules;
 use gpumem_core::units::{Nanos, Units};
 
 use crate::settings::Setting;
 use crate::state::{Choice, Lane, Span, State};
 
+/// The first look, and the rules that stand in the recording.
+type First<'a> = (&'a State, &'a Rules);
+
 /// The line that tells how `state` and `rules` differ from the first look.
-pub(crate) fn line(state: &State, rules: &Rules, first: &State) -> String {
+pub(crate) fn line(state: &State, rules: &Rules, (first, usual): First<'_>) -> String {
     let mut parts: Vec<(&str, String)> = Vec::new();
     if state.device != first.device {
         parts.push(("device", state.device.0.to_string()));
@@ -50,10 +53,9 @@ pub(crate) fn line(state: &State, rules: &Rules, first: &State) -> String {
         Some(Choice::Search(text)) => parts.push(("chosen", format!("search:{text}"))),
     }
     parts.extend(state.dismissed.iter().map(|id| ("dismissed", id.clone())));
-    let usual = Rules::default();
     for setting in Setting::ALL {
         let position = setting.position(rules);
-        if position != setting.position(&usual) {
+        if position != setting.position(usual) {
             parts.push((setting.name(), position.to_string()));
         }
     }
@@ -65,8 +67,13 @@ pub(crate) fn line(state: &State, rules: &Rules, first: &State) -> String {
 }
 
 /// The first look, changed as the line says; what names nothing of the recording is left out.
-pub(crate) fn read(line: &str, first: &State, n_devices: usize, n_cells: usize) -> (State, Rules) {
-    let (mut state, mut rules) = (first.clone(), Rules::default());
+pub(crate) fn read(
+    line: &str,
+    (first, usual): First<'_>,
+    n_devices: usize,
+    n_cells: usize,
+) -> (State, Rules) {
+    let (mut state, mut rules) = (first.clone(), *usual);
     for part in line.split('&') {
         let Some((name, value)) = part.split_once('=') else {
             continue;
@@ -177,9 +184,13 @@ mod tests {
 
     #[track_caller]
     fn check(state: &State, rules: &Rules, expected: &str) {
-        let written = line(state, rules, &first());
+        let (first, usual) = (first(), Rules::default());
+        let written = line(state, rules, (&first, &usual));
         assert_eq!(written, expected);
-        assert_eq!(read(&written, &first(), 1, 2), (state.clone(), *rules));
+        assert_eq!(
+            read(&written, (&first, &usual), 1, 2),
+            (state.clone(), *rules)
+        );
     }
 
     #[test]
@@ -215,6 +226,8 @@ mod tests {
     #[test]
     fn what_is_not_understood_is_passed_over() {
         let said = "device=7&span=9-3&chosen=cell:5&what=%zz&hidden=%&measure=none&=&x";
-        assert_eq!(read(said, &first(), 1, 2), (first(), Rules::default()));
+        let usual = Rules::default();
+        let read = read(said, (&first(), &usual), 1, 2);
+        assert_eq!(read, (first(), usual));
     }
 }

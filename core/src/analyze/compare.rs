@@ -8,7 +8,7 @@ use super::levels::{self, RunRow};
 use super::paths::Paths;
 use super::series;
 use crate::order;
-use crate::recording::{DeviceIdx, Recording, Run};
+use crate::recording::{DeviceIdx, DeviceKey, Recording, Run};
 use crate::source_text;
 use crate::units::{ByteDelta, Bytes};
 
@@ -116,7 +116,7 @@ struct Entry {
     source: u64,
     headline: Option<String>,
     path: Vec<String>,
-    device_key: String,
+    device_key: DeviceKey,
     device: String,
     steps: bool,
     /// The growth over all of it that counts.

@@ -98,7 +98,7 @@ fn split(
         evidence: std::iter::once(ratio).chain(figures).collect(),
         ..Finding::about(
             FindingKind::Fragmentation,
-            &recording.device(device.device).key,
+            recording.device(device.device).key.as_str(),
             device.device,
             device.lane,
             Details::Fragmentation(details),

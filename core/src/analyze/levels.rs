@@ -266,11 +266,12 @@ fn failures(reading: &Reading) -> impl Iterator<Item = (Option<Source>, &str)> {
         })
 }
 
-/// Totals of one reading over its allocators; `None` where none of them knows.
+/// Totals of one reading over its allocators.
 #[derive(Debug, Clone, Copy, Default)]
 struct Totals {
+    has_allocator: bool,
     allocated: Option<Bytes>,
-    /// Where an allocator does not tell, all that it has handed out.
+    /// All that an allocator has handed out, if it does not report what was asked for.
     requested: Option<Bytes>,
     reserved: Option<Bytes>,
     inactive_split: Option<Bytes>,
@@ -284,18 +285,13 @@ struct Totals {
 
 impl Totals {
     fn of(reading: &Reading) -> Self {
-        let total = |level: fn(&AllocatorLevels) -> &Level| {
-            reading
-                .allocators
-                .iter()
-                .filter_map(|levels| level(levels).known())
-                .reduce(|sum, bytes| sum + bytes)
-        };
+        let mut allocators = reading.allocators.iter();
         Self {
-            allocated: total(|levels| &levels.allocated),
+            has_allocator: allocators.any(AllocatorLevels::has_started),
+            allocated: reading.total(|levels| &levels.allocated),
             requested: reading.handed_out().map(|all| all.n_bytes),
-            reserved: total(|levels| &levels.reserved),
-            inactive_split: total(|levels| &levels.inactive_split),
+            reserved: reading.total(|levels| &levels.reserved),
+            inactive_split: reading.inactive_split(),
             largest_free: reading
                 .allocators
                 .iter()
@@ -309,7 +305,7 @@ impl Totals {
                 .iter()
                 .filter_map(succeeded_retries)
                 .reduce(u64::saturating_add),
-            n_blocks: n_blocks(reading),
+            n_blocks: reading.n_blocks(),
         }
     }
 
@@ -320,14 +316,6 @@ impl Totals {
             Lane::DeviceUsed => self.device_used,
         }
     }
-}
-
-/// Known where every allocator that counts its bytes counts its blocks.
-fn n_blocks(reading: &Reading) -> Option<u64> {
-    let counting = reading.allocators.iter();
-    let mut counting = counting.filter(|levels| levels.allocated.known().is_some());
-    let first = counting.next()?.n_blocks?;
-    counting.try_fold(first, |sum, levels| sum.checked_add(levels.n_blocks?))
 }
 
 /// Allocators count a flush that did not help among their retries, too.
@@ -394,18 +382,23 @@ fn lane_of(before: &Totals, after: &Totals) -> Lane {
         .unwrap_or(Lane::DeviceUsed)
 }
 
-/// An allocator that woke up inside the run had allocated nothing before it.
-fn n_blocks_at_start(before: &Totals, after: &Totals) -> Option<u64> {
-    let woke_up = before.allocated.is_none() && after.allocated.is_some();
-    if woke_up { Some(0) } else { before.n_blocks }
+/// An allocator that woke up inside the run had allocated nothing before it. One that was there
+/// and could not be read is none of them.
+fn woke_up(before: &Totals, after: &Totals) -> bool {
+    !before.has_allocator && after.allocated.is_some()
 }
 
-/// The lane's level at the start. An allocator that woke up inside the run had
-/// allocated nothing before it.
+fn n_blocks_at_start(before: &Totals, after: &Totals) -> Option<u64> {
+    if woke_up(before, after) {
+        Some(0)
+    } else {
+        before.n_blocks
+    }
+}
+
+/// The lane's level at the start.
 fn start_of(lane: Lane, before: &Totals, after: &Totals) -> Option<Bytes> {
-    let woke_up =
-        lane == Lane::Allocated && before.allocated.is_none() && after.allocated.is_some();
-    if woke_up {
+    if lane == Lane::Allocated && woke_up(before, after) {
         return Some(Bytes::ZERO);
     }
     before.of_lane(lane)
@@ -609,6 +602,33 @@ mod tests {
         check(&[allocating(50, 50, 90)], false, 20, between(20, 50));
         check(&[allocating(50, 30, 90)], true, 20, between(30, 100));
         check(&[allocating(50, 50, 0)], false, 10, Peak::Exact(bytes(10)));
+    }
+
+    /// What a run kept on a device with these allocators at its ends.
+    fn kept(before: &[AllocatorLevels], after: &[AllocatorLevels]) -> Option<i64> {
+        let totals = |allocators: &[AllocatorLevels]| {
+            Totals::of(&Reading {
+                allocators: allocators.to_vec(),
+                ..Reading::default()
+            })
+        };
+        let (before, after) = (totals(before), totals(after));
+        let start = start_of(Lane::Allocated, &before, &after)?;
+        Some(after.allocated?.since(start).get())
+    }
+
+    #[test]
+    fn an_allocator_that_could_not_be_read_did_not_allocate_all_in_the_run() {
+        let levels = |n: u64| AllocatorLevels {
+            allocated: Bytes::new(n).into(),
+            ..AllocatorLevels::unread(Source::Torch)
+        };
+        let asleep = AllocatorLevels::unread(Source::Torch);
+        let failed = AllocatorLevels::failed(Source::Torch, "no answer");
+        assert_eq!(kept(&[levels(5)], &[levels(8)]), Some(3));
+        assert_eq!(kept(&[], &[levels(8)]), Some(8));
+        assert_eq!(kept(&[asleep], &[levels(8)]), Some(8));
+        assert_eq!(kept(&[failed], &[levels(8)]), None);
     }
 
     #[test]

@@ -53,11 +53,7 @@ impl Limit {
 /// Every limit that is known and applies, from the smallest to the largest.
 pub(super) fn limits(reading: &Reading) -> Vec<Limit> {
     let driver = &reading.driver;
-    let held = reading.allocators.iter().filter_map(|levels| {
-        let held = levels.reserved.known();
-        held.or(levels.allocated.known())
-    });
-    let held = held.reduce(|sum, bytes| sum + bytes);
+    let held = reading.held();
     let process = driver.process_used.known().or(held);
     let everyone = driver.device_used.known().or(process);
     let of_machine = [

@@ -29,7 +29,6 @@ mod paths;
 mod peaks;
 mod reserve;
 mod retention;
-mod rules;
 mod series;
 mod session;
 mod suggest;
@@ -40,7 +39,7 @@ pub use crate::severity::Severity;
 pub use analyst::Analyst;
 pub use cell::{CellRef, cell_label};
 pub use compare::{Change, Compared, Side, compare};
-pub use composition::{Part, PartKind};
+pub use composition::{Part, PartContent, PartKind};
 pub use details::{
     Advice, DecidedBy, Details, DoublingDetails, FragmentationDetails, GrowthDetails,
     RetentionDetails, SeriesGrowth, TracedRun,
@@ -58,6 +57,7 @@ pub use oom::{Cause, HeldByError, OomBreakdown, OomPart};
 pub use rules::Rules;
 
 use crate::recording::Recording;
+use crate::rules;
 
 #[cfg(test)]
 mod tests;

@@ -61,7 +61,7 @@ fn pressure(
         evidence: vec![Evidence::met("n_retries", n_flushes as f64, 0.0)],
         ..Finding::about(
             FindingKind::Pressure,
-            &recording.device(device.device).key,
+            recording.device(device.device).key.as_str(),
             device.device,
             device.lane,
             Details::Pressure { n_flushes },
@@ -91,7 +91,7 @@ fn gap(
         evidence: growth.evidence,
         ..Finding::about(
             FindingKind::Gap,
-            &recording.device(device.device).key,
+            recording.device(device.device).key.as_str(),
             device.device,
             Lane::ProcessUsed,
             details,

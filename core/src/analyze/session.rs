@@ -80,7 +80,7 @@ pub(super) fn finding(
         id: format!("session/{}", device.key),
         ..Finding::about(
             FindingKind::Growing,
-            &device.key,
+            device.key.as_str(),
             device.idx,
             lane,
             Details::UnattributedGrowth(details),

@@ -23,7 +23,7 @@ mod treemap;
 
 #[cfg(feature = "bitmap")]
 pub use bitmap::png;
-pub use composition::{composition, parts};
+pub use composition::composition;
 pub use growth::growth;
 pub use minimap::minimap;
 pub use paint::{PaintError, paint};

@@ -151,6 +151,7 @@ fn shortened(frame: &Frame) -> Option<Frame> {
         Frame::Header(header) => Frame::Header(Header {
             session: header.session.clone(),
             wall_anchor: header.wall_anchor,
+            rules: header.rules,
             ..Header::default()
         }),
         Frame::Device(device) => Frame::Device(Device {

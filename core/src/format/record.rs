@@ -4,7 +4,7 @@
 //! is compiled once.
 
 use super::messagepack::{Opening, Outcome, Reader, Refused};
-use crate::recording::{CellIdx, DeviceIdx, RunIdx, SourceHash};
+use crate::recording::{CellIdx, DeviceIdx, DeviceKey, RunIdx, SourceHash};
 use crate::units::{ByteDelta, Bytes, Nanos};
 
 /// What a map is read into, field by field.
@@ -143,6 +143,17 @@ impl Place for u32 {
     }
 }
 
+impl Place for f64 {
+    fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
+        *self = match reader.opening()? {
+            Opening::Float(number) => number,
+            Opening::Whole(number) => number as Self,
+            other => return Err(other.instead_of("a number")),
+        };
+        Ok(())
+    }
+}
+
 impl Place for ByteDelta {
     fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
         let number = match reader.opening()? {
@@ -158,6 +169,13 @@ impl Place for ByteDelta {
 impl Place for String {
     fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
         reader.string()?.clone_into(self);
+        Ok(())
+    }
+}
+
+impl Place for DeviceKey {
+    fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
+        *self = reader.string()?.into();
         Ok(())
     }
 }

@@ -353,6 +353,7 @@ prop_compose! {
         missing in prop::option::of(".*"),
         finish in any::<Option<u64>>(),
         oom in prop::option::of(oom()),
+        (min_runs, share) in (3_u32.., 0.0..=1.0),
     ) -> Recording {
         let [session, label, text] = words;
         let mut recording = Recording::new(Header {
@@ -360,11 +361,12 @@ prop_compose! {
             wall_anchor: Nanos::new(7),
             versions: [("gpumem".to_owned(), session)].into(),
             sources: vec![SourceState { source: Source::Sim, used: true, reason: text.clone() }],
+            rules: rules(min_runs, share),
         });
         let frames = [
             Frame::Device(Device {
                 idx: DeviceIdx(0),
-                key: "sim:0".to_owned(),
+                key: "sim:0".into(),
                 label: label.clone(),
                 name: text.clone(),
                 kind: DeviceKind::Simulated,
@@ -421,6 +423,34 @@ prop_compose! {
         }
         recording
     }
+}
+
+fn rules(min_runs: u32, share: f64) -> Rules {
+    Rules {
+        min_runs: min_runs as usize,
+        fragmentation_ratio: share,
+        ..Rules::default()
+    }
+}
+
+/// What findings are judged by under a header with these rules.
+fn rules_of(rules: &Value) -> Result<Rules, String> {
+    let header = raw("header", &json!({"format": 1, "rules": rules}));
+    let read = decode(&header).map_err(|error| error.to_string())?;
+    Ok(read.header().rules)
+}
+
+#[test]
+fn a_recording_is_judged_by_the_rules_that_stand_in_it() {
+    let read = decode(&raw("header", &json!({"format": 1}))).expect("of an earlier gpumem");
+    assert_eq!(read.header().rules, Rules::default());
+    let read = rules_of(&json!({"min_runs": 12, "fragmentation_ratio": 0.5, "later": [1]}));
+    assert_eq!(read, Ok(rules(12, 0.5)));
+    let refused = rules_of(&json!({"min_runs": 1})).expect_err("too few");
+    assert!(
+        refused.contains("min_runs is 1: it must be a whole number of at least 3"),
+        "{refused}"
+    );
 }
 
 fn small() -> Recording {

@@ -16,13 +16,14 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::messagepack::{Outcome, Reader};
+use super::messagepack::{Outcome, Reader, Refused};
 use super::record::{Place, Record};
 use super::{Fault, fitting};
 use crate::recording::{
     Cell, Device, DeviceKind, Finish, Header, Missing, Revision, Run, RunKind, RunLevels, Source,
     SourceState, Status,
 };
+use crate::rules::{Rules, Threshold};
 use crate::units::Nanos;
 use oom::WireOutOfMemory;
 use reading::WireReading;
@@ -65,6 +66,7 @@ pub(super) struct WireHeader {
     wall_anchor_nanos: u64,
     versions: BTreeMap<String, String>,
     sources: Vec<WireSourceState>,
+    rules: BTreeMap<&'static str, f64>,
 }
 
 #[derive(Serialize)]
@@ -150,6 +152,9 @@ impl From<&Header> for WireHeader {
             wall_anchor_nanos: header.wall_anchor.get(),
             versions: header.versions.iter().cloned().collect(),
             sources: header.sources.iter().map(state).collect(),
+            rules: Threshold::ALL
+                .map(|threshold| (threshold.name(), header.rules.get(threshold)))
+                .into(),
         }
     }
 }
@@ -186,8 +191,21 @@ impl Record for FoundHeader {
             "wall_anchor_nanos" => header.wall_anchor.fill(value),
             "versions" => header.versions.fill(value),
             "sources" => value.list_of(&mut header.sources, FoundSource::known),
+            "rules" => header.rules.fill(value),
             _ => value.skip(),
         }
+    }
+}
+
+impl Record for Rules {
+    /// A recording that does not have one was judged by the default.
+    fn field(&mut self, name: &str, value: &mut Reader<'_>) -> Outcome<()> {
+        let Some(threshold) = Threshold::from_name(name) else {
+            return value.skip();
+        };
+        let mut number = 0.0;
+        number.fill(value)?;
+        self.set(threshold, number).map_err(Refused::because)
     }
 }
 
@@ -228,7 +246,7 @@ impl From<&Device> for WireDevice {
     fn from(device: &Device) -> Self {
         Self {
             idx: device.idx.0,
-            key: device.key.clone(),
+            key: device.key.as_str().to_owned(),
             label: device.label.clone(),
             name: device.name.clone(),
             class: name_of(&DEVICE_KINDS, device.kind),

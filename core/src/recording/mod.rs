@@ -5,6 +5,7 @@
 
 mod changes;
 mod coarse;
+mod device_key;
 mod frame;
 mod held;
 mod level;
@@ -14,6 +15,7 @@ mod points;
 mod trace;
 
 pub use changes::Changes;
+pub use device_key::DeviceKey;
 pub use frame::{
     Finish, Frame, FrameError, Header, MAX_FRAME, Missing, Sample, Samples, Series, SourceState,
 };
@@ -25,6 +27,7 @@ pub use points::{Column, Points};
 pub use trace::{Lifetimes, LineTally, ModuleTally, StackTally, Tally, Trace, TracedPeak};
 
 use crate::holders::DeviceHolders;
+use crate::rules::Rules;
 use crate::sorted::Sorted;
 use crate::units::Nanos;
 
@@ -88,8 +91,8 @@ impl DeviceKind {
 pub struct Device {
     /// Its position in the recording.
     pub idx: DeviceIdx,
-    /// A key that outlives the session: UUID or PCI id, `sim:0`, `host`.
-    pub key: String,
+    /// Outlives the session.
+    pub key: DeviceKey,
     /// As people write it: `cuda:0`, `sim:0`, `host`.
     pub label: String,
     /// The maker's name: `Tesla T4`.
@@ -259,6 +262,13 @@ impl Recording {
     /// What the session is.
     pub fn header(&self) -> &Header {
         &self.header
+    }
+
+    /// The same recording, judged by other rules from now on.
+    #[must_use]
+    pub fn with_rules(mut self, rules: Rules) -> Self {
+        self.header.rules = rules;
+        self
     }
 
     /// The devices, in the order found.

@@ -1,6 +1,6 @@
 //! Names for levels and what lies between them.
 
-use crate::analyze::{Gap, Lane, LimitedBy, OomPart, Warning};
+use crate::analyze::{Gap, Lane, LimitedBy, OomPart, Part, PartContent, Warning};
 use crate::recording::{Recording, Source};
 use crate::units::ByteDelta;
 
@@ -16,6 +16,21 @@ pub fn gap(gap: &Gap) -> &'static str {
         ("reserved", "process_used") => "context and libraries",
         ("reserved", _) => "context, libraries and other processes",
         _ => "other processes",
+    }
+}
+
+/// What a part of a device is: `context and libraries`.
+pub fn part(part: &Part) -> &'static str {
+    match part.content {
+        PartContent::Level("allocated") => "allocated",
+        PartContent::Level("reserved") => "reserved by the allocator",
+        PartContent::Level("process_used") => "this process",
+        PartContent::Level(_) => "in use",
+        PartContent::Purpose(purpose) => purpose.words(),
+        PartContent::Rounding => "rounding",
+        PartContent::ThisRun => "this run",
+        PartContent::Between(between) => gap(&between),
+        PartContent::Free => "free",
     }
 }
 

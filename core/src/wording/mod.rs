@@ -29,7 +29,7 @@ use crate::units::Units;
 
 pub use evidence::{evidence, figure};
 pub use fix::fix_reason;
-pub use levels::{gap, limited_by, metric, oom_part, warning};
+pub use levels::{gap, limited_by, metric, oom_part, part, warning};
 pub use oom::oom_holder;
 
 /// A finding in words. Code stands between backticks.

@@ -28,6 +28,7 @@ from gpumem._gpumem import (
 from gpumem._holders import Branch, Holder, Holders, Shared, holders
 from gpumem._release import Released, Step, release
 from gpumem._report import Cell, Evidence, Finding, Fix, Report, report
+from gpumem._rules import Rules
 from gpumem._verdicts import Change, Comparison, Growth, Side, classify_growth, compare
 from gpumem.classic import (
     GPUMemoryProfiler,
@@ -66,6 +67,7 @@ __all__ = [
     "RecordingWarning",
     "Released",
     "Report",
+    "Rules",
     "Shared",
     "Side",
     "Step",

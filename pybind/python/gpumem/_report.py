@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpumem import _gpumem
 from gpumem._holders import Holder, branches
+from gpumem._rules import Rules, judged_by
 from gpumem.details import Details, details
 
 if TYPE_CHECKING:
@@ -109,6 +110,12 @@ class Report:
         self.recording = recording
         self.notice = notice
 
+    @property
+    def rules(self) -> Rules:
+        """What the findings are judged by."""
+        known: Any = self.recording._rules()
+        return Rules(**known)
+
     @cached_property
     def findings(self) -> list[Finding]:
         """The verdicts, worst first."""
@@ -192,11 +199,14 @@ class Report:
         return content
 
 
-def report(recording: _gpumem.Recording | None = None) -> Report:
-    """Judge a recording, by default that of this session."""
+def report(recording: _gpumem.Recording | None = None, *, rules: Rules | None = None) -> Report:
+    """Judge a recording, by default that of this session.
+
+    ``rules`` replace those of the recording.
+    """
     if recording is None:
-        return Report(_gpumem.recording(), _gpumem._stopped())
-    return Report(_checked(recording))
+        return Report(judged_by(_gpumem.recording(), rules), _gpumem._stopped())
+    return Report(judged_by(_checked(recording), rules))
 
 
 def below(notice: str | None, text: str, width: int = NOTEBOOK_WIDTH) -> str:

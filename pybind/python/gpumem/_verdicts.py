@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from gpumem import _gpumem
 from gpumem._report import NOTEBOOK_WIDTH, Cell, Evidence, Report, below, evidence
+from gpumem._rules import Rules, judged_by, thresholds
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
-
-MIN_GROWTH = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -135,19 +134,26 @@ def classify_growth(
     reserved: Sequence[float] | None = None,
     *,
     times: Sequence[float] | None = None,
-    min_growth: float = MIN_GROWTH,
+    min_growth: float | None = None,
+    rules: Rules | None = None,
 ) -> Growth:
     """Judge a series of levels in bytes, one per run, in the order of the runs.
 
     ``reserved`` distinguishes a leak from an allocator that cannot reuse its memory.
     ``times`` (in any unit) sorts the levels. Growth of less than ``min_growth`` bytes
-    over the series counts as flat.
+    (by default that of ``rules``) over the series counts as flat.
 
     Raises:
         ValueError: a level is negative or not finite, or the lengths differ.
     """
     content = json.loads(
-        _gpumem._classify_growth_json(allocated, reserved, times, float(min_growth))
+        _gpumem._classify_growth_json(
+            allocated,
+            reserved,
+            times,
+            None if min_growth is None else float(min_growth),
+            thresholds(Rules() if rules is None else rules),
+        )
     )
     own = {
         "interval": tuple(content["interval"]),
@@ -157,9 +163,14 @@ def classify_growth(
     return Growth(**{**content, **own})
 
 
-def compare(recording: _gpumem.Recording, baseline: _gpumem.Recording) -> Comparison:
-    """Compare each growing cell of ``recording`` with the same cell of ``baseline``."""
-    return Comparison(recording, baseline)
+def compare(
+    recording: _gpumem.Recording, baseline: _gpumem.Recording, *, rules: Rules | None = None
+) -> Comparison:
+    """Compare each growing cell of ``recording`` with the same cell of ``baseline``.
+
+    Both are judged by ``rules``, by default those of ``recording``.
+    """
+    return Comparison(judged_by(recording, rules), baseline)
 
 
 _baselines: dict[str, tuple[str, int]] = {}

@@ -25,7 +25,7 @@ from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
 from IPython.core.magic_arguments import argument, magic_arguments
 from IPython.display import display
 from IPython.utils.process import arg_split  # type: ignore[attr-defined]
-from traitlets import Bool, Enum, TraitError, Unicode, validate
+from traitlets import Bool, Dict, Enum, TraitError, Unicode, validate
 from traitlets.config import Configurable
 
 from gpumem import _gpumem
@@ -91,6 +91,22 @@ class GpuMem(Configurable):
         help="""How much of a cell's source a recording keeps. Labels are kept with every setting:
         those of `%%gpumem -l`, `gpumem.record`, `gpumem.mark` and `gpumem.steps`.""",
     ).tag(config=True)
+
+    rules = Dict(
+        help="""Thresholds of the verdicts that are not the defaults, as
+        `{"min_runs": 12, "min_growth": 4 << 20}`: those of `gpumem.Rules`. They stand in the
+        recording, and the sliders of a report start from them.""",
+    ).tag(config=True)
+
+    @validate("rules")
+    def _check_rules(self, proposal: Bunch) -> dict[str, float]:
+        try:
+            _gpumem._check_rules(proposal.value)
+        except ValueError as error:
+            message = f"GpuMem.rules: {error}"
+            raise TraitError(message) from None
+        rules: dict[str, float] = proposal.value
+        return rules
 
     @validate("interval")
     def _check_interval(self, proposal: Bunch) -> str:
@@ -169,6 +185,7 @@ def install(shell: InteractiveShell, extension: _gpumem.Extension) -> Callable[[
             settings.holders,
             settings.interval,
         )
+        extension.judge_by(settings.rules)
 
     configure()
     settings.observe(configure)

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use gpumem_core::recording::{AllocatorLevels, DeviceKind, Reading, Sample};
+use gpumem_core::recording::{DeviceKey, DeviceKind, Reading, Sample};
 use gpumem_core::units::Bytes;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
@@ -102,7 +102,7 @@ pub(crate) fn classic_snapshot(
 #[derive(Debug, Clone, Default)]
 struct Levels {
     label: Option<String>,
-    key: String,
+    key: DeviceKey,
     has_allocator: bool,
     at: f64,
     allocated: Option<Bytes>,
@@ -168,17 +168,14 @@ impl Levels {
                 ..named
             };
         }
-        let total = |level: fn(&AllocatorLevels) -> Option<Bytes>| -> Option<Bytes> {
-            allocators.iter().map(level).sum()
-        };
-        let reserved = total(|it| it.reserved.known());
+        let reserved = reading.total(|it| &it.reserved);
         Self {
-            allocated: total(|it| it.allocated.known()),
+            allocated: reading.total(|it| &it.allocated),
             reserved,
-            max_allocated: total(|it| it.peak_allocated.known()),
+            max_allocated: reading.total(|it| &it.peak_allocated),
             max_reserved: reserved,
-            active: total(|it| it.active.known()),
-            inactive: total(|it| it.inactive_split.known()),
+            active: reading.total(|it| &it.active),
+            inactive: reading.inactive_split(),
             ..named
         }
     }

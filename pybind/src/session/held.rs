@@ -81,7 +81,7 @@ pub(crate) fn look_for_holders(py: Python<'_>, run: RunIdx) -> PyResult<()> {
         // Names are text of the user's, too.
         let keeps_names = session.recorder.source_text() == SourceText::Full;
         let devices = if keeps_names {
-            session.recorder.worth_a_look(run)
+            session.recorder.holders_wanted(run)
         } else {
             Vec::new()
         };

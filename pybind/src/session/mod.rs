@@ -17,6 +17,7 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use gpumem_core::analyze::Incremental;
 use gpumem_core::holders::Inventory;
 use gpumem_core::recording::{Header, RunIdx};
+use gpumem_core::rules::Rules;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 
@@ -101,6 +102,11 @@ pub(crate) fn keep_source_text(py: Python<'_>, kept: SourceText) -> PyResult<()>
     with_recorder(py, |recorder| recorder.keep_source_text(kept))
 }
 
+/// Sets what findings are judged by from now on.
+pub(crate) fn judge_by(py: Python<'_>, rules: Rules) -> PyResult<()> {
+    with_recorder(py, |recorder| recorder.judge_by(rules))
+}
+
 /// Sets how often runs are sampled at the most from now on.
 pub(crate) fn sample_every(py: Python<'_>, interval: Interval) -> PyResult<()> {
     with_session(py, |session| session.interval = interval)
@@ -109,13 +115,16 @@ pub(crate) fn sample_every(py: Python<'_>, interval: Interval) -> PyResult<()> {
 /// Forgets everything recorded: the next run is the first of a new session.
 #[pyfunction]
 pub(crate) fn reset(py: Python<'_>) -> PyResult<()> {
-    let (kept, interval) = with_session(py, |session| {
-        (session.recorder.source_text(), session.interval)
+    let (kept, interval, rules) = with_session(py, |session| {
+        let recorder = &session.recorder;
+        let rules = recorder.recording().header().rules;
+        (recorder.source_text(), session.interval, rules)
     })?;
-    let session = Session {
+    let mut session = Session {
         interval,
         ..Session::new(py, kept)?
     };
+    session.recorder.judge_by(rules);
     IS_RUNNING.store(false, Ordering::Relaxed);
     // The old one's sampler is waited for when the lock is free again.
     let old = locked(py, &SESSION).replace(session);

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use gpumem_core::inspection::SegmentsWanted;
 use gpumem_core::recording::RunIdx;
 use gpumem_core::segments::Segments;
 use gpumem_core::units::Nanos;
@@ -38,12 +39,12 @@ pub(crate) fn look_for_pieces(py: Python<'_>, run: RunIdx, is_traced: bool) -> P
     let devices = with_session(py, |session| {
         let has_time = session.spent.leaves_time(session.recorder.clock().now());
         if has_time || is_traced {
-            session.recorder.worth_a_map(run)
+            session.recorder.segments_wanted(run)
         } else {
             Vec::new()
         }
     })?;
-    for (device, label, n_blocks) in devices {
+    for (SegmentsWanted { device, n_blocks }, label) in devices {
         let started = Instant::now();
         let found = match n_blocks {
             Some(n) if n > MAX_BLOCKS && !is_traced => Some(Err(too_many(n))),

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::atomic::Ordering;
 
-use gpumem_core::recording::{Reading, RunIdx, Sample};
+use gpumem_core::recording::{DeviceKey, Reading, RunIdx, Sample};
 use gpumem_core::units::Nanos;
 use pyo3::prelude::*;
 
@@ -18,7 +18,7 @@ use crate::status::Ending;
 use crate::trouble;
 
 /// What was sampled of each device, by its key.
-type SampledDevices = Vec<(String, Vec<Sample>)>;
+type SampledDevices = Vec<(DeviceKey, Vec<Sample>)>;
 
 /// A block of a session: one of another session is not open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

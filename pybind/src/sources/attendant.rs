@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use gpumem_core::recording::{DriverLevels, Source};
+use gpumem_core::recording::{DeviceKey, DriverLevels, Source};
 
 use super::guarded::Guarded;
 use super::visible::Visibility;
@@ -48,14 +48,14 @@ pub(super) struct Look {
     /// When it had said it.
     pub(super) at: Instant,
     pub(super) devices: Answer,
-    pub(super) levels: Vec<(String, DriverLevels)>,
+    pub(super) levels: Vec<(DeviceKey, DriverLevels)>,
     /// It will say the same as long as this process lives.
     is_final: bool,
 }
 
 impl Look {
     /// What is said just now.
-    pub(super) fn now(devices: Answer, levels: Vec<(String, DriverLevels)>) -> Self {
+    pub(super) fn now(devices: Answer, levels: Vec<(DeviceKey, DriverLevels)>) -> Self {
         Self {
             at: Instant::now(),
             devices,
@@ -70,7 +70,7 @@ impl Look {
     }
 
     /// The levels of the device that the driver knows by this key.
-    pub(super) fn levels_of(&self, key: &str) -> Option<&DriverLevels> {
+    pub(super) fn levels_of(&self, key: &DeviceKey) -> Option<&DriverLevels> {
         let levels = self.levels.iter().find(|(of, _)| of == key);
         levels.map(|(_, levels)| levels)
     }

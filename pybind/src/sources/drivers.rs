@@ -5,7 +5,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use gpumem_core::recording::{DriverLevels, Level, Source, Unknown};
+use gpumem_core::recording::{DeviceKey, DriverLevels, Level, Source, Unknown};
 
 use super::attendant::{Attendant, Look, Pending};
 use super::guarded::Guarded;
@@ -39,8 +39,8 @@ enum Asked {
 /// A device with the sources that answer for it, each with the key that it gives it.
 #[derive(Debug, Clone)]
 pub(super) struct Planned {
-    pub(super) key: Arc<str>,
-    pub(super) sources: Vec<(Source, String)>,
+    pub(super) key: DeviceKey,
+    pub(super) sources: Vec<(Source, DeviceKey)>,
 }
 
 /// What the sources were asked, each in its place: nothing of those that are not chosen.
@@ -61,7 +61,7 @@ pub(super) struct Said {
 
 /// The cheap levels of a device, and when they were read.
 pub(crate) struct Sampled {
-    pub(crate) key: Arc<str>,
+    pub(crate) key: DeviceKey,
     pub(crate) at: Instant,
     pub(crate) levels: DriverLevels,
 }
@@ -108,7 +108,7 @@ impl Drivers {
             });
             let (at, levels) =
                 of_device.reduce(|one, other| (one.0.max(other.0), joined(one.1, other.1)))?;
-            let key = Arc::clone(&planned.key);
+            let key = planned.key.clone();
             Some(Sampled { key, at, levels })
         });
         sampled.collect()
@@ -224,7 +224,7 @@ fn everything(guarded: &mut Guarded) -> Arc<Look> {
     Arc::new(Look::now(devices, levels))
 }
 
-fn sample<'a>(guarded: &mut Guarded, keys: impl Iterator<Item = &'a String>) -> Arc<Look> {
+fn sample<'a>(guarded: &mut Guarded, keys: impl Iterator<Item = &'a DeviceKey>) -> Arc<Look> {
     let levels = keys.map(|key| {
         let levels = guarded.run(|driver| driver.sample(key));
         (key.clone(), levels.unwrap_or_else(|words| failed(&words)))

@@ -32,7 +32,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gpumem_core::recording::{
-    AllocatorLevels, DeviceKind, DriverLevels, Level, Reading, Source, SourceState, Unknown,
+    AllocatorLevels, DeviceKey, DeviceKind, DriverLevels, Level, Reading, Source, SourceState,
+    Unknown,
 };
 use gpumem_core::segments::Segments;
 use pyo3::{PyResult, Python};
@@ -51,8 +52,8 @@ pub(crate) const PATIENCE_OF_A_QUESTION: Duration = Duration::from_secs(1);
 /// A device as a source finds it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Found {
-    /// A key that outlives the session, the same from every source: `GPU-<uuid>`, `sim:0`, `host`.
-    pub(crate) key: String,
+    /// Outlives the session, and is the same from every source.
+    pub(crate) key: DeviceKey,
     /// As people write it: `cuda:0`, `sim:0`, `host`.
     pub(crate) label: String,
     /// The maker's name.
@@ -72,7 +73,7 @@ pub(crate) type Answer = Result<Vec<Found>, Unused>;
 pub(crate) type ProcessList = Result<Vec<(u32, Level)>, String>;
 
 /// The processes on each device of a source, by the device's key.
-type ProcessLists = Result<Vec<(String, ProcessList)>, Unused>;
+type ProcessLists = Result<Vec<(DeviceKey, ProcessList)>, Unused>;
 
 /// A source that needs no GIL.
 pub(crate) trait DriverSource: Send {
@@ -90,13 +91,13 @@ pub(crate) trait DriverSource: Send {
     /// Asked at every run: microseconds.
     fn devices(&mut self, visibility: &Visibility) -> Answer;
     /// The levels of one of them. A failure is an unknown level with its reason.
-    fn read(&mut self, key: &str) -> DriverLevels;
+    fn read(&mut self, key: &DeviceKey) -> DriverLevels;
     /// The processes on each of its devices.
     fn processes(&mut self, _visibility: &Visibility) -> ProcessLists {
         Ok(Vec::new())
     }
     /// What of these levels is cheap enough to be read a thousand times a second.
-    fn sample(&mut self, key: &str) -> DriverLevels {
+    fn sample(&mut self, key: &DeviceKey) -> DriverLevels {
         self.read(key)
     }
 }
@@ -437,7 +438,7 @@ fn relabelled(devices: &[Joined], source: Source, answer: &Answer) -> Answer {
     let found = answer.as_ref().map_err(Clone::clone)?;
     let read = devices.iter().filter_map(|joined| {
         let key = joined.key_for(source)?;
-        let found = found.iter().find(|found| found.key == key)?;
+        let found = found.iter().find(|found| found.key == *key)?;
         Some(Found {
             label: joined.found.label.clone(),
             ..found.clone()

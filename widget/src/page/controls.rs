@@ -336,9 +336,9 @@ impl Slider {
 
     fn show(&self, model: &Model) -> Dom<()> {
         let (setting, rules) = (self.setting, model.rules());
-        let usual = gpumem_core::analyze::Rules::default();
-        let shown = setting.shown(rules, model.units());
-        let (position, usual_position) = (setting.position(rules), setting.position(&usual));
+        let (usual, units) = (model.usual_rules(), model.units());
+        let shown = setting.shown(rules, units);
+        let (position, usual_position) = (setting.position(rules), setting.position(usual));
         self.input.set_value(&position.to_string());
         self.input.set_attribute("aria-valuetext", &shown)?;
         self.value.set_text_content(Some(&shown));
@@ -346,7 +346,7 @@ impl Slider {
         self.mark
             .style()
             .set_property("--at", &format!("{share:.4}"))?;
-        let usual = setting.shown(&usual, model.units());
+        let usual = setting.shown(usual, units);
         self.mark.set_title(&format!("default: {usual}"));
         self.reset
             .set_text_content(Some(&format!("default {usual}")));

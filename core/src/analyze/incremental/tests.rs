@@ -154,7 +154,7 @@ fn frames(script: &[Scripted]) -> (Recording, Vec<Vec<Frame>>) {
     }
     let host = Device {
         idx: DeviceIdx(1),
-        key: "host".to_owned(),
+        key: "host".into(),
         label: "host".to_owned(),
         kind: DeviceKind::Host,
         ..Device::default()

@@ -5,13 +5,11 @@ mod squarify;
 #[cfg(test)]
 mod tests;
 
-use super::composition::parts;
 use super::label::{Label, MEDIUM, SMALL};
 use super::plot::{say, sheet};
 use super::scene::{Face, Hit, Point, Rect, Role, Scene, Target};
 use super::{Moment, View};
 use crate::analyze::{Analysis, Part};
-use crate::holders;
 use crate::recording::Recording;
 use crate::units::{ByteDelta, Units};
 
@@ -65,7 +63,7 @@ pub fn treemap(recording: &Recording, analysis: &Analysis, view: &View) -> Scene
     let room = Rect::new(0.0, 0.0, scene.width, scene.height).inset(MARGIN - GAP / 2.0);
     let colours = Colours {
         moment: map.moment,
-        parts: parts(recording, analysis, view),
+        parts: analysis.parts(recording, view.device),
         units: view.units,
     };
     for (idx, (field, rect)) in laid(&map.fields, room).enumerate() {
@@ -96,8 +94,10 @@ impl Colours {
     /// A part has the colour that it has in the composition; where that does not tell
     /// them apart, each name has one.
     fn of(&self, field: &Field) -> Role {
-        let words = field.part.map(holders::Part::words);
-        let shown = self.parts.iter().position(|it| Some(&*it.words) == words);
+        let mut parts = self.parts.iter();
+        let shown = field
+            .part
+            .and_then(|part| parts.position(|it| it.purpose() == Some(part)));
         match (self.moment, field.change) {
             (Moment::Change, Some(change)) if change < ByteDelta::ZERO => Role::Ok,
             (Moment::Change, _) => Role::Kept,

@@ -2,8 +2,8 @@ use proptest::prelude::*;
 
 use super::super::draw_log::{assert_sound, texts, view};
 use super::*;
-use crate::analyze::{Rules, analyze};
-use crate::holders::{Branch, DeviceHolders, Holder, Rest, RootKind, Shared, Traits};
+use crate::analyze::{PartContent, Rules, analyze};
+use crate::holders::{self, Branch, DeviceHolders, Holder, Rest, RootKind, Shared, Traits};
 use crate::recording::{DeviceIdx, Frame, Held, RunIdx};
 use crate::testing::{run, session};
 use crate::units::Bytes;
@@ -236,13 +236,12 @@ fn a_part_has_the_colour_of_the_composition() {
     };
     let field = &held_map(&recording, &view(880.0)).expect("a look").fields[0];
     assert_eq!(colours.of(field), Role::Holder(0));
-    let part = |words: &str| Part {
-        kind: crate::analyze::PartKind::Held,
-        words: words.to_owned(),
+    let part = |purpose| Part {
+        content: PartContent::Purpose(purpose),
         size: Bytes::mib(9),
     };
     let colours = Colours {
-        parts: vec![part("parameters"), part("your names")],
+        parts: vec![part(holders::Part::Parameters), part(holders::Part::Names)],
         ..colours
     };
     assert_eq!(colours.of(field), Role::Holder(1));
