@@ -20,8 +20,8 @@ use segments::JsonMapped;
 use trace::JsonTrace;
 
 use crate::analyze::{
-    Analysis, CellRef, Compared, DeviceSummary, Evidence, Finding, Gap, Growth, Peak, RunRow, Side,
-    Withdrawn, cell_label,
+    Analysis, CellRef, Compared, DeviceSummary, Evidence, Finding, Gap, Growth, GrowthSide, Peak,
+    RunRow, Withdrawn, cell_label,
 };
 use crate::recording::{DeviceIdx, DeviceKind, Framework, OutOfMemory, Recording};
 use crate::units::{ByteDelta, Bytes, Units};
@@ -137,8 +137,8 @@ impl<'a> From<&'a Compared> for JsonCompared<'a> {
     }
 }
 
-impl From<&Side> for JsonSide {
-    fn from(side: &Side) -> Self {
+impl From<&GrowthSide> for JsonSide {
+    fn from(side: &GrowthSide) -> Self {
         Self {
             state: side.state.name(),
             n_runs: side.n_runs,
@@ -169,7 +169,7 @@ struct JsonDevice<'a> {
     key: &'a str,
     name: &'a str,
     kind: &'static str,
-    lane: &'static str,
+    metric: &'static str,
     allocated_bytes: Option<u64>,
     reserved_bytes: Option<u64>,
     inactive_split_bytes: Option<u64>,
@@ -223,7 +223,7 @@ struct JsonRun<'a> {
     started_nanos: u64,
     ended_nanos: Option<u64>,
     duration_nanos: Option<u64>,
-    lane: &'static str,
+    metric: &'static str,
     before_bytes: Option<u64>,
     after_bytes: Option<u64>,
     kept_bytes: Option<i64>,
@@ -283,7 +283,7 @@ struct JsonFinding<'a> {
     cell: Option<JsonCell>,
     path: &'a [String],
     device: Option<&'a str>,
-    lane: &'static str,
+    metric: &'static str,
     runs: Vec<u32>,
     n_runs: usize,
     bytes_per_run: Option<i64>,
@@ -333,7 +333,7 @@ impl<'a> JsonDevice<'a> {
                 DeviceKind::Pinned => "pinned",
                 DeviceKind::Host => "host",
             },
-            lane: summary.lane.name(),
+            metric: summary.metric.name(),
             allocated_bytes: summary.allocated.map(Bytes::get),
             reserved_bytes: summary.reserved.map(Bytes::get),
             inactive_split_bytes: summary.inactive_split.map(Bytes::get),
@@ -375,7 +375,7 @@ impl<'a> JsonRun<'a> {
             started_nanos: run.started.get(),
             ended_nanos: run.ended.map(crate::units::Nanos::get),
             duration_nanos: run.ended.map(|ended| ended.since(run.started).get()),
-            lane: row.lane.name(),
+            metric: row.metric.name(),
             before_bytes: bytes(row.before),
             after_bytes: bytes(row.after),
             kept_bytes: row.kept.map(ByteDelta::get),
@@ -466,7 +466,7 @@ impl<'a> JsonFinding<'a> {
             cell: finding.cell.as_ref().map(JsonCell::from),
             path: &finding.path,
             device: finding.known_device().map(|it| label(recording, it)),
-            lane: finding.lane.name(),
+            metric: finding.metric.name(),
             runs: finding.runs.iter().map(|run| run.0).collect(),
             n_runs: finding.n_runs,
             bytes_per_run: finding.growth().map(|growth| growth.bytes_per_run.get()),

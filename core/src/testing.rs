@@ -5,14 +5,14 @@
 //! ```
 
 use crate::analyze::{
-    Analysis, CellRef, Details, DeviceSummary, Finding, FindingKind, GrowthDetails, Lane, Peak,
+    Analysis, CellRef, Details, DeviceSummary, Finding, FindingKind, GrowthDetails, Metric, Peak,
     RunRow, SeriesGrowth, Severity, Shape, State,
 };
 use crate::holders::{DeviceHolders, Holder, Kept, Part, RootKind, Traits};
 use crate::recording::{
     AllocatorLevels, Cell, CellIdx, Device, DeviceIdx, DeviceKind, DriverLevels, Frame, Header,
-    Held, Level, Reading, Recording, Revision, Run, RunIdx, RunKind, RunLevels, Sample, Samples,
-    Series, Source, Status,
+    HolderSnapshot, Level, Reading, Recording, Revision, Run, RunIdx, RunKind, RunLevels, Sample,
+    Samples, Series, Source, Status,
 };
 use crate::source_text;
 use crate::trace::{
@@ -201,7 +201,7 @@ pub(crate) fn leak(recording: &Recording, cell: u32, kept_mib: i64) -> Finding {
         withdrawn: None,
         path: Vec::new(),
         device: DeviceIdx(0),
-        lane: Lane::Allocated,
+        metric: Metric::Allocated,
         n_runs: runs.len(),
         runs,
         details: Details::Growth(Box::new(growth(kept_mib))),
@@ -218,7 +218,7 @@ pub(crate) fn leak(recording: &Recording, cell: u32, kept_mib: i64) -> Finding {
 }
 
 /// One name that has so much more, and so much in all.
-fn held(run: RunIdx, name: &str, type_name: &str, grown_mib: i64, all_mib: i64) -> Held {
+fn held(run: RunIdx, name: &str, type_name: &str, grown_mib: i64, all_mib: i64) -> HolderSnapshot {
     let holder = Holder {
         grown: Some(ByteDelta::new(grown_mib * MIB)),
         path: format!("{name}[0]"),
@@ -236,7 +236,7 @@ fn held(run: RunIdx, name: &str, type_name: &str, grown_mib: i64, all_mib: i64) 
         parts: vec![(Part::Names, mib(all_mib))],
         ..DeviceHolders::default()
     };
-    Held {
+    HolderSnapshot {
         run,
         device: DeviceIdx(0),
         holders,
@@ -244,7 +244,7 @@ fn held(run: RunIdx, name: &str, type_name: &str, grown_mib: i64, all_mib: i64) 
 }
 
 /// The newest of the displayed results: those before it are not worth telling beside it.
-fn displayed(run: RunIdx, kept_mib: i64) -> Held {
+fn displayed(run: RunIdx, kept_mib: i64) -> HolderSnapshot {
     let name = format!("Out[{}]", run.0 + 1);
     let mut held = held(run, &name, "Tensor", kept_mib, kept_mib);
     held.holders.roots[0].kind = RootKind::OutputHistory;
@@ -282,7 +282,7 @@ impl Stage {
         let analysis = Analysis {
             devices: vec![DeviceSummary {
                 device: DeviceIdx(0),
-                lane: Lane::Allocated,
+                metric: Metric::Allocated,
                 allocated: None,
                 requested: None,
                 reserved: None,
@@ -512,7 +512,7 @@ fn row(run: RunIdx, play: &Play, before: i64, after: i64) -> RunRow {
     RunRow {
         run,
         device: DeviceIdx(0),
-        lane: Lane::Allocated,
+        metric: Metric::Allocated,
         before: begun(before),
         after: ended(after),
         so_far: begun(after).filter(|_| play.status == Status::Running),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gpumem_core::holders::{self, Branch, DeviceHolders, Holder, Shared};
+use gpumem_core::holders::{self, DeviceHolders, Holder, HolderBranch, SharedMemory};
 use gpumem_core::report;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -11,7 +11,7 @@ use crate::adapters::own::Asks;
 use crate::api::GpuMemError;
 use crate::look::{self, Question, Reach, Taken};
 use crate::text::Text;
-use crate::{extension, session, trouble};
+use crate::{extension, guard, session};
 
 /// How long a walk that somebody waits for may take.
 const WALK_TIME: Duration = Duration::from_secs(5);
@@ -62,7 +62,7 @@ pub(crate) fn find_now(py: Python<'_>, depth: usize) -> PyResult<holders::Holder
     let reason = match look::take(py, &extension::shells(py), &question, WALK_TIME * 2) {
         Taken::Answered(found) => {
             for note in &found.notes {
-                trouble::log_once(py, &format!("a look for holders is not whole: {note}"));
+                guard::log_once(py, &format!("a look for holders is not whole: {note}"));
             }
             return Ok(found.holders);
         }
@@ -103,8 +103,8 @@ fn plain_root<'py>(py: Python<'py>, root: &Holder) -> PyResult<Bound<'py, PyDict
     Ok(plain)
 }
 
-fn plain_branches<'py>(py: Python<'py>, branches: &[Branch]) -> PyResult<Bound<'py, PyList>> {
-    let plain = |branch: &Branch| {
+fn plain_branches<'py>(py: Python<'py>, branches: &[HolderBranch]) -> PyResult<Bound<'py, PyList>> {
+    let plain = |branch: &HolderBranch| {
         let plain = PyDict::new(py);
         plain.set_item("step", &branch.step)?;
         plain.set_item("what", &branch.what)?;
@@ -117,7 +117,7 @@ fn plain_branches<'py>(py: Python<'py>, branches: &[Branch]) -> PyResult<Bound<'
     PyList::new(py, plain?)
 }
 
-fn plain_shared<'py>(py: Python<'py>, shared: &Shared) -> PyResult<Bound<'py, PyDict>> {
+fn plain_shared<'py>(py: Python<'py>, shared: &SharedMemory) -> PyResult<Bound<'py, PyDict>> {
     let plain = PyDict::new(py);
     plain.set_item("names", &shared.names)?;
     plain.set_item("and_others", shared.and_others)?;

@@ -10,11 +10,13 @@ mod blocks;
 mod classic;
 mod clock;
 mod company;
-mod expense;
+mod cpu_time;
+mod ending;
 mod extension;
 mod files;
 mod footprint;
 mod growth;
+mod guard;
 mod holders;
 mod interrupt;
 mod levels;
@@ -28,14 +30,12 @@ mod sampler;
 mod session;
 mod sim;
 mod sources;
-mod status;
 mod still;
 #[cfg(feature = "testing")]
 mod testing;
 mod text;
 mod threads;
 mod trace;
-mod trouble;
 mod walk;
 
 use pyo3::prelude::*;
@@ -57,7 +57,7 @@ mod _gpumem {
         classic_thresholds,
     };
     #[pymodule_export]
-    use super::company::{Company, find_company};
+    use super::company::{GpuProcesses, find_company};
     #[pymodule_export]
     use super::extension::{
         Extension, check_interval, load_ipython_extension, shown_text, stopped,
@@ -79,7 +79,7 @@ mod _gpumem {
     use super::rules::{_check_rules, _default_rules};
     #[pymodule_export]
     use super::session::{
-        Follower, device_labels, follow, is_owner, record_blocks, reset, source_states,
+        Subscription, device_labels, follow, is_owner, record_blocks, reset, source_states,
         sources_text, use_sources,
     };
 

@@ -10,11 +10,11 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use gpumem_core::recording::{DeviceKey, DriverLevels, Sample};
-use gpumem_core::thin::{Spacing, Thinned};
+use gpumem_core::thin::{Downsampler, Spacing};
 use gpumem_core::units::{Nanos, NotATime};
 
 use crate::clock::Clock;
-use crate::expense::Expense;
+use crate::cpu_time::Expense;
 use crate::sources::Drivers;
 use crate::threads;
 
@@ -101,7 +101,7 @@ struct Sampling {
 /// What has been sampled of one device.
 struct Sampled {
     key: DeviceKey,
-    points: Thinned,
+    points: Downsampler,
     n_thinnings: u32,
 }
 
@@ -321,7 +321,7 @@ impl Sampling {
         let device_idx = known.unwrap_or_else(|| {
             self.devices.push(Sampled {
                 key: key.clone(),
-                points: Thinned::new(MAX_POINTS, Spacing::Time),
+                points: Downsampler::new(MAX_POINTS, Spacing::Time),
                 n_thinnings: 0,
             });
             self.devices.len() - 1

@@ -12,12 +12,12 @@ use pyo3::types::PyDict;
 
 use crate::adapters::own::{self, Asks};
 use crate::extension;
+use crate::guard::panic_in_next_callback;
 #[cfg(target_os = "linux")]
 use crate::look::fail_look;
 use crate::look::{look_for, look_in_process, looks_under_way};
 use crate::sampler::simulated_run;
 use crate::session::latest_line;
-use crate::trouble::panic_in_next_callback;
 use crate::walk::{self, Extent, Here, Limits, Places, Search};
 
 /// How long a walk that a test waits for may take.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from gpumem import Finding
 
-ALARMS = {"leak", "watch"}
+ALARMS = {"leak", "suspected"}
 
 
 if sys.platform == "linux":

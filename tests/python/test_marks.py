@@ -38,7 +38,7 @@ def growing(shell: Shell, body: str) -> list[tuple[tuple[str, ...], int, int | N
     return [
         (finding.path, finding.n_runs, finding.bytes_per_run)
         for finding in gpumem.report().findings
-        if counts_steps(finding) and finding.device == "sim:0" and finding.state != "none"
+        if counts_steps(finding) and finding.device == "sim:0" and finding.state != "stable"
     ]
 
 

@@ -12,7 +12,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
-ALARMS = {"leak", "watch", "not_enough_data"}
+ALARMS = {"leak", "suspected", "not_enough_data"}
 FINDINGS = """
 import json
 print(gpumem.report().to_json())
@@ -98,7 +98,7 @@ def test_no_other_cell_is_blamed(quickstart: dict[str, Any], cell_id: str) -> No
 
 def test_the_warm_up_is_called_one(quickstart: dict[str, Any]) -> None:
     [settled] = of_cell(quickstart, "warm-up")
-    assert (settled["state"], settled["details"]["shape"]) == ("none", "warm-up")
+    assert (settled["state"], settled["details"]["shape"]) == ("stable", "warm-up")
 
 
 @pytest.mark.parametrize(

@@ -125,10 +125,10 @@ def test_the_rules_say_when_it_is_worth_finding_out_where_memory_lies(shell: She
 def test_levels_and_baselines_are_judged_by_rules(leaking: Shell) -> None:
     levels = [MIB * run for run in range(6)]
     assert gpumem.classify_growth(levels).state == "not_enough_data"
-    assert gpumem.classify_growth(levels, rules=SHORT).state == "watch"
+    assert gpumem.classify_growth(levels, rules=SHORT).state == "suspected"
     coarse = gpumem.Rules(min_runs=5, min_growth=64 * MIB)
-    assert gpumem.classify_growth(levels, rules=coarse).state == "none"
-    assert gpumem.classify_growth(levels, rules=coarse, min_growth=MIB).state == "watch"
+    assert gpumem.classify_growth(levels, rules=coarse).state == "stable"
+    assert gpumem.classify_growth(levels, rules=coarse, min_growth=MIB).state == "suspected"
     leaking.run("%gpumem off")
     recording = gpumem.recording()
     (change,) = gpumem.compare(recording, recording).changes

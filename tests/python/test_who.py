@@ -241,7 +241,7 @@ def test_every_device_that_is_shown_has_its_own_list(machine: Machine) -> None:
     script = """
 start_cuda()
 told = gpumem.who()
-tell([[[it.device, it.used_bytes >> 20] for it in told], told.unlisted, told.untold_bytes])
+tell([[[it.device, it.used_bytes >> 20] for it in told], told.unlisted, told.unattributed_bytes])
 """
     expected = [[["cuda:1", 7]], {"cuda:0": "no permission to read it"}, {"cuda:1": 2041 << 20}]
     assert machine.ask({**state, **refused}, script) == expected

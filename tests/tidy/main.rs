@@ -83,7 +83,7 @@ fn the_widget_decides_by_no_kind_of_finding_and_by_no_word() {
     lines("widget/src/")
         .in_code()
         .with_any(&["FindingKind::", "PartKind::"])
-        .outside("widget/src/bodies/")
+        .outside("widget/src/card_details/")
         .none();
     lines("widget/src/")
         .in_code()

@@ -8,9 +8,9 @@ use gpumem_core::wording::{self, Words};
 use wasm_bindgen::JsCast;
 use web_sys::{Element, FocusOptions, HtmlElement};
 
-use crate::bodies;
+use crate::card_details;
 use crate::dom::{Dom, Maker, flag};
-use crate::holding;
+use crate::holder_list;
 use crate::model::Model;
 
 /// Where the keyboard stops on a card.
@@ -79,15 +79,15 @@ impl Card {
             [] => None,
             suggestions => Some(self::suggestions(make, suggestions)?),
         };
-        for body in bodies::of(make, model, finding)? {
+        for body in card_details::of(make, model, finding)? {
             element.append_child(&body)?;
         }
         let boxes = make.empty("div", &[("class", "boxes")])?;
         if !finding.holders.is_empty() {
-            boxes.append_child(&holding::holders(make, finding, units)?.into())?;
+            boxes.append_child(&holder_list::holders(make, finding, units)?.into())?;
         }
         if let Some(fix) = &finding.fix {
-            boxes.append_child(&holding::fix(make, fix)?.into())?;
+            boxes.append_child(&holder_list::fix(make, fix)?.into())?;
         }
         if let Some(help) = help.as_ref().filter(|_| !is_aside) {
             boxes.append_child(help)?;
@@ -312,7 +312,7 @@ fn course(make: &Maker, finding: &Finding, growth: &SeriesGrowth) -> Dom<Element
     let label = make.text(
         "div",
         &[("class", "label")],
-        &format!("{} after each {unit}", wording::metric(finding.lane)),
+        &format!("{} after each {unit}", wording::metric(finding.metric)),
     )?;
     let line = make.drawing(
         "polyline",

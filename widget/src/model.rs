@@ -1,7 +1,9 @@
 //! The recording, the rules and the view state, and what follows from them.
 
-use gpumem_core::analyze::{Analysis, Analyst, Compared, Part};
-use gpumem_core::chart::{self, Afar, Density, Field, Map, Scene, Target, Theme, TimeScale};
+use gpumem_core::analyze::{Analysis, Compared, IncrementalAnalyzer, Part};
+use gpumem_core::chart::{
+    self, Density, Field, LevelsOfDetail, Map, Scene, Target, Theme, TimeScale,
+};
 use gpumem_core::format::{self, ReadError};
 use gpumem_core::recording::{Column, DeviceIdx, Points, Recording, RunIdx};
 use gpumem_core::rules::Rules;
@@ -18,7 +20,7 @@ struct Baseline {
     name: String,
     recording: Recording,
     compared: Vec<Compared>,
-    analyst: Analyst,
+    analyzer: IncrementalAnalyzer,
 }
 
 /// Everything that the page shows, without the page.
@@ -26,10 +28,10 @@ pub(crate) struct Model {
     recording: Recording,
     rules: Rules,
     analysis: Analysis,
-    analyst: Analyst,
+    analyzer: IncrementalAnalyzer,
     baseline: Option<Baseline>,
     /// Its samples from farther and farther away.
-    afar: Afar,
+    afar: LevelsOfDetail,
     state: State,
     /// What the state was before the reader did anything.
     first: State,
@@ -45,17 +47,17 @@ impl Model {
     /// The first look at a recording.
     pub(crate) fn new(recording: Recording) -> Self {
         let rules = recording.header().rules;
-        let mut analyst = Analyst::default();
-        let analysis = analyst.analyze(&recording, &rules);
+        let mut analyzer = IncrementalAnalyzer::default();
+        let analysis = analyzer.analyze(&recording, &rules);
         let first = State::new(&recording, &analysis);
         Self {
-            afar: Afar::of(&recording),
+            afar: LevelsOfDetail::of(&recording),
             state: first.clone(),
             first,
             recording,
             rules,
             analysis,
-            analyst,
+            analyzer,
             baseline: None,
             version: 0,
             theme: Theme::default(),
@@ -135,7 +137,7 @@ impl Model {
             name: name.to_owned(),
             recording,
             compared: Vec::new(),
-            analyst: Analyst::default(),
+            analyzer: IncrementalAnalyzer::default(),
         });
         self.judge();
     }
@@ -155,8 +157,8 @@ impl Model {
             // Who moved none goes on with what the session is judged by.
             self.rules = *self.usual_rules();
         }
-        self.afar = Afar::of(&self.recording);
-        self.analysis = self.analyst.analyze(&self.recording, &self.rules);
+        self.afar = LevelsOfDetail::of(&self.recording);
+        self.analysis = self.analyzer.analyze(&self.recording, &self.rules);
         self.version += 1;
         self.compare();
         self.first = State::new(&self.recording, &self.analysis);
@@ -346,7 +348,7 @@ impl Model {
                 selected: selected(),
                 span: state.span,
                 pace: state.pace,
-                lanes: state.lanes,
+                layers: state.layers,
                 ..bare
             },
             Chart::Holders => chart::View {
@@ -398,8 +400,8 @@ impl Model {
 
     fn judge(&mut self) {
         let before = std::mem::take(&mut self.analysis.findings);
-        let (analyst, analysis) = (&mut self.analyst, &mut self.analysis);
-        analyst.judge(analysis, &self.recording, &self.rules);
+        let (analyzer, analysis) = (&mut self.analyzer, &mut self.analysis);
+        analyzer.judge(analysis, &self.recording, &self.rules);
         if !chart::draw_alike(&before, &self.analysis.findings) {
             self.version += 1;
         }
@@ -408,8 +410,8 @@ impl Model {
 
     fn compare(&mut self) {
         if let Some(baseline) = &mut self.baseline {
-            let (analyst, before) = (&mut baseline.analyst, &baseline.recording);
-            baseline.compared = analyst.compare(&self.recording, before, &self.rules);
+            let (analyzer, before) = (&mut baseline.analyzer, &baseline.recording);
+            baseline.compared = analyzer.compare(&self.recording, before, &self.rules);
         }
     }
 
@@ -436,15 +438,17 @@ impl Model {
         })
     }
 
-    /// When a sample of the run reached that level in any of its lanes.
+    /// When a sample of the run reached that level in any of its metrics.
     fn instant_of(&self, run: RunIdx, device: DeviceIdx, level: Bytes) -> Option<Nanos> {
         let reaches = |points: &Points, idx: usize| {
-            let lanes = [
+            let metrics = [
                 points.allocated(),
                 points.process_used(),
                 points.device_used(),
             ];
-            let mut levels = lanes.into_iter().filter_map(|lane: &Column| lane.get(idx));
+            let mut levels = metrics
+                .into_iter()
+                .filter_map(|metric: &Column| metric.get(idx));
             levels.any(|known| known == level)
         };
         let mut series = self.recording.samples_of(run, device);

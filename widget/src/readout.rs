@@ -76,11 +76,11 @@ pub(crate) fn at(
         return Vec::new();
     };
     let started = recording.run(run).started;
-    let lanes = [
+    let metrics = [
         ("this process", sample.process_used),
         ("device", sample.device_used),
     ];
-    let known = lanes
+    let known = metrics
         .into_iter()
         .filter_map(|(name, level)| Some((name, units.size(level?))));
     let when = ("after", sample.at.since(started).to_string());
@@ -170,13 +170,13 @@ fn of_row(row: &RunRow, is_open: bool, units: Units) -> Vec<(&'static str, Strin
     if let Some((before, now)) = row.before.zip(row.so_far) {
         figures.push(("kept so far", units.change(now.since(before))));
     }
-    let lanes = [
+    let metrics = [
         ("allocated", row.allocated),
         ("reserved", row.reserved),
         ("this process", row.process_used),
         ("device", row.device_used),
     ];
-    for (name, levels) in lanes {
+    for (name, levels) in metrics {
         let words = match levels {
             (Some(before), None) if is_open => {
                 Some(format!("{} when it began", units.size(before)))

@@ -12,7 +12,7 @@ use gpumem_core::rules::Rules;
 use gpumem_core::units::{Nanos, Units};
 
 use crate::settings::Setting;
-use crate::state::{Choice, Lane, Span, State};
+use crate::state::{Choice, Layer, Span, State};
 
 /// The first look, and the rules that stand in the recording.
 type First<'a> = (&'a State, &'a Rules);
@@ -32,10 +32,10 @@ pub(crate) fn line(state: &State, rules: &Rules, (first, usual): First<'_>) -> S
     if state.pace == Pace::Clock {
         parts.push(("pace", "clock".to_owned()));
     }
-    let mut lanes = state.lanes;
-    for lane in Lane::ALL {
-        if !*lane.of(&mut lanes) {
-            parts.push(("hidden", lane.name().to_owned()));
+    let mut layers = state.layers;
+    for layer in Layer::ALL {
+        if !*layer.of(&mut layers) {
+            parts.push(("hidden", layer.name().to_owned()));
         }
     }
     let inside = state.inside.iter().map(|name| ("inside", name.clone()));
@@ -88,8 +88,8 @@ pub(crate) fn read(
             "measure" if value == "level" => state.measure = Measure::Level,
             "pace" if value == "clock" => state.pace = Pace::Clock,
             "hidden" => {
-                if let Some(lane) = Lane::from_name(&value) {
-                    *lane.of(&mut state.lanes) = false;
+                if let Some(layer) = Layer::from_name(&value) {
+                    *layer.of(&mut state.layers) = false;
                 }
             }
             "units" => state.units = Units::from_name(&value).unwrap_or_default(),
@@ -210,7 +210,7 @@ mod tests {
             inside: vec!["Out[3]".to_owned(), ".a&b".to_owned()],
             ..first()
         };
-        state.lanes.peaks = false;
+        state.layers.peaks = false;
         state.dismissed.push("x/y".to_owned());
         let mut rules = Rules::default();
         Setting::Runs.set(&mut rules, 2);

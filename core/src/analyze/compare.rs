@@ -1,14 +1,14 @@
 //! Before and after: what grew less or more than in a baseline.
 
 use super::Rules;
-use super::analyst::{Analyst, Courses};
 use super::cell::CellRef;
 use super::growth::State;
+use super::incremental_analyzer::{IncrementalAnalyzer, StatsCache};
 use super::levels::{self, RunRow};
 use super::paths::Paths;
 use super::series;
-use crate::order;
 use crate::recording::{DeviceIdx, DeviceKey, Recording, Run};
+use crate::sort;
 use crate::source_text;
 use crate::units::{ByteDelta, Bytes};
 
@@ -42,7 +42,7 @@ impl Change {
 
 /// A cell's (or a loop's) growth in one recording.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Side {
+pub struct GrowthSide {
     /// The verdict.
     pub state: State,
     /// How many runs, or steps.
@@ -67,9 +67,9 @@ pub struct Compared {
     /// The series counts steps, not runs.
     pub steps: bool,
     /// In the baseline; `None` where it was not there.
-    pub before: Option<Side>,
+    pub before: Option<GrowthSide>,
     /// Now.
-    pub after: Side,
+    pub after: GrowthSide,
     /// What became of it.
     pub change: Change,
     /// Growth a run now, less growth a run then.
@@ -83,17 +83,17 @@ pub struct Compared {
 /// A cell is found again by the frontend's id, else by equal source, else by the
 /// first line that says something: the cell that was fixed has another source now.
 pub fn compare(recording: &Recording, baseline: &Recording, rules: &Rules) -> Vec<Compared> {
-    Analyst::default().compare(recording, baseline, rules)
+    IncrementalAnalyzer::default().compare(recording, baseline, rules)
 }
 
 pub(super) fn compared(
     recording: &Recording,
     baseline: &Recording,
     rules: &Rules,
-    courses: &mut Courses,
+    stats: &mut StatsCache,
 ) -> Vec<Compared> {
-    let before = sides(baseline, rules, courses);
-    let mut compared: Vec<Compared> = sides(recording, rules, courses)
+    let before = sides(baseline, rules, stats);
+    let mut compared: Vec<Compared> = sides(recording, rules, stats)
         .into_iter()
         .filter_map(|after| {
             let same = before
@@ -104,7 +104,7 @@ pub(super) fn compared(
             held_against(same.map(|entry| entry.side.clone()), after)
         })
         .collect();
-    order::sort_by_key(&mut compared, |entry| {
+    sort::sort_by_key(&mut compared, |entry| {
         (entry.change, entry.difference.magnitude())
     });
     compared
@@ -121,7 +121,7 @@ struct Entry {
     steps: bool,
     /// The growth over all of it that counts.
     least: Bytes,
-    side: Side,
+    side: GrowthSide,
 }
 
 impl Entry {
@@ -141,14 +141,14 @@ impl Entry {
     }
 }
 
-fn held_against(before: Option<Side>, after: Entry) -> Option<Compared> {
+fn held_against(before: Option<GrowthSide>, after: Entry) -> Option<Compared> {
     let now = &after.side;
-    let reach = |side: &Side| {
+    let reach = |side: &GrowthSide| {
         let (low, high) = side.interval;
         let half = (high + -low).magnitude().as_f64() / 2.0;
         half.max(0.005 * side.bytes_per_run.magnitude().as_f64())
     };
-    let rate = |side: &Side| side.bytes_per_run;
+    let rate = |side: &GrowthSide| side.bytes_per_run;
     let then = before.as_ref();
     let difference = rate(now) + -then.map_or(ByteDelta::ZERO, rate);
     let uncertainty = then.map_or(0.0, reach).hypot(reach(now));
@@ -177,17 +177,17 @@ fn held_against(before: Option<Side>, after: Entry) -> Option<Compared> {
     })
 }
 
-fn is_growing(side: &Side, least: Bytes) -> bool {
+fn is_growing(side: &GrowthSide, least: Bytes) -> bool {
     let total = side.bytes_per_run.as_f64() * side.n_runs as f64;
     let keeps = side.interval.0 > ByteDelta::ZERO && total >= least.as_f64();
     match side.state {
-        State::Leak | State::Watch => true,
+        State::Leak | State::Suspected => true,
         State::NotEnoughData => keeps,
-        State::None => false,
+        State::Stable => false,
     }
 }
 
-fn sides(recording: &Recording, rules: &Rules, courses: &mut Courses) -> Vec<Entry> {
+fn sides(recording: &Recording, rules: &Rules, stats: &mut StatsCache) -> Vec<Entry> {
     let rows = levels::rows(recording);
     let paths = Paths::of(recording);
     let of_runs = series::of_runs(recording, &paths, &rows);
@@ -195,10 +195,10 @@ fn sides(recording: &Recording, rules: &Rules, courses: &mut Courses) -> Vec<Ent
     sides.extend(of_runs.iter().filter_map(|series| {
         let last = recording.run(series.rows.last()?.run);
         let least = rules.min_growth_on(recording.device(series.key.device).kind);
-        let growth = courses.judged(&series.own_levels(), least, rules);
-        let of_level = courses.judged(&series.levels(), least, rules);
+        let growth = stats.judged(&series.own_levels(), least, rules);
+        let of_level = stats.judged(&series.levels(), least, rules);
         let (bytes_per_run, interval) = kept_by_each(&series.rows)?;
-        let side = Side {
+        let side = GrowthSide {
             state: growth.state.and(of_level.state),
             n_runs: series.rows.len(),
             bytes_per_run,
@@ -218,10 +218,10 @@ fn sides(recording: &Recording, rules: &Rules, courses: &mut Courses) -> Vec<Ent
     sides.extend(of_steps.iter().map(|series| {
         let run = recording.run(series.run);
         let least = rules.min_growth_on(recording.device(series.key.device).kind);
-        let growth = courses.judged(&series.levels, least, rules);
+        let growth = stats.judged(&series.levels, least, rules);
         let per_step =
             |delta: ByteDelta| ByteDelta::from_f64(delta.as_f64() / series.steps_per_point);
-        let side = Side {
+        let side = GrowthSide {
             state: growth.state,
             n_runs: series.n_steps,
             bytes_per_run: per_step(growth.bytes_per_run),
@@ -246,7 +246,7 @@ fn entry(
     path: &[String],
     device: DeviceIdx,
     (steps, least): (bool, Bytes),
-    side: Side,
+    side: GrowthSide,
 ) -> Entry {
     let text = recording.text(run);
     let device = recording.device(device);

@@ -69,7 +69,7 @@ pub(super) fn finding(
             FindingKind::Doubling,
             &series.key.id(recording),
             series.key.device,
-            last.row.lane,
+            last.row.metric,
             Details::Doubling(details),
         )
     })

@@ -38,8 +38,8 @@ impl Fact {
     /// The verdict with this fact known.
     pub(super) fn joined(&self, state: State) -> State {
         match (self.says, state) {
-            (Says::Collects, State::Watch) => State::Leak,
-            (Says::Replaces, State::Leak) => State::Watch,
+            (Says::Collects, State::Suspected) => State::Leak,
+            (Says::Replaces, State::Leak) => State::Suspected,
             _ => state,
         }
     }

@@ -6,11 +6,11 @@ use super::cell::CellRef;
 use super::details::{Details, SeriesGrowth};
 use super::evidence::Evidence;
 use super::growth::State;
-use super::levels::Lane;
+use super::levels::Metric;
 use crate::holders::{Fix, Holder};
-use crate::order;
 use crate::recording::{DeviceIdx, RunIdx};
 use crate::severity::Severity;
+use crate::sort;
 use crate::units::Bytes;
 
 /// What a finding is about.
@@ -112,7 +112,7 @@ pub struct Finding {
     /// The device; see `known_device`.
     pub device: DeviceIdx,
     /// On which of its levels.
-    pub lane: Lane,
+    pub metric: Metric,
     /// The runs that it rests on.
     pub runs: Vec<RunIdx>,
     /// How many runs, or steps where it counts steps, it rests on.
@@ -152,19 +152,19 @@ impl Finding {
         kind: FindingKind,
         subject: &str,
         device: DeviceIdx,
-        lane: Lane,
+        metric: Metric,
         details: Details,
     ) -> Self {
         Self {
             id: format!("{}/{subject}", kind.name()),
             kind,
             severity: Severity::Info,
-            state: State::Watch,
+            state: State::Suspected,
             withdrawn: None,
             cell: None,
             path: Vec::new(),
             device,
-            lane,
+            metric,
             runs: Vec::new(),
             n_runs: 0,
             holders: Vec::new(),
@@ -177,7 +177,7 @@ impl Finding {
 
 /// Worst first: severity, what has happened already, leaks before what is only watched, size.
 pub(super) fn sort(findings: &mut [Finding]) {
-    order::sort_by_key(findings, |finding| {
+    sort::sort_by_key(findings, |finding| {
         let rate = finding.growth().map(|growth| growth.bytes_per_run);
         let kept = match &finding.details {
             Details::Retention(retained) => retained.kept,

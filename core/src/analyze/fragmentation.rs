@@ -4,14 +4,14 @@
 //! cache ratio. What cannot be given back is the inactive split, the free blocks
 //! of segments that are partly used.
 
-use super::analyst::Courses;
 use super::cell::CellRef;
 use super::details::{Details, FragmentationDetails, SeriesGrowth};
 use super::device_rows::Rows;
 use super::evidence::Evidence;
 use super::finding::{Finding, FindingKind};
 use super::growth::{Shape, State};
-use super::levels::{DeviceSummary, Lane, Peak};
+use super::incremental_analyzer::StatsCache;
+use super::levels::{DeviceSummary, Metric, Peak};
 use super::rules::Rules;
 use super::series::RunSeries;
 use crate::recording::{DeviceIdx, Recording, RunIdx};
@@ -27,14 +27,14 @@ pub(super) fn findings(
     devices: &[DeviceSummary],
     of_runs: &[RunSeries<'_>],
     rules: &Rules,
-    courses: &mut Courses,
+    stats: &mut StatsCache,
 ) -> Vec<Finding> {
     let of_devices = devices
         .iter()
         .filter_map(|device| split(recording, rows, device, rules));
     let of_cells = of_runs
         .iter()
-        .filter_map(|series| reserved_only(recording, series, rules, courses));
+        .filter_map(|series| reserved_only(recording, series, rules, stats));
     of_devices.chain(of_cells).collect()
 }
 
@@ -100,7 +100,7 @@ fn split(
             FindingKind::Fragmentation,
             recording.device(device.device).key.as_str(),
             device.device,
-            device.lane,
+            device.metric,
             Details::Fragmentation(details),
         )
     })
@@ -127,10 +127,10 @@ fn reserved_only(
     recording: &Recording,
     series: &RunSeries<'_>,
     rules: &Rules,
-    courses: &mut Courses,
+    stats: &mut StatsCache,
 ) -> Option<Finding> {
     let last = series.rows.last()?;
-    if last.lane != Lane::Allocated {
+    if last.metric != Metric::Allocated {
         return None;
     }
     let least = rules.min_growth_on(recording.device(series.key.device).kind);
@@ -139,10 +139,10 @@ fn reserved_only(
         .iter()
         .filter_map(|row| row.reserved.1)
         .collect();
-    let growth = courses.leak(&reserved, least, rules)?;
-    courses.leak(&beyond_use(series), least, rules)?;
-    let (of_allocated, _) = courses.state(&series.levels(), least, rules);
-    if of_allocated != State::None {
+    let growth = stats.leak(&reserved, least, rules)?;
+    stats.leak(&beyond_use(series), least, rules)?;
+    let (of_allocated, _) = stats.state(&series.levels(), least, rules);
+    if of_allocated != State::Stable {
         return None;
     }
     let device = series.key.device;
@@ -166,7 +166,7 @@ fn reserved_only(
             FindingKind::Fragmentation,
             "",
             device,
-            Lane::Allocated,
+            Metric::Allocated,
             details,
         )
     })

@@ -1,6 +1,5 @@
 //! Growth over runs and steps, in findings.
 
-use super::analyst::Courses;
 use super::cell::CellRef;
 use super::details::{DecidedBy, Details, GrowthDetails, SeriesGrowth};
 use super::device_rows::Rows;
@@ -8,16 +7,17 @@ use super::facts::{self, Fact, Says};
 use super::finding::{Finding, FindingKind, Withdrawn};
 use super::growth::{self, Growth, State};
 use super::held::{self, Growers};
-use super::levels::{self, DeviceSummary, Lane, Peak, RunRow};
+use super::incremental_analyzer::StatsCache;
+use super::levels::{self, DeviceSummary, Metric, Peak, RunRow};
 use super::rules::Rules;
 use super::series::{Key, RunSeries, StepSeries};
 use super::suggest;
 use super::traced;
 use super::trend;
 use crate::holders;
-use crate::order;
 use crate::recording::{Recording, RunIdx, RunKind};
 use crate::severity::Severity;
+use crate::sort;
 use crate::units::{ByteDelta, Bytes};
 
 /// Growth that would use up the device within this many runs is critical.
@@ -32,17 +32,17 @@ pub(super) fn findings(
     devices: &[DeviceSummary],
     (series_of_runs, series_of_steps): (&[RunSeries<'_>], &[StepSeries]),
     rules: &Rules,
-    courses: &mut Courses,
+    stats: &mut StatsCache,
 ) -> Vec<Finding> {
     let of_runs = series_of_runs
         .iter()
-        .map(|series| of_runs(recording, series, rules, courses));
+        .map(|series| of_runs(recording, series, rules, stats));
     let mut outcomes: Vec<Outcome> = of_runs.collect();
     for series in series_of_steps {
-        outcomes.push(of_steps(recording, series, rules, courses));
+        outcomes.push(of_steps(recording, series, rules, stats));
     }
     let mut p_values: Vec<f64> = outcomes.iter().filter_map(|outcome| outcome.p).collect();
-    order::sort_by(&mut p_values, f64::total_cmp);
+    sort::sort_by(&mut p_values, f64::total_cmp);
     let judged = outcomes.into_iter().filter_map(|outcome| outcome.judged);
     told(
         recording,
@@ -106,7 +106,7 @@ fn join_counters(judged: &mut [Judged], of_runs: &[RunSeries<'_>], p_bound: f64,
 /// A series with its verdict.
 pub(super) struct Judged {
     key: Key,
-    lane: Lane,
+    metric: Metric,
     runs: Vec<RunIdx>,
     n_runs: usize,
     n_grown: usize,
@@ -137,15 +137,15 @@ pub(super) fn of_runs(
     recording: &Recording,
     series: &RunSeries<'_>,
     rules: &Rules,
-    courses: &mut Courses,
+    stats: &mut StatsCache,
 ) -> Outcome {
     let least = rules.min_growth_on(recording.device(series.key.device).kind);
     let (levels, own_levels) = (series.levels(), series.own_levels());
     let mut decisive = &own_levels;
-    let (mut state, mut p) = courses.state(&own_levels, least, rules);
+    let (mut state, mut p) = stats.state(&own_levels, least, rules);
     // What a series does not keep by itself, its level cannot make grow.
-    if matches!(state, State::Leak | State::Watch) {
-        let of_level = courses.state(&levels, least, rules);
+    if matches!(state, State::Leak | State::Suspected) {
+        let of_level = stats.state(&levels, least, rules);
         if of_level.0 > state {
             (state, p) = of_level;
             decisive = &levels;
@@ -153,8 +153,8 @@ pub(super) fn of_runs(
     }
     let p = (state != State::NotEnoughData).then_some(p);
     let row = series.rows.first().zip(series.rows.last());
-    let ends = row.and_then(|(first, last)| Some((first.before?, last.after?, last.lane)));
-    let Some((start, end, lane)) = ends else {
+    let ends = row.and_then(|(first, last)| Some((first.before?, last.after?, last.metric)));
+    let Some((start, end, metric)) = ends else {
         return Outcome { p, judged: None };
     };
     let stays = end.since(start);
@@ -164,13 +164,13 @@ pub(super) fn of_runs(
     }
     let judged = Judged {
         key: series.key.clone(),
-        lane,
+        metric,
         runs: series.runs(),
         n_runs: levels.len(),
         n_grown: n_positive(series.rows.iter().filter_map(|row| row.kept)),
         n_chances: own_levels.len(),
         steps: false,
-        growth: courses.judged(decisive, least, rules),
+        growth: stats.judged(decisive, least, rules),
         stays,
         levels: own_levels,
         start,
@@ -191,13 +191,13 @@ pub(super) fn of_steps(
     recording: &Recording,
     series: &StepSeries,
     rules: &Rules,
-    courses: &mut Courses,
+    stats: &mut StatsCache,
 ) -> Outcome {
     let least = rules.min_growth_on(recording.device(series.key.device).kind);
-    let (state, p) = courses.state(&series.levels, least, rules);
+    let (state, p) = stats.state(&series.levels, least, rules);
     Outcome {
         p: (state != State::NotEnoughData).then_some(p),
-        judged: judged_steps(recording, series, rules, courses),
+        judged: judged_steps(recording, series, rules, stats),
     }
 }
 
@@ -205,7 +205,7 @@ fn judged_steps(
     recording: &Recording,
     series: &StepSeries,
     rules: &Rules,
-    courses: &mut Courses,
+    stats: &mut StatsCache,
 ) -> Option<Judged> {
     let least = rules.min_growth_on(recording.device(series.key.device).kind);
     let (first, end) = (*series.levels.first()?, *series.levels.last()?);
@@ -214,14 +214,14 @@ fn judged_steps(
     if !reaches(stays, least) {
         return None;
     }
-    let mut growth = courses.judged(&series.levels, least, rules);
+    let mut growth = stats.judged(&series.levels, least, rules);
     let per_step = |delta: ByteDelta| ByteDelta::from_f64(delta.as_f64() / series.steps_per_point);
     growth.bytes_per_run = per_step(growth.bytes_per_run);
     growth.interval = (per_step(growth.interval.0), per_step(growth.interval.1));
     let course: Vec<Bytes> = series.start.iter().chain(&series.levels).copied().collect();
     Some(Judged {
         key: series.key.clone(),
-        lane: series.lane,
+        metric: series.metric,
         runs: vec![series.run],
         n_runs: series.n_steps,
         n_grown: n_positive(course.windows(2).map(|pair| pair[1].since(pair[0]))),
@@ -251,7 +251,7 @@ fn n_positive(deltas: impl Iterator<Item = ByteDelta>) -> usize {
 impl Judged {
     /// Takes in a fact: it may raise or lower the verdict, and is told with it.
     fn join(&mut self, fact: Fact) {
-        if matches!(self.growth.state, State::Leak | State::Watch) {
+        if matches!(self.growth.state, State::Leak | State::Suspected) {
             let state = fact.joined(self.growth.state);
             self.decided_by = fact.decides.filter(|_| state != self.growth.state);
             self.growth.state = state;
@@ -261,7 +261,7 @@ impl Judged {
 
     /// Takes in who holds what was kept: growth that a name collects is a leak, after fewer runs, too.
     fn join_holders(&mut self, recording: &Recording) {
-        if self.growth.state == State::None {
+        if self.growth.state == State::Stable {
             return;
         }
         let kept = self.kept().magnitude();
@@ -276,7 +276,7 @@ impl Judged {
         let n_looked_at = if self.steps { 0 } else { self.n_runs };
         let is_early = self.growth.state == State::NotEnoughData;
         if is_early && self.grew_each_time() && growers.prove(n_looked_at, &fact) {
-            self.growth.state = State::Watch;
+            self.growth.state = State::Suspected;
         }
         let decided_by = self.decided_by.take();
         self.join(fact);
@@ -290,11 +290,11 @@ impl Judged {
     fn told(mut self, recording: &Recording, rows: Rows<'_>) -> Option<Self> {
         let grew = reaches(self.kept(), self.least) && reaches(self.stays, self.least);
         let told = match self.growth.state {
-            State::Leak | State::Watch => grew,
+            State::Leak | State::Suspected => grew,
             State::NotEnoughData => grew && self.n_runs > 1 && self.grew_each_time(),
-            State::None => grew && self.settles() && !self.is_over(rows),
+            State::Stable => grew && self.settles() && !self.is_over(rows),
         };
-        if told && self.growth.state != State::None {
+        if told && self.growth.state != State::Stable {
             self.withdrawn = self.reason_to_withdraw(recording, rows);
         }
         told.then_some(self)
@@ -310,7 +310,7 @@ impl Judged {
     fn is_over(&self, rows: Rows<'_>) -> bool {
         let last = self.runs.last();
         let row = last.and_then(|run| rows.row(*run, self.key.device));
-        let row = row.filter(|row| row.lane == self.lane);
+        let row = row.filter(|row| row.metric == self.metric);
         let after = row.and_then(|row| row.after).filter(|_| self.steps);
         after.is_some_and(|after| after < self.start + self.least)
     }
@@ -331,7 +331,7 @@ impl Judged {
         });
         let level_now = rows
             .of(self.key.device)
-            .rfind(|row| row.lane == self.lane)
+            .rfind(|row| row.metric == self.metric)
             .filter(|row| row.run > last.idx)
             .and_then(|row| row.after);
         let nearly_start = self.start + Bytes::new(self.kept().magnitude().get() / 10);
@@ -345,9 +345,9 @@ impl Judged {
     /// It may be told of as growth, whatever else is known.
     pub(super) fn may_be_growth(&self) -> bool {
         match self.growth.state {
-            State::Leak | State::Watch => true,
+            State::Leak | State::Suspected => true,
             State::NotEnoughData => self.n_runs > 1 && self.grew_each_time(),
-            State::None => false,
+            State::Stable => false,
         }
     }
 
@@ -360,7 +360,7 @@ impl Judged {
         let run = recording.run(*self.runs.last().expect("a series has runs"));
         let device = self.key.device;
         let rate = self.growth.bytes_per_run;
-        let grows = self.growth.state != State::None && self.withdrawn.is_none();
+        let grows = self.growth.state != State::Stable && self.withdrawn.is_none();
         let headroom = rows
             .row(run.idx, device)
             .zip(levels::summary(devices, device))
@@ -405,7 +405,7 @@ impl Judged {
             kind: self.kind(),
             severity: self.severity(runs_to_oom),
             state: if self.withdrawn.is_some() {
-                State::None
+                State::Stable
             } else {
                 self.growth.state
             },
@@ -413,7 +413,7 @@ impl Judged {
             cell: Some(CellRef::of(recording, run)),
             path: self.key.path,
             device,
-            lane: self.lane,
+            metric: self.metric,
             runs: self.runs,
             n_runs: self.n_runs,
             holders: self.growers.holders,
@@ -427,8 +427,8 @@ impl Judged {
         match self.growth.state {
             _ if self.withdrawn.is_some() => FindingKind::Settled,
             State::Leak => FindingKind::Leak,
-            State::Watch | State::NotEnoughData => FindingKind::Growing,
-            State::None => FindingKind::Settled,
+            State::Suspected | State::NotEnoughData => FindingKind::Growing,
+            State::Stable => FindingKind::Settled,
         }
     }
 
@@ -436,8 +436,8 @@ impl Judged {
         match self.growth.state {
             _ if self.withdrawn.is_some() => Severity::Info,
             State::Leak if runs_to_oom.is_none_or(|n| n <= SOON) => Severity::Critical,
-            State::Leak | State::Watch => Severity::Warning,
-            State::None | State::NotEnoughData => Severity::Info,
+            State::Leak | State::Suspected => Severity::Warning,
+            State::Stable | State::NotEnoughData => Severity::Info,
         }
     }
 }

@@ -4,8 +4,8 @@ use crate::recording::{
     AllocatorLevels, Column, DeviceIdx, Level, Points, Reading, Recording, Run, RunIdx, RunLevels,
     Sample, Series, Source, Trace, Unknown,
 };
-use crate::sorted::Sorted;
 use crate::units::{ByteDelta, Bytes, Nanos};
+use crate::vec_map::VecMap;
 
 use super::device_rows::{DeviceRows, Rows};
 use super::limits::{Limit, limits};
@@ -13,7 +13,7 @@ use super::ongoing::Ongoing;
 
 /// Which of a device's levels growth is judged on: the first one known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Lane {
+pub enum Metric {
     /// Bytes in blocks held by tensors, summed over the allocators.
     Allocated,
     /// The driver's figure for this process.
@@ -22,7 +22,7 @@ pub enum Lane {
     DeviceUsed,
 }
 
-impl Lane {
+impl Metric {
     /// The name in JSON and in Python.
     pub const fn name(self) -> &'static str {
         match self {
@@ -33,7 +33,7 @@ impl Lane {
     }
 }
 
-/// The highest level of a lane in a run.
+/// The highest level of a metric in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Peak {
     /// The allocator's own peak rose in the run, above the one before it; or the bounds meet.
@@ -71,13 +71,13 @@ pub struct RunRow {
     pub run: RunIdx,
     /// Which device.
     pub device: DeviceIdx,
-    /// The lane that growth is judged on.
-    pub lane: Lane,
-    /// That lane when the run began.
+    /// The metric that growth is judged on.
+    pub metric: Metric,
+    /// That metric when the run began.
     pub before: Option<Bytes>,
-    /// That lane when it ended.
+    /// That metric when it ended.
     pub after: Option<Bytes>,
-    /// That lane when it was last read, while the run goes on.
+    /// That metric when it was last read, while the run goes on.
     pub so_far: Option<Bytes>,
     /// What the run kept of it: after − before.
     pub kept: Option<ByteDelta>,
@@ -104,8 +104,8 @@ pub struct RunRow {
 pub struct DeviceSummary {
     /// Which device.
     pub device: DeviceIdx,
-    /// The lane that growth is judged on.
-    pub lane: Lane,
+    /// The metric that growth is judged on.
+    pub metric: Metric,
     /// Latest allocated.
     pub allocated: Option<Bytes>,
     /// What was asked for of it: blocks are larger.
@@ -124,7 +124,7 @@ pub struct DeviceSummary {
     pub limits: Vec<Limit>,
     /// The smallest limit that applies.
     pub capacity: Option<Bytes>,
-    /// The highest level of the lane in any run.
+    /// The highest level of the metric in any run.
     pub peak: Option<Bytes>,
 }
 
@@ -134,7 +134,7 @@ impl DeviceSummary {
         let totals = Totals::of(reading);
         Self {
             device,
-            lane: lane_of(&totals, &totals),
+            metric: lane_of(&totals, &totals),
             allocated: totals.allocated,
             requested: totals.requested,
             reserved: totals.reserved,
@@ -198,7 +198,7 @@ pub(super) fn summaries(recording: &Recording, rows: Rows<'_>) -> Vec<DeviceSumm
         let known = levels.after.as_ref().unwrap_or(&levels.before);
         let inside = ongoing.reading(row.run, row.device, known);
         Some(DeviceSummary {
-            lane: row.lane,
+            metric: row.metric,
             peak: of_device.peak,
             ..DeviceSummary::now(row.device, inside.as_ref().unwrap_or(known))
         })
@@ -233,7 +233,7 @@ pub enum Warning {
 pub(super) fn warnings(recording: &Recording) -> Vec<Warning> {
     let missing = recording.missing();
     let mut warnings: Vec<Warning> = missing.map(|it| Warning::Missing(it.to_owned())).collect();
-    let mut told = Sorted::default();
+    let mut told = VecMap::default();
     for (_, levels) in all_levels(recording) {
         for reading in std::iter::once(&levels.before).chain(&levels.after) {
             for (source, said) in failures(reading) {
@@ -309,11 +309,11 @@ impl Totals {
         }
     }
 
-    fn of_lane(&self, lane: Lane) -> Option<Bytes> {
-        match lane {
-            Lane::Allocated => self.allocated,
-            Lane::ProcessUsed => self.process_used,
-            Lane::DeviceUsed => self.device_used,
+    fn of_lane(&self, metric: Metric) -> Option<Bytes> {
+        match metric {
+            Metric::Allocated => self.allocated,
+            Metric::ProcessUsed => self.process_used,
+            Metric::DeviceUsed => self.device_used,
         }
     }
 }
@@ -324,38 +324,38 @@ fn succeeded_retries(levels: &AllocatorLevels) -> Option<u64> {
     Some(levels.n_retries?.saturating_sub(n_ooms))
 }
 
-/// A point of the lane that growth is judged on.
-pub(super) fn of_sample(sample: &Sample, lane: Lane) -> Option<Bytes> {
-    match lane {
-        Lane::Allocated => sample.allocated,
-        Lane::ProcessUsed => sample.process_used,
-        Lane::DeviceUsed => sample.device_used,
+/// A point of the metric that growth is judged on.
+pub(super) fn of_sample(sample: &Sample, metric: Metric) -> Option<Bytes> {
+    match metric {
+        Metric::Allocated => sample.allocated,
+        Metric::ProcessUsed => sample.process_used,
+        Metric::DeviceUsed => sample.device_used,
     }
 }
 
-/// The lane that growth is judged on, of each point.
-pub(crate) fn of_points(points: &Points, lane: Lane) -> &Column {
-    match lane {
-        Lane::Allocated => points.allocated(),
-        Lane::ProcessUsed => points.process_used(),
-        Lane::DeviceUsed => points.device_used(),
+/// The metric that growth is judged on, of each point.
+pub(crate) fn of_points(points: &Points, metric: Metric) -> &Column {
+    match metric {
+        Metric::Allocated => points.allocated(),
+        Metric::ProcessUsed => points.process_used(),
+        Metric::DeviceUsed => points.device_used(),
     }
 }
 
 fn row(recording: &Recording, ongoing: &Ongoing, run: &Run, levels: &RunLevels) -> RunRow {
     let before = Totals::of(&levels.before);
     let after = levels.after.as_ref().map(Totals::of).unwrap_or_default();
-    let lane = lane_of(&before, &after);
-    let (from, to) = (start_of(lane, &before, &after), after.of_lane(lane));
+    let metric = lane_of(&before, &after);
+    let (from, to) = (start_of(metric, &before, &after), after.of_lane(metric));
     RunRow {
         run: run.idx,
         device: levels.device,
-        lane,
+        metric,
         before: from,
         after: to,
-        so_far: ongoing.level(run.idx, levels.device, lane),
+        so_far: ongoing.level(run.idx, levels.device, metric),
         kept: from.zip(to).map(|(from, to)| to.since(from)),
-        peak: peak(recording, run, levels, lane, [from, to]),
+        peak: peak(recording, run, levels, metric, [from, to]),
         allocated: (before.allocated, after.allocated),
         reserved: (before.reserved, after.reserved),
         process_used: (before.process_used, after.process_used),
@@ -369,17 +369,17 @@ fn row(recording: &Recording, ongoing: &Ongoing, run: &Run, levels: &RunLevels) 
     }
 }
 
-/// The first lane that is known at the run's end, or, while it runs, at its start.
-fn lane_of(before: &Totals, after: &Totals) -> Lane {
-    let lanes = [Lane::Allocated, Lane::ProcessUsed, Lane::DeviceUsed];
+/// The first metric that is known at the run's end, or, while it runs, at its start.
+fn lane_of(before: &Totals, after: &Totals) -> Metric {
+    let metrics = [Metric::Allocated, Metric::ProcessUsed, Metric::DeviceUsed];
     let known = |totals: &Totals| {
-        lanes
+        metrics
             .into_iter()
-            .find(|lane| totals.of_lane(*lane).is_some())
+            .find(|metric| totals.of_lane(*metric).is_some())
     };
     known(after)
         .or_else(|| known(before))
-        .unwrap_or(Lane::DeviceUsed)
+        .unwrap_or(Metric::DeviceUsed)
 }
 
 /// An allocator that woke up inside the run had allocated nothing before it. One that was there
@@ -396,19 +396,19 @@ fn n_blocks_at_start(before: &Totals, after: &Totals) -> Option<u64> {
     }
 }
 
-/// The lane's level at the start.
-fn start_of(lane: Lane, before: &Totals, after: &Totals) -> Option<Bytes> {
-    if lane == Lane::Allocated && woke_up(before, after) {
+/// The metric's level at the start.
+fn start_of(metric: Metric, before: &Totals, after: &Totals) -> Option<Bytes> {
+    if metric == Metric::Allocated && woke_up(before, after) {
         return Some(Bytes::ZERO);
     }
-    before.of_lane(lane)
+    before.of_lane(metric)
 }
 
 fn peak(
     recording: &Recording,
     run: &Run,
     levels: &RunLevels,
-    lane: Lane,
+    metric: Metric,
     ends: [Option<Bytes>; 2],
 ) -> Option<Peak> {
     // What is sampled in a run is sampled in the blocks of it, too.
@@ -416,13 +416,13 @@ fn peak(
     let around = run.parent.map(|_| recording.outermost(run.idx));
     let sampled_around = around
         .map(|around| recording.samples(around, levels.device, &Series::Sampled))
-        .and_then(|points| of_points(points, lane).highest(points.between(run.started, ended)));
+        .and_then(|points| of_points(points, metric).highest(points.between(run.started, ended)));
     let of_samples = recording
         .samples_of(run.idx, levels.device)
-        .filter_map(|(_, points)| of_points(points, lane).highest(0..points.len()));
+        .filter_map(|(_, points)| of_points(points, metric).highest(0..points.len()));
     let known = ends.into_iter().flatten();
     let seen = known.chain(of_samples).chain(sampled_around).max()?;
-    if lane != Lane::Allocated {
+    if metric != Metric::Allocated {
         return Some(Peak::AtLeast(seen));
     }
     let peak = allocator_peak(levels, seen);
@@ -613,7 +613,7 @@ mod tests {
             })
         };
         let (before, after) = (totals(before), totals(after));
-        let start = start_of(Lane::Allocated, &before, &after)?;
+        let start = start_of(Metric::Allocated, &before, &after)?;
         Some(after.allocated?.since(start).get())
     }
 

@@ -1,7 +1,7 @@
 //! What limits a device's memory: the card, the container, a service, an allocator.
 
-use crate::order;
 use crate::recording::{Level, Reading, Source};
+use crate::sort;
 use crate::units::Bytes;
 
 /// Whose limit it is.
@@ -73,7 +73,7 @@ pub(super) fn limits(reading: &Reading) -> Vec<Limit> {
         let by = LimitedBy::Allocator(only.source);
         limits.extend(limit((by, &only.limit, held)));
     }
-    order::sort_by_key(&mut limits, |limit| limit.bytes);
+    sort::sort_by_key(&mut limits, |limit| limit.bytes);
     limits
 }
 

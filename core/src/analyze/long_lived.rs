@@ -4,10 +4,10 @@ use super::cell::CellRef;
 use super::details::Details;
 use super::evidence::Evidence;
 use super::finding::{Finding, FindingKind};
-use super::levels::{self, DeviceSummary, Lane};
+use super::levels::{self, DeviceSummary, Metric};
 use crate::recording::{Recording, Trace};
-use crate::sorted::Sorted;
 use crate::units::Bytes;
+use crate::vec_map::VecMap;
 
 /// Less than this share of the device is no concern.
 const LEAST_OF_DEVICE: f64 = 0.05;
@@ -17,7 +17,7 @@ const LEAST_OF_PEAK: f64 = 0.25;
 
 /// Of the latest traced run of each cell's text, the line that stands out.
 pub(super) fn findings(recording: &Recording, devices: &[DeviceSummary]) -> Vec<Finding> {
-    let mut seen = Sorted::default();
+    let mut seen = VecMap::default();
     let mut latest: Vec<&Trace> = recording
         .traces()
         .rev()
@@ -62,7 +62,7 @@ fn finding(
             FindingKind::LongLived,
             &format!("{:016x}/{device}", run.revision.0),
             trace.device,
-            Lane::Allocated,
+            Metric::Allocated,
             details,
         )
     }

@@ -4,7 +4,6 @@
 //! device) from the raw readings, `growth` decides on one series of levels,
 //! `leak` and `fragmentation` turn rows and series into findings.
 
-mod analyst;
 mod cell;
 mod compare;
 mod composition;
@@ -18,7 +17,7 @@ mod fragmentation;
 mod gaps;
 mod growth;
 mod held;
-mod incremental;
+mod incremental_analyzer;
 mod leak;
 mod levels;
 mod limits;
@@ -29,16 +28,16 @@ mod paths;
 mod peaks;
 mod reserve;
 mod retention;
+mod run_analyzer;
 mod series;
-mod session;
 mod suggest;
 mod traced;
 mod trend;
+mod unattributed_growth;
 
 pub use crate::severity::Severity;
-pub use analyst::Analyst;
 pub use cell::{CellRef, cell_label};
-pub use compare::{Change, Compared, Side, compare};
+pub use compare::{Change, Compared, GrowthSide, compare};
 pub use composition::{Part, PartContent, PartKind};
 pub use details::{
     Advice, DecidedBy, Details, DoublingDetails, FragmentationDetails, GrowthDetails,
@@ -49,12 +48,13 @@ pub use finding::{Finding, FindingKind, Withdrawn};
 pub use fragmentation::is_in_pieces;
 pub use gaps::Gap;
 pub use growth::{Growth, Shape, State, classify_allocator, classify_growth};
-pub use incremental::Incremental;
+pub use incremental_analyzer::IncrementalAnalyzer;
 pub(crate) use levels::of_points;
-pub use levels::{DeviceSummary, Lane, Peak, RunRow, Warning};
+pub use levels::{DeviceSummary, Metric, Peak, RunRow, Warning};
 pub use limits::{Limit, LimitedBy};
 pub use oom::{Cause, HeldByError, OomBreakdown, OomPart};
 pub use rules::Rules;
+pub use run_analyzer::RunAnalyzer;
 
 use crate::recording::Recording;
 use crate::rules;
@@ -77,5 +77,5 @@ pub struct Analysis {
 
 /// Derives levels and findings from a recording.
 pub fn analyze(recording: &Recording, rules: &Rules) -> Analysis {
-    Analyst::default().analyze(recording, rules)
+    IncrementalAnalyzer::default().analyze(recording, rules)
 }

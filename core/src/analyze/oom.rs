@@ -19,14 +19,14 @@ use crate::recording::{
     Recording, Run, RunIdx, RunLevels, Status,
 };
 use crate::severity::Severity;
-use crate::sorted::Sorted;
 use crate::units::Bytes;
+use crate::vec_map::VecMap;
 pub use breakdown::{OomBreakdown, OomPart};
 pub use causes::{Cause, HeldByError};
 
 /// A finding for each cell and device where memory ran out, about the last time.
 pub(super) fn findings(recording: &Recording, rows: Rows<'_>, paths: &Paths) -> Vec<Finding> {
-    let mut last: Sorted<(CellIdx, DeviceIdx), Case<'_>> = Sorted::default();
+    let mut last: VecMap<(CellIdx, DeviceIdx), Case<'_>> = VecMap::default();
     for run in recording.runs().iter().filter(|run| run.oom.is_some()) {
         let Some(case) = Case::of(recording, rows, paths, run) else {
             continue;
@@ -192,9 +192,9 @@ impl<'a> Case<'a> {
         let cell = CellRef::of(self.recording, self.outermost);
         let is_over = self.is_over();
         let (severity, state) = match (is_over, self.survived()) {
-            (true, _) => (Severity::Info, State::None),
-            (false, true) => (Severity::Warning, State::Watch),
-            (false, false) => (Severity::Critical, State::Watch),
+            (true, _) => (Severity::Info, State::Stable),
+            (false, true) => (Severity::Warning, State::Suspected),
+            (false, false) => (Severity::Critical, State::Suspected),
         };
         let breakdown = self.breakdown();
         Finding {
@@ -210,7 +210,7 @@ impl<'a> Case<'a> {
                 FindingKind::OutOfMemory,
                 &format!("{}/{}", cell.id, device.key),
                 self.device,
-                self.now.lane,
+                self.now.metric,
                 Details::OutOfMemory(Box::new(breakdown)),
             )
         }

@@ -75,7 +75,7 @@ fn spike(recording: &Recording, series: &RunSeries<'_>, least: f64) -> Option<Fi
             FindingKind::Spike,
             &series.key.id(recording),
             series.key.device,
-            row.lane,
+            row.metric,
             details,
         )
     })

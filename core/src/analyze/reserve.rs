@@ -1,13 +1,13 @@
 //! How runs deal with the driver: pressure, repeated and inefficient reservation,
 //! and what grows beside the allocator.
 
-use super::analyst::Courses;
 use super::cell::CellRef;
 use super::details::{Details, SeriesGrowth};
 use super::device_rows::{DeviceRows, Rows};
 use super::evidence::Evidence;
 use super::finding::{Finding, FindingKind};
-use super::levels::{DeviceSummary, Lane, RunRow};
+use super::incremental_analyzer::StatsCache;
+use super::levels::{DeviceSummary, Metric, RunRow};
 use super::rules::Rules;
 use super::series::RunSeries;
 use crate::recording::Recording;
@@ -29,14 +29,14 @@ pub(super) fn findings(
     devices: &[DeviceSummary],
     of_runs: &[RunSeries<'_>],
     rules: &Rules,
-    courses: &mut Courses,
+    stats: &mut StatsCache,
 ) -> Vec<Finding> {
     let of_each = devices.iter().flat_map(|device| {
         let of_device = rows.columns(device.device);
         let pressure = pressure(recording, of_device, device);
         pressure
             .into_iter()
-            .chain(gap(recording, of_device, device, rules, courses))
+            .chain(gap(recording, of_device, device, rules, stats))
     });
     let of_cells = of_runs.iter().filter_map(|series| {
         repeated(recording, series).or_else(|| inefficient(recording, series))
@@ -63,7 +63,7 @@ fn pressure(
             FindingKind::Pressure,
             recording.device(device.device).key.as_str(),
             device.device,
-            device.lane,
+            device.metric,
             Details::Pressure { n_flushes },
         )
     })
@@ -75,10 +75,10 @@ fn gap(
     of_device: &DeviceRows,
     device: &DeviceSummary,
     rules: &Rules,
-    courses: &mut Courses,
+    stats: &mut StatsCache,
 ) -> Option<Finding> {
     let gaps: Vec<Bytes> = of_device.gaps.iter().map(|(_, gap)| *gap).collect();
-    let growth = courses.leak(
+    let growth = stats.leak(
         &gaps,
         rules.min_growth_on(recording.device(device.device).kind),
         rules,
@@ -93,7 +93,7 @@ fn gap(
             FindingKind::Gap,
             recording.device(device.device).key.as_str(),
             device.device,
-            Lane::ProcessUsed,
+            Metric::ProcessUsed,
             details,
         )
     })
@@ -129,7 +129,7 @@ fn repeated(recording: &Recording, series: &RunSeries<'_>) -> Option<Finding> {
             FindingKind::Repeated,
             &series.key.id(recording),
             series.key.device,
-            last.lane,
+            last.metric,
             details,
         )
     })
@@ -162,7 +162,7 @@ fn inefficient(recording: &Recording, series: &RunSeries<'_>) -> Option<Finding>
             FindingKind::Inefficient,
             &series.key.id(recording),
             series.key.device,
-            last.lane,
+            last.metric,
             Details::Inefficient { used_share },
         )
     })

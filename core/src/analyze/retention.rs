@@ -12,8 +12,8 @@ use super::rules::Rules;
 use crate::holders::{self, DeviceHolders, Holder, Kept, RootKind};
 use crate::recording::{DeviceIdx, Recording, RunIdx, RunKind, Status};
 use crate::severity::Severity;
-use crate::sorted::Sorted;
 use crate::units::Bytes;
+use crate::vec_map::VecMap;
 
 /// Less than this share of the device is only good to know.
 const WORTH_A_WARNING: f64 = 0.05;
@@ -48,7 +48,7 @@ pub(super) fn findings(
 pub(super) fn is_told(found: &[Finding], device: DeviceIdx, place: RootKind) -> bool {
     found.iter().any(|finding| {
         finding.device == device
-            && finding.state != State::None
+            && finding.state != State::Stable
             && finding.holders.first().map(|it| it.kind) == Some(place)
     })
 }
@@ -66,7 +66,7 @@ struct Place<'a> {
 impl<'a> Place<'a> {
     fn all(recording: &'a Recording, rows: Rows<'a>, device: DeviceIdx) -> Vec<Self> {
         let looks = Looks::of(recording, rows, device);
-        let mut last: Sorted<RootKind, usize> = Sorted::default();
+        let mut last: VecMap<RootKind, usize> = VecMap::default();
         for (idx, (_, look)) in looks.all.iter().enumerate() {
             for kept in &look.kept {
                 *last.entry(kept.place) = idx;
@@ -111,9 +111,9 @@ impl<'a> Place<'a> {
         Finding {
             severity: self.severity(device),
             state: if self.is_let_go {
-                State::None
+                State::Stable
             } else {
-                State::Watch
+                State::Suspected
             },
             withdrawn: self.is_let_go.then_some(Withdrawn::LetGo),
             cell: Some(CellRef::of(recording, run)),
@@ -130,7 +130,7 @@ impl<'a> Place<'a> {
                 FindingKind::Retention,
                 &format!("{}/{device_key}", place.name()),
                 self.device,
-                device.lane,
+                device.metric,
                 Details::Retention(details),
             )
         }
@@ -219,7 +219,7 @@ impl<'a> Looks<'a> {
         let now = self.now.filter(|row| row.run > seen);
         let fall = then
             .zip(now)
-            .filter(|(then, now)| then.lane == now.lane)
+            .filter(|(then, now)| then.metric == now.metric)
             .and_then(|(then, now)| Some(then.after?.since(level(now)?)));
         fall.is_some_and(|fall| fall.as_f64() >= GIVEN_BACK * n_bytes.as_f64())
     }
@@ -262,7 +262,7 @@ fn exactly_since(
 mod tests {
     use super::*;
     use crate::analyze::analyze;
-    use crate::recording::{Frame, Held};
+    use crate::recording::{Frame, HolderSnapshot};
     use crate::testing::{Play, run, session, words};
     use crate::wording::Words;
 
@@ -293,7 +293,7 @@ mod tests {
                 kept: kept.clone(),
                 ..DeviceHolders::default()
             };
-            let held = Held {
+            let held = HolderSnapshot {
                 run: RunIdx(*run),
                 device: DeviceIdx(0),
                 holders,

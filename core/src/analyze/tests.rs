@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 
-use super::analyst::Courses;
 use super::device_rows::{DeviceRows, Rows};
+use super::incremental_analyzer::StatsCache;
 use super::paths::Paths;
 use super::*;
 use crate::recording::{Frame, Run, RunIdx, RunKind};
@@ -235,12 +235,12 @@ fn courses_that_single_calls_mislead_about_are_judged_right() {
     // Forward and backward take and give by turns.
     check_course(
         (0..200).map(|n| if n % 2 == 0 { 300.0 } else { -300.0 }),
-        State::None,
+        State::Stable,
     );
     // Thirty warm-up calls, then flat.
     check_course(
         (0..200).map(|n| if n < 30 { 10.0 } else { 0.0 }),
-        State::None,
+        State::Stable,
     );
     // Half a megabyte in each of 199 calls.
     check_course([0.5; 199], State::Leak);
@@ -286,7 +286,7 @@ proptest! {
         prop_assert!((scaled.2.as_f64() - rate).abs() <= scale as f64);
     }
 
-    /// A recording that grows, under thresholds that move, as an analyst sees it who has
+    /// A recording that grows, under thresholds that move, as an incremental_analyzer sees it who has
     /// judged it before.
     #[test]
     fn an_analyst_who_judges_again_comes_to_the_same(
@@ -308,9 +308,9 @@ proptest! {
             // What belongs to runs that are not known yet does not fit.
             let _ = begun.apply(frame);
         }
-        let mut analyst = Analyst::default();
+        let mut incremental_analyzer = IncrementalAnalyzer::default();
         for recording in [&begun, &whole] {
-            let mut analysis = analyst.analyze(recording, &Rules::default());
+            let mut analysis = incremental_analyzer.analyze(recording, &Rules::default());
             for (min_growth_mib, min_runs, tenths) in &thresholds {
                 let rules = Rules {
                     min_growth: Bytes::mib(*min_growth_mib),
@@ -318,14 +318,14 @@ proptest! {
                     block_t: f64::from(*tenths) / 10.0,
                     ..Rules::default()
                 };
-                analyst.judge(&mut analysis, recording, &rules);
+                incremental_analyzer.judge(&mut analysis, recording, &rules);
                 prop_assert_eq!(&analysis, &analyze(recording, &rules));
             }
         }
         let rules = Rules::default();
-        let mut analyst = Analyst::default();
+        let mut incremental_analyzer = IncrementalAnalyzer::default();
         for recording in [&begun, &whole, &whole] {
-            let compared = analyst.compare(recording, &begun, &rules);
+            let compared = incremental_analyzer.compare(recording, &begun, &rules);
             prop_assert_eq!(compared, compare(recording, &begun, &rules));
         }
     }
@@ -334,7 +334,7 @@ proptest! {
     fn a_leak_in_reverse_is_none(rate in 1_u64..100, n in 9_u64..100) {
         let levels: Vec<Bytes> = (0..n).rev().map(|run| Bytes::mib(rate * run)).collect();
         let growth = classify_growth(&levels, Bytes::mib(1), &Rules::default());
-        prop_assert!(matches!(growth.state, State::None));
+        prop_assert!(matches!(growth.state, State::Stable));
     }
 
     #[test]
@@ -352,7 +352,7 @@ fn reserved_that_grows_over_a_flat_allocated_is_its_own_shape() {
     let growth = classify_allocator(&allocated, &reserved, Bytes::mib(1), &Rules::default());
     assert_eq!(
         (growth.state, growth.shape),
-        (State::Watch, Shape::ReservedOnly)
+        (State::Suspected, Shape::ReservedOnly)
     );
 }
 
@@ -379,7 +379,7 @@ fn check_rows(
         rows,
         ..Analysis::default()
     };
-    Analyst::default().judge(&mut analysis, &recording, &Rules::default());
+    IncrementalAnalyzer::default().judge(&mut analysis, &recording, &Rules::default());
     let kinds = [
         Doubling,
         Spike,
@@ -609,14 +609,14 @@ fn free_pieces_between_held_blocks_are_told_with_what_can_be_given_back() {
         let of_devices = DeviceRows::all(&recording, &rows);
         let paths = Paths::of(&recording);
         let of_runs = series::of_runs(&recording, &paths, &rows);
-        let (rules, mut courses) = (Rules::default(), Courses::default());
+        let (rules, mut stats) = (Rules::default(), StatsCache::default());
         let found = fragmentation::findings(
             &recording,
             Rows::new(&rows, &of_devices),
             devices,
             &of_runs,
             &rules,
-            &mut courses,
+            &mut stats,
         );
         let detail = found.first().map(|it| words(&recording, it).detail);
         assert_eq!(detail.as_deref(), expected);
@@ -661,7 +661,7 @@ fn check_counted(plays: &[Play], state: State, decided_by: Option<DecidedBy>) {
 #[test]
 fn live_allocations_that_grow_in_nearly_every_run_make_a_leak_of_growth() {
     let plays: Vec<Play> = RAGGED.into_iter().map(run).collect();
-    check_counted(&plays, State::Watch, None);
+    check_counted(&plays, State::Suspected, None);
     let plays = counted(&RAGGED, |idx| i64::from(idx != 9));
     let grew = DecidedBy::AllocationsGrew {
         n_grown: 11,
@@ -673,16 +673,16 @@ fn live_allocations_that_grow_in_nearly_every_run_make_a_leak_of_growth() {
 #[test]
 fn live_allocations_that_stopped_growing_raise_nothing() {
     let plays = counted(&RAGGED, |idx| i64::from(idx < 9));
-    check_counted(&plays, State::Watch, None);
+    check_counted(&plays, State::Suspected, None);
     let plays = counted(&RAGGED, |idx| if idx % 2 == 0 { 1 } else { -1 });
-    check_counted(&plays, State::Watch, None);
+    check_counted(&plays, State::Suspected, None);
 }
 
 #[test]
 fn what_is_replaced_by_a_larger_one_is_growth_and_no_leak() {
     let plays = counted(&[420; 12], |_| 0);
     let stayed = DecidedBy::AllocationsStayed { n_runs: 12 };
-    check_counted(&plays, State::Watch, Some(stayed));
+    check_counted(&plays, State::Suspected, Some(stayed));
 }
 
 #[test]

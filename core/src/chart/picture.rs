@@ -2,11 +2,11 @@
 
 use super::View;
 use super::composition::composition;
+use super::device_view::default_device;
 use super::growth::growth;
 use super::label::{LARGE, Label, MEDIUM};
 use super::plot::sheet;
 use super::scene::{Face, Point, Rect, Role, Scene};
-use super::session::default_device;
 use super::text;
 use super::timeline::timeline;
 use super::treemap::treemap;

@@ -2,7 +2,7 @@
 //!
 //! Every field has a name and a default; sizes are bytes, times nanoseconds
 //! since the recording's start. The module above lists them for other readers.
-//! serde writes the `Wire…` types; a [`Record`] says where each field is read to.
+//! serde writes the `Wire…` types; a [`DecodeFields`] says where each field is read to.
 
 mod columns;
 mod holders;
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::messagepack::{Outcome, Reader, Refused};
-use super::record::{Place, Record};
+use super::record::{Decode, DecodeFields};
 use super::{Fault, fitting};
 use crate::recording::{
     Cell, Device, DeviceKind, Finish, Header, Missing, Revision, Run, RunKind, RunLevels, Source,
@@ -178,7 +178,7 @@ impl FoundHeader {
     }
 }
 
-impl Record for FoundHeader {
+impl DecodeFields for FoundHeader {
     fn required(&self) -> &'static [&'static str] {
         &["format"]
     }
@@ -197,7 +197,7 @@ impl Record for FoundHeader {
     }
 }
 
-impl Record for Rules {
+impl DecodeFields for Rules {
     /// A recording that does not have one was judged by the default.
     fn field(&mut self, name: &str, value: &mut Reader<'_>) -> Outcome<()> {
         let Some(threshold) = Threshold::from_name(name) else {
@@ -227,7 +227,7 @@ impl FoundSource {
     }
 }
 
-impl Record for FoundSource {
+impl DecodeFields for FoundSource {
     fn required(&self) -> &'static [&'static str] {
         &["source"]
     }
@@ -254,7 +254,7 @@ impl From<&Device> for WireDevice {
     }
 }
 
-impl Record for Device {
+impl DecodeFields for Device {
     fn required(&self) -> &'static [&'static str] {
         &["idx", "key", "class"]
     }
@@ -285,7 +285,7 @@ impl From<&Cell> for WireCell {
     }
 }
 
-impl Record for Cell {
+impl DecodeFields for Cell {
     fn required(&self) -> &'static [&'static str] {
         &["idx", "id"]
     }
@@ -300,7 +300,7 @@ impl Record for Cell {
     }
 }
 
-impl Record for Revision {
+impl DecodeFields for Revision {
     fn required(&self) -> &'static [&'static str] {
         &["hash"]
     }
@@ -333,7 +333,7 @@ impl From<&Run> for WireRun {
     }
 }
 
-impl Record for Run {
+impl DecodeFields for Run {
     fn required(&self) -> &'static [&'static str] {
         &["idx", "cell", "class", "started_nanos", "status"]
     }
@@ -368,7 +368,7 @@ impl From<&RunLevels> for WireRunLevels {
     }
 }
 
-impl Record for RunLevels {
+impl DecodeFields for RunLevels {
     fn required(&self) -> &'static [&'static str] {
         &["device", "before"]
     }
@@ -392,7 +392,7 @@ impl From<&Missing> for WireMissing {
     }
 }
 
-impl Record for Missing {
+impl DecodeFields for Missing {
     fn required(&self) -> &'static [&'static str] {
         &["words"]
     }
@@ -413,7 +413,7 @@ impl From<&Finish> for WireFinish {
     }
 }
 
-impl Record for Finish {
+impl DecodeFields for Finish {
     fn required(&self) -> &'static [&'static str] {
         &["at_nanos"]
     }

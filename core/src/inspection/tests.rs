@@ -1,5 +1,5 @@
 use super::*;
-use crate::recording::{Frame, Level, Mapped};
+use crate::recording::{Frame, Level, SegmentSnapshot};
 use crate::testing::{Play, run, session};
 
 /// The recording of these runs of one cell, and the last of them.
@@ -105,7 +105,7 @@ fn what_lies_as_before_is_not_read_again() {
     for (run, split) in [(0, 500), (1, 505), (2, 700)] {
         leave(&mut recording, RunIdx(run), split);
     }
-    let failed = Mapped {
+    let failed = SegmentSnapshot {
         run: RunIdx(0),
         device: DeviceIdx(0),
         found: Err("too many blocks".to_owned()),

@@ -2,7 +2,10 @@
 
 use thiserror::Error;
 
-use super::{Cell, Device, DeviceIdx, Held, Mapped, Points, Reading, Run, RunIdx, Source, Trace};
+use super::{
+    Cell, Device, DeviceIdx, HolderSnapshot, Points, Reading, Run, RunIdx, SegmentSnapshot, Source,
+    Trace,
+};
 use crate::rules::Rules;
 use crate::units::{Bytes, Nanos};
 
@@ -122,9 +125,9 @@ pub enum Frame {
     /// What the allocator's history of a run adds up to, or its newer state.
     Trace(Box<Trace>),
     /// Who held a device's memory after a run.
-    Holders(Box<Held>),
+    Holders(Box<HolderSnapshot>),
     /// Where in its segments a device's memory lay.
-    Segments(Box<Mapped>),
+    Segments(Box<SegmentSnapshot>),
     /// Something that is known to be missing.
     Missing(Missing),
     /// The session ended in order.

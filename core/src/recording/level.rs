@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::holders::HandedOut;
+use crate::holders::Allocated;
 use crate::units::Bytes;
 
 /// Where levels come from.
@@ -382,11 +382,11 @@ impl Reading {
     }
 
     /// What the allocators have handed out and not got back.
-    pub fn handed_out(&self) -> Option<HandedOut> {
+    pub fn handed_out(&self) -> Option<Allocated> {
         let handed_out = |levels: &AllocatorLevels| {
             let allocated = levels.allocated.known()?;
             let requested = levels.requested.known();
-            Some(HandedOut {
+            Some(Allocated {
                 n_bytes: requested.unwrap_or(allocated),
                 is_rounded: requested.is_none(),
             })

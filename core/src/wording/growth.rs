@@ -31,12 +31,12 @@ impl Growth<'_> {
                 format!("{label} kept {each} more after every {unit}, but no longer")
             }
             State::Leak => format!("{label} keeps {each} more after every {unit}"),
-            State::Watch => format!("{label} grows by about {each} a {unit}"),
+            State::Suspected => format!("{label} grows by about {each} a {unit}"),
             State::NotEnoughData => {
                 let n_runs = count(finding.n_runs, unit);
                 format!("{label} kept {each} more in each of {n_runs}")
             }
-            State::None => {
+            State::Stable => {
                 let kept = units.size(self.details.series.total.magnitude());
                 match self.details.n_moving {
                     Some(n) if n > 1 => {
@@ -64,7 +64,7 @@ impl Growth<'_> {
             let total = self.teller.units.change(self.details.series.total);
             return format!("{} · {total} over {n_runs}", withdrawn(reason));
         }
-        if finding.state == State::None {
+        if finding.state == State::Stable {
             return format!("{} over {n_runs}", self.details.series.shape.name());
         }
         joined([
@@ -111,8 +111,8 @@ impl Growth<'_> {
     fn certainty(&self) -> Option<String> {
         let unit = self.unit();
         match (self.teller.finding.state, self.details.decided_by) {
-            (State::Leak | State::Watch, Some(decided)) => Some(decided_by(decided)),
-            (State::Watch, None) => Some("not yet beyond doubt".to_owned()),
+            (State::Leak | State::Suspected, Some(decided)) => Some(decided_by(decided)),
+            (State::Suspected, None) => Some("not yet beyond doubt".to_owned()),
             (State::NotEnoughData, _) => Some(match self.details.n_missing {
                 1 => format!("1 more {unit} tells a leak from a warm-up"),
                 n => format!("{n} more {unit}s tell a leak from a warm-up"),

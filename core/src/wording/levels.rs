@@ -1,6 +1,6 @@
 //! Names for levels and what lies between them.
 
-use crate::analyze::{Gap, Lane, LimitedBy, OomPart, Part, PartContent, Warning};
+use crate::analyze::{Gap, LimitedBy, Metric, OomPart, Part, PartContent, Warning};
 use crate::recording::{Recording, Source};
 use crate::units::ByteDelta;
 
@@ -46,11 +46,11 @@ pub fn limited_by(by: LimitedBy) -> Option<String> {
 }
 
 /// The level that growth is judged on.
-pub const fn metric(lane: Lane) -> &'static str {
-    match lane {
-        Lane::Allocated => "allocated",
-        Lane::ProcessUsed => "used by this process",
-        Lane::DeviceUsed => "used on the device",
+pub const fn metric(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Allocated => "allocated",
+        Metric::ProcessUsed => "used by this process",
+        Metric::DeviceUsed => "used on the device",
     }
 }
 

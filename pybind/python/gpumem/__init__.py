@@ -5,7 +5,7 @@ Type ``%load_ext gpumem`` in a notebook, then ``%%gpumem`` above a cell or
 """
 
 from gpumem import sim
-from gpumem._company import Company, Process, who
+from gpumem._company import GpuProcesses, Process, who
 from gpumem._gpumem import (
     DeviceError,
     Footprint,
@@ -25,11 +25,11 @@ from gpumem._gpumem import (
     steps,
     unload_ipython_extension,
 )
-from gpumem._holders import Branch, Holder, Holders, Shared, holders
-from gpumem._release import Released, Step, release
+from gpumem._holders import HolderBranch, Holder, Holders, SharedMemory, holders
+from gpumem._release import Released, ReleaseStep, release
 from gpumem._report import Cell, Evidence, Finding, Fix, Report, report
 from gpumem._rules import Rules
-from gpumem._verdicts import Change, Comparison, Growth, Side, classify_growth, compare
+from gpumem._verdicts import Change, Comparison, Growth, GrowthSide, classify_growth, compare
 from gpumem.classic import (
     GPUMemoryProfiler,
     MemoryAnalyzer,
@@ -40,10 +40,10 @@ from gpumem.classic import (
 )
 
 __all__ = [
-    "Branch",
+    "HolderBranch",
     "Cell",
     "Change",
-    "Company",
+    "GpuProcesses",
     "Comparison",
     "DeviceError",
     "Evidence",
@@ -68,9 +68,9 @@ __all__ = [
     "Released",
     "Report",
     "Rules",
-    "Shared",
-    "Side",
-    "Step",
+    "SharedMemory",
+    "GrowthSide",
+    "ReleaseStep",
     "__version__",
     "classify_growth",
     "compare",

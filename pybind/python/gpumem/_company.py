@@ -48,10 +48,10 @@ class Process:
     """A description for people."""
 
 
-class Company(Sequence[Process]):
+class GpuProcesses(Sequence[Process]):
     """The processes on each device at one moment: this process first, then the largest."""
 
-    def __init__(self, found: _gpumem.Company) -> None:
+    def __init__(self, found: _gpumem.GpuProcesses) -> None:
         """Wrap the result of the extension module."""
         self._found = found
 
@@ -67,10 +67,10 @@ class Company(Sequence[Process]):
         return {it["device"]: it["unlisted"] for it in devices if it["unlisted"] is not None}
 
     @cached_property
-    def untold_bytes(self) -> dict[str, int]:
+    def unattributed_bytes(self) -> dict[str, int]:
         """For each device, the memory that no listed process uses, if it is a lot."""
         devices = self._devices
-        return {it["device"]: it["untold_bytes"] for it in devices if it["untold_bytes"]}
+        return {it["device"]: it["unattributed_bytes"] for it in devices if it["unattributed_bytes"]}
 
     def text(self, width: int | None = None) -> str:
         """Return a table for each device."""
@@ -111,7 +111,7 @@ class Company(Sequence[Process]):
         return self._found.devices()
 
 
-def who() -> Company:
+def who() -> GpuProcesses:
     """Return which processes use the GPUs, and which notebooks they belong to.
 
     Each process has its memory, user, age, program and script. A kernel also has its notebook,
@@ -119,4 +119,4 @@ def who() -> Company:
     whose server is gone, workers whose parent is gone, and processes that have ended but are still
     listed by the driver. gpumem ends no process.
     """
-    return Company(_gpumem.find_company())
+    return GpuProcesses(_gpumem.find_company())

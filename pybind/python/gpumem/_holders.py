@@ -17,7 +17,7 @@ DEEPEST = 100
 
 
 @dataclass(frozen=True)
-class Branch:
+class HolderBranch:
     """Part of what a name keeps. Sizes are bytes."""
 
     step: str
@@ -27,7 +27,7 @@ class Branch:
     """How many objects of the same kind it stands for."""
     n_bytes: int
     """What it alone keeps."""
-    children: tuple[Branch, ...]
+    children: tuple[HolderBranch, ...]
 
 
 @dataclass(frozen=True)
@@ -46,13 +46,13 @@ class Holder:
     """The Python expression of the largest object; empty if no object was found."""
     what: str
     """A description: ``list of 96 tensors, each with its graph``."""
-    children: tuple[Branch, ...]
+    children: tuple[HolderBranch, ...]
     grown_bytes: int | None = None
     """Only in a finding: its growth over the finding's runs."""
 
 
 @dataclass(frozen=True)
-class Shared:
+class SharedMemory:
     """Memory that several names keep together: it is freed only when all of them let go."""
 
     names: tuple[str, ...]
@@ -84,10 +84,10 @@ class Holders:
         ]
 
     @cached_property
-    def shared(self) -> list[Shared]:
+    def shared(self) -> list[SharedMemory]:
         """Memory that several names keep together."""
         return [
-            Shared(**{**entry, "names": tuple(entry["names"])}, device=device["device"])
+            SharedMemory(**{**entry, "names": tuple(entry["names"])}, device=device["device"])
             for device in self._devices
             for entry in device["shared"]
         ]
@@ -144,6 +144,6 @@ def holders(*, depth: int = 1) -> Holders:
     return Holders(_gpumem.find_holders(depth))
 
 
-def branches(found: list[dict[str, Any]]) -> tuple[Branch, ...]:
+def branches(found: list[dict[str, Any]]) -> tuple[HolderBranch, ...]:
     """Return the branches below a name, nested."""
-    return tuple(Branch(**{**branch, "children": branches(branch["children"])}) for branch in found)
+    return tuple(HolderBranch(**{**branch, "children": branches(branch["children"])}) for branch in found)

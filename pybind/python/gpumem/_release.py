@@ -25,7 +25,7 @@ PLAIN = (ModuleType.__getattribute__, object.__getattribute__)
 
 
 @dataclass(frozen=True)
-class Step:
+class ReleaseStep:
     """One step of a release: what it did or would do, and the bytes it freed on each device."""
 
     name: str
@@ -42,7 +42,7 @@ class Step:
 class Released:
     """The steps of a release."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[ReleaseStep, ...]
     dry_run: bool
     hint: str = ""
 
@@ -82,7 +82,7 @@ def release(*what: str, dry_run: bool = False) -> Released:
     plans = [_plan(name, shell) for name in wanted]
     if dry_run or not what:
         hint = "" if what else "nothing is released yet: `%gpumem release all`, or one of these"
-        steps = tuple(Step(plan.name, plan.would()) for plan in plans)
+        steps = tuple(ReleaseStep(plan.name, plan.would()) for plan in plans)
         return Released(steps, dry_run=True, hint=hint)
     steps = tuple(_taken(plan) for plan in plans)
     return Released(steps, dry_run=False, hint=_cache_hint(wanted))
@@ -136,7 +136,7 @@ def _plan(name: str, shell: InteractiveShell | None) -> Plan:
             return Plan(name, "delete", variable.words(), "", variable.forget)
 
 
-def _taken(plan: Plan) -> Step:
+def _taken(plan: Plan) -> ReleaseStep:
     """Run a step and measure it."""
     before = _levels()
     words = plan.did()
@@ -149,7 +149,7 @@ def _taken(plan: Plan) -> Step:
         n_bytes = _fallen(then, now, plan.level)
         if n_bytes >= (HOST_NOISE if now.is_host else 1):
             freed[device] = n_bytes
-    return Step(plan.name, words, freed)
+    return ReleaseStep(plan.name, words, freed)
 
 
 class Levels(NamedTuple):

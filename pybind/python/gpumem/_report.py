@@ -79,7 +79,7 @@ class Finding:
     """Labels of steps and blocks inside the cell."""
     device: str | None
     """None if memory ran out on a device that is not read."""
-    lane: str
+    metric: str
     """The judged level of the device: ``allocated``, ``process_used`` or ``device_used``."""
     runs: tuple[int, ...]
     """The indices in the recording of the runs it rests on."""

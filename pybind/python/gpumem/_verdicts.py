@@ -40,7 +40,7 @@ class Growth:
 
 
 @dataclass(frozen=True)
-class Side:
+class GrowthSide:
     """A cell's growth in one recording. Sizes are bytes."""
 
     state: str
@@ -61,9 +61,9 @@ class Change:
     path: tuple[str, ...]
     device: str
     steps: bool
-    before: Side | None
+    before: GrowthSide | None
     """None if the baseline does not have the cell."""
-    after: Side
+    after: GrowthSide
     difference_bytes: int
     """Growth per run now minus growth per run then."""
     uncertainty_bytes: int
@@ -202,8 +202,8 @@ def compare_with(name: str) -> Comparison:
 
 
 def _change(entry: dict[str, Any]) -> Change:
-    def side(content: dict[str, Any]) -> Side:
-        return Side(**{**content, "interval": tuple(content["interval"])})
+    def side(content: dict[str, Any]) -> GrowthSide:
+        return GrowthSide(**{**content, "interval": tuple(content["interval"])})
 
     own = {
         "cell": Cell(**entry["cell"]),

@@ -13,7 +13,7 @@ use super::records::MemorySnapshot;
 use crate::sampler::{Interval, Sampler};
 use crate::sources::Found;
 use crate::text::Text;
-use crate::{session, trouble};
+use crate::{guard, session};
 
 /// Reads one device before and after a call, and samples it between where its
 /// driver is all there is to ask. Resets nobody's peak. One call at a time.
@@ -53,7 +53,7 @@ impl Probe {
         if let Some(sampler) = state.sampler.as_mut().filter(|_| !levels.has_allocator)
             && let Err(error) = sampler.begin(Interval::default())
         {
-            trouble::log_once(py, &format!("peaks are those of the ends: {error}"));
+            guard::log_once(py, &format!("peaks are those of the ends: {error}"));
         }
         state.before = Some(levels);
         Ok(shown)

@@ -26,7 +26,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use gpumem_core::holders::{self, Found, HandedOut, Inventory};
+use gpumem_core::holders::{self, Allocated, Found, Inventory};
 use gpumem_core::units::Bytes;
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
@@ -61,7 +61,7 @@ pub(crate) struct Question {
     /// What the answer tells one by one.
     pub(crate) limits: holders::Limits,
     /// What the allocators of each device have handed out.
-    pub(crate) allocated: Vec<(String, HandedOut)>,
+    pub(crate) allocated: Vec<(String, Allocated)>,
     /// The look that this one is held against.
     pub(crate) before: Option<Arc<Inventory>>,
     /// Which adapters of the user's may be called.

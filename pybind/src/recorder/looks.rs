@@ -2,7 +2,7 @@
 
 use gpumem_core::holders::DeviceHolders;
 use gpumem_core::inspection::{self, SegmentsWanted};
-use gpumem_core::recording::{DeviceIdx, Frame, Held, Mapped, RunIdx};
+use gpumem_core::recording::{DeviceIdx, Frame, HolderSnapshot, RunIdx, SegmentSnapshot};
 use gpumem_core::segments::Segments;
 
 use super::Recorder;
@@ -31,7 +31,11 @@ impl Recorder {
         found: Result<Segments, String>,
     ) {
         if run.get() < self.recording.runs().len() {
-            self.emit(Frame::Segments(Box::new(Mapped { run, device, found })));
+            self.emit(Frame::Segments(Box::new(SegmentSnapshot {
+                run,
+                device,
+                found,
+            })));
         }
     }
 
@@ -51,7 +55,7 @@ impl Recorder {
         };
         let holders = found.or_else(|| had_some.then(nobody));
         if let Some(holders) = holders.filter(|_| run.get() < self.recording.runs().len()) {
-            self.emit(Frame::Holders(Box::new(Held {
+            self.emit(Frame::Holders(Box::new(HolderSnapshot {
                 run,
                 device,
                 holders,

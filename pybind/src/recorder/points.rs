@@ -3,7 +3,7 @@
 use std::collections::hash_map::Entry;
 
 use gpumem_core::recording::{DeviceKey, Frame, Reading, RunIdx, Sample, Samples, Series};
-use gpumem_core::thin::{self, Spacing, Thinned};
+use gpumem_core::thin::{self, Downsampler, Spacing};
 
 use super::Recorder;
 use crate::sources::Found;
@@ -125,9 +125,8 @@ impl Recorder {
             let series = match self.marks.entry((run, device, label.to_owned())) {
                 Entry::Occupied(_) if n_ended == 0 => continue,
                 Entry::Occupied(known) => known.into_mut(),
-                Entry::Vacant(place) => {
-                    place.insert(Thinned::new(MAX_MARKS, Spacing::Ordinal).counting_from(n_ended))
-                }
+                Entry::Vacant(place) => place
+                    .insert(Downsampler::new(MAX_MARKS, Spacing::Ordinal).counting_from(n_ended)),
             };
             let point = Sample {
                 at,

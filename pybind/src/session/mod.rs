@@ -14,7 +14,7 @@ use std::process;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
-use gpumem_core::analyze::Incremental;
+use gpumem_core::analyze::RunAnalyzer;
 use gpumem_core::holders::Inventory;
 use gpumem_core::recording::{Header, RunIdx};
 use gpumem_core::rules::Rules;
@@ -24,7 +24,7 @@ use pyo3::sync::MutexExt;
 #[cfg(feature = "testing")]
 pub(crate) use answers::latest_line;
 pub(crate) use answers::{line, n_ended, snapshot};
-pub(crate) use following::{Follower, follow};
+pub(crate) use following::{Subscription, follow};
 pub(crate) use held::{collect_look, look_for_holders};
 pub(crate) use pieces::{MAX_BLOCKS, look_for_pieces, too_many};
 pub(crate) use reading::{
@@ -70,7 +70,7 @@ struct Session {
     /// Where each open run stood among the out-of-memory errors when it began.
     ooms_before: HashMap<RunIdx, observer::Mark>,
     /// Judges after each run that has something to say.
-    incremental: Incremental,
+    incremental: RunAnalyzer,
     /// The findings that a line has told of.
     told: BTreeSet<String>,
     /// Which storages were there at the last look for holders.
@@ -165,7 +165,7 @@ impl Session {
             sampled: None,
             devices: Vec::new(),
             ooms_before: HashMap::new(),
-            incremental: Incremental::default(),
+            incremental: RunAnalyzer::default(),
             told: BTreeSet::new(),
             inventory: None,
             late: None,

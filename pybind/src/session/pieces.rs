@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 
 use super::reading::with_sources;
 use super::{is_owner, with_session};
-use crate::trouble;
+use crate::guard;
 
 /// Every block is an object of Python's before it is read: beyond so many the user would notice.
 pub(crate) const MAX_BLOCKS: u64 = 50_000;
@@ -71,7 +71,7 @@ fn look(py: Python<'_>, label: &str) -> Option<Result<Segments, String>> {
     let found = with_sources(py, |sources| sources.segments(py, label))?;
     found.unwrap_or_else(|error| {
         let message = format!("where the memory of {label} lies is not known: {error}");
-        trouble::log_once(py, &message);
+        guard::log_once(py, &message);
         None
     })
 }

@@ -5,10 +5,10 @@
 //! **Framework** sources are read under the GIL, and only where the framework is
 //! imported and initialised already: reading must not wake one up.
 
-mod attendant;
 mod bitsandbytes;
 mod cuda;
 mod cupy;
+mod driver_worker;
 mod drivers;
 mod framework;
 mod guarded;
@@ -207,7 +207,7 @@ impl Sources {
     /// Sets the drivers to work on the levels of this instant, for `read` to collect: who has
     /// something else to do meanwhile waits the less for them.
     pub(crate) fn order(&mut self) -> Ordered {
-        self.ask_drivers(attendant::PATIENCE)
+        self.ask_drivers(driver_worker::PATIENCE)
     }
 
     /// The levels of every device, as ordered just now, in the order of the sources. Devices that
@@ -254,7 +254,7 @@ impl Sources {
     /// Sets the peak counters of these devices, or of all, to the present levels, where the
     /// framework can; what failed, in words.
     pub(crate) fn reset_peaks(&mut self, py: Python<'_>, labels: &[String]) -> Vec<String> {
-        self.ask(py, attendant::PATIENCE);
+        self.ask(py, driver_worker::PATIENCE);
         let mut failures = Vec::new();
         for joined in &self.devices {
             let label = &joined.found.label;
@@ -309,7 +309,10 @@ impl Sources {
         let allocators: Vec<(&str, AllocatorLevels)> = allocators.collect();
         for said in &mut said {
             let devices = relabelled(&self.devices, said.source, &said.look.devices);
-            said.look = Arc::new(attendant::Look::now(devices, said.look.levels.clone()));
+            said.look = Arc::new(driver_worker::Response::now(
+                devices,
+                said.look.levels.clone(),
+            ));
         }
         self.names()
             .into_iter()
@@ -376,7 +379,7 @@ impl Sources {
         });
         let frameworks: Vec<(Source, Answer)> = frameworks.collect();
         let drivers = &self.drivers;
-        let said = if patience > attendant::PATIENCE {
+        let said = if patience > driver_worker::PATIENCE {
             py.detach(|| drivers.collect(asking))
         } else {
             drivers.collect(asking)

@@ -283,7 +283,7 @@ fn by_pid(listed: Vec<ProcessInfo>) -> UsedByPid {
 
 /// Of a process on the driver's list.
 fn level(used: Option<u64>) -> Level {
-    let untold = if is_in_wsl() {
+    let unattributed = if is_in_wsl() {
         WSL
     } else if cfg!(windows) {
         WDDM
@@ -291,7 +291,7 @@ fn level(used: Option<u64>) -> Level {
         UNTOLD
     };
     used.map_or_else(
-        || Level::Unknown(Unknown::Withheld(untold.into())),
+        || Level::Unknown(Unknown::Withheld(unattributed.into())),
         |n_bytes| Level::Known(Bytes::new(n_bytes)),
     )
 }

@@ -1,6 +1,6 @@
 //! The recording held against a baseline: what became of each cell that grew.
 
-use gpumem_core::analyze::{Compared, Side};
+use gpumem_core::analyze::{Compared, GrowthSide};
 use gpumem_core::report;
 use gpumem_core::units::{ByteDelta, Units};
 use web_sys::{Element, HtmlElement};
@@ -82,7 +82,7 @@ impl Comparison {
     }
 }
 
-fn rate(side: &Side) -> f64 {
+fn rate(side: &GrowthSide) -> f64 {
     side.bytes_per_run.as_f64()
 }
 
@@ -128,7 +128,7 @@ fn series(entry: &Compared) -> String {
 fn bar(
     make: &Maker,
     class: &str,
-    (side, most): (Option<&Side>, f64),
+    (side, most): (Option<&GrowthSide>, f64),
     units: Units,
 ) -> Dom<Element> {
     let figure = side.map_or_else(

@@ -8,7 +8,7 @@ use web_sys::Element;
 use super::controls::{press, segments};
 use super::picture::read_out;
 use crate::dom::{Dom, Maker, fill, flag, write};
-use crate::holding;
+use crate::holder_list;
 use crate::model::Model;
 use crate::saved::moment_name;
 
@@ -85,7 +85,7 @@ impl Held {
         fill(&self.crumbs, &crumbs(make, model, &map)?)?;
         fill(
             &self.list,
-            &[holding::tree(make, &map.fields, None, model.units())?],
+            &[holder_list::tree(make, &map.fields, None, model.units())?],
         )?;
         self.read(make, model)
     }

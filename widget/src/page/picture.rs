@@ -1,8 +1,8 @@
 //! A chart in the page: a canvas, and over it what follows the pointer.
 
 use gpumem_core::chart::{self, Hit, Point, Scene, Target, Theme};
-use gpumem_core::order;
 use gpumem_core::recording::RunIdx;
+use gpumem_core::sort;
 use wasm_bindgen::JsCast;
 use web_sys::{Element, HtmlCanvasElement, HtmlElement};
 
@@ -120,7 +120,7 @@ impl Picture {
     pub(crate) fn targets(&self) -> Vec<Target> {
         let mut hits = self.scene.hits.clone();
         if self.chart.has_runs() {
-            order::sort_by(&mut hits, |a, b| a.rect.x.total_cmp(&b.rect.x));
+            sort::sort_by(&mut hits, |a, b| a.rect.x.total_cmp(&b.rect.x));
         }
         let mut seen: Vec<Target> = Vec::new();
         for hit in hits {

@@ -1,8 +1,8 @@
 //! Where the runs stand, and the bars that they are drawn as.
 
+use super::super::device_view::{DeviceView, by_cell, role_of};
 use super::super::plot::Plot;
 use super::super::scene::Role;
-use super::super::session::{Session, by_cell, role_of};
 use super::super::{Measure, View};
 use crate::analyze::{Peak, cell_label};
 use crate::recording::{CellIdx, Run, RunIdx, Status};
@@ -113,7 +113,7 @@ impl Group {
 }
 
 /// The groups from left to right, fitted into the plot.
-pub(super) fn grouped(session: &Session<'_>, plot: &Plot, view: &View) -> Vec<Group> {
+pub(super) fn grouped(session: &DeviceView<'_>, plot: &Plot, view: &View) -> Vec<Group> {
     let is_in_view = |run: &&Run| {
         view.span
             .is_none_or(|(from, to)| run.started <= to && run.ended.is_none_or(|end| end >= from))
@@ -136,7 +136,7 @@ pub(super) fn grouped(session: &Session<'_>, plot: &Plot, view: &View) -> Vec<Gr
 }
 
 fn group(
-    session: &Session<'_>,
+    session: &DeviceView<'_>,
     (cell, runs): (CellIdx, &[&Run]),
     (left, slot_width): (f64, f64),
     measure: Measure,
@@ -184,7 +184,7 @@ fn mean_kept(slots: &[Slot]) -> Option<Mean> {
     })
 }
 
-fn slot(session: &Session<'_>, run: &Run, measure: Measure) -> Slot {
+fn slot(session: &DeviceView<'_>, run: &Run, measure: Measure) -> Slot {
     let row = session.row(run.idx);
     let before = row.and_then(|row| row.before);
     let after = row.and_then(|row| row.after.or(row.so_far));

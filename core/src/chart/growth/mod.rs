@@ -12,10 +12,10 @@ use groups::{Bar, Group, Mean, Slot, bars, grouped};
 use notes::{Note, note};
 
 use super::axis::{ByteAxis, Sign};
+use super::device_view::{DeviceView, end_mark};
 use super::label::{Label, MEDIUM, Occupied};
 use super::plot::{NO_RUNS, Plot, crisp, say, sheet};
 use super::scene::{Anchor, Face, Hit, Point, Rect, Role, Scene, Target};
-use super::session::{Session, end_mark};
 use super::{Measure, View};
 use crate::analyze::Analysis;
 use crate::recording::Recording;
@@ -36,7 +36,7 @@ const NAME_GAP: f64 = 6.0;
 /// The growth chart of the view's device.
 pub fn growth(recording: &Recording, analysis: &Analysis, view: &View) -> Scene {
     let mut scene = sheet(view.width, HEIGHT, Role::Panel);
-    let session = Session::new(recording, analysis, view.device);
+    let session = DeviceView::new(recording, analysis, view.device);
     let plot = Plot::new(scene.width, TOP, BOTTOM);
     let groups = grouped(&session, &plot, view);
     if session.runs().next().is_none() {
@@ -108,7 +108,7 @@ fn axis(groups: &[Group], plot: &Plot, view: &View) -> ByteAxis {
     ByteAxis::new(range, plot.bottom, plot.top, sign, view.units)
 }
 
-fn description(session: &Session<'_>, groups: &[Group], notes: &[Note]) -> String {
+fn description(session: &DeviceView<'_>, groups: &[Group], notes: &[Note]) -> String {
     let n_runs = groups.iter().map(|group| group.slots.len()).sum();
     let of = notes
         .iter()

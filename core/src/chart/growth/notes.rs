@@ -1,7 +1,7 @@
 //! What is written over a group.
 
+use super::super::device_view::{DeviceView, role_of};
 use super::super::scene::Role;
-use super::super::session::{Session, role_of};
 use super::groups::Group;
 use crate::analyze::Finding;
 use crate::units::{ByteDelta, Units};
@@ -18,7 +18,7 @@ pub(super) struct Note {
 }
 
 /// The finding about the group, or else what its runs have in common.
-pub(super) fn note(session: &Session<'_>, group: &Group, units: Units) -> Option<Note> {
+pub(super) fn note(session: &DeviceView<'_>, group: &Group, units: Units) -> Option<Note> {
     let finding = session.growing_in[group.cell.get()];
     let said = |text: String, role: Role| Note {
         name: group.name.clone(),

@@ -9,8 +9,8 @@ mod tests;
 
 use std::cmp::Reverse;
 
-use crate::order;
 use crate::segments::{Pool, Segment, Segments};
+use crate::sort;
 use crate::units::{ByteDelta, Bytes, Units};
 use crate::wording::count;
 use pieces::{lump, pieces};
@@ -76,7 +76,7 @@ impl SegmentMap {
     /// The map of what was found, on a scale on which `beside` has room as well.
     pub fn new(found: &Segments, beside: Bytes, units: Units) -> Self {
         let mut segments: Vec<&Segment> = found.segments.iter().collect();
-        order::sort_by_key(&mut segments, |segment| {
+        sort::sort_by_key(&mut segments, |segment| {
             (segment.pool == Pool::Private, Reverse(segment.size()))
         });
         let largest = segments.iter().map(|segment| segment.size()).max();

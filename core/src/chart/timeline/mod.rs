@@ -3,24 +3,24 @@
 //! Lines are drawn only inside runs, between instants that were read. What was
 //! known at the ends of a run alone is two dots; what was traced is an exact line.
 
-mod afar;
 mod legend;
+mod level_of_detail;
 mod levels;
 mod scale;
 
-pub use afar::Afar;
 use legend::Legend;
+pub use level_of_detail::LevelsOfDetail;
 use levels::{PeakBar, Traces};
 use scale::Stretch;
 pub use scale::TimeScale;
 
 use super::View;
 use super::axis::{ByteAxis, Sign, instant_label};
+use super::device_view::{DeviceView, end_mark};
 use super::label::{Label, MEDIUM, Occupied};
 use super::m4::m4;
 use super::plot::{NO_RUNS, Plot, crisp, say, sheet};
 use super::scene::{Anchor, Face, Hit, Point, Rect, Role, Scene, Target};
-use super::session::{Session, end_mark};
 use crate::analyze::{Analysis, cell_label};
 use crate::recording::{Recording, Run, SourceHash};
 use crate::units::{Bytes, Units};
@@ -54,17 +54,17 @@ pub fn time_scale(recording: &Recording, view: &View) -> TimeScale {
 
 /// The timeline of the view's device.
 pub fn timeline(recording: &Recording, analysis: &Analysis, view: &View) -> Scene {
-    timeline_from(&Afar::default(), recording, analysis, view)
+    timeline_from(&LevelsOfDetail::default(), recording, analysis, view)
 }
 
 /// The same, of as many samples as are seen.
 pub fn timeline_from(
-    afar: &Afar,
+    afar: &LevelsOfDetail,
     recording: &Recording,
     analysis: &Analysis,
     view: &View,
 ) -> Scene {
-    let session = Session::new(recording, analysis, view.device);
+    let session = DeviceView::new(recording, analysis, view.device);
     let scale = time_scale(recording, view);
     let traces = Traces::new(&session, &scale, view, afar);
     let legend = Legend::new(&traces, session.is_host());
@@ -107,7 +107,7 @@ pub fn timeline_from(
 }
 
 fn description(
-    session: &Session<'_>,
+    session: &DeviceView<'_>,
     scale: &TimeScale,
     (highest, capacity): (Bytes, Option<Bytes>),
     units: Units,
@@ -134,7 +134,7 @@ struct Chart {
 
 impl Chart {
     /// Where each run was, and what answers to the pointer.
-    fn draw_bands(&mut self, session: &Session<'_>, scale: &TimeScale, view: &View) {
+    fn draw_bands(&mut self, session: &DeviceView<'_>, scale: &TimeScale, view: &View) {
         let top = self.plot.top - 8.0;
         let mut drawn_to = f64::NEG_INFINITY;
         let mut bands = Vec::new();
@@ -243,7 +243,7 @@ impl Chart {
     }
 
     /// At the head of each run that did not end well: where, and how.
-    fn draw_ends(&mut self, session: &Session<'_>, scale: &TimeScale) {
+    fn draw_ends(&mut self, session: &DeviceView<'_>, scale: &TimeScale) {
         for stretch in scale.stretches() {
             let run = session.recording.run(stretch.run);
             // The word may stand over the run before, where that leaves it the room.
@@ -302,7 +302,7 @@ impl Chart {
 
     /// Under each run when it began, and under the runs of a cell in a row its
     /// name. Long ones have the place first.
-    fn draw_names(&mut self, session: &Session<'_>, scale: &TimeScale) {
+    fn draw_names(&mut self, session: &DeviceView<'_>, scale: &TimeScale) {
         let mut occupied = Occupied::default();
         let mut last = String::new();
         let mut free_from = f64::NEG_INFINITY;

@@ -3,14 +3,16 @@ use proptest::prelude::*;
 use super::super::draw_log::{assert_sound, texts, view};
 use super::*;
 use crate::analyze::{PartContent, Rules, analyze};
-use crate::holders::{self, Branch, DeviceHolders, Holder, Rest, RootKind, Shared, Traits};
-use crate::recording::{DeviceIdx, Frame, Held, RunIdx};
+use crate::holders::{
+    self, DeviceHolders, Holder, HolderBranch, Rest, RootKind, SharedMemory, Traits,
+};
+use crate::recording::{DeviceIdx, Frame, HolderSnapshot, RunIdx};
 use crate::testing::{run, session};
 use crate::units::Bytes;
 
 /// A variable of so many MiB that holds these steps.
 fn name(name: &str, n_mib: u64, steps: &[(&str, u64)]) -> Holder {
-    let branch = |(step, n_mib): &(&str, u64)| Branch {
+    let branch = |(step, n_mib): &(&str, u64)| HolderBranch {
         step: (*step).to_owned(),
         what: "tensor".to_owned(),
         n: 1,
@@ -36,7 +38,7 @@ fn looked(looks: &[Vec<Holder>]) -> (Recording, Analysis) {
     let plays = vec![run(10); looks.len()];
     let (mut recording, _) = session(&[("a()", &plays)]);
     for (idx, roots) in (0..).zip(looks) {
-        let held = Held {
+        let held = HolderSnapshot {
             run: RunIdx(idx),
             device: DeviceIdx(0),
             holders: DeviceHolders {
@@ -254,7 +256,7 @@ fn a_part_has_the_colour_of_the_composition() {
 
 #[test]
 fn what_names_share_is_one_field() {
-    let shared = Shared {
+    let shared = SharedMemory {
         names: vec!["model".to_owned(), "best".to_owned()],
         and_others: true,
         n_bytes: Bytes::mib(8),
@@ -263,7 +265,7 @@ fn what_names_share_is_one_field() {
         part: None,
     };
     let (mut recording, _) = looked(&[vec![]]);
-    let held = Held {
+    let held = HolderSnapshot {
         run: RunIdx(0),
         device: DeviceIdx(0),
         holders: DeviceHolders {

@@ -4,29 +4,29 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::branches::MAX_DEPTH;
+use super::csr_graph::{CsrGraph, SESSION};
 use super::dominators::{Dominators, Lists};
 use super::graph::{Category, NodeIdx, ObjectGraph};
 use super::inventory::{Grown, Inventory, Since};
 use super::path;
 use super::reach::{Held, Reach};
+use super::retained_size::{RetainedSize, StorageIndex, Stored};
 use super::shared::{self, Sharers};
 use super::step::Step;
-use super::tally::{Ground, Stored, Tally};
-use super::web::{SESSION, Web};
 use super::{
-    DeviceHolders, Holder, Holders, Kept, Limits, Part, Rest, RootKind, Shared, Traits, words,
+    DeviceHolders, Holder, Holders, Kept, Limits, Part, Rest, RootKind, SharedMemory, Traits, words,
 };
 use crate::units::{ByteDelta, Bytes};
 
 /// The graph with its dominators, paths and storages.
-pub struct Look<'a> {
-    pub(super) web: Web<'a>,
+pub struct HeapAnalysis<'a> {
+    pub(super) web: CsrGraph<'a>,
     pub(super) reach: Reach,
     dominators: Dominators,
     pub(super) children: Lists,
     /// The root, or the thing that roots share, under which each number is.
     tops: Vec<u32>,
-    pub(super) ground: Ground,
+    pub(super) ground: StorageIndex,
     sharers: Vec<(u32, Sharers)>,
 }
 
@@ -57,16 +57,16 @@ fn most<'t>(tops: impl IntoIterator<Item = &'t Top>) -> Option<Part> {
     most.map(|(part, _)| part)
 }
 
-impl<'a> Look<'a> {
+impl<'a> HeapAnalysis<'a> {
     /// Looks at a graph: time and room grow with its objects and edges.
     pub fn at(graph: &'a ObjectGraph) -> Self {
-        let mut web = Web::new(graph);
+        let mut web = CsrGraph::new(graph);
         let reach = Reach::of(&mut web);
         let dominators = Dominators::of(&web);
         let tops = dominators.tops();
         Self {
             children: dominators.children(),
-            ground: Ground::of(&web, &reach, &dominators),
+            ground: StorageIndex::of(&web, &reach, &dominators),
             sharers: shared::sharers(&web, &dominators, &tops),
             tops,
             dominators,
@@ -165,7 +165,7 @@ impl<'a> Look<'a> {
 
     fn roots(
         &self,
-        tallies: &[Tally],
+        tallies: &[RetainedSize],
         tops: &HashMap<u32, Top>,
         limits: &Limits,
         grown: Option<&Grown<'_>>,
@@ -186,7 +186,7 @@ impl<'a> Look<'a> {
     fn root(
         &self,
         root: u32,
-        tallies: &[Tally],
+        tallies: &[RetainedSize],
         tops: &HashMap<u32, Top>,
         limits: &Limits,
         grown: Option<&Grown<'_>>,
@@ -230,7 +230,7 @@ impl<'a> Look<'a> {
     fn traits(
         &self,
         target: Option<NodeIdx>,
-        tally: &Tally,
+        tally: &RetainedSize,
         largest: u32,
         part: Option<Part>,
     ) -> Traits {
@@ -263,20 +263,20 @@ impl<'a> Look<'a> {
 
     fn shared(
         &self,
-        tallies: &[Tally],
+        tallies: &[RetainedSize],
         tops: &HashMap<u32, Top>,
         limits: &Limits,
-    ) -> (Vec<Shared>, Rest) {
+    ) -> (Vec<SharedMemory>, Rest) {
         let mut groups: BTreeMap<&Sharers, Vec<u32>> = BTreeMap::new();
         for (number, sharers) in &self.sharers {
             if tallies[*number as usize].n_bytes > 0 {
                 groups.entry(sharers).or_default().push(*number);
             }
         }
-        let mut groups: Vec<(&Sharers, Vec<u32>, Tally)> = groups
+        let mut groups: Vec<(&Sharers, Vec<u32>, RetainedSize)> = groups
             .into_iter()
             .map(|(sharers, numbers)| {
-                let mut sum = Tally::default();
+                let mut sum = RetainedSize::default();
                 for number in &numbers {
                     sum.add(&tallies[*number as usize]);
                 }
@@ -295,7 +295,7 @@ impl<'a> Look<'a> {
             let vertex = stored.map_or(SESSION, |it| self.vertex(it.number));
             let names = sharers.roots.iter();
             let names = names.filter_map(|root| Some(self.web.name_of(*root)?.name.to_owned()));
-            Shared {
+            SharedMemory {
                 names: names.collect(),
                 and_others: sharers.and_others,
                 n_bytes: Bytes::new(sum.n_bytes),
@@ -312,7 +312,7 @@ impl<'a> Look<'a> {
     fn sharing(
         &self,
         device: u16,
-        tallies: &[Tally],
+        tallies: &[RetainedSize],
         limits: &Limits,
         grown: Option<&Grown<'_>>,
     ) -> Vec<Holder> {
@@ -344,7 +344,7 @@ impl<'a> Look<'a> {
     }
 
     /// A name with these storages, each of which has other names, too.
-    fn sharer(&self, root: u32, stored: &[&Stored], tallies: &[Tally]) -> Holder {
+    fn sharer(&self, root: u32, stored: &[&Stored], tallies: &[RetainedSize]) -> Holder {
         let name = &self.web.names[root as usize - 1];
         let largest = stored
             .iter()
@@ -354,7 +354,7 @@ impl<'a> Look<'a> {
             .iter()
             .map(|it| self.tops[it.number as usize])
             .collect();
-        let mut tally = Tally::default();
+        let mut tally = RetainedSize::default();
         for top in tops {
             tally.add(&tallies[top as usize]);
         }
@@ -423,12 +423,12 @@ impl<'a> Look<'a> {
         let path = self.reach.path(SESSION, storage);
         let owner = path.last().and_then(|(from, ..)| self.web.node_of(*from));
         owner.map_or_else(String::new, |idx| {
-            words::object(self.web.graph.node(idx), &Tally::default())
+            words::object(self.web.graph.node(idx), &RetainedSize::default())
         })
     }
 
     /// What several things are: one as itself, more by what they hold.
-    fn numbers_words(&self, numbers: &[u32], sum: &Tally) -> String {
+    fn numbers_words(&self, numbers: &[u32], sum: &RetainedSize) -> String {
         let one = match numbers {
             [number] => self.web.node_of(self.vertex(*number)),
             _ => None,

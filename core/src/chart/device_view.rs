@@ -1,7 +1,7 @@
 //! What both charts ask of a recording and its analysis.
 
 use super::scene::Role;
-use crate::analyze::{Analysis, DeviceSummary, Finding, FindingKind, Lane, RunRow};
+use crate::analyze::{Analysis, DeviceSummary, Finding, FindingKind, Metric, RunRow};
 use crate::recording::{CellIdx, DeviceIdx, DeviceKind, Recording, Run, RunIdx, Status};
 use crate::units::Bytes;
 
@@ -41,7 +41,7 @@ pub fn draw_alike(these: &[Finding], those: &[Finding]) -> bool {
 }
 
 /// One device's side of a recording.
-pub(super) struct Session<'a> {
+pub(super) struct DeviceView<'a> {
     pub(super) recording: &'a Recording,
     pub(super) device: DeviceIdx,
     /// In the order of the runs.
@@ -53,7 +53,7 @@ pub(super) struct Session<'a> {
     devices: &'a [DeviceSummary],
 }
 
-impl<'a> Session<'a> {
+impl<'a> DeviceView<'a> {
     pub(super) fn new(recording: &'a Recording, analysis: &'a Analysis, device: DeviceIdx) -> Self {
         let rows = analysis.rows.iter().filter(|row| row.device == device);
         let growing: Vec<&Finding> = analysis
@@ -100,13 +100,13 @@ impl<'a> Session<'a> {
         self.roles[run.get()]
     }
 
-    /// The lane that growth is judged on.
-    pub(super) fn lane(&self) -> Lane {
+    /// The metric that growth is judged on.
+    pub(super) fn metric(&self) -> Metric {
         let summary = self
             .devices
             .iter()
             .find(|summary| summary.device == self.device);
-        summary.map_or(Lane::Allocated, |summary| summary.lane)
+        summary.map_or(Metric::Allocated, |summary| summary.metric)
     }
 
     /// The smallest limit that applies to the device.

@@ -1,7 +1,7 @@
 //! Memory that is free in pieces: where it lies, or else what the allocator holds, taken apart.
 
 use gpumem_core::analyze::Finding;
-use gpumem_core::recording::Mapped;
+use gpumem_core::recording::SegmentSnapshot;
 use gpumem_core::units::Bytes;
 use web_sys::Element;
 
@@ -13,7 +13,7 @@ use crate::model::Model;
 /// The map, where somebody looked; else the sums, where those are known.
 pub(super) fn body(make: &Maker, model: &Model, finding: &Finding) -> Dom<Option<Element>> {
     let mapped = model.recording().latest_mapped(finding.device);
-    if let Some(Mapped {
+    if let Some(SegmentSnapshot {
         run,
         found: Ok(found),
         ..

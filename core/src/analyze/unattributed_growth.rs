@@ -1,10 +1,10 @@
 //! Growth that no cell and no loop explains: the level after every run.
 
-use super::analyst::Courses;
 use super::details::{Details, SeriesGrowth};
 use super::device_rows::{DeviceRows, Rows};
 use super::finding::{Finding, FindingKind};
 use super::growth::State;
+use super::incremental_analyzer::StatsCache;
 use super::rules::Rules;
 use crate::recording::{DeviceIdx, DeviceKind, Recording};
 use crate::severity::Severity;
@@ -21,7 +21,7 @@ pub(super) fn findings(
     rows: Rows<'_>,
     found: &[Finding],
     rules: &Rules,
-    courses: &mut Courses,
+    stats: &mut StatsCache,
 ) -> Vec<Finding> {
     let mut explained = vec![false; recording.devices().len()];
     for finding in found {
@@ -33,7 +33,7 @@ pub(super) fn findings(
         .filter(|device| !explained[device.idx.get()])
         .filter_map(|device| {
             let of_device = rows.columns(device.idx);
-            finding(recording, of_device, device.idx, rules, courses)
+            finding(recording, of_device, device.idx, rules, stats)
         })
         .collect()
 }
@@ -46,7 +46,7 @@ pub(super) fn is_explained(found: &[Finding], device: DeviceIdx) -> bool {
 }
 
 fn explains(finding: &Finding) -> bool {
-    matches!(finding.state, State::Leak | State::Watch)
+    matches!(finding.state, State::Leak | State::Suspected)
 }
 
 /// An accelerator grows from run to run, whatever else is found.
@@ -55,17 +55,20 @@ pub(super) fn finding(
     of_device: &DeviceRows,
     device: DeviceIdx,
     rules: &Rules,
-    courses: &mut Courses,
+    stats: &mut StatsCache,
 ) -> Option<Finding> {
-    let lane = of_device.lane?;
+    let metric = of_device.metric?;
     if recording.device(device).kind == DeviceKind::Host || of_device.levels.len() < MIN_RUNS {
         return None;
     }
-    let levels: Vec<Bytes> = of_device.levels_of_lane().map(|(_, level)| level).collect();
+    let levels: Vec<Bytes> = of_device
+        .levels_of_metric()
+        .map(|(_, level)| level)
+        .collect();
     if levels.len() < MIN_RUNS {
         return None;
     }
-    let growth = courses.leak(
+    let growth = stats.leak(
         &levels,
         rules.min_growth_on(recording.device(device).kind),
         rules,
@@ -74,7 +77,7 @@ pub(super) fn finding(
     let details = SeriesGrowth::of(&growth, &levels);
     Some(Finding {
         severity: Severity::Warning,
-        runs: of_device.levels_of_lane().map(|(run, _)| run).collect(),
+        runs: of_device.levels_of_metric().map(|(run, _)| run).collect(),
         n_runs: levels.len(),
         evidence: growth.evidence,
         id: format!("session/{}", device.key),
@@ -82,7 +85,7 @@ pub(super) fn finding(
             FindingKind::Growing,
             device.key.as_str(),
             device.idx,
-            lane,
+            metric,
             Details::UnattributedGrowth(details),
         )
     })

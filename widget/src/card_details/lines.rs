@@ -1,8 +1,8 @@
 //! Which line of the cell it was, where a run was traced: bytes beside the source.
 
 use gpumem_core::analyze::{Finding, FindingKind};
-use gpumem_core::order;
 use gpumem_core::recording::{Tally, Trace};
+use gpumem_core::sort;
 use gpumem_core::units::{Bytes, Units};
 use web_sys::{Element, HtmlElement};
 
@@ -91,8 +91,8 @@ fn lines(trace: &Trace, counted: fn(&Tally) -> Bytes) -> Vec<(Option<u32>, Bytes
         .map(|line| (line.line, counted(&line.tally)))
         .filter(|(_, size)| *size > Bytes::ZERO)
         .collect();
-    order::sort_by_key(&mut lines, |(_, size)| std::cmp::Reverse(*size));
+    sort::sort_by_key(&mut lines, |(_, size)| std::cmp::Reverse(*size));
     lines.truncate(N_SHOWN);
-    order::sort_by_key(&mut lines, |(line, _)| line.unwrap_or(u32::MAX));
+    sort::sort_by_key(&mut lines, |(line, _)| line.unwrap_or(u32::MAX));
     lines
 }

@@ -4,14 +4,14 @@ use gpumem_core::recording::Status;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 
-use crate::oom::{self, Told};
+use crate::oom::{self, OomReport};
 
 /// How a run ended.
 #[derive(Debug, Clone)]
 pub(crate) struct Ending {
     pub(crate) status: Status,
     /// Where memory ran out.
-    pub(crate) oom: Option<Told>,
+    pub(crate) oom: Option<OomReport>,
 }
 
 impl Ending {

@@ -1,39 +1,39 @@
 //! Judging again: what no threshold changes is kept from one judging to the next.
 
 use super::device_rows::{DeviceRows, Rows};
-use super::growth::{Course, Growth, State};
+use super::growth::{Growth, SeriesStats, State};
 use super::paths::Paths;
 use super::rules::Rules;
 use super::series;
 use super::{Analysis, Compared};
 use super::{
     compare, finding, fragmentation, leak, levels, long_lived, oom, peaks, reserve, retention,
-    session,
+    unattributed_growth,
 };
 use crate::recording::Recording;
-use crate::sorted::Sorted;
 use crate::units::Bytes;
+use crate::vec_map::VecMap;
 
 /// One who judges the same recording again and again: under other thresholds, and
 /// as it grows. The verdicts are those of [`analyze`](super::analyze) and
 /// [`compare`](super::compare()), sooner.
 ///
 /// ```
-/// use gpumem_core::analyze::{Analyst, Rules, analyze};
+/// use gpumem_core::analyze::{IncrementalAnalyzer, Rules, analyze};
 /// use gpumem_core::recording::{Header, Recording};
 /// let recording = Recording::new(Header::default());
-/// let mut analyst = Analyst::default();
-/// let mut analysis = analyst.analyze(&recording, &Rules::default());
+/// let mut analyzer = IncrementalAnalyzer::default();
+/// let mut analysis = analyzer.analyze(&recording, &Rules::default());
 /// let stricter = Rules { min_runs: 20, ..Rules::default() };
-/// analyst.judge(&mut analysis, &recording, &stricter);
+/// analyzer.judge(&mut analysis, &recording, &stricter);
 /// assert_eq!(analysis, analyze(&recording, &stricter));
 /// ```
 #[derive(Debug, Default)]
-pub struct Analyst {
-    courses: Courses,
+pub struct IncrementalAnalyzer {
+    stats: StatsCache,
 }
 
-impl Analyst {
+impl IncrementalAnalyzer {
     /// Derives levels and findings from a recording.
     pub fn analyze(&mut self, recording: &Recording, rules: &Rules) -> Analysis {
         let rows = levels::rows(recording);
@@ -50,24 +50,24 @@ impl Analyst {
 
     /// Judges the levels of an analysis of this very recording under other rules.
     pub fn judge(&mut self, analysis: &mut Analysis, recording: &Recording, rules: &Rules) {
-        self.courses.turn();
+        self.stats.turn();
         let of_devices = DeviceRows::all(recording, &analysis.rows);
         let (rows, devices) = (Rows::new(&analysis.rows, &of_devices), &analysis.devices);
         let paths = Paths::of(recording);
         let of_runs = series::of_runs(recording, &paths, &analysis.rows);
         let of_steps = series::of_steps(recording, &paths);
-        let courses = &mut self.courses;
+        let stats = &mut self.stats;
         let of_both = (&*of_runs, &*of_steps);
-        let mut findings = leak::findings(recording, rows, devices, of_both, rules, courses);
-        findings.extend(session::findings(
-            recording, rows, &findings, rules, courses,
+        let mut findings = leak::findings(recording, rows, devices, of_both, rules, stats);
+        findings.extend(unattributed_growth::findings(
+            recording, rows, &findings, rules, stats,
         ));
         findings.extend(fragmentation::findings(
-            recording, rows, devices, &of_runs, rules, courses,
+            recording, rows, devices, &of_runs, rules, stats,
         ));
         findings.extend(peaks::findings(recording, devices, &of_runs));
         findings.extend(reserve::findings(
-            recording, rows, devices, &of_runs, rules, courses,
+            recording, rows, devices, &of_runs, rules, stats,
         ));
         findings.extend(long_lived::findings(recording, devices));
         findings.extend(oom::findings(recording, rows, &paths));
@@ -85,19 +85,19 @@ impl Analyst {
         baseline: &Recording,
         rules: &Rules,
     ) -> Vec<Compared> {
-        self.courses.turn();
-        compare::compared(recording, baseline, rules, &mut self.courses)
+        self.stats.turn();
+        compare::compared(recording, baseline, rules, &mut self.stats)
     }
 }
 
 /// What the series of levels show that were judged last, by the levels themselves.
 #[derive(Debug, Default)]
-pub(super) struct Courses {
-    known: Sorted<Vec<Bytes>, Course>,
-    earlier: Sorted<Vec<Bytes>, Course>,
+pub(super) struct StatsCache {
+    known: VecMap<Vec<Bytes>, SeriesStats>,
+    earlier: VecMap<Vec<Bytes>, SeriesStats>,
 }
 
-impl Courses {
+impl StatsCache {
     /// Begins another judging: what it does not ask for is forgotten with the next.
     pub(super) fn turn(&mut self) {
         self.earlier = std::mem::take(&mut self.known);
@@ -135,10 +135,10 @@ impl Courses {
         is_leak.then(|| course.judged(min_growth, rules))
     }
 
-    fn course(&mut self, levels: &[Bytes]) -> &mut Course {
+    fn course(&mut self, levels: &[Bytes]) -> &mut SeriesStats {
         if self.known.get(levels).is_none() {
             let known = self.earlier.remove(levels);
-            let course = known.unwrap_or_else(|| Course::of(levels));
+            let course = known.unwrap_or_else(|| SeriesStats::of(levels));
             self.known.insert(levels.to_vec(), course);
         }
         let course = self.known.get_mut(levels);

@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 ///
 /// ```
 /// let mut words = ["three", "one", "two"];
-/// gpumem_core::order::sort_by_key(&mut words, |word| word.len());
+/// gpumem_core::sort::sort_by_key(&mut words, |word| word.len());
 /// assert_eq!(words, ["one", "two", "three"]);
 /// ```
 pub fn sort_by_key<T, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K) {

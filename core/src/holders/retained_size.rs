@@ -1,13 +1,13 @@
 //! What each vertex alone keeps on one device, counted up the dominator tree.
 
+use super::csr_graph::CsrGraph;
 use super::dominators::Dominators;
 use super::graph::{Category, Node};
 use super::reach::{Held, Reach};
-use super::web::Web;
 
 /// What would be free without a vertex.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Tally {
+pub(super) struct RetainedSize {
     pub(super) n_bytes: u64,
     /// Part of it that only graphs hold.
     pub(super) graph: u64,
@@ -22,7 +22,7 @@ pub(super) struct Tally {
 /// How many categories are tensors.
 pub(super) const N_COUNTED: usize = 6;
 
-impl Tally {
+impl RetainedSize {
     pub(super) fn add(&mut self, other: &Self) {
         self.n_bytes = self.n_bytes.saturating_add(other.n_bytes);
         self.graph = self.graph.saturating_add(other.graph);
@@ -39,7 +39,7 @@ impl Tally {
     }
 }
 
-/// The place of a tensor's category in [`Tally::n_tensors`]; `None` for what is no tensor.
+/// The place of a tensor's category in [`RetainedSize::n_tensors`]; `None` for what is no tensor.
 pub(super) fn counted(node: &Node) -> Option<usize> {
     if node.storage.is_some() {
         return None;
@@ -75,14 +75,14 @@ impl Stored {
 pub(super) const NOWHERE: u16 = u16::MAX;
 
 /// Every storage once, and where each number's bytes are.
-pub(super) struct Ground {
+pub(super) struct StorageIndex {
     pub(super) devices: Vec<std::sync::Arc<str>>,
     pub(super) storages: Vec<Stored>,
     device_of: Vec<u16>,
 }
 
-impl Ground {
-    pub(super) fn of(web: &Web<'_>, reach: &Reach, dominators: &Dominators) -> Self {
+impl StorageIndex {
+    pub(super) fn of(web: &CsrGraph<'_>, reach: &Reach, dominators: &Dominators) -> Self {
         let mut ground = Self {
             devices: Vec::new(),
             storages: Vec::new(),
@@ -143,11 +143,11 @@ impl Ground {
     /// What each number alone keeps on a device.
     pub(super) fn tallies(
         &self,
-        web: &Web<'_>,
+        web: &CsrGraph<'_>,
         dominators: &Dominators,
         device: u16,
-    ) -> Vec<Tally> {
-        let mut tallies = vec![Tally::default(); dominators.vertices.len()];
+    ) -> Vec<RetainedSize> {
+        let mut tallies = vec![RetainedSize::default(); dominators.vertices.len()];
         for stored in self.storages.iter().filter(|it| it.device == device) {
             let tally = &mut tallies[stored.number as usize];
             tally.n_bytes = stored.n_bytes;
@@ -164,10 +164,10 @@ impl Ground {
                     tally.n_with_graph += u32::from(tally.graph > 0);
                     tally.n_scalars += u32::from(is_scalar(node));
                 } else if web.is_graph(vertex) {
-                    *tally = Tally {
+                    *tally = RetainedSize {
                         n_bytes: tally.n_bytes,
                         graph: tally.n_bytes,
-                        ..Tally::default()
+                        ..RetainedSize::default()
                     };
                 }
             }

@@ -3,7 +3,7 @@
 use std::borrow::Borrow;
 use std::cmp::Ordering;
 
-use crate::order;
+use crate::sort;
 
 /// Entries in the order of their keys.
 ///
@@ -11,13 +11,13 @@ use crate::order;
 /// code for each type, in a module that every notebook with a report carries. Here only what
 /// touches an entry is compiled for each type.
 #[derive(Debug, Clone)]
-pub(crate) struct Sorted<K, V> {
+pub(crate) struct VecMap<K, V> {
     /// As they came, but for those that took the room of what was removed.
     entries: Vec<(K, V)>,
     order: Order,
 }
 
-impl<K, V> Default for Sorted<K, V> {
+impl<K, V> Default for VecMap<K, V> {
     fn default() -> Self {
         Self {
             entries: Vec::new(),
@@ -26,7 +26,7 @@ impl<K, V> Default for Sorted<K, V> {
     }
 }
 
-impl<K: Ord, V> Sorted<K, V> {
+impl<K: Ord, V> VecMap<K, V> {
     /// The index of an entry, or where it belongs in the order.
     fn find<Q: Ord + ?Sized>(&self, key: &Q) -> Result<usize, Place>
     where
@@ -130,7 +130,7 @@ impl<K: Ord, V> Sorted<K, V> {
     }
 }
 
-impl<K, V> Sorted<K, V> {
+impl<K, V> VecMap<K, V> {
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
@@ -154,15 +154,15 @@ impl<K, V> Sorted<K, V> {
 }
 
 /// Where they are depends on how they came.
-impl<K: PartialEq, V: PartialEq> PartialEq for Sorted<K, V> {
+impl<K: PartialEq, V: PartialEq> PartialEq for VecMap<K, V> {
     fn eq(&self, other: &Self) -> bool {
         self.iter().eq(other.iter())
     }
 }
 
-impl<K: Eq, V: Eq> Eq for Sorted<K, V> {}
+impl<K: Eq, V: Eq> Eq for VecMap<K, V> {}
 
-impl<K: Ord, V> FromIterator<(K, V)> for Sorted<K, V> {
+impl<K: Ord, V> FromIterator<(K, V)> for VecMap<K, V> {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
         let mut sorted = Self::default();
         for (key, value) in entries {
@@ -172,13 +172,13 @@ impl<K: Ord, V> FromIterator<(K, V)> for Sorted<K, V> {
     }
 }
 
-impl<K, V> IntoIterator for Sorted<K, V> {
+impl<K, V> IntoIterator for VecMap<K, V> {
     type Item = (K, V);
     type IntoIter = std::vec::IntoIter<(K, V)>;
 
     fn into_iter(mut self) -> Self::IntoIter {
         let mut order: Vec<usize> = self.order.0.concat();
-        order::put(&mut order, &mut |a, b| self.entries.swap(a, b));
+        sort::put(&mut order, &mut |a, b| self.entries.swap(a, b));
         self.entries.into_iter()
     }
 }
@@ -311,7 +311,7 @@ mod tests {
     proptest! {
         #[test]
         fn it_is_the_map_that_a_tree_would_be(entries in prop::collection::vec((0_u16..2000, any::<u16>()), 0..600)) {
-            let mut sorted = Sorted::default();
+            let mut sorted = VecMap::default();
             let mut tree = BTreeMap::new();
             for (key, value) in &entries {
                 prop_assert_eq!(sorted.insert(*key, *value), tree.insert(*key, *value));
@@ -336,7 +336,7 @@ mod tests {
                 prop_assert_eq!(sorted.remove(&value), tree.remove(&value));
                 prop_assert_eq!(sorted.len(), tree.len());
             }
-            prop_assert_eq!(&tree.clone().into_iter().collect::<Sorted<_, _>>(), &sorted);
+            prop_assert_eq!(&tree.clone().into_iter().collect::<VecMap<_, _>>(), &sorted);
             prop_assert!(sorted.into_iter().eq(tree));
         }
     }
@@ -347,7 +347,7 @@ mod tests {
         let back: Vec<u32> = forth.iter().rev().copied().collect();
         let inwards: Vec<u32> = (0..5000).flat_map(|key| [key, 9999 - key]).collect();
         for keys in [forth, back, inwards] {
-            let sorted: Sorted<u32, ()> = keys.into_iter().map(|key| (key, ())).collect();
+            let sorted: VecMap<u32, ()> = keys.into_iter().map(|key| (key, ())).collect();
             let lists = &sorted.order.0;
             assert!(lists.iter().all(|list| (1..=MOST).contains(&list.len())));
             assert!(

@@ -247,7 +247,7 @@ proptest! {
         min_runs in prop::collection::vec(4_usize..12, 2),
     ) {
         let (mut recording, of_runs) = frames(&script);
-        let mut incremental = Incremental::default();
+        let mut incremental = RunAnalyzer::default();
         let mut changed = BTreeSet::new();
         for (idx, (frames, scripted)) in (0..).zip(of_runs.into_iter().zip(&script)) {
             for frame in frames {

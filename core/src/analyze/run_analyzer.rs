@@ -6,9 +6,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::analyst::Courses;
 use super::device_rows::{DeviceRows, Rows};
 use super::finding::Finding;
+use super::incremental_analyzer::StatsCache;
 use super::leak::{self, Judged, Outcome};
 use super::levels::{self, DeviceSummary, Peak, RunRow};
 use super::ongoing::Ongoing;
@@ -16,30 +16,31 @@ use super::paths::Paths;
 use super::rules::Rules;
 use super::series::{self, RunSeries, SeriesOf, StepSeries, StepsOf};
 use super::{
-    Analysis, finding, fragmentation, long_lived, oom, peaks, reserve, retention, session, trend,
+    Analysis, finding, fragmentation, long_lived, oom, peaks, reserve, retention, trend,
+    unattributed_growth,
 };
 use crate::holders::RootKind;
-use crate::order;
 use crate::recording::{DeviceIdx, Recording, Run, RunIdx};
+use crate::sort;
 
 /// One who follows a recording from run to run. What it says of a run is what
 /// [`analyze`](super::analyze) says, for a cost that does not grow with the runs of other cells.
 ///
 /// ```
 /// use std::collections::BTreeSet;
-/// use gpumem_core::analyze::{Incremental, Rules};
+/// use gpumem_core::analyze::{RunAnalyzer, Rules};
 /// use gpumem_core::recording::{Cell, Frame, Header, Recording, Run, RunIdx};
 /// let mut recording = Recording::new(Header::default());
 /// recording.apply(Frame::Cell(Cell::default())).unwrap();
 /// recording.apply(Frame::Run(Run::default())).unwrap();
-/// let mut incremental = Incremental::default();
+/// let mut incremental = RunAnalyzer::default();
 /// let changed = BTreeSet::from([RunIdx(0)]);
 /// let analysis = incremental.after(&recording, &changed, RunIdx(0), &Rules::default());
 /// assert!(analysis.findings.is_empty());
 /// ```
 #[derive(Debug, Default)]
-pub struct Incremental {
-    courses: Courses,
+pub struct RunAnalyzer {
+    stats: StatsCache,
     /// What the verdicts below rest on.
     rules: Option<Rules>,
     n_runs: usize,
@@ -77,7 +78,7 @@ struct Steps {
 /// What is known already does not fit what the recording says now.
 struct Outdated;
 
-impl Incremental {
+impl RunAnalyzer {
     /// What rests on an outermost run and the blocks in it: its rows, the findings, and how the
     /// devices stand. `changed` are the runs that frames told of since this was last called.
     pub fn after(
@@ -87,7 +88,7 @@ impl Incremental {
         run: RunIdx,
         rules: &Rules,
     ) -> Analysis {
-        self.courses.turn();
+        self.stats.turn();
         if self.rules != Some(*rules) || self.take_in(recording, changed).is_err() {
             *self = Self {
                 rules: Some(*rules),
@@ -235,7 +236,7 @@ impl Incremental {
             let Some(series) = joined(recording, &self.paths, &self.rows, known) else {
                 continue;
             };
-            let outcome = leak::of_runs(recording, &series, rules, &mut self.courses);
+            let outcome = leak::of_runs(recording, &series, rules, &mut self.stats);
             renew_p(&mut self.p_values, &mut known.p, outcome.p);
             note(&mut self.growing, idx, &outcome);
         }
@@ -246,7 +247,7 @@ impl Incremental {
             let Some(series) = steps_of(recording, &self.paths, known.run, &of) else {
                 continue;
             };
-            let outcome = leak::of_steps(recording, &series, rules, &mut self.courses);
+            let outcome = leak::of_steps(recording, &series, rules, &mut self.stats);
             renew_p(&mut self.p_values, &mut known.p, outcome.p);
             note(&mut self.growing_steps, of, &outcome);
         }
@@ -263,7 +264,7 @@ impl Incremental {
         self.renew_verdicts(recording, rules);
         let (own, own_steps) = self.own(recording, within);
         let Self {
-            courses,
+            stats,
             rows,
             of_devices,
             paths,
@@ -281,16 +282,16 @@ impl Incremental {
         };
         let of_runs = judge.series(own.iter().map(|idx| &self.of_runs[*idx]));
         let of_steps = judge.steps(own_steps.iter().map(|of| (of, &self.of_steps[of])));
-        let mut findings = judge.growth(&of_runs, &of_steps, courses);
+        let mut findings = judge.growth(&of_runs, &of_steps, stats);
         // Asked for seldom, and as dear as it was to find it.
         let mut elsewhere: Option<Vec<Finding>> = None;
-        let mut elsewhere = |courses: &mut Courses| {
+        let mut elsewhere = |stats: &mut StatsCache| {
             let others = self.growing.difference(&own);
             let of_runs = || judge.series(others.map(|idx| &self.of_runs[*idx]));
             let others = self.growing_steps.difference(&own_steps);
             let of_steps = || judge.steps(others.map(|of| (of, &self.of_steps[of])));
             elsewhere
-                .get_or_insert_with(|| judge.growth(&of_runs(), &of_steps(), courses))
+                .get_or_insert_with(|| judge.growth(&of_runs(), &of_steps(), stats))
                 .clone()
         };
         let of_sessions = recording.devices().iter().filter_map(|device| {
@@ -298,20 +299,21 @@ impl Incremental {
             let is_of_it = within
                 .first()
                 .is_some_and(|run| of_device.has_level_after(*run));
-            if session::is_explained(&findings, device.idx) || !is_of_it {
+            if unattributed_growth::is_explained(&findings, device.idx) || !is_of_it {
                 return None;
             }
-            let found = session::finding(recording, of_device, device.idx, rules, courses)?;
-            (!session::is_explained(&elsewhere(courses), device.idx)).then_some(found)
+            let found =
+                unattributed_growth::finding(recording, of_device, device.idx, rules, stats)?;
+            (!unattributed_growth::is_explained(&elsewhere(stats), device.idx)).then_some(found)
         });
         let of_sessions: Vec<Finding> = of_sessions.collect();
         findings.extend(of_sessions);
         // Pieces that are free on a device rest on no run.
-        let of_cells = fragmentation::findings(recording, all, &[], &of_runs, rules, courses);
+        let of_cells = fragmentation::findings(recording, all, &[], &of_runs, rules, stats);
         findings.extend(of_cells);
         findings.extend(peaks::findings(recording, devices, &of_runs));
         findings.extend(reserve::findings(
-            recording, all, devices, &of_runs, rules, courses,
+            recording, all, devices, &of_runs, rules, stats,
         ));
         if judge.is_any(within, |run, device| recording.trace(run, device).is_some()) {
             findings.extend(long_lived::findings(recording, devices));
@@ -324,7 +326,7 @@ impl Incremental {
         }) {
             let mut is_told = |device: DeviceIdx, place: RootKind| {
                 retention::is_told(&findings, device, place)
-                    || retention::is_told(&elsewhere(courses), device, place)
+                    || retention::is_told(&elsewhere(stats), device, place)
             };
             let kept = retention::findings(recording, all, devices, rules, &mut is_told);
             findings.extend(kept);
@@ -372,7 +374,7 @@ impl<'a> Judge<'a> {
         let series =
             of_runs.filter_map(|known| joined(self.recording, self.paths, self.rows, known));
         let mut series: Vec<RunSeries<'_>> = series.collect();
-        order::sort_by(&mut series, |a, b| a.key.cmp(&b.key));
+        sort::sort_by(&mut series, |a, b| a.key.cmp(&b.key));
         series
     }
 
@@ -383,7 +385,7 @@ impl<'a> Judge<'a> {
         let series =
             of_steps.filter_map(|(of, known)| steps_of(self.recording, self.paths, known.run, of));
         let mut series: Vec<StepSeries> = series.collect();
-        order::sort_by(&mut series, |a, b| a.key.cmp(&b.key));
+        sort::sort_by(&mut series, |a, b| a.key.cmp(&b.key));
         series
     }
 
@@ -392,15 +394,15 @@ impl<'a> Judge<'a> {
         &self,
         of_runs: &[RunSeries<'_>],
         of_steps: &[StepSeries],
-        courses: &mut Courses,
+        stats: &mut StatsCache,
     ) -> Vec<Finding> {
         let (recording, rules) = (self.recording, self.rules);
         let mut judged = Vec::new();
         for series in of_runs {
-            judged.extend(leak::of_runs(recording, series, rules, courses).judged);
+            judged.extend(leak::of_runs(recording, series, rules, stats).judged);
         }
         for series in of_steps {
-            judged.extend(leak::of_steps(recording, series, rules, courses).judged);
+            judged.extend(leak::of_steps(recording, series, rules, stats).judged);
         }
         let bounds = (self.p_bound, rules);
         leak::told(

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 
 use super::scale::Stretch;
 use crate::recording::{DeviceIdx, Points, Recording, RunIdx, Series};
-use crate::sorted::Sorted;
+use crate::vec_map::VecMap;
 
 /// How many times more points in a row are seen as one from the next distance.
 const STRIDE: usize = 16;
@@ -15,9 +15,9 @@ const N_DISTANCES: usize = 4;
 /// pixels draw the same picture as a million. Each series is looked at from a distance when
 /// it is first drawn from there. Empty, it sees all of them from near.
 #[derive(Debug, Default)]
-pub struct Afar(Sorted<(RunIdx, DeviceIdx, Series), [OnceCell<Points>; N_DISTANCES]>);
+pub struct LevelsOfDetail(VecMap<(RunIdx, DeviceIdx, Series), [OnceCell<Points>; N_DISTANCES]>);
 
-impl Afar {
+impl LevelsOfDetail {
     /// Looks at a recording from afar.
     pub fn of(recording: &Recording) -> Self {
         let series = recording.all_samples();
@@ -74,11 +74,11 @@ mod tests {
             left: 0.0,
             right: width,
         };
-        let afar = Afar::of(&recording);
+        let afar = LevelsOfDetail::of(&recording);
         let seen = afar.seen(near, series, device, &stretch);
         let n = seen.between(stretch.from, stretch.to).len();
         assert!(n_seen.contains(&n), "{n} points are seen");
-        let all = Afar::default();
+        let all = LevelsOfDetail::default();
         assert_eq!(all.seen(near, series, device, &stretch), near);
     }
 

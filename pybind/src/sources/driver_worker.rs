@@ -12,7 +12,7 @@ use gpumem_core::recording::{DeviceKey, DriverLevels, Source};
 use super::guarded::Guarded;
 use super::visible::Visibility;
 use super::{Answer, DriverSource, Unused, failed};
-use crate::expense::Expense;
+use crate::cpu_time::Expense;
 use crate::threads;
 
 /// Longer than this a run's ends do not wait. A driver that takes longer every time is not waited
@@ -35,7 +35,7 @@ const REST_PER_LOOK: u32 = 500;
 
 /// What a driver is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Order {
+enum Request {
     /// For its devices and all their levels.
     Everything(Visibility),
     /// For the levels that are cheap to read.
@@ -44,7 +44,7 @@ enum Order {
 
 /// What a driver said.
 #[derive(Debug)]
-pub(super) struct Look {
+pub(super) struct Response {
     /// When it had said it.
     pub(super) at: Instant,
     pub(super) devices: Answer,
@@ -53,7 +53,7 @@ pub(super) struct Look {
     is_final: bool,
 }
 
-impl Look {
+impl Response {
     /// What is said just now.
     pub(super) fn now(devices: Answer, levels: Vec<(DeviceKey, DriverLevels)>) -> Self {
         Self {
@@ -77,17 +77,17 @@ impl Look {
 }
 
 /// What a driver is asked besides, by somebody who waits for the answer himself.
-pub(super) type Errand = Box<dyn FnOnce(&mut Guarded) + Send>;
+pub(super) type Job = Box<dyn FnOnce(&mut Guarded) + Send>;
 
 /// What the thread does next.
 enum Work {
-    Order(Ticket, Order),
-    Errand(Errand),
+    Request(Ticket, Request),
+    Job(Job),
 }
 
 /// An answer that is there already, or that will come.
 pub(super) enum Pending {
-    Known(Arc<Look>),
+    Known(Arc<Response>),
     /// To be waited for until then at the latest.
     Ordered(Ticket, Instant),
 }
@@ -97,10 +97,10 @@ pub(super) enum Pending {
 pub(super) struct Ticket(u64);
 
 /// A driver source with a thread of its own, which starts with the first order.
-pub(super) struct Attendant {
+pub(super) struct DriverWorker {
     source: Source,
     absence: fn() -> Option<Unused>,
-    desk: Arc<Desk>,
+    desk: Arc<Mailbox>,
     /// Until the thread takes it over.
     waiting: Option<Guarded>,
     /// The last look that was handed out as a sample.
@@ -108,7 +108,7 @@ pub(super) struct Attendant {
 }
 
 #[derive(Default)]
-struct Desk {
+struct Mailbox {
     state: Mutex<State>,
     ordered: Condvar,
     answered: Condvar,
@@ -119,7 +119,7 @@ struct Desk {
 struct State {
     /// Everything is asked for, of the devices that are seen like this.
     order: Option<Visibility>,
-    errand: Option<Errand>,
+    errand: Option<Job>,
     /// Samples are asked for until further notice.
     sampling: Option<Sampling>,
     last_ordered: Ticket,
@@ -127,7 +127,7 @@ struct State {
     is_awaited: bool,
     whole_costs: Costs,
     sample_costs: Costs,
-    look: Option<Arc<Look>>,
+    look: Option<Arc<Response>>,
 }
 
 /// The thread wakes itself for samples: being woken for each would cost both sides more than the
@@ -139,7 +139,7 @@ struct Sampling {
     until: Instant,
 }
 
-impl Attendant {
+impl DriverWorker {
     pub(super) fn new(driver: Box<dyn DriverSource>) -> Self {
         Self {
             source: driver.source(),
@@ -158,7 +158,7 @@ impl Attendant {
     /// left alone then: waking it costs more than all else that a run's ends do.
     pub(super) fn ask(&mut self, visibility: &Visibility, patience: Duration) -> Pending {
         if let Some(why) = (self.absence)() {
-            return Pending::Known(Arc::new(Look::without_devices(why)));
+            return Pending::Known(Arc::new(Response::without_devices(why)));
         }
         self.ensure_thread();
         let mut state = self.desk.lock();
@@ -174,7 +174,7 @@ impl Attendant {
     }
 
     /// What was asked for; of a driver that is late, what it said of its devices before.
-    pub(super) fn answer(&self, pending: Pending) -> Arc<Look> {
+    pub(super) fn answer(&self, pending: Pending) -> Arc<Response> {
         match pending {
             Pending::Known(look) => look,
             Pending::Ordered(ticket, until) => self.desk.wait(ticket, until),
@@ -183,7 +183,7 @@ impl Attendant {
 
     /// What the driver said since the last sample, if it did so after `since`. It goes on being
     /// asked, no more often than the interval says; never waits for it.
-    pub(super) fn sample(&mut self, since: Instant, interval: Duration) -> Option<Arc<Look>> {
+    pub(super) fn sample(&mut self, since: Instant, interval: Duration) -> Option<Arc<Response>> {
         let mut state = self.desk.lock();
         let look = state.look.clone()?;
         let answered = self.desk.last_answered();
@@ -198,7 +198,7 @@ impl Attendant {
 
     /// Runs an errand on the driver's thread, when that has time for it: never where it hangs. One
     /// that was not begun when the next one came is dropped.
-    pub(super) fn send(&mut self, errand: Errand) {
+    pub(super) fn send(&mut self, errand: Job) {
         self.ensure_thread();
         self.desk.lock().errand = Some(errand);
         self.desk.ordered.notify_one();
@@ -218,7 +218,7 @@ impl Attendant {
             let mut state = self.desk.lock();
             self.desk.last_answered.store(u64::MAX, Ordering::Release);
             let why = format!("no thread could be started: {error}");
-            state.look = Some(Arc::new(Look::without_devices(Unused(why.into()))));
+            state.look = Some(Arc::new(Response::without_devices(Unused(why.into()))));
         }
     }
 }
@@ -273,11 +273,11 @@ impl State {
     /// What is to be done now; else when to look again, if ever.
     fn due(&mut self, now: Instant) -> Result<Work, Option<Instant>> {
         if let Some(visibility) = self.order.take() {
-            let order = Order::Everything(visibility);
-            return Ok(Work::Order(self.last_ordered, order));
+            let order = Request::Everything(visibility);
+            return Ok(Work::Request(self.last_ordered, order));
         }
         if let Some(errand) = self.errand.take() {
-            return Ok(Work::Errand(errand));
+            return Ok(Work::Job(errand));
         }
         self.sampling = self.sampling.filter(|sampling| now <= sampling.until);
         let (Some(sampling), Some(look)) = (self.sampling, &self.look) else {
@@ -288,7 +288,7 @@ impl State {
             return Err(Some(due));
         }
         self.last_ordered.0 += 1;
-        Ok(Work::Order(self.last_ordered, Order::Sample))
+        Ok(Work::Request(self.last_ordered, Request::Sample))
     }
 
     /// How long the driver is left alone between samples.
@@ -315,7 +315,7 @@ impl State {
     }
 
     /// What can be said of a driver that has not answered in time.
-    fn late(&self) -> Look {
+    fn late(&self) -> Response {
         let devices = match &self.look {
             Some(look) => look.devices.clone(),
             None if self.is_busy_for(HANG) => Err(Unused("the driver does not answer".into())),
@@ -324,11 +324,11 @@ impl State {
         let words = "it takes too long";
         let found = devices.iter().flatten();
         let levels = found.map(|it| (it.key.clone(), failed(words))).collect();
-        Look::now(devices, levels)
+        Response::now(devices, levels)
     }
 }
 
-impl Desk {
+impl Mailbox {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -337,7 +337,7 @@ impl Desk {
         Ticket(self.last_answered.load(Ordering::Acquire))
     }
 
-    fn wait(&self, ticket: Ticket, until: Instant) -> Arc<Look> {
+    fn wait(&self, ticket: Ticket, until: Instant) -> Arc<Response> {
         // A thread that has not begun may wait for this very core.
         if self.lock().busy_since.is_some() {
             let asleep = until.min(Instant::now() + AWAKE);
@@ -365,14 +365,14 @@ impl Desk {
         let mut expense = Expense::new(1);
         loop {
             let (ticket, order) = match self.next() {
-                Work::Order(ticket, order) => (ticket, order),
-                Work::Errand(errand) => {
+                Work::Request(ticket, order) => (ticket, order),
+                Work::Job(errand) => {
                     errand(&mut guarded);
                     self.lock().busy_since = None;
                     continue;
                 }
             };
-            if let Order::Everything(visibility) = &order {
+            if let Request::Everything(visibility) = &order {
                 devices = guarded
                     .run(|driver| driver.devices(visibility))
                     .unwrap_or_else(|words| Err(Unused(words.into())));
@@ -381,8 +381,8 @@ impl Desk {
             let found = devices.iter().flatten();
             let levels = found.map(|found| {
                 let read = guarded.run(|driver| match order {
-                    Order::Everything(_) => driver.read(&found.key),
-                    Order::Sample => driver.sample(&found.key),
+                    Request::Everything(_) => driver.read(&found.key),
+                    Request::Sample => driver.sample(&found.key),
                 });
                 (
                     found.key.clone(),
@@ -390,16 +390,16 @@ impl Desk {
                 )
             });
             let levels = levels.collect();
-            let look = Look {
+            let look = Response {
                 is_final: guarded.run(|driver| driver.is_final()).unwrap_or(true),
-                ..Look::now(devices.clone(), levels)
+                ..Response::now(devices.clone(), levels)
             };
             let took = look.at - began;
             expense.note_turn();
             let cost = took.max(expense.per_turn());
             self.deliver(ticket, look, |state| match order {
-                Order::Everything(_) => state.whole_costs.push(took),
-                Order::Sample => state.sample_costs.push(cost),
+                Request::Everything(_) => state.whole_costs.push(took),
+                Request::Sample => state.sample_costs.push(cost),
             });
         }
     }
@@ -425,7 +425,7 @@ impl Desk {
         }
     }
 
-    fn deliver(&self, ticket: Ticket, look: Look, note_cost: impl FnOnce(&mut State)) {
+    fn deliver(&self, ticket: Ticket, look: Response, note_cost: impl FnOnce(&mut State)) {
         let mut state = self.lock();
         state.busy_since = None;
         note_cost(&mut state);

@@ -19,7 +19,7 @@ pub(super) struct Name<'a> {
 }
 
 /// A graph with compressed adjacency.
-pub(super) struct Web<'a> {
+pub(super) struct CsrGraph<'a> {
     pub(super) graph: &'a ObjectGraph,
     /// Distinct roots, preferred kinds first; the last is "unnamed". Vertices 1, 2, …
     pub(super) names: Vec<Name<'a>>,
@@ -34,7 +34,7 @@ pub(super) struct Web<'a> {
     pub(super) orphans: Vec<u32>,
 }
 
-impl<'a> Web<'a> {
+impl<'a> CsrGraph<'a> {
     pub(super) fn new(graph: &'a ObjectGraph) -> Self {
         let (names, name_of) = names(&graph.roots);
         let mut web = Self {
