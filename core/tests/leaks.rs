@@ -122,7 +122,7 @@ fn leaks_are_named() {
 #[test]
 fn labelled_sets_reach_their_figures() {
     let mut leak = Confusion::default();
-    let mut leak_or_watch = Confusion::default();
+    let mut leak_or_suspected = Confusion::default();
     for path in samples::files("leaks", "GPUMEM_LEAKS", "gz") {
         let mut text = String::new();
         let file = std::fs::File::open(&path).expect("a readable set");
@@ -143,10 +143,10 @@ fn labelled_sets_reach_their_figures() {
             let is_leak = row["leak"].as_bool().expect("a label");
             let state = verdict(&levels);
             leak.count(is_leak, state == State::Leak);
-            leak_or_watch.count(is_leak, matches!(state, State::Leak | State::Suspected));
+            leak_or_suspected.count(is_leak, matches!(state, State::Leak | State::Suspected));
         }
     }
-    for (name, found) in [("leak", &leak), ("leak or watch", &leak_or_watch)] {
+    for (name, found) in [("leak", &leak), ("leak or suspected", &leak_or_suspected)] {
         eprintln!(
             "{name}: precision {:.3}, recall {:.3}",
             found.precision(),
@@ -158,7 +158,7 @@ fn labelled_sets_reach_their_figures() {
         "{leak:?}"
     );
     assert!(
-        leak_or_watch.precision() >= 0.96 && leak_or_watch.recall() >= 0.91,
-        "{leak_or_watch:?}"
+        leak_or_suspected.precision() >= 0.96 && leak_or_suspected.recall() >= 0.91,
+        "{leak_or_suspected:?}"
     );
 }

@@ -19,7 +19,7 @@ import gpumem
 
 ROOT = Path(__file__).resolve().parents[2]
 LENGTHS = [(5, 8), (9, 19), (20, 59), (60, 10**9)]
-ALARMS = {"leak": {"leak"}, "leak_or_watch": {"leak", "suspected"}}
+ALARMS = {"leak": {"leak"}, "leak_or_suspected": {"leak", "suspected"}}
 
 
 def main(target: Path) -> None:

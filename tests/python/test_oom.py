@@ -250,7 +250,7 @@ def test_the_line_after_the_cell_says_what_to_do(shell: Shell) -> None:
     assert first.endswith(" · out of memory")
     assert second.startswith(
         "▲ def step(): ran out of memory on sim:0: it wanted 500 MiB, 424 MiB was free · "
-        "of 1 GiB: 600 MiB in tensors · 76 MiB too little · "
+        "of 1 GiB: 600 MiB in tensors · 76 MiB short · "
         "held by `last exception` 600 MiB"
     )
     assert " · the traceback keeps 600 MiB: `%gpumem release traceback`" in second

@@ -1,5 +1,6 @@
 //! The rules of this repository that a compiler does not know.
 
+mod circles;
 mod pages;
 mod sources;
 
@@ -57,6 +58,11 @@ fn the_widget_knows_no_machine() {
     dependencies("gpumem-widget")
         .among(&["gpumem-pybind"])
         .none();
+}
+
+#[test]
+fn modules_of_the_analysis_use_each_other_in_no_circle() {
+    assert_eq!(circles::circles("core/src/analyze"), [""; 0]);
 }
 
 #[test]

@@ -3,10 +3,11 @@
 use super::Rules;
 use super::cell::CellRef;
 use super::growth::State;
-use super::incremental_analyzer::{IncrementalAnalyzer, StatsCache};
-use super::levels::{self, RunRow};
+use super::levels;
 use super::paths::Paths;
+use super::row::RunRow;
 use super::series;
+use super::stats_cache::StatsCache;
 use crate::recording::{DeviceIdx, DeviceKey, Recording, Run};
 use crate::sort;
 use crate::source_text;
@@ -83,7 +84,7 @@ pub struct Compared {
 /// A cell is found again by the frontend's id, else by equal source, else by the
 /// first line that says something: the cell that was fixed has another source now.
 pub fn compare(recording: &Recording, baseline: &Recording, rules: &Rules) -> Vec<Compared> {
-    IncrementalAnalyzer::default().compare(recording, baseline, rules)
+    compared(recording, baseline, rules, &mut StatsCache::default())
 }
 
 pub(super) fn compared(

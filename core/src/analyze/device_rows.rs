@@ -1,6 +1,6 @@
 //! What the rules about a whole device look at, of each of its rows a figure or two.
 
-use super::levels::{Metric, Peak, RunRow};
+use super::row::{Metric, Peak, RunRow};
 use crate::recording::{DeviceIdx, Recording, RunIdx};
 use crate::units::Bytes;
 

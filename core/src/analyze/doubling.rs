@@ -4,7 +4,7 @@ use super::cell::CellRef;
 use super::details::{Details, DoublingDetails};
 use super::evidence::Evidence;
 use super::finding::{Finding, FindingKind};
-use super::levels::{Peak, RunRow};
+use super::row::{Peak, RunRow};
 use super::series::RunSeries;
 use crate::holders::{self, Holder, RootKind};
 use crate::recording::Recording;

@@ -7,7 +7,7 @@
 use super::details::DecidedBy;
 use super::evidence::Evidence;
 use super::growth::State;
-use super::levels::RunRow;
+use super::row::RunRow;
 use super::rules::Rules;
 use super::series::RunSeries;
 

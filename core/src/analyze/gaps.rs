@@ -4,7 +4,8 @@
 //! that is reserved but not mapped, managed, or shared between processes makes a gap
 //! negative. So gaps are signed, and a negative one has its own name.
 
-use super::levels::{DeviceSummary, RunRow};
+use super::levels::DeviceSummary;
+use super::row::RunRow;
 use crate::units::{ByteDelta, Bytes};
 
 /// The signed difference of two levels that follow each other.

@@ -1,18 +1,16 @@
 //! Judging again: what no threshold changes is kept from one judging to the next.
 
 use super::device_rows::{DeviceRows, Rows};
-use super::growth::{Growth, SeriesStats, State};
 use super::paths::Paths;
 use super::rules::Rules;
 use super::series;
+use super::stats_cache::StatsCache;
 use super::{Analysis, Compared};
 use super::{
     compare, finding, fragmentation, leak, levels, long_lived, oom, peaks, reserve, retention,
     unattributed_growth,
 };
 use crate::recording::Recording;
-use crate::units::Bytes;
-use crate::vec_map::VecMap;
 
 /// One who judges the same recording again and again: under other thresholds, and
 /// as it grows. The verdicts are those of [`analyze`](super::analyze) and
@@ -87,61 +85,5 @@ impl IncrementalAnalyzer {
     ) -> Vec<Compared> {
         self.stats.turn();
         compare::compared(recording, baseline, rules, &mut self.stats)
-    }
-}
-
-/// What the series of levels show that were judged last, by the levels themselves.
-#[derive(Debug, Default)]
-pub(super) struct StatsCache {
-    known: VecMap<Vec<Bytes>, SeriesStats>,
-    earlier: VecMap<Vec<Bytes>, SeriesStats>,
-}
-
-impl StatsCache {
-    /// Begins another judging: what it does not ask for is forgotten with the next.
-    pub(super) fn turn(&mut self) {
-        self.earlier = std::mem::take(&mut self.known);
-    }
-
-    /// The verdict of [`classify_growth`](super::classify_growth).
-    pub(super) fn judged(&mut self, levels: &[Bytes], min_growth: Bytes, rules: &Rules) -> Growth {
-        self.course(levels).judged(min_growth, rules)
-    }
-
-    /// State and p of that verdict.
-    pub(super) fn state(
-        &mut self,
-        levels: &[Bytes],
-        min_growth: Bytes,
-        rules: &Rules,
-    ) -> (State, f64) {
-        // Most series are short, and none of what they show is worth keeping.
-        if levels.len() < rules.min_runs {
-            return (State::NotEnoughData, 1.0);
-        }
-        self.course(levels).state(min_growth, rules)
-    }
-
-    /// The verdict, if it is a leak.
-    pub(super) fn leak(
-        &mut self,
-        levels: &[Bytes],
-        min_growth: Bytes,
-        rules: &Rules,
-    ) -> Option<Growth> {
-        let course = self.course(levels);
-        let is_leak =
-            course.may_grow(min_growth) && course.state(min_growth, rules).0 == State::Leak;
-        is_leak.then(|| course.judged(min_growth, rules))
-    }
-
-    fn course(&mut self, levels: &[Bytes]) -> &mut SeriesStats {
-        if self.known.get(levels).is_none() {
-            let known = self.earlier.remove(levels);
-            let course = known.unwrap_or_else(|| SeriesStats::of(levels));
-            self.known.insert(levels.to_vec(), course);
-        }
-        let course = self.known.get_mut(levels);
-        course.expect("it was just put there")
     }
 }

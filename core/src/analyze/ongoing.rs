@@ -1,6 +1,6 @@
 //! What is known of a run that goes on: the latest that was read inside of it.
 
-use super::levels::{Metric, of_sample};
+use super::row::{Metric, of_sample};
 use crate::recording::{
     AllocatorLevels, DeviceIdx, Level, Reading, Recording, Run, RunIdx, Sample, Series,
 };

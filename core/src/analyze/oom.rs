@@ -11,8 +11,9 @@ use super::device_rows::Rows;
 use super::evidence::Evidence;
 use super::finding::{Finding, FindingKind, Withdrawn};
 use super::growth::State;
-use super::levels::{DeviceSummary, RunRow};
+use super::levels::DeviceSummary;
 use super::paths::Paths;
+use super::row::RunRow;
 use crate::holders::RootKind;
 use crate::recording::{
     CellIdx, DeviceIdx, DeviceKind, Framework, OomFigures, OtherProcess, OutOfMemory, Reading,

@@ -8,13 +8,14 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::device_rows::{DeviceRows, Rows};
 use super::finding::Finding;
-use super::incremental_analyzer::StatsCache;
 use super::leak::{self, Judged, Outcome};
-use super::levels::{self, DeviceSummary, Peak, RunRow};
+use super::levels::{self, DeviceSummary};
 use super::ongoing::Ongoing;
 use super::paths::Paths;
+use super::row::{Peak, RunRow};
 use super::rules::Rules;
 use super::series::{self, RunSeries, SeriesOf, StepSeries, StepsOf};
+use super::stats_cache::StatsCache;
 use super::{
     Analysis, finding, fragmentation, long_lived, oom, peaks, reserve, retention, trend,
     unattributed_growth,

@@ -1,7 +1,7 @@
 //! Which runs belong together: growth is judged over runs of equal source.
 
-use super::levels::{Metric, RunRow, of_sample};
 use super::paths::{BlockIdx, Paths};
+use super::row::{Metric, RunRow, of_sample};
 use crate::recording::{DeviceIdx, Points, Recording, RunIdx, Sample, Series, SourceHash};
 use crate::sort;
 use crate::units::Bytes;

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 
 use super::device_rows::{DeviceRows, Rows};
-use super::incremental_analyzer::StatsCache;
 use super::paths::Paths;
+use super::stats_cache::StatsCache;
 use super::*;
 use crate::recording::{Frame, Run, RunIdx, RunKind};
 use crate::testing::{Play, run, session, words};

@@ -22,7 +22,7 @@ class Growth:
     """The verdict on one series of levels. Sizes are bytes."""
 
     state: str
-    """``leak``, ``watch``, ``none`` or ``not_enough_data``."""
+    """``leak``, ``suspected``, ``stable`` or ``not_enough_data``."""
     shape: str
     """``flat``, ``warm-up``, ``step``, ``sawtooth``, ``spikes``, ``staircase``,
     ``growth``, ``late growth`` or ``reserved-only``."""
