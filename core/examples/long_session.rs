@@ -31,7 +31,7 @@ fn recorded(n_runs: u32, n_samples: u64) -> Result<Recording, Box<dyn Error>> {
     let mut recording = Recording::new(Header::default());
     recording.apply(Frame::Device(Device {
         idx: DeviceIdx(0),
-        key: "GPU-0".to_owned(),
+        key: "GPU-0".into(),
         label: "cuda:0".to_owned(),
         name: "Tesla T4".to_owned(),
         kind: DeviceKind::Gpu,

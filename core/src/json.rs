@@ -7,22 +7,25 @@
 //! `*_bytes` are bytes, `*_nanos` nanoseconds since the recording's start, unknown
 //! is `null`. A number that is not finite is a string: `"inf"`, `"-inf"`, `"nan"`.
 
+mod details;
 mod holders;
 mod segments;
 mod trace;
 
 use serde::{Serialize, Serializer};
 
+use details::JsonDetails;
 use holders::{JsonFix, JsonHolder, JsonHolders};
 use segments::JsonMapped;
 use trace::JsonTrace;
 
 use crate::analyze::{
-    Analysis, CellRef, Compared, DeviceSummary, Evidence, Figures, Finding, Gap, Growth, Peak,
-    RunRow, Side, cell_label,
+    Analysis, CellRef, Compared, DeviceSummary, Evidence, Finding, Gap, Growth, GrowthSide, Peak,
+    RunRow, Withdrawn, cell_label,
 };
 use crate::recording::{DeviceIdx, DeviceKind, Framework, OutOfMemory, Recording};
-use crate::units::{ByteDelta, Bytes};
+use crate::units::{ByteDelta, Bytes, Units};
+use crate::wording::{self, Words};
 
 /// The report as JSON.
 pub fn report_json(recording: &Recording, analysis: &Analysis) -> String {
@@ -50,7 +53,11 @@ pub fn report_json(recording: &Recording, analysis: &Analysis) -> String {
             .collect(),
         holders: JsonHolders::of(recording),
         maps: JsonMapped::all(recording),
-        warnings: &analysis.warnings,
+        warnings: analysis
+            .warnings
+            .iter()
+            .map(|warning| wording::warning(recording, warning))
+            .collect(),
     };
     serde_json::to_string(&report).expect("a report holds strings, numbers and lists only")
 }
@@ -71,13 +78,17 @@ pub fn growth_json(growth: &Growth) -> String {
         total_bytes: growth.total.get(),
         n_missing: growth.n_missing,
         p: Number(growth.p),
-        evidence: growth.evidence.iter().map(JsonEvidence::from).collect(),
+        evidence: growth
+            .evidence
+            .iter()
+            .map(|figure| JsonEvidence::of(figure, wording::figure(figure.name).to_owned()))
+            .collect(),
     };
     serde_json::to_string(&growth).expect("a verdict holds strings and numbers only")
 }
 
 #[derive(Serialize)]
-struct JsonGrowth<'a> {
+struct JsonGrowth {
     state: &'static str,
     shape: &'static str,
     bytes_per_run: i64,
@@ -85,7 +96,7 @@ struct JsonGrowth<'a> {
     total_bytes: i64,
     n_missing: usize,
     p: Number,
-    evidence: Vec<JsonEvidence<'a>>,
+    evidence: Vec<JsonEvidence>,
 }
 
 #[derive(Serialize)]
@@ -126,8 +137,8 @@ impl<'a> From<&'a Compared> for JsonCompared<'a> {
     }
 }
 
-impl From<&Side> for JsonSide {
-    fn from(side: &Side) -> Self {
+impl From<&GrowthSide> for JsonSide {
+    fn from(side: &GrowthSide) -> Self {
         Self {
             state: side.state.name(),
             n_runs: side.n_runs,
@@ -149,7 +160,7 @@ struct JsonReport<'a> {
     traces: Vec<JsonTrace<'a>>,
     holders: Vec<JsonHolders<'a>>,
     maps: Vec<JsonMapped<'a>>,
-    warnings: &'a [String],
+    warnings: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -158,7 +169,7 @@ struct JsonDevice<'a> {
     key: &'a str,
     name: &'a str,
     kind: &'static str,
-    lane: &'static str,
+    metric: &'static str,
     allocated_bytes: Option<u64>,
     reserved_bytes: Option<u64>,
     inactive_split_bytes: Option<u64>,
@@ -187,7 +198,7 @@ impl JsonGap {
         Self {
             from: gap.from,
             to: gap.to,
-            words: gap.words(),
+            words: wording::gap(gap),
             bytes: gap.size.get(),
         }
     }
@@ -212,7 +223,7 @@ struct JsonRun<'a> {
     started_nanos: u64,
     ended_nanos: Option<u64>,
     duration_nanos: Option<u64>,
-    lane: &'static str,
+    metric: &'static str,
     before_bytes: Option<u64>,
     after_bytes: Option<u64>,
     kept_bytes: Option<i64>,
@@ -269,55 +280,26 @@ struct JsonFinding<'a> {
     severity: &'static str,
     state: &'static str,
     withdrawn: Option<&'static str>,
-    shape: Option<&'static str>,
     cell: Option<JsonCell>,
     path: &'a [String],
     device: Option<&'a str>,
-    lane: &'static str,
+    metric: &'static str,
     runs: Vec<u32>,
     n_runs: usize,
-    steps: bool,
     bytes_per_run: Option<i64>,
-    interval: Option<[i64; 2]>,
-    runs_to_oom: Option<u64>,
-    title: &'a str,
-    detail: &'a str,
-    retention: Option<JsonRetention>,
-    doubling: Option<JsonDoubling>,
+    title: String,
+    detail: String,
+    details: JsonDetails<'a>,
     holders: Vec<JsonHolder<'a>>,
     fix: Option<JsonFix<'a>>,
-    suggestions: &'a [String],
-    evidence: Vec<JsonEvidence<'a>>,
-    sparkline: Vec<Number>,
-}
-
-/// What a place of IPython's or Python's keeps.
-#[derive(Serialize)]
-struct JsonRetention {
-    place: &'static str,
-    n_bytes: u64,
-    /// What to type so that it lets go.
-    release: Option<&'static str>,
-    since_run: Option<u32>,
-    since_execution_count: Option<u32>,
-}
-
-/// The old and the new copy of a cell that is run again.
-#[expect(
-    clippy::struct_field_names,
-    reason = "the names of JSON's fields end in their unit"
-)]
-#[derive(Serialize)]
-struct JsonDoubling {
-    old_bytes: u64,
-    new_bytes: u64,
-    rose_bytes: u64,
+    suggestions: Vec<String>,
+    evidence: Vec<JsonEvidence>,
 }
 
 #[derive(Serialize)]
-struct JsonEvidence<'a> {
+struct JsonEvidence {
     name: &'static str,
-    words: &'a str,
+    words: String,
     value: Number,
     threshold: Option<Number>,
     holds: bool,
@@ -342,7 +324,7 @@ impl<'a> JsonDevice<'a> {
         let device = recording.device(summary.device);
         Self {
             label: &device.label,
-            key: &device.key,
+            key: device.key.as_str(),
             name: &device.name,
             kind: match device.kind {
                 DeviceKind::Gpu => "gpu",
@@ -351,7 +333,7 @@ impl<'a> JsonDevice<'a> {
                 DeviceKind::Pinned => "pinned",
                 DeviceKind::Host => "host",
             },
-            lane: summary.lane.name(),
+            metric: summary.metric.name(),
             allocated_bytes: summary.allocated.map(Bytes::get),
             reserved_bytes: summary.reserved.map(Bytes::get),
             inactive_split_bytes: summary.inactive_split.map(Bytes::get),
@@ -393,7 +375,7 @@ impl<'a> JsonRun<'a> {
             started_nanos: run.started.get(),
             ended_nanos: run.ended.map(crate::units::Nanos::get),
             duration_nanos: run.ended.map(|ended| ended.since(run.started).get()),
-            lane: row.lane.name(),
+            metric: row.metric.name(),
             before_bytes: bytes(row.before),
             after_bytes: bytes(row.after),
             kept_bytes: row.kept.map(ByteDelta::get),
@@ -463,62 +445,38 @@ impl<'a> From<&'a OutOfMemory> for JsonOutOfMemory<'a> {
     }
 }
 
-impl JsonRetention {
-    fn of(recording: &Recording, finding: &Finding) -> Option<Self> {
-        let Some(Figures::Retention { place, kept, since }) = finding.figures else {
-            return None;
-        };
-        Some(Self {
-            place: place.name(),
-            n_bytes: kept.get(),
-            release: place.release(),
-            since_run: since.map(|run| run.0),
-            since_execution_count: since.and_then(|run| recording.run(run).execution_count),
-        })
-    }
-}
-
-impl JsonDoubling {
-    fn of(finding: &Finding) -> Option<Self> {
-        let Some(Figures::Doubling { old, new, rose }) = finding.figures else {
-            return None;
-        };
-        Some(Self {
-            old_bytes: old.get(),
-            new_bytes: new.get(),
-            rose_bytes: rose.get(),
-        })
-    }
-}
-
 impl<'a> JsonFinding<'a> {
     fn of(recording: &'a Recording, finding: &'a Finding) -> Self {
+        let units = Units::Binary;
+        let Words {
+            title,
+            detail,
+            suggestions,
+        } = wording::words(recording, finding, units);
+        let evidence = finding.evidence.iter().map(|figure| {
+            let words = wording::evidence(recording, finding, figure, units);
+            JsonEvidence::of(figure, words)
+        });
         Self {
             id: &finding.id,
             kind: finding.kind.name(),
             severity: finding.severity.name(),
             state: finding.state.name(),
-            withdrawn: finding.withdrawn,
-            shape: finding.shape.map(crate::analyze::Shape::name),
+            withdrawn: finding.withdrawn.map(Withdrawn::name),
             cell: finding.cell.as_ref().map(JsonCell::from),
             path: &finding.path,
             device: finding.known_device().map(|it| label(recording, it)),
-            lane: finding.lane.name(),
+            metric: finding.metric.name(),
             runs: finding.runs.iter().map(|run| run.0).collect(),
             n_runs: finding.n_runs,
-            steps: finding.steps,
-            bytes_per_run: finding.bytes_per_run.map(ByteDelta::get),
-            interval: finding.interval.map(|(low, high)| [low.get(), high.get()]),
-            runs_to_oom: finding.runs_to_oom,
-            title: &finding.title,
-            detail: &finding.detail,
-            retention: JsonRetention::of(recording, finding),
-            doubling: JsonDoubling::of(finding),
+            bytes_per_run: finding.growth().map(|growth| growth.bytes_per_run.get()),
+            title,
+            detail,
+            details: JsonDetails::of(recording, &finding.details),
             holders: finding.holders.iter().map(JsonHolder::from).collect(),
             fix: finding.fix.as_ref().map(JsonFix::from),
-            suggestions: &finding.suggestions,
-            evidence: finding.evidence.iter().map(JsonEvidence::from).collect(),
-            sparkline: finding.sparkline.iter().copied().map(Number).collect(),
+            suggestions,
+            evidence: evidence.collect(),
         }
     }
 }
@@ -533,14 +491,14 @@ impl From<&CellRef> for JsonCell {
     }
 }
 
-impl<'a> From<&'a Evidence> for JsonEvidence<'a> {
-    fn from(evidence: &'a Evidence) -> Self {
+impl JsonEvidence {
+    fn of(figure: &Evidence, words: String) -> Self {
         Self {
-            name: evidence.name,
-            words: &evidence.words,
-            value: Number(evidence.value),
-            threshold: evidence.threshold.map(Number),
-            holds: evidence.holds,
+            name: figure.name,
+            words,
+            value: Number(figure.value),
+            threshold: figure.threshold.map(Number),
+            holds: figure.holds,
         }
     }
 }

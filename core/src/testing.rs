@@ -5,19 +5,21 @@
 //! ```
 
 use crate::analyze::{
-    Analysis, CellRef, DeviceSummary, Finding, FindingKind, Lane, Peak, RunRow, Severity, State,
+    Analysis, CellRef, Details, DeviceSummary, Finding, FindingKind, GrowthDetails, Metric, Peak,
+    RunRow, SeriesGrowth, Severity, Shape, State,
 };
 use crate::holders::{DeviceHolders, Holder, Kept, Part, RootKind, Traits};
 use crate::recording::{
     AllocatorLevels, Cell, CellIdx, Device, DeviceIdx, DeviceKind, DriverLevels, Frame, Header,
-    Held, Level, Reading, Recording, Revision, Run, RunIdx, RunKind, RunLevels, Sample, Samples,
-    Series, Source, Status,
+    HolderSnapshot, Level, Reading, Recording, Revision, Run, RunIdx, RunKind, RunLevels, Sample,
+    Samples, Series, Source, Status,
 };
 use crate::source_text;
 use crate::trace::{
     Action, Event, FrameOrigin, History, Levels, Limits, Replay, Rounding, StackFrame, StackIdx,
 };
-use crate::units::{ByteDelta, Bytes, Nanos};
+use crate::units::{ByteDelta, Bytes, Nanos, Units};
+use crate::wording::{self, Words};
 
 const MIB: i64 = 1 << 20;
 const CAPACITY: Bytes = Bytes::gib(16);
@@ -141,6 +143,44 @@ pub(crate) fn session(cells: &[(&str, &[Play])]) -> (Recording, Analysis) {
     (stage.recording, stage.analysis)
 }
 
+/// A finding in words, as the report says them.
+pub(crate) fn words(recording: &Recording, finding: &Finding) -> Words {
+    wording::words(recording, finding, Units::Binary)
+}
+
+/// The finding counts steps.
+pub(crate) fn of_steps(mut finding: Finding) -> Finding {
+    if let Details::Growth(details) = &mut finding.details {
+        details.steps = true;
+        finding.path.push("step".to_owned());
+    }
+    finding
+}
+
+/// A series that keeps so much in each run.
+fn growth(kept_mib: i64) -> GrowthDetails {
+    let each = ByteDelta::new(kept_mib * MIB);
+    GrowthDetails {
+        series: SeriesGrowth {
+            shape: Shape::Growth,
+            bytes_per_run: each,
+            interval: (each, each),
+            total: each,
+            sparkline: Vec::new(),
+        },
+        steps: false,
+        n_grown: 1,
+        n_known: 1,
+        n_moving: None,
+        n_missing: 0,
+        headroom: None,
+        runs_to_oom: None,
+        decided_by: None,
+        traced: None,
+        advice: Vec::new(),
+    }
+}
+
 /// A finding that each run of the cell keeps so much.
 pub(crate) fn leak(recording: &Recording, cell: u32, kept_mib: i64) -> Finding {
     let cell = &recording.cells()[cell as usize];
@@ -159,24 +199,15 @@ pub(crate) fn leak(recording: &Recording, cell: u32, kept_mib: i64) -> Finding {
         severity: Severity::Critical,
         state: State::Leak,
         withdrawn: None,
-        shape: None,
         path: Vec::new(),
         device: DeviceIdx(0),
-        lane: Lane::Allocated,
+        metric: Metric::Allocated,
         n_runs: runs.len(),
         runs,
-        steps: false,
-        bytes_per_run: Some(ByteDelta::new(kept_mib * MIB)),
-        interval: None,
-        runs_to_oom: None,
-        title: format!("{label} keeps {kept_mib} MiB more after every run"),
-        detail: format!("grew in every run, {kept_mib} MiB each"),
-        figures: None,
+        details: Details::Growth(Box::new(growth(kept_mib))),
         holders: Vec::new(),
         fix: None,
-        suggestions: Vec::new(),
         evidence: Vec::new(),
-        sparkline: Vec::new(),
         cell: Some(CellRef {
             idx: cell.idx,
             id: cell.id.clone(),
@@ -187,7 +218,7 @@ pub(crate) fn leak(recording: &Recording, cell: u32, kept_mib: i64) -> Finding {
 }
 
 /// One name that has so much more, and so much in all.
-fn held(run: RunIdx, name: &str, type_name: &str, grown_mib: i64, all_mib: i64) -> Held {
+fn held(run: RunIdx, name: &str, type_name: &str, grown_mib: i64, all_mib: i64) -> HolderSnapshot {
     let holder = Holder {
         grown: Some(ByteDelta::new(grown_mib * MIB)),
         path: format!("{name}[0]"),
@@ -205,7 +236,7 @@ fn held(run: RunIdx, name: &str, type_name: &str, grown_mib: i64, all_mib: i64) 
         parts: vec![(Part::Names, mib(all_mib))],
         ..DeviceHolders::default()
     };
-    Held {
+    HolderSnapshot {
         run,
         device: DeviceIdx(0),
         holders,
@@ -213,7 +244,7 @@ fn held(run: RunIdx, name: &str, type_name: &str, grown_mib: i64, all_mib: i64) 
 }
 
 /// The newest of the displayed results: those before it are not worth telling beside it.
-fn displayed(run: RunIdx, kept_mib: i64) -> Held {
+fn displayed(run: RunIdx, kept_mib: i64) -> HolderSnapshot {
     let name = format!("Out[{}]", run.0 + 1);
     let mut held = held(run, &name, "Tensor", kept_mib, kept_mib);
     held.holders.roots[0].kind = RootKind::OutputHistory;
@@ -239,7 +270,7 @@ impl Stage {
     fn new() -> Self {
         let device = Device {
             idx: DeviceIdx(0),
-            key: "sim:0".to_owned(),
+            key: "sim:0".into(),
             label: "sim:0".to_owned(),
             name: "Simulated".to_owned(),
             kind: DeviceKind::Simulated,
@@ -251,7 +282,7 @@ impl Stage {
         let analysis = Analysis {
             devices: vec![DeviceSummary {
                 device: DeviceIdx(0),
-                lane: Lane::Allocated,
+                metric: Metric::Allocated,
                 allocated: None,
                 requested: None,
                 reserved: None,
@@ -481,7 +512,7 @@ fn row(run: RunIdx, play: &Play, before: i64, after: i64) -> RunRow {
     RunRow {
         run,
         device: DeviceIdx(0),
-        lane: Lane::Allocated,
+        metric: Metric::Allocated,
         before: begun(before),
         after: ended(after),
         so_far: begun(after).filter(|_| play.status == Status::Running),

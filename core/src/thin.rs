@@ -41,10 +41,10 @@ impl Spacing {
 ///
 /// ```
 /// use gpumem_core::recording::Sample;
-/// use gpumem_core::thin::{Spacing, Thinned};
+/// use gpumem_core::thin::{Spacing, Downsampler};
 /// use gpumem_core::units::{Bytes, Nanos};
 ///
-/// let mut series = Thinned::new(64, Spacing::Time);
+/// let mut series = Downsampler::new(64, Spacing::Time);
 /// for ms in 0..10_000 {
 ///     let spike = if ms == 1_234 { Bytes::gib(3) } else { Bytes::ZERO };
 ///     series.push(Sample { at: Nanos::millis(ms), device_used: Some(spike), ..Sample::default() });
@@ -54,14 +54,14 @@ impl Spacing {
 /// assert_eq!((highest.ordinal, highest.device_used), (1_234, Some(Bytes::gib(3))));
 /// ```
 #[derive(Debug, Clone)]
-pub struct Thinned {
+pub struct Downsampler {
     limit: usize,
     spacing: Spacing,
     points: Vec<Sample>,
     n_pushed: u64,
 }
 
-impl Thinned {
+impl Downsampler {
     /// An empty series of at most `limit` points (at least 20).
     pub fn new(limit: usize, spacing: Spacing) -> Self {
         Self {
@@ -179,8 +179,8 @@ mod tests {
         }
     }
 
-    fn pushed(limit: usize, spacing: Spacing, points: &[Sample]) -> (Thinned, Vec<Sample>) {
-        let mut series = Thinned::new(limit, spacing);
+    fn pushed(limit: usize, spacing: Spacing, points: &[Sample]) -> (Downsampler, Vec<Sample>) {
+        let mut series = Downsampler::new(limit, spacing);
         for point in points {
             series.push(*point);
         }
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn thinning_is_told_to_whoever_sets_the_clock() {
-        let mut series = Thinned::new(20, Spacing::Ordinal);
+        let mut series = Downsampler::new(20, Spacing::Ordinal);
         let thinned: Vec<bool> = (0..21)
             .map(|n| series.push(point(n, [Some(n), None, None, None])))
             .collect();

@@ -1,6 +1,5 @@
 //! Units as types: a level is not a delta, and neither is a time.
 
-use std::cell::Cell;
 use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Neg, Sub};
@@ -88,10 +87,10 @@ impl Sub for Bytes {
 }
 
 impl fmt::Display for Bytes {
-    /// In the units of [`Units::spoken`]; at first binary, three significant digits:
-    /// `420 MiB`, `6.94 GiB`, `512 B`.
+    /// In binary units, with three significant digits: `420 MiB`, `6.94 GiB`, `512 B`. What a
+    /// reader may want in other units is shown by [`Units::size`].
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&Units::spoken().shown(self.as_f64()))
+        f.pad(&Units::Binary.size(*self))
     }
 }
 
@@ -150,14 +149,9 @@ impl Neg for ByteDelta {
 }
 
 impl fmt::Display for ByteDelta {
-    /// Always signed, but for no change: `+420 MiB`, `−1.5 GiB`, `0 B`.
+    /// As [`Units::change`], in binary units.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let sign = match self.0 {
-            0 => "",
-            n if n < 0 => "−",
-            _ => "+",
-        };
-        f.pad(&format!("{sign}{}", self.magnitude()))
+        f.pad(&Units::Binary.change(*self))
     }
 }
 
@@ -278,10 +272,6 @@ pub enum Units {
     Bytes,
 }
 
-thread_local! {
-    static UNITS: Cell<Units> = const { Cell::new(Units::Binary) };
-}
-
 impl Units {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Binary, Self::Decimal, Self::Bytes];
@@ -300,23 +290,28 @@ impl Units {
         Self::ALL.into_iter().find(|units| units.name() == name)
     }
 
-    /// From now on this thread shows sizes so. Sentences that were written before stay.
-    pub fn speak(self) {
-        UNITS.set(self);
-    }
-
-    /// How this thread shows sizes.
-    pub fn spoken() -> Self {
-        UNITS.get()
-    }
-
-    /// A non-negative number of bytes with three significant digits, or to the byte.
-    fn shown(self, n_bytes: f64) -> String {
+    /// A size with three significant digits, or to the byte.
+    ///
+    /// ```
+    /// use gpumem_core::units::{Bytes, Units};
+    /// assert_eq!(Units::Decimal.size(Bytes::new(7_451_000_000)), "7.45 GB");
+    /// ```
+    pub fn size(self, size: Bytes) -> String {
         match self {
-            Self::Binary => scaled(n_bytes, KIB, BINARY_UNITS),
-            Self::Decimal => scaled(n_bytes, 1000.0, DECIMAL_UNITS),
-            Self::Bytes => format!("{n_bytes:.0} B"),
+            Self::Binary => scaled(size.as_f64(), KIB, BINARY_UNITS),
+            Self::Decimal => scaled(size.as_f64(), 1000.0, DECIMAL_UNITS),
+            Self::Bytes => format!("{} B", size.get()),
         }
+    }
+
+    /// A change with its sign; none has none: `+420 MiB`, `−1.5 GiB`, `0 B`.
+    pub fn change(self, change: ByteDelta) -> String {
+        let sign = match change.get() {
+            0 => "",
+            n if n < 0 => "−",
+            _ => "+",
+        };
+        format!("{sign}{}", self.size(change.magnitude()))
     }
 }
 
@@ -375,11 +370,8 @@ mod tests {
     #[test]
     fn sizes_are_shown_as_the_reader_wants_them() {
         let shown = |units: Units| {
-            units.speak();
-            let shown = [7_451_000_000, 999, 1_000_000].map(|n| Bytes::new(n).to_string());
-            let delta = ByteDelta::new(-2000).to_string();
-            Units::Binary.speak();
-            (shown, delta)
+            let shown = [7_451_000_000, 999, 1_000_000].map(|n| units.size(Bytes::new(n)));
+            (shown, units.change(ByteDelta::new(-2000)))
         };
         let expect = |shown: [&str; 3], delta: &str| (shown.map(str::to_owned), delta.to_owned());
         assert_eq!(

@@ -1,7 +1,7 @@
-//! The classic rules against the reference answers of `GPUMEM_ORACLE`
-//! (default: `../shared/oracle` seen from the project's root), where they are at hand.
+//! The classic rules against the reference answers of `tests/data/oracle`, and of the folder that
+//! `GPUMEM_ORACLE` names.
 
-use std::path::PathBuf;
+mod samples;
 
 use gpumem_core::classic::{Call, Calls, Figure, Figures, Report, Thresholds, report};
 use serde_json::Value;
@@ -166,17 +166,7 @@ fn same_report(case: &str, found: &Report, expected: &Value) {
 
 #[test]
 fn reference_answers_are_given() {
-    let folder = std::env::var_os("GPUMEM_ORACLE")
-        .map_or_else(|| PathBuf::from("../../shared/oracle"), PathBuf::from);
-    let Ok(entries) = std::fs::read_dir(&folder) else {
-        eprintln!(
-            "skipped: no reference answers in {} (set GPUMEM_ORACLE)",
-            folder.display()
-        );
-        return;
-    };
-    let paths = entries.map(|entry| entry.expect("a readable folder").path());
-    for path in paths.filter(|path| path.extension().is_some_and(|suffix| suffix == "json")) {
+    for path in samples::files("oracle", "GPUMEM_ORACLE", "json") {
         let text = std::fs::read_to_string(&path).expect("a readable case");
         let case: Value = serde_json::from_str(&text).expect("a case is JSON");
         let engines = case["expected"].as_object().expect("answers by engine");

@@ -4,7 +4,7 @@ use std::ffi::CString;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use gpumem_core::analyze::{Analysis, Compared, Rules, analyze, compare};
+use gpumem_core::analyze::{Analysis, Compared, analyze, compare};
 use gpumem_core::chart::{self, Scene, Theme};
 use gpumem_core::holders::Holders;
 use gpumem_core::recording::RunIdx;
@@ -12,10 +12,10 @@ use gpumem_core::{format, json, recording, report};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyOSError, PyUserWarning};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyDict};
 
 use crate::text::Text;
-use crate::{files, look, session};
+use crate::{files, look, rules, session};
 
 create_exception!(gpumem, GpuMemError, PyException, "What gpumem raises.");
 create_exception!(
@@ -89,6 +89,17 @@ impl Recording {
         (Self::new(before), Self::new(after))
     }
 
+    /// What its findings are judged by.
+    fn _rules<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        rules::to_python(py, &self.inner.header().rules)
+    }
+
+    /// The same, judged by other rules.
+    fn _with_rules(&self, thresholds: &Bound<'_, PyDict>) -> PyResult<Self> {
+        let rules = rules::from_python(thresholds)?;
+        Ok(Self::new(self.inner.clone().with_rules(rules)))
+    }
+
     fn _compare_json(&self, py: Python<'_>, baseline: &Self) -> String {
         py.detach(|| json::comparison_json(&self.compared(baseline)))
     }
@@ -144,11 +155,11 @@ impl Recording {
     }
 
     fn compared(&self, baseline: &Self) -> Vec<Compared> {
-        compare(&self.inner, &baseline.inner, &Rules::default())
+        compare(&self.inner, &baseline.inner, &self.inner.header().rules)
     }
 
     fn analysis(&self) -> Analysis {
-        analyze(&self.inner, &Rules::default())
+        analyze(&self.inner, &self.inner.header().rules)
     }
 
     fn scene(&self, width: f64) -> Scene {

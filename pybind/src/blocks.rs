@@ -12,9 +12,9 @@ use pyo3::prelude::*;
 use pyo3::sync::{MutexExt, PyOnceLock};
 use pyo3::types::{PyInt, PyString};
 
+use crate::ending::Ending;
+use crate::guard;
 use crate::session::{self, BlockId};
-use crate::status::Ending;
-use crate::trouble;
 
 /// Records a block or a function as a run of its own, nested in the cell's run.
 ///
@@ -166,8 +166,8 @@ fn decorated<'py>(function: &Bound<'py, PyAny>, name: Option<&str>) -> PyResult<
 
 /// A failure of ours is said once and stays out of the user's block.
 fn guarded<T>(py: Python<'_>, body: impl FnOnce() -> PyResult<T>) -> Option<T> {
-    let failed = |failure| trouble::log_once(py, &format!("a block was not recorded: {failure}"));
-    trouble::caught(py, body).map_err(failed).ok().flatten()
+    let failed = |failure| guard::log_once(py, &format!("a block was not recorded: {failure}"));
+    guard::caught(py, body).map_err(failed).ok().flatten()
 }
 
 /// Leaving a generator is no error.

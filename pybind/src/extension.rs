@@ -14,14 +14,14 @@ use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use pyo3::types::{PyDict, PyString};
 
+use crate::ending::Ending;
 use crate::modules::imported;
 use crate::recorder::{Launch, SourceText};
 use crate::sampler::Interval;
 use crate::session::{self, Selection};
-use crate::status::Ending;
 use crate::text::{Text, strings};
 use crate::trace::{Traceable, Tracing};
-use crate::{interrupt, oom, trouble};
+use crate::{guard, interrupt, oom, rules};
 
 const ISSUES: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/issues");
 
@@ -115,13 +115,19 @@ impl Extension {
         self.guarded(py, number, || self.cell_ended(py, result));
         if self.state(py).stopped.is_some() {
             // What stopped the recording may fail here, too; it has been said.
-            drop(trouble::caught(py, || self.say_stopped(py, result)));
+            drop(guard::caught(py, || self.say_stopped(py, result)));
         }
         interrupt::forget(self.shell.bind(py));
         self.hand_on_interrupt(py, |shell, error| interrupt::end_cell(shell, result, error));
     }
 
-    /// What `GpuMem`'s traits say now.
+    /// What `GpuMem.rules` says now.
+    #[expect(clippy::unused_self, reason = "a method beside `configure`")]
+    fn judge_by(&self, py: Python<'_>, thresholds: &Bound<'_, PyDict>) -> PyResult<()> {
+        session::judge_by(py, rules::from_python(thresholds)?)
+    }
+
+    /// What `GpuMem`'s other traits say now.
     fn configure(
         &self,
         py: Python<'_>,
@@ -153,7 +159,7 @@ impl Extension {
         let stopped = self.state(py).stopped.take();
         if stopped.is_some() {
             // The failure may have left a run open.
-            drop(trouble::caught(py, || self.break_off(py)));
+            drop(guard::caught(py, || self.break_off(py)));
         }
     }
 
@@ -200,7 +206,7 @@ impl Extension {
         if let Err(interrupt) = py.check_signals()
             && let Err(error) = hand_on(self.shell.bind(py), interrupt)
         {
-            trouble::log(py, &format!("a Ctrl-C was lost: {error}"));
+            guard::log(py, &format!("a Ctrl-C was lost: {error}"));
         }
     }
 
@@ -215,16 +221,16 @@ impl Extension {
         if self.state(py).stopped.is_some() {
             return;
         }
-        if let Err(failure) = trouble::caught(py, body) {
-            let number = trouble::caught(py, number).ok().flatten().flatten();
+        if let Err(failure) = guard::caught(py, body) {
+            let number = guard::caught(py, number).ok().flatten().flatten();
             self.state(py).stopped = Some(Stopped {
                 reason: failure.clone(),
                 execution_count: number,
                 is_said: false,
             });
             // A second failure is no news.
-            drop(trouble::caught(py, || self.break_off(py)));
-            trouble::log(
+            drop(guard::caught(py, || self.break_off(py)));
+            guard::log(
                 py,
                 &format!(
                     "recording stopped: {failure}\n\

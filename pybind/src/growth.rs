@@ -1,10 +1,13 @@
 //! Verdicts on levels that Python hands over.
 
-use gpumem_core::analyze::{Rules, classify_allocator, classify_growth};
+use gpumem_core::analyze::{classify_allocator, classify_growth};
 use gpumem_core::json;
 use gpumem_core::units::Bytes;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::rules;
 
 /// The verdict on a series of levels, as JSON.
 ///
@@ -19,7 +22,8 @@ pub(crate) fn classify_growth_json(
     allocated: Vec<f64>,
     reserved: Option<Vec<f64>>,
     times: Option<Vec<f64>>,
-    min_growth: f64,
+    min_growth: Option<f64>,
+    thresholds: &Bound<'_, PyDict>,
 ) -> PyResult<String> {
     let n_levels = allocated.len();
     let order = times.map(|times| order(&times, n_levels)).transpose()?;
@@ -31,8 +35,11 @@ pub(crate) fn classify_growth_json(
         Some(reserved) => Some(levels("reserved", &reserved, order.as_deref())?),
         None => None,
     };
-    let min_growth = level("min_growth", min_growth)?;
-    let rules = Rules::default();
+    let rules = rules::from_python(thresholds)?;
+    let min_growth = match min_growth {
+        Some(min_growth) => level("min_growth", min_growth)?,
+        None => rules.min_growth,
+    };
     Ok(py.detach(|| {
         let growth = match &reserved {
             Some(reserved) => classify_allocator(&allocated, reserved, min_growth, &rules),

@@ -1,21 +1,17 @@
 //! Who holds device memory, for Python.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use gpumem_core::holders::{
-    self, Branch, Category, DeviceHolders, Holder, NodeIdx, ObjectGraph, RootKind, Shared, Traits,
-};
+use gpumem_core::holders::{self, DeviceHolders, Holder, HolderBranch, SharedMemory};
 use gpumem_core::report;
-use gpumem_core::units::Bytes;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use crate::adapters::own::{self, Asks};
+use crate::adapters::own::Asks;
 use crate::api::GpuMemError;
 use crate::look::{self, Question, Reach, Taken};
 use crate::text::Text;
-use crate::walk::{self, Extent, Here, Limits, Places, Search};
-use crate::{extension, session, trouble};
+use crate::{extension, guard, session};
 
 /// How long a walk that somebody waits for may take.
 const WALK_TIME: Duration = Duration::from_secs(5);
@@ -66,7 +62,7 @@ pub(crate) fn find_now(py: Python<'_>, depth: usize) -> PyResult<holders::Holder
     let reason = match look::take(py, &extension::shells(py), &question, WALK_TIME * 2) {
         Taken::Answered(found) => {
             for note in &found.notes {
-                trouble::log_once(py, &format!("a look for holders is not whole: {note}"));
+                guard::log_once(py, &format!("a look for holders is not whole: {note}"));
             }
             return Ok(found.holders);
         }
@@ -107,8 +103,8 @@ fn plain_root<'py>(py: Python<'py>, root: &Holder) -> PyResult<Bound<'py, PyDict
     Ok(plain)
 }
 
-fn plain_branches<'py>(py: Python<'py>, branches: &[Branch]) -> PyResult<Bound<'py, PyList>> {
-    let plain = |branch: &Branch| {
+fn plain_branches<'py>(py: Python<'py>, branches: &[HolderBranch]) -> PyResult<Bound<'py, PyList>> {
+    let plain = |branch: &HolderBranch| {
         let plain = PyDict::new(py);
         plain.set_item("step", &branch.step)?;
         plain.set_item("what", &branch.what)?;
@@ -121,7 +117,7 @@ fn plain_branches<'py>(py: Python<'py>, branches: &[Branch]) -> PyResult<Bound<'
     PyList::new(py, plain?)
 }
 
-fn plain_shared<'py>(py: Python<'py>, shared: &Shared) -> PyResult<Bound<'py, PyDict>> {
+fn plain_shared<'py>(py: Python<'py>, shared: &SharedMemory) -> PyResult<Bound<'py, PyDict>> {
     let plain = PyDict::new(py);
     plain.set_item("names", &shared.names)?;
     plain.set_item("and_others", shared.and_others)?;
@@ -129,96 +125,4 @@ fn plain_shared<'py>(py: Python<'py>, shared: &Shared) -> PyResult<Bound<'py, Py
     plain.set_item("path", &shared.path)?;
     plain.set_item("what", &shared.what)?;
     Ok(plain)
-}
-
-/// What a fix says for a name that holds by such a path: the line, what to write, why. For tests.
-#[pyfunction]
-#[pyo3(signature = (path, source, *, kind="variable", type_name="list", has_graph=false, scalars=false))]
-pub(crate) fn _fix(
-    path: &str,
-    source: &str,
-    kind: &str,
-    type_name: &str,
-    has_graph: bool,
-    scalars: bool,
-) -> Option<(Option<String>, String, &'static str)> {
-    let n_bytes = Bytes::mib(1);
-    let name = path.split(['.', '[']).next()?;
-    let holder = Holder {
-        path: path.to_owned(),
-        traits: Traits {
-            type_name: type_name.to_owned(),
-            scalars,
-            graph: if has_graph { n_bytes } else { Bytes::ZERO },
-            ..Traits::default()
-        },
-        ..Holder::new(RootKind::from_name(kind)?, name, n_bytes)
-    };
-    let fix = holders::fix(&holder, Some(source))?;
-    Some((fix.before, fix.after, fix.why))
-}
-
-type GraphNode = (String, Option<&'static str>, Option<(String, u64)>);
-
-/// What leads to device memory, node by node and edge by edge: from every name, or from the
-/// entries of `namespace`. For tests and the benchmark.
-#[pyfunction]
-#[pyo3(signature = (namespace=None))]
-#[expect(clippy::type_complexity, reason = "three plain lists and two facts")]
-pub(crate) fn _object_graph(
-    py: Python<'_>,
-    namespace: Option<Bound<'_, PyDict>>,
-) -> PyResult<(
-    Vec<GraphNode>,
-    Vec<(u32, u32, String)>,
-    Vec<(String, &'static str, String, u32)>,
-    usize,
-    bool,
-)> {
-    let (places, extent) = if let Some(namespace) = namespace {
-        (Places::of_namespace(namespace)?, Extent::Names)
-    } else {
-        let places = Places::of_shells(py, &extension::shells(py))?;
-        (places, Extent::Everything)
-    };
-    let search = Search {
-        extent,
-        limits: Limits {
-            until: Instant::now() + WALK_TIME,
-            n_nodes: 50_000_000,
-        },
-        // What a look sees is tested here, and nobody's `locals()` is at stake.
-        is_copy: true,
-        reads_graph: true,
-    };
-    let registered = own::registered(py, Asks::All);
-    let walked = walk::find(py, &places, search, &registered)?;
-    let registered = &registered;
-    let found = walked.asked(py, &mut Here { registered });
-    let graph = &found.graph;
-    let edges = graph
-        .edges()
-        .map(|(from, to, step)| (from.0, to.0, step.to_string()));
-    let roots = graph.roots().iter().map(|root| {
-        let (name, path) = (root.name.to_string(), root.path.to_string());
-        (name, root.kind.name(), path, root.target.0)
-    });
-    Ok((
-        nodes(graph),
-        edges.collect(),
-        roots.collect(),
-        found.n_objects,
-        graph.is_cut(),
-    ))
-}
-
-fn nodes(graph: &ObjectGraph) -> Vec<GraphNode> {
-    let plain = |number: usize| {
-        let node = graph.node(NodeIdx(number as u32));
-        let category = node.category.map(Category::name);
-        let storage = node.storage.as_ref();
-        let storage = storage.map(|it| (it.device.to_string(), it.n_bytes.get()));
-        (node.type_name.to_string(), category, storage)
-    };
-    (0..graph.n_nodes()).map(plain).collect()
 }

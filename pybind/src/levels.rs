@@ -7,7 +7,7 @@ use gpumem_core::units::Bytes;
 use pyo3::prelude::*;
 
 use crate::sources::Found;
-use crate::{holders, session, trouble};
+use crate::{guard, holders, session};
 
 /// The levels of every device now, and what the accelerators are held for.
 #[pyfunction]
@@ -23,7 +23,7 @@ pub(crate) fn levels_text(py: Python<'_>) -> String {
     });
     let held = is_held.then(|| holders::find_now(py, 1)).transpose();
     let held = held.unwrap_or_else(|error| {
-        trouble::log_once(
+        guard::log_once(
             py,
             &format!("what memory is held for is not known: {error}"),
         );

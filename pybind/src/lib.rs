@@ -10,11 +10,13 @@ mod blocks;
 mod classic;
 mod clock;
 mod company;
-mod expense;
+mod cpu_time;
+mod ending;
 mod extension;
 mod files;
 mod footprint;
 mod growth;
+mod guard;
 mod holders;
 mod interrupt;
 mod levels;
@@ -23,16 +25,17 @@ mod marks;
 mod modules;
 mod oom;
 mod recorder;
+mod rules;
 mod sampler;
 mod session;
 mod sim;
 mod sources;
-mod status;
 mod still;
+#[cfg(feature = "testing")]
+mod testing;
 mod text;
 mod threads;
 mod trace;
-mod trouble;
 mod walk;
 
 use pyo3::prelude::*;
@@ -54,7 +57,7 @@ mod _gpumem {
         classic_thresholds,
     };
     #[pymodule_export]
-    use super::company::{Company, find_company};
+    use super::company::{GpuProcesses, find_company};
     #[pymodule_export]
     use super::extension::{
         Extension, check_interval, load_ipython_extension, shown_text, stopped,
@@ -65,22 +68,20 @@ mod _gpumem {
     #[pymodule_export]
     use super::growth::classify_growth_json;
     #[pymodule_export]
-    use super::holders::{_fix, _object_graph, Holders, find_holders};
+    use super::holders::{Holders, find_holders};
     #[pymodule_export]
     use super::levels::{bytes_text, device_levels, levels_text};
     #[pymodule_export]
-    use super::look::{_fail_look, _look_for, _look_in_process, _looks, _looks_under_way};
+    use super::look::_looks;
     #[pymodule_export]
     use super::marks::{Steps, StepsIterator, mark};
     #[pymodule_export]
-    use super::sampler::_simulated_run;
+    use super::rules::{_check_rules, _default_rules};
     #[pymodule_export]
     use super::session::{
-        _latest_line, Follower, device_labels, follow, is_owner, record_blocks, reset,
-        source_states, sources_text, use_sources,
+        Subscription, device_labels, follow, is_owner, record_blocks, reset, source_states,
+        sources_text, use_sources,
     };
-    #[pymodule_export]
-    use super::trouble::_panic_in_next_callback;
 
     use super::{Bound, PyModule, PyModuleMethods, PyResult};
 
@@ -89,6 +90,8 @@ mod _gpumem {
         super::still::resolve(module.py())?;
         super::walk::resolve(module.py())?;
         super::sim::register(module)?;
+        #[cfg(feature = "testing")]
+        super::testing::register(module)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

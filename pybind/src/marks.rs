@@ -8,7 +8,7 @@ use pyo3::types::PyIterator;
 
 use crate::recorder::Mark;
 use crate::text::Text;
-use crate::{blocks, session, trouble};
+use crate::{blocks, guard, session};
 
 /// Marks this instant in the innermost block, or in the cell's run: growth from mark
 /// to mark is judged like growth from run to run. Outside of both it does nothing.
@@ -25,8 +25,8 @@ fn set(py: Python<'_>, mark: Mark<'_>) {
         return;
     }
     let body = || session::mark(py, mark, blocks::current(py)?);
-    if let Err(failure) = trouble::caught(py, body) {
-        trouble::log_once(py, &format!("a mark was not recorded: {failure}"));
+    if let Err(failure) = guard::caught(py, body) {
+        guard::log_once(py, &format!("a mark was not recorded: {failure}"));
     }
 }
 

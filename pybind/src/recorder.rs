@@ -11,19 +11,21 @@ mod traced;
 
 use std::collections::{BTreeSet, HashMap};
 
-use gpumem_core::holders::HandedOut;
+use gpumem_core::holders::Allocated;
 use gpumem_core::recording::{
-    AllocatorLevels, Cell, CellIdx, Device, DeviceIdx, DriverLevels, Frame, Header, Level, Reading,
-    Recording, Revision, Run, RunIdx, RunKind, RunLevels, SourceHash, SourceState, Status, Unknown,
+    AllocatorLevels, Cell, CellIdx, Device, DeviceIdx, DeviceKey, DriverLevels, Frame, Header,
+    Level, Reading, Recording, Revision, Run, RunIdx, RunKind, RunLevels, SourceHash, SourceState,
+    Status, Unknown,
 };
+use gpumem_core::rules::Rules;
 use gpumem_core::source_text;
-use gpumem_core::thin::Thinned;
+use gpumem_core::thin::Downsampler;
 use gpumem_core::units::Nanos;
 
 use crate::clock::Clock;
 use crate::sources::Found;
-pub(crate) use follow::Bell;
 use follow::Followed;
+pub(crate) use follow::Notifier;
 use points::MAX_POINTS;
 pub(crate) use points::Mark;
 pub(crate) use traced::{RunAsTraced, Traced};
@@ -77,7 +79,7 @@ pub(crate) struct Recorder {
     clock: Clock,
     source_text: SourceText,
     recording: Recording,
-    devices: HashMap<String, DeviceIdx>,
+    devices: HashMap<DeviceKey, DeviceIdx>,
     cells: HashMap<String, CellIdx>,
     /// The numbers that stand for sources where not even a hash is kept.
     source_numbers: HashMap<SourceHash, SourceHash>,
@@ -90,7 +92,7 @@ pub(crate) struct Recorder {
     /// With so many points the oldest are thinned.
     thins_at: usize,
     /// The marks of the open runs.
-    marks: HashMap<(RunIdx, DeviceIdx, String), Thinned>,
+    marks: HashMap<(RunIdx, DeviceIdx, String), Downsampler>,
     followed: Option<Followed>,
     /// The runs that frames told of since somebody last took them.
     changed: BTreeSet<RunIdx>,
@@ -143,6 +145,15 @@ impl Recorder {
     pub(crate) fn restate(&mut self, sources: Vec<SourceState>) {
         let header = self.recording.header().clone();
         self.emit(Frame::Header(Header { sources, ..header }));
+    }
+
+    /// Findings are judged by other rules from now on.
+    pub(crate) fn judge_by(&mut self, rules: Rules) {
+        let header = self.recording.header();
+        if header.rules != rules {
+            let header = header.clone();
+            self.emit(Frame::Header(Header { rules, ..header }));
+        }
     }
 
     /// A cell's run begins now: `before` has just been read.
@@ -312,7 +323,7 @@ impl Recorder {
     }
 
     /// What the allocators of each accelerator had handed out when a run ended, where they said it.
-    pub(crate) fn handed_out(&self, idx: RunIdx) -> Vec<(String, HandedOut)> {
+    pub(crate) fn handed_out(&self, idx: RunIdx) -> Vec<(String, Allocated)> {
         let run = self.recording.runs().get(idx.get());
         let levels = run.into_iter().flat_map(|run| &run.levels);
         let handed_out = |levels: &RunLevels| {

@@ -9,13 +9,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use gpumem_core::recording::{DriverLevels, Sample};
-use gpumem_core::thin::{Spacing, Thinned};
-use gpumem_core::units::{Bytes, Nanos, NotATime};
-use pyo3::pyfunction;
+use gpumem_core::recording::{DeviceKey, DriverLevels, Sample};
+use gpumem_core::thin::{Downsampler, Spacing};
+use gpumem_core::units::{Nanos, NotATime};
 
 use crate::clock::Clock;
-use crate::expense::Expense;
+use crate::cpu_time::Expense;
 use crate::sources::Drivers;
 use crate::threads;
 
@@ -101,8 +100,8 @@ struct Sampling {
 
 /// What has been sampled of one device.
 struct Sampled {
-    key: String,
-    points: Thinned,
+    key: DeviceKey,
+    points: Downsampler,
     n_thinnings: u32,
 }
 
@@ -145,7 +144,7 @@ impl Sampler {
 
     /// The run ends: its samples, by the device's key. The first is an interval after the start:
     /// whoever begins and ends a run reads its ends.
-    pub(crate) fn end(&mut self) -> Vec<(String, Vec<Sample>)> {
+    pub(crate) fn end(&mut self) -> Vec<(DeviceKey, Vec<Sample>)> {
         if !self.is_here() {
             return Vec::new();
         }
@@ -158,7 +157,7 @@ impl Sampler {
     }
 
     /// What has been sampled of the open run until now, by the device's key.
-    pub(crate) fn so_far(&self) -> Vec<(String, Vec<Sample>)> {
+    pub(crate) fn so_far(&self) -> Vec<(DeviceKey, Vec<Sample>)> {
         if !self.is_here() {
             return Vec::new();
         }
@@ -317,12 +316,12 @@ impl Beat {
 }
 
 impl Sampling {
-    fn push(&mut self, key: &str, point: Sample) {
-        let known = self.devices.iter().position(|it| it.key == key);
+    fn push(&mut self, key: &DeviceKey, point: Sample) {
+        let known = self.devices.iter().position(|it| it.key == *key);
         let device_idx = known.unwrap_or_else(|| {
             self.devices.push(Sampled {
-                key: key.to_owned(),
-                points: Thinned::new(MAX_POINTS, Spacing::Time),
+                key: key.clone(),
+                points: Downsampler::new(MAX_POINTS, Spacing::Time),
                 n_thinnings: 0,
             });
             self.devices.len() - 1
@@ -339,8 +338,9 @@ impl Sampling {
 
 /// How often a run of so many seconds reads a device, and how many points of it are kept: what a
 /// benchmark of a day need not wait a day for.
-#[pyfunction]
-pub(crate) fn _simulated_run(n_seconds: u64) -> (u64, usize) {
+#[cfg(feature = "testing")]
+#[pyo3::pyfunction]
+pub(crate) fn simulated_run(n_seconds: u64) -> (u64, usize) {
     let mut run = Sampling {
         began: Instant::now(),
         shortest: SHORTEST,
@@ -352,11 +352,11 @@ pub(crate) fn _simulated_run(n_seconds: u64) -> (u64, usize) {
         at += run.interval;
         n_readings += 1;
         let levels = DriverLevels {
-            device_used: Bytes::mib(n_readings % 1024).into(),
+            device_used: gpumem_core::units::Bytes::mib(n_readings % 1024).into(),
             ..DriverLevels::default()
         };
         let nanos = u64::try_from(at.as_nanos()).unwrap_or(u64::MAX);
-        run.push("a device", point(Nanos::new(nanos), &levels));
+        run.push(&"a device".into(), point(Nanos::new(nanos), &levels));
     }
     let n_points = run.devices.into_iter().map(|it| it.points.points().len());
     (n_readings, n_points.sum())

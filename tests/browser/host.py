@@ -135,10 +135,10 @@ class Host:
             arguments,
         )
 
-    def tell(self, kind: str, content: bytes, name: str = "shown") -> None:
-        """Send a message to a model, as the kernel does."""
-        self.frame.evaluate(
-            "([name, kind, content]) => host.models[name].tell(kind, content)",
+    def tell(self, kind: str, content: bytes, name: str = "shown", then: str = "null") -> Any:
+        """Send a message to a model, as the kernel does, and return what the page then has."""
+        return self.frame.evaluate(
+            f"([name, kind, content]) => (host.models[name].tell(kind, content), {then})",
             [name, kind, b64encode(content).decode()],
         )
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 SCREENSHOTS = Path(__file__).parents[2] / "target" / "screenshots"
 FITS = "() => document.documentElement.scrollWidth <= innerWidth"
+# The page's address tells what is looked at: it is written a moment after it changed.
+WRITTEN = "(host) => new URL('#' + host.exported('state'), location).hash === location.hash"
 FRAMES = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 SETUP = "%load_ext gpumem\nimport gpumem\nfrom gpumem import sim\nsim.use(total_bytes=8 << 30)"
 QUIET = "%config GpuMem.quiet = True"
@@ -114,7 +116,7 @@ class ReportPage:
 
     def state(self) -> dict[str, str]:
         """Return what the page's address tells of what is looked at, once it is written."""
-        self.page.wait_for_timeout(400)
+        self.page.wait_for_function(WRITTEN, arg=self.host.element_handle())
         line = self.page.evaluate("() => location.hash.slice(1)")
         return dict(part.split("=", 1) for part in line.split("&") if part)
 

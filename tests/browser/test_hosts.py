@@ -148,8 +148,9 @@ def test_at_most_ten_updates_a_second_are_painted(
     frames = recording.to_bytes()
     for _ in range(10):
         host.tell("frames", frames)
-    page.wait_for_function("() => window.painted > 0")
-    page.wait_for_timeout(300)
+    # What waits is painted at once: what comes after this was told shows all of it.
+    before = host.tell("frames", frames, then="window.painted")
+    page.wait_for_function("(before) => window.painted > before", arg=before)
     assert page.evaluate("() => window.painted") <= 4
 
 
@@ -245,7 +246,7 @@ def test_an_output_by_itself_asks_for_the_runtime(
     """The kernel answers, and knows from now on that this host shows outputs by themselves."""
     [host] = Host.frames(page, recordings["leak"], tmp_path, 1)
     host.show(wait=False)
-    page.wait_for_timeout(1100)
+    host.frame.wait_for_function("() => host.models.shown?.sent.length > 0")
     assert host.asked() == [{"kind": "runtime", "alone": True}]
     host.tell("runtime", host.provider)
     host.frame.locator("canvas[data-chart=growth]").wait_for()

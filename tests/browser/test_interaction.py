@@ -319,9 +319,10 @@ def test_the_report_leaves_the_page(report: ReportPage, tmp_path: Path) -> None:
 def test_what_is_picked_goes_on_in_python(report: ReportPage) -> None:
     """The code names the finding and its runs."""
     report.card(LOOP).get_by_role("button", name="show run").click()
+    report.page.evaluate("() => navigator.clipboard.writeText('')")
     report.host.get_by_text("Export", exact=True).click()
     report.host.get_by_role("button", name="Copy as Python").click()
-    report.page.wait_for_timeout(100)
+    report.page.wait_for_function("() => navigator.clipboard.readText()")
     code = report.page.evaluate("() => navigator.clipboard.readText()")
     compile(code, "cell", "exec")
     assert "report.findings" in code

@@ -26,7 +26,7 @@ COLUMNS = (
     "status",
     "started_nanos",
     "ended_nanos",
-    "lane",
+    "metric",
     "before_bytes",
     "after_bytes",
     "kept_bytes",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import gpumem
 import pytest
 
-from .live import FITS, ReportPage, saved, screenshot
+from .live import FITS, FRAMES, ReportPage, saved, screenshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,8 +80,12 @@ def test_eight_devices(recordings: Sessions, open_page: Open, tmp_path: Path) ->
     assert box is not None
     composition.click(position={"x": 40, "y": box["height"] - 18})
     assert "cuda:3 " in shown.inner_text()
+    read: list[str] = []
     while not report.tip().startswith("cuda:5"):
         composition.press("ArrowRight")
+        report.page.evaluate(FRAMES)
+        assert report.tip() not in read, f"the keys read {read} and never cuda:5"
+        read.append(report.tip())
     composition.press("Enter")
     assert "cuda:5 " in shown.inner_text()
 

@@ -44,6 +44,6 @@ class Found:
 
 def look(**names: Any) -> Found:
     """Walk from these names alone."""
-    nodes, edges, _, _, is_cut = _gpumem._object_graph(names)
+    nodes, edges, _, _, is_cut = _gpumem._testing.object_graph(names)
     assert not is_cut
     return Found(nodes, edges)

@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
+from gpumem.details import Retention
 
 from . import places, seeds
 from .cases import MIB, N_RUNS, PRELUDES, Growing, Holder, Kept, Looped
@@ -81,13 +82,14 @@ def test_what_a_place_keeps_is_told_until_it_is_let_go(notebook: Notebook, case:
     notebook.run(case.setup)
     for cell in case.cell.split("# %%\n"):
         notebook.run(cell)
-    [found] = [it for it in notebook.alarms if it.retention and it.withdrawn is None]
-    assert found.retention is not None
-    assert found.retention.place == case.holder.kind
-    assert found.retention.n_bytes == pytest.approx(LARGE * case.n_bytes, rel=0.01)
+    [found] = [it for it in notebook.alarms if isinstance(it.details, Retention) and it.withdrawn is None]
+    kept = found.details
+    assert isinstance(kept, Retention)
+    assert kept.place == case.holder.kind
+    assert kept.n_bytes == pytest.approx(LARGE * case.n_bytes, rel=0.01)
     assert_holds(found.holders[0], case.holder)
     assert found.fix is not None
-    assert case.fix in {found.fix.after, found.retention.release}
+    assert case.fix in {found.fix.after, kept.release}
     notebook.run(case.fix)
     notebook.run("None")
     assert notebook.alarms == []

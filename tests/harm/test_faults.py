@@ -25,7 +25,11 @@ PRELUDE = """
 import gpumem
 from gpumem import _gpumem
 leak = []
+_gpumem._testing.look_for(60_000)
 """
+
+# The time of a look: one that hangs is given up after what users wait, any other may be slow.
+SHORT, LONG = (f"_gpumem._testing.look_for({it})" for it in (250, 60_000))
 
 GROWN = "%%gpumem\nleak.append(sim.tensor(8 << 20))"
 
@@ -41,7 +45,7 @@ def failed(notebook: Notebook, points: list[int], how: str) -> Ended:
     """Let a look fail at each point, and after each let a cell grow whose look does not."""
     cells = []
     for point in points:
-        cells += [f"_gpumem._fail_look({point}, {how!r})", GROWN, GROWN]
+        cells += [f"{SHORT}; _gpumem._testing.fail_look({point}, {how!r})", GROWN, LONG, GROWN]
     ended = notebook.plays(PRELUDE, Step(GROWN, times=2), *cells, HELD)
     assert set(ended.errors) <= {None}
     assert ended.stopped is None

@@ -22,8 +22,8 @@ import builtins, gc, sys, threading
 import gpumem
 from gpumem import _gpumem
 
-_gpumem._look_in_process(True)
-_gpumem._look_for(60_000)
+_gpumem._testing.look_in_process(True)
+_gpumem._testing.look_for(60_000)
 leak, results = [], []
 
 class Plain:
@@ -31,7 +31,7 @@ class Plain:
         self.tensor = sim.tensor(8 << 20)
 
 def note(*what):
-    if _gpumem._looks_under_way():
+    if _gpumem._testing.looks_under_way():
         results.append(repr(what))
 """
 
@@ -132,5 +132,5 @@ def test_a_hook_of_the_users_is_not_called_inside_a_look(notebook: Notebook, hoo
 
 
 def test_a_hook_that_is_called_inside_a_look_can_tell(notebook: Notebook) -> None:
-    told = "_gpumem._looks_under_way()"
+    told = "_gpumem._testing.looks_under_way()"
     assert notebook.survives(PRELUDE, f"results = {told}").results is False

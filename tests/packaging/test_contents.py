@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import subprocess
+import sys
 import tarfile
 import zipfile
 from email.parser import Parser
@@ -59,6 +63,22 @@ def test_wheel_names_no_folder_of_the_machine_that_built_it(wheel: Path) -> None
     with zipfile.ZipFile(wheel) as archive:
         found = {name: sorted(set(home.findall(archive.read(name)))) for name in archive.namelist()}
     assert {name: places for name, places in found.items() if places} == {}
+
+
+def test_wheel_has_no_hooks_of_tests(wheel: Path, tmp_path: Path) -> None:
+    shutil.unpack_archive(wheel, tmp_path, "zip")
+    program = "from gpumem import _gpumem; print(_gpumem.__file__, hasattr(_gpumem, '_testing'))"
+    said = subprocess.run(
+        [sys.executable, "-c", program],
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(tmp_path)},
+    )
+    file, has_hooks = said.stdout.split()
+    assert file.startswith(str(tmp_path))
+    assert has_hooks == "False"
 
 
 def test_sdist_holds_the_sources_of_all_it_builds(sdist: Path, tracked: frozenset[str]) -> None:

@@ -130,9 +130,9 @@ def by_hand() -> float:
 
 def named_share(variables: dict[str, Any]) -> float:
     """Return the share of the planted bytes that a name reaches."""
-    nodes, *_ = _gpumem._object_graph(variables)
+    nodes, *_ = _gpumem._testing.object_graph(variables)
     storages = [storage for _, _, storage in nodes if storage is not None]
-    n_bytes = sum(n for _, n in storages)
+    n_bytes: int = sum(n for _, n in storages)
     return 100 * n_bytes / (N_TENSORS * TENSOR_BYTES)
 
 
@@ -142,7 +142,7 @@ def measure(n_objects: int) -> dict[str, float]:
     variables = heap(n_objects)
     gc.collect()
     collect = milliseconds(gc.collect)
-    walk = milliseconds(lambda: _gpumem._object_graph(variables))
+    walk = milliseconds(lambda: _gpumem._testing.object_graph(variables))
     hand = by_hand()
     return {
         "ms": walk,

@@ -1,8 +1,8 @@
 """How often the evidence rule is right, on labelled series.
 
 Reads ``*.jsonl.gz`` from the folder that ``GPUMEM_LEAKS`` names (default:
-``../shared/leaks`` seen from the repository): one object a line with ``class``,
-``leak`` and ``allocated``. Writes its figures as JSON to the path given.
+``tests/data/leaks``): one object a line with ``class``, ``leak`` and ``allocated``.
+Writes its figures as JSON to the path given.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ import gpumem
 
 ROOT = Path(__file__).resolve().parents[2]
 LENGTHS = [(5, 8), (9, 19), (20, 59), (60, 10**9)]
-ALARMS = {"leak": {"leak"}, "leak_or_watch": {"leak", "watch"}}
+ALARMS = {"leak": {"leak"}, "leak_or_suspected": {"leak", "suspected"}}
 
 
 def main(target: Path) -> None:
     """Judge every series and write the figures."""
-    folder = Path(os.environ.get("GPUMEM_LEAKS", ROOT.parent / "shared" / "leaks"))
+    folder = Path(os.environ.get("GPUMEM_LEAKS", ROOT / "tests" / "data" / "leaks"))
     rows = [row for path in sorted(folder.glob("*.jsonl.gz")) for row in judged(path)]
     if not rows:
         sys.exit(f"no labelled series in {folder}: set GPUMEM_LEAKS to a folder of *.jsonl.gz")

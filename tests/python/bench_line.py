@@ -47,12 +47,12 @@ def measured(size: str) -> dict[str, float]:
         return memory()
     n_runs, are_different = SIZES[size]
     kept = run_cells(n_runs, are_different=are_different)
-    _gpumem._latest_line()
+    _gpumem._testing.latest_line()
     times = []
     for n in range(N_LINES):
         kept += run_cells(1, are_different=are_different, first=n_runs + n)
         start = time.thread_time()
-        _gpumem._latest_line()
+        _gpumem._testing.latest_line()
         times.append(time.thread_time() - start)
     return {f"{size}_ms": round(1000 * median(times), 3)}
 
@@ -60,14 +60,14 @@ def measured(size: str) -> dict[str, float]:
 def memory() -> dict[str, float]:
     """Measure what a different cell takes, with the line after each of the last."""
     run_cells(100, are_different=True)
-    _gpumem._latest_line()
+    _gpumem._testing.latest_line()
     _gpumem.reset()
     gc.collect()
     bare = resident_bytes()
     run_cells(N_CELLS, are_different=True, n_bytes=1)
     gc.collect()
     kept = resident_bytes()
-    _gpumem._latest_line()
+    _gpumem._testing.latest_line()
     judged = resident_bytes()
     return {
         "recorded_bytes": round((kept - bare) / N_CELLS),

@@ -166,7 +166,7 @@ def memory_of_many_cells() -> dict[str, float]:
 
 def day() -> dict[str, float]:
     """Let a run last a day, by a clock that is played."""
-    n_readings, n_points = _gpumem._simulated_run(DAY_SECONDS)
+    n_readings, n_points = _gpumem._testing.simulated_run(DAY_SECONDS)
     return {"readings_of_a_day": n_readings, "points_of_a_day": n_points}
 
 

@@ -17,6 +17,8 @@ from IPython.core.displaypub import CapturingDisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
+from tests.python.machine import Machine
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
@@ -105,9 +107,14 @@ class Outcome:
 def _own_session() -> None:
     """Begin with nothing recorded, and as if the tests before had asked for nothing."""
     _gpumem.reset()
-    _gpumem._look_for(60_000)
+    _gpumem._testing.look_for(60_000)
     _gpumem.use_sources(["auto"])
     _gpumem.record_blocks(True)  # noqa: FBT003 (as the magic says it)
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
 
 
 @pytest.fixture

@@ -387,7 +387,7 @@ def test_a_failure_of_ours_stays_out_of_the_block(
     recorded: Shell, caplog: pytest.LogCaptureFixture
 ) -> None:
     recorded.run(
-        "from gpumem import _gpumem\n_gpumem._panic_in_next_callback()\n"
+        "from gpumem import _gpumem\n_gpumem._testing.panic_in_next_callback()\n"
         "with gpumem.record('a'):\n    x = 1"
     )
     assert recorded.user_ns["x"] == 1

@@ -12,7 +12,7 @@ import pytest
 from gpumem import _gpumem
 
 from tests.python.frames import of_kind, times
-from tests.python.test_drivers import FOLDER, T4, Machine
+from tests.python.machine import T4, Machine, needs_driver
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -146,7 +146,7 @@ def test_a_spike_is_where_it_was(start: Span) -> None:
     check(start, times(sampled)[levels.index(max(levels))], spans[0])
 
 
-@pytest.mark.skipif(FOLDER is None, reason="the test driver is built by `cargo xtask test`")
+@needs_driver
 def test_a_driver_s_level_is_as_old_as_its_sample_says(tmp_path: Path) -> None:
     script = """
 from tests.python.frames import of_kind, times

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import gpumem
 from gpumem import sim
+from gpumem.details import RerunDoubling
 
 if TYPE_CHECKING:
     from tests.python.conftest import Shell
@@ -33,7 +34,7 @@ def doubled(shell: Shell, cell: str, times: int = 2) -> list[gpumem.Finding]:
 
 def test_a_rerun_is_told_with_both_copies_their_name_and_the_line_to_change(shell: Shell) -> None:
     [found] = doubled(shell, "model = Model()")
-    assert found.doubling == gpumem.Doubling(200 * MIB, 200 * MIB, 200 * MIB)
+    assert found.details == RerunDoubling(200 * MIB, 200 * MIB, 200 * MIB, 1)
     assert [holder.name for holder in found.holders] == ["model"]
     assert found.fix is not None
     assert (found.fix.before, found.fix.after) == (

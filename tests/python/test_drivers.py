@@ -6,166 +6,16 @@ Each test runs an interpreter of its own: a driver stays loaded as long as its p
 from __future__ import annotations
 
 import ctypes
-import json
-import os
 import shutil
-import subprocess
-import sys
 import textwrap
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-FOLDER = os.environ.get("GPUMEM_FAKE_DRIVER")
-pytestmark = pytest.mark.skipif(
-    FOLDER is None, reason="the test driver is built by `cargo xtask test`, on Linux"
-)
+from tests.python.machine import ALIKE, BOTH, FOLDER, MIG, T4, UUID, Machine, needs_driver
 
-UUID = "3f1a8c55-0000-4b7e-9d21-00000000000{}"
-T4 = {
-    "gpu0.uuid": f"GPU-{UUID.format(0)}",
-    "gpu0.name": "Tesla T4",
-    "gpu0.total_mib": 16384,
-    "gpu0.reserved_mib": 384,
-    "gpu0.used_mib": 1024,
-}
-A100 = {
-    "gpu1.uuid": f"GPU-{UUID.format(1)}",
-    "gpu1.name": "A100",
-    "gpu1.total_mib": 40960,
-    "gpu1.reserved_mib": 640,
-    "gpu1.used_mib": 2048,
-}
-# The faster card comes first for CUDA and last on the bus.
-BOTH = {**T4, **A100, "cuda.order": "1,0"}
-ALIKE = {**BOTH, "gpu1.name": "Tesla T4"}
-MIG = {
-    "gpu0.uuid": f"GPU-{UUID.format(0)}",
-    "gpu0.mig_places": 7,
-    "gpu0.mig0.uuid": "MIG-11111111-0000-4b7e-9d21-000000000000",
-    "gpu0.mig0.name": "A100 MIG 1g.5gb",
-    "gpu0.mig0.total_mib": 4864,
-    "gpu0.mig0.used_mib": 512,
-    "gpu0.mig2.uuid": "MIG-22222222-0000-4b7e-9d21-000000000000",
-    "gpu0.mig2.name": "A100 MIG 2g.10gb",
-    "gpu0.mig2.total_mib": 9728,
-    "gpu0.mig2.used_mib": 1024,
-}
-
-# What a script finds: a framework's share of the driver, and the machine that is played.
-PRELUDE = """
-import ctypes, json, os, subprocess, sys, time
-from pathlib import Path
-from IPython.core.interactiveshell import InteractiveShell
-from traitlets.config import Config
-from gpumem import _gpumem
-import gpumem
-
-state_file, log_file = (Path(os.environ[f"GPUMEM_FAKE_{it}"]) for it in ("STATE", "LOG"))
-
-def put(**changes):
-    # Replaced in one step: it is read at any time.
-    new = state_file.with_suffix(".new")
-    lines = [f"{key.replace('__', '.')} = {value}" for key, value in changes.items()]
-    new.write_text("\\n".join([state_file.read_text(), *lines]))
-    new.replace(state_file)
-
-def n_calls(name):
-    return log_file.read_text().split().count(name)
-
-def wait_for_calls(name, n):
-    deadline, aim = time.monotonic() + 60, n_calls(name) + n
-    while n_calls(name) < aim:
-        assert time.monotonic() < deadline, log_file.read_text()
-        time.sleep(0.001)
-
-def start_cuda(*contexts):
-    driver = ctypes.CDLL("libcuda.so.1")
-    assert driver.cuInit(0) == 0
-    for device in contexts:
-        assert driver.cuDevicePrimaryCtxRetain(ctypes.byref(ctypes.c_void_p()), device) == 0
-    return driver
-
-def status(source):
-    return next(reason for name, _, reason in _gpumem.source_states() if name == source)
-
-def levels():
-    # The question waits for a driver that is loaded only now.
-    _gpumem.source_states()
-    lines = _gpumem.levels_text().splitlines()
-    return [" ".join(line.split()) for line in lines if not line.startswith((" ", "host "))]
-
-def shell():
-    config = Config()
-    config.HistoryManager.enabled = False
-    made = InteractiveShell.instance(config=config)
-    made.run_line_magic("load_ext", "gpumem")
-    made.user_ns.update(put=put, wait_for_calls=wait_for_calls, n_calls=n_calls)
-    return made
-
-def last_row(device):
-    rows = [row for row in gpumem.report().runs if row["device"] == device]
-    return {key: value >> 20 if key.endswith("_bytes") and value is not None else value
-            for key, value in rows[-1].items()}
-
-def tell(answer):
-    print(json.dumps(answer))
-"""
-
-
-class Machine:
-    """A machine whose driver is played."""
-
-    def __init__(self, folder: Path) -> None:
-        self.state_file = folder / "state"
-        self.log_file = folder / "log"
-        self.libraries = folder / "libraries"
-        shutil.copytree(str(FOLDER), self.libraries)
-        self.log_file.touch()
-        self.environment: dict[str, str] = {}
-        self.errors = ""
-
-    def without(self, symbol: str) -> None:
-        """Take one function out of the libraries: its name is no longer to be found."""
-        for library in self.libraries.iterdir():
-            absent = symbol[:-1] + "X"
-            image = library.read_bytes().replace(f"{symbol}\0".encode(), f"{absent}\0".encode())
-            library.write_bytes(image)
-
-    def ask(self, state: dict[str, Any], script: str) -> Any:
-        """Run a script on this machine and return what it tells."""
-        lines = [f"{key} = {value}" for key, value in state.items()]
-        self.state_file.write_text("\n".join(lines), encoding="utf-8")
-        environment = {
-            **{key: value for key, value in os.environ.items() if not key.startswith("CUDA_")},
-            "LD_LIBRARY_PATH": str(self.libraries),
-            "GPUMEM_FAKE_STATE": str(self.state_file),
-            "GPUMEM_FAKE_LOG": str(self.log_file),
-            **self.environment,
-        }
-        ran = subprocess.run(
-            [sys.executable, "-W", "ignore::DeprecationWarning", "-c", PRELUDE + script],
-            capture_output=True,
-            check=False,
-            env=environment,
-            text=True,
-            timeout=120,
-        )
-        assert ran.returncode == 0, ran.stderr
-        self.errors = ran.stderr
-        return json.loads(ran.stdout.splitlines()[-1])
-
-    @property
-    def calls_of_ours(self) -> list[str]:
-        """Each call that a thread of gpumem's has made, in order."""
-        lines = [line.split(" ", 2) for line in self.log_file.read_text("utf-8").splitlines()]
-        return [call for _, thread, call in lines if thread.startswith("gpumem-")]
-
-
-@pytest.fixture
-def machine(tmp_path: Path) -> Machine:
-    return Machine(tmp_path)
+pytestmark = needs_driver
 
 
 def check(machine: Machine, state: dict[str, Any], script: str, *expected: str) -> None:

@@ -65,7 +65,7 @@ def is_python(text: str) -> bool:
 
 
 def fixed(source: str, *, has_graph: bool, scalars: bool) -> tuple[str, str] | None:
-    found = _gpumem._fix("losses[0].grad_fn", source, has_graph=has_graph, scalars=scalars)
+    found = _gpumem._testing.fix("losses[0].grad_fn", source, has_graph=has_graph, scalars=scalars)
     return None if found is None or found[0] is None else (found[0], found[1])
 
 
@@ -135,7 +135,7 @@ def test_pieces_in_any_order_stay_python() -> None:
     ],
 )
 def test_what_is_displayed_is_silenced(cell: str, before: str | None) -> None:
-    found = _gpumem._fix("Out[1]", cell, kind="output_history")
+    found = _gpumem._testing.fix("Out[1]", cell, kind="output_history")
     assert found is not None
     assert found[0] == before
     assert found[1] == ("%gpumem release outputs" if before is None else f"{before};")

@@ -309,7 +309,7 @@ def test_levels_reach_the_report(shell: Any, framework: Any) -> None:
     shell.run("%%gpumem\nframework.allocate(16 << 20)")
     row = last_row(framework.device)
     assert (row["allocated_before_bytes"], row["allocated_after_bytes"]) == (8 * MIB, 24 * MIB)
-    assert row["lane"] == "allocated"
+    assert row["metric"] == "allocated"
     devices = json.loads(gpumem.recording()._report_json())["devices"]
     assert {it["label"]: it["name"] for it in devices}[framework.device] == "Tesla T4"
 

@@ -61,7 +61,7 @@ def run(shell: Shell, cell: str) -> None:
 def places(n_bytes: int | None = None) -> dict[tuple[str, str], set[str]]:
     """Return the paths to one storage, by the kind and name of the root that they begin at."""
     n_bytes = n_bytes or Planted.n_bytes
-    nodes, edges, roots, *_ = _gpumem._object_graph()
+    nodes, edges, roots, *_ = _gpumem._testing.object_graph()
     steps: dict[int, list[tuple[int, str]]] = {}
     for source, target, step in edges:
         steps.setdefault(source, []).append((target, step))

@@ -12,7 +12,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
-ALARMS = {"leak", "watch", "not_enough_data"}
+ALARMS = {"leak", "suspected", "not_enough_data"}
 FINDINGS = """
 import json
 print(gpumem.report().to_json())
@@ -84,7 +84,7 @@ def test_the_leaking_loop_is_a_leak_with_its_evidence(quickstart: dict[str, Any]
     [leak] = of_cell(quickstart, "leak")
     assert (leak["kind"], leak["state"], leak["severity"]) == ("leak", "leak", "critical")
     assert leak["cell"]["label"] == "for batch in gpumem.steps(batches(32)):"
-    assert leak["steps"]
+    assert leak["details"]["steps"]
     assert leak["n_runs"] == 32
     assert leak["bytes_per_run"] == pytest.approx(64 << 20, rel=0.01)
     assert any(figure["holds"] for figure in leak["evidence"])
@@ -98,7 +98,7 @@ def test_no_other_cell_is_blamed(quickstart: dict[str, Any], cell_id: str) -> No
 
 def test_the_warm_up_is_called_one(quickstart: dict[str, Any]) -> None:
     [settled] = of_cell(quickstart, "warm-up")
-    assert (settled["state"], settled["shape"]) == ("none", "warm-up")
+    assert (settled["state"], settled["details"]["shape"]) == ("stable", "warm-up")
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import gpumem
 import pytest
 from gpumem import sim
+from gpumem.details import Growth
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,10 +45,11 @@ def test_a_finding_carries_its_evidence(leak: gpumem.Recording) -> None:
     assert finding.cell is not None
     assert finding.cell.label == "kept.append(sim.tensor(4 << 20))"
     assert finding.cell.execution_count == 11
-    assert (finding.n_runs, finding.runs, finding.steps) == (10, tuple(range(10)), False)
+    assert (finding.n_runs, finding.runs) == (10, tuple(range(10)))
     assert finding.bytes_per_run == 4 * MIB
-    assert finding.interval is not None
-    low, high = finding.interval
+    assert isinstance(finding.details, Growth)
+    assert not finding.details.steps
+    low, high = finding.details.interval
     assert low <= 4 * MIB <= high
     assert finding.evidence
     assert all(figure.holds for figure in finding.evidence)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import gpumem
 import pytest
 from gpumem import sim
+from gpumem.details import Retention
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,9 +47,9 @@ def run(shell: Shell, *cells: str) -> None:
 def retained() -> dict[str, tuple[int, int | None]]:
     """Return, of each place that stands, its bytes and since which cell it keeps them."""
     return {
-        it.retention.place: (it.retention.n_bytes // MIB, it.retention.since_execution_count)
+        kept.place: (kept.n_bytes // MIB, kept.since_execution_count)
         for it in gpumem.report().findings
-        if it.kind == "retention" and it.retention and it.withdrawn is None
+        if isinstance(kept := it.details, Retention) and it.withdrawn is None
     }
 
 
@@ -64,11 +65,11 @@ def test_a_displayed_result_is_a_finding_until_it_is_released(shell: Shell) -> N
     assert (found.device, found.severity, found.holders[0].name) == ("sim:0", "warning", "Out[3]")
     assert found.fix is not None
     assert (found.fix.before, found.fix.after) == ("big()", "big();")
-    assert found.retention is not None
-    assert found.retention.release == "%gpumem release outputs"
-    run(shell, found.retention.release, "pass")
+    assert isinstance(found.details, Retention)
+    assert found.details.release == "%gpumem release outputs"
+    run(shell, found.details.release, "pass")
     assert retained() == {}
-    assert finding().withdrawn == "let go since"
+    assert finding().withdrawn == "let_go"
 
 
 def test_a_variable_that_is_deleted_leaves_what_was_displayed(shell: Shell) -> None:
@@ -124,9 +125,13 @@ def test_text_json_and_python_say_the_same(shell: Shell) -> None:
     report = gpumem.report()
     assert "◆ Kept by IPython · Out[3] keeps 100 MiB" in report.text()
     [entry] = [it for it in json.loads(report.to_json())["findings"] if it["kind"] == "retention"]
-    assert entry["retention"] == {
+    assert entry["details"] == {
+        "type": "retention",
         "place": "output_history",
         "n_bytes": 100 * MIB,
+        "name": "Out[3]",
+        "path": "Out[3]",
+        "what": "Tensor uint8[104857600]",
         "release": "%gpumem release outputs",
         "since_run": 1,
         "since_execution_count": 3,

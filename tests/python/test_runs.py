@@ -144,7 +144,7 @@ def test_our_own_failure_stays_with_us(
 def test_our_own_panic_stays_with_us(
     shell: Shell, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    _gpumem._panic_in_next_callback()
+    _gpumem._testing.panic_in_next_callback()
     fails_alone(shell, caplog, "panic: a test asked for this panic")
     assert capfd.readouterr() == ("", "")
     assert "panic: a test asked for this panic" in status(shell)
@@ -153,7 +153,7 @@ def test_our_own_panic_stays_with_us(
 
 
 def test_after_a_failure_inside_a_nested_cell_recording_goes_on_when_asked_to(shell: Shell) -> None:
-    fail = "from gpumem import _gpumem\n_gpumem._panic_in_next_callback()"
+    fail = "from gpumem import _gpumem\n_gpumem._testing.panic_in_next_callback()"
     shell.run(f"%%gpumem --source sim\n{fail}\nget_ipython().run_cell('1')")
     assert "panic: a test asked for this panic" in status(shell)
     assert source_is_left_out("host") is False

@@ -341,7 +341,7 @@ def test_pinned_memory_is_a_lane_of_its_own(
     assert shell.lines[-1].startswith("pinned · +12 MiB kept")
     # Neither the accelerator nor the host is judged on it.
     assert last_row("cuda:0")["kept_bytes"] == 0
-    assert last_row("host")["lane"] == "process_used"
+    assert last_row("host")["metric"] == "process_used"
     assert "pinned Pinned host memory · allocated 12 MiB + 4 MiB cache" in gpumem.report().text()
 
 

@@ -24,7 +24,7 @@ GO_ON = "Your cells are not affected. `%gpumem on` records again."
 def stopped(shell: Shell) -> Shell:
     """Return a shell in which something of ours failed in its second cell."""
     shell.run("1")
-    _gpumem._panic_in_next_callback()
+    _gpumem._testing.panic_in_next_callback()
     shell.run("2")
     return shell
 
@@ -52,7 +52,7 @@ def test_each_cell_that_asks_is_told(stopped: Shell) -> None:
 
 def test_with_every_cell_recorded_it_is_said_once(shell: Shell) -> None:
     shell.run("%gpumem on")
-    _gpumem._panic_in_next_callback()
+    _gpumem._testing.panic_in_next_callback()
     (line,) = said_by(shell, "x = 1")
     assert says_so(line)
     assert said_by(shell, "x = 2") == []
@@ -64,15 +64,15 @@ def test_with_every_cell_recorded_it_is_said_once(shell: Shell) -> None:
 def test_the_cell_of_the_failure_is_named(shell: Shell, *, at_end: bool) -> None:
     shell.run("from gpumem import _gpumem")
     if at_end:
-        shell.run("_gpumem._panic_in_next_callback()")
+        shell.run("_gpumem._testing.panic_in_next_callback()")
     else:
-        _gpumem._panic_in_next_callback()
+        _gpumem._testing.panic_in_next_callback()
         shell.run("x = 1")
     assert says_so(_gpumem._stopped() or "")
 
 
 def test_a_cell_without_a_number_leaves_it_out(shell: Shell) -> None:
-    _gpumem._panic_in_next_callback()
+    _gpumem._testing.panic_in_next_callback()
     shell.run("x = 1", store_history=False)
     assert (_gpumem._stopped() or "").startswith(f"recording stopped: {WORDS}")
 
@@ -116,7 +116,7 @@ config.HistoryManager.enabled = False
 shell = InteractiveShell.instance(config=config, display_pub_class=CapturingDisplayPublisher)
 shell.run_line_magic("load_ext", "gpumem")
 from gpumem import _gpumem, report
-_gpumem._panic_in_next_callback()
+_gpumem._testing.panic_in_next_callback()
 
 def said(cell):
     shell.display_pub.outputs.clear()

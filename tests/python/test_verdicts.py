@@ -29,8 +29,8 @@ def check(levels: list[float], state: str, shape: str, **more: list[float]) -> N
 
 def test_levels_have_a_verdict_and_a_shape() -> None:
     check([*range(100, 220, 10)], "leak", "growth")
-    check([100.0] * 12, "none", "flat")
-    check([100, 160, 200, *[200.0] * 10], "none", "warm-up")
+    check([100.0] * 12, "stable", "flat")
+    check([100, 160, 200, *[200.0] * 10], "stable", "warm-up")
     check([5.0, 5.0, 5.0], "not_enough_data", "flat")
 
 
@@ -50,7 +50,7 @@ def test_a_verdict_has_its_figures() -> None:
 def test_reserved_that_grows_alone_is_no_leak() -> None:
     check(
         [500.0] * 20,
-        "watch",
+        "suspected",
         "reserved-only",
         reserved=[500.0 + 20 * run for run in range(20)],
     )
@@ -77,8 +77,8 @@ def test_what_is_no_level_is_named(arguments: tuple[list[float], ...], message: 
 
 def test_any_size_has_an_answer() -> None:
     assert gpumem.classify_growth([]).state == "not_enough_data"
-    assert gpumem.classify_growth([2.0**63] * 20).state == "none"
-    assert gpumem.classify_growth([2.0**70, *[0.0] * 20]).state == "none"
+    assert gpumem.classify_growth([2.0**63] * 20).state == "stable"
+    assert gpumem.classify_growth([2.0**70, *[0.0] * 20]).state == "stable"
 
 
 def test_a_session_is_compared_with_its_own_baseline(shell: Shell) -> None:
@@ -139,7 +139,7 @@ def test_a_baseline_that_is_not_there_is_named(shell: Shell) -> None:
     [
         ("kept.append(sim.tensor(8 << 20))", "leak", 1),
         # The old one is freed once the new one is there.
-        ("kept[:] = [sim.tensor((len(Out) + 8) << 23)]; len(kept)", "watch", 0),
+        ("kept[:] = [sim.tensor((len(Out) + 8) << 23)]; len(kept)", "suspected", 0),
     ],
 )
 def test_live_allocations_tell_a_collection_from_what_is_replaced(

@@ -25,10 +25,10 @@ Pair = namedtuple("Pair", ["left", "right"])  # noqa: PYI024 (the walk must know
 
 
 class Graph:
-    """What `_object_graph` says, with the ways that lead from its roots."""
+    """What `object_graph` says, with the ways that lead from its roots."""
 
     def __init__(self, namespace: dict[str, Any] | None = None) -> None:
-        nodes, edges, roots, self.n_objects, self.is_cut = _gpumem._object_graph(namespace)
+        nodes, edges, roots, self.n_objects, self.is_cut = _gpumem._testing.object_graph(namespace)
         self.nodes = nodes
         self.roots = roots
         self._steps: dict[int, list[tuple[int, str]]] = {}
@@ -649,7 +649,7 @@ def test_a_wrong_traverse_does_no_harm(lie: str) -> None:
     program = f"""{HOSTILE}
 sim_only = lying(told({lie!r}))
 addresses["itself"].append(id(sim_only))
-nodes, edges, roots, n, is_cut = _gpumem._object_graph({{"it": sim_only}})
+nodes, edges, roots, n, is_cut = _gpumem._testing.object_graph({{"it": sim_only}})
 assert [storage for *_, storage in nodes if storage] == [("sim:0", 777)], nodes
 assert not is_cut
 kinds = {{it.kind for it in gpumem.holders() if it.device == "sim:0"}}
@@ -668,7 +668,7 @@ from IPython.core.interactiveshell import InteractiveShell
 shell = InteractiveShell.instance()
 gpumem.load_ipython_extension(shell)
 shell.user_ns.update(first=tensor, trap=lying(endless), sim=sim)
-_gpumem._look_for(5_000)  # the walk ends after half of that
+_gpumem._testing.look_for(5_000)  # the walk ends after half of that
 shell.run_cell("%%gpumem --quiet\\nkept = sim.tensor(5 << 20)")
 import json
 [looked] = [it for it in json.loads(gpumem.report().to_json())["holders"]]

@@ -7,20 +7,15 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import gpumem
-import pytest
 from gpumem import sim
 from jupyter_client.manager import KernelManager
 
-from tests.python.test_drivers import A100, FOLDER, MIG, T4, Machine
+from tests.python.machine import A100, MIG, T4, Machine, needs_driver
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.python.conftest import Shell
-
-needs_driver = pytest.mark.skipif(
-    FOLDER is None, reason="the test driver is built by `cargo xtask test`, on Linux"
-)
 
 # Every process of these waits until the script that started it ends, or for nothing.
 ROLES = """
@@ -52,7 +47,7 @@ else:
     sys.stdin.read()
 """
 
-# What a script finds beside what `test_drivers` gives it.
+# What a script finds beside what `machine` gives it.
 FAMILY = f"""
 here = Path(os.environ["GPUMEM_FAKE_STATE"]).parent
 os.environ["JUPYTER_RUNTIME_DIR"] = str(here)
@@ -96,11 +91,6 @@ def listed(*pids):
 def seen(*fields):
     return [[getattr(it, field) for field in fields] for it in gpumem.who()][1:]
 """
-
-
-@pytest.fixture
-def machine(tmp_path: Path) -> Machine:
-    return Machine(tmp_path)
 
 
 def check(machine: Machine, script: str, *expected: list[Any]) -> None:
@@ -251,7 +241,7 @@ def test_every_device_that_is_shown_has_its_own_list(machine: Machine) -> None:
     script = """
 start_cuda()
 told = gpumem.who()
-tell([[[it.device, it.used_bytes >> 20] for it in told], told.unlisted, told.untold_bytes])
+tell([[[it.device, it.used_bytes >> 20] for it in told], told.unlisted, told.unattributed_bytes])
 """
     expected = [[["cuda:1", 7]], {"cuda:0": "no permission to read it"}, {"cuda:1": 2041 << 20}]
     assert machine.ask({**state, **refused}, script) == expected

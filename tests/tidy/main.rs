@@ -1,5 +1,6 @@
 //! The rules of this repository that a compiler does not know.
 
+mod circles;
 mod pages;
 mod sources;
 
@@ -23,7 +24,12 @@ const HTML: [&str; 4] = [
 ];
 const LATER: [&str; 6] = ["TODO", "FIXME", "XXX", "todo!(", "unimplemented!(", "dbg!("];
 const HOMES: [&str; 4] = ["/home/", "/root/", "/Users/", "C:\\Users"];
+const FIXED_WAITS: [&str; 2] = ["wait_for_timeout", "networkidle"];
 const EMPTY_WORDS: [&str; 6] = ["util", "utils", "helper", "helpers", "manager", "misc"];
+/// What `analyze` decides with: the extension hands over recordings, and gets findings.
+const VERDICTS: [&str; 3] = ["is_in_pieces", "classify_growth(", "classify_allocator("];
+/// A text for people that something depends on.
+const COMPARED_WORDS: [&str; 3] = ["words() ==", ".words ==", "== words()"];
 const UNSAFE: [&str; 4] = ["unsafe {", "unsafe fn", "unsafe impl", "unsafe extern"];
 
 #[test]
@@ -51,6 +57,55 @@ fn the_widget_knows_no_machine() {
     dependencies("gpumem-widget").among(&MACHINE).none();
     dependencies("gpumem-widget")
         .among(&["gpumem-pybind"])
+        .none();
+}
+
+#[test]
+fn modules_of_the_analysis_use_each_other_in_no_circle() {
+    assert_eq!(circles::circles("core/src/analyze"), [""; 0]);
+}
+
+#[test]
+fn the_extension_passes_no_verdict() {
+    lines("pybind/src/")
+        .in_code()
+        .with_any(&VERDICTS)
+        .outside("pybind/src/growth.rs")
+        .none();
+    lines("pybind/src/")
+        .in_code()
+        .with_any(&["Rules::default()"])
+        .outside("pybind/src/rules.rs")
+        .none();
+    lines("pybind/src/recorder")
+        .in_code()
+        .with_any(&["gpumem_core::analyze"])
+        .none();
+}
+
+#[test]
+fn the_widget_decides_by_no_kind_of_finding_and_by_no_word() {
+    // What is drawn below a finding differs from kind to kind.
+    lines("widget/src/")
+        .in_code()
+        .with_any(&["FindingKind::", "PartKind::"])
+        .outside("widget/src/card_details/")
+        .none();
+    lines("widget/src/")
+        .in_code()
+        .with_any(&COMPARED_WORDS)
+        .none();
+    lines("widget/src/")
+        .in_code()
+        .with_any(&["DeviceKind::Host"])
+        .none();
+}
+
+#[test]
+fn charts_tell_parts_apart_by_no_word() {
+    lines("core/src/chart/")
+        .in_code()
+        .with_any(&COMPARED_WORDS)
         .none();
 }
 
@@ -108,6 +163,11 @@ fn every_exception_to_a_lint_has_its_reason() {
 fn the_page_never_parses_text_as_html() {
     lines("js/").with_any(&HTML).none();
     lines("widget/src/").with_any(&HTML).none();
+}
+
+#[test]
+fn a_test_of_the_page_waits_for_what_it_awaits() {
+    lines("tests/browser/").with_any(&FIXED_WAITS).none();
 }
 
 #[test]

@@ -1,16 +1,16 @@
 //! A finding as a card: severity by word, sign and colour, then what, how sure,
 //! what to do, and the figures behind it.
 
-use gpumem_core::analyze::{Evidence, Finding, Lane, Severity};
+use gpumem_core::analyze::{Evidence, Finding, SeriesGrowth, Severity};
 use gpumem_core::recording::RunIdx;
-use gpumem_core::report;
-use gpumem_core::units::ByteDelta;
+use gpumem_core::units::{ByteDelta, Units};
+use gpumem_core::wording::{self, Words};
 use wasm_bindgen::JsCast;
 use web_sys::{Element, FocusOptions, HtmlElement};
 
-use crate::bodies;
+use crate::card_details;
 use crate::dom::{Dom, Maker, flag};
-use crate::holding;
+use crate::holder_list;
 use crate::model::Model;
 
 /// Where the keyboard stops on a card.
@@ -31,6 +31,7 @@ pub(crate) struct Linked {
 /// The card of a finding that stands.
 pub(crate) struct Card {
     finding: Finding,
+    units: Units,
     element: Element,
     runs_button: Element,
 }
@@ -43,18 +44,20 @@ impl Card {
         finding: &Finding,
         device: Option<&str>,
     ) -> Dom<Self> {
-        let words = if finding.steps {
+        let units = model.units();
+        let Words {
+            title,
+            detail,
+            suggestions,
+        } = wording::words(model.recording(), finding, units);
+        let show = if finding.counts_steps() {
             "show run"
         } else {
             "show runs"
         };
-        let runs_button = make.link("runs", &finding.id, words)?;
-        let row = row(make, finding, device, &runs_button)?;
-        let label = format!(
-            "{}: {}",
-            report::word(finding),
-            finding.title.replace('`', "")
-        );
+        let runs_button = make.link("runs", &finding.id, show)?;
+        let row = row(make, finding, (&title, device), &runs_button)?;
+        let label = format!("{}: {}", wording::heading(finding), title.replace('`', ""));
         let element = make.group(
             "article",
             &[
@@ -67,34 +70,31 @@ impl Card {
             ],
             &[&row],
         )?;
-        element.append_child(
-            &make
-                .prose("p", &[("class", "detail")], &finding.detail)?
-                .into(),
-        )?;
+        let detail = make.prose("p", &[("class", "detail")], &detail)?;
+        element.append_child(&detail.into())?;
         // What is only good to know, or goes without saying next to a fix, takes no room
         // before it is asked for.
         let is_aside = finding.severity == Severity::Info || finding.fix.is_some();
-        let help = match finding.suggestions.as_slice() {
+        let help = match suggestions.as_slice() {
             [] => None,
             suggestions => Some(self::suggestions(make, suggestions)?),
         };
-        for body in bodies::of(make, model, finding)? {
+        for body in card_details::of(make, model, finding)? {
             element.append_child(&body)?;
         }
         let boxes = make.empty("div", &[("class", "boxes")])?;
         if !finding.holders.is_empty() {
-            boxes.append_child(&holding::holders(make, finding)?.into())?;
+            boxes.append_child(&holder_list::holders(make, finding, units)?.into())?;
         }
         if let Some(fix) = &finding.fix {
-            boxes.append_child(&holding::fix(make, fix)?.into())?;
+            boxes.append_child(&holder_list::fix(make, fix)?.into())?;
         }
         if let Some(help) = help.as_ref().filter(|_| !is_aside) {
             boxes.append_child(help)?;
         }
         element.append_child(&boxes)?;
         if !finding.evidence.is_empty() {
-            let evidence = evidence(make, finding)?;
+            let evidence = evidence(make, model, finding)?;
             if let Some(help) = help.filter(|_| is_aside) {
                 evidence.append_child(&help)?;
             }
@@ -102,6 +102,7 @@ impl Card {
         }
         Ok(Self {
             finding: finding.clone(),
+            units,
             element,
             runs_button,
         })
@@ -123,9 +124,9 @@ impl Card {
         element.focus()
     }
 
-    /// It shows this very finding.
-    pub(crate) fn shows(&self, finding: &Finding) -> bool {
-        self.finding == *finding
+    /// It shows this very finding in these units.
+    pub(crate) fn shows(&self, finding: &Finding, units: Units) -> bool {
+        self.units == units && self.finding == *finding
     }
 
     /// It shows an earlier state of this finding.
@@ -200,13 +201,13 @@ impl Card {
 fn row(
     make: &Maker,
     finding: &Finding,
-    device: Option<&str>,
+    (title, device): (&str, Option<&str>),
     runs_button: &Element,
 ) -> Dom<Element> {
-    let sign = make.text("span", &[("aria-hidden", "true")], report::icon(finding))?;
-    let word = make.text("span", &[], report::word(finding))?;
+    let sign = make.text("span", &[("aria-hidden", "true")], wording::icon(finding))?;
+    let word = make.text("span", &[], wording::heading(finding))?;
     let severity = make.group("span", &[("class", "severity")], &[&sign, &word])?;
-    let title = make.prose("h3", &[("dir", "auto")], &finding.title)?;
+    let title = make.prose("h3", &[("dir", "auto")], title)?;
     let row = make.group("div", &[("class", "row")], &[&severity, &title])?;
     if let Some(device) = device {
         row.append_child(&make.text("span", &[("class", "device")], device)?.into())?;
@@ -240,7 +241,7 @@ fn suggestions(make: &Maker, suggestions: &[String]) -> Dom<Element> {
     make.group("div", &[("class", "box")], &[&label, &list])
 }
 
-fn evidence(make: &Maker, finding: &Finding) -> Dom<Element> {
+fn evidence(make: &Maker, model: &Model, finding: &Finding) -> Dom<Element> {
     let summary = make.text("summary", &[], "evidence")?;
     let table = make.empty("table", &[])?;
     let names = make.empty("tr", &[])?;
@@ -250,18 +251,21 @@ fn evidence(make: &Maker, finding: &Finding) -> Dom<Element> {
     table.append_child(&make.group("thead", &[], &[&names])?.into())?;
     let rows = make.empty("tbody", &[])?;
     for figure in &finding.evidence {
-        rows.append_child(&figure_row(make, figure)?.into())?;
+        let (recording, units) = (model.recording(), model.units());
+        let words = wording::evidence(recording, finding, figure, units);
+        rows.append_child(&figure_row(make, figure, &words, units)?.into())?;
     }
     table.append_child(&rows)?;
     let scroll = make.group("div", &[("class", "scroll")], &[&table])?;
     let body = make.group("div", &[("class", "columns")], &[&scroll])?;
-    if finding.sparkline.len() > 1 {
-        body.append_child(&course(make, finding)?.into())?;
+    let growth = finding.growth();
+    if let Some(growth) = growth.filter(|growth| growth.sparkline.len() > 1) {
+        body.append_child(&course(make, finding, growth)?.into())?;
     }
     make.group("details", &[], &[&summary, &body])
 }
 
-fn figure_row(make: &Maker, figure: &Evidence) -> Dom<Element> {
+fn figure_row(make: &Maker, figure: &Evidence, words: &str, units: Units) -> Dom<Element> {
     let (sign, word) = if figure.holds {
         ("✓", "yes")
     } else {
@@ -269,7 +273,7 @@ fn figure_row(make: &Maker, figure: &Evidence) -> Dom<Element> {
     };
     let shown = |value: f64| {
         if figure.name.ends_with("_bytes") {
-            ByteDelta::from_f64(value).to_string()
+            units.change(ByteDelta::from_f64(value))
         } else {
             number(value)
         }
@@ -279,7 +283,7 @@ fn figure_row(make: &Maker, figure: &Evidence) -> Dom<Element> {
         "tr",
         &[("title", figure.name)],
         &[
-            &make.text("td", &[], &figure.words)?,
+            &make.text("td", &[], words)?,
             &make.text("td", &[("class", "number")], &shown(figure.value))?,
             &make.text("td", &[("class", "number")], &threshold)?,
             &make.text("td", &[("aria-label", word)], sign)?,
@@ -299,17 +303,21 @@ fn number(value: f64) -> String {
     }
 }
 
-fn course(make: &Maker, finding: &Finding) -> Dom<Element> {
-    let unit = if finding.steps { "step" } else { "run" };
+fn course(make: &Maker, finding: &Finding, growth: &SeriesGrowth) -> Dom<Element> {
+    let unit = if finding.counts_steps() {
+        "step"
+    } else {
+        "run"
+    };
     let label = make.text(
         "div",
         &[("class", "label")],
-        &format!("{} after each {unit}", lane_words(finding)),
+        &format!("{} after each {unit}", wording::metric(finding.metric)),
     )?;
     let line = make.drawing(
         "polyline",
         &[
-            ("points", &points(&finding.sparkline)),
+            ("points", &points(&growth.sparkline)),
             ("vector-effect", "non-scaling-stroke"),
         ],
     )?;
@@ -324,14 +332,6 @@ fn course(make: &Maker, finding: &Finding) -> Dom<Element> {
     )?;
     drawing.append_child(&line)?;
     make.group("div", &[("class", "box")], &[&label, &drawing])
-}
-
-fn lane_words(finding: &Finding) -> &'static str {
-    match finding.lane {
-        Lane::Allocated => "allocated",
-        Lane::ProcessUsed => "used by this process",
-        Lane::DeviceUsed => "used on the device",
-    }
 }
 
 /// The series in a box of 100 × 30, one unit of air above and below.

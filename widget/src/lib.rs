@@ -7,14 +7,14 @@
 //! from it, [`page`] which elements change, [`canvas`] how a scene becomes pixels.
 #![forbid(unsafe_code)]
 
-mod bodies;
 mod canvas;
+mod card_details;
 mod cards;
 mod dom;
 #[cfg(test)]
 mod fixture;
 mod gesture;
-mod holding;
+mod holder_list;
 mod keys;
 mod model;
 mod page;
@@ -39,7 +39,7 @@ use keys::Key;
 use model::Model;
 use page::Page;
 use settings::Setting;
-use state::{Chart, Event, Lane, State};
+use state::{Chart, Event, Layer, State};
 
 /// One report in the page.
 #[wasm_bindgen]
@@ -278,7 +278,7 @@ impl View {
             "help" => Event::Helped(!self.model.state().help),
             "default" => {
                 let setting = Setting::from_name(argument).unwrap_or(Setting::Growth);
-                let usual = setting.position(&gpumem_core::analyze::Rules::default());
+                let usual = setting.position(self.model.usual_rules());
                 return self.set(setting, usual);
             }
             _ => return Ok(()),
@@ -291,10 +291,10 @@ impl View {
         match (
             input,
             Setting::from_name(argument),
-            Lane::from_name(argument),
+            Layer::from_name(argument),
         ) {
             ("threshold", Some(setting), _) => self.set(setting, value.parse().unwrap_or_default()),
-            ("lane", _, Some(lane)) => self.handle(Event::Drew(lane, value == "true")),
+            ("layer", _, Some(layer)) => self.handle(Event::Drew(layer, value == "true")),
             ("search", ..) => self.handle(Event::Searched(value.to_owned())),
             _ => Ok(()),
         }
@@ -404,7 +404,6 @@ impl View {
         &mut self,
         show: impl FnOnce(&mut Page, &Model) -> Result<(), JsValue>,
     ) -> Result<(), JsValue> {
-        self.model.speak();
         match &mut self.page {
             Some(page) => show(page, &self.model),
             None => Ok(()),

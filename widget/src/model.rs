@@ -1,10 +1,12 @@
 //! The recording, the rules and the view state, and what follows from them.
 
-use gpumem_core::analyze::{Analysis, Analyst, Compared, FindingKind, Part, PartKind, Rules};
-use gpumem_core::chart::{self, Afar, Density, Field, Map, Scene, Target, Theme, TimeScale};
+use gpumem_core::analyze::{Analysis, Compared, IncrementalAnalyzer, Part};
+use gpumem_core::chart::{
+    self, Density, Field, LevelsOfDetail, Map, Scene, Target, Theme, TimeScale,
+};
 use gpumem_core::format::{self, ReadError};
-use gpumem_core::holders;
-use gpumem_core::recording::{Column, DeviceIdx, DeviceKind, Points, Recording, RunIdx};
+use gpumem_core::recording::{Column, DeviceIdx, Points, Recording, RunIdx};
+use gpumem_core::rules::Rules;
 use gpumem_core::units::{Bytes, Nanos, Units};
 
 use crate::keys::{self, Key};
@@ -18,7 +20,7 @@ struct Baseline {
     name: String,
     recording: Recording,
     compared: Vec<Compared>,
-    analyst: Analyst,
+    analyzer: IncrementalAnalyzer,
 }
 
 /// Everything that the page shows, without the page.
@@ -26,15 +28,13 @@ pub(crate) struct Model {
     recording: Recording,
     rules: Rules,
     analysis: Analysis,
-    analyst: Analyst,
+    analyzer: IncrementalAnalyzer,
     baseline: Option<Baseline>,
     /// Its samples from farther and farther away.
-    afar: Afar,
+    afar: LevelsOfDetail,
     state: State,
     /// What the state was before the reader did anything.
     first: State,
-    /// The units of the sentences that are written.
-    written: Units,
     /// Counts what charts must be drawn anew for.
     version: u64,
     /// The colours of the charts.
@@ -46,22 +46,19 @@ pub(crate) struct Model {
 impl Model {
     /// The first look at a recording.
     pub(crate) fn new(recording: Recording) -> Self {
-        // Another report on the page may show sizes in other units.
-        Units::default().speak();
-        let rules = Rules::default();
-        let mut analyst = Analyst::default();
-        let analysis = analyst.analyze(&recording, &rules);
+        let rules = recording.header().rules;
+        let mut analyzer = IncrementalAnalyzer::default();
+        let analysis = analyzer.analyze(&recording, &rules);
         let first = State::new(&recording, &analysis);
         Self {
-            afar: Afar::of(&recording),
+            afar: LevelsOfDetail::of(&recording),
             state: first.clone(),
             first,
             recording,
             rules,
             analysis,
-            analyst,
+            analyzer,
             baseline: None,
-            written: Units::default(),
             version: 0,
             theme: Theme::default(),
             scale: 1.0,
@@ -88,6 +85,11 @@ impl Model {
         &self.rules
     }
 
+    /// The rules that stand in the recording: where the reader starts from.
+    pub(crate) fn usual_rules(&self) -> &Rules {
+        &self.recording.header().rules
+    }
+
     /// Another one whenever charts are to be drawn anew for the recording or its findings.
     pub(crate) fn version(&self) -> u64 {
         self.version
@@ -95,13 +97,17 @@ impl Model {
 
     /// What the reader looks at, as a line that [`Self::restore`] understands.
     pub(crate) fn saved(&self) -> String {
-        saved::line(&self.state, &self.rules, &self.first)
+        saved::line(&self.state, &self.rules, (&self.first, self.usual_rules()))
     }
 
     /// Looks at what a saved line tells of.
     pub(crate) fn restore(&mut self, line: &str) {
         let (n_devices, n_cells) = (self.recording.devices().len(), self.recording.cells().len());
-        let (state, rules) = saved::read(line, &self.first, n_devices, n_cells);
+        let (state, rules) =
+            saved::read(line, (&self.first, self.usual_rules()), n_devices, n_cells);
+        if state.units != self.state.units {
+            self.version += 1;
+        }
         self.state = State {
             width: self.state.width,
             ..state
@@ -110,23 +116,19 @@ impl Model {
             self.rules = rules;
             self.judge();
         }
-        self.set_units(self.state.units);
     }
 
-    /// Shows sizes in other units, in what was said before as well.
+    /// Shows sizes in other units.
     pub(crate) fn set_units(&mut self, units: Units) {
-        self.state.units = units;
-        if self.written != units {
-            self.written = units;
-            self.judge();
-            // What says no finding differently is drawn with other figures, too.
+        if self.state.units != units {
+            self.state.units = units;
             self.version += 1;
         }
     }
 
-    /// What is written from now on is in this report's units: there may be others on the page.
-    pub(crate) fn speak(&self) {
-        self.state.units.speak();
+    /// How the reader wants to see sizes.
+    pub(crate) fn units(&self) -> Units {
+        self.state.units
     }
 
     /// Holds the recording against another one.
@@ -135,7 +137,7 @@ impl Model {
             name: name.to_owned(),
             recording,
             compared: Vec::new(),
-            analyst: Analyst::default(),
+            analyzer: IncrementalAnalyzer::default(),
         });
         self.judge();
     }
@@ -148,11 +150,15 @@ impl Model {
 
     /// Takes in frames; those before a faulty one are taken in all the same.
     pub(crate) fn apply(&mut self, frames: &[u8]) -> Result<(), ReadError> {
-        self.speak();
         let was_empty = self.recording.runs().is_empty();
+        let usual = *self.usual_rules();
         let read = format::apply(&mut self.recording, frames);
-        self.afar = Afar::of(&self.recording);
-        self.analysis = self.analyst.analyze(&self.recording, &self.rules);
+        if self.rules == usual {
+            // Who moved none goes on with what the session is judged by.
+            self.rules = *self.usual_rules();
+        }
+        self.afar = LevelsOfDetail::of(&self.recording);
+        self.analysis = self.analyzer.analyze(&self.recording, &self.rules);
         self.version += 1;
         self.compare();
         self.first = State::new(&self.recording, &self.analysis);
@@ -164,7 +170,6 @@ impl Model {
 
     /// Takes in what the reader did, and returns the state before it.
     pub(crate) fn handle(&mut self, event: Event) -> State {
-        self.speak();
         let next = self.state.after(event, &self.recording, &self.analysis);
         std::mem::replace(&mut self.state, next)
     }
@@ -245,10 +250,7 @@ impl Model {
 
     /// The largest field of what a part of the device is for.
     pub(crate) fn field_about(&self, part: usize) -> Option<usize> {
-        let parts = self.parts();
-        let words = &parts.get(part)?.words;
-        let mut purposes = holders::Part::ALL.into_iter();
-        let purpose = purposes.find(|it| it.words() == words)?;
+        let purpose = self.parts().get(part)?.purpose()?;
         self.field_where(|field| field.part == Some(purpose))
     }
 
@@ -303,10 +305,7 @@ impl Model {
     /// The threshold of growth of the device that is shown.
     pub(crate) fn growth_setting(&self) -> Setting {
         let device = self.recording.devices().get(self.state.device.get());
-        match device.map(|device| device.kind) {
-            Some(DeviceKind::Host) => Setting::HostGrowth,
-            _ => Setting::Growth,
-        }
+        Setting::of_growth(device.map(|device| device.kind).unwrap_or_default())
     }
 
     /// The picture of a chart.
@@ -329,6 +328,7 @@ impl Model {
             width: state.width,
             density: Density(self.scale),
             device: state.device,
+            units: state.units,
             ..chart::View::default()
         };
         let selected = || state.selected(&self.recording, &self.analysis);
@@ -348,7 +348,7 @@ impl Model {
                 selected: selected(),
                 span: state.span,
                 pace: state.pace,
-                lanes: state.lanes,
+                layers: state.layers,
                 ..bare
             },
             Chart::Holders => chart::View {
@@ -362,7 +362,6 @@ impl Model {
 
     /// The whole report as one picture.
     pub(crate) fn picture(&self) -> Scene {
-        self.speak();
         let state = &self.state;
         let view = chart::View {
             width: state.width.max(640.0),
@@ -382,39 +381,14 @@ impl Model {
 
     /// What fills the device that is shown.
     pub(crate) fn parts(&self) -> Vec<Part> {
-        chart::parts(
-            &self.recording,
-            &self.analysis,
-            &self.view(Chart::Composition),
-        )
+        self.analysis.parts(&self.recording, self.state.device)
     }
 
     /// The worst finding that is about a part of the device.
     pub(crate) fn finding_about(&self, part: usize) -> Option<&str> {
-        let kind = self.parts().get(part)?.kind;
-        let is_about = |of: FindingKind| match kind {
-            PartKind::Held => matches!(
-                of,
-                FindingKind::Leak
-                    | FindingKind::Growing
-                    | FindingKind::Settled
-                    | FindingKind::Spike
-                    | FindingKind::Doubling
-            ),
-            PartKind::Cache => matches!(
-                of,
-                FindingKind::Fragmentation
-                    | FindingKind::Inefficient
-                    | FindingKind::Pressure
-                    | FindingKind::Repeated
-            ),
-            PartKind::Context => of == FindingKind::Gap,
-            _ => false,
-        };
-        let mut findings = self.analysis.findings.iter();
-        findings
-            .find(|finding| finding.device == self.state.device && is_about(finding.kind))
-            .map(|finding| finding.id.as_str())
+        let kind = self.parts().get(part)?.kind();
+        let found = self.analysis.finding_about(self.state.device, kind);
+        found.map(|finding| finding.id.as_str())
     }
 
     /// Every figure that a finding rests on, in the order of the findings.
@@ -425,10 +399,9 @@ impl Model {
     }
 
     fn judge(&mut self) {
-        self.speak();
         let before = std::mem::take(&mut self.analysis.findings);
-        let (analyst, analysis) = (&mut self.analyst, &mut self.analysis);
-        analyst.judge(analysis, &self.recording, &self.rules);
+        let (analyzer, analysis) = (&mut self.analyzer, &mut self.analysis);
+        analyzer.judge(analysis, &self.recording, &self.rules);
         if !chart::draw_alike(&before, &self.analysis.findings) {
             self.version += 1;
         }
@@ -437,8 +410,8 @@ impl Model {
 
     fn compare(&mut self) {
         if let Some(baseline) = &mut self.baseline {
-            let (analyst, before) = (&mut baseline.analyst, &baseline.recording);
-            baseline.compared = analyst.compare(&self.recording, before, &self.rules);
+            let (analyzer, before) = (&mut baseline.analyzer, &baseline.recording);
+            baseline.compared = analyzer.compare(&self.recording, before, &self.rules);
         }
     }
 
@@ -465,15 +438,17 @@ impl Model {
         })
     }
 
-    /// When a sample of the run reached that level in any of its lanes.
+    /// When a sample of the run reached that level in any of its metrics.
     fn instant_of(&self, run: RunIdx, device: DeviceIdx, level: Bytes) -> Option<Nanos> {
         let reaches = |points: &Points, idx: usize| {
-            let lanes = [
+            let metrics = [
                 points.allocated(),
                 points.process_used(),
                 points.device_used(),
             ];
-            let mut levels = lanes.into_iter().filter_map(|lane: &Column| lane.get(idx));
+            let mut levels = metrics
+                .into_iter()
+                .filter_map(|metric: &Column| metric.get(idx));
             levels.any(|known| known == level)
         };
         let mut series = self.recording.samples_of(run, device);

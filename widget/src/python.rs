@@ -2,34 +2,26 @@
 
 use std::fmt::Write as _;
 
-use gpumem_core::analyze::analyze;
-use gpumem_core::units::Units;
-
 use crate::model::Model;
 use crate::state::Choice;
 
 /// Python that finds what is picked in the page.
 pub(crate) fn code(model: &Model) -> String {
     let state = model.state();
-    let mut code = String::from("import gpumem\n\nreport = gpumem.report()\n");
+    let rules = rules(model);
+    let mut code = format!("import gpumem\n\nreport = gpumem.report({rules})\n");
     let device = model.recording().devices().get(state.device.get());
     let device = device.map_or("", |device| &device.label);
     let mut conditions = vec![format!("run[\"device\"] == {}", literal(device))];
     match &state.chosen {
         Some(Choice::Finding(id)) => {
-            // Python shows sizes in binary units, whatever the page does.
-            Units::default().speak();
-            let findings = analyze(model.recording(), model.rules()).findings;
-            model.speak();
-            if let Some(finding) = findings.iter().find(|finding| finding.id == *id) {
-                let title = literal(&finding.title);
-                writeln!(
-                    code,
-                    "finding = next(f for f in report.findings if f.title == {title})"
-                )
-                .expect("a string takes everything");
-                conditions.push("run[\"run\"] in finding.runs".to_owned());
-            }
+            let id = literal(id);
+            writeln!(
+                code,
+                "finding = next(f for f in report.findings if f.id == {id})"
+            )
+            .expect("a string takes everything");
+            conditions.push("run[\"run\"] in finding.runs".to_owned());
         }
         Some(Choice::Cell(cell)) => {
             let id = literal(&model.recording().cell(*cell).id);
@@ -53,6 +45,18 @@ pub(crate) fn code(model: &Model) -> String {
     code
 }
 
+/// The rules as the reader moved them; nothing if they are those that stand in the recording.
+fn rules(model: &Model) -> String {
+    let rules = model.rules();
+    if rules == model.usual_rules() {
+        return String::new();
+    }
+    let moved = rules.moved();
+    let moved = moved.map(|it| format!("{}={}", it.name(), rules.get(it)));
+    let moved: Vec<String> = moved.collect();
+    format!("rules=gpumem.Rules({})", moved.join(", "))
+}
+
 /// A string of Python, whatever is in it.
 fn literal(text: &str) -> String {
     let mut literal = String::from("\"");
@@ -70,8 +74,13 @@ fn literal(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use gpumem_core::format;
+    use gpumem_core::recording::{Frame, Header};
+    use gpumem_core::rules::Rules;
+
     use super::*;
     use crate::fixture::recording_of_runs;
+    use crate::settings::Setting;
     use crate::state::Event;
 
     #[test]
@@ -82,5 +91,60 @@ mod tests {
             runs = [run for run in report.runs if run[\"device\"] == \"sim:0\" \
             and \"a\\\"b\".lower() in run[\"cell\"][\"label\"].lower()]\n";
         assert_eq!(code(&model), expected);
+    }
+
+    #[track_caller]
+    fn check_rules(model: &Model, expected: &str) {
+        let code = code(model);
+        let report = code.lines().nth(2).expect("the report's line");
+        assert_eq!(report, format!("report = gpumem.report({expected})"));
+    }
+
+    #[test]
+    fn what_the_reader_moved_is_moved_in_python() {
+        let mut model = Model::new(recording_of_runs(&[0, 1, 0]));
+        check_rules(&model, "");
+        model.set(Setting::Runs, 2);
+        model.set(Setting::Cache, 8);
+        let moved = "rules=gpumem.Rules(min_runs=5, fragmentation_ratio=0.45)";
+        check_rules(&model, moved);
+    }
+
+    #[test]
+    fn the_rules_of_the_recording_are_where_the_reader_starts() {
+        let rules = Rules {
+            min_runs: 5,
+            ..Rules::default()
+        };
+        let mut model = Model::new(recording_of_runs(&[0, 1, 0]).with_rules(rules));
+        assert_eq!(model.rules().min_runs, 5);
+        assert_eq!(model.saved(), "");
+        check_rules(&model, "");
+        model.set(Setting::Runs, 6);
+        assert_eq!(model.saved(), "min_runs=6");
+        check_rules(&model, "rules=gpumem.Rules()");
+        model.restore("");
+        assert_eq!(model.rules().min_runs, 5);
+    }
+
+    #[test]
+    fn a_page_follows_the_session_until_the_reader_moves_a_threshold() {
+        let mut model = Model::new(recording_of_runs(&[0, 1, 0]));
+        let tell = |model: &mut Model, min_runs: usize| {
+            let rules = Rules {
+                min_runs,
+                ..Rules::default()
+            };
+            let header = Header {
+                rules,
+                ..model.recording().header().clone()
+            };
+            let frames = format::encode_frames([Frame::Header(header)]);
+            model.apply(&frames).expect("a header fits");
+            model.rules().min_runs
+        };
+        assert_eq!(tell(&mut model, 12), 12);
+        model.set(Setting::Runs, 2);
+        assert_eq!(tell(&mut model, 15), 5);
     }
 }

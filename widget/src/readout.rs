@@ -1,12 +1,11 @@
 //! The numbers of one run in words.
 
-use std::fmt::Display;
-
 use gpumem_core::analyze::{Analysis, Part, Peak, RunRow, cell_label};
 use gpumem_core::chart::{Field, Map};
 use gpumem_core::holders::{self, RootKind};
 use gpumem_core::recording::{DeviceIdx, Recording, Run, RunIdx, Series, Status};
-use gpumem_core::units::{Bytes, Nanos};
+use gpumem_core::units::{Bytes, Nanos, Units};
+use gpumem_core::wording;
 
 /// What is read out of a run: a title and named figures.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,6 +40,7 @@ pub(crate) fn of_run(
     analysis: &Analysis,
     device: DeviceIdx,
     run: RunIdx,
+    units: Units,
 ) -> Readout {
     let first = analysis.rows.partition_point(|row| row.run < run);
     let of_run = analysis.rows[first..]
@@ -48,7 +48,7 @@ pub(crate) fn of_run(
         .take_while(|row| row.run == run);
     let row = of_run.clone().find(|row| row.device == device);
     let run = recording.run(run);
-    let mut figures = row.map_or_else(Vec::new, |row| of_row(row, run.ended.is_none()));
+    let mut figures = row.map_or_else(Vec::new, |row| of_row(row, run.ended.is_none(), units));
     if let Some(ended) = run.ended {
         figures.push(("took", ended.since(run.started).to_string()));
     }
@@ -68,6 +68,7 @@ pub(crate) fn at(
     device: DeviceIdx,
     run: RunIdx,
     at: Nanos,
+    units: Units,
 ) -> Vec<(&'static str, String)> {
     let points = recording.samples(run, device, &Series::Sampled);
     let until = points.between(Nanos::ZERO, at).end;
@@ -75,13 +76,13 @@ pub(crate) fn at(
         return Vec::new();
     };
     let started = recording.run(run).started;
-    let lanes = [
+    let metrics = [
         ("this process", sample.process_used),
         ("device", sample.device_used),
     ];
-    let known = lanes
+    let known = metrics
         .into_iter()
-        .filter_map(|(name, level)| Some((name, level?.to_string())));
+        .filter_map(|(name, level)| Some((name, units.size(level?))));
     let when = ("after", sample.at.since(started).to_string());
     std::iter::once(when).chain(known).collect()
 }
@@ -91,6 +92,7 @@ pub(crate) fn of_device(
     recording: &Recording,
     analysis: &Analysis,
     device: DeviceIdx,
+    units: Units,
 ) -> Option<Readout> {
     let known = recording.devices().get(device.get())?;
     let mut summaries = analysis.devices.iter();
@@ -106,30 +108,33 @@ pub(crate) fn of_device(
         name: known.label.clone(),
         place: known.name.clone(),
         figures: figures
-            .filter_map(|(name, size)| Some((name, size?.to_string())))
+            .filter_map(|(name, size)| Some((name, units.size(size?))))
             .collect(),
     })
 }
 
 /// A part of a device in words.
-pub(crate) fn of_part(part: &Part, parts: &[Part]) -> Readout {
+pub(crate) fn of_part(part: &Part, parts: &[Part], units: Units) -> Readout {
     let total: Bytes = parts.iter().map(|part| part.size).sum();
     let share = 100.0 * part.size.as_f64() / total.as_f64().max(1.0);
     Readout {
-        name: part.words.clone(),
+        name: wording::part(part).to_owned(),
         place: format!("{share:.1} % of what is there"),
-        figures: vec![("size", part.size.to_string())],
+        figures: vec![("size", units.size(part.size))],
     }
 }
 
 /// A field of the map of holders in words.
-pub(crate) fn of_field(field: &Field, map: &Map) -> Readout {
+pub(crate) fn of_field(field: &Field, map: &Map, units: Units) -> Readout {
     let mut figures = Vec::new();
     figures.push(if let Some(change) = field.change {
-        ("changed by", change.to_string())
+        ("changed by", units.change(change))
     } else {
         let share = 100.0 * field.n_bytes.as_f64() / map.n_bytes().as_f64().max(1.0);
-        ("holds", format!("{}, {share:.0} %", field.n_bytes))
+        (
+            "holds",
+            format!("{}, {share:.0} %", units.size(field.n_bytes)),
+        )
     });
     figures.push(("is", field.what.clone()));
     if !field.path.is_empty() && field.path != field.name {
@@ -157,38 +162,47 @@ fn place(recording: &Recording, run: &Run) -> String {
     }
 }
 
-fn of_row(row: &RunRow, is_open: bool) -> Vec<(&'static str, String)> {
+fn of_row(row: &RunRow, is_open: bool, units: Units) -> Vec<(&'static str, String)> {
     let mut figures = Vec::new();
     if let Some(kept) = row.kept {
-        figures.push(("kept", kept.to_string()));
+        figures.push(("kept", units.change(kept)));
     }
     if let Some((before, now)) = row.before.zip(row.so_far) {
-        figures.push(("kept so far", now.since(before).to_string()));
+        figures.push(("kept so far", units.change(now.since(before))));
     }
-    let lanes = [
+    let metrics = [
         ("allocated", row.allocated),
         ("reserved", row.reserved),
         ("this process", row.process_used),
         ("device", row.device_used),
     ];
-    for (name, levels) in lanes {
+    for (name, levels) in metrics {
         let words = match levels {
-            (Some(before), None) if is_open => Some(format!("{before} when it began")),
-            levels => way(levels),
+            (Some(before), None) if is_open => {
+                Some(format!("{} when it began", units.size(before)))
+            }
+            levels => way(levels, units),
         };
         figures.extend(words.map(|words| (name, words)));
     }
     if let Some(peak) = row.peak {
-        figures.push(("peak", peak_words(peak)));
+        figures.push(("peak", peak_words(peak, units)));
     }
     if let Some(n_retries) = row.n_retries.filter(|n| *n > 0) {
-        figures.push(("cache flushed", format!("{n_retries} times")));
+        figures.push((
+            "cache flushed",
+            if n_retries == 1 {
+                "once".to_owned()
+            } else {
+                format!("{n_retries} times")
+            },
+        ));
     }
     figures
 }
 
-fn way((before, after): (Option<Bytes>, Option<Bytes>)) -> Option<String> {
-    let shown = |level: Option<Bytes>| level.map(|bytes| bytes.to_string());
+fn way((before, after): (Option<Bytes>, Option<Bytes>), units: Units) -> Option<String> {
+    let shown = |level: Option<Bytes>| level.map(|bytes| units.size(bytes));
     let (before, after) = (shown(before), shown(after));
     match (before, after) {
         (None, None) => None,
@@ -197,15 +211,15 @@ fn way((before, after): (Option<Bytes>, Option<Bytes>)) -> Option<String> {
     }
 }
 
-fn or_unknown(level: Option<impl Display>) -> String {
-    level.map_or_else(|| "not available".to_owned(), |level| level.to_string())
+fn or_unknown(level: Option<String>) -> String {
+    level.unwrap_or_else(|| "not available".to_owned())
 }
 
-fn peak_words(peak: Peak) -> String {
+fn peak_words(peak: Peak, units: Units) -> String {
     match peak {
-        Peak::Exact(bytes) => format!("{bytes}, exact"),
-        Peak::Between { low, high } => format!("{low} to {high}"),
-        Peak::AtLeast(bytes) => format!("at least {bytes}"),
+        Peak::Exact(bytes) => format!("{}, exact", units.size(bytes)),
+        Peak::Between { low, high } => format!("{} to {}", units.size(low), units.size(high)),
+        Peak::AtLeast(bytes) => format!("at least {}", units.size(bytes)),
     }
 }
 
@@ -236,7 +250,10 @@ mod tests {
     #[track_caller]
     fn check_way(before: Option<u64>, after: Option<u64>, expected: Option<&str>) {
         let level = |n_gib: Option<u64>| n_gib.map(Bytes::gib);
-        assert_eq!(way((level(before), level(after))).as_deref(), expected);
+        assert_eq!(
+            way((level(before), level(after)), Units::Binary).as_deref(),
+            expected
+        );
     }
 
     #[test]
@@ -251,7 +268,13 @@ mod tests {
     fn a_run_is_named_by_its_cell_its_number_and_its_place() {
         let recording = recording_of_runs(&[0, 1, 0]);
         let analysis = analyze(&recording, &Rules::default());
-        let read = of_run(&recording, &analysis, DeviceIdx(0), RunIdx(2));
+        let read = of_run(
+            &recording,
+            &analysis,
+            DeviceIdx(0),
+            RunIdx(2),
+            Units::Binary,
+        );
         assert_eq!(read.name, "step0(model)");
         assert_eq!(read.place, "In [3] · run 2");
         assert_eq!(read.figures.last(), Some(&("took", "1.0 s".to_owned())));

@@ -6,16 +6,19 @@
 
 use std::fmt::Write as _;
 
-use gpumem_core::analyze::Rules;
 use gpumem_core::chart::{Measure, Moment, Pace};
 use gpumem_core::recording::{CellIdx, DeviceIdx};
+use gpumem_core::rules::Rules;
 use gpumem_core::units::{Nanos, Units};
 
 use crate::settings::Setting;
-use crate::state::{Choice, Lane, Span, State};
+use crate::state::{Choice, Layer, Span, State};
+
+/// The first look, and the rules that stand in the recording.
+type First<'a> = (&'a State, &'a Rules);
 
 /// The line that tells how `state` and `rules` differ from the first look.
-pub(crate) fn line(state: &State, rules: &Rules, first: &State) -> String {
+pub(crate) fn line(state: &State, rules: &Rules, (first, usual): First<'_>) -> String {
     let mut parts: Vec<(&str, String)> = Vec::new();
     if state.device != first.device {
         parts.push(("device", state.device.0.to_string()));
@@ -29,10 +32,10 @@ pub(crate) fn line(state: &State, rules: &Rules, first: &State) -> String {
     if state.pace == Pace::Clock {
         parts.push(("pace", "clock".to_owned()));
     }
-    let mut lanes = state.lanes;
-    for lane in Lane::ALL {
-        if !*lane.of(&mut lanes) {
-            parts.push(("hidden", lane.name().to_owned()));
+    let mut layers = state.layers;
+    for layer in Layer::ALL {
+        if !*layer.of(&mut layers) {
+            parts.push(("hidden", layer.name().to_owned()));
         }
     }
     let inside = state.inside.iter().map(|name| ("inside", name.clone()));
@@ -50,10 +53,9 @@ pub(crate) fn line(state: &State, rules: &Rules, first: &State) -> String {
         Some(Choice::Search(text)) => parts.push(("chosen", format!("search:{text}"))),
     }
     parts.extend(state.dismissed.iter().map(|id| ("dismissed", id.clone())));
-    let usual = Rules::default();
     for setting in Setting::ALL {
         let position = setting.position(rules);
-        if position != setting.position(&usual) {
+        if position != setting.position(usual) {
             parts.push((setting.name(), position.to_string()));
         }
     }
@@ -65,8 +67,13 @@ pub(crate) fn line(state: &State, rules: &Rules, first: &State) -> String {
 }
 
 /// The first look, changed as the line says; what names nothing of the recording is left out.
-pub(crate) fn read(line: &str, first: &State, n_devices: usize, n_cells: usize) -> (State, Rules) {
-    let (mut state, mut rules) = (first.clone(), Rules::default());
+pub(crate) fn read(
+    line: &str,
+    (first, usual): First<'_>,
+    n_devices: usize,
+    n_cells: usize,
+) -> (State, Rules) {
+    let (mut state, mut rules) = (first.clone(), *usual);
     for part in line.split('&') {
         let Some((name, value)) = part.split_once('=') else {
             continue;
@@ -81,8 +88,8 @@ pub(crate) fn read(line: &str, first: &State, n_devices: usize, n_cells: usize) 
             "measure" if value == "level" => state.measure = Measure::Level,
             "pace" if value == "clock" => state.pace = Pace::Clock,
             "hidden" => {
-                if let Some(lane) = Lane::from_name(&value) {
-                    *lane.of(&mut state.lanes) = false;
+                if let Some(layer) = Layer::from_name(&value) {
+                    *layer.of(&mut state.layers) = false;
                 }
             }
             "units" => state.units = Units::from_name(&value).unwrap_or_default(),
@@ -177,9 +184,13 @@ mod tests {
 
     #[track_caller]
     fn check(state: &State, rules: &Rules, expected: &str) {
-        let written = line(state, rules, &first());
+        let (first, usual) = (first(), Rules::default());
+        let written = line(state, rules, (&first, &usual));
         assert_eq!(written, expected);
-        assert_eq!(read(&written, &first(), 1, 2), (state.clone(), *rules));
+        assert_eq!(
+            read(&written, (&first, &usual), 1, 2),
+            (state.clone(), *rules)
+        );
     }
 
     #[test]
@@ -199,7 +210,7 @@ mod tests {
             inside: vec!["Out[3]".to_owned(), ".a&b".to_owned()],
             ..first()
         };
-        state.lanes.peaks = false;
+        state.layers.peaks = false;
         state.dismissed.push("x/y".to_owned());
         let mut rules = Rules::default();
         Setting::Runs.set(&mut rules, 2);
@@ -215,6 +226,8 @@ mod tests {
     #[test]
     fn what_is_not_understood_is_passed_over() {
         let said = "device=7&span=9-3&chosen=cell:5&what=%zz&hidden=%&measure=none&=&x";
-        assert_eq!(read(said, &first(), 1, 2), (first(), Rules::default()));
+        let usual = Rules::default();
+        let read = read(said, (&first(), &usual), 1, 2);
+        assert_eq!(read, (first(), usual));
     }
 }

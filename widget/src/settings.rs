@@ -1,7 +1,8 @@
 //! The thresholds that the reader moves, each a slider of whole positions.
 
-use gpumem_core::analyze::Rules;
-use gpumem_core::units::Bytes;
+use gpumem_core::recording::DeviceKind;
+use gpumem_core::rules::{FEWEST_RUNS, Rules, Threshold};
+use gpumem_core::units::{Bytes, Units};
 
 use crate::threshold;
 
@@ -18,21 +19,31 @@ pub(crate) enum Setting {
     Cache,
 }
 
-/// Fewer runs tell nothing.
-const FEWEST_RUNS: u32 = 3;
-
 impl Setting {
     /// All of them.
     pub(crate) const ALL: [Self; 4] = [Self::Growth, Self::HostGrowth, Self::Runs, Self::Cache];
 
     /// The name in the page and in what is saved.
     pub(crate) const fn name(self) -> &'static str {
+        self.threshold().name()
+    }
+
+    /// Which threshold it moves.
+    const fn threshold(self) -> Threshold {
         match self {
-            Self::Growth => "min_growth",
-            Self::HostGrowth => "min_host_growth",
-            Self::Runs => "min_runs",
-            Self::Cache => "fragmentation_ratio",
+            Self::Growth => Threshold::MinGrowth,
+            Self::HostGrowth => Threshold::MinHostGrowth,
+            Self::Runs => Threshold::MinRuns,
+            Self::Cache => Threshold::FragmentationRatio,
         }
+    }
+
+    /// The one of growth on a device of that kind.
+    pub(crate) fn of_growth(kind: DeviceKind) -> Self {
+        let of_growth = Threshold::of_growth(kind);
+        let mut all = Self::ALL.into_iter();
+        let setting = all.find(|setting| setting.threshold() == of_growth);
+        setting.unwrap_or(Self::Growth)
     }
 
     /// The setting of that name.
@@ -84,8 +95,8 @@ impl Setting {
     }
 
     /// The threshold in words.
-    pub(crate) fn shown(self, rules: &Rules) -> String {
-        let size = |bytes: Bytes| bytes.to_string();
+    pub(crate) fn shown(self, rules: &Rules, units: Units) -> String {
+        let size = |bytes: Bytes| units.size(bytes);
         match self {
             Self::Growth => size(rules.min_growth),
             Self::HostGrowth => size(rules.min_host_growth),
@@ -116,7 +127,8 @@ mod tests {
         for setting in Setting::ALL {
             let mut rules = usual;
             setting.set(&mut rules, setting.position(&usual));
-            assert_eq!(setting.shown(&rules), setting.shown(&usual));
+            let [shown, expected] = [rules, usual].map(|it| setting.shown(&it, Units::Binary));
+            assert_eq!(shown, expected);
         }
     }
 }

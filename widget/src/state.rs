@@ -1,9 +1,9 @@
 //! What the reader looks at, and how events change it. Pure: no page, no clock.
 
 use gpumem_core::analyze::Analysis;
-use gpumem_core::chart::{Lanes, Measure, Moment, Pace, Target, default_device};
-use gpumem_core::order;
+use gpumem_core::chart::{Layers, Measure, Moment, Pace, Target, default_device};
 use gpumem_core::recording::{CellIdx, DeviceIdx, Recording, RunIdx};
+use gpumem_core::sort;
 use gpumem_core::units::{Nanos, Units};
 
 /// One of the pictures.
@@ -106,7 +106,7 @@ pub(crate) type Span = (Nanos, Nanos);
 
 /// One of the things that the timeline draws.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Lane {
+pub(crate) enum Layer {
     /// The use of every process.
     Device,
     /// This process's use.
@@ -117,7 +117,7 @@ pub(crate) enum Lane {
     Peaks,
 }
 
-impl Lane {
+impl Layer {
     /// In the order of the page.
     pub(crate) const ALL: [Self; 4] = [Self::Device, Self::Process, Self::Held, Self::Peaks];
 
@@ -131,18 +131,18 @@ impl Lane {
         }
     }
 
-    /// The lane of that name.
+    /// The layer of that name.
     pub(crate) fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|lane| lane.name() == name)
+        Self::ALL.into_iter().find(|layer| layer.name() == name)
     }
 
     /// Whether it is drawn.
-    pub(crate) fn of(self, lanes: &mut Lanes) -> &mut bool {
+    pub(crate) fn of(self, layers: &mut Layers) -> &mut bool {
         match self {
-            Self::Device => &mut lanes.device,
-            Self::Process => &mut lanes.process,
-            Self::Held => &mut lanes.held,
-            Self::Peaks => &mut lanes.peaks,
+            Self::Device => &mut layers.device,
+            Self::Process => &mut layers.process,
+            Self::Held => &mut layers.held,
+            Self::Peaks => &mut layers.peaks,
         }
     }
 }
@@ -165,7 +165,7 @@ pub(crate) struct State {
     /// How the timeline deals with pauses.
     pub(crate) pace: Pace,
     /// What the timeline draws.
-    pub(crate) lanes: Lanes,
+    pub(crate) layers: Layers,
     /// Of what the map of holders tells.
     pub(crate) moment: Moment,
     /// The fields that the map of holders is inside of, outermost first.
@@ -224,8 +224,8 @@ pub(crate) enum Event {
     Looked(Moment),
     /// Went into a field of the map, or out of one, and points at the field of that place.
     Entered(Vec<String>, Option<usize>),
-    /// Shows or hides a lane.
-    Drew(Lane, bool),
+    /// Shows or hides a layer.
+    Drew(Layer, bool),
     /// Asked for the list of keys, or has read it.
     Helped(bool),
     /// Gave the charts another width, in logical pixels.
@@ -246,7 +246,7 @@ impl State {
             span: None,
             measure: Measure::default(),
             pace: Pace::default(),
-            lanes: Lanes::default(),
+            layers: Layers::default(),
             moment: Moment::default(),
             inside: Vec::new(),
             units: Units::default(),
@@ -322,7 +322,7 @@ impl State {
                     at: None,
                 });
             }
-            Event::Drew(lane, on) => *lane.of(&mut next.lanes) = on,
+            Event::Drew(layer, on) => *layer.of(&mut next.layers) = on,
             Event::Helped(on) => next.help = on,
             Event::Resized(width) => next.width = width,
         }
@@ -343,7 +343,7 @@ impl State {
                 let mut findings = analysis.findings.iter();
                 let found = findings.find(|finding| finding.id == *id);
                 let mut runs = found.map_or_else(Vec::new, |finding| finding.runs.clone());
-                order::sort_by_key(&mut runs, |run| *run);
+                sort::sort_by_key(&mut runs, |run| *run);
                 runs
             }
             Some(Choice::Cell(cell)) => of_cells(&|of| of == *cell),
@@ -387,7 +387,7 @@ pub(crate) fn cells_with(recording: &Recording, text: &str) -> Vec<CellIdx> {
         .filter(|run| run.label.as_ref().is_some_and(|label| holds(label)));
     let found = of_text.map(|cell| cell.idx);
     let mut found: Vec<CellIdx> = found.chain(of_label.map(|run| run.cell)).collect();
-    order::sort_by_key(&mut found, |cell| *cell);
+    sort::sort_by_key(&mut found, |cell| *cell);
     found.dedup();
     found
 }

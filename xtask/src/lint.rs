@@ -109,6 +109,13 @@ fn commands(project: &Project, environment: &Environment) -> Vec<(&'static str, 
             ),
         ),
         (
+            "clippy, of the extension as it is released",
+            cargo(
+                "clippy",
+                "--quiet --locked --package gpumem-pybind -- --deny warnings",
+            ),
+        ),
+        (
             "clippy, for the page",
             cargo("clippy", &format!("{page} -- --deny warnings")),
         ),
@@ -167,7 +174,7 @@ fn run_biome(js: &Path) -> Result<()> {
     }
     run::run(
         run::command(biome)
-            .args(["ci", "--colors=off", "."])
+            .args(["ci", "--colors=off", "--error-on-warnings", "."])
             .current_dir(js),
     )
 }

@@ -25,6 +25,7 @@ use clap::Parser;
 
 use crate::project::Project;
 use crate::python::Environment;
+use crate::wheel::Use;
 
 /// Build, test and demonstrate gpumem.
 #[derive(Parser)]
@@ -48,6 +49,9 @@ enum Command {
     Test {
         #[arg(value_parser = test::names())]
         suites: Vec<String>,
+        /// What pytest, cargo or Node is told by the one suite that is named, such as `-k NAME`
+        #[arg(last = true, requires = "suites")]
+        arguments: Vec<String>,
     },
     /// Check format, lints, documentation and types
     Lint,
@@ -73,24 +77,31 @@ fn execute(command: &Command, project: &Project) -> Result<ExitCode> {
         }
         Command::Build { widget_only: true } => wasm::build(project)?,
         Command::Build { widget_only: false } => {
-            wheel::install(project)?;
+            wheel::install(project, Use::Testing)?;
         }
         Command::Wheel => {
             let environment = Environment::main(project)?;
-            println!("{}", wheel::build(project, &environment)?.display());
+            println!(
+                "{}",
+                wheel::build(project, &environment, Use::Release)?.display()
+            );
             println!("{}", wheel::sources(project, &environment)?.display());
         }
-        Command::Demo(options) => return demo::show(project, &wheel::install(project)?, options),
+        Command::Demo(options) => {
+            let environment = wheel::install(project, Use::Release)?;
+            return demo::show(project, &environment, options);
+        }
         Command::Picture => {
             let script = project.path("xtask/python/take_picture.py");
-            let environment = wheel::install(project)?;
+            let environment = wheel::install(project, Use::Release)?;
             let picture = project.path("docs/report.png");
             run::run(environment.python().arg(script).arg(picture))?;
         }
-        Command::Test { suites } => return Ok(test::run(project, suites)),
+        Command::Test { suites, arguments } => return test::run(project, suites, arguments),
         Command::Lint => return lint::check(project, &Environment::main(project)?),
         Command::Bench { name } => {
-            bench::measure(project, &wheel::install(project)?, name.as_deref())?;
+            let environment = wheel::install(project, Use::Testing)?;
+            bench::measure(project, &environment, name.as_deref())?;
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -3,7 +3,7 @@
 use std::cell::{OnceCell, RefCell};
 use std::ffi::OsStr;
 use std::path::PathBuf;
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, ExitStatus};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
@@ -12,6 +12,7 @@ use anyhow::{Context, Result, bail};
 use crate::project::Project;
 use crate::python::{self, Environment};
 use crate::tally::Tally;
+use crate::wheel::Use;
 use crate::{fake_driver, lint, run, system, wheel};
 
 /// Tests that one runner runs.
@@ -23,10 +24,22 @@ struct Suite {
 /// What every suite is run with.
 struct Setting<'scope> {
     project: &'scope Project,
+    /// What the runner of the one suite is told: which tests, and how.
+    arguments: &'scope [String],
     /// torch, JAX and TensorFlow.
     frameworks: Installation<'scope>,
     /// The newest torch alone.
     torch_newest: Installation<'scope>,
+}
+
+impl Setting<'_> {
+    /// For a suite whose checks cannot be picked.
+    fn without_arguments(&self) -> Result<&Project> {
+        if !self.arguments.is_empty() {
+            bail!("this suite takes nothing after `--`");
+        }
+        Ok(self.project)
+    }
 }
 
 /// An environment of some 5 GB, if any: pip is at it while other suites compile and run.
@@ -135,13 +148,16 @@ pub(crate) fn names() -> [&'static str; SUITES.len()] {
 }
 
 /// Runs the named suites, or all, also after one has failed.
-pub(crate) fn run(project: &Project, chosen: &[String]) -> ExitCode {
+pub(crate) fn run(project: &Project, chosen: &[String], arguments: &[String]) -> Result<ExitCode> {
+    if let (true, [_, _, ..]) = (!arguments.is_empty(), chosen) {
+        bail!("what stands after `--` is for one suite: name one");
+    }
     let chosen: Vec<&Suite> = SUITES
         .iter()
         .filter(|suite| chosen.is_empty() || chosen.iter().any(|name| name == suite.name))
         .collect();
     let is_chosen = |name| chosen.iter().any(|suite| suite.name == name);
-    thread::scope(|scope| {
+    Ok(thread::scope(|scope| {
         let is_without = is_without_frameworks();
         let frameworks = (is_chosen("frameworks") || is_chosen("harm")) && !is_without;
         let frameworks = frameworks.then(python::best).map(|interpreter| {
@@ -153,11 +169,12 @@ pub(crate) fn run(project: &Project, chosen: &[String]) -> ExitCode {
             .then(|| Installation::start(scope.spawn(|| Environment::torch_newest(project))));
         let setting = Setting {
             project,
+            arguments,
             frameworks: frameworks.unwrap_or_default(),
             torch_newest: torch_newest.unwrap_or_default(),
         };
         run_all(&setting, &chosen)
-    })
+    }))
 }
 
 fn run_all(setting: &Setting<'_>, chosen: &[&Suite]) -> ExitCode {
@@ -210,13 +227,15 @@ fn line(name: &str, took: Duration, tally: Tally) -> String {
     format!("{name:<10}{:>6.0} s   {tally}", took.as_secs_f64())
 }
 
-fn lint(&Setting { project, .. }: &Setting<'_>) -> Result<Ran> {
+fn lint(setting: &Setting<'_>) -> Result<Ran> {
+    let project = setting.without_arguments()?;
     let outcomes = lint::outcomes(project, &Environment::main(project)?)?;
     Ok(Ran::Tests(lint::report(&outcomes)))
 }
 
 /// Units, properties, snapshots and doctests, and the rules of the repository.
-fn rust(&Setting { project, .. }: &Setting<'_>) -> Result<Ran> {
+fn rust(setting: &Setting<'_>) -> Result<Ran> {
+    let project = setting.project;
     let environment = Environment::main(project)?;
     let mut cargo = project.cargo("test");
     cargo
@@ -227,23 +246,26 @@ fn rust(&Setting { project, .. }: &Setting<'_>) -> Result<Ran> {
             "--all-features",
             "--no-fail-fast",
         ])
+        .args(setting.arguments)
         .env("INSTA_UPDATE", "no")
         .env("PYO3_PYTHON", environment.python_path());
     count(&mut cargo, Tally::of_cargo).map(Ran::Tests)
 }
 
-fn js(&Setting { project, .. }: &Setting<'_>) -> Result<Ran> {
+fn js(setting: &Setting<'_>) -> Result<Ran> {
     if system::find("node").is_none() {
         return Ok(Ran::Nothing("Node is not installed".to_owned()));
     }
     let mut node = run::command("node");
     node.args(["--test", "--test-reporter=tap"])
-        .current_dir(project.path("js"));
+        .args(setting.arguments)
+        .current_dir(setting.project.path("js"));
     count(&mut node, Tally::of_node).map(Ran::Tests)
 }
 
 /// What the stub promises against what the extension has.
-fn stubs(&Setting { project, .. }: &Setting<'_>) -> Result<Ran> {
+fn stubs(setting: &Setting<'_>) -> Result<Ran> {
+    let project = setting.without_arguments()?;
     let environment = installed(project)?;
     let mut stubtest = environment.module("mypy.stubtest");
     stubtest.arg("gpumem._gpumem").current_dir(project.root());
@@ -254,20 +276,22 @@ fn stubs(&Setting { project, .. }: &Setting<'_>) -> Result<Ran> {
     }))
 }
 
-fn python(&Setting { project, .. }: &Setting<'_>) -> Result<Ran> {
-    in_shells(project, &installed(project)?)
+fn python(setting: &Setting<'_>) -> Result<Ran> {
+    in_shells(setting, &installed(setting.project)?)
 }
 
-fn oldest(&Setting { project, .. }: &Setting<'_>) -> Result<Ran> {
+fn oldest(setting: &Setting<'_>) -> Result<Ran> {
+    let project = setting.project;
     let main = Environment::main(project)?;
     let oldest = Environment::oldest(project)?;
-    oldest.install(project, &wheel::build(project, &main)?)?;
+    oldest.install(project, &wheel::build(project, &main, Use::Testing)?)?;
     println!("IPython 8 on Python 3.{}", oldest.minor());
-    in_shells(project, &oldest)
+    in_shells(setting, &oldest)
 }
 
 /// What rests on the insides of Python and IPython, on every Python between the oldest and ours.
-fn between(&Setting { project, .. }: &Setting<'_>) -> Result<Ran> {
+fn between(setting: &Setting<'_>) -> Result<Ran> {
+    let project = setting.project;
     let main = Environment::main(project)?;
     let others = Environment::between(project)?;
     if others.is_empty() {
@@ -277,17 +301,17 @@ fn between(&Setting { project, .. }: &Setting<'_>) -> Result<Ran> {
     }
     let mut sum = Tally::default();
     for environment in others {
-        environment.install(project, &wheel::build(project, &main)?)?;
+        environment.install(project, &wheel::build(project, &main, Use::Testing)?)?;
         println!("Python 3.{}", environment.minor());
         let files = ["tests/python/test_release.py", "tests/python/test_oom.py"];
-        sum += pytest(project, &environment, &files, &[])?;
+        sum += pytest(setting, &environment, &files, &[])?;
     }
     Ok(Ran::Tests(sum))
 }
 
 /// The tests in shells and kernels, with GPUs that are played.
-fn in_shells(project: &Project, environment: &Environment) -> Result<Ran> {
-    let driver = fake_driver::build(project)?;
+fn in_shells(setting: &Setting<'_>, environment: &Environment) -> Result<Ran> {
+    let driver = fake_driver::build(setting.project)?;
     let variables = driver
         .iter()
         .map(|folder| ("GPUMEM_FAKE_DRIVER", folder.as_os_str()));
@@ -296,7 +320,7 @@ fn in_shells(project: &Project, environment: &Environment) -> Result<Ran> {
     // does in each test, is the slower the more tests have run before.
     let mut sum = Tally::default();
     for folder in ["tests/python", "tests/gallery"] {
-        sum += side_by_side(project, environment, &[folder], &variables)?;
+        sum += side_by_side(setting, environment, &[folder], &variables)?;
     }
     Ok(Ran::Tests(sum))
 }
@@ -307,9 +331,12 @@ fn frameworks(setting: &Setting<'_>) -> Result<Ran> {
         return Ok(without_frameworks());
     };
     let main = Environment::main(setting.project)?;
-    environment.install(setting.project, &wheel::build(setting.project, &main)?)?;
+    environment.install(
+        setting.project,
+        &wheel::build(setting.project, &main, Use::Testing)?,
+    )?;
     let folders = ["tests/frameworks", "tests/gallery"];
-    side_by_side(setting.project, environment, &folders, &[]).map(Ran::Tests)
+    side_by_side(setting, environment, &folders, &[]).map(Ran::Tests)
 }
 
 fn without_frameworks() -> Ran {
@@ -321,7 +348,7 @@ fn without_frameworks() -> Ran {
 fn harm(setting: &Setting<'_>) -> Result<Ran> {
     let project = setting.project;
     let main = installed(project)?;
-    let wheel = wheel::build(project, &main)?;
+    let wheel = wheel::build(project, &main, Use::Testing)?;
     let mut sum = Tally::default();
     let mut plain = vec![main];
     plain.extend(Environment::between(project)?);
@@ -330,7 +357,7 @@ fn harm(setting: &Setting<'_>) -> Result<Ran> {
     for environment in &plain {
         environment.install(project, &wheel)?;
         println!("Python 3.{}", environment.minor());
-        sum += side_by_side(project, environment, &apart, &[])?;
+        sum += side_by_side(setting, environment, &apart, &[])?;
     }
     for installation in [&setting.frameworks, &setting.torch_newest] {
         let Some(environment) = installation.environment()? else {
@@ -340,13 +367,14 @@ fn harm(setting: &Setting<'_>) -> Result<Ran> {
         };
         environment.install(project, &wheel)?;
         println!("torch on Python 3.{}", environment.minor());
-        sum += side_by_side(project, environment, &["tests/harm/test_torch.py"], &[])?;
+        sum += side_by_side(setting, environment, &["tests/harm/test_torch.py"], &[])?;
     }
     Ok(Ran::Tests(sum))
 }
 
 /// The same claims on a real GPU, with whichever frameworks are there.
-fn gpu(&Setting { project, .. }: &Setting<'_>) -> Result<Ran> {
+fn gpu(setting: &Setting<'_>) -> Result<Ran> {
+    let project = setting.project;
     if system::find("nvidia-smi").is_none() {
         let reason = "no NVIDIA driver was found: there is no nvidia-smi";
         return Ok(Ran::Nothing(reason.to_owned()));
@@ -357,10 +385,10 @@ fn gpu(&Setting { project, .. }: &Setting<'_>) -> Result<Ran> {
     } else {
         Environment::frameworks(project, &python::best()?)?
     };
-    environment.install(project, &wheel::build(project, &main)?)?;
+    environment.install(project, &wheel::build(project, &main, Use::Testing)?)?;
     let only = ["-rs", "-k", "gpu or cuda"];
     let folders = ["tests/gpu", "tests/gallery"];
-    tests_in(project, &environment, &only, &folders, &[]).map(Ran::Tests)
+    tests_in(setting, &environment, &only, &folders, &[]).map(Ran::Tests)
 }
 
 fn is_without_frameworks() -> bool {
@@ -368,7 +396,8 @@ fn is_without_frameworks() -> bool {
     std::env::var_os(variable).is_some_and(|said| said == value)
 }
 
-fn browser(&Setting { project, .. }: &Setting<'_>) -> Result<Ran> {
+fn browser(setting: &Setting<'_>) -> Result<Ran> {
+    let project = setting.project;
     let environment = installed(project)?;
     let chromium = match system::chromium() {
         Err(missing) if !system::may_install() => return Ok(Ran::Nothing(format!("{missing:#}"))),
@@ -381,7 +410,7 @@ fn browser(&Setting { project, .. }: &Setting<'_>) -> Result<Ran> {
             .iter()
             .map(|it| ("GPUMEM_FAKE_DRIVER", it.as_os_str())),
     );
-    pytest(project, &environment, &["tests/browser"], &variables).map(Ran::Tests)
+    pytest(setting, &environment, &["tests/browser"], &variables).map(Ran::Tests)
 }
 
 /// This program's path. Linux says that a file is deleted where the rust suite
@@ -395,11 +424,11 @@ fn own_program() -> Result<PathBuf> {
 }
 
 /// The demonstration, by the command that people type.
-fn demo(&Setting { project, .. }: &Setting<'_>) -> Result<Ran> {
-    let environment = installed(project)?;
+fn demo(setting: &Setting<'_>) -> Result<Ran> {
+    let environment = wheel::install(setting.project, Use::Release)?;
     let xtask = own_program()?;
     pytest(
-        project,
+        setting,
         &environment,
         &["tests/demo"],
         &[("GPUMEM_XTASK", xtask.as_os_str())],
@@ -407,44 +436,45 @@ fn demo(&Setting { project, .. }: &Setting<'_>) -> Result<Ran> {
     .map(Ran::Tests)
 }
 
-fn packaging(&Setting { project, .. }: &Setting<'_>) -> Result<Ran> {
-    let environment = installed(project)?;
-    let wheel = wheel::build(project, &environment)?;
+fn packaging(setting: &Setting<'_>) -> Result<Ran> {
+    let project = setting.project;
+    let environment = Environment::main(project)?;
+    let wheel = wheel::build(project, &environment, Use::Release)?;
     let sdist = wheel::sources(project, &environment)?;
     let built = [
         ("GPUMEM_WHEEL", wheel.as_os_str()),
         ("GPUMEM_SDIST", sdist.as_os_str()),
     ];
-    pytest(project, &environment, &["tests/packaging"], &built).map(Ran::Tests)
+    pytest(setting, &environment, &["tests/packaging"], &built).map(Ran::Tests)
 }
 
-/// The private environment with the wheel in it, as a user would have it.
+/// The private environment with the wheel for tests in it.
 fn installed(project: &Project) -> Result<Environment> {
-    wheel::install(project).context("the wheel is not there to be tested")
+    wheel::install(project, Use::Testing).context("the wheel is not there to be tested")
 }
 
 fn pytest(
-    project: &Project,
+    setting: &Setting<'_>,
     environment: &Environment,
     paths: &[&str],
     variables: &[(&str, &OsStr)],
 ) -> Result<Tally> {
-    tests_in(project, environment, &[], paths, variables)
+    tests_in(setting, environment, &[], paths, variables)
 }
 
 /// Runs tests in as many processes as the machine has cores.
 fn side_by_side(
-    project: &Project,
+    setting: &Setting<'_>,
     environment: &Environment,
     paths: &[&str],
     variables: &[(&str, &OsStr)],
 ) -> Result<Tally> {
     let spread = ["--numprocesses=auto", "--dist=worksteal"];
-    tests_in(project, environment, &spread, paths, variables)
+    tests_in(setting, environment, &spread, paths, variables)
 }
 
 fn tests_in(
-    project: &Project,
+    setting: &Setting<'_>,
     environment: &Environment,
     options: &[&str],
     paths: &[&str],
@@ -455,14 +485,26 @@ fn tests_in(
         .args(["-c", ".pytest.ini", "--quiet", "--color=no"])
         .args(options)
         .args(paths)
+        .args(setting.arguments)
         .envs(variables.iter().copied())
-        .current_dir(project.root());
-    count(&mut pytest, Tally::of_pytest)
+        .current_dir(setting.project.root());
+    let (status, said) = run::tee(&mut pytest)?;
+    // The tests that are asked for may all be in another folder of the suite.
+    if !setting.arguments.is_empty() && status.code() == Some(NONE_SELECTED) {
+        return Ok(Tally::default());
+    }
+    checked(status, Tally::of_pytest(&said))
 }
+
+/// As which pytest ends where it was to run no test.
+const NONE_SELECTED: i32 = 5;
 
 fn count(runner: &mut Command, tally: fn(&str) -> Tally) -> Result<Tally> {
     let (status, said) = run::tee(runner)?;
-    let tally = tally(&said);
+    checked(status, tally(&said))
+}
+
+fn checked(status: ExitStatus, tally: Tally) -> Result<Tally> {
     if !status.success() && tally.failed == 0 && tally.passed > 0 {
         bail!("{tally}, but the runner ended with {status}");
     }

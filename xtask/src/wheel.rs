@@ -23,20 +23,49 @@ const INPUTS: [&str; 8] = [
     "xtask/src/wheel.rs",
 ];
 
+/// What a wheel is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// What users get.
+    Release,
+    /// The same with `gpumem._gpumem._testing`, by which tests order failures and give looks time.
+    Testing,
+}
+
+impl Use {
+    /// The folder under `target/`, and the stamp.
+    fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Release => ("wheels", "wheel"),
+            Self::Testing => ("wheels-testing", "wheel-testing"),
+        }
+    }
+
+    fn features(self) -> &'static [&'static str] {
+        match self {
+            Self::Release => &[],
+            Self::Testing => &["--features", "testing"],
+        }
+    }
+}
+
 /// Builds the wheel, and the widget in it, where they are not current.
-pub(crate) fn build(project: &Project, environment: &Environment) -> Result<PathBuf> {
+pub(crate) fn build(project: &Project, environment: &Environment, for_: Use) -> Result<PathBuf> {
     wasm::build(project)?;
-    let folder = project.target("wheels");
-    let stamp = Stamp::of(project, "wheel", &INPUTS, &[])?;
+    let (folder, stamp) = for_.names();
+    let folder = project.target(folder);
+    let stamp = Stamp::of(project, stamp, &INPUTS, &[])?;
     if let (true, Ok(wheel)) = (stamp.is_current(), only(&folder, ".whl")) {
         return Ok(wheel);
     }
-    eprintln!("building the wheel");
+    eprintln!("building the wheel in {}", folder.display());
+    fs::create_dir_all(&folder)?;
     remove(&folder, ".whl")?;
     let mut build = maturin(project, environment, "build");
     build
         .args(["--release", "--locked", "--quiet", "--interpreter"])
         .arg(environment.python_path())
+        .args(for_.features())
         .arg("--target-dir")
         .arg(project.cargo_target())
         .arg("--out")
@@ -47,9 +76,9 @@ pub(crate) fn build(project: &Project, environment: &Environment) -> Result<Path
 }
 
 /// The private environment with the current wheel in it.
-pub(crate) fn install(project: &Project) -> Result<Environment> {
+pub(crate) fn install(project: &Project, for_: Use) -> Result<Environment> {
     let environment = Environment::main(project)?;
-    let wheel = build(project, &environment)?;
+    let wheel = build(project, &environment, for_)?;
     environment.install(project, &wheel)?;
     Ok(environment)
 }

@@ -1,15 +1,15 @@
 //! Before and after: what grew less or more than in a baseline.
 
 use super::Rules;
-use super::analyst::{Analyst, Courses};
-use super::finding::CellRef;
+use super::cell::CellRef;
 use super::growth::State;
-use super::leak::min_growth;
-use super::levels::{self, RunRow};
+use super::levels;
 use super::paths::Paths;
+use super::row::RunRow;
 use super::series;
-use crate::order;
-use crate::recording::{DeviceIdx, Recording, Run};
+use super::stats_cache::StatsCache;
+use crate::recording::{DeviceIdx, DeviceKey, Recording, Run};
+use crate::sort;
 use crate::source_text;
 use crate::units::{ByteDelta, Bytes};
 
@@ -43,7 +43,7 @@ impl Change {
 
 /// A cell's (or a loop's) growth in one recording.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Side {
+pub struct GrowthSide {
     /// The verdict.
     pub state: State,
     /// How many runs, or steps.
@@ -68,9 +68,9 @@ pub struct Compared {
     /// The series counts steps, not runs.
     pub steps: bool,
     /// In the baseline; `None` where it was not there.
-    pub before: Option<Side>,
+    pub before: Option<GrowthSide>,
     /// Now.
-    pub after: Side,
+    pub after: GrowthSide,
     /// What became of it.
     pub change: Change,
     /// Growth a run now, less growth a run then.
@@ -84,17 +84,17 @@ pub struct Compared {
 /// A cell is found again by the frontend's id, else by equal source, else by the
 /// first line that says something: the cell that was fixed has another source now.
 pub fn compare(recording: &Recording, baseline: &Recording, rules: &Rules) -> Vec<Compared> {
-    Analyst::default().compare(recording, baseline, rules)
+    compared(recording, baseline, rules, &mut StatsCache::default())
 }
 
 pub(super) fn compared(
     recording: &Recording,
     baseline: &Recording,
     rules: &Rules,
-    courses: &mut Courses,
+    stats: &mut StatsCache,
 ) -> Vec<Compared> {
-    let before = sides(baseline, rules, courses);
-    let mut compared: Vec<Compared> = sides(recording, rules, courses)
+    let before = sides(baseline, rules, stats);
+    let mut compared: Vec<Compared> = sides(recording, rules, stats)
         .into_iter()
         .filter_map(|after| {
             let same = before
@@ -105,7 +105,7 @@ pub(super) fn compared(
             held_against(same.map(|entry| entry.side.clone()), after)
         })
         .collect();
-    order::sort_by_key(&mut compared, |entry| {
+    sort::sort_by_key(&mut compared, |entry| {
         (entry.change, entry.difference.magnitude())
     });
     compared
@@ -117,12 +117,12 @@ struct Entry {
     source: u64,
     headline: Option<String>,
     path: Vec<String>,
-    device_key: String,
+    device_key: DeviceKey,
     device: String,
     steps: bool,
     /// The growth over all of it that counts.
     least: Bytes,
-    side: Side,
+    side: GrowthSide,
 }
 
 impl Entry {
@@ -142,14 +142,14 @@ impl Entry {
     }
 }
 
-fn held_against(before: Option<Side>, after: Entry) -> Option<Compared> {
+fn held_against(before: Option<GrowthSide>, after: Entry) -> Option<Compared> {
     let now = &after.side;
-    let reach = |side: &Side| {
+    let reach = |side: &GrowthSide| {
         let (low, high) = side.interval;
         let half = (high + -low).magnitude().as_f64() / 2.0;
         half.max(0.005 * side.bytes_per_run.magnitude().as_f64())
     };
-    let rate = |side: &Side| side.bytes_per_run;
+    let rate = |side: &GrowthSide| side.bytes_per_run;
     let then = before.as_ref();
     let difference = rate(now) + -then.map_or(ByteDelta::ZERO, rate);
     let uncertainty = then.map_or(0.0, reach).hypot(reach(now));
@@ -178,28 +178,28 @@ fn held_against(before: Option<Side>, after: Entry) -> Option<Compared> {
     })
 }
 
-fn is_growing(side: &Side, least: Bytes) -> bool {
+fn is_growing(side: &GrowthSide, least: Bytes) -> bool {
     let total = side.bytes_per_run.as_f64() * side.n_runs as f64;
     let keeps = side.interval.0 > ByteDelta::ZERO && total >= least.as_f64();
     match side.state {
-        State::Leak | State::Watch => true,
+        State::Leak | State::Suspected => true,
         State::NotEnoughData => keeps,
-        State::None => false,
+        State::Stable => false,
     }
 }
 
-fn sides(recording: &Recording, rules: &Rules, courses: &mut Courses) -> Vec<Entry> {
+fn sides(recording: &Recording, rules: &Rules, stats: &mut StatsCache) -> Vec<Entry> {
     let rows = levels::rows(recording);
     let paths = Paths::of(recording);
     let of_runs = series::of_runs(recording, &paths, &rows);
     let mut sides = Vec::new();
     sides.extend(of_runs.iter().filter_map(|series| {
         let last = recording.run(series.rows.last()?.run);
-        let least = min_growth(recording, series.key.device, rules);
-        let growth = courses.judged(&series.own_levels(), least, rules);
-        let of_level = courses.judged(&series.levels(), least, rules);
+        let least = rules.min_growth_on(recording.device(series.key.device).kind);
+        let growth = stats.judged(&series.own_levels(), least, rules);
+        let of_level = stats.judged(&series.levels(), least, rules);
         let (bytes_per_run, interval) = kept_by_each(&series.rows)?;
-        let side = Side {
+        let side = GrowthSide {
             state: growth.state.and(of_level.state),
             n_runs: series.rows.len(),
             bytes_per_run,
@@ -218,11 +218,11 @@ fn sides(recording: &Recording, rules: &Rules, courses: &mut Courses) -> Vec<Ent
     let of_steps = series::of_steps(recording, &paths);
     sides.extend(of_steps.iter().map(|series| {
         let run = recording.run(series.run);
-        let least = min_growth(recording, series.key.device, rules);
-        let growth = courses.judged(&series.levels, least, rules);
+        let least = rules.min_growth_on(recording.device(series.key.device).kind);
+        let growth = stats.judged(&series.levels, least, rules);
         let per_step =
             |delta: ByteDelta| ByteDelta::from_f64(delta.as_f64() / series.steps_per_point);
-        let side = Side {
+        let side = GrowthSide {
             state: growth.state,
             n_runs: series.n_steps,
             bytes_per_run: per_step(growth.bytes_per_run),
@@ -247,12 +247,12 @@ fn entry(
     path: &[String],
     device: DeviceIdx,
     (steps, least): (bool, Bytes),
-    side: Side,
+    side: GrowthSide,
 ) -> Entry {
     let text = recording.text(run);
     let device = recording.device(device);
     Entry {
-        cell: series::cell_ref(recording, run),
+        cell: CellRef::of(recording, run),
         source: run.revision.0,
         headline: text.and_then(source_text::headline),
         path: path.to_vec(),

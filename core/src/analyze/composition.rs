@@ -1,8 +1,11 @@
 //! What fills a device: its levels taken apart, and what is free.
 
+use super::Analysis;
+use super::finding::{Finding, FindingKind};
 use super::gaps::Gap;
 use super::levels::DeviceSummary;
 use crate::holders::Part as Purpose;
+use crate::recording::{DeviceIdx, Recording};
 use crate::units::{ByteDelta, Bytes};
 
 /// What a part of a device is taken up by.
@@ -21,15 +24,140 @@ pub enum PartKind {
     Free,
 }
 
+impl PartKind {
+    /// A finding of that kind is about what takes up such a part.
+    pub const fn is_subject_of(self, kind: FindingKind) -> bool {
+        match self {
+            Self::Held => matches!(
+                kind,
+                FindingKind::Leak
+                    | FindingKind::Growing
+                    | FindingKind::Settled
+                    | FindingKind::Spike
+                    | FindingKind::Doubling
+            ),
+            Self::Cache => matches!(
+                kind,
+                FindingKind::Fragmentation
+                    | FindingKind::Inefficient
+                    | FindingKind::Pressure
+                    | FindingKind::Repeated
+            ),
+            Self::Context => matches!(kind, FindingKind::Gap),
+            Self::Others | Self::Free => false,
+        }
+    }
+}
+
+/// What exactly a part of a device is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PartContent {
+    /// The narrowest level that is known, by its name: `allocated`.
+    Level(&'static str),
+    /// What is allocated for one purpose.
+    Purpose(Purpose),
+    /// What blocks are larger than what was asked for.
+    Rounding,
+    /// What came since a run began that goes on: nobody has looked yet what it is.
+    ThisRun,
+    /// What lies between two levels.
+    Between(Gap),
+    /// What nobody uses.
+    Free,
+}
+
 /// A part of what a device has.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part {
-    /// What takes it up.
-    pub kind: PartKind,
-    /// The same in words: `context and libraries`.
-    pub words: String,
+    /// What it is.
+    pub content: PartContent,
     /// How much it is.
     pub size: Bytes,
+}
+
+impl Part {
+    const fn new(content: PartContent, size: Bytes) -> Self {
+        Self { content, size }
+    }
+
+    /// What takes it up.
+    pub fn kind(&self) -> PartKind {
+        match self.content {
+            PartContent::Level(_)
+            | PartContent::Purpose(_)
+            | PartContent::Rounding
+            | PartContent::ThisRun => PartKind::Held,
+            PartContent::Between(gap) => kind(&gap),
+            PartContent::Free => PartKind::Free,
+        }
+    }
+
+    /// What it is allocated for, if that was found out.
+    pub const fn purpose(&self) -> Option<Purpose> {
+        match self.content {
+            PartContent::Purpose(purpose) => Some(purpose),
+            _ => None,
+        }
+    }
+}
+
+impl Analysis {
+    /// What fills a device now, from what is held to what is free.
+    ///
+    /// If somebody looked who holds what, and runs since have left the level as it was, what is
+    /// held is taken apart by what it is for, and what no look has found is unnamed. While a run
+    /// goes on the look before it says what was there, and the rest is the run's.
+    pub fn parts(&self, recording: &Recording, device: DeviceIdx) -> Vec<Part> {
+        let mut devices = self.devices.iter();
+        let Some(summary) = devices.find(|summary| summary.device == device) else {
+            return Vec::new();
+        };
+        let looked = recording.latest_holders(device);
+        let Some(((run, held), latest)) = looked.zip(recording.runs().last()) else {
+            return summary.composition();
+        };
+        let [looked, last] = [run, latest.idx].map(|run| recording.outermost(run));
+        let row = |run| {
+            let mut rows = self.rows.iter();
+            rows.rfind(|row| row.run == run && row.device == device)
+        };
+        let [then, now] = [looked, last].map(row);
+        let then = then.and_then(|row| row.after);
+        let is_open = recording.run(last).ended.is_none();
+        let now = now.and_then(|row| if is_open { row.before } else { row.after });
+        match is_open {
+            _ if looked == last => summary.composition_by_purpose(&held.parts),
+            _ if then != now => summary.composition(),
+            true => with_this_run(summary, &held.parts),
+            false => summary.composition_by_purpose(&held.parts),
+        }
+    }
+
+    /// The worst finding on a device that is about such a part of it.
+    pub fn finding_about(&self, device: DeviceIdx, part: PartKind) -> Option<&Finding> {
+        let mut findings = self.findings.iter();
+        findings.find(|it| it.device == device && part.is_subject_of(it.kind))
+    }
+}
+
+/// What was known before the run, and what has come since.
+fn with_this_run(summary: &DeviceSummary, before: &[(Purpose, Bytes)]) -> Vec<Part> {
+    let unnamed = before.iter().filter(|(it, _)| *it == Purpose::Unnamed);
+    let unnamed: Bytes = unnamed.map(|(_, size)| *size).sum();
+    let mut parts = summary.composition_by_purpose(before);
+    let is_unnamed = |part: &Part| part.purpose() == Some(Purpose::Unnamed);
+    let Some(place) = parts.iter().position(is_unnamed) else {
+        return parts;
+    };
+    let rest = parts.remove(place).size;
+    let both = [
+        Part::new(PartContent::Purpose(Purpose::Unnamed), unnamed),
+        Part::new(PartContent::ThisRun, rest.saturating_sub(unnamed)),
+    ];
+    let known = both.into_iter().filter(|part| part.size > Bytes::ZERO);
+    parts.splice(place..place, known);
+    parts
 }
 
 impl DeviceSummary {
@@ -41,23 +169,17 @@ impl DeviceSummary {
         let Some((name, held)) = self.narrowest() else {
             return Vec::new();
         };
-        let part = |kind, words: &str, size| Part {
-            kind,
-            words: words.to_owned(),
-            size,
-        };
-        let gaps = self.gaps();
-        let between = gaps.iter().filter(|gap| gap.size > ByteDelta::ZERO);
-        let free = self.free().map(|free| part(PartKind::Free, "free", free));
-        std::iter::once(part(PartKind::Held, held_words(name), held))
-            .chain(between.map(|gap| part(kind(gap), gap.words(), gap.size.magnitude())))
+        let gaps = self.gaps().into_iter();
+        let between = gaps.filter(|gap| gap.size > ByteDelta::ZERO);
+        let between = between.map(|gap| Part::new(PartContent::Between(gap), gap.size.magnitude()));
+        let free = self.free().map(|free| Part::new(PartContent::Free, free));
+        std::iter::once(Part::new(PartContent::Level(name), held))
+            .chain(between)
             .chain(free)
             .filter(|part| part.size > Bytes::ZERO)
             .collect()
     }
-}
 
-impl DeviceSummary {
     /// The same, with what is allocated taken apart by what it is for: each purpose, and unnamed
     /// what no look has found. As it was where no allocator tells, or the look found more.
     pub fn composition_by_purpose(&self, purposes: &[(Purpose, Bytes)]) -> Vec<Part> {
@@ -76,47 +198,31 @@ impl DeviceSummary {
 /// object's, and no secret either.
 fn taken_apart(part: Part, requested: Option<Bytes>, purposes: &[(Purpose, Bytes)]) -> Vec<Part> {
     let found: Bytes = purposes.iter().map(|(_, size)| *size).sum();
-    if part.kind != PartKind::Held || found > part.size {
+    if part.kind() != PartKind::Held || found > part.size {
         return vec![part];
     }
     let named = purposes.iter().filter(|(it, _)| *it != Purpose::Unnamed);
     let known: Bytes = named.clone().map(|(_, size)| *size).sum();
-    let held = |words: &str, size| Part {
-        kind: PartKind::Held,
-        words: words.to_owned(),
-        size,
-    };
+    let held = |purpose, size| Part::new(PartContent::Purpose(purpose), size);
     let rest = part.size.saturating_sub(known);
     let rounding = requested.map_or(Bytes::ZERO, |asked| part.size.saturating_sub(asked));
     let rounding = rounding.min(rest);
     let mut parts: Vec<Part> = named
-        .map(|(purpose, size)| held(purpose.words(), *size))
+        .map(|(purpose, size)| held(*purpose, *size))
         .chain([
-            held(Purpose::Unnamed.words(), rest.saturating_sub(rounding)),
-            held(ROUNDING, rounding),
+            held(Purpose::Unnamed, rest.saturating_sub(rounding)),
+            Part::new(PartContent::Rounding, rounding),
         ])
         .filter(|part| part.size > Bytes::ZERO)
         .collect();
     // Of less nobody wants to read: it goes to the largest part, which has most of the blocks.
     if rounding.get() < part.size.get() / 1000 {
-        parts.retain(|part| part.words != ROUNDING);
+        parts.retain(|part| part.content != PartContent::Rounding);
         if let Some(largest) = parts.iter_mut().max_by_key(|part| part.size) {
             largest.size += rounding;
         }
     }
     parts
-}
-
-/// What blocks are larger than what was asked for.
-const ROUNDING: &str = "rounding";
-
-fn held_words(level: &str) -> &'static str {
-    match level {
-        "allocated" => "allocated",
-        "reserved" => "reserved by the allocator",
-        "process_used" => "this process",
-        _ => "in use",
-    }
 }
 
 fn kind(gap: &Gap) -> PartKind {
@@ -131,7 +237,9 @@ fn kind(gap: &Gap) -> PartKind {
 mod tests {
     use super::*;
     use crate::analyze::limits::{Limit, LimitedBy};
-    use crate::recording::{DeviceIdx, Reading};
+    use crate::recording::Reading;
+    use crate::testing::{leak, run, session};
+    use crate::wording;
 
     #[track_caller]
     fn check(levels: [Option<u64>; 5], expected: &[(&str, u64)]) {
@@ -154,7 +262,7 @@ mod tests {
         let parts = summary.composition();
         let found: Vec<(&str, u64)> = parts
             .iter()
-            .map(|part| (part.words.as_str(), part.size.get()))
+            .map(|part| (wording::part(part), part.size.get()))
             .collect();
         assert_eq!(found, expected);
     }
@@ -192,7 +300,7 @@ mod tests {
         let parts = summary.composition_by_purpose(&found);
         let parts: Vec<(&str, u64)> = parts
             .iter()
-            .map(|part| (part.words.as_str(), part.size.get()))
+            .map(|part| (wording::part(part), part.size.get()))
             .collect();
         assert_eq!(parts, expected);
     }
@@ -228,7 +336,7 @@ mod tests {
             let parts = summary.composition_by_purpose(&found);
             let parts: Vec<(&str, u64)> = parts
                 .iter()
-                .map(|part| (part.words.as_str(), part.size.get()))
+                .map(|part| (wording::part(part), part.size.get()))
                 .collect();
             assert_eq!(parts, expected);
         };
@@ -247,5 +355,32 @@ mod tests {
             [Some(0), Some(90), Some(60), Some(60), Some(100)],
             &[("cache", 90), ("free", 40)],
         );
+    }
+
+    #[test]
+    fn a_part_leads_to_the_worst_finding_about_it() {
+        let (recording, mut analysis) = session(&[("a()", &[run(40)])]);
+        let leak = leak(&recording, 0, 40);
+        let of_kind = |id: &str, kind| Finding {
+            id: id.to_owned(),
+            kind,
+            ..leak.clone()
+        };
+        analysis.findings = vec![
+            of_kind("worst", FindingKind::Leak),
+            of_kind("next", FindingKind::Growing),
+            of_kind("pieces", FindingKind::Fragmentation),
+            of_kind("gap", FindingKind::Gap),
+        ];
+        let check = |device: u32, part, expected: Option<&str>| {
+            let found = analysis.finding_about(DeviceIdx(device), part);
+            assert_eq!(found.map(|it| it.id.as_str()), expected);
+        };
+        check(0, PartKind::Held, Some("worst"));
+        check(0, PartKind::Cache, Some("pieces"));
+        check(0, PartKind::Context, Some("gap"));
+        check(0, PartKind::Others, None);
+        check(0, PartKind::Free, None);
+        check(1, PartKind::Held, None);
     }
 }

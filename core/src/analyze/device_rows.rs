@@ -1,20 +1,20 @@
 //! What the rules about a whole device look at, of each of its rows a figure or two.
 
-use super::levels::{Lane, Peak, RunRow};
+use super::row::{Metric, Peak, RunRow};
 use crate::recording::{DeviceIdx, Recording, RunIdx};
 use crate::units::Bytes;
 
 /// The rows of one device, in the order of the runs, as columns.
 #[derive(Debug, Clone, Default)]
 pub(super) struct DeviceRows {
-    /// The lane of the latest row; `None` where there is none.
-    pub(super) lane: Option<Lane>,
+    /// The metric of the latest row; `None` where there is none.
+    pub(super) metric: Option<Metric>,
     /// Where in the list of all rows those of the device are.
     places: Vec<u32>,
     /// The highest level in any run.
     pub(super) peak: Option<Bytes>,
     /// The level after each outermost run.
-    pub(super) levels: Vec<(RunIdx, Lane, Bytes)>,
+    pub(super) levels: Vec<(RunIdx, Metric, Bytes)>,
     /// What the process holds beside what its allocator reserved.
     pub(super) gaps: Vec<(RunIdx, Bytes)>,
     /// The runs in which the cache had to be flushed, and how often.
@@ -40,7 +40,7 @@ impl DeviceRows {
             self.places.push(place);
         }
         if self.places.last() == Some(&place) {
-            self.lane = Some(row.lane);
+            self.metric = Some(row.metric);
         }
         self.peak = self.peak.max(row.peak.map(Peak::low));
     }
@@ -51,7 +51,7 @@ impl DeviceRows {
         if let Some(level) = row.after
             && recording.run(run).parent.is_none()
         {
-            put(&mut self.levels, (run, row.lane, level), |it| it.0);
+            put(&mut self.levels, (run, row.metric, level), |it| it.0);
         }
         if let (Some(used), Some(reserved)) = (row.process_used.1, row.reserved.1) {
             put(&mut self.gaps, (run, used.saturating_sub(reserved)), |it| {
@@ -69,9 +69,9 @@ impl DeviceRows {
         place.is_ok()
     }
 
-    /// The levels after the outermost runs, as far as they are of the latest row's lane.
-    pub(super) fn levels_of_lane(&self) -> impl Iterator<Item = (RunIdx, Bytes)> {
-        let of_lane = |(_, lane, _): &&(RunIdx, Lane, Bytes)| Some(*lane) == self.lane;
+    /// The levels after the outermost runs, as far as they are of the latest row's metric.
+    pub(super) fn levels_of_metric(&self) -> impl Iterator<Item = (RunIdx, Bytes)> {
+        let of_lane = |(_, metric, _): &&(RunIdx, Metric, Bytes)| Some(*metric) == self.metric;
         let levels = self.levels.iter().filter(of_lane);
         levels.map(|(run, _, level)| (*run, *level))
     }

@@ -1,8 +1,11 @@
 //! Re-runs that hold two copies: a name is bound to the old one until the new one is ready.
 
-use super::finding::{Evidence, Figures, Finding, FindingKind};
-use super::levels::{Peak, RunRow};
-use super::series::{self, RunSeries};
+use super::cell::CellRef;
+use super::details::{Details, DoublingDetails};
+use super::evidence::Evidence;
+use super::finding::{Finding, FindingKind};
+use super::row::{Peak, RunRow};
+use super::series::RunSeries;
 use crate::holders::{self, Holder, RootKind};
 use crate::recording::Recording;
 use crate::severity::Severity;
@@ -39,67 +42,35 @@ pub(super) fn finding(
     let last = copied.last().filter(|last| last.old.as_f64() >= least)?;
     let (first, later) = series.rows.split_first()?;
     let run = recording.run(last.row.run);
-    let cell = series::cell_ref(recording, run);
     let text = recording.text(run);
     let holder = text.and_then(|text| holder(recording, first, last.old, text));
-    let subject = series.key.id(recording);
-    let Copied { old, new, rose, .. } = *last;
-    let name = holder.as_ref().map_or_else(String::new, |holder| {
-        format!(
-            " · {} is bound to the old one until the new one is ready",
-            holder.name
-        )
-    });
     let fix = text
         .zip(holder.as_ref())
         .and_then(|(text, holder)| holders::fix_of_rerun(&holder.name, text));
-    let suggestions = match fix {
-        Some(_) => Vec::new(),
-        None => vec![
-            "let go of the old copy first: set the name to `None` at the top of the cell, or `del` \
-             it before you run the cell again"
-                .to_owned(),
-        ],
+    let Copied { old, new, rose, .. } = *last;
+    let details = DoublingDetails {
+        old,
+        new,
+        rose,
+        n_reruns: later.len(),
     };
     Some(Finding {
         severity: Severity::Warning,
-        title: format!(
-            "{} holds its old {old} and its new {new} at once",
-            cell.label
-        ),
-        detail: format!(
-            "in {} of {} re-runs, the last rose by {rose}{name}",
-            copied.len(),
-            later.len()
-        ),
-        cell: Some(cell),
+        cell: Some(CellRef::of(recording, run)),
         runs: copied.iter().map(|it| it.row.run).collect(),
         n_runs: copied.len(),
-        figures: Some(Figures::Doubling { old, new, rose }),
         fix,
         holders: holder.into_iter().collect(),
-        suggestions,
         evidence: vec![
-            Evidence {
-                name: "old_bytes",
-                words: "what earlier runs had left, and was there all the while".to_owned(),
-                value: old.as_f64(),
-                threshold: Some(least),
-                holds: true,
-            },
-            Evidence {
-                name: "rose_bytes",
-                words: "how far the re-run rose above its start, against the new copy".to_owned(),
-                value: rose.as_f64(),
-                threshold: Some(COPY * new.as_f64()),
-                holds: true,
-            },
+            Evidence::met("old_bytes", old.as_f64(), least),
+            Evidence::met("rose_bytes", rose.as_f64(), COPY * new.as_f64()),
         ],
         ..Finding::about(
             FindingKind::Doubling,
-            &subject,
+            &series.key.id(recording),
             series.key.device,
-            last.row.lane,
+            last.row.metric,
+            Details::Doubling(details),
         )
     })
 }

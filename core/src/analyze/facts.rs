@@ -4,9 +4,10 @@
 //! what a traced run retained, what a holder reaches. It never makes growth out of
 //! none; it decides between *leak* and *growing*.
 
-use super::finding::Evidence;
+use super::details::DecidedBy;
+use super::evidence::Evidence;
 use super::growth::State;
-use super::levels::RunRow;
+use super::row::RunRow;
 use super::rules::Rules;
 use super::series::RunSeries;
 
@@ -28,8 +29,8 @@ pub(super) enum Says {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Fact {
     pub(super) says: Says,
-    /// As the finding tells it, where it decides.
-    pub(super) words: String,
+    /// How the finding tells of it, if it decides.
+    pub(super) decides: Option<DecidedBy>,
     pub(super) evidence: Evidence,
 }
 
@@ -37,8 +38,8 @@ impl Fact {
     /// The verdict with this fact known.
     pub(super) fn joined(&self, state: State) -> State {
         match (self.says, state) {
-            (Says::Collects, State::Watch) => State::Leak,
-            (Says::Replaces, State::Leak) => State::Watch,
+            (Says::Collects, State::Suspected) => State::Leak,
+            (Says::Replaces, State::Leak) => State::Suspected,
             _ => state,
         }
     }
@@ -62,27 +63,21 @@ pub(super) fn of_counters(series: &RunSeries<'_>, p_bound: f64, rules: &Rules) -
     let needed = n_needed(n, p_bound);
     let is_growing_still = deltas[n - n / 4..].iter().any(|delta| *delta > 0);
     let total: i128 = deltas.iter().sum();
-    let (says, words) = if n_grown >= needed && is_growing_still && total > 0 {
-        let words = format!("live allocations grew in {n_grown} of {n} runs");
-        (Says::Collects, words)
+    let (says, decides) = if n_grown >= needed && is_growing_still && total > 0 {
+        let decides = DecidedBy::AllocationsGrew { n_grown, n_runs: n };
+        (Says::Collects, Some(decides))
     } else if n_grown == 0 && total <= 0 {
-        let words = format!(
-            "live allocations grew in none of {n} runs: something is replaced by a larger one"
-        );
-        (Says::Replaces, words)
+        let decides = DecidedBy::AllocationsStayed { n_runs: n };
+        (Says::Replaces, Some(decides))
     } else {
-        (Says::Undecided, String::new())
+        (Says::Undecided, None)
     };
     Some(Fact {
         says,
-        words,
+        decides,
         evidence: Evidence {
-            name: "live_allocations",
-            words: "runs in which allocations minus frees grew, of those that are nearly all"
-                .to_owned(),
-            value: n_grown as f64,
-            threshold: Some(needed as f64),
             holds: says == Says::Collects,
+            ..Evidence::met("live_allocations", n_grown as f64, needed as f64)
         },
     })
 }

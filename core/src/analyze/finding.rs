@@ -2,14 +2,16 @@
 
 use std::cmp::Reverse;
 
-use super::growth::{Shape, State};
-use super::levels::Lane;
-use super::oom::Shortage;
-use crate::holders::{Fix, Holder, RootKind};
-use crate::order;
-use crate::recording::{CellIdx, DeviceIdx, RunIdx};
+use super::cell::CellRef;
+use super::details::{Details, SeriesGrowth};
+use super::evidence::Evidence;
+use super::growth::State;
+use super::row::Metric;
+use crate::holders::{Fix, Holder};
+use crate::recording::{DeviceIdx, RunIdx};
 use crate::severity::Severity;
-use crate::units::{ByteDelta, Bytes};
+use crate::sort;
+use crate::units::Bytes;
 
 /// What a finding is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,66 +66,33 @@ impl FindingKind {
     }
 }
 
-/// A cell as people see it: first line of source, Jupyter's latest number.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CellRef {
-    /// Its position in the recording.
-    pub idx: CellIdx,
-    /// The frontend's id, or the hash of its source.
-    pub id: String,
-    /// The first line of its source that says something, or the user's label.
-    pub label: String,
-    /// Jupyter's latest number.
-    pub execution_count: Option<u32>,
-}
-
-/// One figure that a verdict rests on.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Evidence {
-    /// The name of the statistic: `block_t`.
-    pub name: &'static str,
-    /// What it says, in plain words.
-    pub words: String,
-    /// Its value.
-    pub value: f64,
-    /// The threshold that it was held against, where there is one.
-    pub threshold: Option<f64>,
-    /// It speaks for the finding.
-    pub holds: bool,
-}
-
-/// What a kind of finding tells in figures of its own.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Why a finding is no concern any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Figures {
-    /// Of [`FindingKind::Retention`].
-    Retention {
-        /// What keeps it.
-        place: RootKind,
-        /// What nothing but such places keeps.
-        kept: Bytes,
-        /// The run that left it there.
-        since: Option<RunIdx>,
-    },
-    /// Of [`FindingKind::OutOfMemory`].
-    OutOfMemory(Shortage),
-    /// Of [`FindingKind::Fragmentation`].
-    Pieces {
-        /// Of which run the recording tells where memory lay.
-        mapped: Option<RunIdx>,
-    },
-    /// Of [`FindingKind::Doubling`], of the latest re-run.
-    Doubling {
-        /// What runs before it had left.
-        old: Bytes,
-        /// What it built.
-        new: Bytes,
-        /// How far it rose above its start.
-        rose: Bytes,
-    },
+pub enum Withdrawn {
+    /// The device fell back to where it stood before the growth.
+    GivenBack,
+    /// The cell has another text now.
+    Edited,
+    /// A later run of the cell had enough memory.
+    HadEnough,
+    /// What was kept was let go of.
+    LetGo,
 }
 
-/// One verdict with its evidence.
+impl Withdrawn {
+    /// The name in JSON and in Python.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::GivenBack => "given_back",
+            Self::Edited => "edited",
+            Self::HadEnough => "had_enough",
+            Self::LetGo => "let_go",
+        }
+    }
+}
+
+/// One verdict with its evidence, as facts: [`wording`](crate::wording) makes sentences of them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
     /// Stays the same while the finding stands, so that a card can be followed.
@@ -134,102 +103,91 @@ pub struct Finding {
     pub severity: Severity,
     /// The verdict.
     pub state: State,
-    /// Why what grew is no concern any more, where the finding is withdrawn.
-    pub withdrawn: Option<&'static str>,
-    /// The course of the series, where the finding is about one.
-    pub shape: Option<Shape>,
-    /// Where; `None` when it is about a device as a whole.
+    /// Why it is no concern any more, if it is withdrawn.
+    pub withdrawn: Option<Withdrawn>,
+    /// The cell; `None` if it is about a device as a whole.
     pub cell: Option<CellRef>,
     /// The label of the steps or the names of the blocks inside the cell, outermost first.
     pub path: Vec<String>,
-    /// On which device; see `known_device`.
+    /// The device; see `known_device`.
     pub device: DeviceIdx,
     /// On which of its levels.
-    pub lane: Lane,
+    pub metric: Metric,
     /// The runs that it rests on.
     pub runs: Vec<RunIdx>,
-    /// How many runs, or steps where `steps` is set, it rests on.
+    /// How many runs, or steps where it counts steps, it rests on.
     pub n_runs: usize,
-    /// The series counts steps inside a run, not runs.
-    pub steps: bool,
-    /// What each run (or step) keeps: Theil-Sen slope.
-    pub bytes_per_run: Option<ByteDelta>,
-    /// Its confidence interval of 95 %, in bytes.
-    pub interval: Option<(ByteDelta, ByteDelta)>,
-    /// How many more runs (or steps) until memory runs out at this rate, from the peak.
-    pub runs_to_oom: Option<u64>,
-    /// One sentence: what happens where.
-    pub title: String,
-    /// One sentence: how sure, how fast, what next.
-    pub detail: String,
-    /// What only its kind of finding tells.
-    pub figures: Option<Figures>,
     /// The names that hold it, the most first: `grown` is what each has more over these runs.
     pub holders: Vec<Holder>,
     /// What to change so that the first of them lets go.
     pub fix: Option<Fix>,
-    /// What to do about it, the most likely first.
-    pub suggestions: Vec<String>,
     /// The figures that it rests on.
     pub evidence: Vec<Evidence>,
-    /// The series as judged, in bytes, thinned to at most 64 points: for a sparkline.
-    pub sparkline: Vec<f64>,
+    /// What only its kind of finding has.
+    pub details: Details,
 }
 
 impl Finding {
-    /// The device to name; `None` where it happened on one that nobody read.
+    /// The device to name; `None` if it happened on one that nobody read.
     pub fn known_device(&self) -> Option<DeviceIdx> {
-        let elsewhere = match &self.figures {
-            Some(Figures::OutOfMemory(shortage)) => shortage.elsewhere,
+        let elsewhere = match &self.details {
+            Details::OutOfMemory(breakdown) => breakdown.elsewhere,
             _ => false,
         };
         (!elsewhere).then_some(self.device)
     }
 
-    /// A finding of `kind` with nothing told yet: to be filled by struct update.
-    pub(super) fn about(kind: FindingKind, subject: &str, device: DeviceIdx, lane: Lane) -> Self {
+    /// How fast a series grows, if the finding is about one.
+    pub fn growth(&self) -> Option<&SeriesGrowth> {
+        self.details.growth()
+    }
+
+    /// It counts steps inside a run, not runs.
+    pub fn counts_steps(&self) -> bool {
+        matches!(&self.details, Details::Growth(details) if details.steps)
+    }
+
+    /// A finding with nothing but its head: to be filled by struct update.
+    pub(super) fn about(
+        kind: FindingKind,
+        subject: &str,
+        device: DeviceIdx,
+        metric: Metric,
+        details: Details,
+    ) -> Self {
         Self {
             id: format!("{}/{subject}", kind.name()),
             kind,
             severity: Severity::Info,
-            state: State::Watch,
+            state: State::Suspected,
             withdrawn: None,
-            shape: None,
             cell: None,
             path: Vec::new(),
             device,
-            lane,
+            metric,
             runs: Vec::new(),
             n_runs: 0,
-            steps: false,
-            bytes_per_run: None,
-            interval: None,
-            runs_to_oom: None,
-            title: String::new(),
-            detail: String::new(),
-            figures: None,
             holders: Vec::new(),
             fix: None,
-            suggestions: Vec::new(),
             evidence: Vec::new(),
-            sparkline: Vec::new(),
+            details,
         }
     }
 }
 
 /// Worst first: severity, what has happened already, leaks before what is only watched, size.
 pub(super) fn sort(findings: &mut [Finding]) {
-    order::sort_by_key(findings, |finding| {
-        let rate = finding.bytes_per_run.unwrap_or_default();
-        let kept = match finding.figures {
-            Some(Figures::Retention { kept, .. }) => kept,
+    sort::sort_by_key(findings, |finding| {
+        let rate = finding.growth().map(|growth| growth.bytes_per_run);
+        let kept = match &finding.details {
+            Details::Retention(retained) => retained.kept,
             _ => Bytes::ZERO,
         };
         (
             Reverse(finding.severity),
             finding.kind != FindingKind::OutOfMemory,
             finding.state,
-            Reverse(rate),
+            Reverse(rate.unwrap_or_default()),
             Reverse(kept),
         )
     });

@@ -4,15 +4,18 @@
 //! cache ratio. What cannot be given back is the inactive split, the free blocks
 //! of segments that are partly used.
 
-use super::analyst::Courses;
+use super::cell::CellRef;
+use super::details::{Details, FragmentationDetails, SeriesGrowth};
 use super::device_rows::Rows;
-use super::finding::{Evidence, Figures, Finding, FindingKind};
+use super::evidence::Evidence;
+use super::finding::{Finding, FindingKind};
 use super::growth::{Shape, State};
-use super::leak::min_growth;
-use super::levels::{DeviceSummary, Lane, Peak};
+use super::levels::DeviceSummary;
+use super::row::{Metric, Peak};
 use super::rules::Rules;
-use super::series::{self, RunSeries};
-use crate::recording::{DeviceIdx, DeviceKind, Recording};
+use super::series::RunSeries;
+use super::stats_cache::StatsCache;
+use crate::recording::{DeviceIdx, Recording, RunIdx};
 use crate::severity::Severity;
 use crate::units::Bytes;
 
@@ -25,14 +28,14 @@ pub(super) fn findings(
     devices: &[DeviceSummary],
     of_runs: &[RunSeries<'_>],
     rules: &Rules,
-    courses: &mut Courses,
+    stats: &mut StatsCache,
 ) -> Vec<Finding> {
     let of_devices = devices
         .iter()
         .filter_map(|device| split(recording, rows, device, rules));
     let of_cells = of_runs
         .iter()
-        .filter_map(|series| reserved_only(recording, series, rules, courses));
+        .filter_map(|series| reserved_only(recording, series, rules, stats));
     of_devices.chain(of_cells).collect()
 }
 
@@ -72,86 +75,41 @@ fn split(
         let is_now = found.split() == inactive_split && found.reserved() == reserved;
         is_now.then_some(found.largest_free)
     });
-    let label = &recording.device(device.device).label;
-    let mut evidence = vec![Evidence {
-        name: "inactive_split_ratio",
-        words: "free inside partly used segments, as a share of reserved".to_owned(),
-        value: share,
-        threshold: Some(rules.fragmentation_ratio),
-        holds: true,
-    }];
-    evidence.extend(device.cache_ratio().map(|ratio| Evidence {
-        name: "cache_ratio",
-        words: "(reserved − allocated) / reserved".to_owned(),
-        value: ratio,
-        threshold: None,
-        holds: true,
-    }));
-    evidence.extend(largest_free.map(|largest| Evidence {
-        name: "largest_free_bytes",
-        words: "the largest request that the cache can serve".to_owned(),
-        value: largest.as_f64(),
-        threshold: None,
-        holds: true,
-    }));
     let cached = reserved.saturating_sub(device.allocated.unwrap_or_default());
-    let reclaimable = cached.saturating_sub(inactive_split);
-    evidence.push(Evidence {
-        name: "reclaimable_bytes",
-        words: "in segments that are wholly free: what `empty_cache()` would give back".to_owned(),
-        value: reclaimable.as_f64(),
-        threshold: None,
-        holds: true,
-    });
-    let pieces = largest_free.map_or_else(String::new, |largest| {
-        format!(", the largest piece {largest}")
-    });
+    let details = FragmentationDetails {
+        inactive_split,
+        reserved,
+        largest_free,
+        reclaimable: cached.saturating_sub(inactive_split),
+        mapped: mapped(recording, device.device),
+        device_kind: recording.device(device.device).kind,
+    };
+    let figures = [
+        ("cache_ratio", device.cache_ratio()),
+        ("largest_free_bytes", largest_free.map(Bytes::as_f64)),
+        ("reclaimable_bytes", Some(details.reclaimable.as_f64())),
+    ];
+    let figures = figures
+        .into_iter()
+        .filter_map(|(name, value)| Some(Evidence::figure(name, value?)));
+    let ratio = Evidence::met("inactive_split_ratio", share, rules.fragmentation_ratio);
     Some(Finding {
-        id: format!("fragmentation/{}", recording.device(device.device).key),
-        kind: FindingKind::Fragmentation,
         severity: Severity::Warning,
-        state: State::Watch,
-        withdrawn: None,
-        shape: None,
-        cell: None,
-        path: Vec::new(),
-        device: device.device,
-        lane: device.lane,
-        runs: Vec::new(),
         n_runs: rows.of(device.device).len(),
-        steps: false,
-        bytes_per_run: None,
-        interval: None,
-        runs_to_oom: None,
-        figures: Some(figures(recording, device.device)),
-        title: format!("{inactive_split} of {label} is free in pieces between held blocks"),
-        detail: format!(
-            "{:.0} % of the {reserved} reserved{pieces} · `empty_cache()` would give back {reclaimable}",
-            100.0 * share
-        ),
-        holders: Vec::new(),
-        fix: None,
-        suggestions: against_splits(recording.device(device.device).kind),
-        evidence,
-        sparkline: Vec::new(),
+        evidence: std::iter::once(ratio).chain(figures).collect(),
+        ..Finding::about(
+            FindingKind::Fragmentation,
+            recording.device(device.device).key.as_str(),
+            device.device,
+            device.metric,
+            Details::Fragmentation(details),
+        )
     })
 }
 
-fn figures(recording: &Recording, device: DeviceIdx) -> Figures {
-    let mapped = recording.latest_mapped(device).map(|mapped| mapped.run);
-    Figures::Pieces { mapped }
-}
-
-fn against_splits(kind: DeviceKind) -> Vec<String> {
-    let order =
-        "allocate what lives long before what lives short, so that they do not share segments";
-    let segments = "before the kernel starts, set \
-                    `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`: segments then grow in place";
-    let advice: &[&str] = match kind {
-        DeviceKind::Gpu => &[order, segments],
-        _ => &[order],
-    };
-    advice.iter().map(|&advice| advice.to_owned()).collect()
+/// The run of which the recording tells where memory lay.
+fn mapped(recording: &Recording, device: DeviceIdx) -> Option<RunIdx> {
+    recording.latest_mapped(device).map(|mapped| mapped.run)
 }
 
 /// What is reserved beyond all that was ever in use at once: a cache of what was freed is none of it.
@@ -170,60 +128,47 @@ fn reserved_only(
     recording: &Recording,
     series: &RunSeries<'_>,
     rules: &Rules,
-    courses: &mut Courses,
+    stats: &mut StatsCache,
 ) -> Option<Finding> {
     let last = series.rows.last()?;
-    if last.lane != Lane::Allocated {
+    if last.metric != Metric::Allocated {
         return None;
     }
-    let least = min_growth(recording, series.key.device, rules);
+    let least = rules.min_growth_on(recording.device(series.key.device).kind);
     let reserved: Vec<Bytes> = series
         .rows
         .iter()
         .filter_map(|row| row.reserved.1)
         .collect();
-    let growth = courses.leak(&reserved, least, rules)?;
-    courses.leak(&beyond_use(series), least, rules)?;
-    let (of_allocated, _) = courses.state(&series.levels(), least, rules);
-    if of_allocated != State::None {
+    let growth = stats.leak(&reserved, least, rules)?;
+    stats.leak(&beyond_use(series), least, rules)?;
+    let (of_allocated, _) = stats.state(&series.levels(), least, rules);
+    if of_allocated != State::Stable {
         return None;
     }
-    let cell = series::cell_ref(recording, recording.run(last.run));
-    let rate = growth.bytes_per_run.magnitude();
+    let device = series.key.device;
+    let details = Details::ReservedGrowth {
+        growth: SeriesGrowth {
+            shape: Shape::Growth,
+            ..SeriesGrowth::of(&growth, &reserved)
+        },
+        mapped: mapped(recording, device),
+    };
+    let id = format!("reserved/{}", series.key.id(recording));
     Some(Finding {
-        id: format!("reserved/{}", series.key.id(recording)),
-        kind: FindingKind::Fragmentation,
         severity: Severity::Warning,
-        state: State::Watch,
-        withdrawn: None,
-        shape: Some(Shape::Growth),
-        title: format!(
-            "{}: reserved grows by {rate} a run, allocated does not",
-            cell.label
-        ),
-        detail: format!(
-            "over {} runs · free blocks do not fit what the next run asks for",
-            reserved.len()
-        ),
-        cell: Some(cell),
+        cell: Some(CellRef::of(recording, recording.run(last.run))),
         path: series.key.path.clone(),
-        device: series.key.device,
-        lane: Lane::Allocated,
         runs: series.runs(),
         n_runs: reserved.len(),
-        steps: false,
-        bytes_per_run: Some(growth.bytes_per_run),
-        interval: Some(growth.interval),
-        runs_to_oom: None,
-        figures: Some(figures(recording, series.key.device)),
-        holders: Vec::new(),
-        fix: None,
-        suggestions: vec![
-            "keep the sizes of a run's tensors alike (pad batches to a few lengths): then freed \
-             blocks fit again"
-                .to_owned(),
-        ],
         evidence: growth.evidence,
-        sparkline: reserved.iter().map(|level| level.as_f64()).collect(),
+        id,
+        ..Finding::about(
+            FindingKind::Fragmentation,
+            "",
+            device,
+            Metric::Allocated,
+            details,
+        )
     })
 }

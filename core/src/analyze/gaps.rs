@@ -4,7 +4,8 @@
 //! that is reserved but not mapped, managed, or shared between processes makes a gap
 //! negative. So gaps are signed, and a negative one has its own name.
 
-use super::levels::{DeviceSummary, RunRow};
+use super::levels::DeviceSummary;
+use super::row::RunRow;
 use crate::units::{ByteDelta, Bytes};
 
 /// The signed difference of two levels that follow each other.
@@ -16,23 +17,6 @@ pub struct Gap {
     pub to: &'static str,
     /// The wider minus the narrower.
     pub size: ByteDelta,
-}
-
-impl Gap {
-    /// What fills it.
-    pub fn words(&self) -> &'static str {
-        if self.size < ByteDelta::ZERO {
-            return "unmapped, managed or shared";
-        }
-        match (self.from, self.to) {
-            ("allocated", "reserved") => "cache",
-            ("allocated", "process_used") => "cache, context and libraries",
-            ("allocated", _) => "cache, context, libraries and other processes",
-            ("reserved", "process_used") => "context and libraries",
-            ("reserved", _) => "context, libraries and other processes",
-            _ => "other processes",
-        }
-    }
 }
 
 /// Levels by their names, from the narrowest to the widest.
@@ -88,6 +72,7 @@ impl RunRow {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wording;
 
     #[track_caller]
     fn check(levels_mib: [Option<u64>; 4], expected: &[(&str, &str)]) {
@@ -100,7 +85,7 @@ mod tests {
         ]);
         let shown: Vec<(String, &str)> = gaps
             .iter()
-            .map(|gap| (gap.size.to_string(), gap.words()))
+            .map(|gap| (gap.size.to_string(), wording::gap(gap)))
             .collect();
         let shown: Vec<(&str, &str)> = shown.iter().map(|(a, b)| (a.as_str(), *b)).collect();
         assert_eq!(shown, expected);

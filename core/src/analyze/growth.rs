@@ -12,7 +12,7 @@
 //! rises, and it is nearly a straight line, which the end of a warm-up is not. That
 //! is a leak, too.
 
-use super::finding::Evidence;
+use super::evidence::Evidence;
 use super::rules::Rules;
 use super::trend::{self, MAX_POINTS};
 use crate::units::{ByteDelta, Bytes};
@@ -25,10 +25,10 @@ const LEAST_RISES: f64 = 1.0;
 pub enum State {
     /// Both parts of the evidence rule say that it grows, on enough runs.
     Leak,
-    /// One part says so: growing, holder unknown.
-    Watch,
+    /// One part says so: growing, not yet beyond doubt.
+    Suspected,
     /// It does not grow; its shape says what it does.
-    None,
+    Stable,
     /// Too few runs to tell.
     NotEnoughData,
 }
@@ -38,8 +38,8 @@ impl State {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Leak => "leak",
-            Self::Watch => "watch",
-            Self::None => "none",
+            Self::Suspected => "suspected",
+            Self::Stable => "stable",
             Self::NotEnoughData => "not_enough_data",
         }
     }
@@ -118,13 +118,10 @@ impl Growth {
     /// at once: a leak whose p is above `bound` is only watched.
     pub(super) fn held_against(&mut self, bound: f64) {
         if self.state == State::Leak && self.p > bound {
-            self.state = State::Watch;
+            self.state = State::Suspected;
             self.evidence.push(Evidence {
-                name: "p_bound",
-                words: "p of the trend, held against all series looked at".to_owned(),
-                value: self.p,
-                threshold: Some(bound),
                 holds: false,
+                ..Evidence::met("p_bound", self.p, bound)
             });
         }
     }
@@ -140,9 +137,9 @@ pub fn classify_allocator(
 ) -> Growth {
     let growth = classify_growth(allocated, min_growth, rules);
     let of_reserved = classify_growth(reserved, min_growth, rules);
-    if growth.state == State::None && of_reserved.state == State::Leak {
+    if growth.state == State::Stable && of_reserved.state == State::Leak {
         return Growth {
-            state: State::Watch,
+            state: State::Suspected,
             shape: Shape::ReservedOnly,
             ..of_reserved
         };
@@ -164,12 +161,12 @@ pub fn classify_allocator(
 /// assert_eq!(growth.bytes_per_run.to_string(), "+7 MiB");
 /// ```
 pub fn classify_growth(levels: &[Bytes], min_growth: Bytes, rules: &Rules) -> Growth {
-    Course::of(levels).judged(min_growth, rules)
+    SeriesStats::of(levels).judged(min_growth, rules)
 }
 
 /// What a series of levels shows, whatever the thresholds are: all of its statistics.
 #[derive(Debug, Clone)]
-pub(super) struct Course {
+pub(super) struct SeriesStats {
     /// The levels, or the minima of equal blocks of them.
     values: Vec<f64>,
     runs_per_point: f64,
@@ -221,7 +218,7 @@ struct Tail {
     z: f64,
 }
 
-impl Course {
+impl SeriesStats {
     pub(super) fn of(levels: &[Bytes]) -> Self {
         let raw: Vec<f64> = levels.iter().map(|level| level.as_f64()).collect();
         let n_levels = raw.len();
@@ -331,8 +328,8 @@ fn state(n_runs: usize, verdict: Verdict, rules: &Rules) -> State {
     match verdict {
         _ if n_runs < rules.min_runs => State::NotEnoughData,
         Verdict::Grows => State::Leak,
-        Verdict::MayGrow => State::Watch,
-        Verdict::Quiet => State::None,
+        Verdict::MayGrow => State::Suspected,
+        Verdict::Quiet => State::Stable,
     }
 }
 
@@ -372,54 +369,19 @@ impl Whole {
         })
     }
 
-    /// In the order in which [`Course::weigh`] reads them.
+    /// In the order in which [`SeriesStats::weigh`] reads them.
     fn figures(&self, outline: &Outline, min_growth: Bytes, rules: &Rules) -> [Evidence; 7] {
         let (least_share, last_share) = outline.shares;
         [
-            (
-                "kept_bytes",
-                "never given back over the series",
-                outline.kept,
-                min_growth.as_f64(),
-            ),
-            (
-                "n_rises",
-                "how often it rose for good",
-                outline.n_rises,
-                LEAST_RISES,
-            ),
-            (
-                "block_t",
-                "the floor rises: t of the increments between block minima",
-                self.block_t,
-                rules.block_t,
-            ),
-            (
-                "last_quarter_share",
-                "the last quarter still has its part in the growth",
-                last_share,
-                rules.last_quarter_share,
-            ),
-            (
-                "trend_z",
-                "the level rises: Mann-Kendall z, corrected for autocorrelation",
-                self.z,
-                rules.trend_z,
-            ),
-            (
-                "least_quarter_share",
-                "every later quarter has its part in the growth",
-                least_share,
-                rules.quarter_share,
-            ),
-            (
-                "relative_rise",
-                "the rise stands out: Sen's slope over the series, in standard deviations",
-                self.rise,
-                rules.relative_rise,
-            ),
+            ("kept_bytes", outline.kept, min_growth.as_f64()),
+            ("n_rises", outline.n_rises, LEAST_RISES),
+            ("block_t", self.block_t, rules.block_t),
+            ("last_quarter_share", last_share, rules.last_quarter_share),
+            ("trend_z", self.z, rules.trend_z),
+            ("least_quarter_share", least_share, rules.quarter_share),
+            ("relative_rise", self.rise, rules.relative_rise),
         ]
-        .map(figure)
+        .map(|(name, value, threshold)| Evidence::above(name, value, threshold))
     }
 }
 
@@ -442,42 +404,12 @@ impl Tail {
 
     fn figures(&self, min_growth: Bytes, rules: &Rules) -> [Evidence; 4] {
         [
-            (
-                "tail_kept_bytes",
-                "never given back in the second half",
-                self.kept,
-                min_growth.as_f64(),
-            ),
-            (
-                "tail_low_bytes",
-                "the second half stays above what was usual before it",
-                self.low,
-                self.reached.next_down(),
-            ),
-            (
-                "tail_block_t",
-                "its floor rises: t of the increments between block minima",
-                self.block_t,
-                rules.tail_block_t,
-            ),
-            (
-                "tail_rise",
-                "it rises evenly: Sen's slope in standard deviations, 3.46 for a straight line",
-                self.rise,
-                rules.tail_rise,
-            ),
+            ("tail_kept_bytes", self.kept, min_growth.as_f64()),
+            ("tail_low_bytes", self.low, self.reached.next_down()),
+            ("tail_block_t", self.block_t, rules.tail_block_t),
+            ("tail_rise", self.rise, rules.tail_rise),
         ]
-        .map(figure)
-    }
-}
-
-fn figure((name, words, value, threshold): (&'static str, &str, f64, f64)) -> Evidence {
-    Evidence {
-        name,
-        words: words.to_owned(),
-        value,
-        threshold: Some(threshold),
-        holds: value > threshold,
+        .map(|(name, value, threshold)| Evidence::above(name, value, threshold))
     }
 }
 
@@ -590,15 +522,15 @@ mod tests {
 
     #[test]
     fn what_settles_is_none() {
-        check(&[5; 12], State::None, Shape::Flat);
+        check(&[5; 12], State::Stable, Shape::Flat);
         check(
             &[0, 60, 90, 100, 100, 100, 100, 100, 100, 100, 100, 100],
-            State::None,
+            State::Stable,
             Shape::WarmUp,
         );
         check(
             &[0, 0, 0, 0, 0, 80, 80, 80, 80, 80, 80, 80],
-            State::None,
+            State::Stable,
             Shape::Step,
         );
     }
@@ -612,7 +544,7 @@ mod tests {
         let settles: Vec<u64> = (0..40_u32)
             .map(|run| 1000 - (900.0 * 0.85_f64.powf(run.into())) as u64)
             .collect();
-        check(&settles, State::None, Shape::WarmUp);
+        check(&settles, State::Stable, Shape::WarmUp);
     }
 
     #[test]
@@ -621,12 +553,12 @@ mod tests {
             &[
                 0, 30, 60, 90, 0, 30, 60, 90, 0, 30, 60, 90, 0, 30, 60, 90, 0, 30, 60, 0,
             ],
-            State::None,
+            State::Stable,
             Shape::Sawtooth,
         );
         check(
             &[7, 7, 7, 90, 7, 7, 7, 7, 7, 7, 95, 7, 7, 7, 7, 7, 7, 7, 7, 7],
-            State::None,
+            State::Stable,
             Shape::Spikes,
         );
     }
@@ -635,7 +567,7 @@ mod tests {
     fn growth_below_the_threshold_is_flat() {
         let levels: Vec<Bytes> = (0..20).map(|run| Bytes::new(512 * run)).collect();
         let growth = classify_growth(&levels, Bytes::mib(1), &Rules::default());
-        assert_eq!((growth.state, growth.shape), (State::None, Shape::Flat));
+        assert_eq!((growth.state, growth.shape), (State::Stable, Shape::Flat));
         let growth = classify_growth(&levels, Bytes::new(512), &Rules::default());
         assert_eq!(growth.state, State::Leak);
         assert_eq!(growth.bytes_per_run, ByteDelta::new(512));

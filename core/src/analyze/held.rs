@@ -1,12 +1,12 @@
 //! Which names hold what a series kept.
 
+use super::evidence::Evidence;
 use super::facts::{Fact, Says};
-use super::finding::Evidence;
-use crate::holders::{Branch, DeviceHolders, Holder, Rest, RootKind};
-use crate::order;
+use crate::holders::{DeviceHolders, Holder, HolderBranch, Rest, RootKind};
 use crate::recording::{DeviceIdx, Recording, RunIdx};
-use crate::sorted::Sorted;
+use crate::sort;
 use crate::units::{ByteDelta, Bytes};
+use crate::vec_map::VecMap;
 
 /// Growth and a name that holds it, seen in so many runs, need no longer series to be a leak.
 const ENOUGH_RUNS: usize = 5;
@@ -64,7 +64,7 @@ pub(super) fn growers(
         .iter()
         .filter_map(|run| recording.holders(*run, device));
     let mut n_looks = 0;
-    let mut sums: Sorted<Key<'_>, Sum<'_>> = Sorted::default();
+    let mut sums: VecMap<Key<'_>, Sum<'_>> = VecMap::default();
     for look in looks {
         // The first look of a session has none before it to be compared with.
         n_looks += usize::from(names(look).any(|holder| holder.grown.is_some()));
@@ -89,7 +89,7 @@ pub(super) fn growers(
         .filter(|sum| sum.grown > ByteDelta::ZERO)
         .filter(|sum| sum.grown.as_f64() >= WORTH_TELLING * kept.as_f64())
         .collect();
-    order::sort_by_key(&mut sums, |sum| {
+    sort::sort_by_key(&mut sums, |sum| {
         std::cmp::Reverse((sum.collects(), sum.grown))
     });
     sums.truncate(N_TOLD);
@@ -106,8 +106,8 @@ fn names(look: &DeviceHolders) -> impl Iterator<Item = &Holder> {
     look.roots.iter().chain(&look.sharing)
 }
 
-fn by_key(look: &DeviceHolders) -> Sorted<Key<'_>, Vec<&Holder>> {
-    let mut by_key: Sorted<Key<'_>, Vec<&Holder>> = Sorted::default();
+fn by_key(look: &DeviceHolders) -> VecMap<Key<'_>, Vec<&Holder>> {
+    let mut by_key: VecMap<Key<'_>, Vec<&Holder>> = VecMap::default();
     for holder in names(look) {
         let name = match holder.kind {
             RootKind::OutputHistory => "",
@@ -143,8 +143,8 @@ impl Sum<'_> {
 }
 
 /// A name as part of what holds it.
-fn branch(holder: &Holder) -> Branch {
-    Branch {
+fn branch(holder: &Holder) -> HolderBranch {
+    HolderBranch {
         step: holder.name.clone(),
         what: holder.what.clone(),
         n: 1,
@@ -169,13 +169,10 @@ impl Growers {
             } else {
                 Says::Undecided
             },
-            words: words(first),
+            decides: None,
             evidence: Evidence {
-                name: "held_bytes",
-                words: format!("what {} has more after these runs", first.name),
-                value: grown.as_f64(),
-                threshold: Some(0.5 * kept.as_f64()),
                 holds: collects,
+                ..Evidence::met("held_bytes", grown.as_f64(), 0.5 * kept.as_f64())
             },
         })
     }
@@ -186,24 +183,5 @@ impl Growers {
         let is_bounded = first.is_none_or(|it| BOUNDED.contains(&&*it.traits.type_name));
         let is_each = self.n_looks + 1 >= n_runs && n_runs >= ENOUGH_RUNS;
         is_each && !is_bounded && fact.says == Says::Collects
-    }
-
-    /// `held by losses (list of 3 tensors, each with its graph)`.
-    pub(super) fn words(&self) -> Option<String> {
-        self.holders.first().map(words)
-    }
-}
-
-fn words(holder: &Holder) -> String {
-    let Holder { name, what, .. } = holder;
-    match holder.kind {
-        RootKind::Unnamed => format!("held by no name ({what})"),
-        RootKind::CyclicGarbage => {
-            format!("held by objects that only refer to each other ({what})")
-        }
-        kind => match kind.words() {
-            Some(kind) => format!("held by {name}, {kind} ({what})"),
-            None => format!("held by {name} ({what})"),
-        },
     }
 }

@@ -1,25 +1,25 @@
 //! Growth over runs and steps, in findings.
 
-use super::analyst::Courses;
+use super::cell::CellRef;
+use super::details::{DecidedBy, Details, GrowthDetails, SeriesGrowth};
 use super::device_rows::Rows;
 use super::facts::{self, Fact, Says};
-use super::finding::{CellRef, Finding, FindingKind};
+use super::finding::{Finding, FindingKind, Withdrawn};
 use super::growth::{self, Growth, State};
 use super::held::{self, Growers};
-use super::levels::{self, DeviceSummary, Lane, Peak, RunRow};
+use super::levels::{self, DeviceSummary};
+use super::row::{Metric, Peak, RunRow};
 use super::rules::Rules;
-use super::series::{self, Key, RunSeries, StepSeries};
+use super::series::{Key, RunSeries, StepSeries};
+use super::stats_cache::StatsCache;
 use super::suggest;
 use super::traced;
 use super::trend;
 use crate::holders;
-use crate::order;
-use crate::recording::{DeviceIdx, DeviceKind, Recording, RunIdx, RunKind};
+use crate::recording::{Recording, RunIdx, RunKind};
 use crate::severity::Severity;
+use crate::sort;
 use crate::units::{ByteDelta, Bytes};
-
-/// So many runs, or steps, ahead nobody looks: that memory runs out then is not worth a word.
-const FAR: [u64; 2] = [1_000, 100_000];
 
 /// Growth that would use up the device within this many runs is critical.
 const SOON: u64 = 1000;
@@ -33,17 +33,17 @@ pub(super) fn findings(
     devices: &[DeviceSummary],
     (series_of_runs, series_of_steps): (&[RunSeries<'_>], &[StepSeries]),
     rules: &Rules,
-    courses: &mut Courses,
+    stats: &mut StatsCache,
 ) -> Vec<Finding> {
     let of_runs = series_of_runs
         .iter()
-        .map(|series| of_runs(recording, series, rules, courses));
+        .map(|series| of_runs(recording, series, rules, stats));
     let mut outcomes: Vec<Outcome> = of_runs.collect();
     for series in series_of_steps {
-        outcomes.push(of_steps(recording, series, rules, courses));
+        outcomes.push(of_steps(recording, series, rules, stats));
     }
     let mut p_values: Vec<f64> = outcomes.iter().filter_map(|outcome| outcome.p).collect();
-    order::sort_by(&mut p_values, f64::total_cmp);
+    sort::sort_by(&mut p_values, f64::total_cmp);
     let judged = outcomes.into_iter().filter_map(|outcome| outcome.judged);
     told(
         recording,
@@ -104,18 +104,10 @@ fn join_counters(judged: &mut [Judged], of_runs: &[RunSeries<'_>], p_bound: f64,
     }
 }
 
-/// Growth below which a device's series is flat.
-pub(super) fn min_growth(recording: &Recording, device: DeviceIdx, rules: &Rules) -> Bytes {
-    match recording.device(device).kind {
-        DeviceKind::Host => rules.min_host_growth,
-        _ => rules.min_growth,
-    }
-}
-
 /// A series with its verdict.
 pub(super) struct Judged {
     key: Key,
-    lane: Lane,
+    metric: Metric,
     runs: Vec<RunIdx>,
     n_runs: usize,
     n_grown: usize,
@@ -134,10 +126,10 @@ pub(super) struct Judged {
     n_moving: Option<usize>,
     /// Who holds it.
     growers: Growers,
-    /// What decided between a leak and growth, in words.
-    decided_by: Option<String>,
+    /// What decided between a leak and growth.
+    decided_by: Option<DecidedBy>,
     /// Why what grew is no concern any more.
-    withdrawn: Option<&'static str>,
+    withdrawn: Option<Withdrawn>,
 }
 
 /// Both what the runs kept by themselves and the level after them must grow:
@@ -146,15 +138,15 @@ pub(super) fn of_runs(
     recording: &Recording,
     series: &RunSeries<'_>,
     rules: &Rules,
-    courses: &mut Courses,
+    stats: &mut StatsCache,
 ) -> Outcome {
-    let least = min_growth(recording, series.key.device, rules);
+    let least = rules.min_growth_on(recording.device(series.key.device).kind);
     let (levels, own_levels) = (series.levels(), series.own_levels());
     let mut decisive = &own_levels;
-    let (mut state, mut p) = courses.state(&own_levels, least, rules);
+    let (mut state, mut p) = stats.state(&own_levels, least, rules);
     // What a series does not keep by itself, its level cannot make grow.
-    if matches!(state, State::Leak | State::Watch) {
-        let of_level = courses.state(&levels, least, rules);
+    if matches!(state, State::Leak | State::Suspected) {
+        let of_level = stats.state(&levels, least, rules);
         if of_level.0 > state {
             (state, p) = of_level;
             decisive = &levels;
@@ -162,8 +154,8 @@ pub(super) fn of_runs(
     }
     let p = (state != State::NotEnoughData).then_some(p);
     let row = series.rows.first().zip(series.rows.last());
-    let ends = row.and_then(|(first, last)| Some((first.before?, last.after?, last.lane)));
-    let Some((start, end, lane)) = ends else {
+    let ends = row.and_then(|(first, last)| Some((first.before?, last.after?, last.metric)));
+    let Some((start, end, metric)) = ends else {
         return Outcome { p, judged: None };
     };
     let stays = end.since(start);
@@ -173,13 +165,13 @@ pub(super) fn of_runs(
     }
     let judged = Judged {
         key: series.key.clone(),
-        lane,
+        metric,
         runs: series.runs(),
         n_runs: levels.len(),
         n_grown: n_positive(series.rows.iter().filter_map(|row| row.kept)),
         n_chances: own_levels.len(),
         steps: false,
-        growth: courses.judged(decisive, least, rules),
+        growth: stats.judged(decisive, least, rules),
         stays,
         levels: own_levels,
         start,
@@ -200,13 +192,13 @@ pub(super) fn of_steps(
     recording: &Recording,
     series: &StepSeries,
     rules: &Rules,
-    courses: &mut Courses,
+    stats: &mut StatsCache,
 ) -> Outcome {
-    let least = min_growth(recording, series.key.device, rules);
-    let (state, p) = courses.state(&series.levels, least, rules);
+    let least = rules.min_growth_on(recording.device(series.key.device).kind);
+    let (state, p) = stats.state(&series.levels, least, rules);
     Outcome {
         p: (state != State::NotEnoughData).then_some(p),
-        judged: judged_steps(recording, series, rules, courses),
+        judged: judged_steps(recording, series, rules, stats),
     }
 }
 
@@ -214,23 +206,23 @@ fn judged_steps(
     recording: &Recording,
     series: &StepSeries,
     rules: &Rules,
-    courses: &mut Courses,
+    stats: &mut StatsCache,
 ) -> Option<Judged> {
-    let least = min_growth(recording, series.key.device, rules);
+    let least = rules.min_growth_on(recording.device(series.key.device).kind);
     let (first, end) = (*series.levels.first()?, *series.levels.last()?);
     let start = series.start.unwrap_or(first);
     let stays = end.since(start);
     if !reaches(stays, least) {
         return None;
     }
-    let mut growth = courses.judged(&series.levels, least, rules);
+    let mut growth = stats.judged(&series.levels, least, rules);
     let per_step = |delta: ByteDelta| ByteDelta::from_f64(delta.as_f64() / series.steps_per_point);
     growth.bytes_per_run = per_step(growth.bytes_per_run);
     growth.interval = (per_step(growth.interval.0), per_step(growth.interval.1));
     let course: Vec<Bytes> = series.start.iter().chain(&series.levels).copied().collect();
     Some(Judged {
         key: series.key.clone(),
-        lane: series.lane,
+        metric: series.metric,
         runs: vec![series.run],
         n_runs: series.n_steps,
         n_grown: n_positive(course.windows(2).map(|pair| pair[1].since(pair[0]))),
@@ -260,9 +252,9 @@ fn n_positive(deltas: impl Iterator<Item = ByteDelta>) -> usize {
 impl Judged {
     /// Takes in a fact: it may raise or lower the verdict, and is told with it.
     fn join(&mut self, fact: Fact) {
-        if matches!(self.growth.state, State::Leak | State::Watch) {
+        if matches!(self.growth.state, State::Leak | State::Suspected) {
             let state = fact.joined(self.growth.state);
-            self.decided_by = (state != self.growth.state).then_some(fact.words);
+            self.decided_by = fact.decides.filter(|_| state != self.growth.state);
             self.growth.state = state;
             self.growth.evidence.push(fact.evidence);
         }
@@ -270,7 +262,7 @@ impl Judged {
 
     /// Takes in who holds what was kept: growth that a name collects is a leak, after fewer runs, too.
     fn join_holders(&mut self, recording: &Recording) {
-        if self.growth.state == State::None {
+        if self.growth.state == State::Stable {
             return;
         }
         let kept = self.kept().magnitude();
@@ -285,7 +277,7 @@ impl Judged {
         let n_looked_at = if self.steps { 0 } else { self.n_runs };
         let is_early = self.growth.state == State::NotEnoughData;
         if is_early && self.grew_each_time() && growers.prove(n_looked_at, &fact) {
-            self.growth.state = State::Watch;
+            self.growth.state = State::Suspected;
         }
         let decided_by = self.decided_by.take();
         self.join(fact);
@@ -299,11 +291,11 @@ impl Judged {
     fn told(mut self, recording: &Recording, rows: Rows<'_>) -> Option<Self> {
         let grew = reaches(self.kept(), self.least) && reaches(self.stays, self.least);
         let told = match self.growth.state {
-            State::Leak | State::Watch => grew,
+            State::Leak | State::Suspected => grew,
             State::NotEnoughData => grew && self.n_runs > 1 && self.grew_each_time(),
-            State::None => grew && self.settles() && !self.is_over(rows),
+            State::Stable => grew && self.settles() && !self.is_over(rows),
         };
-        if told && self.growth.state != State::None {
+        if told && self.growth.state != State::Stable {
             self.withdrawn = self.reason_to_withdraw(recording, rows);
         }
         told.then_some(self)
@@ -319,7 +311,7 @@ impl Judged {
     fn is_over(&self, rows: Rows<'_>) -> bool {
         let last = self.runs.last();
         let row = last.and_then(|run| rows.row(*run, self.key.device));
-        let row = row.filter(|row| row.lane == self.lane);
+        let row = row.filter(|row| row.metric == self.metric);
         let after = row.and_then(|row| row.after).filter(|_| self.steps);
         after.is_some_and(|after| after < self.start + self.least)
     }
@@ -333,20 +325,20 @@ impl Judged {
         self.n_moving.is_some()
     }
 
-    fn reason_to_withdraw(&self, recording: &Recording, rows: Rows<'_>) -> Option<&'static str> {
+    fn reason_to_withdraw(&self, recording: &Recording, rows: Rows<'_>) -> Option<Withdrawn> {
         let last = recording.run(*self.runs.last()?);
         let is_edited = recording.runs()[last.idx.get() + 1..].iter().any(|run| {
             run.kind == RunKind::Cell && run.cell == last.cell && run.revision != last.revision
         });
         let level_now = rows
             .of(self.key.device)
-            .rfind(|row| row.lane == self.lane)
+            .rfind(|row| row.metric == self.metric)
             .filter(|row| row.run > last.idx)
             .and_then(|row| row.after);
         let nearly_start = self.start + Bytes::new(self.kept().magnitude().get() / 10);
         match level_now {
-            Some(level) if level <= nearly_start => Some("given back since"),
-            _ if is_edited => Some("the cell was edited since"),
+            Some(level) if level <= nearly_start => Some(Withdrawn::GivenBack),
+            _ if is_edited => Some(Withdrawn::Edited),
             _ => None,
         }
     }
@@ -354,9 +346,9 @@ impl Judged {
     /// It may be told of as growth, whatever else is known.
     pub(super) fn may_be_growth(&self) -> bool {
         match self.growth.state {
-            State::Leak | State::Watch => true,
+            State::Leak | State::Suspected => true,
             State::NotEnoughData => self.n_runs > 1 && self.grew_each_time(),
-            State::None => false,
+            State::Stable => false,
         }
     }
 
@@ -367,66 +359,68 @@ impl Judged {
 
     fn finding(self, recording: &Recording, rows: Rows<'_>, devices: &[DeviceSummary]) -> Finding {
         let run = recording.run(*self.runs.last().expect("a series has runs"));
-        let cell = series::cell_ref(recording, run);
+        let device = self.key.device;
         let rate = self.growth.bytes_per_run;
-        let row = rows.row(run.idx, self.key.device);
-        let device = levels::summary(devices, self.key.device);
-        let grows = self.growth.state != State::None && self.withdrawn.is_none();
-        let headroom = row
-            .zip(device)
+        let grows = self.growth.state != State::Stable && self.withdrawn.is_none();
+        let headroom = rows
+            .row(run.idx, device)
+            .zip(levels::summary(devices, device))
             .and_then(|(row, device)| headroom(row, device));
         let runs_to_oom = headroom
             .filter(|_| grows && rate > ByteDelta::ZERO)
             .map(|left| left.get() / rate.magnitude().get());
         let text = recording.text(run);
-        let traced = traced::latest(recording, &self.runs, self.key.device).filter(|_| !self.steps);
+        let traced = traced::latest(recording, &self.runs, device).filter(|_| !self.steps);
         let mut evidence = self.growth.evidence.clone();
-        evidence.extend(traced.map(|trace| traced::evidence(recording, trace, rate)));
-        let line = traced
-            .filter(|_| grows)
-            .and_then(|trace| traced::line_words(trace, rate));
+        evidence.extend(traced.map(|trace| traced::evidence(trace, rate)));
         let first = self.growers.holders.first();
         let fix = first
             .filter(|_| grows)
             .and_then(|holder| holders::fix(holder, text));
-        let suggestions = if grows {
-            suggest::against_growth(recording, self.key.device, text, self.steps, first)
+        let advice = if grows {
+            suggest::against_growth(recording, device, text, self.steps, first)
         } else {
             Vec::new()
+        };
+        let details = GrowthDetails {
+            series: SeriesGrowth {
+                shape: self.growth.shape,
+                bytes_per_run: rate,
+                interval: self.growth.interval,
+                total: self.kept(),
+                sparkline: sparkline(&self.levels),
+            },
+            steps: self.steps,
+            n_grown: self.n_grown,
+            n_known: self.n_chances,
+            n_moving: self.n_moving,
+            n_missing: self.growth.n_missing,
+            headroom,
+            runs_to_oom,
+            decided_by: self.decided_by,
+            traced: traced.map(|trace| traced::run(trace, rate)),
+            advice,
         };
         Finding {
             id: self.key.id(recording),
             kind: self.kind(),
             severity: self.severity(runs_to_oom),
             state: if self.withdrawn.is_some() {
-                State::None
+                State::Stable
             } else {
                 self.growth.state
             },
             withdrawn: self.withdrawn,
-            shape: Some(self.growth.shape),
-            figures: None,
-            fix,
-            holders: self.growers.holders.clone(),
-            title: self.title(&cell),
-            detail: [Some(self.detail(headroom, runs_to_oom)), line]
-                .into_iter()
-                .flatten()
-                .collect::<Vec<_>>()
-                .join(" · "),
-            cell: Some(cell),
-            path: self.key.path.clone(),
-            device: self.key.device,
-            lane: self.lane,
-            n_runs: self.n_runs,
-            steps: self.steps,
-            bytes_per_run: Some(rate),
-            interval: Some(self.growth.interval),
-            runs_to_oom,
-            suggestions,
-            sparkline: sparkline(&self.levels),
+            cell: Some(CellRef::of(recording, run)),
+            path: self.key.path,
+            device,
+            metric: self.metric,
             runs: self.runs,
+            n_runs: self.n_runs,
+            holders: self.growers.holders,
+            fix,
             evidence,
+            details: Details::Growth(Box::new(details)),
         }
     }
 
@@ -434,8 +428,8 @@ impl Judged {
         match self.growth.state {
             _ if self.withdrawn.is_some() => FindingKind::Settled,
             State::Leak => FindingKind::Leak,
-            State::Watch | State::NotEnoughData => FindingKind::Growing,
-            State::None => FindingKind::Settled,
+            State::Suspected | State::NotEnoughData => FindingKind::Growing,
+            State::Stable => FindingKind::Settled,
         }
     }
 
@@ -443,100 +437,9 @@ impl Judged {
         match self.growth.state {
             _ if self.withdrawn.is_some() => Severity::Info,
             State::Leak if runs_to_oom.is_none_or(|n| n <= SOON) => Severity::Critical,
-            State::Leak | State::Watch => Severity::Warning,
-            State::None | State::NotEnoughData => Severity::Info,
+            State::Leak | State::Suspected => Severity::Warning,
+            State::Stable | State::NotEnoughData => Severity::Info,
         }
-    }
-
-    fn title(&self, cell: &CellRef) -> String {
-        let (label, unit) = (self.place(cell), self.unit());
-        let kept = self.growth.bytes_per_run.magnitude();
-        match self.growth.state {
-            _ if self.withdrawn.is_some() => {
-                format!("{label} kept {kept} more after every {unit}, but no longer")
-            }
-            State::Leak => format!("{label} keeps {kept} more after every {unit}"),
-            State::Watch => format!("{label} grows by about {kept} a {unit}"),
-            State::NotEnoughData => format!(
-                "{label} kept {kept} more in each of {} {unit}s",
-                self.n_runs
-            ),
-            State::None => {
-                let kept = self.kept().magnitude();
-                match self.n_moving {
-                    Some(n) if n > 1 => {
-                        format!("{label} kept {kept} in its first {n} {unit}s, nothing since")
-                    }
-                    _ => format!("{label} kept {kept} in its first {unit}, nothing since"),
-                }
-            }
-        }
-    }
-
-    /// The cell, and the blocks in it: `train() › epoch › forward`.
-    fn place(&self, cell: &CellRef) -> String {
-        let n_blocks = self.key.path.len() - usize::from(self.steps);
-        let blocks = self.key.path[..n_blocks].iter();
-        let names = std::iter::once(&cell.label).chain(blocks);
-        names.map(String::as_str).collect::<Vec<_>>().join(" › ")
-    }
-
-    fn detail(&self, headroom: Option<Bytes>, runs_to_oom: Option<u64>) -> String {
-        let unit = self.unit();
-        if let Some(reason) = self.withdrawn {
-            return format!("{reason} · {} over {} {unit}s", self.kept(), self.n_runs);
-        }
-        if self.growth.state == State::None {
-            return format!("{} over {} {unit}s", self.growth.shape.name(), self.n_runs);
-        }
-        let mut parts = vec![if self.grew_each_time() {
-            let all = match self.n_runs {
-                2 => "both".to_owned(),
-                n => format!("all {n}"),
-            };
-            format!("grew in {all} {unit}s, {} each", self.rate())
-        } else {
-            let share = 100 * self.n_grown / self.n_chances;
-            format!(
-                "grew in {share} % of {} {unit}s, {} each on average",
-                self.n_runs,
-                self.rate()
-            )
-        }];
-        let far = FAR[usize::from(self.steps)];
-        if let Some((left, n)) = headroom.zip(runs_to_oom.filter(|n| *n <= far)) {
-            parts.push(format!("{left} left: out of memory in about {n} {unit}s"));
-        }
-        match self.growth.state {
-            State::Leak | State::Watch if self.decided_by.is_some() => {
-                parts.extend(self.decided_by.clone());
-            }
-            State::Watch => parts.push("not yet beyond doubt".to_owned()),
-            State::NotEnoughData => parts.push(format!(
-                "{} more {unit}s tell a leak from a warm-up",
-                self.growth.n_missing
-            )),
-            State::Leak | State::None => {}
-        }
-        parts.extend(self.growers.words());
-        parts.join(" · ")
-    }
-
-    /// `420 MiB`, with half its interval where there is any doubt: `420 MiB ± 12 MiB`.
-    fn rate(&self) -> String {
-        let rate = self.growth.bytes_per_run;
-        let (low, high) = self.growth.interval;
-        let reach = (high + -rate).magnitude().max((rate + -low).magnitude());
-        let shown = rate.magnitude();
-        if reach.as_f64() < 0.005 * shown.as_f64() {
-            shown.to_string()
-        } else {
-            format!("{shown} ± {reach}")
-        }
-    }
-
-    fn unit(&self) -> &'static str {
-        if self.steps { "step" } else { "run" }
     }
 }
 

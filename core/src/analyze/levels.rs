@@ -1,111 +1,24 @@
 //! One row per (run, device), derived from the raw readings.
 
 use crate::recording::{
-    AllocatorLevels, Column, DeviceIdx, Level, Points, Reading, Recording, Run, RunIdx, RunLevels,
-    Sample, Series, Trace, Unknown,
+    AllocatorLevels, DeviceIdx, Level, Reading, Recording, Run, RunIdx, RunLevels, Series, Source,
+    Trace, Unknown,
 };
-use crate::sorted::Sorted;
-use crate::units::{ByteDelta, Bytes, Nanos};
+use crate::units::{Bytes, Nanos};
+use crate::vec_map::VecMap;
 
 use super::device_rows::{DeviceRows, Rows};
 use super::limits::{Limit, limits};
 use super::ongoing::Ongoing;
-
-/// Which of a device's levels growth is judged on: the first one known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Lane {
-    /// Bytes in blocks held by tensors, summed over the allocators.
-    Allocated,
-    /// The driver's figure for this process.
-    ProcessUsed,
-    /// The driver's figure for every process.
-    DeviceUsed,
-}
-
-impl Lane {
-    /// The name in JSON and in Python.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Allocated => "allocated",
-            Self::ProcessUsed => "process_used",
-            Self::DeviceUsed => "device_used",
-        }
-    }
-}
-
-/// The highest level of a lane in a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Peak {
-    /// The allocator's own peak rose in the run, above the one before it; or the bounds meet.
-    Exact(Bytes),
-    /// It lies between the highest level seen and what the allocator's counters allow.
-    Between {
-        /// Highest level seen.
-        low: Bytes,
-        /// The old peak, or less where the run allocated less than would reach it.
-        high: Bytes,
-    },
-    /// The highest level seen; nothing bounds it from above.
-    AtLeast(Bytes),
-}
-
-impl Peak {
-    /// The highest level that is certain.
-    pub const fn low(self) -> Bytes {
-        match self {
-            Self::Exact(bytes) | Self::AtLeast(bytes) => bytes,
-            Self::Between { low, .. } => low,
-        }
-    }
-
-    /// It is known to the byte.
-    pub const fn is_exact(self) -> bool {
-        matches!(self, Self::Exact(_))
-    }
-}
-
-/// The levels of one device around one run, totals over its allocators.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RunRow {
-    /// Which run.
-    pub run: RunIdx,
-    /// Which device.
-    pub device: DeviceIdx,
-    /// The lane that growth is judged on.
-    pub lane: Lane,
-    /// That lane when the run began.
-    pub before: Option<Bytes>,
-    /// That lane when it ended.
-    pub after: Option<Bytes>,
-    /// That lane when it was last read, while the run goes on.
-    pub so_far: Option<Bytes>,
-    /// What the run kept of it: after − before.
-    pub kept: Option<ByteDelta>,
-    /// Its highest level inside the run.
-    pub peak: Option<Peak>,
-    /// Allocated, before and after.
-    pub allocated: (Option<Bytes>, Option<Bytes>),
-    /// Reserved, before and after.
-    pub reserved: (Option<Bytes>, Option<Bytes>),
-    /// This process's use, before and after.
-    pub process_used: (Option<Bytes>, Option<Bytes>),
-    /// Every process's use, before and after.
-    pub device_used: (Option<Bytes>, Option<Bytes>),
-    /// The smallest limit that applies.
-    pub capacity: Option<Bytes>,
-    /// Allocations in the run that succeeded only after the cache was flushed.
-    pub n_retries: Option<u64>,
-    /// Allocations that were alive, before and after.
-    pub n_blocks: (Option<u64>, Option<u64>),
-}
+use super::row::{Metric, Peak, RunRow, of_points};
 
 /// The latest levels of one device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceSummary {
     /// Which device.
     pub device: DeviceIdx,
-    /// The lane that growth is judged on.
-    pub lane: Lane,
+    /// The metric that growth is judged on.
+    pub metric: Metric,
     /// Latest allocated.
     pub allocated: Option<Bytes>,
     /// What was asked for of it: blocks are larger.
@@ -124,7 +37,7 @@ pub struct DeviceSummary {
     pub limits: Vec<Limit>,
     /// The smallest limit that applies.
     pub capacity: Option<Bytes>,
-    /// The highest level of the lane in any run.
+    /// The highest level of the metric in any run.
     pub peak: Option<Bytes>,
 }
 
@@ -134,7 +47,7 @@ impl DeviceSummary {
         let totals = Totals::of(reading);
         Self {
             device,
-            lane: lane_of(&totals, &totals),
+            metric: lane_of(&totals, &totals),
             allocated: totals.allocated,
             requested: totals.requested,
             reserved: totals.reserved,
@@ -198,7 +111,7 @@ pub(super) fn summaries(recording: &Recording, rows: Rows<'_>) -> Vec<DeviceSumm
         let known = levels.after.as_ref().unwrap_or(&levels.before);
         let inside = ongoing.reading(row.run, row.device, known);
         Some(DeviceSummary {
-            lane: row.lane,
+            metric: row.metric,
             peak: of_device.peak,
             ..DeviceSummary::now(row.device, inside.as_ref().unwrap_or(known))
         })
@@ -212,16 +125,37 @@ pub(super) fn summary(devices: &[DeviceSummary], device: DeviceIdx) -> Option<&D
     Some(&devices[idx])
 }
 
-/// What is missing, and what could not be read: one sentence for each device and source.
-pub(super) fn warnings(recording: &Recording) -> Vec<String> {
-    let mut warnings: Vec<String> = recording.missing().map(str::to_owned).collect();
-    let mut told = Sorted::default();
+/// What could not be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Warning {
+    /// A part of the file that the recording was read from, as the reader says.
+    Missing(String),
+    /// A source failed to read a device.
+    SourceFailed {
+        /// The device.
+        device: DeviceIdx,
+        /// The name of an allocator's source; `None` for the driver.
+        source: Option<Source>,
+        /// What the source said.
+        said: String,
+    },
+}
+
+/// What is missing, and what could not be read of each device and source.
+pub(super) fn warnings(recording: &Recording) -> Vec<Warning> {
+    let missing = recording.missing();
+    let mut warnings: Vec<Warning> = missing.map(|it| Warning::Missing(it.to_owned())).collect();
+    let mut told = VecMap::default();
     for (_, levels) in all_levels(recording) {
         for reading in std::iter::once(&levels.before).chain(&levels.after) {
-            for (source, words) in failures(reading) {
-                if told.insert((levels.device, source, words), ()).is_none() {
-                    let label = &recording.device(levels.device).label;
-                    warnings.push(format!("{label}: {source} failed: {words}"));
+            for (source, said) in failures(reading) {
+                if told.insert((levels.device, source, said), ()).is_none() {
+                    warnings.push(Warning::SourceFailed {
+                        device: levels.device,
+                        source,
+                        said: said.to_owned(),
+                    });
                 }
             }
         }
@@ -229,15 +163,15 @@ pub(super) fn warnings(recording: &Recording) -> Vec<String> {
     warnings
 }
 
-fn failures(reading: &Reading) -> impl Iterator<Item = (&'static str, &str)> {
+fn failures(reading: &Reading) -> impl Iterator<Item = (Option<Source>, &str)> {
     let of_driver = [&reading.driver.device_used, &reading.driver.process_used];
     let of_allocators = reading
         .allocators
         .iter()
-        .map(|levels| (levels.source.name(), &levels.allocated));
+        .map(|levels| (Some(levels.source), &levels.allocated));
     of_driver
         .into_iter()
-        .map(|level| ("the driver", level))
+        .map(|level| (None, level))
         .chain(of_allocators)
         .filter_map(|(source, level)| match level {
             Level::Unknown(Unknown::Failed(words)) => Some((source, words.as_str())),
@@ -245,11 +179,12 @@ fn failures(reading: &Reading) -> impl Iterator<Item = (&'static str, &str)> {
         })
 }
 
-/// Totals of one reading over its allocators; `None` where none of them knows.
+/// Totals of one reading over its allocators.
 #[derive(Debug, Clone, Copy, Default)]
 struct Totals {
+    has_allocator: bool,
     allocated: Option<Bytes>,
-    /// Where an allocator does not tell, all that it has handed out.
+    /// All that an allocator has handed out, if it does not report what was asked for.
     requested: Option<Bytes>,
     reserved: Option<Bytes>,
     inactive_split: Option<Bytes>,
@@ -263,18 +198,13 @@ struct Totals {
 
 impl Totals {
     fn of(reading: &Reading) -> Self {
-        let total = |level: fn(&AllocatorLevels) -> &Level| {
-            reading
-                .allocators
-                .iter()
-                .filter_map(|levels| level(levels).known())
-                .reduce(|sum, bytes| sum + bytes)
-        };
+        let mut allocators = reading.allocators.iter();
         Self {
-            allocated: total(|levels| &levels.allocated),
+            has_allocator: allocators.any(AllocatorLevels::has_started),
+            allocated: reading.total(|levels| &levels.allocated),
             requested: reading.handed_out().map(|all| all.n_bytes),
-            reserved: total(|levels| &levels.reserved),
-            inactive_split: total(|levels| &levels.inactive_split),
+            reserved: reading.total(|levels| &levels.reserved),
+            inactive_split: reading.inactive_split(),
             largest_free: reading
                 .allocators
                 .iter()
@@ -288,25 +218,17 @@ impl Totals {
                 .iter()
                 .filter_map(succeeded_retries)
                 .reduce(u64::saturating_add),
-            n_blocks: n_blocks(reading),
+            n_blocks: reading.n_blocks(),
         }
     }
 
-    fn of_lane(&self, lane: Lane) -> Option<Bytes> {
-        match lane {
-            Lane::Allocated => self.allocated,
-            Lane::ProcessUsed => self.process_used,
-            Lane::DeviceUsed => self.device_used,
+    fn of_lane(&self, metric: Metric) -> Option<Bytes> {
+        match metric {
+            Metric::Allocated => self.allocated,
+            Metric::ProcessUsed => self.process_used,
+            Metric::DeviceUsed => self.device_used,
         }
     }
-}
-
-/// Known where every allocator that counts its bytes counts its blocks.
-fn n_blocks(reading: &Reading) -> Option<u64> {
-    let counting = reading.allocators.iter();
-    let mut counting = counting.filter(|levels| levels.allocated.known().is_some());
-    let first = counting.next()?.n_blocks?;
-    counting.try_fold(first, |sum, levels| sum.checked_add(levels.n_blocks?))
 }
 
 /// Allocators count a flush that did not help among their retries, too.
@@ -315,38 +237,20 @@ fn succeeded_retries(levels: &AllocatorLevels) -> Option<u64> {
     Some(levels.n_retries?.saturating_sub(n_ooms))
 }
 
-/// A point of the lane that growth is judged on.
-pub(super) fn of_sample(sample: &Sample, lane: Lane) -> Option<Bytes> {
-    match lane {
-        Lane::Allocated => sample.allocated,
-        Lane::ProcessUsed => sample.process_used,
-        Lane::DeviceUsed => sample.device_used,
-    }
-}
-
-/// The lane that growth is judged on, of each point.
-pub(crate) fn of_points(points: &Points, lane: Lane) -> &Column {
-    match lane {
-        Lane::Allocated => points.allocated(),
-        Lane::ProcessUsed => points.process_used(),
-        Lane::DeviceUsed => points.device_used(),
-    }
-}
-
 fn row(recording: &Recording, ongoing: &Ongoing, run: &Run, levels: &RunLevels) -> RunRow {
     let before = Totals::of(&levels.before);
     let after = levels.after.as_ref().map(Totals::of).unwrap_or_default();
-    let lane = lane_of(&before, &after);
-    let (from, to) = (start_of(lane, &before, &after), after.of_lane(lane));
+    let metric = lane_of(&before, &after);
+    let (from, to) = (start_of(metric, &before, &after), after.of_lane(metric));
     RunRow {
         run: run.idx,
         device: levels.device,
-        lane,
+        metric,
         before: from,
         after: to,
-        so_far: ongoing.level(run.idx, levels.device, lane),
+        so_far: ongoing.level(run.idx, levels.device, metric),
         kept: from.zip(to).map(|(from, to)| to.since(from)),
-        peak: peak(recording, run, levels, lane, [from, to]),
+        peak: peak(recording, run, levels, metric, [from, to]),
         allocated: (before.allocated, after.allocated),
         reserved: (before.reserved, after.reserved),
         process_used: (before.process_used, after.process_used),
@@ -360,41 +264,46 @@ fn row(recording: &Recording, ongoing: &Ongoing, run: &Run, levels: &RunLevels) 
     }
 }
 
-/// The first lane that is known at the run's end, or, while it runs, at its start.
-fn lane_of(before: &Totals, after: &Totals) -> Lane {
-    let lanes = [Lane::Allocated, Lane::ProcessUsed, Lane::DeviceUsed];
+/// The first metric that is known at the run's end, or, while it runs, at its start.
+fn lane_of(before: &Totals, after: &Totals) -> Metric {
+    let metrics = [Metric::Allocated, Metric::ProcessUsed, Metric::DeviceUsed];
     let known = |totals: &Totals| {
-        lanes
+        metrics
             .into_iter()
-            .find(|lane| totals.of_lane(*lane).is_some())
+            .find(|metric| totals.of_lane(*metric).is_some())
     };
     known(after)
         .or_else(|| known(before))
-        .unwrap_or(Lane::DeviceUsed)
+        .unwrap_or(Metric::DeviceUsed)
 }
 
-/// An allocator that woke up inside the run had allocated nothing before it.
+/// An allocator that woke up inside the run had allocated nothing before it. One that was there
+/// and could not be read is none of them.
+fn woke_up(before: &Totals, after: &Totals) -> bool {
+    !before.has_allocator && after.allocated.is_some()
+}
+
 fn n_blocks_at_start(before: &Totals, after: &Totals) -> Option<u64> {
-    let woke_up = before.allocated.is_none() && after.allocated.is_some();
-    if woke_up { Some(0) } else { before.n_blocks }
+    if woke_up(before, after) {
+        Some(0)
+    } else {
+        before.n_blocks
+    }
 }
 
-/// The lane's level at the start. An allocator that woke up inside the run had
-/// allocated nothing before it.
-fn start_of(lane: Lane, before: &Totals, after: &Totals) -> Option<Bytes> {
-    let woke_up =
-        lane == Lane::Allocated && before.allocated.is_none() && after.allocated.is_some();
-    if woke_up {
+/// The metric's level at the start.
+fn start_of(metric: Metric, before: &Totals, after: &Totals) -> Option<Bytes> {
+    if metric == Metric::Allocated && woke_up(before, after) {
         return Some(Bytes::ZERO);
     }
-    before.of_lane(lane)
+    before.of_lane(metric)
 }
 
 fn peak(
     recording: &Recording,
     run: &Run,
     levels: &RunLevels,
-    lane: Lane,
+    metric: Metric,
     ends: [Option<Bytes>; 2],
 ) -> Option<Peak> {
     // What is sampled in a run is sampled in the blocks of it, too.
@@ -402,13 +311,13 @@ fn peak(
     let around = run.parent.map(|_| recording.outermost(run.idx));
     let sampled_around = around
         .map(|around| recording.samples(around, levels.device, &Series::Sampled))
-        .and_then(|points| of_points(points, lane).highest(points.between(run.started, ended)));
+        .and_then(|points| of_points(points, metric).highest(points.between(run.started, ended)));
     let of_samples = recording
         .samples_of(run.idx, levels.device)
-        .filter_map(|(_, points)| of_points(points, lane).highest(0..points.len()));
+        .filter_map(|(_, points)| of_points(points, metric).highest(0..points.len()));
     let known = ends.into_iter().flatten();
     let seen = known.chain(of_samples).chain(sampled_around).max()?;
-    if lane != Lane::Allocated {
+    if metric != Metric::Allocated {
         return Some(Peak::AtLeast(seen));
     }
     let peak = allocator_peak(levels, seen);
@@ -588,6 +497,33 @@ mod tests {
         check(&[allocating(50, 50, 90)], false, 20, between(20, 50));
         check(&[allocating(50, 30, 90)], true, 20, between(30, 100));
         check(&[allocating(50, 50, 0)], false, 10, Peak::Exact(bytes(10)));
+    }
+
+    /// What a run kept on a device with these allocators at its ends.
+    fn kept(before: &[AllocatorLevels], after: &[AllocatorLevels]) -> Option<i64> {
+        let totals = |allocators: &[AllocatorLevels]| {
+            Totals::of(&Reading {
+                allocators: allocators.to_vec(),
+                ..Reading::default()
+            })
+        };
+        let (before, after) = (totals(before), totals(after));
+        let start = start_of(Metric::Allocated, &before, &after)?;
+        Some(after.allocated?.since(start).get())
+    }
+
+    #[test]
+    fn an_allocator_that_could_not_be_read_did_not_allocate_all_in_the_run() {
+        let levels = |n: u64| AllocatorLevels {
+            allocated: Bytes::new(n).into(),
+            ..AllocatorLevels::unread(Source::Torch)
+        };
+        let asleep = AllocatorLevels::unread(Source::Torch);
+        let failed = AllocatorLevels::failed(Source::Torch, "no answer");
+        assert_eq!(kept(&[levels(5)], &[levels(8)]), Some(3));
+        assert_eq!(kept(&[], &[levels(8)]), Some(8));
+        assert_eq!(kept(&[asleep], &[levels(8)]), Some(8));
+        assert_eq!(kept(&[failed], &[levels(8)]), None);
     }
 
     #[test]

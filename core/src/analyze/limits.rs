@@ -1,7 +1,7 @@
 //! What limits a device's memory: the card, the container, a service, an allocator.
 
-use crate::order;
 use crate::recording::{Level, Reading, Source};
+use crate::sort;
 use crate::units::Bytes;
 
 /// Whose limit it is.
@@ -30,17 +30,6 @@ impl LimitedBy {
             Self::Allocator(source) => source.name(),
         }
     }
-
-    /// As the report says it; nothing of the device's own.
-    pub fn words(self) -> Option<String> {
-        match self {
-            Self::Device => None,
-            Self::Container => Some("the container's limit".to_owned()),
-            Self::Service => Some("the limit of CUDA MPS".to_owned()),
-            Self::Host => Some("shared with the host".to_owned()),
-            Self::Allocator(source) => Some(format!("{}'s limit", source.name())),
-        }
-    }
 }
 
 /// A limit, and what of it is used.
@@ -64,11 +53,7 @@ impl Limit {
 /// Every limit that is known and applies, from the smallest to the largest.
 pub(super) fn limits(reading: &Reading) -> Vec<Limit> {
     let driver = &reading.driver;
-    let held = reading.allocators.iter().filter_map(|levels| {
-        let held = levels.reserved.known();
-        held.or(levels.allocated.known())
-    });
-    let held = held.reduce(|sum, bytes| sum + bytes);
+    let held = reading.held();
     let process = driver.process_used.known().or(held);
     let everyone = driver.device_used.known().or(process);
     let of_machine = [
@@ -88,7 +73,7 @@ pub(super) fn limits(reading: &Reading) -> Vec<Limit> {
         let by = LimitedBy::Allocator(only.source);
         limits.extend(limit((by, &only.limit, held)));
     }
-    order::sort_by_key(&mut limits, |limit| limit.bytes);
+    sort::sort_by_key(&mut limits, |limit| limit.bytes);
     limits
 }
 

@@ -1,11 +1,14 @@
 //! What a traced run holds at its peak for longer than it may need to.
 
-use super::finding::{Evidence, Finding, FindingKind};
-use super::levels::{self, DeviceSummary, Lane};
-use super::series;
-use crate::recording::{LineTally, Recording, Trace};
-use crate::sorted::Sorted;
-use crate::source_text;
+use super::cell::CellRef;
+use super::details::Details;
+use super::evidence::Evidence;
+use super::finding::{Finding, FindingKind};
+use super::levels::{self, DeviceSummary};
+use super::row::Metric;
+use crate::recording::{Recording, Trace};
+use crate::units::Bytes;
+use crate::vec_map::VecMap;
 
 /// Less than this share of the device is no concern.
 const LEAST_OF_DEVICE: f64 = 0.05;
@@ -15,7 +18,7 @@ const LEAST_OF_PEAK: f64 = 0.25;
 
 /// Of the latest traced run of each cell's text, the line that stands out.
 pub(super) fn findings(recording: &Recording, devices: &[DeviceSummary]) -> Vec<Finding> {
-    let mut seen = Sorted::default();
+    let mut seen = VecMap::default();
     let mut latest: Vec<&Trace> = recording
         .traces()
         .rev()
@@ -30,60 +33,38 @@ pub(super) fn findings(recording: &Recording, devices: &[DeviceSummary]) -> Vec<
         let capacity = levels::summary(devices, trace.device)?.capacity?;
         let rose = trace.peak.low.saturating_sub(trace.peak.from_before);
         let least = (LEAST_OF_DEVICE * capacity.as_f64()).max(LEAST_OF_PEAK * rose.as_f64());
-        let lines = trace.lines.iter().filter(|line| line.line.is_some());
-        let line = lines.max_by_key(|line| line.tally.long_lived)?;
-        let held = line.tally.long_lived.as_f64();
-        (held >= least).then(|| finding(recording, trace, line, least))
+        let lines = trace.lines.iter();
+        let lines = lines.filter_map(|line| Some((line.line?, line.tally.long_lived)));
+        let (line, held) = lines.max_by_key(|(_, held)| *held)?;
+        (held.as_f64() >= least).then(|| finding(recording, trace, (line, held), least))
     };
     latest.into_iter().filter_map(of_each).collect()
 }
 
-fn finding(recording: &Recording, trace: &Trace, line: &LineTally, least: f64) -> Finding {
+fn finding(
+    recording: &Recording,
+    trace: &Trace,
+    (line, held): (u32, Bytes),
+    least: f64,
+) -> Finding {
     let run = recording.run(trace.run);
-    let cell = series::cell_ref(recording, run);
-    let held = line.tally.long_lived;
-    let number = line.line.unwrap_or_default();
-    let text = recording.text(run);
-    let source = text.and_then(|text| text.lines().nth((number as usize).checked_sub(1)?));
-    let place = match source.and_then(source_text::headline) {
-        Some(source) => format!("line {number} ({source})"),
-        None => format!("line {number}"),
+    let device = &recording.device(trace.device).key;
+    let details = Details::LongLived {
+        line,
+        held,
+        peak: trace.peak.low,
     };
-    let subject = format!(
-        "{:016x}/{}",
-        run.revision.0,
-        recording.device(trace.device).key
-    );
     Finding {
-        title: format!(
-            "{}: {place} holds {held} through most of the run",
-            cell.label
-        ),
-        detail: format!(
-            "at its peak of {}, and gives it back before the end",
-            trace.peak.low
-        ),
-        cell: Some(cell),
+        cell: Some(CellRef::of(recording, run)),
         runs: vec![trace.run],
         n_runs: 1,
-        suggestions: vec![
-            "`del` it as soon as nothing needs it any more, or work in smaller pieces".to_owned(),
-            "what a backward pass needs has to live that long, unless it is computed again: \
-             `torch.utils.checkpoint`"
-                .to_owned(),
-        ],
-        evidence: vec![Evidence {
-            name: "long_lived_bytes",
-            words: "alive at the peak, for half of the run or longer, and freed in it".to_owned(),
-            value: held.as_f64(),
-            threshold: Some(least),
-            holds: true,
-        }],
+        evidence: vec![Evidence::met("long_lived_bytes", held.as_f64(), least)],
         ..Finding::about(
             FindingKind::LongLived,
-            &subject,
+            &format!("{:016x}/{device}", run.revision.0),
             trace.device,
-            Lane::Allocated,
+            Metric::Allocated,
+            details,
         )
     }
 }

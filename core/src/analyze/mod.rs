@@ -4,18 +4,20 @@
 //! device) from the raw readings, `growth` decides on one series of levels,
 //! `leak` and `fragmentation` turn rows and series into findings.
 
-mod analyst;
+mod cell;
 mod compare;
 mod composition;
+mod details;
 mod device_rows;
 mod doubling;
+mod evidence;
 mod facts;
 mod finding;
 mod fragmentation;
 mod gaps;
 mod growth;
 mod held;
-mod incremental;
+mod incremental_analyzer;
 mod leak;
 mod levels;
 mod limits;
@@ -26,30 +28,39 @@ mod paths;
 mod peaks;
 mod reserve;
 mod retention;
-mod rules;
+mod row;
+mod run_analyzer;
 mod series;
-mod session;
+mod stats_cache;
 mod suggest;
 mod traced;
 mod trend;
+mod unattributed_growth;
 
 pub use crate::severity::Severity;
-pub use analyst::Analyst;
-pub use compare::{Change, Compared, Side, compare};
-pub use composition::{Part, PartKind};
-pub use finding::{CellRef, Evidence, Figures, Finding, FindingKind};
+pub use cell::{CellRef, cell_label};
+pub use compare::{Change, Compared, GrowthSide, compare};
+pub use composition::{Part, PartContent, PartKind};
+pub use details::{
+    Advice, DecidedBy, Details, DoublingDetails, FragmentationDetails, GrowthDetails,
+    RetentionDetails, SeriesGrowth, TracedRun,
+};
+pub use evidence::Evidence;
+pub use finding::{Finding, FindingKind, Withdrawn};
 pub use fragmentation::is_in_pieces;
 pub use gaps::Gap;
 pub use growth::{Growth, Shape, State, classify_allocator, classify_growth};
-pub use incremental::Incremental;
-pub(crate) use levels::of_points;
-pub use levels::{DeviceSummary, Lane, Peak, RunRow};
+pub use incremental_analyzer::IncrementalAnalyzer;
+pub use levels::{DeviceSummary, Warning};
 pub use limits::{Limit, LimitedBy};
-pub use oom::{Shortage, ShortagePart};
+pub use oom::{Cause, HeldByError, OomBreakdown, OomPart};
+pub(crate) use row::of_points;
+pub use row::{Metric, Peak, RunRow};
 pub use rules::Rules;
-pub use series::cell_label;
+pub use run_analyzer::RunAnalyzer;
 
 use crate::recording::Recording;
+use crate::rules;
 
 #[cfg(test)]
 mod tests;
@@ -63,11 +74,11 @@ pub struct Analysis {
     pub rows: Vec<RunRow>,
     /// Worst first.
     pub findings: Vec<Finding>,
-    /// What could not be judged, and why: one sentence each.
-    pub warnings: Vec<String>,
+    /// What could not be read.
+    pub warnings: Vec<Warning>,
 }
 
 /// Derives levels and findings from a recording.
 pub fn analyze(recording: &Recording, rules: &Rules) -> Analysis {
-    Analyst::default().analyze(recording, rules)
+    IncrementalAnalyzer::default().analyze(recording, rules)
 }

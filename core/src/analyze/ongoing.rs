@@ -1,23 +1,23 @@
 //! What is known of a run that goes on: the latest that was read inside of it.
 
-use super::levels::{Lane, of_sample};
-use crate::order;
+use super::row::{Metric, of_sample};
 use crate::recording::{
     AllocatorLevels, DeviceIdx, Level, Reading, Recording, Run, RunIdx, Sample, Series,
 };
-use crate::sorted::Sorted;
+use crate::sort;
 use crate::units::{Bytes, Nanos};
+use crate::vec_map::VecMap;
 
-const LANES: [Lane; 3] = [Lane::Allocated, Lane::ProcessUsed, Lane::DeviceUsed];
+const LANES: [Metric; 3] = [Metric::Allocated, Metric::ProcessUsed, Metric::DeviceUsed];
 
 /// What was read last of each device in each run that goes on, the blocks of it included.
 #[derive(Default)]
 pub(super) struct Ongoing(Vec<((RunIdx, DeviceIdx), Inside)>);
 
-/// Points inside a run: the latest, and the latest in which each lane is known.
+/// Points inside a run: the latest, and the latest in which each metric is known.
 #[derive(Clone, Default)]
 struct Inside {
-    lanes: [Option<(Place, Bytes)>; LANES.len()],
+    metrics: [Option<(Place, Bytes)>; LANES.len()],
     any: Option<(Place, Sample)>,
     /// Set by a mark, where all levels are read.
     marked: Option<(Place, Sample)>,
@@ -36,7 +36,7 @@ impl Ongoing {
         let first = first.idx.get();
         let mut found = Vec::new();
         // A run is in an earlier one: what is inside of it is known before what is around it.
-        let mut inside = vec![Sorted::default(); runs.len() - first];
+        let mut inside = vec![VecMap::default(); runs.len() - first];
         for run in runs[first..].iter().rev() {
             let mut within = std::mem::take(&mut inside[run.idx.get() - first]);
             for (device, series, points) in recording.series_of(run.idx) {
@@ -54,7 +54,7 @@ impl Ongoing {
                 join_all(&mut inside[around], within);
             }
         }
-        order::sort_by_key(&mut found, |(place, _)| *place);
+        sort::sort_by_key(&mut found, |(place, _)| *place);
         Self(found)
     }
 
@@ -65,11 +65,11 @@ impl Ongoing {
         Some(&self.0[place.ok()?].1)
     }
 
-    /// The lane at the latest instant at which it was read.
-    pub(super) fn level(&self, run: RunIdx, device: DeviceIdx, lane: Lane) -> Option<Bytes> {
+    /// The metric at the latest instant at which it was read.
+    pub(super) fn level(&self, run: RunIdx, device: DeviceIdx, metric: Metric) -> Option<Bytes> {
         let inside = self.inside(run, device)?;
-        let mut lanes = LANES.into_iter().zip(&inside.lanes);
-        let (_, latest) = lanes.find(|(of, _)| *of == lane)?;
+        let mut metrics = LANES.into_iter().zip(&inside.metrics);
+        let (_, latest) = metrics.find(|(of, _)| *of == metric)?;
         latest.map(|(_, level)| level)
     }
 
@@ -105,15 +105,15 @@ impl Inside {
         let place = (point.at, run);
         let any = Some((place, point));
         Self {
-            lanes: LANES.map(|lane| Some((place, of_sample(&point, lane)?))),
+            metrics: LANES.map(|metric| Some((place, of_sample(&point, metric)?))),
             any,
             marked: any.filter(|_| *series != Series::Sampled),
         }
     }
 
     fn join(&mut self, other: &Self) {
-        for (lane, other) in self.lanes.iter_mut().zip(&other.lanes) {
-            keep_latest(lane, *other);
+        for (metric, other) in self.metrics.iter_mut().zip(&other.metrics) {
+            keep_latest(metric, *other);
         }
         keep_latest(&mut self.any, other.any);
         keep_latest(&mut self.marked, other.marked);
@@ -128,7 +128,7 @@ fn keep_latest<T>(known: &mut Option<(Place, T)>, other: Option<(Place, T)>) {
 }
 
 /// The smaller goes into the larger: runs nested in each other would move each device once for each.
-fn join_all(known: &mut Sorted<DeviceIdx, Inside>, mut others: Sorted<DeviceIdx, Inside>) {
+fn join_all(known: &mut VecMap<DeviceIdx, Inside>, mut others: VecMap<DeviceIdx, Inside>) {
     if others.len() > known.len() {
         std::mem::swap(known, &mut others);
     }

@@ -1,30 +1,33 @@
 //! Memory that ran out: what was wanted, who held what, what would have been enough.
 
+mod breakdown;
 mod causes;
-mod shortage;
 #[cfg(test)]
 mod tests;
 
+use super::cell::CellRef;
+use super::details::Details;
 use super::device_rows::Rows;
-use super::finding::{Evidence, Figures, Finding, FindingKind};
+use super::evidence::Evidence;
+use super::finding::{Finding, FindingKind, Withdrawn};
 use super::growth::State;
-use super::levels::{DeviceSummary, RunRow};
+use super::levels::DeviceSummary;
 use super::paths::Paths;
-use super::series;
+use super::row::RunRow;
 use crate::holders::RootKind;
 use crate::recording::{
-    CellIdx, DeviceIdx, DeviceKind, Framework, OomFigures, OomHolder, OtherProcess, OutOfMemory,
-    Reading, Recording, Run, RunIdx, RunLevels, Status,
+    CellIdx, DeviceIdx, DeviceKind, Framework, OomFigures, OtherProcess, OutOfMemory, Reading,
+    Recording, Run, RunIdx, RunLevels, Status,
 };
 use crate::severity::Severity;
-use crate::sorted::Sorted;
 use crate::units::Bytes;
-use causes::Cause;
-pub use shortage::{Shortage, ShortagePart};
+use crate::vec_map::VecMap;
+pub use breakdown::{OomBreakdown, OomPart};
+pub use causes::{Cause, HeldByError};
 
 /// A finding for each cell and device where memory ran out, about the last time.
 pub(super) fn findings(recording: &Recording, rows: Rows<'_>, paths: &Paths) -> Vec<Finding> {
-    let mut last: Sorted<(CellIdx, DeviceIdx), Case<'_>> = Sorted::default();
+    let mut last: VecMap<(CellIdx, DeviceIdx), Case<'_>> = VecMap::default();
     for run in recording.runs().iter().filter(|run| run.oom.is_some()) {
         let Some(case) = Case::of(recording, rows, paths, run) else {
             continue;
@@ -187,121 +190,31 @@ impl<'a> Case<'a> {
 
     fn finding(self) -> Finding {
         let device = self.recording.device(self.device);
-        let place = if self.elsewhere {
-            "a device that is not read"
-        } else {
-            &device.label
-        };
-        let cell = series::cell_ref(self.recording, self.outermost);
-        let causes = Cause::all(&self);
+        let cell = CellRef::of(self.recording, self.outermost);
         let is_over = self.is_over();
-        let subject = format!("{}/{}", cell.id, device.key);
         let (severity, state) = match (is_over, self.survived()) {
-            (true, _) => (Severity::Info, State::None),
-            (false, true) => (Severity::Warning, State::Watch),
-            (false, false) => (Severity::Critical, State::Watch),
+            (true, _) => (Severity::Info, State::Stable),
+            (false, true) => (Severity::Warning, State::Suspected),
+            (false, false) => (Severity::Critical, State::Suspected),
         };
+        let breakdown = self.breakdown();
         Finding {
             severity,
             state,
-            withdrawn: is_over.then_some("a later run of the cell had enough"),
-            title: self.title(&cell.label, place),
-            detail: self.detail(&causes, is_over),
-            suggestions: if is_over {
-                Vec::new()
-            } else {
-                causes.iter().map(|cause| cause.advice.clone()).collect()
-            },
+            withdrawn: is_over.then_some(Withdrawn::HadEnough),
+            cell: Some(cell.clone()),
             evidence: self.evidence(),
-            figures: Some(Figures::OutOfMemory(self.shortage())),
-            cell: Some(cell),
             n_runs: self.runs.len(),
             runs: self.runs,
             path: self.path,
             ..Finding::about(
                 FindingKind::OutOfMemory,
-                &subject,
+                &format!("{}/{}", cell.id, device.key),
                 self.device,
-                self.now.lane,
+                self.now.metric,
+                Details::OutOfMemory(Box::new(breakdown)),
             )
         }
-    }
-
-    fn title(&self, cell: &str, device: &str) -> String {
-        let and_then = if self.survived() { " and went on" } else { "" };
-        let title = format!("{cell} ran out of memory on {device}{and_then}");
-        match (self.figures().wanted, self.free()) {
-            (Some(wanted), Some(free)) => format!("{title}: it wanted {wanted}, {free} was free"),
-            (Some(wanted), None) => format!("{title}: it wanted {wanted}"),
-            (None, Some(free)) => format!("{title}: {free} was free"),
-            (None, None) => title,
-        }
-    }
-
-    fn detail(&self, causes: &[Cause], is_over: bool) -> String {
-        let mut parts = vec![self.composition()];
-        match self.n_times() {
-            Some(n) if n > 1 => parts.push(format!("{n} times in this run")),
-            _ => {}
-        }
-        if is_over {
-            parts.push("a later run of the cell had enough".to_owned());
-        } else {
-            let missing = self.missing().filter(|missing| *missing > Bytes::ZERO);
-            parts.extend(missing.map(|missing| format!("{missing} too little")));
-            parts.extend(self.held_by());
-            parts.extend(causes.iter().filter_map(|cause| cause.words.clone()));
-        }
-        parts.retain(|part| !part.is_empty());
-        parts.join(" · ")
-    }
-
-    /// `of 8 GiB: 5.1 GiB in tensors, 1.2 GiB cache, 7 MiB free`.
-    fn composition(&self) -> String {
-        let (others, who) = self.others();
-        let others = others.map(|used| match who.as_slice() {
-            [] => format!("{used} other processes"),
-            [one] => format!("{used} process {}", one.pid),
-            many => format!("{used} {} other processes", many.len()),
-        });
-        let part = |bytes: Option<Bytes>, words: &str| {
-            let bytes = bytes.filter(|bytes| *bytes > Bytes::ZERO);
-            bytes.map(|bytes| format!("{bytes} {words}"))
-        };
-        let parts: Vec<String> = [
-            part(self.allocated(), "in tensors"),
-            part(self.unallocated(), "cache"),
-            part(self.beside(), "context and libraries"),
-            others,
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
-        match (self.figures().total.or(self.now.capacity), parts.as_slice()) {
-            (_, []) => String::new(),
-            (Some(total), parts) => format!("of {total}: {}", parts.join(", ")),
-            (None, parts) => parts.join(", "),
-        }
-    }
-
-    /// `held by weights 1.5 GiB, last exception 2 GiB`.
-    fn held_by(&self) -> Option<String> {
-        const SHOWN: usize = 3;
-        let holders = &self.oom.holders;
-        let name = |holder: &OomHolder| match holder.name.as_str() {
-            "" => shortage::name(holder),
-            name => format!("`{name}`"),
-        };
-        let shown = holders.iter().take(SHOWN);
-        let mut shown: Vec<String> = shown
-            .map(|holder| format!("{} {}", name(holder), holder.used))
-            .collect();
-        let rest = holders.iter().skip(SHOWN).map(|holder| holder.used);
-        let rest: Bytes = rest.sum();
-        if rest > Bytes::ZERO {
-            shown.push(format!("others {rest}"));
-        }
-        (!shown.is_empty()).then(|| format!("held by {}", shown.join(", ")))
     }
 
     /// What names of one kind held, where that was looked at.
@@ -313,53 +226,27 @@ impl<'a> Case<'a> {
 
     fn evidence(&self) -> Vec<Evidence> {
         let figures = self.figures();
-        let figure = |name, words: &str, bytes: Option<Bytes>, threshold: Option<Bytes>| {
-            bytes.map(|bytes| Evidence {
+        let wanted = figures.wanted;
+        [
+            ("wanted_bytes", wanted, None),
+            ("free_bytes", self.free(), wanted),
+            ("largest_free_bytes", figures.largest_free, wanted),
+            ("total_bytes", self.room(), None),
+            ("allocated_bytes", self.allocated(), None),
+            ("private_pools_bytes", figures.private_pools, None),
+            ("unallocated_bytes", self.unallocated(), None),
+            ("other_processes_bytes", self.others().0, None),
+        ]
+        .into_iter()
+        .filter_map(|(name, bytes, threshold)| {
+            let bytes = bytes?;
+            Some(Evidence {
                 name,
-                words: words.to_owned(),
                 value: bytes.as_f64(),
                 threshold: threshold.map(Bytes::as_f64),
                 holds: threshold.is_none_or(|threshold| bytes < threshold),
             })
-        };
-        let wanted = figures.wanted;
-        [
-            figure("wanted_bytes", "the request that failed", wanted, None),
-            figure("free_bytes", "free on the device", self.free(), wanted),
-            figure(
-                "largest_free_bytes",
-                "the largest piece of the cache",
-                figures.largest_free,
-                wanted,
-            ),
-            figure(
-                "total_bytes",
-                "the most that could be had",
-                self.room(),
-                None,
-            ),
-            figure("allocated_bytes", "held by tensors", self.allocated(), None),
-            figure(
-                "private_pools_bytes",
-                "of these, in private pools",
-                figures.private_pools,
-                None,
-            ),
-            figure(
-                "unallocated_bytes",
-                "free in the cache, in pieces",
-                self.unallocated(),
-                None,
-            ),
-            figure(
-                "other_processes_bytes",
-                "held by other processes",
-                self.others().0,
-                None,
-            ),
-        ]
-        .into_iter()
-        .flatten()
+        })
         .collect()
     }
 }

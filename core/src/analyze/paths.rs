@@ -1,7 +1,7 @@
 //! The blocks that runs are nested in.
 
 use crate::recording::{Recording, Run, RunIdx};
-use crate::sorted::Sorted;
+use crate::vec_map::VecMap;
 
 /// Of blocks that are nested deeper than a person can read, so many are named.
 const MAX_NAMES: usize = 16;
@@ -17,7 +17,7 @@ pub(super) struct Paths {
     of_runs: Vec<BlockIdx>,
     /// Of each block, which one it is in, and its name. The first is the cell itself.
     blocks: Vec<(BlockIdx, String)>,
-    known: Sorted<(BlockIdx, String), BlockIdx>,
+    known: VecMap<(BlockIdx, String), BlockIdx>,
 }
 
 impl Default for Paths {
@@ -25,7 +25,7 @@ impl Default for Paths {
         Self {
             of_runs: Vec::new(),
             blocks: vec![(BlockIdx(0), String::new())],
-            known: Sorted::default(),
+            known: VecMap::default(),
         }
     }
 }

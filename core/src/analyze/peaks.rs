@@ -1,9 +1,13 @@
 //! What a run needs for a moment: spikes, and (`doubling`) re-runs that hold two copies.
 
+use super::cell::CellRef;
+use super::details::Details;
 use super::doubling;
-use super::finding::{Evidence, Finding, FindingKind};
-use super::levels::{DeviceSummary, RunRow};
-use super::series::{self, RunSeries};
+use super::evidence::Evidence;
+use super::finding::{Finding, FindingKind};
+use super::levels::DeviceSummary;
+use super::row::RunRow;
+use super::series::RunSeries;
 use super::trend;
 use crate::recording::Recording;
 use crate::units::Bytes;
@@ -59,33 +63,21 @@ fn spike(recording: &Recording, series: &RunSeries<'_>, least: f64) -> Option<Fi
         return None;
     }
     let row = series.rows[idx];
-    let run = recording.run(row.run);
-    let cell = series::cell_ref(recording, run);
-    let (shown, usual) = (Bytes::new(highest as u64), Bytes::new(high as u64));
-    let number = run
-        .execution_count
-        .map_or_else(|| "one run".to_owned(), |n| format!("In [{n}]"));
-    let subject = series.key.id(recording);
+    let details = Details::Spike {
+        excess: Bytes::new(highest as u64),
+        usual: Bytes::new(high as u64),
+    };
     Some(Finding {
-        title: format!("{}: {number} needed {shown} for a moment", cell.label),
-        detail: format!(
-            "above its ends; {usual} is usual over {} runs",
-            series.rows.len()
-        ),
-        cell: Some(cell),
+        cell: Some(CellRef::of(recording, recording.run(row.run))),
         runs: vec![row.run],
         n_runs: series.rows.len(),
-        suggestions: vec![
-            "see what was larger in that run (a batch, a sequence, a validation pass)".to_owned(),
-        ],
-        evidence: vec![Evidence {
-            name: "excess_bytes",
-            words: "peak above the higher end, against the fence of the others".to_owned(),
-            value: highest,
-            threshold: Some(fence),
-            holds: true,
-        }],
-        sparkline: excesses,
-        ..Finding::about(FindingKind::Spike, &subject, series.key.device, row.lane)
+        evidence: vec![Evidence::met("excess_bytes", highest, fence)],
+        ..Finding::about(
+            FindingKind::Spike,
+            &series.key.id(recording),
+            series.key.device,
+            row.metric,
+            details,
+        )
     })
 }

@@ -1,13 +1,16 @@
 //! How runs deal with the driver: pressure, repeated and inefficient reservation,
 //! and what grows beside the allocator.
 
-use super::analyst::Courses;
+use super::cell::CellRef;
+use super::details::{Details, SeriesGrowth};
 use super::device_rows::{DeviceRows, Rows};
-use super::finding::{Evidence, Finding, FindingKind};
-use super::leak::min_growth;
-use super::levels::{DeviceSummary, Lane, RunRow};
+use super::evidence::Evidence;
+use super::finding::{Finding, FindingKind};
+use super::levels::DeviceSummary;
+use super::row::{Metric, RunRow};
 use super::rules::Rules;
-use super::series::{self, RunSeries};
+use super::series::RunSeries;
+use super::stats_cache::StatsCache;
 use crate::recording::Recording;
 use crate::severity::Severity;
 use crate::units::Bytes;
@@ -27,14 +30,14 @@ pub(super) fn findings(
     devices: &[DeviceSummary],
     of_runs: &[RunSeries<'_>],
     rules: &Rules,
-    courses: &mut Courses,
+    stats: &mut StatsCache,
 ) -> Vec<Finding> {
     let of_each = devices.iter().flat_map(|device| {
         let of_device = rows.columns(device.device);
         let pressure = pressure(recording, of_device, device);
         pressure
             .into_iter()
-            .chain(gap(recording, of_device, device, rules, courses))
+            .chain(gap(recording, of_device, device, rules, stats))
     });
     let of_cells = of_runs.iter().filter_map(|series| {
         repeated(recording, series).or_else(|| inefficient(recording, series))
@@ -50,35 +53,19 @@ fn pressure(
 ) -> Option<Finding> {
     let pressed = &of_device.flushes;
     let (last, _) = *pressed.last()?;
-    let n_retries: u64 = pressed.iter().map(|(_, n)| n).sum();
-    let label = &recording.device(device.device).label;
-    let cell = series::cell_ref(recording, recording.run(last));
+    let n_flushes: u64 = pressed.iter().map(|(_, n)| n).sum();
     Some(Finding {
         severity: Severity::Warning,
-        title: format!("{label} is at its edge: the allocator flushed its cache {n_retries} times"),
-        detail: format!(
-            "in {} runs, last in {} · each flush costs time, the next request may fail",
-            pressed.len(),
-            cell.label
-        ),
-        cell: Some(cell),
+        cell: Some(CellRef::of(recording, recording.run(last))),
         runs: pressed.iter().map(|(run, _)| *run).collect(),
         n_runs: pressed.len(),
-        suggestions: vec![
-            "use smaller batches, or free what is not needed before the largest step".to_owned(),
-        ],
-        evidence: vec![Evidence {
-            name: "n_retries",
-            words: "allocations that succeeded only after the cache was flushed".to_owned(),
-            value: n_retries as f64,
-            threshold: Some(0.0),
-            holds: true,
-        }],
+        evidence: vec![Evidence::met("n_retries", n_flushes as f64, 0.0)],
         ..Finding::about(
             FindingKind::Pressure,
-            &recording.device(device.device).key,
+            recording.device(device.device).key.as_str(),
             device.device,
-            device.lane,
+            device.metric,
+            Details::Pressure { n_flushes },
         )
     })
 }
@@ -89,36 +76,26 @@ fn gap(
     of_device: &DeviceRows,
     device: &DeviceSummary,
     rules: &Rules,
-    courses: &mut Courses,
+    stats: &mut StatsCache,
 ) -> Option<Finding> {
     let gaps: Vec<Bytes> = of_device.gaps.iter().map(|(_, gap)| *gap).collect();
-    let growth = courses.leak(&gaps, min_growth(recording, device.device, rules), rules)?;
-    let label = &recording.device(device.device).label;
-    let rate = growth.bytes_per_run.magnitude();
+    let growth = stats.leak(
+        &gaps,
+        rules.min_growth_on(recording.device(device.device).kind),
+        rules,
+    )?;
+    let details = Details::Gap(SeriesGrowth::of(&growth, &gaps));
     Some(Finding {
         severity: Severity::Warning,
-        shape: Some(growth.shape),
-        title: format!("{label}: {rate} more a run outside the framework"),
-        detail: format!(
-            "over {} runs · held by this process, not by its caching allocator",
-            gaps.len()
-        ),
         runs: of_device.gaps.iter().map(|(run, _)| *run).collect(),
         n_runs: gaps.len(),
-        bytes_per_run: Some(growth.bytes_per_run),
-        interval: Some(growth.interval),
-        suggestions: vec![
-            "look at what allocates by itself: another framework, a custom kernel, CUDA graphs, \
-             communicators, workspaces"
-                .to_owned(),
-        ],
         evidence: growth.evidence,
-        sparkline: gaps.iter().map(|gap| gap.as_f64()).collect(),
         ..Finding::about(
             FindingKind::Gap,
-            &recording.device(device.device).key,
+            recording.device(device.device).key.as_str(),
             device.device,
-            Lane::ProcessUsed,
+            Metric::ProcessUsed,
+            details,
         )
     })
 }
@@ -142,26 +119,19 @@ fn repeated(recording: &Recording, series: &RunSeries<'_>) -> Option<Finding> {
     if to_and_fro.len() < MIN_RUNS {
         return None;
     }
-    let cell = series::cell_ref(recording, recording.run(last.run));
-    let subject = series.key.id(recording);
+    let details = Details::Repeated {
+        n_all: series.rows.len(),
+    };
     Some(Finding {
-        title: format!(
-            "{} takes memory from the driver in every run and gives it back",
-            cell.label
-        ),
-        detail: format!("in {} of {} runs", to_and_fro.len(), series.rows.len()),
-        cell: Some(cell),
+        cell: Some(CellRef::of(recording, recording.run(last.run))),
         runs: to_and_fro.iter().map(|row| row.run).collect(),
         n_runs: to_and_fro.len(),
-        suggestions: vec![
-            "leave `empty_cache()` out of what runs often: the cache is what makes allocation fast"
-                .to_owned(),
-        ],
         ..Finding::about(
             FindingKind::Repeated,
-            &subject,
+            &series.key.id(recording),
             series.key.device,
-            last.lane,
+            last.metric,
+            details,
         )
     })
 }
@@ -180,38 +150,21 @@ fn inefficient(recording: &Recording, series: &RunSeries<'_>) -> Option<Finding>
         .filter_map(|row| Some((*row, share(row)?)))
         .filter(|(_, share)| (0.0..EFFICIENT).contains(share))
         .collect();
-    let (last, least) = *poor.last()?;
+    let (last, used_share) = *poor.last()?;
     if poor.len() < 3 {
         return None;
     }
-    let cell = series::cell_ref(recording, recording.run(last.run));
-    let subject = series.key.id(recording);
     Some(Finding {
-        title: format!("{} reserves much more than it uses", cell.label),
-        detail: format!(
-            "in {} runs, last {:.0} % of what it reserved",
-            poor.len(),
-            100.0 * least
-        ),
-        cell: Some(cell),
+        cell: Some(CellRef::of(recording, recording.run(last.run))),
         runs: poor.iter().map(|(row, _)| row.run).collect(),
         n_runs: poor.len(),
-        suggestions: vec![
-            "many sizes that differ a little each leave a free block: round them to a few"
-                .to_owned(),
-        ],
-        evidence: vec![Evidence {
-            name: "used_share",
-            words: "rise of the peak over rise of reserved".to_owned(),
-            value: least,
-            threshold: Some(EFFICIENT),
-            holds: true,
-        }],
+        evidence: vec![Evidence::met("used_share", used_share, EFFICIENT)],
         ..Finding::about(
             FindingKind::Inefficient,
-            &subject,
+            &series.key.id(recording),
             series.key.device,
-            last.lane,
+            last.metric,
+            Details::Inefficient { used_share },
         )
     })
 }

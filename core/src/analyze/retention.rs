@@ -1,18 +1,20 @@
 //! What `IPython` and Python keep of what the user let go of: displayed results, the last
 //! exception, the debugger, `%run` scripts.
 
+use super::cell::CellRef;
+use super::details::{Details, RetentionDetails};
 use super::device_rows::Rows;
-use super::finding::{Evidence, Figures, Finding, FindingKind};
+use super::evidence::Evidence;
+use super::finding::{Finding, FindingKind, Withdrawn};
 use super::growth::State;
-use super::leak::min_growth;
-use super::levels::{DeviceSummary, RunRow};
+use super::levels::DeviceSummary;
+use super::row::RunRow;
 use super::rules::Rules;
-use super::series;
 use crate::holders::{self, DeviceHolders, Holder, Kept, RootKind};
-use crate::recording::{DeviceIdx, Recording, Run, RunIdx, RunKind, Status};
+use crate::recording::{DeviceIdx, Recording, RunIdx, RunKind, Status};
 use crate::severity::Severity;
-use crate::sorted::Sorted;
 use crate::units::Bytes;
+use crate::vec_map::VecMap;
 
 /// Less than this share of the device is only good to know.
 const WORTH_A_WARNING: f64 = 0.05;
@@ -32,7 +34,7 @@ pub(super) fn findings(
     is_told: &mut dyn FnMut(DeviceIdx, RootKind) -> bool,
 ) -> Vec<Finding> {
     let mut of_device = |device: &DeviceSummary| {
-        let least = min_growth(recording, device.device, rules);
+        let least = rules.min_growth_on(recording.device(device.device).kind);
         Place::all(recording, rows, device.device)
             .into_iter()
             .filter(|place| place.kept.n_bytes >= least)
@@ -47,7 +49,7 @@ pub(super) fn findings(
 pub(super) fn is_told(found: &[Finding], device: DeviceIdx, place: RootKind) -> bool {
     found.iter().any(|finding| {
         finding.device == device
-            && finding.state != State::None
+            && finding.state != State::Stable
             && finding.holders.first().map(|it| it.kind) == Some(place)
     })
 }
@@ -65,7 +67,7 @@ struct Place<'a> {
 impl<'a> Place<'a> {
     fn all(recording: &'a Recording, rows: Rows<'a>, device: DeviceIdx) -> Vec<Self> {
         let looks = Looks::of(recording, rows, device);
-        let mut last: Sorted<RootKind, usize> = Sorted::default();
+        let mut last: VecMap<RootKind, usize> = VecMap::default();
         for (idx, (_, look)) in looks.all.iter().enumerate() {
             for kept in &look.kept {
                 *last.entry(kept.place) = idx;
@@ -88,48 +90,50 @@ impl<'a> Place<'a> {
 
     fn finding(&self, recording: &Recording, device: &DeviceSummary, least: Bytes) -> Finding {
         let run = recording.run(self.since);
-        let text = recording.text(run);
         let holders = self.holders();
-        let n_bytes = self.kept.n_bytes;
+        let Kept {
+            n_bytes,
+            name,
+            path,
+            what,
+            ..
+        } = self.kept;
         let fix = holders.first().filter(|_| !self.is_let_go);
-        let subject = format!(
-            "{}/{}",
-            self.kept.place.name(),
-            recording.device(self.device).key
-        );
+        let place = self.kept.place;
+        let details = RetentionDetails {
+            place,
+            kept: *n_bytes,
+            since: self.since,
+            name: name.clone(),
+            path: path.clone(),
+            what: what.clone(),
+        };
+        let device_key = &recording.device(self.device).key;
         Finding {
             severity: self.severity(device),
             state: if self.is_let_go {
-                State::None
+                State::Stable
             } else {
-                State::Watch
+                State::Suspected
             },
-            withdrawn: self.is_let_go.then_some("let go since"),
-            title: self.title(holders.len()),
-            detail: self.detail(recording, run),
-            cell: Some(series::cell_ref(recording, run)),
+            withdrawn: self.is_let_go.then_some(Withdrawn::LetGo),
+            cell: Some(CellRef::of(recording, run)),
             runs: vec![self.since],
             n_runs: 1,
-            figures: Some(Figures::Retention {
-                place: self.kept.place,
-                kept: n_bytes,
-                since: Some(self.since),
-            }),
-            fix: fix.and_then(|holder| holders::fix(holder, text)),
-            suggestions: if self.is_let_go {
-                Vec::new()
-            } else {
-                vec![advice(self.kept.place).to_owned()]
-            },
-            evidence: vec![Evidence {
-                name: "kept_bytes",
-                words: "kept there, and reached by no name of yours".to_owned(),
-                value: n_bytes.as_f64(),
-                threshold: Some(least.as_f64()),
-                holds: true,
-            }],
+            fix: fix.and_then(|holder| holders::fix(holder, recording.text(run))),
+            evidence: vec![Evidence::met(
+                "kept_bytes",
+                n_bytes.as_f64(),
+                least.as_f64(),
+            )],
             holders,
-            ..Finding::about(FindingKind::Retention, &subject, self.device, device.lane)
+            ..Finding::about(
+                FindingKind::Retention,
+                &format!("{}/{device_key}", place.name()),
+                self.device,
+                device.metric,
+                Details::Retention(details),
+            )
         }
     }
 
@@ -161,35 +165,6 @@ impl<'a> Place<'a> {
             Some(free) if n_bytes > free => Severity::Critical,
             _ => Severity::Warning,
         }
-    }
-
-    fn title(&self, n_names: usize) -> String {
-        let Kept { n_bytes, name, .. } = self.kept;
-        let (who, verb) = match self.kept.place {
-            RootKind::OutputHistory if n_names > 1 => ("displayed results", "keep"),
-            RootKind::Traceback => ("the last exception", "keeps"),
-            _ => (&**name, "keeps"),
-        };
-        if self.is_let_go {
-            let kept = if verb == "keep" { "kept" } else { "had kept" };
-            return format!("{who} {kept} {n_bytes}, but no longer");
-        }
-        format!("{who} {verb} {n_bytes} that no name of yours reaches")
-    }
-
-    fn detail(&self, recording: &Recording, since: &Run) -> String {
-        let Kept { path, what, .. } = self.kept;
-        let when = match since.execution_count {
-            Some(n) => format!("since In [{n}]"),
-            None => format!("since {}", series::cell_label(recording, since)),
-        };
-        if self.is_let_go {
-            return format!("let go since · it was there {when}");
-        }
-        if path == &self.kept.name {
-            return format!("{when} · {what}");
-        }
-        format!("{when} · the largest: {what} at {path}")
     }
 }
 
@@ -245,7 +220,7 @@ impl<'a> Looks<'a> {
         let now = self.now.filter(|row| row.run > seen);
         let fall = then
             .zip(now)
-            .filter(|(then, now)| then.lane == now.lane)
+            .filter(|(then, now)| then.metric == now.metric)
             .and_then(|(then, now)| Some(then.after?.since(level(now)?)));
         fall.is_some_and(|fall| fall.as_f64() >= GIVEN_BACK * n_bytes.as_f64())
     }
@@ -284,32 +259,13 @@ fn exactly_since(
     Some(run?.idx)
 }
 
-fn advice(place: RootKind) -> &'static str {
-    match place {
-        RootKind::OutputHistory => {
-            "in an IPython profile `c.InteractiveShell.cache_size = 0` keeps no displayed result \
-             from the start"
-        }
-        RootKind::Debugger => {
-            "the debugger keeps the frames that it stopped in, also when another error has taken \
-             the place of that one"
-        }
-        RootKind::RunModule => {
-            "`%run -i` runs a script among your own names, where `del` reaches what it made"
-        }
-        _ => {
-            "catch the error where it may happen: then its frames go when the `except` block ends; \
-             the next error that nobody catches takes the place of this one"
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::analyze::analyze;
-    use crate::recording::{Frame, Held};
-    use crate::testing::{Play, run, session};
+    use crate::recording::{Frame, HolderSnapshot};
+    use crate::testing::{Play, run, session, words};
+    use crate::wording::Words;
 
     fn kept(place: RootKind, name: &str, mib: u64) -> Kept {
         Kept {
@@ -323,6 +279,14 @@ mod tests {
 
     /// The findings about places after looks at the end of some of the runs.
     fn found(cells: &[(&str, &[Play])], looks: &[(u32, Vec<Kept>)]) -> Vec<Finding> {
+        let (_, findings) = recorded(cells, looks);
+        findings
+    }
+
+    fn recorded(
+        cells: &[(&str, &[Play])],
+        looks: &[(u32, Vec<Kept>)],
+    ) -> (Recording, Vec<Finding>) {
         let (mut recording, _) = session(cells);
         for (run, kept) in looks {
             let holders = DeviceHolders {
@@ -330,7 +294,7 @@ mod tests {
                 kept: kept.clone(),
                 ..DeviceHolders::default()
             };
-            let held = Held {
+            let held = HolderSnapshot {
                 run: RunIdx(*run),
                 device: DeviceIdx(0),
                 holders,
@@ -340,18 +304,21 @@ mod tests {
         }
         let findings = analyze(&recording, &Rules::default()).findings;
         let is_it = |finding: &Finding| finding.kind == FindingKind::Retention;
-        findings.into_iter().filter(is_it).collect()
+        let findings = findings.into_iter().filter(is_it).collect();
+        (recording, findings)
     }
 
     /// Each as `severity: title | detail | what to write or to run`.
     #[track_caller]
     fn check(cells: &[(&str, &[Play])], looks: &[(u32, Vec<Kept>)], expected: &[&str]) {
-        let shown: Vec<String> = found(cells, looks)
+        let (recording, findings) = recorded(cells, looks);
+        let shown: Vec<String> = findings
             .iter()
             .map(|it| {
                 let fix = it.fix.as_ref().map_or("", |fix| &fix.after);
                 let severity = it.severity.name();
-                format!("{severity}: {} | {} | {fix}", it.title, it.detail)
+                let Words { title, detail, .. } = words(&recording, it);
+                format!("{severity}: {title} | {detail} | {fix}")
             })
             .collect();
         assert_eq!(shown, expected);

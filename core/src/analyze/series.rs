@@ -1,11 +1,9 @@
 //! Which runs belong together: growth is judged over runs of equal source.
 
-use super::finding::CellRef;
-use super::levels::{Lane, RunRow, of_sample};
 use super::paths::{BlockIdx, Paths};
-use crate::order;
-use crate::recording::{DeviceIdx, Points, Recording, Run, RunIdx, Sample, Series, SourceHash};
-use crate::source_text;
+use super::row::{Metric, RunRow, of_sample};
+use crate::recording::{DeviceIdx, Points, Recording, RunIdx, Sample, Series, SourceHash};
+use crate::sort;
 use crate::units::Bytes;
 
 /// What makes two runs runs of the same thing.
@@ -35,7 +33,7 @@ pub(super) struct RunSeries<'a> {
 }
 
 impl RunSeries<'_> {
-    /// The lane after each run.
+    /// The metric after each run.
     pub(super) fn levels(&self) -> Vec<Bytes> {
         self.rows.iter().filter_map(|row| row.after).collect()
     }
@@ -70,7 +68,7 @@ pub(super) fn series_of(recording: &Recording, paths: &Paths, row: &RunRow) -> S
     (run.revision, paths.block(run.idx), row.device)
 }
 
-/// The series of runs, in the order in which they began. Only rows whose lane
+/// The series of runs, in the order in which they began. Only rows whose metric
 /// is known at both ends and the same as in the latest run count.
 pub(super) fn of_runs<'a>(
     recording: &Recording,
@@ -81,23 +79,23 @@ pub(super) fn of_runs<'a>(
     let mut rows: Vec<(SeriesOf, &RunRow)> = rows
         .map(|row| (series_of(recording, paths, row), row))
         .collect();
-    order::sort_by(&mut rows, |(a, _), (b, _)| a.cmp(b));
+    sort::sort_by(&mut rows, |(a, _), (b, _)| a.cmp(b));
     let series = rows
         .chunk_by(|(a, _), (b, _)| a == b)
         .filter_map(|rows| joined(recording, paths, rows.iter().map(|(_, row)| *row).collect()));
     let mut series: Vec<RunSeries<'_>> = series.collect();
-    order::sort_by(&mut series, |a, b| a.key.cmp(&b.key));
+    sort::sort_by(&mut series, |a, b| a.key.cmp(&b.key));
     series
 }
 
-/// Those of one series, as far as their lane is that of the latest; `None` where there are none.
+/// Those of one series, as far as their metric is that of the latest; `None` where there are none.
 pub(super) fn joined<'a>(
     recording: &Recording,
     paths: &Paths,
     mut rows: Vec<&'a RunRow>,
 ) -> Option<RunSeries<'a>> {
-    let lane = rows.last()?.lane;
-    rows.retain(|row| row.lane == lane);
+    let metric = rows.last()?.metric;
+    rows.retain(|row| row.metric == metric);
     let first = rows.first()?;
     let key = Key {
         first: first.run,
@@ -113,10 +111,10 @@ pub(super) fn joined<'a>(
 pub(super) struct StepSeries {
     pub(super) key: Key,
     pub(super) run: RunIdx,
-    pub(super) lane: Lane,
-    /// The lane where the loop began, if that was marked.
+    pub(super) metric: Metric,
+    /// The metric where the loop began, if that was marked.
     pub(super) start: Option<Bytes>,
-    /// The lane after each step whose mark was kept.
+    /// The metric after each step whose mark was kept.
     pub(super) levels: Vec<Bytes>,
     /// How many steps ended.
     pub(super) n_steps: usize,
@@ -153,14 +151,14 @@ pub(super) fn of_steps(recording: &Recording, paths: &Paths) -> Vec<StepSeries> 
         })
         .collect();
     found.reverse();
-    order::sort_by(&mut found, |(a, _), (b, _)| a.cmp(b));
+    sort::sort_by(&mut found, |(a, _), (b, _)| a.cmp(b));
     found.dedup_by(|(earlier, _), (latest, _)| earlier == latest);
     let mut series: Vec<StepSeries> = found.into_iter().map(|(_, steps)| steps).collect();
-    order::sort_by(&mut series, |a, b| a.key.cmp(&b.key));
+    sort::sort_by(&mut series, |a, b| a.key.cmp(&b.key));
     series
 }
 
-/// The steps of one run on one device; `None` where no lane is known of all of them.
+/// The steps of one run on one device; `None` where no metric is known of all of them.
 pub(super) fn steps(
     recording: &Recording,
     paths: &Paths,
@@ -179,14 +177,18 @@ pub(super) fn steps(
         [begin, steps @ ..] if begin.ordinal == 0 => (Some(begin), steps),
         steps => (None, steps),
     };
-    let lanes = [Lane::Allocated, Lane::ProcessUsed, Lane::DeviceUsed];
-    let known = |lane: &Lane| points.iter().all(|point| of_sample(point, *lane).is_some());
-    let (Some(lane), [first, .., last]) = (lanes.into_iter().find(known), points) else {
+    let metrics = [Metric::Allocated, Metric::ProcessUsed, Metric::DeviceUsed];
+    let known = |metric: &Metric| {
+        points
+            .iter()
+            .all(|point| of_sample(point, *metric).is_some())
+    };
+    let (Some(metric), [first, .., last]) = (metrics.into_iter().find(known), points) else {
         return None;
     };
     let levels: Vec<Bytes> = points
         .iter()
-        .filter_map(|point| of_sample(point, lane))
+        .filter_map(|point| of_sample(point, metric))
         .collect();
     let n_gaps = (levels.len() - 1) as f64;
     Some(StepSeries {
@@ -197,35 +199,10 @@ pub(super) fn steps(
             device,
         },
         run: idx,
-        lane,
-        start: begin.and_then(|begin| of_sample(begin, lane)),
+        metric,
+        start: begin.and_then(|begin| of_sample(begin, metric)),
         n_steps: usize::try_from(last.ordinal).unwrap_or(usize::MAX),
         steps_per_point: last.ordinal.saturating_sub(first.ordinal) as f64 / n_gaps,
         levels,
     })
-}
-
-/// A cell as people see it, as of its latest run of that text.
-pub(super) fn cell_ref(recording: &Recording, run: &Run) -> CellRef {
-    let cell = recording.cell(run.cell);
-    let latest = recording.latest_run(run.cell).unwrap_or(run);
-    CellRef {
-        idx: cell.idx,
-        id: cell.id.clone(),
-        label: cell_label(recording, run),
-        execution_count: latest.execution_count,
-    }
-}
-
-/// The user's label of a cell's run, else the headline of its source.
-pub fn cell_label(recording: &Recording, run: &Run) -> String {
-    let outermost = recording.run(recording.outermost(run.idx));
-    let label = outermost.label.clone();
-    let text = recording.text(run);
-    label
-        .or_else(|| text.and_then(source_text::headline))
-        .unwrap_or_else(|| match outermost.execution_count {
-            Some(n) => format!("In [{n}]"),
-            None => "a cell".to_owned(),
-        })
 }

@@ -1,5 +1,6 @@
-//! What to do about growth, as far as the cell's text and the device tell.
+//! What helps against growth, as far as the cell's text and the device tell.
 
+use super::details::Advice;
 use crate::holders::{Holder, RootKind};
 use crate::recording::{DeviceIdx, DeviceKind, Recording, Source};
 use crate::units::Bytes;
@@ -12,36 +13,23 @@ pub(super) fn against_growth(
     source: Option<&str>,
     steps: bool,
     holder: Option<&Holder>,
-) -> Vec<String> {
+) -> Vec<Advice> {
     let has_graph = holder.is_none_or(|it| it.traits.graph > Bytes::ZERO);
     let is_displayed = holder.is_none_or(|it| it.kind == RootKind::OutputHistory);
     let list = source.and_then(appended_to);
     let mut advice = vec![match (list, steps) {
-        (Some(name), _) => format!(
-            "`{name}` is appended to and never emptied: keep numbers instead of tensors \
-             (`.item()` of a scalar), or `.detach()` what you keep"
-        ),
-        (None, true) => {
-            "look for what the loop collects: a list, a dict, a tensor that is added to \
-                         (`total += loss` keeps every graph; `total += loss.item()` does not)"
-                .to_owned()
-        }
-        (None, false) => "look for a name that outlives the cell and gets longer with every run, \
-                          and rebind it at the top of the cell"
-            .to_owned(),
+        (Some(list), _) => Advice::KeepNumbers {
+            list: list.to_owned(),
+        },
+        (None, true) => Advice::FindWhatLoopCollects,
+        (None, false) => Advice::FindWhatOutlives,
     }];
     if has_graph && recording.device(device).kind.is_accelerator() {
         let framework = framework(recording, device);
-        advice.push(format!(
-            "where no backward pass follows, compute under `{framework}.no_grad()`: \
-             then no graph keeps the activations"
-        ));
+        advice.push(Advice::NoGrad { framework });
     }
     if is_displayed && !steps {
-        advice.push(
-            "end a displayed last line with `;`: `Out` keeps what it shows for the whole session"
-                .to_owned(),
-        );
+        advice.push(Advice::DisplayNothing);
     }
     advice
 }
@@ -71,22 +59,25 @@ fn framework(recording: &Recording, device: DeviceIdx) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analyze::{Rules, analyze};
+    use crate::analyze::{Details, Rules, analyze};
     use crate::testing::{Play, run, session};
 
     #[test]
     fn a_holder_is_helped_by_what_touches_it() {
-        let check = |play: Play, expected: &[&str]| {
+        let check = |play: Play, expected: &[Advice]| {
             let (recording, _) = session(&[("kept.append(t)", &vec![play; 12])]);
-            let advice = &analyze(&recording, &Rules::default()).findings[0].suggestions;
-            assert_eq!(advice.len(), expected.len(), "{advice:?}");
-            for (advice, expected) in advice.iter().zip(expected) {
-                assert!(advice.contains(expected), "{advice}");
-            }
+            let findings = analyze(&recording, &Rules::default()).findings;
+            let Details::Growth(details) = &findings[0].details else {
+                panic!("{findings:?}");
+            };
+            assert_eq!(details.advice, expected);
         };
-        let of_a_list = "`kept` is appended to";
-        check(run(64).held_by("kept", "list"), &[of_a_list]);
-        check(run(64), &[of_a_list, "no_grad()", "displayed last line"]);
+        let of_a_list = Advice::KeepNumbers {
+            list: "kept".to_owned(),
+        };
+        let no_grad = Advice::NoGrad { framework: "sim" };
+        check(run(64).held_by("kept", "list"), &[of_a_list.clone()]);
+        check(run(64), &[of_a_list, no_grad, Advice::DisplayNothing]);
     }
 
     #[test]

@@ -2,12 +2,12 @@
 
 use proptest::prelude::*;
 
-use super::analyst::Courses;
 use super::device_rows::{DeviceRows, Rows};
 use super::paths::Paths;
+use super::stats_cache::StatsCache;
 use super::*;
 use crate::recording::{Frame, Run, RunIdx, RunKind};
-use crate::testing::{Play, run, session};
+use crate::testing::{Play, run, session, words};
 use crate::units::Bytes;
 
 fn findings(cells: &[(&str, &[Play])]) -> Vec<Finding> {
@@ -18,11 +18,13 @@ fn findings(cells: &[(&str, &[Play])]) -> Vec<Finding> {
 /// Each finding as `kind: title | detail`.
 #[track_caller]
 fn check(cells: &[(&str, &[Play])], expected: &[&str]) {
-    let shown: Vec<String> = findings(cells)
+    let (recording, _) = session(cells);
+    let shown: Vec<String> = analyze(&recording, &Rules::default())
+        .findings
         .iter()
         .map(|finding| {
-            let kind = finding.kind.name();
-            format!("{kind}: {} | {}", finding.title, finding.detail)
+            let (kind, words) = (finding.kind.name(), words(&recording, finding));
+            format!("{kind}: {} | {}", words.title, words.detail)
         })
         .collect();
     assert_eq!(shown, expected);
@@ -233,12 +235,12 @@ fn courses_that_single_calls_mislead_about_are_judged_right() {
     // Forward and backward take and give by turns.
     check_course(
         (0..200).map(|n| if n % 2 == 0 { 300.0 } else { -300.0 }),
-        State::None,
+        State::Stable,
     );
     // Thirty warm-up calls, then flat.
     check_course(
         (0..200).map(|n| if n < 30 { 10.0 } else { 0.0 }),
-        State::None,
+        State::Stable,
     );
     // Half a megabyte in each of 199 calls.
     check_course([0.5; 199], State::Leak);
@@ -284,7 +286,7 @@ proptest! {
         prop_assert!((scaled.2.as_f64() - rate).abs() <= scale as f64);
     }
 
-    /// A recording that grows, under thresholds that move, as an analyst sees it who has
+    /// A recording that grows, under thresholds that move, as an incremental_analyzer sees it who has
     /// judged it before.
     #[test]
     fn an_analyst_who_judges_again_comes_to_the_same(
@@ -306,9 +308,9 @@ proptest! {
             // What belongs to runs that are not known yet does not fit.
             let _ = begun.apply(frame);
         }
-        let mut analyst = Analyst::default();
+        let mut incremental_analyzer = IncrementalAnalyzer::default();
         for recording in [&begun, &whole] {
-            let mut analysis = analyst.analyze(recording, &Rules::default());
+            let mut analysis = incremental_analyzer.analyze(recording, &Rules::default());
             for (min_growth_mib, min_runs, tenths) in &thresholds {
                 let rules = Rules {
                     min_growth: Bytes::mib(*min_growth_mib),
@@ -316,14 +318,14 @@ proptest! {
                     block_t: f64::from(*tenths) / 10.0,
                     ..Rules::default()
                 };
-                analyst.judge(&mut analysis, recording, &rules);
+                incremental_analyzer.judge(&mut analysis, recording, &rules);
                 prop_assert_eq!(&analysis, &analyze(recording, &rules));
             }
         }
         let rules = Rules::default();
-        let mut analyst = Analyst::default();
+        let mut incremental_analyzer = IncrementalAnalyzer::default();
         for recording in [&begun, &whole, &whole] {
-            let compared = analyst.compare(recording, &begun, &rules);
+            let compared = incremental_analyzer.compare(recording, &begun, &rules);
             prop_assert_eq!(compared, compare(recording, &begun, &rules));
         }
     }
@@ -332,7 +334,7 @@ proptest! {
     fn a_leak_in_reverse_is_none(rate in 1_u64..100, n in 9_u64..100) {
         let levels: Vec<Bytes> = (0..n).rev().map(|run| Bytes::mib(rate * run)).collect();
         let growth = classify_growth(&levels, Bytes::mib(1), &Rules::default());
-        prop_assert!(matches!(growth.state, State::None));
+        prop_assert!(matches!(growth.state, State::Stable));
     }
 
     #[test]
@@ -350,7 +352,7 @@ fn reserved_that_grows_over_a_flat_allocated_is_its_own_shape() {
     let growth = classify_allocator(&allocated, &reserved, Bytes::mib(1), &Rules::default());
     assert_eq!(
         (growth.state, growth.shape),
-        (State::Watch, Shape::ReservedOnly)
+        (State::Suspected, Shape::ReservedOnly)
     );
 }
 
@@ -377,7 +379,7 @@ fn check_rows(
         rows,
         ..Analysis::default()
     };
-    Analyst::default().judge(&mut analysis, &recording, &Rules::default());
+    IncrementalAnalyzer::default().judge(&mut analysis, &recording, &Rules::default());
     let kinds = [
         Doubling,
         Spike,
@@ -390,7 +392,8 @@ fn check_rows(
     let mut found = analysis.findings.iter();
     let found = found
         .find(|finding| kinds.contains(&finding.kind))
-        .map(|finding| (finding.kind, finding.title.as_str()));
+        .map(|finding| (finding.kind, words(&recording, finding).title));
+    let found = found.as_ref().map(|(kind, title)| (*kind, title.as_str()));
     assert_eq!(found, expected);
 }
 
@@ -468,12 +471,13 @@ fn the_name_that_is_bound_to_the_old_copy_is_told_with_what_to_write() {
     let fix = found.fix.as_ref().expect("the cell binds the name");
     assert_eq!(fix.before.as_deref(), Some(cell));
     assert_eq!(fix.after, format!("model = None\n{cell}"));
-    let figures = Some(Figures::Doubling {
+    let details = Details::Doubling(DoublingDetails {
         old: Bytes::mib(2000),
         new: Bytes::mib(2000),
         rose: Bytes::mib(2000),
+        n_reruns: 1,
     });
-    assert_eq!(found.figures, figures);
+    assert_eq!(found.details, details);
 }
 
 #[test]
@@ -484,7 +488,7 @@ fn flushes_of_the_cache_are_pressure() {
         retries(2),
         Some((
             FindingKind::Pressure,
-            "sim:0 is at its edge: the allocator flushed its cache 4 times",
+            "sim:0 is nearly full: the allocator flushed its cache 4 times",
         )),
     );
     check_rows(&[run(0), run(0)], retries(0), None);
@@ -583,8 +587,10 @@ fn with_blocks(recording: &Recording, name: &str) -> Recording {
 fn a_block_is_judged_under_its_path() {
     let plays = vec![run(420).peak(900); 12];
     let (recording, _) = session(&[("train()", &plays)]);
-    let found = analyze(&with_blocks(&recording, "forward"), &Rules::default()).findings;
-    let titles: Vec<&str> = found.iter().map(|finding| finding.title.as_str()).collect();
+    let recording = with_blocks(&recording, "forward");
+    let found = analyze(&recording, &Rules::default()).findings;
+    let title = |finding| words(&recording, finding).title;
+    let titles: Vec<String> = found.iter().map(title).collect();
     assert_eq!(
         titles,
         [
@@ -603,20 +609,17 @@ fn free_pieces_between_held_blocks_are_told_with_what_can_be_given_back() {
         let of_devices = DeviceRows::all(&recording, &rows);
         let paths = Paths::of(&recording);
         let of_runs = series::of_runs(&recording, &paths, &rows);
-        let (rules, mut courses) = (Rules::default(), Courses::default());
+        let (rules, mut stats) = (Rules::default(), StatsCache::default());
         let found = fragmentation::findings(
             &recording,
             Rows::new(&rows, &of_devices),
             devices,
             &of_runs,
             &rules,
-            &mut courses,
+            &mut stats,
         );
-        let details: Vec<&str> = found
-            .iter()
-            .map(|finding| finding.detail.as_str())
-            .collect();
-        assert_eq!(details.first().copied(), expected);
+        let detail = found.first().map(|it| words(&recording, it).detail);
+        assert_eq!(detail.as_deref(), expected);
     };
     let device = &mut devices[0];
     device.allocated = Some(Bytes::mib(400));
@@ -644,47 +647,49 @@ fn counted(kept_mib: &[i64], kept_blocks: impl Fn(usize) -> i64) -> Vec<Play> {
 }
 
 #[track_caller]
-fn check_counted(plays: &[Play], expected: (State, &str)) {
+fn check_counted(plays: &[Play], state: State, decided_by: Option<DecidedBy>) {
     let found = findings(&[("cache.update(batch)", plays)]);
     let [finding] = found.as_slice() else {
         panic!("one finding, not {found:?}");
     };
-    let told = finding.detail.rsplit(" · ").next().unwrap_or_default();
-    assert_eq!((finding.state, told), expected);
+    let Details::Growth(details) = &finding.details else {
+        panic!("{finding:?}");
+    };
+    assert_eq!((finding.state, details.decided_by), (state, decided_by));
 }
 
 #[test]
 fn live_allocations_that_grow_in_nearly_every_run_make_a_leak_of_growth() {
     let plays: Vec<Play> = RAGGED.into_iter().map(run).collect();
-    check_counted(&plays, (State::Watch, "not yet beyond doubt"));
+    check_counted(&plays, State::Suspected, None);
     let plays = counted(&RAGGED, |idx| i64::from(idx != 9));
-    let told = "live allocations grew in 11 of 12 runs";
-    check_counted(&plays, (State::Leak, told));
+    let grew = DecidedBy::AllocationsGrew {
+        n_grown: 11,
+        n_runs: 12,
+    };
+    check_counted(&plays, State::Leak, Some(grew));
 }
 
 #[test]
 fn live_allocations_that_stopped_growing_raise_nothing() {
     let plays = counted(&RAGGED, |idx| i64::from(idx < 9));
-    check_counted(&plays, (State::Watch, "not yet beyond doubt"));
+    check_counted(&plays, State::Suspected, None);
     let plays = counted(&RAGGED, |idx| if idx % 2 == 0 { 1 } else { -1 });
-    check_counted(&plays, (State::Watch, "not yet beyond doubt"));
+    check_counted(&plays, State::Suspected, None);
 }
 
 #[test]
 fn what_is_replaced_by_a_larger_one_is_growth_and_no_leak() {
     let plays = counted(&[420; 12], |_| 0);
-    let told = "live allocations grew in none of 12 runs: something is replaced by a larger one";
-    check_counted(&plays, (State::Watch, told));
+    let stayed = DecidedBy::AllocationsStayed { n_runs: 12 };
+    check_counted(&plays, State::Suspected, Some(stayed));
 }
 
 #[test]
-fn counters_that_bear_a_leak_out_are_evidence_and_change_no_word() {
+fn counters_that_bear_a_leak_out_are_evidence_and_change_nothing_else() {
     let bare = findings(&[("f()", &counted(&[420; 12], |_| 3))]);
     let known = findings(&[("f()", &vec![run(420); 12])]);
-    assert_eq!(
-        (&bare[0].title, &bare[0].detail),
-        (&known[0].title, &known[0].detail)
-    );
+    assert_eq!(bare[0].details, known[0].details);
     let evidence = bare[0].evidence.last().expect("some");
     assert_eq!(
         (evidence.name, evidence.value, evidence.holds),

@@ -1,6 +1,7 @@
 //! What the allocator's history of a run says of growth.
 
-use super::finding::Evidence;
+use super::details::TracedRun;
+use super::evidence::Evidence;
 use crate::recording::{DeviceIdx, Recording, RunIdx, Trace};
 use crate::units::{ByteDelta, Bytes};
 
@@ -19,23 +20,24 @@ pub(super) fn latest<'a>(
 
 /// What the run allocated and was still alive at its end, block by block. Growth cannot be more
 /// than that; it can be less, where a run's result takes the place of the one before.
-pub(super) fn evidence(recording: &Recording, trace: &Trace, rate: ByteDelta) -> Evidence {
-    let number = recording.run(trace.run).execution_count;
-    let run = number.map_or_else(|| "one run".to_owned(), |n| format!("In [{n}]"));
-    let line = line_words(trace, rate).map_or_else(String::new, |words| format!(": {words}"));
+pub(super) fn evidence(trace: &Trace, rate: ByteDelta) -> Evidence {
     let (retained, least) = (trace.total.retained.as_f64(), (1.0 - NEAR) * rate.as_f64());
     Evidence {
-        name: "retained_bytes",
-        words: format!("allocated in {run}, traced, and alive at its end{line}"),
-        value: retained,
-        threshold: Some(least),
         holds: retained > 0.0 && retained >= least,
+        ..Evidence::met("retained_bytes", retained, least)
     }
 }
 
-/// `line 3 kept 420 MiB`: the line that kept as much as every run keeps, or the line that kept
-/// most, where all lines together kept as much.
-pub(super) fn line_words(trace: &Trace, rate: ByteDelta) -> Option<String> {
+/// The run, with the line that kept as much as every run keeps, or the line that kept most, where
+/// all lines together kept as much.
+pub(super) fn run(trace: &Trace, rate: ByteDelta) -> TracedRun {
+    TracedRun {
+        run: trace.run,
+        line: line(trace, rate),
+    }
+}
+
+fn line(trace: &Trace, rate: ByteDelta) -> Option<(u32, Bytes)> {
     let is_rate = |kept: Bytes| {
         kept > Bytes::ZERO && (kept.as_f64() - rate.as_f64()).abs() <= NEAR * rate.as_f64()
     };
@@ -46,19 +48,18 @@ pub(super) fn line_words(trace: &Trace, rate: ByteDelta) -> Option<String> {
         .first()
         .filter(|_| is_rate(trace.total.retained));
     let found = alone.or(heaviest)?;
-    let (line, kept) = (found.line?, found.tally.retained);
-    Some(format!("line {line} kept {kept}"))
+    Some((found.line?, found.tally.retained))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::recording::{LineTally, Tally};
-    use crate::testing::{run, session};
+    use crate::testing::{run as play, session};
 
     #[track_caller]
-    fn check(kept_mib: &[u64], rate_mib: i64, words: Option<&str>, holds: bool) {
-        let (recording, _) = session(&[("f()", &[run(1).traced()])]);
+    fn check(kept_mib: &[u64], rate_mib: i64, expected: Option<(u32, u64)>, holds: bool) {
+        let (recording, _) = session(&[("f()", &[play(1).traced()])]);
         let mut trace = recording
             .traces()
             .next()
@@ -78,14 +79,15 @@ mod tests {
             .lines
             .sort_by_key(|line| std::cmp::Reverse(line.tally.retained));
         let rate = ByteDelta::new(rate_mib << 20);
-        assert_eq!(line_words(&trace, rate).as_deref(), words);
-        assert_eq!(evidence(&recording, &trace, rate).holds, holds);
+        let expected = expected.map(|(line, kept)| (line, Bytes::mib(kept)));
+        assert_eq!(line(&trace, rate), expected);
+        assert_eq!(evidence(&trace, rate).holds, holds);
     }
 
     #[test]
     fn the_line_is_named_that_keeps_what_every_run_keeps() {
-        check(&[8, 4], 4, Some("line 2 kept 4 MiB"), true);
-        check(&[5, 4], 9, Some("line 1 kept 5 MiB"), true);
+        check(&[8, 4], 4, Some((2, 4)), true);
+        check(&[5, 4], 9, Some((1, 5)), true);
         check(&[8, 8], 4, None, true);
         check(&[1, 1], 4, None, false);
         check(&[], 4, None, false);

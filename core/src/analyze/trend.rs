@@ -1,6 +1,6 @@
 //! Statistics of a trend in a short, noisy series.
 
-use crate::order;
+use crate::sort;
 use std::cmp::Ordering;
 
 use statrs::distribution::{ContinuousCDF, Normal};
@@ -351,7 +351,7 @@ fn ranks(values: &[f64]) -> Vec<f64> {
 
 /// Where the values are, from the lowest to the highest.
 fn in_order(values: &[f64]) -> Vec<usize> {
-    order::sorted(values.len(), &|a, b| values[a].total_cmp(&values[b]))
+    sort::sorted(values.len(), &|a, b| values[a].total_cmp(&values[b]))
 }
 
 /// The value that is at `idx` when all are in order.

@@ -5,11 +5,10 @@ use super::View;
 use super::label::{Label, MEDIUM, SMALL};
 use super::plot::{say, sheet};
 use super::scene::{Anchor, Face, Hit, Point, Rect, Role, Scene, Target};
-use super::session::counted;
-use crate::analyze::{Analysis, DeviceSummary, Part, PartKind};
-use crate::holders::Part as Purpose;
+use crate::analyze::{Analysis, Part, PartKind};
 use crate::recording::{Device, DeviceIdx, Recording};
-use crate::units::Bytes;
+use crate::units::{Bytes, Units};
+use crate::wording::{self, count};
 
 const MARGIN: f64 = 12.0;
 const TOP: f64 = 12.0;
@@ -32,13 +31,11 @@ const NAME: f64 = 64.0;
 const FIGURE: f64 = 96.0;
 /// Two columns of small bars need so much room.
 const WIDE: f64 = 560.0;
-/// What came while a run goes on: nobody has looked yet what it is.
-const THIS_RUN: &str = "this run";
 
 /// What fills the view's device, by the latest levels of the recording.
 pub fn composition(recording: &Recording, analysis: &Analysis, view: &View) -> Scene {
     let mut scene = sheet(view.width, TOP + BAR, Role::Panel);
-    let parts = parts(recording, analysis, view);
+    let parts = analysis.parts(recording, view.device);
     let device = recording.devices().get(view.device.get());
     let label = device.map_or("this device", |device| &device.label);
     if parts.is_empty() {
@@ -46,71 +43,15 @@ pub fn composition(recording: &Recording, analysis: &Analysis, view: &View) -> S
         say(&mut scene, &format!("what fills {label} is not known"));
     } else {
         draw_bar(&mut scene, &parts);
-        draw_legend(&mut scene, &parts);
+        draw_legend(&mut scene, &parts, view.units);
         let shares: Vec<String> = parts
             .iter()
-            .map(|part| format!("{} {}", part.words, part.size))
+            .map(|part| format!("{} {}", wording::part(part), view.units.size(part.size)))
             .collect();
         scene.description = format!("What fills {label} now: {}.", shares.join(", "));
     }
     draw_others(&mut scene, recording, analysis, view);
     scene
-}
-
-/// The parts that the bar shows, from left to right.
-///
-/// Where somebody looked who holds what, and runs since have left the level as it was, what
-/// is held is told by what it is for, and what no look has found is unnamed. While a run
-/// goes on the look before it says what was there, and the rest is the run's.
-pub fn parts(recording: &Recording, analysis: &Analysis, view: &View) -> Vec<Part> {
-    let mut devices = analysis.devices.iter();
-    let summary = devices.find(|summary| summary.device == view.device);
-    let Some(summary) = summary else {
-        return Vec::new();
-    };
-    let looked = recording.latest_holders(view.device);
-    let Some(((run, held), latest)) = looked.zip(recording.runs().last()) else {
-        return summary.composition();
-    };
-    let [looked, last] = [run, latest.idx].map(|run| recording.outermost(run));
-    let row = |run| {
-        let mut rows = analysis.rows.iter();
-        rows.rfind(|row| row.run == run && row.device == view.device)
-    };
-    let [then, now] = [looked, last].map(row);
-    let then = then.and_then(|row| row.after);
-    let is_open = recording.run(last).ended.is_none();
-    let now = now.and_then(|row| if is_open { row.before } else { row.after });
-    match is_open {
-        _ if looked == last => summary.composition_by_purpose(&held.parts),
-        _ if then != now => summary.composition(),
-        true => with_this_run(summary, &held.parts),
-        false => summary.composition_by_purpose(&held.parts),
-    }
-}
-
-/// What was known before the run, and what has come since.
-fn with_this_run(summary: &DeviceSummary, before: &[(Purpose, Bytes)]) -> Vec<Part> {
-    let unnamed = before.iter().filter(|(it, _)| *it == Purpose::Unnamed);
-    let unnamed: Bytes = unnamed.map(|(_, size)| *size).sum();
-    let mut parts = summary.composition_by_purpose(before);
-    let words = Purpose::Unnamed.words();
-    let Some(place) = parts.iter().position(|part| part.words == words) else {
-        return parts;
-    };
-    let rest = parts.remove(place);
-    let part = |words: &str, size| Part {
-        words: words.to_owned(),
-        size,
-        ..rest
-    };
-    let both = [
-        part(words, unnamed),
-        part(THIS_RUN, rest.size.saturating_sub(unnamed)),
-    ];
-    let known = both.into_iter().filter(|part| part.size > Bytes::ZERO);
-    parts.splice(place..place, known);
-    parts
 }
 
 fn draw_bar(scene: &mut Scene, parts: &[Part]) {
@@ -133,7 +74,7 @@ fn fill_bar(scene: &mut Scene, frame: Rect, radius: f64, parts: &[Part]) -> Vec<
     let mut rects = Vec::new();
     for (idx, (part, width)) in parts.iter().zip(widths(parts, inside.width)).enumerate() {
         let rect = Rect::new(left, inside.y, width, inside.height);
-        if part.kind != PartKind::Free {
+        if part.kind() != PartKind::Free {
             // A hairline of the sheet between two parts tells equal colours apart.
             let gap = if width > 2.0 * LEAST { 1.0 } else { 0.0 };
             let filled = Rect::new(rect.x, rect.y, rect.width - gap, rect.height);
@@ -167,7 +108,7 @@ fn draw_others(scene: &mut Scene, recording: &Recording, analysis: &Analysis, vi
         let (column, row) = (idx / n_rows, idx % n_rows);
         let left = MARGIN + column as f64 * (width + GAP);
         let room = Rect::new(left, top + row as f64 * ROW, width, ROW);
-        let words = rest_words(parts);
+        let words = rest_words(parts, view.units);
         draw_device(
             scene,
             room,
@@ -180,7 +121,7 @@ fn draw_others(scene: &mut Scene, recording: &Recording, analysis: &Analysis, vi
     }
     scene.height = top + n_rows as f64 * ROW + 8.0;
     if n_more > 0 {
-        let words = format!("… and {}", counted(n_more, "more device"));
+        let words = format!("… and {}", count(n_more, "more device"));
         let at = Point::new(MARGIN + 1.0, scene.height + 6.0);
         scene.text(Label::new(&words, at).size(SMALL).role(Role::Muted));
         scene.height += ROW;
@@ -243,12 +184,12 @@ fn draw_device(
 }
 
 /// `3.5 GiB free`, or what is in use where nobody knows how much there is.
-fn rest_words(parts: &[Part]) -> String {
-    if let Some(free) = parts.iter().find(|part| part.kind == PartKind::Free) {
-        return format!("{} free", free.size);
+fn rest_words(parts: &[Part], units: Units) -> String {
+    if let Some(free) = parts.iter().find(|part| part.kind() == PartKind::Free) {
+        return format!("{} free", units.size(free.size));
     }
     let used: Bytes = parts.iter().map(|part| part.size).sum();
-    format!("{used} in use")
+    format!("{} in use", units.size(used))
 }
 
 /// Shares of the room by size, none of them too narrow to be seen.
@@ -273,15 +214,15 @@ fn widths(parts: &[Part], room: f64) -> Vec<f64> {
         .collect()
 }
 
-fn draw_legend(scene: &mut Scene, parts: &[Part]) {
+fn draw_legend(scene: &mut Scene, parts: &[Part], units: Units) {
     let right = scene.width - MARGIN;
     let (mut x, mut baseline) = (MARGIN + 1.0, TOP + BAR + LEGEND);
     for (idx, part) in parts.iter().enumerate() {
-        let is_free = part.kind == PartKind::Free;
+        let is_free = part.kind() == PartKind::Free;
         let swatch = if is_free { 0.0 } else { SWATCH + 5.0 };
-        let label = |at: Point| Label::new(&part.words, at).size(MEDIUM);
+        let label = |at: Point| Label::new(wording::part(part), at).size(MEDIUM);
         let figure = |at: Point| {
-            Label::new(part.size.to_string(), at)
+            Label::new(units.size(part.size), at)
                 .size(MEDIUM)
                 .face(Face::Bold)
                 .role(Role::Text)
@@ -310,7 +251,7 @@ fn draw_legend(scene: &mut Scene, parts: &[Part]) {
 }
 
 fn role(part: &Part, idx: usize) -> Role {
-    match part.kind {
+    match part.kind() {
         PartKind::Held => Role::Holder(u8::try_from(idx).unwrap_or_default()),
         PartKind::Cache => Role::Cache,
         PartKind::Context => Role::Context,
@@ -325,7 +266,7 @@ mod tests {
 
     use super::super::draw_log::{assert_sound, texts, view};
     use super::*;
-    use crate::analyze::{Rules, analyze};
+    use crate::analyze::{DeviceSummary, PartContent, Rules, analyze};
     use crate::recording::{DeviceIdx, Frame, Status};
     use crate::testing::{Play, run, session};
 
@@ -381,7 +322,7 @@ mod tests {
         let first = recording.devices()[0].clone();
         let second = Device {
             idx: DeviceIdx(1),
-            key: "sim:1".to_owned(),
+            key: "sim:1".into(),
             label: "sim:1".to_owned(),
             ..first
         };
@@ -463,7 +404,7 @@ mod tests {
         fn the_bar_is_full(sizes in prop::collection::vec(1_u64..1 << 40, 1..9), room in 100.0..2000.0_f64) {
             let parts: Vec<Part> = sizes
                 .iter()
-                .map(|size| Part { kind: PartKind::Held, words: String::new(), size: Bytes::new(*size) })
+                .map(|size| Part { content: PartContent::Rounding, size: Bytes::new(*size) })
                 .collect();
             let widths = widths(&parts, room);
             prop_assert!((widths.iter().sum::<f64>() - room).abs() < 1e-6);

@@ -2,10 +2,10 @@
 
 use std::cell::LazyCell;
 
+use super::device_view::DeviceView;
 use super::m4::m4;
 use super::plot::sheet;
 use super::scene::{Point, Rect, Role, Scene};
-use super::session::Session;
 use super::timeline::time_scale;
 use super::{Pace, View};
 use crate::analyze::Analysis;
@@ -26,7 +26,7 @@ pub fn minimap(recording: &Recording, analysis: &Analysis, view: &View) -> Scene
         span: None,
         ..view.clone()
     };
-    let session = Session::new(recording, analysis, view.device);
+    let session = DeviceView::new(recording, analysis, view.device);
     let scale = time_scale(recording, &whole);
     let now = LazyCell::new(|| recording.last_instant());
     let end = |run: &Run| run.ended.unwrap_or_else(|| *now);

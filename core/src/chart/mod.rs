@@ -5,6 +5,7 @@ mod axis;
 #[cfg(feature = "bitmap")]
 mod bitmap;
 mod composition;
+mod device_view;
 mod growth;
 mod label;
 mod m4;
@@ -14,7 +15,6 @@ mod picture;
 mod plot;
 mod scene;
 mod segments;
-mod session;
 mod svg;
 mod text;
 mod theme;
@@ -23,21 +23,21 @@ mod treemap;
 
 #[cfg(feature = "bitmap")]
 pub use bitmap::png;
-pub use composition::{composition, parts};
+pub use composition::composition;
+pub use device_view::{default_device, draw_alike};
 pub use growth::growth;
 pub use minimap::minimap;
 pub use paint::{PaintError, paint};
 pub use picture::{as_seen, report};
 pub use scene::{Anchor, Face, Hit, Item, Point, Rect, Role, Scene, Target};
 pub use segments::{Bar, Look, Piece, SegmentMap};
-pub use session::{default_device, draw_alike};
 pub use svg::svg;
 pub use theme::{Rgb, Theme};
-pub use timeline::{Afar, TimeScale, time_scale, timeline, timeline_from};
+pub use timeline::{LevelsOfDetail, TimeScale, time_scale, timeline, timeline_from};
 pub use treemap::{Field, Map, held_map, treemap};
 
 use crate::recording::{DeviceIdx, RunIdx};
-use crate::units::Nanos;
+use crate::units::{Nanos, Units};
 
 /// What is looked at: the view state that a picture depends on.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -57,9 +57,11 @@ pub struct View {
     /// How the timeline deals with pauses.
     pub pace: Pace,
     /// What the timeline draws.
-    pub lanes: Lanes,
+    pub layers: Layers,
     /// Of what the map of holders tells.
     pub moment: Moment,
+    /// How sizes are shown.
+    pub units: Units,
     /// The names of the fields that the map of holders is inside of, outermost first.
     pub inside: Vec<String>,
 }
@@ -123,20 +125,20 @@ pub enum Pace {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "each lane is drawn or not, whatever the others are"
+    reason = "each layer is drawn or not, whatever the others are"
 )]
-pub struct Lanes {
+pub struct Layers {
     /// The use of every process together.
     pub device: bool,
     /// This process's use.
     pub process: bool,
-    /// The lane that growth is judged on, at the ends of runs and at marks.
+    /// The layer that growth is judged on, at the ends of runs and at marks.
     pub held: bool,
     /// The highest levels inside runs.
     pub peaks: bool,
 }
 
-impl Default for Lanes {
+impl Default for Layers {
     fn default() -> Self {
         Self {
             device: true,

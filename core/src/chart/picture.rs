@@ -2,17 +2,18 @@
 
 use super::View;
 use super::composition::composition;
+use super::device_view::default_device;
 use super::growth::growth;
 use super::label::{LARGE, Label, MEDIUM};
 use super::plot::sheet;
 use super::scene::{Face, Point, Rect, Role, Scene};
-use super::session::{counted, default_device};
 use super::text;
 use super::timeline::timeline;
 use super::treemap::treemap;
 use crate::analyze::{Analysis, Finding, FindingKind, Severity};
 use crate::recording::{DeviceIdx, DeviceKind, Recording};
-use crate::report::{counts, icon, word};
+use crate::report::counts;
+use crate::wording::{self, Words, count};
 
 const MARGIN: f64 = 16.0;
 const HEADER: f64 = 42.0;
@@ -65,14 +66,15 @@ fn drawn(recording: &Recording, analysis: &Analysis, view: &View, charts: &[Char
         scene.place(chart, panel.x, panel.y + GAP / 2.0);
     }
     for finding in analysis.findings.iter().take(MAX_CARDS) {
-        description.push(finding.title.clone());
-        draw_card(&mut scene, finding);
+        let words = wording::words(recording, finding, view.units);
+        draw_card(&mut scene, finding, &words);
+        description.push(words.title);
     }
     let n_more = analysis.findings.len().saturating_sub(MAX_CARDS);
     if n_more > 0 {
         let at = Point::new(MARGIN, scene.height + 6.0);
         scene.text(Label::new(
-            format!("and {}", counted(n_more, "more finding")),
+            format!("and {}", count(n_more, "more finding")),
             at,
         ));
         scene.height += LARGE;
@@ -125,7 +127,7 @@ fn add_panel(scene: &mut Scene, height: f64, edge: Option<Role>) -> Rect {
     frame
 }
 
-fn draw_card(scene: &mut Scene, finding: &Finding) {
+fn draw_card(scene: &mut Scene, finding: &Finding, words: &Words) {
     let role = colour(finding);
     let edge = if role == Role::Muted {
         Role::Device
@@ -133,7 +135,7 @@ fn draw_card(scene: &mut Scene, finding: &Finding) {
         role
     };
     let room = scene.width - 2.0 * MARGIN - 32.0;
-    let verdict = format!("{} {}", icon(finding), word(finding));
+    let verdict = format!("{} {}", wording::icon(finding), wording::heading(finding));
     let verdict = |at: Point| {
         Label::new(&verdict, at)
             .face(Face::Bold)
@@ -142,13 +144,13 @@ fn draw_card(scene: &mut Scene, finding: &Finding) {
             .fitted(room)
     };
     let beside = verdict(Point::new(0.0, 0.0)).width() + 10.0;
-    let details = text::lines(&finding.detail, Face::Sans, MEDIUM, room, MAX_LINES);
+    let details = text::lines(&words.detail, Face::Sans, MEDIUM, room, MAX_LINES);
     let height = CARD + TEXT_LINE * details.len() as f64;
     let card = add_panel(scene, height, Some(edge));
     let at = Point::new(card.x + 16.0, card.y + 22.0);
     scene.text(verdict(at));
     scene.text(
-        Label::new(&finding.title, Point::new(at.x + beside, at.y))
+        Label::new(&words.title, Point::new(at.x + beside, at.y))
             .face(Face::Bold)
             .size(13.0)
             .role(Role::Text)

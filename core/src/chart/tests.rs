@@ -4,7 +4,7 @@ use super::draw_log::{assert_sound, draw_log, view};
 use super::*;
 use crate::analyze::{Analysis, FindingKind, State};
 use crate::recording::{Recording, Status};
-use crate::testing::{Play, leak, run, session};
+use crate::testing::{Play, leak, of_steps, run, session};
 
 fn any_status() -> impl Strategy<Value = Status> {
     prop_oneof![
@@ -56,10 +56,14 @@ fn any_session() -> impl Strategy<Value = (Recording, Analysis)> {
             let cell = idx.index(recording.cells().len());
             let mut finding = leak(&recording, u32::try_from(cell).expect("few cells"), 7);
             if kind == 0 {
-                (finding.kind, finding.state) = (FindingKind::Growing, State::Watch);
+                (finding.kind, finding.state) = (FindingKind::Growing, State::Suspected);
             }
-            finding.steps = kind == 2;
-            analysis.findings.push(finding);
+            let is_of_steps = kind == 2;
+            analysis.findings.push(if is_of_steps {
+                of_steps(finding)
+            } else {
+                finding
+            });
         }
         (recording, analysis)
     })

@@ -75,7 +75,7 @@ pub fn report(calls: &Calls, thresholds: &Thresholds) -> Report {
 pub fn report_on(
     calls: &Calls,
     patterns: Vec<Pattern>,
-    (insights, untold): (Vec<Insight>, Vec<String>),
+    (insights, unattributed): (Vec<Insight>, Vec<String>),
 ) -> Report {
     Report {
         summary: summary(calls),
@@ -83,7 +83,7 @@ pub fn report_on(
         score: score(&patterns, &insights),
         patterns,
         insights,
-        left_out: [calls.left_out(), untold].concat(),
+        left_out: [calls.left_out(), unattributed].concat(),
     }
 }
 

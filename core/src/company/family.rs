@@ -2,7 +2,7 @@
 
 use super::command::{base_name, is_python};
 use super::jupyter::kernel_id;
-use super::{Facts, Kind, Sight, Sightings};
+use super::{Facts, Kind, ProcessTable, Sight};
 
 /// More generations than any family has, should the parents change while they are read.
 const N_GENERATIONS: usize = 64;
@@ -27,11 +27,11 @@ const LOADER: &str = "pt_data_worker";
 
 /// How processes belong together.
 pub(super) struct Family<'a> {
-    pub(super) sightings: &'a Sightings,
+    pub(super) sightings: &'a ProcessTable,
 }
 
 impl<'a> Family<'a> {
-    pub(super) fn of(sightings: &'a Sightings) -> Self {
+    pub(super) fn of(sightings: &'a ProcessTable) -> Self {
         Self { sightings }
     }
 

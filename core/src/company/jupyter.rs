@@ -1,7 +1,7 @@
 //! What of a process is Jupyter's.
 
 use super::command::base_name;
-use super::{Facts, Server, Sightings};
+use super::{Facts, ProcessTable, Server};
 
 /// The connection file of the kernel that this command line starts.
 ///
@@ -33,14 +33,14 @@ pub fn kernel_id(command: &[String]) -> Option<&str> {
 
 /// The notebook that this process's kernel was started for, by its connection file, else by its
 /// environment.
-pub(super) fn notebook(facts: &Facts, sightings: &Sightings) -> Option<String> {
+pub(super) fn notebook(facts: &Facts, sightings: &ProcessTable) -> Option<String> {
     let told = kernel_id(&facts.command).and_then(|id| sightings.notebooks.get(id));
     let told = told.or(facts.session_name.as_ref());
     told.filter(|name| !name.is_empty()).cloned()
 }
 
 /// The server that started this process's kernel, where it left word of itself.
-pub(super) fn server<'a>(facts: &Facts, sightings: &'a Sightings) -> Option<&'a Server> {
+pub(super) fn server<'a>(facts: &Facts, sightings: &'a ProcessTable) -> Option<&'a Server> {
     let pid = facts.server_pid?;
     sightings.servers.iter().find(|server| server.pid == pid)
 }

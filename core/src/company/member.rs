@@ -3,12 +3,12 @@
 use super::command::shortened;
 use super::family::Family;
 use super::jupyter::{kernel_id, notebook, server};
-use super::{Facts, Kind, Member, Sightings};
+use super::{Facts, Kind, Member, ProcessTable};
 use crate::printable::printable;
 use crate::recording::Level;
 
 /// Puts together what is known of a process on a driver's list.
-pub(super) fn member(pid: u32, used: &Level, sightings: &Sightings) -> Member {
+pub(super) fn member(pid: u32, used: &Level, sightings: &ProcessTable) -> Member {
     let family = Family::of(sightings);
     let kind = family.kind(pid);
     let is_known = !matches!(kind, Kind::Outside | Kind::Gone | Kind::Hidden);

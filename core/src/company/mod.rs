@@ -27,7 +27,7 @@ use member::member;
 
 /// All that was found out, at one moment.
 #[derive(Debug, Clone, Default)]
-pub struct Sightings {
+pub struct ProcessTable {
     /// This process.
     pub own_pid: u32,
     /// What the drivers say, device by device.
@@ -111,7 +111,7 @@ pub struct Server {
 
 /// Who is on each device.
 #[derive(Debug, Clone, Default)]
-pub struct Company {
+pub struct GpuProcesses {
     /// In the order in which the devices were read.
     pub devices: Vec<DeviceCompany>,
 }
@@ -132,7 +132,7 @@ pub struct DeviceCompany {
     /// Why there is no list.
     pub unlisted: Option<String>,
     /// Used on the device, and by none of those that are listed.
-    pub untold: Option<Bytes>,
+    pub unattributed: Option<Bytes>,
 }
 
 /// One process on one device.
@@ -165,7 +165,7 @@ pub struct Member {
 /// Joins what was found out.
 ///
 /// ```
-/// use gpumem_core::company::{Listing, Sightings, company};
+/// use gpumem_core::company::{Listing, ProcessTable, company};
 /// use gpumem_core::units::Bytes;
 ///
 /// let device = Listing {
@@ -175,22 +175,22 @@ pub struct Member {
 ///     capacity: Some(Bytes::gib(16)),
 ///     processes: Ok(vec![(7, Bytes::mib(300).into())]),
 /// };
-/// let found = company(&Sightings {
+/// let found = company(&ProcessTable {
 ///     own_pid: 7,
 ///     devices: vec![device],
 ///     are_ids_ours: true,
-///     ..Sightings::default()
+///     ..ProcessTable::default()
 /// });
 /// assert_eq!(found.devices[0].members[0].words, "this process");
 /// ```
-pub fn company(sightings: &Sightings) -> Company {
+pub fn company(sightings: &ProcessTable) -> GpuProcesses {
     let devices = sightings.devices.iter();
-    Company {
+    GpuProcesses {
         devices: devices.map(|it| on_device(it, sightings)).collect(),
     }
 }
 
-fn on_device(listing: &Listing, sightings: &Sightings) -> DeviceCompany {
+fn on_device(listing: &Listing, sightings: &ProcessTable) -> DeviceCompany {
     let listed = listing.processes.iter().flatten();
     let mut members: Vec<Member> = listed
         .map(|(pid, used)| member(*pid, used, sightings))
@@ -208,7 +208,7 @@ fn on_device(listing: &Listing, sightings: &Sightings) -> DeviceCompany {
         name: listing.name.clone(),
         used: listing.used,
         capacity: listing.capacity,
-        untold: untold(listing),
+        unattributed: unattributed(listing),
         members,
         unlisted: listing.processes.clone().err(),
     }
@@ -216,12 +216,12 @@ fn on_device(listing: &Listing, sightings: &Sightings) -> DeviceCompany {
 
 /// What is used and not listed, where it is worth a word: 1 % of the device. The driver rounds,
 /// and holds some for itself.
-fn untold(listing: &Listing) -> Option<Bytes> {
+fn unattributed(listing: &Listing) -> Option<Bytes> {
     let listed = listing.processes.as_ref().ok()?.iter();
     let told = listed
         .map(|(_, used)| used.known())
         .sum::<Option<Bytes>>()?;
-    let untold = listing.used?.saturating_sub(told);
-    let is_much = untold.as_f64() >= listing.capacity?.as_f64() / 100.0;
-    is_much.then_some(untold)
+    let unattributed = listing.used?.saturating_sub(told);
+    let is_much = unattributed.as_f64() >= listing.capacity?.as_f64() / 100.0;
+    is_much.then_some(unattributed)
 }

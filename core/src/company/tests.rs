@@ -42,11 +42,11 @@ fn sight(line: &str) -> (u32, Sight) {
 }
 
 /// Process 5 of this family asks who process `pid` is.
-fn sightings(family: &str, pid: u32) -> Sightings {
+fn sightings(family: &str, pid: u32) -> ProcessTable {
     let common = "1 0 name=systemd /sbin/init\n3 1 name=zsh zsh\n5 3 session=3 ipython";
     let lines = common.lines().chain(family.lines());
     let lines = lines.filter(|line| !line.trim().is_empty());
-    Sightings {
+    ProcessTable {
         own_pid: 5,
         devices: vec![Listing {
             device: "cuda:0".to_owned(),
@@ -68,7 +68,7 @@ fn sightings(family: &str, pid: u32) -> Sightings {
 }
 
 #[track_caller]
-fn check_seen(sightings: &Sightings, kind: Kind, words: &str) {
+fn check_seen(sightings: &ProcessTable, kind: Kind, words: &str) {
     let company = company(sightings);
     let member = &company.devices[0].members[0];
     assert_eq!((member.kind, member.words.as_str()), (kind, words));
@@ -262,7 +262,7 @@ fn what_has_ended_is_told_from_what_is_hidden() {
 
 #[test]
 fn ids_of_another_machine_are_not_looked_up() {
-    let from_container = |family: &str| Sightings {
+    let from_container = |family: &str| ProcessTable {
         are_ids_ours: false,
         ..sightings(family, 20)
     };
@@ -308,14 +308,14 @@ fn parents_in_a_ring_are_not_followed_for_ever() {
 
 #[test]
 fn what_is_used_and_listed_by_nobody_is_told_where_it_is_much() {
-    let untold = |used| {
+    let unattributed = |used| {
         let mut sightings = sightings("20 3 python a.py", 20);
         sightings.devices[0].used = Some(Bytes::mib(used));
         sightings.devices[0].capacity = Some(Bytes::gib(10));
-        company(&sightings).devices[0].untold
+        company(&sightings).devices[0].unattributed
     };
-    assert_eq!(untold(150), None);
-    assert_eq!(untold(300), Some(Bytes::mib(200)));
+    assert_eq!(unattributed(150), None);
+    assert_eq!(unattributed(300), Some(Bytes::mib(200)));
 }
 
 #[test]

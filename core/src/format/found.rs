@@ -5,11 +5,11 @@
 use serde::Serialize;
 
 use super::messagepack::{Outcome, Reader, Refused};
-use super::record::{Place, Record};
+use super::record::{Decode, DecodeFields};
 use super::v1::WireHolders;
 use super::{Fault, PREFIX, ReadError, framed, payload_at, read};
 use crate::holders::{DeviceHolders, Entry, Found, HeldBy, Inventory, RootKind, Shelf};
-use crate::recording::{DeviceIdx, Held, RunIdx};
+use crate::recording::{DeviceIdx, HolderSnapshot, RunIdx};
 use crate::units::Bytes;
 
 const KIND: &str = "found";
@@ -67,7 +67,7 @@ struct WireEntries {
 /// The bytes of an answer.
 pub fn encode_found(found: &Found) -> Vec<u8> {
     let held = |holders: &DeviceHolders| {
-        WireHolders::from(&Held {
+        WireHolders::from(&HolderSnapshot {
             run: RunIdx(0),
             device: DeviceIdx(0),
             holders: holders.clone(),
@@ -145,11 +145,11 @@ impl FromIterator<Entry> for WireEntries {
     }
 }
 
-impl Record for Found {
+impl DecodeFields for Found {
     fn field(&mut self, name: &str, value: &mut Reader<'_>) -> Outcome<()> {
         match name {
             "holders" => {
-                let known = |held: Held| Some(held.holders);
+                let known = |held: HolderSnapshot| Some(held.holders);
                 value.list_of(&mut self.holders.devices, known)
             }
             "inventory" => self.inventory.fill(value),
@@ -161,7 +161,7 @@ impl Record for Found {
     }
 }
 
-impl Record for HeldBy {
+impl DecodeFields for HeldBy {
     fn field(&mut self, name: &str, value: &mut Reader<'_>) -> Outcome<()> {
         match name {
             "name" => self.name.fill(value),
@@ -173,7 +173,7 @@ impl Record for HeldBy {
     }
 }
 
-impl Place for RootKind {
+impl Decode for RootKind {
     fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
         let mut kind = None;
         reader.name(Self::from_name, &mut kind)?;
@@ -182,7 +182,7 @@ impl Place for RootKind {
     }
 }
 
-impl Record for Inventory {
+impl DecodeFields for Inventory {
     fn field(&mut self, name: &str, value: &mut Reader<'_>) -> Outcome<()> {
         match name {
             "devices" => self.devices.fill(value),
@@ -202,7 +202,7 @@ struct FoundName {
     name: String,
 }
 
-impl Record for FoundName {
+impl DecodeFields for FoundName {
     fn field(&mut self, name: &str, value: &mut Reader<'_>) -> Outcome<()> {
         match name {
             "class" => self.kind.fill(value),
@@ -212,7 +212,7 @@ impl Record for FoundName {
     }
 }
 
-impl Record for Shelf {
+impl DecodeFields for Shelf {
     fn required(&self) -> &'static [&'static str] {
         &["ids", "storages", "sums"]
     }
@@ -276,7 +276,7 @@ impl FoundEntries {
     }
 }
 
-impl Record for FoundEntries {
+impl DecodeFields for FoundEntries {
     fn field(&mut self, name: &str, value: &mut Reader<'_>) -> Outcome<()> {
         let column = match name {
             "bytes" => &mut self.bytes,
@@ -294,7 +294,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::holders::{GraphBuilder, Limits, Look, Node, Root, Step};
+    use crate::holders::{GraphBuilder, HeapAnalysis, Limits, Node, Root, Step};
 
     /// A list of tensors, one for each size.
     fn found(sizes: &[u64]) -> Found {
@@ -309,7 +309,7 @@ mod tests {
         }
         builder.root(Root::variable("losses", list));
         let graph = builder.build();
-        let look = Look::at(&graph);
+        let look = HeapAnalysis::at(&graph);
         Found {
             holders: look.holders(&Limits::default(), None),
             inventory: look.inventory(),

@@ -29,7 +29,7 @@ impl Refused {
 pub(super) type Outcome<T> = Result<T, Refused>;
 
 /// What a value's first bytes say.
-pub(super) enum Opening<'de> {
+pub(super) enum Token<'de> {
     Nil,
     Bool(bool),
     Whole(u64),
@@ -97,44 +97,44 @@ impl<'de> Reader<'de> {
         usize::try_from(length).map_err(Refused::because)
     }
 
-    fn text(&mut self, n: usize) -> Outcome<Opening<'de>> {
+    fn text(&mut self, n: usize) -> Outcome<Token<'de>> {
         let text = std::str::from_utf8(self.bytes(n)?).map_err(Refused::because)?;
-        Ok(Opening::Text(text))
+        Ok(Token::Text(text))
     }
 
-    pub(super) fn opening(&mut self) -> Outcome<Opening<'de>> {
+    pub(super) fn opening(&mut self) -> Outcome<Token<'de>> {
         let marker = self.bytes(1)?[0];
         let low = |mask: u8| usize::from(marker & mask);
         Ok(match marker {
-            0x00..=0x7f => Opening::Whole(marker.into()),
-            0x80..=0x8f => Opening::Map(low(0x0f)),
-            0x90..=0x9f => Opening::List(low(0x0f)),
+            0x00..=0x7f => Token::Whole(marker.into()),
+            0x80..=0x8f => Token::Map(low(0x0f)),
+            0x90..=0x9f => Token::List(low(0x0f)),
             0xa0..=0xbf => return self.text(low(0x1f)),
-            0xc0 => Opening::Nil,
-            0xc2 | 0xc3 => Opening::Bool(marker == 0xc3),
+            0xc0 => Token::Nil,
+            0xc2 | 0xc3 => Token::Bool(marker == 0xc3),
             0xc4..=0xc6 => {
                 let n = self.length(1 << (marker - 0xc4))?;
-                Opening::Binary(self.bytes(n)?)
+                Token::Binary(self.bytes(n)?)
             }
             0xca => {
                 let bits = u32::try_from(self.number(4)?).map_err(Refused::because)?;
-                Opening::Float(f32::from_bits(bits).into())
+                Token::Float(f32::from_bits(bits).into())
             }
-            0xcb => Opening::Float(f64::from_bits(self.number(8)?)),
-            0xcc..=0xcf => Opening::Whole(self.number(1 << (marker - 0xcc))?),
+            0xcb => Token::Float(f64::from_bits(self.number(8)?)),
+            0xcc..=0xcf => Token::Whole(self.number(1 << (marker - 0xcc))?),
             0xd0..=0xd3 => {
                 let n_bytes = 1 << (marker - 0xd0);
                 let n_unused = 64 - 8 * n_bytes;
                 let number = (self.number(n_bytes)? << n_unused).cast_signed() >> n_unused;
-                u64::try_from(number).map_or(Opening::Negative(number), Opening::Whole)
+                u64::try_from(number).map_or(Token::Negative(number), Token::Whole)
             }
             0xd9..=0xdb => {
                 let n = self.length(1 << (marker - 0xd9))?;
                 return self.text(n);
             }
-            0xdc | 0xdd => Opening::List(self.length(2 << (marker - 0xdc))?),
-            0xde | 0xdf => Opening::Map(self.length(2 << (marker - 0xde))?),
-            0xe0..=0xff => Opening::Negative(marker.cast_signed().into()),
+            0xdc | 0xdd => Token::List(self.length(2 << (marker - 0xdc))?),
+            0xde | 0xdf => Token::Map(self.length(2 << (marker - 0xde))?),
+            0xe0..=0xff => Token::Negative(marker.cast_signed().into()),
             0xc1 | 0xc7..=0xc9 | 0xd4..=0xd8 => {
                 return Err(Refused(format!("no value begins with {marker:#04x}")));
             }
@@ -151,7 +151,7 @@ impl<'de> Reader<'de> {
             return Ok(u64::from_be_bytes(*eight) >> (64 - 8 * n_bytes));
         }
         match self.opening()? {
-            Opening::Whole(number) => Ok(number),
+            Token::Whole(number) => Ok(number),
             other => Err(other.instead_of("a whole number")),
         }
     }
@@ -162,7 +162,7 @@ impl<'de> Reader<'de> {
         read: &mut dyn FnMut(&str, &mut Self) -> Outcome<()>,
     ) -> Outcome<()> {
         let n = match self.opening()? {
-            Opening::Map(n) => n,
+            Token::Map(n) => n,
             other => return Err(other.instead_of("a map")),
         };
         self.nested(n, &mut |reader| {
@@ -174,7 +174,7 @@ impl<'de> Reader<'de> {
     /// The entries of a list: `read` reads each of them.
     pub(super) fn list(&mut self, read: &mut dyn FnMut(&mut Self) -> Outcome<()>) -> Outcome<()> {
         let n = match self.opening()? {
-            Opening::List(n) => n,
+            Token::List(n) => n,
             other => return Err(other.instead_of("a list")),
         };
         self.nested(n, read)
@@ -202,7 +202,7 @@ impl<'de> Reader<'de> {
         mut of: impl FnMut(u64) -> T,
     ) -> Outcome<Vec<T>> {
         let n_numbers = match self.opening()? {
-            Opening::List(n) => n,
+            Token::List(n) => n,
             other => return Err(other.instead_of("a list")),
         };
         // A length that was made up reserves no more than the frame can hold.
@@ -229,7 +229,7 @@ impl<'de> Reader<'de> {
 
     pub(super) fn string(&mut self) -> Outcome<&'de str> {
         match self.opening()? {
-            Opening::Text(text) => Ok(text),
+            Token::Text(text) => Ok(text),
             other => Err(other.instead_of("a text")),
         }
     }
@@ -247,8 +247,8 @@ impl<'de> Reader<'de> {
         while n_open > 0 {
             n_open -= 1;
             n_open = match self.opening()? {
-                Opening::List(n) => n_open.saturating_add(n),
-                Opening::Map(n) => n_open.saturating_add(n.saturating_mul(2)),
+                Token::List(n) => n_open.saturating_add(n),
+                Token::Map(n) => n_open.saturating_add(n.saturating_mul(2)),
                 _ => n_open,
             };
         }
@@ -267,7 +267,7 @@ impl<'de> Reader<'de> {
     }
 }
 
-impl Opening<'_> {
+impl Token<'_> {
     pub(super) fn instead_of(&self, expected: &str) -> Refused {
         let found = match self {
             Self::Nil => "nothing".to_owned(),
@@ -294,14 +294,14 @@ mod tests {
     fn any(reader: &mut Reader<'_>) -> Outcome<Value> {
         let at_it = Reader { ..*reader };
         Ok(match reader.opening()? {
-            Opening::Nil => Value::Null,
-            Opening::Bool(value) => value.into(),
-            Opening::Whole(number) => number.into(),
-            Opening::Negative(number) => number.into(),
-            Opening::Float(number) => number.into(),
-            Opening::Text(text) => text.into(),
-            Opening::Binary(bytes) => bytes.into(),
-            Opening::List(_) => {
+            Token::Nil => Value::Null,
+            Token::Bool(value) => value.into(),
+            Token::Whole(number) => number.into(),
+            Token::Negative(number) => number.into(),
+            Token::Float(number) => number.into(),
+            Token::Text(text) => text.into(),
+            Token::Binary(bytes) => bytes.into(),
+            Token::List(_) => {
                 *reader = at_it;
                 let mut entries = Vec::new();
                 reader.list(&mut |reader| {
@@ -310,7 +310,7 @@ mod tests {
                 })?;
                 entries.into()
             }
-            Opening::Map(_) => {
+            Token::Map(_) => {
                 *reader = at_it;
                 let mut fields = Map::new();
                 reader.fields(&mut |name, reader| {

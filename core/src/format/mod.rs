@@ -24,7 +24,7 @@ use serde::Serialize;
 use thiserror::Error;
 
 use messagepack::Reader;
-use record::Place;
+use record::Decode;
 
 pub use crate::recording::MAX_FRAME;
 use crate::recording::{
@@ -151,6 +151,7 @@ fn shortened(frame: &Frame) -> Option<Frame> {
         Frame::Header(header) => Frame::Header(Header {
             session: header.session.clone(),
             wall_anchor: header.wall_anchor,
+            rules: header.rules,
             ..Header::default()
         }),
         Frame::Device(device) => Frame::Device(Device {
@@ -353,7 +354,7 @@ fn frame_of(payload: &[u8], offset: usize) -> Result<Option<Frame>, ReadError> {
 }
 
 /// Reads one value; an error names the offset at which reading stopped.
-fn read<T: Place + Default>(input: &mut Reader<'_>, end: usize) -> Result<T, ReadError> {
+fn read<T: Decode + Default>(input: &mut Reader<'_>, end: usize) -> Result<T, ReadError> {
     let mut value = T::default();
     match value.fill(input) {
         Ok(()) => Ok(value),

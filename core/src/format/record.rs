@@ -3,12 +3,12 @@
 //! Which field goes where is all that a type says of itself; the loop over the fields
 //! is compiled once.
 
-use super::messagepack::{Opening, Outcome, Reader, Refused};
-use crate::recording::{CellIdx, DeviceIdx, RunIdx, SourceHash};
+use super::messagepack::{Outcome, Reader, Refused, Token};
+use crate::recording::{CellIdx, DeviceIdx, DeviceKey, RunIdx, SourceHash};
 use crate::units::{ByteDelta, Bytes, Nanos};
 
 /// What a map is read into, field by field.
-pub(super) trait Record {
+pub(super) trait DecodeFields {
     /// The fields without which it says nothing; the others have their defaults.
     fn required(&self) -> &'static [&'static str] {
         &[]
@@ -19,12 +19,12 @@ pub(super) trait Record {
 }
 
 /// What a value is read into.
-pub(super) trait Place {
+pub(super) trait Decode {
     /// Reads it; what was there before is replaced.
     fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()>;
 }
 
-impl<T: Record> Record for Box<T> {
+impl<T: DecodeFields> DecodeFields for Box<T> {
     fn required(&self) -> &'static [&'static str] {
         (**self).required()
     }
@@ -35,7 +35,7 @@ impl<T: Record> Record for Box<T> {
 }
 
 impl Reader<'_> {
-    fn record(&mut self, record: &mut dyn Record) -> Outcome<()> {
+    fn record(&mut self, record: &mut dyn DecodeFields) -> Outcome<()> {
         let required = record.required();
         let mut is_there = [false; 8];
         self.fields(&mut |name, value| {
@@ -75,7 +75,7 @@ impl Reader<'_> {
     }
 
     /// A list of which `known` leaves out the entries that only a later gpumem knows.
-    pub(super) fn list_of<T: Place + Default, U>(
+    pub(super) fn list_of<T: Decode + Default, U>(
         &mut self,
         place: &mut Vec<U>,
         known: fn(T) -> Option<U>,
@@ -91,13 +91,13 @@ impl Reader<'_> {
     }
 }
 
-impl<T: Record> Place for T {
+impl<T: DecodeFields> Decode for T {
     fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
         reader.record(self)
     }
 }
 
-impl<T: Place + Default> Place for Option<T> {
+impl<T: Decode + Default> Decode for Option<T> {
     fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
         *self = None;
         if reader.is_nil() {
@@ -107,30 +107,30 @@ impl<T: Place + Default> Place for Option<T> {
     }
 }
 
-impl<T: Place + Default> Place for Vec<T> {
+impl<T: Decode + Default> Decode for Vec<T> {
     fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
         reader.list_of(self, Some)
     }
 }
 
-impl Place for bool {
+impl Decode for bool {
     fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
         *self = match reader.opening()? {
-            Opening::Bool(value) => value,
+            Token::Bool(value) => value,
             other => return Err(other.instead_of("true or false")),
         };
         Ok(())
     }
 }
 
-impl Place for u64 {
+impl Decode for u64 {
     fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
         *self = reader.whole()?;
         Ok(())
     }
 }
 
-impl Place for u32 {
+impl Decode for u32 {
     fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
         let number = reader.whole()?;
         let Ok(number) = Self::try_from(number) else {
@@ -143,11 +143,22 @@ impl Place for u32 {
     }
 }
 
-impl Place for ByteDelta {
+impl Decode for f64 {
+    fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
+        *self = match reader.opening()? {
+            Token::Float(number) => number,
+            Token::Whole(number) => number as Self,
+            other => return Err(other.instead_of("a number")),
+        };
+        Ok(())
+    }
+}
+
+impl Decode for ByteDelta {
     fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
         let number = match reader.opening()? {
-            Opening::Whole(number) if number <= i64::MAX.unsigned_abs() => number.cast_signed(),
-            Opening::Negative(number) => number,
+            Token::Whole(number) if number <= i64::MAX.unsigned_abs() => number.cast_signed(),
+            Token::Negative(number) => number,
             other => return Err(other.instead_of("a whole number")),
         };
         *self = Self::new(number);
@@ -155,21 +166,28 @@ impl Place for ByteDelta {
     }
 }
 
-impl Place for String {
+impl Decode for String {
     fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
         reader.string()?.clone_into(self);
         Ok(())
     }
 }
 
-impl Place for Bytes {
+impl Decode for DeviceKey {
+    fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
+        *self = reader.string()?.into();
+        Ok(())
+    }
+}
+
+impl Decode for Bytes {
     fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
         *self = Self::new(reader.whole()?);
         Ok(())
     }
 }
 
-impl Place for Nanos {
+impl Decode for Nanos {
     fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
         *self = Self::new(reader.whole()?);
         Ok(())
@@ -178,7 +196,7 @@ impl Place for Nanos {
 
 macro_rules! places_within {
     ($($type:ty)*) => {$(
-        impl Place for $type {
+        impl Decode for $type {
             fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
                 self.0.fill(reader)
             }
@@ -189,7 +207,7 @@ macro_rules! places_within {
 places_within! { CellIdx DeviceIdx RunIdx SourceHash }
 
 /// Words by name, in the order in which they stand there.
-impl Place for Vec<(String, String)> {
+impl Decode for Vec<(String, String)> {
     fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
         self.clear();
         reader.fields(&mut |name, value| {

@@ -5,17 +5,19 @@ use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 
 use super::*;
-use crate::analyze::{Rules, analyze};
-use crate::holders::{Branch, DeviceHolders, Holder, Kept, Part, Rest, RootKind, Shared, Traits};
+use crate::analyze::{Rules, Warning, analyze};
+use crate::holders::{
+    DeviceHolders, Holder, HolderBranch, Kept, Part, Rest, RootKind, SharedMemory, Traits,
+};
 use crate::recording::{
     AllocatorLevels, Cell, CellIdx, Changes, Device, DeviceIdx, DeviceKind, DriverLevels, Finish,
-    Framework, Held, Level, Lifetimes, LineTally, Mapped, ModuleTally, OomFigures, OomHolder,
+    Framework, HolderSnapshot, Level, Lifetimes, LineTally, ModuleTally, OomFigures, OomHolder,
     OtherProcess, OutOfMemory, Points, Reading, Revision, Run, RunIdx, RunKind, RunLevels, Sample,
-    Samples, Series, Source, SourceHash, SourceState, StackTally, Status, Tally, Trace, TracedPeak,
-    Unknown,
+    Samples, SegmentSnapshot, Series, Source, SourceHash, SourceState, StackTally, Status, Tally,
+    Trace, TracedPeak, Unknown,
 };
 use crate::segments::{self, Block, BlockState, Pool, Segment, Segments};
-use crate::thin::{Spacing, Thinned};
+use crate::thin::{Downsampler, Spacing};
 use crate::units::{ByteDelta, Bytes, Nanos};
 
 fn level() -> impl Strategy<Value = Level> {
@@ -135,16 +137,16 @@ prop_compose! {
         grown in any::<Option<i64>>(),
         flags in any::<[bool; 3]>(),
         depth in 0_usize..5,
-    ) -> Held {
+    ) -> HolderSnapshot {
         let [name, path, what, step, type_name] = words;
         let [retained, graph, shared, rest] = bytes.map(|n| Bytes::new(n.into()));
         let [scalars, by_function, is_cut] = flags;
         let more = Rest { n: 3, n_bytes: rest };
         let branches = (0..depth).fold(Vec::new(), |branches, n| {
             let (step, what) = (step.clone(), what.clone());
-            vec![Branch { step, what, n: n as u64, n_bytes: graph, branches, more }]
+            vec![HolderBranch { step, what, n: n as u64, n_bytes: graph, branches, more }]
         });
-        Held {
+        HolderSnapshot {
             run: RunIdx(0),
             device: DeviceIdx(0),
             holders: DeviceHolders {
@@ -158,7 +160,7 @@ prop_compose! {
                     path: path.clone(),
                     what: what.clone(),
                 }],
-                shared: vec![Shared {
+                shared: vec![SharedMemory {
                     names: vec![name.clone()],
                     and_others: scalars,
                     n_bytes: shared,
@@ -235,7 +237,7 @@ type Step = (u64, [Option<Bytes>; 4]);
 
 /// A series that grows point by point and is thinned now and then, as the recorder writes it.
 fn marked(steps: Vec<(Step, bool)>) -> impl Iterator<Item = (Frame, bool)> {
-    let mut series = Thinned::new(20, Spacing::Ordinal);
+    let mut series = Downsampler::new(20, Spacing::Ordinal);
     let mut at = 0;
     steps.into_iter().map(move |((step, levels), tells)| {
         at += step;
@@ -314,7 +316,7 @@ prop_compose! {
     }
 }
 
-fn mapped() -> impl Strategy<Value = Mapped> {
+fn mapped() -> impl Strategy<Value = SegmentSnapshot> {
     let segments = prop::collection::vec(segment(), 0..6);
     let found = (segments, any::<[u64; 6]>()).prop_map(|(segments, numbers)| {
         let [n_segments, size, split, unused, n_blocks, largest_free] = numbers;
@@ -331,7 +333,7 @@ fn mapped() -> impl Strategy<Value = Mapped> {
         }
     });
     let found = prop_oneof![found.prop_map(Ok), ".*".prop_map(Err)];
-    found.prop_map(|found| Mapped {
+    found.prop_map(|found| SegmentSnapshot {
         run: RunIdx(0),
         device: DeviceIdx(0),
         found,
@@ -353,6 +355,7 @@ prop_compose! {
         missing in prop::option::of(".*"),
         finish in any::<Option<u64>>(),
         oom in prop::option::of(oom()),
+        (min_runs, share) in (3_u32.., 0.0..=1.0),
     ) -> Recording {
         let [session, label, text] = words;
         let mut recording = Recording::new(Header {
@@ -360,11 +363,12 @@ prop_compose! {
             wall_anchor: Nanos::new(7),
             versions: [("gpumem".to_owned(), session)].into(),
             sources: vec![SourceState { source: Source::Sim, used: true, reason: text.clone() }],
+            rules: rules(min_runs, share),
         });
         let frames = [
             Frame::Device(Device {
                 idx: DeviceIdx(0),
-                key: "sim:0".to_owned(),
+                key: "sim:0".into(),
                 label: label.clone(),
                 name: text.clone(),
                 kind: DeviceKind::Simulated,
@@ -421,6 +425,34 @@ prop_compose! {
         }
         recording
     }
+}
+
+fn rules(min_runs: u32, share: f64) -> Rules {
+    Rules {
+        min_runs: min_runs as usize,
+        fragmentation_ratio: share,
+        ..Rules::default()
+    }
+}
+
+/// What findings are judged by under a header with these rules.
+fn rules_of(rules: &Value) -> Result<Rules, String> {
+    let header = raw("header", &json!({"format": 1, "rules": rules}));
+    let read = decode(&header).map_err(|error| error.to_string())?;
+    Ok(read.header().rules)
+}
+
+#[test]
+fn a_recording_is_judged_by_the_rules_that_stand_in_it() {
+    let read = decode(&raw("header", &json!({"format": 1}))).expect("of an earlier gpumem");
+    assert_eq!(read.header().rules, Rules::default());
+    let read = rules_of(&json!({"min_runs": 12, "fragmentation_ratio": 0.5, "later": [1]}));
+    assert_eq!(read, Ok(rules(12, 0.5)));
+    let refused = rules_of(&json!({"min_runs": 1})).expect_err("too few");
+    assert!(
+        refused.contains("min_runs is 1: it must be a whole number of at least 3"),
+        "{refused}"
+    );
 }
 
 fn small() -> Recording {
@@ -713,7 +745,8 @@ fn a_cut_recording_says_where_it_ends() {
     let found = decode(&bytes[..n_kept]).expect("its header is whole");
     let words = format!("the file was cut at byte {n_kept}: the rest is missing");
     assert_eq!(found.missing().collect::<Vec<_>>(), [&words]);
-    assert_eq!(analyze(&found, &Rules::default()).warnings, [words]);
+    let warnings = analyze(&found, &Rules::default()).warnings;
+    assert_eq!(warnings, [Warning::Missing(words)]);
     // It stays known when the recording is saved again.
     assert_eq!(decode(&encode(&found)), Ok(found));
 }
@@ -853,9 +886,9 @@ fn a_frame_that_is_too_long_is_left_out_with_its_reason() {
         parts: vec![part; MAX_FRAME / 16],
         ..DeviceHolders::default()
     };
-    check_too_long(&Frame::Holders(Box::new(Held {
+    check_too_long(&Frame::Holders(Box::new(HolderSnapshot {
         holders,
-        ..Held::default()
+        ..HolderSnapshot::default()
     })));
 }
 

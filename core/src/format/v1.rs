@@ -2,7 +2,7 @@
 //!
 //! Every field has a name and a default; sizes are bytes, times nanoseconds
 //! since the recording's start. The module above lists them for other readers.
-//! serde writes the `Wire…` types; a [`Record`] says where each field is read to.
+//! serde writes the `Wire…` types; a [`DecodeFields`] says where each field is read to.
 
 mod columns;
 mod holders;
@@ -16,13 +16,14 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::messagepack::{Outcome, Reader};
-use super::record::{Place, Record};
+use super::messagepack::{Outcome, Reader, Refused};
+use super::record::{Decode, DecodeFields};
 use super::{Fault, fitting};
 use crate::recording::{
     Cell, Device, DeviceKind, Finish, Header, Missing, Revision, Run, RunKind, RunLevels, Source,
     SourceState, Status,
 };
+use crate::rules::{Rules, Threshold};
 use crate::units::Nanos;
 use oom::WireOutOfMemory;
 use reading::WireReading;
@@ -65,6 +66,7 @@ pub(super) struct WireHeader {
     wall_anchor_nanos: u64,
     versions: BTreeMap<String, String>,
     sources: Vec<WireSourceState>,
+    rules: BTreeMap<&'static str, f64>,
 }
 
 #[derive(Serialize)]
@@ -150,6 +152,9 @@ impl From<&Header> for WireHeader {
             wall_anchor_nanos: header.wall_anchor.get(),
             versions: header.versions.iter().cloned().collect(),
             sources: header.sources.iter().map(state).collect(),
+            rules: Threshold::ALL
+                .map(|threshold| (threshold.name(), header.rules.get(threshold)))
+                .into(),
         }
     }
 }
@@ -173,7 +178,7 @@ impl FoundHeader {
     }
 }
 
-impl Record for FoundHeader {
+impl DecodeFields for FoundHeader {
     fn required(&self) -> &'static [&'static str] {
         &["format"]
     }
@@ -186,8 +191,21 @@ impl Record for FoundHeader {
             "wall_anchor_nanos" => header.wall_anchor.fill(value),
             "versions" => header.versions.fill(value),
             "sources" => value.list_of(&mut header.sources, FoundSource::known),
+            "rules" => header.rules.fill(value),
             _ => value.skip(),
         }
+    }
+}
+
+impl DecodeFields for Rules {
+    /// A recording that does not have one was judged by the default.
+    fn field(&mut self, name: &str, value: &mut Reader<'_>) -> Outcome<()> {
+        let Some(threshold) = Threshold::from_name(name) else {
+            return value.skip();
+        };
+        let mut number = 0.0;
+        number.fill(value)?;
+        self.set(threshold, number).map_err(Refused::because)
     }
 }
 
@@ -209,7 +227,7 @@ impl FoundSource {
     }
 }
 
-impl Record for FoundSource {
+impl DecodeFields for FoundSource {
     fn required(&self) -> &'static [&'static str] {
         &["source"]
     }
@@ -228,7 +246,7 @@ impl From<&Device> for WireDevice {
     fn from(device: &Device) -> Self {
         Self {
             idx: device.idx.0,
-            key: device.key.clone(),
+            key: device.key.as_str().to_owned(),
             label: device.label.clone(),
             name: device.name.clone(),
             class: name_of(&DEVICE_KINDS, device.kind),
@@ -236,7 +254,7 @@ impl From<&Device> for WireDevice {
     }
 }
 
-impl Record for Device {
+impl DecodeFields for Device {
     fn required(&self) -> &'static [&'static str] {
         &["idx", "key", "class"]
     }
@@ -267,7 +285,7 @@ impl From<&Cell> for WireCell {
     }
 }
 
-impl Record for Cell {
+impl DecodeFields for Cell {
     fn required(&self) -> &'static [&'static str] {
         &["idx", "id"]
     }
@@ -282,7 +300,7 @@ impl Record for Cell {
     }
 }
 
-impl Record for Revision {
+impl DecodeFields for Revision {
     fn required(&self) -> &'static [&'static str] {
         &["hash"]
     }
@@ -315,7 +333,7 @@ impl From<&Run> for WireRun {
     }
 }
 
-impl Record for Run {
+impl DecodeFields for Run {
     fn required(&self) -> &'static [&'static str] {
         &["idx", "cell", "class", "started_nanos", "status"]
     }
@@ -350,7 +368,7 @@ impl From<&RunLevels> for WireRunLevels {
     }
 }
 
-impl Record for RunLevels {
+impl DecodeFields for RunLevels {
     fn required(&self) -> &'static [&'static str] {
         &["device", "before"]
     }
@@ -374,7 +392,7 @@ impl From<&Missing> for WireMissing {
     }
 }
 
-impl Record for Missing {
+impl DecodeFields for Missing {
     fn required(&self) -> &'static [&'static str] {
         &["words"]
     }
@@ -395,7 +413,7 @@ impl From<&Finish> for WireFinish {
     }
 }
 
-impl Record for Finish {
+impl DecodeFields for Finish {
     fn required(&self) -> &'static [&'static str] {
         &["at_nanos"]
     }

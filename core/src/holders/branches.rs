@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 use super::graph::Category;
-use super::look::Look;
+use super::heap_analysis::HeapAnalysis;
 use super::path;
-use super::tally::{Tally, counted};
-use super::{Branch, Limits, Rest, words};
+use super::retained_size::{RetainedSize, counted};
+use super::{HolderBranch, Limits, Rest, words};
 
 /// Branches of branches are no deeper than that, whatever is asked for: who tells them calls itself.
 pub(super) const MAX_DEPTH: usize = 100;
@@ -18,18 +18,18 @@ struct Group {
     first: u32,
     last: u32,
     n: u64,
-    tally: Tally,
+    tally: RetainedSize,
 }
 
-impl Look<'_> {
+impl HeapAnalysis<'_> {
     /// What `number` holds, the most first, and what is not told.
     pub(super) fn branches(
         &self,
         number: u32,
-        tallies: &[Tally],
+        tallies: &[RetainedSize],
         limits: &Limits,
         depth: usize,
-    ) -> (Vec<Branch>, Rest) {
+    ) -> (Vec<HolderBranch>, Rest) {
         if depth == 0 {
             return (Vec::new(), Rest::default());
         }
@@ -49,10 +49,10 @@ impl Look<'_> {
         &self,
         above: u32,
         group: &Group,
-        tallies: &[Tally],
+        tallies: &[RetainedSize],
         limits: &Limits,
         depth: usize,
-    ) -> Branch {
+    ) -> HolderBranch {
         let step = |number: u32| {
             let (above, vertex) = (self.vertex(above), self.vertex(number));
             path::text(&self.web, &self.reach, above, vertex)
@@ -70,7 +70,7 @@ impl Look<'_> {
                 (step, (Vec::new(), Rest::default()))
             }
         };
-        Branch {
+        HolderBranch {
             step,
             what: self.group_words(group),
             n: group.n,
@@ -81,7 +81,7 @@ impl Look<'_> {
     }
 
     /// The children of `number` that keep something, those alike together.
-    fn groups(&self, number: u32, tallies: &[Tally]) -> (Vec<Group>, Rest) {
+    fn groups(&self, number: u32, tallies: &[RetainedSize]) -> (Vec<Group>, Rest) {
         let mut groups: Vec<Group> = Vec::new();
         let mut known: HashMap<Kind<'_>, usize> = HashMap::new();
         let mut more = Rest::default();
@@ -121,7 +121,7 @@ impl Look<'_> {
         is_plain && path::is_within(&self.web, self.reach.link(vertex))
     }
 
-    fn kind(&self, number: u32, tallies: &[Tally]) -> Kind<'_> {
+    fn kind(&self, number: u32, tallies: &[RetainedSize]) -> Kind<'_> {
         let node = self.web.node_of(self.vertex(number));
         let node = node.map(|idx| self.web.graph.node(idx));
         Kind {
@@ -159,11 +159,11 @@ impl Group {
             first,
             last: first,
             n: 0,
-            tally: Tally::default(),
+            tally: RetainedSize::default(),
         }
     }
 
-    fn take_in(&mut self, number: u32, tally: &Tally) {
+    fn take_in(&mut self, number: u32, tally: &RetainedSize) {
         self.last = number;
         self.n += 1;
         self.tally.add(tally);

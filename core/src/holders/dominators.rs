@@ -7,7 +7,7 @@
 //! built so far. Nothing here calls itself, so that a chain of a million objects
 //! is no matter.
 
-use super::web::{NONE, SESSION, Web};
+use super::csr_graph::{CsrGraph, NONE, SESSION};
 
 /// The dominator tree, in the numbers of a depth-first search: the parent of
 /// each has a smaller number than itself.
@@ -24,7 +24,7 @@ pub(super) struct Dominators {
 
 impl Dominators {
     /// Every vertex must be reached: what no root names hangs on "unnamed".
-    pub(super) fn of(web: &Web<'_>) -> Self {
+    pub(super) fn of(web: &CsrGraph<'_>) -> Self {
         let (vertices, numbers, parents) = search(web);
         let holders = holders(web, &vertices, &numbers);
         let semi = semidominators(&parents, &holders);
@@ -104,7 +104,7 @@ impl Lists {
 }
 
 /// Depth first from the session: vertices by number, numbers by vertex, parents by number.
-fn search(web: &Web<'_>) -> (Vec<u32>, Vec<u32>, Vec<u32>) {
+fn search(web: &CsrGraph<'_>) -> (Vec<u32>, Vec<u32>, Vec<u32>) {
     let n = web.n_vertices();
     let mut numbers = vec![NONE; n];
     let mut vertices = Vec::with_capacity(n);
@@ -133,7 +133,7 @@ fn search(web: &Web<'_>) -> (Vec<u32>, Vec<u32>, Vec<u32>) {
 
 /// Who holds each, by numbers. The session's hold on the roots is left out: it
 /// is their parent already.
-fn holders(web: &Web<'_>, vertices: &[u32], numbers: &[u32]) -> Lists {
+fn holders(web: &CsrGraph<'_>, vertices: &[u32], numbers: &[u32]) -> Lists {
     let pairs = || {
         (1..vertices.len() as u32).flat_map(|from| {
             let vertex = vertices[from as usize];

@@ -18,8 +18,40 @@ pub struct Fix {
     pub before: Option<String>,
     /// What to write instead, or to run once where there is no `before`.
     pub after: String,
-    /// One sentence: why that helps, and what it does not do.
-    pub why: &'static str,
+    /// Why that helps.
+    pub reason: FixReason,
+}
+
+/// Why a fix helps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FixReason {
+    /// IPython keeps what a cell displays: a `;` keeps it out from now on.
+    NotDisplayed,
+    /// The same, of what is kept already.
+    OutputsReleased,
+    /// The last exception keeps the local variables of its functions.
+    TracebackReleased,
+    /// Objects that refer to each other wait for a collection.
+    CyclesCollected,
+    /// IPython keeps the namespace of every script that `%run` ran.
+    ScriptsForgotten,
+    /// The name keeps the old copy until the new one is ready.
+    OldCopyFirst,
+    /// The name keeps a graph too.
+    NameWithGraph,
+    /// Only this name keeps it alive.
+    Name,
+    /// A cache without a bound keeps every result.
+    CacheBounded,
+    /// The cache keeps its results.
+    CacheCleared,
+    /// A plain number keeps neither device memory nor a graph.
+    Number,
+    /// Without its graph a tensor keeps only its own values.
+    Detached,
+    /// Only the latest are kept.
+    LatestKept,
 }
 
 /// The cure for `holder`, in the words of the cell's text where that shows what
@@ -31,29 +63,21 @@ pub fn fix(holder: &Holder, source: Option<&str>) -> Option<Fix> {
     let source = source.filter(|it| it.len() <= LONGEST).unwrap_or_default();
     match holder.kind {
         RootKind::OutputHistory => Some(of_output(source)),
-        RootKind::Traceback | RootKind::Debugger => Some(once(
-            holder.kind.release()?,
-            "the last exception keeps every local variable of the functions it passed through",
-        )),
-        RootKind::CyclicGarbage => Some(once(
-            holder.kind.release()?,
-            "the objects refer to each other and wait for a collection; with a `weakref` in one \
-             direction they go at once",
-        )),
-        RootKind::RunModule => Some(once(
-            holder.kind.release()?,
-            "IPython keeps the namespace of every script that `%run` ran",
-        )),
+        RootKind::Traceback | RootKind::Debugger => {
+            Some(once(holder.kind.release()?, FixReason::TracebackReleased))
+        }
+        RootKind::CyclicGarbage => Some(once(holder.kind.release()?, FixReason::CyclesCollected)),
+        RootKind::RunModule => Some(once(holder.kind.release()?, FixReason::ScriptsForgotten)),
         RootKind::Variable | RootKind::ModuleGlobal => of_name(holder, source),
         RootKind::ThreadFrame | RootKind::System | RootKind::Unnamed => None,
     }
 }
 
-fn once(command: &str, why: &'static str) -> Fix {
+fn once(command: &str, reason: FixReason) -> Fix {
     Fix {
         before: None,
         after: command.to_owned(),
-        why,
+        reason,
     }
 }
 
@@ -66,15 +90,10 @@ fn of_output(source: &str) -> Fix {
             Fix {
                 before: Some(before.to_owned()),
                 after: format!("{before};"),
-                why: "IPython keeps what a cell displays for the whole session; `%gpumem release \
-                      outputs` lets go of what is kept already",
+                reason: FixReason::NotDisplayed,
             }
         }
-        None => once(
-            "%gpumem release outputs",
-            "IPython keeps what a cell displays for the whole session; a `;` at the end of the \
-             last line avoids it",
-        ),
+        None => once("%gpumem release outputs", FixReason::OutputsReleased),
     }
 }
 
@@ -119,8 +138,7 @@ pub fn fix_of_rerun(name: &str, source: &str) -> Option<Fix> {
     Some(Fix {
         before: Some(before.to_owned()),
         after: format!("{name} = None\n{before}"),
-        why: "the name keeps the old copy until the new one is ready; with `None` it goes first, also \
-              in a first run, where `del` would fail",
+        reason: FixReason::OldCopyFirst,
     })
 }
 
@@ -152,16 +170,9 @@ fn collection(path: &str) -> &str {
 fn of_any(holder: &Holder) -> Fix {
     let after = format!("del {}", holder.name);
     if holder.traits.graph > Bytes::ZERO {
-        return once(
-            &after,
-            "the graph for the backward pass is kept with it: `.detach()` what is kept, or compute \
-             it under `no_grad()` where no backward pass follows",
-        );
+        return once(&after, FixReason::NameWithGraph);
     }
-    once(
-        &after,
-        "once it is not needed: only this name keeps it alive",
-    )
+    once(&after, FixReason::Name)
 }
 
 /// `@cache`, `@lru_cache(maxsize=None)`: without a bound.
@@ -185,13 +196,12 @@ fn of_cache(holder: &Holder, code: &Code<'_>) -> Fix {
             Fix {
                 before: Some(line.to_owned()),
                 after: format!("@{prefix}lru_cache(maxsize=128)"),
-                why: "without a bound the cache keeps every result, and its arguments",
+                reason: FixReason::CacheBounded,
             }
         }
         _ => once(
             &format!("{}.cache_clear()", holder.name),
-            "the cache keeps its results, and their arguments; `functools.lru_cache(maxsize=…)` \
-             bounds how many",
+            FixReason::CacheCleared,
         ),
     }
 }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::HandedOut;
+use super::Allocated;
 use super::root::Root;
 use super::step::Step;
 use crate::units::Bytes;
@@ -172,7 +172,7 @@ pub struct ObjectGraph {
     pub(super) is_cut: bool,
     pub(super) is_whole: bool,
     /// What allocators have handed out, by the labels of their devices.
-    pub(super) ledger: BTreeMap<String, HandedOut>,
+    pub(super) ledger: BTreeMap<String, Allocated>,
 }
 
 impl ObjectGraph {
@@ -193,7 +193,7 @@ impl ObjectGraph {
 
     /// What the allocators of a device have handed out: what lies beyond the storages that were
     /// found is held as well, though nobody knows by whom.
-    pub fn account(&mut self, device: &str, handed_out: HandedOut) {
+    pub fn account(&mut self, device: &str, handed_out: Allocated) {
         self.ledger.insert(device.to_owned(), handed_out);
     }
 

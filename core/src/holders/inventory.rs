@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::RootKind;
-use super::look::Look;
+use super::heap_analysis::HeapAnalysis;
 use crate::units::{ByteDelta, Bytes};
 
 /// What hides is worth a second look from this share of what a device holds on.
@@ -53,7 +53,7 @@ pub(crate) struct Entry {
 }
 
 impl Inventory {
-    pub(super) fn of(look: &Look<'_>) -> Self {
+    pub(super) fn of(look: &HeapAnalysis<'_>) -> Self {
         let graph = look.web.graph;
         let shelf = |label: &str| Shelf {
             device: label.into(),

@@ -17,14 +17,14 @@ const NAMELESS: &str = "unnamed";
 
 /// What the allocators of a device have handed out and not got back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct HandedOut {
+pub struct Allocated {
     /// How much it is.
     pub n_bytes: Bytes,
     /// Whole blocks are counted, and not what was asked for.
     pub is_rounded: bool,
 }
 
-impl HandedOut {
+impl Allocated {
     /// Both together.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
@@ -105,7 +105,7 @@ mod tests {
 
     #[track_caller]
     fn check(handed_out: u64, is_rounded: bool, seen: (u64, u64), expected: u64) {
-        let handed_out = HandedOut {
+        let handed_out = Allocated {
             n_bytes: Bytes::new(handed_out),
             is_rounded,
         };

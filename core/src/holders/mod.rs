@@ -6,39 +6,39 @@
 //! It is small whatever the graph's size, and goes into a recording as it is.
 
 mod branches;
+mod csr_graph;
 mod dominators;
 mod fix;
 mod found;
 mod graph;
+mod heap_analysis;
 mod inventory;
 mod ledger;
-mod look;
 mod part;
 mod path;
 mod preferred;
 mod reach;
+mod retained_size;
 mod root;
 mod shared;
 mod step;
-mod tally;
 #[cfg(test)]
 mod tests;
-mod web;
 mod words;
 
-pub use fix::{Fix, fix, fix_of_rerun};
+pub use fix::{Fix, FixReason, fix, fix_of_rerun};
 pub use found::Found;
 pub use graph::{Category, GraphBuilder, Node, NodeIdx, ObjectGraph, Storage};
+pub use heap_analysis::HeapAnalysis;
 pub(crate) use inventory::{Entry, Shelf};
 pub use inventory::{Inventory, Since};
-pub use ledger::HandedOut;
-pub use look::Look;
+pub use ledger::Allocated;
 pub use part::Part;
 pub use preferred::HeldBy;
 pub use root::{Root, RootKind};
 pub use step::Step;
 
-use crate::order;
+use crate::sort;
 use crate::units::{ByteDelta, Bytes};
 
 /// How much of a graph is told; the rest is summed up.
@@ -93,7 +93,7 @@ pub struct Holders {
 impl Holders {
     /// What a graph says, where every step has its name.
     pub fn of(graph: &ObjectGraph, limits: &Limits) -> Self {
-        Look::at(graph).holders(limits, None)
+        HeapAnalysis::at(graph).holders(limits, None)
     }
 
     /// What is held on the device of that label.
@@ -121,7 +121,7 @@ pub struct DeviceHolders {
     /// among what is `shared`.
     pub sharing: Vec<Holder>,
     /// What several names keep together, the most first.
-    pub shared: Vec<Shared>,
+    pub shared: Vec<SharedMemory>,
     /// Further ones of those.
     pub more_shared: Rest,
     /// What places of `IPython` keep of what no name of the user's reaches, the most first.
@@ -164,7 +164,7 @@ impl DeviceHolders {
             holder.grown.is_none_or(|grown| grown > ByteDelta::ZERO) || is_fresh
         };
         let (mut grown, other): (Vec<_>, Vec<_>) = self.roots.drain(..).partition(has_grown);
-        order::sort_by_key(&mut grown, |holder| {
+        sort::sort_by_key(&mut grown, |holder| {
             std::cmp::Reverse((holder.grown, holder.retained))
         });
         let dropped = grown.split_off(grown.len().min(N_GROWN));
@@ -180,7 +180,7 @@ impl DeviceHolders {
     }
 }
 
-fn keep_largest(branches: &mut Vec<Branch>, more: &mut Rest, depth: usize) {
+fn keep_largest(branches: &mut Vec<HolderBranch>, more: &mut Rest, depth: usize) {
     if depth == 0 {
         branches.clear();
         *more = Rest::default();
@@ -247,7 +247,7 @@ pub struct Holder {
     /// The facts behind the words.
     pub traits: Traits,
     /// What it holds, the most first.
-    pub branches: Vec<Branch>,
+    pub branches: Vec<HolderBranch>,
     /// Further branches.
     pub more: Rest,
 }
@@ -289,7 +289,7 @@ pub struct Traits {
 
 /// Part of what a name keeps.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Branch {
+pub struct HolderBranch {
     /// How it is reached from what holds it: `[3]`, `.grad_fn`; of several `[0] … [95]`.
     pub step: String,
     /// What it is, in words.
@@ -299,14 +299,14 @@ pub struct Branch {
     /// What it alone keeps, together.
     pub n_bytes: Bytes,
     /// What it holds in turn.
-    pub branches: Vec<Branch>,
+    pub branches: Vec<HolderBranch>,
     /// Further branches.
     pub more: Rest,
 }
 
 /// What several names keep: free only when all of them let go.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Shared {
+pub struct SharedMemory {
     /// The first few of the names, as they are preferred in a path.
     pub names: Vec<String>,
     /// There are further ones.

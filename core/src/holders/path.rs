@@ -1,9 +1,9 @@
 //! Paths as Python writes them.
 
+use super::csr_graph::CsrGraph;
 use super::graph::NodeIdx;
 use super::reach::Reach;
 use super::step::Step;
-use super::web::Web;
 
 /// A longer path is shown by its first and its last steps.
 const N_FIRST: usize = 6;
@@ -11,7 +11,7 @@ const N_LAST: usize = 4;
 
 /// The expression that leads from `above`, which lies on the way, to `vertex`:
 /// from a root a whole one, `losses[3].grad_fn`, else its end, `.grad_fn`.
-pub(super) fn text(web: &Web<'_>, reach: &Reach, above: u32, vertex: u32) -> String {
+pub(super) fn text(web: &CsrGraph<'_>, reach: &Reach, above: u32, vertex: u32) -> String {
     let mut links = reach.path(above, vertex);
     links.retain(|(_, _, link)| !is_within(web, *link));
     let n_left_out = links.len().saturating_sub(N_FIRST + N_LAST);
@@ -28,13 +28,13 @@ pub(super) fn text(web: &Web<'_>, reach: &Reach, above: u32, vertex: u32) -> Str
 }
 
 /// The same object for a reader.
-pub(super) fn is_within(web: &Web<'_>, link: u32) -> bool {
+pub(super) fn is_within(web: &CsrGraph<'_>, link: u32) -> bool {
     let edge = web.graph.edges.get(link as usize);
     edge.is_some_and(|edge| edge.step == Step::Within)
 }
 
 /// What is held from inside, by what it is that holds it: the results of a cache.
-fn inside(web: &Web<'_>, from: NodeIdx, step: &Step) -> String {
+fn inside(web: &CsrGraph<'_>, from: NodeIdx, step: &Step) -> String {
     let is_cache = &*web.graph.node(from).type_name == "_lru_cache_wrapper";
     match step {
         Step::Opaque if is_cache => ".<cache>".to_owned(),
@@ -42,7 +42,7 @@ fn inside(web: &Web<'_>, from: NodeIdx, step: &Step) -> String {
     }
 }
 
-fn words(web: &Web<'_>, from: u32, to: u32, link: u32) -> String {
+fn words(web: &CsrGraph<'_>, from: u32, to: u32, link: u32) -> String {
     if let Some(root) = web.entry(link) {
         return root.path.to_string();
     }

@@ -1,7 +1,7 @@
 //! The shortest path to everything, and who names it first.
 
+use super::csr_graph::{CsrGraph, NONE, SESSION};
 use super::root::RootKind;
-use super::web::{NONE, SESSION, Web};
 
 /// Who holds a node at best. In the order of preference; a path through the
 /// user's own names is shown before one through IPython's.
@@ -45,7 +45,7 @@ const ROUNDS: [(Held, IsInRound); 4] = [
 
 impl Reach {
     /// Searches in breadth from the preferred roots on; notes in `web` what no root reaches.
-    pub(super) fn of(web: &mut Web<'_>) -> Self {
+    pub(super) fn of(web: &mut CsrGraph<'_>) -> Self {
         let n = web.n_vertices();
         let mut reach = Self {
             from: vec![NONE; n],
@@ -65,7 +65,7 @@ impl Reach {
         reach
     }
 
-    fn round(&mut self, web: &Web<'_>, mut queue: Vec<u32>, held: Held) {
+    fn round(&mut self, web: &CsrGraph<'_>, mut queue: Vec<u32>, held: Held) {
         for vertex in &queue {
             self.meet(*vertex, SESSION, NONE, held);
             self.root[*vertex as usize] = *vertex;
@@ -85,7 +85,7 @@ impl Reach {
     /// Breadth first from `queue`; nodes of graphs are put aside where a list for them is given.
     fn spread(
         &mut self,
-        web: &Web<'_>,
+        web: &CsrGraph<'_>,
         queue: &mut Vec<u32>,
         held: Held,
         mut graphs: Option<&mut Vec<u32>>,
@@ -120,7 +120,7 @@ impl Reach {
 
     /// What is left hangs on "unnamed": first by the objects that nothing holds
     /// which is left, then, of the cycles, by any.
-    fn take_orphans(&mut self, web: &mut Web<'_>) {
+    fn take_orphans(&mut self, web: &mut CsrGraph<'_>) {
         let unnamed = web.unnamed();
         self.meet(unnamed, SESSION, NONE, Held::Unnamed);
         self.root[unnamed as usize] = unnamed;

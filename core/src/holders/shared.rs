@@ -1,7 +1,7 @@
 //! Which names keep together what none of them keeps alone.
 
+use super::csr_graph::CsrGraph;
 use super::dominators::{Dominators, Lists};
-use super::web::Web;
 
 /// So many of the names are said.
 const N_NAMES: usize = 3;
@@ -18,7 +18,11 @@ pub(super) struct Sharers {
 /// Such a vertex is entered from under several others of its kind; an edge to
 /// any other vertex stays under one of them. So only edges to these count, and
 /// each root is led on along them until what is reached knows it, or enough.
-pub(super) fn sharers(web: &Web<'_>, dominators: &Dominators, tops: &[u32]) -> Vec<(u32, Sharers)> {
+pub(super) fn sharers(
+    web: &CsrGraph<'_>,
+    dominators: &Dominators,
+    tops: &[u32],
+) -> Vec<(u32, Sharers)> {
     let n = tops.len() as u32;
     let is_root = |number: u32| web.name_of(dominators.vertices[number as usize]).is_some();
     let shared: Vec<u32> = (1..n)

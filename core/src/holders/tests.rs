@@ -222,8 +222,8 @@ fn a_name_grows_by_what_is_new_not_by_what_changes_hands() {
 
 /// Who holds what after another look.
 fn looked(before: &ObjectGraph, after: &ObjectGraph) -> Holders {
-    let before = Look::at(before).inventory();
-    let look = Look::at(after);
+    let before = HeapAnalysis::at(before).inventory();
+    let look = HeapAnalysis::at(after);
     let now = look.inventory();
     look.holders(&Limits::default(), Some(now.since(&before)))
 }
@@ -392,7 +392,7 @@ proptest! {
 
     #[test]
     fn branches_never_add_up_to_more_than_what_holds_them(graph in any_graph()) {
-        fn sound(n_bytes: Bytes, branches: &[Branch], more: Rest) -> bool {
+        fn sound(n_bytes: Bytes, branches: &[HolderBranch], more: Rest) -> bool {
             let told: Bytes = branches.iter().map(|it| it.n_bytes).sum();
             told + more.n_bytes <= n_bytes
                 && branches.iter().all(|it| sound(it.n_bytes, &it.branches, it.more))
@@ -416,7 +416,7 @@ fn accounted(named: &[(RootKind, u64)], handed_out: u64, is_whole: bool) -> Obje
         scene.builder.whole();
     }
     let mut graph = scene.builder.build();
-    let handed_out = HandedOut {
+    let handed_out = Allocated {
         n_bytes: Bytes::mib(handed_out),
         is_rounded: false,
     };
@@ -465,7 +465,7 @@ fn growth_that_no_name_holds_is_worth_a_second_look() {
     let check = |before: Option<(u64, u64)>, now: (u64, u64), expected| {
         let inventory = |(named, handed_out), is_whole| {
             let graph = accounted(&[(RootKind::Variable, named)], handed_out, is_whole);
-            Look::at(&graph).inventory()
+            HeapAnalysis::at(&graph).inventory()
         };
         let before = before.map(|it| inventory(it, true));
         let now = inventory(now, false);

@@ -1,7 +1,7 @@
 //! What an object is, in words.
 
 use super::graph::{Category, Node};
-use super::tally::{N_COUNTED, Tally, counted};
+use super::retained_size::{N_COUNTED, RetainedSize, counted};
 
 /// What people call a type of CPython's whose own name tells little.
 pub(super) fn type_name(node: &Node) -> &str {
@@ -41,7 +41,7 @@ fn shape(node: &Node) -> Option<String> {
 }
 
 /// `list of 96 tensors, each with its graph`; without a type only what it holds.
-pub(super) fn container(type_name: Option<&str>, tally: &Tally) -> String {
+pub(super) fn container(type_name: Option<&str>, tally: &RetainedSize) -> String {
     let held = match (tally.n_all(), tally.graph) {
         (0, 0) => None,
         (0, _) => Some("what a graph saved".to_owned()),
@@ -56,7 +56,7 @@ pub(super) fn container(type_name: Option<&str>, tally: &Tally) -> String {
 }
 
 /// `148 parameters, 148 gradients`; `96 tensors, each with its graph`.
-fn counts(tally: &Tally) -> String {
+fn counts(tally: &RetainedSize) -> String {
     let mut parts: Vec<String> = Category::ALL[..N_COUNTED]
         .iter()
         .zip(tally.n_tensors)
@@ -92,7 +92,7 @@ fn noun(category: Category, n: u32) -> &'static str {
 }
 
 /// Of one node: a tensor with its shape, else what it holds.
-pub(super) fn object(node: &Node, tally: &Tally) -> String {
+pub(super) fn object(node: &Node, tally: &RetainedSize) -> String {
     if counted(node).is_none() {
         return container(Some(type_name(node)), tally);
     }

@@ -2,9 +2,10 @@
 
 use serde::Serialize;
 
-use crate::holders::{Branch, DeviceHolders, Fix, Holder, Shared};
+use crate::holders::{DeviceHolders, Fix, Holder, HolderBranch, SharedMemory};
 use crate::recording::{DeviceIdx, Recording};
 use crate::units::ByteDelta;
+use crate::wording;
 
 /// The latest look at one device.
 #[derive(Serialize)]
@@ -59,7 +60,7 @@ impl<'a> From<&'a Fix> for JsonFix<'a> {
         Self {
             before: fix.before.as_deref(),
             after: &fix.after,
-            why: fix.why,
+            why: wording::fix_reason(fix.reason),
         }
     }
 }
@@ -124,8 +125,8 @@ impl<'a> From<&'a Holder> for JsonHolder<'a> {
     }
 }
 
-impl<'a> From<&'a Branch> for JsonBranch<'a> {
-    fn from(branch: &'a Branch) -> Self {
+impl<'a> From<&'a HolderBranch> for JsonBranch<'a> {
+    fn from(branch: &'a HolderBranch) -> Self {
         Self {
             step: &branch.step,
             what: &branch.what,
@@ -136,8 +137,8 @@ impl<'a> From<&'a Branch> for JsonBranch<'a> {
     }
 }
 
-impl<'a> From<&'a Shared> for JsonShared<'a> {
-    fn from(shared: &'a Shared) -> Self {
+impl<'a> From<&'a SharedMemory> for JsonShared<'a> {
+    fn from(shared: &'a SharedMemory) -> Self {
         Self {
             names: &shared.names,
             and_others: shared.and_others,

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::recording::{Mapped, Recording};
+use crate::recording::{Recording, SegmentSnapshot};
 use crate::segments::{Block, BlockState, Pool, Segment, Segments};
 
 /// The latest look at a device.
@@ -50,7 +50,7 @@ impl<'a> JsonMapped<'a> {
         looks.map(|mapped| Self::of(recording, mapped)).collect()
     }
 
-    fn of(recording: &'a Recording, mapped: &'a Mapped) -> Self {
+    fn of(recording: &'a Recording, mapped: &'a SegmentSnapshot) -> Self {
         Self {
             device: &recording.device(mapped.device).label,
             run: mapped.run.0,

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    CellIdx, DeviceIdx, Frame, Held, Points, Recording, RunIdx, Samples, Series, SourceHash,
+    CellIdx, DeviceIdx, Frame, HolderSnapshot, Points, Recording, RunIdx, Samples, Series,
+    SourceHash,
 };
 use crate::units::Nanos;
 
@@ -106,7 +107,7 @@ impl Changes {
         frames.extend(traces.map(|trace| Frame::Trace(Box::new(trace.clone()))));
         frames.extend(changes.held.into_iter().filter_map(|(run, device)| {
             let holders = recording.holders(run, device)?.clone();
-            Some(Frame::Holders(Box::new(Held {
+            Some(Frame::Holders(Box::new(HolderSnapshot {
                 run,
                 device,
                 holders,

@@ -2,7 +2,7 @@
 
 use super::Points;
 use super::points::Column;
-use crate::order;
+use crate::sort;
 
 impl Points {
     /// At most ten of every `stride` points: the ends, and the lowest and the highest of
@@ -20,7 +20,7 @@ impl Points {
                 let extremes = extremes(levels).into_iter().flatten();
                 kept.extend(extremes.map(|idx| from + idx));
             }
-            order::sort_indices(&mut kept[n_before..], &|a, b| a.cmp(&b));
+            sort::sort_indices(&mut kept[n_before..], &|a, b| a.cmp(&b));
         }
         kept.dedup();
         self.picked(&kept)

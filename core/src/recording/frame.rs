@@ -2,7 +2,11 @@
 
 use thiserror::Error;
 
-use super::{Cell, Device, DeviceIdx, Held, Mapped, Points, Run, RunIdx, Source, Trace};
+use super::{
+    Cell, Device, DeviceIdx, HolderSnapshot, Points, Reading, Run, RunIdx, SegmentSnapshot, Source,
+    Trace,
+};
+use crate::rules::Rules;
 use crate::units::{Bytes, Nanos};
 
 /// The longest payload of a frame that is written or read, in bytes.
@@ -33,6 +37,19 @@ pub struct Sample {
     pub device_used: Option<Bytes>,
     /// Used by this process.
     pub process_used: Option<Bytes>,
+}
+
+impl Sample {
+    /// What a reading says, its allocators summed. Without an instant and an ordinal.
+    pub fn of(reading: &Reading) -> Self {
+        Self {
+            allocated: reading.total(|levels| &levels.allocated),
+            reserved: reading.total(|levels| &levels.reserved),
+            device_used: reading.driver.device_used.known(),
+            process_used: reading.driver.process_used.known(),
+            ..Self::default()
+        }
+    }
 }
 
 /// Points of one series in a run, in time order.
@@ -73,6 +90,8 @@ pub struct Header {
     pub versions: Vec<(String, String)>,
     /// The sources as found at the start.
     pub sources: Vec<SourceState>,
+    /// What findings are judged by, as the user set it.
+    pub rules: Rules,
 }
 
 /// The last frame of a session that ended in order.
@@ -106,9 +125,9 @@ pub enum Frame {
     /// What the allocator's history of a run adds up to, or its newer state.
     Trace(Box<Trace>),
     /// Who held a device's memory after a run.
-    Holders(Box<Held>),
+    Holders(Box<HolderSnapshot>),
     /// Where in its segments a device's memory lay.
-    Segments(Box<Mapped>),
+    Segments(Box<SegmentSnapshot>),
     /// Something that is known to be missing.
     Missing(Missing),
     /// The session ended in order.

@@ -5,7 +5,7 @@ use crate::holders::DeviceHolders;
 
 /// A look at the names that held memory of a device when a run had ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Held {
+pub struct HolderSnapshot {
     /// After which run.
     pub run: RunIdx,
     /// On which device.

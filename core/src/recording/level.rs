@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::holders::HandedOut;
+use crate::holders::Allocated;
 use crate::units::Bytes;
 
 /// Where levels come from.
@@ -290,6 +290,12 @@ impl AllocatorLevels {
         }
     }
 
+    /// Something of it was read, or somebody tried.
+    pub fn has_started(&self) -> bool {
+        let mut levels = self.named().into_iter();
+        self.n_blocks.is_some() || levels.any(|(_, level)| *level != Level::default())
+    }
+
     /// Each level with its name in JSON and on the wire, in a fixed order.
     pub fn named(&self) -> [(&'static str, &Level); 9] {
         [
@@ -326,17 +332,163 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// What the allocators have handed out and not got back; `None` where none of them says it.
-    pub fn handed_out(&self) -> Option<HandedOut> {
-        let levels = self.allocators.iter();
-        let handed_out = levels.filter_map(|levels| {
+    /// A level summed over the allocators: unknown if one of them does not know it, or if there is
+    /// none.
+    ///
+    /// The sum of those that do know it would fall when a source fails, as if memory had been
+    /// given back. An allocator of which nothing is read at all has not started: it holds nothing.
+    ///
+    /// ```
+    /// use gpumem_core::recording::{AllocatorLevels, Reading, Source};
+    /// use gpumem_core::units::Bytes;
+    ///
+    /// let torch = AllocatorLevels {
+    ///     allocated: Bytes::mib(300).into(),
+    ///     ..AllocatorLevels::unread(Source::Torch)
+    /// };
+    /// let cupy = AllocatorLevels::failed(Source::Cupy, "no answer");
+    /// let mut reading = Reading {
+    ///     allocators: vec![torch],
+    ///     ..Reading::default()
+    /// };
+    /// assert_eq!(reading.total(|levels| &levels.allocated), Some(Bytes::mib(300)));
+    /// reading.allocators.push(cupy);
+    /// assert_eq!(reading.total(|levels| &levels.allocated), None);
+    /// ```
+    pub fn total(&self, level: fn(&AllocatorLevels) -> &Level) -> Option<Bytes> {
+        self.sum(|levels| level(levels).known())
+    }
+
+    /// What the allocators hold from the driver: what is reserved, or what is allocated by one
+    /// that does not report it.
+    pub fn held(&self) -> Option<Bytes> {
+        self.sum(|levels| levels.reserved.known().or(levels.allocated.known()))
+    }
+
+    /// Free in segments that are partly used. Allocators that report no such level split no blocks.
+    pub fn inactive_split(&self) -> Option<Bytes> {
+        let counts = |levels: &&AllocatorLevels| {
+            let unknown = [Unknown::NotRead, Unknown::NotReported].map(Level::Unknown);
+            !unknown.contains(&levels.inactive_split)
+        };
+        let counting = self.allocators.iter().filter(counts);
+        sum(counting.map(|levels| levels.inactive_split.known()))
+    }
+
+    /// How many allocations are alive.
+    pub fn n_blocks(&self) -> Option<u64> {
+        let counts = self.started().map(|levels| levels.n_blocks);
+        counts.reduce(|sum, n| sum?.checked_add(n?)).flatten()
+    }
+
+    /// What the allocators have handed out and not got back.
+    pub fn handed_out(&self) -> Option<Allocated> {
+        let handed_out = |levels: &AllocatorLevels| {
             let allocated = levels.allocated.known()?;
             let requested = levels.requested.known();
-            Some(HandedOut {
+            Some(Allocated {
                 n_bytes: requested.unwrap_or(allocated),
                 is_rounded: requested.is_none(),
             })
-        });
-        handed_out.reduce(HandedOut::and)
+        };
+        let each = self.started().map(handed_out);
+        each.reduce(|all, one| Some(all?.and(one?))).flatten()
+    }
+
+    fn started(&self) -> impl Iterator<Item = &AllocatorLevels> {
+        self.allocators.iter().filter(|levels| levels.has_started())
+    }
+
+    fn sum(&self, level: impl Fn(&AllocatorLevels) -> Option<Bytes>) -> Option<Bytes> {
+        sum(self.started().map(level))
+    }
+}
+
+/// Unknown if one of them is, or if there is none.
+fn sum(levels: impl Iterator<Item = Option<Bytes>>) -> Option<Bytes> {
+    levels.reduce(|sum, level| Some(sum? + level?)).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn torch(allocated: u64, reserved: u64) -> AllocatorLevels {
+        AllocatorLevels {
+            allocated: Bytes::mib(allocated).into(),
+            reserved: Bytes::mib(reserved).into(),
+            n_blocks: Some(3),
+            ..AllocatorLevels::unread(Source::Torch)
+        }
+    }
+
+    /// Counts what it has handed out, and no reserve.
+    fn tensorflow(allocated: u64) -> AllocatorLevels {
+        AllocatorLevels {
+            allocated: Bytes::mib(allocated).into(),
+            reserved: Level::Unknown(Unknown::NotReported),
+            n_blocks: Some(4),
+            ..AllocatorLevels::unread(Source::Tensorflow)
+        }
+    }
+
+    fn failed() -> AllocatorLevels {
+        AllocatorLevels::failed(Source::Cupy, "no answer")
+    }
+
+    /// Allocated, reserved, held and blocks.
+    #[track_caller]
+    fn check(allocators: &[AllocatorLevels], mib: [Option<u64>; 3], n_blocks: Option<u64>) {
+        let reading = Reading {
+            allocators: allocators.to_vec(),
+            ..Reading::default()
+        };
+        let found = [
+            reading.total(|levels| &levels.allocated),
+            reading.total(|levels| &levels.reserved),
+            reading.held(),
+        ];
+        assert_eq!(found, mib.map(|n| n.map(Bytes::mib)));
+        let handed_out = reading.handed_out().map(|all| all.n_bytes);
+        assert_eq!(handed_out, found[0]);
+        assert_eq!(reading.n_blocks(), n_blocks);
+    }
+
+    #[test]
+    fn a_total_is_unknown_if_a_part_of_it_is() {
+        let all = [Some(300), Some(400), Some(400)];
+        check(&[torch(300, 400)], all, Some(3));
+        check(
+            &[torch(300, 400), tensorflow(50)],
+            [Some(350), None, Some(450)],
+            Some(7),
+        );
+        check(&[torch(300, 400), failed()], [None; 3], None);
+        check(&[], [None; 3], None);
+    }
+
+    #[test]
+    fn an_allocator_that_has_not_started_holds_nothing() {
+        let asleep = AllocatorLevels::unread(Source::Cupy);
+        let all = [Some(300), Some(400), Some(400)];
+        check(&[asleep.clone(), torch(300, 400)], all, Some(3));
+        check(&[asleep], [None; 3], None);
+    }
+
+    #[test]
+    fn an_allocator_without_splits_has_none_inactive() {
+        let splitting = AllocatorLevels {
+            inactive_split: Bytes::mib(70).into(),
+            ..torch(300, 400)
+        };
+        let split = |other: AllocatorLevels| {
+            let reading = Reading {
+                allocators: vec![splitting.clone(), other],
+                ..Reading::default()
+            };
+            reading.inactive_split()
+        };
+        assert_eq!(split(tensorflow(50)), Some(Bytes::mib(70)));
+        assert_eq!(split(failed()), None);
     }
 }

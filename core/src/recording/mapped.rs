@@ -5,7 +5,7 @@ use crate::segments::Segments;
 
 /// The segments of a device when a run had ended, or at the moment when memory ran out in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mapped {
+pub struct SegmentSnapshot {
     /// Of which run.
     pub run: RunIdx,
     /// On which device.

@@ -5,6 +5,7 @@
 
 mod changes;
 mod coarse;
+mod device_key;
 mod frame;
 mod held;
 mod level;
@@ -14,19 +15,21 @@ mod points;
 mod trace;
 
 pub use changes::Changes;
+pub use device_key::DeviceKey;
 pub use frame::{
     Finish, Frame, FrameError, Header, MAX_FRAME, Missing, Sample, Samples, Series, SourceState,
 };
-pub use held::Held;
+pub use held::HolderSnapshot;
 pub use level::{AllocatorLevels, DriverLevels, Level, Reading, Source, Unknown, Words};
-pub use mapped::Mapped;
+pub use mapped::SegmentSnapshot;
 pub use oom::{Framework, OomFigures, OomHolder, OtherProcess, OutOfMemory};
 pub use points::{Column, Points};
 pub use trace::{Lifetimes, LineTally, ModuleTally, StackTally, Tally, Trace, TracedPeak};
 
 use crate::holders::DeviceHolders;
-use crate::sorted::Sorted;
+use crate::rules::Rules;
 use crate::units::Nanos;
+use crate::vec_map::VecMap;
 
 macro_rules! index {
     ($(#[$doc:meta])* $name:ident) => {
@@ -88,8 +91,8 @@ impl DeviceKind {
 pub struct Device {
     /// Its position in the recording.
     pub idx: DeviceIdx,
-    /// A key that outlives the session: UUID or PCI id, `sim:0`, `host`.
-    pub key: String,
+    /// Outlives the session.
+    pub key: DeviceKey,
     /// As people write it: `cuda:0`, `sim:0`, `host`.
     pub label: String,
     /// The maker's name: `Tesla T4`.
@@ -229,17 +232,17 @@ pub struct Recording {
     devices: Vec<Device>,
     cells: Vec<Cell>,
     /// Where in its cell's list each revision is.
-    revisions: Sorted<(CellIdx, SourceHash), usize>,
+    revisions: VecMap<(CellIdx, SourceHash), usize>,
     runs: Vec<Run>,
     /// The run around each run that is in no other.
     outermost: Vec<RunIdx>,
     /// Of each cell, the latest run that is in no other.
     latest: Vec<Option<RunIdx>>,
-    samples: Sorted<(RunIdx, DeviceIdx, Series), Points>,
-    traces: Sorted<(RunIdx, DeviceIdx), Trace>,
+    samples: VecMap<(RunIdx, DeviceIdx, Series), Points>,
+    traces: VecMap<(RunIdx, DeviceIdx), Trace>,
     /// By device: what one look changes of the looks before it are those at the same device.
-    held: Sorted<(DeviceIdx, RunIdx), DeviceHolders>,
-    mapped: Sorted<(DeviceIdx, RunIdx), Mapped>,
+    held: VecMap<(DeviceIdx, RunIdx), DeviceHolders>,
+    mapped: VecMap<(DeviceIdx, RunIdx), SegmentSnapshot>,
     missing: Vec<Missing>,
     finish: Option<Finish>,
 }
@@ -259,6 +262,13 @@ impl Recording {
     /// What the session is.
     pub fn header(&self) -> &Header {
         &self.header
+    }
+
+    /// The same recording, judged by other rules from now on.
+    #[must_use]
+    pub fn with_rules(mut self, rules: Rules) -> Self {
+        self.header.rules = rules;
+        self
     }
 
     /// The devices, in the order found.
@@ -394,12 +404,12 @@ impl Recording {
     }
 
     /// Where a device's memory lay after a run, where it was looked at.
-    pub fn mapped(&self, run: RunIdx, device: DeviceIdx) -> Option<&Mapped> {
+    pub fn mapped(&self, run: RunIdx, device: DeviceIdx) -> Option<&SegmentSnapshot> {
         self.mapped.get(&(device, run))
     }
 
     /// The latest look at where a device's memory lay.
-    pub fn latest_mapped(&self, device: DeviceIdx) -> Option<&Mapped> {
+    pub fn latest_mapped(&self, device: DeviceIdx) -> Option<&SegmentSnapshot> {
         let (_, latest) = of_device(&self.mapped, device).next_back()?;
         Some(latest)
     }
@@ -479,7 +489,7 @@ impl Recording {
             });
         let traces = self.traces().cloned().map(Box::new).map(Frame::Trace);
         let held = self.held.iter().map(|((device, run), holders)| {
-            Frame::Holders(Box::new(Held {
+            Frame::Holders(Box::new(HolderSnapshot {
                 run: *run,
                 device: *device,
                 holders: holders.clone(),
@@ -547,7 +557,7 @@ impl Recording {
         });
         let mapped = self.mapped.values().filter_map(|mapped| {
             let run = renumbered(mapped.run)?;
-            let mapped = Mapped {
+            let mapped = SegmentSnapshot {
                 run,
                 ..mapped.clone()
             };
@@ -562,7 +572,7 @@ impl Recording {
 
     /// Only the latest look at a device is kept whole. Of the one before it stay the names and
     /// the largest that each holds, to tell what the latest changed; of those before that what grew.
-    fn put_holders(&mut self, held: Held) {
+    fn put_holders(&mut self, held: HolderSnapshot) {
         let place = (held.device, held.run);
         let keep_less = [DeviceHolders::keep_outline, DeviceHolders::keep_what_grew];
         let earlier = self.held.below(&place).rev().map(|(place, _)| *place);
@@ -575,7 +585,7 @@ impl Recording {
     }
 
     /// Of a device's earlier maps only the latest stays of a run that met an out-of-memory error.
-    fn put_mapped(&mut self, mapped: Mapped) {
+    fn put_mapped(&mut self, mapped: SegmentSnapshot) {
         let (run, device) = (mapped.run, mapped.device);
         let met_oom = |run: &RunIdx| self.run(*run).oom.is_some();
         let earlier: Vec<RunIdx> = of_device(&self.mapped, device)
@@ -713,7 +723,7 @@ fn put<T>(list: &mut Vec<T>, idx: usize, item: T) {
 
 /// What is there of one device, in the order of the runs.
 fn of_device<T>(
-    all: &Sorted<(DeviceIdx, RunIdx), T>,
+    all: &VecMap<(DeviceIdx, RunIdx), T>,
     device: DeviceIdx,
 ) -> impl DoubleEndedIterator<Item = (RunIdx, &T)> {
     let next = DeviceIdx(device.0.saturating_add(1));

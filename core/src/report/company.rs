@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use super::wrapped;
-use crate::company::{Company, DeviceCompany, Kind, Member};
+use crate::company::{DeviceCompany, GpuProcesses, Kind, Member};
 use crate::printable::printable_lines;
 use crate::recording::Level;
 use crate::units::{Bytes, Nanos};
@@ -24,7 +24,7 @@ const LONGEST_USER: usize = 12;
 ///      2.0 GiB  5120  bob   5 min  vllm …
 /// → `kill 4100` ends what nobody seems to use any more: 3.1 GiB
 /// ```
-pub fn company(company: &Company, width: usize) -> String {
+pub fn company(company: &GpuProcesses, width: usize) -> String {
     let rows = company.devices.iter().flat_map(|it| &it.members);
     let columns = Columns::of(rows);
     let devices = company.devices.iter();
@@ -46,7 +46,7 @@ fn on_device(device: &DeviceCompany, columns: &Columns, width: usize) -> Vec<Str
         ));
         return lines;
     }
-    if device.members.is_empty() && device.untold.is_none() {
+    if device.members.is_empty() && device.unattributed.is_none() {
         lines.push("  no process uses it".to_owned());
         return lines;
     }
@@ -57,9 +57,14 @@ fn on_device(device: &DeviceCompany, columns: &Columns, width: usize) -> Vec<Str
             .iter()
             .map(|it| member_row(it, columns, width)),
     );
-    if let Some(untold) = device.untold {
+    if let Some(unattributed) = device.unattributed {
         let words = "used by what the driver does not list here";
-        lines.push(columns.row(" ", [&untold.to_string(), "–", "–", "–"], words, width));
+        lines.push(columns.row(
+            " ",
+            [&unattributed.to_string(), "–", "–", "–"],
+            words,
+            width,
+        ));
     }
     let notes = why_unknown(&device.members)
         .into_iter()
@@ -234,14 +239,14 @@ mod tests {
             capacity: Some(Bytes::gib(15)),
             members,
             unlisted: None,
-            untold: None,
+            unattributed: None,
         }
     }
 
     #[track_caller]
     fn check(device: DeviceCompany, expected: &[&str]) {
         let devices = vec![device];
-        let table = company(&Company { devices }, 80);
+        let table = company(&GpuProcesses { devices }, 80);
         assert_eq!(table.lines().collect::<Vec<_>>(), expected);
         assert!(
             table.lines().all(|line| line.chars().count() <= 80),
@@ -295,8 +300,8 @@ mod tests {
 
     #[test]
     fn what_nothing_is_known_of_says_so() {
-        let untold = DeviceCompany {
-            untold: Some(Bytes::gib(2)),
+        let unattributed = DeviceCompany {
+            unattributed: Some(Bytes::gib(2)),
             ..device(vec![Member {
                 age: None,
                 user: None,
@@ -304,7 +309,7 @@ mod tests {
             }])
         };
         check(
-            untold,
+            unattributed,
             &[
                 "cuda:0  Tesla T4 · 10 GiB of 15 GiB used",
                 "    memory  pid  user  age  what it is",
@@ -334,7 +339,7 @@ mod tests {
             ],
         );
         assert_eq!(
-            company(&Company::default(), 80),
+            company(&GpuProcesses::default(), 80),
             "no GPU is read: `%gpumem status` says why"
         );
     }

@@ -1,7 +1,7 @@
 //! A comparison with a baseline, in words.
 
 use super::cut;
-use crate::analyze::{Change, Compared, Side};
+use crate::analyze::{Change, Compared, GrowthSide};
 use crate::printable::printable_lines;
 use crate::units::ByteDelta;
 
@@ -41,7 +41,7 @@ fn line(entry: &Compared) -> String {
     )
 }
 
-fn kept(side: &Side) -> String {
+fn kept(side: &GrowthSide) -> String {
     side.bytes_per_run.to_string()
 }
 

@@ -4,7 +4,7 @@ use crate::analyze::{Analysis, Peak, RunRow, cell_label};
 use crate::recording::Recording;
 use crate::units::Bytes;
 
-const COLUMNS: &str = "run,cell,execution_count,device,status,started_nanos,ended_nanos,lane,\
+const COLUMNS: &str = "run,cell,execution_count,device,status,started_nanos,ended_nanos,metric,\
                        before_bytes,after_bytes,kept_bytes,peak_bytes,peak_exact,capacity_bytes";
 
 /// A line for each run and device; what is not known is empty.
@@ -25,7 +25,7 @@ fn line(recording: &Recording, row: &RunRow) -> String {
         run.status.name().to_owned(),
         run.started.get().to_string(),
         run.ended.map_or(String::new(), |at| at.get().to_string()),
-        row.lane.name().to_owned(),
+        row.metric.name().to_owned(),
         known(row.before),
         known(row.after),
         row.kept

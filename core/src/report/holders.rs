@@ -1,7 +1,7 @@
 //! Who holds a device, in words: a line for each name, its branches below it.
 
 use super::cut;
-use crate::holders::{Branch, DeviceHolders, Holder, Holders, Rest, Shared};
+use crate::holders::{DeviceHolders, Holder, HolderBranch, Holders, Rest, SharedMemory};
 use crate::printable::{printable, printable_lines};
 
 /// Who holds what, at most `width` columns wide: of one name, where there is one, and of one
@@ -86,7 +86,7 @@ fn root_lines(root: &Holder, lines: &mut Vec<String>) {
 }
 
 /// A branch that is all there is says no more than the path does: only what is below it is told.
-fn branch_lines(branches: &[Branch], more: &Rest, depth: usize, lines: &mut Vec<String>) {
+fn branch_lines(branches: &[HolderBranch], more: &Rest, depth: usize, lines: &mut Vec<String>) {
     let told = branches.iter().filter(|branch| !branch.step.is_empty());
     let is_alone = branches.len() == 1 && more.n == 0;
     let indent = " ".repeat(10 + 2 * depth);
@@ -94,7 +94,7 @@ fn branch_lines(branches: &[Branch], more: &Rest, depth: usize, lines: &mut Vec<
         let below = if is_alone && branch.n == 1 {
             depth
         } else {
-            let Branch {
+            let HolderBranch {
                 step,
                 what,
                 n_bytes,
@@ -110,7 +110,7 @@ fn branch_lines(branches: &[Branch], more: &Rest, depth: usize, lines: &mut Vec<
     }
 }
 
-fn shared_lines(shared: &Shared) -> [String; 2] {
+fn shared_lines(shared: &SharedMemory) -> [String; 2] {
     let others = if shared.and_others { " and others" } else { "" };
     [
         format!(
@@ -144,7 +144,7 @@ mod tests {
             grown: Some(ByteDelta::new(100 << 20)),
             path: "losses[0].grad_fn".to_owned(),
             what: "list of 3 tensors, each with its graph".to_owned(),
-            branches: vec![Branch {
+            branches: vec![HolderBranch {
                 step: "[0] … [2]".to_owned(),
                 what: "3 tensors, each with its graph".to_owned(),
                 n: 3,
@@ -165,7 +165,7 @@ mod tests {
     }
 
     fn net() -> Holder {
-        let branch = |step: &str, n_bytes, branches| Branch {
+        let branch = |step: &str, n_bytes, branches| HolderBranch {
             step: step.to_owned(),
             what: "parameter float32[1024]".to_owned(),
             n: 1,
@@ -212,7 +212,7 @@ mod tests {
     }
 
     fn device() -> Holders {
-        let sharing = Shared {
+        let sharing = SharedMemory {
             names: vec!["model".to_owned(), "ema".to_owned()],
             and_others: true,
             n_bytes: Bytes::mib(8),

@@ -5,6 +5,7 @@ use crate::holders::{DeviceHolders, Holders};
 use crate::printable::printable_lines;
 use crate::recording::{Device, Level, Reading, Unknown};
 use crate::units::{ByteDelta, Bytes};
+use crate::wording;
 
 /// The whole of a device as a bar.
 const BAR: usize = 24;
@@ -44,7 +45,7 @@ fn part_lines(device: &Device, reading: &Reading, held: Option<&DeviceHolders>) 
     let mut lines: Vec<String> = parts.iter().map(|part| part_line(part, whole)).collect();
     let gaps = summary.gaps().into_iter();
     let negative = gaps.filter(|gap| gap.size < ByteDelta::ZERO);
-    lines.extend(negative.map(|gap| row(&gap.size.to_string(), "", gap.words())));
+    lines.extend(negative.map(|gap| row(&gap.size.to_string(), "", wording::gap(&gap))));
     if held.is_some_and(|held| held.is_cut) {
         lines.push("  … looking for names was stopped at its bound".to_owned());
     }
@@ -53,12 +54,12 @@ fn part_lines(device: &Device, reading: &Reading, held: Option<&DeviceHolders>) 
 
 fn part_line(part: &Part, whole: Bytes) -> String {
     let n_columns = part.size.as_f64() / whole.as_f64() * BAR as f64;
-    let bar = if part.kind == PartKind::Free {
+    let bar = if part.kind() == PartKind::Free {
         "░".repeat(n_columns.round() as usize)
     } else {
         ink(n_columns)
     };
-    row(&part.size.to_string(), &bar, &part.words)
+    row(&part.size.to_string(), &bar, wording::part(part))
 }
 
 /// So many columns, to an eighth of one; what is there is seen, however small.
@@ -126,13 +127,14 @@ fn failure(source: &str, level: &Level) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analyze::PartContent;
     use crate::holders::Part as Purpose;
     use crate::recording::{AllocatorLevels, DeviceIdx, DeviceKind, DriverLevels, Source};
 
     fn device(label: &str, kind: DeviceKind) -> Device {
         Device {
             idx: DeviceIdx(0),
-            key: label.to_owned(),
+            key: label.into(),
             label: label.to_owned(),
             name: "a name".to_owned(),
             kind,
@@ -225,13 +227,10 @@ mod tests {
     fn a_bar_is_as_long_as_what_it_stands_for() {
         #[track_caller]
         fn check(size: Bytes, expected: &str) {
-            let part = Part {
-                kind: PartKind::Held,
-                words: String::new(),
-                size,
-            };
-            let row = part_line(&part, Bytes::gib(8));
-            assert_eq!(row.trim_start(), format!("{size}  {expected:<BAR$}  "));
+            let content = PartContent::ThisRun;
+            let row = part_line(&Part { content, size }, Bytes::gib(8));
+            let expected = format!("{size}  {expected:<BAR$}  this run");
+            assert_eq!(row.trim_start(), expected);
         }
         check(Bytes::new(20), "▏");
         check(Bytes::mib(422), "█▎");

@@ -73,7 +73,7 @@ pub fn line(recording: &Recording, analysis: &Analysis, run: RunIdx, news: &News
             .iter()
             .filter(|finding| concerns(recording, finding, run))
             .filter(|finding| finding.cell.is_some() || is_new(finding))
-            .map(finding_line),
+            .map(|finding| finding_line(recording, finding)),
     );
     printable_lines(&lines.join("\n"))
 }

@@ -1,9 +1,10 @@
 //! What the lines of a traced cell allocated, next to their source.
 
-use super::{cut, plural};
+use super::cut;
 use crate::analyze::cell_label;
 use crate::recording::{LineTally, Recording, Trace};
 use crate::units::Bytes;
+use crate::wording::count;
 
 /// At most so many traced runs are told of, the latest.
 const N_RUNS: usize = 3;
@@ -45,7 +46,7 @@ fn table(recording: &Recording, trace: &Trace) -> Vec<String> {
     ];
     let n_allocations = usize::try_from(trace.total.n_allocations).unwrap_or(usize::MAX);
     let told = [
-        Some(plural(n_allocations, "allocation")),
+        Some(count(n_allocations, "allocation")),
         Some(peak_words(trace)),
         trace
             .is_cut

@@ -23,14 +23,12 @@ pub use levels::levels;
 pub use line::{News, line, news};
 pub use sources::sources;
 
-use crate::analyze::{
-    Analysis, DeviceSummary, Figures, Finding, FindingKind, Peak, RunRow, Severity, State,
-    cell_label,
-};
+use crate::analyze::{Analysis, Details, DeviceSummary, Finding, Peak, RunRow, cell_label};
 use crate::holders::Fix;
 use crate::printable::printable_lines;
 use crate::recording::{Recording, Status};
-use crate::units::ByteDelta;
+use crate::units::{ByteDelta, Units};
+use crate::wording::{count, fix_reason, gap, heading, icon, limited_by, warning, words};
 
 /// The table of runs has at most this many lines, the latest.
 const N_LINES: usize = 20;
@@ -41,36 +39,6 @@ const N_DEVICES: usize = 32;
 /// More findings than this are counted, not told of: nobody reads on, and JSON has them all.
 const N_FINDINGS: usize = 100;
 
-/// The sign in front of a finding: its severity is never told by colour alone.
-pub fn icon(finding: &Finding) -> &'static str {
-    match finding.severity {
-        Severity::Critical => "▲",
-        Severity::Warning if finding.state == State::Leak => "▲",
-        Severity::Warning => "◆",
-        Severity::Info => "○",
-    }
-}
-
-/// The word in front of a finding.
-pub fn word(finding: &Finding) -> &'static str {
-    match (finding.kind, finding.state) {
-        (FindingKind::Leak, _) => "Leak",
-        (FindingKind::Growing, State::NotEnoughData) => "Growing, too few runs to tell",
-        (FindingKind::Growing, _) => "Growing, holder unknown",
-        (FindingKind::Settled, _) => "Settled",
-        (FindingKind::Fragmentation, _) => "Fragmentation",
-        (FindingKind::Pressure, _) => "Pressure",
-        (FindingKind::Spike, _) => "Spike",
-        (FindingKind::Repeated, _) => "To and fro",
-        (FindingKind::Inefficient, _) => "Inefficient",
-        (FindingKind::Doubling, _) => "Two copies",
-        (FindingKind::Gap, _) => "Outside the framework",
-        (FindingKind::LongLived, _) => "Long-lived",
-        (FindingKind::OutOfMemory, _) => "Out of memory",
-        (FindingKind::Retention, _) => "Kept by IPython",
-    }
-}
-
 /// `17 runs of 6 cells`.
 pub fn counts(recording: &Recording) -> String {
     let runs = recording.runs().iter().filter(|run| run.parent.is_none());
@@ -78,16 +46,9 @@ pub fn counts(recording: &Recording) -> String {
     let run_once = cells.filter(|cell| recording.latest_run(cell.idx).is_some());
     format!(
         "{} of {}",
-        plural(runs.count(), "run"),
-        plural(run_once.count(), "cell")
+        count(runs.count(), "run"),
+        count(run_once.count(), "cell")
     )
-}
-
-fn plural(n: usize, what: &str) -> String {
-    match n {
-        1 => format!("1 {what}"),
-        n => format!("{n} {what}s"),
-    }
 }
 
 /// The whole report for a terminal, lines at most `width` columns long, but for code to be copied.
@@ -97,11 +58,11 @@ pub fn text(recording: &Recording, analysis: &Analysis, width: usize) -> String 
     let devices = analysis.devices.iter().take(N_DEVICES);
     lines.extend(devices.map(|summary| wrapped(&device_line(recording, summary), width)));
     let n_more = analysis.devices.len().saturating_sub(N_DEVICES);
-    lines.extend((n_more > 0).then(|| format!("… and {}", plural(n_more, "more device"))));
+    lines.extend((n_more > 0).then(|| format!("… and {}", count(n_more, "more device"))));
     lines.push(String::new());
     lines.extend(finding_lines(recording, analysis, width));
     let warnings = analysis.warnings.iter();
-    lines.extend(warnings.map(|warning| wrapped(&format!("! {warning}"), width)));
+    lines.extend(warnings.map(|it| wrapped(&format!("! {}", warning(recording, it)), width)));
     lines.extend(lines::traced(recording, width));
     lines.extend(run_lines(recording, analysis, width));
     lines.dedup_by(|next, line| next.is_empty() && line.is_empty());
@@ -122,17 +83,18 @@ fn status_word(status: Status) -> Option<&'static str> {
 }
 
 /// `▲ losses.append(…) keeps 420 MiB more after every run · grew in all 12 runs …`
-fn finding_line(finding: &Finding) -> String {
-    let release = match finding.figures {
-        Some(Figures::Retention { place, .. }) if finding.withdrawn.is_none() => place.release(),
+fn finding_line(recording: &Recording, finding: &Finding) -> String {
+    let release = match &finding.details {
+        Details::Retention(retained) if finding.withdrawn.is_none() => retained.place.release(),
         _ => None,
     };
     let release = release.map_or_else(String::new, |command| format!(" · → {command}"));
+    let words = words(recording, finding, Units::Binary);
     format!(
         "{} {} · {}{release}",
         icon(finding),
-        finding.title,
-        finding.detail
+        words.title,
+        words.detail
     )
 }
 
@@ -164,7 +126,7 @@ fn use_of_limit(summary: &DeviceSummary, verb: &str) -> Option<String> {
         Some(used) => format!("{used} of {}{verb}", limit.bytes),
         None => format!("{} in all", limit.bytes),
     };
-    Some(match limit.by.words() {
+    Some(match limited_by(limit.by) {
         Some(words) => format!("{of} ({words})"),
         None => of,
     })
@@ -180,13 +142,13 @@ fn composition(summary: &DeviceSummary) -> Option<String> {
         name => name,
     };
     let mut words = format!("{name} {narrowest}");
-    for gap in summary.gaps() {
-        let sign = match gap.size.cmp(&ByteDelta::ZERO) {
+    for it in summary.gaps() {
+        let sign = match it.size.cmp(&ByteDelta::ZERO) {
             Ordering::Equal => continue,
             Ordering::Greater => '+',
             Ordering::Less => '−',
         };
-        let (size, filled_by) = (gap.size.magnitude(), gap.words());
+        let (size, filled_by) = (it.size.magnitude(), gap(&it));
         write!(words, " {sign} {size} {filled_by}").expect("a string takes in every text");
     }
     Some(words)
@@ -208,7 +170,7 @@ fn finding_lines(recording: &Recording, analysis: &Analysis, width: usize) -> Ve
     }
     let n_more = analysis.findings.len().saturating_sub(N_FINDINGS);
     let more = (n_more > 0).then(|| {
-        let more = plural(n_more, "more finding");
+        let more = count(n_more, "more finding");
         [
             format!("… and {more}: see .to_json() or .findings"),
             String::new(),
@@ -222,13 +184,14 @@ fn finding_lines(recording: &Recording, analysis: &Analysis, width: usize) -> Ve
             let number = finding.cell.as_ref().and_then(|cell| cell.execution_count);
             let device = finding.known_device().map(|it| &recording.device(it).label);
             let number = number.map(|n| format!("In [{n}]"));
-            let facts = [number, device.cloned(), Some(finding.detail.clone())];
+            let words = words(recording, finding, Units::Binary);
+            let facts = [number, device.cloned(), Some(words.detail)];
             let facts: Vec<String> = facts.into_iter().flatten().collect();
-            let title = format!("{} {} · {}", icon(finding), word(finding), finding.title);
+            let title = format!("{} {} · {}", icon(finding), heading(finding), words.title);
             let detail = format!("  {}", facts.join(" · "));
             let mut lines = vec![wrapped(&title, width), wrapped(&detail, width)];
             lines.extend(finding.fix.iter().flat_map(|fix| fix_lines(fix, width)));
-            let advice = finding.suggestions.iter();
+            let advice = words.suggestions.iter();
             lines.extend(advice.map(|advice| wrapped(&format!("  → {advice}"), width)));
             lines.push(String::new());
             lines
@@ -244,7 +207,7 @@ fn fix_lines(fix: &Fix, width: usize) -> Vec<String> {
             .map(|line| format!("    {mark} {line}"))
             .collect()
     };
-    let mut lines = vec![wrapped(&format!("  → {}", fix.why), width)];
+    let mut lines = vec![wrapped(&format!("  → {}", fix_reason(fix.reason)), width)];
     lines.extend(fix.before.iter().flat_map(|code| side('-', code)));
     lines.extend(side('+', &fix.after));
     lines

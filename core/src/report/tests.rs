@@ -4,6 +4,7 @@ use insta::assert_snapshot;
 
 use super::*;
 use crate::analyze::{Rules, analyze};
+use crate::holders::FixReason;
 use crate::recording::Header;
 use crate::testing::{Play, run, session};
 
@@ -63,14 +64,14 @@ fn code_is_never_broken() {
         "a cell's own ` is\n  nothing, as `it` is",
     );
     let fix = Fix {
-        why: "it keeps all of them",
+        reason: FixReason::Name,
         before: Some("kept.append((model(batch), loss))".to_owned()),
         after: "kept.append((model(batch), loss.item()))".to_owned(),
     };
     assert_eq!(
         fix_lines(&fix, 16),
         [
-            "  → it keeps all\n    of them",
+            "  → once it is\n    not needed:\n    only this\n    name keeps\n    it alive",
             "    - kept.append((model(batch), loss))",
             "    + kept.append((model(batch), loss.item()))",
         ]

@@ -12,7 +12,7 @@ pub(crate) fn begun(n_devices: u32) -> Recording {
     let devices = (0..n_devices).map(|idx| {
         Frame::Device(Device {
             idx: DeviceIdx(idx),
-            key: format!("GPU-{idx}"),
+            key: format!("GPU-{idx}").into(),
             label: format!("cuda:{idx}"),
             name: "Tesla T4".to_owned(),
             kind: DeviceKind::Gpu,

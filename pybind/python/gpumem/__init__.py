@@ -1,11 +1,11 @@
 """Which notebook cell grew GPU memory, and does it leak?
 
-``%load_ext gpumem`` in a notebook, then ``%%gpumem`` above a cell or
-``%gpumem on`` for every cell, and ``%gpumem_report`` for the whole picture.
+Type ``%load_ext gpumem`` in a notebook, then ``%%gpumem`` above a cell or
+``%gpumem on`` for every cell, and ``%gpumem_report`` for the report.
 """
 
 from gpumem import sim
-from gpumem._company import Company, Process, who
+from gpumem._company import GpuProcesses, Process, who
 from gpumem._gpumem import (
     DeviceError,
     Footprint,
@@ -25,10 +25,11 @@ from gpumem._gpumem import (
     steps,
     unload_ipython_extension,
 )
-from gpumem._holders import Branch, Holder, Holders, Shared, holders
-from gpumem._release import Released, Step, release
-from gpumem._report import Cell, Doubling, Evidence, Finding, Fix, Report, Retention, report
-from gpumem._verdicts import Change, Comparison, Growth, Side, classify_growth, compare
+from gpumem._holders import HolderBranch, Holder, Holders, SharedMemory, holders
+from gpumem._release import Released, ReleaseStep, release
+from gpumem._report import Cell, Evidence, Finding, Fix, Report, report
+from gpumem._rules import Rules
+from gpumem._verdicts import Change, Comparison, Growth, GrowthSide, classify_growth, compare
 from gpumem.classic import (
     GPUMemoryProfiler,
     MemoryAnalyzer,
@@ -39,13 +40,12 @@ from gpumem.classic import (
 )
 
 __all__ = [
-    "Branch",
+    "HolderBranch",
     "Cell",
     "Change",
-    "Company",
+    "GpuProcesses",
     "Comparison",
     "DeviceError",
-    "Doubling",
     "Evidence",
     "Finding",
     "Fix",
@@ -67,10 +67,10 @@ __all__ = [
     "RecordingWarning",
     "Released",
     "Report",
-    "Retention",
-    "Shared",
-    "Side",
-    "Step",
+    "Rules",
+    "SharedMemory",
+    "GrowthSide",
+    "ReleaseStep",
     "__version__",
     "classify_growth",
     "compare",

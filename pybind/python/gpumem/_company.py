@@ -1,4 +1,4 @@
-"""Who is on the GPUs: processes, their users, the notebooks whose kernels they are."""
+"""Processes on the GPUs, their users, and the notebooks whose kernels they are."""
 
 from __future__ import annotations
 
@@ -19,61 +19,61 @@ class Process:
     """One process on one device."""
 
     device: str
-    """The device, as ``cuda:0``."""
+    """The device, for example ``cuda:0``."""
     pid: int
-    """As the driver gives it; in a container it may be the machine's id, see ``kind``."""
+    """The driver's process id; in a container it may be the machine's id, see ``kind``."""
     used_bytes: int | None
-    """What it uses of the device; ``None`` where the driver does not tell."""
+    """Device memory that it uses; ``None`` if the driver does not report it."""
     why_unknown: str | None
     """Why ``used_bytes`` is not known."""
     kind: str
     """``own`` (this process), ``child`` (of it), ``kernel``, ``kernels_child``, ``process``;
     ``orphaned_kernel`` (its Jupyter server is gone), ``left_over`` (what started it is gone),
     ``zombie`` and ``gone`` (it has ended); ``hidden`` and ``outside`` (of this container): nothing
-    more can be known of it from here."""
+    else is known about it."""
     is_suspect: bool
-    """Nobody seems to use it any more."""
+    """Whether nobody seems to use it any more."""
     user: str | None
     command: str | None
-    """Program and script, of your own processes the first plain words too; no option, no value."""
+    """Program and script, for your own processes also the first plain words; never an option."""
     age_nanos: int | None
-    """How long ago it began."""
+    """Time since it started."""
     notebook: str | None
-    """The path of the notebook whose kernel, or kernel's child, it is."""
+    """The path of the notebook whose kernel it is, or whose kernel started it."""
     kernel_id: str | None
-    """The kernel's id, as Jupyter knows it."""
+    """Jupyter's id of the kernel."""
     server: str | None
-    """Where the kernel's Jupyter server is reached, without its token."""
+    """The address of the kernel's Jupyter server, without its token."""
     words: str
-    """What it is, in words."""
+    """A description for people."""
 
 
-class Company(Sequence[Process]):
-    """Who is on each device, at one moment: this process first, then the largest."""
+class GpuProcesses(Sequence[Process]):
+    """The processes on each device at one moment: this process first, then the largest."""
 
-    def __init__(self, found: _gpumem.Company) -> None:
-        """Take what was found."""
+    def __init__(self, found: _gpumem.GpuProcesses) -> None:
+        """Wrap the result of the extension module."""
         self._found = found
 
     @property
     def suspects(self) -> list[Process]:
-        """Those that nobody seems to use any more."""
+        """Processes that nobody seems to use any more."""
         return [process for process in self if process.is_suspect]
 
     @cached_property
     def unlisted(self) -> dict[str, str]:
-        """Why there is no list of processes, for each device that has none."""
+        """For each device without a process list, the reason."""
         devices = self._devices
         return {it["device"]: it["unlisted"] for it in devices if it["unlisted"] is not None}
 
     @cached_property
-    def untold_bytes(self) -> dict[str, int]:
-        """What is used of each device by nobody on its list, where that is much."""
+    def unattributed_bytes(self) -> dict[str, int]:
+        """For each device, the memory that no listed process uses, if it is a lot."""
         devices = self._devices
-        return {it["device"]: it["untold_bytes"] for it in devices if it["untold_bytes"]}
+        return {it["device"]: it["unattributed_bytes"] for it in devices if it["unattributed_bytes"]}
 
     def text(self, width: int | None = None) -> str:
-        """Return it as a table for each device."""
+        """Return a table for each device."""
         return self._found.text(width or shutil.get_terminal_size().columns)
 
     @overload
@@ -87,11 +87,11 @@ class Company(Sequence[Process]):
         return self._processes[idx]
 
     def __iter__(self) -> Iterator[Process]:
-        """Go through the processes."""
+        """Iterate over the processes."""
         return iter(self._processes)
 
     def __len__(self) -> int:
-        """Count them: one that is on two devices counts twice."""
+        """Return the number of processes; one on two devices counts twice."""
         return len(self._processes)
 
     def __repr__(self) -> str:
@@ -111,12 +111,12 @@ class Company(Sequence[Process]):
         return self._found.devices()
 
 
-def who() -> Company:
-    """Find out which processes use the GPUs, and which notebooks they are.
+def who() -> GpuProcesses:
+    """Return which processes use the GPUs, and which notebooks they belong to.
 
-    Of each process: its memory, user, age, program and script; of a kernel the notebook, by
-    Jupyter's runtime files and the process's environment. A kernel whose server is gone, what a
-    run left over, and what has ended but is still listed by the driver are marked as ``suspects``.
-    Nothing is ended: that is yours to do.
+    Each process has its memory, user, age, program and script. A kernel also has its notebook,
+    found in Jupyter's runtime files and the process's environment. ``suspects`` lists kernels
+    whose server is gone, workers whose parent is gone, and processes that have ended but are still
+    listed by the driver. gpumem ends no process.
     """
-    return Company(_gpumem.find_company())
+    return GpuProcesses(_gpumem.find_company())

@@ -1,4 +1,4 @@
-"""Who holds device memory: names, what each alone keeps, the way to it."""
+"""Who holds device memory: names, what each alone keeps, and the path to it."""
 
 from __future__ import annotations
 
@@ -12,51 +12,51 @@ from gpumem import _gpumem
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Told of a name at most, whatever was asked for.
+# The most levels that are shown below a name.
 DEEPEST = 100
 
 
 @dataclass(frozen=True)
-class Branch:
+class HolderBranch:
     """Part of what a name keeps. Sizes are bytes."""
 
     step: str
-    """How it is reached from what holds it: ``[3]``, ``.grad_fn``; ``[0] … [95]`` of several."""
+    """The step from its holder: ``[3]``, ``.grad_fn``; ``[0] … [95]`` for several."""
     what: str
     n: int
-    """How many alike it stands for."""
+    """How many objects of the same kind it stands for."""
     n_bytes: int
     """What it alone keeps."""
-    children: tuple[Branch, ...]
+    children: tuple[HolderBranch, ...]
 
 
 @dataclass(frozen=True)
 class Holder:
-    """A name, and what would be free without it."""
+    """A name, and the memory that would be free without it."""
 
     name: str
-    """As you know it: ``losses``, ``Out[3]``, ``last exception``."""
+    """For example ``losses``, ``Out[3]`` or ``last exception``."""
     kind: str
     """``variable``, ``output_history``, ``traceback``, ``debugger``, ``run_module``,
     ``module_global``, ``thread_frame``, ``cyclic_garbage``, ``system`` or ``unnamed``."""
     device: str
     n_bytes: int
-    """What it alone keeps: free when it lets go, and only then."""
+    """Bytes that it alone keeps: they are freed only when it lets go."""
     path: str
-    """The Python expression of the largest object; empty where no object was found."""
+    """The Python expression of the largest object; empty if no object was found."""
     what: str
-    """What it is, in words: ``list of 96 tensors, each with its graph``."""
-    children: tuple[Branch, ...]
+    """A description: ``list of 96 tensors, each with its graph``."""
+    children: tuple[HolderBranch, ...]
     grown_bytes: int | None = None
-    """Of a finding: what it has more over the finding's runs."""
+    """Only in a finding: its growth over the finding's runs."""
 
 
 @dataclass(frozen=True)
-class Shared:
-    """What several names keep together: free only when all of them let go."""
+class SharedMemory:
+    """Memory that several names keep together: it is freed only when all of them let go."""
 
     names: tuple[str, ...]
-    """The first few of them."""
+    """The first few names."""
     and_others: bool
     device: str
     n_bytes: int
@@ -65,15 +65,15 @@ class Shared:
 
 
 class Holders:
-    """Who holds what, device by device, at one moment."""
+    """Who holds what on each device, at one moment."""
 
     def __init__(self, found: _gpumem.Holders) -> None:
-        """Take what a walk found."""
+        """Wrap the result of a walk."""
         self._found = found
 
     @cached_property
     def roots(self) -> list[Holder]:
-        """The names, those of the fullest device first, by what each alone keeps."""
+        """The names, fullest device first, sorted by the bytes that each alone keeps."""
         return [
             Holder(
                 **{**root, "children": branches(root["children"])},
@@ -84,40 +84,40 @@ class Holders:
         ]
 
     @cached_property
-    def shared(self) -> list[Shared]:
-        """What several names keep together."""
+    def shared(self) -> list[SharedMemory]:
+        """Memory that several names keep together."""
         return [
-            Shared(**{**entry, "names": tuple(entry["names"])}, device=device["device"])
+            SharedMemory(**{**entry, "names": tuple(entry["names"])}, device=device["device"])
             for device in self._devices
             for entry in device["shared"]
         ]
 
     @property
     def composition(self) -> dict[str, dict[str, int]]:
-        """What the bytes of each device are for: ``parameters``, ``gradients``, ``graphs``, ..."""
+        """The purpose of each device's bytes: ``parameters``, ``gradients``, ``graphs``, ..."""
         return {device["device"]: dict(device["parts"]) for device in self._devices}
 
     @property
     def is_cut(self) -> bool:
-        """Looking was stopped at a bound: there is more than this."""
+        """Whether the search stopped at a bound: there is more than this."""
         return any(device["is_cut"] for device in self._devices)
 
     def text(
         self, name: str | None = None, device: str | None = None, width: int | None = None
     ) -> str:
-        """Return it in words: of one name or one device, if you like."""
+        """Return a text, of one name or one device if given."""
         return self._found.text(name, device, width or shutil.get_terminal_size().columns)
 
     def __iter__(self) -> Iterator[Holder]:
-        """Go through the names."""
+        """Iterate over the names."""
         return iter(self.roots)
 
     def __len__(self) -> int:
-        """Count the names."""
+        """Return the number of names."""
         return len(self.roots)
 
     def __repr__(self) -> str:
-        """Show it in words."""
+        """Return the text."""
         return self.text()
 
     @cached_property
@@ -128,15 +128,15 @@ class Holders:
 def holders(*, depth: int = 1) -> Holders:
     """Find who holds device memory now, without running any of your code.
 
-    Names come first, each with what it alone keeps; then what several keep
-    together, and what no name reaches: libraries, cyclic garbage (told without
-    collecting it), and what is allocated though no object holds it. ``depth``
-    says how many levels of what a name holds are told. Only the adapters that you
-    registered yourself are called.
+    The result lists names, each with the memory that it alone keeps; then memory
+    that several names share; then memory that no name reaches: libraries, cyclic
+    garbage (found without collecting it), and memory that is allocated although no
+    object holds it. ``depth`` is the number of levels below each name. Only adapters
+    that you registered are called.
 
     Raises:
         ValueError: ``depth`` is not from 1 to 100.
-        GpuMemError: an adapter of yours calls it while it is asked itself.
+        GpuMemError: one of your adapters calls this function.
     """
     if not 1 <= depth <= DEEPEST:
         message = f"depth must be from 1 to {DEEPEST}, not {depth}"
@@ -144,6 +144,6 @@ def holders(*, depth: int = 1) -> Holders:
     return Holders(_gpumem.find_holders(depth))
 
 
-def branches(found: list[dict[str, Any]]) -> tuple[Branch, ...]:
-    """Return what a name holds, and what that holds in turn."""
-    return tuple(Branch(**{**branch, "children": branches(branch["children"])}) for branch in found)
+def branches(found: list[dict[str, Any]]) -> tuple[HolderBranch, ...]:
+    """Return the branches below a name, nested."""
+    return tuple(HolderBranch(**{**branch, "children": branches(branch["children"])}) for branch in found)

@@ -1,7 +1,7 @@
-"""Functions as blocks: each call is a run, nested where it is called.
+"""Functions as blocks: each call is a run, nested in the run that calls it.
 
-A generator is inside its block only while it runs, for between two items its
-caller goes on in the same context.
+A generator is inside its block only while it runs: between two items its
+caller continues in the same context.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ BLOCK: ContextVar[int | None] = ContextVar("gpumem_block", default=None)
 
 
 def decorated(function: Any, name: str | None) -> Any:
-    """Return ``function``, each call of which is recorded as a block."""
+    """Return ``function`` with each call recorded as a block."""
     if isinstance(function, (staticmethod, classmethod)):
         return type(function)(decorated(function.__func__, name))
     if inspect.isclass(function):

@@ -1,4 +1,4 @@
-"""Gives memory back, on the user's word only, and says how much each step gave."""
+"""Free memory if the user asks for it, and report how much each step freed."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
 STEPS = ("traceback", "outputs", "cycles", "cache")
-# A host process that moves by less has only breathed.
+# Smaller changes of a host process are noise.
 HOST_NOISE = 1 << 20
-# How a module looks up its attributes where it runs no code for that.
+# Attribute lookups of modules that run no code.
 PLAIN = (ModuleType.__getattribute__, object.__getattribute__)
 
 
 @dataclass(frozen=True)
-class Step:
-    """One step of a release: what it did, or would do, and what each device got back by it."""
+class ReleaseStep:
+    """One step of a release: what it did or would do, and the bytes it freed on each device."""
 
     name: str
     words: str
@@ -40,15 +40,15 @@ class Step:
 
 @dataclass(frozen=True)
 class Released:
-    """What a release did, step by step."""
+    """The steps of a release."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[ReleaseStep, ...]
     dry_run: bool
     hint: str = ""
 
     @property
     def freed(self) -> dict[str, int]:
-        """The bytes that each device got back in all, in tensors or from the cache."""
+        """The total bytes freed on each device, in tensors or from the cache."""
         total: dict[str, int] = {}
         for step in self.steps:
             for device, n_bytes in step.freed.items():
@@ -64,46 +64,48 @@ class Released:
 
 
 def release(*what: str, dry_run: bool = False) -> Released:
-    """Give memory back: ``traceback``, ``outputs``, ``cycles``, ``cache``, ``all``, or a name.
+    """Free memory: ``traceback``, ``outputs``, ``cycles``, ``cache``, ``all``, or a name.
 
-    - ``traceback``: the last error, all that led to it, and the debugger let go of their frames.
+    - ``traceback``: the frames of the last error, of its causes, and of the debugger.
     - ``outputs``: ``Out``, ``_`` and every hidden copy of a result.
     - ``cycles``: a garbage collection.
-    - ``cache``: what the allocators of PyTorch, CuPy and ``gpumem.sim`` hold in reserve.
-    - a name: the variable, under every name that it has.
+    - ``cache``: unused memory in the allocators of PyTorch, CuPy and ``gpumem.sim``.
+    - a name: the variable, under all its names.
 
-    With ``dry_run``, or without anything to release, it only says what it would do. A
-    :class:`ValueError` tells of a name that does not exist.
+    With ``dry_run``, or without arguments, it only returns what each step would do.
+
+    Raises:
+        ValueError: there is no variable of that name.
     """
     shell = _shell()
     wanted = _unfolded(what)
     plans = [_plan(name, shell) for name in wanted]
     if dry_run or not what:
         hint = "" if what else "nothing is released yet: `%gpumem release all`, or one of these"
-        steps = tuple(Step(plan.name, plan.would()) for plan in plans)
+        steps = tuple(ReleaseStep(plan.name, plan.would()) for plan in plans)
         return Released(steps, dry_run=True, hint=hint)
     steps = tuple(_taken(plan) for plan in plans)
     return Released(steps, dry_run=False, hint=_cache_hint(wanted))
 
 
 class Plan(NamedTuple):
-    """A step before it is taken."""
+    """A step that has not run yet."""
 
     name: str
     verb: str
-    # What it is about; nothing where there is nothing to do.
+    # Its object; empty if there is nothing to do.
     about: str
     nothing: str
     act: Callable[[], object]
-    # The level that shows what it gave back.
+    # The level that shows what it freed.
     level: str = "allocated"
 
     def would(self) -> str:
-        """Say what the step would do."""
+        """Describe what the step would do."""
         return f"would {self.verb} {self.about}" if self.about else self.nothing
 
     def did(self) -> str:
-        """Say what the step did."""
+        """Describe what the step did."""
         past = {"forget": "forgot", "collect": "collected", "empty": "emptied", "delete": "deleted"}
         return f"{past[self.verb]} {self.about}" if self.about else self.nothing
 
@@ -134,8 +136,8 @@ def _plan(name: str, shell: InteractiveShell | None) -> Plan:
             return Plan(name, "delete", variable.words(), "", variable.forget)
 
 
-def _taken(plan: Plan) -> Step:
-    """Take a step, and measure it."""
+def _taken(plan: Plan) -> ReleaseStep:
+    """Run a step and measure it."""
     before = _levels()
     words = plan.did()
     plan.act()
@@ -147,11 +149,11 @@ def _taken(plan: Plan) -> Step:
         n_bytes = _fallen(then, now, plan.level)
         if n_bytes >= (HOST_NOISE if now.is_host else 1):
             freed[device] = n_bytes
-    return Step(plan.name, words, freed)
+    return ReleaseStep(plan.name, words, freed)
 
 
 class Levels(NamedTuple):
-    """What a device holds: in tensors, in the allocators' segments, in this process."""
+    """A device's levels: in tensors, in the allocators' segments, in this process."""
 
     is_host: bool
     allocated: int | None
@@ -164,7 +166,7 @@ def _levels() -> dict[str, Levels]:
 
 
 def _fallen(then: Levels, now: Levels, level: str) -> int:
-    """Return by how much the level fell; where nobody reads it, what the process uses."""
+    """Return the fall of the level; of the process's use if nobody reads the level."""
     for name in (level, "used"):
         before, after = getattr(then, name), getattr(now, name)
         if before is not None and after is not None:
@@ -173,7 +175,7 @@ def _fallen(then: Levels, now: Levels, level: str) -> int:
 
 
 def _caches() -> dict[str, Callable[[], Any]]:
-    """Return how to empty the cache of each framework that runs already."""
+    """Return a function that empties the cache, for each framework that already runs."""
     caches: dict[str, Callable[[], Any]] = {}
     devices = _levels()
     torch = _loaded("torch")
@@ -195,7 +197,7 @@ def _caches() -> dict[str, Callable[[], Any]]:
 
 
 def _loaded(name: str) -> Any:  # noqa: ANN401 (a module, or None)
-    """Return a module that is there; one that is only imported when it is first asked is not."""
+    """Return a loaded module; a lazy one that is not imported yet does not count."""
     module = sys.modules.get(name)
     looks_up = type(module).__getattribute__
     return module if looks_up in PLAIN else None
@@ -207,7 +209,7 @@ def _empty(caches: dict[str, Callable[[], Any]]) -> None:
 
 
 def _cache_hint(wanted: list[str]) -> str:
-    """Where much lies in the cache now, say how it goes back to the device."""
+    """If much memory is in the cache now, return how to return it to the device."""
     if "cache" in wanted:
         return ""
     cached = {
@@ -233,6 +235,6 @@ def _unfolded(what: tuple[str, ...]) -> list[str]:
 
 
 def _shell() -> InteractiveShell | None:
-    """Return the shell that runs, if one does."""
+    """Return the running shell, if there is one."""
     ipython = sys.modules.get("IPython")
     return ipython.get_ipython() if ipython is not None else None

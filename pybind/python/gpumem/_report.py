@@ -1,4 +1,4 @@
-"""The report in Python: findings, runs, and the ways to show and keep it."""
+"""The report in Python: findings, runs, display and export."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from gpumem import _gpumem
 from gpumem._holders import Holder, branches
+from gpumem._rules import Rules, judged_by
+from gpumem.details import Details, details
 
 if TYPE_CHECKING:
     import os
@@ -22,14 +24,14 @@ PICTURE_WIDTH = 880
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell as people see it."""
+    """A cell, as users know it."""
 
     id: str
     """The frontend's id, or the hash of its source."""
     label: str
-    """The first line of its source that says something, or the user's label."""
+    """The user's label, or the first meaningful line of its source."""
     execution_count: int | None
-    """Jupyter's latest number."""
+    """Jupyter's latest number for it."""
 
 
 @dataclass(frozen=True)
@@ -41,51 +43,26 @@ class Evidence:
     value: float
     threshold: float | None
     holds: bool
-    """It speaks for the finding."""
+    """Whether it supports the finding."""
 
 
 @dataclass(frozen=True)
 class Fix:
-    """What to change so that a name lets go."""
+    """The change that frees a name's memory."""
 
     before: str | None
-    """The line of the cell that makes it hold; None where the cell does not show it."""
+    """The line of the cell that keeps the memory; None if the cell does not show it."""
     after: str
-    """What to write instead, or to run once."""
+    """The line to write instead, or to run once."""
     why: str
-
-
-@dataclass(frozen=True)
-class Retention:
-    """What a place of IPython's or Python's keeps of what no name of yours reaches."""
-
-    place: str
-    """``output_history``, ``traceback``, ``debugger`` or ``run_module``."""
-    n_bytes: int
-    release: str | None
-    """What to type so that it lets go."""
-    since_run: int | None
-    """The run that left it there, as counted in the recording."""
-    since_execution_count: int | None
-    """Jupyter's number of that run."""
-
-
-@dataclass(frozen=True)
-class Doubling:
-    """The two copies that a cell holds at once when it is run again. Sizes are bytes."""
-
-    old_bytes: int
-    """What the runs before it had left."""
-    new_bytes: int
-    """What it built."""
-    rose_bytes: int
-    """How far it rose above its start."""
 
 
 @dataclass(frozen=True)
 class Finding:
     """One verdict with its evidence. Sizes are bytes."""
 
+    id: str
+    """Stays the same while the finding stands."""
     kind: str
     """``leak``, ``growing``, ``settled``, ``fragmentation``, ``pressure``, ``spike``,
     ``repeated_allocation``, ``inefficient_allocation``, ``rerun_doubling``, ``growing_gap``,
@@ -93,54 +70,51 @@ class Finding:
     severity: str
     """``critical``, ``warning`` or ``info``."""
     state: str
-    """``leak``, ``watch`` (growing, holder unknown), ``none`` or ``not_enough_data``."""
+    """``leak``, ``suspected`` (growing, not yet beyond doubt), ``stable`` or ``not_enough_data``."""
     withdrawn: str | None
-    """Why what grew is no concern any more, where the finding is withdrawn."""
-    shape: str | None
-    """The course of the series: ``growth``, ``warm-up``, ``step``, ..."""
+    """Why the finding no longer applies: ``given_back``, ``edited``, ``had_enough``, ``let_go``."""
     cell: Cell | None
-    """Where; None when it is about a device as a whole."""
+    """The cell that it is about; None if it is about a whole device."""
     path: tuple[str, ...]
-    """The label of the steps inside the cell."""
+    """Labels of steps and blocks inside the cell."""
     device: str | None
-    """None where memory ran out on one that nobody read."""
-    lane: str
-    """Which level of the device: ``allocated``, ``process_used`` or ``device_used``."""
+    """None if memory ran out on a device that is not read."""
+    metric: str
+    """The judged level of the device: ``allocated``, ``process_used`` or ``device_used``."""
     runs: tuple[int, ...]
-    """The runs that it rests on, as counted in the recording."""
+    """The indices in the recording of the runs it rests on."""
     n_runs: int
-    """How many runs, or steps where ``steps`` is true, it rests on."""
-    steps: bool
+    """Number of runs it rests on, or of steps if its details count steps."""
     bytes_per_run: int | None
-    """What each run (or step) keeps."""
-    interval: tuple[int, int] | None
-    """The confidence interval of 95 % of ``bytes_per_run``."""
-    runs_to_oom: int | None
-    """How many more runs (or steps) until memory runs out at this rate."""
+    """Memory that each run (or step) keeps; None if it is not about growth."""
     title: str
     detail: str
-    retention: Retention | None
-    """Of the kind ``retention``."""
-    doubling: Doubling | None
-    """Of the kind ``rerun_doubling``."""
+    details: Details
+    """What only its kind of finding has."""
     holders: tuple[Holder, ...]
-    """The names that hold it, those first that have most more over these runs."""
+    """The names that hold it; those that grew most over these runs come first."""
     fix: Fix | None
-    """What to change so that the first of them lets go."""
+    """The change that frees the memory of the first holder."""
     suggestions: tuple[str, ...]
     evidence: tuple[Evidence, ...]
 
 
 class Report:
-    """What a recording says: findings, worst first, and a row per run and device."""
+    """Findings of a recording, worst first, and one row per run and device."""
 
     def __init__(self, recording: _gpumem.Recording, notice: str | None = None) -> None:
-        """Judge ``recording``; nothing is computed before it is asked for.
+        """Judge ``recording`` lazily: nothing is computed until it is needed.
 
-        ``notice`` stands above the report: that the recording has stopped, and why.
+        ``notice`` appears above the report: that recording has stopped, and why.
         """
         self.recording = recording
         self.notice = notice
+
+    @property
+    def rules(self) -> Rules:
+        """What the findings are judged by."""
+        known: Any = self.recording._rules()
+        return Rules(**known)
 
     @cached_property
     def findings(self) -> list[Finding]:
@@ -149,13 +123,13 @@ class Report:
 
     @cached_property
     def runs(self) -> list[dict[str, Any]]:
-        """A row per (run, device): ``*_bytes``, ``*_nanos``, None where unknown."""
+        """One row per (run, device): ``*_bytes``, ``*_nanos``; unknown values are None."""
         rows: list[dict[str, Any]] = self._content["runs"]
         return rows
 
     @cached_property
     def traces(self) -> list[dict[str, Any]]:
-        """Of each run under ``%%gpumem --trace``: exact levels, and bytes by line and stack."""
+        """For each run with ``%%gpumem --trace``: exact levels, and bytes by line and stack."""
         traces: list[dict[str, Any]] = self._content["traces"]
         return traces
 
@@ -169,11 +143,11 @@ class Report:
         return below(self.notice, self.recording._report_text(columns), columns)
 
     def png(self, width: int = PICTURE_WIDTH, scale: float = 2, dark: bool = False) -> bytes:  # noqa: FBT001, FBT002 (as the widget calls it)
-        """Return the report as a picture: ``scale`` pixels for each of ``width`` columns."""
+        """Return a picture of the report: ``width`` columns of ``scale`` pixels each."""
         return self.recording._report_png(width, scale, dark)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the report as a picture (``.png``, ``.svg``) or as one HTML file."""
+        """Write the report as a picture (``.png``, ``.svg``) or as one ``.html`` file."""
         target = Path(path)
         match target.suffix.lower():
             case ".png":
@@ -194,13 +168,13 @@ class Report:
         _gpumem._write_file(target, content)
 
     def __repr__(self) -> str:
-        """Name what it is about and how much it found."""
+        """Return the number of findings and rows."""
         n_findings = len(self.findings)
         findings = "1 finding" if n_findings == 1 else f"{n_findings} findings"
         return f"<gpumem.Report: {findings}, {len(self.runs)} rows>"
 
     def _display_(self) -> object:
-        """Return what marimo shows in place of this."""
+        """Return the widget that marimo shows for this."""
         from gpumem import widget
 
         return widget.live(self)
@@ -225,11 +199,14 @@ class Report:
         return content
 
 
-def report(recording: _gpumem.Recording | None = None) -> Report:
-    """Judge a recording: by default what this session recorded so far."""
+def report(recording: _gpumem.Recording | None = None, *, rules: Rules | None = None) -> Report:
+    """Judge a recording, by default that of this session.
+
+    ``rules`` replace those of the recording.
+    """
     if recording is None:
-        return Report(_gpumem.recording(), _gpumem._stopped())
-    return Report(_checked(recording))
+        return Report(judged_by(_gpumem.recording(), rules), _gpumem._stopped())
+    return Report(judged_by(_checked(recording), rules))
 
 
 def below(notice: str | None, text: str, width: int = NOTEBOOK_WIDTH) -> str:
@@ -245,14 +222,11 @@ def _checked(recording: object) -> _gpumem.Recording:
 
 
 def _finding(entry: dict[str, Any]) -> Finding:
-    cell, interval = entry["cell"], entry["interval"]
-    retention, doubling = entry["retention"], entry["doubling"]
+    cell = entry["cell"]
     own = {
         **entry,
         "cell": None if cell is None else Cell(**_known(Cell, cell)),
-        "interval": None if interval is None else tuple(interval),
-        "retention": None if retention is None else Retention(**_known(Retention, retention)),
-        "doubling": None if doubling is None else Doubling(**_known(Doubling, doubling)),
+        "details": details(entry["details"]),
         "evidence": tuple(evidence(figure) for figure in entry["evidence"]),
         "path": tuple(entry["path"]),
         "runs": tuple(entry["runs"]),
@@ -267,7 +241,7 @@ def _finding(entry: dict[str, Any]) -> Finding:
 
 
 def evidence(figure: dict[str, Any]) -> Evidence:
-    """Return one figure; JSON has words for numbers that are not finite."""
+    """Return one figure; in JSON, numbers that are not finite are strings."""
     threshold = figure["threshold"]
     numbers = {
         "value": float(figure["value"]),
@@ -277,6 +251,6 @@ def evidence(figure: dict[str, Any]) -> Evidence:
 
 
 def _known(cls: type[Any], entry: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of ``cls``: a report may carry more than Python shows."""
+    """Return the fields of ``cls``: a report may contain more than Python shows."""
     names = {field.name for field in fields(cls)}
     return {name: value for name, value in entry.items() if name in names}

@@ -1,6 +1,6 @@
-"""What IPython and Python keep alive after a cell, and how to make them let go.
+"""What IPython and Python keep alive after a cell, and how to free it.
 
-Only what the user asks for is let go: afterwards ``%tb`` and ``%debug`` have nothing to
+Only what the user asks for is freed: afterwards ``%tb`` and ``%debug`` have nothing to
 show, and ``Out`` is empty.
 """
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 UNDERSCORES = ("_", "__", "___")
 LAST_ERROR = ("last_exc", "last_value", "last_traceback", "last_type")
-# What is left alone in an output's place: no result, or one that was let go.
+# Values in an output's place that stay: no result, or one that was forgotten.
 NOTHING = ("", None)
 DEBUGGED = ("_frame", "_exception", "_retval")
 OUTPUT_NAME = re.compile(r"_\d+")
-# Errors that are looked at: a chain can be a ring.
+# The most errors to visit: a chain can be a cycle.
 MAX_ERRORS = 1_000
 
 
 class Errors:
-    """The errors that are kept, and with them every frame of theirs and its variables."""
+    """The errors that are kept, with all their frames and variables."""
 
     def __init__(self, shell: InteractiveShell | None) -> None:
         self._shell = shell
@@ -49,7 +49,7 @@ class Errors:
         return f"{first}{behind} ({_plural(n_frames, 'frame')})"
 
     def forget(self) -> None:
-        """Take the frames out of every error, and the errors out of every place that keeps one."""
+        """Remove the frames from every error, and the errors from every place that keeps one."""
         for error in list(_with_causes(self._kept())):
             BaseException.with_traceback(error, None)
         for name in LAST_ERROR:
@@ -57,8 +57,8 @@ class Errors:
                 delattr(sys, name)
         if self._shell is not None:
             self._forget_in(self._shell)
-        # IPython's own frame refers to the error, and its drawing of the traceback to
-        # the frames, both in rings.
+        # IPython's own frame refers to the error, and its formatted traceback to the frames,
+        # both in cycles.
         gc.collect()
 
     def _forget_in(self, shell: InteractiveShell) -> None:
@@ -79,7 +79,7 @@ class Errors:
                 places += [result.error_in_exec, result.error_before_exec]
             places.append(getattr(self._shell.SyntaxTB, "last_syntax_error", None))
             debugger = self._debugger()
-            # From Python 3.13 on it keeps the chain that it can move along.
+            # Since Python 3.13 it keeps the chain of exceptions.
             places += getattr(debugger, "_chained_exceptions", ())
         return (error for error in places if isinstance(error, BaseException))
 
@@ -127,7 +127,7 @@ class Outputs:
         return _plural(max(n_kept, 1), "output") + which
 
     def forget(self) -> None:
-        """Empty every place; the numbers go on, and ``_`` is the next result again."""
+        """Empty every place; numbering continues, and ``_`` is the next result again."""
         shell = self._shell
         if shell is None:
             return
@@ -150,7 +150,7 @@ class Outputs:
         hidden = shell.user_ns_hidden
         copies |= {name: hidden[name] for name in hidden if OUTPUT_NAME.fullmatch(name)}
         for name, value in copies.items():
-            # A name that the user has given to something else stays.
+            # A name that the user has reassigned stays.
             if shell.user_ns.get(name) is value:
                 del shell.user_ns[name]
             hidden.pop(name, None)
@@ -163,7 +163,7 @@ class Outputs:
 
 
 class Variable:
-    """What a name of the user's stands for, under every name that it has."""
+    """The object under one of the user's names, and all its names."""
 
     def __init__(self, shell: InteractiveShell, name: str) -> None:
         self._shell = shell
@@ -189,7 +189,7 @@ class Variable:
         return f"{self.name}{also}"
 
     def forget(self) -> None:
-        """Take it out of every namespace and output, as ``%xdel`` does."""
+        """Remove it from every namespace and output, as ``%xdel`` does."""
         hook = self._shell.displayhook
         value = self._shell.user_ns[self.name]
         for namespace, key in self._places():
@@ -216,7 +216,7 @@ class Variable:
 
 
 def _with_causes(errors: Iterator[BaseException]) -> Iterator[BaseException]:
-    """Yield errors, what led to them and what they group, each once."""
+    """Yield errors, the errors that led to them and those they group, each once."""
     seen: set[int] = set()
     waiting = list(errors)
     while waiting and len(seen) < MAX_ERRORS:
@@ -234,14 +234,14 @@ def _with_causes(errors: Iterator[BaseException]) -> Iterator[BaseException]:
 
 
 def _link(error: BaseException, name: str) -> Any:  # noqa: ANN401 (an error or a traceback)
-    """Return what Python itself has under that name, whatever the error's class makes of it."""
+    """Return Python's own value of that attribute, even if the error's class overrides it."""
     return vars(BaseException)[name].__get__(error)
 
 
 def _debugged_frames() -> list[dict[str, Any]]:
     """Return the variables that the debugger has set in the modules of the frames it showed.
 
-    Python 3.12 and later have ``$_frame`` and ``$_exception``, which outlive the debugger.
+    Since Python 3.12 these are ``$_frame`` and ``$_exception``, which outlive the debugger.
     """
     found = []
     for module in list(sys.modules.values()):
@@ -253,7 +253,7 @@ def _debugged_frames() -> list[dict[str, Any]]:
 
 
 def _names(module: object) -> dict[str, Any] | None:
-    """Return a module's names without asking it: a lazy one would be imported by that."""
+    """Return a module's names without an attribute lookup, which would import a lazy module."""
     if not issubclass(type(module), ModuleType):
         return None
     names = vars(ModuleType)["__dict__"].__get__(module)

@@ -1,4 +1,4 @@
-"""Verdicts beside the report: on bare levels, and against a baseline."""
+"""Verdicts outside the report: on plain levels, and against a baseline."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from gpumem import _gpumem
 from gpumem._report import NOTEBOOK_WIDTH, Cell, Evidence, Report, below, evidence
+from gpumem._rules import Rules, judged_by, thresholds
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
-
-MIN_GROWTH = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -23,25 +22,25 @@ class Growth:
     """The verdict on one series of levels. Sizes are bytes."""
 
     state: str
-    """``leak``, ``watch``, ``none`` or ``not_enough_data``."""
+    """``leak``, ``suspected``, ``stable`` or ``not_enough_data``."""
     shape: str
     """``flat``, ``warm-up``, ``step``, ``sawtooth``, ``spikes``, ``staircase``,
     ``growth``, ``late growth`` or ``reserved-only``."""
     bytes_per_run: int
-    """What each run keeps: Theil-Sen slope without the first quarter."""
+    """Memory that each run keeps: the Theil-Sen slope without the first quarter."""
     interval: tuple[int, int]
-    """The confidence interval of 95 % of ``bytes_per_run``."""
+    """The 95 % confidence interval of ``bytes_per_run``."""
     total_bytes: int
     """Last level minus first."""
     n_missing: int
-    """How many runs more would decide, where there are too few."""
+    """Number of further runs needed for a verdict, if there are too few."""
     p: float
-    """One-sided p of the trend: how often chance alone would show as much."""
+    """One-sided p of the trend: the probability that chance alone shows as much."""
     evidence: tuple[Evidence, ...]
 
 
 @dataclass(frozen=True)
-class Side:
+class GrowthSide:
     """A cell's growth in one recording. Sizes are bytes."""
 
     state: str
@@ -54,7 +53,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Change:
-    """What became of a growing cell (or loop) on one device."""
+    """How the growth of a cell (or loop) changed on one device."""
 
     change: str
     """``fixed``, ``better``, ``same``, ``worse`` or ``new``."""
@@ -62,17 +61,17 @@ class Change:
     path: tuple[str, ...]
     device: str
     steps: bool
-    before: Side | None
-    """None where the baseline does not have the cell."""
-    after: Side
+    before: GrowthSide | None
+    """None if the baseline does not have the cell."""
+    after: GrowthSide
     difference_bytes: int
-    """Growth a run now, less growth a run then."""
+    """Growth per run now minus growth per run then."""
     uncertainty_bytes: int
-    """How far that may be off: half its interval of 95 %."""
+    """Half of the 95 % interval of ``difference_bytes``."""
 
 
 class Comparison:
-    """A recording held against a baseline: a change per growing cell, worst first."""
+    """A recording compared with a baseline: one change per growing cell, worst first."""
 
     def __init__(
         self,
@@ -81,7 +80,7 @@ class Comparison:
         name: str = "the baseline",
         notice: str | None = None,
     ) -> None:
-        """Compare at once; nothing is read later. ``notice`` is as in ``Report``."""
+        """Compare now; later changes are ignored. ``notice`` is as in ``Report``."""
         self.recording = recording
         self.baseline = baseline
         self.name = name
@@ -110,11 +109,11 @@ class Comparison:
         _gpumem._write_file(target, content)
 
     def __repr__(self) -> str:
-        """Return the comparison as text: a terminal shows it so."""
+        """Return the comparison as text, as a terminal shows it."""
         return self.text()
 
     def _display_(self) -> object:
-        """Return what marimo shows in place of this."""
+        """Return the widget that marimo shows for this."""
         from gpumem import widget
 
         return widget.live(Report(self.recording), self)
@@ -135,19 +134,26 @@ def classify_growth(
     reserved: Sequence[float] | None = None,
     *,
     times: Sequence[float] | None = None,
-    min_growth: float = MIN_GROWTH,
+    min_growth: float | None = None,
+    rules: Rules | None = None,
 ) -> Growth:
-    """Judge levels in bytes, one after each run, in the order of the runs.
+    """Judge a series of levels in bytes, one per run, in the order of the runs.
 
-    ``reserved`` tells an allocator that cannot reuse what it holds from a leak;
-    ``times`` (any unit) puts levels into order; growth of less than ``min_growth``
-    bytes over the series is flat.
+    ``reserved`` distinguishes a leak from an allocator that cannot reuse its memory.
+    ``times`` (in any unit) sorts the levels. Growth of less than ``min_growth`` bytes
+    (by default that of ``rules``) over the series counts as flat.
 
     Raises:
         ValueError: a level is negative or not finite, or the lengths differ.
     """
     content = json.loads(
-        _gpumem._classify_growth_json(allocated, reserved, times, float(min_growth))
+        _gpumem._classify_growth_json(
+            allocated,
+            reserved,
+            times,
+            None if min_growth is None else float(min_growth),
+            thresholds(Rules() if rules is None else rules),
+        )
     )
     own = {
         "interval": tuple(content["interval"]),
@@ -157,26 +163,31 @@ def classify_growth(
     return Growth(**{**content, **own})
 
 
-def compare(recording: _gpumem.Recording, baseline: _gpumem.Recording) -> Comparison:
-    """Hold each growing cell of ``recording`` against the same one of ``baseline``."""
-    return Comparison(recording, baseline)
+def compare(
+    recording: _gpumem.Recording, baseline: _gpumem.Recording, *, rules: Rules | None = None
+) -> Comparison:
+    """Compare each growing cell of ``recording`` with the same cell of ``baseline``.
+
+    Both are judged by ``rules``, by default those of ``recording``.
+    """
+    return Comparison(judged_by(recording, rules), baseline)
 
 
 _baselines: dict[str, tuple[str, int]] = {}
 
 
 def set_baseline(name: str) -> int:
-    """Call the runs so far a baseline of that name; return how many they are."""
+    """Save the runs so far as a baseline of that name; return their number."""
     session, n_runs = _gpumem.recording()._position()
     _baselines[_gpumem._printable(name)] = (session, n_runs)
     return n_runs
 
 
 def compare_with(name: str) -> Comparison:
-    """Hold the runs since a baseline of this session against it.
+    """Compare the runs since a baseline of this session with the runs before it.
 
     Raises:
-        KeyError: there is none of that name, with those that there are.
+        KeyError: there is no baseline of that name; the message lists the known ones.
     """
     recording = _gpumem.recording()
     session, _ = recording._position()
@@ -191,8 +202,8 @@ def compare_with(name: str) -> Comparison:
 
 
 def _change(entry: dict[str, Any]) -> Change:
-    def side(content: dict[str, Any]) -> Side:
-        return Side(**{**content, "interval": tuple(content["interval"])})
+    def side(content: dict[str, Any]) -> GrowthSide:
+        return GrowthSide(**{**content, "interval": tuple(content["interval"])})
 
     own = {
         "cell": Cell(**entry["cell"]),

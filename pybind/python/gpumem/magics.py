@@ -1,9 +1,9 @@
 """The magics: they parse and delegate.
 
-``%%gpumem`` is a registered cell magic, for its help, for completion and to
-refuse wrong options. A line that is right never reaches it: a cleanup
-transformer blanks that line, so that the body runs as the ordinary cell that it
-is, and the options are read again when the cell begins.
+``%%gpumem`` is a registered cell magic only for its help, for completion and to
+refuse wrong options. A valid line never reaches it: a cleanup transformer blanks
+the line, the body runs as an ordinary cell, and the options are parsed again when
+the cell begins.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
 from IPython.core.magic_arguments import argument, magic_arguments
 from IPython.display import display
 from IPython.utils.process import arg_split  # type: ignore[attr-defined]
-from traitlets import Bool, Enum, TraitError, Unicode, validate
+from traitlets import Bool, Dict, Enum, TraitError, Unicode, validate
 from traitlets.config import Configurable
 
 from gpumem import _gpumem
@@ -46,18 +46,18 @@ if TYPE_CHECKING:
 
 CELL_MAGIC = "%%gpumem"
 
-# As often as the sampler can.
+# The shortest interval that the sampler supports.
 DEFAULT_INTERVAL = "1ms"
 
-# What of `%gpumem` is followed by names.
+# Actions of `%gpumem` that take names.
 TAKE_NAMES = {"use", "baseline", "release", "holders", "why"}
 
-# What of `%gpumem` a process that was forked from the one that records can answer.
+# Actions of `%gpumem` that work in a process forked from the one that records.
 ANSWERED_BY_FORKS = {"release", "holders", "why", "who"}
 
 FORKED = "nothing is recorded or read here: this process was forked from the one that records"
 
-# The options of `%gpumem` that not every action has: whose they are, and how that is said.
+# Options of `%gpumem` that only some actions take: the actions, and their names in a message.
 BELONG = {
     "interval": ({"on"}, "on, or to %%gpumem"),
     "device": ({"holders", "why"}, "why, or to %%gpumem"),
@@ -71,26 +71,42 @@ class GpuMem(Configurable):
 
     record_all = Bool(
         default_value=False,
-        help="Record every cell from the start, as `%gpumem on` does.",
+        help="Record every cell from the start, like `%gpumem on`.",
     ).tag(config=True)
     quiet = Bool(
         default_value=False,
-        help="Print nothing after a cell that did not ask for it by `%%gpumem`.",
+        help="Print nothing after a cell without `%%gpumem`.",
     ).tag(config=True)
     holders = Bool(
         default_value=True,
-        help="Look for the names that hold memory after a cell that leaves more than it found.",
+        help="Search for the names that hold memory after a cell that leaves more than it found.",
     ).tag(config=True)
     interval = Unicode(
         default_value=DEFAULT_INTERVAL,
-        help="How soon after a sample the next may come, from 1ms to 1s; longer in long runs.",
+        help="Minimum time between samples, from 1ms to 1s; long runs use longer intervals.",
     ).tag(config=True)
     source_text = Enum(
         ["full", "hash", "none"],
         default_value="full",
-        help="""How much of a cell's source a recording keeps. Labels are kept in any case: those of
-        `%%gpumem -l`, `gpumem.record`, `gpumem.mark` and `gpumem.steps`.""",
+        help="""How much of a cell's source a recording keeps. Labels are kept with every setting:
+        those of `%%gpumem -l`, `gpumem.record`, `gpumem.mark` and `gpumem.steps`.""",
     ).tag(config=True)
+
+    rules = Dict(
+        help="""Thresholds of the verdicts that are not the defaults, as
+        `{"min_runs": 12, "min_growth": 4 << 20}`: those of `gpumem.Rules`. They stand in the
+        recording, and the sliders of a report start from them.""",
+    ).tag(config=True)
+
+    @validate("rules")
+    def _check_rules(self, proposal: Bunch) -> dict[str, float]:
+        try:
+            _gpumem._check_rules(proposal.value)
+        except ValueError as error:
+            message = f"GpuMem.rules: {error}"
+            raise TraitError(message) from None
+        rules: dict[str, float] = proposal.value
+        return rules
 
     @validate("interval")
     def _check_interval(self, proposal: Bunch) -> str:
@@ -119,9 +135,9 @@ class CellOptions:
 
 
 def cell_options(cell: str) -> CellOptions | None:
-    """Return the options of a cell's ``%%gpumem`` line, if it has one that is right.
+    """Return the options of a cell's ``%%gpumem`` line, if it has a valid one.
 
-    The line may stand under other cell magics, as in ``%%time`` above it.
+    The line may follow other cell magics, such as ``%%time``.
     """
     for line in cell.splitlines():
         text = line.strip()
@@ -135,16 +151,16 @@ def cell_options(cell: str) -> CellOptions | None:
 def blank_cell_magic(lines: list[str]) -> list[str]:
     """Blank a leading ``%%gpumem`` line; a cleanup transformer, without side effects.
 
-    Line numbers stay. Only where another cell magic follows is the line taken
-    away, for IPython looks for one in the first line. A line that is wrong is
-    left to the registered magic, which refuses it.
+    Line numbers do not change, unless another cell magic follows: IPython expects
+    that one in the first line, and the ``%%gpumem`` line is removed. The registered
+    magic refuses an invalid line.
     """
     if not lines or not _is_ours(lines[0].rstrip()):
         return lines
     if _options_if_right(lines[0].rstrip()) is None:
         return lines
     body = leading_empty_lines(lines[1:])
-    # IPython cleaned the cell as a whole; the body alone may be indented.
+    # IPython cleaned the whole cell; the body alone may be indented.
     for clean in (leading_indent, classic_prompt, ipython_prompt):
         body = clean(body)
     if body and body[0].startswith("%%"):
@@ -152,8 +168,8 @@ def blank_cell_magic(lines: list[str]) -> list[str]:
     return ["\n"] * (len(lines) - len(body)) + body
 
 
-# A terminal asks the transformers without side effects whether what is typed so far is
-# a whole cell. Blanked, `%%gpumem` would be one: Enter after it would run it without a body.
+# A terminal runs the transformers without side effects to check whether a cell is complete.
+# A blanked `%%gpumem` line would be: Enter after it would run it without a body.
 blank_cell_magic.has_side_effects = True  # type: ignore[attr-defined]
 
 
@@ -169,6 +185,7 @@ def install(shell: InteractiveShell, extension: _gpumem.Extension) -> Callable[[
             settings.holders,
             settings.interval,
         )
+        extension.judge_by(settings.rules)
 
     configure()
     settings.observe(configure)
@@ -181,7 +198,7 @@ def install(shell: InteractiveShell, extension: _gpumem.Extension) -> Callable[[
 
     def uninstall() -> None:
         settings.unobserve(configure)
-        # A cell of the user's may have taken any of it out already.
+        # The user may already have removed any of it.
         for configurable in (settings, magics):
             _take_out(shell.configurables, configurable)
         _take_out(shell.input_transformers_cleanup, blank_cell_magic)
@@ -201,13 +218,13 @@ def _take_out(entries: list[Any], entry: object) -> None:
 
 
 def _unquoted(word: str) -> str:
-    """Take the quotes away that IPython leaves around an option's value."""
+    """Remove the quotes that IPython leaves around an option's value."""
     is_quoted = len(word) > 1 and word[0] == word[-1] and word[0] in "\"'"
     return word[1:-1] if is_quoted else word
 
 
 def _interval(text: str) -> str:
-    """Return an interval of the sampler, or refuse it in its own words."""
+    """Return an interval of the sampler, or refuse it with the sampler's message."""
     interval = _unquoted(text)
     try:
         _gpumem._check_interval(interval)
@@ -240,7 +257,7 @@ class GpuMemMagics(Magics):
         dest="devices",
         metavar="DEVICE",
         action="append",
-        help="read only this device, as `cuda:0`; several with commas",
+        help="read only this device, such as `cuda:0`; separate several with commas",
     )
     @argument(
         "--source",
@@ -248,19 +265,19 @@ class GpuMemMagics(Magics):
         dest="sources",
         metavar="SOURCE",
         action="append",
-        help="read only from this source, as `torch`; several with commas",
+        help="read only this source, such as `torch`; separate several with commas",
     )
     @argument(
         "--reset-peak",
         action="store_true",
-        help="reset the frameworks' peak counters first: the run's peak is then exact",
+        help="reset the frameworks' peak counters first, which makes the run's peak exact",
     )
     @argument(
         "--interval",
         metavar="TIME",
         type=_interval,
-        help="""sample no sooner than so long after the last sample, as 10ms (1ms to 1s, 1ms
-        without it); in long runs the sampler takes longer by itself""",
+        help="""minimum time between samples, such as 10ms (1ms to 1s, default 1ms); long runs
+        use longer intervals""",
     )
     @argument(
         "--trace",
@@ -268,27 +285,27 @@ class GpuMemMagics(Magics):
         nargs="?",
         const="",
         type=_unquoted,
-        help="""take the history of torch's CUDA allocator (or of the simulated device) in this
+        help="""read the history of torch's CUDA allocator (or of the simulated device) in this
         run: exact levels, exact peak, bytes by line of the cell, and a run for each label of
-        `torch.profiler.record_function`; host memory has no such history. FILE: save torch's
-        own snapshot there, for its viewer""",
+        `torch.profiler.record_function`; host memory has no such history. FILE: also save
+        torch's own snapshot, for its viewer""",
     )
-    @argument("-q", "--quiet", action="store_true", help="record, but print no line")
+    @argument("-q", "--quiet", action="store_true", help="record without printing a line")
     @argument(
         "--holders",
         action="store_true",
         default=None,
-        help="look for the names that hold memory where the cell leaves more than it found",
+        help="search for the names that hold memory if the cell leaves more than it found",
     )
-    @argument("--no-holders", dest="holders", action="store_false", help="do not")
+    @argument("--no-holders", dest="holders", action="store_false", help="do not search for them")
     @cell_magic("gpumem")
     def record(self, line: str, cell: str) -> None:
-        """Record this cell's memory on every device, and say what it kept.
+        """Record this cell's memory on every device, and print what it kept.
 
         The cell runs as if this line were blank.
         """
-        # A right line gets here only through `run_cell_magic`, or where somebody took
-        # the transformer out of the shell: then the line would come back here for ever.
+        # A valid line gets here only through `run_cell_magic`, or if somebody removed the
+        # transformer from the shell: then the line would come back here for ever.
         _parsed_cell_line(line)
         is_blanked = blank_cell_magic in self.shell.input_transformers_cleanup
         body = f"{CELL_MAGIC} {line}\n{cell}" if is_blanked else cell
@@ -304,34 +321,34 @@ class GpuMemMagics(Magics):
         ],
         help="""on, off: record every cell, or only those with %%%%gpumem;
         status: what is recorded, from which sources and why; reset: forget all runs;
-        use: read from these sources only; baseline: a name for the runs so far, to compare
-        with; release: give memory back; holders, or why: who holds memory, and by which path;
-        who: which processes use the GPUs, and which notebooks they are;
-        nothing: what each device holds now""",
+        use: read only these sources; baseline: name the runs so far, to compare later runs
+        with them; release: free memory; holders, or why: which names hold memory, and by which
+        path; who: which processes and notebooks use the GPUs;
+        without an action: what each device's memory is used for now""",
     )
     @argument(
         "names",
         nargs="*",
         metavar="NAME",
-        help="""for use: sources, as torch or sim, with commas or blanks between; auto: all that
-        answer; for baseline: its name; for release: traceback (of the last error), outputs,
-        cycles (a garbage collection), cache (of the frameworks), all, or a variable's name;
-        for holders and why: a variable's name, if only that one is to be told""",
+        help="""for use: sources such as torch or sim, separated by commas or blanks, or auto for
+        every source that answers; for baseline: its name; for release: traceback (of the last
+        error), outputs, cycles (a garbage collection), cache (of the frameworks), all, or a
+        variable's name; for holders and why: the only variable to show""",
     )
-    @argument("--device", metavar="DEVICE", help="why: of this device only, as `cuda:0`")
+    @argument("--device", metavar="DEVICE", help="why: only this device, such as `cuda:0`")
     @argument(
         "--depth",
         metavar="N",
         type=int,
-        help="why: so many levels of what a name holds (1 without it)",
+        help="why: levels to show below each name (default 1)",
     )
     @argument(
         "--interval",
         metavar="TIME",
         type=_interval,
-        help="on: sample no sooner than so long after the last sample, as 10ms (1ms to 1s)",
+        help="on: minimum time between samples, such as 10ms (1ms to 1s)",
     )
-    @argument("--dry-run", action="store_true", help="release: only say what it would do")
+    @argument("--dry-run", action="store_true", help="release: preview what would be freed")
     @line_magic("gpumem")
     def control(self, line: str) -> None:
         """Control the recording, or show what each device holds now."""
@@ -340,17 +357,17 @@ class GpuMemMagics(Magics):
         self._extension.show(self._answer(options))
 
     @magic_arguments(name="gpumem_report")
-    @argument("--text", action="store_true", help="as plain text")
-    @argument("--html", metavar="FILE", type=_unquoted, help="into one self-contained file")
+    @argument("--text", action="store_true", help="print plain text")
+    @argument("--html", metavar="FILE", type=_unquoted, help="write one self-contained file")
     @argument(
         "--compare",
         metavar="NAME",
         type=_unquoted,
-        help="the runs since `%%gpumem baseline NAME` against those before it",
+        help="compare the runs since `%%gpumem baseline NAME` with those before it",
     )
     @line_magic("gpumem_report")
     def show_report(self, line: str) -> None:
-        """Show which cells grew memory, whether they leak, and the runs."""
+        """Show which cells grew memory, whether they leak, and every run."""
         options = _parsed(GpuMemMagics.show_report, "%gpumem_report", line)
         shown = report() if options.compare is None else _comparison(options.compare)
         if options.html is not None:
@@ -437,7 +454,7 @@ class GpuMemMagics(Magics):
             _gpumem.use_sources(names)
         except _gpumem.DeviceError as error:
             raise _refusal("%gpumem", f"use: {error}") from None
-        # A source that was asked for and does not answer says why.
+        # For a source that does not answer, the text gives the reason.
         return _gpumem.sources_text(names)
 
     def _baseline(self, name: str) -> str:
@@ -462,14 +479,13 @@ class GpuMemMagics(Magics):
 
 
 def _looks() -> str:
-    """Say how often gpumem looked for what holds memory, and why looks were missed."""
+    """Return how many looks at the heap were taken and answered, and why others were missed."""
     begun, answered, missed = _gpumem._looks()
-    times = "once" if begun == 1 else f"{begun} times"
     if not begun:
-        return "what holds memory: not looked for yet"
-    rest = "" if answered == begun else f", answered {answered}"
-    reasons = "".join(f"\n  missed {n}: {reason}" for reason, n in missed.items())
-    return f"what holds memory: looked for {times}{rest}{reasons}"
+        return "what holds memory: no look yet"
+    looks = "1 look" if begun == 1 else f"{begun} looks"
+    reasons = "".join(f"\n  {n} missed: {reason}" for reason, n in missed.items())
+    return f"what holds memory: {looks}, {answered} answered{reasons}"
 
 
 def _comparison(name: str) -> Comparison:
@@ -480,7 +496,7 @@ def _comparison(name: str) -> Comparison:
 
 
 def _refuse_strays(options: Namespace) -> None:
-    """Refuse what belongs to another action than the one that is asked for."""
+    """Refuse options that belong to another action."""
     if options.action not in TAKE_NAMES and options.names:
         unexpected = " ".join(options.names)
         raise _refusal("%gpumem", f"{options.action} takes no {unexpected!r}")
@@ -503,7 +519,7 @@ def _options_if_right(line: str) -> CellOptions | None:
 def _parsed_cell_line(line: str) -> CellOptions:
     options = _parsed_names(line)
     if not _gpumem._is_owner():
-        # A fork knows of no source and no device, and reads none.
+        # A fork has no sources and no devices, and reads none.
         return options
     if options.sources:
         known = [name for name, _, _ in _gpumem.source_states()]
@@ -541,7 +557,7 @@ def _parsed_names(line: str) -> CellOptions:
 def _parsed(magic: Callable[..., None], name: str, line: str) -> Namespace:
     parser: MagicArgumentParser = vars(magic)["parser"]
     try:
-        # Intermixed: options may stand before names, as in `release --dry-run all`.
+        # Intermixed: options may precede names, as in `release --dry-run all`.
         options: Namespace = parser.parse_intermixed_args(arg_split(line, strict=True))
     except (UsageError, ValueError) as error:
         raise _refusal(name, str(error)) from None

@@ -1,9 +1,9 @@
-"""A simulated GPU, for notebooks and tests on a machine that has none.
+"""A simulated GPU, for notebooks and tests on a machine without a GPU.
 
-Tensors have a size and no numbers. What they do to memory is real: they live in
-a model of PyTorch's caching allocator (512-byte rounding, pools, segments that
-split and merge, a capacity that runs out), and a result that requires grad keeps
-alive what its backward pass would need::
+Tensors have a size but no numbers. Their effect on memory is real: they live in a
+model of PyTorch's caching allocator (512-byte rounding, pools, segments that split
+and merge, a limited capacity). A result that requires grad keeps the tensors alive
+that its backward pass would need::
 
     from gpumem import sim
 
@@ -13,8 +13,8 @@ alive what its backward pass would need::
         loss = (sim.tensor(16 << 20) @ weights).sum()
         losses.append(loss)  # keeps every batch: .item() would not
 
-The device is ``sim:0``. The first tensor makes one of 8 GiB where :func:`use`
-has made none.
+The device is ``sim:0``. Without a call of :func:`use`, the first tensor creates one
+of 8 GiB.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ __all__ = [
 
 
 def use(total_bytes: int = 8 << 30) -> None:
-    """Make an empty device of ``total_bytes`` and use it from here on.
+    """Create an empty device of ``total_bytes`` and use it from now on.
 
-    Tensors that exist already keep the device they were made on: their memory is
-    no longer shown, and what is computed from them stays there.
+    Existing tensors stay on their old device, and so do results computed from them.
+    The old device's memory is no longer shown.
     """
     sim_use(total_bytes)
 
@@ -60,24 +60,24 @@ def use(total_bytes: int = 8 << 30) -> None:
 def tensor(n_bytes: int, *, requires_grad: bool = False) -> Tensor:
     """Allocate a tensor of ``n_bytes``.
 
-    Raises :class:`OutOfMemoryError` where the device has no room for it, even
-    after its cache was emptied.
+    Raises :class:`OutOfMemoryError` if the device has no room for it, even with an
+    empty cache.
     """
     return sim_tensor(n_bytes, requires_grad=requires_grad)
 
 
 def no_grad() -> _NoGrad:
-    """Build no graphs, in this thread: a context manager and a decorator."""
+    """Build no graphs in this thread, as a context manager or a decorator."""
     return _NoGrad()
 
 
 def empty_cache() -> int:
-    """Give unused segments back to the device; return how many bytes that was."""
+    """Return unused segments to the device; return the number of bytes freed."""
     return sim_empty_cache()
 
 
 def memory_stats() -> dict[str, int]:
-    """Return what the allocator counts now.
+    """Return the allocator's current counters.
 
     Sizes, in bytes: ``allocated_bytes``, ``active_bytes``, ``reserved_bytes``,
     ``inactive_split_bytes``, ``largest_free_bytes``, ``peak_allocated_bytes``,
@@ -88,18 +88,18 @@ def memory_stats() -> dict[str, int]:
 
 
 def reset_peak_memory_stats() -> None:
-    """Set the peaks to the present levels."""
+    """Set the peaks to the current levels."""
     sim_reset_peak_memory_stats()
 
 
 class _NoGrad(ContextDecorator):
-    """Turns graphs off and, at the end, back to what they were."""
+    """Turns graphs off, and at the end restores the previous setting."""
 
     def __init__(self) -> None:
         self._before: list[bool] = []
 
     def _recreate_cm(self) -> _NoGrad:
-        # A decorated function may run in two threads: each call has its own.
+        # A decorated function may run in two threads: each call needs its own instance.
         return _NoGrad()
 
     def __enter__(self) -> None:

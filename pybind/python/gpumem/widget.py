@@ -1,9 +1,9 @@
 """The live report, in a notebook and as a page of its own.
 
-A report in a notebook is two outputs: a picture with its text, which shows
-everywhere and for ever, and the live view, which hides the picture while it is
-alive. The module that the view runs on is large, so a kernel sends it once, in a
-widget of its own; each report is then its recording and a few lines of script.
+A report in a notebook has two outputs: a picture with its text, which shows
+everywhere, and the live view, which hides the picture while it runs. The view's
+module is large: a kernel sends it once, in a widget of its own. Each report then
+sends only its recording and a few lines of script.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 _STATIC = Path(__file__).parent / "static"
 _WIDTH = 880
 _SCALE = 2
-# As many characters of the picture's base64 as tell it from another picture.
+# Characters at the end of the picture's base64 that identify it.
 _N_TAIL = 64
 
 
-# No more than ten updates a second, and at least so many times as long a rest as one has cost.
+# At most ten updates a second; after each, a rest of this many times its cost.
 _PAUSE_SECONDS = 0.1
 _REST = 100
 
@@ -49,19 +49,19 @@ class _Recording(Protocol):
 
 
 class Against(Protocol):
-    """A comparison: what the recording is held against."""
+    """The comparison of a recording with a baseline."""
 
     @property
     def baseline(self) -> _Recording:
-        """What was recorded before."""
+        """The earlier recording."""
 
     @property
     def name(self) -> str:
-        """What that is called."""
+        """The baseline's name."""
 
     @property
     def notice(self) -> str | None:
-        """What stands above it."""
+        """The text above it."""
 
     def text(self) -> str:
         """Return the comparison as text."""
@@ -88,7 +88,7 @@ def _built(name: str) -> Path:
 
 
 class _Runtime(AnyWidget):
-    """Carries the module to the page; has no view."""
+    """Sends the module to the page; has no view."""
 
     _esm = _built("provider.js")
 
@@ -99,12 +99,12 @@ class ReportWidget(AnyWidget):
     _esm = _built("thin.js")
     recording = traitlets.Bytes().tag(sync=True)
     picture = traitlets.Unicode().tag(sync=True)
-    # What the recording is held against, and what that is called.
+    # The baseline that the recording is compared with, and its name.
     baseline = traitlets.Bytes().tag(sync=True)
     baseline_name = traitlets.Unicode().tag(sync=True)
-    # What stands above the report: that the recording has stopped.
+    # The text above the report: that recording has stopped.
     notice = traitlets.Unicode().tag(sync=True)
-    # The module, where a page shows one output and nothing else.
+    # The module, if each output is a page of its own.
     runtime = traitlets.Bytes().tag(sync=True)
     # What the reader looks at: the page reads and writes it.
     state = traitlets.Unicode().tag(sync=True)
@@ -118,9 +118,9 @@ class ReportWidget(AnyWidget):
         baseline_name: str = "",
         notice: str = "",
     ) -> None:
-        """Show a gzipped recording; `picture` ends the base64 of the picture that it replaces.
+        """Show a gzipped recording; `picture` is the end of the base64 of the picture it replaces.
 
-        `baseline` is another gzipped recording, which it is held against.
+        `baseline` is another gzipped recording, to compare with.
         """
         runtime = b""
         if _has_a_page_for_each_output():
@@ -138,7 +138,7 @@ class ReportWidget(AnyWidget):
         self.on_msg(self._answer)
 
     def update(self, frames: bytes) -> None:
-        """Show what was recorded since, also while a cell runs."""
+        """Show new frames, also while a cell runs."""
         self.send({"kind": "frames"}, [frames])
 
     def get_state(
@@ -146,15 +146,15 @@ class ReportWidget(AnyWidget):
         key: str | Iterable[str] | None = None,
         drop_defaults: bool = False,  # noqa: FBT001, FBT002 (the signature of the base)
     ) -> dict[str, Any]:
-        """Return what a page starts from: one that is opened later, with the runs until then."""
+        """Return a page's initial state; a page that opens later gets all runs until then."""
         if key is None and _the_updates is not None and _the_updates.widget is self:
             self.recording = _the_updates.packed() or self.recording
         state: dict[str, Any] = super().get_state(key, drop_defaults)
         return state
 
     def _answer(self, _widget: object, message: dict[str, Any], _buffers: object) -> None:
-        # A page that lost the module, as after the browser's reload, asks for it, and so does one
-        # that shows this output alone: what is shown later brings it along.
+        # A page without the module asks for it: after a reload of the browser, or if it shows only
+        # this output. In the latter case later reports carry the module.
         if message.get("kind") == "runtime":
             global _is_alone  # noqa: PLW0603 (how this kernel's notebook shows outputs)
             _is_alone = _is_alone or message.get("alone") is True
@@ -162,10 +162,10 @@ class ReportWidget(AnyWidget):
 
 
 class _Updates:
-    """Brings a report up to date with the session that it is about, also while a cell runs.
+    """Keeps a report up to date with its session, also while a cell runs.
 
-    In a thread of its own: no cell waits for it. It sleeps without the GIL until there is something
-    to tell, and rests longer the more its telling costs.
+    A thread of its own sends the updates: no cell waits for it. It sleeps without the GIL until
+    there are changes, and rests longer if an update cost more.
     """
 
     def __init__(self, widget: ReportWidget, position: tuple[str, int]) -> None:
@@ -176,13 +176,13 @@ class _Updates:
         self._thread.start()
 
     def packed(self) -> bytes | None:
-        """Return all of the session's recording; None where another session has begun."""
+        """Return the session's whole recording; None if another session has begun."""
         whole = _gpumem.recording()
         is_same = whole._position()[0] == self._session
         return gzip.compress(whole.to_bytes(), mtime=0) if is_same else None
 
     def stop(self) -> None:
-        """Let the report stand as it is; the thread ends."""
+        """Stop updating the report and end the thread."""
         if self._follower is not None:
             self._follower.close()
         self._thread.join(timeout=1)
@@ -213,13 +213,13 @@ _is_alone = False
 
 
 def _has_a_page_for_each_output() -> bool:
-    """Say whether what one output brings into the page is missing in the next one's."""
+    """Return whether each output is a page of its own and lacks the other outputs' module."""
     return _is_alone or "google.colab" in sys.modules
 
 
 @atexit.register
 def _stop() -> None:
-    """No thread comes back to an interpreter that is being taken down."""
+    """Stop the thread before the interpreter shuts down."""
     if _the_updates is not None:
         _the_updates.stop()
 
@@ -247,12 +247,12 @@ def show(report: _Report, against: Against | None = None) -> None:
 
 
 def live(report: _Report, against: Against | None = None, picture: str = "") -> ReportWidget:
-    """Return the live view by itself, as it stands now; `picture` as in `ReportWidget`."""
+    """Return the live view alone, without updates; `picture` as in `ReportWidget`."""
     recording = _packed(report.recording)
     notice = _notice(report, against)
     if against is None:
         return ReportWidget(recording, picture, notice=notice)
-    # What is compared is a part of the session, numbered anew: it does not go on.
+    # A comparison shows a renumbered part of the session: it is not updated.
     baseline = _packed(against.baseline)
     return ReportWidget(
         recording, picture, baseline=baseline, baseline_name=against.name, notice=notice
@@ -260,9 +260,9 @@ def live(report: _Report, against: Against | None = None, picture: str = "") -> 
 
 
 def html(report: _Report, against: Against | None = None) -> str:
-    """Return a page that shows the report from disk: live, without a network.
+    """Return a page that shows the live report from disk, without a network.
 
-    Where scripts are off, it shows the picture and the text.
+    Without scripts it shows the picture and the text.
     """
     text = _text(report, against)
     png = report.png(width=_WIDTH, scale=_SCALE, dark=False)
@@ -277,7 +277,7 @@ def html(report: _Report, against: Against | None = None) -> str:
         "WIDTH": str(_WIDTH),
     }
     page = _built("standalone.html").read_text(encoding="utf-8")
-    # In one pass, so that no part is searched for the name of another.
+    # One pass: no part is searched for the placeholder of another.
     return re.sub(r"__GPUMEM_([A-Z]+)__", lambda found: parts[found[1]], page)
 
 
@@ -304,6 +304,6 @@ def _height(png: bytes) -> int:
 
 
 def _alternative(text: str) -> str:
-    """Say what the picture shows to those who do not see it: the report's first lines."""
+    """Return the picture's alternative text: the report's first lines."""
     lines = (line.strip() for line in text.splitlines())
     return " ".join([line for line in lines if line][:4])

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use pyo3::types::{PyList, PyTuple, PyType};
 
-use crate::trouble;
+use crate::guard;
 
 static REGISTERED: Mutex<Vec<Adapter>> = Mutex::new(Vec::new());
 
@@ -86,7 +86,7 @@ pub(crate) fn ask(function: &Bound<'_, PyAny>, object: &Bound<'_, PyAny>) -> Vec
     let told = function.call1((object,)).and_then(|told| held(&told));
     told.unwrap_or_else(|error| {
         let message = format!("an adapter that you registered failed: {error}");
-        trouble::log_once(object.py(), &message);
+        guard::log_once(object.py(), &message);
         Vec::new()
     })
 }

@@ -54,10 +54,10 @@ impl Judge {
         let py = results.py();
         let mut judged = self.judged(results, thresholds)?;
         py.detach(|| judged.judge_insights());
-        let (insights, untold) = judged.judge_insights();
+        let (insights, unattributed) = judged.judge_insights();
         let told = answers::list(py, insights, answers::insight)?;
-        let untold = untold.clone();
-        let left_out = [judged.calls.left_out(), untold].concat();
+        let unattributed = unattributed.clone();
+        let left_out = [judged.calls.left_out(), unattributed].concat();
         self.keep(py, judged);
         Ok((told, left_out))
     }

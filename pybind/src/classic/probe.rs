@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use gpumem_core::recording::{AllocatorLevels, DeviceKind, Reading, Sample};
+use gpumem_core::recording::{DeviceKey, DeviceKind, Reading, Sample};
 use gpumem_core::units::Bytes;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
@@ -13,7 +13,7 @@ use super::records::MemorySnapshot;
 use crate::sampler::{Interval, Sampler};
 use crate::sources::Found;
 use crate::text::Text;
-use crate::{session, trouble};
+use crate::{guard, session};
 
 /// Reads one device before and after a call, and samples it between where its
 /// driver is all there is to ask. Resets nobody's peak. One call at a time.
@@ -53,7 +53,7 @@ impl Probe {
         if let Some(sampler) = state.sampler.as_mut().filter(|_| !levels.has_allocator)
             && let Err(error) = sampler.begin(Interval::default())
         {
-            trouble::log_once(py, &format!("peaks are those of the ends: {error}"));
+            guard::log_once(py, &format!("peaks are those of the ends: {error}"));
         }
         state.before = Some(levels);
         Ok(shown)
@@ -102,7 +102,7 @@ pub(crate) fn classic_snapshot(
 #[derive(Debug, Clone, Default)]
 struct Levels {
     label: Option<String>,
-    key: String,
+    key: DeviceKey,
     has_allocator: bool,
     at: f64,
     allocated: Option<Bytes>,
@@ -168,17 +168,14 @@ impl Levels {
                 ..named
             };
         }
-        let total = |level: fn(&AllocatorLevels) -> Option<Bytes>| -> Option<Bytes> {
-            allocators.iter().map(level).sum()
-        };
-        let reserved = total(|it| it.reserved.known());
+        let reserved = reading.total(|it| &it.reserved);
         Self {
-            allocated: total(|it| it.allocated.known()),
+            allocated: reading.total(|it| &it.allocated),
             reserved,
-            max_allocated: total(|it| it.peak_allocated.known()),
+            max_allocated: reading.total(|it| &it.peak_allocated),
             max_reserved: reserved,
-            active: total(|it| it.active.known()),
-            inactive: total(|it| it.inactive_split.known()),
+            active: reading.total(|it| &it.active),
+            inactive: reading.inactive_split(),
             ..named
         }
     }

@@ -9,7 +9,7 @@ mod system;
 use std::collections::BTreeMap;
 use std::process;
 
-use gpumem_core::company::{self, DeviceCompany, Listing, Member, Sight, Sightings};
+use gpumem_core::company::{self, DeviceCompany, Listing, Member, ProcessTable, Sight};
 use gpumem_core::recording::Level;
 use gpumem_core::report;
 use gpumem_core::units::{Bytes, Nanos};
@@ -22,12 +22,12 @@ use crate::text::Text;
 
 /// Who is on each device, at one moment.
 #[pyclass(frozen, module = "gpumem._gpumem")]
-pub(crate) struct Company {
-    found: company::Company,
+pub(crate) struct GpuProcesses {
+    found: company::GpuProcesses,
 }
 
 #[pymethods]
-impl Company {
+impl GpuProcesses {
     /// A dict for each device, in the order in which they are read.
     fn devices<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let devices = self.found.devices.iter();
@@ -43,7 +43,7 @@ impl Company {
 
 /// Finds out who is on the GPUs now.
 #[pyfunction]
-pub(crate) fn find_company(py: Python<'_>) -> PyResult<Company> {
+pub(crate) fn find_company(py: Python<'_>) -> PyResult<GpuProcesses> {
     let mut sightings = look(py)?;
     // A process may have ended since the driver listed it: only one that it lists again is a
     // remnant.
@@ -52,10 +52,10 @@ pub(crate) fn find_company(py: Python<'_>) -> PyResult<Company> {
         sightings = look(py)?;
     }
     let found = py.detach(|| company::company(&sightings));
-    Ok(Company { found })
+    Ok(GpuProcesses { found })
 }
 
-fn look(py: Python<'_>) -> PyResult<Sightings> {
+fn look(py: Python<'_>) -> PyResult<ProcessTable> {
     let devices = listings(py);
     let own_pid = process::id();
     let listed: Vec<u32> = devices
@@ -70,7 +70,7 @@ fn look(py: Python<'_>) -> PyResult<Sightings> {
     let own_uid = seen.get(&own_pid).and_then(|it| it.uid);
     let notebooks = jupyter::notebooks(py, seen.values().filter(|it| it.uid == own_uid))?;
     let servers = jupyter::servers(py)?;
-    Ok(Sightings {
+    Ok(ProcessTable {
         own_pid,
         devices,
         processes: named(py, seen),
@@ -131,7 +131,7 @@ fn plain_device<'py>(py: Python<'py>, device: &DeviceCompany) -> PyResult<Bound<
     let plain = PyDict::new(py);
     plain.set_item("device", &device.device)?;
     plain.set_item("unlisted", &device.unlisted)?;
-    plain.set_item("untold_bytes", device.untold.map(Bytes::get))?;
+    plain.set_item("unattributed_bytes", device.unattributed.map(Bytes::get))?;
     plain.set_item("processes", members?)?;
     Ok(plain)
 }

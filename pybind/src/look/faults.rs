@@ -20,7 +20,7 @@ const WAYS: [&str; 5] = ["segfault", "kill", "hang", "garbage", "full"];
 /// Has the processes of the next look fail at a point from 0, where it begins, to 9, after the
 /// answer's last byte; `how` is `"segfault"`, `"kill"`, `"hang"`, `"garbage"` or `"full"`.
 #[pyfunction]
-pub(crate) fn _fail_look(point: u8, how: &str) -> PyResult<()> {
+pub(crate) fn fail_look(point: u8, how: &str) -> PyResult<()> {
     let Some(way) = WAYS.iter().position(|way| *way == how) else {
         return Err(PyValueError::new_err(format!(
             "{how:?} is none of {WAYS:?}"
@@ -33,6 +33,10 @@ pub(crate) fn _fail_look(point: u8, how: &str) -> PyResult<()> {
 
 /// What is ordered is ordered for one look: it is over when this goes.
 pub(super) struct Ordered;
+
+pub(super) fn for_one_look() -> Ordered {
+    Ordered
+}
 
 impl Drop for Ordered {
     fn drop(&mut self) {

@@ -6,6 +6,10 @@
 //! its own objects, works out the answer, sends it and ends. Whatever happens to it happens to a
 //! copy. Where no copy can be made, [`in_process`] says whether a look is safe all the same.
 
+#[cfg_attr(
+    not(all(feature = "testing", target_os = "linux")),
+    path = "no_faults.rs"
+)]
 mod faults;
 mod headroom;
 mod in_process;
@@ -22,7 +26,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use gpumem_core::holders::{self, Found, HandedOut, Inventory};
+use gpumem_core::holders::{self, Allocated, Found, Inventory};
 use gpumem_core::units::Bytes;
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
@@ -30,8 +34,11 @@ use pyo3::prelude::*;
 use crate::adapters::own::{self, Asks, Registered};
 use crate::adapters::pools;
 use crate::walk::{Places, Told};
-pub(crate) use faults::{_fail_look, at as fault};
-pub(crate) use in_process::{_look_in_process, _looks_under_way};
+pub(crate) use faults::at as fault;
+#[cfg(all(feature = "testing", target_os = "linux"))]
+pub(crate) use faults::fail_look;
+#[cfg(feature = "testing")]
+pub(crate) use in_process::{look_in_process, looks_under_way};
 use message::Questions;
 use serve::{Event, Turn};
 pub(crate) use tries::{_looks, Tries};
@@ -54,7 +61,7 @@ pub(crate) struct Question {
     /// What the answer tells one by one.
     pub(crate) limits: holders::Limits,
     /// What the allocators of each device have handed out.
-    pub(crate) allocated: Vec<(String, HandedOut)>,
+    pub(crate) allocated: Vec<(String, Allocated)>,
     /// The look that this one is held against.
     pub(crate) before: Option<Arc<Inventory>>,
     /// Which adapters of the user's may be called.
@@ -255,7 +262,7 @@ pub(crate) fn take(
 ) -> Taken {
     let until = Instant::now() + patience;
     let left = || until.saturating_duration_since(Instant::now());
-    let _faults = faults::Ordered;
+    let _faults = faults::for_one_look();
     let mut taken = once(py, shells, question, left());
     if matches!(taken, Taken::Missed(_)) && question.reads_graph && !left().is_zero() {
         let question = Question {
@@ -298,8 +305,9 @@ pub(crate) fn walk_time() -> Duration {
 }
 
 /// How long the end of a cell waits for a look: tests of what it finds run on slow machines, too.
+#[cfg(feature = "testing")]
 #[pyfunction]
-pub(crate) fn _look_for(milliseconds: u64) {
+pub(crate) fn look_for(milliseconds: u64) {
     PATIENCE.store(milliseconds, Ordering::Relaxed);
 }
 

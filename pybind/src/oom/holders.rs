@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 
 use crate::adapters::own::Asks;
 use crate::look::{self, Question, Reach, Taken};
-use crate::{extension, trouble};
+use crate::{extension, guard};
 
 /// Beyond the first moment, looking takes no more than this part of the time of a cell that runs
 /// out of memory over and over.
@@ -34,7 +34,7 @@ pub(crate) fn watch(yes: bool) {
 
 /// Who holds memory now, in the middle of the call that did not get any: the error may be caught.
 pub(super) fn at_this_moment(py: Python<'_>) -> Vec<HeldBy> {
-    let found = in_time(|| trouble::caught(py, || Ok(holders(py))));
+    let found = in_time(|| guard::caught(py, || Ok(holders(py))));
     // The card does without; what failed has been said.
     found.and_then(Result::ok).flatten().unwrap_or_default()
 }
@@ -81,7 +81,7 @@ fn holders(py: Python<'_>) -> Vec<HeldBy> {
     match look::take(py, &extension::shells(py), &question, look::patience()) {
         Taken::Answered(found) => found.held_by,
         Taken::Late(_) => {
-            trouble::log_once(
+            guard::log_once(
                 py,
                 "who held memory when it ran out is not known: it took too long",
             );
@@ -89,7 +89,7 @@ fn holders(py: Python<'_>) -> Vec<HeldBy> {
         }
         Taken::Missed(reason) => {
             let message = format!("who held memory when it ran out is not known: {reason}");
-            trouble::log_once(py, &message);
+            guard::log_once(py, &message);
             Vec::new()
         }
     }

@@ -19,7 +19,7 @@ const LONGEST_TEXT: usize = 2048;
 
 /// An out-of-memory error, as far as it was told.
 #[derive(Debug, Clone)]
-pub(crate) struct Told {
+pub(crate) struct OomReport {
     pub(crate) message: OomMessage,
     /// The error's own words; none where an allocator told of it.
     pub(crate) text: Option<String>,
@@ -37,11 +37,11 @@ pub(crate) struct Told {
 ///
 /// Goes by the names of classes, so that no framework is imported, and by what
 /// `BaseException` itself keeps: a `__str__` or a property is the user's code.
-pub(crate) fn of_error(error: &Bound<'_, PyAny>) -> PyResult<Option<Told>> {
+pub(crate) fn of_error(error: &Bound<'_, PyAny>) -> PyResult<Option<OomReport>> {
     for link in chain::of(error)? {
         let text = chain::text(&link)?;
         if let Some(message) = of_exception(&chain::classes(&link), &text) {
-            return Ok(Some(Told {
+            return Ok(Some(OomReport {
                 message,
                 text: Some(within(&text, LONGEST_TEXT).to_owned()),
                 survived: false,
@@ -54,7 +54,7 @@ pub(crate) fn of_error(error: &Bound<'_, PyAny>) -> PyResult<Option<Told>> {
     Ok(None)
 }
 
-impl Told {
+impl OomReport {
     /// What the allocator saw is known to the byte: it comes before the message, which rounds.
     pub(crate) fn completed_by(mut self, seen: Option<Self>) -> Self {
         let is_same = |seen: &Self| {

@@ -11,15 +11,15 @@ use gpumem_core::units::Bytes;
 use pyo3::prelude::*;
 use pyo3::types::{PyCFunction, PyDict, PyTuple};
 
-use super::{Told, holders};
+use super::{OomReport, holders};
 use crate::modules::imported;
-use crate::{session, sources, trouble};
+use crate::{guard, session, sources};
 
 /// How many were seen since the process began.
 static N_SEEN: AtomicU64 = AtomicU64::new(0);
 
 /// The last one. Locked for a moment, with nothing called meanwhile.
-static LAST: Mutex<Option<Told>> = Mutex::new(None);
+static LAST: Mutex<Option<OomReport>> = Mutex::new(None);
 
 /// A point in the course of out-of-memory errors.
 #[derive(Debug, Clone, Copy)]
@@ -31,7 +31,7 @@ pub(crate) fn mark() -> Mark {
 }
 
 /// The last one since `mark`.
-pub(crate) fn since(mark: Mark) -> Option<Told> {
+pub(crate) fn since(mark: Mark) -> Option<OomReport> {
     let is_new = N_SEEN.load(Ordering::Acquire) > mark.0;
     let last = || LAST.lock().unwrap_or_else(PoisonError::into_inner).clone();
     is_new.then(last).flatten()
@@ -50,9 +50,9 @@ pub(crate) fn note(
     } else {
         Vec::new()
     };
-    let told = Told {
+    let told = OomReport {
         segments,
-        ..Told::seen(framework, device, figures, holders)
+        ..OomReport::seen(framework, device, figures, holders)
     };
     *LAST.lock().unwrap_or_else(PoisonError::into_inner) = Some(told);
     N_SEEN.fetch_add(1, Ordering::Release);
@@ -77,7 +77,7 @@ fn attach(torch: &Bound<'_, PyAny>, kind: &str) -> PyResult<()> {
     let stats = functions.getattr(format!("_{kind}_memoryStats"))?.unbind();
     let kind = kind.to_owned();
     let observer = move |arguments: &Bound<'_, PyTuple>, _: Option<&Bound<'_, PyDict>>| {
-        let noted = trouble::caught(arguments.py(), || of_torch(&kind, arguments, &stats));
+        let noted = guard::caught(arguments.py(), || of_torch(&kind, arguments, &stats));
         // Nobody to tell: torch would raise it in the user's cell.
         drop(noted);
     };

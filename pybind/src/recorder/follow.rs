@@ -12,13 +12,13 @@ use super::Recorder;
 
 /// Wakes the one thread that waits for news. Ringing takes no lock: it is done inside the user's cell.
 #[derive(Debug, Default)]
-pub(crate) struct Bell {
+pub(crate) struct Notifier {
     waiting: OnceLock<Thread>,
     has_rung: AtomicBool,
     is_over: AtomicBool,
 }
 
-impl Bell {
+impl Notifier {
     /// There will be no more news.
     pub(crate) fn end(&self) {
         self.is_over.store(true, Ordering::Release);
@@ -68,7 +68,7 @@ impl Bell {
 #[derive(Debug)]
 pub(super) struct Followed {
     changes: Changes,
-    bell: Arc<Bell>,
+    bell: Arc<Notifier>,
 }
 
 impl Followed {
@@ -91,7 +91,7 @@ impl Drop for Followed {
 impl Recorder {
     /// Tells of everything after the first `n_runs` runs from now on, instead of whoever was told
     /// so far.
-    pub(crate) fn follow(&mut self, n_runs: usize, bell: Arc<Bell>) {
+    pub(crate) fn follow(&mut self, n_runs: usize, bell: Arc<Notifier>) {
         let mut changes = Changes::default();
         if self.recording.runs().len() > n_runs {
             changes = Changes::since(&self.recording, n_runs);
@@ -101,13 +101,13 @@ impl Recorder {
     }
 
     /// What the owner of the bell has not been told yet, as far as it is the one that is told.
-    pub(crate) fn news(&mut self, bell: &Arc<Bell>) -> Option<Vec<Frame>> {
+    pub(crate) fn news(&mut self, bell: &Arc<Notifier>) -> Option<Vec<Frame>> {
         let followed = self.followed.as_mut()?;
         Arc::ptr_eq(&followed.bell, bell).then(|| followed.changes.take(&self.recording))
     }
 
     /// The owner of the bell wants no more news.
-    pub(crate) fn unfollow(&mut self, bell: &Arc<Bell>) {
+    pub(crate) fn unfollow(&mut self, bell: &Arc<Notifier>) {
         self.followed
             .take_if(|followed| Arc::ptr_eq(&followed.bell, bell));
     }

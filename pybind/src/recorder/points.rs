@@ -2,9 +2,8 @@
 
 use std::collections::hash_map::Entry;
 
-use gpumem_core::recording::{AllocatorLevels, Frame, Reading, RunIdx, Sample, Samples, Series};
-use gpumem_core::thin::{self, Spacing, Thinned};
-use gpumem_core::units::Bytes;
+use gpumem_core::recording::{DeviceKey, Frame, Reading, RunIdx, Sample, Samples, Series};
+use gpumem_core::thin::{self, Downsampler, Spacing};
 
 use super::Recorder;
 use crate::sources::Found;
@@ -29,7 +28,7 @@ pub(crate) enum Mark<'a> {
 
 impl Recorder {
     /// What was sampled in a run that has ended, of the devices that it tells of.
-    pub(crate) fn sampled(&mut self, run: RunIdx, sampled: Vec<(String, Vec<Sample>)>) {
+    pub(crate) fn sampled(&mut self, run: RunIdx, sampled: Vec<(DeviceKey, Vec<Sample>)>) {
         self.n_points += self.sampled_so_far(run, sampled);
         if self.n_points > self.thins_at {
             self.thin_old();
@@ -40,7 +39,7 @@ impl Recorder {
     pub(crate) fn sampled_so_far(
         &mut self,
         run: RunIdx,
-        sampled: Vec<(String, Vec<Sample>)>,
+        sampled: Vec<(DeviceKey, Vec<Sample>)>,
     ) -> usize {
         let mut n_points = 0;
         for (key, mut points) in sampled {
@@ -126,13 +125,12 @@ impl Recorder {
             let series = match self.marks.entry((run, device, label.to_owned())) {
                 Entry::Occupied(_) if n_ended == 0 => continue,
                 Entry::Occupied(known) => known.into_mut(),
-                Entry::Vacant(place) => {
-                    place.insert(Thinned::new(MAX_MARKS, Spacing::Ordinal).counting_from(n_ended))
-                }
+                Entry::Vacant(place) => place
+                    .insert(Downsampler::new(MAX_MARKS, Spacing::Ordinal).counting_from(n_ended)),
             };
             let point = Sample {
                 at,
-                ..sample(&reading)
+                ..Sample::of(&reading)
             };
             // A thinned series is written anew, another one gets its newest point.
             let n_points = series.points().len();
@@ -145,20 +143,5 @@ impl Recorder {
                 points,
             }));
         }
-    }
-}
-
-/// A reading as a point: allocators summed, unknown where one of them is.
-pub(super) fn sample(reading: &Reading) -> Sample {
-    let total = |level: fn(&AllocatorLevels) -> Option<Bytes>| -> Option<Bytes> {
-        let any = !reading.allocators.is_empty();
-        any.then(|| reading.allocators.iter().map(level).sum())?
-    };
-    Sample {
-        allocated: total(|levels| levels.allocated.known()),
-        reserved: total(|levels| levels.reserved.known()),
-        device_used: reading.driver.device_used.known(),
-        process_used: reading.driver.process_used.known(),
-        ..Sample::default()
     }
 }

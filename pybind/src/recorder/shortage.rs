@@ -6,7 +6,7 @@ use gpumem_core::recording::{
 };
 
 use super::{Recorder, SourceText};
-use crate::oom::Told;
+use crate::oom::OomReport;
 
 /// At most so many names that held memory are kept of an out-of-memory error.
 const MAX_HOLDERS: usize = 24;
@@ -16,7 +16,7 @@ const HOST: &str = "host";
 
 impl Recorder {
     /// Memory ran out in a run that has ended: it was told so, or an allocator has counted it.
-    pub(crate) fn ran_out(&mut self, idx: RunIdx, mut told: Option<Told>) {
+    pub(crate) fn ran_out(&mut self, idx: RunIdx, mut told: Option<OomReport>) {
         let run = self.recording.run(idx);
         let segments = told.as_mut().and_then(|told| told.segments.take());
         let Some(oom) =
@@ -81,7 +81,7 @@ impl Recorder {
         held_by.take(MAX_HOLDERS).map(holder).collect()
     }
 
-    fn out_of_memory(&self, run: &Run, told: Told) -> OutOfMemory {
+    fn out_of_memory(&self, run: &Run, told: OomReport) -> OutOfMemory {
         let label = told.message.device.as_deref();
         let mut devices = self.recording.devices().iter();
         let device = devices.find(|device| Some(device.label.as_str()) == label);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gpumem_core::analyze::Rules;
+use gpumem_core::inspection::has_news;
 use gpumem_core::recording::{Recording, RunIdx};
 use gpumem_core::report;
 use pyo3::prelude::*;
@@ -15,21 +15,22 @@ pub(crate) fn line(py: Python<'_>, run: RunIdx, asked: bool) -> PyResult<Option<
     collect_look(py, Duration::ZERO)?;
     with_session(py, |session| {
         // Most cells move nothing: they are not worth an analysis.
-        if !asked && !session.recorder.has_news(run) {
+        if !asked && !has_news(session.recorder.recording(), run) {
             return None;
         }
         let changed = session.recorder.take_changed();
         let recording = session.recorder.recording();
-        let rules = Rules::default();
-        let analysis = session.incremental.after(recording, &changed, run, &rules);
+        let rules = &recording.header().rules;
+        let analysis = session.incremental.after(recording, &changed, run, rules);
         let news = report::news(recording, &analysis, run, &mut session.told);
         (asked || news.is_worth_a_line()).then(|| report::line(recording, &analysis, run, &news))
     })
 }
 
 /// The line after the latest run, as a run on which it was asked for has it: what benchmarks time.
+#[cfg(feature = "testing")]
 #[pyfunction]
-pub(crate) fn _latest_line(py: Python<'_>) -> PyResult<Option<String>> {
+pub(crate) fn latest_line(py: Python<'_>) -> PyResult<Option<String>> {
     let runs = with_recorder(py, |recorder| recorder.recording().runs().len())?;
     let latest = runs.checked_sub(1).and_then(|idx| u32::try_from(idx).ok());
     latest.map_or(Ok(None), |idx| line(py, RunIdx(idx), true))

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use super::{Session, with_session};
-use crate::recorder::Bell;
+use crate::recorder::Notifier;
 
 /// An open run is looked at anew when it has grown by this part: a chart of it is not wider than
 /// so many pixels, and a run of days sends thousands of updates rather than millions.
@@ -17,28 +17,32 @@ const SHARE_OF_A_RUN: u32 = 1000;
 
 /// What a report that is open has not been told yet. One report follows the session at a time.
 #[pyclass(frozen, module = "gpumem._gpumem")]
-pub(crate) struct Follower {
-    bell: Arc<Bell>,
+pub(crate) struct Subscription {
+    bell: Arc<Notifier>,
 }
 
 /// Follows the session of this id from its first `n_runs` runs on, instead of whoever followed it so
 /// far; `None` where that session is over.
 #[pyfunction]
 #[pyo3(name = "_follow")]
-pub(crate) fn follow(py: Python<'_>, session: &str, n_runs: usize) -> PyResult<Option<Follower>> {
-    let bell = Arc::<Bell>::default();
+pub(crate) fn follow(
+    py: Python<'_>,
+    session: &str,
+    n_runs: usize,
+) -> PyResult<Option<Subscription>> {
+    let bell = Arc::<Notifier>::default();
     with_session(py, |current| {
         let recorder = &mut current.recorder;
         let is_current = recorder.recording().header().session == session;
         is_current.then(|| {
             recorder.follow(n_runs, Arc::clone(&bell));
-            Follower { bell }
+            Subscription { bell }
         })
     })
 }
 
 #[pymethods]
-impl Follower {
+impl Subscription {
     /// Waits for news without the GIL, and for `pause` seconds more; then returns its frames. `None`
     /// when there will be no more. For one thread.
     fn next<'py>(&self, py: Python<'py>, pause: f64) -> PyResult<Option<Bound<'py, PyBytes>>> {
@@ -68,7 +72,7 @@ impl Follower {
 
 impl Session {
     /// With what has been sampled so far in the run that is open.
-    fn news(&mut self, bell: &Arc<Bell>) -> Option<Vec<Frame>> {
+    fn news(&mut self, bell: &Arc<Notifier>) -> Option<Vec<Frame>> {
         if let Some(run) = self.sampled {
             self.recorder.sampled_so_far(run, self.sampler.so_far());
         }

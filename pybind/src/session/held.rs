@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gpumem_core::holders::{Found, HandedOut, Inventory, Limits};
+use gpumem_core::holders::{Allocated, Found, Inventory, Limits};
 use gpumem_core::recording::{DeviceIdx, Reading, RunIdx};
 use gpumem_core::units::Bytes;
 use pyo3::prelude::*;
@@ -14,7 +14,7 @@ use crate::adapters::torch_is_imported;
 use crate::look::{self, Look, Question, Reach, Taken};
 use crate::recorder::SourceText;
 use crate::sources;
-use crate::{extension, trouble};
+use crate::{extension, guard};
 
 /// A look whose answer is not there yet.
 pub(super) struct Late {
@@ -81,7 +81,7 @@ pub(crate) fn look_for_holders(py: Python<'_>, run: RunIdx) -> PyResult<()> {
         // Names are text of the user's, too.
         let keeps_names = session.recorder.source_text() == SourceText::Full;
         let devices = if keeps_names {
-            session.recorder.worth_a_look(run)
+            session.recorder.holders_wanted(run)
         } else {
             Vec::new()
         };
@@ -134,7 +134,7 @@ pub(crate) fn collect_look(py: Python<'_>, patience: std::time::Duration) -> PyR
 
 fn question(
     reach: Reach,
-    allocated: Vec<(String, HandedOut)>,
+    allocated: Vec<(String, Allocated)>,
     before: Option<Arc<Inventory>>,
 ) -> Question {
     Question {
@@ -151,7 +151,7 @@ fn question(
 
 fn record(py: Python<'_>, wanted: &Wanted, found: Found) -> PyResult<()> {
     for note in &found.notes {
-        trouble::log_once(py, &format!("a look for holders is not whole: {note}"));
+        guard::log_once(py, &format!("a look for holders is not whole: {note}"));
     }
     with_session(py, |session| session.record(wanted, found))
 }
@@ -175,7 +175,7 @@ fn missed(py: Python<'_>, reason: &str) {
     if reason == look::BUSY {
         return;
     }
-    trouble::log_once(
+    guard::log_once(
         py,
         &format!("who held memory after a run is not known: {reason}"),
     );

@@ -14,14 +14,17 @@ use std::process;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
-use gpumem_core::analyze::Incremental;
+use gpumem_core::analyze::RunAnalyzer;
 use gpumem_core::holders::Inventory;
 use gpumem_core::recording::{Header, RunIdx};
+use gpumem_core::rules::Rules;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 
-pub(crate) use answers::{_latest_line, line, n_ended, snapshot};
-pub(crate) use following::{Follower, follow};
+#[cfg(feature = "testing")]
+pub(crate) use answers::latest_line;
+pub(crate) use answers::{line, n_ended, snapshot};
+pub(crate) use following::{Subscription, follow};
 pub(crate) use held::{collect_look, look_for_holders};
 pub(crate) use pieces::{MAX_BLOCKS, look_for_pieces, too_many};
 pub(crate) use reading::{
@@ -67,7 +70,7 @@ struct Session {
     /// Where each open run stood among the out-of-memory errors when it began.
     ooms_before: HashMap<RunIdx, observer::Mark>,
     /// Judges after each run that has something to say.
-    incremental: Incremental,
+    incremental: RunAnalyzer,
     /// The findings that a line has told of.
     told: BTreeSet<String>,
     /// Which storages were there at the last look for holders.
@@ -99,6 +102,11 @@ pub(crate) fn keep_source_text(py: Python<'_>, kept: SourceText) -> PyResult<()>
     with_recorder(py, |recorder| recorder.keep_source_text(kept))
 }
 
+/// Sets what findings are judged by from now on.
+pub(crate) fn judge_by(py: Python<'_>, rules: Rules) -> PyResult<()> {
+    with_recorder(py, |recorder| recorder.judge_by(rules))
+}
+
 /// Sets how often runs are sampled at the most from now on.
 pub(crate) fn sample_every(py: Python<'_>, interval: Interval) -> PyResult<()> {
     with_session(py, |session| session.interval = interval)
@@ -107,13 +115,16 @@ pub(crate) fn sample_every(py: Python<'_>, interval: Interval) -> PyResult<()> {
 /// Forgets everything recorded: the next run is the first of a new session.
 #[pyfunction]
 pub(crate) fn reset(py: Python<'_>) -> PyResult<()> {
-    let (kept, interval) = with_session(py, |session| {
-        (session.recorder.source_text(), session.interval)
+    let (kept, interval, rules) = with_session(py, |session| {
+        let recorder = &session.recorder;
+        let rules = recorder.recording().header().rules;
+        (recorder.source_text(), session.interval, rules)
     })?;
-    let session = Session {
+    let mut session = Session {
         interval,
         ..Session::new(py, kept)?
     };
+    session.recorder.judge_by(rules);
     IS_RUNNING.store(false, Ordering::Relaxed);
     // The old one's sampler is waited for when the lock is free again.
     let old = locked(py, &SESSION).replace(session);
@@ -154,7 +165,7 @@ impl Session {
             sampled: None,
             devices: Vec::new(),
             ooms_before: HashMap::new(),
-            incremental: Incremental::default(),
+            incremental: RunAnalyzer::default(),
             told: BTreeSet::new(),
             inventory: None,
             late: None,

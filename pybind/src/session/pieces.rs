@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use gpumem_core::inspection::SegmentsWanted;
 use gpumem_core::recording::RunIdx;
 use gpumem_core::segments::Segments;
 use gpumem_core::units::Nanos;
@@ -9,7 +10,7 @@ use pyo3::prelude::*;
 
 use super::reading::with_sources;
 use super::{is_owner, with_session};
-use crate::trouble;
+use crate::guard;
 
 /// Every block is an object of Python's before it is read: beyond so many the user would notice.
 pub(crate) const MAX_BLOCKS: u64 = 50_000;
@@ -38,12 +39,12 @@ pub(crate) fn look_for_pieces(py: Python<'_>, run: RunIdx, is_traced: bool) -> P
     let devices = with_session(py, |session| {
         let has_time = session.spent.leaves_time(session.recorder.clock().now());
         if has_time || is_traced {
-            session.recorder.worth_a_map(run)
+            session.recorder.segments_wanted(run)
         } else {
             Vec::new()
         }
     })?;
-    for (device, label, n_blocks) in devices {
+    for (SegmentsWanted { device, n_blocks }, label) in devices {
         let started = Instant::now();
         let found = match n_blocks {
             Some(n) if n > MAX_BLOCKS && !is_traced => Some(Err(too_many(n))),
@@ -70,7 +71,7 @@ fn look(py: Python<'_>, label: &str) -> Option<Result<Segments, String>> {
     let found = with_sources(py, |sources| sources.segments(py, label))?;
     found.unwrap_or_else(|error| {
         let message = format!("where the memory of {label} lies is not known: {error}");
-        trouble::log_once(py, &message);
+        guard::log_once(py, &message);
         None
     })
 }

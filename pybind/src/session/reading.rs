@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::sync::{LazyLock, Mutex};
 
-use gpumem_core::holders::HandedOut;
+use gpumem_core::holders::Allocated;
 use gpumem_core::recording::{DriverLevels, Level, Reading, RunIdx, Unknown};
 use gpumem_core::report;
 use pyo3::prelude::*;
@@ -11,10 +11,10 @@ use pyo3::prelude::*;
 use super::{is_owner, locked, with_recorder, with_session};
 use crate::api::DeviceError;
 use crate::clock::Clock;
+use crate::guard;
 use crate::sampler::Sampler;
 use crate::sources::{Drivers, Found, Ordered, PATIENCE_OF_A_QUESTION, ProcessList, Sources};
 use crate::text::{Text, strings};
-use crate::trouble;
 
 /// Held while a framework is asked, which runs Python: see `with_sources`.
 static SOURCES: LazyLock<Mutex<Sources>> = LazyLock::new(|| Mutex::new(Sources::new()));
@@ -135,12 +135,12 @@ pub(super) fn readings_as_ordered(
 }
 
 /// What the allocators of each accelerator have handed out now, where they say it.
-pub(crate) fn handed_out(py: Python<'_>) -> Vec<(String, HandedOut)> {
+pub(crate) fn handed_out(py: Python<'_>) -> Vec<(String, Allocated)> {
     handed_out_of(&readings(py, &[]))
 }
 
 /// The same, where it was read already.
-pub(super) fn handed_out_of(readings: &[(Found, Reading)]) -> Vec<(String, HandedOut)> {
+pub(super) fn handed_out_of(readings: &[(Found, Reading)]) -> Vec<(String, Allocated)> {
     let of_accelerators = readings
         .iter()
         .filter(|(found, _)| found.kind.is_accelerator());
@@ -159,7 +159,7 @@ fn tell_failures(py: Python<'_>, readings: &[(Found, Reading)]) {
             if let Level::Unknown(Unknown::Failed(words)) = level {
                 let device = &found.label;
                 let message = format!("{source} does not answer for {device}: {words}");
-                trouble::log_once(py, &message);
+                guard::log_once(py, &message);
             }
         }
     }

@@ -3,22 +3,22 @@
 use std::io;
 use std::sync::atomic::Ordering;
 
-use gpumem_core::recording::{Reading, RunIdx, Sample};
+use gpumem_core::recording::{DeviceKey, Reading, RunIdx, Sample};
 use gpumem_core::units::Nanos;
 use pyo3::prelude::*;
 
 use super::held;
 use super::reading::{readings_after, readings_as_ordered, readings_inside, with_sources};
 use super::{IS_RUNNING, Session, is_owner, is_running, records_blocks, with_session};
+use crate::ending::Ending;
+use crate::guard;
 use crate::oom::observer;
 use crate::recorder::{Launch, Mark};
 use crate::sampler::Interval;
 use crate::sources::{Found, Ordered};
-use crate::status::Ending;
-use crate::trouble;
 
 /// What was sampled of each device, by its key.
-type SampledDevices = Vec<(String, Vec<Sample>)>;
+type SampledDevices = Vec<(DeviceKey, Vec<Sample>)>;
 
 /// A block of a session: one of another session is not open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,7 +74,7 @@ impl Selection {
         if reset_peak {
             let failures = with_sources(py, |asked| asked.reset_peaks(py, &devices));
             for failure in failures.into_iter().flatten() {
-                trouble::log_once(py, &failure);
+                guard::log_once(py, &failure);
             }
         }
         Self {
@@ -213,7 +213,7 @@ pub(crate) fn mark(py: Python<'_>, mark: Mark<'_>, around: Option<BlockId>) -> P
 
 fn warn_of_thread(py: Python<'_>, sampling: io::Result<()>) {
     if let Err(error) = sampling {
-        trouble::log_once(
+        guard::log_once(
             py,
             &format!("runs have no samples: no thread was started: {error}"),
         );

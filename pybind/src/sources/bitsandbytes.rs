@@ -1,6 +1,6 @@
 //! The paged optimizer states of bitsandbytes: managed memory that torch takes for the CPU's.
 
-use gpumem_core::recording::{AllocatorLevels, Source};
+use gpumem_core::recording::{AllocatorLevels, DeviceKey, Source};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
@@ -41,7 +41,7 @@ impl FrameworkSource for BitsandbytesSource {
         Ok(Ok(vec![managed_device()]))
     }
 
-    fn read(&mut self, py: Python<'_>, _key: &str) -> PyResult<AllocatorLevels> {
+    fn read(&mut self, py: Python<'_>, _key: &DeviceKey) -> PyResult<AllocatorLevels> {
         let (Some(tensors), Some(torch)) = (&self.tensors, imported(py, "torch")?) else {
             return Ok(AllocatorLevels::unread(Source::Bitsandbytes));
         };

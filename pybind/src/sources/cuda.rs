@@ -20,7 +20,7 @@ use cudarc::driver::sys::{
     CUcontext, CUdevice, CUdevice_attribute, CUgraphMem_attribute, CUmemPool_attribute,
     CUmemoryPool, CUresult, CUuuid,
 };
-use gpumem_core::recording::{DeviceKind, DriverLevels, Level, Source, Unknown};
+use gpumem_core::recording::{DeviceKey, DeviceKind, DriverLevels, Level, Source, Unknown};
 use gpumem_core::units::Bytes;
 use libloading::Library;
 
@@ -75,7 +75,7 @@ impl DriverSource for CudaSource {
             .collect())
     }
 
-    fn read(&mut self, key: &str) -> DriverLevels {
+    fn read(&mut self, key: &DeviceKey) -> DriverLevels {
         let handle = self.handle(key);
         let levels = handle.map(|(driver, handle)| driver.levels(handle));
         levels.map_or_else(DriverLevels::default, |it| {
@@ -83,7 +83,7 @@ impl DriverSource for CudaSource {
         })
     }
 
-    fn sample(&mut self, key: &str) -> DriverLevels {
+    fn sample(&mut self, key: &DeviceKey) -> DriverLevels {
         let handle = self.handle(key);
         let levels = handle.map(|(driver, handle)| driver.memory(handle));
         levels.map_or_else(DriverLevels::default, |it| {
@@ -93,8 +93,8 @@ impl DriverSource for CudaSource {
 }
 
 impl CudaSource {
-    fn handle(&self, key: &str) -> Option<(&'static Driver, Handle)> {
-        let (_, handle) = self.devices.iter().find(|(found, _)| found.key == key)?;
+    fn handle(&self, key: &DeviceKey) -> Option<(&'static Driver, Handle)> {
+        let (_, handle) = self.devices.iter().find(|(found, _)| found.key == *key)?;
         Some((Driver::loaded()?, *handle))
     }
 }
@@ -286,7 +286,7 @@ impl Driver {
             .map(|ordinal| {
                 let device = self.device(ordinal)?;
                 let found = Found {
-                    key: self.key(device)?,
+                    key: self.key(device)?.into(),
                     label: format!("cuda:{ordinal}"),
                     name: self.name(device)?,
                     kind: DeviceKind::Gpu,

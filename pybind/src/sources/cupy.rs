@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use gpumem_core::recording::{AllocatorLevels, Source};
+use gpumem_core::recording::{AllocatorLevels, DeviceKey, Source};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyModule, PyType};
@@ -55,15 +55,15 @@ impl FrameworkSource for CupySource {
         Ok(Ok(devices))
     }
 
-    fn read(&mut self, py: Python<'_>, key: &str) -> PyResult<AllocatorLevels> {
+    fn read(&mut self, py: Python<'_>, key: &DeviceKey) -> PyResult<AllocatorLevels> {
         let Some(cupy) = imported(py, "cupy")? else {
             return Ok(AllocatorLevels::unread(Source::Cupy));
         };
-        if key == managed_device().key {
+        if *key == managed_device().key {
             return self.managed(&cupy);
         }
         let mut devices = self.devices.iter();
-        let Some((&ordinal, _)) = devices.find(|(_, found)| found.key == key) else {
+        let Some((&ordinal, _)) = devices.find(|(_, found)| found.key == *key) else {
             return Ok(AllocatorLevels::unread(Source::Cupy));
         };
         let default = cupy.call_method0("get_default_memory_pool")?;

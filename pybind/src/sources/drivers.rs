@@ -5,9 +5,9 @@ use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use gpumem_core::recording::{DriverLevels, Level, Source, Unknown};
+use gpumem_core::recording::{DeviceKey, DriverLevels, Level, Source, Unknown};
 
-use super::attendant::{Attendant, Look, Pending};
+use super::driver_worker::{DriverWorker, Pending, Response};
 use super::guarded::Guarded;
 use super::visible::Visibility;
 use super::{DriverSource, ProcessLists, Unused, failed, not_chosen};
@@ -33,14 +33,14 @@ enum Asked {
     /// On the thread that asks: it answers at once.
     Here(Guarded),
     /// On its own thread: it may be slow, or hang.
-    Apart(Attendant),
+    Apart(DriverWorker),
 }
 
 /// A device with the sources that answer for it, each with the key that it gives it.
 #[derive(Debug, Clone)]
 pub(super) struct Planned {
-    pub(super) key: Arc<str>,
-    pub(super) sources: Vec<(Source, String)>,
+    pub(super) key: DeviceKey,
+    pub(super) sources: Vec<(Source, DeviceKey)>,
 }
 
 /// What the sources were asked, each in its place: nothing of those that are not chosen.
@@ -56,12 +56,12 @@ enum Question {
 /// What one source says of its devices.
 pub(super) struct Said {
     pub(super) source: Source,
-    pub(super) look: Arc<Look>,
+    pub(super) look: Arc<Response>,
 }
 
 /// The cheap levels of a device, and when they were read.
 pub(crate) struct Sampled {
-    pub(crate) key: Arc<str>,
+    pub(crate) key: DeviceKey,
     pub(crate) at: Instant,
     pub(crate) levels: DriverLevels,
 }
@@ -69,7 +69,9 @@ pub(crate) struct Sampled {
 impl Drivers {
     /// `here` are asked on the thread that wants to know, `apart` on threads of their own.
     pub(super) fn new(apart: Vec<Box<dyn DriverSource>>, here: Vec<Box<dyn DriverSource>>) -> Self {
-        let apart = apart.into_iter().map(|it| Asked::Apart(Attendant::new(it)));
+        let apart = apart
+            .into_iter()
+            .map(|it| Asked::Apart(DriverWorker::new(it)));
         let here = here.into_iter().map(|it| Asked::Here(Guarded::new(it)));
         Self {
             pid: process::id(),
@@ -96,7 +98,7 @@ impl Drivers {
             keys.peek()?;
             let look = match asked {
                 Asked::Here(guarded) => sample(guarded, keys.map(|(_, key)| key)),
-                Asked::Apart(attendant) => attendant.sample(since, interval)?,
+                Asked::Apart(driver_worker) => driver_worker.sample(since, interval)?,
             };
             Some(Said { source, look })
         });
@@ -108,7 +110,7 @@ impl Drivers {
             });
             let (at, levels) =
                 of_device.reduce(|one, other| (one.0.max(other.0), joined(one.1, other.1)))?;
-            let key = Arc::clone(&planned.key);
+            let key = planned.key.clone();
             Some(Sampled { key, at, levels })
         });
         sampled.collect()
@@ -129,7 +131,9 @@ impl Drivers {
             let is_chosen = chosen.contains(&asked.source());
             is_chosen.then(|| match asked {
                 Asked::Here(_) => Question::Later,
-                Asked::Apart(attendant) => Question::Put(attendant.ask(visibility, patience)),
+                Asked::Apart(driver_worker) => {
+                    Question::Put(driver_worker.ask(visibility, patience))
+                }
             })
         });
         Asking(asked.collect())
@@ -164,7 +168,7 @@ impl Drivers {
             let mut sources = set.sources.iter_mut();
             match sources.find(|asked| asked.source() == source) {
                 Some(Asked::Here(guarded)) => errand(guarded),
-                Some(Asked::Apart(attendant)) => attendant.send(Box::new(errand)),
+                Some(Asked::Apart(driver_worker)) => driver_worker.send(Box::new(errand)),
                 None => {}
             }
         }
@@ -196,22 +200,24 @@ impl Asked {
     fn source(&self) -> Source {
         match self {
             Self::Here(guarded) => guarded.source(),
-            Self::Apart(attendant) => attendant.source(),
+            Self::Apart(driver_worker) => driver_worker.source(),
         }
     }
 
     fn say(&mut self, question: Option<Question>) -> Said {
         let source = self.source();
         let look = match (self, question) {
-            (Self::Apart(attendant), Some(Question::Put(pending))) => attendant.answer(pending),
+            (Self::Apart(driver_worker), Some(Question::Put(pending))) => {
+                driver_worker.answer(pending)
+            }
             (Self::Here(guarded), Some(_)) => everything(guarded),
-            _ => Arc::new(Look::without_devices(not_chosen())),
+            _ => Arc::new(Response::without_devices(not_chosen())),
         };
         Said { source, look }
     }
 }
 
-fn everything(guarded: &mut Guarded) -> Arc<Look> {
+fn everything(guarded: &mut Guarded) -> Arc<Response> {
     let devices = guarded
         .run(|driver| driver.devices(&Visibility::default()))
         .unwrap_or_else(|words| Err(Unused(words.into())));
@@ -221,16 +227,16 @@ fn everything(guarded: &mut Guarded) -> Arc<Look> {
         (found.key.clone(), levels)
     });
     let levels = levels.collect();
-    Arc::new(Look::now(devices, levels))
+    Arc::new(Response::now(devices, levels))
 }
 
-fn sample<'a>(guarded: &mut Guarded, keys: impl Iterator<Item = &'a String>) -> Arc<Look> {
+fn sample<'a>(guarded: &mut Guarded, keys: impl Iterator<Item = &'a DeviceKey>) -> Arc<Response> {
     let levels = keys.map(|key| {
         let levels = guarded.run(|driver| driver.sample(key));
         (key.clone(), levels.unwrap_or_else(|words| failed(&words)))
     });
     let levels = levels.collect();
-    Arc::new(Look::now(Ok(Vec::new()), levels))
+    Arc::new(Response::now(Ok(Vec::new()), levels))
 }
 
 /// What two sources say of one device: of each level the first figure that is known, and the

@@ -1,7 +1,7 @@
 //! What the framework sources have in common: they read what the user's own code
 //! has imported and started, and never import or start anything.
 
-use gpumem_core::recording::{AllocatorLevels, DeviceKind, Level, Source, Unknown};
+use gpumem_core::recording::{AllocatorLevels, DeviceKey, DeviceKind, Level, Source, Unknown};
 use gpumem_core::segments::Segments;
 use gpumem_core::units::Bytes;
 use pyo3::prelude::*;
@@ -16,18 +16,18 @@ pub(crate) trait FrameworkSource: Send {
     /// Its devices, where it already runs; or why it is not read. Asked at every run: microseconds.
     fn devices(&mut self, py: Python<'_>) -> PyResult<Answer>;
     /// The levels of one of them.
-    fn read(&mut self, py: Python<'_>, key: &str) -> PyResult<AllocatorLevels>;
+    fn read(&mut self, py: Python<'_>, key: &DeviceKey) -> PyResult<AllocatorLevels>;
     /// Where memory lies on one of them; a sentence, where that cannot be told now, and `None` where
     /// it never can.
     fn segments(
         &mut self,
         _py: Python<'_>,
-        _key: &str,
+        _key: &DeviceKey,
     ) -> PyResult<Option<Result<Segments, String>>> {
         Ok(None)
     }
     /// Sets its peak counter to the present level, where it can: on the user's word only.
-    fn reset_peak(&mut self, _py: Python<'_>, _key: &str) -> PyResult<()> {
+    fn reset_peak(&mut self, _py: Python<'_>, _key: &DeviceKey) -> PyResult<()> {
         Ok(())
     }
 }
@@ -54,7 +54,9 @@ pub(super) fn counted<T>(devices: &[(Found, T)]) -> Answer {
 pub(super) fn cuda_device(ordinal: usize, uuid: Option<&str>, name: String) -> Found {
     let label = format!("cuda:{ordinal}");
     Found {
-        key: uuid.map_or_else(|| label.clone(), |uuid| format!("GPU-{uuid}")),
+        key: uuid
+            .map_or_else(|| label.clone(), |uuid| format!("GPU-{uuid}"))
+            .into(),
         label,
         name,
         kind: DeviceKind::Gpu,
@@ -73,7 +75,7 @@ pub(super) fn pinned_device() -> Found {
 
 fn own_lane(key: &str, name: &str, kind: DeviceKind) -> Found {
     Found {
-        key: key.to_owned(),
+        key: key.into(),
         label: key.to_owned(),
         name: name.to_owned(),
         kind,

@@ -5,7 +5,7 @@ use std::panic::AssertUnwindSafe;
 use gpumem_core::recording::Source;
 
 use super::DriverSource;
-use crate::trouble::quietly;
+use crate::guard::quietly;
 
 /// A source that is not asked again once it has panicked.
 pub(super) struct Guarded {

@@ -1,7 +1,7 @@
 //! The host's memory: resident bytes of this process, use of the machine or
 //! of the container, and what either has.
 
-use gpumem_core::recording::{DeviceKind, DriverLevels, Level, Source, Unknown};
+use gpumem_core::recording::{DeviceKey, DeviceKind, DriverLevels, Level, Source, Unknown};
 use gpumem_core::units::Bytes;
 
 use super::visible::Visibility;
@@ -37,14 +37,14 @@ impl DriverSource for HostSource {
 
     fn devices(&mut self, _visibility: &Visibility) -> Answer {
         Ok(vec![Found {
-            key: "host".to_owned(),
+            key: "host".into(),
             label: "host".to_owned(),
             name: "Host memory".to_owned(),
             kind: DeviceKind::Host,
         }])
     }
 
-    fn read(&mut self, key: &str) -> DriverLevels {
+    fn read(&mut self, key: &DeviceKey) -> DriverLevels {
         DriverLevels {
             device_used: level(self.system.used()),
             capacity: level(self.system.capacity()),
@@ -54,7 +54,7 @@ impl DriverSource for HostSource {
     }
 
     /// The resident bytes alone: the machine's use costs several times as much to read.
-    fn sample(&mut self, _key: &str) -> DriverLevels {
+    fn sample(&mut self, _key: &DeviceKey) -> DriverLevels {
         DriverLevels {
             process_used: level(self.system.resident()),
             ..DriverLevels::default()

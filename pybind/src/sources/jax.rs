@@ -1,6 +1,6 @@
 //! JAX's allocators, one a device.
 
-use gpumem_core::recording::{AllocatorLevels, DeviceKind, Level, Source};
+use gpumem_core::recording::{AllocatorLevels, DeviceKey, DeviceKind, Level, Source};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -50,9 +50,9 @@ impl FrameworkSource for JaxSource {
         Ok(counted(&self.devices))
     }
 
-    fn read(&mut self, py: Python<'_>, key: &str) -> PyResult<AllocatorLevels> {
+    fn read(&mut self, py: Python<'_>, key: &DeviceKey) -> PyResult<AllocatorLevels> {
         let mut devices = self.devices.iter();
-        let Some((_, device)) = devices.find(|(found, _)| found.key == key) else {
+        let Some((_, device)) = devices.find(|(found, _)| found.key == *key) else {
             return Ok(AllocatorLevels::unread(Source::Jax));
         };
         let stats = device.bind(py).call_method0("memory_stats")?;
@@ -93,7 +93,7 @@ fn found(device: &Bound<'_, PyAny>) -> PyResult<Option<Found>> {
             let id: i64 = device.getattr("id")?.extract()?;
             let label = format!("{platform}:{id}");
             Ok(Some(Found {
-                key: label.clone(),
+                key: label.as_str().into(),
                 label,
                 name,
                 kind: DeviceKind::Gpu,

@@ -1,7 +1,7 @@
 //! One device, several sources: which devices are the same, and what their
 //! sources say together.
 
-use gpumem_core::recording::{DeviceKind, DriverLevels, Level, Source, Unknown};
+use gpumem_core::recording::{DeviceKey, DeviceKind, DriverLevels, Level, Source, Unknown};
 
 use super::drivers::{Planned, Said, joined};
 use super::{Answer, Found};
@@ -11,15 +11,15 @@ use super::{Answer, Found};
 pub(super) struct Joined {
     pub(super) found: Found,
     /// The sources that answer for it, each with the key that it gives it.
-    sources: Vec<(Source, String)>,
+    sources: Vec<(Source, DeviceKey)>,
 }
 
 impl Joined {
     /// The key that a source gives it; `None` where the source does not know it.
-    pub(super) fn key_for(&self, source: Source) -> Option<&str> {
+    pub(super) fn key_for(&self, source: Source) -> Option<&DeviceKey> {
         let mut sources = self.sources.iter();
         let of_source = sources.find(|(of, _)| *of == source);
-        of_source.map(|(_, key)| key.as_str())
+        of_source.map(|(_, key)| key)
     }
 
     /// What its drivers say together.
@@ -38,7 +38,7 @@ impl Joined {
         let has_nvml = self.key_for(Source::Nvml).is_some();
         let sources = self.sources.iter();
         Planned {
-            key: self.found.key.as_str().into(),
+            key: self.found.key.clone(),
             sources: sources
                 .filter(|(source, _)| !(has_nvml && *source == Source::Cuda))
                 .cloned()
@@ -90,7 +90,8 @@ fn are_same(one: &Found, other: &Found) -> bool {
 }
 
 /// Of a part of a GPU not every source tells that it is one.
-fn uuid(key: &str) -> Option<&str> {
+fn uuid(key: &DeviceKey) -> Option<&str> {
+    let key = key.as_str();
     key.strip_prefix("GPU-").or(key.strip_prefix("MIG-"))
 }
 

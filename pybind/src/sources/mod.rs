@@ -5,10 +5,10 @@
 //! **Framework** sources are read under the GIL, and only where the framework is
 //! imported and initialised already: reading must not wake one up.
 
-mod attendant;
 mod bitsandbytes;
 mod cuda;
 mod cupy;
+mod driver_worker;
 mod drivers;
 mod framework;
 mod guarded;
@@ -32,7 +32,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gpumem_core::recording::{
-    AllocatorLevels, DeviceKind, DriverLevels, Level, Reading, Source, SourceState, Unknown,
+    AllocatorLevels, DeviceKey, DeviceKind, DriverLevels, Level, Reading, Source, SourceState,
+    Unknown,
 };
 use gpumem_core::segments::Segments;
 use pyo3::{PyResult, Python};
@@ -51,8 +52,8 @@ pub(crate) const PATIENCE_OF_A_QUESTION: Duration = Duration::from_secs(1);
 /// A device as a source finds it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Found {
-    /// A key that outlives the session, the same from every source: `GPU-<uuid>`, `sim:0`, `host`.
-    pub(crate) key: String,
+    /// Outlives the session, and is the same from every source.
+    pub(crate) key: DeviceKey,
     /// As people write it: `cuda:0`, `sim:0`, `host`.
     pub(crate) label: String,
     /// The maker's name.
@@ -72,7 +73,7 @@ pub(crate) type Answer = Result<Vec<Found>, Unused>;
 pub(crate) type ProcessList = Result<Vec<(u32, Level)>, String>;
 
 /// The processes on each device of a source, by the device's key.
-type ProcessLists = Result<Vec<(String, ProcessList)>, Unused>;
+type ProcessLists = Result<Vec<(DeviceKey, ProcessList)>, Unused>;
 
 /// A source that needs no GIL.
 pub(crate) trait DriverSource: Send {
@@ -90,13 +91,13 @@ pub(crate) trait DriverSource: Send {
     /// Asked at every run: microseconds.
     fn devices(&mut self, visibility: &Visibility) -> Answer;
     /// The levels of one of them. A failure is an unknown level with its reason.
-    fn read(&mut self, key: &str) -> DriverLevels;
+    fn read(&mut self, key: &DeviceKey) -> DriverLevels;
     /// The processes on each of its devices.
     fn processes(&mut self, _visibility: &Visibility) -> ProcessLists {
         Ok(Vec::new())
     }
     /// What of these levels is cheap enough to be read a thousand times a second.
-    fn sample(&mut self, key: &str) -> DriverLevels {
+    fn sample(&mut self, key: &DeviceKey) -> DriverLevels {
         self.read(key)
     }
 }
@@ -206,7 +207,7 @@ impl Sources {
     /// Sets the drivers to work on the levels of this instant, for `read` to collect: who has
     /// something else to do meanwhile waits the less for them.
     pub(crate) fn order(&mut self) -> Ordered {
-        self.ask_drivers(attendant::PATIENCE)
+        self.ask_drivers(driver_worker::PATIENCE)
     }
 
     /// The levels of every device, as ordered just now, in the order of the sources. Devices that
@@ -253,7 +254,7 @@ impl Sources {
     /// Sets the peak counters of these devices, or of all, to the present levels, where the
     /// framework can; what failed, in words.
     pub(crate) fn reset_peaks(&mut self, py: Python<'_>, labels: &[String]) -> Vec<String> {
-        self.ask(py, attendant::PATIENCE);
+        self.ask(py, driver_worker::PATIENCE);
         let mut failures = Vec::new();
         for joined in &self.devices {
             let label = &joined.found.label;
@@ -308,7 +309,10 @@ impl Sources {
         let allocators: Vec<(&str, AllocatorLevels)> = allocators.collect();
         for said in &mut said {
             let devices = relabelled(&self.devices, said.source, &said.look.devices);
-            said.look = Arc::new(attendant::Look::now(devices, said.look.levels.clone()));
+            said.look = Arc::new(driver_worker::Response::now(
+                devices,
+                said.look.levels.clone(),
+            ));
         }
         self.names()
             .into_iter()
@@ -375,7 +379,7 @@ impl Sources {
         });
         let frameworks: Vec<(Source, Answer)> = frameworks.collect();
         let drivers = &self.drivers;
-        let said = if patience > attendant::PATIENCE {
+        let said = if patience > driver_worker::PATIENCE {
             py.detach(|| drivers.collect(asking))
         } else {
             drivers.collect(asking)
@@ -437,7 +441,7 @@ fn relabelled(devices: &[Joined], source: Source, answer: &Answer) -> Answer {
     let found = answer.as_ref().map_err(Clone::clone)?;
     let read = devices.iter().filter_map(|joined| {
         let key = joined.key_for(source)?;
-        let found = found.iter().find(|found| found.key == key)?;
+        let found = found.iter().find(|found| found.key == *key)?;
         Some(Found {
             label: joined.found.label.clone(),
             ..found.clone()

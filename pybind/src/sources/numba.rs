@@ -1,6 +1,6 @@
 //! Numba's allocations, which it makes without a cache but frees late.
 
-use gpumem_core::recording::{AllocatorLevels, Source};
+use gpumem_core::recording::{AllocatorLevels, DeviceKey, Source};
 use pyo3::prelude::*;
 
 use super::framework::{
@@ -60,8 +60,8 @@ impl FrameworkSource for NumbaSource {
     }
 
     /// What is reserved and not allocated waits to be freed.
-    fn read(&mut self, py: Python<'_>, key: &str) -> PyResult<AllocatorLevels> {
-        if key == managed_device().key {
+    fn read(&mut self, py: Python<'_>, key: &DeviceKey) -> PyResult<AllocatorLevels> {
+        if *key == managed_device().key {
             let (allocated, n_blocks) = self.held(py, |kind| kind == MANAGED)?;
             return Ok(AllocatorLevels {
                 allocated: known(allocated),
@@ -70,7 +70,7 @@ impl FrameworkSource for NumbaSource {
             });
         }
         let mut devices = self.devices.iter();
-        let Some((_, context)) = devices.find(|(found, _)| found.key == key) else {
+        let Some((_, context)) = devices.find(|(found, _)| found.key == *key) else {
             return Ok(AllocatorLevels::unread(Source::Numba));
         };
         let manager = context.bind(py).getattr("memory_manager")?;

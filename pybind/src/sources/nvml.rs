@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::process;
 use std::time::Instant;
 
-use gpumem_core::recording::{DeviceKind, DriverLevels, Level, Source, Unknown};
+use gpumem_core::recording::{DeviceKey, DeviceKind, DriverLevels, Level, Source, Unknown};
 use gpumem_core::units::Bytes;
 use nvml_wrapper::enums::device::UsedGpuMemory;
 use nvml_wrapper::error::NvmlError;
@@ -32,7 +32,7 @@ pub(super) struct NvmlSource {
     /// Those that are shown, by what the environment said.
     shown: Option<(Visibility, Vec<(Found, Device<'static>)>)>,
     /// When the processes of each device may be listed again.
-    listed_again: HashMap<String, Instant>,
+    listed_again: HashMap<DeviceKey, Instant>,
 }
 
 impl DriverSource for NvmlSource {
@@ -63,7 +63,7 @@ impl DriverSource for NvmlSource {
         Ok(shown.iter().map(|(found, _)| found.clone()).collect())
     }
 
-    fn read(&mut self, key: &str) -> DriverLevels {
+    fn read(&mut self, key: &DeviceKey) -> DriverLevels {
         let Some(device) = self.device(key) else {
             return DriverLevels::default();
         };
@@ -93,7 +93,7 @@ impl DriverSource for NvmlSource {
 
     /// The device's memory, and more rarely the list of processes, which costs several times as
     /// much to read.
-    fn sample(&mut self, key: &str) -> DriverLevels {
+    fn sample(&mut self, key: &DeviceKey) -> DriverLevels {
         let Some(device) = self.device(key) else {
             return DriverLevels::default();
         };
@@ -104,7 +104,7 @@ impl DriverSource for NvmlSource {
         }
         let (process_used, _) = processes(device);
         let again = Instant::now() + began.elapsed() * REST_PER_LIST;
-        self.listed_again.insert(key.to_owned(), again);
+        self.listed_again.insert(key.clone(), again);
         DriverLevels {
             process_used,
             ..levels
@@ -113,9 +113,9 @@ impl DriverSource for NvmlSource {
 }
 
 impl NvmlSource {
-    fn device(&self, key: &str) -> Option<&Device<'static>> {
+    fn device(&self, key: &DeviceKey) -> Option<&Device<'static>> {
         let (_, shown) = self.shown.as_ref()?;
-        let device = shown.iter().find(|(found, _)| found.key == key);
+        let device = shown.iter().find(|(found, _)| found.key == *key);
         device.map(|(_, device)| device)
     }
 }
@@ -136,7 +136,7 @@ fn shown(
     let described: Vec<Unit<'_>> = units
         .iter()
         .map(|(found, _)| Unit {
-            uuid: &found.key,
+            uuid: found.key.as_str(),
             name: &found.name,
         })
         .collect();
@@ -187,7 +187,7 @@ fn parts(device: &Device<'static>) -> Vec<Device<'static>> {
 
 fn found(device: &Device<'static>, label: String) -> Result<Found, NvmlError> {
     Ok(Found {
-        key: device.uuid()?,
+        key: device.uuid()?.into(),
         label,
         name: device.name()?,
         kind: DeviceKind::Gpu,
@@ -283,7 +283,7 @@ fn by_pid(listed: Vec<ProcessInfo>) -> UsedByPid {
 
 /// Of a process on the driver's list.
 fn level(used: Option<u64>) -> Level {
-    let untold = if is_in_wsl() {
+    let unattributed = if is_in_wsl() {
         WSL
     } else if cfg!(windows) {
         WDDM
@@ -291,7 +291,7 @@ fn level(used: Option<u64>) -> Level {
         UNTOLD
     };
     used.map_or_else(
-        || Level::Unknown(Unknown::Withheld(untold.into())),
+        || Level::Unknown(Unknown::Withheld(unattributed.into())),
         |n_bytes| Level::Known(Bytes::new(n_bytes)),
     )
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use gpumem_core::recording::{AllocatorLevels, Level, Source, Unknown};
+use gpumem_core::recording::{AllocatorLevels, DeviceKey, Level, Source, Unknown};
 use pyo3::prelude::*;
 
 use super::framework::{
@@ -57,9 +57,9 @@ impl FrameworkSource for RmmSource {
     }
 
     /// The total of the resources whose memory is of one kind.
-    fn read(&mut self, py: Python<'_>, key: &str) -> PyResult<AllocatorLevels> {
+    fn read(&mut self, py: Python<'_>, key: &DeviceKey) -> PyResult<AllocatorLevels> {
         let mut total: Option<AllocatorLevels> = None;
-        for (_, number, resource) in self.stacks.iter().filter(|(it, ..)| it.key == key) {
+        for (_, number, resource) in self.stacks.iter().filter(|(it, ..)| it.key == *key) {
             let mut stack = Stack::of(resource.bind(py))?;
             if let Some(ever) = stack.levels.total_allocated.known() {
                 // Counters that were pushed start at zero, and are added when they are popped.

@@ -19,7 +19,7 @@ pub(super) fn limit(found: &Found) -> Option<Bytes> {
     let of_device = limits.split(',').filter_map(|part| {
         let (device, limit) = part.split_once('=')?;
         let device = device.trim();
-        let is_it = device == ordinal || device == found.key;
+        let is_it = device == ordinal || device == found.key.as_str();
         is_it.then(|| bytes(limit))?
     });
     of_device.min()

@@ -1,6 +1,6 @@
 //! The simulated device, as its driver and as its allocator.
 
-use gpumem_core::recording::{AllocatorLevels, DeviceKind, DriverLevels, Level, Source};
+use gpumem_core::recording::{AllocatorLevels, DeviceKey, DeviceKind, DriverLevels, Level, Source};
 use gpumem_core::segments::Segments;
 use pyo3::{PyResult, Python};
 
@@ -24,7 +24,7 @@ impl DriverSource for SimDriver {
         devices()
     }
 
-    fn read(&mut self, _key: &str) -> DriverLevels {
+    fn read(&mut self, _key: &DeviceKey) -> DriverLevels {
         let Some(shown) = sim::shown() else {
             return DriverLevels::default();
         };
@@ -46,7 +46,7 @@ impl FrameworkSource for SimAllocator {
         Ok(devices())
     }
 
-    fn read(&mut self, _py: Python<'_>, _key: &str) -> PyResult<AllocatorLevels> {
+    fn read(&mut self, _py: Python<'_>, _key: &DeviceKey) -> PyResult<AllocatorLevels> {
         let Some(stats) = sim::stats() else {
             return Ok(AllocatorLevels::unread(Source::Sim));
         };
@@ -72,12 +72,12 @@ impl FrameworkSource for SimAllocator {
     fn segments(
         &mut self,
         _py: Python<'_>,
-        _key: &str,
+        _key: &DeviceKey,
     ) -> PyResult<Option<Result<Segments, String>>> {
         Ok(sim::segments().map(Ok))
     }
 
-    fn reset_peak(&mut self, _py: Python<'_>, _key: &str) -> PyResult<()> {
+    fn reset_peak(&mut self, _py: Python<'_>, _key: &DeviceKey) -> PyResult<()> {
         sim::reset_peaks();
         Ok(())
     }
@@ -88,7 +88,7 @@ fn devices() -> Answer {
         return Err(Unused("not in use: `gpumem.sim.use()` starts it".into()));
     }
     Ok(vec![Found {
-        key: "sim:0".to_owned(),
+        key: "sim:0".into(),
         label: "sim:0".to_owned(),
         name: "Simulated GPU".to_owned(),
         kind: DeviceKind::Simulated,

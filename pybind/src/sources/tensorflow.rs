@@ -1,6 +1,6 @@
 //! TensorFlow's allocators, one for each of its logical GPUs.
 
-use gpumem_core::recording::{AllocatorLevels, Source};
+use gpumem_core::recording::{AllocatorLevels, DeviceKey, Source};
 use pyo3::prelude::*;
 
 use super::framework::{
@@ -49,7 +49,7 @@ impl FrameworkSource for TensorflowSource {
     }
 
     /// The total of the logical devices that share a GPU.
-    fn read(&mut self, py: Python<'_>, key: &str) -> PyResult<AllocatorLevels> {
+    fn read(&mut self, py: Python<'_>, key: &DeviceKey) -> PyResult<AllocatorLevels> {
         let Some((context, Logical { names, limit })) = self.logical(key) else {
             return Ok(AllocatorLevels::unread(Source::Tensorflow));
         };
@@ -73,7 +73,7 @@ impl FrameworkSource for TensorflowSource {
         })
     }
 
-    fn reset_peak(&mut self, py: Python<'_>, key: &str) -> PyResult<()> {
+    fn reset_peak(&mut self, py: Python<'_>, key: &DeviceKey) -> PyResult<()> {
         if let Some((context, logical)) = self.logical(key) {
             for name in &logical.names {
                 context
@@ -87,9 +87,9 @@ impl FrameworkSource for TensorflowSource {
 
 impl TensorflowSource {
     /// The context, and the logical devices that make up a GPU.
-    fn logical(&self, key: &str) -> Option<(&Py<PyAny>, &Logical)> {
+    fn logical(&self, key: &DeviceKey) -> Option<(&Py<PyAny>, &Logical)> {
         let mut devices = self.devices.iter();
-        let (_, logical) = devices.find(|(found, _)| found.key == key)?;
+        let (_, logical) = devices.find(|(found, _)| found.key == *key)?;
         Some((self.context.as_ref()?, logical))
     }
 }

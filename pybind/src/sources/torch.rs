@@ -5,7 +5,7 @@ mod metal;
 mod segments;
 mod stats;
 
-use gpumem_core::recording::{AllocatorLevels, Source};
+use gpumem_core::recording::{AllocatorLevels, DeviceKey, Source};
 use gpumem_core::segments::Segments;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -54,14 +54,18 @@ impl FrameworkSource for TorchSource {
         Ok(Ok(devices))
     }
 
-    fn read(&mut self, py: Python<'_>, key: &str) -> PyResult<AllocatorLevels> {
+    fn read(&mut self, py: Python<'_>, key: &DeviceKey) -> PyResult<AllocatorLevels> {
         if let Some(attached) = &mut self.attached {
             for backend in &mut attached.backends {
                 if let Some(levels) = backend.read(py, key)? {
                     return Ok(levels);
                 }
             }
-            if let Some(metal) = attached.metal.as_ref().filter(|_| key == metal::KEY) {
+            if let Some(metal) = attached
+                .metal
+                .as_ref()
+                .filter(|_| key.as_str() == metal::KEY)
+            {
                 return metal.levels(py);
             }
         }
@@ -71,7 +75,7 @@ impl FrameworkSource for TorchSource {
     fn segments(
         &mut self,
         py: Python<'_>,
-        key: &str,
+        key: &DeviceKey,
     ) -> PyResult<Option<Result<Segments, String>>> {
         let Some(attached) = &self.attached else {
             return Ok(None);
@@ -82,7 +86,7 @@ impl FrameworkSource for TorchSource {
             .transpose()
     }
 
-    fn reset_peak(&mut self, py: Python<'_>, key: &str) -> PyResult<()> {
+    fn reset_peak(&mut self, py: Python<'_>, key: &DeviceKey) -> PyResult<()> {
         let mut backends = self.attached.iter().flat_map(|it| &it.backends);
         backends.try_for_each(|backend| backend.reset_peak(py, key))
     }

@@ -1,8 +1,8 @@
 //! The recording held against a baseline: what became of each cell that grew.
 
-use gpumem_core::analyze::{Compared, Side};
+use gpumem_core::analyze::{Compared, GrowthSide};
 use gpumem_core::report;
-use gpumem_core::units::ByteDelta;
+use gpumem_core::units::{ByteDelta, Units};
 use web_sys::{Element, HtmlElement};
 
 use crate::dom::{Dom, Maker, fill, flag, share, write};
@@ -76,17 +76,17 @@ impl Comparison {
             .fold(1.0, f64::max);
         let rows = compared
             .iter()
-            .map(|entry| row(make, entry, most))
+            .map(|entry| row(make, entry, most, model.units()))
             .collect::<Dom<Vec<_>>>()?;
         fill(&self.rows, &rows)
     }
 }
 
-fn rate(side: &Side) -> f64 {
+fn rate(side: &GrowthSide) -> f64 {
     side.bytes_per_run.as_f64()
 }
 
-fn row(make: &Maker, entry: &Compared, most: f64) -> Dom<Element> {
+fn row(make: &Maker, entry: &Compared, most: f64, units: Units) -> Dom<Element> {
     let sign = make.text(
         "span",
         &[("aria-hidden", "true")],
@@ -98,16 +98,16 @@ fn row(make: &Maker, entry: &Compared, most: f64) -> Dom<Element> {
     let device = make.text("span", &[("class", "device")], &entry.device)?;
     let series = make.text("span", &[("class", "muted series")], &series(entry))?;
     let cell = make.group("th", &[("scope", "row")], &[&cell, &device, &series])?;
-    let before = bar(make, "before", entry.before.as_ref(), most)?;
-    let after = bar(make, "now", Some(&entry.after), most)?;
+    let before = bar(make, "before", (entry.before.as_ref(), most), units)?;
+    let after = bar(make, "now", (Some(&entry.after), most), units)?;
     let bars = make.group("td", &[], &[&before, &after])?;
     let off = match entry.uncertainty.get() {
         0 => String::new(),
-        _ => format!(" ± {}", entry.uncertainty),
+        _ => format!(" ± {}", units.size(entry.uncertainty)),
     };
     let difference = match entry.difference {
         ByteDelta::ZERO => "none".to_owned(),
-        difference => format!("{difference}{off}"),
+        difference => format!("{}{off}", units.change(difference)),
     };
     let difference = make.text("td", &[("class", "number")], &difference)?;
     make.group(
@@ -125,10 +125,15 @@ fn series(entry: &Compared) -> String {
 }
 
 /// A bar as long as what is kept, and the figure beside it.
-fn bar(make: &Maker, class: &str, side: Option<&Side>, most: f64) -> Dom<Element> {
+fn bar(
+    make: &Maker,
+    class: &str,
+    (side, most): (Option<&GrowthSide>, f64),
+    units: Units,
+) -> Dom<Element> {
     let figure = side.map_or_else(
         || "not there".to_owned(),
-        |side| side.bytes_per_run.to_string(),
+        |side| units.change(side.bytes_per_run),
     );
     let fill: HtmlElement = make.typed("i", &[])?;
     share(&fill, side.map_or(0.0, |side| rate(side).max(0.0) / most))?;

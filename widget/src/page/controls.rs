@@ -8,7 +8,7 @@ use crate::dom::{Dom, Maker, describe, fill, flag, write};
 use crate::keys;
 use crate::model::Model;
 use crate::settings::Setting;
-use crate::state::{Choice, Lane, cells_with};
+use crate::state::{Choice, Layer, cells_with};
 
 /// A group of buttons of which one is pressed: `(argument, words)`.
 const MEASURES: [(&str, &str); 2] = [("kept", "kept"), ("level", "level")];
@@ -146,7 +146,7 @@ pub(crate) struct Tools {
     pub(crate) element: Element,
     search: HtmlInputElement,
     found: Element,
-    lanes: Vec<(Lane, HtmlInputElement)>,
+    layers: Vec<(Layer, HtmlInputElement)>,
     paces: Element,
     whole: Element,
 }
@@ -170,25 +170,25 @@ impl Tools {
         let shown = make.empty(
             "span",
             &[
-                ("class", "lanes"),
+                ("class", "layers"),
                 ("role", "group"),
                 ("aria-label", "timeline shows"),
             ],
         )?;
-        let mut lanes = Vec::new();
-        for lane in Lane::ALL {
+        let mut layers = Vec::new();
+        for layer in Layer::ALL {
             let input: HtmlInputElement = make.typed(
                 "input",
                 &[
                     ("type", "checkbox"),
-                    ("data-input", "lane"),
-                    ("data-argument", lane.name()),
+                    ("data-input", "layer"),
+                    ("data-argument", layer.name()),
                 ],
             )?;
-            let words = make.text("span", &[], lane.name())?;
+            let words = make.text("span", &[], layer.name())?;
             let label = make.group("label", &[], &[&input, &words])?;
             shown.append_child(&label)?;
-            lanes.push((lane, input));
+            layers.push((layer, input));
         }
         let paces = segments(make, "time runs", "pace", &PACES)?;
         let whole = make.text(
@@ -211,7 +211,7 @@ impl Tools {
             element,
             search,
             found,
-            lanes,
+            layers,
             paces,
             whole,
         })
@@ -219,9 +219,9 @@ impl Tools {
 
     pub(crate) fn show(&self, model: &Model) -> Dom<()> {
         let state = model.state();
-        let mut lanes = state.lanes;
-        for (lane, input) in &self.lanes {
-            input.set_checked(*lane.of(&mut lanes));
+        let mut layers = state.layers;
+        for (layer, input) in &self.layers {
+            input.set_checked(*layer.of(&mut layers));
         }
         let pace = match state.pace {
             Pace::Runs => "runs",
@@ -336,9 +336,9 @@ impl Slider {
 
     fn show(&self, model: &Model) -> Dom<()> {
         let (setting, rules) = (self.setting, model.rules());
-        let usual = gpumem_core::analyze::Rules::default();
-        let shown = setting.shown(rules);
-        let (position, usual_position) = (setting.position(rules), setting.position(&usual));
+        let (usual, units) = (model.usual_rules(), model.units());
+        let shown = setting.shown(rules, units);
+        let (position, usual_position) = (setting.position(rules), setting.position(usual));
         self.input.set_value(&position.to_string());
         self.input.set_attribute("aria-valuetext", &shown)?;
         self.value.set_text_content(Some(&shown));
@@ -346,7 +346,7 @@ impl Slider {
         self.mark
             .style()
             .set_property("--at", &format!("{share:.4}"))?;
-        let usual = setting.shown(&usual);
+        let usual = setting.shown(usual, units);
         self.mark.set_title(&format!("default: {usual}"));
         self.reset
             .set_text_content(Some(&format!("default {usual}")));

@@ -2,6 +2,7 @@
 
 use gpumem_core::analyze::Finding;
 use gpumem_core::report;
+use gpumem_core::wording;
 use web_sys::Element;
 
 use super::controls::Thresholds;
@@ -44,7 +45,10 @@ impl Findings {
         let at_keyboard = self.at_keyboard()?;
         let mut earlier = std::mem::take(&mut self.cards);
         for finding in shown(model) {
-            let card = match earlier.iter().position(|card| card.shows(finding)) {
+            let card = match earlier
+                .iter()
+                .position(|card| card.shows(finding, model.units()))
+            {
                 Some(idx) => earlier.swap_remove(idx),
                 None => new_card(make, model, finding, &earlier)?,
             };
@@ -69,7 +73,7 @@ impl Findings {
             .analysis()
             .warnings
             .iter()
-            .map(|warning| make.text("p", &[], warning))
+            .map(|it| make.text("p", &[], &wording::warning(model.recording(), it)))
             .collect::<Dom<Vec<_>>>()?;
         fill(&self.notes, &notes)?;
         self.mark(model)
@@ -191,7 +195,7 @@ fn nothing_found(make: &Maker, model: &Model) -> Dom<Element> {
         "✓ Nothing found. {} on {devices} checked for memory that stays after each run, peaks that \
          stand out, and memory that is free only in pieces; growth below {} does not count.",
         report::counts(recording),
-        Setting::shown(model.growth_setting(), model.rules()),
+        Setting::shown(model.growth_setting(), model.rules(), model.units()),
     );
     make.text("p", &[("class", "empty")], &checked)
 }

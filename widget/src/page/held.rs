@@ -8,7 +8,7 @@ use web_sys::Element;
 use super::controls::{press, segments};
 use super::picture::read_out;
 use crate::dom::{Dom, Maker, fill, flag, write};
-use crate::holding;
+use crate::holder_list;
 use crate::model::Model;
 use crate::saved::moment_name;
 
@@ -83,7 +83,10 @@ impl Held {
         write(&self.subtitle, &subtitle(model, &map));
         press(&self.moments, moment_name(map.moment))?;
         fill(&self.crumbs, &crumbs(make, model, &map)?)?;
-        fill(&self.list, &[holding::tree(make, &map.fields, None)?])?;
+        fill(
+            &self.list,
+            &[holder_list::tree(make, &map.fields, None, model.units())?],
+        )?;
         self.read(make, model)
     }
 
@@ -134,7 +137,7 @@ fn crumbs(make: &Maker, model: &Model, map: &Map) -> Dom<Vec<Element>> {
     let mut crumbs = Vec::new();
     for (depth, name) in std::iter::once(label).chain(names).enumerate() {
         if depth == map.inside.len() {
-            let words = format!("{name} · {}", map.total());
+            let words = format!("{name} · {}", map.total(model.units()));
             let here = [("aria-current", "location"), ("dir", "auto")];
             crumbs.push(make.text("span", &here, &words)?);
         } else {

@@ -1,8 +1,8 @@
 //! A chart in the page: a canvas, and over it what follows the pointer.
 
 use gpumem_core::chart::{self, Hit, Point, Scene, Target, Theme};
-use gpumem_core::order;
 use gpumem_core::recording::RunIdx;
+use gpumem_core::sort;
 use wasm_bindgen::JsCast;
 use web_sys::{Element, HtmlCanvasElement, HtmlElement};
 
@@ -120,7 +120,7 @@ impl Picture {
     pub(crate) fn targets(&self) -> Vec<Target> {
         let mut hits = self.scene.hits.clone();
         if self.chart.has_runs() {
-            order::sort_by(&mut hits, |a, b| a.rect.x.total_cmp(&b.rect.x));
+            sort::sort_by(&mut hits, |a, b| a.rect.x.total_cmp(&b.rect.x));
         }
         let mut seen: Vec<Target> = Vec::new();
         for hit in hits {
@@ -246,11 +246,13 @@ pub(crate) fn paint_scene(
 
 /// What is read out of what is pointed at.
 pub(crate) fn read_out(model: &Model, pointed: Pointed) -> Option<Readout> {
-    let (recording, device) = (model.recording(), model.state().device);
+    let (recording, device, units) = (model.recording(), model.state().device, model.units());
     match pointed.target {
         Target::Run(run) => {
-            let mut read = readout::of_run(recording, model.analysis(), device, run);
-            let now = pointed.at.map(|at| readout::at(recording, device, run, at));
+            let mut read = readout::of_run(recording, model.analysis(), device, run, units);
+            let now = pointed
+                .at
+                .map(|at| readout::at(recording, device, run, at, units));
             let now = now.unwrap_or_default();
             // What is known of the instant says more than the levels around the run.
             let is_said = |name: &str| now.iter().any(|(known, _)| *known == name);
@@ -260,12 +262,12 @@ pub(crate) fn read_out(model: &Model, pointed: Pointed) -> Option<Readout> {
         }
         Target::Part(idx) => {
             let parts = model.parts();
-            Some(readout::of_part(parts.get(idx)?, &parts))
+            Some(readout::of_part(parts.get(idx)?, &parts, units))
         }
-        Target::Device(device) => readout::of_device(recording, model.analysis(), device),
+        Target::Device(device) => readout::of_device(recording, model.analysis(), device, units),
         Target::Field(idx) => {
             let map = model.map()?;
-            Some(readout::of_field(map.fields.get(idx)?, &map))
+            Some(readout::of_field(map.fields.get(idx)?, &map, units))
         }
         _ => None,
     }

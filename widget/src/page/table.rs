@@ -2,7 +2,7 @@
 
 use gpumem_core::analyze::{Finding, cell_label};
 use gpumem_core::recording::CellIdx;
-use gpumem_core::report;
+use gpumem_core::wording;
 use web_sys::Element;
 
 use crate::dom::{Dom, Maker};
@@ -32,7 +32,7 @@ fn row(make: &Maker, model: &Model, cell: CellIdx) -> Dom<Element> {
         // The head of the row has the name.
         let read = Readout {
             name: String::new(),
-            ..readout::of_run(recording, model.analysis(), device, run.idx)
+            ..readout::of_run(recording, model.analysis(), device, run.idx, model.units())
         };
         (cell_label(recording, run), read.sentence())
     });
@@ -40,7 +40,7 @@ fn row(make: &Maker, model: &Model, cell: CellIdx) -> Dom<Element> {
     let is_of_cell =
         |finding: &&Finding| finding.cell.as_ref().is_some_and(|found| found.idx == cell);
     let findings = model.analysis().findings.iter();
-    let found: Vec<&str> = findings.filter(is_of_cell).map(report::word).collect();
+    let found: Vec<&str> = findings.filter(is_of_cell).map(wording::heading).collect();
     make.group(
         "tr",
         &[],

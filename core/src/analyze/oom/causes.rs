@@ -1,16 +1,86 @@
-//! What would have been enough, and what to do.
+//! What would have been enough.
 
 use super::Case;
 use crate::holders::RootKind;
 use crate::recording::{AllocatorLevels, DeviceKind, Framework, Source, Status};
 use crate::units::{ByteDelta, Bytes};
 
-/// One thing that would have helped.
-pub(super) struct Cause {
-    /// For the line after the cell.
-    pub(super) words: Option<String>,
-    /// What to do.
-    pub(super) advice: String,
+/// One thing that would have helped, or is worth to know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Cause {
+    /// No freeing helps: the device never has so much.
+    TooLarge {
+        /// The most that could be had.
+        room: Bytes,
+    },
+    /// The device had room, the framework was not allowed to take it.
+    Limited {
+        /// The framework's limit.
+        limit: Bytes,
+    },
+    /// Enough was free, but in pieces.
+    Fragmented {
+        /// Free in the cache.
+        unallocated: Bytes,
+        /// The largest piece of it.
+        largest: Option<Bytes>,
+        /// Segments of this allocator can be made to grow in place.
+        can_expand: bool,
+    },
+    /// Another framework of this process keeps what it does not use.
+    CachedElsewhere {
+        /// Which one.
+        source: Source,
+        /// Free in its cache.
+        cached: Bytes,
+    },
+    /// Without the others there would have been room.
+    OtherProcesses {
+        /// What they hold.
+        used: Bytes,
+        /// Their numbers, if those are known.
+        pids: Vec<u64>,
+    },
+    /// What an earlier run of this very cell kept was still there while it made it anew.
+    OldCopy {
+        /// What it kept.
+        kept: Bytes,
+        /// The name that the cell binds.
+        name: String,
+    },
+    /// What an error before this one still kept alive.
+    EarlierError {
+        /// The number of the cell that failed.
+        execution_count: Option<u32>,
+        /// What it kept, at most.
+        kept: Bytes,
+    },
+    /// Results that were displayed hold enough.
+    Outputs {
+        /// What they hold.
+        held: Bytes,
+    },
+    /// Nothing of that: the step needs too much.
+    SmallerStep,
+    /// What the error itself keeps alive from now on.
+    Traceback {
+        /// How much.
+        kept: HeldByError,
+    },
+    /// Nobody read the device.
+    Unread,
+}
+
+/// What an error keeps alive through its frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HeldByError {
+    /// As was looked at.
+    Exactly(Bytes),
+    /// What its run left, at most.
+    UpTo(Bytes),
+    /// That is not known.
+    Unknown,
 }
 
 impl Cause {
@@ -30,85 +100,40 @@ impl Cause {
         .flatten()
         .collect();
         if causes.is_empty() {
-            causes.push(Self {
-                words: None,
-                advice: "make the step smaller: a smaller batch (with gradient accumulation where \
-                         its size matters), shorter sequences, lower precision, or no graph where \
-                         no backward pass follows"
-                    .to_owned(),
-            });
+            causes.push(Self::SmallerStep);
         }
         causes.extend(traceback(case));
-        causes.extend(unread(case));
+        causes.extend(case.elsewhere.then_some(Self::Unread));
         causes
     }
-
-    fn new(words: String, advice: String) -> Self {
-        Self {
-            words: Some(words),
-            advice,
-        }
-    }
 }
 
-/// No freeing helps: the device never has so much.
 fn too_large(case: &Case<'_>) -> Option<Cause> {
     let (wanted, room) = (case.figures().wanted?, case.room()?);
-    (wanted > room).then(|| {
-        Cause::new(
-            format!("more than the whole {room}"),
-            format!(
-                "{wanted} in one piece never fits into {room}: compute in smaller pieces, or look \
-                 whether the shape is what you meant"
-            ),
-        )
-    })
+    (wanted > room).then_some(Cause::TooLarge { room })
 }
 
-/// The device had room, the framework was not allowed to take it.
 fn limited(case: &Case<'_>) -> Option<Cause> {
     let (wanted, limit) = (case.figures().wanted?, case.figures().limit?);
     let is_below_total = case.figures().total.is_none_or(|total| limit < total);
     let is_enough = case.free().is_none_or(|free| free >= wanted);
-    (is_below_total && is_enough && wanted <= limit).then(|| {
-        Cause::new(
-            format!("limited to {limit}"),
-            format!(
-                "the framework may take {limit} only, as its memory fraction or limit says: raise \
-                 it where nobody else needs the rest"
-            ),
-        )
-    })
+    (is_below_total && is_enough && wanted <= limit).then_some(Cause::Limited { limit })
 }
 
-/// Enough was free, but in pieces.
 fn fragmented(case: &Case<'_>) -> Option<Cause> {
     let (wanted, unallocated) = (case.figures().wanted?, case.unallocated()?);
     let largest = case.figures().largest_free;
     if unallocated < wanted || largest.is_some_and(|largest| largest >= wanted) {
         return None;
     }
-    let piece = largest.map_or_else(String::new, |largest| {
-        format!(", the largest piece {largest}")
-    });
-    let order = "allocate what lives long before what lives short, and keep sizes alike, so that \
-                 free pieces fit again";
     let is_torch = matches!(case.oom.framework, None | Some(Framework::Torch));
-    let advice = if is_torch && case.recording.device(case.device).kind == DeviceKind::Gpu {
-        format!(
-            "before the kernel starts, set `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`: \
-             pieces then join; or {order}"
-        )
-    } else {
-        order.to_owned()
-    };
-    Some(Cause::new(
-        format!("{unallocated} were free in the cache in pieces{piece}"),
-        advice,
-    ))
+    Some(Cause::Fragmented {
+        unallocated,
+        largest,
+        can_expand: is_torch && case.recording.device(case.device).kind == DeviceKind::Gpu,
+    })
 }
 
-/// Another framework of this process keeps what it does not use.
 fn cached_elsewhere(case: &Case<'_>) -> Option<Cause> {
     let missing = case.missing()?;
     let asked = case.oom.framework.map(Framework::name);
@@ -124,40 +149,19 @@ fn cached_elsewhere(case: &Case<'_>) -> Option<Cause> {
         .filter(|levels| can_release(levels.source) && Some(levels.source.name()) != asked)
         .filter_map(|levels| Some((levels.source, unused(levels)?)))
         .max_by_key(|(_, cached)| *cached)?;
-    (missing > Bytes::ZERO && cached >= missing).then(|| {
-        let name = source.name();
-        Cause::new(
-            format!("{name} keeps {cached} that it does not use: `%gpumem release cache`"),
-            format!(
-                "`%gpumem release cache` gives back the {cached} that {name} keeps in its cache"
-            ),
-        )
-    })
+    (missing > Bytes::ZERO && cached >= missing)
+        .then_some(Cause::CachedElsewhere { source, cached })
 }
 
-/// Without the others there would have been room.
 fn other_processes(case: &Case<'_>) -> Option<Cause> {
-    let (missing, (others, who)) = (case.missing()?, case.others());
-    let others = others?;
-    (missing > Bytes::ZERO && others >= missing).then(|| {
-        let which = match who.as_slice() {
-            [] => String::new(),
-            who => {
-                let pids: Vec<String> = who.iter().map(|it| it.pid.to_string()).collect();
-                format!(" (process {})", pids.join(", "))
-            }
-        };
-        Cause::new(
-            format!("other processes hold {others}: `%gpumem who`"),
-            format!(
-                "other processes hold {others}{which}: `%gpumem who` tells which they are; end \
-                 what nobody needs"
-            ),
-        )
+    let (missing, (used, who)) = (case.missing()?, case.others());
+    let used = used?;
+    (missing > Bytes::ZERO && used >= missing).then(|| Cause::OtherProcesses {
+        used,
+        pids: who.iter().map(|it| it.pid).collect(),
     })
 }
 
-/// What an earlier run of this very cell kept was still there while it made it anew.
 fn old_copy(case: &Case<'_>) -> Option<Cause> {
     let run = case.outermost;
     let missing = case.missing()?;
@@ -174,18 +178,12 @@ fn old_copy(case: &Case<'_>) -> Option<Cause> {
     let is_still_there = case.row()?.before? >= kept;
     let text = case.recording.text(run);
     let name = text.and_then(assigned_in)?;
-    (is_still_there && missing > Bytes::ZERO && kept >= missing).then(|| {
-        Cause::new(
-            format!("the {kept} of an earlier run were still held: `del {name}` first"),
-            format!(
-                "give the old copy up first: `del {name}` at the top of the cell; until the new one \
-                 is ready the name holds the old one"
-            ),
-        )
+    (is_still_there && missing > Bytes::ZERO && kept >= missing).then(|| Cause::OldCopy {
+        kept,
+        name: name.to_owned(),
     })
 }
 
-/// What an error before this one still kept alive.
 fn earlier_error(case: &Case<'_>) -> Option<Cause> {
     let missing = case.missing()?;
     let runs = &case.recording.runs()[..case.outermost.idx.get()];
@@ -194,21 +192,12 @@ fn earlier_error(case: &Case<'_>) -> Option<Cause> {
     let row = case.rows.row(failed.idx, case.device)?;
     let kept = row.kept.filter(|kept| *kept > ByteDelta::ZERO)?.magnitude();
     let is_still_there = case.row()?.before? >= row.after?;
-    (is_still_there && missing > Bytes::ZERO && kept >= missing).then(|| {
-        let which = match failed.execution_count {
-            Some(n) => format!("the error of In [{n}]"),
-            None => "the error before it".to_owned(),
-        };
-        Cause::new(
-            format!("{which} still held up to {kept}: `%gpumem release traceback`"),
-            format!(
-                "`%gpumem release traceback`: {which} kept up to {kept} alive through its frames"
-            ),
-        )
+    (is_still_there && missing > Bytes::ZERO && kept >= missing).then_some(Cause::EarlierError {
+        execution_count: failed.execution_count,
+        kept,
     })
 }
 
-/// What the error itself keeps alive from now on.
 fn traceback(case: &Case<'_>) -> Option<Cause> {
     if case.survived() {
         return None;
@@ -218,50 +207,21 @@ fn traceback(case: &Case<'_>) -> Option<Cause> {
         // Another one has taken its place.
         return None;
     }
-    if let Some(held) = case.held_as(RootKind::Traceback) {
-        return (held > Bytes::ZERO).then(|| keeps(&held.to_string()));
-    }
-    let kept = case.row().and_then(|row| row.kept);
-    match kept {
-        Some(kept) if kept > ByteDelta::ZERO => Some(keeps(&format!("up to {}", kept.magnitude()))),
-        Some(_) => None,
-        None => Some(Cause {
-            words: None,
-            ..keeps("the tensors of its frames")
-        }),
-    }
+    let kept = match case.held_as(RootKind::Traceback) {
+        Some(held) if held > Bytes::ZERO => HeldByError::Exactly(held),
+        Some(_) => return None,
+        None => match case.row().and_then(|row| row.kept) {
+            Some(kept) if kept > ByteDelta::ZERO => HeldByError::UpTo(kept.magnitude()),
+            Some(_) => return None,
+            None => HeldByError::Unknown,
+        },
+    };
+    Some(Cause::Traceback { kept })
 }
 
-/// Nobody knows how the device stood.
-fn unread(case: &Case<'_>) -> Option<Cause> {
-    case.elsewhere.then(|| Cause {
-        words: None,
-        advice: "`%gpumem status` says which devices are read, and why not the others".to_owned(),
-    })
-}
-
-fn keeps(what: &str) -> Cause {
-    Cause::new(
-        format!("the traceback keeps {what}: `%gpumem release traceback`"),
-        format!(
-            "`%gpumem release traceback`: the error keeps {what} alive through its frames, until \
-             another error takes its place"
-        ),
-    )
-}
-
-/// Results that were shown hold enough.
 fn outputs(case: &Case<'_>) -> Option<Cause> {
     let (missing, held) = (case.missing()?, case.held_as(RootKind::OutputHistory)?);
-    (missing > Bytes::ZERO && held >= missing).then(|| {
-        Cause::new(
-            format!("displayed results hold {held}: `%gpumem release outputs`"),
-            format!(
-                "`%gpumem release outputs` lets go of the {held} that `Out` and `_` hold; a `;` at \
-                 the end of a cell's last line keeps a result out of them"
-            ),
-        )
-    })
+    (missing > Bytes::ZERO && held >= missing).then_some(Cause::Outputs { held })
 }
 
 fn is_error(status: Status) -> bool {

@@ -2,11 +2,12 @@
 
 use insta::assert_snapshot;
 
-use crate::analyze::{Figures, Finding, FindingKind, Rules, analyze};
+use crate::analyze::{Details, Finding, FindingKind, OomPart, Rules, Withdrawn, analyze};
 use crate::read::oom::{OomMessage, parse};
 use crate::recording::{Device, DeviceKind, Frame, OomFigures, OutOfMemory, Recording, Status};
 use crate::testing::{Play, run, session};
 use crate::units::{Bytes, Nanos};
+use crate::wording::Words;
 
 const MAKE: &str = "model = build()";
 
@@ -46,19 +47,21 @@ fn finding(recording: &Recording) -> Finding {
     finding
 }
 
+fn words(recording: &Recording) -> Words {
+    crate::testing::words(recording, &finding(recording))
+}
+
+fn detail(recording: &Recording) -> String {
+    words(recording).detail
+}
+
 /// The card: what stands in front, the title, the detail, and each advice on a line of its own.
-fn card(finding: &Finding) -> String {
-    let severity = finding.severity.name();
-    let mut lines = vec![
-        format!("{severity}: {}", finding.title),
-        finding.detail.clone(),
-    ];
-    lines.extend(
-        finding
-            .suggestions
-            .iter()
-            .map(|advice| format!("→ {advice}")),
-    );
+fn card(recording: &Recording) -> String {
+    let severity = finding(recording).severity.name();
+    let words = words(recording);
+    let mut lines = vec![format!("{severity}: {}", words.title), words.detail];
+    let advice = words.suggestions.iter();
+    lines.extend(advice.map(|advice| format!("→ {advice}")));
     lines.join("\n")
 }
 
@@ -77,61 +80,52 @@ fn nothing_helps_but_a_smaller_step() {
          but unallocated."
     );
     let recording = recorded(&[out(0)], &told, |_| {});
-    assert_snapshot!(card(&finding(&recording)), @r"
+    assert_snapshot!(card(&recording), @r"
     critical: model = build() ran out of memory on sim:0: it wanted 2 GiB, 512 MiB was free
-    of 16 GiB: 15 GiB in tensors, 100 MiB cache, 412 MiB context and libraries, 700 MiB other processes · 1.5 GiB too little
+    of 16 GiB: 15 GiB in tensors, 100 MiB cache, 412 MiB context and libraries, 700 MiB other processes · 1.5 GiB short
     → make the step smaller: a smaller batch (with gradient accumulation where its size matters), shorter sequences, lower precision, or no graph where no backward pass follows
     ");
 }
 
 #[test]
 fn what_was_there_is_told_in_parts() {
-    use super::{Shortage, ShortagePart};
     let told = format!("{TORCH}Of the allocated memory 15.00 GiB is allocated by PyTorch");
     let found = finding(&recorded(&[out(0)], &told, |_| {}));
-    let Some(Figures::OutOfMemory(shortage)) = found.figures else {
+    let Details::OutOfMemory(breakdown) = found.details else {
         panic!("{found:?}");
     };
-    let part = |part: ShortagePart| shortage.parts.iter().find(|(it, _)| *it == part);
+    let parts = [OomPart::Tensors, OomPart::Cache, OomPart::Free].map(|it| breakdown.part(it));
+    let expected = [Some(Bytes::gib(15)), None, Some(Bytes::mib(512))];
+    assert_eq!(parts, expected);
+    let sizes = (breakdown.wanted, breakdown.room, breakdown.missing);
+    let expected = (Bytes::gib(2), Bytes::gib(16), Bytes::mib(1536));
     assert_eq!(
-        part(ShortagePart::Tensors).map(|it| it.1),
-        Some(Bytes::gib(15))
+        sizes,
+        (Some(expected.0), Some(expected.1), Some(expected.2))
     );
-    assert_eq!(
-        part(ShortagePart::Free).map(|it| it.1),
-        Some(Bytes::mib(512))
-    );
-    let expected = Shortage {
-        wanted: Some(Bytes::gib(2)),
-        room: Some(Bytes::gib(16)),
-        missing: Some(Bytes::mib(1536)),
-        parts: shortage.parts.clone(),
-        ..Shortage::default()
-    };
-    assert_eq!(shortage, expected);
 }
 
 #[test]
 fn the_traceback_keeps_what_the_failed_frames_held() {
     let recording = recorded(&[out(600)], TORCH, |_| {});
-    let card = card(&finding(&recording));
+    let card = card(&recording);
     assert!(
         card.contains("keeps up to 600 MiB: `%gpumem release traceback`"),
         "{card}"
     );
     let replaced = recorded(&[out(600), run(0).status(Status::Error)], TORCH, |_| {});
-    let later = finding(&replaced);
-    assert!(!later.detail.contains("traceback"), "{}", later.detail);
+    let later = detail(&replaced);
+    assert!(!later.contains("traceback"), "{later}");
 }
 
 #[test]
 fn what_an_earlier_error_held_would_have_been_enough() {
     let recording = recorded(&[out(1600), out(0)], TORCH, |_| {});
-    let detail = finding(&recording).detail;
+    let detail = self::detail(&recording);
     let words = "the error of In [2] still held up to 1.56 GiB: `%gpumem release traceback`";
     assert!(detail.ends_with(words), "{detail}");
     let given_back = [out(1600), run(-1600), out(0)];
-    let detail = finding(&recorded(&given_back, TORCH, |_| {})).detail;
+    let detail = self::detail(&recorded(&given_back, TORCH, |_| {}));
     assert!(!detail.contains("still held"), "{detail}");
 }
 
@@ -144,13 +138,13 @@ fn pieces_of_the_cache_would_have_been_enough() {
     let recording = recorded(&[out(0)], &told, |oom| {
         oom.figures.largest_free = Some(Bytes::gib(1));
     });
-    let detail = finding(&recording).detail;
+    let detail = self::detail(&recording);
     let words = "3 GiB were free in the cache in pieces, the largest piece 1 GiB";
     assert!(detail.ends_with(words), "{detail}");
     let fits = recorded(&[out(0)], &told, |oom| {
         oom.figures.largest_free = Some(Bytes::gib(2));
     });
-    assert!(!finding(&fits).detail.contains("pieces"));
+    assert!(!self::detail(&fits).contains("pieces"));
 }
 
 #[test]
@@ -162,9 +156,9 @@ fn other_processes_are_told_by_their_numbers() {
     );
     // The container hides that 42 is this very process.
     let recording = recorded(&[out(0)], &told, |_| {});
-    assert_snapshot!(card(&finding(&recording)), @r"
+    assert_snapshot!(card(&recording), @r"
     critical: model = build() ran out of memory on sim:0: it wanted 2 GiB, 512 MiB was free
-    of 16 GiB: 8 GiB in tensors, 1 GiB cache, 5 GiB process 41 · 1.5 GiB too little · other processes hold 5 GiB: `%gpumem who`
+    of 16 GiB: 8 GiB in tensors, 1 GiB cache, 5 GiB process 41 · 1.5 GiB short · other processes hold 5 GiB: `%gpumem who`
     → other processes hold 5 GiB (process 41): `%gpumem who` tells which they are; end what nobody needs
     ");
 }
@@ -172,9 +166,9 @@ fn other_processes_are_told_by_their_numbers() {
 #[test]
 fn the_old_copy_was_still_held() {
     let recording = recorded(&[run(1600), out(0)], TORCH, |_| {});
-    assert_snapshot!(card(&finding(&recording)), @r"
+    assert_snapshot!(card(&recording), @r"
     critical: model = build() ran out of memory on sim:0: it wanted 2 GiB, 512 MiB was free
-    of 16 GiB: 2.54 GiB in tensors, 700 MiB other processes · 1.5 GiB too little · the 1.56 GiB of an earlier run were still held: `del model` first
+    of 16 GiB: 2.54 GiB in tensors, 700 MiB other processes · 1.5 GiB short · the 1.56 GiB of an earlier run were still held: `del model` first
     → give the old copy up first: `del model` at the top of the cell; until the new one is ready the name holds the old one
     ");
 }
@@ -184,11 +178,7 @@ fn a_request_beyond_the_device_never_fits() {
     let told = "CUDA out of memory. Tried to allocate 64.00 GiB. GPU 0 has a total capacity of \
                 16.00 GiB of which 15.00 GiB is free.";
     let recording = recorded(&[out(0)], told, |_| {});
-    assert!(
-        finding(&recording)
-            .detail
-            .contains("more than the whole 16 GiB")
-    );
+    assert!(detail(&recording).contains("more than the whole 16 GiB"));
 }
 
 #[test]
@@ -197,13 +187,13 @@ fn a_limit_of_the_users_own_is_told() {
                 3.00 GiB already allocated; 12.00 GiB free; 4.00 GiB allowed; 3.00 GiB reserved in \
                 total by PyTorch)";
     let recording = recorded(&[out(0)], told, |_| {});
-    assert!(finding(&recording).detail.contains("limited to 4 GiB"));
+    assert!(detail(&recording).contains("limited to 4 GiB"));
 }
 
 #[test]
 fn a_cell_that_caught_it_is_only_warned_of() {
     let recording = recorded(&[out(0)], TORCH, |oom| oom.survived = true);
-    let card = card(&finding(&recording));
+    let card = card(&recording);
     let title = "warning: model = build() ran out of memory on sim:0 and went on: it wanted 2 GiB";
     assert!(card.starts_with(title), "{card}");
 }
@@ -212,8 +202,8 @@ fn a_cell_that_caught_it_is_only_warned_of() {
 fn it_is_over_when_a_later_run_had_enough() {
     let recording = recorded(&[out(0), run(100)], TORCH, |_| {});
     let found = finding(&recording);
-    assert_eq!(found.withdrawn, Some("a later run of the cell had enough"));
-    assert_eq!(found.suggestions, Vec::<String>::new());
+    assert_eq!(found.withdrawn, Some(Withdrawn::HadEnough));
+    assert_eq!(words(&recording).suggestions, Vec::<String>::new());
     let still = finding(&recorded(&[run(0), out(0), out(0)], TORCH, |_| {}));
     assert_eq!((still.withdrawn, still.n_runs), (None, 1));
 }
@@ -221,7 +211,7 @@ fn it_is_over_when_a_later_run_had_enough() {
 #[test]
 fn a_message_without_figures_is_filled_from_the_levels() {
     let recording = recorded(&[out(0)], "CUDA error: out of memory", |_| {});
-    assert_snapshot!(card(&finding(&recording)), @r"
+    assert_snapshot!(card(&recording), @r"
     critical: model = build() ran out of memory on sim:0: 13.9 GiB was free
     of 16 GiB: 1000 MiB in tensors, 700 MiB other processes
     → make the step smaller: a smaller batch (with gradient accumulation where its size matters), shorter sequences, lower precision, or no graph where no backward pass follows
@@ -229,7 +219,7 @@ fn a_message_without_figures_is_filled_from_the_levels() {
 }
 
 /// The same on a machine where nobody reads a GPU, told by an error of these words.
-fn on_the_host(message: &str) -> Finding {
+fn on_the_host(message: &str) -> Recording {
     let mut recording = recorded(&[out(600)], message, |_| {});
     let host = Device {
         kind: DeviceKind::Host,
@@ -237,31 +227,29 @@ fn on_the_host(message: &str) -> Finding {
         ..recording.devices()[0].clone()
     };
     recording.apply(Frame::Device(host)).expect("it is known");
-    finding(&recording)
+    recording
 }
 
 #[test]
 fn a_gpu_that_nobody_reads_is_not_the_host() {
-    let found = on_the_host(TORCH);
-    assert_snapshot!(card(&found), @r"
+    let recording = on_the_host(TORCH);
+    assert_snapshot!(card(&recording), @r"
     critical: model = build() ran out of memory on a device that is not read: it wanted 2 GiB, 512 MiB was free
-    1.5 GiB too little
+    1.5 GiB short
     → make the step smaller: a smaller batch (with gradient accumulation where its size matters), shorter sequences, lower precision, or no graph where no backward pass follows
     → `%gpumem release traceback`: the error keeps the tensors of its frames alive through its frames, until another error takes its place
     → `%gpumem status` says which devices are read, and why not the others
     ");
-    assert_eq!(found.known_device(), None);
+    assert_eq!(finding(&recording).known_device(), None);
     for words in [
         "CUDA error: out of memory",
         "RESOURCE_EXHAUSTED: Out of memory allocating 64 bytes on device:GPU:0",
     ] {
-        assert_eq!(on_the_host(words).known_device(), None, "{words}");
+        let found = finding(&on_the_host(words));
+        assert_eq!(found.known_device(), None, "{words}");
     }
     let of_host = on_the_host("RESOURCE_EXHAUSTED: Out of memory allocating 64 bytes.");
-    assert!(of_host.known_device().is_some());
-    assert!(
-        of_host.title.contains("out of memory on host"),
-        "{}",
-        of_host.title
-    );
+    assert!(finding(&of_host).known_device().is_some());
+    let title = words(&of_host).title;
+    assert!(title.contains("out of memory on host"), "{title}");
 }

@@ -1,12 +1,13 @@
 //! Where the runs stand, and the bars that they are drawn as.
 
+use super::super::device_view::{DeviceView, by_cell, role_of};
 use super::super::plot::Plot;
 use super::super::scene::Role;
-use super::super::session::{Session, by_cell, counted, role_of};
 use super::super::{Measure, View};
 use crate::analyze::{Peak, cell_label};
 use crate::recording::{CellIdx, Run, RunIdx, Status};
 use crate::units::{ByteDelta, Bytes};
+use crate::wording::count;
 
 /// Between two groups, in slots.
 const GAP: f64 = 0.5;
@@ -81,7 +82,7 @@ impl Group {
     /// What stands under the name, from the longest to the shortest way to say it.
     pub(super) fn counts(&self) -> Vec<String> {
         let number = self.execution_count.map(|count| format!("In [{count}]"));
-        let runs = (self.slots.len() > 1).then(|| counted(self.slots.len(), "run"));
+        let runs = (self.slots.len() > 1).then(|| count(self.slots.len(), "run"));
         let n_of = |status| {
             self.slots
                 .iter()
@@ -112,7 +113,7 @@ impl Group {
 }
 
 /// The groups from left to right, fitted into the plot.
-pub(super) fn grouped(session: &Session<'_>, plot: &Plot, view: &View) -> Vec<Group> {
+pub(super) fn grouped(session: &DeviceView<'_>, plot: &Plot, view: &View) -> Vec<Group> {
     let is_in_view = |run: &&Run| {
         view.span
             .is_none_or(|(from, to)| run.started <= to && run.ended.is_none_or(|end| end >= from))
@@ -135,7 +136,7 @@ pub(super) fn grouped(session: &Session<'_>, plot: &Plot, view: &View) -> Vec<Gr
 }
 
 fn group(
-    session: &Session<'_>,
+    session: &DeviceView<'_>,
     (cell, runs): (CellIdx, &[&Run]),
     (left, slot_width): (f64, f64),
     measure: Measure,
@@ -152,10 +153,10 @@ fn group(
         role: finding.map(role_of),
         mean: match finding {
             _ if measure == Measure::Level => None,
-            Some(finding) if finding.steps => None,
-            Some(finding) => finding.bytes_per_run.map(|value| Mean {
-                value,
-                interval: finding.interval,
+            Some(finding) if finding.counts_steps() => None,
+            Some(finding) => finding.growth().map(|growth| Mean {
+                value: growth.bytes_per_run,
+                interval: Some(growth.interval),
             }),
             None => mean_kept(&slots),
         },
@@ -183,7 +184,7 @@ fn mean_kept(slots: &[Slot]) -> Option<Mean> {
     })
 }
 
-fn slot(session: &Session<'_>, run: &Run, measure: Measure) -> Slot {
+fn slot(session: &DeviceView<'_>, run: &Run, measure: Measure) -> Slot {
     let row = session.row(run.idx);
     let before = row.and_then(|row| row.before);
     let after = row.and_then(|row| row.after.or(row.so_far));

@@ -12,14 +12,15 @@ use groups::{Bar, Group, Mean, Slot, bars, grouped};
 use notes::{Note, note};
 
 use super::axis::{ByteAxis, Sign};
+use super::device_view::{DeviceView, end_mark};
 use super::label::{Label, MEDIUM, Occupied};
 use super::plot::{NO_RUNS, Plot, crisp, say, sheet};
 use super::scene::{Anchor, Face, Hit, Point, Rect, Role, Scene, Target};
-use super::session::{Session, counted, end_mark};
 use super::{Measure, View};
 use crate::analyze::Analysis;
 use crate::recording::Recording;
 use crate::units::ByteDelta;
+use crate::wording::count;
 
 const HEIGHT: f64 = 214.0;
 const TOP: f64 = 34.0;
@@ -35,7 +36,7 @@ const NAME_GAP: f64 = 6.0;
 /// The growth chart of the view's device.
 pub fn growth(recording: &Recording, analysis: &Analysis, view: &View) -> Scene {
     let mut scene = sheet(view.width, HEIGHT, Role::Panel);
-    let session = Session::new(recording, analysis, view.device);
+    let session = DeviceView::new(recording, analysis, view.device);
     let plot = Plot::new(scene.width, TOP, BOTTOM);
     let groups = grouped(&session, &plot, view);
     if session.runs().next().is_none() {
@@ -59,7 +60,7 @@ pub fn growth(recording: &Recording, analysis: &Analysis, view: &View) -> Scene 
         return scene;
     }
     let mut chart = Chart {
-        axis: axis(&groups, &plot, view.measure),
+        axis: axis(&groups, &plot, view),
         plot,
         occupied: Occupied::default(),
         scene,
@@ -78,7 +79,7 @@ pub fn growth(recording: &Recording, analysis: &Analysis, view: &View) -> Scene 
     chart.draw_names(&groups);
     let notes: Vec<Note> = groups
         .iter()
-        .filter_map(|group| note(&session, group))
+        .filter_map(|group| note(&session, group, view.units))
         .collect();
     // The worst first: they have the place.
     for note in notes.iter().filter(|note| note.is_finding) {
@@ -94,26 +95,27 @@ pub fn growth(recording: &Recording, analysis: &Analysis, view: &View) -> Scene 
     chart.scene
 }
 
-fn axis(groups: &[Group], plot: &Plot, measure: Measure) -> ByteAxis {
+fn axis(groups: &[Group], plot: &Plot, view: &View) -> ByteAxis {
     let slots = || groups.iter().flat_map(|group| &group.slots);
     let low = slots().map(Slot::low).fold(0.0, f64::min);
     let high = slots().map(Slot::top).fold(0.0, f64::max);
-    let sign = match measure {
+    let sign = match view.measure {
         Measure::Kept => Sign::Delta,
         Measure::Level => Sign::Level,
     };
     // Some air, so that the highest bar does not touch what is written over it.
-    ByteAxis::new(low * 1.08..=high * 1.08, plot.bottom, plot.top, sign)
+    let range = low * 1.08..=high * 1.08;
+    ByteAxis::new(range, plot.bottom, plot.top, sign, view.units)
 }
 
-fn description(session: &Session<'_>, groups: &[Group], notes: &[Note]) -> String {
+fn description(session: &DeviceView<'_>, groups: &[Group], notes: &[Note]) -> String {
     let n_runs = groups.iter().map(|group| group.slots.len()).sum();
     let of = notes
         .iter()
         .map(|note| format!(" {}: {}.", note.name, note.text));
     format!(
         "What each of {} kept on {}.{}",
-        counted(n_runs, "run"),
+        count(n_runs, "run"),
         session.device_label(),
         of.collect::<String>()
     )

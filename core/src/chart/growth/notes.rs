@@ -1,10 +1,11 @@
 //! What is written over a group.
 
+use super::super::device_view::{DeviceView, role_of};
 use super::super::scene::Role;
-use super::super::session::{Session, counted, role_of};
 use super::groups::Group;
 use crate::analyze::Finding;
-use crate::units::ByteDelta;
+use crate::units::{ByteDelta, Units};
+use crate::wording::count;
 
 /// A remark on the runs of one cell.
 pub(super) struct Note {
@@ -17,7 +18,7 @@ pub(super) struct Note {
 }
 
 /// The finding about the group, or else what its runs have in common.
-pub(super) fn note(session: &Session<'_>, group: &Group) -> Option<Note> {
+pub(super) fn note(session: &DeviceView<'_>, group: &Group, units: Units) -> Option<Note> {
     let finding = session.growing_in[group.cell.get()];
     let said = |text: String, role: Role| Note {
         name: group.name.clone(),
@@ -27,8 +28,8 @@ pub(super) fn note(session: &Session<'_>, group: &Group) -> Option<Note> {
         is_finding: finding.is_some(),
     };
     match finding {
-        Some(finding) => Some(said(rate(finding)?, role_of(finding))),
-        None => match so_far(group) {
+        Some(finding) => Some(said(rate(finding, units)?, role_of(finding))),
+        None => match so_far(group, units) {
             Some(text) => Some(said(text, Role::Process)),
             None => Some(said(in_common(group)?, Role::Muted)),
         },
@@ -36,19 +37,20 @@ pub(super) fn note(session: &Session<'_>, group: &Group) -> Option<Note> {
 }
 
 /// `+420 MiB in each of 7 runs`.
-fn rate(finding: &Finding) -> Option<String> {
-    let what = if finding.steps { "step" } else { "run" };
-    let each = finding.bytes_per_run?;
-    Some(format!(
-        "{each} in each of {}",
-        counted(finding.n_runs, what)
-    ))
+fn rate(finding: &Finding, units: Units) -> Option<String> {
+    let what = if finding.counts_steps() {
+        "step"
+    } else {
+        "run"
+    };
+    let each = units.change(finding.growth()?.bytes_per_run);
+    Some(format!("{each} in each of {}", count(finding.n_runs, what)))
 }
 
 /// `+512 MiB so far`, of a run that goes on.
-fn so_far(group: &Group) -> Option<String> {
+fn so_far(group: &Group, units: Units) -> Option<String> {
     let open = group.slots.iter().find(|slot| slot.runs_still())?;
-    Some(format!("{} so far", open.kept?))
+    Some(format!("{} so far", units.change(open.kept?)))
 }
 
 /// Said only of two runs and more, and only where all of them are known.
@@ -67,7 +69,7 @@ fn in_common(group: &Group) -> Option<String> {
     match n_first {
         0 if kept.len() >= 2 && used_any => Some("gives all back".to_owned()),
         1.. if kept.len() >= n_first + 2 && total > ByteDelta::ZERO => {
-            Some(format!("settled after {}", counted(n_first, "run")))
+            Some(format!("settled after {}", count(n_first, "run")))
         }
         _ => None,
     }

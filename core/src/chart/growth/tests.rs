@@ -1,7 +1,7 @@
 use super::super::draw_log::{assert_sound, draw_log, texts, view};
 use super::*;
 use crate::recording::{RunIdx, Status};
-use crate::testing::{Play, leak, run, session};
+use crate::testing::{Play, leak, of_steps, run, session};
 
 /// What is written over and under the bars, without the axis.
 #[track_caller]
@@ -149,8 +149,7 @@ fn a_leak_is_drawn_over_its_group() {
 #[test]
 fn steps_are_counted_where_the_finding_counts_them() {
     let (recording, mut analysis) = session(&[("for x in steps(y): f(x)", &[run(480)])]);
-    let mut finding = leak(&recording, 0, 4);
-    finding.steps = true;
+    let mut finding = of_steps(leak(&recording, 0, 4));
     finding.n_runs = 120;
     analysis.findings.push(finding);
     let scene = growth(&recording, &analysis, &view(880.0));

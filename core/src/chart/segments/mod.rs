@@ -9,9 +9,10 @@ mod tests;
 
 use std::cmp::Reverse;
 
-use crate::order;
 use crate::segments::{Pool, Segment, Segments};
-use crate::units::{ByteDelta, Bytes};
+use crate::sort;
+use crate::units::{ByteDelta, Bytes, Units};
+use crate::wording::count;
 use pieces::{lump, pieces};
 
 /// A map is this high where its segments fill their shelves, and hardly ever higher.
@@ -73,26 +74,26 @@ pub struct SegmentMap {
 
 impl SegmentMap {
     /// The map of what was found, on a scale on which `beside` has room as well.
-    pub fn new(found: &Segments, beside: Bytes) -> Self {
+    pub fn new(found: &Segments, beside: Bytes, units: Units) -> Self {
         let mut segments: Vec<&Segment> = found.segments.iter().collect();
-        order::sort_by_key(&mut segments, |segment| {
+        sort::sort_by_key(&mut segments, |segment| {
             (segment.pool == Pool::Private, Reverse(segment.size()))
         });
         let largest = segments.iter().map(|segment| segment.size()).max();
         let enough = Bytes::new(found.reserved().get() / N_SHELVES);
         let mut scale = largest.unwrap_or_default().max(beside).max(enough);
-        let mut shelves = shelved(bars(found, &segments, scale));
+        let mut shelves = shelved(bars(found, &segments, scale, units));
         for _ in 0..N_TRIES {
             if shelves.len() as u64 <= N_SHELVES {
                 break;
             }
             scale += Bytes::new(scale.get() / 4 + 1);
-            shelves = shelved(bars(found, &segments, scale));
+            shelves = shelved(bars(found, &segments, scale, units));
         }
         let mut map = Self {
             scale,
             shelves,
-            words: words(found),
+            words: words(found, units),
         };
         map.tighten(beside);
         map
@@ -121,7 +122,7 @@ impl SegmentMap {
 }
 
 /// Each segment that can be seen; the others together.
-fn bars(found: &Segments, segments: &[&Segment], scale: Bytes) -> Vec<Bar> {
+fn bars(found: &Segments, segments: &[&Segment], scale: Bytes, units: Units) -> Vec<Bar> {
     let share = |size: Bytes| size.as_f64() / scale.as_f64().max(1.0);
     let is_seen = |segment: &&&Segment| share(segment.size()) >= LEAST_BAR;
     let mut is_marked = false;
@@ -130,12 +131,12 @@ fn bars(found: &Segments, segments: &[&Segment], scale: Bytes) -> Vec<Bar> {
         .filter(is_seen)
         .map(|segment| Bar {
             share: share(segment.size()),
-            words: title(segment),
-            pieces: pieces(segment, scale, found.largest_free, &mut is_marked),
+            words: title(segment, units),
+            pieces: pieces(segment, scale, (found.largest_free, &mut is_marked), units),
         })
         .collect();
     let small: Vec<&Segment> = segments.iter().filter(|it| !is_seen(it)).copied().collect();
-    bars.extend(lump(&small, &found.rest, scale));
+    bars.extend(lump(&small, &found.rest, scale, units));
     bars
 }
 
@@ -156,33 +157,31 @@ fn shelved(bars: Vec<Bar>) -> Vec<Vec<Bar>> {
     shelves.into_iter().map(|(_, shelf)| shelf).collect()
 }
 
-fn title(segment: &Segment) -> String {
+fn title(segment: &Segment, units: Units) -> String {
     let stream = match segment.stream {
         0 => String::new(),
         stream => format!(", stream {stream}"),
     };
     let pool = segment.pool.words();
-    format!("segment of {} for {pool}{stream}", segment.size())
+    let size = units.size(segment.size());
+    format!("segment of {size} for {pool}{stream}")
 }
 
-fn words(found: &Segments) -> String {
-    let counted = |n: u64, what: &str| match n {
-        1 => format!("1 {what}"),
-        n => format!("{n} {what}s"),
-    };
+fn words(found: &Segments, units: Units) -> String {
+    let count = |n: u64, what| count(usize::try_from(n).unwrap_or(usize::MAX), what);
     let mut words = format!(
         "{} with {}, {} reserved: {} in use, {} free between blocks in use, {} in segments that are \
          all free",
-        counted(found.n_segments(), "segment"),
-        counted(found.n_blocks, "block"),
-        found.reserved(),
-        found.in_use(),
-        found.split(),
-        found.unused(),
+        count(found.n_segments(), "segment"),
+        count(found.n_blocks, "block"),
+        units.size(found.reserved()),
+        units.size(found.in_use()),
+        units.size(found.split()),
+        units.size(found.unused()),
     );
     if found.largest_free > Bytes::ZERO {
-        let largest = format!("; the largest free piece has {}", found.largest_free);
-        words.push_str(&largest);
+        let largest = units.size(found.largest_free);
+        words.push_str(&format!("; the largest free piece has {largest}"));
     }
     words
 }

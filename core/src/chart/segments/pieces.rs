@@ -2,7 +2,7 @@
 
 use super::{Bar, Look, Piece, title};
 use crate::segments::{Block, BlockState, Pool, Rest, Segment};
-use crate::units::Bytes;
+use crate::units::{Bytes, Units};
 
 /// Of so many parts of a shelf each can be seen; smaller neighbours are seen together.
 const N_SEEN: u64 = 320;
@@ -11,12 +11,12 @@ const N_SEEN: u64 = 320;
 pub(super) fn pieces(
     segment: &Segment,
     scale: Bytes,
-    largest: Bytes,
-    is_marked: &mut bool,
+    (largest, is_marked): (Bytes, &mut bool),
+    units: Units,
 ) -> Vec<Piece> {
     let least = Bytes::new(scale.get() / N_SEEN);
     let is_unused = segment.is_free();
-    let whole = title(segment);
+    let whole = title(segment, units);
     let mut groups: Vec<Group> = Vec::new();
     for block in &segment.blocks {
         let is_largest = !*is_marked
@@ -35,13 +35,13 @@ pub(super) fn pieces(
         share: share(group.size, size),
         look: group.look(is_unused),
         is_largest: group.is_largest,
-        words: format!("{} · {whole}", group.words(is_unused)),
+        words: format!("{} · {whole}", group.words(is_unused, units)),
     };
     groups.iter().map(piece).collect()
 }
 
 /// Several segments as bars that tell no block from another; as many as shelves are needed.
-pub(super) fn lump(segments: &[&Segment], rest: &Rest, scale: Bytes) -> Vec<Bar> {
+pub(super) fn lump(segments: &[&Segment], rest: &Rest, scale: Bytes, units: Units) -> Vec<Bar> {
     let n_segments = segments.len() as u64 + rest.n_segments;
     if n_segments == 0 {
         return Vec::new();
@@ -54,8 +54,11 @@ pub(super) fn lump(segments: &[&Segment], rest: &Rest, scale: Bytes) -> Vec<Bar>
     let all = size(segments) + rest.size;
     let in_use = all.saturating_sub(unused + split);
     let most = segments.iter().map(|segment| segment.size()).max();
-    let upto = most.map_or_else(String::new, |most| format!(" of at most {most}"));
-    let words = format!("{n_segments} small segments{upto}, {all} together");
+    let upto = most.map_or_else(String::new, |most| {
+        format!(" of at most {}", units.size(most))
+    });
+    let together = units.size(all);
+    let words = format!("{n_segments} small segments{upto}, {together} together");
     let parts = [
         (Look::Held, in_use, "in use"),
         (Look::Hole, split, "free between blocks in use"),
@@ -67,7 +70,7 @@ pub(super) fn lump(segments: &[&Segment], rest: &Rest, scale: Bytes) -> Vec<Bar>
             share: share(*part, all),
             look: *look,
             is_largest: false,
-            words: format!("{part} {what} · {words}"),
+            words: format!("{} {what} · {words}", units.size(*part)),
         })
         .collect();
     let n_bars = share(all, scale).ceil().max(1.0);
@@ -131,8 +134,8 @@ impl Group {
         }
     }
 
-    fn words(&self, is_unused: bool) -> String {
-        let size = self.size;
+    fn words(&self, is_unused: bool, units: Units) -> String {
+        let size = units.size(self.size);
         let largest = if self.is_largest {
             ", the largest free piece"
         } else {
@@ -146,8 +149,8 @@ impl Group {
             Look::Held => format!("{size} held{several}"),
             Look::Awaiting => format!("{size} let go of, awaiting a stream{several}"),
             Look::Mixed => {
-                let held = size.saturating_sub(self.free);
-                format!("{held} held and {} free{several}", self.free)
+                let held = units.size(self.size.saturating_sub(self.free));
+                format!("{held} held and {} free{several}", units.size(self.free))
             }
             Look::Hole => format!("{size} free between blocks in use{largest}"),
             Look::Unused => format!("{size} free, as all of its segment{largest}"),

@@ -44,7 +44,7 @@ fn bar(bar: &Bar) -> String {
 
 #[track_caller]
 fn check(segments: &[Segment], beside: Bytes, shelves: &[&str]) -> SegmentMap {
-    let map = SegmentMap::new(&Segments::new(segments.to_vec()), beside);
+    let map = SegmentMap::new(&Segments::new(segments.to_vec()), beside, Units::Binary);
     assert_eq!(drawn(&map), shelves, "{map:#?}");
     map
 }
@@ -76,7 +76,7 @@ fn the_largest_segment_fills_a_shelf_and_others_stand_beside_each_other() {
     let many: Vec<Segment> = (0..31)
         .map(|_| segment(Pool::Large, &[(Held, 10), (Free, 10)]))
         .collect();
-    let map = SegmentMap::new(&Segments::new(many), Bytes::ZERO);
+    let map = SegmentMap::new(&Segments::new(many), Bytes::ZERO, Units::Binary);
     assert_eq!((map.scale, map.shelves.len()), (Bytes::mib(60), 11));
 }
 
@@ -134,7 +134,7 @@ proptest! {
             }
         }
         let found = device.map();
-        let map = SegmentMap::new(&found, Bytes::new(beside));
+        let map = SegmentMap::new(&found, Bytes::new(beside), Units::Binary);
         let bars = || map.shelves.iter().flatten();
         let drawn: f64 = bars().map(|bar| bar.share).sum();
         prop_assert!((drawn - map.share(found.reserved())).abs() < 1e-6);

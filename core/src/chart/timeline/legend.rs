@@ -4,7 +4,7 @@ use super::super::label::Label;
 use super::super::plot::Plot;
 use super::super::scene::{Point, Role, Scene};
 use super::levels::Traces;
-use crate::analyze::Lane;
+use crate::analyze::Metric;
 
 const LINE_HEIGHT: f64 = 16.0;
 const SWATCH: f64 = 12.0;
@@ -44,11 +44,11 @@ impl Legend {
             entries.push((Mark::Line(Role::Text), "allocated, traced"));
         }
         if !traces.inside.is_empty() {
-            let words = match traces.lane {
-                Lane::Allocated => "allocated, at the ends of a run",
-                Lane::ProcessUsed if is_host => "resident, at the ends of a run",
-                Lane::ProcessUsed => "this process, at the ends of a run",
-                Lane::DeviceUsed => "device, at the ends of a run",
+            let words = match traces.metric {
+                Metric::Allocated => "allocated, at the ends of a run",
+                Metric::ProcessUsed if is_host => "resident, at the ends of a run",
+                Metric::ProcessUsed => "this process, at the ends of a run",
+                Metric::DeviceUsed => "device, at the ends of a run",
             };
             entries.push((Mark::Dot(traces.dots_role()), words));
         }

@@ -1,15 +1,15 @@
 //! What is known, by instant.
 
+use super::super::device_view::DeviceView;
 use super::super::m4::Reduced;
 use super::super::scene::{Point, Role};
-use super::super::session::Session;
-use super::super::{Lanes, View};
-use super::afar::Afar;
+use super::super::{Layers, View};
+use super::level_of_detail::LevelsOfDetail;
 use super::scale::{Stretch, TimeScale};
 use super::{LEAST_PEAK, LONGEST_PEAK};
-use crate::analyze::{Lane, Peak, RunRow, of_points};
-use crate::order;
+use crate::analyze::{Metric, Peak, RunRow, of_points};
 use crate::recording::{Column, Points, Series};
+use crate::sort;
 use crate::units::{Bytes, Nanos};
 
 /// Levels by their place, from left to right: to the right in logical pixels, up in bytes.
@@ -36,25 +36,30 @@ pub(super) struct Traces {
     pub(super) device: Vec<Trace>,
     /// This process's use.
     pub(super) process: Vec<Trace>,
-    /// Per run the lane that growth is judged on: at its ends, and where marks were set.
+    /// Per run the metric that growth is judged on: at its ends, and where marks were set.
     pub(super) inside: Vec<Trace>,
     /// Allocated as the allocator's history tells it, change by change.
     pub(super) exact: Vec<Trace>,
-    pub(super) lane: Lane,
+    pub(super) metric: Metric,
     pub(super) peaks: Vec<PeakBar>,
     /// `None` where nothing is known.
     pub(super) highest: Option<Bytes>,
 }
 
 impl Traces {
-    pub(super) fn new(session: &Session<'_>, scale: &TimeScale, view: &View, afar: &Afar) -> Self {
+    pub(super) fn new(
+        session: &DeviceView<'_>,
+        scale: &TimeScale,
+        view: &View,
+        afar: &LevelsOfDetail,
+    ) -> Self {
         let pixel = view.density.pixel();
         let mut traces = Self {
             device: Vec::new(),
             process: Vec::new(),
             inside: Vec::new(),
             exact: Vec::new(),
-            lane: session.lane(),
+            metric: session.metric(),
             peaks: Vec::new(),
             highest: None,
         };
@@ -68,7 +73,7 @@ impl Traces {
         }
         traces.device = sampled.device.into_pieces();
         traces.process = sampled.process.into_pieces();
-        traces.keep(view.lanes);
+        traces.keep(view.layers);
         let lines = [
             &traces.device,
             &traces.process,
@@ -84,34 +89,34 @@ impl Traces {
     }
 
     /// Drops what is not to be drawn.
-    fn keep(&mut self, lanes: Lanes) {
+    fn keep(&mut self, layers: Layers) {
         let drops = [
-            (lanes.device, &mut self.device),
-            (lanes.process, &mut self.process),
-            (lanes.held, &mut self.inside),
-            (lanes.held, &mut self.exact),
+            (layers.device, &mut self.device),
+            (layers.process, &mut self.process),
+            (layers.held, &mut self.inside),
+            (layers.held, &mut self.exact),
         ];
-        for (_, lane) in drops.into_iter().filter(|(stays, _)| !stays) {
-            lane.clear();
+        for (_, metric) in drops.into_iter().filter(|(stays, _)| !stays) {
+            metric.clear();
         }
-        if !lanes.peaks {
+        if !layers.peaks {
             self.peaks.clear();
         }
     }
 
     pub(super) fn dots_role(&self) -> Role {
-        match self.lane {
-            Lane::Allocated => Role::Text,
-            Lane::ProcessUsed => Role::Process,
-            Lane::DeviceUsed => Role::Device,
+        match self.metric {
+            Metric::Allocated => Role::Text,
+            Metric::ProcessUsed => Role::Process,
+            Metric::DeviceUsed => Role::Device,
         }
     }
 
     fn add(
         &mut self,
-        session: &Session<'_>,
+        session: &DeviceView<'_>,
         stretch: &Stretch,
-        afar: &Afar,
+        afar: &LevelsOfDetail,
         sampled: &mut Sampled,
     ) {
         let row = session.row(stretch.run);
@@ -144,18 +149,18 @@ impl Traces {
                     row.process_used
                 });
             } else {
-                let levels = of_points(points, self.lane);
+                let levels = of_points(points, self.metric);
                 let inside = points.between(stretch.from, stretch.to);
                 marks.extend(inside.filter_map(|idx| Some((points.at()[idx], levels.get(idx)?))));
             }
         }
-        order::sort_by_key(&mut marks, |(at, _)| *at);
+        sort::sort_by_key(&mut marks, |(at, _)| *at);
         let ends = row.map_or((None, None), |row| (row.before, row.after));
         let inside = begun.zip(ends.0).into_iter();
         let inside = inside.chain(marks).chain(ended.zip(ends.1));
         let inside: Trace = inside.map(|(at, level)| place(at, level)).collect();
         let trace = session.recording.trace(stretch.run, session.device);
-        if let Some(trace) = trace.filter(|_| self.lane == Lane::Allocated) {
+        if let Some(trace) = trace.filter(|_| self.metric == Metric::Allocated) {
             let steps = trace.steps.iter().filter(|step| in_view(&step.at));
             let steps = steps.filter_map(|step| Some(place(step.at, step.allocated?)));
             self.exact.push(staircase(steps, sampled.pixel));

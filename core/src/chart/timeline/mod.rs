@@ -3,27 +3,28 @@
 //! Lines are drawn only inside runs, between instants that were read. What was
 //! known at the ends of a run alone is two dots; what was traced is an exact line.
 
-mod afar;
 mod legend;
+mod level_of_detail;
 mod levels;
 mod scale;
 
-pub use afar::Afar;
 use legend::Legend;
+pub use level_of_detail::LevelsOfDetail;
 use levels::{PeakBar, Traces};
 use scale::Stretch;
 pub use scale::TimeScale;
 
 use super::View;
 use super::axis::{ByteAxis, Sign, instant_label};
+use super::device_view::{DeviceView, end_mark};
 use super::label::{Label, MEDIUM, Occupied};
 use super::m4::m4;
 use super::plot::{NO_RUNS, Plot, crisp, say, sheet};
 use super::scene::{Anchor, Face, Hit, Point, Rect, Role, Scene, Target};
-use super::session::{Session, counted, end_mark};
 use crate::analyze::{Analysis, cell_label};
 use crate::recording::{Recording, Run, SourceHash};
-use crate::units::Bytes;
+use crate::units::{Bytes, Units};
+use crate::wording::count;
 
 const TOP: f64 = 16.0;
 const BOTTOM: f64 = 132.0;
@@ -53,17 +54,17 @@ pub fn time_scale(recording: &Recording, view: &View) -> TimeScale {
 
 /// The timeline of the view's device.
 pub fn timeline(recording: &Recording, analysis: &Analysis, view: &View) -> Scene {
-    timeline_from(&Afar::default(), recording, analysis, view)
+    timeline_from(&LevelsOfDetail::default(), recording, analysis, view)
 }
 
 /// The same, of as many samples as are seen.
 pub fn timeline_from(
-    afar: &Afar,
+    afar: &LevelsOfDetail,
     recording: &Recording,
     analysis: &Analysis,
     view: &View,
 ) -> Scene {
-    let session = Session::new(recording, analysis, view.device);
+    let session = DeviceView::new(recording, analysis, view.device);
     let scale = time_scale(recording, view);
     let traces = Traces::new(&session, &scale, view, afar);
     let legend = Legend::new(&traces, session.is_host());
@@ -87,7 +88,7 @@ pub fn timeline_from(
     let in_view = capacity.filter(|capacity| capacity.as_f64() <= FAR_ABOVE * highest.as_f64());
     let top = highest.max(in_view.unwrap_or_default()).as_f64() * 1.06;
     let mut chart = Chart {
-        axis: ByteAxis::new(0.0..=top, plot.bottom, plot.top, Sign::Level),
+        axis: ByteAxis::new(0.0..=top, plot.bottom, plot.top, Sign::Level, view.units),
         plot,
         occupied: Occupied::default(),
         scene,
@@ -97,26 +98,29 @@ pub fn timeline_from(
         .plot
         .draw_axis(&mut chart.scene, &chart.axis, MAX_TICKS);
     chart.draw_ends(&session, &scale);
-    chart.draw_capacity(capacity, in_view.is_some());
+    chart.draw_capacity(capacity, in_view.is_some(), view.units);
     chart.draw_traces(&traces);
     chart.draw_names(&session, &scale);
     legend.draw(&mut chart.scene, &plot, plot.bottom + LEGEND);
-    chart.scene.description = description(&session, &scale, highest, capacity);
+    chart.scene.description = description(&session, &scale, (highest, capacity), view.units);
     chart.scene
 }
 
 fn description(
-    session: &Session<'_>,
+    session: &DeviceView<'_>,
     scale: &TimeScale,
-    highest: Bytes,
-    capacity: Option<Bytes>,
+    (highest, capacity): (Bytes, Option<Bytes>),
+    units: Units,
 ) -> String {
     let stretches = scale.stretches();
-    let of = capacity.map_or(String::new(), |capacity| format!(" of {capacity}"));
+    let of = capacity.map_or(String::new(), |capacity| {
+        format!(" of {}", units.size(capacity))
+    });
     format!(
-        "Memory of {} over {}: at most {highest}{of}.",
+        "Memory of {} over {}: at most {}{of}.",
         session.device_label(),
-        counted(stretches.len(), "run"),
+        count(stretches.len(), "run"),
+        units.size(highest),
     )
 }
 
@@ -130,7 +134,7 @@ struct Chart {
 
 impl Chart {
     /// Where each run was, and what answers to the pointer.
-    fn draw_bands(&mut self, session: &Session<'_>, scale: &TimeScale, view: &View) {
+    fn draw_bands(&mut self, session: &DeviceView<'_>, scale: &TimeScale, view: &View) {
         let top = self.plot.top - 8.0;
         let mut drawn_to = f64::NEG_INFINITY;
         let mut bands = Vec::new();
@@ -161,11 +165,11 @@ impl Chart {
         }
     }
 
-    fn draw_capacity(&mut self, capacity: Option<Bytes>, in_view: bool) {
+    fn draw_capacity(&mut self, capacity: Option<Bytes>, in_view: bool, units: Units) {
         let Some(capacity) = capacity else {
             return;
         };
-        let text = format!("capacity {capacity}");
+        let text = format!("capacity {}", units.size(capacity));
         if !in_view {
             // How a run ended matters more: its mark has the place.
             let right = Point::new(self.plot.right, self.plot.top - 3.0);
@@ -239,7 +243,7 @@ impl Chart {
     }
 
     /// At the head of each run that did not end well: where, and how.
-    fn draw_ends(&mut self, session: &Session<'_>, scale: &TimeScale) {
+    fn draw_ends(&mut self, session: &DeviceView<'_>, scale: &TimeScale) {
         for stretch in scale.stretches() {
             let run = session.recording.run(stretch.run);
             // The word may stand over the run before, where that leaves it the room.
@@ -298,7 +302,7 @@ impl Chart {
 
     /// Under each run when it began, and under the runs of a cell in a row its
     /// name. Long ones have the place first.
-    fn draw_names(&mut self, session: &Session<'_>, scale: &TimeScale) {
+    fn draw_names(&mut self, session: &DeviceView<'_>, scale: &TimeScale) {
         let mut occupied = Occupied::default();
         let mut last = String::new();
         let mut free_from = f64::NEG_INFINITY;

@@ -8,8 +8,8 @@
 use std::cell::LazyCell;
 
 use super::super::Pace;
-use crate::order;
 use crate::recording::{Recording, Run, RunIdx};
+use crate::sort;
 use crate::units::Nanos;
 
 /// The width of a pause where there is room, in logical pixels.
@@ -146,7 +146,7 @@ fn visible(recording: &Recording, span: Option<(Nanos, Nanos)>) -> Vec<Stretch> 
         .iter()
         .filter(|run| run.parent.is_none())
         .collect();
-    order::sort_by_key(&mut runs, |run| run.started);
+    sort::sort_by_key(&mut runs, |run| run.started);
     let mut free_from = first;
     let mut stretches = Vec::new();
     for run in runs {

@@ -3,10 +3,10 @@
 use std::cmp::Reverse;
 
 use super::super::{Moment, View};
-use crate::holders::{Branch, DeviceHolders, Holder, Part, Rest, RootKind, Shared};
-use crate::order;
+use crate::holders::{DeviceHolders, Holder, HolderBranch, Part, Rest, RootKind, SharedMemory};
 use crate::recording::{Recording, RunIdx};
-use crate::units::{ByteDelta, Bytes};
+use crate::sort;
+use crate::units::{ByteDelta, Bytes, Units};
 
 /// The names that are not told one by one.
 const FURTHER: &str = "further names";
@@ -113,13 +113,13 @@ impl Map {
     }
 
     /// The same in words; of a change what is more or less in all.
-    pub fn total(&self) -> String {
+    pub fn total(&self, units: Units) -> String {
         let changes = self.fields.iter().filter_map(|field| field.change);
         match self.moment {
-            Moment::Change => changes
-                .fold(ByteDelta::ZERO, |sum, change| sum + change)
-                .to_string(),
-            _ => self.n_bytes().to_string(),
+            Moment::Change => {
+                units.change(changes.fold(ByteDelta::ZERO, |sum, change| sum + change))
+            }
+            _ => units.size(self.n_bytes()),
         }
     }
 
@@ -187,8 +187,8 @@ fn changed_inside(field: &Field, now: &DeviceHolders, before: &DeviceHolders) ->
 /// tells by itself may be in that sum: it is held against the sum as a whole.
 fn inside(
     fields: Vec<Field>,
-    (now, more_now): (&[Branch], Rest),
-    (before, more_before): (&[Branch], Rest),
+    (now, more_now): (&[HolderBranch], Rest),
+    (before, more_before): (&[HolderBranch], Rest),
 ) -> Vec<Field> {
     if now.is_empty() || before.is_empty() {
         return Vec::new();
@@ -216,7 +216,7 @@ fn inside(
             }
         }
     }
-    let is_gone = |then: &&Branch| now.iter().all(|branch| place(branch) != place(then));
+    let is_gone = |then: &&HolderBranch| now.iter().all(|branch| place(branch) != place(then));
     for then in before.iter().filter(is_gone) {
         if more_now.n > 0 {
             was_more += then.n_bytes;
@@ -236,7 +236,7 @@ fn inside(
 }
 
 /// Where a branch is: of several alike, where the first is, for there may be more of them later.
-fn place(branch: &Branch) -> &str {
+fn place(branch: &HolderBranch) -> &str {
     let step = branch.step.as_str();
     if branch.n == 1 {
         return step;
@@ -245,7 +245,7 @@ fn place(branch: &Branch) -> &str {
     first.map_or(step, |(first, _)| first)
 }
 
-fn gone(branch: &Branch) -> Field {
+fn gone(branch: &HolderBranch) -> Field {
     Field {
         name: branch.step.clone(),
         kind: None,
@@ -287,7 +287,7 @@ fn grown(look: &DeviceHolders) -> Vec<Field> {
 /// The largest first; nothing without a size.
 fn sort(fields: &mut Vec<Field>) {
     fields.retain(|field| field.n_bytes > Bytes::ZERO);
-    order::sort_by_key(fields, |field| Reverse(field.n_bytes));
+    sort::sort_by_key(fields, |field| Reverse(field.n_bytes));
     for field in fields {
         sort(&mut field.fields);
     }
@@ -327,7 +327,7 @@ impl From<&Holder> for Field {
     }
 }
 
-fn of_shared(shared: &Shared) -> Field {
+fn of_shared(shared: &SharedMemory) -> Field {
     let others = if shared.and_others { ", …" } else { "" };
     Field {
         name: format!("{}{others}", shared.names.join(", ")),
@@ -343,12 +343,12 @@ fn of_shared(shared: &Shared) -> Field {
 }
 
 fn of_branches(
-    branches: &[Branch],
+    branches: &[HolderBranch],
     more: Rest,
     prefix: Option<&str>,
     part: Option<Part>,
 ) -> Vec<Field> {
-    let field = |branch: &Branch| {
+    let field = |branch: &HolderBranch| {
         // What has no expression in Python, and what stands for several, leads nowhere.
         let is_expression = branch.n == 1 && !branch.step.contains('<');
         let path = prefix.filter(|_| is_expression);

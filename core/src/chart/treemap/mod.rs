@@ -5,15 +5,13 @@ mod squarify;
 #[cfg(test)]
 mod tests;
 
-use super::composition::parts;
 use super::label::{Label, MEDIUM, SMALL};
 use super::plot::{say, sheet};
 use super::scene::{Face, Hit, Point, Rect, Role, Scene, Target};
 use super::{Moment, View};
 use crate::analyze::{Analysis, Part};
-use crate::holders;
 use crate::recording::Recording;
-use crate::units::ByteDelta;
+use crate::units::{ByteDelta, Units};
 
 pub use fields::{Field, Map, held_map};
 use squarify::squarified;
@@ -65,7 +63,8 @@ pub fn treemap(recording: &Recording, analysis: &Analysis, view: &View) -> Scene
     let room = Rect::new(0.0, 0.0, scene.width, scene.height).inset(MARGIN - GAP / 2.0);
     let colours = Colours {
         moment: map.moment,
-        parts: parts(recording, analysis, view),
+        parts: analysis.parts(recording, view.device),
+        units: view.units,
     };
     for (idx, (field, rect)) in laid(&map.fields, room).enumerate() {
         let rect = rect.inset(GAP / 2.0);
@@ -75,7 +74,7 @@ pub fn treemap(recording: &Recording, analysis: &Analysis, view: &View) -> Scene
             target: Target::Field(idx),
         });
     }
-    scene.description = description(&map, label);
+    scene.description = description(&map, label, view.units);
     scene
 }
 
@@ -88,14 +87,17 @@ fn laid(fields: &[Field], room: Rect) -> impl Iterator<Item = (&Field, Rect)> {
 struct Colours {
     moment: Moment,
     parts: Vec<Part>,
+    units: Units,
 }
 
 impl Colours {
     /// A part has the colour that it has in the composition; where that does not tell
     /// them apart, each name has one.
     fn of(&self, field: &Field) -> Role {
-        let words = field.part.map(holders::Part::words);
-        let shown = self.parts.iter().position(|it| Some(&*it.words) == words);
+        let mut parts = self.parts.iter();
+        let shown = field
+            .part
+            .and_then(|part| parts.position(|it| it.purpose() == Some(part)));
         match (self.moment, field.change) {
             (Moment::Change, Some(change)) if change < ByteDelta::ZERO => Role::Ok,
             (Moment::Change, _) => Role::Kept,
@@ -109,18 +111,19 @@ impl Colours {
 
 /// A field with its name and figure; what it holds below them, where there is room.
 fn draw(scene: &mut Scene, field: &Field, rect: Rect, colours: &Colours) {
+    let units = colours.units;
     scene.fill(rect, colours.of(field), RADIUS);
     let is_roomy = rect.width >= ROOMY.0 && rect.height >= ROOMY.1;
     if !is_roomy || field.fields.is_empty() {
         let lines = [
             (field.name.as_str(), Face::Mono, MEDIUM),
-            (&figure(field), Face::Bold, MEDIUM),
+            (&figure(field, units), Face::Bold, MEDIUM),
             (&field.what, Face::Sans, SMALL),
         ];
         write(scene, &lines, rect);
         return;
     }
-    let title = format!("{} · {}", field.name, figure(field));
+    let title = format!("{} · {}", field.name, figure(field, units));
     write(scene, &[(&title, Face::Mono, MEDIUM)], rect);
     let head = PAD + LINE_HEIGHT + 3.0;
     let inner = Rect::new(
@@ -135,7 +138,7 @@ fn draw(scene: &mut Scene, field: &Field, rect: Rect, colours: &Colours) {
         scene.fill(rect.inset(1.0), colours.of(inner), RADIUS - 1.0);
         let lines = [
             (inner.name.as_str(), Face::Mono, SMALL),
-            (&figure(inner), Face::Sans, SMALL),
+            (&figure(inner, units), Face::Sans, SMALL),
         ];
         write(scene, &lines, rect);
     }
@@ -163,14 +166,14 @@ fn write(scene: &mut Scene, lines: &[(&str, Face, f64)], rect: Rect) {
 }
 
 /// `1.2 GiB`, or by how much it changed: `+420 MiB`.
-fn figure(field: &Field) -> String {
+fn figure(field: &Field, units: Units) -> String {
     match field.change {
-        Some(change) => change.to_string(),
-        None => field.n_bytes.to_string(),
+        Some(change) => units.change(change),
+        None => units.size(field.n_bytes),
     }
 }
 
-fn description(map: &Map, device: &str) -> String {
+fn description(map: &Map, device: &str, units: Units) -> String {
     let of = match map.moment {
         Moment::Before => "What held",
         Moment::After => "What holds",
@@ -181,7 +184,7 @@ fn description(map: &Map, device: &str) -> String {
     let place = place.collect::<Vec<_>>().join(", inside of ");
     let shown = map.fields.iter().take(N_DESCRIBED);
     let fields: Vec<String> = shown
-        .map(|field| format!("{} {}", field.name, figure(field)))
+        .map(|field| format!("{} {}", field.name, figure(field, units)))
         .collect();
     let more = match map.fields.len().saturating_sub(N_DESCRIBED) {
         0 => String::new(),

@@ -2,15 +2,17 @@ use proptest::prelude::*;
 
 use super::super::draw_log::{assert_sound, texts, view};
 use super::*;
-use crate::analyze::{Rules, analyze};
-use crate::holders::{Branch, DeviceHolders, Holder, Rest, RootKind, Shared, Traits};
-use crate::recording::{DeviceIdx, Frame, Held, RunIdx};
+use crate::analyze::{PartContent, Rules, analyze};
+use crate::holders::{
+    self, DeviceHolders, Holder, HolderBranch, Rest, RootKind, SharedMemory, Traits,
+};
+use crate::recording::{DeviceIdx, Frame, HolderSnapshot, RunIdx};
 use crate::testing::{run, session};
 use crate::units::Bytes;
 
 /// A variable of so many MiB that holds these steps.
 fn name(name: &str, n_mib: u64, steps: &[(&str, u64)]) -> Holder {
-    let branch = |(step, n_mib): &(&str, u64)| Branch {
+    let branch = |(step, n_mib): &(&str, u64)| HolderBranch {
         step: (*step).to_owned(),
         what: "tensor".to_owned(),
         n: 1,
@@ -36,7 +38,7 @@ fn looked(looks: &[Vec<Holder>]) -> (Recording, Analysis) {
     let plays = vec![run(10); looks.len()];
     let (mut recording, _) = session(&[("a()", &plays)]);
     for (idx, roots) in (0..).zip(looks) {
-        let held = Held {
+        let held = HolderSnapshot {
             run: RunIdx(idx),
             device: DeviceIdx(0),
             holders: DeviceHolders {
@@ -63,7 +65,11 @@ fn seen(moment: Moment, inside: &[&str]) -> View {
 fn check(looks: &[Vec<Holder>], view: &View, expected: &[(&str, &str)]) {
     let (recording, analysis) = looked(looks);
     let map = held_map(&recording, view).expect("somebody looked");
-    let figures: Vec<String> = map.fields.iter().map(figure).collect();
+    let figures: Vec<String> = map
+        .fields
+        .iter()
+        .map(|field| figure(field, Units::Binary))
+        .collect();
     let fields = map.fields.iter().map(|field| field.name.as_str());
     let found: Vec<(&str, &str)> = fields.zip(figures.iter().map(String::as_str)).collect();
     assert_eq!(found, expected);
@@ -125,7 +131,7 @@ fn a_run_is_told_by_what_it_changed() {
     check(&looks, &seen(Moment::Change, &[]), changed);
     let (recording, _) = looked(&looks);
     let map = held_map(&recording, &seen(Moment::Change, &[])).expect("somebody looked");
-    assert_eq!(map.total(), "−25 MiB");
+    assert_eq!(map.total(Units::Binary), "−25 MiB");
 }
 
 #[test]
@@ -228,16 +234,16 @@ fn a_part_has_the_colour_of_the_composition() {
     let colours = Colours {
         moment: Moment::After,
         parts: vec![],
+        units: Units::Binary,
     };
     let field = &held_map(&recording, &view(880.0)).expect("a look").fields[0];
     assert_eq!(colours.of(field), Role::Holder(0));
-    let part = |words: &str| Part {
-        kind: crate::analyze::PartKind::Held,
-        words: words.to_owned(),
+    let part = |purpose| Part {
+        content: PartContent::Purpose(purpose),
         size: Bytes::mib(9),
     };
     let colours = Colours {
-        parts: vec![part("parameters"), part("your names")],
+        parts: vec![part(holders::Part::Parameters), part(holders::Part::Names)],
         ..colours
     };
     assert_eq!(colours.of(field), Role::Holder(1));
@@ -250,7 +256,7 @@ fn a_part_has_the_colour_of_the_composition() {
 
 #[test]
 fn what_names_share_is_one_field() {
-    let shared = Shared {
+    let shared = SharedMemory {
         names: vec!["model".to_owned(), "best".to_owned()],
         and_others: true,
         n_bytes: Bytes::mib(8),
@@ -259,7 +265,7 @@ fn what_names_share_is_one_field() {
         part: None,
     };
     let (mut recording, _) = looked(&[vec![]]);
-    let held = Held {
+    let held = HolderSnapshot {
         run: RunIdx(0),
         device: DeviceIdx(0),
         holders: DeviceHolders {

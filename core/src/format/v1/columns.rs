@@ -4,7 +4,7 @@
 //! known there is none. What is read becomes the recording's own columns.
 
 use crate::format::messagepack::{Outcome, Reader};
-use crate::format::record::Record;
+use crate::format::record::DecodeFields;
 use crate::recording::{Column, Points};
 use crate::units::{Bytes, Nanos};
 
@@ -22,7 +22,7 @@ pub(super) struct Columns {
     process_used: Vec<u64>,
 }
 
-impl Record for Columns {
+impl DecodeFields for Columns {
     fn field(&mut self, name: &str, value: &mut Reader<'_>) -> Outcome<()> {
         let unknown = Some(Column::UNKNOWN);
         match name {

@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 use crate::format::messagepack::{Outcome, Reader};
-use crate::format::record::{Place, Record};
-use crate::holders::{Branch, Holder, Kept, Part, Rest, RootKind, Shared};
-use crate::recording::Held;
+use crate::format::record::{Decode, DecodeFields};
+use crate::holders::{Holder, HolderBranch, Kept, Part, Rest, RootKind, SharedMemory};
+use crate::recording::HolderSnapshot;
 use crate::units::{ByteDelta, Bytes};
 
 /// Branches nested deeper than that are left out.
@@ -94,8 +94,8 @@ struct WireShared {
     part: Option<String>,
 }
 
-impl From<&Held> for WireHolders {
-    fn from(held: &Held) -> Self {
+impl From<&HolderSnapshot> for WireHolders {
+    fn from(held: &HolderSnapshot) -> Self {
         let found = &held.holders;
         let part = |(part, bytes): &(Part, Bytes)| WirePart {
             part: part.name().to_owned(),
@@ -119,7 +119,7 @@ impl From<&Held> for WireHolders {
     }
 }
 
-impl Record for Held {
+impl DecodeFields for HolderSnapshot {
     fn required(&self) -> &'static [&'static str] {
         &["run", "device"]
     }
@@ -158,7 +158,7 @@ impl FoundPart {
     }
 }
 
-impl Record for FoundPart {
+impl DecodeFields for FoundPart {
     fn required(&self) -> &'static [&'static str] {
         &["part"]
     }
@@ -206,7 +206,7 @@ impl FoundKept {
     }
 }
 
-impl Record for FoundKept {
+impl DecodeFields for FoundKept {
     fn required(&self) -> &'static [&'static str] {
         &["class"]
     }
@@ -232,7 +232,7 @@ impl From<Rest> for WireRest {
     }
 }
 
-impl Record for Rest {
+impl DecodeFields for Rest {
     fn field(&mut self, name: &str, value: &mut Reader<'_>) -> Outcome<()> {
         match name {
             "n" => self.n.fill(value),
@@ -264,7 +264,7 @@ impl From<&Holder> for WireHolder {
     }
 }
 
-impl Record for Holder {
+impl DecodeFields for Holder {
     fn required(&self) -> &'static [&'static str] {
         &["name", "class"]
     }
@@ -297,9 +297,9 @@ impl Record for Holder {
     }
 }
 
-fn to_wire(branches: &[Branch], depth: usize) -> Vec<WireBranch> {
+fn to_wire(branches: &[HolderBranch], depth: usize) -> Vec<WireBranch> {
     let shown = branches.iter().filter(|_| depth > 0);
-    let branch = |branch: &Branch| WireBranch {
+    let branch = |branch: &HolderBranch| WireBranch {
         step: branch.step.clone(),
         what: branch.what.clone(),
         n: branch.n,
@@ -311,7 +311,7 @@ fn to_wire(branches: &[Branch], depth: usize) -> Vec<WireBranch> {
 }
 
 /// Nesting is bounded by the reader.
-impl Record for Branch {
+impl DecodeFields for HolderBranch {
     fn required(&self) -> &'static [&'static str] {
         &["step"]
     }
@@ -329,8 +329,8 @@ impl Record for Branch {
     }
 }
 
-impl From<&Shared> for WireShared {
-    fn from(shared: &Shared) -> Self {
+impl From<&SharedMemory> for WireShared {
+    fn from(shared: &SharedMemory) -> Self {
         Self {
             names: shared.names.clone(),
             and_others: shared.and_others,
@@ -342,7 +342,7 @@ impl From<&Shared> for WireShared {
     }
 }
 
-impl Record for Shared {
+impl DecodeFields for SharedMemory {
     fn field(&mut self, name: &str, value: &mut Reader<'_>) -> Outcome<()> {
         match name {
             "names" => self.names.fill(value),

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::format::messagepack::{Outcome, Reader};
-use crate::format::record::{Place, Record};
+use crate::format::record::{Decode, DecodeFields};
 use crate::holders::RootKind;
 use crate::recording::{Framework, OomHolder, OtherProcess, OutOfMemory};
 use crate::units::Bytes;
@@ -95,7 +95,7 @@ impl From<&OutOfMemory> for WireOutOfMemory {
     }
 }
 
-impl Record for OutOfMemory {
+impl DecodeFields for OutOfMemory {
     fn field(&mut self, name: &str, value: &mut Reader<'_>) -> Outcome<()> {
         let figures = &mut self.figures;
         match name {
@@ -122,7 +122,7 @@ impl Record for OutOfMemory {
     }
 }
 
-impl Record for OtherProcess {
+impl DecodeFields for OtherProcess {
     fn field(&mut self, name: &str, value: &mut Reader<'_>) -> Outcome<()> {
         match name {
             "pid" => self.pid.fill(value),
@@ -150,7 +150,7 @@ impl FoundHolder {
     }
 }
 
-impl Record for FoundHolder {
+impl DecodeFields for FoundHolder {
     fn field(&mut self, name: &str, value: &mut Reader<'_>) -> Outcome<()> {
         match name {
             "name" => self.name.fill(value),

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::format::messagepack::{Opening, Outcome, Reader};
-use crate::format::record::{Place, Record};
+use crate::format::messagepack::{Outcome, Reader, Token};
+use crate::format::record::{Decode, DecodeFields};
 use crate::recording::{AllocatorLevels, Level, Reading, Source, Unknown};
 use crate::units::Bytes;
 
@@ -103,7 +103,7 @@ impl From<&Reading> for WireReading {
     }
 }
 
-impl Record for Reading {
+impl DecodeFields for Reading {
     fn field(&mut self, name: &str, value: &mut Reader<'_>) -> Outcome<()> {
         let driver = &mut self.driver;
         match name {
@@ -171,7 +171,7 @@ impl FoundAllocator {
     }
 }
 
-impl Record for FoundAllocator {
+impl DecodeFields for FoundAllocator {
     fn field(&mut self, name: &str, value: &mut Reader<'_>) -> Outcome<()> {
         let levels = &mut self.levels;
         match name {
@@ -212,12 +212,12 @@ impl From<&Level> for WireLevel {
     }
 }
 
-impl Place for Level {
+impl Decode for Level {
     fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
         *self = match reader.opening()? {
-            Opening::Nil => Self::Unknown(Unknown::NotRead),
-            Opening::Whole(n) => Self::Known(Bytes::new(n)),
-            Opening::Text(reason) => Self::Unknown(unknown(reason)),
+            Token::Nil => Self::Unknown(Unknown::NotRead),
+            Token::Whole(n) => Self::Known(Bytes::new(n)),
+            Token::Text(reason) => Self::Unknown(unknown(reason)),
             other => return Err(other.instead_of("a number of bytes or a reason")),
         };
         Ok(())

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::columns::{Columns, Levels, levels, steps};
 use crate::format::messagepack::{Outcome, Reader};
-use crate::format::record::{Place, Record};
+use crate::format::record::{Decode, DecodeFields};
 use crate::recording::{DeviceIdx, Frame, RunIdx, Samples, Series};
 
 #[derive(Serialize)]
@@ -55,7 +55,7 @@ pub(in crate::format) struct FoundSamples {
     columns: Columns,
 }
 
-impl Record for FoundSamples {
+impl DecodeFields for FoundSamples {
     fn required(&self) -> &'static [&'static str] {
         &["run", "device", "at_steps", "ordinal_steps"]
     }

@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use crate::format::messagepack::{Outcome, Reader};
-use crate::format::record::{Place, Record};
-use crate::recording::{DeviceIdx, Frame, Mapped, RunIdx};
+use crate::format::record::{Decode, DecodeFields};
+use crate::recording::{DeviceIdx, Frame, RunIdx, SegmentSnapshot};
 use crate::segments::{Block, BlockState, Pool, Rest, Segment, Segments};
 use crate::units::Bytes;
 
@@ -40,7 +40,7 @@ pub(in crate::format) struct WireSegments {
     largest_free: u64,
 }
 
-impl Record for WireSegments {
+impl DecodeFields for WireSegments {
     fn required(&self) -> &'static [&'static str] {
         &["run", "device"]
     }
@@ -77,7 +77,7 @@ impl WireSegments {
                 .segments()
                 .map_err(|words| format!("segments of run {}: {words}", self.run))?),
         };
-        Ok(Frame::Segments(Box::new(Mapped {
+        Ok(Frame::Segments(Box::new(SegmentSnapshot {
             run: RunIdx(self.run),
             device: DeviceIdx(self.device),
             found,
@@ -144,8 +144,8 @@ fn of<T: Copy>(all: &[T; 3], number: u64) -> T {
     all[idx.min(2)]
 }
 
-impl From<&Mapped> for WireSegments {
-    fn from(mapped: &Mapped) -> Self {
+impl From<&SegmentSnapshot> for WireSegments {
+    fn from(mapped: &SegmentSnapshot) -> Self {
         let place = Self {
             run: mapped.run.0,
             device: mapped.device.0,

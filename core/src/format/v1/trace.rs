@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::columns::{Columns, Levels, levels, steps};
 use crate::format::messagepack::{Outcome, Reader};
-use crate::format::record::{Place, Record};
+use crate::format::record::{Decode, DecodeFields};
 use crate::recording::{
     Frame, Lifetimes, LineTally, ModuleTally, StackTally, Tally, Trace, TracedPeak,
 };
@@ -108,7 +108,7 @@ pub(in crate::format) struct FoundTrace {
     columns: Columns,
 }
 
-impl Record for FoundTrace {
+impl DecodeFields for FoundTrace {
     fn required(&self) -> &'static [&'static str] {
         &["run", "device"]
     }
@@ -143,7 +143,7 @@ impl FoundTrace {
     }
 }
 
-impl Record for TracedPeak {
+impl DecodeFields for TracedPeak {
     fn field(&mut self, name: &str, value: &mut Reader<'_>) -> Outcome<()> {
         match name {
             "at_nanos" => self.at.fill(value),
@@ -168,7 +168,7 @@ impl From<&Tally> for WireTally {
     }
 }
 
-impl Record for Tally {
+impl DecodeFields for Tally {
     fn field(&mut self, name: &str, value: &mut Reader<'_>) -> Outcome<()> {
         match name {
             "n_allocations" => self.n_allocations.fill(value),
@@ -191,7 +191,7 @@ impl From<&LineTally> for WireLine {
     }
 }
 
-impl Record for LineTally {
+impl DecodeFields for LineTally {
     fn field(&mut self, name: &str, value: &mut Reader<'_>) -> Outcome<()> {
         match name {
             "line" => self.line.fill(value),
@@ -210,7 +210,7 @@ impl From<&ModuleTally> for WireModule {
     }
 }
 
-impl Record for ModuleTally {
+impl DecodeFields for ModuleTally {
     fn required(&self) -> &'static [&'static str] {
         &["path"]
     }
@@ -233,7 +233,7 @@ impl From<&StackTally> for WireStack {
     }
 }
 
-impl Record for StackTally {
+impl DecodeFields for StackTally {
     fn field(&mut self, name: &str, value: &mut Reader<'_>) -> Outcome<()> {
         match name {
             "frames" => self.frames.fill(value),
@@ -253,7 +253,7 @@ impl From<&Lifetimes> for WireLifetimes {
     }
 }
 
-impl Record for Lifetimes {
+impl DecodeFields for Lifetimes {
     fn field(&mut self, name: &str, value: &mut Reader<'_>) -> Outcome<()> {
         match name {
             "up_to_nanos" => self.up_to.fill(value),

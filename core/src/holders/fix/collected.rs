@@ -1,7 +1,7 @@
 //! The place in a cell where a value is put into a collection.
 
 use super::statement::{Code, Span, is_of_name, words};
-use super::{Fix, Holder};
+use super::{Fix, FixReason, Holder};
 
 /// What puts one value into a collection, by its name.
 const ADDS: [&str; 3] = ["append", "appendleft", "add"];
@@ -136,18 +136,10 @@ impl<'a> Collected<'a> {
 
     /// The same without the graph; a number where each is a single one.
     pub(super) fn cut(&self, holder: &Holder) -> Fix {
-        let (call, why) = if holder.traits.scalars {
-            (
-                ".item()",
-                "a plain number keeps neither device memory nor a graph; `.item()` waits for the device",
-            )
+        let (call, reason) = if holder.traits.scalars {
+            (".item()", FixReason::Number)
         } else {
-            (
-                ".detach()",
-                "without its graph each keeps only its own values; they still add up, so keep no \
-                 more of them than are needed, and where no backward pass follows compute under \
-                 `no_grad()`",
-            )
+            (".detach()", FixReason::Detached)
         };
         let Self {
             code,
@@ -172,7 +164,7 @@ impl<'a> Collected<'a> {
         Fix {
             before: Some(code.of_span(*statement).to_owned()),
             after: format!("{opening}{value_text}{closing}"),
-            why,
+            reason,
         }
     }
 
@@ -191,8 +183,7 @@ impl<'a> Collected<'a> {
         Some(Fix {
             before: Some(line.to_owned()),
             after: format!("{line}\n{drop}"),
-            why: "keeps the latest 100 and lets go of the rest; a `deque(maxlen=100)` does it by \
-                  itself",
+            reason: FixReason::LatestKept,
         })
     }
 }

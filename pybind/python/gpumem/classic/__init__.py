@@ -1,4 +1,4 @@
-"""The names that people know from gpu-memory-profiler, answered by gpumem.
+"""The names of gpu-memory-profiler, implemented by gpumem.
 
 Code written for those names runs with its import changed::
 
@@ -9,8 +9,8 @@ Code written for those names runs with its import changed::
         profiler.profile_function(training_step, model, batch)
     report = MemoryAnalyzer(profiler).generate_optimization_report()
 
-The rules behind them are the classic ones, to the last digit: they judge single
-calls, and take a function that allocates what another one frees for a leak.
+The rules are those of gpu-memory-profiler, to the last digit. They judge single
+calls, and mistake a function that allocates what another one frees for a leak.
 :func:`gpumem.report` judges series. Sizes are bytes, times are seconds.
 """
 

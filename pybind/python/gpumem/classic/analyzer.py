@@ -37,7 +37,7 @@ class MemoryPattern:
 
 @dataclass
 class PerformanceInsight:
-    """What the calls' times and sizes tell together."""
+    """A statement about the times and sizes of the calls."""
 
     category: str
     """``execution_time``, ``memory_efficiency``, ``correlation`` or ``temporal``."""
@@ -53,7 +53,7 @@ class PerformanceInsight:
 
 @dataclass
 class GapFinding:
-    """A course of the gap between what the device says is used and the allocator's reserved."""
+    """A trend of the gap between device-used and allocator-reserved memory."""
 
     classification: str
     """``transient_spike``, ``persistent_drift`` or ``fragmentation_like``."""
@@ -66,7 +66,7 @@ class GapFinding:
 
 
 class _Thresholds(dict[str, float]):
-    """Thresholds by name; a name that no rule knows is refused when it is set."""
+    """Thresholds by name; setting an unknown name raises an error."""
 
     _known = _gpumem.classic_thresholds()
 
@@ -92,9 +92,9 @@ class _Thresholds(dict[str, float]):
 class MemoryAnalyzer:
     """Judges profile results by the classic rules.
 
-    ``collective_sensitivity`` is one of ``low``, ``medium``, ``high``; it and its
-    overrides are accepted and change nothing, for memory of collectives is not
-    attributed here.
+    ``collective_sensitivity`` is one of ``low``, ``medium``, ``high``. It and its
+    overrides are accepted but have no effect, because gpumem does not attribute the
+    memory of collectives.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class MemoryAnalyzer:
         collective_sensitivity: str = "medium",
         collective_threshold_overrides: Mapping[str, Any] | None = None,
     ) -> None:
-        """Judge what ``profiler`` has collected, where no results are handed over."""
+        """Judge the results of ``profiler`` by default."""
         if collective_sensitivity not in _SENSITIVITIES:
             message = (
                 f"unknown collective_sensitivity {collective_sensitivity!r}: "
@@ -114,7 +114,7 @@ class MemoryAnalyzer:
         self.collective_sensitivity = collective_sensitivity
         self.collective_threshold_overrides = dict(collective_threshold_overrides or {})
         self.left_out: list[str] = []
-        """What the last analysis could not tell, one sentence each."""
+        """What the last analysis could not judge, one sentence each."""
         defaults = _gpumem.classic_thresholds()
         defaults["min_calls_for_analysis"] = int(defaults["min_calls_for_analysis"])
         self._thresholds = _Thresholds(defaults)
@@ -122,7 +122,7 @@ class MemoryAnalyzer:
 
     @property
     def thresholds(self) -> dict[str, float]:
-        """The rules' thresholds by name, to be changed as one likes."""
+        """The rules' thresholds by name; you can change them."""
         return self._thresholds
 
     @thresholds.setter
@@ -132,25 +132,25 @@ class MemoryAnalyzer:
     def analyze_memory_patterns(
         self, results: Iterable[ProfileResult] | None = None
     ) -> list[MemoryPattern]:
-        """Return the patterns of ``results``: by default, of all that was profiled."""
+        """Return the patterns of ``results``, by default of everything profiled."""
         patterns, self.left_out = self._judge.patterns(self._chosen(results), self._thresholds)
         return [MemoryPattern(**pattern) for pattern in patterns]
 
     def generate_performance_insights(
         self, results: Iterable[ProfileResult] | None = None
     ) -> list[PerformanceInsight]:
-        """Return the insights into ``results``: by default, into all that was profiled."""
+        """Return the insights into ``results``, by default into everything profiled."""
         insights, self.left_out = self._judge.insights(self._chosen(results), self._thresholds)
         return [PerformanceInsight(**insight) for insight in insights]
 
     def analyze_memory_gaps(self, events: Iterable[Any]) -> list[GapFinding]:
-        """Return findings on the gap between device and allocator, the worst first.
+        """Return findings on the gap between device and allocator, worst first.
 
         Each event is a mapping or an object with ``timestamp`` (seconds) or
         ``timestamp_ns``, and in bytes ``allocated``, ``reserved``, ``device_used``
-        and ``total``, or the same as telemetry names them
-        (``allocator_allocated_bytes``, ``device_total_bytes``, ...). One without a
-        total is passed over.
+        and ``total``, or telemetry's names for them
+        (``allocator_allocated_bytes``, ``device_total_bytes``, ...). Events without a
+        total are skipped.
         """
         samples = _gap_samples(events)
         gaps = _gpumem.classic_gaps(samples, self._thresholds)
@@ -163,9 +163,9 @@ class MemoryAnalyzer:
     ) -> dict[str, Any]:
         """Return patterns, insights, recommendations and a score.
 
-        With ``events`` the findings of :meth:`analyze_memory_gaps` stand under
-        ``gap_analysis``. What could not be told stands under ``left_out``, where
-        there is such a thing.
+        With ``events``, ``gap_analysis`` contains the findings of
+        :meth:`analyze_memory_gaps`. ``left_out`` lists what could not be judged; it is
+        absent if everything could.
         """
         report = self._judge.report(self._chosen(results), self._thresholds)
         left_out = report.pop("left_out", [])
@@ -193,7 +193,7 @@ def _gap_samples(events: Iterable[Any]) -> list[tuple[float, float, float, float
         if nanos is None:
             at = float(read("timestamp"))
         else:
-            # Nanoseconds since 1970 lose their last digits as a float.
+            # As a float, nanoseconds since 1970 lose their last digits.
             start = nanos if start is None else start
             at = (nanos - start) * _SECONDS_A_NANO
         total = _get(event, "total", "device_total_bytes")
@@ -218,7 +218,7 @@ def _read(idx: int, event: object, *names: str) -> Any:  # noqa: ANN401 (whateve
 
 
 def _get(event: object, *names: str) -> Any:  # noqa: ANN401 (whatever the event holds)
-    """Return what stands under the first of these names that is there."""
+    """Return the value of the first of these names that exists."""
     for name in names:
         value = event.get(name) if isinstance(event, Mapping) else getattr(event, name, None)
         if value is not None:

@@ -1,4 +1,4 @@
-"""What calls and blocks do to the memory of a device."""
+"""Measures how calls and blocks change the memory of a device."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ _N_FRAMES = 5
 
 
 class GPUMemoryProfiler:
-    """Measures what calls and blocks do to the memory of one device.
+    """Measures how calls and blocks change the memory of one device.
 
     ``device`` is a label (``"cuda:1"``, ``"sim:0"``, ``"host"``), the number of a
-    GPU, or a torch device. Without one it is the device that torch uses, where
-    CUDA runs; else the simulated one, where that is in use; else host memory.
-    It is looked at anew with each call.
+    GPU, or a torch device. The default is torch's current device if CUDA runs, else
+    the simulated one if it is in use, else host memory. Each call determines it
+    again.
 
-    Nothing is reset, imported or initialised. So a peak is exact where the
-    allocator's own counter rose in the call; otherwise it lies between
-    ``memory_peak.allocated_memory`` and ``memory_peak.max_memory_allocated``. A
-    level that nobody knows is None.
+    Nothing is reset, imported or initialised. A peak is exact if the allocator's own
+    counter rose during the call; otherwise it lies between
+    ``memory_peak.allocated_memory`` and ``memory_peak.max_memory_allocated``. An
+    unknown level is None.
     """
 
     def __init__(
@@ -54,15 +54,15 @@ class GPUMemoryProfiler:
     ) -> None:
         """Measure ``device``.
 
-        ``track_tensors`` counts torch's tensors around each call, where torch is
-        imported: milliseconds for each 100,000 live objects.
+        ``track_tensors`` counts torch's tensors before and after each call, if torch is
+        imported. This takes milliseconds for each 100,000 live objects.
         """
         self.track_tensors = track_tensors
         self.track_cpu_memory = track_cpu_memory
         self.collect_stack_traces = collect_stack_traces
         self.results: list[ProfileResult] = []
         self.snapshots: list[MemorySnapshot] = []
-        """What monitoring saw."""
+        """The snapshots of monitoring."""
         self._device = None if device is None else _label(device)
         self._idle_probes: list[_gpumem.Probe] = []
         self._monitor: _Monitor | None = None
@@ -74,7 +74,7 @@ class GPUMemoryProfiler:
 
     @property
     def device(self) -> str:
-        """The label of the device that was read last."""
+        """The label of the device that was read last, or ``none``."""
         return self._read_device or "none"
 
     def profile_function(
@@ -83,8 +83,8 @@ class GPUMemoryProfiler:
         """Call ``func`` with its arguments and return the :class:`ProfileResult`.
 
         As a decorator, ``@profiler.profile_function`` with or without empty
-        parentheses, it measures every later call, which returns what the function
-        returns. An exception goes on its way once the call is measured.
+        parentheses, it measures every later call, and each call returns the function's
+        result. Exceptions propagate after the call is measured.
         """
         if func is None:
             return self._decorated
@@ -96,7 +96,7 @@ class GPUMemoryProfiler:
 
     @contextlib.contextmanager
     def profile_context(self, name: str = "context") -> Iterator[None]:
-        """Measure the block, or the function that this decorates, as one call of ``name``."""
+        """Measure a block, or each call of a decorated function, as a call of ``name``."""
         # Above this frame is contextlib's, above that the user's.
         caller = sys._getframe(2)
         with self._measured(name, caller):
@@ -111,13 +111,13 @@ class GPUMemoryProfiler:
             self._monitor = _Monitor(self._watch, interval)
 
     def stop_monitoring(self) -> None:
-        """Take no more snapshots."""
+        """Stop taking snapshots."""
         monitor, self._monitor = self._monitor, None
         if monitor is not None:
             monitor.stop()
 
     def get_summary(self) -> dict[str, Any]:
-        """Return sums over all results, and for each function."""
+        """Return totals over all results, and for each function."""
         by_function: dict[str, list[ProfileResult]] = defaultdict(list)
         for result in self.results:
             by_function[result.function_name].append(result)
@@ -144,13 +144,13 @@ class GPUMemoryProfiler:
         }
 
     def clear_results(self) -> None:
-        """Forget results and snapshots, and compare with the level of now from here on."""
+        """Delete results and snapshots, and use the current level as the new baseline."""
         self.results.clear()
         self.snapshots.clear()
         self._read_device, self._baseline = self._snapshot("new_baseline")
 
     def __enter__(self) -> Self:
-        """Hand over the profiler."""
+        """Return the profiler."""
         return self
 
     def __exit__(
@@ -163,7 +163,7 @@ class GPUMemoryProfiler:
         self.stop_monitoring()
 
     def __repr__(self) -> str:
-        """Name the device and how much was profiled."""
+        """Return the device and the number of results."""
         return f"<gpumem.GPUMemoryProfiler of {self.device}: {len(self.results)} results>"
 
     def _decorated(self, func: Callable[_P, _T]) -> Callable[_P, _T]:
@@ -178,11 +178,11 @@ class GPUMemoryProfiler:
     def _measured(
         self, name: str, caller: FrameType, func: Callable[..., object] | None = None
     ) -> Iterator[list[ProfileResult]]:
-        """Measure the block; its result is in the list once it has ended."""
+        """Measure a block; the yielded list receives its result at the end."""
         measured: list[ProfileResult] = []
         stack = _stack(caller, func) if self.collect_stack_traces else None
         del caller
-        # A call inside of a call has a probe of its own.
+        # A nested call has its own probe.
         probe = self._idle_probes.pop() if self._idle_probes else _gpumem.Probe()
         n_tensors = self._n_tensors()
         self._read_device, before = probe.begin(
@@ -239,7 +239,7 @@ class GPUMemoryProfiler:
 
 
 class _Monitor:
-    """A thread that does something again and again."""
+    """A thread that calls a function repeatedly."""
 
     def __init__(self, watch: Callable[[], None], interval: float) -> None:
         self._is_over = threading.Event()
@@ -260,7 +260,7 @@ class _Monitor:
 
 
 def _label(device: object) -> str:
-    """Return the label of a device as torch, people or a number name it."""
+    """Return the label of a device, given as a torch device, a label or a number."""
     if isinstance(device, int):
         gpus = [label for label in _gpumem.device_labels() if label != "host"]
         if device not in range(len(gpus)):
@@ -281,7 +281,7 @@ def _absent(device: str) -> DeviceError:
 
 
 def _current_device() -> str | None:
-    """Return the device that torch uses, where CUDA runs: nothing is started for it."""
+    """Return torch's current device if CUDA already runs; nothing is started."""
     cuda = getattr(sys.modules.get("torch"), "cuda", None)
     try:
         return f"cuda:{cuda.current_device()}" if cuda and cuda.is_initialized() else None
@@ -290,13 +290,13 @@ def _current_device() -> str | None:
 
 
 def _synchronize(device: str | None) -> None:
-    """Wait for the kernels of a call, whose time would not be its own otherwise."""
+    """Wait for the call's GPU kernels, to include them in its time."""
     if device is not None and device == _current_device():
         sys.modules["torch"].cuda.synchronize()
 
 
 def _count_tensors() -> int:
-    """Count torch's tensors that are alive, without running any of their code."""
+    """Return the number of live torch tensors, without running any of their code."""
     tensor = getattr(sys.modules.get("torch"), "Tensor", None)
     if tensor is None:
         return 0
@@ -335,7 +335,7 @@ def _stack(caller: FrameType, func: Callable[..., object] | None) -> str:
 
 
 def _raised(error: BaseException) -> str:
-    """Return where below the profiler an exception was raised."""
+    """Return the frames below the profiler in which an exception was raised."""
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)

@@ -1,6 +1,6 @@
 //! One kind of device of torch: `torch.cuda`, `torch.xpu`, an extension's.
 
-use gpumem_core::recording::{AllocatorLevels, DeviceKind, Level, Source, Unknown};
+use gpumem_core::recording::{AllocatorLevels, DeviceKey, DeviceKind, Level, Source, Unknown};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -77,7 +77,11 @@ impl Backend {
     }
 
     /// The levels of one of its devices; `None` where it has no such device.
-    pub(super) fn read(&mut self, py: Python<'_>, key: &str) -> PyResult<Option<AllocatorLevels>> {
+    pub(super) fn read(
+        &mut self,
+        py: Python<'_>,
+        key: &DeviceKey,
+    ) -> PyResult<Option<AllocatorLevels>> {
         let Some(running) = &mut self.running else {
             return Ok(None);
         };
@@ -90,7 +94,7 @@ impl Backend {
 
     /// The number of the device of that key, where torch's own allocator manages it and can say where
     /// its memory lies: on CUDA.
-    pub(super) fn tells_segments_of(&self, key: &str) -> Option<usize> {
+    pub(super) fn tells_segments_of(&self, key: &DeviceKey) -> Option<usize> {
         let running = self.running.as_ref()?;
         let ordinal = running.position(key)?;
         let tells = self.name == "cuda"
@@ -99,7 +103,7 @@ impl Backend {
         tells.then_some(ordinal)
     }
 
-    pub(super) fn reset_peak(&self, py: Python<'_>, key: &str) -> PyResult<()> {
+    pub(super) fn reset_peak(&self, py: Python<'_>, key: &DeviceKey) -> PyResult<()> {
         let position = self.running.as_ref().and_then(|it| it.position(key));
         let n_devices = self.running.as_ref().map_or(0, |it| it.counters.len());
         if let Some(ordinal) = position.filter(|idx| *idx < n_devices) {
@@ -149,8 +153,8 @@ impl Running {
         Ok(running)
     }
 
-    fn position(&self, key: &str) -> Option<usize> {
-        self.devices.iter().position(|found| found.key == key)
+    fn position(&self, key: &DeviceKey) -> Option<usize> {
+        self.devices.iter().position(|found| found.key == *key)
     }
 
     fn levels(&mut self, py: Python<'_>, ordinal: usize) -> PyResult<AllocatorLevels> {
@@ -282,7 +286,7 @@ fn device(
     if backend != "cuda" {
         let label = format!("{backend}:{ordinal}");
         return Ok(Found {
-            key: label.clone(),
+            key: label.as_str().into(),
             label,
             name,
             kind: DeviceKind::Gpu,

@@ -16,7 +16,7 @@ pub(super) struct Metal {
 
 pub(super) fn device() -> Found {
     Found {
-        key: KEY.to_owned(),
+        key: KEY.into(),
         label: KEY.to_owned(),
         name: "Apple GPU (Metal)".to_owned(),
         kind: DeviceKind::Gpu,

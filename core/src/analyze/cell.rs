@@ -1,0 +1,44 @@
+//! Cells as people see them.
+
+use crate::recording::{CellIdx, Recording, Run};
+use crate::source_text;
+
+/// A cell as people see it: first line of source, Jupyter's latest number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CellRef {
+    /// Its position in the recording.
+    pub idx: CellIdx,
+    /// The frontend's id, or the hash of its source.
+    pub id: String,
+    /// The first line of its source that says something, or the user's label.
+    pub label: String,
+    /// Jupyter's latest number.
+    pub execution_count: Option<u32>,
+}
+
+impl CellRef {
+    /// The cell of a run, with the number of its latest run.
+    pub(super) fn of(recording: &Recording, run: &Run) -> Self {
+        let cell = recording.cell(run.cell);
+        let latest = recording.latest_run(run.cell).unwrap_or(run);
+        Self {
+            idx: cell.idx,
+            id: cell.id.clone(),
+            label: cell_label(recording, run),
+            execution_count: latest.execution_count,
+        }
+    }
+}
+
+/// The user's label of a cell's run, else the headline of its source.
+pub fn cell_label(recording: &Recording, run: &Run) -> String {
+    let outermost = recording.run(recording.outermost(run.idx));
+    let label = outermost.label.clone();
+    let text = recording.text(run);
+    label
+        .or_else(|| text.and_then(source_text::headline))
+        .unwrap_or_else(|| match outermost.execution_count {
+            Some(n) => format!("In [{n}]"),
+            None => "a cell".to_owned(),
+        })
+}

@@ -1,0 +1,236 @@
+//! What only one kind of finding has, in typed figures.
+
+use super::growth::{Growth, Shape};
+use super::oom::OomBreakdown;
+use crate::holders::RootKind;
+use crate::recording::{DeviceKind, RunIdx};
+use crate::units::{ByteDelta, Bytes};
+
+/// What only one kind of finding has.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Details {
+    /// Of a cell's runs or steps: `Leak`, `Growing`, `Settled`.
+    Growth(Box<GrowthDetails>),
+    /// Of a device that grows from run to run while no cell alone explains it: `Growing`.
+    UnattributedGrowth(SeriesGrowth),
+    /// Of a device whose reserved memory lies in pieces: `Fragmentation`.
+    Fragmentation(FragmentationDetails),
+    /// Of a cell whose runs reserve more and more over a flat allocated: `Fragmentation`.
+    ReservedGrowth {
+        /// How fast.
+        growth: SeriesGrowth,
+        /// The run of which the recording tells where memory lay.
+        mapped: Option<RunIdx>,
+    },
+    /// Of `Pressure`.
+    Pressure {
+        /// How often the allocator flushed its cache.
+        n_flushes: u64,
+    },
+    /// Of `Spike`, above the higher end of the run.
+    Spike {
+        /// What the run needed.
+        excess: Bytes,
+        /// The third quartile of all runs.
+        usual: Bytes,
+    },
+    /// Of `Repeated`.
+    Repeated {
+        /// How many runs of the cell there were.
+        n_all: usize,
+    },
+    /// Of `Inefficient`.
+    Inefficient {
+        /// What the latest such run used of what it reserved: 0 to 1.
+        used_share: f64,
+    },
+    /// Of `Doubling`.
+    Doubling(DoublingDetails),
+    /// Of `Gap`: what this process holds outside the allocator.
+    Gap(SeriesGrowth),
+    /// Of `LongLived`.
+    LongLived {
+        /// The number of the line in the cell, from 1.
+        line: u32,
+        /// What it holds through most of the run.
+        held: Bytes,
+        /// The peak of the run.
+        peak: Bytes,
+    },
+    /// Of `OutOfMemory`.
+    OutOfMemory(Box<OomBreakdown>),
+    /// Of `Retention`.
+    Retention(RetentionDetails),
+}
+
+impl Details {
+    /// How fast a series grows, if the finding is about one.
+    pub fn growth(&self) -> Option<&SeriesGrowth> {
+        match self {
+            Self::Growth(details) => Some(&details.series),
+            Self::UnattributedGrowth(series)
+            | Self::ReservedGrowth { growth: series, .. }
+            | Self::Gap(series) => Some(series),
+            _ => None,
+        }
+    }
+}
+
+/// How a series of levels grows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SeriesGrowth {
+    /// The course of the series.
+    pub shape: Shape,
+    /// What each run (or step) keeps: Theil-Sen slope.
+    pub bytes_per_run: ByteDelta,
+    /// Its confidence interval of 95 %, in bytes.
+    pub interval: (ByteDelta, ByteDelta),
+    /// What it kept over all of these runs (or steps).
+    pub total: ByteDelta,
+    /// The series as judged, in bytes, at most 64 points where it is one of a cell: for a sparkline.
+    pub sparkline: Vec<f64>,
+}
+
+impl SeriesGrowth {
+    /// What was judged of these levels.
+    pub(super) fn of(growth: &Growth, levels: &[Bytes]) -> Self {
+        Self {
+            shape: growth.shape,
+            bytes_per_run: growth.bytes_per_run,
+            interval: growth.interval,
+            total: growth.total,
+            sparkline: levels.iter().map(|level| level.as_f64()).collect(),
+        }
+    }
+}
+
+/// How the runs of a cell, or the steps in one, grow.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GrowthDetails {
+    /// The series that was judged.
+    pub series: SeriesGrowth,
+    /// It counts steps inside a run, not runs.
+    pub steps: bool,
+    /// In how many runs (or steps) it grew.
+    pub n_grown: usize,
+    /// Of how many that is known.
+    pub n_known: usize,
+    /// In how many first ones it moved, if it stays since.
+    pub n_moving: Option<usize>,
+    /// How many more would decide, if there are too few.
+    pub n_missing: usize,
+    /// What is left for growth on the device.
+    pub headroom: Option<Bytes>,
+    /// How many more runs (or steps) until memory runs out at this rate, from the peak.
+    pub runs_to_oom: Option<u64>,
+    /// What decided between a leak and growth, beside the series itself.
+    pub decided_by: Option<DecidedBy>,
+    /// What the latest traced run kept.
+    pub traced: Option<TracedRun>,
+    /// What to do about it, the most likely first.
+    pub advice: Vec<Advice>,
+}
+
+impl GrowthDetails {
+    /// It grew in every run or step of which that is known.
+    pub fn grew_each_time(&self) -> bool {
+        self.n_grown >= self.n_known
+    }
+}
+
+/// What decided between a leak and growth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DecidedBy {
+    /// The number of live allocations grew in nearly every run: it collects.
+    AllocationsGrew {
+        /// In how many runs.
+        n_grown: usize,
+        /// Of how many.
+        n_runs: usize,
+    },
+    /// The number of live allocations grew in none: something is replaced by a larger one.
+    AllocationsStayed {
+        /// Of how many runs.
+        n_runs: usize,
+    },
+}
+
+/// What a traced run left alive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TracedRun {
+    /// Which run.
+    pub run: RunIdx,
+    /// The line that kept as much as every run keeps, or most of it, and how much.
+    pub line: Option<(u32, Bytes)>,
+}
+
+/// Advice against growth, as far as the cell's text and the device tell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Advice {
+    /// The cell appends to this list: keep numbers instead of tensors.
+    KeepNumbers {
+        /// The list as the cell writes it.
+        list: String,
+    },
+    /// Look for what the loop collects.
+    FindWhatLoopCollects,
+    /// Look for a name that gets longer with every run.
+    FindWhatOutlives,
+    /// Compute without a graph.
+    NoGrad {
+        /// The module that has `no_grad`.
+        framework: &'static str,
+    },
+    /// End a displayed last line with `;`.
+    DisplayNothing,
+}
+
+/// Free memory between held blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FragmentationDetails {
+    /// Free inside partly used segments.
+    pub inactive_split: Bytes,
+    /// Reserved by the allocator.
+    pub reserved: Bytes,
+    /// The largest free block, if that is known.
+    pub largest_free: Option<Bytes>,
+    /// In segments that are wholly free: what `empty_cache()` gives back.
+    pub reclaimable: Bytes,
+    /// The run of which the recording tells where memory lay.
+    pub mapped: Option<RunIdx>,
+    /// What kind of device it is.
+    pub device_kind: DeviceKind,
+}
+
+/// A re-run that held two copies; the latest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DoublingDetails {
+    /// What runs before it had left.
+    pub old: Bytes,
+    /// What it built.
+    pub new: Bytes,
+    /// How far it rose above its start.
+    pub rose: Bytes,
+    /// How many re-runs there were.
+    pub n_reruns: usize,
+}
+
+/// What a place of IPython's or Python's keeps.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RetentionDetails {
+    /// Which place.
+    pub place: RootKind,
+    /// What nothing but such places keeps.
+    pub kept: Bytes,
+    /// The run that left it there.
+    pub since: RunIdx,
+    /// The name that keeps the largest object.
+    pub name: String,
+    /// The way to the largest object.
+    pub path: String,
+    /// What the largest object is.
+    pub what: String,
+}

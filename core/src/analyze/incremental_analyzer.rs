@@ -1,0 +1,89 @@
+//! Judging again: what no threshold changes is kept from one judging to the next.
+
+use super::device_rows::{DeviceRows, Rows};
+use super::paths::Paths;
+use super::rules::Rules;
+use super::series;
+use super::stats_cache::StatsCache;
+use super::{Analysis, Compared};
+use super::{
+    compare, finding, fragmentation, leak, levels, long_lived, oom, peaks, reserve, retention,
+    unattributed_growth,
+};
+use crate::recording::Recording;
+
+/// One who judges the same recording again and again: under other thresholds, and
+/// as it grows. The verdicts are those of [`analyze`](super::analyze) and
+/// [`compare`](super::compare()), sooner.
+///
+/// ```
+/// use gpumem_core::analyze::{IncrementalAnalyzer, Rules, analyze};
+/// use gpumem_core::recording::{Header, Recording};
+/// let recording = Recording::new(Header::default());
+/// let mut analyzer = IncrementalAnalyzer::default();
+/// let mut analysis = analyzer.analyze(&recording, &Rules::default());
+/// let stricter = Rules { min_runs: 20, ..Rules::default() };
+/// analyzer.judge(&mut analysis, &recording, &stricter);
+/// assert_eq!(analysis, analyze(&recording, &stricter));
+/// ```
+#[derive(Debug, Default)]
+pub struct IncrementalAnalyzer {
+    stats: StatsCache,
+}
+
+impl IncrementalAnalyzer {
+    /// Derives levels and findings from a recording.
+    pub fn analyze(&mut self, recording: &Recording, rules: &Rules) -> Analysis {
+        let rows = levels::rows(recording);
+        let of_devices = DeviceRows::all(recording, &rows);
+        let mut analysis = Analysis {
+            devices: levels::summaries(recording, Rows::new(&rows, &of_devices)),
+            rows,
+            findings: Vec::new(),
+            warnings: levels::warnings(recording),
+        };
+        self.judge(&mut analysis, recording, rules);
+        analysis
+    }
+
+    /// Judges the levels of an analysis of this very recording under other rules.
+    pub fn judge(&mut self, analysis: &mut Analysis, recording: &Recording, rules: &Rules) {
+        self.stats.turn();
+        let of_devices = DeviceRows::all(recording, &analysis.rows);
+        let (rows, devices) = (Rows::new(&analysis.rows, &of_devices), &analysis.devices);
+        let paths = Paths::of(recording);
+        let of_runs = series::of_runs(recording, &paths, &analysis.rows);
+        let of_steps = series::of_steps(recording, &paths);
+        let stats = &mut self.stats;
+        let of_both = (&*of_runs, &*of_steps);
+        let mut findings = leak::findings(recording, rows, devices, of_both, rules, stats);
+        findings.extend(unattributed_growth::findings(
+            recording, rows, &findings, rules, stats,
+        ));
+        findings.extend(fragmentation::findings(
+            recording, rows, devices, &of_runs, rules, stats,
+        ));
+        findings.extend(peaks::findings(recording, devices, &of_runs));
+        findings.extend(reserve::findings(
+            recording, rows, devices, &of_runs, rules, stats,
+        ));
+        findings.extend(long_lived::findings(recording, devices));
+        findings.extend(oom::findings(recording, rows, &paths));
+        let mut is_told = |device, place| retention::is_told(&findings, device, place);
+        let retained = retention::findings(recording, rows, devices, rules, &mut is_told);
+        findings.extend(retained);
+        finding::sort(&mut findings);
+        analysis.findings = findings;
+    }
+
+    /// Holds each growing cell of `recording` against `baseline`, worst first.
+    pub fn compare(
+        &mut self,
+        recording: &Recording,
+        baseline: &Recording,
+        rules: &Rules,
+    ) -> Vec<Compared> {
+        self.stats.turn();
+        compare::compared(recording, baseline, rules, &mut self.stats)
+    }
+}

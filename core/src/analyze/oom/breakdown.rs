@@ -1,0 +1,113 @@
+//! What a device held when memory ran out, in parts that a bar can show.
+
+use super::Case;
+use super::causes::Cause;
+use crate::recording::{OomHolder, RunIdx};
+use crate::units::Bytes;
+
+/// Who had a part of the device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OomPart {
+    /// Tensors.
+    Tensors,
+    /// The allocator's cache.
+    Cache,
+    /// Context and libraries of this process.
+    Context,
+    /// Other processes.
+    Others,
+    /// Nobody.
+    Free,
+}
+
+impl OomPart {
+    /// The name in JSON and in Python.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tensors => "tensors",
+            Self::Cache => "cache",
+            Self::Context => "context",
+            Self::Others => "other_processes",
+            Self::Free => "free",
+        }
+    }
+}
+
+/// What was wanted and what there was. What nobody knows is `None`, or no part.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct OomBreakdown {
+    /// The request that failed.
+    pub wanted: Option<Bytes>,
+    /// Free on the device.
+    pub free: Option<Bytes>,
+    /// What the device has.
+    pub total: Option<Bytes>,
+    /// The most that could be had: the device, or a limit below it.
+    pub room: Option<Bytes>,
+    /// What took up the device, and what was free.
+    pub parts: Vec<(OomPart, Bytes)>,
+    /// The largest free piece of the cache.
+    pub largest_free: Option<Bytes>,
+    /// How much more would have been enough.
+    pub missing: Option<Bytes>,
+    /// The run of which the recording tells where memory lay at that moment.
+    pub mapped: Option<RunIdx>,
+    /// It happened on a device that nobody read: the finding stands with one that was.
+    pub elsewhere: bool,
+    /// The cell went on after it.
+    pub survived: bool,
+    /// How often it happened in the run, as the allocators count.
+    pub n_times: Option<u64>,
+    /// The other processes that held memory, by number.
+    pub others: Vec<u64>,
+    /// The names that held memory, the most first.
+    pub holders: Vec<OomHolder>,
+    /// What would have been enough, the most decisive first.
+    pub causes: Vec<Cause>,
+}
+
+impl OomBreakdown {
+    /// The size of a part, if that is known and not zero.
+    pub fn part(&self, part: OomPart) -> Option<Bytes> {
+        let mut parts = self.parts.iter();
+        parts.find(|(it, _)| *it == part).map(|(_, size)| *size)
+    }
+}
+
+impl Case<'_> {
+    pub(super) fn breakdown(&self) -> OomBreakdown {
+        let (others_used, others) = self.others();
+        let parts = [
+            (OomPart::Tensors, self.allocated()),
+            (OomPart::Cache, self.unallocated()),
+            (OomPart::Context, self.beside()),
+            (OomPart::Others, others_used),
+            (OomPart::Free, self.free()),
+        ];
+        let known = parts
+            .into_iter()
+            .filter_map(|(part, size)| Some((part, size?)));
+        let run = self.outermost.idx;
+        OomBreakdown {
+            wanted: self.figures().wanted,
+            free: self.free(),
+            total: self.figures().total.or(self.now.capacity),
+            room: self.room(),
+            parts: known.filter(|(_, size)| *size > Bytes::ZERO).collect(),
+            largest_free: self.figures().largest_free,
+            missing: self.missing(),
+            mapped: self.recording.mapped(run, self.device).map(|_| run),
+            elsewhere: self.elsewhere,
+            survived: self.survived(),
+            n_times: self.n_times(),
+            others: others.iter().map(|other| other.pid).collect(),
+            holders: self.oom.holders.clone(),
+            causes: if self.is_over() {
+                Vec::new()
+            } else {
+                Cause::all(self)
+            },
+        }
+    }
+}

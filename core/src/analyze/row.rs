@@ -1,0 +1,110 @@
+//! One row per (run, device): the levels of a device around a run.
+
+use crate::recording::{Column, DeviceIdx, Points, RunIdx, Sample};
+use crate::units::{ByteDelta, Bytes};
+
+/// Which of a device's levels growth is judged on: the first one known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Metric {
+    /// Bytes in blocks held by tensors, summed over the allocators.
+    Allocated,
+    /// The driver's figure for this process.
+    ProcessUsed,
+    /// The driver's figure for every process.
+    DeviceUsed,
+}
+
+impl Metric {
+    /// The name in JSON and in Python.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Allocated => "allocated",
+            Self::ProcessUsed => "process_used",
+            Self::DeviceUsed => "device_used",
+        }
+    }
+}
+
+/// The highest level of a metric in a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Peak {
+    /// The allocator's own peak rose in the run, above the one before it; or the bounds meet.
+    Exact(Bytes),
+    /// It lies between the highest level seen and what the allocator's counters allow.
+    Between {
+        /// Highest level seen.
+        low: Bytes,
+        /// The old peak, or less where the run allocated less than would reach it.
+        high: Bytes,
+    },
+    /// The highest level seen; nothing bounds it from above.
+    AtLeast(Bytes),
+}
+
+impl Peak {
+    /// The highest level that is certain.
+    pub const fn low(self) -> Bytes {
+        match self {
+            Self::Exact(bytes) | Self::AtLeast(bytes) => bytes,
+            Self::Between { low, .. } => low,
+        }
+    }
+
+    /// It is known to the byte.
+    pub const fn is_exact(self) -> bool {
+        matches!(self, Self::Exact(_))
+    }
+}
+
+/// The levels of one device around one run, totals over its allocators.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunRow {
+    /// Which run.
+    pub run: RunIdx,
+    /// Which device.
+    pub device: DeviceIdx,
+    /// The metric that growth is judged on.
+    pub metric: Metric,
+    /// That metric when the run began.
+    pub before: Option<Bytes>,
+    /// That metric when it ended.
+    pub after: Option<Bytes>,
+    /// That metric when it was last read, while the run goes on.
+    pub so_far: Option<Bytes>,
+    /// What the run kept of it: after − before.
+    pub kept: Option<ByteDelta>,
+    /// Its highest level inside the run.
+    pub peak: Option<Peak>,
+    /// Allocated, before and after.
+    pub allocated: (Option<Bytes>, Option<Bytes>),
+    /// Reserved, before and after.
+    pub reserved: (Option<Bytes>, Option<Bytes>),
+    /// This process's use, before and after.
+    pub process_used: (Option<Bytes>, Option<Bytes>),
+    /// Every process's use, before and after.
+    pub device_used: (Option<Bytes>, Option<Bytes>),
+    /// The smallest limit that applies.
+    pub capacity: Option<Bytes>,
+    /// Allocations in the run that succeeded only after the cache was flushed.
+    pub n_retries: Option<u64>,
+    /// Allocations that were alive, before and after.
+    pub n_blocks: (Option<u64>, Option<u64>),
+}
+
+/// A point of the metric that growth is judged on.
+pub(super) fn of_sample(sample: &Sample, metric: Metric) -> Option<Bytes> {
+    match metric {
+        Metric::Allocated => sample.allocated,
+        Metric::ProcessUsed => sample.process_used,
+        Metric::DeviceUsed => sample.device_used,
+    }
+}
+
+/// The metric that growth is judged on, of each point.
+pub(crate) fn of_points(points: &Points, metric: Metric) -> &Column {
+    match metric {
+        Metric::Allocated => points.allocated(),
+        Metric::ProcessUsed => points.process_used(),
+        Metric::DeviceUsed => points.device_used(),
+    }
+}

@@ -1,0 +1,196 @@
+//! What a run moved: whether a verdict may be new after it, and of which devices it is worth
+//! finding out who holds memory and where it lies.
+//!
+//! Finding out costs time between two runs of the user's. Here is decided whether it is worth
+//! that; who records then looks.
+
+use std::cmp::Ordering;
+
+use crate::analyze::{Rules, is_in_pieces};
+use crate::recording::{
+    DeviceIdx, DeviceKind, Reading, Recording, Run, RunIdx, RunLevels, Sample, Series, Status,
+};
+use crate::units::{ByteDelta, Bytes};
+
+/// The host's level changes by this much by itself.
+const HOST_NOISE: Bytes = Bytes::mib(1);
+
+/// The least by which a process's memory must change for a search on the host.
+const MIN_HOST_CHANGE: Bytes = Bytes::mib(4);
+
+/// Memory lies elsewhere if its pieces or what is reserved changed by this share of the latter.
+const MOVED: f64 = 1.0 / 64.0;
+
+/// A device whose segments are worth reading.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SegmentsWanted {
+    /// Which device.
+    pub device: DeviceIdx,
+    /// How many blocks its allocator holds: each takes time to read.
+    pub n_blocks: Option<u64>,
+}
+
+/// A verdict may be new after a run: it moved a level, or more is known of it than its ends.
+///
+/// The host's levels move with every cell, and so does what other processes use: they do not count.
+pub fn has_news(recording: &Recording, idx: RunIdx) -> bool {
+    let run = recording.run(idx);
+    let moved = |levels: &RunLevels| {
+        let Some(after) = &levels.after else {
+            return false;
+        };
+        let before = &levels.before;
+        let own = |reading: &Reading| reading.driver.process_used.known().unwrap_or_default();
+        let is_host = recording.device(levels.device).kind == DeviceKind::Host;
+        let by = own(after).since(own(before)).magnitude();
+        before.allocators != after.allocators || by >= HOST_NOISE || (!is_host && by > Bytes::ZERO)
+    };
+    let is_marked = |levels: &RunLevels| {
+        let mut series = recording.samples_of(idx, levels.device);
+        series.any(|(series, _)| *series != Series::Sampled)
+    };
+    let mut later = recording.runs()[idx.get()..].iter();
+    run.status != Status::Ok
+        || later.any(|run| run.parent == Some(idx))
+        || run.levels.iter().any(|it| moved(it) || is_marked(it))
+}
+
+/// The devices of which it is worth finding out after a run who holds them.
+///
+/// Those on which it left more than it found, or less if `IPython` kept something, and those on
+/// which a `del`, or an error that takes the place of the one before, gave nothing back.
+pub fn holders_wanted(recording: &Recording, idx: RunIdx) -> Vec<DeviceIdx> {
+    let Some(run) = recording.runs().get(idx.get()) else {
+        return Vec::new();
+    };
+    let gives_back = deletes(recording, run) || run.status != Status::Ok;
+    let is_wanted = |levels: &&RunLevels| {
+        rises_in_steps(recording, idx, levels.device)
+            || may_have_new_holders(recording, levels, gives_back)
+    };
+    let wanted = run.levels.iter().filter(is_wanted);
+    wanted.map(|levels| levels.device).collect()
+}
+
+fn deletes(recording: &Recording, run: &Run) -> bool {
+    let text = recording.text(run).unwrap_or_default();
+    let mut lines = text.lines();
+    lines.any(|line| line.trim_start().starts_with("del "))
+}
+
+/// A loop collects, even if the run lets go of as much at its start.
+fn rises_in_steps(recording: &Recording, run: RunIdx, device: DeviceIdx) -> bool {
+    let mut series = recording.samples_of(run, device);
+    series.any(|(series, points)| {
+        let ends = points.first().zip(points.last());
+        let rises = ends.is_some_and(|(first, last)| last.allocated > first.allocated);
+        matches!(series, Series::Marked(_)) && rises
+    })
+}
+
+fn may_have_new_holders(recording: &Recording, levels: &RunLevels, gives_back: bool) -> bool {
+    let moved = moved_since(recording, &levels.before, levels);
+    let Some((seen, found)) = recording.latest_holders(levels.device) else {
+        return moved == Some(Ordering::Greater);
+    };
+    match moved {
+        Some(Ordering::Greater) => true,
+        Some(Ordering::Equal) if gives_back => true,
+        // What `%gpumem release` gave back, it gave back between two runs.
+        Some(_) if !found.kept.is_empty() => {
+            let mut then = recording.run(seen).levels.iter();
+            let then = then.find(|then| then.device == levels.device);
+            let then = then.and_then(|then| then.after.as_ref());
+            then.is_some_and(|then| moved_since(recording, then, levels) == Some(Ordering::Less))
+        }
+        _ => false,
+    }
+}
+
+/// Where the level of a run's device stood at its end, compared with `before`.
+///
+/// The host counts only if there is no accelerator: its level moves by itself.
+fn moved_since(recording: &Recording, before: &Reading, levels: &RunLevels) -> Option<Ordering> {
+    let (before, after) = (Sample::of(before), Sample::of(levels.after.as_ref()?));
+    if recording.device(levels.device).kind == DeviceKind::Host {
+        let devices = recording.devices();
+        let is_all = !devices.iter().any(|it| it.kind.is_accelerator());
+        let moved = after.process_used?.since(before.process_used?);
+        let is_much = moved.magnitude() >= MIN_HOST_CHANGE;
+        return is_all.then(|| {
+            if is_much {
+                moved.cmp(&ByteDelta::ZERO)
+            } else {
+                Ordering::Equal
+            }
+        });
+    }
+    let before = before.allocated.unwrap_or_default();
+    Some(after.allocated?.cmp(&before))
+}
+
+/// The devices of which a run that has ended left so much free in pieces that it is worth finding
+/// out where. None whose memory lies as it did the last time.
+pub fn segments_wanted(recording: &Recording, idx: RunIdx, rules: &Rules) -> Vec<SegmentsWanted> {
+    let Some(run) = recording.runs().get(idx.get()) else {
+        return Vec::new();
+    };
+    let wanted = run.levels.iter().filter_map(|levels| {
+        let device = levels.device;
+        let pieces = Pieces::after(levels)?;
+        let is_wanted = is_in_pieces(pieces.split, pieces.reserved, rules)
+            // What was found at the moment when memory ran out stays.
+            && recording.mapped(idx, device).is_none()
+            && !lies_as_before(recording, device, &pieces);
+        is_wanted.then_some(SegmentsWanted {
+            device,
+            n_blocks: pieces.n_blocks,
+        })
+    });
+    wanted.collect()
+}
+
+/// Hardly anything moved since the segments were last read. If that failed, it is not tried again
+/// before much has moved either.
+fn lies_as_before(recording: &Recording, device: DeviceIdx, now: &Pieces) -> bool {
+    let Some(last) = recording.latest_mapped(device) else {
+        return false;
+    };
+    let mut levels = recording.run(last.run).levels.iter();
+    let mut of_run = || Pieces::after(levels.find(|levels| levels.device == device)?);
+    let then = last.found.as_ref().map_or_else(
+        |_| of_run().map(|pieces| (pieces.split, pieces.reserved)),
+        |found| Some((found.split(), found.reserved())),
+    );
+    let is_near = |now_bytes: Bytes, then: Bytes| {
+        let moved = now_bytes.since(then).magnitude();
+        moved.as_f64() <= now.reserved.as_f64() * MOVED
+    };
+    then.is_some_and(|(split, reserved)| {
+        is_near(now.split, split) && is_near(now.reserved, reserved)
+    })
+}
+
+/// What an allocator had free beside blocks in use.
+struct Pieces {
+    split: Bytes,
+    reserved: Bytes,
+    n_blocks: Option<u64>,
+}
+
+impl Pieces {
+    /// At a run's end, of the allocator that counts it.
+    fn after(levels: &RunLevels) -> Option<Self> {
+        let mut allocators = levels.after.as_ref()?.allocators.iter();
+        allocators.find_map(|it| {
+            Some(Self {
+                split: it.inactive_split.known()?,
+                reserved: it.reserved.known()?,
+                n_blocks: it.n_blocks,
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,53 @@
+//! Why a fix helps, and what it does not do.
+
+use crate::holders::FixReason;
+
+/// One sentence.
+pub const fn fix_reason(reason: FixReason) -> &'static str {
+    match reason {
+        FixReason::NotDisplayed => {
+            "IPython keeps what a cell displays for the whole session; `%gpumem release outputs` \
+             lets go of what is kept already"
+        }
+        FixReason::OutputsReleased => {
+            "IPython keeps what a cell displays for the whole session; a `;` at the end of the \
+             last line avoids it"
+        }
+        FixReason::TracebackReleased => {
+            "the last exception keeps every local variable of the functions it passed through"
+        }
+        FixReason::CyclesCollected => {
+            "the objects refer to each other and wait for a collection; with a `weakref` in one \
+             direction they go at once"
+        }
+        FixReason::ScriptsForgotten => {
+            "IPython keeps the namespace of every script that `%run` ran"
+        }
+        FixReason::OldCopyFirst => {
+            "the name keeps the old copy until the new one is ready; with `None` it goes first, \
+             also in a first run, where `del` would fail"
+        }
+        FixReason::NameWithGraph => {
+            "the graph for the backward pass is kept with it: `.detach()` what is kept, or compute \
+             it under `no_grad()` where no backward pass follows"
+        }
+        FixReason::Name => "once it is not needed: only this name keeps it alive",
+        FixReason::CacheBounded => {
+            "without a bound the cache keeps every result, and its arguments"
+        }
+        FixReason::CacheCleared => {
+            "the cache keeps its results, and their arguments; `functools.lru_cache(maxsize=…)` \
+             bounds how many"
+        }
+        FixReason::Number => {
+            "a plain number keeps neither device memory nor a graph; `.item()` waits for the device"
+        }
+        FixReason::Detached => {
+            "without its graph each keeps only its own values; they still add up, so keep no more \
+             of them than are needed, and where no backward pass follows compute under `no_grad()`"
+        }
+        FixReason::LatestKept => {
+            "keeps the latest 100 and lets go of the rest; a `deque(maxlen=100)` does it by itself"
+        }
+    }
+}

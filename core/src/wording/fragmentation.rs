@@ -1,0 +1,55 @@
+//! Memory that is free in the allocator, but in pieces.
+
+use super::{Teller, Words, count};
+use crate::analyze::{FragmentationDetails, SeriesGrowth};
+use crate::recording::DeviceKind;
+
+pub(super) fn words(teller: &Teller<'_>, details: &FragmentationDetails) -> Words {
+    let size = |bytes| teller.units.size(bytes);
+    let share = details.inactive_split.as_f64() / details.reserved.as_f64().max(1.0);
+    let largest = details.largest_free.map_or_else(String::new, |largest| {
+        format!(", the largest piece {}", size(largest))
+    });
+    let order =
+        "allocate what lives long before what lives short, so that they do not share segments";
+    let segments = "before the kernel starts, set \
+                    `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`: segments then grow in place";
+    let advice: &[&str] = match details.device_kind {
+        DeviceKind::Gpu => &[order, segments],
+        _ => &[order],
+    };
+    Words {
+        title: format!(
+            "{} of {} is free in pieces between held blocks",
+            size(details.inactive_split),
+            teller.device()
+        ),
+        detail: format!(
+            "{:.0} % of the {} reserved{largest} · `empty_cache()` would give back {}",
+            100.0 * share,
+            size(details.reserved),
+            size(details.reclaimable)
+        ),
+        suggestions: advice.iter().map(|&advice| advice.to_owned()).collect(),
+    }
+}
+
+/// Reserved grows over a flat allocated.
+pub(super) fn of_reserved(teller: &Teller<'_>, growth: &SeriesGrowth) -> Words {
+    let each = teller.units.size(growth.bytes_per_run.magnitude());
+    Words {
+        title: format!(
+            "{}: reserved grows by {each} a run, allocated does not",
+            teller.cell()
+        ),
+        detail: format!(
+            "over {} · free blocks do not fit what the next run asks for",
+            count(teller.finding.n_runs, "run")
+        ),
+        suggestions: vec![
+            "keep the sizes of a run's tensors alike (pad batches to a few lengths): then freed \
+             blocks fit again"
+                .to_owned(),
+        ],
+    }
+}

@@ -1,0 +1,23 @@
+//! What a process holds outside the allocator, and that grows.
+
+use super::{Teller, Words, count};
+use crate::analyze::SeriesGrowth;
+
+pub(super) fn words(teller: &Teller<'_>, series: &SeriesGrowth) -> Words {
+    Words {
+        title: format!(
+            "{}: {} more a run outside the framework",
+            teller.device(),
+            teller.units.size(series.bytes_per_run.magnitude())
+        ),
+        detail: format!(
+            "over {} · held by this process, not by its caching allocator",
+            count(teller.finding.n_runs, "run")
+        ),
+        suggestions: vec![
+            "look at what allocates by itself: another framework, a custom kernel, CUDA graphs, \
+             communicators, workspaces"
+                .to_owned(),
+        ],
+    }
+}

@@ -1,0 +1,18 @@
+//! What holds the memory.
+
+use crate::holders::{Holder, RootKind};
+
+/// `held by losses (list of 3 tensors, each with its graph)`.
+pub(super) fn held_by(holder: &Holder) -> String {
+    let Holder { name, what, .. } = holder;
+    match holder.kind {
+        RootKind::Unnamed => format!("held by no name ({what})"),
+        RootKind::CyclicGarbage => {
+            format!("held by objects that only refer to each other ({what})")
+        }
+        kind => match kind.words() {
+            Some(kind) => format!("held by {name}, {kind} ({what})"),
+            None => format!("held by {name} ({what})"),
+        },
+    }
+}

@@ -1,0 +1,18 @@
+//! Runs that reserve much more than they use.
+
+use super::{Teller, Words, count};
+
+pub(super) fn words(teller: &Teller<'_>, used_share: f64) -> Words {
+    Words {
+        title: format!("{} reserves much more than it uses", teller.cell()),
+        detail: format!(
+            "in {}, last {:.0} % of what it reserved",
+            count(teller.finding.n_runs, "run"),
+            100.0 * used_share
+        ),
+        suggestions: vec![
+            "many sizes that differ a little each leave a free block: round them to a few"
+                .to_owned(),
+        ],
+    }
+}

@@ -1,0 +1,37 @@
+//! A line whose result lives through most of a run.
+
+use super::{Teller, Words};
+use crate::source_text;
+use crate::units::Bytes;
+
+pub(super) fn words(teller: &Teller<'_>, line: u32, (held, peak): (Bytes, Bytes)) -> Words {
+    let Teller {
+        recording,
+        finding,
+        units,
+    } = teller;
+    let run = finding.runs.first().map(|run| recording.run(*run));
+    let text = run.and_then(|run| recording.text(run));
+    let source = text.and_then(|text| text.lines().nth((line as usize).checked_sub(1)?));
+    let place = match source.and_then(source_text::headline) {
+        Some(source) => format!("line {line} ({source})"),
+        None => format!("line {line}"),
+    };
+    Words {
+        title: format!(
+            "{}: {place} holds {} through most of the run",
+            teller.cell(),
+            units.size(held)
+        ),
+        detail: format!(
+            "at its peak of {}, and gives it back before the end",
+            units.size(peak)
+        ),
+        suggestions: vec![
+            "`del` it as soon as nothing needs it any more, or work in smaller pieces".to_owned(),
+            "what a backward pass needs has to live that long, unless it is computed again: \
+             `torch.utils.checkpoint`"
+                .to_owned(),
+        ],
+    }
+}

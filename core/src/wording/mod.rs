@@ -1,0 +1,162 @@
+//! Words for findings: title, detail, evidence and advice, in the reader's units.
+//!
+//! [`analyze`](crate::analyze) finds facts; every sentence about them is made here, one file per
+//! kind, so that changing one touches one file.
+
+mod advice;
+mod doubling;
+mod evidence;
+mod fix;
+mod fragmentation;
+mod gap;
+mod growth;
+mod holders;
+mod inefficient;
+mod levels;
+mod long_lived;
+mod oom;
+mod pressure;
+mod repeated;
+mod retention;
+mod spike;
+#[cfg(test)]
+mod tests;
+mod unattributed;
+
+use crate::analyze::{Details, Finding, FindingKind, Severity, State, Withdrawn};
+use crate::recording::Recording;
+use crate::units::Units;
+
+pub use evidence::{evidence, figure};
+pub use fix::fix_reason;
+pub use levels::{gap, limited_by, metric, oom_part, part, warning};
+pub use oom::oom_holder;
+
+/// A finding in words. Code stands between backticks.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Words {
+    /// One sentence: what happens where.
+    pub title: String,
+    /// How sure, how fast, what next; parts are separated by `·`.
+    pub detail: String,
+    /// What to do about it, the most likely first: one sentence each.
+    pub suggestions: Vec<String>,
+}
+
+/// Words for a finding of this recording.
+///
+/// ```
+/// use gpumem_core::analyze::{Rules, analyze};
+/// use gpumem_core::recording::{Header, Recording};
+/// use gpumem_core::units::Units;
+/// use gpumem_core::wording;
+///
+/// let recording = Recording::new(Header::default());
+/// for finding in analyze(&recording, &Rules::default()).findings {
+///     println!("{}", wording::words(&recording, &finding, Units::Binary).title);
+/// }
+/// ```
+pub fn words(recording: &Recording, finding: &Finding, units: Units) -> Words {
+    let teller = Teller {
+        recording,
+        finding,
+        units,
+    };
+    match &finding.details {
+        Details::Growth(details) => growth::words(&teller, details),
+        Details::UnattributedGrowth(series) => unattributed::words(&teller, series),
+        Details::Fragmentation(details) => fragmentation::words(&teller, details),
+        Details::ReservedGrowth { growth, .. } => fragmentation::of_reserved(&teller, growth),
+        Details::Pressure { n_flushes } => pressure::words(&teller, *n_flushes),
+        Details::Spike { excess, usual } => spike::words(&teller, *excess, *usual),
+        Details::Repeated { n_all } => repeated::words(&teller, *n_all),
+        Details::Inefficient { used_share } => inefficient::words(&teller, *used_share),
+        Details::Doubling(details) => doubling::words(&teller, details),
+        Details::Gap(series) => gap::words(&teller, series),
+        Details::LongLived { line, held, peak } => {
+            long_lived::words(&teller, *line, (*held, *peak))
+        }
+        Details::OutOfMemory(breakdown) => oom::words(&teller, breakdown),
+        Details::Retention(details) => retention::words(&teller, details),
+    }
+}
+
+/// What all words for one finding need.
+struct Teller<'a> {
+    recording: &'a Recording,
+    finding: &'a Finding,
+    units: Units,
+}
+
+impl Teller<'_> {
+    /// The cell's name.
+    fn cell(&self) -> &str {
+        let cell = self.finding.cell.as_ref();
+        cell.map_or("a cell", |cell| &cell.label)
+    }
+
+    /// As people write the device.
+    fn device(&self) -> &str {
+        &self.recording.device(self.finding.device).label
+    }
+}
+
+/// The sign in front of a finding: colour alone never tells its severity.
+pub fn icon(finding: &Finding) -> &'static str {
+    match finding.severity {
+        Severity::Critical => "▲",
+        Severity::Warning if finding.state == State::Leak => "▲",
+        Severity::Warning => "◆",
+        Severity::Info => "○",
+    }
+}
+
+/// The heading of a finding.
+pub fn heading(finding: &Finding) -> &'static str {
+    match (finding.kind, finding.state) {
+        (FindingKind::Leak, _) => "Leak",
+        (FindingKind::Growing, State::NotEnoughData) => "Growing, too few runs to tell",
+        (FindingKind::Growing, _) if finding.holders.is_empty() => "Growing, holder unknown",
+        (FindingKind::Growing, _) => "Growing",
+        (FindingKind::Settled, _) => "Settled",
+        (FindingKind::Fragmentation, _) => "Fragmentation",
+        (FindingKind::Pressure, _) => "Memory pressure",
+        (FindingKind::Spike, _) => "Spike",
+        (FindingKind::Repeated, _) => "Repeated driver allocation",
+        (FindingKind::Inefficient, _) => "Inefficient reservation",
+        (FindingKind::Doubling, _) => "Old and new copy alive together",
+        (FindingKind::Gap, _) => "Growth outside the allocator",
+        (FindingKind::LongLived, _) => "Long-lived",
+        (FindingKind::OutOfMemory, _) => "Out of memory",
+        (FindingKind::Retention, _) => "Kept by IPython",
+    }
+}
+
+/// Why a finding is withdrawn.
+pub const fn withdrawn(reason: Withdrawn) -> &'static str {
+    match reason {
+        Withdrawn::GivenBack => "given back since",
+        Withdrawn::Edited => "the cell was edited since",
+        Withdrawn::HadEnough => "a later run of the cell had enough",
+        Withdrawn::LetGo => "let go since",
+    }
+}
+
+/// `1 run`, `7 runs`.
+pub fn count(n: usize, what: &str) -> String {
+    let plural = if n == 1 { "" } else { "s" };
+    format!("{n} {what}{plural}")
+}
+
+/// `once`, `7 times`.
+fn times(n: u64) -> String {
+    match n {
+        1 => "once".to_owned(),
+        n => format!("{n} times"),
+    }
+}
+
+fn joined(parts: impl IntoIterator<Item = Option<String>>) -> String {
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    parts.join(" · ")
+}

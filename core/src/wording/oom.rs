@@ -1,0 +1,288 @@
+//! Memory that ran out.
+
+use super::{Teller, Words, joined, times, withdrawn};
+use crate::analyze::{Cause, HeldByError, OomBreakdown, OomPart};
+use crate::recording::OomHolder;
+use crate::units::{Bytes, Units};
+
+/// So many holders are named.
+const N_SHOWN: usize = 3;
+
+pub(super) fn words(teller: &Teller<'_>, breakdown: &OomBreakdown) -> Words {
+    let oom = Oom { teller, breakdown };
+    let causes = breakdown.causes.iter().map(|cause| oom.cause(cause));
+    let (lines, suggestions): (Vec<_>, Vec<_>) = causes.unzip();
+    Words {
+        title: oom.title(),
+        detail: oom.detail(lines),
+        suggestions,
+    }
+}
+
+/// A holder's name, or what it is if names are not kept.
+pub fn oom_holder(holder: &OomHolder) -> String {
+    match (holder.name.as_str(), holder.kind.words()) {
+        ("", Some(words)) => words.to_owned(),
+        ("", None) => "a variable".to_owned(),
+        (name, _) => name.to_owned(),
+    }
+}
+
+struct Oom<'a> {
+    teller: &'a Teller<'a>,
+    breakdown: &'a OomBreakdown,
+}
+
+impl Oom<'_> {
+    fn units(&self) -> Units {
+        self.teller.units
+    }
+
+    fn title(&self) -> String {
+        let device = if self.breakdown.elsewhere {
+            "a device that is not read"
+        } else {
+            self.teller.device()
+        };
+        let and_then = if self.breakdown.survived {
+            " and went on"
+        } else {
+            ""
+        };
+        let title = format!(
+            "{} ran out of memory on {device}{and_then}",
+            self.teller.cell()
+        );
+        let size = |bytes: Bytes| self.units().size(bytes);
+        let (wanted, free) = (
+            self.breakdown.wanted.map(size),
+            self.breakdown.free.map(size),
+        );
+        match (wanted, free) {
+            (Some(wanted), Some(free)) => format!("{title}: it wanted {wanted}, {free} was free"),
+            (Some(wanted), None) => format!("{title}: it wanted {wanted}"),
+            (None, Some(free)) => format!("{title}: {free} was free"),
+            (None, None) => title,
+        }
+    }
+
+    fn detail(&self, causes: Vec<Option<String>>) -> String {
+        let n_times = self.breakdown.n_times.filter(|n| *n > 1);
+        let first = [
+            self.composition(),
+            n_times.map(|n| format!("{} in this run", times(n))),
+        ];
+        if let Some(reason) = self.teller.finding.withdrawn {
+            return joined(
+                first
+                    .into_iter()
+                    .chain([Some(withdrawn(reason).to_owned())]),
+            );
+        }
+        let missing = self
+            .breakdown
+            .missing
+            .filter(|missing| *missing > Bytes::ZERO);
+        let missing = missing.map(|missing| format!("{} short", self.units().size(missing)));
+        joined(
+            first
+                .into_iter()
+                .chain([missing, self.held_by()])
+                .chain(causes),
+        )
+    }
+
+    /// `of 8 GiB: 5.1 GiB in tensors, 1.2 GiB cache, 7 MiB free`.
+    fn composition(&self) -> Option<String> {
+        let others = || match self.breakdown.others.as_slice() {
+            [] => "other processes".to_owned(),
+            [pid] => format!("process {pid}"),
+            pids => format!("{} other processes", pids.len()),
+        };
+        let parts = self.breakdown.parts.iter();
+        let parts = parts.filter_map(|(part, size)| {
+            let words = match part {
+                OomPart::Free => return None,
+                OomPart::Others => others(),
+                part => super::oom_part(*part).to_owned(),
+            };
+            Some(format!("{} {words}", self.units().size(*size)))
+        });
+        let parts: Vec<String> = parts.collect();
+        match (self.breakdown.total, parts.as_slice()) {
+            (_, []) => None,
+            (Some(total), parts) => Some(format!(
+                "of {}: {}",
+                self.units().size(total),
+                parts.join(", ")
+            )),
+            (None, parts) => Some(parts.join(", ")),
+        }
+    }
+
+    /// `held by weights 1.5 GiB, last exception 2 GiB`.
+    fn held_by(&self) -> Option<String> {
+        let holders = &self.breakdown.holders;
+        let name = |holder: &OomHolder| match holder.name.as_str() {
+            "" => oom_holder(holder),
+            name => format!("`{name}`"),
+        };
+        let shown = holders.iter().take(N_SHOWN);
+        let mut shown: Vec<String> = shown
+            .map(|holder| format!("{} {}", name(holder), self.units().size(holder.used)))
+            .collect();
+        let rest: Bytes = holders.iter().skip(N_SHOWN).map(|it| it.used).sum();
+        if rest > Bytes::ZERO {
+            shown.push(format!("others {}", self.units().size(rest)));
+        }
+        (!shown.is_empty()).then(|| format!("held by {}", shown.join(", ")))
+    }
+
+    /// For the line after the cell, and what to do.
+    fn cause(&self, cause: &Cause) -> (Option<String>, String) {
+        let size = |bytes: Bytes| self.units().size(bytes);
+        let both = |words: String, advice: String| (Some(words), advice);
+        match cause {
+            Cause::TooLarge { room } => {
+                let (room, wanted) = (size(*room), self.breakdown.wanted.unwrap_or_default());
+                both(
+                    format!("more than the whole {room}"),
+                    format!(
+                        "{} in one piece never fits into {room}: compute in smaller pieces, or \
+                         look whether the shape is what you meant",
+                        size(wanted)
+                    ),
+                )
+            }
+            Cause::Limited { limit } => {
+                let limit = size(*limit);
+                both(
+                    format!("limited to {limit}"),
+                    format!(
+                        "the framework may take {limit} only, as its memory fraction or limit \
+                         says: raise it where nobody else needs the rest"
+                    ),
+                )
+            }
+            Cause::Fragmented {
+                unallocated,
+                largest,
+                can_expand,
+            } => {
+                let largest = largest.map_or_else(String::new, |largest| {
+                    format!(", the largest piece {}", size(largest))
+                });
+                let order = "allocate what lives long before what lives short, and keep sizes \
+                             alike, so that free pieces fit again";
+                let advice = if *can_expand {
+                    format!(
+                        "before the kernel starts, set \
+                         `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`: pieces then join; or \
+                         {order}"
+                    )
+                } else {
+                    order.to_owned()
+                };
+                both(
+                    format!(
+                        "{} were free in the cache in pieces{largest}",
+                        size(*unallocated)
+                    ),
+                    advice,
+                )
+            }
+            Cause::CachedElsewhere { source, cached } => {
+                let (name, cached) = (source.name(), size(*cached));
+                both(
+                    format!("{name} keeps {cached} that it does not use: `%gpumem release cache`"),
+                    format!(
+                        "`%gpumem release cache` gives back the {cached} that {name} keeps in its \
+                         cache"
+                    ),
+                )
+            }
+            Cause::OtherProcesses { used, pids } => {
+                let used = size(*used);
+                let which = if pids.is_empty() {
+                    String::new()
+                } else {
+                    let pids: Vec<String> = pids.iter().map(u64::to_string).collect();
+                    format!(" (process {})", pids.join(", "))
+                };
+                both(
+                    format!("other processes hold {used}: `%gpumem who`"),
+                    format!(
+                        "other processes hold {used}{which}: `%gpumem who` tells which they are; \
+                         end what nobody needs"
+                    ),
+                )
+            }
+            Cause::OldCopy { kept, name } => both(
+                format!(
+                    "the {} of an earlier run were still held: `del {name}` first",
+                    size(*kept)
+                ),
+                format!(
+                    "give the old copy up first: `del {name}` at the top of the cell; until the \
+                     new one is ready the name holds the old one"
+                ),
+            ),
+            Cause::EarlierError {
+                execution_count,
+                kept,
+            } => {
+                let kept = size(*kept);
+                let which = match execution_count {
+                    Some(n) => format!("the error of In [{n}]"),
+                    None => "the error before it".to_owned(),
+                };
+                both(
+                    format!("{which} still held up to {kept}: `%gpumem release traceback`"),
+                    format!(
+                        "`%gpumem release traceback`: {which} kept up to {kept} alive through its \
+                         frames"
+                    ),
+                )
+            }
+            Cause::Outputs { held } => {
+                let held = size(*held);
+                both(
+                    format!("displayed results hold {held}: `%gpumem release outputs`"),
+                    format!(
+                        "`%gpumem release outputs` lets go of the {held} that `Out` and `_` hold; \
+                         a `;` at the end of a cell's last line keeps a result out of them"
+                    ),
+                )
+            }
+            Cause::SmallerStep => (
+                None,
+                "make the step smaller: a smaller batch (with gradient accumulation where its size \
+                 matters), shorter sequences, lower precision, or no graph where no backward pass \
+                 follows"
+                    .to_owned(),
+            ),
+            Cause::Traceback { kept } => {
+                let kept = match kept {
+                    HeldByError::Exactly(kept) => Some(size(*kept)),
+                    HeldByError::UpTo(kept) => Some(format!("up to {}", size(*kept))),
+                    HeldByError::Unknown => None,
+                };
+                let line = kept.as_ref().map(|kept| {
+                    format!("the traceback keeps {kept}: `%gpumem release traceback`")
+                });
+                let kept = kept.as_deref().unwrap_or("the tensors of its frames");
+                (
+                    line,
+                    format!(
+                        "`%gpumem release traceback`: the error keeps {kept} alive through its \
+                         frames, until another error takes its place"
+                    ),
+                )
+            }
+            Cause::Unread => (
+                None,
+                "`%gpumem status` says which devices are read, and why not the others".to_owned(),
+            ),
+        }
+    }
+}

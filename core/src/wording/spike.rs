@@ -1,0 +1,30 @@
+//! A run whose peak stands far above that of the others.
+
+use super::{Teller, Words, count};
+use crate::units::Bytes;
+
+pub(super) fn words(teller: &Teller<'_>, excess: Bytes, usual: Bytes) -> Words {
+    let Teller {
+        recording,
+        finding,
+        units,
+    } = teller;
+    let run = finding.runs.first().map(|run| recording.run(*run));
+    let number = run.and_then(|run| run.execution_count);
+    let number = number.map_or_else(|| "one run".to_owned(), |n| format!("In [{n}]"));
+    Words {
+        title: format!(
+            "{}: {number} needed {} for a moment",
+            teller.cell(),
+            units.size(excess)
+        ),
+        detail: format!(
+            "above its ends; {} is usual over {}",
+            units.size(usual),
+            count(finding.n_runs, "run")
+        ),
+        suggestions: vec![
+            "see what was larger in that run (a batch, a sequence, a validation pass)".to_owned(),
+        ],
+    }
+}

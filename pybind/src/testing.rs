@@ -1,0 +1,132 @@
+//! What tests and benchmarks order, and users cannot: `gpumem._gpumem._testing`.
+//!
+//! The wheel that is released is built without the feature `testing`: nothing of this is in it.
+
+use std::time::{Duration, Instant};
+
+use gpumem_core::holders::{self, Category, Holder, NodeIdx, ObjectGraph, RootKind, Traits};
+use gpumem_core::units::Bytes;
+use gpumem_core::wording;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::adapters::own::{self, Asks};
+use crate::extension;
+use crate::guard::panic_in_next_callback;
+#[cfg(target_os = "linux")]
+use crate::look::fail_look;
+use crate::look::{look_for, look_in_process, looks_under_way};
+use crate::sampler::simulated_run;
+use crate::session::latest_line;
+use crate::walk::{self, Extent, Here, Limits, Places, Search};
+
+/// How long a walk that a test waits for may take.
+const WALK_TIME: Duration = Duration::from_secs(5);
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let hooks = PyModule::new(module.py(), "_testing")?;
+    #[cfg(target_os = "linux")]
+    hooks.add_function(wrap_pyfunction!(fail_look, &hooks)?)?;
+    hooks.add_function(wrap_pyfunction!(fix, &hooks)?)?;
+    hooks.add_function(wrap_pyfunction!(latest_line, &hooks)?)?;
+    hooks.add_function(wrap_pyfunction!(look_for, &hooks)?)?;
+    hooks.add_function(wrap_pyfunction!(look_in_process, &hooks)?)?;
+    hooks.add_function(wrap_pyfunction!(looks_under_way, &hooks)?)?;
+    hooks.add_function(wrap_pyfunction!(object_graph, &hooks)?)?;
+    hooks.add_function(wrap_pyfunction!(panic_in_next_callback, &hooks)?)?;
+    hooks.add_function(wrap_pyfunction!(simulated_run, &hooks)?)?;
+    // `add` would name it in `__all__`, and the stub tells of what is released.
+    module.setattr("_testing", hooks)
+}
+
+/// What a fix says for a name that holds by such a path: the line, what to write, why.
+#[pyfunction]
+#[pyo3(signature = (path, source, *, kind="variable", type_name="list", has_graph=false, scalars=false))]
+fn fix(
+    path: &str,
+    source: &str,
+    kind: &str,
+    type_name: &str,
+    has_graph: bool,
+    scalars: bool,
+) -> Option<(Option<String>, String, &'static str)> {
+    let n_bytes = Bytes::mib(1);
+    let name = path.split(['.', '[']).next()?;
+    let holder = Holder {
+        path: path.to_owned(),
+        traits: Traits {
+            type_name: type_name.to_owned(),
+            scalars,
+            graph: if has_graph { n_bytes } else { Bytes::ZERO },
+            ..Traits::default()
+        },
+        ..Holder::new(RootKind::from_name(kind)?, name, n_bytes)
+    };
+    let fix = holders::fix(&holder, Some(source))?;
+    Some((fix.before, fix.after, wording::fix_reason(fix.reason)))
+}
+
+type GraphNode = (String, Option<&'static str>, Option<(String, u64)>);
+
+/// What leads to device memory, node by node and edge by edge: from every name, or from the
+/// entries of `namespace`.
+#[pyfunction]
+#[pyo3(signature = (namespace=None))]
+#[expect(clippy::type_complexity, reason = "three plain lists and two facts")]
+fn object_graph(
+    py: Python<'_>,
+    namespace: Option<Bound<'_, PyDict>>,
+) -> PyResult<(
+    Vec<GraphNode>,
+    Vec<(u32, u32, String)>,
+    Vec<(String, &'static str, String, u32)>,
+    usize,
+    bool,
+)> {
+    let (places, extent) = if let Some(namespace) = namespace {
+        (Places::of_namespace(namespace)?, Extent::Names)
+    } else {
+        let places = Places::of_shells(py, &extension::shells(py))?;
+        (places, Extent::Everything)
+    };
+    let search = Search {
+        extent,
+        limits: Limits {
+            until: Instant::now() + WALK_TIME,
+            n_nodes: 50_000_000,
+        },
+        // What a look sees is tested here, and nobody's `locals()` is at stake.
+        is_copy: true,
+        reads_graph: true,
+    };
+    let registered = own::registered(py, Asks::All);
+    let walked = walk::find(py, &places, search, &registered)?;
+    let registered = &registered;
+    let found = walked.asked(py, &mut Here { registered });
+    let graph = &found.graph;
+    let edges = graph
+        .edges()
+        .map(|(from, to, step)| (from.0, to.0, step.to_string()));
+    let roots = graph.roots().iter().map(|root| {
+        let (name, path) = (root.name.to_string(), root.path.to_string());
+        (name, root.kind.name(), path, root.target.0)
+    });
+    Ok((
+        nodes(graph),
+        edges.collect(),
+        roots.collect(),
+        found.n_objects,
+        graph.is_cut(),
+    ))
+}
+
+fn nodes(graph: &ObjectGraph) -> Vec<GraphNode> {
+    let plain = |number: usize| {
+        let node = graph.node(NodeIdx(number as u32));
+        let category = node.category.map(Category::name);
+        let storage = node.storage.as_ref();
+        let storage = storage.map(|it| (it.device.to_string(), it.n_bytes.get()));
+        (node.type_name.to_string(), category, storage)
+    };
+    (0..graph.n_nodes()).map(plain).collect()
+}

@@ -1,0 +1,106 @@
+//! Bars on one scale: parts side by side, what they are, and how much.
+
+use gpumem_core::units::{Bytes, Units};
+use web_sys::{Element, HtmlElement};
+
+use crate::dom::{Dom, Maker, describe, share};
+
+/// What a part of a bar is; its colour in the page's style.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Ink {
+    /// Held by tensors.
+    Held,
+    /// Free in the allocator.
+    Cache,
+    /// Of the driver, of libraries, of other processes.
+    Other,
+    /// Wanted, or there twice.
+    Over,
+    /// Free.
+    Free,
+    /// Free between blocks in use.
+    Hole,
+    /// Free in a segment in which nothing is in use.
+    Unused,
+    /// The largest free block.
+    Largest,
+}
+
+impl Ink {
+    pub(super) const fn class(self) -> &'static str {
+        match self {
+            Self::Held => "tensors",
+            Self::Cache => "cache",
+            Self::Other => "other",
+            Self::Over => "over",
+            Self::Free => "free",
+            Self::Hole => "hole",
+            Self::Unused => "unused",
+            Self::Largest => "hole largest",
+        }
+    }
+}
+
+/// Part of a bar.
+pub(super) struct Part<'a> {
+    pub(super) words: &'a str,
+    pub(super) size: Bytes,
+    pub(super) ink: Ink,
+}
+
+/// One bar as long as its parts are on a scale up to `whole`, with what they are below it.
+pub(super) fn bar(
+    make: &Maker,
+    label: &str,
+    parts: &[Part<'_>],
+    (whole, units): (Bytes, Units),
+) -> Dom<Element> {
+    let (track, said) = (
+        make.empty("div", &[("class", "track")])?,
+        words(parts, units),
+    );
+    for part in parts {
+        track.append_child(&filled(make, part, whole)?.into())?;
+    }
+    let legend = legend(make, parts, units)?;
+    track.set_attribute("role", "img")?;
+    describe(&track, "aria-label", &format!("{label}: {said}"))?;
+    let label = make.text("span", &[("class", "muted")], label)?;
+    make.group("div", &[("class", "measured")], &[&label, &track, &legend])
+}
+
+/// What the colours stand for, and how much there is of each.
+pub(super) fn legend(make: &Maker, parts: &[Part<'_>], units: Units) -> Dom<Element> {
+    let legend = make.empty("div", &[("class", "legend")])?;
+    for part in parts {
+        let swatch = make.empty("i", &[("class", part.ink.class())])?;
+        let words = make.text("span", &[("dir", "auto")], part.words)?;
+        let size = make.text("b", &[], &units.size(part.size))?;
+        let entry = make.group("span", &[], &[&swatch, &words, &size])?;
+        legend.append_child(&entry)?;
+    }
+    Ok(legend)
+}
+
+fn filled(make: &Maker, part: &Part<'_>, whole: Bytes) -> Dom<HtmlElement> {
+    let fill: HtmlElement = make.typed("i", &[("class", part.ink.class())])?;
+    share(&fill, part.size.as_f64() / whole.as_f64().max(1.0))?;
+    Ok(fill)
+}
+
+fn words(parts: &[Part<'_>], units: Units) -> String {
+    let words = parts
+        .iter()
+        .map(|part| format!("{} {}", part.words, units.size(part.size)));
+    words.collect::<Vec<_>>().join(", ")
+}
+
+/// A box of a card with a label and what stands in it.
+pub(super) fn boxed(make: &Maker, label: &str, content: &[Element]) -> Dom<Element> {
+    let label = make.text("div", &[("class", "label")], label)?;
+    let body = make.group("div", &[("class", "box")], &[&label])?;
+    for element in content {
+        body.append_child(element)?;
+    }
+    Ok(body)
+}

@@ -1,0 +1,23 @@
+//! A re-run that holds its old and its new result at once: before, in it, and after.
+
+use gpumem_core::analyze::DoublingDetails;
+use gpumem_core::units::Units;
+use web_sys::Element;
+
+use super::bars::{Ink, Part, bar, boxed};
+use crate::dom::{Dom, Maker};
+
+/// Three bars on one scale.
+pub(super) fn body(make: &Maker, details: DoublingDetails, units: Units) -> Dom<Element> {
+    let DoublingDetails { old, new, rose, .. } = details;
+    let part = |words, size, ink| Part { words, size, ink };
+    let whole = (old + rose, units);
+    let before = bar(make, "before", &[part("old copy", old, Ink::Held)], whole)?;
+    let both = [
+        part("old copy", old, Ink::Held),
+        part("new copy", rose, Ink::Over),
+    ];
+    let during = bar(make, "at its peak", &both, whole)?;
+    let after = bar(make, "after", &[part("new copy", new, Ink::Held)], whole)?;
+    boxed(make, "Both copies at once", &[before, during, after])
+}

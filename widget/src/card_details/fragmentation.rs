@@ -1,0 +1,68 @@
+//! Memory that is free in pieces: where it lies, or else what the allocator holds, taken apart.
+
+use gpumem_core::analyze::Finding;
+use gpumem_core::recording::SegmentSnapshot;
+use gpumem_core::units::Bytes;
+use web_sys::Element;
+
+use super::bars::{Ink, Part, bar, boxed};
+use super::{numbered, segments};
+use crate::dom::{Dom, Maker};
+use crate::model::Model;
+
+/// The map, where somebody looked; else the sums, where those are known.
+pub(super) fn body(make: &Maker, model: &Model, finding: &Finding) -> Dom<Option<Element>> {
+    let mapped = model.recording().latest_mapped(finding.device);
+    if let Some(SegmentSnapshot {
+        run,
+        found: Ok(found),
+        ..
+    }) = mapped
+    {
+        let number = numbered(" after ", model.recording().run(*run));
+        let label = format!("Where it lies{number}");
+        let content = segments::map(make, found, &[], model.units())?;
+        return boxed(make, &label, &content).map(Some);
+    }
+    let Some(mut content) = sums(make, model, finding)? else {
+        return Ok(None);
+    };
+    let reason = mapped.and_then(|mapped| mapped.found.as_ref().err());
+    let words = match reason {
+        Some(reason) => format!("No map of the blocks: {reason}."),
+        None => "Where each block lies is not in this recording, only their sums.".to_owned(),
+    };
+    content.push(make.prose("p", &[("class", "muted")], &words)?);
+    boxed(make, "In pieces", &content).map(Some)
+}
+
+/// What is reserved, by what becomes of it.
+fn sums(make: &Maker, model: &Model, finding: &Finding) -> Dom<Option<Vec<Element>>> {
+    let mut devices = model.analysis().devices.iter();
+    let device = devices.find(|device| device.device == finding.device);
+    let levels = device.and_then(|device| Some((device, device.reserved?, device.allocated?)));
+    let Some((device, reserved, allocated)) = levels else {
+        return Ok(None);
+    };
+    let free = reserved.saturating_sub(allocated);
+    let pieces = device.inactive_split.unwrap_or_default().min(free);
+    let part = |words, size, ink| Part { words, size, ink };
+    let mut parts = vec![
+        part("held by tensors", allocated, Ink::Held),
+        part("free between them", pieces, Ink::Hole),
+        part(
+            "in segments that are all free",
+            free.saturating_sub(pieces),
+            Ink::Unused,
+        ),
+    ];
+    parts.retain(|part| part.size > Bytes::ZERO);
+    let units = model.units();
+    let label = format!("reserved, {}", units.size(reserved));
+    let mut content = vec![bar(make, &label, &parts, (reserved, units))?];
+    if let Some(largest) = device.largest_free {
+        let part = part("what one request can have", largest, Ink::Hole);
+        content.push(bar(make, "largest free piece", &[part], (reserved, units))?);
+    }
+    Ok(Some(content))
+}

@@ -1,0 +1,51 @@
+//! What `IPython` or Python keeps of what the user let go of, and what gives it back.
+
+use gpumem_core::analyze::{Finding, RetentionDetails, cell_label};
+use web_sys::Element;
+
+use super::bars::{Ink, Part, bar, boxed};
+use super::numbered;
+use crate::dom::{Dom, Maker};
+use crate::model::Model;
+
+/// How much of the device it is, since when, and the line to type.
+pub(super) fn body(
+    make: &Maker,
+    model: &Model,
+    finding: &Finding,
+    retained: &RetentionDetails,
+) -> Dom<Element> {
+    let RetentionDetails {
+        place, kept, since, ..
+    } = retained;
+    let units = model.units();
+    let mut devices = model.analysis().devices.iter();
+    let device = devices.find(|device| device.device == finding.device);
+    let capacity = device.and_then(|device| device.capacity);
+    let part = Part {
+        words: place.words().unwrap_or("kept"),
+        size: *kept,
+        ink: Ink::Over,
+    };
+    let label = match capacity {
+        Some(capacity) => format!("kept, of {}", units.size(capacity)),
+        None => "kept".to_owned(),
+    };
+    let mut content = vec![bar(
+        make,
+        &label,
+        &[part],
+        (capacity.unwrap_or(*kept), units),
+    )?];
+    let recording = model.recording();
+    let run = recording.run(*since);
+    let number = numbered(" · ", run);
+    let words = format!("left there by {}{number}", cell_label(recording, run));
+    content.push(make.text("p", &[("dir", "auto")], &words)?);
+    if let Some(command) = place.release().filter(|_| finding.withdrawn.is_none()) {
+        let code = make.text("code", &[("dir", "ltr")], command)?;
+        let copy = make.link("copy", command, "copy")?;
+        content.push(make.group("p", &[("class", "command")], &[&code, &copy])?);
+    }
+    boxed(make, "Kept", &content)
+}

@@ -1,0 +1,121 @@
+//! Where memory lies: segments and their blocks, to scale.
+//!
+//! Each piece is an element that the keyboard reaches; the page's script goes from one to the next
+//! and reads it.
+
+use gpumem_core::chart::{Bar, Look, Piece, SegmentMap};
+use gpumem_core::segments::Segments;
+use gpumem_core::units::{Bytes, Units};
+use web_sys::{Element, HtmlElement};
+
+use super::bars::{Ink, Part, legend};
+use crate::dom::{Dom, Maker, share};
+
+const HINT: &str = "Point at a block to read it, or go through them with the arrow keys.";
+
+/// The map of what was found; above it on the same scale what stands `beside` it.
+pub(super) fn map(
+    make: &Maker,
+    found: &Segments,
+    beside: &[Part<'_>],
+    units: Units,
+) -> Dom<Vec<Element>> {
+    let most = beside.iter().map(|part| part.size).max();
+    let map = SegmentMap::new(found, most.unwrap_or_default(), units);
+    let mut content = Vec::new();
+    for part in beside {
+        let words = format!("{}: {}", part.words, units.size(part.size));
+        let label = make.text("span", &[], &words)?;
+        let bar: HtmlElement = make.typed("i", &[("class", part.ink.class())])?;
+        share(&bar, map.share(part.size))?;
+        let shelf = make.group(
+            "div",
+            &[("class", "shelf"), ("aria-hidden", "true")],
+            &[&bar],
+        )?;
+        content.push(make.group("div", &[("class", "beside")], &[&label, &shelf])?);
+    }
+    let listed = make.empty(
+        "div",
+        &[
+            ("class", "shelves"),
+            ("role", "listbox"),
+            ("aria-label", &map.words),
+        ],
+    )?;
+    let all = map.shelves.iter().flatten().flat_map(|bar| &bar.pieces);
+    let mut first = all.clone().position(|piece| piece.is_largest).unwrap_or(0);
+    for shelf in &map.shelves {
+        let element = make.empty("div", &[("class", "shelf")])?;
+        for bar in shelf {
+            element.append_child(&segment(make, bar, first)?.into())?;
+            first = first.wrapping_sub(bar.pieces.len());
+        }
+        listed.append_child(&element)?;
+    }
+    if !beside.is_empty() {
+        let words = format!("reserved in segments: {}", units.size(found.reserved()));
+        let label = make.text("span", &[], &words)?;
+        content.push(make.group("div", &[("class", "beside")], &[&label])?);
+    }
+    content.push(listed);
+    content.push(make.text("p", &[("class", "reading"), ("data-hint", HINT)], HINT)?);
+    content.push(legend(make, &parts(found), units)?);
+    Ok(content)
+}
+
+/// A segment with its pieces; the one at `first` is where the keyboard comes in.
+fn segment(make: &Maker, bar: &Bar, first: usize) -> Dom<HtmlElement> {
+    let segment: HtmlElement = make.typed(
+        "div",
+        &[
+            ("class", "segment"),
+            ("role", "group"),
+            ("aria-label", &bar.words),
+        ],
+    )?;
+    share(&segment, bar.share)?;
+    for (idx, piece) in bar.pieces.iter().enumerate() {
+        segment.append_child(&block(make, piece, idx == first)?.into())?;
+    }
+    Ok(segment)
+}
+
+fn block(make: &Maker, piece: &Piece, is_first: bool) -> Dom<HtmlElement> {
+    let look = match piece.look {
+        Look::Held => "tensors",
+        Look::Awaiting => "awaiting",
+        Look::Mixed => "mixed",
+        Look::Hole => "hole",
+        Look::Unused => "unused",
+    };
+    let class = if piece.is_largest {
+        format!("{look} largest")
+    } else {
+        look.to_owned()
+    };
+    let block: HtmlElement = make.typed(
+        "i",
+        &[
+            ("class", &class),
+            ("role", "option"),
+            ("aria-selected", "false"),
+            ("aria-label", &piece.words),
+            ("tabindex", if is_first { "0" } else { "-1" }),
+        ],
+    )?;
+    share(&block, piece.share)?;
+    Ok(block)
+}
+
+fn parts(found: &Segments) -> Vec<Part<'static>> {
+    let part = |words, size, ink| Part { words, size, ink };
+    let mut parts = vec![
+        part("in use", found.in_use(), Ink::Held),
+        part("free between them", found.split(), Ink::Hole),
+        part("in segments that are all free", found.unused(), Ink::Unused),
+        part("the largest free piece", found.largest_free, Ink::Largest),
+    ];
+    parts.retain(|part| part.size > Bytes::ZERO);
+    parts
+}

@@ -1,0 +1,95 @@
+//! Who holds what, as a list, and on a card the line to change.
+
+use gpumem_core::analyze::Finding;
+use gpumem_core::chart::Field;
+use gpumem_core::holders::{Fix, RootKind};
+use gpumem_core::recording::DeviceIdx;
+use gpumem_core::units::Units;
+use gpumem_core::wording;
+use web_sys::Element;
+
+use crate::dom::{Dom, Maker};
+
+/// Each name with its bytes, what it holds below it, the path to copy, and the way to the map.
+pub(crate) fn holders(make: &Maker, finding: &Finding, units: Units) -> Dom<Element> {
+    let fields: Vec<Field> = finding.holders.iter().map(Field::from).collect();
+    let list = tree(make, &fields, Some(finding.device), units)?;
+    let label = make.text("div", &[("class", "label")], "Held by")?;
+    make.group("div", &[("class", "box")], &[&label, &list])
+}
+
+/// The fields as a list of lists; with the way to the map of a device.
+pub(crate) fn tree(
+    make: &Maker,
+    fields: &[Field],
+    device: Option<DeviceIdx>,
+    units: Units,
+) -> Dom<Element> {
+    let list = make.empty("ul", &[("class", "tree")])?;
+    for field in fields {
+        let item = branch(make, field, units)?;
+        let ways = make.empty("div", &[("class", "ways")])?;
+        if field.path != field.name {
+            let path = make.text("code", &[("dir", "auto")], &field.path)?;
+            ways.append_child(&path.into())?;
+        }
+        if !field.path.is_empty() {
+            ways.append_child(&make.link("copy", &field.path, "copy path")?.into())?;
+        }
+        if let Some(device) = device {
+            let place = format!("{}:{}", device.0, field.name);
+            ways.append_child(&make.link("hold", &place, "show in map")?.into())?;
+        }
+        item.append_child(&ways)?;
+        list.append_child(&item)?;
+    }
+    Ok(list)
+}
+
+/// A line that opens where it holds something in turn.
+fn branch(make: &Maker, field: &Field, units: Units) -> Dom<Element> {
+    let line = line(make, field, units)?;
+    if field.fields.is_empty() {
+        return make.group("li", &[], &[&line]);
+    }
+    let list = make.empty("ul", &[])?;
+    for inner in &field.fields {
+        list.append_child(&branch(make, inner, units)?.into())?;
+    }
+    let summary = make.group("summary", &[], &[&line])?;
+    let details = make.group("details", &[], &[&summary, &list])?;
+    make.group("li", &[], &[&details])
+}
+
+/// A name and what it is, and at the end of the line its bytes.
+fn line(make: &Maker, field: &Field, units: Units) -> Dom<Element> {
+    let figure = match field.change {
+        Some(change) => units.change(change),
+        None => units.size(field.n_bytes),
+    };
+    let own = make.text("code", &[("dir", "auto")], &field.name)?;
+    let kind = field.kind.and_then(RootKind::words);
+    let words = [Some(&*field.what), kind].into_iter().flatten();
+    let words: Vec<&str> = words.filter(|words| !words.is_empty()).collect();
+    let words = format!(" {} ", words.join(" · "));
+    let words = make.text("span", &[("dir", "auto")], &words)?;
+    let figure = make.text("span", &[("class", "size")], &figure)?;
+    let name = make.group("span", &[], &[&own, &words])?;
+    make.group("span", &[("class", "holder")], &[&name, &figure])
+}
+
+/// The user's line and what to write in its place, as in a patch.
+pub(crate) fn fix(make: &Maker, fix: &Fix) -> Dom<Element> {
+    let label = make.text("div", &[("class", "label")], "Fix")?;
+    label.append_child(&make.link("copy", &fix.after, "copy")?.into())?;
+    let code = make.empty("pre", &[("class", "patch"), ("dir", "ltr")])?;
+    let before = fix.before.iter().flat_map(|before| before.lines());
+    for line in before {
+        code.append_child(&make.text("del", &[], line)?.into())?;
+    }
+    for line in fix.after.lines() {
+        code.append_child(&make.text("ins", &[], line)?.into())?;
+    }
+    let why = make.prose("p", &[], wording::fix_reason(fix.reason))?;
+    make.group("div", &[("class", "box")], &[&label, &code, &why])
+}
