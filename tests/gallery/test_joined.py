@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
-from gpumem.details import Retention
+from gpumem.details import Growth, Retention
 
 from . import places, seeds
 from .cases import MIB, N_RUNS, PRELUDES, Growing, Holder, Kept, Looped
@@ -64,7 +64,8 @@ def test_a_loop_in_one_cell_is_told_with_who_holds_what_its_steps_left(
     notebook.run("import gpumem\n" + case.setup)
     notebook.run(case.leak)
     [leak] = notebook.alarms
-    assert (leak.steps, leak.state) == (True, "leak")
+    assert isinstance(leak.details, Growth)
+    assert (leak.details.steps, leak.state) == (True, "leak")
     assert_holds(leak.holders[0], case.holder)
     planted = case.n_steps * case.bytes_per_step
     assert leak.holders[0].grown_bytes == pytest.approx(planted, rel=0.01)
@@ -82,7 +83,9 @@ def test_what_a_place_keeps_is_told_until_it_is_let_go(notebook: Notebook, case:
     notebook.run(case.setup)
     for cell in case.cell.split("# %%\n"):
         notebook.run(cell)
-    [found] = [it for it in notebook.alarms if isinstance(it.details, Retention) and it.withdrawn is None]
+    [found] = [
+        it for it in notebook.alarms if isinstance(it.details, Retention) and it.withdrawn is None
+    ]
     kept = found.details
     assert isinstance(kept, Retention)
     assert kept.place == case.holder.kind

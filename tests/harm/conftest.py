@@ -83,7 +83,7 @@ class Notebook:
         """Play a session in which nothing goes wrong: not for the program, not for gpumem."""
         ended = self.plays(*steps)
         assert set(ended.errors) <= {None}
-        # A look whose copy met a lock of another thread is missed, and one whose copy was made while
+        # A look whose copy met a lock of another thread is missed. One whose copy was made while
         # autograd's engine changed what it reads is not whole. Both say so; no more than that.
         may_be_said = ("who held memory after a run", "a look for holders is not whole")
         said = [line for line in ended.log if not line.startswith(may_be_said)]

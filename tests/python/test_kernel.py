@@ -284,7 +284,11 @@ def test_an_open_report_follows_a_cell_that_is_under_way(kernel: Kernel) -> None
         known += kernel.next_frames(comm_id)
         report = gpumem.report(gpumem.Recording.from_bytes(known))
         assert report.runs[-1]["status"] == "running"
-        n_steps += [finding.n_runs for finding in report.findings if getattr(finding.details, "steps", False)]
+        n_steps += [
+            finding.n_runs
+            for finding in report.findings
+            if getattr(finding.details, "steps", False)
+        ]
     assert time.monotonic() - began > 6 * 0.1
     assert kernel.interrupt(request).status == "error"
     assert len(n_steps) > 2

@@ -131,7 +131,7 @@ def test_text_json_and_python_say_the_same(shell: Shell) -> None:
         "n_bytes": 100 * MIB,
         "name": "Out[3]",
         "path": "Out[3]",
-        "what": "Tensor uint8[104857600]",
+        "what": "Tensor",
         "release": "%gpumem release outputs",
         "since_run": 1,
         "since_execution_count": 3,

@@ -99,7 +99,7 @@ fn join_counters(judged: &mut [Judged], of_runs: &[RunSeries<'_>], p_bound: f64,
             continue;
         };
         if let Some(fact) = facts::of_counters(series, p_bound, rules) {
-            of_it.join(fact);
+            of_it.join(&fact);
         }
     }
 }
@@ -251,7 +251,7 @@ fn n_positive(deltas: impl Iterator<Item = ByteDelta>) -> usize {
 
 impl Judged {
     /// Takes in a fact: it may raise or lower the verdict, and is told with it.
-    fn join(&mut self, fact: Fact) {
+    fn join(&mut self, fact: &Fact) {
         if matches!(self.growth.state, State::Leak | State::Suspected) {
             let state = fact.joined(self.growth.state);
             self.decided_by = fact.decides.filter(|_| state != self.growth.state);
@@ -280,7 +280,7 @@ impl Judged {
             self.growth.state = State::Suspected;
         }
         let decided_by = self.decided_by.take();
-        self.join(fact);
+        self.join(&fact);
         // It is told with the finding anyway.
         self.decided_by = decided_by;
         self.growers = growers;

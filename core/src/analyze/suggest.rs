@@ -76,7 +76,10 @@ mod tests {
             list: "kept".to_owned(),
         };
         let no_grad = Advice::NoGrad { framework: "sim" };
-        check(run(64).held_by("kept", "list"), &[of_a_list.clone()]);
+        check(
+            run(64).held_by("kept", "list"),
+            std::slice::from_ref(&of_a_list),
+        );
         check(run(64), &[of_a_list, no_grad, Advice::DisplayNothing]);
     }
 

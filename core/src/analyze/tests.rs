@@ -207,7 +207,7 @@ fn growth_spread_over_many_cells_is_found() {
         &cells,
         &[
             "growing: sim:0 fills by about 50 MiB a run, and no cell alone explains it \
-           | +4.83 GiB over 100 runs · what grows is spread over cells that ran once or a few times",
+           | +4.83 GiB over 100 runs · the growth is spread over cells that ran only once or a few times",
         ],
     );
 }
@@ -558,7 +558,7 @@ fn growth_beside_the_allocator_is_a_gap() {
         hold(40),
         Some((
             FindingKind::Gap,
-            "sim:0: 40 MiB more a run outside the framework",
+            "sim:0: 40 MiB more a run outside the allocator",
         )),
     );
     check_rows(&vec![run(0); 12], hold(0), None);

@@ -104,9 +104,9 @@ pub struct OomFigures {
     pub private_pools: Option<Bytes>,
     /// The largest free block of the cache.
     pub largest_free: Option<Bytes>,
-    /// HolderSnapshot by this process, what no allocator counts included.
+    /// Held by this process, what no allocator counts included.
     pub this_process: Option<Bytes>,
-    /// HolderSnapshot by processes that are named by their number. This one can be among
+    /// Held by processes that are named by their number. This one can be among
     /// them, for a container hides its own number from it.
     pub others: Vec<OtherProcess>,
 }

@@ -9,21 +9,19 @@ pub(super) fn against_growth(advice: &Advice) -> String {
              (`.item()` of a scalar), or `.detach()` what you keep"
         ),
         Advice::FindWhatLoopCollects => {
-            "look for what the loop collects: a list, a dict, a tensor that is added to \
+            "find what the loop collects: a list, a dict, a tensor that is added to \
              (`total += loss` keeps every graph; `total += loss.item()` does not)"
                 .to_owned()
         }
         Advice::FindWhatOutlives => {
-            "look for a name that outlives the cell and gets longer with every run, \
-             and rebind it at the top of the cell"
+            "find the name that outlives the cell and grows with every run, and rebind it at the top of the cell"
                 .to_owned()
         }
         Advice::NoGrad { framework } => format!(
-            "where no backward pass follows, compute under `{framework}.no_grad()`: \
-             then no graph keeps the activations"
+            "if no backward pass follows, compute under `{framework}.no_grad()`: then no graph keeps the activations"
         ),
         Advice::DisplayNothing => {
-            "end a displayed last line with `;`: `Out` keeps what it shows for the whole session"
+            "end a displayed last line with `;`: `Out` keeps displayed results for the whole session"
                 .to_owned()
         }
     }

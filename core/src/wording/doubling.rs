@@ -15,8 +15,7 @@ pub(super) fn words(teller: &Teller<'_>, details: &DoublingDetails) -> Words {
     let suggestions = match finding.fix {
         Some(_) => Vec::new(),
         None => vec![
-            "let go of the old copy first: set the name to `None` at the top of the cell, or `del` \
-             it before you run the cell again"
+            "free the old copy first: set the name to `None` at the top of the cell, or `del` it before you run the cell again"
                 .to_owned(),
         ],
     };
@@ -28,7 +27,7 @@ pub(super) fn words(teller: &Teller<'_>, details: &DoublingDetails) -> Words {
             size(details.new)
         ),
         detail: format!(
-            "in {} of {}, the last rose by {}{name}",
+            "in {} of {}; the last one rose by {}{name}",
             finding.n_runs,
             count(details.n_reruns, "re-run"),
             size(details.rose)

@@ -25,11 +25,10 @@ pub const fn fix_reason(reason: FixReason) -> &'static str {
         }
         FixReason::OldCopyFirst => {
             "the name keeps the old copy until the new one is ready; with `None` it goes first, \
-             also in a first run, where `del` would fail"
+             even in a first run, when `del` would fail"
         }
         FixReason::NameWithGraph => {
-            "the graph for the backward pass is kept with it: `.detach()` what is kept, or compute \
-             it under `no_grad()` where no backward pass follows"
+            "the graph for the backward pass is kept with it: `.detach()` what is kept, or compute it under `no_grad()` if no backward pass follows"
         }
         FixReason::Name => "once it is not needed: only this name keeps it alive",
         FixReason::CacheBounded => {
@@ -43,8 +42,7 @@ pub const fn fix_reason(reason: FixReason) -> &'static str {
             "a plain number keeps neither device memory nor a graph; `.item()` waits for the device"
         }
         FixReason::Detached => {
-            "without its graph each keeps only its own values; they still add up, so keep no more \
-             of them than are needed, and where no backward pass follows compute under `no_grad()`"
+            "without its graph each keeps only its own values; they still add up, so keep only as many as you need, and compute under `no_grad()` if no backward pass follows"
         }
         FixReason::LatestKept => {
             "keeps the latest 100 and lets go of the rest; a `deque(maxlen=100)` does it by itself"

@@ -10,8 +10,7 @@ pub(super) fn words(teller: &Teller<'_>, details: &FragmentationDetails) -> Word
     let largest = details.largest_free.map_or_else(String::new, |largest| {
         format!(", the largest piece {}", size(largest))
     });
-    let order =
-        "allocate what lives long before what lives short, so that they do not share segments";
+    let order = "allocate long-lived tensors first, so that they do not share segments with short-lived ones";
     let segments = "before the kernel starts, set \
                     `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`: segments then grow in place";
     let advice: &[&str] = match details.device_kind {
@@ -20,7 +19,7 @@ pub(super) fn words(teller: &Teller<'_>, details: &FragmentationDetails) -> Word
     };
     Words {
         title: format!(
-            "{} of {} is free in pieces between held blocks",
+            "{} of {} is free, but in pieces between blocks in use",
             size(details.inactive_split),
             teller.device()
         ),
@@ -43,12 +42,11 @@ pub(super) fn of_reserved(teller: &Teller<'_>, growth: &SeriesGrowth) -> Words {
             teller.cell()
         ),
         detail: format!(
-            "over {} · free blocks do not fit what the next run asks for",
+            "over {} · free blocks do not fit the requests of the next run",
             count(teller.finding.n_runs, "run")
         ),
         suggestions: vec![
-            "keep the sizes of a run's tensors alike (pad batches to a few lengths): then freed \
-             blocks fit again"
+            "use few different sizes (pad batches to a few lengths): then freed blocks fit again"
                 .to_owned(),
         ],
     }

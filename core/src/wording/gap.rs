@@ -6,7 +6,7 @@ use crate::analyze::SeriesGrowth;
 pub(super) fn words(teller: &Teller<'_>, series: &SeriesGrowth) -> Words {
     Words {
         title: format!(
-            "{}: {} more a run outside the framework",
+            "{}: {} more a run outside the allocator",
             teller.device(),
             teller.units.size(series.bytes_per_run.magnitude())
         ),
@@ -15,8 +15,7 @@ pub(super) fn words(teller: &Teller<'_>, series: &SeriesGrowth) -> Words {
             count(teller.finding.n_runs, "run")
         ),
         suggestions: vec![
-            "look at what allocates by itself: another framework, a custom kernel, CUDA graphs, \
-             communicators, workspaces"
+            "check what allocates outside the framework: another library, a custom kernel, CUDA graphs, communicators, workspaces"
                 .to_owned(),
         ],
     }

@@ -6,12 +6,12 @@ pub(super) fn words(teller: &Teller<'_>, used_share: f64) -> Words {
     Words {
         title: format!("{} reserves much more than it uses", teller.cell()),
         detail: format!(
-            "in {}, last {:.0} % of what it reserved",
+            "in {}; the last one used {:.0} % of what it reserved",
             count(teller.finding.n_runs, "run"),
             100.0 * used_share
         ),
         suggestions: vec![
-            "many sizes that differ a little each leave a free block: round them to a few"
+            "slightly different sizes each leave a free block: round sizes to a few values"
                 .to_owned(),
         ],
     }

@@ -28,9 +28,8 @@ pub(super) fn words(teller: &Teller<'_>, line: u32, (held, peak): (Bytes, Bytes)
             units.size(peak)
         ),
         suggestions: vec![
-            "`del` it as soon as nothing needs it any more, or work in smaller pieces".to_owned(),
-            "what a backward pass needs has to live that long, unless it is computed again: \
-             `torch.utils.checkpoint`"
+            "`del` it as soon as it is no longer needed, or compute in smaller pieces".to_owned(),
+            "a backward pass needs its inputs that long, unless `torch.utils.checkpoint` recomputes them"
                 .to_owned(),
         ],
     }

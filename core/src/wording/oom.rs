@@ -139,6 +139,7 @@ impl Oom<'_> {
     }
 
     /// For the line after the cell, and what to do.
+    #[expect(clippy::too_many_lines, reason = "one arm for each cause")]
     fn cause(&self, cause: &Cause) -> (Option<String>, String) {
         let size = |bytes: Bytes| self.units().size(bytes);
         let both = |words: String, advice: String| (Some(words), advice);
@@ -148,8 +149,7 @@ impl Oom<'_> {
                 both(
                     format!("more than the whole {room}"),
                     format!(
-                        "{} in one piece never fits into {room}: compute in smaller pieces, or \
-                         look whether the shape is what you meant",
+                        "{} in one piece never fits into {room}: compute in smaller pieces, or check the shape",
                         size(wanted)
                     ),
                 )
@@ -159,8 +159,7 @@ impl Oom<'_> {
                 both(
                     format!("limited to {limit}"),
                     format!(
-                        "the framework may take {limit} only, as its memory fraction or limit \
-                         says: raise it where nobody else needs the rest"
+                        "the framework may use only {limit} (its memory fraction or limit): raise it if nobody else needs the rest"
                     ),
                 )
             }
@@ -172,20 +171,18 @@ impl Oom<'_> {
                 let largest = largest.map_or_else(String::new, |largest| {
                     format!(", the largest piece {}", size(largest))
                 });
-                let order = "allocate what lives long before what lives short, and keep sizes \
-                             alike, so that free pieces fit again";
+                let order = "allocate long-lived tensors first and use few different sizes, so that free pieces fit again";
                 let advice = if *can_expand {
                     format!(
                         "before the kernel starts, set \
-                         `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`: pieces then join; or \
-                         {order}"
+                         `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`: free pieces then join; or {order}"
                     )
                 } else {
                     order.to_owned()
                 };
                 both(
                     format!(
-                        "{} were free in the cache in pieces{largest}",
+                        "{} was free in the cache, but in pieces{largest}",
                         size(*unallocated)
                     ),
                     advice,
@@ -212,19 +209,17 @@ impl Oom<'_> {
                 both(
                     format!("other processes hold {used}: `%gpumem who`"),
                     format!(
-                        "other processes hold {used}{which}: `%gpumem who` tells which they are; \
-                         end what nobody needs"
+                        "other processes hold {used}{which}: `%gpumem who` shows them; end the ones that nobody needs"
                     ),
                 )
             }
             Cause::OldCopy { kept, name } => both(
                 format!(
-                    "the {} of an earlier run were still held: `del {name}` first",
+                    "the {} of an earlier run was still held: `del {name}` first",
                     size(*kept)
                 ),
                 format!(
-                    "give the old copy up first: `del {name}` at the top of the cell; until the \
-                     new one is ready the name holds the old one"
+                    "free the old copy first: `del {name}` at the top of the cell; the name holds the old copy until the new one is ready"
                 ),
             ),
             Cause::EarlierError {
@@ -256,9 +251,7 @@ impl Oom<'_> {
             }
             Cause::SmallerStep => (
                 None,
-                "make the step smaller: a smaller batch (with gradient accumulation where its size \
-                 matters), shorter sequences, lower precision, or no graph where no backward pass \
-                 follows"
+                "make the step smaller: a smaller batch (with gradient accumulation if its size matters), shorter sequences, lower precision, or no graph if no backward pass follows"
                     .to_owned(),
             ),
             Cause::Traceback { kept } => {

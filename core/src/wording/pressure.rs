@@ -10,12 +10,10 @@ pub(super) fn words(teller: &Teller<'_>, n_flushes: u64) -> Words {
             times(n_flushes)
         ),
         detail: format!(
-            "in {}, last in {} · each flush costs time, the next request may fail",
+            "in {}, last in {} · each flush costs time, and the next request may fail",
             count(teller.finding.n_runs, "run"),
             teller.cell()
         ),
-        suggestions: vec![
-            "use smaller batches, or free what is not needed before the largest step".to_owned(),
-        ],
+        suggestions: vec!["use smaller batches, or free memory before the largest step".to_owned()],
     }
 }

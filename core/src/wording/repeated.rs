@@ -10,8 +10,7 @@ pub(super) fn words(teller: &Teller<'_>, n_all: usize) -> Words {
         ),
         detail: format!("in {} of {}", teller.finding.n_runs, count(n_all, "run")),
         suggestions: vec![
-            "leave `empty_cache()` out of what runs often: the cache is what makes allocation fast"
-                .to_owned(),
+            "do not call `empty_cache()` in every run: the cache makes allocation fast".to_owned(),
         ],
     }
 }

@@ -56,15 +56,13 @@ fn advice(place: RootKind) -> &'static str {
              from the start"
         }
         RootKind::Debugger => {
-            "the debugger keeps the frames that it stopped in, also when another error has taken \
-             the place of that one"
+            "the debugger keeps the frames where it stopped, even after another error"
         }
         RootKind::RunModule => {
             "`%run -i` runs a script among your own names, where `del` reaches what it made"
         }
         _ => {
-            "catch the error where it may happen: then its frames go when the `except` block ends; \
-             the next error that nobody catches takes the place of this one"
+            "catch the error where it can happen: then its frames are freed when the `except` block ends; the next uncaught error replaces this one"
         }
     }
 }

@@ -24,7 +24,7 @@ pub(super) fn words(teller: &Teller<'_>, excess: Bytes, usual: Bytes) -> Words {
             count(finding.n_runs, "run")
         ),
         suggestions: vec![
-            "see what was larger in that run (a batch, a sequence, a validation pass)".to_owned(),
+            "check what was larger in that run: a batch, a sequence, a validation pass".to_owned(),
         ],
     }
 }

@@ -12,12 +12,13 @@ pub(super) fn words(teller: &Teller<'_>, series: &SeriesGrowth) -> Words {
             units.size(each)
         ),
         detail: format!(
-            "{} over {} · what grows is spread over cells that ran once or a few times",
+            "{} over {} · the growth is spread over cells that ran only once or a few times",
             units.change(series.total),
             count(finding.n_runs, "run")
         ),
         suggestions: vec![
-            "see which names hold memory that is not needed any more, and `del` them".to_owned(),
+            "`%gpumem why` shows which names hold memory: `del` those that you no longer need"
+                .to_owned(),
         ],
     }
 }

@@ -25,7 +25,7 @@ from gpumem._gpumem import (
     steps,
     unload_ipython_extension,
 )
-from gpumem._holders import HolderBranch, Holder, Holders, SharedMemory, holders
+from gpumem._holders import Holder, HolderBranch, Holders, SharedMemory, holders
 from gpumem._release import Released, ReleaseStep, release
 from gpumem._report import Cell, Evidence, Finding, Fix, Report, report
 from gpumem._rules import Rules
@@ -40,10 +40,8 @@ from gpumem.classic import (
 )
 
 __all__ = [
-    "HolderBranch",
     "Cell",
     "Change",
-    "GpuProcesses",
     "Comparison",
     "DeviceError",
     "Evidence",
@@ -53,8 +51,11 @@ __all__ = [
     "FootprintRow",
     "GPUMemoryProfiler",
     "GpuMemError",
+    "GpuProcesses",
     "Growth",
+    "GrowthSide",
     "Holder",
+    "HolderBranch",
     "Holders",
     "MemoryAnalyzer",
     "MemoryPattern",
@@ -65,12 +66,11 @@ __all__ = [
     "Recording",
     "RecordingError",
     "RecordingWarning",
+    "ReleaseStep",
     "Released",
     "Report",
     "Rules",
     "SharedMemory",
-    "GrowthSide",
-    "ReleaseStep",
     "__version__",
     "classify_growth",
     "compare",

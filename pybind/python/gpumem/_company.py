@@ -70,7 +70,9 @@ class GpuProcesses(Sequence[Process]):
     def unattributed_bytes(self) -> dict[str, int]:
         """For each device, the memory that no listed process uses, if it is a lot."""
         devices = self._devices
-        return {it["device"]: it["unattributed_bytes"] for it in devices if it["unattributed_bytes"]}
+        return {
+            it["device"]: it["unattributed_bytes"] for it in devices if it["unattributed_bytes"]
+        }
 
     def text(self, width: int | None = None) -> str:
         """Return a table for each device."""

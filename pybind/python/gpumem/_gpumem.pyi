@@ -10,13 +10,12 @@ from typing_extensions import Self, disjoint_base
 
 __all__ = [
     "Block",
-    "GpuProcesses",
     "DeviceError",
     "Extension",
-    "Subscription",
     "Footprint",
     "FootprintRow",
     "GpuMemError",
+    "GpuProcesses",
     "Holders",
     "Judge",
     "MemorySnapshot",
@@ -27,6 +26,7 @@ __all__ = [
     "RecordingError",
     "RecordingWarning",
     "StepsIterator",
+    "Subscription",
     "Tensor",
     "__version__",
     "_check_interval",

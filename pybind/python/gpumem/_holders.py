@@ -146,4 +146,6 @@ def holders(*, depth: int = 1) -> Holders:
 
 def branches(found: list[dict[str, Any]]) -> tuple[HolderBranch, ...]:
     """Return the branches below a name, nested."""
-    return tuple(HolderBranch(**{**branch, "children": branches(branch["children"])}) for branch in found)
+    return tuple(
+        HolderBranch(**{**branch, "children": branches(branch["children"])}) for branch in found
+    )

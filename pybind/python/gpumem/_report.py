@@ -70,7 +70,7 @@ class Finding:
     severity: str
     """``critical``, ``warning`` or ``info``."""
     state: str
-    """``leak``, ``suspected`` (growing, not yet beyond doubt), ``stable`` or ``not_enough_data``."""
+    """``leak``, ``suspected`` (not yet beyond doubt), ``stable`` or ``not_enough_data``."""
     withdrawn: str | None
     """Why the finding no longer applies: ``given_back``, ``edited``, ``had_enough``, ``let_go``."""
     cell: Cell | None

@@ -83,7 +83,7 @@ fn nothing_helps_but_a_smaller_step() {
     assert_snapshot!(card(&recording), @r"
     critical: model = build() ran out of memory on sim:0: it wanted 2 GiB, 512 MiB was free
     of 16 GiB: 15 GiB in tensors, 100 MiB cache, 412 MiB context and libraries, 700 MiB other processes · 1.5 GiB short
-    → make the step smaller: a smaller batch (with gradient accumulation where its size matters), shorter sequences, lower precision, or no graph where no backward pass follows
+    → make the step smaller: a smaller batch (with gradient accumulation if its size matters), shorter sequences, lower precision, or no graph if no backward pass follows
     ");
 }
 
@@ -139,7 +139,7 @@ fn pieces_of_the_cache_would_have_been_enough() {
         oom.figures.largest_free = Some(Bytes::gib(1));
     });
     let detail = self::detail(&recording);
-    let words = "3 GiB were free in the cache in pieces, the largest piece 1 GiB";
+    let words = "3 GiB was free in the cache, but in pieces, the largest piece 1 GiB";
     assert!(detail.ends_with(words), "{detail}");
     let fits = recorded(&[out(0)], &told, |oom| {
         oom.figures.largest_free = Some(Bytes::gib(2));
@@ -159,7 +159,7 @@ fn other_processes_are_told_by_their_numbers() {
     assert_snapshot!(card(&recording), @r"
     critical: model = build() ran out of memory on sim:0: it wanted 2 GiB, 512 MiB was free
     of 16 GiB: 8 GiB in tensors, 1 GiB cache, 5 GiB process 41 · 1.5 GiB short · other processes hold 5 GiB: `%gpumem who`
-    → other processes hold 5 GiB (process 41): `%gpumem who` tells which they are; end what nobody needs
+    → other processes hold 5 GiB (process 41): `%gpumem who` shows them; end the ones that nobody needs
     ");
 }
 
@@ -168,8 +168,8 @@ fn the_old_copy_was_still_held() {
     let recording = recorded(&[run(1600), out(0)], TORCH, |_| {});
     assert_snapshot!(card(&recording), @r"
     critical: model = build() ran out of memory on sim:0: it wanted 2 GiB, 512 MiB was free
-    of 16 GiB: 2.54 GiB in tensors, 700 MiB other processes · 1.5 GiB short · the 1.56 GiB of an earlier run were still held: `del model` first
-    → give the old copy up first: `del model` at the top of the cell; until the new one is ready the name holds the old one
+    of 16 GiB: 2.54 GiB in tensors, 700 MiB other processes · 1.5 GiB short · the 1.56 GiB of an earlier run was still held: `del model` first
+    → free the old copy first: `del model` at the top of the cell; the name holds the old copy until the new one is ready
     ");
 }
 
@@ -214,7 +214,7 @@ fn a_message_without_figures_is_filled_from_the_levels() {
     assert_snapshot!(card(&recording), @r"
     critical: model = build() ran out of memory on sim:0: 13.9 GiB was free
     of 16 GiB: 1000 MiB in tensors, 700 MiB other processes
-    → make the step smaller: a smaller batch (with gradient accumulation where its size matters), shorter sequences, lower precision, or no graph where no backward pass follows
+    → make the step smaller: a smaller batch (with gradient accumulation if its size matters), shorter sequences, lower precision, or no graph if no backward pass follows
     ");
 }
 
@@ -236,7 +236,7 @@ fn a_gpu_that_nobody_reads_is_not_the_host() {
     assert_snapshot!(card(&recording), @r"
     critical: model = build() ran out of memory on a device that is not read: it wanted 2 GiB, 512 MiB was free
     1.5 GiB short
-    → make the step smaller: a smaller batch (with gradient accumulation where its size matters), shorter sequences, lower precision, or no graph where no backward pass follows
+    → make the step smaller: a smaller batch (with gradient accumulation if its size matters), shorter sequences, lower precision, or no graph if no backward pass follows
     → `%gpumem release traceback`: the error keeps the tensors of its frames alive through its frames, until another error takes its place
     → `%gpumem status` says which devices are read, and why not the others
     ");

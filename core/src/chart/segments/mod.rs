@@ -180,8 +180,8 @@ fn words(found: &Segments, units: Units) -> String {
         units.size(found.unused()),
     );
     if found.largest_free > Bytes::ZERO {
-        let largest = units.size(found.largest_free);
-        words.push_str(&format!("; the largest free piece has {largest}"));
+        words.push_str("; the largest free piece has ");
+        words.push_str(&units.size(found.largest_free));
     }
     words
 }
