@@ -145,7 +145,7 @@ def test_what_is_free_in_pieces_is_a_map_to_scale(
 ) -> None:
     """Segments of 20 MiB, with three blocks of 6 MiB each; two of the three were let go of."""
     viewport = {"width": width, "height": 800}
-    found = card("pieces", "free in pieces", viewport=viewport, color_scheme=scheme)
+    found = card("pieces", "is free, but in pieces", viewport=viewport, color_scheme=scheme)
     shelves = found.get_by_role("listbox")
     assert "30 segments with 60 blocks, 600 MiB reserved: 180 MiB in use, 420 MiB free" in (
         shelves.get_attribute("aria-label") or ""
@@ -169,7 +169,7 @@ def test_what_is_free_in_pieces_is_a_map_to_scale(
 
 def test_a_block_is_read_by_pointer_and_keys(card: Callable[..., Locator]) -> None:
     """One stop of the Tab key, arrows from block to block."""
-    found = card("pieces", "free in pieces")
+    found = card("pieces", "is free, but in pieces")
     reading = found.locator(".shelves + .reading")
     hint = reading.inner_text()
     assert "arrow keys" in hint

@@ -112,7 +112,7 @@ def test_an_update_leaves_the_keyboard_at_its_block(page: Page, tmp_path: Path) 
     record([SETUP, QUIET, "%gpumem on", *cells], later)
     host = Host.on(page, gpumem.load(earlier), tmp_path)
     host.show()
-    card = ReportPage(page).card("free in pieces")
+    card = ReportPage(page).card("is free, but in pieces")
     blocks = card.get_by_role("option")
     blocks.nth(1).focus()
     for _ in range(4):
