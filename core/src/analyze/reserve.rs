@@ -53,7 +53,10 @@ fn pressure(
 ) -> Option<Finding> {
     let pressed = &of_device.flushes;
     let (last, _) = *pressed.last()?;
-    let n_flushes: u64 = pressed.iter().map(|(_, n)| n).sum();
+    // A loaded file may tell of any number.
+    let n_flushes = pressed
+        .iter()
+        .fold(0, |all: u64, (_, n)| all.saturating_add(*n));
     Some(Finding {
         severity: Severity::Warning,
         cell: Some(CellRef::of(recording, recording.run(last))),

@@ -492,6 +492,14 @@ fn flushes_of_the_cache_are_pressure() {
         )),
     );
     check_rows(&[run(0), run(0)], retries(0), None);
+    check_rows(
+        &[run(0), run(0)],
+        retries(u64::MAX),
+        Some((
+            FindingKind::Pressure,
+            "sim:0 is nearly full: the allocator flushed its cache 18446744073709551615 times",
+        )),
+    );
 }
 
 #[test]
