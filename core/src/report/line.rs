@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{finding_line, status_word, use_of_limit};
-use crate::analyze::{Analysis, DeviceSummary, Finding, FindingKind, Peak, RunRow, Severity};
+use crate::analyze::{Analysis, DeviceSummary, Finding, FindingKind, Peak, RunRow, Severity, State, Withdrawn};
 use crate::printable::printable_lines;
 use crate::recording::{DeviceKind, Recording, RunIdx, Status};
 use crate::units::{ByteDelta, Bytes};
@@ -47,9 +47,16 @@ pub fn news<'a>(
         .findings
         .iter()
         .filter(|finding| concerns(recording, finding, run))
-        .filter(|finding| told.insert(format!("{} {}", finding.state.name(), finding.id)))
+        .filter(|finding| told.insert(state_of(finding)))
         .collect();
     News { moved, findings }
+}
+
+/// A finding as it stands: whether it is news.
+fn state_of(finding: &Finding) -> String {
+    let withdrawn = finding.withdrawn.map_or("", Withdrawn::name);
+    let state = finding.state.map_or("", State::name);
+    format!("{state} {withdrawn} {}", finding.id)
 }
 
 /// The line after a cell: what its latest run kept, where the device stands; a
