@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::{finding_line, status_word, use_of_limit};
-use crate::analyze::{Analysis, DeviceSummary, Finding, FindingKind, Peak, RunRow, Severity, State, Withdrawn};
+use crate::analyze::{
+    Analysis, DeviceSummary, Finding, FindingKind, Peak, RunRow, Severity, State, Withdrawn,
+};
 use crate::printable::printable_lines;
 use crate::recording::{DeviceKind, Recording, RunIdx, Status};
 use crate::units::{ByteDelta, Bytes};
