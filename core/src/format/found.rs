@@ -2,11 +2,11 @@
 //!
 //! Who reads it does not trust it: that process may have been torn down in the middle.
 
-use serde::Serialize;
+use serde::Serializer;
 
 use super::messagepack::{Outcome, Reader, Refused};
-use super::record::{Decode, DecodeFields};
-use super::v1::WireHolders;
+use super::record::{Decode, DecodeFields, Encode, Written, wire};
+use super::v1::bounded;
 use super::{Fault, PREFIX, ReadError, framed, payload_at, read};
 use crate::holders::{DeviceHolders, Entry, Found, HeldBy, Inventory, RootKind, Shelf};
 use crate::recording::{DeviceIdx, HolderSnapshot, RunIdx};
@@ -14,79 +14,9 @@ use crate::units::Bytes;
 
 const KIND: &str = "found";
 
-#[derive(Serialize)]
-struct WireFound {
-    holders: Vec<WireHolders>,
-    inventory: WireInventory,
-    held_by: Vec<WireHeldBy>,
-    n_objects: u64,
-    notes: Vec<String>,
-}
-
-#[derive(Serialize)]
-struct WireHeldBy {
-    name: String,
-    class: &'static str,
-    device: String,
-    bytes: u64,
-}
-
-#[derive(Serialize)]
-struct WireInventory {
-    devices: Vec<WireShelf>,
-    names: Vec<WireName>,
-    is_whole: bool,
-}
-
-#[derive(Serialize)]
-struct WireName {
-    class: &'static str,
-    name: String,
-}
-
-/// Storages are columns, each with an entry a storage.
-#[derive(Serialize)]
-struct WireShelf {
-    device: String,
-    ids: Vec<u64>,
-    storages: WireEntries,
-    summed_up_to: u64,
-    sums: WireEntries,
-    handed_out: Option<u64>,
-    unseen: u64,
-}
-
-#[derive(Serialize)]
-struct WireEntries {
-    bytes: Vec<u64>,
-    names: Vec<u64>,
-    /// 1 for what an allocator has handed out.
-    handed_out: Vec<u64>,
-}
-
 /// The bytes of an answer.
 pub fn encode_found(found: &Found) -> Vec<u8> {
-    let held = |holders: &DeviceHolders| {
-        WireHolders::from(&HolderSnapshot {
-            run: RunIdx(0),
-            device: DeviceIdx(0),
-            holders: holders.clone(),
-        })
-    };
-    let held_by = |held: &HeldBy| WireHeldBy {
-        name: held.name.clone(),
-        class: held.kind.name(),
-        device: held.device.clone(),
-        bytes: held.n_bytes.get(),
-    };
-    let wire = WireFound {
-        holders: found.holders.devices.iter().map(held).collect(),
-        inventory: WireInventory::from(&found.inventory),
-        held_by: found.held_by.iter().map(held_by).collect(),
-        n_objects: found.n_objects,
-        notes: found.notes.clone(),
-    };
-    framed(KIND, &wire)
+    framed(KIND, &Written(found))
 }
 
 /// Reads the answer that `encode_found` wrote.
@@ -106,160 +36,135 @@ pub fn decode_found(bytes: &[u8]) -> Result<Found, ReadError> {
     Ok(found)
 }
 
-impl From<&Inventory> for WireInventory {
-    fn from(inventory: &Inventory) -> Self {
-        let name = |(kind, name): &(RootKind, Box<str>)| WireName {
-            class: kind.name(),
-            name: name.to_string(),
+wire! { Found {
+    "holders" => holders.devices,
+    "inventory" => inventory,
+    "held_by" => held_by,
+    "n_objects" => n_objects,
+    "notes" => notes,
+}}
+
+/// As after a first run.
+impl Encode for Vec<DeviceHolders> {
+    fn encode<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let held = |holders: &DeviceHolders| {
+            bounded(HolderSnapshot {
+                run: RunIdx(0),
+                device: DeviceIdx(0),
+                holders: holders.clone(),
+            })
         };
-        let shelf = |shelf: &Shelf| WireShelf {
-            device: shelf.device.to_string(),
-            ids: shelf.storages.iter().map(|(id, _)| *id).collect(),
-            storages: shelf.storages.iter().map(|(_, entry)| *entry).collect(),
-            summed_up_to: shelf.summed_up_to.get(),
-            sums: shelf.sums.iter().copied().collect(),
-            handed_out: shelf.handed_out.map(Bytes::get),
-            unseen: shelf.unseen.get(),
-        };
-        Self {
-            devices: inventory.devices.iter().map(shelf).collect(),
-            names: inventory.names.iter().map(name).collect(),
-            is_whole: inventory.is_whole,
-        }
+        self.iter().map(held).collect::<Vec<_>>().encode(serializer)
     }
 }
 
-impl FromIterator<Entry> for WireEntries {
-    fn from_iter<T: IntoIterator<Item = Entry>>(entries: T) -> Self {
-        let mut wire = Self {
-            bytes: Vec::new(),
-            names: Vec::new(),
-            handed_out: Vec::new(),
-        };
-        for entry in entries {
-            wire.bytes.push(entry.n_bytes.get());
-            wire.names.push(entry.name.into());
-            wire.handed_out.push(entry.is_handed_out.into());
-        }
-        wire
-    }
-}
-
-impl DecodeFields for Found {
-    fn field(&mut self, name: &str, value: &mut Reader<'_>) -> Outcome<()> {
-        match name {
-            "holders" => {
-                let known = |held: HolderSnapshot| Some(held.holders);
-                value.list_of(&mut self.holders.devices, known)
-            }
-            "inventory" => self.inventory.fill(value),
-            "held_by" => self.held_by.fill(value),
-            "n_objects" => self.n_objects.fill(value),
-            "notes" => self.notes.fill(value),
-            _ => value.skip(),
-        }
-    }
-}
-
-impl DecodeFields for HeldBy {
-    fn field(&mut self, name: &str, value: &mut Reader<'_>) -> Outcome<()> {
-        match name {
-            "name" => self.name.fill(value),
-            "class" => self.kind.fill(value),
-            "device" => self.device.fill(value),
-            "bytes" => self.n_bytes.fill(value),
-            _ => value.skip(),
-        }
-    }
-}
-
-impl Decode for RootKind {
+impl Decode for Vec<DeviceHolders> {
     fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
-        let mut kind = None;
-        reader.name(Self::from_name, &mut kind)?;
-        *self = kind.unwrap_or_default();
-        Ok(())
+        reader.list_of(self, |held: HolderSnapshot| Some(held.holders))
     }
 }
 
-impl DecodeFields for Inventory {
-    fn field(&mut self, name: &str, value: &mut Reader<'_>) -> Outcome<()> {
-        match name {
-            "devices" => self.devices.fill(value),
-            "names" => {
-                let known = |found: FoundName| Some((found.kind, found.name.into()));
-                value.list_of(&mut self.names, known)
-            }
-            "is_whole" => self.is_whole.fill(value),
-            _ => value.skip(),
-        }
-    }
-}
+wire! { HeldBy {
+    "name" => name,
+    "class" => kind,
+    "device" => device,
+    "bytes" => n_bytes,
+}}
 
+wire! { Inventory {
+    "devices" => devices,
+    "names" => names,
+    "is_whole" => is_whole,
+}}
+
+wire! { (RootKind, Box<str>) {
+    "class" => 0,
+    "name" => 1,
+}}
+
+/// Storages are columns, each with an entry a storage.
 #[derive(Default)]
-struct FoundName {
-    kind: RootKind,
-    name: String,
+struct WireShelf {
+    device: Box<str>,
+    ids: Vec<u64>,
+    storages: Entries,
+    summed_up_to: Bytes,
+    sums: Entries,
+    handed_out: Option<Bytes>,
+    unseen: Bytes,
 }
 
-impl DecodeFields for FoundName {
-    fn field(&mut self, name: &str, value: &mut Reader<'_>) -> Outcome<()> {
-        match name {
-            "class" => self.kind.fill(value),
-            "name" => self.name.fill(value),
-            _ => value.skip(),
-        }
+wire! { WireShelf {
+    "device" => device,
+    required "ids" => ids,
+    required "storages" => storages,
+    "summed_up_to" => summed_up_to,
+    required "sums" => sums,
+    "handed_out" => handed_out,
+    "unseen" => unseen,
+}}
+
+impl Encode for Shelf {
+    fn encode<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let shelf = WireShelf {
+            device: self.device.clone(),
+            ids: self.storages.iter().map(|(id, _)| *id).collect(),
+            storages: self.storages.iter().map(|(_, entry)| *entry).collect(),
+            summed_up_to: self.summed_up_to,
+            sums: self.sums.iter().copied().collect(),
+            handed_out: self.handed_out,
+            unseen: self.unseen,
+        };
+        shelf.encode(serializer)
     }
 }
 
 impl DecodeFields for Shelf {
-    fn required(&self) -> &'static [&'static str] {
-        &["ids", "storages", "sums"]
-    }
-
-    fn field(&mut self, name: &str, value: &mut Reader<'_>) -> Outcome<()> {
-        match name {
-            "device" => {
-                self.device = value.string()?.into();
-                Ok(())
-            }
-            // The ids stand before their entries.
-            "ids" => {
-                let nothing = Entry::default();
-                let ids = value.numbers(None)?;
-                self.storages = ids.into_iter().map(|id| (id, nothing)).collect();
-                Ok(())
-            }
-            "storages" => {
-                let mut entries = FoundEntries::default();
-                entries.fill(value)?;
-                let ids = self.storages.iter().map(|(id, _)| *id);
-                let entries = entries.entries(self.storages.len())?;
-                self.storages = ids.zip(entries).collect();
-                Ok(())
-            }
-            "summed_up_to" => self.summed_up_to.fill(value),
-            "sums" => {
-                let mut entries = FoundEntries::default();
-                entries.fill(value)?;
-                self.sums = entries.entries(entries.bytes.len())?;
-                Ok(())
-            }
-            "handed_out" => self.handed_out.fill(value),
-            "unseen" => self.unseen.fill(value),
-            _ => value.skip(),
-        }
+    fn fill_fields(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
+        let mut shelf = WireShelf::default();
+        shelf.fill(reader)?;
+        let entries = shelf.storages.entries(shelf.ids.len());
+        let entries = entries.map_err(|refused| refused.in_field("storages"))?;
+        let sums = shelf.sums.entries(shelf.sums.bytes.len());
+        *self = Self {
+            device: shelf.device,
+            storages: shelf.ids.into_iter().zip(entries).collect(),
+            summed_up_to: shelf.summed_up_to,
+            sums: sums.map_err(|refused| refused.in_field("sums"))?,
+            handed_out: shelf.handed_out,
+            unseen: shelf.unseen,
+        };
+        Ok(())
     }
 }
 
 #[derive(Default)]
-struct FoundEntries {
+struct Entries {
     bytes: Vec<u64>,
     names: Vec<u64>,
+    /// 1 for what an allocator has handed out.
     handed_out: Vec<u64>,
 }
 
-impl FoundEntries {
+wire! { Entries {
+    "bytes" => bytes,
+    "names" => names,
+    "handed_out" => handed_out,
+}}
+
+impl FromIterator<Entry> for Entries {
+    fn from_iter<T: IntoIterator<Item = Entry>>(entries: T) -> Self {
+        let mut columns = Self::default();
+        for entry in entries {
+            columns.bytes.push(entry.n_bytes.get());
+            columns.names.push(entry.name.into());
+            columns.handed_out.push(entry.is_handed_out.into());
+        }
+        columns
+    }
+}
+
+impl Entries {
     /// Refuses columns that are not of this length.
     fn entries(&self, n: usize) -> Outcome<Vec<Entry>> {
         let columns = [&self.bytes, &self.names, &self.handed_out];
@@ -273,19 +178,6 @@ impl FoundEntries {
             is_handed_out: self.handed_out[idx] != 0,
         };
         Ok((0..n).map(entry).collect())
-    }
-}
-
-impl DecodeFields for FoundEntries {
-    fn field(&mut self, name: &str, value: &mut Reader<'_>) -> Outcome<()> {
-        let column = match name {
-            "bytes" => &mut self.bytes,
-            "names" => &mut self.names,
-            "handed_out" => &mut self.handed_out,
-            _ => return value.skip(),
-        };
-        *column = value.numbers(None)?;
-        Ok(())
     }
 }
 

@@ -21,7 +21,7 @@ impl Refused {
         Self(words.to_string())
     }
 
-    fn in_field(self, name: &str) -> Self {
+    pub(super) fn in_field(self, name: &str) -> Self {
         Self(format!("{name}: {}", self.0))
     }
 }

@@ -17,6 +17,7 @@ mod found;
 mod messagepack;
 mod record;
 mod v1;
+mod values;
 
 pub use found::{decode_found, encode_found};
 
@@ -24,11 +25,11 @@ use serde::Serialize;
 use thiserror::Error;
 
 use messagepack::Reader;
-use record::Decode;
+use record::{Decode, Written};
 
 pub use crate::recording::MAX_FRAME;
 use crate::recording::{
-    Cell, Device, Frame, FrameError, Header, Missing, Recording, Revision, Run,
+    Cell, Device, Frame, FrameError, Header, Missing, Recording, Revision, Run, Trace,
 };
 
 /// A text that is longer is cut when it is written: a frame has room for the few that it holds.
@@ -117,16 +118,16 @@ pub fn encode_frame(frame: &Frame) -> Vec<u8> {
 fn encode_whole(frame: &Frame) -> Vec<u8> {
     let kind = kind_of(frame);
     match frame {
-        Frame::Header(header) => framed(kind, &v1::WireHeader::from(header)),
-        Frame::Device(device) => framed(kind, &v1::WireDevice::from(device)),
-        Frame::Cell(cell) => framed(kind, &v1::WireCell::from(cell)),
-        Frame::Run(run) => framed(kind, &v1::WireRun::from(run)),
-        Frame::Samples(samples) => framed(kind, &v1::WireSamples::from(samples)),
-        Frame::Trace(trace) => framed(kind, &v1::WireTrace::from(&**trace)),
-        Frame::Holders(held) => framed(kind, &v1::WireHolders::from(&**held)),
-        Frame::Segments(mapped) => framed(kind, &v1::WireSegments::from(&**mapped)),
-        Frame::Missing(missing) => framed(kind, &v1::WireMissing::from(missing)),
-        Frame::Finish(finish) => framed(kind, &v1::WireFinish::from(finish)),
+        Frame::Header(header) => framed(kind, &Written(header)),
+        Frame::Device(device) => framed(kind, &Written(device)),
+        Frame::Cell(cell) => framed(kind, &Written(&*v1::fitting(cell))),
+        Frame::Run(run) => framed(kind, &Written(run)),
+        Frame::Samples(samples) => framed(kind, &Written(samples)),
+        Frame::Trace(trace) => framed(kind, &Written(trace)),
+        Frame::Holders(held) => framed(kind, &Written(&v1::bounded((**held).clone()))),
+        Frame::Segments(mapped) => framed(kind, &Written(mapped)),
+        Frame::Missing(missing) => framed(kind, &Written(missing)),
+        Frame::Finish(finish) => framed(kind, &Written(finish)),
     }
 }
 
@@ -176,18 +177,6 @@ fn without_text(revision: &Revision) -> Revision {
         text: None,
         ..*revision
     }
-}
-
-/// A text as far as it is written.
-fn fitting(text: &str) -> String {
-    if text.len() <= MAX_TEXT {
-        return text.to_owned();
-    }
-    let mut ends = (0..=MAX_TEXT).rev();
-    let end = ends.find(|at| text.is_char_boundary(*at));
-    let kept = &text[..end.unwrap_or_default()];
-    let n_bytes = text.len() - kept.len();
-    format!("{kept}\n# … {n_bytes} bytes more, left out by gpumem")
 }
 
 /// The bytes of a whole recording.
@@ -328,18 +317,18 @@ fn frame_of(payload: &[u8], offset: usize) -> Result<Option<Frame>, ReadError> {
     let kind: String = read(&mut input, end)?;
     Ok(Some(match kind.as_str() {
         "header" => {
-            let header = read::<v1::FoundHeader>(&mut input, end)?;
+            let header = read::<v1::WireHeader<Header>>(&mut input, end)?;
             Frame::Header(header.known().map_err(|fault| fault.at(offset))?)
         }
         "device" => Frame::Device(read(&mut input, end)?),
         "cell" => Frame::Cell(read(&mut input, end)?),
         "run" => Frame::Run(read(&mut input, end)?),
         "samples" => {
-            let samples = read::<v1::FoundSamples>(&mut input, end)?;
+            let samples = read::<v1::WireSamples>(&mut input, end)?;
             samples.frame().map_err(misfit)?
         }
         "trace" => {
-            let trace = read::<v1::FoundTrace>(&mut input, end)?;
+            let trace = read::<v1::WireTrace<Trace>>(&mut input, end)?;
             trace.frame().map_err(misfit)?
         }
         "holders" => Frame::Holders(read(&mut input, end)?),

@@ -1,22 +1,30 @@
-//! What maps and lists of the wire are read into: the recording's own types, in place.
+//! Maps of the wire: each type lists its fields once, for writing and reading.
 //!
-//! Which field goes where is all that a type says of itself; the loop over the fields
-//! is compiled once.
+//! ```text
+//! wire! { Revision {
+//!     required "hash" => hash,
+//!     sparse "text" => text,
+//! }}
+//! ```
+//!
+//! The text is the name on the wire, behind the arrow stands where the value is. Fields are written
+//! in this order and read in any. A word before the name says more of a field:
+//!
+//! | field | is written | if it is absent, reading |
+//! |---|---|---|
+//! | `"hash"` | always | leaves the default |
+//! | `sparse "hash"` | unless it is the default | leaves the default |
+//! | `required "hash"` | always | fails |
+//!
+//! Most types of a recording list their own fields. If the wire has another shape, a `Wire…` type
+//! has that shape and lists the fields. `wire! { Kept => WireKept { … }}` writes a `Kept` and reads
+//! a `WireKept`: both have fields of these names.
+//!
+//! serde writes the values; [`super::messagepack`] has the reason why it does not read them.
 
-use super::messagepack::{Outcome, Reader, Refused, Token};
-use crate::recording::{CellIdx, DeviceIdx, DeviceKey, RunIdx, SourceHash};
-use crate::units::{ByteDelta, Bytes, Nanos};
+use serde::ser::{Serialize, Serializer};
 
-/// What a map is read into, field by field.
-pub(super) trait DecodeFields {
-    /// The fields without which it says nothing; the others have their defaults.
-    fn required(&self) -> &'static [&'static str] {
-        &[]
-    }
-
-    /// Reads the value of the field `name`; one that only a later gpumem knows is skipped.
-    fn field(&mut self, name: &str, value: &mut Reader<'_>) -> Outcome<()>;
-}
+use super::messagepack::{Outcome, Reader, Refused};
 
 /// What a value is read into.
 pub(super) trait Decode {
@@ -24,30 +32,135 @@ pub(super) trait Decode {
     fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()>;
 }
 
-impl<T: DecodeFields> DecodeFields for Box<T> {
-    fn required(&self) -> &'static [&'static str] {
-        (**self).required()
-    }
+/// What a map is read into; `wire!` implements it.
+pub(super) trait DecodeFields {
+    /// Reads the fields that are there; the others stay as they are.
+    fn fill_fields(&mut self, reader: &mut Reader<'_>) -> Outcome<()>;
+}
 
-    fn field(&mut self, name: &str, value: &mut Reader<'_>) -> Outcome<()> {
-        (**self).field(name, value)
+/// What a value is written from.
+///
+/// Not serde's own trait: a type of the recording has one form on the wire and another in JSON.
+pub(super) trait Encode {
+    /// Writes it.
+    fn encode<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error>;
+}
+
+/// A value for serde.
+pub(super) struct Written<'a, T: ?Sized>(pub(super) &'a T);
+
+impl<T: Encode + ?Sized> Serialize for Written<'_, T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.encode(serializer)
     }
 }
 
-impl Reader<'_> {
-    fn record(&mut self, record: &mut dyn DecodeFields) -> Outcome<()> {
-        let required = record.required();
-        let mut is_there = [false; 8];
-        self.fields(&mut |name, value| {
-            if let Some(idx) = required.iter().position(|it| *it == name) {
-                is_there[idx] = true;
+/// Lists the fields of a map, for writing and reading; see the top of this file.
+macro_rules! wire {
+    ($both:ty { $($fields:tt)* }) => {
+        $crate::format::record::wire! { $both => $both { $($fields)* }}
+    };
+    ($written:ty => $read:ty {
+        $($($word:ident)? $name:literal => $($place:tt).+),+ $(,)?
+    }) => {
+        const _: () = {
+            use $crate::format::messagepack::{Outcome, Reader};
+            use $crate::format::record::{DecodeFields, Encode, Written, says};
+            use serde::ser::{SerializeStruct as _, Serializer};
+
+            impl Encode for $written {
+                fn encode<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                    let n = 0 $(+ usize::from(says!(is_written $($word)?: self.$($place).+)))+;
+                    let mut fields = serializer.serialize_struct("", n)?;
+                    $(if says!(is_written $($word)?: self.$($place).+) {
+                        fields.serialize_field($name, &Written(&self.$($place).+))?;
+                    })+
+                    fields.end()
+                }
             }
-            record.field(name, value)
+
+            impl DecodeFields for $read {
+                fn fill_fields(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
+                    reader.record(
+                        &[$(($name, says!(is_required $($word)?))),+],
+                        &mut [$(&mut self.$($place).+),+],
+                    )
+                }
+            }
+        };
+    };
+}
+
+/// What the word before a field says; there is no other word.
+macro_rules! says {
+    (is_written sparse: $value:expr) => {
+        !$crate::format::record::is_default(&$value)
+    };
+    (is_written $(required)?: $value:expr) => {
+        true
+    };
+    (is_required required) => {
+        true
+    };
+    (is_required $(sparse)?) => {
+        false
+    };
+}
+
+/// Lists the names of an enumeration; any other name is refused.
+macro_rules! wire_names {
+    ($type:ty { $($name:literal => $value:ident),+ $(,)? }) => {
+        const _: () = {
+            use $crate::format::messagepack::{Outcome, Reader};
+            use $crate::format::record::{Decode, Encode};
+            use serde::ser::Serializer;
+
+            impl Encode for $type {
+                fn encode<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                    serializer.serialize_str(match self {
+                        $(Self::$value => $name),+
+                    })
+                }
+            }
+
+            impl Decode for $type {
+                fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
+                    reader.named(&[$(($name, Self::$value)),+], self)
+                }
+            }
+        };
+    };
+}
+
+pub(super) use {says, wire, wire_names};
+
+pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+impl Reader<'_> {
+    /// A map into the places of its fields, of which these are the names and whether they are required.
+    pub(super) fn record(
+        &mut self,
+        fields: &[(&str, bool)],
+        places: &mut [&mut dyn Decode],
+    ) -> Outcome<()> {
+        let mut found = 0_u32;
+        self.fields(&mut |name, value| {
+            let Some(idx) = fields.iter().position(|(it, _)| *it == name) else {
+                // Only a later gpumem knows it.
+                return value.skip();
+            };
+            found |= 1 << idx;
+            places[idx].fill(value)
         })?;
-        match required.iter().zip(is_there).find(|(_, it)| !it) {
-            None => Ok(()),
-            Some((name, _)) => Err(Refused(format!("missing field `{name}`"))),
+        let is_missing = |idx: usize, is_required: bool| is_required && found & (1 << idx) == 0;
+        for (idx, (name, is_required)) in fields.iter().enumerate() {
+            if is_missing(idx, *is_required) {
+                return Err(Refused(format!("missing field `{name}`")));
+            }
         }
+        Ok(())
     }
 
     /// One of the values that have a name.
@@ -61,17 +174,11 @@ impl Reader<'_> {
     }
 
     /// What has a name; nothing for a name that only a later gpumem knows.
-    pub(super) fn name<T>(
-        &mut self,
-        from_name: fn(&str) -> Option<T>,
-        place: &mut Option<T>,
-    ) -> Outcome<()> {
-        *place = if self.is_nil() {
-            None
-        } else {
-            from_name(self.string()?)
-        };
-        Ok(())
+    pub(super) fn name<T>(&mut self, from_name: fn(&str) -> Option<T>) -> Outcome<Option<T>> {
+        if self.is_nil() {
+            return Ok(None);
+        }
+        Ok(from_name(self.string()?))
     }
 
     /// A list of which `known` leaves out the entries that only a later gpumem knows.
@@ -91,9 +198,15 @@ impl Reader<'_> {
     }
 }
 
+impl<T: DecodeFields> DecodeFields for Box<T> {
+    fn fill_fields(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
+        (**self).fill_fields(reader)
+    }
+}
+
 impl<T: DecodeFields> Decode for T {
     fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
-        reader.record(self)
+        self.fill_fields(reader)
     }
 }
 
@@ -107,113 +220,26 @@ impl<T: Decode + Default> Decode for Option<T> {
     }
 }
 
-impl<T: Decode + Default> Decode for Vec<T> {
+impl<T: DecodeFields + Default> Decode for Vec<T> {
     fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
         reader.list_of(self, Some)
     }
 }
 
-impl Decode for bool {
-    fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
-        *self = match reader.opening()? {
-            Token::Bool(value) => value,
-            other => return Err(other.instead_of("true or false")),
-        };
-        Ok(())
+impl<T: Encode> Encode for Box<T> {
+    fn encode<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        (**self).encode(serializer)
     }
 }
 
-impl Decode for u64 {
-    fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
-        *self = reader.whole()?;
-        Ok(())
+impl<T: Encode> Encode for Option<T> {
+    fn encode<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.as_ref().map(Written).serialize(serializer)
     }
 }
 
-impl Decode for u32 {
-    fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
-        let number = reader.whole()?;
-        let Ok(number) = Self::try_from(number) else {
-            return Err(Refused(format!(
-                "{number} where a number below 2^32 belongs"
-            )));
-        };
-        *self = number;
-        Ok(())
-    }
-}
-
-impl Decode for f64 {
-    fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
-        *self = match reader.opening()? {
-            Token::Float(number) => number,
-            Token::Whole(number) => number as Self,
-            other => return Err(other.instead_of("a number")),
-        };
-        Ok(())
-    }
-}
-
-impl Decode for ByteDelta {
-    fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
-        let number = match reader.opening()? {
-            Token::Whole(number) if number <= i64::MAX.unsigned_abs() => number.cast_signed(),
-            Token::Negative(number) => number,
-            other => return Err(other.instead_of("a whole number")),
-        };
-        *self = Self::new(number);
-        Ok(())
-    }
-}
-
-impl Decode for String {
-    fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
-        reader.string()?.clone_into(self);
-        Ok(())
-    }
-}
-
-impl Decode for DeviceKey {
-    fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
-        *self = reader.string()?.into();
-        Ok(())
-    }
-}
-
-impl Decode for Bytes {
-    fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
-        *self = Self::new(reader.whole()?);
-        Ok(())
-    }
-}
-
-impl Decode for Nanos {
-    fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
-        *self = Self::new(reader.whole()?);
-        Ok(())
-    }
-}
-
-macro_rules! places_within {
-    ($($type:ty)*) => {$(
-        impl Decode for $type {
-            fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
-                self.0.fill(reader)
-            }
-        }
-    )*};
-}
-
-places_within! { CellIdx DeviceIdx RunIdx SourceHash }
-
-/// Words by name, in the order in which they stand there.
-impl Decode for Vec<(String, String)> {
-    fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
-        self.clear();
-        reader.fields(&mut |name, value| {
-            value.take_memory(size_of::<(String, String)>())?;
-            self.push((name.to_owned(), value.string()?.to_owned()));
-            Ok(())
-        })
+impl<T: Encode> Encode for Vec<T> {
+    fn encode<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.iter().map(Written))
     }
 }

@@ -489,6 +489,21 @@ fn taken_apart(bytes: &[u8]) -> (String, Value, &[u8]) {
     (kind, next(), &bytes[PREFIX + payload.len()..])
 }
 
+/// The frame has these fields, in this order.
+#[track_caller]
+fn check_fields(frame: &Frame, expected: &str) {
+    let bytes = encode_frame(frame);
+    let mut reader = Reader::new(&bytes[PREFIX..]);
+    reader.string().expect("the kind");
+    let mut names = Vec::new();
+    let read = reader.fields(&mut |name, value| {
+        names.push(name.to_owned());
+        value.skip()
+    });
+    read.expect("a map");
+    assert_eq!(names.join(" "), expected);
+}
+
 /// Calls `change` with each map of a value, the innermost first, and with the field that leads to it.
 fn each_map(at: &str, value: &mut Value, change: &mut impl FnMut(&str, &mut Map<String, Value>)) {
     match value {
@@ -994,6 +1009,26 @@ fn a_level_that_does_not_fit_is_named_by_its_way() {
     let words = "levels: before: capacity: true where a number of bytes or a reason belongs";
     assert_eq!(error.what, Fault::Payload(words.to_owned()));
     assert!(bytes[..error.offset].ends_with(b"capacity\xc3"));
+}
+
+#[test]
+fn fields_are_written_as_they_are_listed() {
+    check_fields(
+        &Frame::Device(Device::default()),
+        "idx key label name class",
+    );
+    let run = |parent| {
+        let run = Run::default();
+        Frame::Run(Run { parent, ..run })
+    };
+    check_fields(
+        &run(None),
+        "idx cell revision class started_nanos status levels",
+    );
+    check_fields(
+        &run(Some(RunIdx(0))),
+        "idx cell revision parent class started_nanos status levels",
+    );
 }
 
 #[test]

@@ -311,7 +311,7 @@ impl Column {
     }
 
     /// In bytes, or [`Self::UNKNOWN`].
-    pub(super) fn as_slice(&self) -> &[u64] {
+    pub(crate) fn as_slice(&self) -> &[u64] {
         &self.0
     }
 

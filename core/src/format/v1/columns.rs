@@ -3,38 +3,54 @@
 //! Times and ordinals are steps from the one before; of a column of which nothing is
 //! known there is none. What is read becomes the recording's own columns.
 
+use serde::Serializer;
+
 use crate::format::messagepack::{Outcome, Reader};
-use crate::format::record::DecodeFields;
+use crate::format::record::{Decode, Encode};
 use crate::recording::{Column, Points};
-use crate::units::{Bytes, Nanos};
+use crate::units::Nanos;
 
-/// The levels of points as they are written.
-pub(super) type Levels = Vec<Option<u64>>;
-
-/// The columns as they are read.
 #[derive(Default)]
 pub(super) struct Columns {
-    at: Vec<Nanos>,
-    ordinals: Vec<u64>,
-    allocated: Vec<u64>,
-    reserved: Vec<u64>,
-    device_used: Vec<u64>,
-    process_used: Vec<u64>,
+    pub(super) at: Steps<Nanos>,
+    pub(super) ordinals: Steps<u64>,
+    pub(super) allocated: Levels,
+    pub(super) reserved: Levels,
+    pub(super) device_used: Levels,
+    pub(super) process_used: Levels,
 }
 
-impl DecodeFields for Columns {
-    fn field(&mut self, name: &str, value: &mut Reader<'_>) -> Outcome<()> {
-        let unknown = Some(Column::UNKNOWN);
-        match name {
-            "at_steps" => self.at = value.sums(Nanos::new)?,
-            "ordinal_steps" => self.ordinals = value.sums(|ordinal| ordinal)?,
-            "allocated" => self.allocated = value.numbers(unknown)?,
-            "reserved" => self.reserved = value.numbers(unknown)?,
-            "device_used" => self.device_used = value.numbers(unknown)?,
-            "process_used" => self.process_used = value.numbers(unknown)?,
-            _ => value.skip()?,
+/// Numbers that do not fall, as the steps to each of them from the one before.
+#[derive(Default)]
+pub(super) struct Steps<T>(Vec<T>);
+
+/// In bytes, or [`Column::UNKNOWN`]; empty where all are unknown.
+#[derive(Default, PartialEq)]
+pub(super) struct Levels(Vec<u64>);
+
+impl From<&Points> for Columns {
+    fn from(points: &Points) -> Self {
+        let [allocated, reserved, device_used, process_used] = points.levels().map(Levels::from);
+        Self {
+            at: Steps(points.at().to_vec()),
+            ordinals: Steps(points.ordinals().collect()),
+            allocated,
+            reserved,
+            device_used,
+            process_used,
         }
-        Ok(())
+    }
+}
+
+impl From<&Column> for Levels {
+    fn from(column: &Column) -> Self {
+        let levels = column.as_slice();
+        let is_known = levels.iter().any(|level| *level != Column::UNKNOWN);
+        Self(if is_known {
+            levels.to_vec()
+        } else {
+            Vec::new()
+        })
     }
 }
 
@@ -48,21 +64,21 @@ impl Columns {
             self.device_used,
             self.process_used,
         ];
-        let levels = levels.map(Column::of_levels);
-        Ok(Points::of_columns(self.at, self.ordinals, levels))
+        let levels = levels.map(|levels| Column::of_levels(levels.0));
+        Ok(Points::of_columns(self.at.0, self.ordinals.0, levels))
     }
 
     fn check(&self) -> Result<(), String> {
-        let n_points = self.at.len();
+        let n_points = self.at.0.len();
         let levels = [
             ("allocated", &self.allocated),
             ("reserved", &self.reserved),
             ("device_used", &self.device_used),
             ("process_used", &self.process_used),
         ];
-        let n_rows = levels.map(|(name, column)| (name, column.len()));
+        let n_rows = levels.map(|(name, column)| (name, column.0.len()));
         let mut misfits = n_rows.into_iter().filter(|(_, n)| *n != n_points && *n > 0);
-        let ordinals = ("ordinal_steps", self.ordinals.len());
+        let ordinals = ("ordinal_steps", self.ordinals.0.len());
         match misfits
             .next()
             .or(Some(ordinals).filter(|(_, n)| *n != n_points))
@@ -75,20 +91,51 @@ impl Columns {
     }
 }
 
-/// The steps to each number from the one before.
-pub(super) fn steps(numbers: impl Iterator<Item = u64>) -> Vec<u64> {
+impl Decode for Steps<Nanos> {
+    fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
+        self.0 = reader.sums(Nanos::new)?;
+        Ok(())
+    }
+}
+
+impl Decode for Steps<u64> {
+    fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
+        self.0 = reader.sums(|number| number)?;
+        Ok(())
+    }
+}
+
+impl Encode for Steps<Nanos> {
+    fn encode<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(steps(self.0.iter().map(|at| at.get())))
+    }
+}
+
+impl Encode for Steps<u64> {
+    fn encode<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(steps(self.0.iter().copied()))
+    }
+}
+
+fn steps(numbers: impl Iterator<Item = u64>) -> impl Iterator<Item = u64> {
     let mut last = 0;
-    let step = |number: u64| {
+    numbers.map(move |number| {
         let step = number.saturating_sub(last);
         last = number;
         step
-    };
-    numbers.map(step).collect()
+    })
 }
 
-/// One level of each point; empty where it is known of none.
-pub(super) fn levels(levels: impl Iterator<Item = Option<Bytes>>) -> Levels {
-    let levels: Levels = levels.map(|level| level.map(Bytes::get)).collect();
-    let is_known = levels.iter().any(Option::is_some);
-    if is_known { levels } else { Vec::new() }
+impl Decode for Levels {
+    fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
+        self.0 = reader.numbers(Some(Column::UNKNOWN))?;
+        Ok(())
+    }
+}
+
+impl Encode for Levels {
+    fn encode<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let known = |level: &u64| (*level != Column::UNKNOWN).then_some(*level);
+        serializer.collect_seq(self.0.iter().map(known))
+    }
 }

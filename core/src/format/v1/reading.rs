@@ -1,158 +1,59 @@
 //! Readings on the wire.
 
-use serde::Serialize;
+use serde::Serializer;
 
 use crate::format::messagepack::{Outcome, Reader, Token};
-use crate::format::record::{Decode, DecodeFields};
+use crate::format::record::{Decode, Encode, wire};
 use crate::recording::{AllocatorLevels, Level, Reading, Source, Unknown};
 use crate::units::Bytes;
 
-#[derive(Serialize)]
-pub(super) struct WireReading {
-    #[serde(skip_serializing_if = "WireLevel::is_not_read")]
-    device_used: WireLevel,
-    #[serde(skip_serializing_if = "WireLevel::is_not_read")]
-    process_used: WireLevel,
-    #[serde(skip_serializing_if = "WireLevel::is_not_read")]
-    capacity: WireLevel,
-    #[serde(skip_serializing_if = "WireLevel::is_not_read")]
-    container_limit: WireLevel,
-    #[serde(skip_serializing_if = "WireLevel::is_not_read")]
-    service_limit: WireLevel,
-    #[serde(skip_serializing_if = "WireLevel::is_not_read")]
-    host_limit: WireLevel,
-    #[serde(skip_serializing_if = "WireLevel::is_not_read")]
-    children_used: WireLevel,
-    #[serde(skip_serializing_if = "WireLevel::is_not_read")]
-    driver_reserved: WireLevel,
-    #[serde(skip_serializing_if = "WireLevel::is_not_read")]
-    pool_used: WireLevel,
-    #[serde(skip_serializing_if = "WireLevel::is_not_read")]
-    pool_reserved: WireLevel,
-    #[serde(skip_serializing_if = "WireLevel::is_not_read")]
-    graph_used: WireLevel,
-    #[serde(skip_serializing_if = "WireLevel::is_not_read")]
-    graph_reserved: WireLevel,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    allocators: Vec<WireAllocator>,
-}
-
-#[derive(Serialize)]
-struct WireAllocator {
-    source: String,
-    #[serde(skip_serializing_if = "WireLevel::is_not_read")]
-    allocated: WireLevel,
-    #[serde(skip_serializing_if = "WireLevel::is_not_read")]
-    requested: WireLevel,
-    #[serde(skip_serializing_if = "WireLevel::is_not_read")]
-    active: WireLevel,
-    #[serde(skip_serializing_if = "WireLevel::is_not_read")]
-    reserved: WireLevel,
-    #[serde(skip_serializing_if = "WireLevel::is_not_read")]
-    inactive_split: WireLevel,
-    #[serde(skip_serializing_if = "WireLevel::is_not_read")]
-    largest_free: WireLevel,
-    #[serde(skip_serializing_if = "WireLevel::is_not_read")]
-    peak_allocated: WireLevel,
-    #[serde(skip_serializing_if = "WireLevel::is_not_read")]
-    total_allocated: WireLevel,
-    #[serde(skip_serializing_if = "WireLevel::is_not_read")]
-    limit: WireLevel,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    n_blocks: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    n_peak_resets: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    n_retries: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    n_ooms: Option<u64>,
-}
-
-/// A number of bytes, or the reason why there is none; absent: nothing reads it.
-#[derive(Serialize)]
-#[serde(untagged)]
-enum WireLevel {
-    Known(u64),
-    Unknown(String),
-    NotRead,
-}
-
-impl WireLevel {
-    fn is_not_read(&self) -> bool {
-        matches!(self, Self::NotRead)
-    }
-}
-
-impl From<&Reading> for WireReading {
-    fn from(reading: &Reading) -> Self {
-        Self {
-            device_used: (&reading.driver.device_used).into(),
-            process_used: (&reading.driver.process_used).into(),
-            capacity: (&reading.driver.capacity).into(),
-            container_limit: (&reading.driver.container_limit).into(),
-            service_limit: (&reading.driver.service_limit).into(),
-            host_limit: (&reading.driver.host_limit).into(),
-            children_used: (&reading.driver.children_used).into(),
-            driver_reserved: (&reading.driver.driver_reserved).into(),
-            pool_used: (&reading.driver.pool_used).into(),
-            pool_reserved: (&reading.driver.pool_reserved).into(),
-            graph_used: (&reading.driver.graph_used).into(),
-            graph_reserved: (&reading.driver.graph_reserved).into(),
-            allocators: reading.allocators.iter().map(WireAllocator::from).collect(),
-        }
-    }
-}
-
-impl DecodeFields for Reading {
-    fn field(&mut self, name: &str, value: &mut Reader<'_>) -> Outcome<()> {
-        let driver = &mut self.driver;
-        match name {
-            "device_used" => driver.device_used.fill(value),
-            "process_used" => driver.process_used.fill(value),
-            "capacity" => driver.capacity.fill(value),
-            "container_limit" => driver.container_limit.fill(value),
-            "service_limit" => driver.service_limit.fill(value),
-            "host_limit" => driver.host_limit.fill(value),
-            "children_used" => driver.children_used.fill(value),
-            "driver_reserved" => driver.driver_reserved.fill(value),
-            "pool_used" => driver.pool_used.fill(value),
-            "pool_reserved" => driver.pool_reserved.fill(value),
-            "graph_used" => driver.graph_used.fill(value),
-            "graph_reserved" => driver.graph_reserved.fill(value),
-            "allocators" => value.list_of(&mut self.allocators, FoundAllocator::known),
-            _ => value.skip(),
-        }
-    }
-}
-
-impl From<&AllocatorLevels> for WireAllocator {
-    fn from(levels: &AllocatorLevels) -> Self {
-        Self {
-            source: levels.source.name().to_owned(),
-            allocated: (&levels.allocated).into(),
-            requested: (&levels.requested).into(),
-            active: (&levels.active).into(),
-            reserved: (&levels.reserved).into(),
-            inactive_split: (&levels.inactive_split).into(),
-            largest_free: (&levels.largest_free).into(),
-            peak_allocated: (&levels.peak_allocated).into(),
-            total_allocated: (&levels.total_allocated).into(),
-            limit: (&levels.limit).into(),
-            n_blocks: levels.n_blocks,
-            n_peak_resets: levels.n_peak_resets,
-            n_retries: levels.n_retries,
-            n_ooms: levels.n_ooms,
-        }
-    }
-}
+wire! { Reading {
+    sparse "device_used" => driver.device_used,
+    sparse "process_used" => driver.process_used,
+    sparse "capacity" => driver.capacity,
+    sparse "container_limit" => driver.container_limit,
+    sparse "service_limit" => driver.service_limit,
+    sparse "host_limit" => driver.host_limit,
+    sparse "children_used" => driver.children_used,
+    sparse "driver_reserved" => driver.driver_reserved,
+    sparse "pool_used" => driver.pool_used,
+    sparse "pool_reserved" => driver.pool_reserved,
+    sparse "graph_used" => driver.graph_used,
+    sparse "graph_reserved" => driver.graph_reserved,
+    sparse "allocators" => allocators,
+}}
 
 /// An allocator, which this version may not know.
-struct FoundAllocator {
+struct WireAllocator<L> {
     source: Option<Source>,
-    levels: AllocatorLevels,
+    levels: L,
 }
 
-impl Default for FoundAllocator {
+wire! { WireAllocator<&AllocatorLevels> => WireAllocator<AllocatorLevels> {
+    "source" => source,
+    sparse "allocated" => levels.allocated,
+    sparse "requested" => levels.requested,
+    sparse "active" => levels.active,
+    sparse "reserved" => levels.reserved,
+    sparse "inactive_split" => levels.inactive_split,
+    sparse "largest_free" => levels.largest_free,
+    sparse "peak_allocated" => levels.peak_allocated,
+    sparse "total_allocated" => levels.total_allocated,
+    sparse "limit" => levels.limit,
+    sparse "n_blocks" => levels.n_blocks,
+    sparse "n_peak_resets" => levels.n_peak_resets,
+    sparse "n_retries" => levels.n_retries,
+    sparse "n_ooms" => levels.n_ooms,
+}}
+
+impl Encode for AllocatorLevels {
+    fn encode<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (source, levels) = (Some(self.source), self);
+        WireAllocator { source, levels }.encode(serializer)
+    }
+}
+
+impl Default for WireAllocator<AllocatorLevels> {
     fn default() -> Self {
         Self {
             source: None,
@@ -161,7 +62,7 @@ impl Default for FoundAllocator {
     }
 }
 
-impl FoundAllocator {
+impl WireAllocator<AllocatorLevels> {
     fn known(self) -> Option<AllocatorLevels> {
         let source = self.source?;
         Some(AllocatorLevels {
@@ -171,26 +72,9 @@ impl FoundAllocator {
     }
 }
 
-impl DecodeFields for FoundAllocator {
-    fn field(&mut self, name: &str, value: &mut Reader<'_>) -> Outcome<()> {
-        let levels = &mut self.levels;
-        match name {
-            "source" => value.name(Source::from_name, &mut self.source),
-            "allocated" => levels.allocated.fill(value),
-            "requested" => levels.requested.fill(value),
-            "active" => levels.active.fill(value),
-            "reserved" => levels.reserved.fill(value),
-            "inactive_split" => levels.inactive_split.fill(value),
-            "largest_free" => levels.largest_free.fill(value),
-            "peak_allocated" => levels.peak_allocated.fill(value),
-            "total_allocated" => levels.total_allocated.fill(value),
-            "limit" => levels.limit.fill(value),
-            "n_blocks" => levels.n_blocks.fill(value),
-            "n_peak_resets" => levels.n_peak_resets.fill(value),
-            "n_retries" => levels.n_retries.fill(value),
-            "n_ooms" => levels.n_ooms.fill(value),
-            _ => value.skip(),
-        }
+impl Decode for Vec<AllocatorLevels> {
+    fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
+        reader.list_of(self, WireAllocator::known)
     }
 }
 
@@ -199,15 +83,20 @@ const NOT_PERMITTED: &str = "not_permitted";
 const WITHHELD: &str = "withheld: ";
 const FAILED: &str = "failed: ";
 
-impl From<&Level> for WireLevel {
-    fn from(level: &Level) -> Self {
-        match level {
-            Level::Known(bytes) => Self::Known(bytes.get()),
-            Level::Unknown(Unknown::NotRead) => Self::NotRead,
-            Level::Unknown(Unknown::NotReported) => Self::Unknown(NOT_REPORTED.to_owned()),
-            Level::Unknown(Unknown::NotPermitted) => Self::Unknown(NOT_PERMITTED.to_owned()),
-            Level::Unknown(Unknown::Withheld(words)) => Self::Unknown(format!("{WITHHELD}{words}")),
-            Level::Unknown(Unknown::Failed(words)) => Self::Unknown(format!("{FAILED}{words}")),
+/// A number of bytes, or the reason why there is none.
+impl Encode for Level {
+    fn encode<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Known(bytes) => bytes.encode(serializer),
+            Self::Unknown(Unknown::NotRead) => serializer.serialize_unit(),
+            Self::Unknown(Unknown::NotReported) => serializer.serialize_str(NOT_REPORTED),
+            Self::Unknown(Unknown::NotPermitted) => serializer.serialize_str(NOT_PERMITTED),
+            Self::Unknown(Unknown::Withheld(words)) => {
+                serializer.serialize_str(&format!("{WITHHELD}{words}"))
+            }
+            Self::Unknown(Unknown::Failed(words)) => {
+                serializer.serialize_str(&format!("{FAILED}{words}"))
+            }
         }
     }
 }

@@ -1,70 +1,58 @@
 //! The frame of a map of segments: columns of small numbers.
 
-use serde::Serialize;
+use serde::Serializer;
 
-use crate::format::messagepack::{Outcome, Reader};
-use crate::format::record::{Decode, DecodeFields};
+use crate::format::record::{Encode, wire};
 use crate::recording::{DeviceIdx, Frame, RunIdx, SegmentSnapshot};
 use crate::segments::{Block, BlockState, Pool, Rest, Segment, Segments};
 use crate::units::Bytes;
 
 /// Sizes are counted in `unit`s. A column in which every value is the usual one is absent.
-#[derive(Default, Serialize)]
+#[derive(Default)]
 pub(in crate::format) struct WireSegments {
-    run: u32,
-    device: u32,
+    run: RunIdx,
+    device: DeviceIdx,
     /// Why there is no map.
-    #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     unit: u64,
     /// Of each segment.
     n_blocks: Vec<u64>,
     /// 0 large, 1 small, 2 private.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pools: Vec<u64>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     streams: Vec<u64>,
     /// Of each block: 0 held, 1 awaiting a stream, 2 free.
     states: Vec<u64>,
     sizes: Vec<u64>,
     /// How many are told as one.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     counts: Vec<u64>,
     /// What is free in them all the same.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     holes: Vec<u64>,
     /// Segments, size, free beside blocks in use, free in unused ones.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     rest: Vec<u64>,
     total_blocks: u64,
     largest_free: u64,
 }
 
-impl DecodeFields for WireSegments {
-    fn required(&self) -> &'static [&'static str] {
-        &["run", "device"]
-    }
+wire! { WireSegments {
+    required "run" => run,
+    required "device" => device,
+    sparse "reason" => reason,
+    "unit" => unit,
+    "n_blocks" => n_blocks,
+    sparse "pools" => pools,
+    sparse "streams" => streams,
+    "states" => states,
+    "sizes" => sizes,
+    sparse "counts" => counts,
+    sparse "holes" => holes,
+    sparse "rest" => rest,
+    "total_blocks" => total_blocks,
+    "largest_free" => largest_free,
+}}
 
-    fn field(&mut self, name: &str, value: &mut Reader<'_>) -> Outcome<()> {
-        let column = match name {
-            "run" => return self.run.fill(value),
-            "device" => return self.device.fill(value),
-            "reason" => return self.reason.fill(value),
-            "unit" => return self.unit.fill(value),
-            "total_blocks" => return self.total_blocks.fill(value),
-            "largest_free" => return self.largest_free.fill(value),
-            "n_blocks" => &mut self.n_blocks,
-            "pools" => &mut self.pools,
-            "streams" => &mut self.streams,
-            "states" => &mut self.states,
-            "sizes" => &mut self.sizes,
-            "counts" => &mut self.counts,
-            "holes" => &mut self.holes,
-            "rest" => &mut self.rest,
-            _ => return value.skip(),
-        };
-        *column = value.numbers(None)?;
-        Ok(())
+impl Encode for SegmentSnapshot {
+    fn encode<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        WireSegments::from(self).encode(serializer)
     }
 }
 
@@ -75,11 +63,11 @@ impl WireSegments {
             Some(reason) => Err(reason.clone()),
             None => Ok(self
                 .segments()
-                .map_err(|words| format!("segments of run {}: {words}", self.run))?),
+                .map_err(|words| format!("segments of run {}: {words}", self.run.0))?),
         };
         Ok(Frame::Segments(Box::new(SegmentSnapshot {
-            run: RunIdx(self.run),
-            device: DeviceIdx(self.device),
+            run: self.run,
+            device: self.device,
             found,
         })))
     }
@@ -147,8 +135,8 @@ fn of<T: Copy>(all: &[T; 3], number: u64) -> T {
 impl From<&SegmentSnapshot> for WireSegments {
     fn from(mapped: &SegmentSnapshot) -> Self {
         let place = Self {
-            run: mapped.run.0,
-            device: mapped.device.0,
+            run: mapped.run,
+            device: mapped.device,
             ..Self::default()
         };
         let found = match &mapped.found {
