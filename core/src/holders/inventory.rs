@@ -1,4 +1,4 @@
-//! What was there at a look, to be compared with at a later one.
+//! What a search found, for comparison with a later one.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -6,20 +6,20 @@ use super::RootKind;
 use super::heap_analysis::HeapAnalysis;
 use crate::units::{ByteDelta, Bytes};
 
-/// What hides is worth a second look from this share of what a device holds on.
+/// Share of a device's bytes from which hidden growth is worth a second search.
 const WORTH_LOOKING: f64 = 0.01;
 
-/// So many storages are told one by one, the largest; the others are summed up by name, so that
-/// what is kept between two looks is bounded.
+/// The largest storages are kept one by one, up to this many; the others are summed up by name, so that
+/// what is kept between two searches is bounded.
 const MAX_STORAGES: usize = 1 << 14;
 
-/// So many names are told one by one, those with the most bytes.
+/// Names kept one by one: those with the most bytes.
 const MAX_NAMES: usize = 1 << 12;
 
 /// What stands for the names beyond [`MAX_NAMES`].
 const OTHER_NAMES: &str = "…";
 
-/// Which storages were there at a look, and under which name: what a later one is held against.
+/// Which storages a search found, and under which name. Example: [the module](super).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Inventory {
     pub(crate) devices: Vec<Shelf>,
@@ -144,8 +144,8 @@ impl Inventory {
         }
     }
 
-    /// Most of what a device has more than before is under no name: to say where it is, more than
-    /// names must be looked at. The first time of all nothing was there before.
+    /// Most of a device's growth is under no name, so finding it takes a search of more than names. Before
+    /// the first search nothing was there.
     pub fn hides_growth_since(&self, before: Option<&Self>) -> bool {
         self.devices.iter().any(|now| {
             let before = before.and_then(|it| it.shelf(&now.device).map(|shelf| (it, shelf)));
@@ -177,7 +177,7 @@ impl Inventory {
         self.devices.iter().find(|shelf| &*shelf.device == device)
     }
 
-    /// What changed from a look before to this one.
+    /// What changed between an earlier search and this one.
     pub fn since<'i>(&'i self, before: &'i Self) -> Since<'i> {
         Since { now: self, before }
     }
@@ -253,7 +253,7 @@ impl Shelf {
     }
 }
 
-/// Two looks, one after the other.
+/// Two searches, the later compared with the earlier. [`Inventory::since`] makes it.
 #[derive(Debug, Clone, Copy)]
 pub struct Since<'i> {
     now: &'i Inventory,

@@ -1,12 +1,12 @@
-//! What allocators have handed out, next to what the objects that were found hold of it.
+//! What allocators have handed out, compared with what the objects found hold of it.
 
 use super::{DeviceHolders, Holder, Part, RootKind};
 use crate::units::{ByteDelta, Bytes};
 
-/// A block is as much larger than what was asked for, as a rule.
+/// Blocks are multiples of this size.
 const GRANULE: Bytes = Bytes::new(512);
 
-/// What torch gives cuBLAS to work in: two times 4 MiB and eight times 16 KiB.
+/// The workspace that torch gives cuBLAS: two times 4 MiB and eight times 16 KiB.
 const WORKSPACE: Bytes = Bytes::new((2 * 4096 + 8 * 16) << 10);
 
 /// What it is called, where every object was looked at.
@@ -16,16 +16,25 @@ const OUTSIDE: &str = "outside Python";
 const NAMELESS: &str = "unnamed";
 
 /// What the allocators of a device have handed out and not got back.
+///
+/// ```
+/// use gpumem_core::holders::Allocated;
+/// use gpumem_core::units::Bytes;
+///
+/// let torch = Allocated { n_bytes: Bytes::mib(3), is_rounded: false };
+/// let jax = Allocated { n_bytes: Bytes::mib(4), is_rounded: true };
+/// assert_eq!(torch.and(jax), Allocated { n_bytes: Bytes::mib(7), is_rounded: true });
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Allocated {
-    /// How much it is.
+    /// How much that is.
     pub n_bytes: Bytes,
-    /// Whole blocks are counted, and not what was asked for.
+    /// Counted in whole blocks, not as requested.
     pub is_rounded: bool,
 }
 
 impl Allocated {
-    /// Both together.
+    /// The sum of both; rounded if one of them is.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {

@@ -1,5 +1,4 @@
-//! Who is on each device, as a table: a line for each process, what is wrong marked,
-//! and what to do about it.
+//! The processes on each device as a table: one line per process, problems marked, and what to do.
 
 use std::fmt::Write;
 
@@ -9,12 +8,12 @@ use crate::printable::printable_lines;
 use crate::recording::Level;
 use crate::units::{Bytes, Nanos};
 
-/// The narrowest that the last column gets.
+/// The minimum width of the last column.
 const NARROWEST: usize = 24;
-/// A user's name is cut beyond this.
+/// Longer user names are cut.
 const LONGEST_USER: usize = 12;
 
-/// A table for each device, lines at most `width` columns long.
+/// A table of processes for each device; lines are at most `width` columns long.
 ///
 /// ```text
 /// cuda:0  Tesla T4 · 10.4 GiB of 15.6 GiB used
@@ -23,6 +22,22 @@ const LONGEST_USER: usize = 12;
 ///   !  3.1 GiB  4100  ann     3 d  orphaned kernel of old.ipynb: its Jupyter server (pid 3990) is gone
 ///      2.0 GiB  5120  bob   5 min  vllm …
 /// → `kill 4100` ends what nobody seems to use any more: 3.1 GiB
+/// ```
+/// ```
+/// use gpumem_core::company::{Listing, ProcessTable, company};
+/// use gpumem_core::report;
+/// use gpumem_core::units::Bytes;
+///
+/// let device = Listing {
+///     device: "cuda:0".to_owned(),
+///     name: "Tesla T4".to_owned(),
+///     used: Some(Bytes::gib(5)),
+///     capacity: Some(Bytes::gib(15)),
+///     processes: Ok(vec![(7, Bytes::gib(5).into())]),
+/// };
+/// let found = ProcessTable { own_pid: 7, devices: vec![device], are_ids_ours: true, ..ProcessTable::default() };
+/// let table = report::company(&company(&found), 80);
+/// assert!(table.starts_with("cuda:0  Tesla T4 · 5 GiB of 15 GiB used\n"));
 /// ```
 pub fn company(company: &GpuProcesses, width: usize) -> String {
     let rows = company.devices.iter().flat_map(|it| &it.members);

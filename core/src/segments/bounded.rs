@@ -5,14 +5,14 @@ use std::cmp::Reverse;
 use super::{Block, BlockState, Pool, Rest, Segment, Segments};
 use crate::units::Bytes;
 
-/// At most so many segments are told one by one.
+/// At most this many segments are kept one by one.
 pub(super) const MAX_SEGMENTS: usize = 128;
-/// At most so many blocks of them; more than twice as many as segments.
+/// At most this many blocks of them; more than twice as many as segments.
 pub(super) const MAX_BLOCKS: usize = 768;
 
 impl Segments {
-    /// What there is, bounded: the smallest segments are summed up, and where there are too many
-    /// blocks those between the largest holes are told as one.
+    /// Keeps a bounded picture: the smallest segments are summed up, and if there are too many blocks, those
+    /// between the largest holes become one.
     ///
     /// ```
     /// use gpumem_core::segments::{Block, BlockState, Pool, Segment, Segments};
