@@ -35,7 +35,7 @@ use trace::JsonTrace;
 
 use crate::analyze::{
     Analysis, CellRef, Compared, DeviceSummary, Evidence, Finding, Gap, Growth, GrowthSide, Peak,
-    RunRow, Withdrawn, cell_label,
+    RunRow, State, Withdrawn, cell_label,
 };
 use crate::recording::{DeviceIdx, DeviceKind, Framework, OutOfMemory, Recording};
 use crate::units::{ByteDelta, Bytes, Units};
@@ -311,7 +311,7 @@ struct JsonFinding<'a> {
     id: &'a str,
     kind: &'static str,
     severity: &'static str,
-    state: &'static str,
+    state: Option<&'static str>,
     withdrawn: Option<&'static str>,
     cell: Option<JsonCell>,
     path: &'a [String],
@@ -494,7 +494,7 @@ impl<'a> JsonFinding<'a> {
             id: &finding.id,
             kind: finding.kind.name(),
             severity: finding.severity.name(),
-            state: finding.state.name(),
+            state: finding.state.map(State::name),
             withdrawn: finding.withdrawn.map(Withdrawn::name),
             cell: finding.cell.as_ref().map(JsonCell::from),
             path: &finding.path,

@@ -197,7 +197,7 @@ pub(crate) fn leak(recording: &Recording, cell: u32, kept_mib: i64) -> Finding {
         id: format!("leak:{label}"),
         kind: FindingKind::Leak,
         severity: Severity::Critical,
-        state: State::Leak,
+        state: Some(State::Leak),
         withdrawn: None,
         path: Vec::new(),
         device: DeviceIdx(0),

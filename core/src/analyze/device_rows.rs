@@ -127,10 +127,22 @@ impl<'a> Rows<'a> {
         Some(&self.all[places[idx] as usize])
     }
 
+    /// The row at a place.
+    pub(super) fn get(self, place: usize) -> &'a RunRow {
+        &self.all[place]
+    }
+
     /// The row at a place, and which of its run's it is.
     pub(super) fn at(self, place: usize) -> (&'a RunRow, usize) {
-        let row = &self.all[place];
+        let row = self.get(place);
         let first = self.all.partition_point(|it| it.run < row.run);
         (row, place - first)
+    }
+
+    /// The rows of a run, one per device.
+    pub(super) fn of_run(self, run: RunIdx) -> &'a [RunRow] {
+        let from = self.all.partition_point(|row| row.run < run);
+        let n = self.all[from..].partition_point(|row| row.run == run);
+        &self.all[from..from + n]
     }
 }

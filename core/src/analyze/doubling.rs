@@ -1,6 +1,7 @@
 //! Re-runs that hold two copies: a name is bound to the old one until the new one is ready.
 
 use super::cell::CellRef;
+use super::context::Context;
 use super::details::{Details, DoublingDetails};
 use super::evidence::Evidence;
 use super::finding::{Finding, FindingKind};
@@ -33,11 +34,8 @@ struct Copied<'a> {
 }
 
 /// The cell's re-runs that held two copies; `least` is what a copy must be, in bytes.
-pub(super) fn finding(
-    recording: &Recording,
-    series: &RunSeries<'_>,
-    least: f64,
-) -> Option<Finding> {
+pub(super) fn finding(context: Context<'_>, series: &RunSeries<'_>, least: f64) -> Option<Finding> {
+    let recording = context.recording;
     let copied = copied(series);
     let last = copied.last().filter(|last| last.old.as_f64() >= least)?;
     let (first, later) = series.rows.split_first()?;

@@ -101,8 +101,8 @@ pub struct Finding {
     pub kind: FindingKind,
     /// How much it matters.
     pub severity: Severity,
-    /// The verdict.
-    pub state: State,
+    /// The verdict on its series; `None` if it is about none, as an error for lack of memory.
+    pub state: Option<State>,
     /// Why it is no concern any more, if it is withdrawn.
     pub withdrawn: Option<Withdrawn>,
     /// The cell; `None` if it is about a device as a whole.
@@ -159,7 +159,7 @@ impl Finding {
             id: format!("{}/{subject}", kind.name()),
             kind,
             severity: Severity::Info,
-            state: State::Suspected,
+            state: None,
             withdrawn: None,
             cell: None,
             path: Vec::new(),
@@ -186,7 +186,7 @@ pub(super) fn sort(findings: &mut [Finding]) {
         (
             Reverse(finding.severity),
             finding.kind != FindingKind::OutOfMemory,
-            finding.state,
+            finding.state.unwrap_or(State::Suspected),
             Reverse(rate.unwrap_or_default()),
             Reverse(kept),
         )

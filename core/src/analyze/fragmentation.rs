@@ -5,8 +5,8 @@
 //! of segments that are partly used.
 
 use super::cell::CellRef;
+use super::context::Context;
 use super::details::{Details, FragmentationDetails, SeriesGrowth};
-use super::device_rows::Rows;
 use super::evidence::Evidence;
 use super::finding::{Finding, FindingKind};
 use super::growth::{Shape, State};
@@ -23,20 +23,33 @@ use crate::units::Bytes;
 const MIN_SPLIT: Bytes = Bytes::mib(64);
 
 pub(super) fn findings(
-    recording: &Recording,
-    rows: Rows<'_>,
-    devices: &[DeviceSummary],
+    context: Context<'_>,
     of_runs: &[RunSeries<'_>],
-    rules: &Rules,
     stats: &mut StatsCache,
 ) -> Vec<Finding> {
-    let of_devices = devices
-        .iter()
-        .filter_map(|device| split(recording, rows, device, rules));
-    let of_cells = of_runs
-        .iter()
-        .filter_map(|series| reserved_only(recording, series, rules, stats));
-    of_devices.chain(of_cells).collect()
+    let mut found = on_devices(context);
+    found.extend(of_cells(context, of_runs, stats));
+    found
+}
+
+/// What lies free on a device now, whatever run left it so.
+pub(super) fn on_devices(context: Context<'_>) -> Vec<Finding> {
+    let devices = context.devices.iter();
+    devices
+        .filter_map(|device| split(context, device))
+        .collect()
+}
+
+/// Cells that reserve more and more.
+pub(super) fn of_cells(
+    context: Context<'_>,
+    of_runs: &[RunSeries<'_>],
+    stats: &mut StatsCache,
+) -> Vec<Finding> {
+    let of_runs = of_runs.iter();
+    of_runs
+        .filter_map(|series| reserved_only(context, series, stats))
+        .collect()
 }
 
 /// So much of what is reserved is free beside blocks that are held that it is worth a card.
@@ -54,12 +67,10 @@ pub fn is_in_pieces(inactive_split: Bytes, reserved: Bytes, rules: &Rules) -> bo
 }
 
 /// Much of what is reserved lies free between blocks that are held.
-fn split(
-    recording: &Recording,
-    rows: Rows<'_>,
-    device: &DeviceSummary,
-    rules: &Rules,
-) -> Option<Finding> {
+fn split(context: Context<'_>, device: &DeviceSummary) -> Option<Finding> {
+    let Context {
+        recording, rules, ..
+    } = context;
     let (inactive_split, reserved) = (device.inactive_split?, device.reserved?);
     if !is_in_pieces(inactive_split, reserved, rules) {
         return None;
@@ -95,7 +106,7 @@ fn split(
     let ratio = Evidence::met("inactive_split_ratio", share, rules.fragmentation_ratio);
     Some(Finding {
         severity: Severity::Warning,
-        n_runs: rows.of(device.device).len(),
+        n_runs: context.rows.of(device.device).len(),
         evidence: std::iter::once(ratio).chain(figures).collect(),
         ..Finding::about(
             FindingKind::Fragmentation,
@@ -125,16 +136,18 @@ fn beyond_use(series: &RunSeries<'_>) -> Vec<Bytes> {
 
 /// Reserved grows from run to run over a flat allocated.
 fn reserved_only(
-    recording: &Recording,
+    context: Context<'_>,
     series: &RunSeries<'_>,
-    rules: &Rules,
     stats: &mut StatsCache,
 ) -> Option<Finding> {
+    let Context {
+        recording, rules, ..
+    } = context;
     let last = series.rows.last()?;
     if last.metric != Metric::Allocated {
         return None;
     }
-    let least = rules.min_growth_on(recording.device(series.key.device).kind);
+    let least = context.min_growth(series.key.device);
     let reserved: Vec<Bytes> = series
         .rows
         .iter()
@@ -154,18 +167,17 @@ fn reserved_only(
         },
         mapped: mapped(recording, device),
     };
-    let id = format!("reserved/{}", series.key.id(recording));
     Some(Finding {
         severity: Severity::Warning,
+        state: Some(State::Suspected),
         cell: Some(CellRef::of(recording, recording.run(last.run))),
         path: series.key.path.clone(),
         runs: series.runs(),
         n_runs: reserved.len(),
         evidence: growth.evidence,
-        id,
         ..Finding::about(
             FindingKind::Fragmentation,
-            "",
+            &series.key.id(recording),
             device,
             Metric::Allocated,
             details,

@@ -1,5 +1,6 @@
 //! Judging again: what no threshold changes is kept from one judging to the next.
 
+use super::context::Context;
 use super::device_rows::{DeviceRows, Rows};
 use super::paths::Paths;
 use super::rules::Rules;
@@ -50,27 +51,26 @@ impl IncrementalAnalyzer {
     pub fn judge(&mut self, analysis: &mut Analysis, recording: &Recording, rules: &Rules) {
         self.stats.turn();
         let of_devices = DeviceRows::all(recording, &analysis.rows);
-        let (rows, devices) = (Rows::new(&analysis.rows, &of_devices), &analysis.devices);
         let paths = Paths::of(recording);
+        let context = Context {
+            recording,
+            rows: Rows::new(&analysis.rows, &of_devices),
+            paths: &paths,
+            devices: &analysis.devices,
+            rules,
+        };
         let of_runs = series::of_runs(recording, &paths, &analysis.rows);
         let of_steps = series::of_steps(recording, &paths);
         let stats = &mut self.stats;
-        let of_both = (&*of_runs, &*of_steps);
-        let mut findings = leak::findings(recording, rows, devices, of_both, rules, stats);
-        findings.extend(unattributed_growth::findings(
-            recording, rows, &findings, rules, stats,
-        ));
-        findings.extend(fragmentation::findings(
-            recording, rows, devices, &of_runs, rules, stats,
-        ));
-        findings.extend(peaks::findings(recording, devices, &of_runs));
-        findings.extend(reserve::findings(
-            recording, rows, devices, &of_runs, rules, stats,
-        ));
-        findings.extend(long_lived::findings(recording, devices));
-        findings.extend(oom::findings(recording, rows, &paths));
+        let mut findings = leak::findings(context, &of_runs, &of_steps, stats);
+        findings.extend(unattributed_growth::findings(context, &findings, stats));
+        findings.extend(fragmentation::findings(context, &of_runs, stats));
+        findings.extend(peaks::findings(context, &of_runs));
+        findings.extend(reserve::findings(context, &of_runs, stats));
+        findings.extend(long_lived::findings(context));
+        findings.extend(oom::findings(context));
         let mut is_told = |device, place| retention::is_told(&findings, device, place);
-        let retained = retention::findings(recording, rows, devices, rules, &mut is_told);
+        let retained = retention::findings(context, &mut is_told);
         findings.extend(retained);
         finding::sort(&mut findings);
         analysis.findings = findings;

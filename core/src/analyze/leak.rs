@@ -1,13 +1,14 @@
 //! Growth over runs and steps, in findings.
 
 use super::cell::CellRef;
+use super::context::Context;
 use super::details::{DecidedBy, Details, GrowthDetails, SeriesGrowth};
 use super::device_rows::Rows;
 use super::facts::{self, Fact, Says};
 use super::finding::{Finding, FindingKind, Withdrawn};
 use super::growth::{self, Growth, State};
 use super::held::{self, Growers};
-use super::levels::{self, DeviceSummary};
+use super::levels::DeviceSummary;
 use super::row::{Metric, Peak, RunRow};
 use super::rules::Rules;
 use super::series::{Key, RunSeries, StepSeries};
@@ -28,54 +29,44 @@ const SOON: u64 = 1000;
 const N_SPARKLINE: usize = 64;
 
 pub(super) fn findings(
-    recording: &Recording,
-    rows: Rows<'_>,
-    devices: &[DeviceSummary],
-    (series_of_runs, series_of_steps): (&[RunSeries<'_>], &[StepSeries]),
-    rules: &Rules,
+    context: Context<'_>,
+    series_of_runs: &[RunSeries<'_>],
+    series_of_steps: &[StepSeries],
     stats: &mut StatsCache,
 ) -> Vec<Finding> {
     let of_runs = series_of_runs
         .iter()
-        .map(|series| of_runs(recording, series, rules, stats));
+        .map(|series| of_runs(context, series, stats));
     let mut outcomes: Vec<Outcome> = of_runs.collect();
     for series in series_of_steps {
-        outcomes.push(of_steps(recording, series, rules, stats));
+        outcomes.push(of_steps(context, series, stats));
     }
     let mut p_values: Vec<f64> = outcomes.iter().filter_map(|outcome| outcome.p).collect();
     sort::sort_by(&mut p_values, f64::total_cmp);
     let judged = outcomes.into_iter().filter_map(|outcome| outcome.judged);
-    told(
-        recording,
-        rows,
-        devices,
-        series_of_runs,
-        judged.collect(),
-        (trend::p_bound(&p_values), rules),
-    )
+    let p_bound = trend::p_bound(&p_values);
+    told(context, series_of_runs, judged.collect(), p_bound)
 }
 
 /// What is worth telling of series that were judged each by itself. Of many some grow by chance:
 /// each is held against all of them by `p_bound`.
 pub(super) fn told(
-    recording: &Recording,
-    rows: Rows<'_>,
-    devices: &[DeviceSummary],
+    context: Context<'_>,
     series_of_runs: &[RunSeries<'_>],
     mut judged: Vec<Judged>,
-    (p_bound, rules): (f64, &Rules),
+    p_bound: f64,
 ) -> Vec<Finding> {
     for judged in &mut judged {
         judged.growth.held_against(p_bound);
     }
-    join_counters(&mut judged, series_of_runs, p_bound, rules);
+    join_counters(&mut judged, series_of_runs, p_bound, context.rules);
     for judged in &mut judged {
-        judged.join_holders(recording);
+        judged.join_holders(context.recording);
     }
     judged
         .into_iter()
-        .filter_map(|judged| judged.told(recording, rows))
-        .map(|judged| judged.finding(recording, rows, devices))
+        .filter_map(|judged| judged.told(context))
+        .map(|judged| judged.finding(context))
         .collect()
 }
 
@@ -135,18 +126,17 @@ pub(super) struct Judged {
 /// Both what the runs kept by themselves and the level after them must grow:
 /// then neither a neighbour that leaks nor a neighbour that frees misleads.
 pub(super) fn of_runs(
-    recording: &Recording,
+    context: Context<'_>,
     series: &RunSeries<'_>,
-    rules: &Rules,
     stats: &mut StatsCache,
 ) -> Outcome {
-    let least = rules.min_growth_on(recording.device(series.key.device).kind);
+    let least = context.min_growth(series.key.device);
     let (levels, own_levels) = (series.levels(), series.own_levels());
     let mut decisive = &own_levels;
-    let (mut state, mut p) = stats.state(&own_levels, least, rules);
+    let (mut state, mut p) = stats.state(&own_levels, least, context.rules);
     // What a series does not keep by itself, its level cannot make grow.
     if matches!(state, State::Leak | State::Suspected) {
-        let of_level = stats.state(&levels, least, rules);
+        let of_level = stats.state(&levels, least, context.rules);
         if of_level.0 > state {
             (state, p) = of_level;
             decisive = &levels;
@@ -171,7 +161,7 @@ pub(super) fn of_runs(
         n_grown: n_positive(series.rows.iter().filter_map(|row| row.kept)),
         n_chances: own_levels.len(),
         steps: false,
-        growth: stats.judged(decisive, least, rules),
+        growth: stats.judged(decisive, least, context.rules),
         stays,
         levels: own_levels,
         start,
@@ -189,33 +179,31 @@ pub(super) fn of_runs(
 
 /// The same of steps, whose levels are told by marks.
 pub(super) fn of_steps(
-    recording: &Recording,
+    context: Context<'_>,
     series: &StepSeries,
-    rules: &Rules,
     stats: &mut StatsCache,
 ) -> Outcome {
-    let least = rules.min_growth_on(recording.device(series.key.device).kind);
-    let (state, p) = stats.state(&series.levels, least, rules);
+    let least = context.min_growth(series.key.device);
+    let (state, p) = stats.state(&series.levels, least, context.rules);
     Outcome {
         p: (state != State::NotEnoughData).then_some(p),
-        judged: judged_steps(recording, series, rules, stats),
+        judged: judged_steps(context, series, stats),
     }
 }
 
 fn judged_steps(
-    recording: &Recording,
+    context: Context<'_>,
     series: &StepSeries,
-    rules: &Rules,
     stats: &mut StatsCache,
 ) -> Option<Judged> {
-    let least = rules.min_growth_on(recording.device(series.key.device).kind);
+    let least = context.min_growth(series.key.device);
     let (first, end) = (*series.levels.first()?, *series.levels.last()?);
     let start = series.start.unwrap_or(first);
     let stays = end.since(start);
     if !reaches(stays, least) {
         return None;
     }
-    let mut growth = stats.judged(&series.levels, least, rules);
+    let mut growth = stats.judged(&series.levels, least, context.rules);
     let per_step = |delta: ByteDelta| ByteDelta::from_f64(delta.as_f64() / series.steps_per_point);
     growth.bytes_per_run = per_step(growth.bytes_per_run);
     growth.interval = (per_step(growth.interval.0), per_step(growth.interval.1));
@@ -288,15 +276,15 @@ impl Judged {
 
     /// Itself, if it is a verdict that a person wants to read: growth, that it has
     /// settled, or that it is over.
-    fn told(mut self, recording: &Recording, rows: Rows<'_>) -> Option<Self> {
+    fn told(mut self, context: Context<'_>) -> Option<Self> {
         let grew = reaches(self.kept(), self.least) && reaches(self.stays, self.least);
         let told = match self.growth.state {
             State::Leak | State::Suspected => grew,
             State::NotEnoughData => grew && self.n_runs > 1 && self.grew_each_time(),
-            State::Stable => grew && self.settles() && !self.is_over(rows),
+            State::Stable => grew && self.settles() && !self.is_over(context.rows),
         };
         if told && self.growth.state != State::Stable {
-            self.withdrawn = self.reason_to_withdraw(recording, rows);
+            self.withdrawn = self.reason_to_withdraw(context);
         }
         told.then_some(self)
     }
@@ -325,7 +313,10 @@ impl Judged {
         self.n_moving.is_some()
     }
 
-    fn reason_to_withdraw(&self, recording: &Recording, rows: Rows<'_>) -> Option<Withdrawn> {
+    fn reason_to_withdraw(&self, context: Context<'_>) -> Option<Withdrawn> {
+        let Context {
+            recording, rows, ..
+        } = context;
         let last = recording.run(*self.runs.last()?);
         let is_edited = recording.runs()[last.idx.get() + 1..].iter().any(|run| {
             run.kind == RunKind::Cell && run.cell == last.cell && run.revision != last.revision
@@ -357,14 +348,15 @@ impl Judged {
         self.n_grown >= self.n_chances
     }
 
-    fn finding(self, recording: &Recording, rows: Rows<'_>, devices: &[DeviceSummary]) -> Finding {
+    fn finding(self, context: Context<'_>) -> Finding {
+        let recording = context.recording;
         let run = recording.run(*self.runs.last().expect("a series has runs"));
         let device = self.key.device;
         let rate = self.growth.bytes_per_run;
         let grows = self.growth.state != State::Stable && self.withdrawn.is_none();
-        let headroom = rows
-            .row(run.idx, device)
-            .zip(levels::summary(devices, device))
+        let row = context.rows.row(run.idx, device);
+        let headroom = row
+            .zip(context.summary(device))
             .and_then(|(row, device)| headroom(row, device));
         let runs_to_oom = headroom
             .filter(|_| grows && rate > ByteDelta::ZERO)
@@ -405,11 +397,10 @@ impl Judged {
             id: self.key.id(recording),
             kind: self.kind(),
             severity: self.severity(runs_to_oom),
-            state: if self.withdrawn.is_some() {
-                State::Stable
-            } else {
-                self.growth.state
-            },
+            state: Some(match self.withdrawn {
+                Some(_) => State::Stable,
+                None => self.growth.state,
+            }),
             withdrawn: self.withdrawn,
             cell: Some(CellRef::of(recording, run)),
             path: self.key.path,

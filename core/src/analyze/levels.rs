@@ -119,12 +119,6 @@ pub(super) fn summaries(recording: &Recording, rows: Rows<'_>) -> Vec<DeviceSumm
     rows.of_devices().filter_map(summary).collect()
 }
 
-/// The summary of a device.
-pub(super) fn summary(devices: &[DeviceSummary], device: DeviceIdx) -> Option<&DeviceSummary> {
-    let idx = devices.binary_search_by_key(&device, |it| it.device).ok()?;
-    Some(&devices[idx])
-}
-
 /// What could not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]

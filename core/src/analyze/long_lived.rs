@@ -1,10 +1,10 @@
 //! What a traced run holds at its peak for longer than it may need to.
 
 use super::cell::CellRef;
+use super::context::Context;
 use super::details::Details;
 use super::evidence::Evidence;
 use super::finding::{Finding, FindingKind};
-use super::levels::{self, DeviceSummary};
 use super::row::Metric;
 use crate::recording::{Recording, Trace};
 use crate::units::Bytes;
@@ -17,7 +17,8 @@ const LEAST_OF_DEVICE: f64 = 0.05;
 const LEAST_OF_PEAK: f64 = 0.25;
 
 /// Of the latest traced run of each cell's text, the line that stands out.
-pub(super) fn findings(recording: &Recording, devices: &[DeviceSummary]) -> Vec<Finding> {
+pub(super) fn findings(context: Context<'_>) -> Vec<Finding> {
+    let recording = context.recording;
     let mut seen = VecMap::default();
     let mut latest: Vec<&Trace> = recording
         .traces()
@@ -30,7 +31,7 @@ pub(super) fn findings(recording: &Recording, devices: &[DeviceSummary]) -> Vec<
         .collect();
     latest.reverse();
     let of_each = |trace: &Trace| {
-        let capacity = levels::summary(devices, trace.device)?.capacity?;
+        let capacity = context.capacity(trace.device)?;
         let rose = trace.peak.low.saturating_sub(trace.peak.from_before);
         let least = (LEAST_OF_DEVICE * capacity.as_f64()).max(LEAST_OF_PEAK * rose.as_f64());
         let lines = trace.lines.iter();

@@ -7,6 +7,7 @@
 mod cell;
 mod compare;
 mod composition;
+mod context;
 mod details;
 mod device_rows;
 mod doubling;

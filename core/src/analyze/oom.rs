@@ -6,13 +6,12 @@ mod causes;
 mod tests;
 
 use super::cell::CellRef;
+use super::context::Context;
 use super::details::Details;
 use super::device_rows::Rows;
 use super::evidence::Evidence;
 use super::finding::{Finding, FindingKind, Withdrawn};
-use super::growth::State;
 use super::levels::DeviceSummary;
-use super::paths::Paths;
 use super::row::RunRow;
 use crate::holders::RootKind;
 use crate::recording::{
@@ -26,10 +25,11 @@ pub use breakdown::{OomBreakdown, OomPart};
 pub use causes::{Cause, HeldByError};
 
 /// A finding for each cell and device where memory ran out, about the last time.
-pub(super) fn findings(recording: &Recording, rows: Rows<'_>, paths: &Paths) -> Vec<Finding> {
+pub(super) fn findings(context: Context<'_>) -> Vec<Finding> {
     let mut last: VecMap<(CellIdx, DeviceIdx), Case<'_>> = VecMap::default();
-    for run in recording.runs().iter().filter(|run| run.oom.is_some()) {
-        let Some(case) = Case::of(recording, rows, paths, run) else {
+    let runs = context.recording.runs().iter();
+    for run in runs.filter(|run| run.oom.is_some()) {
+        let Some(case) = Case::of(context, run) else {
             continue;
         };
         let key = (case.outermost.cell, case.device);
@@ -63,7 +63,8 @@ struct Case<'a> {
 }
 
 impl<'a> Case<'a> {
-    fn of(recording: &'a Recording, rows: Rows<'a>, paths: &Paths, run: &'a Run) -> Option<Self> {
+    fn of(context: Context<'a>, run: &'a Run) -> Option<Self> {
+        let recording = context.recording;
         let oom = run.oom.as_deref()?;
         let device = oom.device.or_else(|| likely_device(recording, run))?;
         let elsewhere = oom.device.is_none()
@@ -77,12 +78,12 @@ impl<'a> Case<'a> {
         let nothing = Reading::default();
         Some(Self {
             recording,
-            rows,
+            rows: context.rows,
             outermost,
             oom,
             device,
             elsewhere,
-            path: paths.names(run.idx),
+            path: context.paths.names(run.idx),
             now: DeviceSummary::now(device, reading.unwrap_or(&nothing)),
             levels,
             runs: Vec::new(),
@@ -192,15 +193,14 @@ impl<'a> Case<'a> {
         let device = self.recording.device(self.device);
         let cell = CellRef::of(self.recording, self.outermost);
         let is_over = self.is_over();
-        let (severity, state) = match (is_over, self.survived()) {
-            (true, _) => (Severity::Info, State::Stable),
-            (false, true) => (Severity::Warning, State::Suspected),
-            (false, false) => (Severity::Critical, State::Suspected),
+        let severity = match (is_over, self.survived()) {
+            (true, _) => Severity::Info,
+            (false, true) => Severity::Warning,
+            (false, false) => Severity::Critical,
         };
         let breakdown = self.breakdown();
         Finding {
             severity,
-            state,
             withdrawn: is_over.then_some(Withdrawn::HadEnough),
             cell: Some(cell.clone()),
             evidence: self.evidence(),

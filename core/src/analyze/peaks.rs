@@ -1,15 +1,14 @@
 //! What a run needs for a moment: spikes, and (`doubling`) re-runs that hold two copies.
 
 use super::cell::CellRef;
+use super::context::Context;
 use super::details::Details;
 use super::doubling;
 use super::evidence::Evidence;
 use super::finding::{Finding, FindingKind};
-use super::levels::DeviceSummary;
 use super::row::RunRow;
 use super::series::RunSeries;
 use super::trend;
-use crate::recording::Recording;
 use crate::units::Bytes;
 
 /// Fewest runs against which one can stand out.
@@ -18,18 +17,10 @@ const MIN_RUNS: usize = 5;
 /// A spike or a second copy below this share of the device is no concern.
 const LEAST_SHARE: f64 = 0.05;
 
-pub(super) fn findings(
-    recording: &Recording,
-    devices: &[DeviceSummary],
-    of_runs: &[RunSeries<'_>],
-) -> Vec<Finding> {
+pub(super) fn findings(context: Context<'_>, of_runs: &[RunSeries<'_>]) -> Vec<Finding> {
     let of_each = |series: &RunSeries<'_>| {
-        let capacity = devices
-            .iter()
-            .find(|device| device.device == series.key.device)?
-            .capacity?;
-        let least = LEAST_SHARE * capacity.as_f64();
-        doubling::finding(recording, series, least).or_else(|| spike(recording, series, least))
+        let least = LEAST_SHARE * context.capacity(series.key.device)?.as_f64();
+        doubling::finding(context, series, least).or_else(|| spike(context, series, least))
     };
     of_runs.iter().filter_map(of_each).collect()
 }
@@ -42,7 +33,7 @@ fn excess(row: &RunRow) -> Option<Bytes> {
 
 /// One run rose above its ends far more than the others did: above the third
 /// quartile by 1.5 interquartile ranges (Tukey 1977).
-fn spike(recording: &Recording, series: &RunSeries<'_>, least: f64) -> Option<Finding> {
+fn spike(context: Context<'_>, series: &RunSeries<'_>, least: f64) -> Option<Finding> {
     let excesses: Vec<f64> = series
         .rows
         .iter()
@@ -63,6 +54,7 @@ fn spike(recording: &Recording, series: &RunSeries<'_>, least: f64) -> Option<Fi
         return None;
     }
     let row = series.rows[idx];
+    let recording = context.recording;
     let details = Details::Spike {
         excess: Bytes::new(highest as u64),
         usual: Bytes::new(high as u64),

@@ -2,13 +2,13 @@
 //! and what grows beside the allocator.
 
 use super::cell::CellRef;
+use super::context::Context;
 use super::details::{Details, SeriesGrowth};
-use super::device_rows::{DeviceRows, Rows};
 use super::evidence::Evidence;
 use super::finding::{Finding, FindingKind};
+use super::growth::State;
 use super::levels::DeviceSummary;
 use super::row::{Metric, RunRow};
-use super::rules::Rules;
 use super::series::RunSeries;
 use super::stats_cache::StatsCache;
 use crate::recording::Recording;
@@ -25,20 +25,15 @@ const MIN_RUNS: usize = 5;
 const EFFICIENT: f64 = 0.5;
 
 pub(super) fn findings(
-    recording: &Recording,
-    rows: Rows<'_>,
-    devices: &[DeviceSummary],
+    context: Context<'_>,
     of_runs: &[RunSeries<'_>],
-    rules: &Rules,
     stats: &mut StatsCache,
 ) -> Vec<Finding> {
-    let of_each = devices.iter().flat_map(|device| {
-        let of_device = rows.columns(device.device);
-        let pressure = pressure(recording, of_device, device);
-        pressure
-            .into_iter()
-            .chain(gap(recording, of_device, device, rules, stats))
+    let of_each = context.devices.iter().flat_map(|device| {
+        let pressure = pressure(context, device);
+        pressure.into_iter().chain(gap(context, device, stats))
     });
+    let recording = context.recording;
     let of_cells = of_runs.iter().filter_map(|series| {
         repeated(recording, series).or_else(|| inefficient(recording, series))
     });
@@ -46,12 +41,9 @@ pub(super) fn findings(
 }
 
 /// Allocations that succeeded only after the cache was flushed.
-fn pressure(
-    recording: &Recording,
-    of_device: &DeviceRows,
-    device: &DeviceSummary,
-) -> Option<Finding> {
-    let pressed = &of_device.flushes;
+fn pressure(context: Context<'_>, device: &DeviceSummary) -> Option<Finding> {
+    let recording = context.recording;
+    let pressed = &context.rows.columns(device.device).flushes;
     let (last, _) = *pressed.last()?;
     // A loaded file may tell of any number.
     let n_flushes = pressed
@@ -74,28 +66,20 @@ fn pressure(
 }
 
 /// What this process holds on the device beside what its allocator reserved.
-fn gap(
-    recording: &Recording,
-    of_device: &DeviceRows,
-    device: &DeviceSummary,
-    rules: &Rules,
-    stats: &mut StatsCache,
-) -> Option<Finding> {
+fn gap(context: Context<'_>, device: &DeviceSummary, stats: &mut StatsCache) -> Option<Finding> {
+    let of_device = context.rows.columns(device.device);
     let gaps: Vec<Bytes> = of_device.gaps.iter().map(|(_, gap)| *gap).collect();
-    let growth = stats.leak(
-        &gaps,
-        rules.min_growth_on(recording.device(device.device).kind),
-        rules,
-    )?;
+    let growth = stats.leak(&gaps, context.min_growth(device.device), context.rules)?;
     let details = Details::Gap(SeriesGrowth::of(&growth, &gaps));
     Some(Finding {
         severity: Severity::Warning,
+        state: Some(State::Suspected),
         runs: of_device.gaps.iter().map(|(run, _)| *run).collect(),
         n_runs: gaps.len(),
         evidence: growth.evidence,
         ..Finding::about(
             FindingKind::Gap,
-            recording.device(device.device).key.as_str(),
+            context.recording.device(device.device).key.as_str(),
             device.device,
             Metric::ProcessUsed,
             details,

@@ -2,6 +2,7 @@
 //! exception, the debugger, `%run` scripts.
 
 use super::cell::CellRef;
+use super::context::Context;
 use super::details::{Details, RetentionDetails};
 use super::device_rows::Rows;
 use super::evidence::Evidence;
@@ -9,7 +10,6 @@ use super::finding::{Finding, FindingKind, Withdrawn};
 use super::growth::State;
 use super::levels::DeviceSummary;
 use super::row::RunRow;
-use super::rules::Rules;
 use crate::holders::{self, DeviceHolders, Holder, Kept, RootKind};
 use crate::recording::{DeviceIdx, Recording, RunIdx, RunKind, Status};
 use crate::severity::Severity;
@@ -27,14 +27,14 @@ const N_TOLD: usize = 8;
 
 /// A finding for each place and device, where no finding names the place for growth already.
 pub(super) fn findings(
-    recording: &Recording,
-    rows: Rows<'_>,
-    devices: &[DeviceSummary],
-    rules: &Rules,
+    context: Context<'_>,
     is_told: &mut dyn FnMut(DeviceIdx, RootKind) -> bool,
 ) -> Vec<Finding> {
+    let Context {
+        recording, rows, ..
+    } = context;
     let mut of_device = |device: &DeviceSummary| {
-        let least = rules.min_growth_on(recording.device(device.device).kind);
+        let least = context.min_growth(device.device);
         Place::all(recording, rows, device.device)
             .into_iter()
             .filter(|place| place.kept.n_bytes >= least)
@@ -42,14 +42,14 @@ pub(super) fn findings(
             .map(|place| place.finding(recording, device, least))
             .collect::<Vec<_>>()
     };
-    devices.iter().flat_map(&mut of_device).collect()
+    context.devices.iter().flat_map(&mut of_device).collect()
 }
 
 /// Growth that the place collects is told where it grows.
 pub(super) fn is_told(found: &[Finding], device: DeviceIdx, place: RootKind) -> bool {
     found.iter().any(|finding| {
         finding.device == device
-            && finding.state != State::Stable
+            && finding.state != Some(State::Stable)
             && finding.holders.first().map(|it| it.kind) == Some(place)
     })
 }
@@ -111,11 +111,6 @@ impl<'a> Place<'a> {
         let device_key = &recording.device(self.device).key;
         Finding {
             severity: self.severity(device),
-            state: if self.is_let_go {
-                State::Stable
-            } else {
-                State::Suspected
-            },
             withdrawn: self.is_let_go.then_some(Withdrawn::LetGo),
             cell: Some(CellRef::of(recording, run)),
             runs: vec![self.since],
@@ -262,7 +257,7 @@ fn exactly_since(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analyze::analyze;
+    use crate::analyze::{Rules, analyze};
     use crate::recording::{Frame, HolderSnapshot};
     use crate::testing::{Play, run, session, words};
     use crate::wording::Words;

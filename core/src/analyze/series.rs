@@ -2,7 +2,7 @@
 
 use super::paths::{BlockIdx, Paths};
 use super::row::{Metric, RunRow, of_sample};
-use crate::recording::{DeviceIdx, Points, Recording, RunIdx, Sample, Series, SourceHash};
+use crate::recording::{DeviceIdx, Points, Recording, Run, RunIdx, Sample, Series, SourceHash};
 use crate::sort;
 use crate::units::Bytes;
 
@@ -126,7 +126,7 @@ pub(super) struct StepSeries {
 pub(super) type StepsOf = (SourceHash, BlockIdx, String, DeviceIdx);
 
 /// The steps that a series of points is of; `None` where it is no series of marks.
-pub(super) fn steps_in(
+fn steps_in(
     recording: &Recording,
     paths: &Paths,
     (run, device): (RunIdx, DeviceIdx),
@@ -158,8 +158,22 @@ pub(super) fn of_steps(recording: &Recording, paths: &Paths) -> Vec<StepSeries> 
     series
 }
 
+/// The marks of one run, series by series; `None` where they are no steps that can be judged.
+pub(super) fn steps_of_run<'a>(
+    recording: &'a Recording,
+    paths: &'a Paths,
+    run: &'a Run,
+) -> impl Iterator<Item = (StepsOf, Option<StepSeries>)> {
+    let all = recording.series_of(run.idx);
+    all.filter_map(move |(device, series, points)| {
+        let of = steps_in(recording, paths, (run.idx, device), series)?;
+        let steps = steps(recording, paths, (run.idx, device), series, points);
+        Some((of, steps))
+    })
+}
+
 /// The steps of one run on one device; `None` where no metric is known of all of them.
-pub(super) fn steps(
+fn steps(
     recording: &Recording,
     paths: &Paths,
     (idx, device): (RunIdx, DeviceIdx),

@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 
+use super::context::Context;
 use super::device_rows::{DeviceRows, Rows};
 use super::paths::Paths;
-use super::stats_cache::StatsCache;
 use super::*;
 use crate::recording::{Frame, Run, RunIdx, RunKind};
 use crate::testing::{Play, run, session, words};
@@ -52,7 +52,7 @@ fn check_rounds(cells: &[(&'static str, Play)], n: usize, expected: &[(&str, &st
         .iter()
         .map(|finding| {
             let cell = finding.cell.as_ref().expect("of a cell");
-            (cell.label.as_str(), finding.state.name())
+            (cell.label.as_str(), finding.state.map_or("", State::name))
         })
         .collect();
     assert_eq!(shown, expected);
@@ -616,16 +616,13 @@ fn free_pieces_between_held_blocks_are_told_with_what_can_be_given_back() {
     let check = |devices: &[DeviceSummary], expected: Option<&str>| {
         let of_devices = DeviceRows::all(&recording, &rows);
         let paths = Paths::of(&recording);
-        let of_runs = series::of_runs(&recording, &paths, &rows);
-        let (rules, mut stats) = (Rules::default(), StatsCache::default());
-        let found = fragmentation::findings(
-            &recording,
-            Rows::new(&rows, &of_devices),
+        let found = fragmentation::on_devices(Context {
+            recording: &recording,
+            rows: Rows::new(&rows, &of_devices),
+            paths: &paths,
             devices,
-            &of_runs,
-            &rules,
-            &mut stats,
-        );
+            rules: &Rules::default(),
+        });
         let detail = found.first().map(|it| words(&recording, it).detail);
         assert_eq!(detail.as_deref(), expected);
     };
@@ -663,7 +660,10 @@ fn check_counted(plays: &[Play], state: State, decided_by: Option<DecidedBy>) {
     let Details::Growth(details) = &finding.details else {
         panic!("{finding:?}");
     };
-    assert_eq!((finding.state, details.decided_by), (state, decided_by));
+    assert_eq!(
+        (finding.state, details.decided_by),
+        (Some(state), decided_by)
+    );
 }
 
 #[test]
@@ -712,7 +712,7 @@ fn one_allocator_that_counts_no_blocks_leaves_their_number_open() {
     frame.levels[0].after.as_mut().expect("it ended").allocators[0].n_blocks = None;
     recording.apply(Frame::Run(frame)).expect("the same run");
     let found = analyze(&recording, &Rules::default()).findings;
-    assert_eq!(found[0].state, State::Leak);
+    assert_eq!(found[0].state, Some(State::Leak));
 }
 
 #[test]
@@ -736,11 +736,11 @@ fn a_name_that_collects_in_each_run_is_a_leak_before_the_series_is_long() {
     );
     let state_of = |plays: &[Play]| findings(&[("f()", plays)])[0].state;
     // What has a bound of its own may fill up.
-    assert_eq!(state_of(&held(5, "deque")), State::NotEnoughData);
+    assert_eq!(state_of(&held(5, "deque")), Some(State::NotEnoughData));
     // Growth that a name holds in one run only is as doubtful as before.
     let mut plays = vec![run(420); 4];
     plays.extend(held(1, "list"));
-    assert_eq!(state_of(&plays), State::NotEnoughData);
+    assert_eq!(state_of(&plays), Some(State::NotEnoughData));
 }
 
 #[test]

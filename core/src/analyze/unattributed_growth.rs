@@ -1,12 +1,11 @@
 //! Growth that no cell and no loop explains: the level after every run.
 
+use super::context::Context;
 use super::details::{Details, SeriesGrowth};
-use super::device_rows::{DeviceRows, Rows};
 use super::finding::{Finding, FindingKind};
 use super::growth::State;
-use super::rules::Rules;
 use super::stats_cache::StatsCache;
-use crate::recording::{DeviceIdx, DeviceKind, Recording};
+use crate::recording::{DeviceIdx, DeviceKind};
 use crate::severity::Severity;
 use crate::units::Bytes;
 
@@ -17,24 +16,19 @@ const MIN_RUNS: usize = 30;
 /// A finding for each accelerator that grows from run to run while no finding in
 /// `found` says where.
 pub(super) fn findings(
-    recording: &Recording,
-    rows: Rows<'_>,
+    context: Context<'_>,
     found: &[Finding],
-    rules: &Rules,
     stats: &mut StatsCache,
 ) -> Vec<Finding> {
-    let mut explained = vec![false; recording.devices().len()];
+    let devices = context.recording.devices();
+    let mut explained = vec![false; devices.len()];
     for finding in found {
         explained[finding.device.get()] |= explains(finding);
     }
-    recording
-        .devices()
+    devices
         .iter()
         .filter(|device| !explained[device.idx.get()])
-        .filter_map(|device| {
-            let of_device = rows.columns(device.idx);
-            finding(recording, of_device, device.idx, rules, stats)
-        })
+        .filter_map(|device| finding(context, device.idx, stats))
         .collect()
 }
 
@@ -46,19 +40,20 @@ pub(super) fn is_explained(found: &[Finding], device: DeviceIdx) -> bool {
 }
 
 fn explains(finding: &Finding) -> bool {
-    matches!(finding.state, State::Leak | State::Suspected)
+    matches!(finding.state, Some(State::Leak | State::Suspected))
 }
 
 /// An accelerator grows from run to run, whatever else is found.
 pub(super) fn finding(
-    recording: &Recording,
-    of_device: &DeviceRows,
+    context: Context<'_>,
     device: DeviceIdx,
-    rules: &Rules,
     stats: &mut StatsCache,
 ) -> Option<Finding> {
+    let of_device = context.rows.columns(device);
     let metric = of_device.metric?;
-    if recording.device(device).kind == DeviceKind::Host || of_device.levels.len() < MIN_RUNS {
+    if context.recording.device(device).kind == DeviceKind::Host
+        || of_device.levels.len() < MIN_RUNS
+    {
         return None;
     }
     let levels: Vec<Bytes> = of_device
@@ -68,19 +63,15 @@ pub(super) fn finding(
     if levels.len() < MIN_RUNS {
         return None;
     }
-    let growth = stats.leak(
-        &levels,
-        rules.min_growth_on(recording.device(device).kind),
-        rules,
-    )?;
-    let device = recording.device(device);
+    let growth = stats.leak(&levels, context.min_growth(device), context.rules)?;
+    let device = context.recording.device(device);
     let details = SeriesGrowth::of(&growth, &levels);
     Some(Finding {
         severity: Severity::Warning,
+        state: Some(State::Suspected),
         runs: of_device.levels_of_metric().map(|(run, _)| run).collect(),
         n_runs: levels.len(),
         evidence: growth.evidence,
-        id: format!("session/{}", device.key),
         ..Finding::about(
             FindingKind::Growing,
             device.key.as_str(),

@@ -56,7 +56,7 @@ fn any_session() -> impl Strategy<Value = (Recording, Analysis)> {
             let cell = idx.index(recording.cells().len());
             let mut finding = leak(&recording, u32::try_from(cell).expect("few cells"), 7);
             if kind == 0 {
-                (finding.kind, finding.state) = (FindingKind::Growing, State::Suspected);
+                (finding.kind, finding.state) = (FindingKind::Growing, Some(State::Suspected));
             }
             let is_of_steps = kind == 2;
             analysis.findings.push(if is_of_steps {

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::{finding_line, status_word, use_of_limit};
-use crate::analyze::{Analysis, DeviceSummary, Finding, FindingKind, Peak, RunRow, Severity};
+use crate::analyze::{
+    Analysis, DeviceSummary, Finding, FindingKind, Peak, RunRow, Severity, State, Withdrawn,
+};
 use crate::printable::printable_lines;
 use crate::recording::{DeviceKind, Recording, RunIdx, Status};
 use crate::units::{ByteDelta, Bytes};
@@ -62,9 +64,16 @@ pub fn news<'a>(
         .findings
         .iter()
         .filter(|finding| concerns(recording, finding, run))
-        .filter(|finding| told.insert(format!("{} {}", finding.state.name(), finding.id)))
+        .filter(|finding| told.insert(state_of(finding)))
         .collect();
     News { moved, findings }
+}
+
+/// The finding and its state: news if either changes.
+fn state_of(finding: &Finding) -> String {
+    let withdrawn = finding.withdrawn.map_or("", Withdrawn::name);
+    let state = finding.state.map_or("", State::name);
+    format!("{state} {withdrawn} {}", finding.id)
 }
 
 /// The line after a cell: what the run kept and how full the device is; a second line for a new

@@ -26,7 +26,7 @@ impl Growth<'_> {
         let (label, unit, units) = (self.place(), self.unit(), self.teller.units);
         let finding = self.teller.finding;
         let each = units.size(self.details.series.bytes_per_run.magnitude());
-        match finding.state {
+        match self.state() {
             _ if finding.withdrawn.is_some() => {
                 format!("{label} kept {each} more after every {unit}, but no longer")
             }
@@ -48,6 +48,11 @@ impl Growth<'_> {
         }
     }
 
+    /// The verdict: what is about growth has one.
+    fn state(&self) -> State {
+        self.teller.finding.state.unwrap_or(State::Suspected)
+    }
+
     /// The cell, and the blocks in it: `train() › epoch › forward`.
     fn place(&self) -> String {
         let path = &self.teller.finding.path;
@@ -64,7 +69,7 @@ impl Growth<'_> {
             let total = self.teller.units.change(self.details.series.total);
             return format!("{} · {total} over {n_runs}", withdrawn(reason));
         }
-        if finding.state == State::Stable {
+        if self.state() == State::Stable {
             return format!("{} over {n_runs}", self.details.series.shape.name());
         }
         joined([
@@ -110,7 +115,7 @@ impl Growth<'_> {
     /// What decided, or what would.
     fn certainty(&self) -> Option<String> {
         let unit = self.unit();
-        match (self.teller.finding.state, self.details.decided_by) {
+        match (self.state(), self.details.decided_by) {
             (State::Leak | State::Suspected, Some(decided)) => Some(decided_by(decided)),
             (State::Suspected, None) => Some("not yet beyond doubt".to_owned()),
             (State::NotEnoughData, _) => Some(match self.details.n_missing {

@@ -111,7 +111,7 @@ impl Teller<'_> {
 pub fn icon(finding: &Finding) -> &'static str {
     match finding.severity {
         Severity::Critical => "▲",
-        Severity::Warning if finding.state == State::Leak => "▲",
+        Severity::Warning if finding.state == Some(State::Leak) => "▲",
         Severity::Warning => "◆",
         Severity::Info => "○",
     }
@@ -121,7 +121,7 @@ pub fn icon(finding: &Finding) -> &'static str {
 pub fn heading(finding: &Finding) -> &'static str {
     match (finding.kind, finding.state) {
         (FindingKind::Leak, _) => "Leak",
-        (FindingKind::Growing, State::NotEnoughData) => "Growing, too few runs to tell",
+        (FindingKind::Growing, Some(State::NotEnoughData)) => "Growing, too few runs to tell",
         (FindingKind::Growing, _) if finding.holders.is_empty() => "Growing, holder unknown",
         (FindingKind::Growing, _) => "Growing",
         (FindingKind::Settled, _) => "Settled",

@@ -21,7 +21,7 @@ fn recording() -> Recording {
 }
 
 /// A finding on those details, resting on so many runs.
-fn finding(kind: FindingKind, state: State, n_runs: usize, details: Details) -> Finding {
+fn finding(kind: FindingKind, state: Option<State>, n_runs: usize, details: Details) -> Finding {
     Finding {
         kind,
         state,
@@ -66,7 +66,7 @@ fn grown(state: State, n: usize, change: impl Fn(&mut GrowthDetails)) -> Finding
     };
     let mut details = growth(n);
     change(&mut details);
-    finding(kind, state, n, Details::Growth(Box::new(details)))
+    finding(kind, Some(state), n, Details::Growth(Box::new(details)))
 }
 
 /// As a report shows it.
@@ -161,7 +161,7 @@ fn growth_in_words() {
 
 #[test]
 fn what_else_is_found_in_words() {
-    let of = |kind, n_runs, details| finding(kind, State::Suspected, n_runs, details);
+    let of = |kind, n_runs, details| finding(kind, None, n_runs, details);
     let fragmentation = |device_kind, largest_free| {
         Details::Fragmentation(FragmentationDetails {
             inactive_split: Bytes::mib(450),
@@ -232,11 +232,11 @@ fn what_is_kept_in_words() {
             what: "float32[8]".to_owned(),
         };
         let holder = Holder::new(place, name, Bytes::gib(2));
-        let (kind, state) = (FindingKind::Retention, State::Suspected);
+        let kind = FindingKind::Retention;
         Finding {
             holders: vec![holder; n_holders],
             withdrawn: is_let_go.then_some(Withdrawn::LetGo),
-            ..finding(kind, state, 1, Details::Retention(details))
+            ..finding(kind, None, 1, Details::Retention(details))
         }
     };
     insta::assert_snapshot!(all(&[
@@ -329,8 +329,8 @@ fn out_of_memory_in_words() {
         ..OomBreakdown::default()
     };
     let of = |breakdown| {
-        let (kind, state) = (FindingKind::OutOfMemory, State::Suspected);
-        finding(kind, state, 1, Details::OutOfMemory(Box::new(breakdown)))
+        let kind = FindingKind::OutOfMemory;
+        finding(kind, None, 1, Details::OutOfMemory(Box::new(breakdown)))
     };
     insta::assert_snapshot!(all(&[of(breakdown), of(little)]));
 }

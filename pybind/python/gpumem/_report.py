@@ -69,8 +69,9 @@ class Finding:
     ``long_lived_intermediates``, ``out_of_memory`` or ``retention``."""
     severity: str
     """``critical``, ``warning`` or ``info``."""
-    state: str
-    """``leak``, ``suspected`` (not yet beyond doubt), ``stable`` or ``not_enough_data``."""
+    state: str | None
+    """``leak``, ``suspected`` (not yet beyond doubt), ``stable`` or ``not_enough_data``; None if
+    the finding is about no growth, as ``out_of_memory``."""
     withdrawn: str | None
     """Why the finding no longer applies: ``given_back``, ``edited``, ``had_enough``, ``let_go``."""
     cell: Cell | None

@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::analyze::analyze;
 use crate::recording::{
-    AllocatorLevels, CellIdx, Device, DeviceKind, Frame, OutOfMemory, Reading, RunKind, RunLevels,
-    Samples, Series, Source, SourceHash, Status,
+    AllocatorLevels, CellIdx, Device, DeviceIdx, DeviceKind, Frame, OutOfMemory, Reading, RunKind,
+    RunLevels, Samples, Series, Source, SourceHash, Status,
 };
 use crate::testing::{Play, run, session};
 use crate::units::Bytes;
