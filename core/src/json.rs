@@ -97,10 +97,11 @@ pub fn comparison_json(compared: &[Compared]) -> String {
 /// ```
 /// use gpumem_core::analyze::{Rules, classify_growth};
 /// use gpumem_core::json::growth_json;
+/// use gpumem_core::units::Bytes;
 ///
-/// let levels: Vec<Option<f64>> = (1..=12).map(|n| Some(f64::from(n << 21))).collect();
-/// let json = growth_json(&classify_growth(&levels, &Rules::default()));
-/// assert!(json.contains(r#""state":"leak""#));
+/// let levels: Vec<Bytes> = (0..12).map(|run| Bytes::mib(100 + 7 * run)).collect();
+/// let growth = classify_growth(&levels, Bytes::mib(1), &Rules::default());
+/// assert!(growth_json(&growth).contains(r#""state":"leak""#));
 /// ```
 pub fn growth_json(growth: &Growth) -> String {
     let growth = JsonGrowth {

@@ -123,7 +123,7 @@ impl Rules {
     }
 
     /// Growth over a whole series on a device of that kind below which the series is flat.
-    pub fn min_growth_on(&self, kind: DeviceKind) -> Bytes {
+    pub(crate) fn min_growth_on(&self, kind: DeviceKind) -> Bytes {
         match kind {
             DeviceKind::Host => self.min_host_growth,
             _ => self.min_growth,

@@ -24,7 +24,7 @@ pub fn sort_by_key<T, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K) {
 /// ```
 /// use gpumem_core::sort::sort_by;
 ///
-/// let mut shares = [0.5, 0.25, 1.0];
+/// let mut shares = [0.5_f64, 0.25, 1.0];
 /// sort_by(&mut shares, |a, b| b.total_cmp(a));
 /// assert_eq!(shares, [1.0, 0.5, 0.25]);
 /// ```

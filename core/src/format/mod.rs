@@ -229,7 +229,7 @@ pub fn encode_frames(frames: impl IntoIterator<Item = Frame>) -> Vec<u8> {
 ///
 /// let bytes = format::encode(&Recording::new(Header::default()));
 /// assert!(format::decode(&bytes).is_ok());
-/// let error = format::decode(b"PK\x03\x04").expect_err("a zip file");
+/// let error = format::decode(b"PK\x03\x04 another format").expect_err("a zip file");
 /// assert!(error.to_string().starts_with("byte 0: not a gpumem recording"));
 /// ```
 pub fn decode(bytes: &[u8]) -> Result<Recording, ReadError> {

@@ -7,7 +7,9 @@
 //! read is `None` or [`Level::Unknown`], never zero.
 //!
 //! ```
-//! use gpumem_core::recording::{Cell, DeviceIdx, Device, Frame, Recording, Run, RunIdx, Sample, Samples, Series};
+//! use gpumem_core::recording::{
+//!     Cell, Device, DeviceIdx, Frame, Recording, Run, RunIdx, Sample, Samples, Series,
+//! };
 //! use gpumem_core::units::{Bytes, Nanos};
 //!
 //! let mut recording = Recording::default();

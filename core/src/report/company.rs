@@ -35,7 +35,8 @@ const LONGEST_USER: usize = 12;
 ///     capacity: Some(Bytes::gib(15)),
 ///     processes: Ok(vec![(7, Bytes::gib(5).into())]),
 /// };
-/// let found = ProcessTable { own_pid: 7, devices: vec![device], are_ids_ours: true, ..ProcessTable::default() };
+/// let devices = vec![device];
+/// let found = ProcessTable { own_pid: 7, devices, are_ids_ours: true, ..ProcessTable::default() };
 /// let table = report::company(&company(&found), 80);
 /// assert!(table.starts_with("cuda:0  Tesla T4 · 5 GiB of 15 GiB used\n"));
 /// ```

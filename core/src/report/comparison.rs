@@ -5,7 +5,8 @@ use crate::analyze::{Change, Compared, GrowthSide};
 use crate::printable::printable_lines;
 use crate::units::ByteDelta;
 
-/// What became of each growing cell, at most `width` columns wide.
+/// The growing cells compared with the recording that the reader knows as `baseline`, at most `width`
+/// columns wide.
 ///
 /// ```
 /// use gpumem_core::analyze::{Rules, compare};
@@ -15,7 +16,8 @@ use crate::units::ByteDelta;
 ///
 /// let (before, after) = (leaking(), leaking());
 /// let compared = compare(&after, &before, &Rules::default());
-/// assert!(comparison(&compared).contains("losses.append"));
+/// let text = comparison(&compared, "monday.gpumem", 80);
+/// assert!(text.starts_with("Against monday.gpumem:\n◆ same"));
 /// ```
 pub fn comparison(compared: &[Compared], baseline: &str, width: usize) -> String {
     if compared.is_empty() {

@@ -55,9 +55,10 @@ const DOT_COLUMN: f64 = 1.5;
 /// # use example::leaking;
 ///
 /// let scale = time_scale(&leaking(), &View { width: 600.0, ..View::default() });
-/// let (left, _) = scale.edges();
-/// assert_eq!(scale.x(Nanos::ZERO), left);
-/// assert_eq!(scale.instant(left), Nanos::ZERO);
+/// let second_run = Nanos::millis(3000);
+/// let (left, right) = scale.edges();
+/// assert!((left..right).contains(&scale.x(second_run)));
+/// assert_eq!(scale.instant(scale.x(second_run)), second_run);
 /// ```
 pub fn time_scale(recording: &Recording, view: &View) -> TimeScale {
     let plot = Plot::new(sheet(view.width, 0.0, Role::Panel).width, TOP, BOTTOM);
