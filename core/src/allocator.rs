@@ -8,6 +8,8 @@
 //!
 //! The sizes and the split rule are those of `c10/cuda/CUDACachingAllocator`. Streams, the
 //! garbage-collection threshold and expandable segments are not modelled.
+//!
+//! Example: [`CachingAllocator`].
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::{iter, mem};

@@ -3,6 +3,8 @@
 //!
 //! An inspection takes time between two of the user's runs. This module decides whether it is worth
 //! that; the recorder then does it.
+//!
+//! Examples: [`has_news`], [`holders_wanted`], [`segments_wanted`].
 
 use std::cmp::Ordering;
 

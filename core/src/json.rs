@@ -280,7 +280,7 @@ struct JsonRun<'a> {
     oom: Option<JsonOutOfMemory<'a>>,
 }
 
-/// What was said when memory ran out in the run, on this device or on one that nobody named.
+/// The run's out-of-memory error, on this device or on one that it did not name.
 #[derive(Serialize)]
 struct JsonOutOfMemory<'a> {
     at_nanos: u64,

@@ -32,7 +32,7 @@ pub fn printable(text: &str) -> String {
     shown.text
 }
 
-/// The same for a text of several lines.
+/// The same as [`printable()`] for a text of several lines. Example: [the module](self).
 pub fn printable_lines(text: &str) -> String {
     let lines: Vec<String> = text.split('\n').map(printable).collect();
     lines.join("\n")

@@ -138,7 +138,7 @@ impl Rules {
     }
 }
 
-/// The smallest value of [`Rules::min_runs`]: two runs show no trend.
+/// The smallest value of [`Rules::min_runs`]: two runs show no trend. Example: [`Rules::set`].
 pub const FEWEST_RUNS: u32 = 3;
 
 /// Names one of the [`Rules`].

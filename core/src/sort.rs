@@ -3,6 +3,8 @@
 //! The standard library's stable sort is compiled anew for each type and closure, three kilobytes each,
 //! and every notebook with a report contains the page's module. Here only indices are sorted; each type
 //! adds just the swap of two of its items.
+//!
+//! Examples: [`sort_by_key`], [`sort_by()`].
 
 use std::cmp::Ordering;
 

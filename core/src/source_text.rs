@@ -1,4 +1,6 @@
 //! The source of a cell: what identifies it, and what names it in a report.
+//!
+//! Example: [`hash`].
 
 use xxhash_rust::xxh3::xxh3_64;
 

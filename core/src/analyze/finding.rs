@@ -14,6 +14,7 @@ use crate::sort;
 use crate::units::Bytes;
 
 /// What a finding is about. [`FindingKind::name`] is its name in JSON and Python.
+/// Example: [the module](super).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FindingKind {

@@ -195,7 +195,7 @@ fn draw_device(
     });
 }
 
-/// `3.5 GiB free`, or what is in use where nobody knows how much there is.
+/// `3.5 GiB free`, or what is in use if the size is not known.
 fn rest_words(parts: &[Part], units: Units) -> String {
     if let Some(free) = parts.iter().find(|part| part.kind() == PartKind::Free) {
         return format!("{} free", units.size(free.size));

@@ -157,7 +157,7 @@ pub(super) fn end_mark(status: Status, room: f64) -> Option<(&'static str, Role)
         Status::Error => Some(("×", Role::Watch)),
         Status::Interrupted => Some(("■", Role::Muted)),
         Status::OutOfMemory if room >= 36.0 => Some(("OOM", Role::Leak)),
-        // Not by its colour alone is it told from an error.
+        // Colour alone must not distinguish it from an error.
         Status::OutOfMemory => Some(("!", Role::Leak)),
     }
 }

@@ -16,7 +16,7 @@ use super::scene::{Anchor, Face, Item, Point, Rect, Role, Scene};
 use super::text;
 use super::theme::{Rgb, Theme};
 
-/// The error of a plotters backend.
+/// The error of a plotters backend, from [`paint`].
 pub type PaintError<B> = DrawingErrorKind<<B as DrawingBackend>::ErrorType>;
 
 /// Paints `scene` with `scale` device pixels per logical pixel. [`svg`](super::svg()) and `png` call it

@@ -4,7 +4,7 @@
 use super::label::Label;
 use crate::recording::{DeviceIdx, RunIdx};
 
-/// A point in logical pixels, from the top left.
+/// A point in logical pixels, from the top left. Example: [`Rect`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
     /// To the right.
@@ -151,7 +151,7 @@ pub enum Role {
     Others,
 }
 
-/// Where a text is relative to its point. Used by [`Item::Text`].
+/// Where a text is relative to its point. Example: [`Item`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Anchor {
     /// It begins there.
@@ -162,7 +162,7 @@ pub enum Anchor {
     End,
 }
 
-/// A typeface. Used by [`Item::Text`].
+/// A typeface. Example: [`Item`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Face {
     /// The interface's own.
@@ -173,7 +173,22 @@ pub enum Face {
     Mono,
 }
 
-/// A primitive of a [`Scene`].
+/// A primitive: an entry of [`Scene::items`].
+///
+/// ```
+/// use gpumem_core::chart::{Anchor, Face, Item, Point, Role, Scene, Theme, svg};
+///
+/// let text = Item::Text {
+///     at: Point::new(8.0, 20.0),
+///     text: "7 MiB".to_owned(),
+///     size: 12.0,
+///     face: Face::Sans,
+///     anchor: Anchor::Start,
+///     role: Role::Text,
+/// };
+/// let scene = Scene { width: 80.0, height: 30.0, items: vec![text], ..Scene::default() };
+/// assert!(svg(&scene, Theme::Light).contains(">7 MiB</text>"));
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub enum Item {
     /// A filled rectangle; `radius` rounds its corners.
@@ -262,7 +277,7 @@ pub enum Target {
     Field(usize),
 }
 
-/// A region that responds to the pointer. An entry of [`Scene::hits`].
+/// A region that responds to the pointer: an entry of [`Scene::hits`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hit {
     /// Where.

@@ -2,7 +2,7 @@
 
 use super::scene::Role;
 
-/// A colour in sRGB.
+/// A colour in sRGB; a [`Theme`] maps roles to these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Rgb(pub u8, pub u8, pub u8);
 

@@ -35,7 +35,7 @@ impl GapSample {
     }
 }
 
-/// What a gap looks like. [`GapKind::name`] is its name in Python and JSON.
+/// What a gap looks like: [`HiddenGap::kind`]. Example: [`hidden_gaps`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GapKind {
     /// It stood out for a moment.

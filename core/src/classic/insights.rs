@@ -132,7 +132,7 @@ impl Times {
         &self.seconds[times.range.clone()]
     }
 
-    /// Scatter is told as a share of the mean.
+    /// Scatter is given as a share of the mean.
     fn unjudged(&self) -> Option<String> {
         let n = self.functions.iter().filter(|it| it.mean == 0.0).count();
         (n > 0).then(|| {

@@ -129,7 +129,14 @@ impl Default for Thresholds {
 /// The classic megabyte: 2^20 bytes.
 const MB: f64 = 1_048_576.0;
 
-/// A figure or a list of names behind a pattern or an insight. A value of [`Figures`].
+/// A figure or a list of names behind a pattern or an insight: a value of [`Figures`].
+///
+/// ```
+/// use gpumem_core::classic::{Figure, Figures};
+///
+/// let metrics: Figures = vec![("n_calls", Figure::Whole(10.0)), ("ratio", Figure::Real(0.5))];
+/// assert_eq!(metrics[1].1, Figure::Real(0.5));
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub enum Figure {
     /// Counted, or whole bytes.
@@ -144,5 +151,5 @@ pub enum Figure {
     Named(String, f64),
 }
 
-/// Figures by name, in the order in which they are shown.
+/// Figures by name, in the order in which they are shown. Example: [`Figure`].
 pub type Figures = Vec<(&'static str, Figure)>;

@@ -6,7 +6,7 @@ use super::{Calls, Insight, Pattern, Severity, Thresholds, insights, patterns};
 
 const N_RECOMMENDATIONS: usize = 10;
 
-/// Figures over all calls. Part of a [`Report`].
+/// Figures over all calls: [`Report::summary`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
     /// Distinct names.

@@ -59,7 +59,7 @@ pub struct Listing {
     pub processes: Result<Vec<(u32, Level)>, String>,
 }
 
-/// What the operating system reports about a process id.
+/// What the operating system reports about a process id. Example: [`Facts`].
 #[derive(Debug, Clone)]
 pub enum Sight {
     /// The process exists.
@@ -108,7 +108,7 @@ pub struct Facts {
     pub server_pid: Option<u32>,
 }
 
-/// A running Jupyter server, from the file that it keeps.
+/// A running Jupyter server, from the file that it keeps: an entry of [`ProcessTable::servers`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Server {
     /// Its process.

@@ -58,7 +58,7 @@ pub struct ReadError {
     pub what: Fault,
 }
 
-/// What is wrong with the bytes; the message is for users.
+/// What is wrong with the bytes: [`ReadError::what`]. The message is for users.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Fault {

@@ -33,7 +33,7 @@ pub struct HeapAnalysis<'a> {
     sharers: Vec<(u32, Sharers)>,
 }
 
-/// What is under a name, or under what several names share.
+/// What lies under a name, or under what several names share.
 struct Top {
     largest: Stored,
     parts: BTreeMap<Part, u64>,
@@ -151,7 +151,7 @@ impl<'a> HeapAnalysis<'a> {
         }
     }
 
-    /// The storages under each top, as far as they are told one by one.
+    /// The storages under each top that are listed one by one.
     fn tops(&self, device: u16) -> HashMap<u32, Top> {
         let mut tops: HashMap<u32, Top> = HashMap::new();
         let stored = self.ground.storages.iter().filter(|it| it.device == device);
@@ -223,7 +223,7 @@ impl<'a> HeapAnalysis<'a> {
         }
     }
 
-    /// The object that has the name, where it is one.
+    /// The named object, if it is a single one.
     fn target(&self, root: u32) -> Option<NodeIdx> {
         let mut targets = self.web.successors(root);
         let target = targets.next().filter(|_| targets.next().is_none());
@@ -380,7 +380,7 @@ impl<'a> HeapAnalysis<'a> {
         }
     }
 
-    /// The names that a top has beside this one.
+    /// The other names of a top.
     fn others(&self, root: u32, top: u32) -> String {
         let sharers = self.sharers.iter().find(|(number, _)| *number == top);
         let Some((_, sharers)) = sharers else {

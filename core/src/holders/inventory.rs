@@ -24,7 +24,7 @@ const OTHER_NAMES: &str = "…";
 pub struct Inventory {
     pub(crate) devices: Vec<Shelf>,
     pub(crate) names: Vec<(RootKind, Box<str>)>,
-    /// More than names was looked at: libraries, cyclic garbage, what nothing leads to.
+    /// The search covered more than names: libraries, cyclic garbage, what nothing leads to.
     pub(crate) is_whole: bool,
 }
 
@@ -38,9 +38,9 @@ pub(crate) struct Shelf {
     pub(crate) summed_up_to: Bytes,
     /// One for each name that has such storages, and for each of both kinds of them.
     pub(crate) sums: Vec<Entry>,
-    /// What the allocators had handed out, where they said it.
+    /// What the allocators had handed out, if they reported it.
     pub(crate) handed_out: Option<Bytes>,
-    /// Part of that which was found nowhere.
+    /// Part of it: found nowhere.
     pub(crate) unseen: Bytes,
 }
 
@@ -87,7 +87,7 @@ impl Inventory {
         inventory
     }
 
-    /// Says what does not fit together in what another process sent.
+    /// Names the inconsistency in what another process sent.
     pub(crate) fn check(&self) -> Result<(), String> {
         let mut entries = self.devices.iter().flat_map(Shelf::entries);
         let n_names = self.names.len();
@@ -135,7 +135,7 @@ impl Inventory {
         }
     }
 
-    /// Sums up what is small where there is too much to be told one by one.
+    /// Sums up the small storages if there are too many to list.
     fn keep_largest(&mut self) {
         let most = MAX_STORAGES / self.devices.len().max(1);
         for shelf in &mut self.devices {
@@ -204,7 +204,7 @@ impl Shelf {
             .chain(&self.sums)
     }
 
-    /// Those that are told one by one and that an earlier look did not find.
+    /// Listed storages that an earlier search did not find.
     fn entries_beyond<'s>(&'s self, earlier: &'s Self) -> impl Iterator<Item = &'s Entry> {
         let small = self.small_beside(earlier);
         let mut known = earlier.storages.iter().map(|(id, _)| id).peekable();
@@ -296,10 +296,10 @@ type Name<'i> = (RootKind, &'i str);
 pub(super) struct Grown<'i> {
     now: HashMap<Name<'i>, Bytes>,
     then: HashMap<Name<'i>, Bytes>,
-    /// Of what each name has, what was not there before.
+    /// The new storages of each name.
     fresh: HashMap<Name<'i>, Bytes>,
     n_fresh: Bytes,
-    /// Both looks went equally far: else what is beyond names is new to one of them.
+    /// Both searches went equally far; otherwise what is beyond names is new to one of them.
     is_comparable: bool,
     unseen: Option<ByteDelta>,
 }

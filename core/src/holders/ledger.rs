@@ -9,10 +9,10 @@ const GRANULE: Bytes = Bytes::new(512);
 /// The workspace that torch gives cuBLAS: two times 4 MiB and eight times 16 KiB.
 const WORKSPACE: Bytes = Bytes::new((2 * 4096 + 8 * 16) << 10);
 
-/// What it is called, where every object was looked at.
+/// Its name if every object was visited.
 const OUTSIDE: &str = "outside Python";
 
-/// What it is called, where only names were followed.
+/// Its name if only names were followed.
 const NAMELESS: &str = "unnamed";
 
 /// What the allocators of a device have handed out and not got back.
@@ -43,7 +43,7 @@ impl Allocated {
         }
     }
 
-    /// What is certain to lie beyond so many storages of so many bytes.
+    /// What certainly exceeds `n_storages` storages of together `n_bytes`.
     pub(super) fn beyond(self, n_bytes: Bytes, n_storages: u64) -> Bytes {
         let rounding = if self.is_rounded {
             Bytes::new(GRANULE.get().saturating_mul(n_storages))
@@ -55,7 +55,7 @@ impl Allocated {
 }
 
 impl DeviceHolders {
-    /// Adds what is allocated and was found nowhere, as a holder of its own.
+    /// Adds what is allocated but was not found, as a separate holder.
     pub(super) fn add_unseen(&mut self, unseen: Bytes, is_whole: bool, grown: Option<ByteDelta>) {
         let n_workspaces = n_workspaces(unseen);
         let (kind, part, name, what) = if n_workspaces > 0 {

@@ -244,7 +244,7 @@ pub struct Kept {
     pub what: String,
 }
 
-/// What is not listed one by one: how many, and their bytes.
+/// What is not listed one by one: how many, and their bytes. [`DeviceHolders::more`] is one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Rest {
     /// How many.
@@ -347,7 +347,8 @@ pub struct HolderBranch {
     pub more: Rest,
 }
 
-/// What several names retain together: freed only when all of them let go.
+/// What several names retain together: freed only when all of them let go. An entry of
+/// [`DeviceHolders::shared`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SharedMemory {
     /// The first few of the names, in the order in which paths prefer them.

@@ -11,7 +11,8 @@ use crate::units::{Bytes, Nanos};
 
 /// The longest payload of a frame that is written or read, in bytes.
 ///
-/// It bounds the memory that reading a damaged file can take.
+/// It bounds the memory that reading a damaged file can take. The format is described in
+/// [`format`](crate::format).
 pub const MAX_FRAME: usize = 64 << 20;
 
 /// What the points of a [`Samples`] frame are. [`Recording::samples`](super::Recording::samples)
@@ -116,7 +117,8 @@ pub struct Header {
     pub rules: Rules,
 }
 
-/// The last frame of a session that ended in order. A recording without it was cut off, or goes on.
+/// The last frame of a session that ended in order. A recording without it was cut off or is still
+/// growing. Example: [`Frame`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Finish {
     /// Since the recording's start.

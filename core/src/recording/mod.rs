@@ -235,7 +235,21 @@ pub enum RunKind {
     Block,
 }
 
-/// The levels of one device around a run. A row of [`Run::levels`].
+/// The levels of one device around a run: an entry of [`Run::levels`].
+///
+/// ```
+/// use gpumem_core::recording::{DeviceIdx, RunIdx};
+/// use gpumem_core::units::Bytes;
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
+/// # use example::leaking;
+///
+/// let recording = leaking();
+/// let levels = &recording.run(RunIdx(11)).levels[0];
+/// let after = levels.after.as_ref().expect("the run has ended");
+/// assert_eq!(levels.device, DeviceIdx(0));
+/// assert_eq!(levels.before.total(|it| &it.allocated), Some(Bytes::mib(22)));
+/// assert_eq!(after.total(|it| &it.allocated), Some(Bytes::mib(24)));
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RunLevels {
     /// Which device.

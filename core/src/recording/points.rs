@@ -222,7 +222,7 @@ impl Points {
     }
 }
 
-/// A column of which nothing is known is as good as none.
+/// A column of unknown levels equals an empty one.
 impl PartialEq for Points {
     fn eq(&self, other: &Self) -> bool {
         self.len() == other.len() && self.iter().eq(other.iter())
@@ -310,7 +310,7 @@ impl Ordinals {
 pub struct Column(Vec<u64>);
 
 impl Column {
-    /// What stands for an unknown level: no device has so many bytes.
+    /// Stands for an unknown level; no device has this many bytes.
     pub(crate) const UNKNOWN: u64 = u64::MAX;
 
     const fn new() -> Self {

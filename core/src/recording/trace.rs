@@ -3,7 +3,8 @@
 use super::{DeviceIdx, RunIdx, Sample};
 use crate::units::{Bytes, Nanos};
 
-/// What was allocated in one place (a line, a module, a stack) during a run.
+/// What was allocated in one place (a line, a module, a stack) during a run. [`Trace::total`] is the
+/// tally of all places; [the trace module](crate::trace) has an example.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
     /// How many allocations were made there.
@@ -20,7 +21,8 @@ pub struct Tally {
     pub longest: Nanos,
 }
 
-/// What one line of the run's own cell allocated, including the calls that it made.
+/// What one line of the run's own cell allocated, including the calls that it made: an entry of
+/// [`Trace::lines`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LineTally {
     /// Counted from 1 in the cell as typed. `None` if no line of the cell was on the stack, as in a
@@ -30,7 +32,7 @@ pub struct LineTally {
     pub tally: Tally,
 }
 
-/// What was allocated inside the `forward` of modules of these classes.
+/// What was allocated inside the `forward` of modules of these classes: an entry of [`Trace::modules`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ModuleTally {
     /// Class names, outermost first: `Net › Block › Linear`.
@@ -39,7 +41,7 @@ pub struct ModuleTally {
     pub tally: Tally,
 }
 
-/// What was allocated from one stack.
+/// What was allocated from one stack: an entry of [`Trace::stacks`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StackTally {
     /// Innermost first: `forward (In [3]:12)`.
@@ -48,7 +50,8 @@ pub struct StackTally {
     pub tally: Tally,
 }
 
-/// One class of a histogram: how many blocks freed in the run lived at most this long.
+/// One class of a histogram: how many blocks freed in the run lived at most this long. An entry of
+/// [`Trace::lifetimes`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Lifetimes {
     /// The upper end of this class; `None` for the last, which has none.
@@ -59,7 +62,7 @@ pub struct Lifetimes {
     pub bytes: Bytes,
 }
 
-/// The highest level of a traced run.
+/// The highest level of a traced run: [`Trace::peak`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TracedPeak {
     /// When it was reached.
@@ -73,7 +76,7 @@ pub struct TracedPeak {
 }
 
 /// What the allocator's history of one run on one device adds up to.
-/// [`Replay::trace`](crate::trace::Replay::trace) makes it.
+/// [`Replay::trace`](crate::trace::Replay::trace) makes it. Example: [the trace module](crate::trace).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Trace {
     /// Which run.

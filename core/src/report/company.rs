@@ -138,7 +138,7 @@ impl Columns {
         Self(widths)
     }
 
-    /// What does not fit into the last column goes on below it.
+    /// The last column is wrapped.
     fn row(&self, mark: &str, cells: [&str; 4], words: &str, width: usize) -> String {
         let [memory, pid, user, age] = cells;
         let [of_memory, of_pid, of_user, of_age] = self.0;
@@ -171,7 +171,7 @@ fn why_unknown(members: &[Member]) -> Vec<String> {
     notes.map(|why| format!("  unavailable: {why}")).collect()
 }
 
-/// What to do about that which nobody uses any more.
+/// What to do about processes that nobody uses any more.
 fn remedies(members: &[Member]) -> Vec<String> {
     let ended: Vec<&Member> = members.iter().filter(|it| it.kind.can_be_ended()).collect();
     let (own, of_others): (Vec<&Member>, Vec<&Member>) =

@@ -76,7 +76,7 @@ fn part_line(part: &Part, whole: Bytes) -> String {
     row(&part.size.to_string(), &bar, wording::part(part))
 }
 
-/// So many columns, to an eighth of one; what is there is seen, however small.
+/// A bar with a precision of an eighth of a column; any part is visible, however small.
 fn ink(n_columns: f64) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     let n_eighths = ((n_columns * 8.0).round() as usize).max(1);

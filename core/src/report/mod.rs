@@ -325,7 +325,7 @@ fn cut(line: &str, width: usize) -> String {
     format!("{}…", kept.trim_end())
 }
 
-/// Broken between words where it is too long, the further lines indented by two more. Code
+/// Wrapped between words, the further lines indented by two more. Code
 /// between backticks is one word.
 fn wrapped(line: &str, width: usize) -> String {
     if line.chars().count() <= width {

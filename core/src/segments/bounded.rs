@@ -55,7 +55,7 @@ impl Segments {
 /// The larger comes first, of equals the earlier.
 type Place = (Reverse<Bytes>, usize);
 
-/// Takes the smallest segments away, where there are too many.
+/// Removes the smallest segments if there are too many.
 fn sum_up_smallest(segments: &mut Vec<Segment>) -> Rest {
     let mut rest = Rest::default();
     if segments.len() <= MAX_SEGMENTS {
@@ -122,7 +122,7 @@ fn join_between_holes(segments: &mut [Segment]) {
 }
 
 impl Block {
-    /// The same as what a neighbour in use can be told with.
+    /// The same block in a form that can be joined with a neighbour in use.
     fn in_use(&self) -> Self {
         Self {
             state: match self.state {

@@ -73,7 +73,7 @@ pub struct Block {
     pub state: BlockState,
     /// From its first byte to its last.
     pub size: Bytes,
-    /// How many blocks are told as one here; holes between them count.
+    /// How many blocks are summed up here, including the holes between them.
     pub n_blocks: u64,
     /// Part of `size`: free in holes that are too small to be kept.
     pub holes: Bytes,
@@ -133,7 +133,7 @@ impl Segment {
     }
 }
 
-/// The segments that are too small to be kept one by one, summed up.
+/// The segments that are too small to be kept one by one, summed up: [`Segments::rest`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Rest {
     /// How many there are.
@@ -153,7 +153,7 @@ pub struct Segments {
     pub segments: Vec<Segment>,
     /// All others.
     pub rest: Rest,
-    /// How many blocks there were before any were told as one.
+    /// How many blocks there were before any were summed up.
     pub n_blocks: u64,
     /// The largest free block that any request can have: none of a private pool.
     pub largest_free: Bytes,

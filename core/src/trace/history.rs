@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use crate::units::{Bytes, Nanos};
 
 /// What an allocator did, as in the trace of `torch.cuda.memory._snapshot()`.
+/// Example: [the module](super).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     /// It handed out a block.
@@ -21,7 +22,7 @@ pub enum Action {
     OutOfMemory,
 }
 
-/// A position in [`History::stacks`].
+/// A position in [`History::stacks`]. Example: [`StackFrame`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StackIdx(pub u32);
 
@@ -40,7 +41,7 @@ pub struct Event {
     pub stack: Option<StackIdx>,
 }
 
-/// Where the code of a frame is.
+/// Where the code of a frame is: [`StackFrame::origin`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum FrameOrigin {
     /// In the cell of this run.
@@ -53,6 +54,17 @@ pub enum FrameOrigin {
 }
 
 /// One line of a stack. [`History::frames`] has each once.
+///
+/// ```
+/// use gpumem_core::trace::{FrameOrigin, History, Levels, Rounding, StackFrame, StackIdx};
+///
+/// let mut history = History::new(Levels::default(), Rounding::Exact);
+/// let name = "forward".to_owned();
+/// history.frames = vec![StackFrame { name, line: 12, origin: FrameOrigin::Own, ..StackFrame::default() }];
+/// history.stacks = vec![vec![0]];
+/// let innermost = history.stacks[StackIdx(0).0 as usize][0];
+/// assert_eq!(history.frames[innermost as usize].line, 12);
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct StackFrame {
     /// The function.
@@ -67,7 +79,7 @@ pub struct StackFrame {
     pub module: Option<String>,
 }
 
-/// What an event's size tells about the size of its block.
+/// What an event's size tells about the size of its block: [`History::rounding`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rounding {
     /// It is the block's size.
@@ -102,7 +114,7 @@ pub struct Annotation {
     pub name: String,
 }
 
-/// An allocator's levels at one instant, in bytes.
+/// An allocator's levels at one instant, in bytes: [`History::before`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Levels {
     /// In blocks that are held.

@@ -8,7 +8,7 @@ use crate::recording::{Recording, RunIdx};
 use crate::sort;
 use crate::units::{ByteDelta, Bytes, Units};
 
-/// The names that are not told one by one.
+/// The names that are not listed one by one.
 const FURTHER: &str = "further names";
 
 /// Part of what is held. Example: [`held_map`].
@@ -34,7 +34,7 @@ pub struct Field {
     pub fields: Vec<Field>,
 }
 
-/// Who held memory of a device at a run's end, or inside one field of that.
+/// Who held memory of a device at a run's end, or inside one field of that. Example: [`held_map`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Map {
     /// The run after which the holders were searched.

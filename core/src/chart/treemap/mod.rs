@@ -95,7 +95,7 @@ fn laid(fields: &[Field], room: Rect) -> impl Iterator<Item = (&Field, Rect)> {
     fields.iter().zip(squarified(&sizes, room))
 }
 
-/// What the fields are told apart by: where they grew, or what they are for.
+/// What distinguishes the fields: where they grew, or what they are for.
 struct Colours {
     moment: Moment,
     parts: Vec<Part>,
