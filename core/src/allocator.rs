@@ -34,6 +34,10 @@ const OWN_SEGMENT_GRANULE: u64 = 2 << 20;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BlockId(pub u64);
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error(
+    "out of memory: tried to allocate {wanted}; {free} of {capacity} free, {allocated} allocated, {reserved} reserved"
+)]
 /// The device cannot serve a request, even after the cache was flushed. Sizes are bytes.
 ///
 /// ```
@@ -45,10 +49,6 @@ pub struct BlockId(pub u64);
 /// assert_eq!((error.wanted, error.free), (Bytes::gib(2), Bytes::gib(1)));
 /// assert_eq!(device.stats().n_ooms, 1);
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error(
-    "out of memory: tried to allocate {wanted}; {free} of {capacity} free, {allocated} allocated, {reserved} reserved"
-)]
 pub struct OutOfMemory {
     /// The request, rounded.
     pub wanted: Bytes,

@@ -145,12 +145,12 @@ pub enum Pace {
     Clock,
 }
 
-/// What the timeline draws, if it is known: [`View::layers`]. The default is everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each layer is drawn or not, whatever the others are"
 )]
+/// What the timeline draws, if it is known: [`View::layers`]. The default is everything.
 pub struct Layers {
     /// The use of all processes together.
     pub device: bool,

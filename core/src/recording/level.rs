@@ -79,6 +79,11 @@ impl Source {
     }
 }
 
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(
+    clippy::box_collection,
+    reason = "a string itself is three times as large"
+)]
 /// A source's message, behind one pointer.
 ///
 /// A reading has more than a dozen levels, a session has many readings, and few of them have a message.
@@ -89,11 +94,6 @@ impl Source {
 /// assert_eq!(Words::from("no permission").as_str(), "no permission");
 /// assert_eq!(size_of::<Option<Words>>(), size_of::<usize>());
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(
-    clippy::box_collection,
-    reason = "a string itself is three times as large"
-)]
 pub struct Words(Box<String>);
 
 impl Words {
