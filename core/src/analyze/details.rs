@@ -155,6 +155,10 @@ pub enum DecidedBy {
         /// Of how many runs.
         n_runs: usize,
     },
+    /// The name that grew has one tensor, which each run replaces by a larger one.
+    OneTensor,
+    /// The name that grew belongs to a container that may have a bound, and fill up to it.
+    MayBeBounded,
 }
 
 /// What a traced run left alive: [`GrowthDetails::traced`].

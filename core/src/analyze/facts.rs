@@ -53,8 +53,8 @@ impl Fact {
 /// Stat. Assoc. 41), which is held against `p_bound`; a run in which they stayed counts
 /// against it.
 ///
-/// **Lowers** where they never grew: then the same few allocations are replaced by larger
-/// ones (a concatenation, a cache that doubles), which is growth with an owner.
+/// **Lowers** where they never grew after the first run: then the same few allocations are
+/// replaced by larger ones (a concatenation, a cache that doubles), which is growth with an owner.
 pub(super) fn of_counters(series: &RunSeries<'_>, p_bound: f64, rules: &Rules) -> Option<Fact> {
     let deltas: Option<Vec<i128>> = series.rows.iter().map(|row| delta(row)).collect();
     let deltas = deltas.filter(|deltas| deltas.len() >= rules.min_runs)?;
@@ -63,10 +63,13 @@ pub(super) fn of_counters(series: &RunSeries<'_>, p_bound: f64, rules: &Rules) -
     let needed = n_needed(n, p_bound);
     let is_growing_still = deltas[n - n / 4..].iter().any(|delta| *delta > 0);
     let total: i128 = deltas.iter().sum();
+    // The first run may have made what the later ones replace.
+    let later = deltas.get(1..).unwrap_or_default();
+    let is_replaced = later.iter().all(|delta| *delta <= 0);
     let (says, decides) = if n_grown >= needed && is_growing_still && total > 0 {
         let decides = DecidedBy::AllocationsGrew { n_grown, n_runs: n };
         (Says::Collects, Some(decides))
-    } else if n_grown == 0 && total <= 0 {
+    } else if is_replaced {
         let decides = DecidedBy::AllocationsStayed { n_runs: n };
         (Says::Replaces, Some(decides))
     } else {

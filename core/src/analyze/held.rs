@@ -1,5 +1,6 @@
 //! Which names hold what a series kept.
 
+use super::details::DecidedBy;
 use super::evidence::Evidence;
 use super::facts::{Fact, Says};
 use crate::holders::{DeviceHolders, Holder, HolderBranch, Rest, RootKind};
@@ -17,7 +18,7 @@ const WORTH_TELLING: f64 = 0.1;
 /// At most so many names are told of.
 const N_TOLD: usize = 3;
 
-/// What fills up and then stays, so that only a long series tells it from a leak.
+/// What may fill up and then stay: no series that is still filling tells it from a leak.
 const BOUNDED: [&str; 2] = ["deque", "_lru_cache_wrapper"];
 
 /// The names that hold what runs kept: first those that collect it, then the most.
@@ -156,20 +157,27 @@ fn branch(holder: &Holder) -> HolderBranch {
 
 impl Growers {
     /// What they say of growth: that a name of the user's, or IPython, collects most of what was
-    /// kept, more after each run.
+    /// kept, more after each run; or that the name does not collect, whatever grows.
     pub(super) fn fact(&self, kept: Bytes) -> Option<Fact> {
         let first = self.holders.first()?;
         let grown = first.grown.unwrap_or_default();
         let is_most = grown.as_f64() >= 0.5 * kept.as_f64();
         let is_named = first.kind.is_named() || first.kind.is_ipython();
-        let collects = is_named && is_most && self.n_grown == self.n_looks && self.n_looks > 1;
+        let grows = is_named && is_most && self.n_grown == self.n_looks;
+        let is_bounded = BOUNDED.contains(&&*first.traits.type_name);
+        let (says, decides) = if is_most && is_bounded {
+            (Says::Replaces, Some(DecidedBy::MayBeBounded))
+        } else if is_most && first.traits.n_tensors == 1 {
+            (Says::Replaces, Some(DecidedBy::OneTensor))
+        } else if grows && self.n_looks > 1 {
+            (Says::Collects, None)
+        } else {
+            (Says::Undecided, None)
+        };
+        let collects = says == Says::Collects;
         Some(Fact {
-            says: if collects {
-                Says::Collects
-            } else {
-                Says::Undecided
-            },
-            decides: None,
+            says,
+            decides,
             evidence: Evidence {
                 holds: collects,
                 ..Evidence::met("held_bytes", grown.as_f64(), 0.5 * kept.as_f64())
@@ -179,9 +187,7 @@ impl Growers {
 
     /// They have more after each of these runs, which are enough of them: no need to wait for more.
     pub(super) fn prove(&self, n_runs: usize, fact: &Fact) -> bool {
-        let first = self.holders.first();
-        let is_bounded = first.is_none_or(|it| BOUNDED.contains(&&*it.traits.type_name));
         let is_each = self.n_looks + 1 >= n_runs && n_runs >= ENOUGH_RUNS;
-        is_each && !is_bounded && fact.says == Says::Collects
+        is_each && fact.says == Says::Collects
     }
 }

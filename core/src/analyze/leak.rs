@@ -25,6 +25,12 @@ use crate::units::{ByteDelta, Bytes};
 /// Growth that would use up the device within this many runs is critical.
 const SOON: u64 = 1000;
 
+/// Of what grew, at least this share must still be there.
+const STILL_THERE: f64 = 0.5;
+
+/// A cell's growth of which the device shows less than this share is given back elsewhere.
+const SHOWS: f64 = 0.1;
+
 /// A sparkline has at most this many points.
 const N_SPARKLINE: usize = 64;
 
@@ -150,7 +156,8 @@ pub(super) fn of_runs(
     };
     let stays = end.since(start);
     let kept = own_levels.last().copied().unwrap_or_default().since(start);
-    if !reaches(kept, least) || !reaches(stays, least) {
+    let shown = share_shown(&levels, &own_levels);
+    if !reaches(kept, least) || !reaches(stays, least) || shown < SHOWS {
         return Outcome { p, judged: None };
     }
     let judged = Judged {
@@ -161,7 +168,7 @@ pub(super) fn of_runs(
         n_grown: n_positive(series.rows.iter().filter_map(|row| row.kept)),
         n_chances: own_levels.len(),
         steps: false,
-        growth: stats.judged(decisive, least, context.rules),
+        growth: scaled(stats.judged(decisive, least, context.rules), shown),
         stays,
         levels: own_levels,
         start,
@@ -203,10 +210,8 @@ fn judged_steps(
     if !reaches(stays, least) {
         return None;
     }
-    let mut growth = stats.judged(&series.levels, least, context.rules);
-    let per_step = |delta: ByteDelta| ByteDelta::from_f64(delta.as_f64() / series.steps_per_point);
-    growth.bytes_per_run = per_step(growth.bytes_per_run);
-    growth.interval = (per_step(growth.interval.0), per_step(growth.interval.1));
+    let growth = stats.judged(&series.levels, least, context.rules);
+    let growth = scaled(growth, 1.0 / series.steps_per_point);
     let course: Vec<Bytes> = series.start.iter().chain(&series.levels).copied().collect();
     Some(Judged {
         key: series.key.clone(),
@@ -226,6 +231,31 @@ fn judged_steps(
         decided_by: None,
         withdrawn: None,
     })
+}
+
+/// Which share of what the runs after the first kept by themselves the level after them shows:
+/// what one cell keeps, another may free.
+fn share_shown(levels: &[Bytes], own_levels: &[Bytes]) -> f64 {
+    let (shown, kept) = (total(levels), total(own_levels));
+    if kept <= ByteDelta::ZERO {
+        return 1.0;
+    }
+    (shown.as_f64() / kept.as_f64()).min(1.0)
+}
+
+fn total(levels: &[Bytes]) -> ByteDelta {
+    match levels {
+        [first, .., last] => last.since(*first),
+        _ => ByteDelta::ZERO,
+    }
+}
+
+/// The same growth at another rate.
+fn scaled(mut growth: Growth, by: f64) -> Growth {
+    let scaled = |delta: ByteDelta| ByteDelta::from_f64(delta.as_f64() * by);
+    growth.bytes_per_run = scaled(growth.bytes_per_run);
+    growth.interval = (scaled(growth.interval.0), scaled(growth.interval.1));
+    growth
 }
 
 /// So much growth is worth a word.
@@ -261,16 +291,16 @@ impl Judged {
         // A name holds what grows in its place as well: the counters know better.
         if self.decided_by.is_some() {
             fact.says = Says::Undecided;
+            fact.decides = None;
         }
         let n_looked_at = if self.steps { 0 } else { self.n_runs };
         let is_early = self.growth.state == State::NotEnoughData;
         if is_early && self.grew_each_time() && growers.prove(n_looked_at, &fact) {
             self.growth.state = State::Suspected;
         }
-        let decided_by = self.decided_by.take();
+        let decided_by = self.decided_by;
         self.join(&fact);
-        // It is told with the finding anyway.
-        self.decided_by = decided_by;
+        self.decided_by = self.decided_by.or(decided_by);
         self.growers = growers;
     }
 
@@ -278,10 +308,11 @@ impl Judged {
     /// settled, or that it is over.
     fn told(mut self, context: Context<'_>) -> Option<Self> {
         let grew = reaches(self.kept(), self.least) && reaches(self.stays, self.least);
+        let grew = grew && self.is_still_there(context.rows);
         let told = match self.growth.state {
             State::Leak | State::Suspected => grew,
             State::NotEnoughData => grew && self.n_runs > 1 && self.grew_each_time(),
-            State::Stable => grew && self.settles() && !self.is_over(context.rows),
+            State::Stable => grew && self.settles(),
         };
         if told && self.growth.state != State::Stable {
             self.withdrawn = self.reason_to_withdraw(context);
@@ -295,13 +326,16 @@ impl Judged {
         last.since(self.start)
     }
 
-    /// The run of these steps has ended, and let go of what they had kept.
-    fn is_over(&self, rows: Rows<'_>) -> bool {
-        let last = self.runs.last();
+    /// Steps whose run has ended count for what that run left: a cache of a generation, or losses
+    /// that a backward pass consumed, are gone with it.
+    fn is_still_there(&self, rows: Rows<'_>) -> bool {
+        let last = self.runs.last().filter(|_| self.steps);
         let row = last.and_then(|run| rows.row(*run, self.key.device));
         let row = row.filter(|row| row.metric == self.metric);
-        let after = row.and_then(|row| row.after).filter(|_| self.steps);
-        after.is_some_and(|after| after < self.start + self.least)
+        row.and_then(|row| row.after).is_none_or(|after| {
+            let left = after.since(self.start);
+            reaches(left, self.least) && left.as_f64() >= STILL_THERE * self.kept().as_f64()
+        })
     }
 
     /// Seen from the level it began at, it moved first and then stayed.

@@ -6,7 +6,7 @@ use super::details::Details;
 use super::doubling;
 use super::evidence::Evidence;
 use super::finding::{Finding, FindingKind};
-use super::row::RunRow;
+use super::row::{Peak, RunRow};
 use super::series::RunSeries;
 use super::trend;
 use crate::units::Bytes;
@@ -25,29 +25,32 @@ pub(super) fn findings(context: Context<'_>, of_runs: &[RunSeries<'_>]) -> Vec<F
     of_runs.iter().filter_map(of_each).collect()
 }
 
-/// How far a run rose above the higher of its ends.
-fn excess(row: &RunRow) -> Option<Bytes> {
+/// How far a run rose above the higher of its ends, at least and at most; `None` where nothing
+/// bounds it from above.
+fn excess(row: &RunRow) -> Option<(Bytes, Bytes)> {
     let ends = row.before?.max(row.after?);
-    Some(row.peak?.low().saturating_sub(ends))
+    let (low, high) = match row.peak? {
+        Peak::Exact(level) => (level, level),
+        Peak::Between { low, high } => (low, high),
+        Peak::AtLeast(_) => return None,
+    };
+    Some((low.saturating_sub(ends), high.saturating_sub(ends)))
 }
 
 /// One run rose above its ends far more than the others did: above the third
 /// quartile by 1.5 interquartile ranges (Tukey 1977).
+///
+/// The run by what is certain, the others by the most that they can have needed: an allocator's
+/// peak that did not rise again tells no more of a run than that it stayed below.
 fn spike(context: Context<'_>, series: &RunSeries<'_>, least: f64) -> Option<Finding> {
-    let excesses: Vec<f64> = series
-        .rows
-        .iter()
-        .filter_map(|row| excess(row))
-        .map(Bytes::as_f64)
-        .collect();
-    if excesses.len() < MIN_RUNS || excesses.len() != series.rows.len() {
-        return None;
-    }
-    let [low, high] = [0.25, 0.75].map(|share| trend::quantile(&excesses, share));
+    let excesses: Option<Vec<(Bytes, Bytes)>> = series.rows.iter().map(|row| excess(row)).collect();
+    let excesses = excesses.filter(|excesses| excesses.len() >= MIN_RUNS)?;
+    let at_most: Vec<f64> = excesses.iter().map(|(_, most)| most.as_f64()).collect();
+    let [low, high] = [0.25, 0.75].map(|share| trend::quantile(&at_most, share));
     let fence = high + 1.5 * (high - low);
     let (idx, highest) = excesses
         .iter()
-        .copied()
+        .map(|(least, _)| least.as_f64())
         .enumerate()
         .max_by(|a, b| a.1.total_cmp(&b.1))?;
     if highest <= fence || highest - high < least {

@@ -167,6 +167,8 @@ fn growth(details: &GrowthDetails) -> JsonGrowthDetails {
     let decided_by = details.decided_by.map(|decided| match decided {
         DecidedBy::AllocationsGrew { .. } => "allocations_grew",
         DecidedBy::AllocationsStayed { .. } => "allocations_stayed",
+        DecidedBy::OneTensor => "one_tensor",
+        DecidedBy::MayBeBounded => "may_be_bounded",
     });
     JsonGrowthDetails {
         series: of_series(&details.series),

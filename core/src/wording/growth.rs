@@ -149,6 +149,12 @@ fn decided_by(decided: DecidedBy) -> String {
         DecidedBy::AllocationsStayed { n_runs } => format!(
             "live allocations grew in none of {n_runs} runs: something is replaced by a larger one"
         ),
+        DecidedBy::OneTensor => {
+            "one tensor, replaced by a larger one each time: it may follow its input".to_owned()
+        }
+        DecidedBy::MayBeBounded => {
+            "what holds it may have a bound (maxlen, maxsize) and fill up to it".to_owned()
+        }
     }
 }
 

@@ -37,7 +37,8 @@ class Growth(SeriesGrowth):
     runs_to_oom: int | None
     """How many more runs (or steps) until memory runs out at this rate."""
     decided_by: str | None
-    """``allocations_grew`` or ``allocations_stayed``, if that decided."""
+    """``allocations_grew``, ``allocations_stayed``, ``one_tensor`` (replaced by a larger one each
+    time) or ``may_be_bounded``, if that decided between a leak and growth."""
 
 
 @dataclass(frozen=True)
