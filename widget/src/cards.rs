@@ -66,7 +66,6 @@ impl Card {
                 ("aria-label", &label),
                 ("data-severity", finding.severity.name()),
                 ("data-finding", &finding.id),
-                ("data-state", finding.state.name()),
             ],
             &[&row],
         )?;
