@@ -1,14 +1,15 @@
 //! A model of `PyTorch`'s caching allocator, for the simulated device.
 //!
-//! Sizes are rounded to 512 B. Requests of at most 1 MiB are served from a
-//! small pool of 2 MiB segments, larger ones from a large pool of segments of
-//! 20 MiB or, from 10 MiB on, of their own size rounded to 2 MiB. The best
-//! fitting free block is split where the rest is worth keeping, and merged with
-//! its free neighbours when it comes back. When the device is full, the cache is
-//! flushed and the request tried once more.
+//! Sizes are rounded to 512 B. Requests of at most 1 MiB come from a small pool of 2 MiB segments,
+//! larger ones from a large pool of 20 MiB segments, or from 10 MiB on of their own size rounded to
+//! 2 MiB. The best fitting free block is split if the rest is worth keeping, and merged with its free
+//! neighbours when it is freed. When the device is full, the cache is flushed and the request tried once
+//! more.
 //!
-//! Streams, the garbage-collection threshold and expandable segments are not
-//! modelled.
+//! The sizes and the split rule are those of `c10/cuda/CUDACachingAllocator`. Streams, the
+//! garbage-collection threshold and expandable segments are not modelled.
+//!
+//! Example: [`CachingAllocator`].
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::{iter, mem};
@@ -19,25 +20,35 @@ use crate::segments::{self, BlockState, Segments};
 use crate::trace::Action;
 use crate::units::Bytes;
 
-/// Every block is a multiple of this; so is a rest that the small pool keeps.
+/// Every block is a multiple of this; the small pool splits off any rest of this size.
 const GRANULE: u64 = 512;
 /// The largest request of the small pool; a rest in the large pool must exceed it.
 const SMALL_REQUEST: u64 = 1 << 20;
 const SMALL_SEGMENT: u64 = 2 << 20;
 const LARGE_SEGMENT: u64 = 20 << 20;
-/// From here on a request gets a segment of its own size.
+/// From this size on a request gets a segment of its own size.
 const OWN_SEGMENT_REQUEST: u64 = 10 << 20;
 const OWN_SEGMENT_GRANULE: u64 = 2 << 20;
 
-/// A block that is held.
+/// A held block, from [`CachingAllocator::allocate`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BlockId(pub u64);
 
-/// The device cannot serve a request, even after the cache was flushed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error(
     "out of memory: tried to allocate {wanted}; {free} of {capacity} free, {allocated} allocated, {reserved} reserved"
 )]
+/// The device cannot serve a request, even after the cache was flushed. Sizes are bytes.
+///
+/// ```
+/// use gpumem_core::allocator::CachingAllocator;
+/// use gpumem_core::units::Bytes;
+///
+/// let mut device = CachingAllocator::new(Bytes::gib(1));
+/// let error = device.allocate(Bytes::gib(2)).unwrap_err();
+/// assert_eq!((error.wanted, error.free), (Bytes::gib(2), Bytes::gib(1)));
+/// assert_eq!(device.stats().n_ooms, 1);
+/// ```
 pub struct OutOfMemory {
     /// The request, rounded.
     pub wanted: Bytes,
@@ -51,7 +62,7 @@ pub struct OutOfMemory {
     pub reserved: Bytes,
 }
 
-/// What the allocator counts.
+/// The allocator's counters, from [`CachingAllocator::stats`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AllocatorStats {
     /// In blocks that are held.
@@ -60,17 +71,17 @@ pub struct AllocatorStats {
     pub peak_allocated: Bytes,
     /// What was asked for of it, before it was rounded to blocks.
     pub requested: Bytes,
-    /// Everything that was ever held, freed or not.
+    /// Everything ever allocated, freed or not.
     pub total_allocated: Bytes,
     /// In segments.
     pub reserved: Bytes,
     /// Highest reserved since the last reset.
     pub peak_reserved: Bytes,
-    /// In free blocks of segments that are partly used.
+    /// Free bytes in partly used segments.
     pub inactive_split: Bytes,
     /// The largest free block.
     pub largest_free: Bytes,
-    /// Requests for which the cache was flushed, whether they succeeded then or not.
+    /// Requests for which the cache was flushed, whether they then succeeded or not.
     pub n_retries: u64,
     /// Out-of-memory errors.
     pub n_ooms: u64,
@@ -82,7 +93,7 @@ pub struct AllocatorStats {
     pub n_blocks: u64,
 }
 
-/// Which requests a segment serves.
+/// Which requests a [`Segment`] serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Pool {
     /// Those of at most 1 MiB.
@@ -100,7 +111,7 @@ impl Pool {
         }
     }
 
-    /// Whether a rest of that size becomes a block of its own.
+    /// Whether a rest of that size becomes its own block.
     const fn splits_off(self, rest: u64) -> bool {
         match self {
             Self::Small => rest >= GRANULE,
@@ -109,7 +120,19 @@ impl Pool {
     }
 }
 
-/// One thing that the allocator did: what a history of it is made of.
+/// One action of the allocator; a history consists of these.
+///
+/// ```
+/// use gpumem_core::allocator::CachingAllocator;
+/// use gpumem_core::trace::Action;
+/// use gpumem_core::units::Bytes;
+///
+/// let mut device = CachingAllocator::new(Bytes::gib(1));
+/// device.keep_log(true);
+/// device.allocate(Bytes::mib(3)).unwrap();
+/// let log = device.take_log();
+/// assert!(log.iter().map(|change| change.action).eq([Action::SegmentAlloc, Action::Alloc]));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Change {
     /// What was done.
@@ -120,18 +143,29 @@ pub struct Change {
     pub size: Bytes,
 }
 
-/// A piece of a segment.
+/// A piece of a [`Segment`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Block {
     /// Its first byte.
     pub address: u64,
     /// How long it is.
     pub size: Bytes,
-    /// By whom it is held; `None` when it is free.
+    /// The id of a held block; `None` if it is free.
     pub held_as: Option<BlockId>,
 }
 
-/// One allocation of the device, cut into blocks without gaps.
+/// One allocation of the device, divided into blocks without gaps.
+///
+/// ```
+/// use gpumem_core::allocator::CachingAllocator;
+/// use gpumem_core::units::Bytes;
+///
+/// let mut device = CachingAllocator::new(Bytes::gib(1));
+/// device.allocate(Bytes::mib(3)).unwrap();
+/// let segment = device.segments().next().expect("one segment");
+/// assert_eq!(segment.size, Bytes::mib(20));
+/// assert_eq!(segment.blocks.len(), 2, "the held block and the rest");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Segment {
     /// Its first byte.
@@ -159,7 +193,7 @@ struct Piece {
     held_as: Option<BlockId>,
 }
 
-/// Where a held block is, and how much of it was asked for.
+/// Where a held block is, and how much of it was requested.
 #[derive(Debug, Clone, Copy)]
 struct Held {
     address: u64,
@@ -232,12 +266,12 @@ impl CachingAllocator {
         }
     }
 
-    /// Keeps what is done from now on, until it is taken; or keeps nothing more.
+    /// Starts or stops recording changes for [`CachingAllocator::take_log`].
     pub fn keep_log(&mut self, keep: bool) {
         self.log = keep.then(Vec::new);
     }
 
-    /// What was done since the last time, in order.
+    /// The changes since the last call, in order.
     pub fn take_log(&mut self) -> Vec<Change> {
         self.log.as_mut().map(mem::take).unwrap_or_default()
     }
@@ -247,7 +281,11 @@ impl CachingAllocator {
         self.capacity
     }
 
-    /// Takes a block of at least `size`; zero bytes take the smallest block.
+    /// Allocates a block of at least `size`; zero bytes take the smallest block.
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfMemory`] if the device is full even without its cache.
     pub fn allocate(&mut self, size: Bytes) -> Result<BlockId, OutOfMemory> {
         let wanted = round_up(size.get().max(1), GRANULE);
         let address = match self.find(wanted) {
@@ -257,7 +295,7 @@ impl CachingAllocator {
         Ok(self.hold(address, wanted, size.get()))
     }
 
-    /// Gives a block back to the cache. An id that is not held is ignored.
+    /// Returns a block to the cache. An unknown id is ignored.
     pub fn free(&mut self, block: BlockId) {
         let Some(Held {
             mut address,
@@ -286,7 +324,7 @@ impl CachingAllocator {
         self.put_free(address, piece.size, piece.home);
     }
 
-    /// Gives free segments back to the device; how much that was.
+    /// Returns free segments to the device, and tells how many bytes those were.
     pub fn empty_cache(&mut self) -> Bytes {
         let whole: Vec<(u64, u64)> = self
             .free_small
@@ -306,14 +344,14 @@ impl CachingAllocator {
         Bytes::new(given_back)
     }
 
-    /// Sets the peaks to the present levels.
+    /// Sets the peaks to the current levels.
     pub fn reset_peaks(&mut self) {
         self.n_peak_resets += 1;
         self.peak_allocated = self.allocated;
         self.peak_reserved = self.reserved;
     }
 
-    /// What the allocator counts now.
+    /// The counters now.
     pub fn stats(&self) -> AllocatorStats {
         let largest = |list: &FreeList| list.last().map_or(0, |(size, _)| *size);
         AllocatorStats {
@@ -354,7 +392,7 @@ impl CachingAllocator {
         })
     }
 
-    /// The same without addresses, as it is recorded.
+    /// The segments without addresses, as they are recorded.
     pub fn map(&self) -> Segments {
         let block = |block: Block| {
             let state = if block.held_as.is_some() {

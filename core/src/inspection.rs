@@ -1,8 +1,10 @@
-//! What a run moved: whether a verdict may be new after it, and of which devices it is worth
-//! finding out who holds memory and where it lies.
+//! What to inspect after a run: whether a verdict may be new, and for which devices a search for holders
+//! or segments is worthwhile.
 //!
-//! Finding out costs time between two runs of the user's. Here is decided whether it is worth
-//! that; who records then looks.
+//! An inspection takes time between two of the user's runs. This module decides whether it is worth
+//! that; the recorder then does it.
+//!
+//! Examples: [`has_news`], [`holders_wanted`], [`segments_wanted`].
 
 use std::cmp::Ordering;
 
@@ -12,27 +14,37 @@ use crate::recording::{
 };
 use crate::units::{ByteDelta, Bytes};
 
-/// The host's level changes by this much by itself.
+/// The host's level changes by this much on its own.
 const HOST_NOISE: Bytes = Bytes::mib(1);
 
-/// The least by which a process's memory must change for a search on the host.
+/// The smallest change of the process's memory that starts a search on the host.
 const MIN_HOST_CHANGE: Bytes = Bytes::mib(4);
 
-/// Memory lies elsewhere if its pieces or what is reserved changed by this share of the latter.
+/// Segments are read again if their free pieces or reserved changed by this share of reserved.
 const MOVED: f64 = 1.0 / 64.0;
 
-/// A device whose segments are worth reading.
+/// A device whose segments are worth reading, from [`segments_wanted`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SegmentsWanted {
     /// Which device.
     pub device: DeviceIdx,
-    /// How many blocks its allocator holds: each takes time to read.
+    /// How many blocks its allocator holds; reading takes time for each.
     pub n_blocks: Option<u64>,
 }
 
-/// A verdict may be new after a run: it moved a level, or more is known of it than its ends.
+/// Whether a verdict may be new after a run: a level changed, or the run failed, was marked, or
+/// contained blocks.
 ///
-/// The host's levels move with every cell, and so does what other processes use: they do not count.
+/// The host's levels change with every cell, and so does what other processes use; they do not count.
+///
+/// ```
+/// use gpumem_core::inspection::has_news;
+/// use gpumem_core::recording::RunIdx;
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
+/// # use example::leaking;
+///
+/// assert!(has_news(&leaking(), RunIdx(0)), "it kept 2 MiB");
+/// ```
 pub fn has_news(recording: &Recording, idx: RunIdx) -> bool {
     let run = recording.run(idx);
     let moved = |levels: &RunLevels| {
@@ -55,10 +67,19 @@ pub fn has_news(recording: &Recording, idx: RunIdx) -> bool {
         || run.levels.iter().any(|it| moved(it) || is_marked(it))
 }
 
-/// The devices of which it is worth finding out after a run who holds them.
+/// The devices whose holders are worth searching after a run.
 ///
-/// Those on which it left more than it found, or less if `IPython` kept something, and those on
-/// which a `del`, or an error that takes the place of the one before, gave nothing back.
+/// Those are devices on which the run left more than it found, or less if `IPython` kept something, and
+/// those on which a `del`, or an error that replaces the one before, freed nothing.
+///
+/// ```
+/// use gpumem_core::inspection::holders_wanted;
+/// use gpumem_core::recording::{DeviceIdx, RunIdx};
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
+/// # use example::leaking;
+///
+/// assert_eq!(holders_wanted(&leaking(), RunIdx(11)), [DeviceIdx(0)]);
+/// ```
 pub fn holders_wanted(recording: &Recording, idx: RunIdx) -> Vec<DeviceIdx> {
     let Some(run) = recording.runs().get(idx.get()) else {
         return Vec::new();
@@ -78,7 +99,7 @@ fn deletes(recording: &Recording, run: &Run) -> bool {
     lines.any(|line| line.trim_start().starts_with("del "))
 }
 
-/// A loop collects, even if the run lets go of as much at its start.
+/// A loop accumulates, even if the run frees as much at its start.
 fn rises_in_steps(recording: &Recording, run: RunIdx, device: DeviceIdx) -> bool {
     let mut series = recording.samples_of(run, device);
     series.any(|(series, points)| {
@@ -107,9 +128,9 @@ fn may_have_new_holders(recording: &Recording, levels: &RunLevels, gives_back: b
     }
 }
 
-/// Where the level of a run's device stood at its end, compared with `before`.
+/// How the level of a run's device at its end compares with `before`.
 ///
-/// The host counts only if there is no accelerator: its level moves by itself.
+/// The host counts only if there is no accelerator, because its level changes on its own.
 fn moved_since(recording: &Recording, before: &Reading, levels: &RunLevels) -> Option<Ordering> {
     let (before, after) = (Sample::of(before), Sample::of(levels.after.as_ref()?));
     if recording.device(levels.device).kind == DeviceKind::Host {
@@ -129,8 +150,19 @@ fn moved_since(recording: &Recording, before: &Reading, levels: &RunLevels) -> O
     Some(after.allocated?.cmp(&before))
 }
 
-/// The devices of which a run that has ended left so much free in pieces that it is worth finding
-/// out where. None whose memory lies as it did the last time.
+/// The devices on which an ended run left so much free in pieces that it is worth reading where, unless
+/// hardly anything changed since the last time.
+///
+/// ```
+/// use gpumem_core::inspection::segments_wanted;
+/// use gpumem_core::recording::RunIdx;
+/// use gpumem_core::rules::Rules;
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
+/// # use example::leaking;
+///
+/// let wanted = segments_wanted(&leaking(), RunIdx(11), &Rules::default());
+/// assert!(wanted.is_empty(), "no free pieces were reported");
+/// ```
 pub fn segments_wanted(recording: &Recording, idx: RunIdx, rules: &Rules) -> Vec<SegmentsWanted> {
     let Some(run) = recording.runs().get(idx.get()) else {
         return Vec::new();
@@ -150,8 +182,8 @@ pub fn segments_wanted(recording: &Recording, idx: RunIdx, rules: &Rules) -> Vec
     wanted.collect()
 }
 
-/// Hardly anything moved since the segments were last read. If that failed, it is not tried again
-/// before much has moved either.
+/// Hardly anything changed since the segments were last read. If reading failed, it is not tried again
+/// before much has changed either.
 fn lies_as_before(recording: &Recording, device: DeviceIdx, now: &Pieces) -> bool {
     let Some(last) = recording.latest_mapped(device) else {
         return false;
@@ -171,7 +203,7 @@ fn lies_as_before(recording: &Recording, device: DeviceIdx, now: &Pieces) -> boo
     })
 }
 
-/// What an allocator had free beside blocks in use.
+/// The free bytes of an allocator in partly used segments.
 struct Pieces {
     split: Bytes,
     reserved: Bytes,
@@ -179,7 +211,7 @@ struct Pieces {
 }
 
 impl Pieces {
-    /// At a run's end, of the allocator that counts it.
+    /// At a run's end, of the allocator that counts them.
     fn after(levels: &RunLevels) -> Option<Self> {
         let mut allocators = levels.after.as_ref()?.allocators.iter();
         allocators.find_map(|it| {

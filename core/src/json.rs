@@ -4,8 +4,22 @@
 //! {"session": "…", "devices": [{"label": "sim:0", …}], "runs": [{"run": 0, "device": "sim:0", …}],
 //!  "findings": [{"kind": "leak", "state": "leak", …}], "traces": [], "warnings": []}
 //! ```
-//! `*_bytes` are bytes, `*_nanos` nanoseconds since the recording's start, unknown
-//! is `null`. A number that is not finite is a string: `"inf"`, `"-inf"`, `"nan"`.
+//! Fields named `*_bytes` are bytes, `*_nanos` nanoseconds since the recording's start; unknown is
+//! `null`. A number that is not finite is a string, because JSON has none: `"inf"`, `"-inf"`, `"nan"`.
+//!
+//! ```
+//! use gpumem_core::analyze::{Rules, analyze};
+//! use gpumem_core::json::report_json;
+//! # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
+//! # use example::leaking;
+//!
+//! let recording = leaking();
+//! let text = report_json(&recording, &analyze(&recording, &Rules::default()));
+//! let report: serde_json::Value = serde_json::from_str(&text)?;
+//! assert_eq!(report["findings"][0]["kind"], "leak");
+//! assert_eq!(report["runs"][0]["kept_bytes"], 2 << 20);
+//! # Ok::<(), serde_json::Error>(())
+//! ```
 
 mod details;
 mod holders;
@@ -27,7 +41,7 @@ use crate::recording::{DeviceIdx, DeviceKind, Framework, OutOfMemory, Recording}
 use crate::units::{ByteDelta, Bytes, Units};
 use crate::wording::{self, Words};
 
-/// The report as JSON.
+/// The report as JSON. Example: [the module](self).
 pub fn report_json(recording: &Recording, analysis: &Analysis) -> String {
     let report = JsonReport {
         session: &recording.header().session,
@@ -63,12 +77,32 @@ pub fn report_json(recording: &Recording, analysis: &Analysis) -> String {
 }
 
 /// A comparison with a baseline as a JSON list, worst first.
+///
+/// ```
+/// use gpumem_core::analyze::{Rules, compare};
+/// use gpumem_core::json::comparison_json;
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
+/// # use example::leaking;
+///
+/// let compared = compare(&leaking(), &leaking(), &Rules::default());
+/// assert!(comparison_json(&compared).contains(r#""change":"same""#));
+/// ```
 pub fn comparison_json(compared: &[Compared]) -> String {
     let entries: Vec<JsonCompared<'_>> = compared.iter().map(JsonCompared::from).collect();
     serde_json::to_string(&entries).expect("a comparison holds strings and numbers only")
 }
 
 /// The verdict on one series as JSON: the fields of a finding that belong to it.
+///
+/// ```
+/// use gpumem_core::analyze::{Rules, classify_growth};
+/// use gpumem_core::json::growth_json;
+/// use gpumem_core::units::Bytes;
+///
+/// let levels: Vec<Bytes> = (0..12).map(|run| Bytes::mib(100 + 7 * run)).collect();
+/// let growth = classify_growth(&levels, Bytes::mib(1), &Rules::default());
+/// assert!(growth_json(&growth).contains(r#""state":"leak""#));
+/// ```
 pub fn growth_json(growth: &Growth) -> String {
     let growth = JsonGrowth {
         state: growth.state.name(),
@@ -246,7 +280,7 @@ struct JsonRun<'a> {
     oom: Option<JsonOutOfMemory<'a>>,
 }
 
-/// What was said when memory ran out in the run, on this device or on one that nobody named.
+/// The run's out-of-memory error, on this device or on one that it did not name.
 #[derive(Serialize)]
 struct JsonOutOfMemory<'a> {
     at_nanos: u64,

@@ -1,12 +1,25 @@
 //! The model of GPU memory in a notebook session, and every verdict on it.
 //!
-//! The data goes one way: frames build a [`recording::Recording`],
-//! [`analyze::analyze`] turns it into an [`analyze::Analysis`], [`chart`] turns
-//! both into a scene and paints it, [`report`] and [`json`] put it into words.
+//! Data flows one way: frames build a [`recording::Recording`], [`analyze::analyze`] turns it into an
+//! [`analyze::Analysis`], [`chart`] turns both into a scene and paints it, [`report`] and [`json`] put
+//! it into words.
 //!
-//! This crate is told; it never looks. It has no clock, no file, no environment,
-//! no GPU, no Python and no JavaScript, and runs the same natively and in the
-//! browser.
+//! The core has no clock, files, environment, GPU, Python or JavaScript: it only sees what its callers
+//! pass in, so it runs the same natively and in the browser.
+//!
+//! ```
+//! use gpumem_core::analyze::{Rules, analyze};
+//! use gpumem_core::{format, report};
+//! # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
+//! # use example::leaking;
+//!
+//! let bytes = format::encode(&leaking()); // a file, or what the page receives
+//! let recording = format::decode(&bytes)?;
+//! let analysis = analyze(&recording, &Rules::default());
+//! let text = report::text(&recording, &analysis, 80);
+//! assert!(text.contains("losses.append(step(batch))"));
+//! # Ok::<(), format::ReadError>(())
+//! ```
 #![forbid(unsafe_code)]
 
 pub mod allocator;

@@ -1,21 +1,27 @@
-//! Words that somebody else chose, as they may be shown.
+//! Text from others (names, messages, sources), made safe to show.
 //!
-//! The rule goes by what Unicode says of a character, not by a list of known tricks:
+//! The rule follows Unicode's properties, not a list of known tricks:
 //!
-//! - Controls (Cc) and the separators of lines and paragraphs (Zl, Zp) become spaces: a name stays on
-//!   its line.
-//! - Format controls (Cf) and everything else that is ignored by default when text is drawn go. They
-//!   change the direction of writing, or carry text that nobody sees: tag characters do so for flags
-//!   of regions, which become plain black flags here. The signs of Cf that are drawn, such as the
-//!   Arabic sign of a number, stay.
-//! - Noncharacters go: XML, and therefore SVG, has no place for some of them.
-//! - Joiners (U+200C, U+200D, U+180E) and variation selectors stay where writing needs them: one
-//!   joiner between two characters beyond ASCII, as in Persian words and in emoji of several people;
-//!   one selector after a character that may have one. A run of them, which could hide a text, does
-//!   not stay, nor one inside ASCII, which would make two names that look the same.
+//! - Controls (Cc) and line and paragraph separators (Zl, Zp) become spaces: a name stays on its line.
+//! - Format controls (Cf) and other characters that are ignorable by default are removed. They change
+//!   the direction of writing, or carry invisible text: tag characters do so for flags of regions, which
+//!   become plain black flags here. Visible signs of Cf stay, such as the Arabic number sign.
+//! - Noncharacters are removed: XML, and therefore SVG, forbids some of them.
+//! - Joiners (U+200C, U+200D, U+180E) and variation selectors stay where writing needs them: one joiner
+//!   between two characters beyond ASCII, as in Persian words and in emoji of several people; one
+//!   selector after a character that may have one. Runs of them, which could hide a text, are removed,
+//!   and so are those inside ASCII, which would make two names look the same.
+//!
+//! ```
+//! use gpumem_core::printable::{printable, printable_lines};
+//!
+//! assert_eq!(printable("loss\u{202e}es"), "losses", "no change of direction");
+//! assert_eq!(printable("a\nb"), "a b");
+//! assert_eq!(printable_lines("a\nb"), "a\nb");
+//! ```
 
-/// The text on one line, without what would steer a terminal, break an SVG, turn the direction of
-/// writing or hide a part of itself.
+/// The text on one line, without anything that would steer a terminal, break an SVG, change the
+/// direction of writing or hide text. Example: [the module](self).
 pub fn printable(text: &str) -> String {
     // As most are.
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
@@ -26,7 +32,7 @@ pub fn printable(text: &str) -> String {
     shown.text
 }
 
-/// The same of a text of several lines.
+/// The same as [`printable()`] for a text of several lines. Example: [the module](self).
 pub fn printable_lines(text: &str) -> String {
     let lines: Vec<String> = text.split('\n').map(printable).collect();
     lines.join("\n")

@@ -1,15 +1,29 @@
-//! The thresholds that a user may move.
+//! The thresholds that a user can change.
 //!
-//! They stand in the recording's header: who reads it judges as who recorded it, until somebody
-//! moves one. [`Threshold`] names each of them for the wire, for Python and for the page.
+//! They are stored in the recording's header, so that a shared recording is judged as its author judged
+//! it until a reader changes one. [`Threshold`] names each of them in files, Python and the page.
+//!
+//! ```
+//! use gpumem_core::rules::{Rules, Threshold};
+//!
+//! let mut rules = Rules::default();
+//! let threshold = Threshold::from_name("min_runs").expect("a threshold");
+//! rules.set(threshold, 20.0)?;
+//! assert_eq!(rules.min_runs, 20);
+//! assert!(rules.moved().eq([Threshold::MinRuns]));
+//! # Ok::<(), gpumem_core::rules::BadThreshold>(())
+//! ```
 
 use thiserror::Error;
 
 use crate::recording::DeviceKind;
 use crate::units::Bytes;
 
-/// Thresholds of the evidence rule. The defaults are what the labelled series
-/// were measured with (`tests/leaks.rs`).
+/// Thresholds of the evidence rule, which decides whether a series of levels grows.
+///
+/// A leak must pass two floors (`block_t`, `last_quarter_share`) and then either the trend test or the
+/// second-half test; [`classify_growth`](crate::analyze::classify_growth) applies them. The defaults
+/// were measured on labelled series (`tests/leaks.rs`). Example: [`Rules::set`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rules {
     /// Fewest runs (or steps) on which growth may be called a leak.
@@ -22,17 +36,17 @@ pub struct Rules {
     pub trend_z: f64,
     /// Trend by itself: each later quarter must carry more than this share of the growth.
     pub quarter_share: f64,
-    /// Trend by itself: the rise over the series must exceed so many standard deviations.
+    /// Trend by itself: the rise over the series must exceed this many standard deviations.
     pub relative_rise: f64,
     /// Second half: the t-statistic of its block minima's increments must exceed this.
     pub tail_block_t: f64,
-    /// Second half: its rise must exceed so many standard deviations; a straight line has √12.
+    /// Second half: its rise must exceed this many standard deviations. A straight line has √12.
     pub tail_rise: f64,
-    /// Growth over the whole series below this is not worth a card, on a device.
+    /// Bytes: smaller growth over the whole series gets no card, on a device.
     pub min_growth: Bytes,
-    /// The same for host memory, where the interpreter's own growth is noise.
+    /// The same for host memory, where the interpreter itself grows.
     pub min_host_growth: Bytes,
-    /// Cache ratio, (reserved − allocated) / reserved, above which a device is looked at for fragmentation.
+    /// Cache ratio, (reserved − allocated) / reserved, above which a device is checked for fragmentation.
     pub fragmentation_ratio: f64,
 }
 
@@ -58,7 +72,7 @@ impl Default for Rules {
 impl Eq for Rules {}
 
 impl Rules {
-    /// A threshold as a number: bytes, runs, a share, or a statistic.
+    /// The value of a threshold, in its unit: bytes, runs, a share or a statistic.
     pub fn get(&self, threshold: Threshold) -> f64 {
         match threshold {
             Threshold::MinRuns => self.min_runs as f64,
@@ -75,7 +89,11 @@ impl Rules {
         }
     }
 
-    /// Moves a threshold.
+    /// Sets a threshold.
+    ///
+    /// # Errors
+    ///
+    /// [`BadThreshold`] if the value is out of range; the rules are then unchanged.
     ///
     /// ```
     /// use gpumem_core::rules::{Rules, Threshold};
@@ -105,14 +123,14 @@ impl Rules {
     }
 
     /// Growth over a whole series on a device of that kind below which the series is flat.
-    pub fn min_growth_on(&self, kind: DeviceKind) -> Bytes {
+    pub(crate) fn min_growth_on(&self, kind: DeviceKind) -> Bytes {
         match kind {
             DeviceKind::Host => self.min_host_growth,
             _ => self.min_growth,
         }
     }
 
-    /// The thresholds that are not the defaults.
+    /// The thresholds that differ from the defaults.
     pub fn moved(&self) -> impl Iterator<Item = Threshold> {
         let usual = Self::default();
         let is_moved = move |it: &Threshold| self.get(*it).total_cmp(&usual.get(*it)).is_ne();
@@ -120,10 +138,19 @@ impl Rules {
     }
 }
 
-/// Fewer runs show no course.
+/// The smallest value of [`Rules::min_runs`]: two runs show no trend. Example: [`Rules::set`].
 pub const FEWEST_RUNS: u32 = 3;
 
-/// One of the [`Rules`].
+/// Names one of the [`Rules`].
+///
+/// ```
+/// use gpumem_core::rules::{Rules, Threshold};
+///
+/// for threshold in Threshold::ALL {
+///     assert_eq!(Threshold::from_name(threshold.name()), Some(threshold));
+/// }
+/// assert!(Threshold::MinGrowth.is_whole(), "bytes have no fractions");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Threshold {
     /// [`Rules::min_runs`].
@@ -150,20 +177,20 @@ pub enum Threshold {
     FragmentationRatio,
 }
 
-/// A number that a threshold cannot be.
+/// The error of [`Rules::set`]: a value out of the threshold's range.
 #[derive(Debug, Clone, Copy, PartialEq, Error)]
 #[error("{} is {value}: it must be {expected}", .threshold.name())]
 pub struct BadThreshold {
     /// Which threshold.
     pub threshold: Threshold,
-    /// What it was to be.
+    /// The value that was refused.
     pub value: f64,
-    /// What it may be.
+    /// The range, in words.
     pub expected: &'static str,
 }
 
 impl Threshold {
-    /// All of them.
+    /// Every threshold, in the order in which the page shows them.
     pub const ALL: [Self; 11] = [
         Self::MinRuns,
         Self::MinGrowth,
@@ -195,12 +222,12 @@ impl Threshold {
         }
     }
 
-    /// The threshold of that name.
+    /// The threshold of that name, if there is one.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.name() == name)
     }
 
-    /// The one below which growth on a device of that kind does not count.
+    /// The threshold of total growth that applies to that kind of device.
     pub const fn of_growth(kind: DeviceKind) -> Self {
         match kind {
             DeviceKind::Host => Self::MinHostGrowth,
@@ -208,7 +235,7 @@ impl Threshold {
         }
     }
 
-    /// It counts bytes or runs: there is no half of one.
+    /// Its values are whole numbers, because it counts bytes or runs.
     pub const fn is_whole(self) -> bool {
         matches!(self, Self::MinRuns | Self::MinGrowth | Self::MinHostGrowth)
     }
@@ -240,7 +267,7 @@ impl Threshold {
     }
 }
 
-/// Up to here every whole number has a float of its own.
+/// Up to here every whole number is exact as a float.
 const MOST: f64 = 9_007_199_254_740_992.0;
 
 #[cfg(test)]

@@ -1,13 +1,20 @@
-//! How much something matters, the same scale for every verdict.
+//! How much something matters, on the same scale for every verdict.
 
 /// How much a finding or a pattern matters.
+///
+/// ```
+/// use gpumem_core::analyze::Severity;
+///
+/// assert!(Severity::Critical > Severity::Warning);
+/// assert_eq!(Severity::Info.name(), "info");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// Good to know.
     Info,
     /// Should be looked at.
     Warning,
-    /// Must be looked at: leads to an out-of-memory error if it goes on.
+    /// Must be looked at: leads to an out-of-memory error if it continues.
     Critical,
 }
 

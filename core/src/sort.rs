@@ -1,23 +1,35 @@
 //! Sorting that is compiled once.
 //!
-//! The standard library's stable sort is compiled for each type and each closure, three
-//! kilobytes each, and every notebook with a report carries the page's module. Here indices
-//! are sorted, whatever they stand for; what is left for each type is to swap two of it.
+//! The standard library's stable sort is compiled anew for each type and closure, three kilobytes each,
+//! and every notebook with a report contains the page's module. Here only indices are sorted; each type
+//! adds just the swap of two of its items.
+//!
+//! Examples: [`sort_by_key`], [`sort_by()`].
 
 use std::cmp::Ordering;
 
-/// Puts `items` in the order of their keys; those of equal keys stay as they stood.
+/// Sorts `items` by their keys. Stable: items of equal keys keep their order.
 ///
 /// ```
+/// use gpumem_core::sort::sort_by_key;
+///
 /// let mut words = ["three", "one", "two"];
-/// gpumem_core::sort::sort_by_key(&mut words, |word| word.len());
+/// sort_by_key(&mut words, |word| word.len());
 /// assert_eq!(words, ["one", "two", "three"]);
 /// ```
 pub fn sort_by_key<T, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K) {
     sort_by(items, |a, b| key(a).cmp(&key(b)));
 }
 
-/// Puts `items` in the order that `compare` says; equal ones stay as they stood.
+/// Sorts `items` with `compare`. Stable: equal items keep their order.
+///
+/// ```
+/// use gpumem_core::sort::sort_by;
+///
+/// let mut shares = [0.5_f64, 0.25, 1.0];
+/// sort_by(&mut shares, |a, b| b.total_cmp(a));
+/// assert_eq!(shares, [1.0, 0.5, 0.25]);
+/// ```
 pub fn sort_by<T>(items: &mut [T], compare: impl Fn(&T, &T) -> Ordering) {
     if items.is_sorted_by(|a, b| compare(a, b).is_le()) {
         return;
@@ -26,14 +38,14 @@ pub fn sort_by<T>(items: &mut [T], compare: impl Fn(&T, &T) -> Ordering) {
     put(&mut order, &mut |a, b| items.swap(a, b));
 }
 
-/// The indices below `n`, in the order that `compare` says; equal ones in their own.
-pub fn sorted(n: usize, compare: &dyn Fn(usize, usize) -> Ordering) -> Vec<usize> {
+/// The indices below `n` in the order of `compare`; equal ones in their own order.
+pub(crate) fn sorted(n: usize, compare: &dyn Fn(usize, usize) -> Ordering) -> Vec<usize> {
     let mut order: Vec<usize> = (0..n).collect();
     sort_indices(&mut order, compare);
     order
 }
 
-/// Puts indices in the order that `compare` says; equal ones stay as they stood.
+/// Sorts indices with `compare`; equal ones keep their order.
 pub(crate) fn sort_indices(indices: &mut [usize], compare: &dyn Fn(usize, usize) -> Ordering) {
     indices.sort_by(|a, b| compare(*a, *b));
 }

@@ -1,4 +1,6 @@
-//! A cell's source as identity and as a name.
+//! The source of a cell: what identifies it, and what names it in a report.
+//!
+//! Example: [`hash`].
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -6,12 +8,7 @@ use crate::recording::SourceHash;
 
 /// The text whose equality makes two runs runs of the same cell: without the
 /// `%%gpumem` line, trailing blanks, and blank lines at both ends.
-///
-/// ```
-/// use gpumem_core::source_text::normalised;
-/// assert_eq!(normalised("%%gpumem\n\nx = 1  \n"), normalised("x = 1"));
-/// ```
-pub fn normalised(source: &str) -> String {
+pub(crate) fn normalised(source: &str) -> String {
     let lines: Vec<&str> = source
         .lines()
         .map(str::trim_end)
@@ -20,14 +17,24 @@ pub fn normalised(source: &str) -> String {
     lines.join("\n").trim_matches('\n').to_owned()
 }
 
-/// Hash of the normalised source.
+/// Hash of a cell's source, equal for two texts that count as the same cell.
+///
+/// The `%%gpumem` line, trailing blanks, and blank lines at both ends do not count: measuring a
+/// cell or reformatting its end must not start a new series of runs.
+///
+/// ```
+/// use gpumem_core::source_text::hash;
+///
+/// assert_eq!(hash("%%gpumem\n\nx = 1  \n"), hash("x = 1"));
+/// assert_ne!(hash("x = 1"), hash("x = 2"));
+/// ```
 pub fn hash(source: &str) -> SourceHash {
     SourceHash(xxh3_64(normalised(source).as_bytes()))
 }
 
 /// The first line that says what the cell does: not blank, no comment, no magic
 /// of a whole cell; no import, decorator or bare `try:` while anything else follows.
-pub fn headline(source: &str) -> Option<String> {
+pub(crate) fn headline(source: &str) -> Option<String> {
     let text = normalised(source);
     let says_something =
         |line: &&str| !line.is_empty() && !line.starts_with('#') && !line.starts_with("%%");

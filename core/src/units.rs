@@ -1,4 +1,15 @@
-//! Units as types: a level is not a delta, and neither is a time.
+//! Bytes, byte deltas and nanoseconds as types, so that a level is never taken for a delta or a time.
+//!
+//! Arithmetic saturates: figures come from drivers and files, and a wrong one must not panic in the
+//! user's kernel.
+//!
+//! ```
+//! use gpumem_core::units::{ByteDelta, Bytes, Nanos};
+//!
+//! let (before, after) = (Bytes::mib(300), Bytes::mib(720));
+//! assert_eq!((after - before).to_string(), "+420 MiB");
+//! assert_eq!(Nanos::millis(2_500).since(Nanos::millis(500)).to_string(), "2.0 s");
+//! ```
 
 use std::fmt;
 use std::iter::Sum;
@@ -10,6 +21,17 @@ const BINARY_UNITS: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 const DECIMAL_UNITS: [&str; 6] = ["B", "kB", "MB", "GB", "TB", "PB"];
 
 /// A level or a size, in bytes.
+///
+/// `Display` uses binary units and three significant digits. Addition saturates, subtraction gives a
+/// [`ByteDelta`].
+///
+/// ```
+/// use gpumem_core::units::{ByteDelta, Bytes};
+///
+/// assert_eq!(Bytes::new(7_451_000_000).to_string(), "6.94 GiB");
+/// assert_eq!(Bytes::mib(300) - Bytes::mib(301), ByteDelta::new(-1_048_576));
+/// assert_eq!(Bytes::mib(300).saturating_sub(Bytes::mib(301)), Bytes::ZERO);
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bytes(u64);
 
@@ -42,18 +64,20 @@ impl Bytes {
         self.0 as f64
     }
 
-    /// The signed way from `before` to `self`.
+    /// The signed change from `before` to `self`, limited to the range of an `i64`.
     ///
     /// ```
     /// use gpumem_core::units::{ByteDelta, Bytes};
+    ///
     /// assert_eq!(Bytes::new(3).since(Bytes::new(5)), ByteDelta::new(-2));
+    /// assert_eq!(Bytes::new(u64::MAX).since(Bytes::ZERO).get(), i64::MAX);
     /// ```
     pub fn since(self, before: Self) -> ByteDelta {
         let wide = i128::from(self.0) - i128::from(before.0);
         ByteDelta(wide.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64)
     }
 
-    /// `self - other`, or zero where `other` is larger.
+    /// `self - other`, or zero if `other` is larger.
     #[must_use]
     pub fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
@@ -95,6 +119,15 @@ impl fmt::Display for Bytes {
 }
 
 /// A signed difference of levels, in bytes.
+///
+/// ```
+/// use gpumem_core::units::{ByteDelta, Bytes};
+///
+/// let kept = Bytes::mib(1) - Bytes::mib(4);
+/// assert_eq!(kept.to_string(), "−3 MiB");
+/// assert_eq!(kept.magnitude(), Bytes::mib(3));
+/// assert_eq!(ByteDelta::from_f64(1.6), ByteDelta::new(2));
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ByteDelta(i64);
 
@@ -156,6 +189,17 @@ impl fmt::Display for ByteDelta {
 }
 
 /// Nanoseconds: a duration, or an instant counted from the recording's start.
+///
+/// Instants are not epoch times, because epoch nanoseconds do not fit a JavaScript number exactly; a
+/// recording's [`Header`](crate::recording::Header) has the one wall-clock anchor.
+///
+/// ```
+/// use gpumem_core::units::Nanos;
+///
+/// let interval: Nanos = "10ms".parse().unwrap();
+/// assert_eq!(interval, Nanos::millis(10));
+/// assert_eq!(interval.since(Nanos::millis(25)), Nanos::ZERO);
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Nanos(u64);
 
@@ -183,7 +227,7 @@ impl Nanos {
         self.0 as f64
     }
 
-    /// The time from `earlier` to `self`; zero where `earlier` is later.
+    /// The time from `earlier` to `self`; zero if `earlier` is later.
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {
         Self(self.0.saturating_sub(earlier.0))
@@ -197,7 +241,14 @@ impl Add for Nanos {
     }
 }
 
-/// A text that is no time.
+/// The error of parsing [`Nanos`]; its message says how to write a duration.
+///
+/// ```
+/// use gpumem_core::units::Nanos;
+///
+/// let error = "5".parse::<Nanos>().unwrap_err();
+/// assert_eq!(error.to_string(), r#""5" has no unit: write 5ms or 5s"#);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotATime {
     text: String,
@@ -260,7 +311,15 @@ impl fmt::Display for Nanos {
     }
 }
 
-/// How sizes are shown.
+/// How sizes are shown. The reader chooses; binary is the default.
+///
+/// ```
+/// use gpumem_core::units::{ByteDelta, Bytes, Units};
+///
+/// assert_eq!(Units::Binary.size(Bytes::new(7_451_000_000)), "6.94 GiB");
+/// assert_eq!(Units::Decimal.size(Bytes::new(7_451_000_000)), "7.45 GB");
+/// assert_eq!(Units::from_name("B").unwrap().change(ByteDelta::new(-2000)), "−2000 B");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Units {
     /// Powers of 1024: `6.94 GiB`.
@@ -273,10 +332,10 @@ pub enum Units {
 }
 
 impl Units {
-    /// All of them.
+    /// Every unit, in the order in which the page offers them.
     pub const ALL: [Self; 3] = [Self::Binary, Self::Decimal, Self::Bytes];
 
-    /// The name in the page and in what is saved.
+    /// The name in the page and in saved settings.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Binary => "GiB",
@@ -285,17 +344,12 @@ impl Units {
         }
     }
 
-    /// The units of that name.
+    /// The units of that name, if there are any.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|units| units.name() == name)
     }
 
-    /// A size with three significant digits, or to the byte.
-    ///
-    /// ```
-    /// use gpumem_core::units::{Bytes, Units};
-    /// assert_eq!(Units::Decimal.size(Bytes::new(7_451_000_000)), "7.45 GB");
-    /// ```
+    /// A size with three significant digits, or exact in [`Units::Bytes`].
     pub fn size(self, size: Bytes) -> String {
         match self {
             Self::Binary => scaled(size.as_f64(), KIB, BINARY_UNITS),
@@ -304,7 +358,7 @@ impl Units {
         }
     }
 
-    /// A change with its sign; none has none: `+420 MiB`, `−1.5 GiB`, `0 B`.
+    /// A change with its sign: `+420 MiB`, `−1.5 GiB`; zero has none: `0 B`.
     pub fn change(self, change: ByteDelta) -> String {
         let sign = match change.get() {
             0 => "",

@@ -30,6 +30,8 @@ const EMPTY_WORDS: [&str; 6] = ["util", "utils", "helper", "helpers", "manager",
 const VERDICTS: [&str; 3] = ["is_in_pieces", "classify_growth(", "classify_allocator("];
 /// A text for people that something depends on.
 const COMPARED_WORDS: [&str; 3] = ["words() ==", ".words ==", "== words()"];
+/// Items of a module: the compiler warns of those that no other crate can reach.
+const PUBLIC: [&str; 4] = ["pub fn ", "pub const fn ", "pub struct ", "pub enum "];
 const UNSAFE: [&str; 4] = ["unsafe {", "unsafe fn", "unsafe impl", "unsafe extern"];
 
 #[test]
@@ -42,6 +44,17 @@ fn core_knows_no_machine_and_no_page() {
 fn core_is_told_and_never_looks() {
     lines("core/src/").with_any(&OUTSIDE).none();
     lines("core/src/").with_any(&CLOCKS).none();
+}
+
+#[test]
+fn what_core_offers_shows_its_use_or_links_to_it() {
+    lines("core/src/")
+        .starting_with(&PUBLIC)
+        .outside("core/src/thin.rs")
+        .unless_above("```")
+        .unless_above("[`")
+        .unless_above("](")
+        .none();
 }
 
 #[test]

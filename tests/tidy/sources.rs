@@ -119,6 +119,11 @@ impl Found {
         self.keep(|place| !place.text.trim_start().starts_with("//"))
     }
 
+    /// Lines that start with one of these.
+    pub(crate) fn starting_with(self, words: &[&str]) -> Self {
+        self.keep(|place| words.iter().any(|word| place.text.starts_with(word)))
+    }
+
     /// What is not in this file or folder.
     pub(crate) fn outside(self, allowed: &str) -> Self {
         self.keep(|place| !place.path.starts_with(allowed))

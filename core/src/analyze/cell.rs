@@ -3,14 +3,15 @@
 use crate::recording::{CellIdx, Recording, Run};
 use crate::source_text;
 
-/// A cell as people see it: first line of source, Jupyter's latest number.
+/// A cell as people see it: the first line of its source, and Jupyter's latest number.
+/// [`Finding::cell`](super::Finding::cell) names one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CellRef {
     /// Its position in the recording.
     pub idx: CellIdx,
     /// The frontend's id, or the hash of its source.
     pub id: String,
-    /// The first line of its source that says something, or the user's label.
+    /// The user's label, or the first meaningful line of its source.
     pub label: String,
     /// Jupyter's latest number.
     pub execution_count: Option<u32>,
@@ -30,7 +31,16 @@ impl CellRef {
     }
 }
 
-/// The user's label of a cell's run, else the headline of its source.
+/// The user's label of a cell's run, or else the headline of its source.
+///
+/// ```
+/// use gpumem_core::analyze::cell_label;
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
+/// # use example::leaking;
+///
+/// let recording = leaking();
+/// assert_eq!(cell_label(&recording, &recording.runs()[0]), "losses.append(step(batch))");
+/// ```
 pub fn cell_label(recording: &Recording, run: &Run) -> String {
     let outermost = recording.run(recording.outermost(run.idx));
     let label = outermost.label.clone();

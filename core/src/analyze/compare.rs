@@ -1,4 +1,4 @@
-//! Before and after: what grew less or more than in a baseline.
+//! Comparison with a baseline: what grew more or less than before.
 
 use super::Rules;
 use super::cell::CellRef;
@@ -13,18 +13,18 @@ use crate::sort;
 use crate::source_text;
 use crate::units::{ByteDelta, Bytes};
 
-/// What became of a cell's growth. The order is that of the report.
+/// How a cell's growth changed. The order is that of the report. Example: [`compare`](compare()).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Change {
     /// It grows more.
     Worse,
-    /// It grows, and the baseline does not have it.
+    /// It grows, and is not in the baseline.
     New,
     /// It grows as much as before.
     Same,
     /// It grows less.
     Better,
-    /// It grew and does not any more.
+    /// It grew, and no longer does.
     Fixed,
 }
 
@@ -41,7 +41,7 @@ impl Change {
     }
 }
 
-/// A cell's (or a loop's) growth in one recording.
+/// A cell's (or a loop's) growth in one recording. A side of [`Compared`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct GrowthSide {
     /// The verdict.
@@ -50,13 +50,13 @@ pub struct GrowthSide {
     pub n_runs: usize,
     /// What each of them kept.
     pub bytes_per_run: ByteDelta,
-    /// Its confidence interval of 95 %.
+    /// Its 95 % confidence interval.
     pub interval: (ByteDelta, ByteDelta),
-    /// The highest level inside a run, above its start.
+    /// The highest rise of the level inside a run, from its start.
     pub peak: Option<Bytes>,
 }
 
-/// One cell (or loop) on one device, before and after.
+/// One cell (or loop) on one device, before and after. Example: [`compare`](compare()).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Compared {
     /// The cell as it is now.
@@ -67,22 +67,31 @@ pub struct Compared {
     pub device: String,
     /// The series counts steps, not runs.
     pub steps: bool,
-    /// In the baseline; `None` where it was not there.
+    /// In the baseline; `None` if it is not there.
     pub before: Option<GrowthSide>,
     /// Now.
     pub after: GrowthSide,
-    /// What became of it.
+    /// How it changed.
     pub change: Change,
-    /// Growth a run now, less growth a run then.
+    /// Growth per run now, minus growth per run then.
     pub difference: ByteDelta,
-    /// How far that may be off: half its interval of 95 %.
+    /// Half of the 95 % confidence interval of the difference.
     pub uncertainty: Bytes,
 }
 
-/// Holds each growing cell of `recording` against `baseline`, worst first.
+/// Compares each growing cell of `recording` with `baseline`, worst first.
 ///
-/// A cell is found again by the frontend's id, else by equal source, else by the
-/// first line that says something: the cell that was fixed has another source now.
+/// A cell is matched by the frontend's id, else by equal source, else by the first meaningful line,
+/// because a fixed cell has another source now.
+///
+/// ```
+/// use gpumem_core::analyze::{Change, Rules, compare};
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
+/// # use example::leaking;
+///
+/// let compared = compare(&leaking(), &leaking(), &Rules::default());
+/// assert_eq!(compared[0].change, Change::Same);
+/// ```
 pub fn compare(recording: &Recording, baseline: &Recording, rules: &Rules) -> Vec<Compared> {
     compared(recording, baseline, rules, &mut StatsCache::default())
 }

@@ -1,4 +1,4 @@
-//! What fills a device: its levels taken apart, and what is free.
+//! What fills a device: the parts of its levels, and what is free.
 
 use super::Analysis;
 use super::finding::{Finding, FindingKind};
@@ -8,13 +8,13 @@ use crate::holders::Part as Purpose;
 use crate::recording::{DeviceIdx, Recording};
 use crate::units::{ByteDelta, Bytes};
 
-/// What a part of a device is taken up by.
+/// Who uses a part of a device: [`Part::kind`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum PartKind {
-    /// What tensors hold, or the narrowest level that is known in its place.
+    /// Held by tensors, or the narrowest known level in its place.
     Held,
-    /// Reserved by the allocator and free in it.
+    /// Reserved by the allocator, and free in it.
     Cache,
     /// This process's use beyond its allocator: context, libraries, their workspaces.
     Context,
@@ -25,8 +25,8 @@ pub enum PartKind {
 }
 
 impl PartKind {
-    /// A finding of that kind is about what takes up such a part.
-    pub const fn is_subject_of(self, kind: FindingKind) -> bool {
+    /// Whether findings of that kind are about such a part.
+    pub(super) const fn is_subject_of(self, kind: FindingKind) -> bool {
         match self {
             Self::Held => matches!(
                 kind,
@@ -49,7 +49,7 @@ impl PartKind {
     }
 }
 
-/// What exactly a part of a device is.
+/// What exactly a part of a device is: [`Part::content`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PartContent {
@@ -57,17 +57,30 @@ pub enum PartContent {
     Level(&'static str),
     /// What is allocated for one purpose.
     Purpose(Purpose),
-    /// What blocks are larger than what was asked for.
+    /// The difference between blocks and what was requested.
     Rounding,
-    /// What came since a run began that goes on: nobody has looked yet what it is.
+    /// Allocated since the start of an ongoing run; its purpose is not known yet.
     ThisRun,
-    /// What lies between two levels.
+    /// The gap between two levels.
     Between(Gap),
     /// What nobody uses.
     Free,
 }
 
-/// A part of what a device has.
+/// A part of a device's memory.
+///
+/// ```
+/// use gpumem_core::analyze::{PartKind, Rules, analyze};
+/// use gpumem_core::recording::DeviceIdx;
+/// use gpumem_core::units::Bytes;
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
+/// # use example::leaking;
+///
+/// let recording = leaking();
+/// let parts = analyze(&recording, &Rules::default()).parts(&recording, DeviceIdx(0));
+/// let cache = parts.iter().find(|part| part.kind() == PartKind::Cache).expect("a cache");
+/// assert_eq!(cache.size, Bytes::mib(40));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part {
     /// What it is.
@@ -81,7 +94,7 @@ impl Part {
         Self { content, size }
     }
 
-    /// What takes it up.
+    /// Who uses it.
     pub fn kind(&self) -> PartKind {
         match self.content {
             PartContent::Level(_)
@@ -93,7 +106,7 @@ impl Part {
         }
     }
 
-    /// What it is allocated for, if that was found out.
+    /// What it is allocated for, if that is known.
     pub const fn purpose(&self) -> Option<Purpose> {
         match self.content {
             PartContent::Purpose(purpose) => Some(purpose),
@@ -105,9 +118,9 @@ impl Part {
 impl Analysis {
     /// What fills a device now, from what is held to what is free.
     ///
-    /// If somebody looked who holds what, and runs since have left the level as it was, what is
-    /// held is taken apart by what it is for, and what no look has found is unnamed. While a run
-    /// goes on the look before it says what was there, and the rest is the run's.
+    /// If the holders were searched and the level has not changed since, the held part is split by purpose;
+    /// what no search found is unnamed. During a run the last search tells what was there before, and the
+    /// rest belongs to the run. Example: [`Part`].
     pub fn parts(&self, recording: &Recording, device: DeviceIdx) -> Vec<Part> {
         let mut devices = self.devices.iter();
         let Some(summary) = devices.find(|summary| summary.device == device) else {
@@ -180,9 +193,9 @@ impl DeviceSummary {
             .collect()
     }
 
-    /// The same, with what is allocated taken apart by what it is for: each purpose, and unnamed
-    /// what no look has found. As it was where no allocator tells, or the look found more.
-    pub fn composition_by_purpose(&self, purposes: &[(Purpose, Bytes)]) -> Vec<Part> {
+    /// The same, with the allocated part split by purpose; what no search found is unnamed. Not split if no
+    /// allocator reports it, or if the search found more than is allocated.
+    pub(crate) fn composition_by_purpose(&self, purposes: &[(Purpose, Bytes)]) -> Vec<Part> {
         if self.allocated.is_none() {
             return self.composition();
         }

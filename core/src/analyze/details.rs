@@ -1,4 +1,4 @@
-//! What only one kind of finding has, in typed figures.
+//! Figures that only one kind of finding has, as types.
 
 use super::growth::{Growth, Shape};
 use super::oom::OomBreakdown;
@@ -6,7 +6,7 @@ use crate::holders::RootKind;
 use crate::recording::{DeviceKind, RunIdx};
 use crate::units::{ByteDelta, Bytes};
 
-/// What only one kind of finding has.
+/// Figures that only one kind of finding has. [`wording::words`](crate::wording::words()) shows them.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Details {
@@ -77,23 +77,23 @@ impl Details {
     }
 }
 
-/// How a series of levels grows.
+/// How a series of levels grows. [`Finding::growth`](super::Finding::growth) returns it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SeriesGrowth {
     /// The course of the series.
     pub shape: Shape,
-    /// What each run (or step) keeps: Theil-Sen slope.
+    /// What each run (or step) keeps: the Theil-Sen slope (Sen, 1968).
     pub bytes_per_run: ByteDelta,
-    /// Its confidence interval of 95 %, in bytes.
+    /// Its 95 % confidence interval, in bytes.
     pub interval: (ByteDelta, ByteDelta),
     /// What it kept over all of these runs (or steps).
     pub total: ByteDelta,
-    /// The series as judged, in bytes, at most 64 points where it is one of a cell: for a sparkline.
+    /// The judged series in bytes, for a sparkline; of a cell's series at most 64 points.
     pub sparkline: Vec<f64>,
 }
 
 impl SeriesGrowth {
-    /// What was judged of these levels.
+    /// The verdict on these levels.
     pub(super) fn of(growth: &Growth, levels: &[Bytes]) -> Self {
         Self {
             shape: growth.shape,
@@ -105,7 +105,7 @@ impl SeriesGrowth {
     }
 }
 
-/// How the runs of a cell, or the steps in one, grow.
+/// How the runs of a cell, or the steps in one, grow: [`Details::Growth`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct GrowthDetails {
     /// The series that was judged.
@@ -114,43 +114,43 @@ pub struct GrowthDetails {
     pub steps: bool,
     /// In how many runs (or steps) it grew.
     pub n_grown: usize,
-    /// Of how many that is known.
+    /// Of how many runs (or steps) that is known.
     pub n_known: usize,
-    /// In how many first ones it moved, if it stays since.
+    /// In how many of the first runs it changed, if it has stayed since.
     pub n_moving: Option<usize>,
-    /// How many more would decide, if there are too few.
+    /// How many more are needed for a verdict, if there are too few.
     pub n_missing: usize,
-    /// What is left for growth on the device.
+    /// Bytes left for growth on the device.
     pub headroom: Option<Bytes>,
-    /// How many more runs (or steps) until memory runs out at this rate, from the peak.
+    /// How many more runs (or steps) fit at this rate, counted from the peak.
     pub runs_to_oom: Option<u64>,
-    /// What decided between a leak and growth, beside the series itself.
+    /// What decided between a leak and growth, besides the series itself.
     pub decided_by: Option<DecidedBy>,
     /// What the latest traced run kept.
     pub traced: Option<TracedRun>,
-    /// What to do about it, the most likely first.
+    /// What to do, the most promising first.
     pub advice: Vec<Advice>,
 }
 
 impl GrowthDetails {
     /// It grew in every run or step of which that is known.
-    pub fn grew_each_time(&self) -> bool {
+    pub(crate) fn grew_each_time(&self) -> bool {
         self.n_grown >= self.n_known
     }
 }
 
-/// What decided between a leak and growth.
+/// What decided between a leak and growth: [`GrowthDetails::decided_by`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DecidedBy {
-    /// The number of live allocations grew in nearly every run: it collects.
+    /// The number of live allocations rose in nearly every run: something accumulates.
     AllocationsGrew {
         /// In how many runs.
         n_grown: usize,
         /// Of how many.
         n_runs: usize,
     },
-    /// The number of live allocations grew in none: something is replaced by a larger one.
+    /// The number of live allocations never rose: something is replaced by a larger version.
     AllocationsStayed {
         /// Of how many runs.
         n_runs: usize,
@@ -161,16 +161,16 @@ pub enum DecidedBy {
     MayBeBounded,
 }
 
-/// What a traced run left alive.
+/// What a traced run left alive: [`GrowthDetails::traced`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TracedRun {
     /// Which run.
     pub run: RunIdx,
-    /// The line that kept as much as every run keeps, or most of it, and how much.
+    /// The line that kept most of what every run keeps, and how much.
     pub line: Option<(u32, Bytes)>,
 }
 
-/// Advice against growth, as far as the cell's text and the device tell.
+/// Advice against growth, from the cell's text and the device: [`GrowthDetails::advice`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Advice {
@@ -179,7 +179,7 @@ pub enum Advice {
         /// The list as the cell writes it.
         list: String,
     },
-    /// Look for what the loop collects.
+    /// Look for what the loop accumulates.
     FindWhatLoopCollects,
     /// Look for a name that gets longer with every run.
     FindWhatOutlives,
@@ -192,7 +192,7 @@ pub enum Advice {
     DisplayNothing,
 }
 
-/// Free memory between held blocks.
+/// Free memory between held blocks: [`Details::Fragmentation`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FragmentationDetails {
     /// Free inside partly used segments.
@@ -201,7 +201,7 @@ pub struct FragmentationDetails {
     pub reserved: Bytes,
     /// The largest free block, if that is known.
     pub largest_free: Option<Bytes>,
-    /// In segments that are wholly free: what `empty_cache()` gives back.
+    /// In segments that are entirely free: what `empty_cache()` returns.
     pub reclaimable: Bytes,
     /// The run of which the recording tells where memory lay.
     pub mapped: Option<RunIdx>,
@@ -209,10 +209,10 @@ pub struct FragmentationDetails {
     pub device_kind: DeviceKind,
 }
 
-/// A re-run that held two copies; the latest.
+/// The latest re-run that held two copies: [`Details::Doubling`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DoublingDetails {
-    /// What runs before it had left.
+    /// What earlier runs had left.
     pub old: Bytes,
     /// What it built.
     pub new: Bytes,
@@ -222,18 +222,18 @@ pub struct DoublingDetails {
     pub n_reruns: usize,
 }
 
-/// What a place of IPython's or Python's keeps.
+/// What a part of IPython or Python keeps: [`Details::Retention`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RetentionDetails {
     /// Which place.
     pub place: RootKind,
-    /// What nothing but such places keeps.
+    /// What nothing else keeps.
     pub kept: Bytes,
     /// The run that left it there.
     pub since: RunIdx,
     /// The name that keeps the largest object.
     pub name: String,
-    /// The way to the largest object.
+    /// The Python expression of the largest object.
     pub path: String,
     /// What the largest object is.
     pub what: String,

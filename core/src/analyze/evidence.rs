@@ -1,15 +1,15 @@
-//! The figures that verdicts rest on.
+//! The figures behind verdicts.
 
-/// One figure that a verdict rests on.
+/// One figure behind a verdict. [`wording::evidence`](crate::wording::evidence()) explains it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Evidence {
     /// The name of the statistic: `block_t`. Sizes end in `_bytes`.
     pub name: &'static str,
     /// Its value; a size in bytes.
     pub value: f64,
-    /// The threshold that it was held against, if there is one.
+    /// The threshold that it was compared with, if there is one.
     pub threshold: Option<f64>,
-    /// It speaks for the finding.
+    /// Whether it supports the finding.
     pub holds: bool,
 }
 
@@ -24,7 +24,7 @@ impl Evidence {
         }
     }
 
-    /// A figure that speaks for the finding because of its threshold.
+    /// A figure that supports the finding because it meets its threshold.
     pub(super) fn met(name: &'static str, value: f64, threshold: f64) -> Self {
         Self {
             name,
@@ -34,7 +34,7 @@ impl Evidence {
         }
     }
 
-    /// A figure that speaks for the finding if it is above its threshold.
+    /// A figure that supports the finding if it is above its threshold.
     pub(super) fn above(name: &'static str, value: f64, threshold: f64) -> Self {
         Self {
             holds: value > threshold,

@@ -13,23 +13,24 @@ use crate::severity::Severity;
 use crate::sort;
 use crate::units::Bytes;
 
-/// What a finding is about.
+/// What a finding is about. [`FindingKind::name`] is its name in JSON and Python.
+/// Example: [the module](super).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FindingKind {
     /// Every run, or every step, keeps more memory, beyond reasonable doubt.
     Leak,
-    /// It grows, but what holds it, or whether it goes on, is not known.
+    /// It grows, but its holder is unknown, or it is not clear whether it continues.
     Growing,
     /// It grew and stopped: a warm-up, a cache, a plateau.
     Settled,
-    /// Memory that is free in the allocator, but in pieces that cannot be used or given back.
+    /// Memory that is free in the allocator, but in pieces that cannot be used or returned.
     Fragmentation,
-    /// Allocations that succeed only after the cache was flushed: the device is at its edge.
+    /// Allocations that succeed only after the cache was flushed: the device is nearly full.
     Pressure,
     /// A run whose peak stands far above that of the others.
     Spike,
-    /// Every run takes memory from the driver and gives it back.
+    /// Every run reserves memory from the driver and returns it.
     Repeated,
     /// Runs that reserve much more than they ever use.
     Inefficient,
@@ -37,11 +38,11 @@ pub enum FindingKind {
     Doubling,
     /// What this process holds outside the allocator grows.
     Gap,
-    /// A line's results live through most of a run and are then given back.
+    /// The results of a line live through most of a run, and are freed in it.
     LongLived,
     /// A request that could not be served.
     OutOfMemory,
-    /// Memory that IPython or Python keeps of what the user let go of.
+    /// Memory that IPython or Python keeps after the user let go of it.
     Retention,
 }
 
@@ -66,17 +67,17 @@ impl FindingKind {
     }
 }
 
-/// Why a finding is no concern any more.
+/// Why a finding no longer matters: [`Finding::withdrawn`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Withdrawn {
-    /// The device fell back to where it stood before the growth.
+    /// The device fell back to its level before the growth.
     GivenBack,
-    /// The cell has another text now.
+    /// The cell was edited.
     Edited,
     /// A later run of the cell had enough memory.
     HadEnough,
-    /// What was kept was let go of.
+    /// What was kept has been freed.
     LetGo,
 }
 
@@ -92,43 +93,44 @@ impl Withdrawn {
     }
 }
 
-/// One verdict with its evidence, as facts: [`wording`](crate::wording) makes sentences of them.
+/// One verdict with its evidence, as facts: [`wording`](crate::wording) turns them into sentences.
+/// Example: [the module](super).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
-    /// Stays the same while the finding stands, so that a card can be followed.
+    /// Stays the same while the finding stands, so that a reader can follow its card.
     pub id: String,
     /// What it is about.
     pub kind: FindingKind,
     /// How much it matters.
     pub severity: Severity,
-    /// The verdict on its series; `None` if it is about none, as an error for lack of memory.
+    /// The verdict on its series; `None` if it has none, like an out-of-memory error.
     pub state: Option<State>,
-    /// Why it is no concern any more, if it is withdrawn.
+    /// Why it no longer matters, if it was withdrawn.
     pub withdrawn: Option<Withdrawn>,
     /// The cell; `None` if it is about a device as a whole.
     pub cell: Option<CellRef>,
     /// The label of the steps or the names of the blocks inside the cell, outermost first.
     pub path: Vec<String>,
-    /// The device; see `known_device`.
+    /// The device; see [`Finding::known_device`].
     pub device: DeviceIdx,
-    /// On which of its levels.
+    /// The level that it is about.
     pub metric: Metric,
-    /// The runs that it rests on.
+    /// The runs that it is based on.
     pub runs: Vec<RunIdx>,
-    /// How many runs, or steps where it counts steps, it rests on.
+    /// How many runs, or steps if it counts steps, it is based on.
     pub n_runs: usize,
-    /// The names that hold it, the most first: `grown` is what each has more over these runs.
+    /// The names that hold it, the largest first; `grown` is what each gained over these runs.
     pub holders: Vec<Holder>,
     /// What to change so that the first of them lets go.
     pub fix: Option<Fix>,
-    /// The figures that it rests on.
+    /// The figures that it is based on.
     pub evidence: Vec<Evidence>,
-    /// What only its kind of finding has.
+    /// Figures that only this kind of finding has.
     pub details: Details,
 }
 
 impl Finding {
-    /// The device to name; `None` if it happened on one that nobody read.
+    /// The device to name; `None` if it happened on a device that is not read.
     pub fn known_device(&self) -> Option<DeviceIdx> {
         let elsewhere = match &self.details {
             Details::OutOfMemory(breakdown) => breakdown.elsewhere,

@@ -52,16 +52,8 @@ pub(super) fn of_cells(
         .collect()
 }
 
-/// So much of what is reserved is free beside blocks that are held that it is worth a card.
-///
-/// ```
-/// use gpumem_core::analyze::{Rules, is_in_pieces};
-/// use gpumem_core::units::Bytes;
-///
-/// assert!(is_in_pieces(Bytes::mib(500), Bytes::gib(1), &Rules::default()));
-/// assert!(!is_in_pieces(Bytes::mib(20), Bytes::mib(40), &Rules::default()));
-/// ```
-pub fn is_in_pieces(inactive_split: Bytes, reserved: Bytes, rules: &Rules) -> bool {
+/// Enough of reserved memory is free next to held blocks to be worth a card.
+pub(crate) fn is_in_pieces(inactive_split: Bytes, reserved: Bytes, rules: &Rules) -> bool {
     let share = inactive_split.as_f64() / reserved.as_f64().max(1.0);
     inactive_split >= MIN_SPLIT && share > rules.fragmentation_ratio
 }
@@ -183,4 +175,22 @@ fn reserved_only(
             details,
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(inactive_split: Bytes, reserved: Bytes, expected: bool) {
+        let found = is_in_pieces(inactive_split, reserved, &Rules::default());
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn pieces_are_worth_a_card_by_size_and_by_share() {
+        check(Bytes::mib(500), Bytes::gib(1), true);
+        check(Bytes::mib(20), Bytes::mib(40), false);
+        check(Bytes::mib(100), Bytes::gib(1), false);
+    }
 }

@@ -1,14 +1,15 @@
-//! What lies between two levels of a device: cache, context, other processes.
+//! The gaps between levels of a device: cache, context, other processes.
 //!
-//! `allocated ≤ reserved ≤ process ≤ device` holds as a rule and is no law: memory
-//! that is reserved but not mapped, managed, or shared between processes makes a gap
-//! negative. So gaps are signed, and a negative one has its own name.
+//! Usually `allocated ≤ reserved ≤ process ≤ device`, but not always: memory that is reserved but not
+//! mapped, managed, or shared between processes makes a gap negative. So gaps are signed, and a negative
+//! one has its own name.
 
 use super::levels::DeviceSummary;
 use super::row::RunRow;
 use crate::units::{ByteDelta, Bytes};
 
-/// The signed difference of two levels that follow each other.
+/// The signed difference of two adjacent known levels. [`Analysis::parts`](super::Analysis::parts)
+/// includes the positive ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gap {
     /// The narrower level: `allocated`, `reserved` or `process_used`.
@@ -37,12 +38,12 @@ fn between(levels: Levels) -> Vec<Gap> {
 
 impl DeviceSummary {
     /// What lies between the levels that are known, from allocated to device used.
-    pub fn gaps(&self) -> Vec<Gap> {
+    pub(crate) fn gaps(&self) -> Vec<Gap> {
         between(self.levels())
     }
 
-    /// The narrowest level that is known, by its name: with the gaps it makes up the widest.
-    pub fn narrowest(&self) -> Option<(&'static str, Bytes)> {
+    /// The narrowest known level with its name; together with the gaps it is the widest.
+    pub(crate) fn narrowest(&self) -> Option<(&'static str, Bytes)> {
         let mut levels = self.levels().into_iter();
         levels.find_map(|(name, level)| Some((name, level?)))
     }
@@ -59,7 +60,7 @@ impl DeviceSummary {
 
 impl RunRow {
     /// What lay between the levels that were known when the run ended.
-    pub fn gaps(&self) -> Vec<Gap> {
+    pub(crate) fn gaps(&self) -> Vec<Gap> {
         between([
             ("allocated", self.allocated.1),
             ("reserved", self.reserved.1),

@@ -1,33 +1,34 @@
 //! The evidence rule on one series of levels.
 //!
-//! Two parts look at different things and rarely err together. **Floor**: the
-//! minima of up to six blocks rise, their increments held against their scatter,
-//! and the last quarter still has its part in what is never given back. **Trend**:
-//! the level rises monotonically by more than autocorrelation explains. Both: a
-//! leak. The floor alone, or a trend in which every quarter takes part and which
-//! stands out of the scatter: watch.
+//! It has two parts, which look at different things and rarely err together. **Floor**: the minima of up
+//! to six blocks rise by more than their scatter, and the last quarter still contributes to what is never
+//! freed. **Trend**: the level rises monotonically by more than autocorrelation explains. Both together
+//! are a leak. The floor alone, or a trend to which every quarter contributes and which stands out of the
+//! scatter, is only suspected.
 //!
-//! A warm-up dwarfs the slow leak behind it, so the **second half** is looked at by
-//! itself, too: it never falls below what the second quarter reached, its floor
-//! rises, and it is nearly a straight line, which the end of a warm-up is not. That
-//! is a leak, too.
+//! The trend is a Mann-Kendall test whose variance is corrected for autocorrelation (Hamed and Rao,
+//! *J. Hydrology* 204, 1998), the slope that of Theil (1950) and Sen (*J. Am. Stat. Assoc.* 63, 1968).
+//!
+//! A warm-up hides the slow leak behind it, so the **second half** is also judged alone: it never falls
+//! below what the second quarter reached, its floor rises, and it is nearly a straight line, which the
+//! end of a warm-up is not. That is a leak, too.
 
 use super::evidence::Evidence;
 use super::rules::Rules;
 use super::trend::{self, MAX_POINTS};
 use crate::units::{ByteDelta, Bytes};
 
-/// What grows has risen for good more often than this.
+/// Growing series have risen for good more often than this.
 const LEAST_RISES: f64 = 1.0;
 
-/// The verdict on a series. The order is that of the cards.
+/// The verdict on a series. The order is that of the cards. Example: [`classify_growth`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum State {
-    /// Both parts of the evidence rule say that it grows, on enough runs.
+    /// Both parts of the evidence rule agree that it grows, on enough runs.
     Leak,
-    /// One part says so: growing, not yet beyond doubt.
+    /// One part says that it grows: not yet beyond doubt.
     Suspected,
-    /// It does not grow; its shape says what it does.
+    /// It does not grow; the shape says what it does.
     Stable,
     /// Too few runs to tell.
     NotEnoughData,
@@ -44,18 +45,18 @@ impl State {
         }
     }
 
-    /// The more careful of two verdicts on the same growth.
+    /// The more cautious of two verdicts on the same growth.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         self.max(other)
     }
 }
 
-/// The course of a series.
+/// The course of a series: [`Growth::shape`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Shape {
-    /// No change worth the name.
+    /// No significant change.
     Flat,
     /// Rises in the first runs, then stays.
     WarmUp,
@@ -63,11 +64,11 @@ pub enum Shape {
     Step,
     /// Rises and falls back to where it was.
     Sawtooth,
-    /// Flat but for single high readings.
+    /// Flat except for single high readings.
     Spikes,
     /// Several jumps, flat between them.
     Staircase,
-    /// Grows all the way.
+    /// Grows throughout.
     Growth,
     /// Flat first, grows at the end.
     LateGrowth,
@@ -92,22 +93,22 @@ impl Shape {
     }
 }
 
-/// The verdict on one series with what it rests on.
+/// The verdict on one series, with its figures. Example: [`classify_growth`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Growth {
     /// The verdict.
     pub state: State,
     /// The course of the series.
     pub shape: Shape,
-    /// What each run keeps: Theil-Sen slope without the first quarter (warm-up).
+    /// What each run keeps: the Theil-Sen slope (Sen, 1968) without the first quarter (warm-up).
     pub bytes_per_run: ByteDelta,
-    /// Its confidence interval of 95 %.
+    /// Its 95 % confidence interval.
     pub interval: (ByteDelta, ByteDelta),
     /// Last level minus first.
     pub total: ByteDelta,
-    /// How many runs more would decide, where there are too few.
+    /// How many more runs are needed for a verdict, if there are too few.
     pub n_missing: usize,
-    /// One-sided p of the trend: how often chance alone would show as much.
+    /// One-sided p of the trend: the probability that chance alone shows as much.
     pub p: f64,
     /// The figures.
     pub evidence: Vec<Evidence>,
@@ -127,8 +128,18 @@ impl Growth {
     }
 }
 
-/// Judges the levels of a caching allocator: `classify_growth` of allocated, and
-/// where that does not grow but reserved does, `Shape::ReservedOnly`.
+/// Judges the levels of a caching allocator: allocated as [`classify_growth`] does; if that is stable
+/// but reserved grows, the verdict is [`Shape::ReservedOnly`].
+///
+/// ```
+/// use gpumem_core::analyze::{Rules, Shape, classify_allocator};
+/// use gpumem_core::units::Bytes;
+///
+/// let allocated = vec![Bytes::mib(100); 12];
+/// let reserved: Vec<Bytes> = (0..12).map(|run| Bytes::mib(100 + 20 * run)).collect();
+/// let growth = classify_allocator(&allocated, &reserved, Bytes::mib(1), &Rules::default());
+/// assert_eq!(growth.shape, Shape::ReservedOnly);
+/// ```
 pub fn classify_allocator(
     allocated: &[Bytes],
     reserved: &[Bytes],
@@ -149,12 +160,13 @@ pub fn classify_allocator(
 
 /// Judges a series of levels, one after each run, in the order of the runs.
 ///
-/// Growth of less than `min_growth` over the series is flat. Series of more than
-/// 256 levels are judged on the minima of 256 equal blocks.
+/// Growth of less than `min_growth` over the series is flat. A series of more than 256 levels is judged
+/// on the minima of 256 equal blocks.
 ///
 /// ```
 /// use gpumem_core::analyze::{Rules, State, classify_growth};
 /// use gpumem_core::units::Bytes;
+///
 /// let levels: Vec<Bytes> = (0..12).map(|run| Bytes::mib(100 + 7 * run)).collect();
 /// let growth = classify_growth(&levels, Bytes::mib(1), &Rules::default());
 /// assert_eq!(growth.state, State::Leak);

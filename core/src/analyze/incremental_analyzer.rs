@@ -1,4 +1,4 @@
-//! Judging again: what no threshold changes is kept from one judging to the next.
+//! Judging again: results that no threshold changes are kept between calls.
 
 use super::context::Context;
 use super::device_rows::{DeviceRows, Rows};
@@ -13,14 +13,17 @@ use super::{
 };
 use crate::recording::Recording;
 
-/// One who judges the same recording again and again: under other thresholds, and
-/// as it grows. The verdicts are those of [`analyze`](super::analyze) and
-/// [`compare`](super::compare()), sooner.
+/// Judges the same recording repeatedly, under other thresholds and as it grows.
+///
+/// The verdicts are those of [`analyze`](super::analyze) and [`compare`](super::compare()), but statistics
+/// of unchanged series are reused.
 ///
 /// ```
 /// use gpumem_core::analyze::{IncrementalAnalyzer, Rules, analyze};
-/// use gpumem_core::recording::{Header, Recording};
-/// let recording = Recording::new(Header::default());
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
+/// # use example::leaking;
+///
+/// let recording = leaking();
 /// let mut analyzer = IncrementalAnalyzer::default();
 /// let mut analysis = analyzer.analyze(&recording, &Rules::default());
 /// let stricter = Rules { min_runs: 20, ..Rules::default() };
@@ -47,7 +50,7 @@ impl IncrementalAnalyzer {
         analysis
     }
 
-    /// Judges the levels of an analysis of this very recording under other rules.
+    /// Judges an analysis of this recording again, under other rules.
     pub fn judge(&mut self, analysis: &mut Analysis, recording: &Recording, rules: &Rules) {
         self.stats.turn();
         let of_devices = DeviceRows::all(recording, &analysis.rows);

@@ -13,6 +13,21 @@ use super::ongoing::Ongoing;
 use super::row::{Metric, Peak, RunRow, of_points};
 
 /// The latest levels of one device.
+///
+/// ```
+/// use gpumem_core::analyze::DeviceSummary;
+/// use gpumem_core::recording::{DeviceIdx, DriverLevels, Reading};
+/// use gpumem_core::units::Bytes;
+///
+/// let driver = DriverLevels {
+///     device_used: Bytes::gib(6).into(),
+///     capacity: Bytes::gib(16).into(),
+///     ..DriverLevels::default()
+/// };
+/// let summary = DeviceSummary::now(DeviceIdx(0), &Reading { driver, ..Reading::default() });
+/// assert_eq!(summary.free(), Some(Bytes::gib(10)));
+/// assert_eq!(summary.composition().len(), 2, "in use, and free");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceSummary {
     /// Which device.
@@ -21,7 +36,7 @@ pub struct DeviceSummary {
     pub metric: Metric,
     /// Latest allocated.
     pub allocated: Option<Bytes>,
-    /// What was asked for of it: blocks are larger.
+    /// Part of allocated: what was requested, before rounding to blocks.
     pub requested: Option<Bytes>,
     /// Latest reserved.
     pub reserved: Option<Bytes>,
@@ -42,7 +57,7 @@ pub struct DeviceSummary {
 }
 
 impl DeviceSummary {
-    /// The levels of one reading, outside of every run.
+    /// The levels of one reading, outside of any run.
     pub fn now(device: DeviceIdx, reading: &Reading) -> Self {
         let totals = Totals::of(reading);
         Self {
@@ -61,13 +76,13 @@ impl DeviceSummary {
         }
     }
 
-    /// What is left: of the limits that apply, the one that leaves least.
+    /// Free bytes under the limit that leaves least.
     pub fn free(&self) -> Option<Bytes> {
         self.limits.iter().filter_map(Limit::free).min()
     }
 
-    /// (reserved − allocated) / reserved: free in the allocator, not in the driver.
-    pub fn cache_ratio(&self) -> Option<f64> {
+    /// (reserved − allocated) / reserved: the share that is free in the allocator, but not in the driver.
+    pub(crate) fn cache_ratio(&self) -> Option<f64> {
         let (allocated, reserved) = (self.allocated?, self.reserved?);
         (reserved > Bytes::ZERO)
             .then(|| reserved.saturating_sub(allocated).as_f64() / reserved.as_f64())
@@ -119,11 +134,11 @@ pub(super) fn summaries(recording: &Recording, rows: Rows<'_>) -> Vec<DeviceSumm
     rows.of_devices().filter_map(summary).collect()
 }
 
-/// What could not be read.
+/// What could not be read. [`wording::warning`](crate::wording::warning) has the sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Warning {
-    /// A part of the file that the recording was read from, as the reader says.
+    /// A part of the recording's file, in the reader's words.
     Missing(String),
     /// A source failed to read a device.
     SourceFailed {
@@ -131,7 +146,7 @@ pub enum Warning {
         device: DeviceIdx,
         /// The name of an allocator's source; `None` for the driver.
         source: Option<Source>,
-        /// What the source said.
+        /// The source's message.
         said: String,
     },
 }

@@ -4,10 +4,10 @@ use crate::recording::{Level, Reading, Source};
 use crate::sort;
 use crate::units::Bytes;
 
-/// Whose limit it is.
+/// Who sets a limit: [`Limit::by`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LimitedBy {
-    /// There is no more of it.
+    /// The device's size.
     Device,
     /// The container that this process is in.
     Container,
@@ -15,7 +15,7 @@ pub enum LimitedBy {
     Service,
     /// The host, whose memory the device shares.
     Host,
-    /// The device's only allocator: a fraction that the user set, a preallocation.
+    /// The device's only allocator: a fraction set by the user, or a preallocation.
     Allocator(Source),
 }
 
@@ -32,14 +32,15 @@ impl LimitedBy {
     }
 }
 
-/// A limit, and what of it is used.
+/// A limit of a device's memory, and what is used of it: an entry of
+/// [`DeviceSummary::limits`](super::DeviceSummary::limits).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limit {
-    /// Whose it is.
+    /// Who sets it.
     pub by: LimitedBy,
-    /// How much there is at the most.
+    /// The most that can be used.
     pub bytes: Bytes,
-    /// What counts against it, where that is known.
+    /// What counts against it, if known.
     pub used: Option<Bytes>,
 }
 

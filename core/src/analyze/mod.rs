@@ -1,8 +1,23 @@
 //! Verdicts: `analyze(&Recording, &Rules) -> Analysis`, which cannot fail.
 //!
-//! It knows nothing of how it is shown. `levels` derives one row per (run,
-//! device) from the raw readings, `growth` decides on one series of levels,
-//! `leak` and `fragmentation` turn rows and series into findings.
+//! Nothing here knows how verdicts are shown. `levels` derives one row per (run, device) from the raw
+//! readings, `growth` judges one series of levels, and one file per kind of finding turns rows and series
+//! into findings.
+//!
+//! ```
+//! use gpumem_core::analyze::{FindingKind, Rules, State, analyze};
+//! use gpumem_core::units::{ByteDelta, Bytes};
+//! # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
+//! # use example::leaking;
+//!
+//! let analysis = analyze(&leaking(), &Rules::default());
+//! let leak = &analysis.findings[0];
+//! assert_eq!((leak.kind, leak.state), (FindingKind::Leak, Some(State::Leak)));
+//! assert_eq!(leak.growth().expect("a series").bytes_per_run, ByteDelta::new(2 << 20));
+//! assert_eq!(leak.cell.as_ref().expect("a cell").label, "losses.append(step(batch))");
+//! assert_eq!(analysis.devices[0].allocated, Some(Bytes::mib(24)));
+//! assert_eq!(analysis.rows[0].kept, Some(ByteDelta::new(2 << 20)));
+//! ```
 
 mod cell;
 mod compare;
@@ -48,7 +63,7 @@ pub use details::{
 };
 pub use evidence::Evidence;
 pub use finding::{Finding, FindingKind, Withdrawn};
-pub use fragmentation::is_in_pieces;
+pub(crate) use fragmentation::is_in_pieces;
 pub use gaps::Gap;
 pub use growth::{Growth, Shape, State, classify_allocator, classify_growth};
 pub use incremental_analyzer::IncrementalAnalyzer;
@@ -66,7 +81,7 @@ use crate::rules;
 #[cfg(test)]
 mod tests;
 
-/// Everything that is derived from a recording under one set of rules.
+/// Everything that is derived from a recording under one set of rules. Example: [the module](self).
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Analysis {
     /// The latest levels of each device, in the recording's order.
@@ -79,7 +94,7 @@ pub struct Analysis {
     pub warnings: Vec<Warning>,
 }
 
-/// Derives levels and findings from a recording.
+/// Derives levels and findings from a recording. Example: [the module](self).
 pub fn analyze(recording: &Recording, rules: &Rules) -> Analysis {
     IncrementalAnalyzer::default().analyze(recording, rules)
 }

@@ -3,14 +3,15 @@
 use crate::recording::{Column, DeviceIdx, Points, RunIdx, Sample};
 use crate::units::{ByteDelta, Bytes};
 
-/// Which of a device's levels growth is judged on: the first one known.
+/// The level of a device that growth is judged on: the first one known.
+/// [`wording::metric`](crate::wording::metric) has its words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Metric {
     /// Bytes in blocks held by tensors, summed over the allocators.
     Allocated,
     /// The driver's figure for this process.
     ProcessUsed,
-    /// The driver's figure for every process.
+    /// The driver's figure for all processes.
     DeviceUsed,
 }
 
@@ -26,15 +27,23 @@ impl Metric {
 }
 
 /// The highest level of a metric in a run.
+///
+/// ```
+/// use gpumem_core::analyze::Peak;
+/// use gpumem_core::units::Bytes;
+///
+/// let peak = Peak::Between { low: Bytes::mib(300), high: Bytes::mib(420) };
+/// assert_eq!(peak.low(), Bytes::mib(300), "certain: a sample saw it");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Peak {
-    /// The allocator's own peak rose in the run, above the one before it; or the bounds meet.
+    /// The allocator's peak counter rose in the run, above the peak before it; or the bounds meet.
     Exact(Bytes),
-    /// It lies between the highest level seen and what the allocator's counters allow.
+    /// Between the highest level seen and what the allocator's counters allow.
     Between {
         /// Highest level seen.
         low: Bytes,
-        /// The old peak, or less where the run allocated less than would reach it.
+        /// The old peak, or less if the run allocated less than would reach it.
         high: Bytes,
     },
     /// The highest level seen; nothing bounds it from above.
@@ -50,13 +59,13 @@ impl Peak {
         }
     }
 
-    /// It is known to the byte.
-    pub const fn is_exact(self) -> bool {
+    /// Whether it is known exactly.
+    pub(crate) const fn is_exact(self) -> bool {
         matches!(self, Self::Exact(_))
     }
 }
 
-/// The levels of one device around one run, totals over its allocators.
+/// The levels of one device around one run, summed over its allocators. Example: [the module](super).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunRow {
     /// Which run.
@@ -69,9 +78,9 @@ pub struct RunRow {
     pub before: Option<Bytes>,
     /// That metric when it ended.
     pub after: Option<Bytes>,
-    /// That metric when it was last read, while the run goes on.
+    /// The latest reading of that metric in an ongoing run.
     pub so_far: Option<Bytes>,
-    /// What the run kept of it: after − before.
+    /// What the run kept: after − before.
     pub kept: Option<ByteDelta>,
     /// Its highest level inside the run.
     pub peak: Option<Peak>,
@@ -81,13 +90,13 @@ pub struct RunRow {
     pub reserved: (Option<Bytes>, Option<Bytes>),
     /// This process's use, before and after.
     pub process_used: (Option<Bytes>, Option<Bytes>),
-    /// Every process's use, before and after.
+    /// All processes' use, before and after.
     pub device_used: (Option<Bytes>, Option<Bytes>),
     /// The smallest limit that applies.
     pub capacity: Option<Bytes>,
     /// Allocations in the run that succeeded only after the cache was flushed.
     pub n_retries: Option<u64>,
-    /// Allocations that were alive, before and after.
+    /// Live allocations, before and after.
     pub n_blocks: (Option<u64>, Option<u64>),
 }
 

@@ -1,8 +1,8 @@
-//! Judging as a session grows: after a run only what it can have changed.
+//! Judging as a session grows: after a run, only what it can have changed.
 //!
-//! A run changes its own series, what is global on its devices, and how surely each trend must
-//! hold, for all series are held against each other. So the p of every series is kept, and the
-//! rest of a verdict is made again only where it rests on the run.
+//! A run changes its own series, the findings about its devices, and how certain each trend must be,
+//! because all series are tested together. So the p of every series is kept, and other parts of a
+//! verdict are computed again only if they depend on the run.
 
 mod verdicts;
 
@@ -21,20 +21,22 @@ use super::series;
 use crate::recording::{Recording, Run, RunIdx};
 use verdicts::Verdicts;
 
-/// One who follows a recording from run to run. What it says of a run is what
-/// [`analyze`](super::analyze) says, for a cost that does not grow with the runs of other cells.
+/// Follows a recording from run to run. Its verdicts on a run are those of
+/// [`analyze`](super::analyze), at a cost that does not grow with the runs of other cells.
 ///
 /// ```
 /// use std::collections::BTreeSet;
+///
 /// use gpumem_core::analyze::{RunAnalyzer, Rules};
-/// use gpumem_core::recording::{Cell, Frame, Header, Recording, Run, RunIdx};
-/// let mut recording = Recording::new(Header::default());
-/// recording.apply(Frame::Cell(Cell::default())).unwrap();
-/// recording.apply(Frame::Run(Run::default())).unwrap();
-/// let mut incremental = RunAnalyzer::default();
-/// let changed = BTreeSet::from([RunIdx(0)]);
-/// let analysis = incremental.after(&recording, &changed, RunIdx(0), &Rules::default());
-/// assert!(analysis.findings.is_empty());
+/// use gpumem_core::recording::RunIdx;
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
+/// # use example::leaking;
+///
+/// let recording = leaking();
+/// let changed: BTreeSet<RunIdx> = (0..12).map(RunIdx).collect();
+/// let analysis = RunAnalyzer::default().after(&recording, &changed, RunIdx(11), &Rules::default());
+/// assert_eq!(analysis.rows.len(), 1, "only those of the run");
+/// assert_eq!(analysis.findings.len(), 1, "the leak of its cell");
 /// ```
 #[derive(Debug, Default)]
 pub struct RunAnalyzer {
@@ -48,12 +50,12 @@ pub struct RunAnalyzer {
     verdicts: Verdicts,
 }
 
-/// What is known already does not fit what the recording says now.
+/// What is known does not match the recording any more.
 struct Outdated;
 
 impl RunAnalyzer {
-    /// What rests on an outermost run and the blocks in it: its rows, the findings, and how the
-    /// devices stand. `changed` are the runs that frames told of since this was last called.
+    /// The rows, findings and device levels that depend on an outermost run and the blocks in it. `changed`
+    /// are the runs that changed since the last call.
     pub fn after(
         &mut self,
         recording: &Recording,

@@ -1,5 +1,4 @@
-//! The composition bar: what fills the device now, and what is free; beside several
-//! devices a small bar of each.
+//! The composition bar: what fills the device now, and what is free. Other devices get a small bar each.
 
 use super::View;
 use super::label::{Label, MEDIUM, SMALL};
@@ -19,20 +18,33 @@ const LEGEND: f64 = 20.0;
 const LINE_HEIGHT: f64 = 19.0;
 const SWATCH: f64 = 10.0;
 const GAP: f64 = 16.0;
-/// What is there is seen, however small.
+/// Every part is at least this wide, so that it can be seen.
 const LEAST: f64 = 2.0;
 /// From one small bar to the next below.
 const ROW: f64 = 20.0;
 const SMALL_BAR: f64 = 8.0;
-/// More devices than this are counted, not shown: a picture has an end.
+/// Devices beyond these are only counted, because a picture has an end.
 const MAX_DEVICES: usize = 32;
 /// Of the words on both sides of a small bar.
 const NAME: f64 = 64.0;
 const FIGURE: f64 = 96.0;
-/// Two columns of small bars need so much room.
+/// Two columns of small bars need this much room.
 const WIDE: f64 = 560.0;
 
 /// What fills the view's device, by the latest levels of the recording.
+///
+/// ```
+/// use gpumem_core::analyze::{Rules, analyze};
+/// use gpumem_core::chart::{Target, View, composition};
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
+/// # use example::leaking;
+///
+/// let recording = leaking();
+/// let view = View { width: 600.0, ..View::default() };
+/// let scene = composition(&recording, &analyze(&recording, &Rules::default()), &view);
+/// assert!(scene.description.starts_with("What fills cuda:0 now: your names 24 MiB, cache 40 MiB"));
+/// assert!(scene.hits.iter().any(|hit| hit.target == Target::Part(0)));
+/// ```
 pub fn composition(recording: &Recording, analysis: &Analysis, view: &View) -> Scene {
     let mut scene = sheet(view.width, TOP + BAR, Role::Panel);
     let parts = analysis.parts(recording, view.device);
@@ -183,7 +195,7 @@ fn draw_device(
     });
 }
 
-/// `3.5 GiB free`, or what is in use where nobody knows how much there is.
+/// `3.5 GiB free`, or what is in use if the size is not known.
 fn rest_words(parts: &[Part], units: Units) -> String {
     if let Some(free) = parts.iter().find(|part| part.kind() == PartKind::Free) {
         return format!("{} free", units.size(free.size));

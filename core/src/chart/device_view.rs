@@ -1,12 +1,12 @@
-//! What both charts ask of a recording and its analysis.
+//! What several charts derive from a recording and its analysis.
 
 use super::scene::Role;
 use crate::analyze::{Analysis, DeviceSummary, Finding, FindingKind, Metric, RunRow};
 use crate::recording::{CellIdx, DeviceIdx, DeviceKind, Recording, Run, RunIdx, Status};
 use crate::units::Bytes;
 
-/// The device to look at first: the first accelerator of which
-/// anything is known, else the host; `None` where there is no device at all.
+/// The device to show first: the first accelerator with known levels, else the host, else the first
+/// device. `None` if there is no device. Example: [the module](super).
 pub fn default_device(recording: &Recording, analysis: &Analysis) -> Option<DeviceIdx> {
     let mut is_known = vec![false; recording.devices().len()];
     for row in &analysis.rows {
@@ -26,7 +26,18 @@ pub fn default_device(recording: &Recording, analysis: &Analysis) -> Option<Devi
         .map(|device| device.idx)
 }
 
-/// Whether every chart draws the same under these findings as under those.
+/// Whether every chart looks the same with either list of findings; then none is drawn again.
+///
+/// ```
+/// use gpumem_core::analyze::{Rules, analyze};
+/// use gpumem_core::chart::draw_alike;
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
+/// # use example::leaking;
+///
+/// let findings = analyze(&leaking(), &Rules::default()).findings;
+/// assert!(draw_alike(&findings, &findings.clone()));
+/// assert!(!draw_alike(&findings, &[]));
+/// ```
 pub fn draw_alike(these: &[Finding], those: &[Finding]) -> bool {
     let drawn = |finding: &'_ Finding| {
         let Finding { kind, device, .. } = *finding;
@@ -146,7 +157,7 @@ pub(super) fn end_mark(status: Status, room: f64) -> Option<(&'static str, Role)
         Status::Error => Some(("×", Role::Watch)),
         Status::Interrupted => Some(("■", Role::Muted)),
         Status::OutOfMemory if room >= 36.0 => Some(("OOM", Role::Leak)),
-        // Not by its colour alone is it told from an error.
+        // Colour alone must not distinguish it from an error.
         Status::OutOfMemory => Some(("!", Role::Leak)),
     }
 }

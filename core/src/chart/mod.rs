@@ -1,5 +1,23 @@
-//! Pictures: a pure function turns data and view state into a [`Scene`], and
-//! [`paint()`] puts a scene on any plotters backend.
+//! Pictures: a pure function turns data and view state into a [`Scene`], and [`paint()`] puts a scene on
+//! any plotters backend.
+//!
+//! All sizes are logical pixels. Nothing here measures text or knows a screen, so a scene is the same
+//! natively and in the browser, and tests compare scenes instead of pixels.
+//!
+//! ```
+//! use gpumem_core::analyze::{Rules, analyze};
+//! use gpumem_core::chart::{Target, Theme, View, default_device, growth, svg};
+//! # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
+//! # use example::leaking;
+//!
+//! let recording = leaking();
+//! let analysis = analyze(&recording, &Rules::default());
+//! let device = default_device(&recording, &analysis).expect("a device");
+//! let scene = growth(&recording, &analysis, &View { width: 600.0, device, ..View::default() });
+//! assert!(scene.description.starts_with("What each of 12 runs kept on cuda:0."));
+//! assert!(scene.hits.iter().any(|hit| matches!(hit.target, Target::Run(_))));
+//! assert!(svg(&scene, Theme::Dark).starts_with("<svg"));
+//! ```
 
 mod axis;
 #[cfg(feature = "bitmap")]
@@ -39,30 +57,30 @@ pub use treemap::{Field, Map, held_map, treemap};
 use crate::recording::{DeviceIdx, RunIdx};
 use crate::units::{Nanos, Units};
 
-/// What is looked at: the view state that a picture depends on.
+/// What a picture shows: the view state. Example: [the module](self).
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct View {
-    /// Logical pixels.
+    /// Width of the picture in logical pixels.
     pub width: f64,
     /// How fine the picture is.
     pub density: Density,
     /// The device that is shown.
     pub device: DeviceIdx,
-    /// The runs of the selected finding or cell, in order; empty when nothing is selected.
+    /// The runs of the selected finding or cell, in order; empty if nothing is selected.
     pub selected: Vec<RunIdx>,
-    /// The part of the time that is looked at; `None` for all.
+    /// The visible part of the time; `None` for all.
     pub span: Option<(Nanos, Nanos)>,
-    /// What the bars of the growth chart are.
+    /// What the bars of the growth chart show.
     pub measure: Measure,
-    /// How the timeline deals with pauses.
+    /// How the timeline shows pauses.
     pub pace: Pace,
     /// What the timeline draws.
     pub layers: Layers,
-    /// Of what the map of holders tells.
+    /// What the map of holders shows.
     pub moment: Moment,
     /// How sizes are shown.
     pub units: Units,
-    /// The names of the fields that the map of holders is inside of, outermost first.
+    /// The fields that the map of holders is zoomed into, by name, outermost first.
     pub inside: Vec<String>,
 }
 
@@ -72,12 +90,18 @@ impl View {
     }
 }
 
-/// Device pixels to a logical pixel; as on a dense screen where nobody says.
+/// Device pixels per logical pixel. The default is that of a dense screen.
+///
+/// ```
+/// use gpumem_core::chart::Density;
+///
+/// assert_eq!(Density::default(), Density(2.0));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Density(pub f64);
 
 impl Density {
-    /// The width of a device pixel, in logical pixels: points nearer than that draw the same picture.
+    /// The width of a device pixel in logical pixels. Points nearer than that draw the same picture.
     fn pixel(self) -> f64 {
         1.0 / self.0.max(1.0)
     }
@@ -89,7 +113,7 @@ impl Default for Density {
     }
 }
 
-/// Of what the map of holders tells.
+/// What the map of holders shows: [`View::moment`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Moment {
     /// What was held before the run.
@@ -97,11 +121,11 @@ pub enum Moment {
     /// What was held when it had ended.
     #[default]
     After,
-    /// What is held more, or less.
+    /// What is held more, or less, than before.
     Change,
 }
 
-/// What the bars of the growth chart are.
+/// What the bars of the growth chart show: [`View::measure`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Measure {
     /// What each run kept, from zero.
@@ -111,28 +135,28 @@ pub enum Measure {
     Level,
 }
 
-/// How time runs along the timeline.
+/// How time runs along the timeline: [`View::pace`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Pace {
-    /// Pauses are folded, and short runs get room to be seen.
+    /// Pauses are folded, and short runs are wide enough to be seen.
     #[default]
     Runs,
-    /// As on a clock, to scale.
+    /// To scale.
     Clock,
 }
 
-/// What the timeline draws, as far as it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each layer is drawn or not, whatever the others are"
 )]
+/// What the timeline draws, if it is known: [`View::layers`]. The default is everything.
 pub struct Layers {
-    /// The use of every process together.
+    /// The use of all processes together.
     pub device: bool,
     /// This process's use.
     pub process: bool,
-    /// The layer that growth is judged on, at the ends of runs and at marks.
+    /// The metric that growth is judged on, at the ends of runs and at marks.
     pub held: bool,
     /// The highest levels inside runs.
     pub peaks: bool,

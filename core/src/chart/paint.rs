@@ -16,15 +16,19 @@ use super::scene::{Anchor, Face, Item, Point, Rect, Role, Scene};
 use super::text;
 use super::theme::{Rgb, Theme};
 
-/// What a backend fails with.
+/// The error of a plotters backend, from [`paint`].
 pub type PaintError<B> = DrawingErrorKind<<B as DrawingBackend>::ErrorType>;
 
-/// Paints `scene` with `scale` device pixels per logical pixel.
+/// Paints `scene` with `scale` device pixels per logical pixel. [`svg`](super::svg()) and `png` call it
+/// with their own backends; the page calls it with its canvas.
 ///
-/// The backend draws letters itself, in `draw_text`: the position is on the
-/// **baseline**, `style.size()` is the CSS font size in device pixels, and of
-/// the anchor only the horizontal part counts. It is never asked to measure a
-/// text, nor to draw an outline of a rectangle or a circle.
+/// The backend draws letters itself, in `draw_text`: the position is on the **baseline**, `style.size()`
+/// is the CSS font size in device pixels, and only the horizontal part of the anchor counts. It never
+/// has to measure a text, nor draw an outline of a rectangle or a circle.
+///
+/// # Errors
+///
+/// The first error of the backend.
 pub fn paint<B: DrawingBackend>(
     scene: &Scene,
     theme: Theme,

@@ -1,4 +1,4 @@
-//! The whole report as one picture: what stays in a saved notebook.
+//! The whole report as one picture: what a saved notebook shows.
 
 use super::View;
 use super::composition::composition;
@@ -28,8 +28,19 @@ const MIN_WIDTH: f64 = 320.0;
 /// More findings than this are counted, not shown.
 const MAX_CARDS: usize = 3;
 
-/// The report on the device of [`default_device`], so many logical pixels wide:
-/// what each run kept, what is known over time, and the findings.
+/// The report on the device of [`default_device`], `width` logical pixels wide: what fills the device,
+/// what each run kept, the timeline, and the findings.
+///
+/// ```
+/// use gpumem_core::analyze::{Rules, analyze};
+/// use gpumem_core::chart::{Theme, report, svg};
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
+/// # use example::leaking;
+///
+/// let recording = leaking();
+/// let scene = report(&recording, &analyze(&recording, &Rules::default()), 600.0);
+/// assert!(svg(&scene, Theme::Light).contains("<title>GPU memory, 12 runs of 1 cell"));
+/// ```
 pub fn report(recording: &Recording, analysis: &Analysis, width: f64) -> Scene {
     let view = View {
         width,
@@ -39,8 +50,19 @@ pub fn report(recording: &Recording, analysis: &Analysis, width: f64) -> Scene {
     drawn(recording, analysis, &view, &[composition, growth, timeline])
 }
 
-/// The report as somebody looks at it: their device, zoom and choice, and who holds
-/// what where that is known.
+/// The report as the reader sees it: their device, zoom and selection, and the holders if they are known.
+///
+/// ```
+/// use gpumem_core::analyze::{Rules, analyze};
+/// use gpumem_core::chart::{View, as_seen};
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
+/// # use example::leaking;
+///
+/// let recording = leaking();
+/// let view = View { width: 600.0, ..View::default() };
+/// let scene = as_seen(&recording, &analyze(&recording, &Rules::default()), &view);
+/// assert!(scene.description.contains("What holds cuda:0: losses 24 MiB."));
+/// ```
 pub fn as_seen(recording: &Recording, analysis: &Analysis, view: &View) -> Scene {
     let charts: [Chart; 4] = [composition, growth, timeline, treemap];
     let is_known = recording.latest_holders(view.device).is_some();

@@ -1,10 +1,10 @@
-//! Positioned primitives in logical pixels. Colours are roles; a theme gives
-//! them values when the scene is painted.
+//! Positioned primitives in logical pixels. Colours are roles; a theme gives them values when the scene
+//! is painted.
 
 use super::label::Label;
 use crate::recording::{DeviceIdx, RunIdx};
 
-/// A point in logical pixels, from the top left.
+/// A point in logical pixels, from the top left. Example: [`Rect`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
     /// To the right.
@@ -19,7 +19,7 @@ impl Point {
         Self { x, y }
     }
 
-    /// The point that lies that share of the way to `other`.
+    /// The point at that share of the way to `other`.
     pub(super) fn towards(self, other: Self, share: f64) -> Self {
         Self {
             x: self.x + (other.x - self.x) * share,
@@ -29,6 +29,14 @@ impl Point {
 }
 
 /// A rectangle in logical pixels.
+///
+/// ```
+/// use gpumem_core::chart::{Point, Rect};
+///
+/// let rect = Rect::new(10.0, 20.0, 100.0, 50.0);
+/// assert!(rect.contains(Point::new(110.0, 70.0)), "edges belong to it");
+/// assert!(!rect.contains(Point::new(9.0, 20.0)));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rect {
     /// Left edge.
@@ -53,12 +61,12 @@ impl Rect {
     }
 
     /// The upper left corner.
-    pub const fn top_left(self) -> Point {
+    pub(super) const fn top_left(self) -> Point {
         Point::new(self.x, self.y)
     }
 
     /// The lower right corner.
-    pub fn bottom_right(self) -> Point {
+    pub(super) fn bottom_right(self) -> Point {
         Point::new(self.x + self.width, self.y + self.height)
     }
 
@@ -87,14 +95,14 @@ impl Rect {
         )
     }
 
-    /// The point lies in the rectangle.
+    /// Whether the point lies in the rectangle or on its edge.
     pub fn contains(&self, point: Point) -> bool {
         (self.x..=self.x + self.width).contains(&point.x)
             && (self.y..=self.y + self.height).contains(&point.y)
     }
 }
 
-/// What a colour is for.
+/// What a colour is for. [`Theme`](super::Theme) has the values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Role {
@@ -115,11 +123,11 @@ pub enum Role {
     Leak,
     /// A run that is watched.
     Watch,
-    /// A run that gave all back.
+    /// A run that freed everything.
     Ok,
     /// The ghost of a peak.
     Ghost,
-    /// The level that a run found.
+    /// The level before a run.
     Base,
     /// The device's use.
     Device,
@@ -133,7 +141,7 @@ pub enum Role {
     LeakSpan,
     /// A panel in front of the picture.
     Panel,
-    /// What holds memory, by its place among the holders: each has a colour of its own.
+    /// What holds memory; each position among the holders has its own colour.
     Holder(u8),
     /// Free in the allocator.
     Cache,
@@ -143,7 +151,7 @@ pub enum Role {
     Others,
 }
 
-/// Where a text stands, seen from its point.
+/// Where a text is relative to its point. Example: [`Item`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Anchor {
     /// It begins there.
@@ -154,7 +162,7 @@ pub enum Anchor {
     End,
 }
 
-/// A typeface.
+/// A typeface. Example: [`Item`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Face {
     /// The interface's own.
@@ -165,7 +173,22 @@ pub enum Face {
     Mono,
 }
 
-/// A primitive.
+/// A primitive: an entry of [`Scene::items`].
+///
+/// ```
+/// use gpumem_core::chart::{Anchor, Face, Item, Point, Role, Scene, Theme, svg};
+///
+/// let text = Item::Text {
+///     at: Point::new(8.0, 20.0),
+///     text: "7 MiB".to_owned(),
+///     size: 12.0,
+///     face: Face::Sans,
+///     anchor: Anchor::Start,
+///     role: Role::Text,
+/// };
+/// let scene = Scene { width: 80.0, height: 30.0, items: vec![text], ..Scene::default() };
+/// assert!(svg(&scene, Theme::Light).contains(">7 MiB</text>"));
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub enum Item {
     /// A filled rectangle; `radius` rounds its corners.
@@ -215,7 +238,7 @@ pub enum Item {
 }
 
 impl Item {
-    /// What colour it has.
+    /// Its colour.
     pub fn role(&self) -> Role {
         match self {
             Self::Fill { role, .. }
@@ -240,21 +263,21 @@ impl Item {
     }
 }
 
-/// What lies under a point.
+/// What lies under a point. [`Scene::hit`] finds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Target {
     /// A run.
     Run(RunIdx),
-    /// What fills a part of the device, by its place in the composition.
+    /// A part of the device, by its position in the composition.
     Part(usize),
-    /// A device, where several are shown.
+    /// A device, if several are shown.
     Device(DeviceIdx),
-    /// What holds memory, by its place among the fields of the map that is open.
+    /// What holds memory, by its position among the fields of the open map.
     Field(usize),
 }
 
-/// A region that answers to the pointer.
+/// A region that responds to the pointer: an entry of [`Scene::hits`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hit {
     /// Where.
@@ -264,6 +287,17 @@ pub struct Hit {
 }
 
 /// A picture that is decided but not painted.
+///
+/// ```
+/// use gpumem_core::chart::{Hit, Point, Rect, Scene, Target};
+/// use gpumem_core::recording::RunIdx;
+///
+/// let hit = Hit { rect: Rect::new(0.0, 0.0, 10.0, 10.0), target: Target::Run(RunIdx(3)) };
+/// let scene = Scene { width: 600.0, height: 90.0, hits: vec![hit], ..Scene::default() };
+/// assert_eq!(scene.hit(Point::new(5.0, 5.0)), Some(Target::Run(RunIdx(3))));
+/// assert_eq!(scene.hit(Point::new(50.0, 5.0)), None);
+/// assert_eq!(scene.device_size(2.0), (1200, 180));
+/// ```
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Scene {
     /// Logical pixels.
@@ -274,14 +308,14 @@ pub struct Scene {
     pub sheet: Role,
     /// In painting order.
     pub items: Vec<Item>,
-    /// What answers to the pointer, the topmost last.
+    /// What responds to the pointer, the topmost last.
     pub hits: Vec<Hit>,
-    /// What it shows, for those who do not see it.
+    /// The picture in words, for screen readers.
     pub description: String,
 }
 
 impl Scene {
-    /// What lies under a point.
+    /// What lies under a point, the topmost first.
     pub fn hit(&self, point: Point) -> Option<Target> {
         self.hits
             .iter()
@@ -291,11 +325,11 @@ impl Scene {
     }
 
     /// The whole picture.
-    pub fn area(&self) -> Rect {
+    pub(super) fn area(&self) -> Rect {
         Rect::new(0.0, 0.0, self.width, self.height)
     }
 
-    /// Width and height in device pixels, at least one of each.
+    /// Width and height in device pixels, at least 1 × 1.
     pub fn device_size(&self, scale: f64) -> (u32, u32) {
         #[expect(
             clippy::cast_possible_truncation,

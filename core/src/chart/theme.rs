@@ -2,12 +2,11 @@
 
 use super::scene::Role;
 
-/// A colour.
+/// A colour in sRGB; a [`Theme`] maps roles to these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Rgb(pub u8, pub u8, pub u8);
 
-/// What holders are told apart by, on light and on dark: no two beside each other
-/// differ in hue alone.
+/// The colours of holders, on light and on dark; no two neighbours differ in hue alone.
 const HOLDERS: [[u32; 2]; 8] = [
     [0x1f_5f_a8, 0x58_a6_ff],
     [0x7a_4f_b5, 0xb3_92_f0],
@@ -20,6 +19,13 @@ const HOLDERS: [[u32; 2]; 8] = [
 ];
 
 /// A set of colours.
+///
+/// ```
+/// use gpumem_core::chart::Theme;
+///
+/// assert_eq!(Theme::from_name("dark-contrast"), Some(Theme::DarkContrast));
+/// assert_eq!(Theme::from_name("sepia"), None);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Theme {
     /// Dark on light.
@@ -29,7 +35,7 @@ pub enum Theme {
     Dark,
     /// Black on white, for those who ask for more contrast.
     LightContrast,
-    /// White on black, likewise.
+    /// White on black, for the same readers.
     DarkContrast,
 }
 
@@ -46,7 +52,7 @@ impl Theme {
     }
 
     /// The value of a role.
-    pub fn colour(self, role: Role) -> Rgb {
+    pub(super) fn colour(self, role: Role) -> Rgb {
         let [light, dark] = match role {
             Role::Background => [0xff_ff_ff, 0x11_14_18],
             Role::Panel => [0xff_ff_ff, 0x16_1b_22],

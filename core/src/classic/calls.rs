@@ -1,16 +1,16 @@
-//! Profiled calls, a column for each figure that a rule uses.
+//! Profiled calls: one column per figure that a rule uses.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Beyond this no figure can be judged: the products of its squares overflow.
+/// Larger figures cannot be judged, because the products of their squares overflow.
 const LARGEST: f64 = 1e60;
 
-/// One profiled call. Sizes are bytes, times are seconds; all may be any float,
-/// for they come from hands.
+/// One profiled call. Sizes are bytes, times are seconds; all may be any float, because users pass them
+/// in. Example: [the module](super).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Call {
-    /// Which function, as [`Calls::function`] numbers it.
+    /// The function's number, from [`Calls::function`].
     pub function: u32,
     /// How long it took.
     pub seconds: f64,
@@ -18,19 +18,19 @@ pub struct Call {
     pub began_at: f64,
     /// When it ended.
     pub ended_at: f64,
-    /// Allocated after it less allocated before.
+    /// Allocated after the call minus allocated before.
     pub diff: f64,
-    /// Highest allocated inside it less allocated before.
+    /// Highest allocated during the call minus allocated before.
     pub rise: f64,
-    /// Allocated after it.
+    /// Allocated after the call.
     pub after: f64,
-    /// Reserved after it.
+    /// Reserved after the call.
     pub reserved: f64,
-    /// What it allocated: never negative.
+    /// What the call allocated; never negative.
     pub allocated: f64,
 }
 
-/// Calls in the order made, with the names of their functions.
+/// Calls in the order made, with the names of their functions. Example: [the module](super).
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Calls {
     functions: Vec<Arc<str>>,
@@ -47,7 +47,7 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// No calls yet, with room for `n` of them.
+    /// No calls yet, with room for `n`.
     pub fn with_capacity(n: usize) -> Self {
         Self {
             function: Vec::with_capacity(n),
@@ -62,7 +62,7 @@ impl Calls {
         }
     }
 
-    /// The number of a function's name.
+    /// The number of the function with that name; a new name gets the next number.
     pub fn function(&mut self, name: &str) -> u32 {
         if let Some(idx) = self.known.get(name) {
             return *idx;
@@ -98,7 +98,7 @@ impl Calls {
         self.function.is_empty()
     }
 
-    /// What no rule could use: a sentence for each figure that is no usable number somewhere.
+    /// One sentence for each figure that is not a usable number in some calls, so that its rules skip them.
     pub fn left_out(&self) -> Vec<String> {
         let figures = [
             ("time taken", &self.seconds),

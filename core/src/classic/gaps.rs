@@ -1,5 +1,4 @@
-//! The classic analysis of the gap between what the device says is used and
-//! what the allocator has reserved.
+//! The classic analysis of the gap between the device's use and the allocator's reserved bytes.
 
 use super::calls::is_usable;
 use super::statistics::{mean, regression, sample_deviation};
@@ -14,7 +13,7 @@ const CRITICAL_DRIFT: f64 = 0.85;
 const CRITICAL_FRAGMENTATION: f64 = 0.5;
 const CERTAIN_FRAGMENTATION: f64 = 0.6;
 
-/// Device and allocator at one instant. Sizes are bytes.
+/// Device and allocator at one instant. Sizes are bytes. Example: [`hidden_gaps`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GapSample {
     /// Seconds.
@@ -25,7 +24,7 @@ pub struct GapSample {
     pub reserved: f64,
     /// Used on the device.
     pub device_used: f64,
-    /// The device's size, where known.
+    /// The device's size, if known.
     pub device_total: Option<f64>,
 }
 
@@ -36,7 +35,7 @@ impl GapSample {
     }
 }
 
-/// What a gap looks like.
+/// What a gap looks like: [`HiddenGap::kind`]. Example: [`hidden_gaps`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GapKind {
     /// It stood out for a moment.
@@ -58,7 +57,7 @@ impl GapKind {
     }
 }
 
-/// A finding on the gap.
+/// A finding about the gap, from [`hidden_gaps`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct HiddenGap {
     /// What it looks like.
@@ -67,16 +66,32 @@ pub struct HiddenGap {
     pub severity: Severity,
     /// From 0 to 1.
     pub confidence: f64,
-    /// What it rests on.
+    /// The figures behind it.
     pub evidence: Figures,
     /// One sentence.
     pub description: String,
-    /// What to do about it.
+    /// What to do.
     pub remediation: Vec<String>,
 }
 
-/// Findings on the gap of the samples with a known total and usable levels, the
-/// worst and surest first.
+/// Findings about the gap, worst and most certain first. Samples without a known total or usable levels
+/// are skipped.
+///
+/// ```
+/// use gpumem_core::classic::{GapKind, GapSample, Thresholds, hidden_gaps};
+///
+/// let gib = f64::from(1 << 30);
+/// let sample = |n: u32| GapSample {
+///     at: f64::from(n),
+///     allocated: gib,
+///     reserved: gib,
+///     device_used: gib * (2.0 + f64::from(n)),
+///     device_total: Some(16.0 * gib),
+/// };
+/// let samples: Vec<GapSample> = (0..8).map(sample).collect();
+/// let found = hidden_gaps(&samples, &Thresholds::default());
+/// assert_eq!(found[0].kind, GapKind::PersistentDrift);
+/// ```
 pub fn hidden_gaps(samples: &[GapSample], thresholds: &Thresholds) -> Vec<HiddenGap> {
     let known: Vec<(&GapSample, f64)> = samples
         .iter()

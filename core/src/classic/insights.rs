@@ -17,7 +17,7 @@ const TREND_R: f64 = 0.5;
 const TREND_P: f64 = 0.05;
 const FAST_GROWTH: f64 = 1e6;
 
-/// How much an insight matters.
+/// How much an [`Insight`] matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Impact {
     /// Somewhat.
@@ -36,7 +36,7 @@ impl Impact {
     }
 }
 
-/// What the calls' times and sizes tell together.
+/// What times and sizes of the calls show together. Example: [`insights`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Insight {
     /// `execution_time`, `memory_efficiency`, `correlation` or `temporal`.
@@ -49,13 +49,20 @@ pub struct Insight {
     pub impact: Impact,
     /// From 0 to 1.
     pub confidence: f64,
-    /// What it rests on.
+    /// The figures behind it.
     pub data: Figures,
-    /// What to do about it.
+    /// What to do.
     pub recommendations: Vec<String>,
 }
 
-/// Every insight into the calls, and what could not be told: one sentence each.
+/// Every insight into the calls, and one sentence for each that could not be computed.
+///
+/// ```
+/// use gpumem_core::classic::{Calls, Thresholds, insights};
+///
+/// let (found, _) = insights(&Calls::default(), &Thresholds::default());
+/// assert!(found.is_empty(), "no calls, no insights");
+/// ```
 pub fn insights(calls: &Calls, thresholds: &Thresholds) -> (Vec<Insight>, Vec<String>) {
     let mut insights = Vec::new();
     let mut left_out = Vec::new();
@@ -125,7 +132,7 @@ impl Times {
         &self.seconds[times.range.clone()]
     }
 
-    /// Scatter is told as a share of the mean.
+    /// Scatter is given as a share of the mean.
     fn unjudged(&self) -> Option<String> {
         let n = self.functions.iter().filter(|it| it.mean == 0.0).count();
         (n > 0).then(|| {

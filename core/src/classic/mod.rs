@@ -1,13 +1,38 @@
-//! The classic rules: what the analyzers that people know compute, to the last
-//! digit, so that code and dashboards written for them go on working.
+//! The rules of gpu-memory-profiler, with the same results to the last digit, so that code and dashboards
+//! written for it still work.
 //!
-//! They judge single calls, not series: a function that allocates in its forward
-//! and frees in its backward call looks like a leak to them. The evidence rule
-//! (`analyze`) is what gpumem shows; these answer behind their own names.
+//! They judge single calls, not series: a function that allocates in its forward and frees in its
+//! backward call looks like a leak to them. gpumem shows the verdicts of [`analyze`](crate::analyze);
+//! these rules answer behind their own names.
 //!
-//! Here every list keeps the order in which functions were first seen. A figure
-//! that is no usable number is passed over by the rules that use it, what
-//! cannot be computed (no time passed) is left out, and both are said.
+//! Sizes are bytes and times seconds, both as floats, as in the original. Lists keep the order in which
+//! functions were first seen. Rules skip figures that are not usable numbers, and leave out what cannot
+//! be computed (no time passed); both are reported in [`Report::left_out`].
+//!
+//! ```
+//! use gpumem_core::classic::{Call, Calls, Thresholds, report};
+//!
+//! let mut calls = Calls::default();
+//! let function = calls.function("train_step");
+//! for n in 0..10 {
+//!     let began_at = f64::from(n);
+//!     let mib = f64::from(1 << 20);
+//!     calls.push(Call {
+//!         function,
+//!         seconds: 0.5,
+//!         began_at,
+//!         ended_at: began_at + 0.5,
+//!         diff: 50.0 * mib,
+//!         rise: 60.0 * mib,
+//!         after: 50.0 * mib * (began_at + 1.0),
+//!         reserved: 50.0 * mib * (began_at + 1.0),
+//!         allocated: 60.0 * mib,
+//!     });
+//! }
+//! let report = report(&calls, &Thresholds::default());
+//! assert_eq!((report.patterns[0].kind, report.summary.n_calls), ("memory_leak", 10));
+//! assert!(report.score.score < 100);
+//! ```
 
 mod calls;
 mod gaps;
@@ -21,14 +46,26 @@ pub use calls::{Call, Calls};
 pub use gaps::{GapKind, GapSample, HiddenGap, hidden_gaps};
 pub use insights::{Impact, Insight, insights};
 pub use patterns::{Pattern, patterns};
-pub use report::{Recommendation, Report, Score, Summary, report, report_on, score};
+pub use report::{Recommendation, Report, Score, Summary, report, report_on};
 
-/// Thresholds of the classic rules, by the names that people set them under.
+/// Thresholds of the classic rules, under their original names.
+///
+/// ```
+/// use gpumem_core::classic::Thresholds;
+///
+/// let mut thresholds = Thresholds::default();
+/// for (name, value) in thresholds.entries() {
+///     if name == "memory_leak_ratio" {
+///         *value = 0.5;
+///     }
+/// }
+/// assert_eq!(thresholds.memory_leak_ratio, 0.5);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Thresholds {
     /// Share of calls that must grow for a leak.
     pub memory_leak_ratio: f64,
-    /// Fewest calls of a function that say anything.
+    /// Functions with fewer calls are not judged.
     pub min_calls_for_analysis: f64,
     /// (reserved − allocated) / reserved above which memory is fragmented.
     pub fragmentation_ratio: f64,
@@ -38,7 +75,7 @@ pub struct Thresholds {
     pub slow_function_percentile: f64,
     /// Quantile of bytes per second above which a call is memory-intensive.
     pub high_memory_percentile: f64,
-    /// Share of the device that a gap must reach to be looked at.
+    /// Share of the device that a gap must reach to be analyzed.
     pub gap_ratio_threshold: f64,
     /// z above which a gap is a spike.
     pub gap_spike_zscore: f64,
@@ -49,7 +86,7 @@ pub struct Thresholds {
 }
 
 impl Thresholds {
-    /// Each by its name, to be read or set.
+    /// Each threshold by its name, to be read or set.
     pub fn entries(&mut self) -> [(&'static str, &mut f64); 10] {
         [
             ("memory_leak_ratio", &mut self.memory_leak_ratio),
@@ -92,7 +129,14 @@ impl Default for Thresholds {
 /// The classic megabyte: 2^20 bytes.
 const MB: f64 = 1_048_576.0;
 
-/// A figure or a list of names behind a pattern or an insight.
+/// A figure or a list of names behind a pattern or an insight: a value of [`Figures`].
+///
+/// ```
+/// use gpumem_core::classic::{Figure, Figures};
+///
+/// let metrics: Figures = vec![("n_calls", Figure::Whole(10.0)), ("ratio", Figure::Real(0.5))];
+/// assert_eq!(metrics[1].1, Figure::Real(0.5));
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub enum Figure {
     /// Counted, or whole bytes.
@@ -107,5 +151,5 @@ pub enum Figure {
     Named(String, f64),
 }
 
-/// Figures by name, in the order told.
+/// Figures by name, in the order in which they are shown. Example: [`Figure`].
 pub type Figures = Vec<(&'static str, Figure)>;

@@ -13,7 +13,7 @@ const MIN_REPEATS: usize = 10;
 const SMALL: f64 = 50.0 * MB;
 const N_NAMED: usize = 5;
 
-/// A pattern of calls.
+/// A pattern of calls. Example: [the module](super).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pattern {
     /// `memory_leak`, `fragmentation`, `inefficient_allocation`, `memory_spikes`
@@ -23,15 +23,16 @@ pub struct Pattern {
     pub description: String,
     /// How bad it is.
     pub severity: Severity,
-    /// Which functions show it.
+    /// The functions that show it.
     pub functions: Vec<String>,
-    /// What it rests on.
+    /// The figures behind it.
     pub metrics: Figures,
-    /// What to do about it.
+    /// What to do.
     pub suggestions: Vec<String>,
 }
 
-/// Every pattern of the calls.
+/// Every pattern of the calls, in the original's order: leaks, fragmentation, inefficient allocation,
+/// spikes, repeated allocations. Example: [`report_on`](super::report_on).
 pub fn patterns(calls: &Calls, thresholds: &Thresholds) -> Vec<Pattern> {
     let mut patterns = leaks(calls, thresholds);
     patterns.extend(fragmentation(calls, thresholds));

@@ -6,7 +6,7 @@ use super::{Calls, Insight, Pattern, Severity, Thresholds, insights, patterns};
 
 const N_RECOMMENDATIONS: usize = 10;
 
-/// Figures over all calls.
+/// Figures over all calls: [`Report::summary`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
     /// Distinct names.
@@ -17,11 +17,11 @@ pub struct Summary {
     pub allocated: f64,
     /// Seconds.
     pub seconds: f64,
-    /// When the last call ended; `None` where there is none.
+    /// When the last call ended; `None` if there is none.
     pub ended_at: Option<f64>,
 }
 
-/// Something to do, the most urgent first.
+/// Something to do. [`Report::recommendations`] lists the most urgent first.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recommendation {
     /// `high` or `medium`.
@@ -34,7 +34,7 @@ pub struct Recommendation {
     pub suggestions: Vec<String>,
 }
 
-/// 100 less what was found.
+/// 100 minus points for each pattern and insight, not below 0. Part of a [`Report`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Score {
     /// From 0 to 100.
@@ -47,7 +47,7 @@ pub struct Score {
     pub n_issues: usize,
 }
 
-/// Everything that the classic rules say.
+/// Everything that the classic rules find. Example: [the module](super).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
     /// Figures over all calls.
@@ -60,18 +60,25 @@ pub struct Report {
     pub recommendations: Vec<Recommendation>,
     /// Score and grade.
     pub score: Score,
-    /// What could not be told: one sentence each.
+    /// What could not be computed: one sentence each.
     pub left_out: Vec<String>,
 }
 
-/// Patterns, insights, recommendations and score of the calls.
+/// Patterns, insights, recommendations and score of the calls. Example: [the module](super).
 pub fn report(calls: &Calls, thresholds: &Thresholds) -> Report {
     let told = insights(calls, thresholds);
     report_on(calls, patterns(calls, thresholds), told)
 }
 
-/// The report on calls whose patterns and insights (with what these could not tell)
-/// are known already.
+/// The report on calls whose patterns and insights are already known.
+///
+/// ```
+/// use gpumem_core::classic::{Calls, Thresholds, insights, patterns, report, report_on};
+///
+/// let (calls, thresholds) = (Calls::default(), Thresholds::default());
+/// let (found, seen) = (patterns(&calls, &thresholds), insights(&calls, &thresholds));
+/// assert_eq!(report_on(&calls, found, seen), report(&calls, &thresholds));
+/// ```
 pub fn report_on(
     calls: &Calls,
     patterns: Vec<Pattern>,
@@ -87,8 +94,8 @@ pub fn report_on(
     }
 }
 
-/// The score of what was found.
-pub fn score(patterns: &[Pattern], insights: &[Insight]) -> Score {
+/// The score of these findings.
+fn score(patterns: &[Pattern], insights: &[Insight]) -> Score {
     let of_patterns: i64 = patterns
         .iter()
         .map(|pattern| match pattern.severity {

@@ -1,16 +1,15 @@
-//! A command line as it may be shown: what runs, and none of what it was told in
-//! confidence.
+//! A command line without its secrets: what runs, and little else.
 //!
-//! Options are left out with their values, for one of them may be a password, a token or a
-//! path that is nobody's business. So is every word that is not plainly a name.
+//! Options are left out with their values, because a value may be a password, a token or a private
+//! path. So is every word that is not clearly a name.
 
 use crate::printable::printable;
 
-/// At most so many words after the script.
+/// At most this many words after the script.
 const N_WORDS: usize = 2;
 /// A word that is longer is data, not a name.
 const LONGEST_WORD: usize = 40;
-/// As many letters and digits in a row, a digit among them, may be a key.
+/// This many letters and digits in a row, with at least one digit, may be a key.
 const SHORTEST_KEY: usize = 16;
 const SCRIPTS: [&str; 5] = [".py", ".ipynb", ".sh", ".R", ".jl"];
 const INTERPRETERS: [&str; 9] = [
@@ -58,7 +57,7 @@ fn is_interpreter(program: &str) -> bool {
     is_python(program) || INTERPRETERS.contains(&program)
 }
 
-/// What an interpreter runs, and what follows it.
+/// The script that an interpreter runs, and what follows it.
 fn script<'a>(program: &str, arguments: &'a [&'a str]) -> (Vec<String>, &'a [&'a str]) {
     let mut rest = arguments;
     while let Some((argument, after)) = rest.split_first() {

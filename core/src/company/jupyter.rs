@@ -1,11 +1,19 @@
-//! What of a process is Jupyter's.
+//! What a process has to do with Jupyter.
 
 use super::command::base_name;
 use super::{Facts, ProcessTable, Server};
 
-/// The connection file of the kernel that this command line starts.
+/// The connection file of the kernel that this command line starts, if it starts one.
 ///
-/// Kernels of other languages give the file without `-f`, so its usual name counts too.
+/// Kernels of other languages take the file without `-f`, so its usual name counts too.
+///
+/// ```
+/// use gpumem_core::company::{connection_file, kernel_id};
+///
+/// let command = ["python", "-m", "ipykernel_launcher", "-f", "/run/kernel-ab-1.json"].map(str::to_owned);
+/// assert_eq!(connection_file(&command), Some("/run/kernel-ab-1.json"));
+/// assert_eq!(kernel_id(&command), Some("ab-1"));
+/// ```
 pub fn connection_file(command: &[String]) -> Option<&str> {
     // A client of a kernel names the same file.
     if command.iter().any(|it| it.starts_with("--existing")) {
@@ -25,13 +33,14 @@ pub fn connection_file(command: &[String]) -> Option<&str> {
     files.next_back()
 }
 
-/// The id of that kernel: its connection file is named after it.
+/// The id of the kernel that this command line starts, from the name of its connection file.
+/// Example: [`connection_file`].
 pub fn kernel_id(command: &[String]) -> Option<&str> {
     let stem = base_name(connection_file(command)?).strip_suffix(".json")?;
     Some(stem.strip_prefix("kernel-").unwrap_or(stem))
 }
 
-/// The notebook that this process's kernel was started for, by its connection file, else by its
+/// The notebook that this process's kernel was started for, from its connection file or else from its
 /// environment.
 pub(super) fn notebook(facts: &Facts, sightings: &ProcessTable) -> Option<String> {
     let told = kernel_id(&facts.command).and_then(|id| sightings.notebooks.get(id));
@@ -39,13 +48,13 @@ pub(super) fn notebook(facts: &Facts, sightings: &ProcessTable) -> Option<String
     told.filter(|name| !name.is_empty()).cloned()
 }
 
-/// The server that started this process's kernel, where it left word of itself.
+/// The server that started this process's kernel, if it is known.
 pub(super) fn server<'a>(facts: &Facts, sightings: &'a ProcessTable) -> Option<&'a Server> {
     let pid = facts.server_pid?;
     sightings.servers.iter().find(|server| server.pid == pid)
 }
 
-/// A path as people write it: below the folder that the server shows, or below their own.
+/// A path as people write it: relative to the server's folder, or to their home.
 pub(super) fn shown_path(path: &str, server: Option<&Server>, home: Option<&str>) -> String {
     let below = |folder: &str| {
         let inside = path.strip_prefix(folder.trim_end_matches('/'))?;

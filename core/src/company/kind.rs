@@ -1,30 +1,37 @@
-//! What a process on a GPU is to this one.
+//! The relation of a process on a GPU to this one.
 
-/// What a process is.
+/// The relation of a process to this one.
+///
+/// ```
+/// use gpumem_core::company::Kind;
+///
+/// assert!(Kind::OrphanedKernel.is_suspect());
+/// assert_eq!(Kind::OrphanedKernel.name(), "orphaned_kernel");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kind {
     /// This process.
     Own,
-    /// This process started it, or a child of its did.
+    /// Started by this process, or by a child of it.
     Child,
     /// Another kernel.
     Kernel,
     /// Started by another kernel.
     KernelsChild,
-    /// A kernel whose server is gone: nobody talks to it any more.
+    /// A kernel whose server is gone, so nobody can talk to it.
     OrphanedKernel,
-    /// A worker, or a part of a run, that outlived what started it.
+    /// A worker, or a part of a run, that outlived the process that started it.
     LeftOver,
-    /// It has ended, and its parent has not taken note.
+    /// It has ended, but its parent has not reaped it.
     Zombie,
-    /// The driver lists it, and there is no such process: it has ended.
+    /// The driver lists it, but there is no such process.
     Gone,
-    /// Of another user, and hidden by the system.
+    /// It belongs to another user, and the system hides it.
     Hidden,
-    /// Outside of this container: its id means nothing here.
+    /// Outside this container, where its id means nothing.
     Outside,
-    /// Any other.
+    /// Any other process.
     Process,
 }
 
@@ -46,7 +53,7 @@ impl Kind {
         }
     }
 
-    /// Nobody seems to use it any more.
+    /// It seems to serve nobody.
     pub const fn is_suspect(self) -> bool {
         matches!(
             self,
@@ -54,8 +61,8 @@ impl Kind {
         )
     }
 
-    /// It still runs, so that it can be ended.
-    pub const fn can_be_ended(self) -> bool {
+    /// It still runs, so the user can end it.
+    pub(crate) const fn can_be_ended(self) -> bool {
         matches!(self, Self::OrphanedKernel | Self::LeftOver)
     }
 }

@@ -1,10 +1,9 @@
-//! Who is on a GPU: the driver's list of processes, what the system tells of them,
-//! and Jupyter's own files, joined.
+//! The processes on a GPU, joined from the driver's list, the operating system and Jupyter's own files.
 //!
-//! Nothing is guessed. A process is called left over only where the system shows it:
-//! the server that a kernel was started by is none of its ancestors any more, or what
-//! started a worker is gone. Ids that may be another machine's (a container has ids of its
-//! own) are not looked up in ours.
+//! Nothing is guessed. A process is called left over only if the system shows it: the server that
+//! started a kernel is no longer among its ancestors, or the process that started a worker is gone. Ids
+//! that may belong to another machine (a container has its own ids) are not looked up. Example:
+//! [`company`](company()).
 
 mod command;
 mod family;
@@ -25,27 +24,27 @@ use crate::recording::Level;
 use crate::units::{Bytes, Nanos};
 use member::member;
 
-/// All that was found out, at one moment.
+/// Everything that was found out at one moment: the input of [`company`](company()).
 #[derive(Debug, Clone, Default)]
 pub struct ProcessTable {
-    /// This process.
+    /// The id of this process.
     pub own_pid: u32,
-    /// What the drivers say, device by device.
+    /// The drivers' lists, one per device.
     pub devices: Vec<Listing>,
-    /// The processes on those lists, and what they lead to: ancestors, leaders of sessions and
-    /// groups. One that is not here was not looked for.
+    /// The processes on those lists, and the processes related to them: ancestors, leaders of sessions and
+    /// groups. A process that is missing here was not looked up.
     pub processes: BTreeMap<u32, Sight>,
-    /// The driver and this process mean the same by a process id.
+    /// Whether the driver's process ids are valid in this process's namespace.
     pub are_ids_ours: bool,
-    /// What the connection files of kernels say: the notebook of each kernel id.
+    /// The notebook of each kernel id, from the kernels' connection files.
     pub notebooks: BTreeMap<String, String>,
-    /// The Jupyter servers that left word of themselves.
+    /// The running Jupyter servers, from the files that they keep.
     pub servers: Vec<Server>,
-    /// The user's own folder.
+    /// The user's home folder.
     pub home: Option<String>,
 }
 
-/// One device, and what its driver says of the processes on it.
+/// One device with its driver's list of processes. Example: [`company`](company()).
 #[derive(Debug, Clone)]
 pub struct Listing {
     /// As people write it: `cuda:0`.
@@ -56,67 +55,78 @@ pub struct Listing {
     pub used: Option<Bytes>,
     /// All there is.
     pub capacity: Option<Bytes>,
-    /// Process ids, with what each uses; or why there is no list.
+    /// Process ids with the level of each, or the reason why there is no list.
     pub processes: Result<Vec<(u32, Level)>, String>,
 }
 
-/// What the system says to a process id.
+/// What the operating system reports about a process id. Example: [`Facts`].
 #[derive(Debug, Clone)]
 pub enum Sight {
-    /// It is there.
+    /// The process exists.
     There(Box<Facts>),
-    /// It is there, and nothing is told of it.
+    /// The process exists, but the system hides its details.
     Hidden,
     /// There is no such process.
     Gone,
 }
 
-/// What the system tells of a process.
+/// What the operating system reports about a process.
+///
+/// ```
+/// use std::collections::BTreeMap;
+///
+/// use gpumem_core::company::{Facts, ProcessTable, Sight};
+///
+/// let facts = Facts { name: "python3".to_owned(), parent: Some(1), ..Facts::default() };
+/// let processes = BTreeMap::from([(4100, Sight::There(Box::new(facts))), (4711, Sight::Gone)]);
+/// let table = ProcessTable { own_pid: 7, processes, ..ProcessTable::default() };
+/// assert!(matches!(table.processes[&4711], Sight::Gone));
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct Facts {
     /// Its own name for itself, cut by the system.
     pub name: String,
-    /// Its command line, word by word.
+    /// Its command line, one entry per argument.
     pub command: Vec<String>,
     /// Whose it is.
     pub user: Option<String>,
     /// How long ago it began.
     pub age: Option<Nanos>,
-    /// Its parent's id; 0 for none.
+    /// Its parent's id; 0 if it has none.
     pub parent: Option<u32>,
-    /// The process that leads its group: all of one command line of a shell.
+    /// The leader of its process group: all processes of one command line of a shell.
     pub group: Option<u32>,
-    /// The process that leads its session: a kernel leads one of its own.
+    /// The leader of its session; a kernel leads its own.
     pub session: Option<u32>,
-    /// It has ended, and its parent has not taken note.
+    /// It has ended, but its parent has not reaped it.
     pub is_zombie: bool,
     /// It has a GPU's device file open.
     pub has_gpu_open: bool,
     /// `JPY_SESSION_NAME`: the notebook that its kernel was started for.
     pub session_name: Option<String>,
-    /// `JPY_PARENT_PID`: the server that its kernel was started by.
+    /// `JPY_PARENT_PID`: the server that started its kernel.
     pub server_pid: Option<u32>,
 }
 
-/// A Jupyter server, from the file that it keeps while it runs.
+/// A running Jupyter server, from the file that it keeps: an entry of [`ProcessTable::servers`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Server {
     /// Its process.
     pub pid: u32,
-    /// Where it is reached; without its token.
+    /// Its address, without the token.
     pub url: String,
-    /// The folder that it shows.
+    /// The folder that it serves.
     pub root: String,
 }
 
-/// Who is on each device.
+/// The processes on each device. Example: [`company`](company()).
 #[derive(Debug, Clone, Default)]
 pub struct GpuProcesses {
     /// In the order in which the devices were read.
     pub devices: Vec<DeviceCompany>,
 }
 
-/// Who is on one device.
+/// The processes on one device. Example: [`company`](company()).
 #[derive(Debug, Clone)]
 pub struct DeviceCompany {
     /// As people write it.
@@ -131,41 +141,41 @@ pub struct DeviceCompany {
     pub members: Vec<Member>,
     /// Why there is no list.
     pub unlisted: Option<String>,
-    /// Used on the device, and by none of those that are listed.
+    /// Used on the device, but by none of the listed processes; `None` below 1 % of the device.
     pub unattributed: Option<Bytes>,
 }
 
-/// One process on one device.
+/// One process on one device. Example: [`company`](company()).
 #[derive(Debug, Clone)]
 pub struct Member {
     /// As the driver gives it.
     pub pid: u32,
     /// What it uses of the device.
     pub used: Level,
-    /// What it is to this process.
+    /// Its relation to this process.
     pub kind: Kind,
     /// Whose it is.
     pub user: Option<String>,
-    /// It is this process's own user's.
+    /// It belongs to the same user as this process.
     pub is_own_users: bool,
-    /// Program and script; of a process of the same user's, its first plain words too.
+    /// Program and script; for processes of the same user also the first plain arguments.
     pub command: Option<String>,
     /// How long ago it began.
     pub age: Option<Nanos>,
-    /// The notebook whose kernel, or kernel's child, it is: a path, as far as Jupyter told it.
+    /// The path of the notebook whose kernel, or kernel's child, it is, if Jupyter's files show it.
     pub notebook: Option<String>,
-    /// The kernel's id, by its connection file.
+    /// The kernel's id, from its connection file.
     pub kernel_id: Option<String>,
-    /// Where the server of its kernel is reached.
+    /// The address of its kernel's server.
     pub server: Option<String>,
     /// What it is, in words.
     pub words: String,
 }
 
-/// Joins what was found out.
+/// Joins what was found out about processes: who they are, and which may be left over.
 ///
 /// ```
-/// use gpumem_core::company::{Listing, ProcessTable, company};
+/// use gpumem_core::company::{Kind, Listing, ProcessTable, company};
 /// use gpumem_core::units::Bytes;
 ///
 /// let device = Listing {
@@ -181,7 +191,8 @@ pub struct Member {
 ///     are_ids_ours: true,
 ///     ..ProcessTable::default()
 /// });
-/// assert_eq!(found.devices[0].members[0].words, "this process");
+/// let member = &found.devices[0].members[0];
+/// assert_eq!((member.kind, &*member.words), (Kind::Own, "this process"));
 /// ```
 pub fn company(sightings: &ProcessTable) -> GpuProcesses {
     let devices = sightings.devices.iter();
@@ -214,8 +225,8 @@ fn on_device(listing: &Listing, sightings: &ProcessTable) -> DeviceCompany {
     }
 }
 
-/// What is used and not listed, where it is worth a word: 1 % of the device. The driver rounds,
-/// and holds some for itself.
+/// What is used but not listed, if it is at least 1 % of the device: the driver rounds, and keeps some
+/// for itself.
 fn unattributed(listing: &Listing) -> Option<Bytes> {
     let listed = listing.processes.as_ref().ok()?.iter();
     let told = listed

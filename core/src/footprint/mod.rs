@@ -1,8 +1,8 @@
-//! What a model in training should take, next to what is there.
+//! What a model in training should take, compared with what is there.
 //!
-//! Parameters take their size; a gradient is as large as its parameter; what the
-//! optimizer keeps is known by its kind ([`optimizers`]). Activations depend on
-//! the input and are not foretold.
+//! Parameters take their own size, a gradient is as large as its parameter, and what the optimizer keeps
+//! follows from its class (`optimizers.rs`, after the optimizers' own code). Activations depend on the
+//! input and are not predicted. Example: [`Footprint`].
 
 mod optimizers;
 mod text;
@@ -14,21 +14,21 @@ use crate::units::Bytes;
 pub use optimizers::Options;
 use optimizers::Rule;
 
-/// A kind of memory that a model takes.
+/// A kind of memory that a model takes. Example: [`Footprint`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Part {
-    /// What is trained, and what is frozen.
+    /// Trained and frozen parameters.
     Parameters,
-    /// Tensors of the modules that are no parameters, such as running means.
+    /// Tensors of the modules that are not parameters, such as running means.
     Buffers,
-    /// One for each parameter that requires grad, from the first backward on.
+    /// One for each parameter that requires grad, from the first backward pass on.
     Gradients,
     /// What the optimizer keeps for each parameter, from its first step on.
     OptimizerState,
 }
 
 impl Part {
-    /// As JSON and Python spell it.
+    /// The name in JSON and Python.
     pub fn name(self) -> &'static str {
         match self {
             Self::Parameters => "parameters",
@@ -40,6 +40,14 @@ impl Part {
 }
 
 /// One tensor of a model.
+///
+/// ```
+/// use gpumem_core::footprint::ModelTensor;
+/// use gpumem_core::units::Bytes;
+///
+/// let weight = ModelTensor { shape: vec![1024, 1024], element_bytes: 4, ..ModelTensor::default() };
+/// assert_eq!(weight.n_bytes(), Bytes::mib(4));
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ModelTensor {
     /// Label of its device.
@@ -54,28 +62,28 @@ pub struct ModelTensor {
 
 impl ModelTensor {
     /// How many elements it has.
-    pub fn n_elements(&self) -> u64 {
+    fn n_elements(&self) -> u64 {
         product(&self.shape)
     }
 
-    /// What it takes.
+    /// Its size: elements times bytes per element.
     pub fn n_bytes(&self) -> Bytes {
         Bytes::new(self.n_elements().saturating_mul(self.element_bytes))
     }
 }
 
-/// One parameter, once however often the model uses it.
+/// One parameter, listed once even if the model uses it several times. Example: [`Footprint`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Parameter {
     /// The tensor.
     pub tensor: ModelTensor,
     /// Whether a backward pass leaves a gradient on it.
     pub requires_grad: bool,
-    /// The optimizer's options for it; none where no optimizer has it.
+    /// The optimizer's options for it; `None` if no optimizer has it.
     pub options: Option<Options>,
 }
 
-/// What is there of one part on one device.
+/// What is there of one part on one device. An entry of [`Model::present`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Present {
     /// Label of the device.
@@ -86,45 +94,61 @@ pub struct Present {
     pub n_bytes: Bytes,
 }
 
-/// A model as it was found.
+/// A model as it was found: the input of [`Footprint::of`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Model {
     /// Its parameters.
     pub parameters: Vec<Parameter>,
     /// Its buffers.
     pub buffers: Vec<ModelTensor>,
-    /// The optimizer's class and those that it comes from, as `module.Name`, nearest first.
+    /// The optimizer's class and its bases, as `module.Name`, nearest first.
     pub optimizer: Option<Vec<String>>,
     /// What it takes now.
     pub present: Vec<Present>,
 }
 
-/// One part on one device: what it should take, and what it takes.
+/// One part on one device: what it should take, and what it takes. A row of [`Footprint::rows`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
     /// Label of the device.
     pub device: String,
     /// The kind.
     pub part: Part,
-    /// What it should take; none where the optimizer is not known.
+    /// What it should take; `None` if the optimizer is not known.
     pub expected: Option<Bytes>,
     /// What is there now.
     pub present: Bytes,
-    /// How the expected size comes about.
+    /// How the expected size is computed.
     pub formula: String,
 }
 
-/// What a model in training should take, next to what is there.
+/// What a model in training should take, compared with what is there.
+///
+/// ```
+/// use gpumem_core::footprint::{Footprint, Model, ModelTensor, Options, Parameter};
+/// use gpumem_core::units::Bytes;
+///
+/// let device = "cuda:0".to_owned();
+/// let tensor = ModelTensor { device, dtype: "float32".to_owned(), shape: vec![1 << 20], element_bytes: 4 };
+/// let parameter = Parameter { tensor, requires_grad: true, options: Some(Options::default()) };
+/// let model = Model {
+///     parameters: vec![parameter],
+///     optimizer: Some(vec!["torch.optim.adam.Adam".to_owned()]),
+///     ..Model::default()
+/// };
+/// // 4 MiB each for the parameter, its gradient and two moments.
+/// assert_eq!(Footprint::of(&model).expected("cuda:0"), Some(Bytes::mib(16)));
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Footprint {
     /// By device, then by part.
     pub rows: Vec<Row>,
-    /// The optimizer's name, where there is one.
+    /// The optimizer's name, if there is one.
     pub optimizer: Option<String>,
 }
 
 impl Footprint {
-    /// Works out what `model` should take.
+    /// Computes what `model` should take.
     pub fn of(model: &Model) -> Self {
         let lineage = model.optimizer.as_deref();
         let optimizer = lineage.map(optimizers::shown);

@@ -11,14 +11,14 @@ use crate::units::Bytes;
 const SCALAR: Bytes = Bytes::new(4);
 /// Parameters with fewer elements keep 32 bits in an 8-bit optimizer.
 const MIN_8BIT_ELEMENTS: u64 = 4096;
-/// So many elements share one scale in an 8-bit optimizer.
+/// This many elements share one scale in an 8-bit optimizer.
 const BLOCK_ELEMENTS: u64 = 256;
 
 #[expect(
     clippy::struct_excessive_bools,
     reason = "independent switches, as torch has them"
 )]
-/// The options of an optimizer that decide what it keeps.
+/// The options of an optimizer that decide what it keeps. Example: [`Footprint`](super::Footprint).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options {
     /// A momentum other than zero.

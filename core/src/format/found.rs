@@ -1,6 +1,6 @@
-//! What a look at the heap found, on its way from the process that looked.
+//! The result of a heap search, on its way from the process that searched.
 //!
-//! Who reads it does not trust it: that process may have been torn down in the middle.
+//! The reader does not trust it, because that process may have been killed while it wrote.
 
 use serde::Serializer;
 
@@ -14,12 +14,26 @@ use crate::units::Bytes;
 
 const KIND: &str = "found";
 
-/// The bytes of an answer.
+/// The bytes of a search's result.
+///
+/// ```
+/// use gpumem_core::format::{decode_found, encode_found};
+/// use gpumem_core::holders::Found;
+///
+/// let bytes = encode_found(&Found { n_objects: 7, ..Found::default() });
+/// assert_eq!(decode_found(&bytes)?.n_objects, 7);
+/// assert!(decode_found(&bytes[..bytes.len() / 2]).is_err(), "killed while writing");
+/// # Ok::<(), gpumem_core::format::ReadError>(())
+/// ```
 pub fn encode_found(found: &Found) -> Vec<u8> {
     framed(KIND, &Written(found))
 }
 
-/// Reads the answer that `encode_found` wrote.
+/// Reads what [`encode_found`] wrote.
+///
+/// # Errors
+///
+/// [`ReadError`] if the bytes are cut, damaged or inconsistent.
 pub fn decode_found(bytes: &[u8]) -> Result<Found, ReadError> {
     let payload = payload_at(bytes, 0)?;
     let mut input = Reader::new(payload);

@@ -1,16 +1,28 @@
 //! Bytes to and from a [`Recording`].
 //!
-//! A recording is a sequence of self-delimited frames. Each is
+//! A recording is a sequence of self-delimited frames:
 //!
 //! | field | size | what |
 //! |---|---|---|
 //! | length | 4 bytes, little-endian | of the payload, at most [`MAX_FRAME`] |
 //! | checksum | 4 bytes, little-endian | CRC-32 (IEEE) of the payload |
-//! | payload | length | `MessagePack`: a string, which kind of frame it is, then a map of its fields |
+//! | payload | length | `MessagePack`: a string that names the kind of frame, then a map of its fields |
 //!
-//! The first frame is a header, which states the version. Unknown fields and
-//! unknown kinds of frames are skipped, missing fields have their defaults. One
-//! file per version; the newest is all that the rest of the program sees.
+//! The first frame is a header, which states the version. Readers skip unknown fields and unknown kinds
+//! of frames, and missing fields have defaults, so old and new versions read each other's files. Each
+//! version has its own file here; the rest of the program sees only the newest.
+//!
+//! ```
+//! use gpumem_core::format;
+//! use gpumem_core::recording::{Finish, Frame, Header, Recording};
+//! use gpumem_core::units::Nanos;
+//!
+//! let mut page = format::decode(&format::encode(&Recording::new(Header::default())))?;
+//! let update = format::encode_frames([Frame::Finish(Finish { at: Nanos::millis(9) })]);
+//! format::apply(&mut page, &update)?;
+//! assert_eq!(page.finish().map(|finish| finish.at), Some(Nanos::millis(9)));
+//! # Ok::<(), format::ReadError>(())
+//! ```
 
 mod checksum;
 mod found;
@@ -37,7 +49,7 @@ const MAX_TEXT: usize = MAX_FRAME / 4;
 
 const PREFIX: usize = 8;
 
-/// Bytes that are not a recording, and where.
+/// Bytes that are not a recording, and where. Example: [`decode`].
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("byte {offset}: {what}")]
 pub struct ReadError {
@@ -47,11 +59,11 @@ pub struct ReadError {
     pub what: Fault,
 }
 
-/// What is wrong with the bytes.
+/// What is wrong with the bytes: [`ReadError::what`]. The message is for users.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Fault {
-    /// No header in front.
+    /// The input does not begin with a header.
     #[error("not a gpumem recording: it begins with {0}, not with a header")]
     NotARecording(String),
     /// The input ends inside a frame.
@@ -60,7 +72,7 @@ pub enum Fault {
         /// How many bytes more the frame needs.
         n_missing: usize,
     },
-    /// A length that no writer writes.
+    /// A length beyond [`MAX_FRAME`], in bytes.
     #[error("a frame of {0} bytes, more than the {MAX_FRAME} that a frame may have")]
     TooLong(usize),
     /// The length was changed after it was written.
@@ -96,11 +108,10 @@ impl Fault {
     }
 }
 
-/// The bytes of one frame, always such as [`apply`] takes in.
+/// The bytes of one frame, which [`apply`] can always read.
 ///
-/// Of one that is too long to be read again only what others refer to is written, and that the
-/// rest is missing.
-pub fn encode_frame(frame: &Frame) -> Vec<u8> {
+/// If a frame is too long, only what others refer to is written, and a note that the rest is missing.
+fn encode_frame(frame: &Frame) -> Vec<u8> {
     let bytes = encode_whole(frame);
     let n_bytes = bytes.len() - PREFIX;
     if n_bytes <= MAX_FRAME {
@@ -179,12 +190,12 @@ fn without_text(revision: &Revision) -> Revision {
     }
 }
 
-/// The bytes of a whole recording.
+/// The bytes of a whole recording, as [`decode`] reads them.
 pub fn encode(recording: &Recording) -> Vec<u8> {
     encode_frames(recording.frames())
 }
 
-/// The bytes of these frames: of a live update, which `apply` takes in.
+/// The bytes of these frames: a live update, which [`apply`] reads. Example: [the module](self).
 pub fn encode_frames(frames: impl IntoIterator<Item = Frame>) -> Vec<u8> {
     frames
         .into_iter()
@@ -192,8 +203,24 @@ pub fn encode_frames(frames: impl IntoIterator<Item = Frame>) -> Vec<u8> {
         .collect()
 }
 
-/// Reads a recording: of one that was cut off in a frame the frames before it, and then it says
-/// so in [`Recording::missing`].
+/// Reads a recording.
+///
+/// A recording that was cut off inside a frame is read up to there, because a killed kernel leaves such
+/// a file; [`Recording::missing`] then says so.
+///
+/// # Errors
+///
+/// [`ReadError`] if the bytes are not a recording, are damaged, or are of a newer format.
+///
+/// ```
+/// use gpumem_core::format;
+/// use gpumem_core::recording::{Header, Recording};
+///
+/// let bytes = format::encode(&Recording::new(Header::default()));
+/// assert!(format::decode(&bytes).is_ok());
+/// let error = format::decode(b"PK\x03\x04 another format").expect_err("a zip file");
+/// assert!(error.to_string().starts_with("byte 0: not a gpumem recording"));
+/// ```
 pub fn decode(bytes: &[u8]) -> Result<Recording, ReadError> {
     let kind = first_kind(bytes)?;
     if kind != "header" {
@@ -218,9 +245,11 @@ pub fn decode(bytes: &[u8]) -> Result<Recording, ReadError> {
     Ok(recording)
 }
 
-/// Reads frames into a recording that is there already: a live update.
+/// Reads frames into an existing recording: a live update. Example: [the module](self).
 ///
-/// On an error the frames before the faulty one have been taken in.
+/// # Errors
+///
+/// [`ReadError`] at the first faulty frame; the frames before it have been applied.
 pub fn apply(recording: &mut Recording, bytes: &[u8]) -> Result<(), ReadError> {
     let mut offset = 0;
     while offset < bytes.len() {

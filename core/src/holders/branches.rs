@@ -8,12 +8,12 @@ use super::path;
 use super::retained_size::{RetainedSize, counted};
 use super::{HolderBranch, Limits, Rest, words};
 
-/// Branches of branches are no deeper than that, whatever is asked for: who tells them calls itself.
+/// Branches are nested at most this deep, whatever is asked for, because listing them is recursive.
 pub(super) const MAX_DEPTH: usize = 100;
-/// So many kinds of children are told apart.
+/// At most this many kinds of children are distinguished.
 const MAX_GROUPS: usize = 64;
 
-/// Children alike, in the order in which they are met.
+/// Similar children, in the order found.
 struct Group {
     first: u32,
     last: u32,
@@ -22,7 +22,7 @@ struct Group {
 }
 
 impl HeapAnalysis<'_> {
-    /// What `number` holds, the most first, and what is not told.
+    /// What `number` holds, the largest first, and the rest.
     pub(super) fn branches(
         &self,
         number: u32,
@@ -80,7 +80,7 @@ impl HeapAnalysis<'_> {
         }
     }
 
-    /// The children of `number` that keep something, those alike together.
+    /// The children of `number` that retain something, similar ones together.
     fn groups(&self, number: u32, tallies: &[RetainedSize]) -> (Vec<Group>, Rest) {
         let mut groups: Vec<Group> = Vec::new();
         let mut known: HashMap<Kind<'_>, usize> = HashMap::new();

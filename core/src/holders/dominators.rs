@@ -1,11 +1,10 @@
-//! What alone keeps what: the tree of immediate dominators.
+//! Which object alone keeps which: the tree of immediate dominators.
 //!
-//! A vertex dominates another when every path to it leads through it: without
-//! the first, the second is free. The algorithm is semi-NCA (Georgiadis, Tarjan
-//! and Werneck, "Finding dominators in practice", 2006): semidominators as
-//! Lengauer and Tarjan find them, then the nearest common ancestor on the tree
-//! built so far. Nothing here calls itself, so that a chain of a million objects
-//! is no matter.
+//! A vertex dominates another if every path to that one leads through it: without the first, the
+//! second is free. The algorithm is semi-NCA (Georgiadis, Tarjan and Werneck, "Finding dominators in
+//! practice", 2006): semidominators as Lengauer and Tarjan find them, then the nearest common ancestor
+//! on the tree built so far. Nothing here is recursive, so a chain of a million objects does not
+//! overflow the stack.
 
 use super::csr_graph::{CsrGraph, NONE, SESSION};
 

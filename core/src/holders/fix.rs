@@ -8,37 +8,37 @@ use crate::units::Bytes;
 use collected::Collected;
 use statement::{Code, Span};
 
-/// A longer cell is not looked through.
+/// Longer cells are not parsed.
 const LONGEST: usize = 1 << 15;
 
-/// A cure for one holder.
+/// A suggested change for one holder. Example: [`fix`](fix()).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fix {
-    /// The line of the cell that makes it hold; `None` where the cell does not show it.
+    /// The line of the cell that makes it hold; `None` if the cell does not show it.
     pub before: Option<String>,
-    /// What to write instead, or to run once where there is no `before`.
+    /// What to write instead, or what to run once if there is no `before`.
     pub after: String,
     /// Why that helps.
     pub reason: FixReason,
 }
 
-/// Why a fix helps.
+/// Why a fix helps. [`wording::fix_reason`](crate::wording::fix_reason) has the sentence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FixReason {
     /// IPython keeps what a cell displays: a `;` keeps it out from now on.
     NotDisplayed,
-    /// The same, of what is kept already.
+    /// The same, for what is already kept.
     OutputsReleased,
     /// The last exception keeps the local variables of its functions.
     TracebackReleased,
-    /// Objects that refer to each other wait for a collection.
+    /// Objects that refer to each other wait for the garbage collector.
     CyclesCollected,
     /// IPython keeps the namespace of every script that `%run` ran.
     ScriptsForgotten,
     /// The name keeps the old copy until the new one is ready.
     OldCopyFirst,
-    /// The name keeps a graph too.
+    /// The name also keeps an autograd graph.
     NameWithGraph,
     /// Only this name keeps it alive.
     Name,
@@ -50,15 +50,25 @@ pub enum FixReason {
     Number,
     /// Without its graph a tensor keeps only its own values.
     Detached,
-    /// Only the latest are kept.
+    /// Only the latest values are kept.
     LatestKept,
 }
 
-/// The cure for `holder`, in the words of the cell's text where that shows what
-/// holds; `None` where nothing certain can be said.
+/// The fix for `holder`, as a change of the cell's `source` if that shows the cause; `None` if nothing
+/// certain can be said.
 ///
-/// `.item()` is advised only where every tensor is a single number, and nothing
-/// is taken from a graph that the cell goes back through.
+/// `.item()` is suggested only if every tensor is a single number, and nothing that the cell's backward
+/// pass needs is detached.
+///
+/// ```
+/// use gpumem_core::holders::{FixReason, Holder, RootKind, fix};
+/// use gpumem_core::units::Bytes;
+///
+/// let holder = Holder::new(RootKind::OutputHistory, "Out[3]", Bytes::mib(420));
+/// let found = fix(&holder, Some("y = model(x)\ny")).expect("a displayed result");
+/// assert_eq!(found.before.as_deref(), Some("y"));
+/// assert_eq!((&*found.after, found.reason), ("y;", FixReason::NotDisplayed));
+/// ```
 pub fn fix(holder: &Holder, source: Option<&str>) -> Option<Fix> {
     let source = source.filter(|it| it.len() <= LONGEST).unwrap_or_default();
     match holder.kind {
@@ -117,9 +127,9 @@ fn is_displayed(code: &Code<'_>, span: Span) -> bool {
     in_no_block && is_last && starts_well && is_whole && !is_statement
 }
 
-/// A line before the one that binds `name` anew: so that its old value goes first. `None` where the
-/// cell binds it in no line of its own, or takes its new value from the old one.
-pub fn fix_of_rerun(name: &str, source: &str) -> Option<Fix> {
+/// A line before the one that rebinds `name`, so that its old value is freed first. `None` if no line
+/// of the cell rebinds it, or if the new value is computed from the old one.
+pub(crate) fn fix_of_rerun(name: &str, source: &str) -> Option<Fix> {
     let code = Code::of(source);
     let binds = |span: &Span| {
         let text = code.of_span(*span);

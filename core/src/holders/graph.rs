@@ -11,7 +11,7 @@ use super::root::Root;
 use super::step::Step;
 use crate::units::Bytes;
 
-/// The position of a node in its graph.
+/// The position of a node in its graph, from [`GraphBuilder::node`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeIdx(pub u32);
 
@@ -21,8 +21,17 @@ impl NodeIdx {
     }
 }
 
-/// What a tensor is for. In the order in which a storage takes the first that
-/// applies: a parameter that a graph saved as well is a parameter.
+/// What a tensor is for. A storage takes the first category that applies: a parameter that a graph has
+/// saved as well is a parameter.
+///
+/// ```
+/// use gpumem_core::holders::{Category, GraphBuilder, Node};
+///
+/// let mut builder = GraphBuilder::default();
+/// let weight = builder.node(Node::tensor("Tensor", "float32", &[64]));
+/// builder.categorise(weight, Category::Parameter);
+/// assert_eq!(builder.build().node(weight).category, Some(Category::Parameter));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Category {
@@ -34,7 +43,7 @@ pub enum Category {
     OptimizerState,
     /// Keys and values of the tokens so far.
     KvCache,
-    /// What is reserved for one owner, and free: the pool of a captured graph.
+    /// Reserved for one owner, and free: the pool of a captured graph.
     Workspace,
     /// Any other tensor.
     Tensor,
@@ -43,7 +52,7 @@ pub enum Category {
 }
 
 impl Category {
-    /// Every category, in the order of preference.
+    /// Every category, in order of preference.
     pub const ALL: [Self; 7] = [
         Self::Parameter,
         Self::Gradient,
@@ -74,35 +83,35 @@ impl Category {
     }
 }
 
-/// Bytes on a device.
+/// A block of device memory. [`Node::storage`] makes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Storage {
-    /// Whose it is for as long as it lives; never used again for another one.
+    /// Identifies it in all searches; never reused for another storage.
     pub id: u64,
-    /// As people write the device: `cuda:0`, `sim:0`, `host`.
+    /// The device's label: `cuda:0`, `sim:0`, `host`.
     pub device: Arc<str>,
-    /// What it takes there.
+    /// Its size there.
     pub n_bytes: Bytes,
 }
 
-/// An object or a storage.
+/// An object or a storage. Example: [`Holders`](super::Holders).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
     /// The name of its type: `list`, `Tensor`.
     pub type_name: Arc<str>,
-    /// What a tensor is for; `None` for an object that is no tensor, and for a
-    /// storage, which takes that of the tensors that hold it.
+    /// What a tensor is for; `None` for objects that are not tensors, and for a storage, which takes the
+    /// category of the tensors that hold it.
     pub category: Option<Category>,
-    /// Of a tensor: `float32`.
+    /// Of a tensor, its element type: `float32`.
     pub dtype: Option<Arc<str>>,
-    /// Of a tensor.
+    /// Of a tensor, its dimensions.
     pub shape: Option<Box<[u64]>>,
-    /// The bytes, where the node is a storage.
+    /// The bytes, if the node is a storage.
     pub storage: Option<Storage>,
 }
 
 impl Node {
-    /// An object that is no tensor: a list, a module, a function.
+    /// An object that is not a tensor: a list, a module, a function.
     pub fn object(type_name: impl Into<Arc<str>>) -> Self {
         Self {
             type_name: type_name.into(),
@@ -132,7 +141,7 @@ impl Node {
         Self::object(type_name).of(Category::Graph)
     }
 
-    /// Bytes on a device.
+    /// Bytes on the device with that label.
     pub fn storage(id: u64, device: impl Into<Arc<str>>, n_bytes: Bytes) -> Self {
         let device = device.into();
         Self {
@@ -145,7 +154,7 @@ impl Node {
         }
     }
 
-    /// The same, for that purpose.
+    /// The same node, for that purpose.
     #[must_use]
     pub fn of(self, category: Category) -> Self {
         Self {
@@ -163,7 +172,7 @@ pub(super) struct Edge {
     pub(super) step: Step,
 }
 
-/// The live objects that lead to device memory.
+/// The live objects that lead to device memory. [`GraphBuilder`] makes it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ObjectGraph {
     pub(super) nodes: Vec<Node>,
@@ -186,13 +195,13 @@ impl ObjectGraph {
         &self.nodes[idx.get()]
     }
 
-    /// The walk stopped at a bound: there is more than this.
+    /// The walk stopped at a limit: there is more than this.
     pub fn is_cut(&self) -> bool {
         self.is_cut
     }
 
-    /// What the allocators of a device have handed out: what lies beyond the storages that were
-    /// found is held as well, though nobody knows by whom.
+    /// Adds what a device's allocators have handed out. What exceeds the storages found is held too, by
+    /// an unknown holder.
     pub fn account(&mut self, device: &str, handed_out: Allocated) {
         self.ledger.insert(device.to_owned(), handed_out);
     }
@@ -210,7 +219,20 @@ impl ObjectGraph {
     }
 }
 
-/// Takes in objects, edges and roots in any order.
+/// Builds an [`ObjectGraph`] from objects, edges and roots in any order.
+///
+/// ```
+/// use gpumem_core::holders::{GraphBuilder, Node, Root, Step};
+/// use gpumem_core::units::Bytes;
+///
+/// let mut builder = GraphBuilder::default();
+/// let model = builder.node(Node::object("Net"));
+/// let storage = builder.node(Node::storage(1, "cuda:0", Bytes::mib(4)));
+/// builder.edge(model, storage, Step::attribute("weight"));
+/// builder.root(Root::variable("model", model));
+/// let graph = builder.build();
+/// assert_eq!((graph.n_nodes(), graph.edges().count(), graph.roots().len()), (2, 1, 1));
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct GraphBuilder {
     graph: ObjectGraph,
@@ -221,22 +243,21 @@ impl GraphBuilder {
     ///
     /// # Panics
     ///
-    /// On more nodes than 32 bits count.
+    /// If there are more nodes than a `u32` can count.
     pub fn node(&mut self, node: Node) -> NodeIdx {
         let idx = u32::try_from(self.graph.nodes.len()).expect("a walk is bounded far below that");
         self.graph.nodes.push(node);
         NodeIdx(idx)
     }
 
-    /// What a node is for, as another object that holds it knows: an optimizer
-    /// its state, a module its parameters. The first in [`Category`]'s order stays.
+    /// Sets what a node is for, as an object that holds it knows: an optimizer its state, a module its
+    /// parameters. If several do, the first in [`Category`]'s order wins.
     pub fn categorise(&mut self, idx: NodeIdx, category: Category) {
         let known = &mut self.graph.nodes[idx.get()].category;
         *known = Some(known.map_or(category, |known| known.min(category)));
     }
 
-    /// One object holds another. An edge whose ends are not both nodes of this
-    /// graph is passed over.
+    /// Adds that one object holds another. An edge whose ends are not both nodes of this graph is ignored.
     pub fn edge(&mut self, from: NodeIdx, to: NodeIdx, step: Step) {
         let n_nodes = self.graph.nodes.len();
         if from.get() < n_nodes && to.get() < n_nodes {
@@ -244,19 +265,19 @@ impl GraphBuilder {
         }
     }
 
-    /// A name holds an object. The order decides between paths of equal length.
+    /// Adds that a name holds an object. The order decides between paths of equal length.
     pub fn root(&mut self, root: Root) {
         if root.target.get() < self.graph.nodes.len() {
             self.graph.roots.push(root);
         }
     }
 
-    /// The walk stopped at a bound: there is more than this.
+    /// Notes that the walk stopped at a limit.
     pub fn cut(&mut self) {
         self.graph.is_cut = true;
     }
 
-    /// Everything was looked at: also libraries, cyclic garbage, and what no name leads to.
+    /// Notes that everything was visited: also libraries, cyclic garbage, and what no name leads to.
     pub fn whole(&mut self) {
         self.graph.is_whole = true;
     }

@@ -1,4 +1,4 @@
-//! One look at the graph: everything about it that no device and no limit changes.
+//! One search of the graph: everything about it that no device and no limit changes.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -18,7 +18,10 @@ use super::{
 };
 use crate::units::{ByteDelta, Bytes};
 
-/// The graph with its dominators, paths and storages.
+/// A graph with its dominators, paths and storages. Example: [the module](super).
+///
+/// A name's retained size is the sum of the storages that its node dominates. The dominators are
+/// found by semi-NCA (Georgiadis, Tarjan and Werneck, *Finding Dominators in Practice*, 2006).
 pub struct HeapAnalysis<'a> {
     pub(super) web: CsrGraph<'a>,
     pub(super) reach: Reach,
@@ -30,7 +33,7 @@ pub struct HeapAnalysis<'a> {
     sharers: Vec<(u32, Sharers)>,
 }
 
-/// What is under a name, or under what several names share.
+/// What lies under a name, or under what several names share.
 struct Top {
     largest: Stored,
     parts: BTreeMap<Part, u64>,
@@ -58,7 +61,7 @@ fn most<'t>(tops: impl IntoIterator<Item = &'t Top>) -> Option<Part> {
 }
 
 impl<'a> HeapAnalysis<'a> {
-    /// Looks at a graph: time and room grow with its objects and edges.
+    /// Analyzes a graph. Time and memory are about linear in its objects and edges.
     pub fn at(graph: &'a ObjectGraph) -> Self {
         let mut web = CsrGraph::new(graph);
         let reach = Reach::of(&mut web);
@@ -75,12 +78,12 @@ impl<'a> HeapAnalysis<'a> {
         }
     }
 
-    /// What is there now, to be compared with at a later look.
+    /// What is there now, for comparison with a later search.
     pub fn inventory(&self) -> Inventory {
         Inventory::of(self)
     }
 
-    /// Who holds what, within `limits`; how it grew, where there was a look before.
+    /// Who holds what, within `limits`, and how it grew if there was an earlier search.
     pub fn holders(&self, limits: &Limits, since: Option<Since<'_>>) -> Holders {
         let mut devices: Vec<DeviceHolders> = self
             .labels()
@@ -148,7 +151,7 @@ impl<'a> HeapAnalysis<'a> {
         }
     }
 
-    /// The storages under each top, as far as they are told one by one.
+    /// The storages under each top that are listed one by one.
     fn tops(&self, device: u16) -> HashMap<u32, Top> {
         let mut tops: HashMap<u32, Top> = HashMap::new();
         let stored = self.ground.storages.iter().filter(|it| it.device == device);
@@ -220,7 +223,7 @@ impl<'a> HeapAnalysis<'a> {
         }
     }
 
-    /// The object that has the name, where it is one.
+    /// The named object, if it is a single one.
     fn target(&self, root: u32) -> Option<NodeIdx> {
         let mut targets = self.web.successors(root);
         let target = targets.next().filter(|_| targets.next().is_none());
@@ -377,7 +380,7 @@ impl<'a> HeapAnalysis<'a> {
         }
     }
 
-    /// The names that a top has beside this one.
+    /// The other names of a top.
     fn others(&self, root: u32, top: u32) -> String {
         let sharers = self.sharers.iter().find(|(number, _)| *number == top);
         let Some((_, sharers)) = sharers else {

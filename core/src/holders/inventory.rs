@@ -1,4 +1,4 @@
-//! What was there at a look, to be compared with at a later one.
+//! What a search found, for comparison with a later one.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -6,25 +6,25 @@ use super::RootKind;
 use super::heap_analysis::HeapAnalysis;
 use crate::units::{ByteDelta, Bytes};
 
-/// What hides is worth a second look from this share of what a device holds on.
+/// Share of a device's bytes from which hidden growth is worth a second search.
 const WORTH_LOOKING: f64 = 0.01;
 
-/// So many storages are told one by one, the largest; the others are summed up by name, so that
-/// what is kept between two looks is bounded.
+/// The largest storages are kept one by one, up to this many; the others are summed up by name, so that
+/// what is kept between two searches is bounded.
 const MAX_STORAGES: usize = 1 << 14;
 
-/// So many names are told one by one, those with the most bytes.
+/// Names kept one by one: those with the most bytes.
 const MAX_NAMES: usize = 1 << 12;
 
 /// What stands for the names beyond [`MAX_NAMES`].
 const OTHER_NAMES: &str = "…";
 
-/// Which storages were there at a look, and under which name: what a later one is held against.
+/// Which storages a search found, and under which name. Example: [the module](super).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Inventory {
     pub(crate) devices: Vec<Shelf>,
     pub(crate) names: Vec<(RootKind, Box<str>)>,
-    /// More than names was looked at: libraries, cyclic garbage, what nothing leads to.
+    /// The search covered more than names: libraries, cyclic garbage, what nothing leads to.
     pub(crate) is_whole: bool,
 }
 
@@ -38,9 +38,9 @@ pub(crate) struct Shelf {
     pub(crate) summed_up_to: Bytes,
     /// One for each name that has such storages, and for each of both kinds of them.
     pub(crate) sums: Vec<Entry>,
-    /// What the allocators had handed out, where they said it.
+    /// What the allocators had handed out, if they reported it.
     pub(crate) handed_out: Option<Bytes>,
-    /// Part of that which was found nowhere.
+    /// Part of it: found nowhere.
     pub(crate) unseen: Bytes,
 }
 
@@ -87,7 +87,7 @@ impl Inventory {
         inventory
     }
 
-    /// Says what does not fit together in what another process sent.
+    /// Names the inconsistency in what another process sent.
     pub(crate) fn check(&self) -> Result<(), String> {
         let mut entries = self.devices.iter().flat_map(Shelf::entries);
         let n_names = self.names.len();
@@ -135,7 +135,7 @@ impl Inventory {
         }
     }
 
-    /// Sums up what is small where there is too much to be told one by one.
+    /// Sums up the small storages if there are too many to list.
     fn keep_largest(&mut self) {
         let most = MAX_STORAGES / self.devices.len().max(1);
         for shelf in &mut self.devices {
@@ -144,8 +144,8 @@ impl Inventory {
         }
     }
 
-    /// Most of what a device has more than before is under no name: to say where it is, more than
-    /// names must be looked at. The first time of all nothing was there before.
+    /// Most of a device's growth is under no name, so finding it takes a search of more than names. Before
+    /// the first search nothing was there.
     pub fn hides_growth_since(&self, before: Option<&Self>) -> bool {
         self.devices.iter().any(|now| {
             let before = before.and_then(|it| it.shelf(&now.device).map(|shelf| (it, shelf)));
@@ -177,7 +177,7 @@ impl Inventory {
         self.devices.iter().find(|shelf| &*shelf.device == device)
     }
 
-    /// What changed from a look before to this one.
+    /// What changed between an earlier search and this one.
     pub fn since<'i>(&'i self, before: &'i Self) -> Since<'i> {
         Since { now: self, before }
     }
@@ -204,7 +204,7 @@ impl Shelf {
             .chain(&self.sums)
     }
 
-    /// Those that are told one by one and that an earlier look did not find.
+    /// Listed storages that an earlier search did not find.
     fn entries_beyond<'s>(&'s self, earlier: &'s Self) -> impl Iterator<Item = &'s Entry> {
         let small = self.small_beside(earlier);
         let mut known = earlier.storages.iter().map(|(id, _)| id).peekable();
@@ -253,7 +253,7 @@ impl Shelf {
     }
 }
 
-/// Two looks, one after the other.
+/// Two searches, the later compared with the earlier. [`Inventory::since`] makes it.
 #[derive(Debug, Clone, Copy)]
 pub struct Since<'i> {
     now: &'i Inventory,
@@ -296,10 +296,10 @@ type Name<'i> = (RootKind, &'i str);
 pub(super) struct Grown<'i> {
     now: HashMap<Name<'i>, Bytes>,
     then: HashMap<Name<'i>, Bytes>,
-    /// Of what each name has, what was not there before.
+    /// The new storages of each name.
     fresh: HashMap<Name<'i>, Bytes>,
     n_fresh: Bytes,
-    /// Both looks went equally far: else what is beyond names is new to one of them.
+    /// Both searches went equally far; otherwise what is beyond names is new to one of them.
     is_comparable: bool,
     unseen: Option<ByteDelta>,
 }

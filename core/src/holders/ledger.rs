@@ -1,31 +1,40 @@
-//! What allocators have handed out, next to what the objects that were found hold of it.
+//! What allocators have handed out, compared with what the objects found hold of it.
 
 use super::{DeviceHolders, Holder, Part, RootKind};
 use crate::units::{ByteDelta, Bytes};
 
-/// A block is as much larger than what was asked for, as a rule.
+/// Blocks are multiples of this size.
 const GRANULE: Bytes = Bytes::new(512);
 
-/// What torch gives cuBLAS to work in: two times 4 MiB and eight times 16 KiB.
+/// The workspace that torch gives cuBLAS: two times 4 MiB and eight times 16 KiB.
 const WORKSPACE: Bytes = Bytes::new((2 * 4096 + 8 * 16) << 10);
 
-/// What it is called, where every object was looked at.
+/// Its name if every object was visited.
 const OUTSIDE: &str = "outside Python";
 
-/// What it is called, where only names were followed.
+/// Its name if only names were followed.
 const NAMELESS: &str = "unnamed";
 
 /// What the allocators of a device have handed out and not got back.
+///
+/// ```
+/// use gpumem_core::holders::Allocated;
+/// use gpumem_core::units::Bytes;
+///
+/// let torch = Allocated { n_bytes: Bytes::mib(3), is_rounded: false };
+/// let jax = Allocated { n_bytes: Bytes::mib(4), is_rounded: true };
+/// assert_eq!(torch.and(jax), Allocated { n_bytes: Bytes::mib(7), is_rounded: true });
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Allocated {
-    /// How much it is.
+    /// How much that is.
     pub n_bytes: Bytes,
-    /// Whole blocks are counted, and not what was asked for.
+    /// Counted in whole blocks, not as requested.
     pub is_rounded: bool,
 }
 
 impl Allocated {
-    /// Both together.
+    /// The sum of both; rounded if one of them is.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -34,7 +43,7 @@ impl Allocated {
         }
     }
 
-    /// What is certain to lie beyond so many storages of so many bytes.
+    /// What certainly exceeds `n_storages` storages of together `n_bytes`.
     pub(super) fn beyond(self, n_bytes: Bytes, n_storages: u64) -> Bytes {
         let rounding = if self.is_rounded {
             Bytes::new(GRANULE.get().saturating_mul(n_storages))
@@ -46,7 +55,7 @@ impl Allocated {
 }
 
 impl DeviceHolders {
-    /// Adds what is allocated and was found nowhere, as a holder of its own.
+    /// Adds what is allocated but was not found, as a separate holder.
     pub(super) fn add_unseen(&mut self, unseen: Bytes, is_whole: bool, grown: Option<ByteDelta>) {
         let n_workspaces = n_workspaces(unseen);
         let (kind, part, name, what) = if n_workspaces > 0 {

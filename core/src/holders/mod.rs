@@ -1,9 +1,35 @@
 //! What keeps memory alive: names, paths, retained bytes.
 //!
-//! Whoever walks the live objects builds an [`ObjectGraph`]. [`Holders`] is what
-//! it says: how much each name alone keeps, what several of them share, the
-//! shortest path to the largest object, and what the bytes of a device are for.
-//! It is small whatever the graph's size, and goes into a recording as it is.
+//! A walk over the live objects builds an [`ObjectGraph`]. [`Holders`] summarises it: how much each name
+//! retains, what several names share, the shortest path to the largest object, and what a device's bytes
+//! are for. The summary is small for any graph, so it goes into the recording as it is.
+//!
+//! [`HeapAnalysis`] does the same with a comparison: its [`Inventory`] is kept, and the next search
+//! tells what is new [`Since`] then.
+//!
+//! ```
+//! use gpumem_core::holders::{GraphBuilder, HeapAnalysis, Inventory, Limits, Node, Root, Step};
+//! use gpumem_core::units::{ByteDelta, Bytes};
+//!
+//! let heap_with = |n_losses: u64| {
+//!     let mut builder = GraphBuilder::default();
+//!     let losses = builder.node(Node::object("list"));
+//!     for id in 0..n_losses {
+//!         let storage = builder.node(Node::storage(id, "cuda:0", Bytes::mib(4)));
+//!         builder.edge(losses, storage, Step::Index(id));
+//!     }
+//!     builder.root(Root::variable("losses", losses));
+//!     builder.build()
+//! };
+//! let before = HeapAnalysis::at(&heap_with(3)).inventory();
+//! let graph = heap_with(5);
+//! let heap = HeapAnalysis::at(&graph);
+//! let now = heap.inventory();
+//! let holders = heap.holders(&Limits::default(), Some(now.since(&before)));
+//! let losses = &holders.on("cuda:0").expect("a device").roots[0];
+//! assert_eq!(losses.retained, Bytes::mib(20));
+//! assert_eq!(losses.grown, Some(Bytes::mib(8) - Bytes::ZERO));
+//! ```
 
 mod branches;
 mod csr_graph;
@@ -26,7 +52,8 @@ mod step;
 mod tests;
 mod words;
 
-pub use fix::{Fix, FixReason, fix, fix_of_rerun};
+pub(crate) use fix::fix_of_rerun;
+pub use fix::{Fix, FixReason, fix};
 pub use found::Found;
 pub use graph::{Category, GraphBuilder, Node, NodeIdx, ObjectGraph, Storage};
 pub use heap_analysis::HeapAnalysis;
@@ -41,16 +68,23 @@ pub use step::Step;
 use crate::sort;
 use crate::units::{ByteDelta, Bytes};
 
-/// How much of a graph is told; the rest is summed up.
+/// How much of a graph [`Holders`] lists; the rest is summed up. The defaults fill one screen.
+///
+/// ```
+/// use gpumem_core::holders::Limits;
+///
+/// let brief = Limits { n_roots: 3, depth: 0, ..Limits::default() };
+/// assert_eq!(brief.n_shared, Limits::default().n_shared);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Names of a device.
+    /// Names per device.
     pub n_roots: usize,
     /// Groups of names that share something.
     pub n_shared: usize,
-    /// Branches of a name, and of each branch.
+    /// Branches per name, and per branch.
     pub n_branches: usize,
-    /// Branches of branches.
+    /// Levels of branches below a name.
     pub depth: usize,
 }
 
@@ -86,57 +120,57 @@ impl Default for Limits {
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Holders {
-    /// The fullest device first. One without a storage is not there.
+    /// The fullest device first; devices without a storage are left out.
     pub devices: Vec<DeviceHolders>,
 }
 
 impl Holders {
-    /// What a graph says, where every step has its name.
+    /// Summarises a graph.
     pub fn of(graph: &ObjectGraph, limits: &Limits) -> Self {
         HeapAnalysis::at(graph).holders(limits, None)
     }
 
-    /// What is held on the device of that label.
+    /// The holders on the device with that label.
     pub fn on(&self, device: &str) -> Option<&DeviceHolders> {
         self.devices.iter().find(|it| it.device == device)
     }
 }
 
-/// Who holds what on one device.
+/// Who holds what on one device. Example: [`Holders`].
 ///
-/// `roots`, `more`, `shared` and `more_shared` together are `n_bytes`.
+/// `roots`, `more`, `shared` and `more_shared` add up to `n_bytes`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DeviceHolders {
     /// As people write it: `cuda:0`, `sim:0`, `host`.
     pub device: String,
     /// Every storage that was seen, once, and what else is allocated.
     pub n_bytes: Bytes,
-    /// How many those are.
+    /// How many storages those are.
     pub n_storages: u64,
-    /// Names by what each alone keeps, the most first.
+    /// Names by what each one retains, the largest first.
     pub roots: Vec<Holder>,
     /// Further names.
     pub more: Rest,
-    /// Names that have more than at the look before, and keep none of what they hold alone: it is
-    /// among what is `shared`.
+    /// Names that hold more than at the last search but retain nothing themselves, because others hold it
+    /// too: it is part of `shared`.
     pub sharing: Vec<Holder>,
-    /// What several names keep together, the most first.
+    /// What several names retain together, the largest first.
     pub shared: Vec<SharedMemory>,
-    /// Further ones of those.
+    /// Further shared memory.
     pub more_shared: Rest,
-    /// What places of `IPython` keep of what no name of the user's reaches, the most first.
+    /// What `IPython` alone keeps, reachable from no name of the user's; the largest first.
     pub kept: Vec<Kept>,
-    /// What the allocated bytes are for, each byte once, in the order of [`Part::ALL`]; what is
-    /// only reserved, in the pool of a captured graph, is for nothing.
+    /// What the allocated bytes are for, each byte once, in the order of [`Part::ALL`]. Memory that is only
+    /// reserved, in the pool of a captured graph, is not included.
     pub parts: Vec<(Part, Bytes)>,
     /// The walk stopped at a bound: there is more than this.
     pub is_cut: bool,
 }
 
-/// So many names that grew are kept of a look that a later one followed.
+/// How many names that grew are kept of an older search.
 const N_GROWN: usize = 8;
 
-/// So far below a name, and so many at each level, is kept of the look before the latest.
+/// How deep, and how many branches per level, are kept of the search before the latest.
 const OUTLINE_DEPTH: usize = 2;
 const N_OUTLINED: usize = 6;
 
@@ -148,7 +182,7 @@ impl DeviceHolders {
         }
     }
 
-    /// Drops what the names hold: what is left tells how much each of them kept.
+    /// Drops what the names hold; what is left tells how much each of them retained.
     pub(crate) fn keep_names(&mut self) {
         for holder in &mut self.roots {
             holder.branches.clear();
@@ -194,10 +228,11 @@ fn keep_largest(branches: &mut Vec<HolderBranch>, more: &mut Rest, depth: usize)
     }
 }
 
-/// What nothing but places of `IPython` and Python keeps: each byte once, at the first of them.
+/// What only `IPython` and Python itself keep: each byte once, at the first place that keeps it.
+/// An entry of [`DeviceHolders::kept`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kept {
-    /// Which kind of place.
+    /// The kind of place.
     pub place: RootKind,
     /// All that it keeps.
     pub n_bytes: Bytes,
@@ -209,7 +244,7 @@ pub struct Kept {
     pub what: String,
 }
 
-/// What is not told one by one.
+/// What is not listed one by one: how many, and their bytes. [`DeviceHolders::more`] is one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Rest {
     /// How many.
@@ -226,19 +261,27 @@ impl Rest {
 }
 
 /// A name, and what would be free without it.
+///
+/// ```
+/// use gpumem_core::holders::{Holder, RootKind};
+/// use gpumem_core::units::Bytes;
+///
+/// let holder = Holder::new(RootKind::Variable, "losses", Bytes::mib(24));
+/// assert_eq!((holder.retained, holder.grown), (Bytes::mib(24), None));
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Holder {
     /// As the user knows it: `losses`, `Out[3]`.
     pub name: String,
     /// What kind of name it is.
     pub kind: RootKind,
-    /// What it alone keeps: free when it lets go, and only then.
+    /// Retained size: freed when this name lets go, and only then.
     pub retained: Bytes,
-    /// What it holds more than at the look before this one, where there was one.
-    /// Bytes that only changed hands do not count.
+    /// How much more it holds than at the last search; `None` without one. Bytes that only moved from
+    /// another name do not count.
     pub grown: Option<ByteDelta>,
-    /// What it holds that was not there at the look before: all of it where a loop collects anew
-    /// what an earlier run had collected, and nothing was `grown`.
+    /// What it holds that was not there at the last search. A loop that collects its results anew in every
+    /// run has `fresh` bytes and no growth.
     pub fresh: Option<Bytes>,
     /// The Python expression of the largest object: `losses[3].grad_fn._saved_self`.
     pub path: String,
@@ -253,7 +296,7 @@ pub struct Holder {
 }
 
 impl Holder {
-    /// A name that holds so much, and nothing more is known of it.
+    /// A name that retains this much; nothing else is known of it.
     pub fn new(kind: RootKind, name: &str, retained: Bytes) -> Self {
         Self {
             name: name.to_owned(),
@@ -270,27 +313,27 @@ impl Holder {
     }
 }
 
-/// What decides how a holder is helped.
+/// Facts about a holder that decide which [`fix`](fix()) it gets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Traits {
-    /// The type of the object that has the name: `list`.
+    /// The type of the named object: `list`.
     pub type_name: String,
-    /// How many tensors it alone keeps.
+    /// How many tensors it retains.
     pub n_tensors: u64,
     /// Each of them is a single number.
     pub scalars: bool,
-    /// Part of what it keeps that only graphs of the autograd hold.
+    /// Part of what it retains: held by the autograd graph only.
     pub graph: Bytes,
-    /// The largest object is held by a function: its closure, its defaults, its cache.
+    /// The largest object is held by a function: its closure, defaults or cache.
     pub by_function: bool,
     /// What most of its bytes are for, where that is known.
     pub part: Option<Part>,
 }
 
-/// Part of what a name keeps.
+/// Part of what a name retains. An entry of [`Holder::branches`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HolderBranch {
-    /// How it is reached from what holds it: `[3]`, `.grad_fn`; of several `[0] … [95]`.
+    /// The step from its holder: `[3]`, `.grad_fn`; of several `[0] … [95]`.
     pub step: String,
     /// What it is, in words.
     pub what: String,
@@ -304,12 +347,13 @@ pub struct HolderBranch {
     pub more: Rest,
 }
 
-/// What several names keep: free only when all of them let go.
+/// What several names retain together: freed only when all of them let go. An entry of
+/// [`DeviceHolders::shared`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SharedMemory {
-    /// The first few of the names, as they are preferred in a path.
+    /// The first few of the names, in the order in which paths prefer them.
     pub names: Vec<String>,
-    /// There are further ones.
+    /// Whether there are more names.
     pub and_others: bool,
     /// What they keep together.
     pub n_bytes: Bytes,

@@ -33,7 +33,7 @@ pub(super) fn is_within(web: &CsrGraph<'_>, link: u32) -> bool {
     edge.is_some_and(|edge| edge.step == Step::Within)
 }
 
-/// What is held from inside, by what it is that holds it: the results of a cache.
+/// What an object holds internally, named by the object's type: the results of a cache.
 fn inside(web: &CsrGraph<'_>, from: NodeIdx, step: &Step) -> String {
     let is_cache = &*web.graph.node(from).type_name == "_lru_cache_wrapper";
     match step {

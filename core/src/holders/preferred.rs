@@ -1,4 +1,4 @@
-//! Every byte once, under the name by which a person would first look for it.
+//! Every byte once, under the name where a person would look for it first.
 
 use std::collections::BTreeMap;
 
@@ -6,16 +6,17 @@ use super::graph::{NodeIdx, ObjectGraph};
 use super::root::RootKind;
 use crate::units::Bytes;
 
-/// What a name holds on a device, without what a name before it holds already.
+/// What a name holds on a device, excluding what a name before it holds.
+/// [`Found::held_by`](super::Found::held_by) lists them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HeldBy {
     /// As the user knows it: `losses`, `Out[3]`.
     pub name: String,
     /// What kind of name it is.
     pub kind: RootKind,
-    /// On which device, as people write it.
+    /// The device's label.
     pub device: String,
-    /// The bytes.
+    /// How much it holds.
     pub n_bytes: Bytes,
 }
 

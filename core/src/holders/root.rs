@@ -1,11 +1,19 @@
-//! Where the walk begins: what has a name.
+//! Where the walk starts: objects that have a name.
 
 use std::sync::Arc;
 
 use super::graph::NodeIdx;
 
-/// What kind of name keeps an object alive. In the order in which a path is
-/// preferred: what the user can see and change first.
+/// What kind of name keeps an object alive. The order is that in which paths prefer them: first what
+/// the user can see and change.
+///
+/// ```
+/// use gpumem_core::holders::RootKind;
+///
+/// assert!(RootKind::Variable < RootKind::OutputHistory);
+/// assert_eq!(RootKind::OutputHistory.words(), Some("displayed result"));
+/// assert_eq!(RootKind::OutputHistory.release(), Some("%gpumem release outputs"));
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum RootKind {
@@ -13,7 +21,7 @@ pub enum RootKind {
     Variable,
     /// A variable of a module of the user's own.
     ModuleGlobal,
-    /// A local variable of a function that is running in a thread, or that a task will go on with.
+    /// A local variable of a function that runs in a thread, or of a suspended task.
     ThreadFrame,
     /// What a `%run` script left.
     RunModule,
@@ -23,9 +31,9 @@ pub enum RootKind {
     Traceback,
     /// What `%debug` looked at.
     Debugger,
-    /// Workspaces and the like, which libraries keep for themselves.
+    /// Workspaces and similar objects that libraries keep for themselves.
     System,
-    /// Objects that only refer to each other: the next collection frees them.
+    /// Objects that only refer to each other; the next collection frees them.
     CyclicGarbage,
     /// No name reaches it.
     #[default]
@@ -68,7 +76,7 @@ impl RootKind {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// What it is, as a word behind the name; nothing for what the user named.
+    /// A description to follow the name; `None` for variables, which need none.
     pub const fn words(self) -> Option<&'static str> {
         match self {
             Self::Variable => None,
@@ -84,7 +92,7 @@ impl RootKind {
         }
     }
 
-    /// What the user types so that it lets go, where one command does.
+    /// The command that makes it let go, if there is one.
     pub const fn release(self) -> Option<&'static str> {
         match self {
             Self::OutputHistory => Some("%gpumem release outputs"),
@@ -96,15 +104,15 @@ impl RootKind {
     }
 
     /// The user has a name for it.
-    pub const fn is_named(self) -> bool {
+    pub(crate) const fn is_named(self) -> bool {
         matches!(
             self,
             Self::Variable | Self::ModuleGlobal | Self::ThreadFrame
         )
     }
 
-    /// IPython keeps it beside or after what the user named.
-    pub const fn is_ipython(self) -> bool {
+    /// IPython keeps it in addition to what the user named.
+    pub(crate) const fn is_ipython(self) -> bool {
         matches!(
             self,
             Self::RunModule | Self::OutputHistory | Self::Traceback | Self::Debugger
@@ -112,15 +120,22 @@ impl RootKind {
     }
 }
 
-/// A name from which objects are reached. Roots of equal name and kind are one:
-/// `Out[3]`, `_3` and IPython's hidden copy hold together.
+/// A name from which objects are reached. Roots of equal name and kind are one: `Out[3]`, `_3` and
+/// IPython's hidden copy hold together.
+///
+/// ```
+/// use gpumem_core::holders::{NodeIdx, Root, RootKind};
+///
+/// let root = Root::new("last exception", RootKind::Traceback, NodeIdx(0)).by("sys.last_value");
+/// assert_eq!((&*root.name, &*root.path), ("last exception", "sys.last_value"));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Root {
     /// As the user knows it: `losses`, `Out[3]`, `last exception`.
     pub name: Arc<str>,
     /// What kind of name it is.
     pub kind: RootKind,
-    /// The Python expression that is `target`; paths begin with it.
+    /// The Python expression for `target`; paths begin with it.
     pub path: Arc<str>,
     /// The object that it holds.
     pub target: NodeIdx,
@@ -143,7 +158,7 @@ impl Root {
         Self::new(name, RootKind::Variable, target)
     }
 
-    /// The same, reached by another expression than its name.
+    /// The same name, reached by that expression.
     #[must_use]
     pub fn by(self, path: &str) -> Self {
         Self {

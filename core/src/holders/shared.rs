@@ -1,9 +1,9 @@
-//! Which names keep together what none of them keeps alone.
+//! Which names together retain what none of them retains alone.
 
 use super::csr_graph::CsrGraph;
 use super::dominators::{Dominators, Lists};
 
-/// So many of the names are said.
+/// How many of the names are listed.
 const N_NAMES: usize = 3;
 
 /// The first few roots, by their vertices, that reach the same thing.

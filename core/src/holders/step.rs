@@ -3,13 +3,14 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// How one object is reached from another.
+/// How one object is reached from another, written as Python.
 ///
-/// Where Python has no expression for it, the words stand between angle
-/// brackets, as in its own `train.<locals>.step`.
+/// Steps without a Python expression are written in angle brackets, as in Python's own
+/// `train.<locals>.step`.
 ///
 /// ```
 /// use gpumem_core::holders::Step;
+///
 /// let path = [Step::Index(3), Step::attribute("grad_fn"), Step::key("'loss'")];
 /// let text: String = path.iter().map(Step::to_string).collect();
 /// assert_eq!(text, "[3].grad_fn['loss']");

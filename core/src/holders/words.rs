@@ -3,7 +3,7 @@
 use super::graph::{Category, Node};
 use super::retained_size::{N_COUNTED, RetainedSize, counted};
 
-/// What people call a type of CPython's whose own name tells little.
+/// The common name of a CPython type whose own name says little.
 pub(super) fn type_name(node: &Node) -> &str {
     match &*node.type_name {
         "_lru_cache_wrapper" => "cache",

@@ -10,7 +10,7 @@ use crate::segments::{Block, BlockState, Pool, Segment, Segments};
 pub(super) struct JsonMapped<'a> {
     device: &'a str,
     run: u32,
-    /// Why nobody looked.
+    /// Why the segments were not read.
     reason: Option<&'a str>,
     found: Option<JsonFound>,
 }

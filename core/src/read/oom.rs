@@ -1,11 +1,10 @@
 //! Out-of-memory messages, turned into bytes.
 //!
-//! There are as many wordings as there are allocators, and each has changed from
-//! version to version. So a message is not matched as a whole: its **head** says
-//! that memory ran out and in which framework, and each figure is found by the
-//! words next to it (`X is free`, `Tried to allocate X`), wherever it stands.
+//! Every allocator has its own wording, and each has changed between versions, so a message is not
+//! matched as a whole. Its **head** says that memory ran out and in which framework; each figure is found
+//! by the words next to it (`X is free`, `Tried to allocate X`), anywhere in the message.
 //!
-//! In every one of these messages a `GB` is 2^30 bytes, like a `GiB`.
+//! In all of these messages a `GB` is 2^30 bytes, like a `GiB`. Example: [`parse`].
 
 mod heads;
 mod sizes;
@@ -17,23 +16,22 @@ use crate::units::Bytes;
 use heads::Head;
 use sizes::Sizes;
 
-/// A message tells what it has to tell in so many bytes from its head on; a long
-/// listing of buffers may follow.
+/// How many bytes of a message are read from its head on; a long listing of buffers may follow.
 const LONGEST: usize = 4096;
 
-/// What a message told.
+/// What an out-of-memory message says. Example: [`parse`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OomMessage {
-    /// Who asked for the memory, where the message tells.
+    /// The framework that asked for the memory, if the message shows it.
     pub framework: Option<Framework>,
-    /// The device as people write it (`cuda:0`), where the message names one.
+    /// The device's label (`cuda:0`), if the message names one.
     pub device: Option<String>,
     /// The figures.
     pub figures: OomFigures,
 }
 
 impl OomMessage {
-    /// It names a device that is not the host.
+    /// Whether it names a device other than the host.
     pub fn names_accelerator(&self) -> bool {
         self.device
             .as_deref()
@@ -41,7 +39,7 @@ impl OomMessage {
     }
 }
 
-/// One class of an exception: its module and its name.
+/// One class of an exception: its module and its name. Example: [`of_exception`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClassName {
     /// `torch`, `cupy.cuda.memory`.
@@ -50,14 +48,15 @@ pub struct ClassName {
     pub name: String,
 }
 
-/// What a message tells of memory that ran out; `None` where it tells of something else.
+/// Reads a message; `None` if it is not about memory that ran out.
 ///
 /// ```
 /// use gpumem_core::read::oom::parse;
 /// use gpumem_core::units::Bytes;
-/// let told = parse("CUDA out of memory. Tried to allocate 2.00 MiB. GPU 1 has").unwrap();
-/// assert_eq!(told.figures.wanted, Some(Bytes::mib(2)));
-/// assert_eq!(told.device.as_deref(), Some("cuda:1"));
+///
+/// let oom = parse("CUDA out of memory. Tried to allocate 2.00 MiB. GPU 1 has").unwrap();
+/// assert_eq!(oom.figures.wanted, Some(Bytes::mib(2)));
+/// assert_eq!(oom.device.as_deref(), Some("cuda:1"));
 /// assert_eq!(parse("index 4 is out of bounds"), None);
 /// ```
 pub fn parse(text: &str) -> Option<OomMessage> {
@@ -73,8 +72,17 @@ pub fn parse(text: &str) -> Option<OomMessage> {
     })
 }
 
-/// What an exception of these classes, the most derived first, tells of memory that
-/// ran out. A class whose name says so needs no message.
+/// Reads an exception: its message, or else its classes, the most derived first. A class named after
+/// the error needs no message.
+///
+/// ```
+/// use gpumem_core::read::oom::{ClassName, of_exception};
+/// use gpumem_core::recording::Framework;
+///
+/// let class = ClassName { module: "torch".to_owned(), name: "OutOfMemoryError".to_owned() };
+/// let oom = of_exception(&[class], "").expect("its name says it");
+/// assert_eq!(oom.framework, Some(Framework::Torch));
+/// ```
 pub fn of_exception(classes: &[ClassName], text: &str) -> Option<OomMessage> {
     parse(text).or_else(|| {
         let class = classes.iter().find_map(heads::of_class)?;
@@ -91,7 +99,14 @@ pub fn of_exception(classes: &[ClassName], text: &str) -> Option<OomMessage> {
     })
 }
 
-/// The longest beginning of `text` that has at most `n_bytes`.
+/// The longest beginning of `text` that has at most `n_bytes`, cut between characters.
+///
+/// ```
+/// use gpumem_core::read::oom::within;
+///
+/// assert_eq!(within("µs", 1), "", "µ has two bytes");
+/// assert_eq!(within("µs", 2), "µ");
+/// ```
 pub fn within(text: &str, n_bytes: usize) -> &str {
     let is_end = |n: &usize| text.is_char_boundary(*n);
     let n_bytes = (0..=n_bytes.min(text.len())).rev().find(is_end);

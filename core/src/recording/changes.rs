@@ -1,4 +1,4 @@
-//! What of a recording somebody has not been told yet.
+//! Which parts of a recording a follower has not received yet.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,10 +8,10 @@ use super::{
 };
 use crate::units::Nanos;
 
-/// Which parts of a recording are news to somebody who follows it.
+/// Which parts of a recording a follower has not received yet.
 ///
-/// It is told of every frame as that is taken in, and holds no content: whoever fetches the news
-/// late gets the newest state of each part once.
+/// It notes every frame that is applied but holds no content, so a follower who fetches late gets the
+/// newest state of each part once.
 ///
 /// ```
 /// use gpumem_core::recording::{Changes, Frame, Header, Recording};
@@ -32,7 +32,7 @@ pub struct Changes {
     /// Of the cells, which texts.
     revisions: BTreeSet<(CellIdx, SourceHash)>,
     runs: BTreeSet<RunIdx>,
-    /// From which instant on the points of a series are others.
+    /// From which instant on the points of a series have changed.
     samples: BTreeMap<(RunIdx, DeviceIdx, Series), Nanos>,
     traces: BTreeSet<(RunIdx, DeviceIdx)>,
     held: BTreeSet<(RunIdx, DeviceIdx)>,
@@ -42,7 +42,7 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// All that is news to somebody who knows the first `n_runs` runs.
+    /// Everything that a follower who has the first `n_runs` runs lacks.
     pub fn since(recording: &Recording, n_runs: usize) -> Self {
         let mut changes = Self::default();
         let frames = recording.frames();
@@ -52,7 +52,7 @@ impl Changes {
         changes
     }
 
-    /// This frame is taken into the recording.
+    /// Notes a frame that is applied to the recording.
     pub fn note(&mut self, frame: &Frame) {
         match frame {
             Frame::Header(_) => self.header = true,
@@ -72,8 +72,9 @@ impl Changes {
         }
     }
 
-    /// The frames that tell of the changes, in an order in which they fit; from here on there is
-    /// none. `recording` is the one that they were noted of.
+    /// The frames that bring a follower up to date, in an order in which they apply; then nothing is new.
+    ///
+    /// `recording` must be the one whose frames were noted.
     pub fn take(&mut self, recording: &Recording) -> Vec<Frame> {
         let changes = std::mem::take(self);
         let mut frames = Vec::new();
@@ -137,7 +138,7 @@ impl Changes {
     }
 }
 
-/// The texts of a cell that are news, oldest first.
+/// The texts of a cell that are new, oldest first.
 fn news_of_cell(
     recording: &Recording,
     idx: CellIdx,

@@ -1,13 +1,11 @@
-//! What names a device from one session to the next.
+//! Identifies a device across sessions.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// A key of a device that outlives the session, the same from every source: `GPU-<uuid>`, `sim:0`,
-/// `host`.
+/// A key that identifies a device in every session and source: `GPU-<uuid>`, `sim:0`, `host`.
 ///
-/// A type of its own, because the label (`cuda:0`) is a text as well: it may change while the key
-/// stays.
+/// It is not the label (`cuda:0`), which depends on the order of the visible devices.
 ///
 /// ```
 /// use gpumem_core::recording::DeviceKey;
@@ -20,7 +18,7 @@ use std::sync::Arc;
 pub struct DeviceKey(Arc<str>);
 
 impl DeviceKey {
-    /// As it is written.
+    /// The key as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

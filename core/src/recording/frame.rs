@@ -10,24 +10,38 @@ use crate::rules::Rules;
 use crate::units::{Bytes, Nanos};
 
 /// The longest payload of a frame that is written or read, in bytes.
+///
+/// It bounds the memory that reading a damaged file can take. The format is described in
+/// [`format`](crate::format).
 pub const MAX_FRAME: usize = 64 << 20;
 
-/// What the points of a [`Samples`] are.
+/// What the points of a [`Samples`] frame are. [`Recording::samples`](super::Recording::samples)
+/// looks a series up.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Series {
-    /// Read by the sampler while the run went on.
+    /// Read by the sampler during the run.
     Sampled,
-    /// Read where the user's code set a mark of this label: one per step of a loop.
+    /// Read at `gpumem.mark(label)` in the user's code: one point per step of a loop.
     Marked(String),
 }
 
-/// One timed reading inside a run. Only what is known at that instant is set.
+/// One timed reading inside a run. Levels that were not known at that instant are `None`.
+///
+/// ```
+/// use gpumem_core::recording::{AllocatorLevels, Reading, Sample, Source};
+/// use gpumem_core::units::Bytes;
+///
+/// let torch = AllocatorLevels { allocated: Bytes::mib(3).into(), ..AllocatorLevels::unread(Source::Torch) };
+/// let reading = Reading { allocators: vec![torch], ..Reading::default() };
+/// let sample = Sample::of(&reading);
+/// assert_eq!((sample.allocated, sample.reserved), (Some(Bytes::mib(3)), None));
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sample {
     /// Since the recording's start.
     pub at: Nanos,
-    /// Which one of its series this is, counted from 0: thinning leaves gaps. Of marks: how
-    /// many steps have ended until then, so that 0 is where the loop began.
+    /// Position in its series, counted from 0; downsampling leaves gaps. Of a mark: how many steps
+    /// have ended by then, so 0 is the start of the loop.
     pub ordinal: u64,
     /// Allocated, summed over the device's allocators.
     pub allocated: Option<Bytes>,
@@ -40,7 +54,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// What a reading says, its allocators summed. Without an instant and an ordinal.
+    /// The levels of a reading, summed over its allocators; `at` and `ordinal` are zero.
     pub fn of(reading: &Reading) -> Self {
         Self {
             allocated: reading.total(|levels| &levels.allocated),
@@ -54,8 +68,8 @@ impl Sample {
 
 /// Points of one series in a run, in time order.
 ///
-/// A later `Samples` of the same run, device and series replaces what is there
-/// from its first instant on: appending and rewriting are the same frame.
+/// A later `Samples` of the same run, device and series replaces the points from its first instant on,
+/// so appending and rewriting are the same frame. Example: [the module](super).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Samples {
     /// Inside which run.
@@ -68,41 +82,51 @@ pub struct Samples {
     pub points: Points,
 }
 
-/// A source as the recorder found it, for `%gpumem status` and for the report.
+/// A source as the recorder found it, for `%gpumem status` and the report.
+/// [`report::sources`](crate::report::sources()) shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceState {
     /// Which source.
     pub source: Source,
-    /// It is read.
+    /// Whether it is read.
     pub used: bool,
     /// Why it is read, or why not.
     pub reason: String,
 }
 
-/// The first frame: what the session is.
+/// The first frame: which session this is, and the rules that it is judged by.
+///
+/// ```
+/// use gpumem_core::recording::{Header, Recording};
+///
+/// let header = Header { session: "9f2c".to_owned(), ..Header::default() };
+/// assert_eq!(Recording::new(header).header().session, "9f2c");
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Header {
-    /// Names the session among others.
+    /// Identifies the session.
     pub session: String,
-    /// Wall clock at the recording's start, nanoseconds since 1970 (UTC).
+    /// Wall clock at the recording's start, in nanoseconds since 1970 (UTC): the only such time in a
+    /// recording.
     pub wall_anchor: Nanos,
-    /// Versions of what recorded, by name: `gpumem`, `python`, `ipython`, …
+    /// Versions of the software that recorded, by name: `gpumem`, `python`, `ipython`, …
     pub versions: Vec<(String, String)>,
     /// The sources as found at the start.
     pub sources: Vec<SourceState>,
-    /// What findings are judged by, as the user set it.
+    /// The rules that findings are judged by, as the user set them.
     pub rules: Rules,
 }
 
-/// The last frame of a session that ended in order.
+/// The last frame of a session that ended in order. A recording without it was cut off or is still
+/// growing. Example: [`Frame`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Finish {
     /// Since the recording's start.
     pub at: Nanos,
 }
 
-/// What a recording is known to lack: the end of a file that was cut, or what is too long to be
-/// written.
+/// What a recording is known to lack: the end of a file that was cut, or a frame that was too long to
+/// be written. [`Recording::missing`](super::Recording::missing) lists them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Missing {
     /// One sentence, without its full stop.
@@ -110,32 +134,48 @@ pub struct Missing {
 }
 
 /// One self-contained change of a recording.
+///
+/// A newer state of the same thing is sent as another whole frame, so a reader who misses a frame is
+/// wrong about one thing only.
+///
+/// ```
+/// use gpumem_core::recording::{Finish, Frame, FrameError, Recording, Run};
+/// use gpumem_core::units::Nanos;
+///
+/// let mut recording = Recording::default();
+/// recording.apply(Frame::Finish(Finish { at: Nanos::millis(7) }))?;
+/// assert_eq!(recording.finish().map(|finish| finish.at), Some(Nanos::millis(7)));
+///
+/// let error = recording.apply(Frame::Run(Run::default())).unwrap_err();
+/// assert_eq!(error.to_string(), "run frame names cell 0, but only 0 are known");
+/// # Ok::<(), FrameError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Frame {
     /// What the session is; the first frame, or a newer state of it.
     Header(Header),
     /// A device, or a newer state of it.
     Device(Device),
-    /// A cell, or what is new of it: its revisions join those that are known.
+    /// A cell, or new revisions of it; they are added to the known ones.
     Cell(Cell),
-    /// A run that began, or its newer state (at the latest: ended).
+    /// A run that began, or its newer state (ended at the latest).
     Run(Run),
     /// Points inside a run.
     Samples(Samples),
-    /// What the allocator's history of a run adds up to, or its newer state.
+    /// A run's trace, or its newer state.
     Trace(Box<Trace>),
-    /// Who held a device's memory after a run.
+    /// The holders of a device's memory after a run.
     Holders(Box<HolderSnapshot>),
-    /// Where in its segments a device's memory lay.
+    /// The segments of a device's memory.
     Segments(Box<SegmentSnapshot>),
-    /// Something that is known to be missing.
+    /// What is known to be missing.
     Missing(Missing),
     /// The session ended in order.
     Finish(Finish),
 }
 
 impl Frame {
-    /// The run that it tells of.
+    /// The run that the frame is about, if it is about one.
     pub fn run(&self) -> Option<RunIdx> {
         match self {
             Self::Run(run) => Some(run.idx),
@@ -152,11 +192,11 @@ impl Frame {
     }
 }
 
-/// A frame that does not fit what came before it.
+/// A frame that does not fit what came before it. Example: [`Frame`].
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum FrameError {
-    /// An index that skips, or names nothing.
+    /// An index that skips, or that nothing has.
     #[error("{frame} names {what} {idx}, but only {n_known} are known")]
     Dangling {
         /// The frame that names it.
@@ -168,7 +208,7 @@ pub enum FrameError {
         /// How many there are.
         n_known: usize,
     },
-    /// A run stays in its cell, and in the run in which it began.
+    /// A run that changes its cell or the run around it.
     #[error("run frame moves run {run} to another place")]
     Moved {
         /// Which run.

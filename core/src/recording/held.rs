@@ -1,9 +1,10 @@
-//! Who held what at the end of a run.
+//! The holders of memory at the end of a run.
 
 use super::{DeviceIdx, RunIdx};
 use crate::holders::DeviceHolders;
 
-/// A look at the names that held memory of a device when a run had ended.
+/// The names that held memory of a device when a run had ended.
+/// [`Recording::holders`](super::Recording::holders) looks it up.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HolderSnapshot {
     /// After which run.

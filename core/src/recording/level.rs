@@ -1,4 +1,4 @@
-//! What the sources say of one device at one instant.
+//! What the sources report of one device at one instant.
 
 use std::fmt;
 
@@ -6,6 +6,13 @@ use crate::holders::Allocated;
 use crate::units::Bytes;
 
 /// Where levels come from.
+///
+/// ```
+/// use gpumem_core::recording::Source;
+///
+/// assert_eq!(Source::from_name("torch"), Some(Source::Torch));
+/// assert_eq!(Source::Nvml.name(), "nvml");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Source {
@@ -21,9 +28,9 @@ pub enum Source {
     Jax,
     /// TensorFlow's allocator.
     Tensorflow,
-    /// The RAPIDS memory manager, where its statistics are on.
+    /// The RAPIDS memory manager, if its statistics are on.
     Rmm,
-    /// Numba's allocations, and those that it has not freed yet.
+    /// Numba's allocations, including those that it has not freed yet.
     Numba,
     /// The pages that bitsandbytes keeps its paged optimizer states in.
     Bitsandbytes,
@@ -34,7 +41,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// Every source, in the order in which they are named to the user.
+    /// Every source, in the order in which the user sees them.
     pub const ALL: [Self; 11] = [
         Self::Cuda,
         Self::Nvml,
@@ -66,23 +73,31 @@ impl Source {
         }
     }
 
-    /// The source of that name.
+    /// The source of that name, if there is one.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|source| source.name() == name)
     }
 }
 
-/// A source's words, behind one pointer: a reading has a dozen levels and more, a session many
-/// readings, and few of them have words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(
     clippy::box_collection,
     reason = "a string itself is three times as large"
 )]
+/// A source's message, behind one pointer.
+///
+/// A reading has more than a dozen levels, a session has many readings, and few of them have a message.
+///
+/// ```
+/// use gpumem_core::recording::Words;
+///
+/// assert_eq!(Words::from("no permission").as_str(), "no permission");
+/// assert_eq!(size_of::<Option<Words>>(), size_of::<usize>());
+/// ```
 pub struct Words(Box<String>);
 
 impl Words {
-    /// As they were said.
+    /// The message.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -107,6 +122,13 @@ impl fmt::Display for Words {
 }
 
 /// Why a level is not known.
+///
+/// ```
+/// use gpumem_core::recording::Unknown;
+///
+/// assert_eq!(Unknown::NotPermitted.words(), "no permission to read it");
+/// assert_eq!(Unknown::Failed("driver is gone".into()).words(), "driver is gone");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Unknown {
@@ -117,9 +139,9 @@ pub enum Unknown {
     NotReported,
     /// The driver or the container refuses the figure.
     NotPermitted,
-    /// The source answers, but cannot give the figure here; why.
+    /// The source answers, but cannot give the figure here; the message says why.
     Withheld(Words),
-    /// The source failed; its own words.
+    /// The source failed with this message.
     Failed(Words),
 }
 
@@ -135,7 +157,16 @@ impl Unknown {
     }
 }
 
-/// One figure of a reading: known, or unknown with its reason. Unknown is not zero.
+/// One figure of a reading: known, or unknown with the reason. Unknown is not zero.
+///
+/// ```
+/// use gpumem_core::recording::{Level, Unknown};
+/// use gpumem_core::units::Bytes;
+///
+/// assert_eq!(Level::from(Bytes::mib(300)).known(), Some(Bytes::mib(300)));
+/// assert_eq!(Level::Unknown(Unknown::NotPermitted).known(), None);
+/// assert_eq!(Level::from(None), Level::Unknown(Unknown::NotRead));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Level {
     /// The figure in bytes.
@@ -145,7 +176,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// The figure where it is known.
+    /// The figure, if it is known.
     pub const fn known(&self) -> Option<Bytes> {
         match self {
             Self::Known(bytes) => Some(*bytes),
@@ -167,38 +198,47 @@ impl From<Bytes> for Level {
 }
 
 impl From<Option<Bytes>> for Level {
-    /// Nothing stands for nothing that was read.
+    /// `None` means that nobody read it.
     fn from(bytes: Option<Bytes>) -> Self {
         bytes.map_or_else(Self::default, Self::Known)
     }
 }
 
-/// What the driver (or the operating system) says of one device at one instant.
+/// What the driver (or the operating system) reports of one device at one instant, in bytes.
+///
+/// ```
+/// use gpumem_core::recording::DriverLevels;
+/// use gpumem_core::units::Bytes;
+///
+/// let driver = DriverLevels { capacity: Bytes::gib(16).into(), ..DriverLevels::default() };
+/// let known = driver.named().into_iter().filter(|(_, level)| level.known().is_some());
+/// assert!(known.map(|(name, _)| name).eq(["capacity"]));
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DriverLevels {
-    /// Used by every process together.
+    /// Used by all processes together.
     pub device_used: Level,
     /// Used by this process; on the host its resident memory.
     pub process_used: Level,
-    /// What the device has.
+    /// The size of the device.
     pub capacity: Level,
-    /// What the container (its control group) lets all of its processes have of it.
+    /// The limit of the container (its control group) for all of its processes.
     pub container_limit: Level,
-    /// What CUDA's multi-process service (MPS) lets this process have of it.
+    /// The limit of CUDA's multi-process service (MPS) for this process.
     pub service_limit: Level,
-    /// The host's memory, which a device without memory of its own shares.
+    /// The host's memory, if the device shares it because it has none of its own.
     pub host_limit: Level,
-    /// Used by the processes that this one started, and by theirs.
+    /// Used by the descendants of this process.
     pub children_used: Level,
-    /// What the driver and the firmware keep for themselves; neither used nor in the capacity.
+    /// Kept by the driver and the firmware; neither used nor part of the capacity.
     pub driver_reserved: Level,
     /// In blocks of the driver's own pool (`cudaMallocAsync`), in this process.
     pub pool_used: Level,
-    /// What that pool holds from the device.
+    /// What that pool has reserved on the device.
     pub pool_reserved: Level,
     /// Used by the allocations of CUDA graphs, in this process.
     pub graph_used: Level,
-    /// What is held for them from the device.
+    /// What is reserved for them on the device.
     pub graph_reserved: Level,
 }
 
@@ -222,32 +262,47 @@ impl DriverLevels {
     }
 }
 
-/// What a framework's caching allocator says of one device at one instant.
+/// What a framework's caching allocator reports of one device at one instant.
+///
+/// [`AllocatorLevels::unread`] and [`AllocatorLevels::failed`] are the starting points; a source fills
+/// in what it knows.
+///
+/// ```
+/// use gpumem_core::recording::{AllocatorLevels, Source};
+/// use gpumem_core::units::Bytes;
+///
+/// let at = |peak: u64| AllocatorLevels {
+///     peak_allocated: Bytes::mib(peak).into(),
+///     ..AllocatorLevels::unread(Source::Torch)
+/// };
+/// assert!(at(100).peak_was_reset_since(&at(300)), "a peak counter only falls when it is reset");
+/// assert_eq!(at(100).named()[6].0, "peak_allocated");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AllocatorLevels {
     /// Whose allocator.
     pub source: Source,
     /// Bytes in blocks held by tensors.
     pub allocated: Level,
-    /// What was asked for of it, before it was rounded to blocks.
+    /// What the program asked for, before rounding to blocks.
     pub requested: Level,
     /// Allocated plus blocks that await a stream.
     pub active: Level,
-    /// Bytes in segments held from the driver.
+    /// Bytes in segments reserved from the driver.
     pub reserved: Level,
-    /// Free bytes in segments that are partly used: not to be given back to the driver.
+    /// Free bytes in partly used segments, which cannot go back to the driver.
     pub inactive_split: Level,
     /// The largest free block.
     pub largest_free: Level,
-    /// The allocator's own peak counter of allocated, since somebody last reset it.
+    /// The allocator's peak counter: the highest allocated since its last reset.
     pub peak_allocated: Level,
-    /// What it has allocated since the process began, freed or not.
+    /// Everything allocated since the process began, freed or not.
     pub total_allocated: Level,
-    /// The most that it may hold: a fraction that the user set, a preallocation.
+    /// The most that it may hold: a fraction set by the user, or a preallocation.
     pub limit: Level,
-    /// How many allocations are alive: allocations minus frees.
+    /// Live allocations: allocations minus frees.
     pub n_blocks: Option<u64>,
-    /// How often its peak counter is known to have been reset.
+    /// Known resets of its peak counter.
     pub n_peak_resets: Option<u64>,
     /// Allocations that succeeded only after the cache was flushed, since the process began.
     pub n_retries: Option<u64>,
@@ -256,7 +311,7 @@ pub struct AllocatorLevels {
 }
 
 impl AllocatorLevels {
-    /// Levels of `source`, all of them not read yet.
+    /// Levels of `source`, none of them read yet.
     pub fn unread(source: Source) -> Self {
         Self {
             source,
@@ -276,7 +331,7 @@ impl AllocatorLevels {
         }
     }
 
-    /// Levels of `source` that could not be read, in its own words.
+    /// Levels of `source` that could not be read, with the source's message.
     pub fn failed(source: Source, words: &str) -> Self {
         let level = Level::Unknown(Unknown::Failed(words.into()));
         Self {
@@ -290,8 +345,8 @@ impl AllocatorLevels {
         }
     }
 
-    /// Something of it was read, or somebody tried.
-    pub fn has_started(&self) -> bool {
+    /// Whether anything of it was read, or failed to be read. If not, the framework is not in use.
+    pub(crate) fn has_started(&self) -> bool {
         let mut levels = self.named().into_iter();
         self.n_blocks.is_some() || levels.any(|(_, level)| *level != Level::default())
     }
@@ -311,7 +366,7 @@ impl AllocatorLevels {
         ]
     }
 
-    /// Somebody reset the peak counter after `before` was read: it fell, or the source noticed.
+    /// Whether the peak counter was reset after `before` was read: it fell, or the source noticed.
     pub fn peak_was_reset_since(&self, before: &Self) -> bool {
         let peaks = before
             .peak_allocated
@@ -323,20 +378,20 @@ impl AllocatorLevels {
 }
 
 /// The levels of one device at one instant: the driver's, and each allocator's.
+/// Example: [`Reading::total`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reading {
-    /// Per device.
+    /// The driver's levels.
     pub driver: DriverLevels,
-    /// Per (device, source).
+    /// Those of each allocator in use on the device.
     pub allocators: Vec<AllocatorLevels>,
 }
 
 impl Reading {
-    /// A level summed over the allocators: unknown if one of them does not know it, or if there is
-    /// none.
+    /// A level summed over the allocators; unknown if one of them does not know it, or if there is none.
     ///
-    /// The sum of those that do know it would fall when a source fails, as if memory had been
-    /// given back. An allocator of which nothing is read at all has not started: it holds nothing.
+    /// A partial sum would fall when a source fails, as if memory had been freed. An allocator of which
+    /// nothing was read has not started and counts as zero.
     ///
     /// ```
     /// use gpumem_core::recording::{AllocatorLevels, Reading, Source};
@@ -359,13 +414,12 @@ impl Reading {
         self.sum(|levels| level(levels).known())
     }
 
-    /// What the allocators hold from the driver: what is reserved, or what is allocated by one
-    /// that does not report it.
+    /// What the allocators hold from the driver: reserved, or allocated if an allocator does not report it.
     pub fn held(&self) -> Option<Bytes> {
         self.sum(|levels| levels.reserved.known().or(levels.allocated.known()))
     }
 
-    /// Free in segments that are partly used. Allocators that report no such level split no blocks.
+    /// Free bytes in partly used segments. Allocators that report no such level do not split blocks.
     pub fn inactive_split(&self) -> Option<Bytes> {
         let counts = |levels: &&AllocatorLevels| {
             let unknown = [Unknown::NotRead, Unknown::NotReported].map(Level::Unknown);
@@ -375,13 +429,14 @@ impl Reading {
         sum(counting.map(|levels| levels.inactive_split.known()))
     }
 
-    /// How many allocations are alive.
+    /// Live allocations of all allocators.
     pub fn n_blocks(&self) -> Option<u64> {
         let counts = self.started().map(|levels| levels.n_blocks);
         counts.reduce(|sum, n| sum?.checked_add(n?)).flatten()
     }
 
-    /// What the allocators have handed out and not got back.
+    /// Bytes that the allocators have handed out and not got back: as requested if all of them count
+    /// that, else rounded to blocks.
     pub fn handed_out(&self) -> Option<Allocated> {
         let handed_out = |levels: &AllocatorLevels| {
             let allocated = levels.allocated.known()?;

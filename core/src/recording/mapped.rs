@@ -1,15 +1,16 @@
-//! Where in its segments an allocator's memory lay.
+//! The segments of an allocator at the end of a run.
 
 use super::{DeviceIdx, RunIdx};
 use crate::segments::Segments;
 
-/// The segments of a device when a run had ended, or at the moment when memory ran out in it.
+/// The segments of a device when a run had ended, or when memory ran out in it.
+/// [`Recording::mapped`](super::Recording::mapped) looks it up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SegmentSnapshot {
     /// Of which run.
     pub run: RunIdx,
     /// On which device.
     pub device: DeviceIdx,
-    /// What was found, or in words why nobody looked.
+    /// The segments, or why they were not read.
     pub found: Result<Segments, String>,
 }

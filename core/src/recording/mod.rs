@@ -1,7 +1,30 @@
 //! What was recorded: the devices, cells and runs of one kernel's life.
 //!
-//! A [`Recording`] is built by applying [`Frame`]s in order. A file, a row of a
-//! store, a live update and a worker's reply are all such frames (`format`).
+//! A [`Recording`] is built by applying [`Frame`]s in order. A file, a row of a store, a live update
+//! and the reply of another process are all sequences of such frames ([`format`](crate::format)).
+//!
+//! Times are nanoseconds since the recording's start, sizes are bytes, and a figure that nobody could
+//! read is `None` or [`Level::Unknown`], never zero.
+//!
+//! ```
+//! use gpumem_core::recording::{
+//!     Cell, Device, DeviceIdx, Frame, Recording, Run, RunIdx, Sample, Samples, Series,
+//! };
+//! use gpumem_core::units::{Bytes, Nanos};
+//!
+//! let mut recording = Recording::default();
+//! recording.apply(Frame::Device(Device { label: "cuda:0".to_owned(), ..Device::default() }))?;
+//! recording.apply(Frame::Cell(Cell::default()))?;
+//! recording.apply(Frame::Run(Run::default()))?;
+//! let sample = Sample { at: Nanos::millis(1), allocated: Some(Bytes::mib(300)), ..Sample::default() };
+//! let (run, device) = (RunIdx(0), DeviceIdx(0));
+//! let points = vec![sample].into();
+//! recording.apply(Frame::Samples(Samples { run, device, series: Series::Sampled, points }))?;
+//!
+//! let sampled = recording.samples(run, device, &Series::Sampled);
+//! assert_eq!(sampled.allocated().highest(0..sampled.len()), Some(Bytes::mib(300)));
+//! # Ok::<(), gpumem_core::recording::FrameError>(())
+//! ```
 
 mod changes;
 mod coarse;
@@ -59,11 +82,20 @@ index! {
     RunIdx
 }
 
-/// Hash of a cell's normalised source: equal for two runs of the same text.
+/// Hash of a cell's normalised source, made by [`source_text::hash`](crate::source_text::hash).
+///
+/// It is equal for two runs of the same text, even if the text itself is not kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SourceHash(pub u64);
 
 /// What a device is.
+///
+/// ```
+/// use gpumem_core::recording::DeviceKind;
+///
+/// assert!(DeviceKind::Simulated.is_accelerator());
+/// assert!(!DeviceKind::Pinned.is_accelerator(), "host memory, even if it serves a device");
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum DeviceKind {
     /// A real accelerator.
@@ -71,29 +103,29 @@ pub enum DeviceKind {
     Gpu,
     /// The simulated device of `gpumem.sim`.
     Simulated,
-    /// Managed (unified) memory, whose pages wander between the host and the accelerators.
+    /// Managed (unified) memory, whose pages move between the host and the accelerators.
     Managed,
-    /// Host memory that is pinned for an accelerator's transfers.
+    /// Host memory pinned for an accelerator's transfers.
     Pinned,
     /// The host's memory.
     Host,
 }
 
 impl DeviceKind {
-    /// Memory of its own, that a cell's tensors live in.
+    /// It has memory of its own, which a cell's tensors live in.
     pub const fn is_accelerator(self) -> bool {
         matches!(self, Self::Gpu | Self::Simulated)
     }
 }
 
-/// A device whose memory is recorded.
+/// A device whose memory is recorded. Example: [the module](self).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Device {
     /// Its position in the recording.
     pub idx: DeviceIdx,
-    /// Outlives the session.
+    /// Names the device in every session.
     pub key: DeviceKey,
-    /// As people write it: `cuda:0`, `sim:0`, `host`.
+    /// The label that people write: `cuda:0`, `sim:0`, `host`.
     pub label: String,
     /// The maker's name: `Tesla T4`.
     pub name: String,
@@ -101,21 +133,34 @@ pub struct Device {
     pub kind: DeviceKind,
 }
 
-/// One text that a cell has had.
+/// One text that a cell has had. [`Recording::revision`] finds it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Revision {
     /// Hash of the normalised text.
     pub hash: SourceHash,
-    /// The text, as far as the user lets it be kept.
+    /// The text; `None` if the user's settings do not let it be kept.
     pub text: Option<String>,
 }
 
-/// A cell of the notebook; it persists while its text is edited.
+/// A cell of the notebook. It persists while its text is edited, so its runs form one series.
+///
+/// ```
+/// use gpumem_core::recording::{Cell, CellIdx, Frame, Recording, Revision};
+/// use gpumem_core::source_text::hash;
+///
+/// let mut recording = Recording::default();
+/// for text in ["x = 1", "x = 2"] {
+///     let revisions = vec![Revision { hash: hash(text), text: Some(text.to_owned()) }];
+///     recording.apply(Frame::Cell(Cell { revisions, ..Cell::default() }))?;
+/// }
+/// assert_eq!(recording.cell(CellIdx(0)).revisions.len(), 2);
+/// # Ok::<(), gpumem_core::recording::FrameError>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cell {
     /// Its position in the recording.
     pub idx: CellIdx,
-    /// The frontend's id, or the hash of the source where it sends none.
+    /// The frontend's id, or the hash of the source if the frontend sends none.
     pub id: String,
     /// The texts it has had, oldest first.
     pub revisions: Vec<Revision>,
@@ -144,7 +189,14 @@ impl Cell {
     }
 }
 
-/// How a run ended, if it did.
+/// How a run ended, if it did. [`Status::name`] is the word in JSON and Python.
+///
+/// ```
+/// use gpumem_core::recording::Status;
+///
+/// assert_eq!(Status::OutOfMemory.name(), "out_of_memory");
+/// assert_eq!(Status::default(), Status::Running, "also if the kernel died in the run");
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Status {
     /// Not yet ended (or the kernel died in it).
@@ -173,7 +225,7 @@ impl Status {
     }
 }
 
-/// What was executed.
+/// What a [`Run`] executed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum RunKind {
     /// A cell.
@@ -183,7 +235,21 @@ pub enum RunKind {
     Block,
 }
 
-/// The levels of one device around a run.
+/// The levels of one device around a run: an entry of [`Run::levels`].
+///
+/// ```
+/// use gpumem_core::recording::{DeviceIdx, RunIdx};
+/// use gpumem_core::units::Bytes;
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
+/// # use example::leaking;
+///
+/// let recording = leaking();
+/// let levels = &recording.run(RunIdx(11)).levels[0];
+/// let after = levels.after.as_ref().expect("the run has ended");
+/// assert_eq!(levels.device, DeviceIdx(0));
+/// assert_eq!(levels.before.total(|it| &it.allocated), Some(Bytes::mib(22)));
+/// assert_eq!(after.total(|it| &it.allocated), Some(Bytes::mib(24)));
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RunLevels {
     /// Which device.
@@ -197,6 +263,24 @@ pub struct RunLevels {
 }
 
 /// One execution of a cell, or of a block nested in one.
+///
+/// A run that has started but not ended has no `ended`, and `after` is `None` in its levels; a later
+/// frame of the same index completes it.
+///
+/// ```
+/// use gpumem_core::recording::{Cell, Frame, Recording, Run, RunIdx, Status};
+/// use gpumem_core::units::Nanos;
+///
+/// let mut recording = Recording::default();
+/// recording.apply(Frame::Cell(Cell::default()))?;
+/// let started = Run { started: Nanos::millis(5), ..Run::default() };
+/// recording.apply(Frame::Run(started.clone()))?;
+/// let ended = Run { ended: Some(Nanos::millis(9)), status: Status::Ok, ..started };
+/// recording.apply(Frame::Run(ended))?;
+/// assert_eq!(recording.runs().len(), 1);
+/// assert_eq!(recording.run(RunIdx(0)).status, Status::Ok);
+/// # Ok::<(), gpumem_core::recording::FrameError>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Run {
     /// Its position in the recording.
@@ -226,6 +310,24 @@ pub struct Run {
 }
 
 /// All runs of one kernel's life, with its devices.
+///
+/// It is made by applying [`Frame`]s, and read through its methods.
+/// Looking up an index that is not in the recording panics: indices come from its own frames.
+///
+/// ```
+/// use gpumem_core::recording::{DeviceIdx, RunIdx, Series};
+/// use gpumem_core::units::Bytes;
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
+/// # use example::leaking;
+///
+/// let recording = leaking(); // 12 runs of one cell
+/// assert_eq!((recording.cells().len(), recording.runs().len()), (1, 12));
+/// let last = recording.run(RunIdx(11));
+/// assert_eq!(recording.text(last), Some("losses.append(step(batch))"));
+/// assert_eq!(recording.samples(last.idx, DeviceIdx(0), &Series::Sampled).len(), 3);
+/// let held = recording.holders(last.idx, DeviceIdx(0)).expect("a snapshot");
+/// assert_eq!(held.roots[0].retained, Bytes::mib(24));
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Recording {
     header: Header,
@@ -247,7 +349,7 @@ pub struct Recording {
     finish: Option<Finish>,
 }
 
-/// A recording tells of so many things that it lacks; the others go without saying.
+/// A recording lists at most this many gaps.
 const MAX_MISSING: usize = 16;
 
 impl Recording {
@@ -264,7 +366,7 @@ impl Recording {
         &self.header
     }
 
-    /// The same recording, judged by other rules from now on.
+    /// The same recording, judged by other rules.
     #[must_use]
     pub fn with_rules(mut self, rules: Rules) -> Self {
         self.header.rules = rules;
@@ -286,7 +388,7 @@ impl Recording {
         &self.runs
     }
 
-    /// The device of that index. Indices come from this recording's own frames.
+    /// The device of that index.
     pub fn device(&self, idx: DeviceIdx) -> &Device {
         &self.devices[idx.get()]
     }
@@ -301,17 +403,17 @@ impl Recording {
         &self.runs[idx.get()]
     }
 
-    /// The run in which this one is nested, itself where it is in none.
+    /// The outermost run around this one, or the run itself if it is nested in none.
     pub fn outermost(&self, idx: RunIdx) -> RunIdx {
         self.outermost[idx.get()]
     }
 
-    /// The latest run of a cell that is nested in none.
-    pub fn latest_run(&self, cell: CellIdx) -> Option<&Run> {
+    /// The latest run of a cell that is not nested in another.
+    pub(crate) fn latest_run(&self, cell: CellIdx) -> Option<&Run> {
         self.latest.get(cell.get())?.map(|idx| self.run(idx))
     }
 
-    /// The text that a run executed, where it was kept.
+    /// The text that a run executed, if it was kept.
     pub fn text(&self, run: &Run) -> Option<&str> {
         self.revision(run.cell, run.revision)?.text.as_deref()
     }
@@ -322,12 +424,12 @@ impl Recording {
         self.cells.get(cell.get())?.revisions.get(*place)
     }
 
-    /// What is known to be missing of it, in words.
+    /// What the recording is known to lack, one sentence each.
     pub fn missing(&self) -> impl Iterator<Item = &str> {
         self.missing.iter().map(|it| &*it.words)
     }
 
-    /// The points of one series; empty where there are none.
+    /// The points of one series; empty if there are none.
     pub fn samples(&self, run: RunIdx, device: DeviceIdx, series: &Series) -> &Points {
         static NONE: Points = Points::new();
         let points = self.samples.get(&(run, device, series.clone()));
@@ -365,7 +467,7 @@ impl Recording {
             .map(|((run, device, series), points)| (*run, *device, series, points))
     }
 
-    /// What the allocator's history of a run adds up to, where it was traced.
+    /// The trace of a run on a device, if it was traced.
     pub fn trace(&self, run: RunIdx, device: DeviceIdx) -> Option<&Trace> {
         self.traces.get(&(run, device))
     }
@@ -375,26 +477,29 @@ impl Recording {
         self.traces.values()
     }
 
-    /// Who held a device's memory after a run, where it was looked at.
+    /// The holders of a device's memory after a run, if they were searched for.
+    ///
+    /// Only the latest snapshot of a device is complete: the one before it is an outline, and older ones
+    /// keep the names that grew most.
     pub fn holders(&self, run: RunIdx, device: DeviceIdx) -> Option<&DeviceHolders> {
         self.held.get(&(device, run))
     }
 
-    /// The latest look at who holds a device's memory.
+    /// The latest snapshot of a device's holders, and the run after which it was taken.
     pub fn latest_holders(&self, device: DeviceIdx) -> Option<(RunIdx, &DeviceHolders)> {
         self.looks(device).next_back()
     }
 
-    /// Every look at who holds a device's memory, in the order of the runs.
-    pub fn looks(
+    /// Every snapshot of a device's holders, in the order of the runs.
+    pub(crate) fn looks(
         &self,
         device: DeviceIdx,
     ) -> impl DoubleEndedIterator<Item = (RunIdx, &DeviceHolders)> {
         of_device(&self.held, device)
     }
 
-    /// The look at a device before the one after `run`.
-    pub fn holders_before(
+    /// The snapshot of a device's holders before the one after `run`.
+    pub(crate) fn holders_before(
         &self,
         run: RunIdx,
         device: DeviceIdx,
@@ -403,12 +508,12 @@ impl Recording {
         (*of == device).then_some((*run, found))
     }
 
-    /// Where a device's memory lay after a run, where it was looked at.
+    /// The segments of a device after a run, if they were read.
     pub fn mapped(&self, run: RunIdx, device: DeviceIdx) -> Option<&SegmentSnapshot> {
         self.mapped.get(&(device, run))
     }
 
-    /// The latest look at where a device's memory lay.
+    /// The latest snapshot of a device's segments.
     pub fn latest_mapped(&self, device: DeviceIdx) -> Option<&SegmentSnapshot> {
         let (_, latest) = of_device(&self.mapped, device).next_back()?;
         Some(latest)
@@ -419,8 +524,8 @@ impl Recording {
         self.finish
     }
 
-    /// The last instant that anything in the recording tells of.
-    pub fn last_instant(&self) -> Nanos {
+    /// The latest instant in the recording: of a run, a sample or its finish.
+    pub(crate) fn last_instant(&self) -> Nanos {
         let of_runs = self.runs.iter().map(|run| run.ended.unwrap_or(run.started));
         let of_samples = self
             .samples
@@ -435,7 +540,11 @@ impl Recording {
             .unwrap_or_default()
     }
 
-    /// Takes in one frame; on an error the recording stays as it was.
+    /// Adds one frame, or replaces what a newer state of it replaces.
+    ///
+    /// # Errors
+    ///
+    /// [`FrameError`] if the frame does not fit the frames before it; the recording is then unchanged.
     pub fn apply(&mut self, frame: Frame) -> Result<(), FrameError> {
         match frame {
             Frame::Header(header) => self.header = header,

@@ -1,10 +1,16 @@
-//! An out-of-memory error, as its message and the allocator's observer told it.
+//! An out-of-memory error, from its message and the allocator's observer.
 
 use super::DeviceIdx;
 use crate::holders::RootKind;
 use crate::units::{Bytes, Nanos};
 
-/// Who asked for the memory that was not there.
+/// The framework that asked for the memory. [`read::oom`](crate::read::oom) recognises it in a message.
+///
+/// ```
+/// use gpumem_core::recording::Framework;
+///
+/// assert!(Framework::ALL.into_iter().all(|it| Framework::from_name(it.name()) == Some(it)));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Framework {
@@ -24,12 +30,12 @@ pub enum Framework {
     Numpy,
     /// The simulated device.
     Sim,
-    /// A library that passes on what the driver said.
+    /// A library that passes on the driver's error.
     Driver,
 }
 
 impl Framework {
-    /// Every framework that is told apart.
+    /// Every framework that messages distinguish.
     pub const ALL: [Self; 9] = [
         Self::Torch,
         Self::Jax,
@@ -57,33 +63,35 @@ impl Framework {
         }
     }
 
-    /// The framework of that name.
+    /// The framework of that name, if there is one.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.name() == name)
     }
 }
 
-/// A process that holds memory of the device, too.
+/// Another process that holds memory of the device. See [`OomFigures::others`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OtherProcess {
-    /// As the machine numbers it, which a container may not.
+    /// Its id on the machine, which may differ inside a container.
     pub pid: u64,
-    /// What it holds.
+    /// Bytes that it holds, if known.
     pub used: Option<Bytes>,
 }
 
 /// A name that held memory of the device when it ran out.
+/// [`wording::oom_holder`](crate::wording::oom_holder) shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OomHolder {
-    /// As the user knows it; empty where names are not to be kept.
+    /// The name that the user knows; empty if the settings do not let names be kept.
     pub name: String,
     /// What kind of name it is.
     pub kind: RootKind,
-    /// What it held, without what a name before it holds already.
+    /// What it held, excluding what a name before it in the list holds.
     pub used: Bytes,
 }
 
-/// What was said of memory when it ran out. What nobody told is `None`.
+/// The figures of an out-of-memory error, in bytes; `None` for those that its message does not give.
+/// [`read::oom::parse`](crate::read::oom::parse) reads them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OomFigures {
     /// The request that failed.
@@ -92,42 +100,42 @@ pub struct OomFigures {
     pub free: Option<Bytes>,
     /// The size of the device.
     pub total: Option<Bytes>,
-    /// The most that the framework was allowed to take, where that is less.
+    /// The most that the framework was allowed to take, if that is less.
     pub limit: Option<Bytes>,
     /// In blocks held by tensors.
     pub allocated: Option<Bytes>,
-    /// In segments that the allocator holds from the driver.
+    /// In segments reserved from the driver.
     pub reserved: Option<Bytes>,
     /// Reserved but in no tensor: the cache.
     pub unallocated: Option<Bytes>,
-    /// Of what is allocated, in private pools, such as those of CUDA graphs.
+    /// Part of allocated: in private pools, such as those of CUDA graphs.
     pub private_pools: Option<Bytes>,
     /// The largest free block of the cache.
     pub largest_free: Option<Bytes>,
-    /// Held by this process, what no allocator counts included.
+    /// Held by this process, including what no allocator counts.
     pub this_process: Option<Bytes>,
-    /// Held by processes that are named by their number. This one can be among
-    /// them, for a container hides its own number from it.
+    /// Processes listed by id. This one can be among them, because a container hides its id from it.
     pub others: Vec<OtherProcess>,
 }
 
-/// An out-of-memory error that a run met.
+/// An out-of-memory error that a run met; [`Run::oom`](super::Run::oom) has the last one.
+/// [`OomBreakdown`](crate::analyze::OomBreakdown) explains it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OutOfMemory {
     /// Since the recording's start.
     pub at: Nanos,
-    /// On which device, where that is one of the recording's.
+    /// On which device, if it is one of the recording's.
     pub device: Option<DeviceIdx>,
-    /// The error names a device that is not the host, whether it is one of these or not.
+    /// The error names a device other than the host, whether it is recorded or not.
     pub names_accelerator: bool,
-    /// Who asked.
+    /// The framework that asked.
     pub framework: Option<Framework>,
-    /// The run went on after it: it was caught, or met on another thread.
+    /// The run continued after it: the error was caught, or met on another thread.
     pub survived: bool,
-    /// What was said.
+    /// Its figures.
     pub figures: OomFigures,
-    /// Who held memory of the device while the error still had its frames, the most first.
+    /// The names that held memory of the device while the error still had its frames, largest first.
     pub holders: Vec<OomHolder>,
-    /// The error's own words, as far as the user lets them be kept.
+    /// The error's message; `None` if the settings do not let it be kept.
     pub message: Option<String>,
 }

@@ -1,18 +1,30 @@
-//! Points of a series in memory: a column for each figure.
+//! Points of a series in memory: one column per figure.
 //!
-//! A long session is little else. Whoever reads it asks for one figure of many points,
-//! seldom for all of one point; so each figure has a column, and one of which nothing
-//! is known has none.
+//! A long session is mostly points, and readers want one figure of many points, seldom all figures of
+//! one. So each figure has a column, and a figure that is never known has an empty one.
 
 use std::ops::Range;
 
 use super::{MAX_FRAME, Sample};
 use crate::units::{Bytes, Nanos};
 
-/// A frame has room for so many points: each of their six figures takes nine bytes at most.
+/// A frame has room for this many points: each of their six figures takes at most nine bytes.
 const MAX_POINTS: usize = MAX_FRAME / 64;
 
 /// Points of one series, in time order.
+///
+/// ```
+/// use gpumem_core::recording::{Points, Sample};
+/// use gpumem_core::units::{Bytes, Nanos};
+///
+/// let sample = |ms, mib| Sample { at: Nanos::millis(ms), allocated: Some(Bytes::mib(mib)), ..Sample::default() };
+/// let points: Points = [sample(0, 1), sample(10, 9), sample(20, 4)].into_iter().collect();
+/// let range = points.between(Nanos::millis(5), Nanos::millis(20));
+/// assert_eq!(range, 1..3);
+/// assert_eq!(points.allocated().highest(range), Some(Bytes::mib(9)));
+/// assert_eq!(points.last().and_then(|point| point.allocated), Some(Bytes::mib(4)));
+/// assert_eq!(points.reserved().get(0), None, "unknown");
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct Points {
     at: Vec<Nanos>,
@@ -50,7 +62,7 @@ impl Points {
         }
     }
 
-    /// How many there are.
+    /// How many points there are.
     pub fn len(&self) -> usize {
         self.at.len()
     }
@@ -60,7 +72,7 @@ impl Points {
         self.at.is_empty()
     }
 
-    /// When each of them was, since the recording's start.
+    /// The instant of each point, since the recording's start.
     pub fn at(&self) -> &[Nanos] {
         &self.at
     }
@@ -80,7 +92,7 @@ impl Points {
         &self.reserved
     }
 
-    /// Used by every process together.
+    /// Used by all processes together.
     pub fn device_used(&self) -> &Column {
         &self.device_used
     }
@@ -100,7 +112,7 @@ impl Points {
         ]
     }
 
-    /// Which of them were from one instant to another, both included.
+    /// The range of points between two instants, both included.
     pub fn between(&self, from: Nanos, to: Nanos) -> Range<usize> {
         // Most series are looked at from end to end.
         let (first, last) = (self.at.first().copied(), self.at.last().copied());
@@ -115,7 +127,7 @@ impl Points {
         start..end.max(start)
     }
 
-    /// The point at a place in the series.
+    /// The point at that position.
     pub fn get(&self, idx: usize) -> Option<Sample> {
         Some(Sample {
             at: *self.at.get(idx)?,
@@ -127,17 +139,17 @@ impl Points {
         })
     }
 
-    /// The first of them.
+    /// The first point.
     pub fn first(&self) -> Option<Sample> {
         self.get(0)
     }
 
-    /// The last of them.
+    /// The last point.
     pub fn last(&self) -> Option<Sample> {
         self.get(self.len().checked_sub(1)?)
     }
 
-    /// Those at these places.
+    /// The points at these positions.
     pub(super) fn picked(&self, places: &[usize]) -> Self {
         let picked = |column: &Column| match &*column.0 {
             [] => Column::new(),
@@ -153,13 +165,13 @@ impl Points {
         }
     }
 
-    /// One after the other.
+    /// The points in order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = Sample> {
         (0..self.len()).filter_map(|idx| self.get(idx))
     }
 
-    /// The points in parts that a frame has room for; a part that follows another one replaces
-    /// none of it, for it begins later.
+    /// The points in parts that each fit a frame. Each part begins later than the one before it, so
+    /// none replaces another.
     pub(super) fn parts(&self) -> impl Iterator<Item = Self> {
         let mut from = 0;
         std::iter::from_fn(move || {
@@ -184,7 +196,7 @@ impl Points {
         })
     }
 
-    /// Adds one that is not before the others.
+    /// Adds a point that is not earlier than the others.
     pub fn push(&mut self, point: Sample) {
         let n_before = self.len();
         self.at.push(point.at);
@@ -195,7 +207,7 @@ impl Points {
         self.process_used.push(n_before, point.process_used);
     }
 
-    /// Keeps the first `n`.
+    /// Keeps the first `n` points.
     pub(super) fn truncate(&mut self, n: usize) {
         self.at.truncate(n);
         self.ordinals.listed.truncate(n);
@@ -210,7 +222,7 @@ impl Points {
     }
 }
 
-/// A column of which nothing is known is as good as none.
+/// A column of unknown levels equals an empty one.
 impl PartialEq for Points {
     fn eq(&self, other: &Self) -> bool {
         self.len() == other.len() && self.iter().eq(other.iter())
@@ -239,12 +251,12 @@ impl From<Vec<Sample>> for Points {
     }
 }
 
-/// Which one of its series each point is; of a series that was not thinned only the first is kept,
-/// since the others follow it one by one.
+/// The ordinal of each point. A series that was not downsampled counts up from the first, so only that
+/// is kept.
 #[derive(Debug, Clone, Default)]
 struct Ordinals {
     first: u64,
-    /// Every one of them, where they do not.
+    /// All ordinals, if they do not count up one by one.
     listed: Vec<u64>,
 }
 
@@ -293,12 +305,12 @@ impl Ordinals {
     }
 }
 
-/// One level of each point, as far as it is known; empty where it is of none.
+/// One level of each point; empty if it is known of none. Example: [`Points`].
 #[derive(Debug, Clone, Default)]
 pub struct Column(Vec<u64>);
 
 impl Column {
-    /// What stands for an unknown level: no device has so many bytes.
+    /// Stands for an unknown level; no device has this many bytes.
     pub(crate) const UNKNOWN: u64 = u64::MAX;
 
     const fn new() -> Self {
@@ -315,13 +327,13 @@ impl Column {
         &self.0
     }
 
-    /// The level of the point at a place in the series, where it is known.
+    /// The level of the point at that position, if it is known.
     pub fn get(&self, idx: usize) -> Option<Bytes> {
         let level = *self.0.get(idx)?;
         (level != Self::UNKNOWN).then_some(Bytes::new(level))
     }
 
-    /// The highest level of these points.
+    /// The highest known level of these points.
     pub fn highest(&self, range: Range<usize>) -> Option<Bytes> {
         let levels = self.0.get(range)?.iter().copied();
         let known = levels.filter(|level| *level != Self::UNKNOWN);

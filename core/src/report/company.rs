@@ -1,5 +1,4 @@
-//! Who is on each device, as a table: a line for each process, what is wrong marked,
-//! and what to do about it.
+//! The processes on each device as a table: one line per process, problems marked, and what to do.
 
 use std::fmt::Write;
 
@@ -9,12 +8,12 @@ use crate::printable::printable_lines;
 use crate::recording::Level;
 use crate::units::{Bytes, Nanos};
 
-/// The narrowest that the last column gets.
+/// The minimum width of the last column.
 const NARROWEST: usize = 24;
-/// A user's name is cut beyond this.
+/// Longer user names are cut.
 const LONGEST_USER: usize = 12;
 
-/// A table for each device, lines at most `width` columns long.
+/// A table of processes for each device; lines are at most `width` columns long.
 ///
 /// ```text
 /// cuda:0  Tesla T4 · 10.4 GiB of 15.6 GiB used
@@ -23,6 +22,23 @@ const LONGEST_USER: usize = 12;
 ///   !  3.1 GiB  4100  ann     3 d  orphaned kernel of old.ipynb: its Jupyter server (pid 3990) is gone
 ///      2.0 GiB  5120  bob   5 min  vllm …
 /// → `kill 4100` ends what nobody seems to use any more: 3.1 GiB
+/// ```
+/// ```
+/// use gpumem_core::company::{Listing, ProcessTable, company};
+/// use gpumem_core::report;
+/// use gpumem_core::units::Bytes;
+///
+/// let device = Listing {
+///     device: "cuda:0".to_owned(),
+///     name: "Tesla T4".to_owned(),
+///     used: Some(Bytes::gib(5)),
+///     capacity: Some(Bytes::gib(15)),
+///     processes: Ok(vec![(7, Bytes::gib(5).into())]),
+/// };
+/// let devices = vec![device];
+/// let found = ProcessTable { own_pid: 7, devices, are_ids_ours: true, ..ProcessTable::default() };
+/// let table = report::company(&company(&found), 80);
+/// assert!(table.starts_with("cuda:0  Tesla T4 · 5 GiB of 15 GiB used\n"));
 /// ```
 pub fn company(company: &GpuProcesses, width: usize) -> String {
     let rows = company.devices.iter().flat_map(|it| &it.members);
@@ -122,7 +138,7 @@ impl Columns {
         Self(widths)
     }
 
-    /// What does not fit into the last column goes on below it.
+    /// The last column is wrapped.
     fn row(&self, mark: &str, cells: [&str; 4], words: &str, width: usize) -> String {
         let [memory, pid, user, age] = cells;
         let [of_memory, of_pid, of_user, of_age] = self.0;
@@ -155,7 +171,7 @@ fn why_unknown(members: &[Member]) -> Vec<String> {
     notes.map(|why| format!("  unavailable: {why}")).collect()
 }
 
-/// What to do about that which nobody uses any more.
+/// What to do about processes that nobody uses any more.
 fn remedies(members: &[Member]) -> Vec<String> {
     let ended: Vec<&Member> = members.iter().filter(|it| it.kind.can_be_ended()).collect();
     let (own, of_others): (Vec<&Member>, Vec<&Member>) =

@@ -5,7 +5,20 @@ use crate::analyze::{Change, Compared, GrowthSide};
 use crate::printable::printable_lines;
 use crate::units::ByteDelta;
 
-/// What became of each growing cell, at most `width` columns wide.
+/// The growing cells compared with the recording that the reader knows as `baseline`, at most `width`
+/// columns wide.
+///
+/// ```
+/// use gpumem_core::analyze::{Rules, compare};
+/// use gpumem_core::report::comparison;
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
+/// # use example::leaking;
+///
+/// let (before, after) = (leaking(), leaking());
+/// let compared = compare(&after, &before, &Rules::default());
+/// let text = comparison(&compared, "monday.gpumem", 80);
+/// assert!(text.starts_with("Against monday.gpumem:\n◆ same"));
+/// ```
 pub fn comparison(compared: &[Compared], baseline: &str, width: usize) -> String {
     if compared.is_empty() {
         return format!(
@@ -46,6 +59,13 @@ fn kept(side: &GrowthSide) -> String {
 }
 
 /// The sign in front of a change.
+///
+/// ```
+/// use gpumem_core::analyze::Change;
+/// use gpumem_core::report::change_icon;
+///
+/// assert_eq!((change_icon(Change::Worse), change_icon(Change::Fixed)), ("▲", "✓"));
+/// ```
 pub fn change_icon(change: Change) -> &'static str {
     match change {
         Change::Worse | Change::New => "▲",

@@ -1,11 +1,26 @@
-//! Who holds a device, in words: a line for each name, its branches below it.
+//! The holders of a device in words: one line per name, with its branches below it.
 
 use super::cut;
 use crate::holders::{DeviceHolders, Holder, HolderBranch, Holders, Rest, SharedMemory};
 use crate::printable::{printable, printable_lines};
 
-/// Who holds what, at most `width` columns wide: of one name, where there is one, and of one
-/// device.
+/// The holders as text, at most `width` columns wide; `name` and `device` restrict it to one of them.
+///
+/// ```
+/// use gpumem_core::holders::{DeviceHolders, Holder, Holders, RootKind};
+/// use gpumem_core::report;
+/// use gpumem_core::units::Bytes;
+///
+/// let device = DeviceHolders {
+///     device: "cuda:0".to_owned(),
+///     n_bytes: Bytes::mib(24),
+///     roots: vec![Holder::new(RootKind::Variable, "losses", Bytes::mib(24))],
+///     ..DeviceHolders::default()
+/// };
+/// let found = Holders { devices: vec![device] };
+/// assert!(report::holders(&found, Some("losses"), None, 80).contains("24 MiB"));
+/// assert_eq!(report::holders(&found, Some("model"), None, 80), "model holds no device memory");
+/// ```
 pub fn holders(
     holders: &Holders,
     name: Option<&str>,
@@ -22,7 +37,7 @@ pub fn holders(
     }
 }
 
-/// `None` where the name holds nothing here.
+/// `None` if the name holds nothing on this device.
 fn on_device(holders: &DeviceHolders, name: Option<&str>, width: usize) -> Option<String> {
     let is_wanted = |it: &str| name.is_none_or(|name| name == it);
     let roots: Vec<_> = holders
@@ -85,7 +100,7 @@ fn root_lines(root: &Holder, lines: &mut Vec<String>) {
     branch_lines(&root.branches, &root.more, 1, lines);
 }
 
-/// A branch that is all there is says no more than the path does: only what is below it is told.
+/// A single branch says no more than the path does, so only what is below it is shown.
 fn branch_lines(branches: &[HolderBranch], more: &Rest, depth: usize, lines: &mut Vec<String>) {
     let told = branches.iter().filter(|branch| !branch.step.is_empty());
     let is_alone = branches.len() == 1 && more.n == 0;
@@ -123,7 +138,7 @@ fn shared_lines(shared: &SharedMemory) -> [String; 2] {
     ]
 }
 
-/// `… and 3 more names, 12 MiB`; nothing where there is no more.
+/// `… and 3 more names, 12 MiB`; nothing if there are no more.
 fn rest(rest: &Rest, one: &str, several: &str) -> Option<String> {
     let n = counted(rest.n, one, several);
     (rest.n > 0).then(|| format!("… and {n}, {}", rest.n_bytes))

@@ -1,4 +1,4 @@
-//! What each device holds now: its levels in a line, and below it what they are for.
+//! What each device holds now: one line of levels, and below it what they are for.
 
 use crate::analyze::{DeviceSummary, Part, PartKind};
 use crate::holders::{DeviceHolders, Holders};
@@ -7,17 +7,31 @@ use crate::recording::{Device, Level, Reading, Unknown};
 use crate::units::{ByteDelta, Bytes};
 use crate::wording;
 
-/// The whole of a device as a bar.
+/// Width of the bar that stands for the whole device, in columns.
 const BAR: usize = 24;
 
-/// A line for each device, and for each accelerator (without one for every device) a line for each
-/// part of it: by what it is held for, where somebody looked.
+/// The levels of each device, and the parts of each accelerator (without one, of every device). Parts
+/// are named by purpose if the holders are known.
 ///
 /// ```text
 /// cuda:0  Tesla T4  6.9 GiB of 14.7 GiB · this process 6.2 GiB · torch allocated 5.1 GiB · …
 ///      2.1 GiB  ███▌                      parameters
 ///      …
 ///      7.8 GiB  ░░░░░░░░░░░░              free
+/// ```
+/// ```
+/// use gpumem_core::recording::{Device, DriverLevels, Reading};
+/// use gpumem_core::report::levels;
+/// use gpumem_core::units::Bytes;
+///
+/// let device = Device { label: "cuda:0".to_owned(), ..Device::default() };
+/// let driver = DriverLevels {
+///     device_used: Bytes::gib(6).into(),
+///     capacity: Bytes::gib(15).into(),
+///     ..DriverLevels::default()
+/// };
+/// let text = levels(&[(device, Reading { driver, ..Reading::default() })], None);
+/// assert!(text.contains("6 GiB of 15 GiB"));
 /// ```
 pub fn levels(devices: &[(Device, Reading)], held: Option<&Holders>) -> String {
     let width = devices.iter().map(|(device, _)| device.label.len()).max();
@@ -62,7 +76,7 @@ fn part_line(part: &Part, whole: Bytes) -> String {
     row(&part.size.to_string(), &bar, wording::part(part))
 }
 
-/// So many columns, to an eighth of one; what is there is seen, however small.
+/// A bar with a precision of an eighth of a column; any part is visible, however small.
 fn ink(n_columns: f64) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     let n_eighths = ((n_columns * 8.0).round() as usize).max(1);

@@ -10,25 +10,40 @@ use crate::printable::printable_lines;
 use crate::recording::{DeviceKind, Recording, RunIdx, Status};
 use crate::units::{ByteDelta, Bytes};
 
-/// The least that a line on every cell is printed for, as a share of the capacity.
+/// Share of the capacity that a run must keep for `%gpumem on` to print a line.
 const WORTH_A_LINE: f64 = 0.01;
 
-/// What a run has to say that was not said before.
+/// What is new with a run. [`news`] finds it, [`line`](line()) prints it.
 pub struct News<'a> {
     moved: bool,
     findings: Vec<&'a Finding>,
 }
 
 impl News<'_> {
-    /// A run on which `%gpumem on` speaks: at least 1 % of a capacity moved, or a
-    /// finding is new.
+    /// Whether `%gpumem on` prints a line: at least 1 % of a capacity was kept or freed, or a finding is
+    /// new.
     pub fn is_worth_a_line(&self) -> bool {
         self.moved || !self.findings.is_empty()
     }
 }
 
-/// What is new with a run. `told` holds the findings that were told before, and then
-/// those of this run as well.
+/// What is new with a run. `told` holds the findings that were shown before; those of this run are added.
+///
+/// ```
+/// use std::collections::BTreeSet;
+///
+/// use gpumem_core::analyze::{Rules, analyze};
+/// use gpumem_core::recording::RunIdx;
+/// use gpumem_core::report::news;
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
+/// # use example::leaking;
+///
+/// let (recording, mut told) = (leaking(), BTreeSet::new());
+/// let analysis = analyze(&recording, &Rules::default());
+/// let mut is_news = || news(&recording, &analysis, RunIdx(11), &mut told).is_worth_a_line();
+/// assert!(is_news(), "a leak");
+/// assert!(!is_news(), "the leak was shown, and 2 MiB are less than 1 %");
+/// ```
 pub fn news<'a>(
     recording: &Recording,
     analysis: &'a Analysis,
@@ -54,16 +69,17 @@ pub fn news<'a>(
     News { moved, findings }
 }
 
-/// A finding as it stands: whether it is news.
+/// The finding and its state: news if either changes.
 fn state_of(finding: &Finding) -> String {
     let withdrawn = finding.withdrawn.map_or("", Withdrawn::name);
     let state = finding.state.map_or("", State::name);
     format!("{state} {withdrawn} {}", finding.id)
 }
 
-/// The line after a cell: what its latest run kept, where the device stands; a
-/// second line when there is something to say. What belongs to no cell would stand
-/// under every run, so it is said while it is new.
+/// The line after a cell: what the run kept and how full the device is; a second line for a new
+/// finding. Example: [the module](super).
+///
+/// Findings that belong to no cell would appear after every run, so they are shown only while new.
 pub fn line(recording: &Recording, analysis: &Analysis, run: RunIdx, news: &News<'_>) -> String {
     let rows: Vec<&RunRow> = analysis.rows.iter().filter(|row| row.run == run).collect();
     let shown = shown_rows(recording, &rows);

@@ -6,13 +6,13 @@ use crate::recording::{LineTally, Recording, Trace};
 use crate::units::Bytes;
 use crate::wording::count;
 
-/// At most so many traced runs are told of, the latest.
+/// At most this many traced runs, the latest.
 const N_RUNS: usize = 3;
 
-/// At most so many lines of each, the heaviest.
+/// At most this many lines of each, the heaviest.
 const N_LINES: usize = 10;
 
-/// At most so many classes of modules.
+/// At most this many classes of modules.
 const N_MODULES: usize = 6;
 
 /// A table for each cell that was traced, of its latest traced run.

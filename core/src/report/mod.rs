@@ -1,4 +1,23 @@
-//! The report and the line after a cell, as plain text.
+//! The report, and the line after a cell, as plain text for a terminal.
+//!
+//! ```
+//! use std::collections::BTreeSet;
+//!
+//! use gpumem_core::analyze::{Rules, analyze};
+//! use gpumem_core::recording::RunIdx;
+//! use gpumem_core::report;
+//! # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
+//! # use example::leaking;
+//!
+//! let recording = leaking();
+//! let analysis = analyze(&recording, &Rules::default());
+//! let text = report::text(&recording, &analysis, 80);
+//! assert!(text.starts_with("GPU memory · 12 runs of 1 cell"));
+//!
+//! let news = report::news(&recording, &analysis, RunIdx(11), &mut BTreeSet::new());
+//! let line = report::line(&recording, &analysis, RunIdx(11), &news);
+//! assert!(line.starts_with("+2 MiB kept"));
+//! ```
 
 mod company;
 mod comparison;
@@ -30,16 +49,23 @@ use crate::recording::{Recording, Status};
 use crate::units::{ByteDelta, Units};
 use crate::wording::{count, fix_reason, gap, heading, icon, limited_by, warning, words};
 
-/// The table of runs has at most this many lines, the latest.
+/// The table of runs shows at most this many lines, the latest.
 const N_LINES: usize = 20;
 
-/// More devices than this are counted, not told of.
+/// Devices beyond these are only counted.
 const N_DEVICES: usize = 32;
 
-/// More findings than this are counted, not told of: nobody reads on, and JSON has them all.
+/// Findings beyond these are only counted: nobody reads on, and JSON has them all.
 const N_FINDINGS: usize = 100;
 
-/// `17 runs of 6 cells`.
+/// The size of a recording in words: `17 runs of 6 cells`.
+///
+/// ```
+/// use gpumem_core::recording::Recording;
+/// use gpumem_core::report::counts;
+///
+/// assert_eq!(counts(&Recording::default()), "0 runs of 0 cells");
+/// ```
 pub fn counts(recording: &Recording) -> String {
     let runs = recording.runs().iter().filter(|run| run.parent.is_none());
     let cells = recording.cells().iter();
@@ -51,7 +77,9 @@ pub fn counts(recording: &Recording) -> String {
     )
 }
 
-/// The whole report for a terminal, lines at most `width` columns long, but for code to be copied.
+/// The whole report for a terminal: devices, findings, warnings, traces and runs.
+///
+/// Lines are at most `width` columns long, except code to be copied. Example: [the module](self).
 pub fn text(recording: &Recording, analysis: &Analysis, width: usize) -> String {
     let title = format!("GPU memory · {}", counts(recording));
     let mut lines = vec![wrapped(&title, width), String::new()];
@@ -297,7 +325,7 @@ fn cut(line: &str, width: usize) -> String {
     format!("{}…", kept.trim_end())
 }
 
-/// Broken between words where it is too long, the further lines indented by two more. Code
+/// Wrapped between words, the further lines indented by two more. Code
 /// between backticks is one word.
 fn wrapped(line: &str, width: usize) -> String {
     if line.chars().count() <= width {

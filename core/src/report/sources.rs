@@ -1,19 +1,27 @@
-//! Each source, its devices, and what it gives of them or why not, as a table.
+//! The sources as a table: the devices of each, and what it reads or why it does not.
 
 use super::wrapped;
 use crate::printable::printable_lines;
 use crate::recording::{Source, SourceState};
 
-/// The narrowest that the last column gets.
+/// The minimum width of the last column.
 const NARROWEST: usize = 24;
 
-/// One row for each source, lines at most `width` columns long.
+/// One row per source; lines are at most `width` columns long.
 ///
 /// ```text
 ///   source  device  what it gives, or why not
 /// ● nvml    cuda:0  used on the device, by this process and its children; capacity
 ///                   process used unknown: no permission to read it
 /// ○ cuda    –       nothing in this process has loaded the CUDA driver yet
+/// ```
+/// ```
+/// use gpumem_core::recording::{Source, SourceState};
+/// use gpumem_core::report::sources;
+///
+/// let reason = "nothing in this process has loaded the CUDA driver yet".to_owned();
+/// let state = SourceState { source: Source::Cuda, used: false, reason };
+/// assert!(sources(&[state], 80).contains("○ cuda"));
 /// ```
 pub fn sources(states: &[SourceState], width: usize) -> String {
     let mut rows: Vec<Row<'_>> = states.iter().map(Row::of).collect();

@@ -5,14 +5,14 @@ use std::cmp::Reverse;
 use super::{Block, BlockState, Pool, Rest, Segment, Segments};
 use crate::units::Bytes;
 
-/// At most so many segments are told one by one.
+/// At most this many segments are kept one by one.
 pub(super) const MAX_SEGMENTS: usize = 128;
-/// At most so many blocks of them; more than twice as many as segments.
+/// At most this many blocks of them; more than twice as many as segments.
 pub(super) const MAX_BLOCKS: usize = 768;
 
 impl Segments {
-    /// What there is, bounded: the smallest segments are summed up, and where there are too many
-    /// blocks those between the largest holes are told as one.
+    /// Keeps a bounded picture: the smallest segments are summed up, and if there are too many blocks, those
+    /// between the largest holes become one.
     ///
     /// ```
     /// use gpumem_core::segments::{Block, BlockState, Pool, Segment, Segments};
@@ -55,7 +55,7 @@ impl Segments {
 /// The larger comes first, of equals the earlier.
 type Place = (Reverse<Bytes>, usize);
 
-/// Takes the smallest segments away, where there are too many.
+/// Removes the smallest segments if there are too many.
 fn sum_up_smallest(segments: &mut Vec<Segment>) -> Rest {
     let mut rest = Rest::default();
     if segments.len() <= MAX_SEGMENTS {
@@ -122,7 +122,7 @@ fn join_between_holes(segments: &mut [Segment]) {
 }
 
 impl Block {
-    /// The same as what a neighbour in use can be told with.
+    /// The same block in a form that can be joined with a neighbour in use.
     fn in_use(&self) -> Self {
         Self {
             state: match self.state {

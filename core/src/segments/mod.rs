@@ -1,8 +1,8 @@
-//! The segments of a caching allocator with the blocks in them: where what is reserved is
-//! held, and where it is free.
+//! The segments of a caching allocator with the blocks in them: where reserved memory is held, and
+//! where it is free.
 //!
-//! A process may have a hundred thousand blocks. What is kept of them is [`bounded`](Segments::new):
-//! the largest segments and the largest holes stay as they are.
+//! A process may have a hundred thousand blocks, so [`Segments::new`] keeps a bounded picture: the
+//! largest segments and the largest holes stay exact, the rest is summed up.
 
 mod bounded;
 #[cfg(test)]
@@ -10,14 +10,20 @@ mod tests;
 
 use crate::units::Bytes;
 
-/// Which requests a segment serves.
+/// Which requests a segment serves, as in `PyTorch`'s allocator.
+///
+/// ```
+/// use gpumem_core::segments::Pool;
+///
+/// assert_eq!(Pool::Small.words(), "requests up to 1 MiB");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Pool {
     /// Those of more than 1 MiB.
     Large,
     /// Those of at most 1 MiB.
     Small,
-    /// Those of one owner alone: a captured graph, a pool of the user's.
+    /// Those of one owner only: a captured graph, or a pool that the user made.
     Private,
 }
 
@@ -25,7 +31,7 @@ impl Pool {
     /// Every pool.
     pub const ALL: [Self; 3] = [Self::Large, Self::Small, Self::Private];
 
-    /// As people read it.
+    /// The pool in words.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Large => "requests over 1 MiB",
@@ -35,12 +41,12 @@ impl Pool {
     }
 }
 
-/// What a block is to its allocator.
+/// The state of a block. Example: [`Block`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum BlockState {
     /// Held by a tensor.
     Held,
-    /// Let go of, but a stream may still use it.
+    /// Freed by the program, but a stream may still use it.
     Awaiting,
     /// Free.
     Free,
@@ -51,16 +57,25 @@ impl BlockState {
     pub const ALL: [Self; 3] = [Self::Held, Self::Awaiting, Self::Free];
 }
 
-/// A piece of a segment: one block, or several beside each other that are told as one.
+/// A piece of a segment: one block, or several adjacent ones summed up.
+///
+/// ```
+/// use gpumem_core::segments::{Block, BlockState};
+/// use gpumem_core::units::Bytes;
+///
+/// assert_eq!(Block::new(BlockState::Free, Bytes::mib(8)).free(), Bytes::mib(8));
+/// let summed = Block { n_blocks: 9, holes: Bytes::mib(1), ..Block::new(BlockState::Held, Bytes::mib(8)) };
+/// assert_eq!(summed.free(), Bytes::mib(1));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Block {
-    /// What it is; of several, what the held ones are.
+    /// Its state; of several, the state of the held ones.
     pub state: BlockState,
     /// From its first byte to its last.
     pub size: Bytes,
-    /// How many blocks are told as one here; holes between them count.
+    /// How many blocks are summed up here, including the holes between them.
     pub n_blocks: u64,
-    /// Of `size`, what is free in holes that are too small to be told.
+    /// Part of `size`: free in holes that are too small to be kept.
     pub holes: Bytes,
 }
 
@@ -76,7 +91,7 @@ impl Block {
     }
 
     /// A block that can be handed out.
-    pub fn is_free(&self) -> bool {
+    pub(crate) fn is_free(&self) -> bool {
         self.state == BlockState::Free
     }
 
@@ -90,7 +105,7 @@ impl Block {
     }
 }
 
-/// One allocation of the device, cut into blocks without gaps.
+/// One allocation of the device, divided into blocks without gaps. Example: [`Segments::new`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Segment {
     /// Which requests it serves.
@@ -113,34 +128,34 @@ impl Segment {
     }
 
     /// Nothing in it is in use: it can be given back.
-    pub fn is_free(&self) -> bool {
+    pub(crate) fn is_free(&self) -> bool {
         self.blocks.iter().all(Block::is_free)
     }
 }
 
-/// Segments that are too small to be told, summed up.
+/// The segments that are too small to be kept one by one, summed up: [`Segments::rest`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Rest {
-    /// How many.
+    /// How many there are.
     pub n_segments: u64,
     /// How long they are together.
     pub size: Bytes,
-    /// What is free beside blocks in use.
+    /// Free bytes in segments that are partly in use.
     pub split: Bytes,
-    /// What is free in segments in which nothing is in use.
+    /// Free bytes in segments where nothing is in use.
     pub unused: Bytes,
 }
 
-/// What an allocator holds of one device at an instant.
+/// What an allocator has reserved on one device at an instant. Example: [`Segments::new`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Segments {
     /// The largest segments.
     pub segments: Vec<Segment>,
     /// All others.
     pub rest: Rest,
-    /// How many blocks there were before any were told as one.
+    /// How many blocks there were before any were summed up.
     pub n_blocks: u64,
-    /// The largest free block that everybody's requests can have: none of a private pool.
+    /// The largest free block that any request can have: none of a private pool.
     pub largest_free: Bytes,
 }
 
@@ -151,21 +166,21 @@ impl Segments {
         told + self.rest.size
     }
 
-    /// Free beside blocks in use: it cannot be given back.
+    /// Free bytes in partly used segments, which cannot go back to the driver.
     pub fn split(&self) -> Bytes {
         let split = self.segments.iter().filter(|segment| !segment.is_free());
         let told: Bytes = split.map(Segment::free).sum();
         told + self.rest.split
     }
 
-    /// Free in segments in which nothing is in use.
+    /// Free bytes in segments where nothing is in use.
     pub fn unused(&self) -> Bytes {
         let unused = self.segments.iter().filter(|segment| segment.is_free());
         let told: Bytes = unused.map(Segment::size).sum();
         told + self.rest.unused
     }
 
-    /// Handed out, or awaiting a stream.
+    /// Bytes that are handed out, or await a stream.
     pub fn in_use(&self) -> Bytes {
         let free = self.split() + self.unused();
         self.reserved().saturating_sub(free)

@@ -1,31 +1,32 @@
-//! One device's history as its allocator told it.
+//! One device's history as its allocator reports it.
 
 use std::collections::HashMap;
 
 use crate::units::{Bytes, Nanos};
 
-/// What an allocator did.
+/// What an allocator did, as in the trace of `torch.cuda.memory._snapshot()`.
+/// Example: [the module](super).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     /// It handed out a block.
     Alloc,
-    /// The block was given back; from here on it is not allocated any more.
+    /// The program freed the block; it is no longer allocated.
     FreeRequested,
-    /// Every stream has let go of it; from here on it is not active any more.
+    /// No stream uses it any more; it is no longer active.
     FreeCompleted,
-    /// It took a segment from the driver, or mapped a part of one.
+    /// It reserved a segment from the driver, or mapped a part of one.
     SegmentAlloc,
-    /// It gave one back, or unmapped a part.
+    /// It returned a segment, or unmapped a part.
     SegmentFree,
     /// A request failed.
     OutOfMemory,
 }
 
-/// A stack of a [`History`].
+/// A position in [`History::stacks`]. Example: [`StackFrame`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StackIdx(pub u32);
 
-/// One action.
+/// One action of the allocator. Example: [the module](super).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
     /// Since the recording's start.
@@ -34,55 +35,66 @@ pub struct Event {
     pub action: Action,
     /// The first byte of the block or segment.
     pub address: u64,
-    /// As asked for, or of the block: see [`Rounding`].
+    /// As requested or of the block; [`Rounding`] tells which.
     pub size: Bytes,
-    /// Who asked for it, where that is known.
+    /// The stack that asked for it, if known.
     pub stack: Option<StackIdx>,
 }
 
-/// Where the code of a frame stands.
+/// Where the code of a frame is: [`StackFrame::origin`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum FrameOrigin {
-    /// In the cell whose run this is.
+    /// In the cell of this run.
     Own,
-    /// In the cell of that number.
+    /// In the cell with that execution count.
     Cell(u32),
     /// In a file.
     #[default]
     File,
 }
 
-/// A line of code that was under way.
+/// One line of a stack. [`History::frames`] has each once.
+///
+/// ```
+/// use gpumem_core::trace::{FrameOrigin, History, Levels, Rounding, StackFrame, StackIdx};
+///
+/// let mut history = History::new(Levels::default(), Rounding::Exact);
+/// let name = "forward".to_owned();
+/// history.frames = vec![StackFrame { name, line: 12, origin: FrameOrigin::Own, ..StackFrame::default() }];
+/// history.stacks = vec![vec![0]];
+/// let innermost = history.stacks[StackIdx(0).0 as usize][0];
+/// assert_eq!(history.frames[innermost as usize].line, 12);
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct StackFrame {
     /// The function.
     pub name: String,
     /// Its file.
     pub file: String,
-    /// The line in it; in a cell, of its text as typed.
+    /// The line in the file; in a cell, in its text as typed.
     pub line: u32,
-    /// Where that is.
+    /// Where the code is.
     pub origin: FrameOrigin,
-    /// The class whose `forward` it is.
+    /// The class whose `forward` this is.
     pub module: Option<String>,
 }
 
-/// What is known of a block's size from the size that an event tells.
+/// What an event's size tells about the size of its block: [`History::rounding`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rounding {
-    /// It is the block's.
+    /// It is the block's size.
     Exact,
-    /// It is what was asked for: the block has it rounded up to 512 B, and where it is of the
-    /// large pool it may have up to `unsplit` more that were not worth a block of their own.
+    /// It is the requested size. The block is rounded up to 512 B, and in the large pool it may have up to
+    /// `unsplit` more that was not worth its own block.
     Native {
-        /// Zero where rests are always split off.
+        /// Bytes; zero if rests are always split off.
         unsplit: Bytes,
     },
-    /// It is what was asked for, and the user's settings round it in ways of their own.
+    /// It is the requested size, and the user's settings round it in their own way.
     Custom,
 }
 
-/// Which end of a label.
+/// Which end of a named part an [`Annotation`] marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
     /// It begins.
@@ -91,7 +103,7 @@ pub enum Stage {
     End,
 }
 
-/// One end of a part of the run that the user's code gave a name.
+/// One end of a part of the run that the user's code named. Example: [`labels()`](super::labels()).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Annotation {
     /// Since the recording's start.
@@ -102,7 +114,7 @@ pub struct Annotation {
     pub name: String,
 }
 
-/// An allocator's levels at one instant.
+/// An allocator's levels at one instant, in bytes: [`History::before`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Levels {
     /// In blocks that are held.
@@ -111,7 +123,7 @@ pub struct Levels {
     pub reserved: Bytes,
 }
 
-/// One device's history of one run, oldest first.
+/// One device's history of one run, oldest first. Example: [the module](super).
 #[derive(Debug, Clone)]
 pub struct History {
     /// What was done, in order.
@@ -120,24 +132,24 @@ pub struct History {
     pub frames: Vec<StackFrame>,
     /// Every stack once: positions in `frames`, innermost first.
     pub stacks: Vec<Vec<u32>>,
-    /// Before the first event.
+    /// The levels before the first event.
     pub before: Levels,
-    /// After the last one, where the allocator told.
+    /// The levels after the last one, if the allocator reported them.
     pub after: Option<Levels>,
-    /// The blocks that were alive before, by address, as far as they are known.
+    /// The blocks that were alive before, by address, if they are known.
     pub blocks_before: HashMap<u64, Bytes>,
-    /// The blocks that are alive now, by address, as far as they are known.
+    /// The blocks that are alive now, by address, if they are known.
     pub blocks_after: HashMap<u64, Bytes>,
-    /// What an event's size says of a block.
+    /// What an event's size tells about its block.
     pub rounding: Rounding,
     /// The oldest events are known to be missing.
     pub is_cut: bool,
-    /// What the user's code gave a name.
+    /// The ends of the parts that the user's code named.
     pub annotations: Vec<Annotation>,
 }
 
 impl History {
-    /// Nothing yet, from these levels on.
+    /// An empty history that starts at these levels.
     pub fn new(before: Levels, rounding: Rounding) -> Self {
         Self {
             events: Vec::new(),

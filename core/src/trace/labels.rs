@@ -1,9 +1,9 @@
-//! The parts of a run that the user's code gave a name.
+//! The parts of a run that the user's code named.
 
 use super::history::{Annotation, Stage};
 use crate::units::Nanos;
 
-/// A part of a run with a name.
+/// A named part of a run. Example: [`labels()`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Labelled {
     /// Its name.
@@ -16,10 +16,26 @@ pub struct Labelled {
     pub parent: Option<usize>,
 }
 
-/// The parts between a name's start and its end, in the order in which they began; at most
-/// `limit`, the outer and earlier ones first, and how many more there are.
+/// The parts between a name's start and its end, in the order in which they began.
 ///
-/// What began before the history or has not ended with it is left out: where it was is unknown.
+/// At most `limit` of them, the outer and earlier ones first, and how many more there are. Parts that
+/// began before the history or have not ended with it are left out, because their extent is unknown.
+///
+/// ```
+/// use gpumem_core::trace::{Annotation, Stage, labels};
+/// use gpumem_core::units::Nanos;
+///
+/// let mark = |ms, stage, name: &str| Annotation { at: Nanos::millis(ms), stage, name: name.to_owned() };
+/// let marks = [
+///     mark(0, Stage::Start, "epoch"),
+///     mark(1, Stage::Start, "forward"),
+///     mark(5, Stage::End, "forward"),
+///     mark(9, Stage::End, "epoch"),
+/// ];
+/// let (parts, n_more) = labels(&marks, 8);
+/// assert_eq!((parts[1].name.as_str(), parts[1].parent, n_more), ("forward", Some(0), 0));
+/// assert_eq!(parts[1].ended, Nanos::millis(5));
+/// ```
 pub fn labels(annotations: &[Annotation], limit: usize) -> (Vec<Labelled>, usize) {
     let mut found: Vec<Labelled> = Vec::new();
     // How deep each is nested, and whether it has ended.

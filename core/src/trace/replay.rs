@@ -16,7 +16,13 @@ const GRANULE: u64 = 512;
 /// The largest request of the small pool, in which every rest becomes a block of its own.
 const SMALL_REQUEST: u64 = 1 << 20;
 
-/// How much of a history is kept.
+/// How much of a history a [`Trace`] keeps.
+///
+/// ```
+/// use gpumem_core::trace::Limits;
+///
+/// assert!(Limits::of_a_part().n_steps < Limits::default().n_steps);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Points of the exact lines.
@@ -38,7 +44,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// What a part of a run gets that is one of many.
+    /// The limits for one of many parts of a run.
     pub fn of_a_part() -> Self {
         Self {
             n_steps: 48,
@@ -75,7 +81,7 @@ enum Holder {
     FromBefore(Bytes),
 }
 
-/// A history, played from its beginning to its end.
+/// A history, replayed from its beginning to its end. Example: [the module](super).
 #[derive(Debug)]
 pub struct Replay {
     history: History,
@@ -96,7 +102,7 @@ struct Move {
 }
 
 impl Replay {
-    /// Plays a history.
+    /// Replays a history.
     pub fn new(history: History) -> Self {
         let mut replay = Self {
             blocks: Vec::new(),
@@ -110,12 +116,12 @@ impl Replay {
         replay
     }
 
-    /// The history that was played.
+    /// The history that was replayed.
     pub fn history(&self) -> &History {
         &self.history
     }
 
-    /// What the part from `from` to `to` adds up to.
+    /// Sums up the part of the run between two instants, both included.
     pub fn trace(
         &self,
         (run, device): (RunIdx, DeviceIdx),
@@ -151,7 +157,7 @@ impl Replay {
         &self.blocks[before(part.start)..before(part.end)]
     }
 
-    /// Finds out which free ends which block, and by how much each event moves the levels.
+    /// Finds which free ends which block, and by how much each event moves the levels.
     fn pair(&mut self) -> Vec<Move> {
         let before = self.history.blocks_before.iter();
         let mut holders: HashMap<u64, Holder> = before

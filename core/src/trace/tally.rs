@@ -9,7 +9,7 @@ use super::replay::{Block, Limits, Replay};
 use crate::recording::{Lifetimes, LineTally, ModuleTally, StackTally, Tally};
 use crate::units::{Bytes, Nanos};
 
-/// The classes of lifetimes: up to so many milliseconds each.
+/// The upper ends of the lifetime classes, in milliseconds.
 const LIFETIMES_MS: [u64; 5] = [1, 10, 100, 1_000, 10_000];
 
 /// A stack as people read it has at most so many frames.
@@ -195,7 +195,7 @@ fn stacks(
         .collect()
 }
 
-/// What kept most first, then what held most at the peak.
+/// The most retained first, then the most held at the peak.
 fn by_weight(a: &Tally, b: &Tally) -> std::cmp::Ordering {
     let weight = |tally: &Tally| (tally.retained, tally.at_peak, tally.allocated);
     weight(b).cmp(&weight(a))

@@ -1,11 +1,25 @@
-//! What the figures of a verdict say.
+//! Explanations of the figures behind a verdict.
 
 use super::Teller;
 use crate::analyze::{Details, Evidence, Finding, FindingKind};
 use crate::recording::Recording;
 use crate::units::Units;
 
-/// What one figure of a finding says, in plain words.
+/// What one figure of a finding means, in plain words.
+///
+/// ```
+/// use gpumem_core::analyze::{Rules, analyze};
+/// use gpumem_core::units::Units;
+/// use gpumem_core::wording::evidence;
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
+/// # use example::leaking;
+///
+/// let recording = leaking();
+/// let leak = &analyze(&recording, &Rules::default()).findings[0];
+/// let trend = leak.evidence.iter().find(|it| it.name == "trend_z").expect("a figure");
+/// let words = evidence(&recording, leak, trend, Units::Binary);
+/// assert!(words.contains("Mann-Kendall z"));
+/// ```
 pub fn evidence(
     recording: &Recording,
     finding: &Finding,
@@ -30,8 +44,8 @@ pub fn evidence(
     }
 }
 
-/// What a figure of that name says wherever it stands.
-pub fn figure(name: &'static str) -> &'static str {
+/// What a figure of that name means in any finding.
+pub(crate) fn figure(name: &'static str) -> &'static str {
     match name {
         "kept_bytes" => "never given back over the series",
         "n_rises" => "how often it rose for good",

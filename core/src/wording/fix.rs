@@ -1,8 +1,15 @@
-//! Why a fix helps, and what it does not do.
+//! Why a fix helps, and its limits.
 
 use crate::holders::FixReason;
 
-/// One sentence.
+/// Why a fix helps, in one sentence.
+///
+/// ```
+/// use gpumem_core::holders::FixReason;
+/// use gpumem_core::wording::fix_reason;
+///
+/// assert!(fix_reason(FixReason::NotDisplayed).starts_with("IPython keeps what a cell displays"));
+/// ```
 pub const fn fix_reason(reason: FixReason) -> &'static str {
     match reason {
         FixReason::NotDisplayed => {

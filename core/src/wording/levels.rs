@@ -1,11 +1,11 @@
-//! Names for levels and what lies between them.
+//! Names of levels and of the gaps between them.
 
 use crate::analyze::{Gap, LimitedBy, Metric, OomPart, Part, PartContent, Warning};
 use crate::recording::{Recording, Source};
 use crate::units::ByteDelta;
 
 /// What fills a gap between two levels.
-pub fn gap(gap: &Gap) -> &'static str {
+pub(crate) fn gap(gap: &Gap) -> &'static str {
     if gap.size < ByteDelta::ZERO {
         return "unmapped, managed or shared";
     }
@@ -19,7 +19,20 @@ pub fn gap(gap: &Gap) -> &'static str {
     }
 }
 
-/// What a part of a device is: `context and libraries`.
+/// The name of a part of a device: `context and libraries`.
+///
+/// ```
+/// use gpumem_core::analyze::{Rules, analyze};
+/// use gpumem_core::recording::DeviceIdx;
+/// use gpumem_core::wording::part;
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
+/// # use example::leaking;
+///
+/// let recording = leaking();
+/// let parts = analyze(&recording, &Rules::default()).parts(&recording, DeviceIdx(0));
+/// let names: Vec<&str> = parts.iter().map(part).collect();
+/// assert_eq!(names, ["your names", "cache", "context and libraries", "other processes", "free"]);
+/// ```
 pub fn part(part: &Part) -> &'static str {
     match part.content {
         PartContent::Level("allocated") => "allocated",
@@ -34,8 +47,8 @@ pub fn part(part: &Part) -> &'static str {
     }
 }
 
-/// Whose limit it is; nothing of the device's own.
-pub fn limited_by(by: LimitedBy) -> Option<String> {
+/// Who sets the limit; `None` if it is the device's own size.
+pub(crate) fn limited_by(by: LimitedBy) -> Option<String> {
     match by {
         LimitedBy::Device => None,
         LimitedBy::Container => Some("the container's limit".to_owned()),
@@ -46,6 +59,13 @@ pub fn limited_by(by: LimitedBy) -> Option<String> {
 }
 
 /// The level that growth is judged on.
+///
+/// ```
+/// use gpumem_core::analyze::Metric;
+/// use gpumem_core::wording::metric;
+///
+/// assert_eq!(metric(Metric::ProcessUsed), "used by this process");
+/// ```
 pub const fn metric(metric: Metric) -> &'static str {
     match metric {
         Metric::Allocated => "allocated",
@@ -54,7 +74,14 @@ pub const fn metric(metric: Metric) -> &'static str {
     }
 }
 
-/// What took up a device when memory ran out.
+/// What filled a device when memory ran out.
+///
+/// ```
+/// use gpumem_core::analyze::OomPart;
+/// use gpumem_core::wording::oom_part;
+///
+/// assert_eq!(oom_part(OomPart::Tensors), "in tensors");
+/// ```
 pub const fn oom_part(part: OomPart) -> &'static str {
     match part {
         OomPart::Tensors => "in tensors",
@@ -65,7 +92,16 @@ pub const fn oom_part(part: OomPart) -> &'static str {
     }
 }
 
-/// What could not be read: one sentence.
+/// What could not be read, in one sentence.
+///
+/// ```
+/// use gpumem_core::analyze::Warning;
+/// use gpumem_core::recording::Recording;
+/// use gpumem_core::wording::warning;
+///
+/// let missing = Warning::Missing("the file was cut at byte 97".to_owned());
+/// assert_eq!(warning(&Recording::default(), &missing), "the file was cut at byte 97");
+/// ```
 pub fn warning(recording: &Recording, warning: &Warning) -> String {
     match warning {
         Warning::Missing(said) => said.clone(),

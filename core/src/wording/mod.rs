@@ -1,7 +1,7 @@
-//! Words for findings: title, detail, evidence and advice, in the reader's units.
+//! Sentences about findings: title, detail, evidence and advice, in the reader's units.
 //!
-//! [`analyze`](crate::analyze) finds facts; every sentence about them is made here, one file per
-//! kind, so that changing one touches one file.
+//! [`analyze`](crate::analyze) finds facts; every sentence about them is made here, one file per kind,
+//! so that changing a sentence touches one file.
 
 mod advice;
 mod doubling;
@@ -27,34 +27,39 @@ use crate::analyze::{Details, Finding, FindingKind, Severity, State, Withdrawn};
 use crate::recording::Recording;
 use crate::units::Units;
 
-pub use evidence::{evidence, figure};
+pub use evidence::evidence;
+pub(crate) use evidence::figure;
 pub use fix::fix_reason;
-pub use levels::{gap, limited_by, metric, oom_part, part, warning};
+pub(crate) use levels::{gap, limited_by};
+pub use levels::{metric, oom_part, part, warning};
 pub use oom::oom_holder;
 
-/// A finding in words. Code stands between backticks.
+/// A finding in words. Code is in backticks. Example: [`words`](words()).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Words {
     /// One sentence: what happens where.
     pub title: String,
-    /// How sure, how fast, what next; parts are separated by `·`.
+    /// How sure, how fast, what next; separated by `·`.
     pub detail: String,
-    /// What to do about it, the most likely first: one sentence each.
+    /// What to do, most promising first: one sentence each.
     pub suggestions: Vec<String>,
 }
 
-/// Words for a finding of this recording.
+/// The words for a finding of this recording, with sizes in `units`.
 ///
 /// ```
 /// use gpumem_core::analyze::{Rules, analyze};
-/// use gpumem_core::recording::{Header, Recording};
 /// use gpumem_core::units::Units;
 /// use gpumem_core::wording;
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
+/// # use example::leaking;
 ///
-/// let recording = Recording::new(Header::default());
-/// for finding in analyze(&recording, &Rules::default()).findings {
-///     println!("{}", wording::words(&recording, &finding, Units::Binary).title);
-/// }
+/// let recording = leaking();
+/// let analysis = analyze(&recording, &Rules::default());
+/// let leak = &analysis.findings[0];
+/// assert_eq!((wording::icon(leak), wording::heading(leak)), ("▲", "Leak"));
+/// let words = wording::words(&recording, leak, Units::Binary);
+/// assert_eq!(words.title, "losses.append(step(batch)) keeps 2 MiB more after every run");
 /// ```
 pub fn words(recording: &Recording, finding: &Finding, units: Units) -> Words {
     let teller = Teller {
@@ -81,7 +86,7 @@ pub fn words(recording: &Recording, finding: &Finding, units: Units) -> Words {
     }
 }
 
-/// What all words for one finding need.
+/// The context of one finding's words.
 struct Teller<'a> {
     recording: &'a Recording,
     finding: &'a Finding,
@@ -95,13 +100,14 @@ impl Teller<'_> {
         cell.map_or("a cell", |cell| &cell.label)
     }
 
-    /// As people write the device.
+    /// The device's label.
     fn device(&self) -> &str {
         &self.recording.device(self.finding.device).label
     }
 }
 
-/// The sign in front of a finding: colour alone never tells its severity.
+/// The sign in front of a finding, because colour alone must not show its severity.
+/// Example: [`words`](words()).
 pub fn icon(finding: &Finding) -> &'static str {
     match finding.severity {
         Severity::Critical => "▲",
@@ -111,7 +117,7 @@ pub fn icon(finding: &Finding) -> &'static str {
     }
 }
 
-/// The heading of a finding.
+/// The heading of a finding. Example: [`words`](words()).
 pub fn heading(finding: &Finding) -> &'static str {
     match (finding.kind, finding.state) {
         (FindingKind::Leak, _) => "Leak",
@@ -132,8 +138,8 @@ pub fn heading(finding: &Finding) -> &'static str {
     }
 }
 
-/// Why a finding is withdrawn.
-pub const fn withdrawn(reason: Withdrawn) -> &'static str {
+/// Why a finding was withdrawn.
+pub(crate) const fn withdrawn(reason: Withdrawn) -> &'static str {
     match reason {
         Withdrawn::GivenBack => "given back since",
         Withdrawn::Edited => "the cell was edited since",
@@ -143,7 +149,7 @@ pub const fn withdrawn(reason: Withdrawn) -> &'static str {
 }
 
 /// `1 run`, `7 runs`.
-pub fn count(n: usize, what: &str) -> String {
+pub(crate) fn count(n: usize, what: &str) -> String {
     let plural = if n == 1 { "" } else { "s" };
     format!("{n} {what}{plural}")
 }

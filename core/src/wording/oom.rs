@@ -1,11 +1,11 @@
-//! Memory that ran out.
+//! Out-of-memory errors.
 
 use super::{Teller, Words, joined, times, withdrawn};
 use crate::analyze::{Cause, HeldByError, OomBreakdown, OomPart};
 use crate::recording::OomHolder;
 use crate::units::{Bytes, Units};
 
-/// So many holders are named.
+/// How many holders are named.
 const N_SHOWN: usize = 3;
 
 pub(super) fn words(teller: &Teller<'_>, breakdown: &OomBreakdown) -> Words {
@@ -19,7 +19,17 @@ pub(super) fn words(teller: &Teller<'_>, breakdown: &OomBreakdown) -> Words {
     }
 }
 
-/// A holder's name, or what it is if names are not kept.
+/// A holder's name, or its kind if names are not kept.
+///
+/// ```
+/// use gpumem_core::holders::RootKind;
+/// use gpumem_core::recording::OomHolder;
+/// use gpumem_core::units::Bytes;
+/// use gpumem_core::wording::oom_holder;
+///
+/// let holder = OomHolder { name: String::new(), kind: RootKind::Traceback, used: Bytes::mib(3) };
+/// assert_eq!(oom_holder(&holder), "last exception");
+/// ```
 pub fn oom_holder(holder: &OomHolder) -> String {
     match (holder.name.as_str(), holder.kind.words()) {
         ("", Some(words)) => words.to_owned(),

@@ -5,7 +5,7 @@ use super::causes::Cause;
 use crate::recording::{OomHolder, RunIdx};
 use crate::units::Bytes;
 
-/// Who had a part of the device.
+/// Who used a part of the device: [`OomBreakdown::parts`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OomPart {
@@ -34,41 +34,55 @@ impl OomPart {
     }
 }
 
-/// What was wanted and what there was. What nobody knows is `None`, or no part.
+/// What was requested and what there was when memory ran out. Unknown figures are `None`, or not among
+/// the parts.
+///
+/// ```
+/// use gpumem_core::analyze::{OomBreakdown, OomPart};
+/// use gpumem_core::units::Bytes;
+///
+/// let breakdown = OomBreakdown {
+///     wanted: Some(Bytes::gib(2)),
+///     parts: vec![(OomPart::Tensors, Bytes::gib(15)), (OomPart::Free, Bytes::gib(1))],
+///     ..OomBreakdown::default()
+/// };
+/// assert_eq!(breakdown.part(OomPart::Free), Some(Bytes::gib(1)));
+/// assert_eq!(breakdown.part(OomPart::Cache), None);
+/// ```
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct OomBreakdown {
     /// The request that failed.
     pub wanted: Option<Bytes>,
     /// Free on the device.
     pub free: Option<Bytes>,
-    /// What the device has.
+    /// The size of the device.
     pub total: Option<Bytes>,
     /// The most that could be had: the device, or a limit below it.
     pub room: Option<Bytes>,
-    /// What took up the device, and what was free.
+    /// What filled the device, and what was free.
     pub parts: Vec<(OomPart, Bytes)>,
     /// The largest free piece of the cache.
     pub largest_free: Option<Bytes>,
     /// How much more would have been enough.
     pub missing: Option<Bytes>,
-    /// The run of which the recording tells where memory lay at that moment.
+    /// The run whose segments were recorded at that moment.
     pub mapped: Option<RunIdx>,
-    /// It happened on a device that nobody read: the finding stands with one that was.
+    /// It happened on a device that is not read; the finding names another one.
     pub elsewhere: bool,
-    /// The cell went on after it.
+    /// The cell continued after it.
     pub survived: bool,
     /// How often it happened in the run, as the allocators count.
     pub n_times: Option<u64>,
-    /// The other processes that held memory, by number.
+    /// The ids of the other processes that held memory.
     pub others: Vec<u64>,
-    /// The names that held memory, the most first.
+    /// The names that held memory, the largest first.
     pub holders: Vec<OomHolder>,
-    /// What would have been enough, the most decisive first.
+    /// What would have avoided it, the most decisive first.
     pub causes: Vec<Cause>,
 }
 
 impl OomBreakdown {
-    /// The size of a part, if that is known and not zero.
+    /// The size of a part, if it is known and not zero.
     pub fn part(&self, part: OomPart) -> Option<Bytes> {
         let mut parts = self.parts.iter();
         parts.find(|(it, _)| *it == part).map(|(_, size)| *size)

@@ -1,20 +1,21 @@
-//! What would have been enough.
+//! What would have avoided an out-of-memory error.
 
 use super::Case;
 use crate::holders::RootKind;
 use crate::recording::{AllocatorLevels, DeviceKind, Framework, Source, Status};
 use crate::units::{ByteDelta, Bytes};
 
-/// One thing that would have helped, or is worth to know.
+/// One thing that would have helped, or is worth knowing: an entry of
+/// [`OomBreakdown::causes`](super::OomBreakdown::causes).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Cause {
-    /// No freeing helps: the device never has so much.
+    /// Freeing does not help: the device never has this much.
     TooLarge {
         /// The most that could be had.
         room: Bytes,
     },
-    /// The device had room, the framework was not allowed to take it.
+    /// The device had room, but the framework was not allowed to take it.
     Limited {
         /// The framework's limit.
         limit: Bytes,
@@ -25,61 +26,61 @@ pub enum Cause {
         unallocated: Bytes,
         /// The largest piece of it.
         largest: Option<Bytes>,
-        /// Segments of this allocator can be made to grow in place.
+        /// Whether segments of this allocator can be made to grow in place.
         can_expand: bool,
     },
-    /// Another framework of this process keeps what it does not use.
+    /// Another framework of this process caches memory that it does not use.
     CachedElsewhere {
         /// Which one.
         source: Source,
         /// Free in its cache.
         cached: Bytes,
     },
-    /// Without the others there would have been room.
+    /// Without other processes there would have been room.
     OtherProcesses {
         /// What they hold.
         used: Bytes,
         /// Their numbers, if those are known.
         pids: Vec<u64>,
     },
-    /// What an earlier run of this very cell kept was still there while it made it anew.
+    /// What an earlier run of the same cell kept was still there while it was built anew.
     OldCopy {
         /// What it kept.
         kept: Bytes,
         /// The name that the cell binds.
         name: String,
     },
-    /// What an error before this one still kept alive.
+    /// An earlier error still kept memory alive.
     EarlierError {
         /// The number of the cell that failed.
         execution_count: Option<u32>,
         /// What it kept, at most.
         kept: Bytes,
     },
-    /// Results that were displayed hold enough.
+    /// Displayed results hold enough.
     Outputs {
         /// What they hold.
         held: Bytes,
     },
-    /// Nothing of that: the step needs too much.
+    /// None of these: the step needs too much.
     SmallerStep,
     /// What the error itself keeps alive from now on.
     Traceback {
         /// How much.
         kept: HeldByError,
     },
-    /// Nobody read the device.
+    /// The device is not read.
     Unread,
 }
 
-/// What an error keeps alive through its frames.
+/// What an error keeps alive through its frames: [`Cause::Traceback`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeldByError {
-    /// As was looked at.
+    /// As a search found.
     Exactly(Bytes),
-    /// What its run left, at most.
+    /// At most what its run left.
     UpTo(Bytes),
-    /// That is not known.
+    /// It is not known.
     Unknown,
 }
 

@@ -33,7 +33,8 @@ const COUNT: f64 = 38.0;
 /// Between the names of two groups.
 const NAME_GAP: f64 = 6.0;
 
-/// The growth chart of the view's device.
+/// The growth chart of the view's device: what each run kept, grouped by cell.
+/// Example: [the module](super).
 pub fn growth(recording: &Recording, analysis: &Analysis, view: &View) -> Scene {
     let mut scene = sheet(view.width, HEIGHT, Role::Panel);
     let session = DeviceView::new(recording, analysis, view.device);

@@ -1,7 +1,7 @@
 //! The map of segments and blocks: shelves of bars on one scale.
 //!
-//! What is decided here are shares of a shelf, not pixels: the page draws each piece as an element of
-//! its own, which follows the page's width and which the keyboard reaches.
+//! Sizes here are shares of a shelf, not pixels: the page draws each piece as its own element, which
+//! follows the page's width and which the keyboard reaches.
 
 mod pieces;
 #[cfg(test)]
@@ -15,56 +15,69 @@ use crate::units::{ByteDelta, Bytes, Units};
 use crate::wording::count;
 use pieces::{lump, pieces};
 
-/// A map is this high where its segments fill their shelves, and hardly ever higher.
+/// A map has about this many shelves if its segments fill them, and hardly ever more.
 const N_SHELVES: u64 = 12;
-/// What takes up less of a shelf is no bar of its own.
+/// What takes less of a shelf gets no bar of its own.
 const LEAST_BAR: f64 = 1.0 / 64.0;
-/// So often a shelf grows by a quarter, until there are few enough.
+/// How often a shelf grows by a quarter, until there are few enough.
 const N_TRIES: u32 = 24;
 
-/// What a piece of the map is, and how it looks.
+/// What a [`Piece`] of the map is, and how it looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Look {
     /// Held by tensors.
     Held,
-    /// Let go of, but a stream may still use it.
+    /// Freed by the program, but a stream may still use it.
     Awaiting,
-    /// Blocks in use with holes between them that are too small to be seen.
+    /// Blocks in use, with holes between them that are too small to be seen.
     Mixed,
-    /// Free beside blocks in use.
+    /// Free, next to blocks in use.
     Hole,
-    /// Free, as is all of its segment.
+    /// Free, like all of its segment.
     Unused,
 }
 
-/// A piece of a bar.
+/// A piece of a [`Bar`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Piece {
     /// Of its bar.
     pub share: f64,
     /// What it is.
     pub look: Look,
-    /// It is the largest free block.
+    /// Whether it is the largest free block.
     pub is_largest: bool,
     /// What it is, in words.
     pub words: String,
 }
 
-/// A segment, or several that are too small to be seen.
+/// A segment, or several that are too small to be seen, on a shelf of a [`SegmentMap`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bar {
     /// Of its shelf.
     pub share: f64,
     /// What it is, in words.
     pub words: String,
-    /// What is in it, by address.
+    /// Its pieces by address.
     pub pieces: Vec<Piece>,
 }
 
-/// Where memory lies.
+/// Where reserved memory lies.
+///
+/// ```
+/// use gpumem_core::chart::{Look, SegmentMap};
+/// use gpumem_core::segments::{Block, BlockState, Pool, Segment, Segments};
+/// use gpumem_core::units::{Bytes, Units};
+///
+/// let block = |state, mib| Block::new(state, Bytes::mib(mib));
+/// let blocks = vec![block(BlockState::Held, 12), block(BlockState::Free, 8)];
+/// let found = Segments::new(vec![Segment { pool: Pool::Large, stream: 0, blocks }]);
+/// let map = SegmentMap::new(&found, Bytes::ZERO, Units::Binary);
+/// let looks: Vec<Look> = map.shelves[0][0].pieces.iter().map(|piece| piece.look).collect();
+/// assert_eq!(looks, [Look::Held, Look::Hole]);
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct SegmentMap {
-    /// What a whole shelf stands for.
+    /// The bytes that a whole shelf stands for.
     pub scale: Bytes,
     /// From top to bottom, the largest bars first.
     pub shelves: Vec<Vec<Bar>>,
@@ -73,7 +86,8 @@ pub struct SegmentMap {
 }
 
 impl SegmentMap {
-    /// The map of what was found, on a scale on which `beside` has room as well.
+    /// The map of these segments, on a scale that also has room for `beside` bytes, such as a failed request
+    /// to compare with.
     pub fn new(found: &Segments, beside: Bytes, units: Units) -> Self {
         let mut segments: Vec<&Segment> = found.segments.iter().collect();
         sort::sort_by_key(&mut segments, |segment| {

@@ -1,10 +1,10 @@
-//! What is in a bar: blocks, those together that are too small to be seen.
+//! The pieces of a bar: blocks, with those too small to be seen joined.
 
 use super::{Bar, Look, Piece, title};
 use crate::segments::{Block, BlockState, Pool, Rest, Segment};
 use crate::units::{Bytes, Units};
 
-/// Of so many parts of a shelf each can be seen; smaller neighbours are seen together.
+/// Parts of at least this share of a shelf are visible; smaller neighbours are joined.
 const N_SEEN: u64 = 320;
 
 /// The pieces of a segment; marks the largest free block, once.

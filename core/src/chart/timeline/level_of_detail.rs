@@ -1,4 +1,4 @@
-//! Samples from farther and farther away.
+//! Samples reduced for zooming out.
 
 use std::cell::OnceCell;
 
@@ -11,14 +11,16 @@ const STRIDE: usize = 16;
 /// From the last of them 65,536 points are seen as one.
 const N_DISTANCES: usize = 4;
 
-/// The samples of a recording from farther and farther away: as many of them as there are
-/// pixels draw the same picture as a million. Each series is looked at from a distance when
-/// it is first drawn from there. Empty, it sees all of them from near.
+/// The samples of a recording at several levels of detail: about as many points as there are pixels draw
+/// the same picture as a million.
+///
+/// A level of a series is computed when it is first drawn. An empty value draws every sample. Example:
+/// [`timeline_from`](super::timeline_from).
 #[derive(Debug, Default)]
 pub struct LevelsOfDetail(VecMap<(RunIdx, DeviceIdx, Series), [OnceCell<Points>; N_DISTANCES]>);
 
 impl LevelsOfDetail {
-    /// Looks at a recording from afar.
+    /// The levels of detail of a recording, none of them computed yet.
     pub fn of(recording: &Recording) -> Self {
         let series = recording.all_samples();
         let long = series.filter(|(.., points)| points.len() > STRIDE);

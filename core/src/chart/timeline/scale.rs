@@ -40,7 +40,7 @@ impl Stretch {
     }
 }
 
-/// Instants to places and back.
+/// Maps instants to positions and back. Example: [`time_scale`](super::time_scale).
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TimeScale {
     stretches: Vec<Stretch>,
@@ -67,7 +67,7 @@ impl TimeScale {
         }
     }
 
-    /// The first and the last place, in logical pixels.
+    /// The first and the last position, in logical pixels.
     pub fn edges(&self) -> (f64, f64) {
         self.edges
     }
@@ -76,7 +76,7 @@ impl TimeScale {
         &self.stretches
     }
 
-    /// Where an instant is, in logical pixels; instants out of view are at the edges.
+    /// The position of an instant, in logical pixels; instants out of view are at the edges.
     pub fn x(&self, at: Nanos) -> f64 {
         let next = self.stretches.partition_point(|stretch| stretch.to < at);
         let before = next.checked_sub(1).and_then(|idx| self.stretches.get(idx));
@@ -89,7 +89,7 @@ impl TimeScale {
         }
     }
 
-    /// The instant at a place in logical pixels; places beyond the runs are at their ends.
+    /// The instant at a position in logical pixels; positions beyond the runs are at their ends.
     pub fn instant(&self, x: f64) -> Nanos {
         let next = self.stretches.partition_point(|stretch| stretch.right < x);
         let before = next.checked_sub(1).and_then(|idx| self.stretches.get(idx));

@@ -1,4 +1,4 @@
-//! What the map shows: who holds what, field by field, and what a run changed of it.
+//! What the map of holders shows: who holds what, field by field, and what a run changed of it.
 
 use std::cmp::Reverse;
 
@@ -8,53 +8,63 @@ use crate::recording::{Recording, RunIdx};
 use crate::sort;
 use crate::units::{ByteDelta, Bytes, Units};
 
-/// The names that are not told one by one.
+/// The names that are not listed one by one.
 const FURTHER: &str = "further names";
 
-/// Part of what is held.
+/// Part of what is held. Example: [`held_map`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Field {
-    /// What leads to it from the field around it: a name, or steps.
+    /// The name, or the steps that lead to it from the field around it.
     pub name: String,
     /// What kind of name it is; `None` where it is no single name.
     pub kind: Option<RootKind>,
     /// What it is, in words.
     pub what: String,
-    /// The Python expression for it, or for the largest object in it; empty where there is none.
+    /// The Python expression for it, or for the largest object in it; empty if there is none.
     pub path: String,
     /// How large the field is: what is held, or by how much that changed.
     pub n_bytes: Bytes,
-    /// What is held more or less than before, where the map shows that.
+    /// The change since the search before, if the map shows that.
     pub change: Option<ByteDelta>,
     /// What most of its bytes are for.
     pub part: Option<Part>,
-    /// The place of its name among all names of the map.
+    /// The position of its name among all names of the map; it decides the colour.
     pub place: usize,
     /// What it holds in turn, the most first.
     pub fields: Vec<Field>,
 }
 
-/// Who held memory of a device, from a run's end or from inside of a field.
+/// Who held memory of a device at a run's end, or inside one field of that. Example: [`held_map`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Map {
-    /// After which run somebody looked.
+    /// The run after which the holders were searched.
     pub run: RunIdx,
-    /// After which run somebody had looked before, where that look is kept.
+    /// The run after which they were searched before, if that search is kept.
     pub before: Option<RunIdx>,
-    /// Of what it tells: what is known of what was asked for.
+    /// What it shows: what was asked for, as far as it is known.
     pub moment: Moment,
-    /// The fields that it is inside of, outermost first.
+    /// The fields that it is zoomed into, outermost first.
     pub inside: Vec<Field>,
     /// The fields that it shows, the largest first.
     pub fields: Vec<Field>,
-    /// The look stopped at a bound: there is more than this.
+    /// The search stopped at a limit: there is more than this.
     pub is_cut: bool,
 }
 
-/// The map of who holds the view's device: after the latest of the selected runs that
-/// somebody looked after, else after the latest of all; `None` where nobody did.
+/// The map of who holds the view's device: after the latest of the selected runs with a search, else
+/// after the latest of all; `None` if the holders were never searched.
 ///
-/// Of a look that others followed only what grew is kept.
+/// Of an older search only the growth is kept.
+///
+/// ```
+/// use gpumem_core::chart::{View, held_map};
+/// use gpumem_core::units::Bytes;
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
+/// # use example::leaking;
+///
+/// let map = held_map(&leaking(), &View::default()).expect("a search after the last run");
+/// assert_eq!((&*map.fields[0].name, map.fields[0].n_bytes), ("losses", Bytes::mib(24)));
+/// ```
 pub fn held_map(recording: &Recording, view: &View) -> Option<Map> {
     let (latest, _) = recording.latest_holders(view.device)?;
     let (run, look) = look(recording, view)?;

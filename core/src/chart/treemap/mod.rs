@@ -23,7 +23,7 @@ const NARROW: f64 = 560.0;
 const NARROW_HEIGHT: f64 = 320.0;
 /// A map of few fields is no higher than they need.
 const FIELD_HEIGHT: f64 = 60.0;
-/// Of a sheet that says something instead.
+/// Height of a sheet with only a sentence.
 const SAID: f64 = 44.0;
 /// Between two fields.
 const GAP: f64 = 2.0;
@@ -33,10 +33,22 @@ const PAD: f64 = 6.0;
 const LINE_HEIGHT: f64 = 15.0;
 /// A field with less room than this shows nothing of what it holds.
 const ROOMY: (f64, f64) = (96.0, 76.0);
-/// So many fields are read out of the whole.
+/// How many fields the description names.
 const N_DESCRIBED: usize = 8;
 
-/// Who holds the view's device, as far as somebody looked.
+/// Who holds the view's device, as a treemap of [`held_map`]; a sentence if that is not known.
+///
+/// ```
+/// use gpumem_core::analyze::{Rules, analyze};
+/// use gpumem_core::chart::{View, treemap};
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
+/// # use example::leaking;
+///
+/// let recording = leaking();
+/// let view = View { width: 600.0, ..View::default() };
+/// let scene = treemap(&recording, &analyze(&recording, &Rules::default()), &view);
+/// assert_eq!(scene.description, "What holds cuda:0: losses 24 MiB.");
+/// ```
 pub fn treemap(recording: &Recording, analysis: &Analysis, view: &View) -> Scene {
     let device = recording.devices().get(view.device.get());
     let label = device.map_or("this device", |device| &device.label);
@@ -83,7 +95,7 @@ fn laid(fields: &[Field], room: Rect) -> impl Iterator<Item = (&Field, Rect)> {
     fields.iter().zip(squarified(&sizes, room))
 }
 
-/// What the fields are told apart by: where they grew, or what they are for.
+/// What distinguishes the fields: where they grew, or what they are for.
 struct Colours {
     moment: Moment,
     parts: Vec<Part>,

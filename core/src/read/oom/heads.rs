@@ -65,7 +65,7 @@ const HEADS: [(&str, Kind); 33] = [
     ("out_of_device_memory", Kind::Driver),
 ];
 
-/// A message's figures stand at most so many bytes before the words that tell it apart.
+/// A message's figures are at most this many bytes before the words that identify it.
 const NEAR: usize = 400;
 
 impl Head {
