@@ -30,8 +30,8 @@ pub(crate) struct Model {
     analysis: Analysis,
     analyzer: IncrementalAnalyzer,
     baseline: Option<Baseline>,
-    /// Its samples from farther and farther away.
-    afar: LevelsOfDetail,
+    /// Its samples, downsampled for each zoom.
+    detail: LevelsOfDetail,
     state: State,
     /// What the state was before the reader did anything.
     first: State,
@@ -51,7 +51,7 @@ impl Model {
         let analysis = analyzer.analyze(&recording, &rules);
         let first = State::new(&recording, &analysis);
         Self {
-            afar: LevelsOfDetail::of(&recording),
+            detail: LevelsOfDetail::of(&recording),
             state: first.clone(),
             first,
             recording,
@@ -157,7 +157,7 @@ impl Model {
             // Who moved none goes on with what the session is judged by.
             self.rules = *self.usual_rules();
         }
-        self.afar = LevelsOfDetail::of(&self.recording);
+        self.detail = LevelsOfDetail::of(&self.recording);
         self.analysis = self.analyzer.analyze(&self.recording, &self.rules);
         self.version += 1;
         self.compare();
@@ -315,7 +315,7 @@ impl Model {
         match chart {
             Chart::Composition => chart::composition(recording, analysis, &view),
             Chart::Growth => chart::growth(recording, analysis, &view),
-            Chart::Timeline => chart::timeline_from(&self.afar, recording, analysis, &view),
+            Chart::Timeline => chart::timeline_from(&self.detail, recording, analysis, &view),
             Chart::Minimap => chart::minimap(recording, analysis, &view),
             Chart::Holders => chart::treemap(recording, analysis, &view),
         }

@@ -26,7 +26,7 @@ pub enum Series {
 pub struct Sample {
     /// Since the recording's start.
     pub at: Nanos,
-    /// Which one of its series this is, counted from 0: thinning leaves gaps. Of marks: how
+    /// Which one of its series this is, counted from 0: downsampling leaves gaps. Of marks: how
     /// many steps have ended until then, so that 0 is where the loop began.
     pub ordinal: u64,
     /// Allocated, summed over the device's allocators.

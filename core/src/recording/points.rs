@@ -239,7 +239,7 @@ impl From<Vec<Sample>> for Points {
     }
 }
 
-/// Which one of its series each point is; of a series that was not thinned only the first is kept,
+/// Which one of its series each point is; of a series that was not downsampled only the first is kept,
 /// since the others follow it one by one.
 #[derive(Debug, Clone, Default)]
 struct Ordinals {

@@ -79,7 +79,7 @@ pub struct Trace {
     pub run: RunIdx,
     /// On which device.
     pub device: DeviceIdx,
-    /// Allocated and reserved after each change, thinned without losing an extreme.
+    /// Allocated and reserved after each change, downsampled without losing an extreme.
     pub steps: Vec<Sample>,
     /// How many allocations, frees and changes of segments there were.
     pub n_events: u64,

@@ -51,7 +51,7 @@ impl Traces {
         session: &DeviceView<'_>,
         scale: &TimeScale,
         view: &View,
-        afar: &LevelsOfDetail,
+        detail: &LevelsOfDetail,
     ) -> Self {
         let pixel = view.density.pixel();
         let mut traces = Self {
@@ -69,7 +69,7 @@ impl Traces {
             process: Line::drawn_in(pixel),
         };
         for stretch in scale.stretches() {
-            traces.add(session, stretch, afar, &mut sampled);
+            traces.add(session, stretch, detail, &mut sampled);
         }
         traces.device = sampled.device.into_pieces();
         traces.process = sampled.process.into_pieces();
@@ -116,7 +116,7 @@ impl Traces {
         &mut self,
         session: &DeviceView<'_>,
         stretch: &Stretch,
-        afar: &LevelsOfDetail,
+        detail: &LevelsOfDetail,
         sampled: &mut Sampled,
     ) {
         let row = session.row(stretch.run);
@@ -140,8 +140,8 @@ impl Traces {
                 }
             };
         let mut marks: Vec<(Nanos, Bytes)> = Vec::new();
-        for (series, near) in session.recording.samples_of(stretch.run, session.device) {
-            let points = afar.seen(near, series, session.device, stretch);
+        for (series, all) in session.recording.samples_of(stretch.run, session.device) {
+            let points = detail.get(all, series, session.device, stretch);
             if *series == Series::Sampled {
                 let (device, process) = (points.device_used(), points.process_used());
                 draw(&mut sampled.device, points, device, |row| row.device_used);

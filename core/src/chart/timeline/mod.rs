@@ -57,16 +57,16 @@ pub fn timeline(recording: &Recording, analysis: &Analysis, view: &View) -> Scen
     timeline_from(&LevelsOfDetail::default(), recording, analysis, view)
 }
 
-/// The same, of as many samples as are seen.
+/// The same, of as many samples as the zoom needs.
 pub fn timeline_from(
-    afar: &LevelsOfDetail,
+    detail: &LevelsOfDetail,
     recording: &Recording,
     analysis: &Analysis,
     view: &View,
 ) -> Scene {
     let session = DeviceView::new(recording, analysis, view.device);
     let scale = time_scale(recording, view);
-    let traces = Traces::new(&session, &scale, view, afar);
+    let traces = Traces::new(&session, &scale, view, detail);
     let legend = Legend::new(&traces, session.is_host());
     let mut scene = sheet(view.width, BOTTOM + LEGEND, Role::Panel);
     let plot = Plot::new(scene.width, TOP, BOTTOM);
