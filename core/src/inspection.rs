@@ -18,7 +18,7 @@ const HOST_NOISE: Bytes = Bytes::mib(1);
 /// The least by which a process's memory must change for a search on the host.
 const MIN_HOST_CHANGE: Bytes = Bytes::mib(4);
 
-/// Memory lies elsewhere if its pieces or what is reserved changed by this share of the latter.
+/// Memory lies elsewhere if what is free between blocks, or what is reserved, changed by this share of the latter.
 const MOVED: f64 = 1.0 / 64.0;
 
 /// A device whose segments are worth reading.
@@ -137,14 +137,14 @@ pub fn segments_wanted(recording: &Recording, idx: RunIdx, rules: &Rules) -> Vec
     };
     let wanted = run.levels.iter().filter_map(|levels| {
         let device = levels.device;
-        let pieces = Pieces::after(levels)?;
-        let is_wanted = is_in_pieces(pieces.split, pieces.reserved, rules)
+        let now = Fragments::after(levels)?;
+        let is_wanted = is_in_pieces(now.split, now.reserved, rules)
             // What was found at the moment when memory ran out stays.
             && recording.mapped(idx, device).is_none()
-            && !lies_as_before(recording, device, &pieces);
+            && !lies_as_before(recording, device, &now);
         is_wanted.then_some(SegmentsWanted {
             device,
-            n_blocks: pieces.n_blocks,
+            n_blocks: now.n_blocks,
         })
     });
     wanted.collect()
@@ -152,14 +152,14 @@ pub fn segments_wanted(recording: &Recording, idx: RunIdx, rules: &Rules) -> Vec
 
 /// Hardly anything moved since the segments were last read. If that failed, it is not tried again
 /// before much has moved either.
-fn lies_as_before(recording: &Recording, device: DeviceIdx, now: &Pieces) -> bool {
+fn lies_as_before(recording: &Recording, device: DeviceIdx, now: &Fragments) -> bool {
     let Some(last) = recording.latest_mapped(device) else {
         return false;
     };
     let mut levels = recording.run(last.run).levels.iter();
-    let mut of_run = || Pieces::after(levels.find(|levels| levels.device == device)?);
+    let mut of_run = || Fragments::after(levels.find(|levels| levels.device == device)?);
     let then = last.found.as_ref().map_or_else(
-        |_| of_run().map(|pieces| (pieces.split, pieces.reserved)),
+        |_| of_run().map(|then| (then.split, then.reserved)),
         |found| Some((found.split(), found.reserved())),
     );
     let is_near = |now_bytes: Bytes, then: Bytes| {
@@ -172,13 +172,13 @@ fn lies_as_before(recording: &Recording, device: DeviceIdx, now: &Pieces) -> boo
 }
 
 /// What an allocator had free beside blocks in use.
-struct Pieces {
+struct Fragments {
     split: Bytes,
     reserved: Bytes,
     n_blocks: Option<u64>,
 }
 
-impl Pieces {
+impl Fragments {
     /// At a run's end, of the allocator that counts it.
     fn after(levels: &RunLevels) -> Option<Self> {
         let mut allocators = levels.after.as_ref()?.allocators.iter();

@@ -120,7 +120,7 @@ impl Rules {
     }
 }
 
-/// Fewer runs show no course.
+/// Fewer runs show no trend.
 pub const FEWEST_RUNS: u32 = 3;
 
 /// One of the [`Rules`].

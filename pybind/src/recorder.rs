@@ -5,8 +5,8 @@
 
 mod follow;
 mod looks;
+mod oom;
 mod points;
-mod shortage;
 mod traced;
 
 use std::collections::{BTreeSet, HashMap};

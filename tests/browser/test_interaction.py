@@ -236,7 +236,7 @@ def test_time_runs_by_runs_or_by_the_clock(report: ReportPage) -> None:
     assert _drawn(report, "timeline") != folded
 
 
-def test_a_lane_can_be_hidden(report: ReportPage) -> None:
+def test_a_layer_can_be_hidden(report: ReportPage) -> None:
     """What is not drawn is not in the legend either."""
     before = _drawn(report, "timeline")
     report.host.get_by_role("checkbox", name="allocated").uncheck()

@@ -214,7 +214,7 @@ impl Model {
             inside: inside.to_vec(),
             ..self.view(Chart::Holders)
         };
-        chart::held_map(&self.recording, &view)
+        chart::holder_map(&self.recording, &view)
     }
 
     /// Into a field of the map; `None` where it holds nothing that is known.

@@ -55,7 +55,7 @@ pub struct Insight {
     pub recommendations: Vec<String>,
 }
 
-/// Every insight into the calls, and what could not be told: one sentence each.
+/// Every insight into the calls, and what could not be judged: one sentence each.
 pub fn insights(calls: &Calls, thresholds: &Thresholds) -> (Vec<Insight>, Vec<String>) {
     let mut insights = Vec::new();
     let mut left_out = Vec::new();
@@ -125,7 +125,7 @@ impl Times {
         &self.seconds[times.range.clone()]
     }
 
-    /// Scatter is told as a share of the mean.
+    /// Scatter is given as a share of the mean.
     fn unjudged(&self) -> Option<String> {
         let n = self.functions.iter().filter(|it| it.mean == 0.0).count();
         (n > 0).then(|| {

@@ -107,5 +107,5 @@ pub enum Figure {
     Named(String, f64),
 }
 
-/// Figures by name, in the order told.
+/// Figures by name, in the order shown.
 pub type Figures = Vec<(&'static str, Figure)>;

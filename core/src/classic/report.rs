@@ -60,14 +60,14 @@ pub struct Report {
     pub recommendations: Vec<Recommendation>,
     /// Score and grade.
     pub score: Score,
-    /// What could not be told: one sentence each.
+    /// What could not be judged: one sentence each.
     pub left_out: Vec<String>,
 }
 
 /// Patterns, insights, recommendations and score of the calls.
 pub fn report(calls: &Calls, thresholds: &Thresholds) -> Report {
-    let told = insights(calls, thresholds);
-    report_on(calls, patterns(calls, thresholds), told)
+    let insights = insights(calls, thresholds);
+    report_on(calls, patterns(calls, thresholds), insights)
 }
 
 /// The report on calls whose patterns and insights (with what these could not tell)

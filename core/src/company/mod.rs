@@ -65,7 +65,7 @@ pub struct Listing {
 pub enum Sight {
     /// It is there.
     There(Box<Facts>),
-    /// It is there, and nothing is told of it.
+    /// It is there, and nothing is known of it.
     Hidden,
     /// There is no such process.
     Gone,
@@ -152,7 +152,7 @@ pub struct Member {
     pub command: Option<String>,
     /// How long ago it began.
     pub age: Option<Nanos>,
-    /// The notebook whose kernel, or kernel's child, it is: a path, as far as Jupyter told it.
+    /// The notebook whose kernel, or kernel's child, it is: a path, as far as Jupyter knows it.
     pub notebook: Option<String>,
     /// The kernel's id, by its connection file.
     pub kernel_id: Option<String>,
@@ -218,10 +218,10 @@ fn on_device(listing: &Listing, sightings: &ProcessTable) -> DeviceCompany {
 /// and holds some for itself.
 fn unattributed(listing: &Listing) -> Option<Bytes> {
     let listed = listing.processes.as_ref().ok()?.iter();
-    let told = listed
+    let known = listed
         .map(|(_, used)| used.known())
         .sum::<Option<Bytes>>()?;
-    let unattributed = listing.used?.saturating_sub(told);
+    let unattributed = listing.used?.saturating_sub(known);
     let is_much = unattributed.as_f64() >= listing.capacity?.as_f64() / 100.0;
     is_much.then_some(unattributed)
 }

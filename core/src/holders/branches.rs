@@ -22,7 +22,7 @@ struct Group {
 }
 
 impl HeapAnalysis<'_> {
-    /// What `number` holds, the most first, and what is not told.
+    /// What `number` holds, the most first, and what is not listed.
     pub(super) fn branches(
         &self,
         number: u32,

@@ -9,11 +9,11 @@ use crate::units::{ByteDelta, Bytes};
 /// What hides is worth a second look from this share of what a device holds on.
 const WORTH_LOOKING: f64 = 0.01;
 
-/// So many storages are told one by one, the largest; the others are summed up by name, so that
+/// So many storages are listed one by one, the largest; the others are summed up by name, so that
 /// what is kept between two looks is bounded.
 const MAX_STORAGES: usize = 1 << 14;
 
-/// So many names are told one by one, those with the most bytes.
+/// So many names are listed one by one, those with the most bytes.
 const MAX_NAMES: usize = 1 << 12;
 
 /// What stands for the names beyond [`MAX_NAMES`].
@@ -135,7 +135,7 @@ impl Inventory {
         }
     }
 
-    /// Sums up what is small where there is too much to be told one by one.
+    /// Sums up what is small where there is too much to be listed one by one.
     fn keep_largest(&mut self) {
         let most = MAX_STORAGES / self.devices.len().max(1);
         for shelf in &mut self.devices {
@@ -204,7 +204,7 @@ impl Shelf {
             .chain(&self.sums)
     }
 
-    /// Those that are told one by one and that an earlier look did not find.
+    /// Those that are listed one by one and that an earlier look did not find.
     fn entries_beyond<'s>(&'s self, earlier: &'s Self) -> impl Iterator<Item = &'s Entry> {
         let small = self.small_beside(earlier);
         let mut known = earlier.storages.iter().map(|(id, _)| id).peekable();

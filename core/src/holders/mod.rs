@@ -41,7 +41,7 @@ pub use step::Step;
 use crate::sort;
 use crate::units::{ByteDelta, Bytes};
 
-/// How much of a graph is told; the rest is summed up.
+/// How much of a graph is listed; the rest is summed up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Names of a device.
@@ -209,7 +209,7 @@ pub struct Kept {
     pub what: String,
 }
 
-/// What is not told one by one.
+/// What is not listed one by one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Rest {
     /// How many.

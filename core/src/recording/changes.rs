@@ -1,4 +1,4 @@
-//! What of a recording somebody has not been told yet.
+//! What of a recording a subscriber has not received yet.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use crate::units::Nanos;
 
 /// Which parts of a recording are news to somebody who follows it.
 ///
-/// It is told of every frame as that is taken in, and holds no content: whoever fetches the news
+/// It notes every frame as it is applied, and holds no content: whoever fetches the news
 /// late gets the newest state of each part once.
 ///
 /// ```

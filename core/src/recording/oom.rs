@@ -1,4 +1,4 @@
-//! An out-of-memory error, as its message and the allocator's observer told it.
+//! An out-of-memory error, from its message and the allocator's observer.
 
 use super::DeviceIdx;
 use crate::holders::RootKind;
@@ -83,7 +83,7 @@ pub struct OomHolder {
     pub used: Bytes,
 }
 
-/// What was said of memory when it ran out. What nobody told is `None`.
+/// What was said of memory when it ran out. What is unknown is `None`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OomFigures {
     /// The request that failed.

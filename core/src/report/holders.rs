@@ -85,12 +85,12 @@ fn root_lines(root: &Holder, lines: &mut Vec<String>) {
     branch_lines(&root.branches, &root.more, 1, lines);
 }
 
-/// A branch that is all there is says no more than the path does: only what is below it is told.
+/// A branch that is all there is says no more than the path does: only what is below it is listed.
 fn branch_lines(branches: &[HolderBranch], more: &Rest, depth: usize, lines: &mut Vec<String>) {
-    let told = branches.iter().filter(|branch| !branch.step.is_empty());
+    let listed = branches.iter().filter(|branch| !branch.step.is_empty());
     let is_alone = branches.len() == 1 && more.n == 0;
     let indent = " ".repeat(10 + 2 * depth);
-    for branch in told {
+    for branch in listed {
         let below = if is_alone && branch.n == 1 {
             depth
         } else {

@@ -25,13 +25,13 @@ impl News<'_> {
     }
 }
 
-/// What is new with a run. `told` holds the findings that were told before, and then
+/// What is new with a run. `shown` holds the findings that were shown before, and then
 /// those of this run as well.
 pub fn news<'a>(
     recording: &Recording,
     analysis: &'a Analysis,
     run: RunIdx,
-    told: &mut BTreeSet<String>,
+    shown: &mut BTreeSet<String>,
 ) -> News<'a> {
     let moved = analysis
         .rows
@@ -47,7 +47,7 @@ pub fn news<'a>(
         .findings
         .iter()
         .filter(|finding| concerns(recording, finding, run))
-        .filter(|finding| told.insert(format!("{} {}", finding.state.name(), finding.id)))
+        .filter(|finding| shown.insert(format!("{} {}", finding.state.name(), finding.id)))
         .collect();
     News { moved, findings }
 }

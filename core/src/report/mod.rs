@@ -33,10 +33,10 @@ use crate::wording::{count, fix_reason, gap, heading, icon, limited_by, warning,
 /// The table of runs has at most this many lines, the latest.
 const N_LINES: usize = 20;
 
-/// More devices than this are counted, not told of.
+/// More devices than this are counted, not listed.
 const N_DEVICES: usize = 32;
 
-/// More findings than this are counted, not told of: nobody reads on, and JSON has them all.
+/// More findings than this are counted, not listed: nobody reads on, and JSON has them all.
 const N_FINDINGS: usize = 100;
 
 /// `17 runs of 6 cells`.

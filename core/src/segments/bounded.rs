@@ -5,14 +5,14 @@ use std::cmp::Reverse;
 use super::{Block, BlockState, Pool, Rest, Segment, Segments};
 use crate::units::Bytes;
 
-/// At most so many segments are told one by one.
+/// At most so many segments are listed one by one.
 pub(super) const MAX_SEGMENTS: usize = 128;
 /// At most so many blocks of them; more than twice as many as segments.
 pub(super) const MAX_BLOCKS: usize = 768;
 
 impl Segments {
     /// What there is, bounded: the smallest segments are summed up, and where there are too many
-    /// blocks those between the largest holes are told as one.
+    /// blocks those between the largest holes are merged.
     ///
     /// ```
     /// use gpumem_core::segments::{Block, BlockState, Pool, Segment, Segments};
@@ -122,7 +122,7 @@ fn join_between_holes(segments: &mut [Segment]) {
 }
 
 impl Block {
-    /// The same as what a neighbour in use can be told with.
+    /// The same as what a neighbour in use can be merged with.
     fn in_use(&self) -> Self {
         Self {
             state: match self.state {

@@ -51,16 +51,16 @@ impl BlockState {
     pub const ALL: [Self; 3] = [Self::Held, Self::Awaiting, Self::Free];
 }
 
-/// A piece of a segment: one block, or several beside each other that are told as one.
+/// A part of a segment: one block, or several beside each other that are merged into one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Block {
     /// What it is; of several, what the held ones are.
     pub state: BlockState,
     /// From its first byte to its last.
     pub size: Bytes,
-    /// How many blocks are told as one here; holes between them count.
+    /// How many blocks are merged here; holes between them count.
     pub n_blocks: u64,
-    /// Of `size`, what is free in holes that are too small to be told.
+    /// Of `size`, what is free in holes that are too small to be listed.
     pub holes: Bytes,
 }
 
@@ -118,7 +118,7 @@ impl Segment {
     }
 }
 
-/// Segments that are too small to be told, summed up.
+/// Segments that are too small to be listed, summed up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Rest {
     /// How many.
@@ -138,7 +138,7 @@ pub struct Segments {
     pub segments: Vec<Segment>,
     /// All others.
     pub rest: Rest,
-    /// How many blocks there were before any were told as one.
+    /// How many blocks there were before any were merged.
     pub n_blocks: u64,
     /// The largest free block that everybody's requests can have: none of a private pool.
     pub largest_free: Bytes,
@@ -147,22 +147,22 @@ pub struct Segments {
 impl Segments {
     /// Bytes in segments.
     pub fn reserved(&self) -> Bytes {
-        let told: Bytes = self.segments.iter().map(Segment::size).sum();
-        told + self.rest.size
+        let listed: Bytes = self.segments.iter().map(Segment::size).sum();
+        listed + self.rest.size
     }
 
     /// Free beside blocks in use: it cannot be given back.
     pub fn split(&self) -> Bytes {
         let split = self.segments.iter().filter(|segment| !segment.is_free());
-        let told: Bytes = split.map(Segment::free).sum();
-        told + self.rest.split
+        let listed: Bytes = split.map(Segment::free).sum();
+        listed + self.rest.split
     }
 
     /// Free in segments in which nothing is in use.
     pub fn unused(&self) -> Bytes {
         let unused = self.segments.iter().filter(|segment| segment.is_free());
-        let told: Bytes = unused.map(Segment::size).sum();
-        told + self.rest.unused
+        let listed: Bytes = unused.map(Segment::size).sum();
+        listed + self.rest.unused
     }
 
     /// Handed out, or awaiting a stream.

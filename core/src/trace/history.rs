@@ -1,4 +1,4 @@
-//! One device's history as its allocator told it.
+//! One device's history as its allocator recorded it.
 
 use std::collections::HashMap;
 
@@ -122,7 +122,7 @@ pub struct History {
     pub stacks: Vec<Vec<u32>>,
     /// Before the first event.
     pub before: Levels,
-    /// After the last one, where the allocator told.
+    /// After the last one, if the allocator reported it.
     pub after: Option<Levels>,
     /// The blocks that were alive before, by address, as far as they are known.
     pub blocks_before: HashMap<u64, Bytes>,

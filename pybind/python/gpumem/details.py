@@ -11,7 +11,7 @@ class SeriesGrowth:
     """How a series of levels grows: of ``growing`` devices, ``fragmentation``, ``growing_gap``."""
 
     shape: str
-    """The course of the series: ``growth``, ``warm-up``, ``step``, ..."""
+    """The shape of the series: ``growth``, ``warm-up``, ``step``, ..."""
     interval: tuple[int, int]
     """The confidence interval of 95 % of the finding's ``bytes_per_run``."""
     total_bytes: int

@@ -1,9 +1,9 @@
 //! The map of segments and blocks: shelves of bars on one scale.
 //!
-//! What is decided here are shares of a shelf, not pixels: the page draws each piece as an element of
+//! What is decided here are shares of a shelf, not pixels: the page draws each block as an element of
 //! its own, which follows the page's width and which the keyboard reaches.
 
-mod pieces;
+mod blocks;
 #[cfg(test)]
 mod tests;
 
@@ -13,7 +13,7 @@ use crate::segments::{Pool, Segment, Segments};
 use crate::sort;
 use crate::units::{ByteDelta, Bytes, Units};
 use crate::wording::count;
-use pieces::{lump, pieces};
+use blocks::{blocks, lump};
 
 /// A map is this high where its segments fill their shelves, and hardly ever higher.
 const N_SHELVES: u64 = 12;
@@ -22,7 +22,7 @@ const LEAST_BAR: f64 = 1.0 / 64.0;
 /// So often a shelf grows by a quarter, until there are few enough.
 const N_TRIES: u32 = 24;
 
-/// What a piece of the map is, and how it looks.
+/// What a part of a bar is, and how it looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Look {
     /// Held by tensors.
@@ -37,9 +37,9 @@ pub enum Look {
     Unused,
 }
 
-/// A piece of a bar.
+/// A part of a bar: a block, or neighbours that are too small to be seen one by one.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Piece {
+pub struct DrawnBlock {
     /// Of its bar.
     pub share: f64,
     /// What it is.
@@ -58,7 +58,7 @@ pub struct Bar {
     /// What it is, in words.
     pub words: String,
     /// What is in it, by address.
-    pub pieces: Vec<Piece>,
+    pub blocks: Vec<DrawnBlock>,
 }
 
 /// Where memory lies.
@@ -132,7 +132,7 @@ fn bars(found: &Segments, segments: &[&Segment], scale: Bytes, units: Units) -> 
         .map(|segment| Bar {
             share: share(segment.size()),
             words: title(segment, units),
-            pieces: pieces(segment, scale, (found.largest_free, &mut is_marked), units),
+            blocks: blocks(segment, scale, (found.largest_free, &mut is_marked), units),
         })
         .collect();
     let small: Vec<&Segment> = segments.iter().filter(|it| !is_seen(it)).copied().collect();

@@ -8,7 +8,7 @@ use crate::recording::{Recording, RunIdx};
 use crate::sort;
 use crate::units::{ByteDelta, Bytes, Units};
 
-/// The names that are not told one by one.
+/// The names that are not listed one by one.
 const FURTHER: &str = "further names";
 
 /// Part of what is held.
@@ -55,7 +55,7 @@ pub struct Map {
 /// somebody looked after, else after the latest of all; `None` where nobody did.
 ///
 /// Of a look that others followed only what grew is kept.
-pub fn held_map(recording: &Recording, view: &View) -> Option<Map> {
+pub fn holder_map(recording: &Recording, view: &View) -> Option<Map> {
     let (latest, _) = recording.latest_holders(view.device)?;
     let (run, look) = look(recording, view)?;
     let is_latest = run == latest;
