@@ -282,6 +282,24 @@ def test_every_threshold_has_its_default_marked(report: ReportPage) -> None:
     assert report.card("Leak").count() == 1
 
 
+def test_a_threshold_goes_back_to_that_of_the_recording(
+    recordings: Sessions, open_page: Open, tmp_path: Path
+) -> None:
+    """Also to one between two positions of the slider; it is called a default only if it is one."""
+    path = tmp_path / "report.html"
+    rules = gpumem.Rules(min_growth=5 << 20)
+    gpumem.report(recordings["leak"], rules=rules).save(path)
+    report = ReportPage(open_page(path.as_uri()).page)
+    report.host.locator(".thresholds summary").click()
+    slider = report.host.get_by_label("Smallest growth that counts", exact=True)
+    slider.focus()
+    slider.press("End")
+    assert slider.get_attribute("aria-valuetext") == "16 GiB"
+    report.host.get_by_role("button", name="recording's 5 MiB").click()
+    assert slider.get_attribute("aria-valuetext") == "5 MiB"
+    assert report.host.get_by_role("button", name="default 9 runs").count() == 1
+
+
 def test_the_list_of_keys_is_a_key_away(report: ReportPage) -> None:
     """And another key away from being gone."""
     keys = report.host.get_by_role("region", name="keys")

@@ -538,9 +538,10 @@ fn number() -> impl Strategy<Value = u64> {
 
 /// Whoever reads a recording asks for all of these.
 fn report_all(recording: &Recording) {
-    let analysis = analyze(recording, &Rules::default());
+    let rules = Rules::default();
+    let analysis = analyze(recording, &rules);
     let _ = crate::report::text(recording, &analysis, 80);
-    let _ = crate::json::report_json(recording, &analysis);
+    let _ = crate::json::report_json(recording, &analysis, &rules);
     let scene = crate::chart::report(recording, &analysis, 800.0);
     let _ = crate::chart::svg(&scene, crate::chart::Theme::Light);
 }
