@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
+
+from gpumem._fields import known
 
 
 @dataclass(frozen=True)
@@ -195,12 +197,8 @@ BY_TYPE: dict[str, type[Details]] = {
 def details(entry: dict[str, Any]) -> Details:
     """Return the details of JSON's ``entry``, whose ``type`` names them."""
     cls = BY_TYPE[entry["type"]]
-    own: dict[str, Any] = dict(entry)
-    for name in ("interval", "sparkline"):
-        if name in own:
-            own[name] = tuple(own[name])
+    own = dict(entry)
     if cls is OutOfMemory:
         own["parts"] = tuple(Part(**part) for part in own["parts"])
         own["holders"] = tuple(OomHolder(**holder) for holder in own["holders"])
-    names = {field.name for field in fields(cls)}
-    return cls(**{name: value for name, value in own.items() if name in names})
+    return cls(**known(cls, own))
