@@ -51,7 +51,7 @@ impl Notifier {
         self.is_over.load(Ordering::Acquire)
     }
 
-    fn ring(&self) {
+    fn notify(&self) {
         if !self.is_notified.swap(true, Ordering::AcqRel) {
             self.wake();
         }
