@@ -169,14 +169,14 @@ pub fn segments_wanted(recording: &Recording, idx: RunIdx, rules: &Rules) -> Vec
     };
     let wanted = run.levels.iter().filter_map(|levels| {
         let device = levels.device;
-        let pieces = Pieces::after(levels)?;
-        let is_wanted = is_in_pieces(pieces.split, pieces.reserved, rules)
+        let now = Fragments::after(levels)?;
+        let is_wanted = is_in_pieces(now.split, now.reserved, rules)
             // What was found at the moment when memory ran out stays.
             && recording.mapped(idx, device).is_none()
-            && !lies_as_before(recording, device, &pieces);
+            && !lies_as_before(recording, device, &now);
         is_wanted.then_some(SegmentsWanted {
             device,
-            n_blocks: pieces.n_blocks,
+            n_blocks: now.n_blocks,
         })
     });
     wanted.collect()
@@ -184,14 +184,14 @@ pub fn segments_wanted(recording: &Recording, idx: RunIdx, rules: &Rules) -> Vec
 
 /// Hardly anything changed since the segments were last read. If reading failed, it is not tried again
 /// before much has changed either.
-fn lies_as_before(recording: &Recording, device: DeviceIdx, now: &Pieces) -> bool {
+fn lies_as_before(recording: &Recording, device: DeviceIdx, now: &Fragments) -> bool {
     let Some(last) = recording.latest_mapped(device) else {
         return false;
     };
     let mut levels = recording.run(last.run).levels.iter();
-    let mut of_run = || Pieces::after(levels.find(|levels| levels.device == device)?);
+    let mut of_run = || Fragments::after(levels.find(|levels| levels.device == device)?);
     let then = last.found.as_ref().map_or_else(
-        |_| of_run().map(|pieces| (pieces.split, pieces.reserved)),
+        |_| of_run().map(|then| (then.split, then.reserved)),
         |found| Some((found.split(), found.reserved())),
     );
     let is_near = |now_bytes: Bytes, then: Bytes| {
@@ -204,13 +204,13 @@ fn lies_as_before(recording: &Recording, device: DeviceIdx, now: &Pieces) -> boo
 }
 
 /// The free bytes of an allocator in partly used segments.
-struct Pieces {
+struct Fragments {
     split: Bytes,
     reserved: Bytes,
     n_blocks: Option<u64>,
 }
 
-impl Pieces {
+impl Fragments {
     /// At a run's end, of the allocator that counts them.
     fn after(levels: &RunLevels) -> Option<Self> {
         let mut allocators = levels.after.as_ref()?.allocators.iter();

@@ -1,7 +1,7 @@
 //! The analysis as JSON: one function, the same natively and in the browser.
 //!
 //! ```json
-//! {"session": "…", "devices": [{"label": "sim:0", …}], "runs": [{"run": 0, "device": "sim:0", …}],
+//! {"session": "…", "rules": {"min_runs": 9, …}, "devices": [{"label": "sim:0", …}], "runs": [{"run": 0, "device": "sim:0", …}],
 //!  "findings": [{"kind": "leak", "state": "leak", …}], "traces": [], "warnings": []}
 //! ```
 //! Fields named `*_bytes` are bytes, `*_nanos` nanoseconds since the recording's start; unknown is
@@ -26,6 +26,7 @@ mod holders;
 mod segments;
 mod trace;
 
+use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use details::JsonDetails;
@@ -38,14 +39,16 @@ use crate::analyze::{
     RunRow, State, Withdrawn, cell_label,
 };
 use crate::recording::{DeviceIdx, DeviceKind, Framework, OutOfMemory, Recording};
+use crate::rules::{Rules, Threshold};
 use crate::units::{ByteDelta, Bytes, Units};
 use crate::wording::{self, Words};
 
 /// The report as JSON. Example: [the module](self).
-pub fn report_json(recording: &Recording, analysis: &Analysis) -> String {
+pub fn report_json(recording: &Recording, analysis: &Analysis, rules: &Rules) -> String {
     let report = JsonReport {
         session: &recording.header().session,
         wall_anchor_nanos: recording.header().wall_anchor.get().to_string(),
+        rules: JsonRules(rules),
         devices: analysis
             .devices
             .iter()
@@ -188,6 +191,7 @@ struct JsonReport<'a> {
     session: &'a str,
     /// As text: it does not fit a JavaScript number.
     wall_anchor_nanos: String,
+    rules: JsonRules<'a>,
     devices: Vec<JsonDevice<'a>>,
     runs: Vec<JsonRun<'a>>,
     findings: Vec<JsonFinding<'a>>,
@@ -337,6 +341,24 @@ struct JsonEvidence {
     value: Number,
     threshold: Option<Number>,
     holds: bool,
+}
+
+/// Each threshold by its name; bytes and runs are whole numbers.
+struct JsonRules<'a>(&'a Rules);
+
+impl Serialize for JsonRules<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(Threshold::ALL.len()))?;
+        for threshold in Threshold::ALL {
+            let value = self.0.get(threshold);
+            if threshold.is_whole() {
+                map.serialize_entry(threshold.name(), &(value as u64))?;
+            } else {
+                map.serialize_entry(threshold.name(), &value)?;
+            }
+        }
+        map.end()
+    }
 }
 
 /// A float that may not be finite.
@@ -547,13 +569,17 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::analyze::{Rules, analyze};
+    use crate::analyze::analyze;
     use crate::testing::{run, session};
 
     fn reported() -> Value {
         let (recording, _) = session(&[("losses.append(1)", &vec![run(420); 9])]);
-        let analysis = analyze(&recording, &Rules::default());
-        let json = report_json(&recording, &analysis);
+        let rules = Rules {
+            min_runs: 5,
+            ..Rules::default()
+        };
+        let analysis = analyze(&recording, &rules);
+        let json = report_json(&recording, &analysis, &rules);
         serde_json::from_str(&json).expect("valid JSON")
     }
 
@@ -570,6 +596,11 @@ mod tests {
     #[test]
     fn a_row_has_its_units_in_its_names() {
         assert_snapshot!(pretty(&reported()["runs"][0]));
+    }
+
+    #[test]
+    fn the_rules_that_judged_it_are_there() {
+        assert_snapshot!(pretty(&reported()["rules"]));
     }
 
     #[test]

@@ -27,6 +27,8 @@ pub mod analyze;
 pub mod chart;
 pub mod classic;
 pub mod company;
+pub mod downsample;
+mod extremes;
 pub mod footprint;
 pub mod format;
 pub mod holders;
@@ -43,7 +45,6 @@ pub mod sort;
 pub mod source_text;
 #[cfg(test)]
 pub(crate) mod testing;
-pub mod thin;
 pub mod trace;
 pub mod units;
 mod vec_map;

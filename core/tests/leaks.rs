@@ -61,13 +61,13 @@ impl Noise {
 
 const MIB: f64 = 1_048_576.0;
 
-/// 60 levels of `course` (MiB by run, with noise from 0 to 1), 40 times over;
+/// 60 levels of `level` (MiB by run, with noise from 0 to 1), 40 times over;
 /// how many of them are called a leak.
-fn n_leaks_of(course: impl Fn(f64, f64) -> f64) -> usize {
+fn n_leaks_of(level: impl Fn(f64, f64) -> f64) -> usize {
     let series = |seed: u64| -> Vec<f64> {
         let mut noise = Noise(0x9E37_79B9_7F4A_7C15 ^ (seed + 1));
         (0..60)
-            .map(|run| MIB * course(f64::from(run), noise.next()))
+            .map(|run| MIB * level(f64::from(run), noise.next()))
             .collect()
     };
     (0..40)
@@ -76,7 +76,7 @@ fn n_leaks_of(course: impl Fn(f64, f64) -> f64) -> usize {
 }
 
 #[test]
-fn healthy_courses_raise_no_alarm() {
+fn healthy_series_raise_no_alarm() {
     let check = |name: &str, n_leaks: usize| assert!(n_leaks <= 1, "{name}: {n_leaks} of 40");
     check("noise", n_leaks_of(|_, noise| 900.0 + 30.0 * noise));
     check(

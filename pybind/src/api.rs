@@ -122,7 +122,8 @@ impl Recording {
 
     fn _report_json(&self, py: Python<'_>) -> PyResult<String> {
         look::ensure_room()?;
-        Ok(py.detach(|| json::report_json(&self.inner, &self.analysis())))
+        let rules = &self.inner.header().rules;
+        Ok(py.detach(|| json::report_json(&self.inner, &self.analysis(), rules)))
     }
 
     fn _report_text(&self, py: Python<'_>, width: usize) -> PyResult<String> {

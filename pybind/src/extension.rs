@@ -336,7 +336,7 @@ impl Extension {
         if open.holders {
             session::look_for_holders(py, run)?;
         }
-        session::look_for_pieces(py, run, is_traced)?;
+        session::look_for_segments(py, run, is_traced)?;
         self.say(py, &open, run, notes)
     }
 

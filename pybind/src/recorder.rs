@@ -5,12 +5,13 @@
 
 mod follow;
 mod looks;
+mod oom;
 mod points;
-mod shortage;
 mod traced;
 
 use std::collections::{BTreeSet, HashMap};
 
+use gpumem_core::downsample::Downsampler;
 use gpumem_core::holders::Allocated;
 use gpumem_core::recording::{
     AllocatorLevels, Cell, CellIdx, Device, DeviceIdx, DeviceKey, DriverLevels, Frame, Header,
@@ -19,7 +20,6 @@ use gpumem_core::recording::{
 };
 use gpumem_core::rules::Rules;
 use gpumem_core::source_text;
-use gpumem_core::thin::Downsampler;
 use gpumem_core::units::Nanos;
 
 use crate::clock::Clock;
@@ -89,7 +89,7 @@ pub(crate) struct Recorder {
     cell_run: Option<RunIdx>,
     /// Of all runs that have ended.
     n_points: usize,
-    /// With so many points the oldest are thinned.
+    /// With so many points the oldest are downsampled.
     thins_at: usize,
     /// The marks of the open runs.
     marks: HashMap<(RunIdx, DeviceIdx, String), Downsampler>,

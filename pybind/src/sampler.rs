@@ -9,8 +9,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use gpumem_core::downsample::{Downsampler, Spacing};
 use gpumem_core::recording::{DeviceKey, DriverLevels, Sample};
-use gpumem_core::thin::{Downsampler, Spacing};
 use gpumem_core::units::{Nanos, NotATime};
 
 use crate::clock::Clock;
@@ -102,7 +102,7 @@ struct Sampling {
 struct Sampled {
     key: DeviceKey,
     points: Downsampler,
-    n_thinnings: u32,
+    n_downsamplings: u32,
 }
 
 impl Sampler {
@@ -322,15 +322,15 @@ impl Sampling {
             self.devices.push(Sampled {
                 key: key.clone(),
                 points: Downsampler::new(MAX_POINTS, Spacing::Time),
-                n_thinnings: 0,
+                n_downsamplings: 0,
             });
             self.devices.len() - 1
         });
         let device = &mut self.devices[device_idx];
         if device.points.push(point) {
-            device.n_thinnings += 1;
+            device.n_downsamplings += 1;
             // One clock for all devices: the one that is read most often sets it.
-            let interval = self.shortest * 2_u32.saturating_pow(device.n_thinnings);
+            let interval = self.shortest * 2_u32.saturating_pow(device.n_downsamplings);
             self.interval = self.interval.max(interval).min(LONGEST);
         }
     }

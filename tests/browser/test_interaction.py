@@ -236,7 +236,7 @@ def test_time_runs_by_runs_or_by_the_clock(report: ReportPage) -> None:
     assert _drawn(report, "timeline") != folded
 
 
-def test_a_lane_can_be_hidden(report: ReportPage) -> None:
+def test_a_layer_can_be_hidden(report: ReportPage) -> None:
     """What is not drawn is not in the legend either."""
     before = _drawn(report, "timeline")
     report.host.get_by_role("checkbox", name="allocated").uncheck()
@@ -280,6 +280,24 @@ def test_every_threshold_has_its_default_marked(report: ReportPage) -> None:
     report.host.get_by_role("button", name="default 9 runs").click()
     assert slider.get_attribute("aria-valuetext") == "9 runs"
     assert report.card("Leak").count() == 1
+
+
+def test_a_threshold_goes_back_to_that_of_the_recording(
+    recordings: Sessions, open_page: Open, tmp_path: Path
+) -> None:
+    """Also to one between two positions of the slider; it is called a default only if it is one."""
+    path = tmp_path / "report.html"
+    rules = gpumem.Rules(min_growth=5 << 20)
+    gpumem.report(recordings["leak"], rules=rules).save(path)
+    report = ReportPage(open_page(path.as_uri()).page)
+    report.host.locator(".thresholds summary").click()
+    slider = report.host.get_by_label("Smallest growth that counts", exact=True)
+    slider.focus()
+    slider.press("End")
+    assert slider.get_attribute("aria-valuetext") == "16 GiB"
+    report.host.get_by_role("button", name="recording's 5 MiB").click()
+    assert slider.get_attribute("aria-valuetext") == "5 MiB"
+    assert report.host.get_by_role("button", name="default 9 runs").count() == 1
 
 
 def test_the_list_of_keys_is_a_key_away(report: ReportPage) -> None:

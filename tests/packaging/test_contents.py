@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import subprocess
-import sys
 import tarfile
 import zipfile
 from email.parser import Parser
 from typing import TYPE_CHECKING
 
+from .unpacked import STATIC, output_of
+
 if TYPE_CHECKING:
     from pathlib import Path
 
 PACKAGE = "pybind/python/gpumem/"
-STATIC = {f"gpumem/static/{name}" for name in ("provider.js", "standalone.html", "thin.js")}
 LICENSES = {"LICENSE-APACHE", "LICENSE-MIT"}
 
 
 def package_files(tracked: frozenset[str]) -> set[str]:
     """Return the package's files as a wheel names them."""
     prefix = len(PACKAGE) - len("gpumem/")
-    return {path[prefix:] for path in tracked if path.startswith(PACKAGE)} | STATIC
+    static = {f"gpumem/static/{name}" for name in STATIC}
+    return {path[prefix:] for path in tracked if path.startswith(PACKAGE)} | static
 
 
 def test_wheel_holds_the_package_the_page_and_the_licenses(
@@ -68,15 +67,7 @@ def test_wheel_names_no_folder_of_the_machine_that_built_it(wheel: Path) -> None
 def test_wheel_has_no_hooks_of_tests(wheel: Path, tmp_path: Path) -> None:
     shutil.unpack_archive(wheel, tmp_path, "zip")
     program = "from gpumem import _gpumem; print(_gpumem.__file__, hasattr(_gpumem, '_testing'))"
-    said = subprocess.run(
-        [sys.executable, "-c", program],
-        check=True,
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(tmp_path)},
-    )
-    file, has_hooks = said.stdout.split()
+    file, has_hooks = output_of(program, tmp_path).split()
     assert file.startswith(str(tmp_path))
     assert has_hooks == "False"
 

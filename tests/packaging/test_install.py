@@ -13,6 +13,8 @@ import sys
 import tarfile
 from pathlib import Path
 
+from .unpacked import STATIC, output_of
+
 ROOT = Path(__file__).parents[2]
 QUICK = {
     "CARGO_NET_OFFLINE": "true",
@@ -41,20 +43,9 @@ def install(source: Path, into: Path) -> None:
 def check(installed: Path) -> None:
     """Import what was installed, and not what this environment has."""
     program = "import gpumem, pathlib; print(pathlib.Path(gpumem.__file__).parent)"
-    said = subprocess.run(
-        [sys.executable, "-c", program],
-        check=True,
-        capture_output=True,
-        text=True,
-        cwd=installed,
-        env=os.environ | {"PYTHONPATH": str(installed)},
-    )
-    assert Path(said.stdout.strip()) == installed / "gpumem"
-    assert sorted(path.name for path in (installed / "gpumem" / "static").iterdir()) == [
-        "provider.js",
-        "standalone.html",
-        "thin.js",
-    ]
+    assert Path(output_of(program, installed).strip()) == installed / "gpumem"
+    static = (installed / "gpumem" / "static").iterdir()
+    assert sorted(path.name for path in static) == STATIC
 
 
 def test_a_fresh_checkout_installs(tmp_path: Path, tracked: frozenset[str]) -> None:

@@ -390,7 +390,7 @@ def test_a_pool_that_the_user_set_counts_with_the_default_one(
     assert "managed" not in _gpumem.device_labels()
 
 
-def test_a_pool_of_managed_memory_is_a_lane_of_its_own(
+def test_a_pool_of_managed_memory_is_a_device_of_its_own(
     shell: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cupy, pool = played(Cupy(), monkeypatch), Pool(malloc_managed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -81,6 +82,7 @@ def test_a_report_is_judged_by_the_rules_that_it_is_given(tmp_path: Path) -> Non
     assert kinds(gpumem.report()) == ["growing"]
     report = gpumem.report(rules=SHORT)
     assert report.rules == SHORT
+    assert json.loads(report.to_json())["rules"] == asdict(SHORT)
     assert kinds(report) == ["leak"]
     # What is saved of it is judged alike.
     path = tmp_path / "recording.gpumem"
@@ -126,12 +128,12 @@ def test_levels_and_baselines_are_judged_by_rules(leaking: Shell) -> None:
     levels = [MIB * run for run in range(6)]
     assert gpumem.classify_growth(levels).state == "not_enough_data"
     assert gpumem.classify_growth(levels, rules=SHORT).state == "suspected"
-    coarse = gpumem.Rules(min_runs=5, min_growth=64 * MIB)
-    assert gpumem.classify_growth(levels, rules=coarse).state == "stable"
-    assert gpumem.classify_growth(levels, rules=coarse, min_growth=MIB).state == "suspected"
+    high_floor = gpumem.Rules(min_runs=5, min_growth=64 * MIB)
+    assert gpumem.classify_growth(levels, rules=high_floor).state == "stable"
+    assert gpumem.classify_growth(levels, rules=high_floor, min_growth=MIB).state == "suspected"
     leaking.run("%gpumem off")
     recording = gpumem.recording()
     (change,) = gpumem.compare(recording, recording).changes
     assert change.change == "same"
-    coarse = gpumem.Rules(min_growth=64 * MIB)
-    assert gpumem.compare(recording, recording, rules=coarse).changes == []
+    high_floor = gpumem.Rules(min_growth=64 * MIB)
+    assert gpumem.compare(recording, recording, rules=high_floor).changes == []

@@ -35,7 +35,7 @@ def test_every_spike_of_20_ms_is_seen() -> None:
     assert [rise > 0.9 * SPIKE_BYTES for rise in rises] == [True] * N_SPIKES
 
 
-def test_points_of_old_runs_are_thinned_where_a_session_has_many() -> None:
+def test_points_of_old_runs_are_downsampled_if_a_session_has_many() -> None:
     for _ in range(70):
         with gpumem.record("loop"):
             for _ in range(4000):

@@ -326,7 +326,7 @@ def test_a_fraction_of_the_device_is_its_capacity(shell: Any, torch: FakeTorch) 
 @pytest.mark.parametrize(
     ("in_use", "held"), [("active_bytes", "allocated_bytes"), ("allocated_bytes", "reserved_bytes")]
 )
-def test_pinned_memory_is_a_lane_of_its_own(
+def test_pinned_memory_is_a_device_of_its_own(
     shell: Any, torch: FakeTorch, in_use: str, held: str
 ) -> None:
     torch.initialized = True

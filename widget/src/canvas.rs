@@ -44,12 +44,12 @@ pub(crate) struct Canvas<'a> {
     faces: &'a Faces,
     /// Of the path that is not painted yet.
     ink: Option<Ink>,
-    told: Told,
+    style: Style,
 }
 
-/// How the context was told to paint: telling it again takes longer than painting a word.
+/// What is set in the context: setting it again takes longer than painting a word.
 #[derive(Default)]
-struct Told {
+struct Style {
     fill: Option<(u8, u8, u8)>,
     stroke: Option<(u8, u8, u8)>,
     font: String,
@@ -77,7 +77,7 @@ impl<'a> Canvas<'a> {
             context,
             faces,
             ink: None,
-            told: Told::default(),
+            style: Style::default(),
         })
     }
 
@@ -120,26 +120,26 @@ impl<'a> Canvas<'a> {
             FontFamily::Serif | FontFamily::Name(_) => family.as_str(),
         };
         let font = format!("{weight}{}px {face}", style.size());
-        if self.told.font != font {
+        if self.style.font != font {
             self.context.set_font(&font);
-            self.told.font = font;
+            self.style.font = font;
         }
     }
 
     fn set_fill(&mut self, colour: (u8, u8, u8)) {
-        if self.told.fill.replace(colour) != Some(colour) {
+        if self.style.fill.replace(colour) != Some(colour) {
             self.context.set_fill_style_str(&css(colour));
         }
     }
 
     fn set_stroke(&mut self, colour: (u8, u8, u8)) {
-        if self.told.stroke.replace(colour) != Some(colour) {
+        if self.style.stroke.replace(colour) != Some(colour) {
             self.context.set_stroke_style_str(&css(colour));
         }
     }
 
     fn set_align(&mut self, align: &'static str) {
-        if std::mem::replace(&mut self.told.align, align) != align {
+        if std::mem::replace(&mut self.style.align, align) != align {
             self.context.set_text_align(align);
         }
     }
@@ -179,7 +179,7 @@ impl DrawingBackend for Canvas<'_> {
 
     fn draw_pixel(&mut self, point: BackendCoord, colour: BackendColor) -> Drawn {
         self.paint();
-        self.told.fill = None;
+        self.style.fill = None;
         self.backend.draw_pixel(point, colour)
     }
 
@@ -230,7 +230,7 @@ impl DrawingBackend for Canvas<'_> {
         style: &S,
     ) -> Drawn {
         self.paint();
-        self.told.fill = None;
+        self.style.fill = None;
         self.backend.fill_polygon(corners, style)
     }
 

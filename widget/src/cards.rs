@@ -259,7 +259,7 @@ fn evidence(make: &Maker, model: &Model, finding: &Finding) -> Dom<Element> {
     let body = make.group("div", &[("class", "columns")], &[&scroll])?;
     let growth = finding.growth();
     if let Some(growth) = growth.filter(|growth| growth.sparkline.len() > 1) {
-        body.append_child(&course(make, finding, growth)?.into())?;
+        body.append_child(&sparkline(make, finding, growth)?.into())?;
     }
     make.group("details", &[], &[&summary, &body])
 }
@@ -302,7 +302,7 @@ fn number(value: f64) -> String {
     }
 }
 
-fn course(make: &Maker, finding: &Finding, growth: &SeriesGrowth) -> Dom<Element> {
+fn sparkline(make: &Maker, finding: &Finding, growth: &SeriesGrowth) -> Dom<Element> {
     let unit = if finding.counts_steps() {
         "step"
     } else {
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn a_course_fills_its_box() {
+    fn a_sparkline_fills_its_box() {
         assert_eq!(
             points(&[0.0, 5.0, 10.0]),
             "0.00,29.00 50.00,15.00 100.00,1.00"

@@ -276,10 +276,10 @@ impl View {
             }
             "hold" => return self.show_name(argument),
             "help" => Event::Helped(!self.model.state().help),
-            "default" => {
+            "reset" => {
                 let setting = Setting::from_name(argument).unwrap_or(Setting::Growth);
-                let usual = setting.position(self.model.usual_rules());
-                return self.set(setting, usual);
+                let recorded = setting.position(self.model.recorded_rules());
+                return self.set(setting, recorded);
             }
             _ => return Ok(()),
         };

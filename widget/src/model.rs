@@ -30,8 +30,8 @@ pub(crate) struct Model {
     analysis: Analysis,
     analyzer: IncrementalAnalyzer,
     baseline: Option<Baseline>,
-    /// Its samples from farther and farther away.
-    afar: LevelsOfDetail,
+    /// Its samples, downsampled for each zoom.
+    detail: LevelsOfDetail,
     state: State,
     /// What the state was before the reader did anything.
     first: State,
@@ -51,7 +51,7 @@ impl Model {
         let analysis = analyzer.analyze(&recording, &rules);
         let first = State::new(&recording, &analysis);
         Self {
-            afar: LevelsOfDetail::of(&recording),
+            detail: LevelsOfDetail::of(&recording),
             state: first.clone(),
             first,
             recording,
@@ -86,7 +86,7 @@ impl Model {
     }
 
     /// The rules that stand in the recording: where the reader starts from.
-    pub(crate) fn usual_rules(&self) -> &Rules {
+    pub(crate) fn recorded_rules(&self) -> &Rules {
         &self.recording.header().rules
     }
 
@@ -97,14 +97,22 @@ impl Model {
 
     /// What the reader looks at, as a line that [`Self::restore`] understands.
     pub(crate) fn saved(&self) -> String {
-        saved::line(&self.state, &self.rules, (&self.first, self.usual_rules()))
+        saved::line(
+            &self.state,
+            &self.rules,
+            (&self.first, self.recorded_rules()),
+        )
     }
 
     /// Looks at what a saved line tells of.
     pub(crate) fn restore(&mut self, line: &str) {
         let (n_devices, n_cells) = (self.recording.devices().len(), self.recording.cells().len());
-        let (state, rules) =
-            saved::read(line, (&self.first, self.usual_rules()), n_devices, n_cells);
+        let (state, rules) = saved::read(
+            line,
+            (&self.first, self.recorded_rules()),
+            n_devices,
+            n_cells,
+        );
         if state.units != self.state.units {
             self.version += 1;
         }
@@ -151,13 +159,13 @@ impl Model {
     /// Takes in frames; those before a faulty one are taken in all the same.
     pub(crate) fn apply(&mut self, frames: &[u8]) -> Result<(), ReadError> {
         let was_empty = self.recording.runs().is_empty();
-        let usual = *self.usual_rules();
+        let recorded = *self.recorded_rules();
         let read = format::apply(&mut self.recording, frames);
-        if self.rules == usual {
+        if self.rules == recorded {
             // Who moved none goes on with what the session is judged by.
-            self.rules = *self.usual_rules();
+            self.rules = *self.recorded_rules();
         }
-        self.afar = LevelsOfDetail::of(&self.recording);
+        self.detail = LevelsOfDetail::of(&self.recording);
         self.analysis = self.analyzer.analyze(&self.recording, &self.rules);
         self.version += 1;
         self.compare();
@@ -214,7 +222,7 @@ impl Model {
             inside: inside.to_vec(),
             ..self.view(Chart::Holders)
         };
-        chart::held_map(&self.recording, &view)
+        chart::holder_map(&self.recording, &view)
     }
 
     /// Into a field of the map; `None` where it holds nothing that is known.
@@ -298,7 +306,12 @@ impl Model {
 
     /// Moves a threshold, and judges anew.
     pub(crate) fn set(&mut self, setting: Setting, position: u32) {
-        setting.set(&mut self.rules, position);
+        let recorded = &self.recording.header().rules;
+        if position == setting.position(recorded) {
+            setting.reset(&mut self.rules, recorded);
+        } else {
+            setting.set(&mut self.rules, position);
+        }
         self.judge();
     }
 
@@ -315,7 +328,7 @@ impl Model {
         match chart {
             Chart::Composition => chart::composition(recording, analysis, &view),
             Chart::Growth => chart::growth(recording, analysis, &view),
-            Chart::Timeline => chart::timeline_from(&self.afar, recording, analysis, &view),
+            Chart::Timeline => chart::timeline_from(&self.detail, recording, analysis, &view),
             Chart::Minimap => chart::minimap(recording, analysis, &view),
             Chart::Holders => chart::treemap(recording, analysis, &view),
         }

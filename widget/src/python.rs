@@ -48,7 +48,7 @@ pub(crate) fn code(model: &Model) -> String {
 /// The rules as the reader moved them; nothing if they are those that stand in the recording.
 fn rules(model: &Model) -> String {
     let rules = model.rules();
-    if rules == model.usual_rules() {
+    if rules == model.recorded_rules() {
         return String::new();
     }
     let moved = rules.moved();

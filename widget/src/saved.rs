@@ -18,7 +18,7 @@ use crate::state::{Choice, Layer, Span, State};
 type First<'a> = (&'a State, &'a Rules);
 
 /// The line that tells how `state` and `rules` differ from the first look.
-pub(crate) fn line(state: &State, rules: &Rules, (first, usual): First<'_>) -> String {
+pub(crate) fn line(state: &State, rules: &Rules, (first, recorded): First<'_>) -> String {
     let mut parts: Vec<(&str, String)> = Vec::new();
     if state.device != first.device {
         parts.push(("device", state.device.0.to_string()));
@@ -55,7 +55,7 @@ pub(crate) fn line(state: &State, rules: &Rules, (first, usual): First<'_>) -> S
     parts.extend(state.dismissed.iter().map(|id| ("dismissed", id.clone())));
     for setting in Setting::ALL {
         let position = setting.position(rules);
-        if position != setting.position(usual) {
+        if position != setting.position(recorded) {
             parts.push((setting.name(), position.to_string()));
         }
     }
@@ -69,11 +69,11 @@ pub(crate) fn line(state: &State, rules: &Rules, (first, usual): First<'_>) -> S
 /// The first look, changed as the line says; what names nothing of the recording is left out.
 pub(crate) fn read(
     line: &str,
-    (first, usual): First<'_>,
+    (first, recorded): First<'_>,
     n_devices: usize,
     n_cells: usize,
 ) -> (State, Rules) {
-    let (mut state, mut rules) = (first.clone(), *usual);
+    let (mut state, mut rules) = (first.clone(), *recorded);
     for part in line.split('&') {
         let Some((name, value)) = part.split_once('=') else {
             continue;
@@ -184,11 +184,11 @@ mod tests {
 
     #[track_caller]
     fn check(state: &State, rules: &Rules, expected: &str) {
-        let (first, usual) = (first(), Rules::default());
-        let written = line(state, rules, (&first, &usual));
+        let (first, recorded) = (first(), Rules::default());
+        let written = line(state, rules, (&first, &recorded));
         assert_eq!(written, expected);
         assert_eq!(
-            read(&written, (&first, &usual), 1, 2),
+            read(&written, (&first, &recorded), 1, 2),
             (state.clone(), *rules)
         );
     }
@@ -226,8 +226,8 @@ mod tests {
     #[test]
     fn what_is_not_understood_is_passed_over() {
         let said = "device=7&span=9-3&chosen=cell:5&what=%zz&hidden=%&measure=none&=&x";
-        let usual = Rules::default();
-        let read = read(said, (&first(), &usual), 1, 2);
-        assert_eq!(read, (first(), usual));
+        let recorded = Rules::default();
+        let read = read(said, (&first(), &recorded), 1, 2);
+        assert_eq!(read, (first(), recorded));
     }
 }

@@ -94,6 +94,16 @@ impl Setting {
         }
     }
 
+    /// Moves the slider to the recording's threshold, which may lie between two positions.
+    pub(crate) fn reset(self, rules: &mut Rules, recorded: &Rules) {
+        match self {
+            Self::Growth => rules.min_growth = recorded.min_growth,
+            Self::HostGrowth => rules.min_host_growth = recorded.min_host_growth,
+            Self::Runs => rules.min_runs = recorded.min_runs,
+            Self::Cache => rules.fragmentation_ratio = recorded.fragmentation_ratio,
+        }
+    }
+
     /// The threshold in words.
     pub(crate) fn shown(self, rules: &Rules, units: Units) -> String {
         let size = |bytes: Bytes| units.size(bytes);
@@ -103,6 +113,13 @@ impl Setting {
             Self::Runs => format!("{} runs", rules.min_runs),
             Self::Cache => format!("{:.0} %", rules.fragmentation_ratio * 100.0),
         }
+    }
+
+    /// The threshold of the recording in words, which a reset goes back to.
+    pub(crate) fn recorded(self, rules: &Rules, units: Units) -> String {
+        let is_moved = rules.moved().any(|it| it == self.threshold());
+        let whose = if is_moved { "recording's " } else { "default " };
+        whose.to_owned() + &self.shown(rules, units)
     }
 }
 
@@ -119,6 +136,28 @@ mod tests {
                 assert_eq!(setting.position(&rules), position, "{setting:?}");
             }
         }
+    }
+
+    #[test]
+    fn a_reset_goes_between_two_positions() {
+        let recorded = Rules {
+            min_growth: Bytes::mib(5),
+            ..Rules::default()
+        };
+        let mut rules = Rules::default();
+        Setting::Growth.reset(&mut rules, &recorded);
+        assert_eq!(rules, recorded);
+    }
+
+    #[test]
+    fn only_the_defaults_are_called_so() {
+        let rules = Rules {
+            min_runs: 12,
+            ..Rules::default()
+        };
+        let words = |setting: Setting| setting.recorded(&rules, Units::Binary);
+        assert_eq!(words(Setting::Runs), "recording's 12 runs");
+        assert_eq!(words(Setting::Growth), "default 1 MiB");
     }
 
     #[test]

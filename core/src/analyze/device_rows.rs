@@ -71,8 +71,8 @@ impl DeviceRows {
 
     /// The levels after the outermost runs, as far as they are of the latest row's metric.
     pub(super) fn levels_of_metric(&self) -> impl Iterator<Item = (RunIdx, Bytes)> {
-        let of_lane = |(_, metric, _): &&(RunIdx, Metric, Bytes)| Some(*metric) == self.metric;
-        let levels = self.levels.iter().filter(of_lane);
+        let of_metric = |(_, metric, _): &&(RunIdx, Metric, Bytes)| Some(*metric) == self.metric;
+        let levels = self.levels.iter().filter(of_metric);
         levels.map(|(run, _, level)| (*run, *level))
     }
 }

@@ -62,7 +62,7 @@ impl DeviceSummary {
         let totals = Totals::of(reading);
         Self {
             device,
-            metric: lane_of(&totals, &totals),
+            metric: metric_of(&totals, &totals),
             allocated: totals.allocated,
             requested: totals.requested,
             reserved: totals.reserved,
@@ -231,7 +231,7 @@ impl Totals {
         }
     }
 
-    fn of_lane(&self, metric: Metric) -> Option<Bytes> {
+    fn of_metric(&self, metric: Metric) -> Option<Bytes> {
         match metric {
             Metric::Allocated => self.allocated,
             Metric::ProcessUsed => self.process_used,
@@ -249,8 +249,8 @@ fn succeeded_retries(levels: &AllocatorLevels) -> Option<u64> {
 fn row(recording: &Recording, ongoing: &Ongoing, run: &Run, levels: &RunLevels) -> RunRow {
     let before = Totals::of(&levels.before);
     let after = levels.after.as_ref().map(Totals::of).unwrap_or_default();
-    let metric = lane_of(&before, &after);
-    let (from, to) = (start_of(metric, &before, &after), after.of_lane(metric));
+    let metric = metric_of(&before, &after);
+    let (from, to) = (start_of(metric, &before, &after), after.of_metric(metric));
     RunRow {
         run: run.idx,
         device: levels.device,
@@ -274,12 +274,12 @@ fn row(recording: &Recording, ongoing: &Ongoing, run: &Run, levels: &RunLevels) 
 }
 
 /// The first metric that is known at the run's end, or, while it runs, at its start.
-fn lane_of(before: &Totals, after: &Totals) -> Metric {
+fn metric_of(before: &Totals, after: &Totals) -> Metric {
     let metrics = [Metric::Allocated, Metric::ProcessUsed, Metric::DeviceUsed];
     let known = |totals: &Totals| {
         metrics
             .into_iter()
-            .find(|metric| totals.of_lane(*metric).is_some())
+            .find(|metric| totals.of_metric(*metric).is_some())
     };
     known(after)
         .or_else(|| known(before))
@@ -305,7 +305,7 @@ fn start_of(metric: Metric, before: &Totals, after: &Totals) -> Option<Bytes> {
     if metric == Metric::Allocated && woke_up(before, after) {
         return Some(Bytes::ZERO);
     }
-    before.of_lane(metric)
+    before.of_metric(metric)
 }
 
 fn peak(

@@ -8,7 +8,7 @@ use crate::sort;
 use crate::units::{Bytes, Nanos};
 use crate::vec_map::VecMap;
 
-const LANES: [Metric; 3] = [Metric::Allocated, Metric::ProcessUsed, Metric::DeviceUsed];
+const METRICS: [Metric; 3] = [Metric::Allocated, Metric::ProcessUsed, Metric::DeviceUsed];
 
 /// What was read last of each device in each run that goes on, the blocks of it included.
 #[derive(Default)]
@@ -17,7 +17,7 @@ pub(super) struct Ongoing(Vec<((RunIdx, DeviceIdx), Inside)>);
 /// Points inside a run: the latest, and the latest in which each metric is known.
 #[derive(Clone, Default)]
 struct Inside {
-    metrics: [Option<(Place, Bytes)>; LANES.len()],
+    metrics: [Option<(Place, Bytes)>; METRICS.len()],
     any: Option<(Place, Sample)>,
     /// Set by a mark, where all levels are read.
     marked: Option<(Place, Sample)>,
@@ -68,7 +68,7 @@ impl Ongoing {
     /// The metric at the latest instant at which it was read.
     pub(super) fn level(&self, run: RunIdx, device: DeviceIdx, metric: Metric) -> Option<Bytes> {
         let inside = self.inside(run, device)?;
-        let mut metrics = LANES.into_iter().zip(&inside.metrics);
+        let mut metrics = METRICS.into_iter().zip(&inside.metrics);
         let (_, latest) = metrics.find(|(of, _)| *of == metric)?;
         latest.map(|(_, level)| level)
     }
@@ -105,7 +105,7 @@ impl Inside {
         let place = (point.at, run);
         let any = Some((place, point));
         Self {
-            metrics: LANES.map(|metric| Some((place, of_sample(&point, metric)?))),
+            metrics: METRICS.map(|metric| Some((place, of_sample(&point, metric)?))),
             any,
             marked: any.filter(|_| *series != Series::Sampled),
         }

@@ -2,6 +2,7 @@
 //! the highest and the last draw the same picture as all of them.
 
 use super::scene::Point;
+use crate::extremes::Extremes;
 
 /// At most four points per column of that width, in the order they came.
 ///
@@ -43,7 +44,7 @@ impl Reduced {
         let idx = self.n_pushed;
         self.n_pushed += 1;
         match &mut self.column {
-            Some(column) if column.number.total_cmp(&number).is_eq() => column.take(idx, point),
+            Some(column) if column.number.total_cmp(&number).is_eq() => column.add(idx, point),
             _ => {
                 self.close();
                 self.column = Some(Column::new(number, idx, point));
@@ -68,38 +69,31 @@ impl Reduced {
 struct Column {
     number: f64,
     first: (usize, Point),
-    lowest: (usize, Point),
-    highest: (usize, Point),
+    extremes: Extremes<f64, (usize, Point)>,
     last: (usize, Point),
 }
 
 impl Column {
     fn new(number: f64, idx: usize, point: Point) -> Self {
-        let only = (idx, point);
         Self {
             number,
-            first: only,
-            lowest: only,
-            highest: only,
-            last: only,
+            first: (idx, point),
+            extremes: Extremes::new(point.y, (idx, point)),
+            last: (idx, point),
         }
     }
 
-    fn take(&mut self, idx: usize, point: Point) {
-        if point.y < self.lowest.1.y {
-            self.lowest = (idx, point);
-        }
-        if point.y > self.highest.1.y {
-            self.highest = (idx, point);
-        }
+    fn add(&mut self, idx: usize, point: Point) {
+        self.extremes.add(point.y, (idx, point));
         self.last = (idx, point);
     }
 
     fn put_extremes(self, kept: &mut Vec<Point>) {
-        let (earlier, later) = if self.lowest.0 < self.highest.0 {
-            (self.lowest, self.highest)
+        let [lowest, highest] = self.extremes.places();
+        let (earlier, later) = if lowest.0 < highest.0 {
+            (lowest, highest)
         } else {
-            (self.highest, self.lowest)
+            (highest, lowest)
         };
         let mut last = None;
         for (idx, point) in [self.first, earlier, later, self.last] {

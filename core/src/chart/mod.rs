@@ -48,11 +48,11 @@ pub use minimap::minimap;
 pub use paint::{PaintError, paint};
 pub use picture::{as_seen, report};
 pub use scene::{Anchor, Face, Hit, Item, Point, Rect, Role, Scene, Target};
-pub use segments::{Bar, Look, Piece, SegmentMap};
+pub use segments::{Bar, DrawnBlock, Look, SegmentMap};
 pub use svg::svg;
 pub use theme::{Rgb, Theme};
 pub use timeline::{LevelsOfDetail, TimeScale, time_scale, timeline, timeline_from};
-pub use treemap::{Field, Map, held_map, treemap};
+pub use treemap::{Field, Map, holder_map, treemap};
 
 use crate::recording::{DeviceIdx, RunIdx};
 use crate::units::{Nanos, Units};

@@ -197,15 +197,15 @@ fn quarter_circle(t: f64) -> (f64, f64) {
     ((1.0 - t * t) / below, 2.0 * t / below)
 }
 
-/// The pieces of a line that are drawn, `dash` long and `gap` apart.
+/// The dashes of a line, `dash` long and `gap` apart.
 fn dashes(points: &[Point], (dash, gap): (f64, f64)) -> Vec<Vec<Point>> {
-    let mut pieces: Vec<Vec<Point>> = Vec::new();
+    let mut dashes: Vec<Vec<Point>> = Vec::new();
     let mut drawing = true;
     let mut left = dash;
     for pair in points.windows(2) {
         let (mut from, to) = (pair[0], pair[1]);
         if drawing {
-            push_or_start(&mut pieces, from);
+            push_or_start(&mut dashes, from);
         }
         loop {
             let (across, down) = (to.x - from.x, to.y - from.y);
@@ -213,29 +213,29 @@ fn dashes(points: &[Point], (dash, gap): (f64, f64)) -> Vec<Vec<Point>> {
             if way <= left {
                 left -= way;
                 if drawing {
-                    push_or_start(&mut pieces, to);
+                    push_or_start(&mut dashes, to);
                 }
                 break;
             }
             from = from.towards(to, left / way);
             if drawing {
-                push_or_start(&mut pieces, from);
+                push_or_start(&mut dashes, from);
             } else {
-                pieces.push(vec![from]);
+                dashes.push(vec![from]);
             }
             drawing = !drawing;
             left = if drawing { dash } else { gap };
         }
     }
-    pieces.retain(|piece| piece.len() > 1);
-    pieces
+    dashes.retain(|dash| dash.len() > 1);
+    dashes
 }
 
-fn push_or_start(pieces: &mut Vec<Vec<Point>>, point: Point) {
-    match pieces.last_mut() {
-        Some(piece) if piece.last() == Some(&point) => {}
-        Some(piece) => piece.push(point),
-        None => pieces.push(vec![point]),
+fn push_or_start(dashes: &mut Vec<Vec<Point>>, point: Point) {
+    match dashes.last_mut() {
+        Some(dash) if dash.last() == Some(&point) => {}
+        Some(dash) => dash.push(point),
+        None => dashes.push(vec![point]),
     }
 }
 
@@ -318,13 +318,13 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(points: &[(f64, f64)], dash: (f64, f64), pieces: &[&[(f64, f64)]]) {
+    fn check(points: &[(f64, f64)], dash: (f64, f64), expected: &[&[(f64, f64)]]) {
         let points: Vec<Point> = points.iter().map(|&(x, y)| Point::new(x, y)).collect();
         let drawn: Vec<Vec<(f64, f64)>> = dashes(&points, dash)
             .iter()
-            .map(|piece| piece.iter().map(|point| (point.x, point.y)).collect())
+            .map(|dash| dash.iter().map(|point| (point.x, point.y)).collect())
             .collect();
-        assert_eq!(drawn, pieces);
+        assert_eq!(drawn, expected);
     }
 
     #[test]

@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn each_course_of_a_gap_has_its_kind() {
+    fn each_shape_of_a_gap_has_its_kind() {
         check(&[10.0, 11.0, 12.0, 13.0, 14.0], &[]);
         check(&[100.0; 6], &[]);
         check(

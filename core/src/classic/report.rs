@@ -66,8 +66,8 @@ pub struct Report {
 
 /// Patterns, insights, recommendations and score of the calls. Example: [the module](super).
 pub fn report(calls: &Calls, thresholds: &Thresholds) -> Report {
-    let told = insights(calls, thresholds);
-    report_on(calls, patterns(calls, thresholds), told)
+    let insights = insights(calls, thresholds);
+    report_on(calls, patterns(calls, thresholds), insights)
 }
 
 /// The report on calls whose patterns and insights are already known.

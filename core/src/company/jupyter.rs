@@ -43,9 +43,9 @@ pub fn kernel_id(command: &[String]) -> Option<&str> {
 /// The notebook that this process's kernel was started for, from its connection file or else from its
 /// environment.
 pub(super) fn notebook(facts: &Facts, sightings: &ProcessTable) -> Option<String> {
-    let told = kernel_id(&facts.command).and_then(|id| sightings.notebooks.get(id));
-    let told = told.or(facts.session_name.as_ref());
-    told.filter(|name| !name.is_empty()).cloned()
+    let name = kernel_id(&facts.command).and_then(|id| sightings.notebooks.get(id));
+    let name = name.or(facts.session_name.as_ref());
+    name.filter(|name| !name.is_empty()).cloned()
 }
 
 /// The server that started this process's kernel, if it is known.

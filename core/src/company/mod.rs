@@ -229,10 +229,10 @@ fn on_device(listing: &Listing, sightings: &ProcessTable) -> DeviceCompany {
 /// for itself.
 fn unattributed(listing: &Listing) -> Option<Bytes> {
     let listed = listing.processes.as_ref().ok()?.iter();
-    let told = listed
+    let known = listed
         .map(|(_, used)| used.known())
         .sum::<Option<Bytes>>()?;
-    let unattributed = listing.used?.saturating_sub(told);
+    let unattributed = listing.used?.saturating_sub(known);
     let is_much = unattributed.as_f64() >= listing.capacity?.as_f64() / 100.0;
     is_much.then_some(unattributed)
 }

@@ -74,7 +74,7 @@ impl Family<'_> {
         Some(printable(&shown))
     }
 
-    /// Of a kernel that nobody told a notebook: what started it may have.
+    /// Of a kernel without a known notebook: what started it may have.
     fn started_by(&self, facts: Option<&Facts>) -> String {
         let parent = facts.and_then(|it| self.facts(it.parent?));
         let program = parent.and_then(|it| command(it, false));

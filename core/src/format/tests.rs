@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::*;
 use crate::analyze::{Rules, Warning, analyze};
+use crate::downsample::{Downsampler, Spacing};
 use crate::holders::{
     DeviceHolders, Holder, HolderBranch, Kept, Part, Rest, RootKind, SharedMemory, Traits,
 };
@@ -17,7 +18,6 @@ use crate::recording::{
     Trace, TracedPeak, Unknown,
 };
 use crate::segments::{self, Block, BlockState, Pool, Segment, Segments};
-use crate::thin::{Downsampler, Spacing};
 use crate::units::{ByteDelta, Bytes, Nanos};
 
 fn level() -> impl Strategy<Value = Level> {
@@ -235,14 +235,14 @@ prop_compose! {
 /// How much later than the one before, and the levels.
 type Step = (u64, [Option<Bytes>; 4]);
 
-/// A series that grows point by point and is thinned now and then, as the recorder writes it.
+/// A series that grows point by point and is downsampled now and then, as the recorder writes it.
 fn marked(steps: Vec<(Step, bool)>) -> impl Iterator<Item = (Frame, bool)> {
     let mut series = Downsampler::new(20, Spacing::Ordinal);
     let mut at = 0;
     steps.into_iter().map(move |((step, levels), tells)| {
         at += step;
-        let was_thinned = series.push(sample_at(at, 0, levels));
-        let from = if was_thinned {
+        let was_downsampled = series.push(sample_at(at, 0, levels));
+        let from = if was_downsampled {
             0
         } else {
             series.points().len() - 1
@@ -553,9 +553,10 @@ fn number() -> impl Strategy<Value = u64> {
 
 /// Whoever reads a recording asks for all of these.
 fn report_all(recording: &Recording) {
-    let analysis = analyze(recording, &Rules::default());
+    let rules = Rules::default();
+    let analysis = analyze(recording, &rules);
     let _ = crate::report::text(recording, &analysis, 80);
-    let _ = crate::json::report_json(recording, &analysis);
+    let _ = crate::json::report_json(recording, &analysis, &rules);
     let scene = crate::chart::report(recording, &analysis, 800.0);
     let _ = crate::chart::svg(&scene, crate::chart::Theme::Light);
 }

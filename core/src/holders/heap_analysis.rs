@@ -291,7 +291,7 @@ impl<'a> HeapAnalysis<'a> {
         for (_, _, sum) in groups.drain(limits.n_shared.min(groups.len())..) {
             more.add(1, sum.n_bytes);
         }
-        let told = groups.iter().map(|(sharers, numbers, sum)| {
+        let shared = groups.iter().map(|(sharers, numbers, sum)| {
             let tops = || numbers.iter().filter_map(|number| tops.get(number));
             let stored = tops().map(|top| &top.largest);
             let stored = stored.max_by_key(|it| (it.n_bytes, Reverse(it.number)));
@@ -307,7 +307,7 @@ impl<'a> HeapAnalysis<'a> {
                 part: most(tops()),
             }
         });
-        (told.collect(), more)
+        (shared.collect(), more)
     }
 
     /// The names that have more than before, and keep none of it alone: each with what is found

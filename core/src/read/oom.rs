@@ -63,12 +63,12 @@ pub fn parse(text: &str) -> Option<OomMessage> {
     // The same bytes stand at the same places: only ASCII letters change.
     let lower = text.to_ascii_lowercase();
     let head = Head::last_of(&lower)?;
-    let told = within(&lower[head.start..], LONGEST);
+    let message = within(&lower[head.start..], LONGEST);
     let framework = head.framework(&lower);
     Some(OomMessage {
         framework,
-        device: head.device(framework, told),
-        figures: figures(told),
+        device: head.device(framework, message),
+        figures: figures(message),
     })
 }
 
@@ -87,14 +87,14 @@ pub fn of_exception(classes: &[ClassName], text: &str) -> Option<OomMessage> {
     parse(text).or_else(|| {
         let class = classes.iter().find_map(heads::of_class)?;
         let lower = text.to_ascii_lowercase();
-        let told = within(&lower, LONGEST);
+        let message = within(&lower, LONGEST);
         Some(OomMessage {
             framework: class.framework,
             device: match class.framework {
                 Some(Framework::Numpy) => Some("host".to_owned()),
-                _ => heads::device_in(told),
+                _ => heads::device_in(message),
             },
-            figures: figures(told),
+            figures: figures(message),
         })
     })
 }
@@ -113,8 +113,8 @@ pub fn within(text: &str, n_bytes: usize) -> &str {
     &text[..n_bytes.unwrap_or(0)]
 }
 
-fn figures(told: &str) -> OomFigures {
-    let sizes = Sizes::of(told);
+fn figures(message: &str) -> OomFigures {
+    let sizes = Sizes::of(message);
     let allocated = sizes
         .before(&["already allocated", "is allocated by pytorch"])
         .or_else(|| sizes.after(&["currently allocated", "mps allocated", "so far", "used"]));
@@ -123,7 +123,7 @@ fn figures(told: &str) -> OomFigures {
     // Metal's own, of this process too.
     let beside_mps = sizes.after(&["other allocations"]);
     OomFigures {
-        wanted: wanted(told, &sizes),
+        wanted: wanted(message, &sizes),
         free: sizes
             .after(&["free (according to cuda)", "free memory"])
             .or_else(|| sizes.before(&["is free", "free"])),
@@ -141,11 +141,11 @@ fn figures(told: &str) -> OomFigures {
         this_process: sizes
             .after(&["this process has"])
             .or_else(|| Some(allocated? + beside_mps?)),
-        others: others(told, &sizes),
+        others: others(message, &sizes),
     }
 }
 
-fn wanted(told: &str, sizes: &Sizes<'_>) -> Option<Bytes> {
+fn wanted(message: &str, sizes: &Sizes<'_>) -> Option<Bytes> {
     let before_it = [
         "allocate",
         "allocating",
@@ -154,12 +154,12 @@ fn wanted(told: &str, sizes: &Sizes<'_>) -> Option<Bytes> {
         "requested memory",
         "requested buffer of size",
     ];
-    sizes.after(&before_it).or_else(|| tensor_size(told))
+    sizes.after(&before_it).or_else(|| tensor_size(message))
 }
 
 /// `shape[500,512,4,4] and type float`: TensorFlow tells no bytes.
-fn tensor_size(told: &str) -> Option<Bytes> {
-    let (_, from_shape) = told.split_once("shape[")?;
+fn tensor_size(message: &str) -> Option<Bytes> {
+    let (_, from_shape) = message.split_once("shape[")?;
     let (shape, after) = from_shape.split_once(']')?;
     let name: String = after
         .trim_start()
@@ -184,15 +184,15 @@ fn tensor_size(told: &str) -> Option<Bytes> {
 }
 
 /// `Process 2109 has 344.00 MiB memory in use.`, once for each.
-fn others(told: &str, sizes: &Sizes<'_>) -> Vec<OtherProcess> {
+fn others(message: &str, sizes: &Sizes<'_>) -> Vec<OtherProcess> {
     let mut others = Vec::new();
-    for (start, clause) in told.match_indices("process ") {
-        let after = &told[start + clause.len()..];
+    for (start, clause) in message.match_indices("process ") {
+        let after = &message[start + clause.len()..];
         let n_digits = after.bytes().take_while(u8::is_ascii_digit).count();
         let (digits, rest) = after.split_at(n_digits);
         let Ok(pid) = digits.parse() else { continue };
         if let Some(has) = rest.strip_prefix(" has") {
-            let used = sizes.at(told.len() - has.len());
+            let used = sizes.at(message.len() - has.len());
             others.push(OtherProcess { pid, used });
         }
     }

@@ -27,8 +27,8 @@
 //! ```
 
 mod changes;
-mod coarse;
 mod device_key;
+mod downsampled;
 mod frame;
 mod held;
 mod level;
@@ -797,7 +797,7 @@ impl Recording {
             .entry((samples.run, samples.device, samples.series));
         points.truncate(points.at().partition_point(|at| *at < from));
         if points.is_empty() {
-            // A series that was thinned gives back what it took.
+            // A series that was downsampled gives back what it took.
             *points = samples.points;
         } else {
             points.extend(samples.points.iter());

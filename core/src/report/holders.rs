@@ -102,10 +102,10 @@ fn root_lines(root: &Holder, lines: &mut Vec<String>) {
 
 /// A single branch says no more than the path does, so only what is below it is shown.
 fn branch_lines(branches: &[HolderBranch], more: &Rest, depth: usize, lines: &mut Vec<String>) {
-    let told = branches.iter().filter(|branch| !branch.step.is_empty());
+    let listed = branches.iter().filter(|branch| !branch.step.is_empty());
     let is_alone = branches.len() == 1 && more.n == 0;
     let indent = " ".repeat(10 + 2 * depth);
-    for branch in told {
+    for branch in listed {
         let below = if is_alone && branch.n == 1 {
             depth
         } else {

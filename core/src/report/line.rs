@@ -48,7 +48,7 @@ pub fn news<'a>(
     recording: &Recording,
     analysis: &'a Analysis,
     run: RunIdx,
-    told: &mut BTreeSet<String>,
+    shown: &mut BTreeSet<String>,
 ) -> News<'a> {
     let moved = analysis
         .rows
@@ -64,7 +64,7 @@ pub fn news<'a>(
         .findings
         .iter()
         .filter(|finding| concerns(recording, finding, run))
-        .filter(|finding| told.insert(state_of(finding)))
+        .filter(|finding| shown.insert(state_of(finding)))
         .collect();
     News { moved, findings }
 }

@@ -45,14 +45,14 @@ fn table(recording: &Recording, trace: &Trace) -> Vec<String> {
         Some(recording.device(trace.device).label.clone()),
     ];
     let n_allocations = usize::try_from(trace.total.n_allocations).unwrap_or(usize::MAX);
-    let told = [
+    let details = [
         Some(count(n_allocations, "allocation")),
         Some(peak_words(trace)),
         trace
             .is_cut
             .then(|| "only its end is known: its history was too long".to_owned()),
     ];
-    let mut lines = vec![joined(title), format!("  {}", joined(told))];
+    let mut lines = vec![joined(title), format!("  {}", joined(details))];
     if !trace.lines.is_empty() {
         lines.push(columns("kept", "at peak", "line", ""));
     }

@@ -162,22 +162,22 @@ pub struct Segments {
 impl Segments {
     /// Bytes in segments.
     pub fn reserved(&self) -> Bytes {
-        let told: Bytes = self.segments.iter().map(Segment::size).sum();
-        told + self.rest.size
+        let listed: Bytes = self.segments.iter().map(Segment::size).sum();
+        listed + self.rest.size
     }
 
     /// Free bytes in partly used segments, which cannot go back to the driver.
     pub fn split(&self) -> Bytes {
         let split = self.segments.iter().filter(|segment| !segment.is_free());
-        let told: Bytes = split.map(Segment::free).sum();
-        told + self.rest.split
+        let listed: Bytes = split.map(Segment::free).sum();
+        listed + self.rest.split
     }
 
     /// Free bytes in segments where nothing is in use.
     pub fn unused(&self) -> Bytes {
         let unused = self.segments.iter().filter(|segment| segment.is_free());
-        let told: Bytes = unused.map(Segment::size).sum();
-        told + self.rest.unused
+        let listed: Bytes = unused.map(Segment::size).sum();
+        listed + self.rest.unused
     }
 
     /// Bytes that are handed out, or await a stream.

@@ -6,8 +6,8 @@ use std::ops::Range;
 
 use super::history::{Action, Event, History, Levels, Rounding, StackIdx};
 use super::tally;
+use crate::downsample::{self, Spacing};
 use crate::recording::{DeviceIdx, RunIdx, Sample, Trace, TracedPeak};
-use crate::thin::{self, Spacing};
 use crate::units::{Bytes, Nanos};
 
 /// Every block of the caching allocator is a multiple of this.
@@ -139,7 +139,11 @@ impl Replay {
         Trace {
             run,
             device,
-            steps: thin::thinned(self.lines(&part, from, to), limits.n_steps, Spacing::Time),
+            steps: downsample::downsampled(
+                self.lines(&part, from, to),
+                limits.n_steps,
+                Spacing::Time,
+            ),
             n_events: part.len() as u64,
             is_cut: self.is_cut,
             total: tallied.total,

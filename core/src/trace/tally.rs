@@ -210,10 +210,10 @@ fn shown(history: &History, stack: StackIdx) -> Vec<String> {
         .iter()
         .rposition(is_of_cell)
         .map_or(frames.len(), |last| last + 1);
-    let told = frames[..n_shown]
+    let kept = frames[..n_shown]
         .iter()
         .filter(|frame| !frame.file.ends_with(CALLS_FORWARD));
-    told.take(MAX_FRAMES).map(|frame| words(frame)).collect()
+    kept.take(MAX_FRAMES).map(|frame| words(frame)).collect()
 }
 
 /// `line 3`, `train, line 12`, `train, In [4] line 12`, `forward, torch/nn/modules/linear.py:134`.

@@ -73,7 +73,7 @@ impl Growth<'_> {
             return format!("{} over {n_runs}", self.details.series.shape.name());
         }
         joined([
-            Some(self.course()),
+            Some(self.rise()),
             self.forecast(),
             self.certainty(),
             finding.holders.first().map(holders::held_by),
@@ -82,7 +82,7 @@ impl Growth<'_> {
     }
 
     /// `grew in all 12 runs, 420 MiB each`.
-    fn course(&self) -> String {
+    fn rise(&self) -> String {
         let (n_runs, unit) = (self.teller.finding.n_runs, self.unit());
         let rate = rate(self.details, self.teller.units);
         if self.details.grew_each_time() {

@@ -5,13 +5,8 @@ use crate::source_text;
 use crate::units::Bytes;
 
 pub(super) fn words(teller: &Teller<'_>, line: u32, (held, peak): (Bytes, Bytes)) -> Words {
-    let Teller {
-        recording,
-        finding,
-        units,
-    } = teller;
-    let run = finding.runs.first().map(|run| recording.run(*run));
-    let text = run.and_then(|run| recording.text(run));
+    let units = teller.units;
+    let text = teller.run().and_then(|run| teller.recording.text(run));
     let source = text.and_then(|text| text.lines().nth((line as usize).checked_sub(1)?));
     let place = match source.and_then(source_text::headline) {
         Some(source) => format!("line {line} ({source})"),

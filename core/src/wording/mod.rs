@@ -24,7 +24,7 @@ mod tests;
 mod unattributed;
 
 use crate::analyze::{Details, Finding, FindingKind, Severity, State, Withdrawn};
-use crate::recording::Recording;
+use crate::recording::{Recording, Run};
 use crate::units::Units;
 
 pub use evidence::evidence;
@@ -98,6 +98,12 @@ impl Teller<'_> {
     fn cell(&self) -> &str {
         let cell = self.finding.cell.as_ref();
         cell.map_or("a cell", |cell| &cell.label)
+    }
+
+    /// The first run that it rests on.
+    fn run(&self) -> Option<&Run> {
+        let first = self.finding.runs.first()?;
+        Some(self.recording.run(*first))
     }
 
     /// The device's label.

@@ -4,13 +4,8 @@ use super::{Teller, Words, count};
 use crate::units::Bytes;
 
 pub(super) fn words(teller: &Teller<'_>, excess: Bytes, usual: Bytes) -> Words {
-    let Teller {
-        recording,
-        finding,
-        units,
-    } = teller;
-    let run = finding.runs.first().map(|run| recording.run(*run));
-    let number = run.and_then(|run| run.execution_count);
+    let units = teller.units;
+    let number = teller.run().and_then(|run| run.execution_count);
     let number = number.map_or_else(|| "one run".to_owned(), |n| format!("In [{n}]"));
     Words {
         title: format!(
@@ -21,7 +16,7 @@ pub(super) fn words(teller: &Teller<'_>, excess: Bytes, usual: Bytes) -> Words {
         detail: format!(
             "above its ends; {} is usual over {}",
             units.size(usual),
-            count(finding.n_runs, "run")
+            count(teller.finding.n_runs, "run")
         ),
         suggestions: vec![
             "check what was larger in that run: a batch, a sequence, a validation pass".to_owned(),

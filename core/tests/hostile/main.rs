@@ -11,8 +11,9 @@ use gpumem_core::{format, json, report};
 /// What the whole of a recording is shown as: its height in a picture, and its text.
 fn shown(recording: &Recording) -> (f64, String) {
     let recording = format::decode(&format::encode(recording)).expect("it was just written");
-    let analysis = analyze(&recording, &Rules::default());
-    let json = json::report_json(&recording, &analysis);
+    let rules = Rules::default();
+    let analysis = analyze(&recording, &rules);
+    let json = json::report_json(&recording, &analysis, &rules);
     assert!(json.len() > 100);
     let scene = chart::report(&recording, &analysis, 900.0);
     assert!(!chart::svg(&scene, Theme::Light).is_empty());

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 import textwrap
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpumem import _gpumem
+from gpumem._fields import known
 from gpumem._holders import Holder, branches
 from gpumem._rules import Rules, judged_by
 from gpumem.details import Details, details
@@ -226,19 +227,16 @@ def _finding(entry: dict[str, Any]) -> Finding:
     cell = entry["cell"]
     own = {
         **entry,
-        "cell": None if cell is None else Cell(**_known(Cell, cell)),
+        "cell": None if cell is None else Cell(**known(Cell, cell)),
         "details": details(entry["details"]),
         "evidence": tuple(evidence(figure) for figure in entry["evidence"]),
-        "path": tuple(entry["path"]),
-        "runs": tuple(entry["runs"]),
         "holders": tuple(
             Holder(**{**holder, "children": branches(holder["children"])}, device=entry["device"])
             for holder in entry["holders"]
         ),
         "fix": None if entry["fix"] is None else Fix(**entry["fix"]),
-        "suggestions": tuple(entry["suggestions"]),
     }
-    return Finding(**_known(Finding, own))
+    return Finding(**known(Finding, own))
 
 
 def evidence(figure: dict[str, Any]) -> Evidence:
@@ -248,10 +246,4 @@ def evidence(figure: dict[str, Any]) -> Evidence:
         "value": float(figure["value"]),
         "threshold": None if threshold is None else float(threshold),
     }
-    return Evidence(**_known(Evidence, {**figure, **numbers}))
-
-
-def _known(cls: type[Any], entry: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of ``cls``: a report may contain more than Python shows."""
-    names = {field.name for field in fields(cls)}
-    return {name: value for name, value in entry.items() if name in names}
+    return Evidence(**known(Evidence, {**figure, **numbers}))

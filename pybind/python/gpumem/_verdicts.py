@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpumem import _gpumem
+from gpumem._fields import known
 from gpumem._report import NOTEBOOK_WIDTH, Cell, Evidence, Report, below, evidence
 from gpumem._rules import Rules, judged_by, thresholds
 
@@ -156,11 +157,11 @@ def classify_growth(
         )
     )
     own = {
-        "interval": tuple(content["interval"]),
+        **content,
         "p": float(content["p"]),
         "evidence": tuple(evidence(figure) for figure in content["evidence"]),
     }
-    return Growth(**{**content, **own})
+    return Growth(**known(Growth, own))
 
 
 def compare(
@@ -203,12 +204,12 @@ def compare_with(name: str) -> Comparison:
 
 def _change(entry: dict[str, Any]) -> Change:
     def side(content: dict[str, Any]) -> GrowthSide:
-        return GrowthSide(**{**content, "interval": tuple(content["interval"])})
+        return GrowthSide(**known(GrowthSide, content))
 
     own = {
+        **entry,
         "cell": Cell(**entry["cell"]),
-        "path": tuple(entry["path"]),
         "before": None if entry["before"] is None else side(entry["before"]),
         "after": side(entry["after"]),
     }
-    return Change(**{**entry, **own})
+    return Change(**known(Change, own))

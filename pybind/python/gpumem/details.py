@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
+
+from gpumem._fields import known
 
 
 @dataclass(frozen=True)
@@ -11,7 +13,7 @@ class SeriesGrowth:
     """How a series of levels grows: of ``growing`` devices, ``fragmentation``, ``growing_gap``."""
 
     shape: str
-    """The course of the series: ``growth``, ``warm-up``, ``step``, ..."""
+    """The shape of the series: ``growth``, ``warm-up``, ``step``, ..."""
     interval: tuple[int, int]
     """The confidence interval of 95 % of the finding's ``bytes_per_run``."""
     total_bytes: int
@@ -196,12 +198,8 @@ BY_TYPE: dict[str, type[Details]] = {
 def details(entry: dict[str, Any]) -> Details:
     """Return the details of JSON's ``entry``, whose ``type`` names them."""
     cls = BY_TYPE[entry["type"]]
-    own: dict[str, Any] = dict(entry)
-    for name in ("interval", "sparkline"):
-        if name in own:
-            own[name] = tuple(own[name])
+    own = dict(entry)
     if cls is OutOfMemory:
         own["parts"] = tuple(Part(**part) for part in own["parts"])
         own["holders"] = tuple(OomHolder(**holder) for holder in own["holders"])
-    names = {field.name for field in fields(cls)}
-    return cls(**{name: value for name, value in own.items() if name in names})
+    return cls(**known(cls, own))

@@ -72,7 +72,7 @@ pub(crate) fn registered(py: Python<'_>, asks: Asks) -> Vec<Registered<'_>> {
     locked(py).iter().filter(may_be_called).map(bound).collect()
 }
 
-/// Bytes that a user's function told of.
+/// Bytes that a user's function reports.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Held {
     pub(crate) device: String,
@@ -83,31 +83,31 @@ pub(crate) struct Held {
 
 /// Asks a user's function; what it raises is said once.
 pub(crate) fn ask(function: &Bound<'_, PyAny>, object: &Bound<'_, PyAny>) -> Vec<Held> {
-    let told = function.call1((object,)).and_then(|told| held(&told));
-    told.unwrap_or_else(|error| {
+    let answer = function.call1((object,)).and_then(|answer| held(&answer));
+    answer.unwrap_or_else(|error| {
         let message = format!("an adapter that you registered failed: {error}");
         guard::log_once(object.py(), &message);
         Vec::new()
     })
 }
 
-fn held(told: &Bound<'_, PyAny>) -> PyResult<Vec<Held>> {
-    if let Ok(list) = told.cast::<PyList>() {
+fn held(answer: &Bound<'_, PyAny>) -> PyResult<Vec<Held>> {
+    if let Ok(list) = answer.cast::<PyList>() {
         return list.iter().map(|entry| one(&entry)).collect();
     }
-    Ok(vec![one(told)?])
+    Ok(vec![one(answer)?])
 }
 
-fn one(told: &Bound<'_, PyAny>) -> PyResult<Held> {
+fn one(answer: &Bound<'_, PyAny>) -> PyResult<Held> {
     let wrong = |_| {
-        let said = told
+        let said = answer
             .repr()
             .map_or_else(|_| "?".to_owned(), |it| it.to_string());
         PyTypeError::new_err(format!(
             "not (device, n_bytes) or (device, n_bytes, key): {said}"
         ))
     };
-    let entry = told
+    let entry = answer
         .cast::<PyTuple>()
         .map_err(|error| wrong(error.into()))?;
     let (device, n_bytes, key) = match entry.len() {

@@ -60,11 +60,11 @@ impl Adapter for TensorFlow {
     }
 
     fn look(&self, object: &Object<'_>, sink: &mut Sink<'_, '_, '_>) -> Result<(), Unread> {
-        let told = match object.attribute("_handle") {
+        let found = match object.attribute("_handle") {
             Some(handle) => variable(object, &handle, sink),
             None => tensor(object, sink),
         };
-        told.ok_or(Unread("a tensor of TensorFlow"))
+        found.ok_or(Unread("a tensor of TensorFlow"))
     }
 }
 

@@ -1,5 +1,5 @@
 //! Memory that ran out: recognised in the exception that ended a run, or as an
-//! allocator told it while the run went on.
+//! allocator reported it while the run went on.
 
 mod chain;
 pub(crate) mod holders;
@@ -17,11 +17,11 @@ use pyo3::prelude::*;
 /// What a recording keeps of an error's words.
 const LONGEST_TEXT: usize = 2048;
 
-/// An out-of-memory error, as far as it was told.
+/// An out-of-memory error, as far as it is known.
 #[derive(Debug, Clone)]
 pub(crate) struct OomReport {
     pub(crate) message: OomMessage,
-    /// The error's own words; none where an allocator told of it.
+    /// The error's own words; none if an allocator reported it.
     pub(crate) text: Option<String>,
     /// The run went on after it.
     pub(crate) survived: bool,
@@ -58,8 +58,9 @@ impl OomReport {
     /// What the allocator saw is known to the byte: it comes before the message, which rounds.
     pub(crate) fn completed_by(mut self, seen: Option<Self>) -> Self {
         let is_same = |seen: &Self| {
-            let (told, seen) = (&self.message, &seen.message);
-            told.framework == seen.framework && is_near(told.figures.wanted, seen.figures.wanted)
+            let (reported, seen) = (&self.message, &seen.message);
+            reported.framework == seen.framework
+                && is_near(reported.figures.wanted, seen.figures.wanted)
         };
         if let Some(seen) = seen.filter(is_same) {
             let (figures, exact) = (&mut self.message.figures, seen.message.figures);
@@ -81,7 +82,7 @@ impl OomReport {
         self
     }
 
-    /// One that an allocator told of at this moment.
+    /// One that an allocator reports at this moment.
     pub(super) fn seen(
         framework: Framework,
         device: String,
@@ -104,9 +105,9 @@ impl OomReport {
 }
 
 /// They differ by no more than a message rounds.
-fn is_near(told: Option<Bytes>, seen: Option<Bytes>) -> bool {
-    let (Some(told), Some(seen)) = (told, seen) else {
+fn is_near(reported: Option<Bytes>, seen: Option<Bytes>) -> bool {
+    let (Some(reported), Some(seen)) = (reported, seen) else {
         return true;
     };
-    told.since(seen).magnitude().as_f64() <= 0.01 * seen.as_f64()
+    reported.since(seen).magnitude().as_f64() <= 0.01 * seen.as_f64()
 }

@@ -50,11 +50,11 @@ pub(crate) fn note(
     } else {
         Vec::new()
     };
-    let told = OomReport {
+    let report = OomReport {
         segments,
         ..OomReport::seen(framework, device, figures, holders)
     };
-    *LAST.lock().unwrap_or_else(PoisonError::into_inner) = Some(told);
+    *LAST.lock().unwrap_or_else(PoisonError::into_inner) = Some(report);
     N_SEEN.fetch_add(1, Ordering::Release);
 }
 

@@ -1,4 +1,4 @@
-//! Somebody who is told of the recording's changes as they come: an open report.
+//! The subscriber to the recording's changes: an open report.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -10,11 +10,11 @@ use gpumem_core::units::Nanos;
 
 use super::Recorder;
 
-/// Wakes the one thread that waits for news. Ringing takes no lock: it is done inside the user's cell.
+/// Wakes the one thread that waits for news. Notifying takes no lock: it is done inside the user's cell.
 #[derive(Debug, Default)]
 pub(crate) struct Notifier {
     waiting: OnceLock<Thread>,
-    has_rung: AtomicBool,
+    is_notified: AtomicBool,
     is_over: AtomicBool,
 }
 
@@ -25,14 +25,14 @@ impl Notifier {
         self.wake();
     }
 
-    /// Waits until it rings, no longer than `patience` where that is given, and for `pause` after
+    /// Waits until it is notified, no longer than `patience` where that is given, and for `pause` after
     /// that: there may be more. False where there will be no more news.
     pub(crate) fn wait(&self, patience: Option<Duration>, pause: Duration) -> bool {
         self.waiting.get_or_init(thread::current);
-        let has_rung = || self.has_rung.load(Ordering::Acquire);
-        self.sleep(patience, has_rung);
+        let is_notified = || self.is_notified.load(Ordering::Acquire);
+        self.sleep(patience, is_notified);
         self.sleep(Some(pause), || false);
-        self.has_rung.store(false, Ordering::Release);
+        self.is_notified.store(false, Ordering::Release);
         !self.is_over()
     }
 
@@ -51,8 +51,8 @@ impl Notifier {
         self.is_over.load(Ordering::Acquire)
     }
 
-    fn ring(&self) {
-        if !self.has_rung.swap(true, Ordering::AcqRel) {
+    fn notify(&self) {
+        if !self.is_notified.swap(true, Ordering::AcqRel) {
             self.wake();
         }
     }
@@ -64,11 +64,11 @@ impl Notifier {
     }
 }
 
-/// What the follower of a recording has not been told yet.
+/// What the subscriber has not received yet.
 #[derive(Debug)]
 pub(super) struct Followed {
     changes: Changes,
-    bell: Arc<Notifier>,
+    notifier: Arc<Notifier>,
 }
 
 impl Followed {
@@ -77,39 +77,39 @@ impl Followed {
     pub(super) fn note(&mut self, frame: &Frame) {
         self.changes.note(frame);
         if !matches!(frame, Frame::Samples(_)) {
-            self.bell.ring();
+            self.notifier.notify();
         }
     }
 }
 
 impl Drop for Followed {
     fn drop(&mut self) {
-        self.bell.end();
+        self.notifier.end();
     }
 }
 
 impl Recorder {
-    /// Tells of everything after the first `n_runs` runs from now on, instead of whoever was told
+    /// Sends everything after the first `n_runs` runs from now on, instead of to whoever got it
     /// so far.
-    pub(crate) fn follow(&mut self, n_runs: usize, bell: Arc<Notifier>) {
+    pub(crate) fn follow(&mut self, n_runs: usize, notifier: Arc<Notifier>) {
         let mut changes = Changes::default();
         if self.recording.runs().len() > n_runs {
             changes = Changes::since(&self.recording, n_runs);
-            bell.ring();
+            notifier.notify();
         }
-        self.followed = Some(Followed { changes, bell });
+        self.followed = Some(Followed { changes, notifier });
     }
 
-    /// What the owner of the bell has not been told yet, as far as it is the one that is told.
-    pub(crate) fn news(&mut self, bell: &Arc<Notifier>) -> Option<Vec<Frame>> {
+    /// The news for the owner of the notifier, if it is the subscriber.
+    pub(crate) fn news(&mut self, notifier: &Arc<Notifier>) -> Option<Vec<Frame>> {
         let followed = self.followed.as_mut()?;
-        Arc::ptr_eq(&followed.bell, bell).then(|| followed.changes.take(&self.recording))
+        Arc::ptr_eq(&followed.notifier, notifier).then(|| followed.changes.take(&self.recording))
     }
 
-    /// The owner of the bell wants no more news.
-    pub(crate) fn unfollow(&mut self, bell: &Arc<Notifier>) {
+    /// The owner of the notifier wants no more news.
+    pub(crate) fn unfollow(&mut self, notifier: &Arc<Notifier>) {
         self.followed
-            .take_if(|followed| Arc::ptr_eq(&followed.bell, bell));
+            .take_if(|followed| Arc::ptr_eq(&followed.notifier, notifier));
     }
 
     /// For how long the first of the open runs has gone on.

@@ -2,8 +2,8 @@
 
 use std::collections::hash_map::Entry;
 
+use gpumem_core::downsample::{self, Downsampler, Spacing};
 use gpumem_core::recording::{DeviceKey, Frame, Reading, RunIdx, Sample, Samples, Series};
-use gpumem_core::thin::{self, Downsampler, Spacing};
 
 use super::Recorder;
 use crate::sources::Found;
@@ -11,10 +11,10 @@ use crate::sources::Found;
 /// At most so many marks of one series are kept of one run.
 const MAX_MARKS: usize = 4096;
 
-/// Beyond so many points in a session, those of the runs that ended longest ago are thinned.
+/// Beyond so many points in a session, those of the runs that ended longest ago are downsampled.
 pub(super) const MAX_POINTS: usize = 1 << 18;
 
-/// No run's series is thinned to fewer: its ends and extremes.
+/// No run's series is downsampled to fewer: its ends and extremes.
 const FEWEST_POINTS: usize = 16;
 
 /// What happened where a mark was set, with the label of its series.
@@ -51,7 +51,7 @@ impl Recorder {
                 continue;
             }
             n_points += points.len();
-            // Where nothing was thinned since, only the end is new.
+            // Where nothing was downsampled since, only the end is new.
             let known = self.recording.samples(run, device, &Series::Sampled);
             let n_known = known.len().min(points.len());
             if known.iter().eq(points[..n_known].iter().copied()) {
@@ -69,12 +69,12 @@ impl Recorder {
         n_points
     }
 
-    /// Thins the series of ended runs, oldest first, until a quarter of the room is free. Where
+    /// Downsamples the series of ended runs, oldest first, until a quarter of the room is free. Where
     /// even that is too much, the next time comes when a quarter has been added.
     fn thin_old(&mut self) {
         let enough = MAX_POINTS / 4 * 3;
         let mut n_points = self.n_points;
-        let mut thinned = Vec::new();
+        let mut downsampled = Vec::new();
         for (run, device, series, points) in self.recording.all_samples() {
             if n_points <= enough {
                 break;
@@ -87,16 +87,16 @@ impl Recorder {
                 Series::Marked(_) => Spacing::Ordinal,
             };
             let n_left = FEWEST_POINTS.max(points.len() / 8);
-            let left = thin::thinned(points.iter().collect(), n_left, spacing);
+            let left = downsample::downsampled(points.iter().collect(), n_left, spacing);
             n_points -= points.len() - left.len();
-            thinned.push(Samples {
+            downsampled.push(Samples {
                 run,
                 device,
                 series: series.clone(),
                 points: left.into(),
             });
         }
-        for samples in thinned {
+        for samples in downsampled {
             self.emit(Frame::Samples(samples));
         }
         self.n_points = n_points;
@@ -132,7 +132,7 @@ impl Recorder {
                 at,
                 ..Sample::of(&reading)
             };
-            // A thinned series is written anew, another one gets its newest point.
+            // A downsampled series is written anew, another one gets its newest point.
             let n_points = series.points().len();
             let from = if series.push(point) { 0 } else { n_points };
             let points = series.points()[from..].iter().copied().collect();

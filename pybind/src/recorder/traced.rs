@@ -1,11 +1,11 @@
 //! The allocator's history of a run becomes its trace, those of the blocks in it, and runs of
 //! the parts that the user's code gave a name.
 
+use gpumem_core::downsample::{self, Spacing};
 use gpumem_core::recording::{
     AllocatorLevels, DeviceIdx, Frame, Reading, Run, RunIdx, RunKind, RunLevels, Sample, Source,
     Status, Trace,
 };
-use gpumem_core::thin::{self, Spacing};
 use gpumem_core::trace::{Annotation, History, Labelled, Levels, Limits, Replay, labels};
 use gpumem_core::units::Nanos;
 
@@ -198,7 +198,7 @@ impl Recorder {
 
 fn outline(trace: &Trace) -> Trace {
     let mut outline = Trace {
-        steps: thin::thinned(trace.steps.clone(), SLIM_STEPS, Spacing::Time),
+        steps: downsample::downsampled(trace.steps.clone(), SLIM_STEPS, Spacing::Time),
         stacks: Vec::new(),
         ..trace.clone()
     };

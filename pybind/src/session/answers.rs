@@ -1,4 +1,4 @@
-//! What of the session others are told: a run's line, and the recording.
+//! What others see of the session: a run's line, and the recording.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ pub(crate) fn line(py: Python<'_>, run: RunIdx, asked: bool) -> PyResult<Option<
         let recording = session.recorder.recording();
         let rules = &recording.header().rules;
         let analysis = session.incremental.after(recording, &changed, run, rules);
-        let news = report::news(recording, &analysis, run, &mut session.told);
+        let news = report::news(recording, &analysis, run, &mut session.shown);
         (asked || news.is_worth_a_line()).then(|| report::line(recording, &analysis, run, &news))
     })
 }

@@ -15,10 +15,10 @@ use crate::recorder::Notifier;
 /// so many pixels, and a run of days sends thousands of updates rather than millions.
 const SHARE_OF_A_RUN: u32 = 1000;
 
-/// What a report that is open has not been told yet. One report follows the session at a time.
+/// What an open report has not received yet. One report follows the session at a time.
 #[pyclass(frozen, module = "gpumem._gpumem")]
 pub(crate) struct Subscription {
-    bell: Arc<Notifier>,
+    notifier: Arc<Notifier>,
 }
 
 /// Follows the session of this id from its first `n_runs` runs on, instead of whoever followed it so
@@ -30,13 +30,13 @@ pub(crate) fn follow(
     session: &str,
     n_runs: usize,
 ) -> PyResult<Option<Subscription>> {
-    let bell = Arc::<Notifier>::default();
+    let notifier = Arc::<Notifier>::default();
     with_session(py, |current| {
         let recorder = &mut current.recorder;
         let is_current = recorder.recording().header().session == session;
         is_current.then(|| {
-            recorder.follow(n_runs, Arc::clone(&bell));
-            Subscription { bell }
+            recorder.follow(n_runs, Arc::clone(&notifier));
+            Subscription { notifier }
         })
     })
 }
@@ -50,10 +50,10 @@ impl Subscription {
         loop {
             let open_for = with_session(py, |session| session.recorder.open_for())?;
             let patience = open_for.map(|age| Duration::from_nanos(age.get()) / SHARE_OF_A_RUN);
-            if !py.detach(|| self.bell.wait(patience, pause)) {
+            if !py.detach(|| self.notifier.wait(patience, pause)) {
                 return Ok(None);
             }
-            let Some(news) = with_session(py, |session| session.news(&self.bell))? else {
+            let Some(news) = with_session(py, |session| session.news(&self.notifier))? else {
                 return Ok(None);
             };
             if !news.is_empty() {
@@ -65,17 +65,17 @@ impl Subscription {
 
     /// Wakes whoever waits: there will be no more news.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        self.bell.end();
-        with_session(py, |session| session.recorder.unfollow(&self.bell))
+        self.notifier.end();
+        with_session(py, |session| session.recorder.unfollow(&self.notifier))
     }
 }
 
 impl Session {
     /// With what has been sampled so far in the run that is open.
-    fn news(&mut self, bell: &Arc<Notifier>) -> Option<Vec<Frame>> {
+    fn news(&mut self, notifier: &Arc<Notifier>) -> Option<Vec<Frame>> {
         if let Some(run) = self.sampled {
             self.recorder.sampled_so_far(run, self.sampler.so_far());
         }
-        self.recorder.news(bell)
+        self.recorder.news(notifier)
     }
 }

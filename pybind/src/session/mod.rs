@@ -4,9 +4,9 @@
 mod answers;
 mod following;
 mod held;
-mod pieces;
 mod reading;
 mod runs;
+mod segments;
 mod traced;
 
 use std::collections::{BTreeSet, HashMap};
@@ -26,12 +26,12 @@ pub(crate) use answers::latest_line;
 pub(crate) use answers::{line, n_ended, snapshot};
 pub(crate) use following::{Subscription, follow};
 pub(crate) use held::{collect_look, look_for_holders};
-pub(crate) use pieces::{MAX_BLOCKS, look_for_pieces, too_many};
 pub(crate) use reading::{
     device_labels, handed_out, new_sampler, order, processes, readings, source_states,
     sources_text, use_sources,
 };
 pub(crate) use runs::{BlockId, Selection, begin, begin_block, end, end_block, mark};
+pub(crate) use segments::{MAX_BLOCKS, look_for_segments, too_many};
 
 use crate::oom::observer;
 pub(crate) use traced::{run_as_traced, traceable, traced};
@@ -40,8 +40,8 @@ use crate::recorder::{Recorder, SourceText};
 use crate::sampler::{Interval, Sampler};
 use crate::sources::PATIENCE_OF_A_START;
 use held::Late;
-use pieces::Spent;
 use reading::with_sources;
+use segments::Spent;
 
 /// Held for pure Rust only: Python code that ran under it, a signal handler or a
 /// finaliser, could come back here and wait for itself.
@@ -71,8 +71,8 @@ struct Session {
     ooms_before: HashMap<RunIdx, observer::Mark>,
     /// Judges after each run that has something to say.
     incremental: RunAnalyzer,
-    /// The findings that a line has told of.
-    told: BTreeSet<String>,
+    /// The findings that a line has shown.
+    shown: BTreeSet<String>,
     /// Which storages were there at the last look for holders.
     inventory: Option<Arc<Inventory>>,
     /// A look whose answer is still to come.
@@ -166,7 +166,7 @@ impl Session {
             devices: Vec::new(),
             ooms_before: HashMap::new(),
             incremental: RunAnalyzer::default(),
-            told: BTreeSet::new(),
+            shown: BTreeSet::new(),
             inventory: None,
             late: None,
             spent: Spent::default(),

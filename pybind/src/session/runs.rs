@@ -257,7 +257,7 @@ impl Session {
     ) -> bool {
         let seen = self.ooms_before.remove(&run).and_then(observer::since);
         let oom = match ending.oom {
-            Some(told) => Some(told.completed_by(seen)),
+            Some(report) => Some(report.completed_by(seen)),
             None => seen,
         };
         let was_open = self.recorder.end(run, ending.status, ended, after);

@@ -1,4 +1,4 @@
-//! What the session is told of a run's history.
+//! What the session learns of a run's history.
 
 use gpumem_core::recording::{RunIdx, Source};
 use gpumem_core::trace::Annotation;

@@ -20,7 +20,7 @@ const MAX_LOOKS: usize = 64;
 #[derive(Default)]
 pub(super) struct CupySource {
     devices: BTreeMap<usize, Found>,
-    /// A pool of managed memory was set: the lane stays when it is no longer.
+    /// A pool of managed memory was set: the device stays when it is no longer.
     uses_managed: bool,
 }
 

@@ -100,7 +100,7 @@ pub(super) struct Ticket(u64);
 pub(super) struct DriverWorker {
     source: Source,
     absence: fn() -> Option<Unused>,
-    desk: Arc<Mailbox>,
+    mailbox: Arc<Mailbox>,
     /// Until the thread takes it over.
     waiting: Option<Guarded>,
     /// The last look that was handed out as a sample.
@@ -119,7 +119,7 @@ struct Mailbox {
 struct State {
     /// Everything is asked for, of the devices that are seen like this.
     order: Option<Visibility>,
-    errand: Option<Job>,
+    job: Option<Job>,
     /// Samples are asked for until further notice.
     sampling: Option<Sampling>,
     last_ordered: Ticket,
@@ -144,7 +144,7 @@ impl DriverWorker {
         Self {
             source: driver.source(),
             absence: driver.absence(),
-            desk: Arc::default(),
+            mailbox: Arc::default(),
             waiting: Some(Guarded::new(driver)),
             sampled: Ticket(0),
         }
@@ -161,7 +161,7 @@ impl DriverWorker {
             return Pending::Known(Arc::new(Response::without_devices(why)));
         }
         self.ensure_thread();
-        let mut state = self.desk.lock();
+        let mut state = self.mailbox.lock();
         if let Some(look) = state.look.as_ref().filter(|look| look.is_final) {
             return Pending::Known(Arc::clone(look));
         }
@@ -169,7 +169,7 @@ impl DriverWorker {
         let ticket = state.order(visibility);
         // Woken under the lock it would wait for it at once.
         drop(state);
-        self.desk.ordered.notify_one();
+        self.mailbox.ordered.notify_one();
         Pending::Ordered(ticket, until)
     }
 
@@ -177,31 +177,31 @@ impl DriverWorker {
     pub(super) fn answer(&self, pending: Pending) -> Arc<Response> {
         match pending {
             Pending::Known(look) => look,
-            Pending::Ordered(ticket, until) => self.desk.wait(ticket, until),
+            Pending::Ordered(ticket, until) => self.mailbox.wait(ticket, until),
         }
     }
 
     /// What the driver said since the last sample, if it did so after `since`. It goes on being
     /// asked, no more often than the interval says; never waits for it.
     pub(super) fn sample(&mut self, since: Instant, interval: Duration) -> Option<Arc<Response>> {
-        let mut state = self.desk.lock();
+        let mut state = self.mailbox.lock();
         let look = state.look.clone()?;
-        let answered = self.desk.last_answered();
+        let answered = self.mailbox.last_answered();
         let is_new = mem::replace(&mut self.sampled, answered) < answered;
         let is_idle = look.devices.is_ok() && state.go_on(interval);
         drop(state);
         if is_idle {
-            self.desk.ordered.notify_one();
+            self.mailbox.ordered.notify_one();
         }
         (is_new && look.at >= since).then_some(look)
     }
 
-    /// Runs an errand on the driver's thread, when that has time for it: never where it hangs. One
+    /// Runs a job on the driver's thread, when that has time for it: never where it hangs. One
     /// that was not begun when the next one came is dropped.
-    pub(super) fn send(&mut self, errand: Job) {
+    pub(super) fn send(&mut self, job: Job) {
         self.ensure_thread();
-        self.desk.lock().errand = Some(errand);
-        self.desk.ordered.notify_one();
+        self.mailbox.lock().job = Some(job);
+        self.mailbox.ordered.notify_one();
     }
 
     fn ensure_thread(&mut self) {
@@ -211,12 +211,14 @@ impl DriverWorker {
     }
 
     fn start(&mut self, guarded: Guarded) {
-        let desk = Arc::clone(&self.desk);
+        let mailbox = Arc::clone(&self.mailbox);
         let name = format!("gpumem-{}", self.source.name());
-        let spawned = threads::start(&name, move || desk.attend(guarded));
+        let spawned = threads::start(&name, move || mailbox.attend(guarded));
         if let Err(error) = spawned {
-            let mut state = self.desk.lock();
-            self.desk.last_answered.store(u64::MAX, Ordering::Release);
+            let mut state = self.mailbox.lock();
+            self.mailbox
+                .last_answered
+                .store(u64::MAX, Ordering::Release);
             let why = format!("no thread could be started: {error}");
             state.look = Some(Arc::new(Response::without_devices(Unused(why.into()))));
         }
@@ -227,7 +229,7 @@ impl Default for State {
     fn default() -> Self {
         Self {
             order: None,
-            errand: None,
+            job: None,
             sampling: None,
             last_ordered: Ticket(0),
             busy_since: None,
@@ -276,8 +278,8 @@ impl State {
             let order = Request::Everything(visibility);
             return Ok(Work::Request(self.last_ordered, order));
         }
-        if let Some(errand) = self.errand.take() {
-            return Ok(Work::Job(errand));
+        if let Some(job) = self.job.take() {
+            return Ok(Work::Job(job));
         }
         self.sampling = self.sampling.filter(|sampling| now <= sampling.until);
         let (Some(sampling), Some(look)) = (self.sampling, &self.look) else {
@@ -366,8 +368,8 @@ impl Mailbox {
         loop {
             let (ticket, order) = match self.next() {
                 Work::Request(ticket, order) => (ticket, order),
-                Work::Job(errand) => {
-                    errand(&mut guarded);
+                Work::Job(job) => {
+                    job(&mut guarded);
                     self.lock().busy_since = None;
                     continue;
                 }

@@ -157,18 +157,18 @@ impl Drivers {
         source: Source,
         visibility: &Visibility,
     ) -> Receiver<ProcessLists> {
-        let (told, answer) = mpsc::channel();
+        let (sender, answer) = mpsc::channel();
         let visibility = visibility.clone();
-        let errand = move |guarded: &mut Guarded| {
+        let job = move |guarded: &mut Guarded| {
             let lists = guarded.run(|driver| driver.processes(&visibility));
             // Whoever asked may have lost patience.
-            let _ = told.send(lists.unwrap_or_else(|words| Err(Unused(words.into()))));
+            let _ = sender.send(lists.unwrap_or_else(|words| Err(Unused(words.into()))));
         };
         if let Some(mut set) = self.lock() {
             let mut sources = set.sources.iter_mut();
             match sources.find(|asked| asked.source() == source) {
-                Some(Asked::Here(guarded)) => errand(guarded),
-                Some(Asked::Apart(driver_worker)) => driver_worker.send(Box::new(errand)),
+                Some(Asked::Here(guarded)) => job(guarded),
+                Some(Asked::Apart(driver_worker)) => driver_worker.send(Box::new(job)),
                 None => {}
             }
         }

@@ -65,15 +65,15 @@ pub(super) fn cuda_device(ordinal: usize, uuid: Option<&str>, name: String) -> F
 
 /// What frameworks hold in managed memory, on whichever side it is.
 pub(super) fn managed_device() -> Found {
-    own_lane("managed", "Managed memory", DeviceKind::Managed)
+    device_of_its_own("managed", "Managed memory", DeviceKind::Managed)
 }
 
 /// What frameworks hold in host memory that is pinned.
 pub(super) fn pinned_device() -> Found {
-    own_lane("pinned", "Pinned host memory", DeviceKind::Pinned)
+    device_of_its_own("pinned", "Pinned host memory", DeviceKind::Pinned)
 }
 
-fn own_lane(key: &str, name: &str, kind: DeviceKind) -> Found {
+fn device_of_its_own(key: &str, name: &str, kind: DeviceKind) -> Found {
     Found {
         key: key.into(),
         label: key.to_owned(),

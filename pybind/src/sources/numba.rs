@@ -12,7 +12,7 @@ use super::{Answer, Found};
 #[derive(Default)]
 pub(super) struct NumbaSource {
     devices: Vec<(Found, Py<PyAny>)>,
-    /// It has held managed memory: the lane stays when all of that is given back.
+    /// It has held managed memory: the device stays when all of that is given back.
     uses_managed: bool,
 }
 

@@ -21,7 +21,8 @@ use super::{Answer, DriverSource, Found, ProcessLists, Unused};
 const REST_PER_LIST: u32 = 1000;
 const WSL: &str = "WSL 2 does not tell what a process uses";
 const WDDM: &str = "Windows manages the memory of this GPU (WDDM) and does not tell it by process";
-const UNTOLD: &str = "the driver does not tell what a process uses, as without the right to see it";
+const NOT_REPORTED: &str =
+    "the driver does not tell what a process uses, as without the right to see it";
 const NOT_LISTED: &str = "the driver lists the processes of the machine by ids that this \
     container does not know";
 
@@ -288,7 +289,7 @@ fn level(used: Option<u64>) -> Level {
     } else if cfg!(windows) {
         WDDM
     } else {
-        UNTOLD
+        NOT_REPORTED
     };
     used.map_or_else(
         || Level::Unknown(Unknown::Withheld(unattributed.into())),

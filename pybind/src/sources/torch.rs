@@ -81,8 +81,9 @@ impl FrameworkSource for TorchSource {
             return Ok(None);
         };
         let mut backends = attached.backends.iter();
-        let told = backends.find_map(|backend| backend.tells_segments_of(key));
-        told.map(|ordinal| segments(attached.module.bind(py), ordinal))
+        let found = backends.find_map(|backend| backend.tells_segments_of(key));
+        found
+            .map(|ordinal| segments(attached.module.bind(py), ordinal))
             .transpose()
     }
 

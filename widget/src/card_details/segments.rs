@@ -1,9 +1,9 @@
 //! Where memory lies: segments and their blocks, to scale.
 //!
-//! Each piece is an element that the keyboard reaches; the page's script goes from one to the next
+//! Each block is an element that the keyboard reaches; the page's script goes from one to the next
 //! and reads it.
 
-use gpumem_core::chart::{Bar, Look, Piece, SegmentMap};
+use gpumem_core::chart::{Bar, DrawnBlock, Look, SegmentMap};
 use gpumem_core::segments::Segments;
 use gpumem_core::units::{Bytes, Units};
 use web_sys::{Element, HtmlElement};
@@ -43,13 +43,13 @@ pub(super) fn map(
             ("aria-label", &map.words),
         ],
     )?;
-    let all = map.shelves.iter().flatten().flat_map(|bar| &bar.pieces);
-    let mut first = all.clone().position(|piece| piece.is_largest).unwrap_or(0);
+    let all = map.shelves.iter().flatten().flat_map(|bar| &bar.blocks);
+    let mut first = all.clone().position(|block| block.is_largest).unwrap_or(0);
     for shelf in &map.shelves {
         let element = make.empty("div", &[("class", "shelf")])?;
         for bar in shelf {
             element.append_child(&segment(make, bar, first)?.into())?;
-            first = first.wrapping_sub(bar.pieces.len());
+            first = first.wrapping_sub(bar.blocks.len());
         }
         listed.append_child(&element)?;
     }
@@ -64,7 +64,7 @@ pub(super) fn map(
     Ok(content)
 }
 
-/// A segment with its pieces; the one at `first` is where the keyboard comes in.
+/// A segment with its blocks; the one at `first` is where the keyboard comes in.
 fn segment(make: &Maker, bar: &Bar, first: usize) -> Dom<HtmlElement> {
     let segment: HtmlElement = make.typed(
         "div",
@@ -75,21 +75,21 @@ fn segment(make: &Maker, bar: &Bar, first: usize) -> Dom<HtmlElement> {
         ],
     )?;
     share(&segment, bar.share)?;
-    for (idx, piece) in bar.pieces.iter().enumerate() {
-        segment.append_child(&block(make, piece, idx == first)?.into())?;
+    for (idx, drawn) in bar.blocks.iter().enumerate() {
+        segment.append_child(&block(make, drawn, idx == first)?.into())?;
     }
     Ok(segment)
 }
 
-fn block(make: &Maker, piece: &Piece, is_first: bool) -> Dom<HtmlElement> {
-    let look = match piece.look {
+fn block(make: &Maker, drawn: &DrawnBlock, is_first: bool) -> Dom<HtmlElement> {
+    let look = match drawn.look {
         Look::Held => "tensors",
         Look::Awaiting => "awaiting",
         Look::Mixed => "mixed",
         Look::Hole => "hole",
         Look::Unused => "unused",
     };
-    let class = if piece.is_largest {
+    let class = if drawn.is_largest {
         format!("{look} largest")
     } else {
         look.to_owned()
@@ -100,11 +100,11 @@ fn block(make: &Maker, piece: &Piece, is_first: bool) -> Dom<HtmlElement> {
             ("class", &class),
             ("role", "option"),
             ("aria-selected", "false"),
-            ("aria-label", &piece.words),
+            ("aria-label", &drawn.words),
             ("tabindex", if is_first { "0" } else { "-1" }),
         ],
     )?;
-    share(&block, piece.share)?;
+    share(&block, drawn.share)?;
     Ok(block)
 }
 

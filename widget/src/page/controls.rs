@@ -319,7 +319,7 @@ impl Slider {
         )?;
         let mark: HtmlElement = make.typed("span", &[("class", "mark")])?;
         let value = make.empty("output", &[])?;
-        let reset = make.link("default", setting.name(), "default")?;
+        let reset = make.link("reset", setting.name(), "")?;
         let track = make.group("span", &[("class", "track")], &[&input, &mark])?;
         let label = make.text("span", &[("class", "name")], setting.label())?;
         let control = make.group("label", &[("class", "control")], &[&label, &track, &value])?;
@@ -336,21 +336,20 @@ impl Slider {
 
     fn show(&self, model: &Model) -> Dom<()> {
         let (setting, rules) = (self.setting, model.rules());
-        let (usual, units) = (model.usual_rules(), model.units());
+        let (recorded, units) = (model.recorded_rules(), model.units());
         let shown = setting.shown(rules, units);
-        let (position, usual_position) = (setting.position(rules), setting.position(usual));
+        let (position, recorded_position) = (setting.position(rules), setting.position(recorded));
         self.input.set_value(&position.to_string());
         self.input.set_attribute("aria-valuetext", &shown)?;
         self.value.set_text_content(Some(&shown));
-        let share = f64::from(usual_position) / f64::from(setting.last());
+        let share = f64::from(recorded_position) / f64::from(setting.last());
         self.mark
             .style()
             .set_property("--at", &format!("{share:.4}"))?;
-        let usual = setting.shown(usual, units);
-        self.mark.set_title(&format!("default: {usual}"));
-        self.reset
-            .set_text_content(Some(&format!("default {usual}")));
-        flag(&self.reset, "disabled", position == usual_position)
+        let words = setting.recorded(recorded, units);
+        self.mark.set_title(&words);
+        self.reset.set_text_content(Some(&words));
+        flag(&self.reset, "disabled", position == recorded_position)
     }
 }
 

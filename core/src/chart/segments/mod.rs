@@ -1,9 +1,9 @@
 //! The map of segments and blocks: shelves of bars on one scale.
 //!
-//! Sizes here are shares of a shelf, not pixels: the page draws each piece as its own element, which
+//! Sizes here are shares of a shelf, not pixels: the page draws each block as its own element, which
 //! follows the page's width and which the keyboard reaches.
 
-mod pieces;
+mod blocks;
 #[cfg(test)]
 mod tests;
 
@@ -13,7 +13,7 @@ use crate::segments::{Pool, Segment, Segments};
 use crate::sort;
 use crate::units::{ByteDelta, Bytes, Units};
 use crate::wording::count;
-use pieces::{lump, pieces};
+use blocks::{blocks, lump};
 
 /// A map has about this many shelves if its segments fill them, and hardly ever more.
 const N_SHELVES: u64 = 12;
@@ -22,7 +22,7 @@ const LEAST_BAR: f64 = 1.0 / 64.0;
 /// How often a shelf grows by a quarter, until there are few enough.
 const N_TRIES: u32 = 24;
 
-/// What a [`Piece`] of the map is, and how it looks.
+/// What a [`DrawnBlock`] of the map is, and how it looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Look {
     /// Held by tensors.
@@ -37,9 +37,9 @@ pub enum Look {
     Unused,
 }
 
-/// A piece of a [`Bar`].
+/// A part of a [`Bar`]: a block, or neighbours that are too small to be seen one by one.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Piece {
+pub struct DrawnBlock {
     /// Of its bar.
     pub share: f64,
     /// What it is.
@@ -57,8 +57,8 @@ pub struct Bar {
     pub share: f64,
     /// What it is, in words.
     pub words: String,
-    /// Its pieces by address.
-    pub pieces: Vec<Piece>,
+    /// What is in it, by address.
+    pub blocks: Vec<DrawnBlock>,
 }
 
 /// Where reserved memory lies.
@@ -72,7 +72,7 @@ pub struct Bar {
 /// let blocks = vec![block(BlockState::Held, 12), block(BlockState::Free, 8)];
 /// let found = Segments::new(vec![Segment { pool: Pool::Large, stream: 0, blocks }]);
 /// let map = SegmentMap::new(&found, Bytes::ZERO, Units::Binary);
-/// let looks: Vec<Look> = map.shelves[0][0].pieces.iter().map(|piece| piece.look).collect();
+/// let looks: Vec<Look> = map.shelves[0][0].blocks.iter().map(|block| block.look).collect();
 /// assert_eq!(looks, [Look::Held, Look::Hole]);
 /// ```
 #[derive(Debug, Clone, PartialEq)]
@@ -146,7 +146,7 @@ fn bars(found: &Segments, segments: &[&Segment], scale: Bytes, units: Units) -> 
         .map(|segment| Bar {
             share: share(segment.size()),
             words: title(segment, units),
-            pieces: pieces(segment, scale, (found.largest_free, &mut is_marked), units),
+            blocks: blocks(segment, scale, (found.largest_free, &mut is_marked), units),
         })
         .collect();
     let small: Vec<&Segment> = segments.iter().filter(|it| !is_seen(it)).copied().collect();

@@ -16,7 +16,7 @@ fn segment(pool: Pool, blocks: &[(BlockState, u64)]) -> Segment {
 }
 
 /// Each shelf as text, 20 letters long: `#` held, `~` awaiting, `%` mixed, `.` a hole, `-` unused,
-/// `*` the largest free piece.
+/// `*` the largest free block.
 fn drawn(map: &SegmentMap) -> Vec<String> {
     let shelves = map.shelves.iter();
     let bars = shelves.map(|shelf| shelf.iter().map(bar).collect::<Vec<_>>().join("|"));
@@ -25,16 +25,16 @@ fn drawn(map: &SegmentMap) -> Vec<String> {
 
 fn bar(bar: &Bar) -> String {
     let (mut drawn, mut end) = (String::new(), 0.0);
-    for piece in &bar.pieces {
-        let letter = match piece.look {
-            _ if piece.is_largest => '*',
+    for block in &bar.blocks {
+        let letter = match block.look {
+            _ if block.is_largest => '*',
             Look::Held => '#',
             Look::Awaiting => '~',
             Look::Mixed => '%',
             Look::Hole => '.',
             Look::Unused => '-',
         };
-        end += 20.0 * bar.share * piece.share;
+        end += 20.0 * bar.share * block.share;
         while (drawn.len() as f64) < (end + 1e-9_f64).round() {
             drawn.push(letter);
         }
@@ -61,7 +61,7 @@ fn the_largest_segment_fills_a_shelf_and_others_stand_beside_each_other() {
     let map = check(&all, Bytes::ZERO, &shelves);
     assert_eq!(map.scale, Bytes::mib(100));
     assert_eq!(
-        map.shelves[0][0].pieces[1].words,
+        map.shelves[0][0].blocks[1].words,
         "30 MiB free between blocks in use, the largest free piece · segment of 100 MiB for \
          requests over 1 MiB"
     );
@@ -108,7 +108,7 @@ fn what_is_too_small_to_be_seen_is_told_together() {
         Bytes::ZERO,
         &["%%%%%%%%%%%%%%%%%%%%"],
     );
-    assert!(map.shelves[0][0].pieces.len() < 400);
+    assert!(map.shelves[0][0].blocks.len() < 400);
 }
 
 #[test]
@@ -144,11 +144,11 @@ proptest! {
             prop_assert!(shelf.iter().map(|bar| bar.share).sum::<f64>() < 1.0 + 1e-6);
         }
         for bar in bars() {
-            let all: f64 = bar.pieces.iter().map(|piece| piece.share).sum();
+            let all: f64 = bar.blocks.iter().map(|block| block.share).sum();
             prop_assert!((all - 1.0).abs() < 1e-6);
         }
         // Free is drawn as far as it is not too small to be seen; the largest is marked once.
-        let n_marked = bars().flat_map(|bar| &bar.pieces).filter(|it| it.is_largest).count();
+        let n_marked = bars().flat_map(|bar| &bar.blocks).filter(|it| it.is_largest).count();
         prop_assert!(n_marked <= 1);
         let is_seen = map.share(found.largest_free) >= LEAST_BAR;
         prop_assert!(n_marked == 1 || !is_seen);

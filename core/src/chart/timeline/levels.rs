@@ -32,7 +32,7 @@ impl PeakBar {
 
 /// Everything that the timeline draws.
 pub(super) struct Traces {
-    /// The device's use, one unbroken piece after the other.
+    /// The device's use, one unbroken line after the other.
     pub(super) device: Vec<Trace>,
     /// This process's use.
     pub(super) process: Vec<Trace>,
@@ -51,7 +51,7 @@ impl Traces {
         session: &DeviceView<'_>,
         scale: &TimeScale,
         view: &View,
-        afar: &LevelsOfDetail,
+        detail: &LevelsOfDetail,
     ) -> Self {
         let pixel = view.density.pixel();
         let mut traces = Self {
@@ -69,10 +69,10 @@ impl Traces {
             process: Line::drawn_in(pixel),
         };
         for stretch in scale.stretches() {
-            traces.add(session, stretch, afar, &mut sampled);
+            traces.add(session, stretch, detail, &mut sampled);
         }
-        traces.device = sampled.device.into_pieces();
-        traces.process = sampled.process.into_pieces();
+        traces.device = sampled.device.into_traces();
+        traces.process = sampled.process.into_traces();
         traces.keep(view.layers);
         let lines = [
             &traces.device,
@@ -116,7 +116,7 @@ impl Traces {
         &mut self,
         session: &DeviceView<'_>,
         stretch: &Stretch,
-        afar: &LevelsOfDetail,
+        detail: &LevelsOfDetail,
         sampled: &mut Sampled,
     ) {
         let row = session.row(stretch.run);
@@ -140,8 +140,8 @@ impl Traces {
                 }
             };
         let mut marks: Vec<(Nanos, Bytes)> = Vec::new();
-        for (series, near) in session.recording.samples_of(stretch.run, session.device) {
-            let points = afar.seen(near, series, session.device, stretch);
+        for (series, all) in session.recording.samples_of(stretch.run, session.device) {
+            let points = detail.get(all, series, session.device, stretch);
             if *series == Series::Sampled {
                 let (device, process) = (points.device_used(), points.process_used());
                 draw(&mut sampled.device, points, device, |row| row.device_used);
@@ -213,8 +213,8 @@ struct Sampled {
 struct Line {
     /// Points nearer than this draw the same picture.
     pixel: f64,
-    pieces: Vec<Trace>,
-    piece: Option<Reduced>,
+    traces: Vec<Trace>,
+    current: Option<Reduced>,
     end: f64,
 }
 
@@ -222,8 +222,8 @@ impl Line {
     fn drawn_in(pixel: f64) -> Self {
         Self {
             pixel,
-            pieces: Vec::new(),
-            piece: None,
+            traces: Vec::new(),
+            current: None,
             end: 0.0,
         }
     }
@@ -231,16 +231,16 @@ impl Line {
     /// Between runs nothing was read; of thousands of them the gaps are not seen.
     fn begin_run(&mut self, left: f64) {
         if left - self.end > self.pixel {
-            self.end_piece();
+            self.end_trace();
         }
     }
 
     fn push(&mut self, level: Option<Point>) {
         match level {
-            None => self.end_piece(),
+            None => self.end_trace(),
             Some(level) => {
                 self.end = level.x;
-                self.piece
+                self.current
                     .get_or_insert_with(|| Reduced::to(self.pixel))
                     .push(level);
             }
@@ -248,14 +248,14 @@ impl Line {
     }
 
     /// A level that was read once is no line.
-    fn end_piece(&mut self) {
-        let piece = self.piece.take().filter(|piece| piece.n_pushed() > 1);
-        self.pieces.extend(piece.map(Reduced::into_points));
+    fn end_trace(&mut self) {
+        let ended = self.current.take().filter(|it| it.n_pushed() > 1);
+        self.traces.extend(ended.map(Reduced::into_points));
     }
 
-    fn into_pieces(mut self) -> Vec<Trace> {
-        self.end_piece();
-        self.pieces
+    fn into_traces(mut self) -> Vec<Trace> {
+        self.end_trace();
+        self.traces
     }
 }
 
@@ -264,22 +264,22 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(levels: &[Option<u64>], pieces: &[&[u64]]) {
+    fn check(levels: &[Option<u64>], traces: &[&[u64]]) {
         let mut line = Line::drawn_in(0.5);
         for (x, level) in levels.iter().enumerate() {
             line.push(level.map(|level| Point::new(x as f64, level as f64)));
         }
         let found: Vec<Vec<u64>> = line
-            .into_pieces()
+            .into_traces()
             .iter()
-            .map(|piece| piece.iter().map(|level| level.y as u64).collect())
+            .map(|trace| trace.iter().map(|level| level.y as u64).collect())
             .collect();
-        assert_eq!(found, pieces);
+        assert_eq!(found, traces);
     }
 
     #[test]
     fn only_a_gap_that_is_seen_parts_two_runs() {
-        let n_pieces = |gap: f64| {
+        let n_traces = |gap: f64| {
             let mut line = Line::drawn_in(0.5);
             for left in [0.0, 3.0 + gap] {
                 line.begin_run(left);
@@ -287,9 +287,9 @@ mod tests {
                     line.push(Some(Point::new(x, 1.0)));
                 }
             }
-            line.into_pieces().len()
+            line.into_traces().len()
         };
-        assert_eq!([0.0, 0.4, 0.6].map(n_pieces), [1, 1, 2]);
+        assert_eq!([0.0, 0.4, 0.6].map(n_traces), [1, 1, 2]);
     }
 
     #[test]

@@ -80,19 +80,19 @@ pub fn timeline(recording: &Recording, analysis: &Analysis, view: &View) -> Scen
 ///
 /// let recording = leaking();
 /// let (analysis, view) = (analyze(&recording, &Rules::default()), View::default());
-/// let afar = LevelsOfDetail::of(&recording);
-/// let scene = timeline_from(&afar, &recording, &analysis, &view);
+/// let detail = LevelsOfDetail::of(&recording);
+/// let scene = timeline_from(&detail, &recording, &analysis, &view);
 /// assert_eq!(scene, timeline(&recording, &analysis, &view), "few samples: all are drawn");
 /// ```
 pub fn timeline_from(
-    afar: &LevelsOfDetail,
+    detail: &LevelsOfDetail,
     recording: &Recording,
     analysis: &Analysis,
     view: &View,
 ) -> Scene {
     let session = DeviceView::new(recording, analysis, view.device);
     let scale = time_scale(recording, view);
-    let traces = Traces::new(&session, &scale, view, afar);
+    let traces = Traces::new(&session, &scale, view, detail);
     let legend = Legend::new(&traces, session.is_host());
     let mut scene = sheet(view.width, BOTTOM + LEGEND, Role::Panel);
     let plot = Plot::new(scene.width, TOP, BOTTOM);

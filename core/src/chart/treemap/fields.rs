@@ -11,7 +11,7 @@ use crate::units::{ByteDelta, Bytes, Units};
 /// The names that are not listed one by one.
 const FURTHER: &str = "further names";
 
-/// Part of what is held. Example: [`held_map`].
+/// Part of what is held. Example: [`holder_map`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Field {
     /// The name, or the steps that lead to it from the field around it.
@@ -34,7 +34,7 @@ pub struct Field {
     pub fields: Vec<Field>,
 }
 
-/// Who held memory of a device at a run's end, or inside one field of that. Example: [`held_map`].
+/// Who held memory of a device at a run's end, or inside one field of that. Example: [`holder_map`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Map {
     /// The run after which the holders were searched.
@@ -57,15 +57,15 @@ pub struct Map {
 /// Of an older search only the growth is kept.
 ///
 /// ```
-/// use gpumem_core::chart::{View, held_map};
+/// use gpumem_core::chart::{View, holder_map};
 /// use gpumem_core::units::Bytes;
 /// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
 /// # use example::leaking;
 ///
-/// let map = held_map(&leaking(), &View::default()).expect("a search after the last run");
+/// let map = holder_map(&leaking(), &View::default()).expect("a search after the last run");
 /// assert_eq!((&*map.fields[0].name, map.fields[0].n_bytes), ("losses", Bytes::mib(24)));
 /// ```
-pub fn held_map(recording: &Recording, view: &View) -> Option<Map> {
+pub fn holder_map(recording: &Recording, view: &View) -> Option<Map> {
     let (latest, _) = recording.latest_holders(view.device)?;
     let (run, look) = look(recording, view)?;
     let is_latest = run == latest;

@@ -13,7 +13,7 @@ use crate::analyze::{Analysis, Part};
 use crate::recording::Recording;
 use crate::units::{ByteDelta, Units};
 
-pub use fields::{Field, Map, held_map};
+pub use fields::{Field, Map, holder_map};
 use squarify::squarified;
 
 const MARGIN: f64 = 12.0;
@@ -36,7 +36,7 @@ const ROOMY: (f64, f64) = (96.0, 76.0);
 /// How many fields the description names.
 const N_DESCRIBED: usize = 8;
 
-/// Who holds the view's device, as a treemap of [`held_map`]; a sentence if that is not known.
+/// Who holds the view's device, as a treemap of [`holder_map`]; a sentence if that is not known.
 ///
 /// ```
 /// use gpumem_core::analyze::{Rules, analyze};
@@ -52,7 +52,7 @@ const N_DESCRIBED: usize = 8;
 pub fn treemap(recording: &Recording, analysis: &Analysis, view: &View) -> Scene {
     let device = recording.devices().get(view.device.get());
     let label = device.map_or("this device", |device| &device.label);
-    let Some(map) = held_map(recording, view) else {
+    let Some(map) = holder_map(recording, view) else {
         let mut scene = sheet(view.width, SAID, Role::Panel);
         let sentence = format!(
             "who holds {label} is not known: names are looked for after a cell that keeps memory"

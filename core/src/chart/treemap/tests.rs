@@ -64,7 +64,7 @@ fn seen(moment: Moment, inside: &[&str]) -> View {
 #[track_caller]
 fn check(looks: &[Vec<Holder>], view: &View, expected: &[(&str, &str)]) {
     let (recording, analysis) = looked(looks);
-    let map = held_map(&recording, view).expect("somebody looked");
+    let map = holder_map(&recording, view).expect("somebody looked");
     let figures: Vec<String> = map
         .fields
         .iter()
@@ -113,7 +113,7 @@ fn a_field_that_only_says_the_same_again_is_not_entered() {
 #[test]
 fn a_step_has_a_path_that_python_understands() {
     let (recording, _) = looked(&[vec![name("kept", 30, &[("[0]", 20), (".<inside>", 9)])]]);
-    let map = held_map(&recording, &seen(Moment::After, &["kept"])).expect("somebody looked");
+    let map = holder_map(&recording, &seen(Moment::After, &["kept"])).expect("somebody looked");
     let paths: Vec<&str> = map.fields.iter().map(|field| &*field.path).collect();
     assert_eq!(paths, ["kept[0]", ""]);
 }
@@ -130,7 +130,7 @@ fn a_run_is_told_by_what_it_changed() {
     let changed = &[("old", "−50 MiB"), ("x", "+20 MiB"), ("new", "+5 MiB")];
     check(&looks, &seen(Moment::Change, &[]), changed);
     let (recording, _) = looked(&looks);
-    let map = held_map(&recording, &seen(Moment::Change, &[])).expect("somebody looked");
+    let map = holder_map(&recording, &seen(Moment::Change, &[])).expect("somebody looked");
     assert_eq!(map.total(Units::Binary), "−25 MiB");
 }
 
@@ -210,7 +210,7 @@ fn of_a_run_that_others_followed_is_told_what_grew() {
     check(&looks, &first, &[("x", "+1 MiB")]);
     let (recording, _) = looked(&looks);
     assert_eq!(
-        held_map(&recording, &first).map(|map| map.run),
+        holder_map(&recording, &first).map(|map| map.run),
         Some(RunIdx(0))
     );
 }
@@ -236,7 +236,7 @@ fn a_part_has_the_colour_of_the_composition() {
         parts: vec![],
         units: Units::Binary,
     };
-    let field = &held_map(&recording, &view(880.0)).expect("a look").fields[0];
+    let field = &holder_map(&recording, &view(880.0)).expect("a look").fields[0];
     assert_eq!(colours.of(field), Role::Holder(0));
     let part = |purpose| Part {
         content: PartContent::Purpose(purpose),
@@ -280,7 +280,7 @@ fn what_names_share_is_one_field() {
     recording
         .apply(Frame::Holders(Box::new(held)))
         .expect("of that run");
-    let map = held_map(&recording, &view(880.0)).expect("somebody looked");
+    let map = holder_map(&recording, &view(880.0)).expect("somebody looked");
     let names: Vec<&str> = map.fields.iter().map(|field| &*field.name).collect();
     assert_eq!(names, ["model, best, …", "further names"]);
     assert_eq!(map.n_bytes(), Bytes::mib(9));

@@ -23,7 +23,7 @@ pub(in crate::format) struct WireSegments {
     /// Of each block: 0 held, 1 awaiting a stream, 2 free.
     states: Vec<u64>,
     sizes: Vec<u64>,
-    /// How many are told as one.
+    /// How many are merged.
     counts: Vec<u64>,
     /// What is free in them all the same.
     holes: Vec<u64>,

@@ -111,33 +111,33 @@ impl Head {
     }
 
     /// `cuda:1`, from the accelerator that the head names and the number that follows it.
-    pub(super) fn device(&self, framework: Option<Framework>, told: &str) -> Option<String> {
+    pub(super) fn device(&self, framework: Option<Framework>, message: &str) -> Option<String> {
         match (self.kind, framework) {
             (Kind::TorchHost | Kind::Numpy, _) => Some("host".to_owned()),
             (Kind::Mps, _) => Some("mps:0".to_owned()),
             (_, Some(Framework::Sim)) => Some("sim:0".to_owned()),
-            _ => device_in(told),
+            _ => device_in(message),
         }
     }
 }
 
 impl Kind {
     /// Other services run out of quota or of room for a message by the same status.
-    fn is_of_memory(self, told: &str) -> bool {
+    fn is_of_memory(self, message: &str) -> bool {
         let words = ["memory", "allocat", "oom "];
-        self != Self::Exhausted || words.iter().any(|words| told.contains(words))
+        self != Self::Exhausted || words.iter().any(|words| message.contains(words))
     }
 }
 
 /// The device that a text names, as people write it.
-pub(super) fn device_in(told: &str) -> Option<String> {
-    if told.contains("device:cpu:") {
+pub(super) fn device_in(message: &str) -> Option<String> {
+    if message.contains("device:cpu:") {
         return Some("host".to_owned());
     }
-    let prefix = match told {
-        _ if told.starts_with("xpu") => "xpu",
-        _ if told.starts_with("npu") => "npu",
-        _ if told.contains("tpu:") => "tpu",
+    let prefix = match message {
+        _ if message.starts_with("xpu") => "xpu",
+        _ if message.starts_with("npu") => "npu",
+        _ if message.contains("tpu:") => "tpu",
         _ => "cuda",
     };
     let before_number = [
@@ -153,7 +153,7 @@ pub(super) fn device_in(told: &str) -> Option<String> {
         "device ",
     ];
     let mut before_number = before_number.into_iter();
-    let number = before_number.find_map(|words| number_after(told, words));
+    let number = before_number.find_map(|words| number_after(message, words));
     number.map(|number| format!("{prefix}:{number}"))
 }
 

@@ -1,24 +1,28 @@
-//! Fewer points of a series, for a look from afar.
+//! Fewer points of a series, for one level of detail.
 
 use super::Points;
 use super::points::Column;
+use crate::extremes::Extremes;
 use crate::sort;
 
 impl Points {
     /// At most ten of every `stride` points: the ends, and the lowest and the highest of
     /// each level. No extreme is lost.
     #[must_use]
-    pub fn coarse(&self, stride: usize) -> Self {
+    pub fn downsampled(&self, stride: usize) -> Self {
         let stride = stride.max(1);
         let mut kept = Vec::with_capacity(4 * self.len().div_ceil(stride));
         for from in (0..self.len()).step_by(stride) {
             let to = self.len().min(from + stride);
             let n_before = kept.len();
-            kept.extend([from, to - 1]);
+            kept.extend_from_slice(&[from, to - 1]);
             for column in self.levels() {
                 let levels = column.as_slice().get(from..to).unwrap_or_default();
-                let extremes = extremes(levels).into_iter().flatten();
-                kept.extend(extremes.map(|idx| from + idx));
+                let known = levels.iter().copied().zip(from..);
+                let known = known.filter(|(level, _)| *level != Column::UNKNOWN);
+                if let Some(extremes) = Extremes::of(known) {
+                    kept.extend_from_slice(&extremes.places());
+                }
             }
             sort::sort_indices(&mut kept[n_before..], &|a, b| a.cmp(&b));
         }
@@ -27,36 +31,21 @@ impl Points {
     }
 }
 
-/// Where the first lowest and the last highest level is.
-fn extremes(levels: &[u64]) -> Option<[usize; 2]> {
-    let mut least = (Column::UNKNOWN, 0);
-    let mut most = (0, 0);
-    for (idx, level) in levels.iter().copied().enumerate() {
-        if level < least.0 {
-            least = (level, idx);
-        }
-        if level >= most.0 && level != Column::UNKNOWN {
-            most = (level, idx);
-        }
-    }
-    (least.0 != Column::UNKNOWN).then_some([least.1, most.1])
-}
-
 #[cfg(test)]
 mod tests {
     use crate::recording::{DeviceIdx, Points, RunIdx, Series};
     use crate::testing::{run, session};
 
     #[test]
-    fn from_afar_the_extremes_are_where_they_were() {
+    fn downsampled_the_extremes_are_where_they_were() {
         let (recording, _) = session(&[("a()", &[run(0).peak(4000).sampled(10_001)])]);
         let points = recording.samples(RunIdx(0), DeviceIdx(0), &Series::Sampled);
         let of = |points: &Points| {
             let highest = points.iter().max_by_key(|point| point.device_used);
             (points.first(), points.last(), highest)
         };
-        let coarse = points.coarse(64);
-        assert_eq!(of(&coarse), of(points));
-        assert!(10 * coarse.len() < points.len());
+        let downsampled = points.downsampled(64);
+        assert_eq!(of(&downsampled), of(points));
+        assert!(10 * downsampled.len() < points.len());
     }
 }

@@ -15,13 +15,14 @@ const MAX_HOLDERS: usize = 24;
 const HOST: &str = "host";
 
 impl Recorder {
-    /// Memory ran out in a run that has ended: it was told so, or an allocator has counted it.
-    pub(crate) fn ran_out(&mut self, idx: RunIdx, mut told: Option<OomReport>) {
+    /// Memory ran out in a run that has ended: an error was reported, or an allocator has counted it.
+    pub(crate) fn ran_out(&mut self, idx: RunIdx, mut report: Option<OomReport>) {
         let run = self.recording.run(idx);
-        let segments = told.as_mut().and_then(|told| told.segments.take());
-        let Some(oom) =
-            told.map_or_else(|| counted(run), |told| Some(self.out_of_memory(run, told)))
-        else {
+        let segments = report.as_mut().and_then(|report| report.segments.take());
+        let Some(oom) = report.map_or_else(
+            || counted(run),
+            |report| Some(self.out_of_memory(run, report)),
+        ) else {
             return;
         };
         let device = oom.device;
@@ -81,27 +82,27 @@ impl Recorder {
         held_by.take(MAX_HOLDERS).map(holder).collect()
     }
 
-    fn out_of_memory(&self, run: &Run, told: OomReport) -> OutOfMemory {
-        let label = told.message.device.as_deref();
+    fn out_of_memory(&self, run: &Run, report: OomReport) -> OutOfMemory {
+        let label = report.message.device.as_deref();
         let mut devices = self.recording.devices().iter();
         let device = devices.find(|device| Some(device.label.as_str()) == label);
-        let at = told.at.map(|at| self.clock.at(at));
+        let at = report.at.map(|at| self.clock.at(at));
         let keeps_names = self.source_text == SourceText::Full;
-        let holders = self.holders_on(label, told.holders);
+        let holders = self.holders_on(label, report.holders);
         OutOfMemory {
             at: at.or(run.ended).unwrap_or_default(),
             device: device.map(|device| device.idx),
-            names_accelerator: told.message.names_accelerator(),
-            framework: told.message.framework,
-            survived: told.survived,
-            figures: told.message.figures,
+            names_accelerator: report.message.names_accelerator(),
+            framework: report.message.framework,
+            survived: report.survived,
+            figures: report.message.figures,
             holders,
-            message: told.text.filter(|_| keeps_names),
+            message: report.text.filter(|_| keeps_names),
         }
     }
 }
 
-/// What is known of an out-of-memory error that nobody told of: an allocator counted it.
+/// What is known of an out-of-memory error that nobody reported: an allocator counted it.
 fn counted(run: &Run) -> Option<OutOfMemory> {
     let count = |levels: &AllocatorLevels| levels.n_ooms.unwrap_or_default();
     run.levels.iter().find_map(|levels| {

@@ -1,18 +1,19 @@
 //! A bounded series of points that never loses an extreme.
 //!
 //! The sampler and the user's marks add points for as long as a run goes on.
-//! A full series is thinned to half its limit: cut into buckets of equal width,
-//! it keeps of each bucket, per lane, the lowest and the highest point, and of
-//! the whole its first and its last. An extreme of a bucket is among the
-//! survivors, so thinning again loses none either.
+//! A full series is downsampled to half its limit: cut into buckets of equal width,
+//! it keeps of each bucket, per metric, the lowest and the highest point, and of
+//! the whole its first and its last. An extreme of a bucket is kept, so downsampling
+//! again loses none either.
 
+use crate::extremes::Extremes;
 use crate::recording::Sample;
 use crate::units::Bytes;
 
-/// The smallest limit: one bucket with two extremes per lane, twice, and both ends.
-const SMALLEST_LIMIT: usize = 2 * (2 * LANES.len() + 2);
+/// The smallest limit: one bucket with two extremes per metric, twice, and both ends.
+const SMALLEST_LIMIT: usize = 2 * (2 * METRICS.len() + 2);
 
-const LANES: [fn(&Sample) -> Option<Bytes>; 4] = [
+const METRICS: [fn(&Sample) -> Option<Bytes>; 4] = [
     |sample| sample.allocated,
     |sample| sample.reserved,
     |sample| sample.device_used,
@@ -41,7 +42,7 @@ impl Spacing {
 ///
 /// ```
 /// use gpumem_core::recording::Sample;
-/// use gpumem_core::thin::{Spacing, Downsampler};
+/// use gpumem_core::downsample::{Downsampler, Spacing};
 /// use gpumem_core::units::{Bytes, Nanos};
 ///
 /// let mut series = Downsampler::new(64, Spacing::Time);
@@ -81,12 +82,12 @@ impl Downsampler {
         }
     }
 
-    /// Adds the next point, which gets its ordinal here. True when the series was thinned for it:
-    /// whoever asks for points by a clock may then ask half as often.
+    /// Adds the next point, which gets its ordinal here. True if the series was downsampled for it:
+    /// whoever takes points by a clock may then do so half as often.
     pub fn push(&mut self, point: Sample) -> bool {
         let is_full = self.points.len() == self.limit;
         if is_full {
-            thin(&mut self.points, self.limit / 2, self.spacing);
+            downsample(&mut self.points, self.limit / 2, self.spacing);
         }
         self.points.push(Sample {
             ordinal: self.n_pushed,
@@ -108,33 +109,33 @@ impl Downsampler {
     }
 }
 
-/// At most `limit` (at least 10) of these points, with their ends and every lane's extremes.
-pub fn thinned(mut points: Vec<Sample>, limit: usize, spacing: Spacing) -> Vec<Sample> {
-    let limit = limit.max(2 * LANES.len() + 2);
+/// At most `limit` (at least 10) of these points, with their ends and every metric's extremes.
+pub fn downsampled(mut points: Vec<Sample>, limit: usize, spacing: Spacing) -> Vec<Sample> {
+    let limit = limit.max(2 * METRICS.len() + 2);
     if points.len() > limit {
-        thin(&mut points, limit, spacing);
+        downsample(&mut points, limit, spacing);
         points.shrink_to_fit();
     }
     points
 }
 
 /// Keeps at most `target` points, with as many buckets as that allows.
-fn thin(points: &mut Vec<Sample>, target: usize, spacing: Spacing) {
+fn downsample(points: &mut Vec<Sample>, target: usize, spacing: Spacing) {
     let mut n_buckets = target;
-    let mut survives = survivors(points, n_buckets, spacing);
-    while n_buckets > 1 && survives.iter().filter(|survives| **survives).count() > target {
+    let mut is_kept = kept(points, n_buckets, spacing);
+    while n_buckets > 1 && is_kept.iter().filter(|is_kept| **is_kept).count() > target {
         n_buckets /= 2;
-        survives = survivors(points, n_buckets, spacing);
+        is_kept = kept(points, n_buckets, spacing);
     }
-    let mut survives = survives.into_iter();
-    points.retain(|_| survives.next().unwrap_or(true));
+    let mut is_kept = is_kept.into_iter();
+    points.retain(|_| is_kept.next().unwrap_or(true));
 }
 
-/// Which points are kept: the ends, and each bucket's extremes per lane.
-fn survivors(points: &[Sample], n_buckets: usize, spacing: Spacing) -> Vec<bool> {
-    let mut survives = vec![false; points.len()];
+/// Which points are kept: the ends, and each bucket's extremes per metric.
+fn kept(points: &[Sample], n_buckets: usize, spacing: Spacing) -> Vec<bool> {
+    let mut is_kept = vec![false; points.len()];
     let (Some(first), Some(last)) = (points.first(), points.last()) else {
-        return survives;
+        return is_kept;
     };
     let start = spacing.position(first);
     let span = u128::from(spacing.position(last).saturating_sub(start)) + 1;
@@ -144,18 +145,18 @@ fn survivors(points: &[Sample], n_buckets: usize, spacing: Spacing) -> Vec<bool>
     };
     let mut from_idx = 0;
     for points in points.chunk_by(|a, b| bucket(a) == bucket(b)) {
-        for lane in LANES {
-            let known = || (points.iter().enumerate()).filter_map(|(idx, p)| Some((lane(p)?, idx)));
-            // Of equal points the lowest is the earliest and the highest the latest: a plateau keeps its width.
-            for (_, idx) in [known().min(), known().max()].into_iter().flatten() {
-                survives[from_idx + idx] = true;
+        for metric in METRICS {
+            let known = points.iter().zip(from_idx..);
+            let known = known.filter_map(|(point, idx)| Some((metric(point)?, idx)));
+            for idx in Extremes::of(known).iter().flat_map(Extremes::places) {
+                is_kept[idx] = true;
             }
         }
         from_idx += points.len();
     }
-    survives[0] = true;
-    survives[points.len() - 1] = true;
-    survives
+    is_kept[0] = true;
+    is_kept[points.len() - 1] = true;
+    is_kept
 }
 
 #[cfg(test)]
@@ -190,7 +191,7 @@ mod tests {
         (series, all.collect())
     }
 
-    /// A series in time order, whose lanes are known here and there.
+    /// A series in time order, whose metrics are known here and there.
     fn series() -> impl Strategy<Value = Vec<Sample>> {
         let levels = [
             option::of(0..9_u64),
@@ -209,14 +210,14 @@ mod tests {
     }
 
     #[test]
-    fn a_finished_series_is_thinned_to_its_ends_and_extremes() {
-        let course = [3, 4, 9, 4, 5, 0, 5, 6, 5, 5, 5, 5];
+    fn a_finished_series_is_downsampled_to_its_ends_and_extremes() {
+        let levels = [3, 4, 9, 4, 5, 0, 5, 6, 5, 5, 5, 5];
         let points: Vec<Sample> = (0..)
-            .zip(course)
+            .zip(levels)
             .map(|(at, level)| point(at, [Some(level), None, None, None]))
             .collect();
         let check = |limit: usize, expected: &[u64]| {
-            let left = thinned(points.clone(), limit, Spacing::Time);
+            let left = downsampled(points.clone(), limit, Spacing::Time);
             let left: Vec<u64> = left.iter().map(|point| point.at.get()).collect();
             assert_eq!(left, expected);
         };
@@ -243,12 +244,12 @@ mod tests {
     }
 
     #[test]
-    fn thinning_is_told_to_whoever_sets_the_clock() {
+    fn a_push_says_if_the_series_was_downsampled_for_it() {
         let mut series = Downsampler::new(20, Spacing::Ordinal);
-        let thinned: Vec<bool> = (0..21)
+        let downsampled: Vec<bool> = (0..21)
             .map(|n| series.push(point(n, [Some(n), None, None, None])))
             .collect();
-        assert_eq!(thinned.iter().position(|thinned| *thinned), Some(20));
+        assert_eq!(downsampled.iter().position(|it| *it), Some(20));
     }
 
     #[test]
@@ -275,14 +276,14 @@ mod tests {
             prop_assert!(left.len() <= limit.max(SMALLEST_LIMIT));
             prop_assert_eq!(left.first(), all.first());
             prop_assert_eq!(left.last(), all.last());
-            for lane in LANES {
+            for metric in METRICS {
                 prop_assert_eq!(
-                    left.iter().filter_map(lane).min(),
-                    all.iter().filter_map(lane).min()
+                    left.iter().filter_map(metric).min(),
+                    all.iter().filter_map(metric).min()
                 );
                 prop_assert_eq!(
-                    left.iter().filter_map(lane).max(),
-                    all.iter().filter_map(lane).max()
+                    left.iter().filter_map(metric).max(),
+                    all.iter().filter_map(metric).max()
                 );
             }
         }

@@ -32,7 +32,7 @@ impl Spent {
 
 /// Records where memory lies on the devices of which so much is free in pieces that it is worth a
 /// look, and not as it was at the last one. A run that was traced has time for any number of blocks.
-pub(crate) fn look_for_pieces(py: Python<'_>, run: RunIdx, is_traced: bool) -> PyResult<()> {
+pub(crate) fn look_for_segments(py: Python<'_>, run: RunIdx, is_traced: bool) -> PyResult<()> {
     if !is_owner() {
         return Ok(());
     }

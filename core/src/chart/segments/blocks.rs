@@ -1,19 +1,19 @@
-//! The pieces of a bar: blocks, with those too small to be seen joined.
+//! What is drawn of a bar: its blocks, those too small to be seen joined.
 
-use super::{Bar, Look, Piece, title};
+use super::{Bar, DrawnBlock, Look, title};
 use crate::segments::{Block, BlockState, Pool, Rest, Segment};
 use crate::units::{Bytes, Units};
 
 /// Parts of at least this share of a shelf are visible; smaller neighbours are joined.
 const N_SEEN: u64 = 320;
 
-/// The pieces of a segment; marks the largest free block, once.
-pub(super) fn pieces(
+/// The blocks of a segment; marks the largest free block, once.
+pub(super) fn blocks(
     segment: &Segment,
     scale: Bytes,
     (largest, is_marked): (Bytes, &mut bool),
     units: Units,
-) -> Vec<Piece> {
+) -> Vec<DrawnBlock> {
     let least = Bytes::new(scale.get() / N_SEEN);
     let is_unused = segment.is_free();
     let whole = title(segment, units);
@@ -31,13 +31,13 @@ pub(super) fn pieces(
         }
     }
     let size = segment.size();
-    let piece = |group: &Group| Piece {
+    let block = |group: &Group| DrawnBlock {
         share: share(group.size, size),
         look: group.look(is_unused),
         is_largest: group.is_largest,
         words: format!("{} · {whole}", group.words(is_unused, units)),
     };
-    groups.iter().map(piece).collect()
+    groups.iter().map(block).collect()
 }
 
 /// Several segments as bars that tell no block from another; as many as shelves are needed.
@@ -65,8 +65,8 @@ pub(super) fn lump(segments: &[&Segment], rest: &Rest, scale: Bytes, units: Unit
         (Look::Unused, unused, "in segments that are all free"),
     ];
     let there = parts.iter().filter(|(_, part, _)| *part > Bytes::ZERO);
-    let pieces: Vec<Piece> = there
-        .map(|(look, part, what)| Piece {
+    let blocks: Vec<DrawnBlock> = there
+        .map(|(look, part, what)| DrawnBlock {
             share: share(*part, all),
             look: *look,
             is_largest: false,
@@ -77,7 +77,7 @@ pub(super) fn lump(segments: &[&Segment], rest: &Rest, scale: Bytes, units: Unit
     let bar = Bar {
         share: share(all, scale) / n_bars,
         words,
-        pieces,
+        blocks,
     };
     let mut bars = Vec::new();
     let mut n_left = n_bars;
