@@ -467,7 +467,16 @@ fn browser(setting: &Setting<'_>) -> Result<Ran> {
             .iter()
             .map(|it| ("GPUMEM_FAKE_DRIVER", it.as_os_str())),
     );
-    pytest(setting, &environment, &["tests/browser"], &variables).map(Ran::Tests)
+    // By file: the tests of one may share a server, or what they did to it.
+    let by_file = ["--numprocesses=auto", "--dist=loadfile"];
+    tests_in(
+        setting,
+        &environment,
+        &by_file,
+        &["tests/browser"],
+        &variables,
+    )
+    .map(Ran::Tests)
 }
 
 /// This program's path. Linux says that a file is deleted where the rust suite
