@@ -342,7 +342,7 @@ fn stubs(setting: &Setting<'_>) -> Result<Ran> {
 }
 
 fn python(setting: &Setting<'_>) -> Result<Ran> {
-    in_shells(setting, &setting.installed(Use::Testing)?)
+    in_shells(setting, &setting.installed(Use::Testing)?, &[])
 }
 
 fn oldest(setting: &Setting<'_>) -> Result<Ran> {
@@ -350,7 +350,8 @@ fn oldest(setting: &Setting<'_>) -> Result<Ran> {
     let oldest = Environment::oldest(project)?;
     oldest.install(project, &setting.wheel(Use::Testing)?)?;
     println!("IPython 8 on Python 3.{}", oldest.minor());
-    in_shells(setting, &oldest)
+    // One binary serves every Python, and drivers know of none.
+    in_shells(setting, &oldest, &["--ignore=tests/python/test_drivers.py"])
 }
 
 /// What rests on the insides of Python and IPython, on every Python between the oldest and ours.
@@ -373,17 +374,18 @@ fn between(setting: &Setting<'_>) -> Result<Ran> {
 }
 
 /// The tests in shells and kernels, with GPUs that are played.
-fn in_shells(setting: &Setting<'_>, environment: &Environment) -> Result<Ran> {
+fn in_shells(setting: &Setting<'_>, environment: &Environment, without: &[&str]) -> Result<Ran> {
     let driver = fake_driver::build(setting.project)?;
     let variables = driver
         .iter()
         .map(|folder| ("GPUMEM_FAKE_DRIVER", folder.as_os_str()));
     let variables: Vec<_> = variables.collect();
-    // IPython keeps every shell of a process: whoever looks at all objects, as the gallery
-    // does in each test, is the slower the more tests have run before.
+    // Whoever looks at all objects, as the gallery does in each test, is the slower the more
+    // tests the process has collected.
     let mut sum = Tally::default();
     for folder in ["tests/python", "tests/gallery"] {
-        sum += side_by_side(setting, environment, &[folder], &variables)?;
+        let paths = [&[folder], without].concat();
+        sum += side_by_side(setting, environment, &paths, &variables)?;
     }
     Ok(Ran::Tests(sum))
 }
