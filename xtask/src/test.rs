@@ -368,7 +368,7 @@ fn between(setting: &Setting<'_>) -> Result<Ran> {
         environment.install(project, &setting.wheel(Use::Testing)?)?;
         println!("Python 3.{}", environment.minor());
         let files = ["tests/python/test_release.py", "tests/python/test_oom.py"];
-        sum += pytest(setting, &environment, &files, &[])?;
+        sum += side_by_side(setting, &environment, &files, &[])?;
     }
     Ok(Ran::Tests(sum))
 }
