@@ -69,8 +69,7 @@ def notebook(world: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
     monkeypatch.chdir(tmp_path)
     # A case may put its own there, for the debugger.
     monkeypatch.setattr(sys, "stdin", sys.stdin)
-    # A shell takes this place, and keeps what had it: the shells of all tests before.
-    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
+    main = sys.modules["__main__"]
     config = Config()
     config.HistoryManager.enabled = False
     config.InteractiveShell.colors = "NoColor" if IPython.version_info < (9,) else "nocolor"
@@ -92,6 +91,8 @@ def notebook(world: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
     yield made
     gpumem.unload_ipython_extension(shell)
     InteractiveShell.clear_instance()
+    # A shell takes the place of `__main__`, and keeps what had it: the shell before.
+    sys.modules["__main__"] = main
     atexit.unregister(shell.atexit_operations)
     # Some library may hold on to the shell, or to the module that it ran the cells in.
     shell.reset(new_session=False)

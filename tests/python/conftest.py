@@ -119,10 +119,9 @@ def machine(tmp_path: Path) -> Machine:
 
 
 @pytest.fixture
-def new_shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def new_shell(tmp_path: Path) -> Iterator[Any]:
     """Make shells; each replaces the one before it."""
-    # A shell takes this place, and keeps what had it: the shells of all tests before.
-    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
+    main = sys.modules["__main__"]
     made: list[Shell] = []
     config = Config()
     config.HistoryManager.enabled = False
@@ -145,6 +144,8 @@ def new_shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         gpumem.unload_ipython_extension(Shell.instance())
         Shell.clear_instance()
     # Looks go through all objects of the process: the more shells it keeps, the slower they are.
+    # A shell takes the place of `__main__`, and keeps what had it: the shell before.
+    sys.modules["__main__"] = main
     for shell in made:
         atexit.unregister(shell.atexit_operations)
         vars(shell.user_module).clear()
