@@ -229,7 +229,7 @@ def record(cells: list[str], path: Path, **environment: str) -> None:
     )
 
 
-def wait(condition: Callable[[], object], otherwise: str, seconds: float = 60) -> None:
+def wait(condition: Callable[[], object], otherwise: str, seconds: float = 120) -> None:
     """Wait until a condition outside the page holds."""
     deadline = time.monotonic() + seconds
     while not condition():

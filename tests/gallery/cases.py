@@ -59,12 +59,14 @@ DEVICES = {"sim": "sim:0", "torch": "host", "cuda": "cuda:0"}
 
 
 def _is_here(world: str) -> bool:
-    """Tell whether a world can be opened: torch must be installed, and see a GPU for that."""
+    """Tell whether to open a world: that of a GPU needs torch to see one.
+
+    The simulated device stands in for torch, where that is not installed.
+    """
+    has_torch = importlib.util.find_spec("torch") is not None
     if world == "sim":
-        return True
-    if importlib.util.find_spec("torch") is None:
-        return False
-    return world == "torch" or importlib.import_module("torch").cuda.is_available()
+        return not has_torch
+    return has_torch and (world == "torch" or importlib.import_module("torch").cuda.is_available())
 
 
 WORLDS = [world for world in PRELUDES if _is_here(world)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import ctypes
 import gc
@@ -68,6 +69,7 @@ def notebook(world: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
     monkeypatch.chdir(tmp_path)
     # A case may put its own there, for the debugger.
     monkeypatch.setattr(sys, "stdin", sys.stdin)
+    main = sys.modules["__main__"]
     config = Config()
     config.HistoryManager.enabled = False
     config.InteractiveShell.colors = "NoColor" if IPython.version_info < (9,) else "nocolor"
@@ -89,6 +91,9 @@ def notebook(world: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
     yield made
     gpumem.unload_ipython_extension(shell)
     InteractiveShell.clear_instance()
+    # A shell takes the place of `__main__`, and keeps what had it: the shell before.
+    sys.modules["__main__"] = main
+    atexit.unregister(shell.atexit_operations)
     # Some library may hold on to the shell, or to the module that it ran the cells in.
     shell.reset(new_session=False)
     vars(shell.user_module).clear()

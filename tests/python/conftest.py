@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import io
 import re
@@ -120,6 +121,8 @@ def machine(tmp_path: Path) -> Machine:
 @pytest.fixture
 def new_shell(tmp_path: Path) -> Iterator[Any]:
     """Make shells; each replaces the one before it."""
+    main = sys.modules["__main__"]
+    made: list[Shell] = []
     config = Config()
     config.HistoryManager.enabled = False
     config.InteractiveShell.colors = "NoColor" if IPython.version_info < (9,) else "nocolor"
@@ -131,6 +134,7 @@ def new_shell(tmp_path: Path) -> Iterator[Any]:
             display_pub_class=CapturingDisplayPublisher,
             ipython_dir=str(tmp_path),
         )
+        made.append(shell)
         if loaded:
             shell.run_line_magic("load_ext", "gpumem")
         return shell
@@ -139,6 +143,12 @@ def new_shell(tmp_path: Path) -> Iterator[Any]:
     if Shell.initialized():
         gpumem.unload_ipython_extension(Shell.instance())
         Shell.clear_instance()
+    # Looks go through all objects of the process: the more shells it keeps, the slower they are.
+    # A shell takes the place of `__main__`, and keeps what had it: the shell before.
+    sys.modules["__main__"] = main
+    for shell in made:
+        atexit.unregister(shell.atexit_operations)
+        vars(shell.user_module).clear()
 
 
 @pytest.fixture

@@ -109,11 +109,9 @@ fn commands(project: &Project, environment: &Environment) -> Vec<(&'static str, 
             ),
         ),
         (
-            "clippy, of the extension as it is released",
-            cargo(
-                "clippy",
-                "--quiet --locked --package gpumem-pybind -- --deny warnings",
-            ),
+            // All packages: by itself, the extension's dependencies would have other features.
+            "clippy, of what is released",
+            cargo("clippy", "--quiet --locked --workspace -- --deny warnings"),
         ),
         (
             "clippy, for the page",

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 use anyhow::{Context, Result};
 
@@ -48,9 +49,15 @@ impl Interpreter {
 
 /// Every suitable Python, newest first, one of each minor version.
 ///
-/// Found by name and among pyenv's versions, whose names on the path only work
-/// once they are activated.
+/// Asked only once: a dozen programs are started for it.
 pub(crate) fn interpreters() -> Vec<Interpreter> {
+    static FOUND: OnceLock<Vec<Interpreter>> = OnceLock::new();
+    FOUND.get_or_init(search).clone()
+}
+
+/// Looks by name and among pyenv's versions, whose names on the path only work
+/// once they are activated.
+fn search() -> Vec<Interpreter> {
     let named =
         (OLDEST_MINOR..=NEWEST_MINOR).map(|minor| PathBuf::from(format!("python3.{minor}")));
     let mut found: Vec<Interpreter> = named
@@ -87,12 +94,12 @@ pub(crate) fn best() -> Result<Interpreter> {
             )
         });
     }
-    let newest = || interpreters().into_iter().next().filter(is_recent);
-    if let Some(best) = newest() {
+    let newest = |found: Vec<Interpreter>| found.into_iter().next().filter(is_recent);
+    if let Some(best) = newest(interpreters()) {
         return Ok(best);
     }
     system::install("python3-venv")?;
-    newest().with_context(|| {
+    newest(search()).with_context(|| {
         format!(
             "no CPython >= 3.{OWN_MINOR} with venv and pip was found\n\
              install one, or name it: GPUMEM_PYTHON=/path/to/python3"

@@ -18,6 +18,8 @@ use crate::{fake_driver, lint, run, system, wheel};
 /// Tests that one runner runs.
 struct Suite {
     name: &'static str,
+    /// What it tests, built while the suites before it run; `None` if it may come to no test.
+    wheel: Option<Use>,
     run: fn(&Setting<'_>) -> Result<Ran>,
 }
 
@@ -30,6 +32,8 @@ struct Setting<'scope> {
     frameworks: Installation<'scope>,
     /// The newest torch alone.
     torch_newest: Installation<'scope>,
+    /// The wheels of the suites, while they are being built.
+    wheels: RefCell<Option<ScopedJoinHandle<'scope, ()>>>,
 }
 
 impl Setting<'_> {
@@ -39,6 +43,26 @@ impl Setting<'_> {
             bail!("this suite takes nothing after `--`");
         }
         Ok(self.project)
+    }
+
+    /// The wheel, once nothing is being compiled beside the tests any more.
+    fn wheel(&self, for_: Use) -> Result<PathBuf> {
+        if let Some(under_way) = self.wheels.take()
+            && under_way.join().is_err()
+        {
+            bail!("the thread that builds the wheels panicked");
+        }
+        wheel::build(self.project, &Environment::main(self.project)?, for_)
+    }
+
+    /// The private environment with the wheel in it.
+    fn installed(&self, for_: Use) -> Result<Environment> {
+        let wheel = self
+            .wheel(for_)
+            .context("the wheel is not there to be tested")?;
+        let environment = Environment::main(self.project)?;
+        environment.install(self.project, &wheel)?;
+        Ok(environment)
     }
 }
 
@@ -90,54 +114,67 @@ enum Ran {
 const SUITES: [Suite; 13] = [
     Suite {
         name: "lint",
+        wheel: None,
         run: lint,
     },
     Suite {
         name: "rust",
+        wheel: None,
         run: rust,
     },
     Suite {
         name: "js",
+        wheel: None,
         run: js,
     },
     Suite {
         name: "stubs",
+        wheel: Some(Use::Testing),
         run: stubs,
     },
     Suite {
         name: "python",
+        wheel: Some(Use::Testing),
         run: python,
     },
     Suite {
         name: "oldest",
+        wheel: Some(Use::Testing),
         run: oldest,
     },
     Suite {
         name: "between",
+        wheel: Some(Use::Testing),
         run: between,
     },
     Suite {
         name: "frameworks",
+        wheel: Some(Use::Testing),
         run: frameworks,
     },
     Suite {
         name: "harm",
+        wheel: Some(Use::Testing),
         run: harm,
     },
     Suite {
         name: "gpu",
+        wheel: None,
         run: gpu,
     },
     Suite {
         name: "browser",
+        wheel: Some(Use::Testing),
         run: browser,
     },
     Suite {
         name: "demo",
+        wheel: Some(Use::Release),
         run: demo,
     },
     Suite {
         name: "packaging",
+        wheel: Some(Use::Release),
         run: packaging,
     },
 ];
@@ -167,14 +204,36 @@ pub(crate) fn run(project: &Project, chosen: &[String], arguments: &[String]) ->
         });
         let torch_newest = (is_chosen("harm") && !is_without)
             .then(|| Installation::start(scope.spawn(|| Environment::torch_newest(project))));
+        let wheels = ahead(project, &chosen).map(|(environment, uses)| {
+            scope.spawn(move || build_all(project, &environment, &uses))
+        });
         let setting = Setting {
             project,
             arguments,
             frameworks: frameworks.unwrap_or_default(),
             torch_newest: torch_newest.unwrap_or_default(),
+            wheels: RefCell::new(wheels),
         };
         run_all(&setting, &chosen)
     }))
+}
+
+/// The wheels that the suites test, and what builds them.
+fn ahead(project: &Project, chosen: &[&Suite]) -> Option<(Environment, Vec<Use>)> {
+    let mut uses = vec![Use::Testing, Use::Release];
+    uses.retain(|&for_| chosen.iter().any(|suite| suite.wheel == Some(for_)));
+    // Without an environment each suite says why there is none.
+    (!uses.is_empty())
+        .then(|| Environment::main(project).ok())
+        .flatten()
+        .map(|environment| (environment, uses))
+}
+
+/// Builds wheels. Where one fails, the suite that needs it tries again and says why.
+fn build_all(project: &Project, environment: &Environment, uses: &[Use]) {
+    for &for_ in uses {
+        let _ = wheel::build(project, environment, for_);
+    }
 }
 
 fn run_all(setting: &Setting<'_>, chosen: &[&Suite]) -> ExitCode {
@@ -237,19 +296,25 @@ fn lint(setting: &Setting<'_>) -> Result<Ran> {
 fn rust(setting: &Setting<'_>) -> Result<Ran> {
     let project = setting.project;
     let environment = Environment::main(project)?;
-    let mut cargo = project.cargo("test");
-    cargo
-        .args([
-            "--quiet",
-            "--locked",
-            "--workspace",
-            "--all-features",
-            "--no-fail-fast",
-        ])
-        .args(setting.arguments)
-        .env("INSTA_UPDATE", "no")
-        .env("PYO3_PYTHON", environment.python_path());
-    count(&mut cargo, Tally::of_cargo).map(Ran::Tests)
+    // Beside the other packages, xtask's dependencies would have other features than `cargo xtask`
+    // built them with, and be compiled a second time. A test that is asked for may be in either.
+    let selections: &[&[&str]] = if setting.arguments.is_empty() {
+        &[&["--workspace", "--exclude=xtask"], &["--package=xtask"]]
+    } else {
+        &[&["--workspace"]]
+    };
+    let mut sum = Tally::default();
+    for selection in selections {
+        let mut cargo = project.cargo("test");
+        cargo
+            .args(["--quiet", "--locked", "--all-features", "--no-fail-fast"])
+            .args(*selection)
+            .args(setting.arguments)
+            .env("INSTA_UPDATE", "no")
+            .env("PYO3_PYTHON", environment.python_path());
+        sum += count(&mut cargo, Tally::of_cargo)?;
+    }
+    Ok(Ran::Tests(sum))
 }
 
 fn js(setting: &Setting<'_>) -> Result<Ran> {
@@ -266,7 +331,7 @@ fn js(setting: &Setting<'_>) -> Result<Ran> {
 /// What the stub promises against what the extension has.
 fn stubs(setting: &Setting<'_>) -> Result<Ran> {
     let project = setting.without_arguments()?;
-    let environment = installed(project)?;
+    let environment = setting.installed(Use::Testing)?;
     let mut stubtest = environment.module("mypy.stubtest");
     stubtest.arg("gpumem._gpumem").current_dir(project.root());
     run::run(&mut stubtest)?;
@@ -277,22 +342,21 @@ fn stubs(setting: &Setting<'_>) -> Result<Ran> {
 }
 
 fn python(setting: &Setting<'_>) -> Result<Ran> {
-    in_shells(setting, &installed(setting.project)?)
+    in_shells(setting, &setting.installed(Use::Testing)?, &[])
 }
 
 fn oldest(setting: &Setting<'_>) -> Result<Ran> {
     let project = setting.project;
-    let main = Environment::main(project)?;
     let oldest = Environment::oldest(project)?;
-    oldest.install(project, &wheel::build(project, &main, Use::Testing)?)?;
+    oldest.install(project, &setting.wheel(Use::Testing)?)?;
     println!("IPython 8 on Python 3.{}", oldest.minor());
-    in_shells(setting, &oldest)
+    // One binary serves every Python, and drivers know of none.
+    in_shells(setting, &oldest, &["--ignore=tests/python/test_drivers.py"])
 }
 
 /// What rests on the insides of Python and IPython, on every Python between the oldest and ours.
 fn between(setting: &Setting<'_>) -> Result<Ran> {
     let project = setting.project;
-    let main = Environment::main(project)?;
     let others = Environment::between(project)?;
     if others.is_empty() {
         return Ok(Ran::Nothing(
@@ -301,26 +365,27 @@ fn between(setting: &Setting<'_>) -> Result<Ran> {
     }
     let mut sum = Tally::default();
     for environment in others {
-        environment.install(project, &wheel::build(project, &main, Use::Testing)?)?;
+        environment.install(project, &setting.wheel(Use::Testing)?)?;
         println!("Python 3.{}", environment.minor());
         let files = ["tests/python/test_release.py", "tests/python/test_oom.py"];
-        sum += pytest(setting, &environment, &files, &[])?;
+        sum += side_by_side(setting, &environment, &files, &[])?;
     }
     Ok(Ran::Tests(sum))
 }
 
 /// The tests in shells and kernels, with GPUs that are played.
-fn in_shells(setting: &Setting<'_>, environment: &Environment) -> Result<Ran> {
+fn in_shells(setting: &Setting<'_>, environment: &Environment, without: &[&str]) -> Result<Ran> {
     let driver = fake_driver::build(setting.project)?;
     let variables = driver
         .iter()
         .map(|folder| ("GPUMEM_FAKE_DRIVER", folder.as_os_str()));
     let variables: Vec<_> = variables.collect();
-    // IPython keeps every shell of a process: whoever looks at all objects, as the gallery
-    // does in each test, is the slower the more tests have run before.
+    // Whoever looks at all objects, as the gallery does in each test, is the slower the more
+    // tests the process has collected.
     let mut sum = Tally::default();
     for folder in ["tests/python", "tests/gallery"] {
-        sum += side_by_side(setting, environment, &[folder], &variables)?;
+        let paths = [&[folder], without].concat();
+        sum += side_by_side(setting, environment, &paths, &variables)?;
     }
     Ok(Ran::Tests(sum))
 }
@@ -330,11 +395,7 @@ fn frameworks(setting: &Setting<'_>) -> Result<Ran> {
     let Some(environment) = setting.frameworks.environment()? else {
         return Ok(without_frameworks());
     };
-    let main = Environment::main(setting.project)?;
-    environment.install(
-        setting.project,
-        &wheel::build(setting.project, &main, Use::Testing)?,
-    )?;
+    environment.install(setting.project, &setting.wheel(Use::Testing)?)?;
     let folders = ["tests/frameworks", "tests/gallery"];
     side_by_side(setting, environment, &folders, &[]).map(Ran::Tests)
 }
@@ -347,10 +408,9 @@ fn without_frameworks() -> Ran {
 /// Sessions that ended a kernel once: on each Python from 3.11 on, and beside each torch.
 fn harm(setting: &Setting<'_>) -> Result<Ran> {
     let project = setting.project;
-    let main = installed(project)?;
-    let wheel = wheel::build(project, &main, Use::Testing)?;
+    let wheel = setting.wheel(Use::Testing)?;
     let mut sum = Tally::default();
-    let mut plain = vec![main];
+    let mut plain = vec![Environment::main(project)?];
     plain.extend(Environment::between(project)?);
     plain.extend(Environment::oldest_of_ours(project)?);
     let apart = ["tests/harm", "--ignore=tests/harm/test_torch.py"];
@@ -379,13 +439,12 @@ fn gpu(setting: &Setting<'_>) -> Result<Ran> {
         let reason = "no NVIDIA driver was found: there is no nvidia-smi";
         return Ok(Ran::Nothing(reason.to_owned()));
     }
-    let main = Environment::main(project)?;
     let environment = if is_without_frameworks() {
         Environment::main(project)?
     } else {
         Environment::frameworks(project, &python::best()?)?
     };
-    environment.install(project, &wheel::build(project, &main, Use::Testing)?)?;
+    environment.install(project, &setting.wheel(Use::Testing)?)?;
     let only = ["-rs", "-k", "gpu or cuda"];
     let folders = ["tests/gpu", "tests/gallery"];
     tests_in(setting, &environment, &only, &folders, &[]).map(Ran::Tests)
@@ -398,7 +457,7 @@ fn is_without_frameworks() -> bool {
 
 fn browser(setting: &Setting<'_>) -> Result<Ran> {
     let project = setting.project;
-    let environment = installed(project)?;
+    let environment = setting.installed(Use::Testing)?;
     let chromium = match system::chromium() {
         Err(missing) if !system::may_install() => return Ok(Ran::Nothing(format!("{missing:#}"))),
         found => found?,
@@ -410,7 +469,16 @@ fn browser(setting: &Setting<'_>) -> Result<Ran> {
             .iter()
             .map(|it| ("GPUMEM_FAKE_DRIVER", it.as_os_str())),
     );
-    pytest(setting, &environment, &["tests/browser"], &variables).map(Ran::Tests)
+    // By file: the tests of one may share a server, or what they did to it.
+    let by_file = ["--numprocesses=auto", "--dist=loadfile"];
+    tests_in(
+        setting,
+        &environment,
+        &by_file,
+        &["tests/browser"],
+        &variables,
+    )
+    .map(Ran::Tests)
 }
 
 /// This program's path. Linux says that a file is deleted where the rust suite
@@ -425,7 +493,7 @@ fn own_program() -> Result<PathBuf> {
 
 /// The demonstration, by the command that people type.
 fn demo(setting: &Setting<'_>) -> Result<Ran> {
-    let environment = wheel::install(setting.project, Use::Release)?;
+    let environment = setting.installed(Use::Release)?;
     let xtask = own_program()?;
     pytest(
         setting,
@@ -439,18 +507,13 @@ fn demo(setting: &Setting<'_>) -> Result<Ran> {
 fn packaging(setting: &Setting<'_>) -> Result<Ran> {
     let project = setting.project;
     let environment = Environment::main(project)?;
-    let wheel = wheel::build(project, &environment, Use::Release)?;
+    let wheel = setting.wheel(Use::Release)?;
     let sdist = wheel::sources(project, &environment)?;
     let built = [
         ("GPUMEM_WHEEL", wheel.as_os_str()),
         ("GPUMEM_SDIST", sdist.as_os_str()),
     ];
     pytest(setting, &environment, &["tests/packaging"], &built).map(Ran::Tests)
-}
-
-/// The private environment with the wheel for tests in it.
-fn installed(project: &Project) -> Result<Environment> {
-    wheel::install(project, Use::Testing).context("the wheel is not there to be tested")
 }
 
 fn pytest(
