@@ -20,7 +20,7 @@ const METRICS: [fn(&Sample) -> Option<Bytes>; 4] = [
     |sample| sample.process_used,
 ];
 
-/// What the buckets of a series are cut by.
+/// What the buckets of a series are cut by. Example: [`Downsampler`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spacing {
     /// Equal spans of time: for points that a clock asked for.
@@ -110,6 +110,18 @@ impl Downsampler {
 }
 
 /// At most `limit` (at least 10) of these points, with their ends and every metric's extremes.
+///
+/// ```
+/// use gpumem_core::downsample::{Spacing, downsampled};
+/// use gpumem_core::recording::Sample;
+/// use gpumem_core::units::{Bytes, Nanos};
+///
+/// let level = |n: u64| if n == 77 { Bytes::gib(3) } else { Bytes::mib(n) };
+/// let sample = |n| Sample { at: Nanos::millis(n), allocated: Some(level(n)), ..Sample::default() };
+/// let few = downsampled((0..1000).map(sample).collect(), 10, Spacing::Time);
+/// assert!(few.len() <= 10);
+/// assert!(few.iter().any(|sample| sample.allocated == Some(Bytes::gib(3))), "no peak is lost");
+/// ```
 pub fn downsampled(mut points: Vec<Sample>, limit: usize, spacing: Spacing) -> Vec<Sample> {
     let limit = limit.max(2 * METRICS.len() + 2);
     if points.len() > limit {

@@ -14,7 +14,8 @@
 //! # use example::leaking;
 //!
 //! let recording = leaking();
-//! let text = report_json(&recording, &analyze(&recording, &Rules::default()));
+//! let rules = Rules::default();
+//! let text = report_json(&recording, &analyze(&recording, &rules), &rules);
 //! let report: serde_json::Value = serde_json::from_str(&text)?;
 //! assert_eq!(report["findings"][0]["kind"], "leak");
 //! assert_eq!(report["runs"][0]["kept_bytes"], 2 << 20);
