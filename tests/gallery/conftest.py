@@ -54,7 +54,8 @@ class Notebook:
     def alarms(self) -> list[Finding]:
         """The findings that accuse a cell on the device of this world."""
         findings = gpumem.report().findings
-        return [it for it in findings if it.device == self.device and it.state in ALARMS]
+        findings = [it for it in findings if it.device == self.device and it.withdrawn is None]
+        return [it for it in findings if it.state is None or it.state in ALARMS]
 
 
 @pytest.fixture(params=WORLDS)

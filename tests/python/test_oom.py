@@ -264,7 +264,7 @@ def test_a_later_run_with_room_withdraws_it(shell: Shell) -> None:
     shell.run("del kept")
     shell.run(cell)
     [found] = out_of_memory()
-    assert (found.state, found.severity) == ("stable", "info")
+    assert (found.withdrawn, found.severity) == ("had_enough", "info")
 
 
 def test_the_block_in_which_it_happened_is_named(shell: Shell) -> None:

@@ -155,6 +155,12 @@ fn branch(holder: &Holder) -> HolderBranch {
     }
 }
 
+/// It has one tensor and nothing else of size: a sum that keeps its graph has that as well.
+fn is_one_tensor(holder: &Holder) -> bool {
+    let traits = &holder.traits;
+    holder.kind.is_named() && traits.n_tensors == 1 && traits.graph == Bytes::ZERO
+}
+
 impl Growers {
     /// What they say of growth: that a name of the user's, or IPython, collects most of what was
     /// kept, more after each run; or that the name does not collect, whatever grows.
@@ -167,7 +173,7 @@ impl Growers {
         let is_bounded = BOUNDED.contains(&&*first.traits.type_name);
         let (says, decides) = if is_most && is_bounded {
             (Says::Replaces, Some(DecidedBy::MayBeBounded))
-        } else if is_most && first.traits.n_tensors == 1 {
+        } else if is_most && is_one_tensor(first) {
             (Says::Replaces, Some(DecidedBy::OneTensor))
         } else if grows && self.n_looks > 1 {
             (Says::Collects, None)
