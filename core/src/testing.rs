@@ -225,6 +225,7 @@ fn held(run: RunIdx, name: &str, type_name: &str, grown_mib: i64, all_mib: i64) 
         what: format!("{type_name} of tensors"),
         traits: Traits {
             type_name: type_name.to_owned(),
+            n_tensors: if type_name == "Tensor" { 1 } else { 2 },
             ..Traits::default()
         },
         ..Holder::new(RootKind::Variable, name, mib(all_mib))

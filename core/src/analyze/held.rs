@@ -30,6 +30,8 @@ pub(super) struct Growers {
     n_looks: usize,
     /// In how many of them the first name had more than before.
     n_grown: usize,
+    /// After the last of them it had one tensor and nothing else.
+    is_one_tensor: bool,
 }
 
 /// A name; every displayed result has the same.
@@ -40,6 +42,7 @@ struct Sum<'a> {
     grown: ByteDelta,
     n_grown: usize,
     n_shrunk: usize,
+    is_one_tensor: bool,
     /// As the latest look found them: several only of displayed results.
     latest: Vec<&'a Holder>,
 }
@@ -76,6 +79,7 @@ pub(super) fn growers(
             sum.grown += grown;
             sum.n_grown += usize::from(grown > ByteDelta::ZERO);
             sum.n_shrunk += usize::from(grown < ByteDelta::ZERO);
+            sum.is_one_tensor = matches!(*holders, [only] if is_one_tensor(only));
             sum.latest = holders;
         }
     }
@@ -94,11 +98,12 @@ pub(super) fn growers(
         std::cmp::Reverse((sum.collects(), sum.grown))
     });
     sums.truncate(N_TOLD);
-    let n_grown = sums.first().map_or(0, |sum| sum.n_grown);
+    let first = sums.first();
     Growers {
+        n_grown: first.map_or(0, |sum| sum.n_grown),
+        is_one_tensor: first.is_some_and(|sum| sum.is_one_tensor),
         holders: sums.iter().filter_map(Sum::holder).collect(),
         n_looks,
-        n_grown,
     }
 }
 
@@ -173,7 +178,7 @@ impl Growers {
         let is_bounded = BOUNDED.contains(&&*first.traits.type_name);
         let (says, decides) = if is_most && is_bounded {
             (Says::Replaces, Some(DecidedBy::MayBeBounded))
-        } else if is_most && is_one_tensor(first) {
+        } else if is_most && self.is_one_tensor {
             (Says::Replaces, Some(DecidedBy::OneTensor))
         } else if grows && self.n_looks > 1 {
             (Says::Collects, None)

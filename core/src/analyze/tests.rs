@@ -802,6 +802,29 @@ fn a_name_that_collects_in_each_run_is_a_leak_before_the_series_is_long() {
 }
 
 #[test]
+fn a_name_that_does_not_collect_makes_growth_of_a_leak() {
+    let held = |type_name| vec![run(420).held_by("kept", type_name); 12];
+    check_counted(&held("list"), State::Leak, None);
+    check_counted(
+        &held("Tensor"),
+        State::Suspected,
+        Some(DecidedBy::OneTensor),
+    );
+    let may_be_bounded = Some(DecidedBy::MayBeBounded);
+    check_counted(&held("deque"), State::Suspected, may_be_bounded);
+    check_counted(
+        &held("_lru_cache_wrapper"),
+        State::Suspected,
+        may_be_bounded,
+    );
+    // What a name has now says nothing of what it had then.
+    let mut plays = held("list");
+    plays.push(run(0).held_by("kept", "Tensor"));
+    let found = findings(&[("f()", &plays[..12]), ("g()", &plays[12..])]);
+    assert_eq!(found[0].state, Some(State::Leak));
+}
+
+#[test]
 fn who_holds_it_is_told_as_the_latest_look_found_it() {
     let plays = vec![run(64).held_by("cache", "dict"); 12];
     let found = findings(&[("f()", &plays)]);

@@ -144,6 +144,12 @@ fn growth_in_words() {
             });
             it.advice = vec![Advice::FindWhatLoopCollects];
         }),
+        grown(State::Suspected, 12, |it| {
+            it.decided_by = Some(DecidedBy::OneTensor);
+        }),
+        grown(State::Suspected, 12, |it| {
+            it.decided_by = Some(DecidedBy::MayBeBounded);
+        }),
         grown(State::NotEnoughData, 2, |it| it.n_missing = 7),
         grown(State::NotEnoughData, 8, |it| it.n_missing = 1),
         grown(State::Stable, 12, |it| it.n_moving = Some(1)),
