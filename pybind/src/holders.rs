@@ -59,7 +59,9 @@ pub(crate) fn find_now(py: Python<'_>, depth: usize) -> PyResult<holders::Holder
         is_asked: true,
         reads_graph: true,
     };
-    let reason = match look::take(py, &extension::shells(py), &question, WALK_TIME * 2) {
+    // Whoever asked waits longer than a cell's end does, however long that is.
+    let patience = (WALK_TIME * 2).max(look::patience());
+    let reason = match look::take(py, &extension::shells(py), &question, patience) {
         Taken::Answered(found) => {
             for note in &found.notes {
                 guard::log_once(py, &format!("a look for holders is not whole: {note}"));
