@@ -420,7 +420,7 @@ impl Judged {
             n_grown: self.n_grown,
             n_known: self.n_chances,
             n_moving: self.n_moving,
-            n_missing: self.growth.n_missing,
+            n_missing: self.n_missing(),
             headroom,
             runs_to_oom,
             decided_by: self.decided_by,
@@ -446,6 +446,14 @@ impl Judged {
             fix,
             evidence,
             details: Details::Growth(Box::new(details)),
+        }
+    }
+
+    /// How many more runs a verdict needs: none if a name has decided it already.
+    fn n_missing(&self) -> usize {
+        match self.growth.state {
+            State::NotEnoughData => self.growth.n_missing,
+            _ => 0,
         }
     }
 

@@ -259,8 +259,7 @@ mod tests {
     use super::*;
     use crate::analyze::{Rules, analyze};
     use crate::recording::{Frame, HolderSnapshot};
-    use crate::testing::{Play, run, session, words};
-    use crate::wording::Words;
+    use crate::testing::{Play, facts, run, session};
 
     fn kept(place: RootKind, name: &str, mib: u64) -> Kept {
         Kept {
@@ -274,14 +273,6 @@ mod tests {
 
     /// The findings about places after looks at the end of some of the runs.
     fn found(cells: &[(&str, &[Play])], looks: &[(u32, Vec<Kept>)]) -> Vec<Finding> {
-        let (_, findings) = recorded(cells, looks);
-        findings
-    }
-
-    fn recorded(
-        cells: &[(&str, &[Play])],
-        looks: &[(u32, Vec<Kept>)],
-    ) -> (Recording, Vec<Finding>) {
         let (mut recording, _) = session(cells);
         for (run, kept) in looks {
             let holders = DeviceHolders {
@@ -299,24 +290,26 @@ mod tests {
         }
         let findings = analyze(&recording, &Rules::default()).findings;
         let is_it = |finding: &Finding| finding.kind == FindingKind::Retention;
-        let findings = findings.into_iter().filter(is_it).collect();
-        (recording, findings)
+        findings.into_iter().filter(is_it).collect()
     }
 
-    /// Each as `severity: title | detail | what to write or to run`.
+    /// Each with its severity, the run since which, and what to write or to run.
     #[track_caller]
-    fn check(cells: &[(&str, &[Play])], looks: &[(u32, Vec<Kept>)], expected: &[&str]) {
-        let (recording, findings) = recorded(cells, looks);
-        let shown: Vec<String> = findings
+    fn check(
+        cells: &[(&str, &[Play])],
+        looks: &[(u32, Vec<Kept>)],
+        expected: &[(Severity, u32, &str)],
+    ) {
+        let found = found(cells, looks);
+        let found: Vec<(Severity, u32, String)> = found
             .iter()
-            .map(|it| {
-                let fix = it.fix.as_ref().map_or("", |fix| &fix.after);
-                let severity = it.severity.name();
-                let Words { title, detail, .. } = words(&recording, it);
-                format!("{severity}: {title} | {detail} | {fix}")
-            })
+            .map(|it| (it.severity, it.runs[0].0, facts(it)))
             .collect();
-        assert_eq!(shown, expected);
+        let found: Vec<(Severity, u32, &str)> = found
+            .iter()
+            .map(|(severity, since, facts)| (*severity, *since, facts.as_str()))
+            .collect();
+        assert_eq!(found, expected);
     }
 
     #[test]
@@ -330,11 +323,16 @@ mod tests {
             ],
             &[(0, vec![output.clone()]), (1, vec![output.clone(), error])],
             &[
-                "warning: Out[1] keeps 1.95 GiB that no name of yours reaches \
-                 | since In [1] · the largest: float32[8] at Out[1].x | model(batch);",
-                "info: the last exception keeps 300 MiB that no name of yours reaches \
-                 | since In [2] · the largest: float32[8] at last exception.x \
-                 | %gpumem release traceback",
+                (
+                    Severity::Warning,
+                    0,
+                    "retention: model(batch) · Out[1] · model(batch);",
+                ),
+                (
+                    Severity::Info,
+                    1,
+                    "retention: train() · last exception · %gpumem release traceback",
+                ),
             ],
         );
     }
@@ -362,8 +360,11 @@ mod tests {
         let output = kept(RootKind::OutputHistory, "Out[1]", 2000);
         let cells: &[(&str, &[Play])] =
             &[("model(batch)", &[run(2000)]), ("release()", &[run(-2000)])];
-        let over = "info: Out[1] had kept 1.95 GiB, but no longer \
-                    | let go since · it was there since In [1] | ";
+        let over = (
+            Severity::Info,
+            0,
+            "retention: model(batch) · let_go · Out[1]",
+        );
         // Seen by a look, or by the level alone.
         check(
             cells,

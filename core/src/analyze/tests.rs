@@ -6,8 +6,8 @@ use super::context::Context;
 use super::device_rows::{DeviceRows, Rows};
 use super::paths::Paths;
 use super::*;
-use crate::recording::{Frame, Run, RunIdx, RunKind};
-use crate::testing::{Play, run, session, words};
+use crate::recording::{DeviceKind, Frame, Run, RunIdx, RunKind};
+use crate::testing::{Play, facts, run, session};
 use crate::units::Bytes;
 
 fn findings(cells: &[(&str, &[Play])]) -> Vec<Finding> {
@@ -15,19 +15,10 @@ fn findings(cells: &[(&str, &[Play])]) -> Vec<Finding> {
     analyze(&recording, &Rules::default()).findings
 }
 
-/// Each finding as `kind: title | detail`.
 #[track_caller]
 fn check(cells: &[(&str, &[Play])], expected: &[&str]) {
-    let (recording, _) = session(cells);
-    let shown: Vec<String> = analyze(&recording, &Rules::default())
-        .findings
-        .iter()
-        .map(|finding| {
-            let (kind, words) = (finding.kind.name(), words(&recording, finding));
-            format!("{kind}: {} | {}", words.title, words.detail)
-        })
-        .collect();
-    assert_eq!(shown, expected);
+    let found: Vec<String> = findings(cells).iter().map(facts).collect();
+    assert_eq!(found, expected);
 }
 
 /// The cells one after another, `n` times over.
@@ -64,8 +55,7 @@ fn a_cell_that_keeps_the_same_in_every_run_leaks() {
     check(
         &[("losses.append(model(batch).sum())", &plays)],
         &[
-            "leak: losses.append(model(batch).sum()) keeps 420 MiB more after every run \
-           | grew in all 12 runs, 420 MiB each · 9.98 GiB left: out of memory in about 24 runs",
+            "leak: losses.append(model(batch).sum()) · 420 MiB a run in 12 of 12, 5040 in all · full in 24",
         ],
     );
 }
@@ -75,9 +65,7 @@ fn three_runs_say_what_grew_and_how_many_more_would_decide() {
     check(
         &[("losses.append(1)", &[run(420), run(420), run(420)])],
         &[
-            "growing: losses.append(1) kept 420 MiB more in each of 3 runs \
-           | grew in all 3 runs, 420 MiB each · 13.7 GiB left: out of memory in about 33 runs \
-           · 6 more runs tell a leak from a warm-up",
+            "growing: losses.append(1) · 420 MiB a run in 3 of 3, 1260 in all · full in 33 · 6 missing",
         ],
     );
 }
@@ -98,10 +86,7 @@ fn a_warm_up_has_settled() {
     plays.extend(vec![run(0).peak(40); 10]);
     check(
         &[("cache = warm(model)", &plays)],
-        &[
-            "settled: cache = warm(model) kept 720 MiB in its first 2 runs, nothing since \
-           | warm-up over 12 runs",
-        ],
+        &["settled: cache = warm(model) · 0 MiB a run in 2 of 12, 720 in all · settled after 2"],
     );
 }
 
@@ -131,8 +116,7 @@ fn steps_inside_a_run_are_judged_like_runs() {
             &[run(120).steps(30)],
         )],
         &[
-            "leak: for batch in gpumem.steps(data): train(batch) keeps 4 MiB more after every step \
-           | grew in all 30 steps, 4 MiB each · 14.8 GiB left: out of memory in about 3786 steps",
+            "leak: for batch in gpumem.steps(data): train(batch) · 4 MiB a step in 30 of 30, 120 in all · full in 3786",
         ],
     );
 }
@@ -146,17 +130,14 @@ fn what_a_loop_keeps_in_its_first_step_counts() {
             &[run(700).steps_keeping(&[500, 200, 0, 0, 0, 0, 0, 0, 0])],
         )],
         &[
-            "settled: for x in gpumem.steps(xs): f(x) kept 700 MiB in its first 2 steps, \
-           nothing since | warm-up over 9 steps",
+            "settled: for x in gpumem.steps(xs): f(x) · 0 MiB a step in 2 of 9, 700 in all · settled after 2",
         ],
     );
     // Three steps, and each of them is known to have kept something.
     check(
         &[(loop_, &[run(30).steps(3)])],
         &[
-            "growing: for x in gpumem.steps(xs): f(x) kept 10 MiB more in each of 3 steps \
-           | grew in all 3 steps, 10 MiB each · 14.9 GiB left: out of memory in about 1523 steps \
-           · 6 more steps tell a leak from a warm-up",
+            "growing: for x in gpumem.steps(xs): f(x) · 10 MiB a step in 3 of 3, 30 in all · full in 1523 · 6 missing",
         ],
     );
     // What its variables held is gone with the run.
@@ -187,10 +168,7 @@ fn a_leak_that_was_given_back_is_withdrawn() {
             ("losses.append(1)", &plays),
             ("losses.clear()", &[run(-12 * 420)]),
         ],
-        &[
-            "settled: losses.append(1) kept 420 MiB more after every run, but no longer \
-           | given back since · +4.92 GiB over 12 runs",
-        ],
+        &["settled: losses.append(1) · given_back · 420 MiB a run in 12 of 12, 5040 in all"],
     );
 }
 
@@ -203,13 +181,7 @@ fn growth_spread_over_many_cells_is_found() {
         .iter()
         .map(|(source, plays)| (source.as_str(), plays.as_slice()))
         .collect();
-    check(
-        &cells,
-        &[
-            "growing: sim:0 fills by about 50 MiB a run, and no cell alone explains it \
-           | +4.83 GiB over 100 runs · the growth is spread over cells that ran only once or a few times",
-        ],
-    );
+    check(&cells, &["growing: device · 50 MiB a run, 4950 in all"]);
 }
 
 /// Levels in MB after each of the seed's calls, as it tells of them.
@@ -361,13 +333,8 @@ fn summaries(recording: &Recording, rows: &[RunRow]) -> Vec<DeviceSummary> {
     levels::summaries(recording, Rows::new(rows, &of_devices))
 }
 
-/// Findings of the given kind after each row of the runs was changed by hand.
-#[track_caller]
-fn check_rows(
-    plays: &[Play],
-    change: impl Fn(usize, &mut RunRow),
-    expected: Option<(FindingKind, &str)>,
-) {
+/// What is found, beside growth, after each row of the runs was changed by hand.
+fn found_in_rows(plays: &[Play], change: impl Fn(usize, &mut RunRow)) -> Option<Finding> {
     use FindingKind::{Doubling, Fragmentation, Gap, Inefficient, Pressure, Repeated, Spike};
     let (recording, _) = session(&[("cell()", plays)]);
     let mut rows = levels::rows(&recording);
@@ -389,12 +356,14 @@ fn check_rows(
         Inefficient,
         Fragmentation,
     ];
-    let mut found = analysis.findings.iter();
-    let found = found
-        .find(|finding| kinds.contains(&finding.kind))
-        .map(|finding| (finding.kind, words(&recording, finding).title));
-    let found = found.as_ref().map(|(kind, title)| (*kind, title.as_str()));
-    assert_eq!(found, expected);
+    let mut found = analysis.findings.into_iter();
+    found.find(|finding| kinds.contains(&finding.kind))
+}
+
+#[track_caller]
+fn check_rows(plays: &[Play], change: impl Fn(usize, &mut RunRow), expected: Option<&Details>) {
+    let found = found_in_rows(plays, change).map(|finding| finding.details);
+    assert_eq!(found.as_ref(), expected);
 }
 
 fn above(bytes: Option<Bytes>, n_mib: u64) -> Option<Bytes> {
@@ -412,10 +381,10 @@ fn one_run_far_above_the_others_is_a_spike() {
     check_rows(
         &vec![run(0); 8],
         rise(500, 4000),
-        Some((
-            FindingKind::Spike,
-            "cell(): In [4] needed 3.91 GiB for a moment",
-        )),
+        Some(&Details::Spike {
+            excess: Bytes::mib(4000),
+            usual: Bytes::mib(500),
+        }),
     );
     check_rows(&vec![run(0); 8], rise(500, 900), None);
     check_rows(&vec![run(0); 4], rise(500, 4000), None);
@@ -488,18 +457,17 @@ fn a_rerun_that_holds_two_copies_says_so() {
             row.peak = above(row.before, n_mib).map(Peak::Exact);
         }
     };
-    let told = "cell() holds its old 1.95 GiB and its new 1.95 GiB at once";
-    check_rows(
-        &plays,
-        rise(2000, 2000),
-        Some((FindingKind::Doubling, told)),
-    );
+    let copies = |rose_mib: u64| {
+        Details::Doubling(DoublingDetails {
+            old: Bytes::mib(2000),
+            new: Bytes::mib(2000),
+            rose: Bytes::mib(rose_mib),
+            n_reruns: 3,
+        })
+    };
+    check_rows(&plays, rise(2000, 2000), Some(&copies(2000)));
     // Building takes as much again for a moment, each time.
-    check_rows(
-        &plays,
-        rise(3500, 3500),
-        Some((FindingKind::Doubling, told)),
-    );
+    check_rows(&plays, rise(3500, 3500), Some(&copies(3500)));
     check_rows(&plays, rise(2000, 300), None);
     // What the first run made is used: it is not made again.
     check_rows(&plays, rise(5000, 3000), None);
@@ -513,8 +481,13 @@ fn a_new_copy_of_another_size_is_told_as_it_is() {
     let rise = |idx: usize, row: &mut RunRow| {
         row.peak = above(row.before, if idx == 0 { 2000 } else { 2500 }).map(Peak::Exact);
     };
-    let told = "cell() holds its old 1.95 GiB and its new 2.44 GiB at once";
-    check_rows(&plays, rise, Some((FindingKind::Doubling, told)));
+    let copies = Details::Doubling(DoublingDetails {
+        old: Bytes::mib(2000),
+        new: Bytes::mib(2500),
+        rose: Bytes::mib(2500),
+        n_reruns: 1,
+    });
+    check_rows(&plays, rise, Some(&copies));
 }
 
 #[test]
@@ -544,19 +517,15 @@ fn flushes_of_the_cache_are_pressure() {
     check_rows(
         &[run(0), run(0)],
         retries(2),
-        Some((
-            FindingKind::Pressure,
-            "sim:0 is nearly full: the allocator flushed its cache 4 times",
-        )),
+        Some(&Details::Pressure { n_flushes: 4 }),
     );
     check_rows(&[run(0), run(0)], retries(0), None);
     check_rows(
         &[run(0), run(0)],
         retries(u64::MAX),
-        Some((
-            FindingKind::Pressure,
-            "sim:0 is nearly full: the allocator flushed its cache 18446744073709551615 times",
-        )),
+        Some(&Details::Pressure {
+            n_flushes: u64::MAX,
+        }),
     );
 }
 
@@ -572,18 +541,12 @@ fn reservations_that_come_and_go_are_told() {
     check_rows(
         &vec![run(0); 6],
         reserve(100, 100, 900),
-        Some((
-            FindingKind::Repeated,
-            "cell() takes memory from the driver in every run and gives it back",
-        )),
+        Some(&Details::Repeated { n_all: 6 }),
     );
     check_rows(
         &vec![run(0); 6],
         reserve(100, 1100, 200),
-        Some((
-            FindingKind::Inefficient,
-            "cell() reserves much more than it uses",
-        )),
+        Some(&Details::Inefficient { used_share: 0.2 }),
     );
     check_rows(&vec![run(0); 6], reserve(100, 100, 90), None);
 }
@@ -600,14 +563,10 @@ fn a_cache_of_what_was_in_use_once_is_no_fragmentation() {
         let [before, after] = [idx, idx + 1].map(|n| Bytes::mib(500 + 20 * n as u64));
         row.reserved = (Some(before), Some(after));
     };
-    check_rows(
-        &vec![run(0); 15],
-        grow,
-        Some((
-            FindingKind::Fragmentation,
-            "cell(): reserved grows by 20 MiB a run, allocated does not",
-        )),
-    );
+    let found = found_in_rows(&vec![run(0); 15], grow);
+    let found = found.as_ref().map(facts);
+    let expected = "fragmentation: cell() · 20 MiB a run, 280 in all";
+    assert_eq!(found.as_deref(), Some(expected));
 }
 
 #[test]
@@ -619,14 +578,10 @@ fn growth_beside_the_allocator_is_a_gap() {
             row.process_used.1 = Some(Bytes::mib(500 + beside));
         }
     };
-    check_rows(
-        &vec![run(0); 12],
-        hold(40),
-        Some((
-            FindingKind::Gap,
-            "sim:0: 40 MiB more a run outside the allocator",
-        )),
-    );
+    let found = found_in_rows(&vec![run(0); 12], hold(40));
+    let found = found.as_ref().map(facts);
+    let expected = "growing_gap: device · 40 MiB a run, 440 in all";
+    assert_eq!(found.as_deref(), Some(expected));
     check_rows(&vec![run(0); 12], hold(0), None);
 }
 
@@ -655,15 +610,9 @@ fn a_block_is_judged_under_its_path() {
     let (recording, _) = session(&[("train()", &plays)]);
     let recording = with_blocks(&recording, "forward");
     let found = analyze(&recording, &Rules::default()).findings;
-    let title = |finding| words(&recording, finding).title;
-    let titles: Vec<String> = found.iter().map(title).collect();
-    assert_eq!(
-        titles,
-        [
-            "train() keeps 420 MiB more after every run",
-            "train() › forward keeps 420 MiB more after every run",
-        ]
-    );
+    let paths: Vec<&[String]> = found.iter().map(|finding| &*finding.path).collect();
+    assert_eq!(paths, [&[][..], &["forward".to_owned()]]);
+    assert!(found.iter().all(|it| it.kind == FindingKind::Leak));
 }
 
 #[test]
@@ -671,7 +620,7 @@ fn free_pieces_between_held_blocks_are_told_with_what_can_be_given_back() {
     let (recording, _) = session(&[("cell()", &[run(0)])]);
     let rows = levels::rows(&recording);
     let mut devices = summaries(&recording, &rows);
-    let check = |devices: &[DeviceSummary], expected: Option<&str>| {
+    let check = |devices: &[DeviceSummary], expected: Option<FragmentationDetails>| {
         let of_devices = DeviceRows::all(&recording, &rows);
         let paths = Paths::of(&recording);
         let found = fragmentation::on_devices(Context {
@@ -681,8 +630,8 @@ fn free_pieces_between_held_blocks_are_told_with_what_can_be_given_back() {
             devices,
             rules: &Rules::default(),
         });
-        let detail = found.first().map(|it| words(&recording, it).detail);
-        assert_eq!(detail.as_deref(), expected);
+        let details = found.into_iter().map(|finding| finding.details).next();
+        assert_eq!(details, expected.map(Details::Fragmentation));
     };
     let device = &mut devices[0];
     device.allocated = Some(Bytes::mib(400));
@@ -691,9 +640,14 @@ fn free_pieces_between_held_blocks_are_told_with_what_can_be_given_back() {
     device.inactive_split = Some(Bytes::mib(450));
     check(
         &devices,
-        Some(
-            "45 % of the 1000 MiB reserved, the largest piece 20 MiB · `empty_cache()` would give back 150 MiB",
-        ),
+        Some(FragmentationDetails {
+            inactive_split: Bytes::mib(450),
+            reserved: Bytes::mib(1000),
+            largest_free: Some(Bytes::mib(20)),
+            reclaimable: Bytes::mib(150),
+            mapped: None,
+            device_kind: DeviceKind::Simulated,
+        }),
     );
     devices[0].inactive_split = Some(Bytes::mib(100));
     check(&devices, None);
@@ -779,18 +733,12 @@ fn a_name_that_collects_in_each_run_is_a_leak_before_the_series_is_long() {
     check(
         &[("losses.append(f())", &held(3, "list"))],
         &[
-            "growing: losses.append(f()) kept 420 MiB more in each of 3 runs | \
-           grew in all 3 runs, 420 MiB each · 13.7 GiB left: out of memory in about 33 runs · \
-           6 more runs tell a leak from a warm-up · held by losses (list of tensors)",
+            "growing: losses.append(f()) · 420 MiB a run in 3 of 3, 1260 in all · full in 33 · 6 missing · losses",
         ],
     );
     check(
         &[("losses.append(f())", &held(5, "list"))],
-        &[
-            "leak: losses.append(f()) keeps 420 MiB more after every run | \
-           grew in all 5 runs, 420 MiB each · 12.9 GiB left: out of memory in about 31 runs · \
-             held by losses (list of tensors)",
-        ],
+        &["leak: losses.append(f()) · 420 MiB a run in 5 of 5, 2100 in all · full in 31 · losses"],
     );
     let state_of = |plays: &[Play]| findings(&[("f()", plays)])[0].state;
     // What has a bound of its own may fill up.

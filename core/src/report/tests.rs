@@ -135,7 +135,7 @@ fn a_second_line_stands_only_where_there_is_something_to_say() {
         &[("losses.append(1)", vec![run(420); 2])],
         "+420 MiB kept · 1.91 GiB of 16 GiB · peak at least 840 MiB · 14.1 GiB free · 1.0 s\n\
          ○ losses.append(1) kept 420 MiB more in each of 2 runs · grew in both runs, 420 MiB each \
-         · 14.1 GiB left: out of memory in about 34 runs · 7 more runs tell a leak from a warm-up",
+         · 14.1 GiB left: out of memory in about 34 runs · 7 more runs needed to tell a leak from a warm-up",
     );
 }
 

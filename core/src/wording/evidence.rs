@@ -35,7 +35,7 @@ pub fn evidence(
         "held_bytes" => held(&teller),
         "retained_bytes" => retained(&teller),
         "kept_bytes" if finding.kind == FindingKind::Retention => {
-            "kept there, and reached by no name of yours".to_owned()
+            "kept there, and none of your names reaches it".to_owned()
         }
         "largest_free_bytes" if finding.kind == FindingKind::OutOfMemory => {
             "the largest piece of the cache".to_owned()
@@ -48,11 +48,11 @@ pub fn evidence(
 pub(crate) fn figure(name: &'static str) -> &'static str {
     match name {
         "kept_bytes" => "never given back over the series",
-        "n_rises" => "how often it rose for good",
+        "n_rises" => "rises that were never given back",
         "block_t" => "the floor rises: t of the increments between block minima",
-        "last_quarter_share" => "the last quarter still has its part in the growth",
+        "last_quarter_share" => "share of the growth in the last quarter",
         "trend_z" => "the level rises: Mann-Kendall z, corrected for autocorrelation",
-        "least_quarter_share" => "every later quarter has its part in the growth",
+        "least_quarter_share" => "least share of the growth in a later quarter",
         "relative_rise" => {
             "the rise stands out: Sen's slope over the series, in standard deviations"
         }
@@ -62,10 +62,8 @@ pub(crate) fn figure(name: &'static str) -> &'static str {
         "tail_rise" => {
             "it rises evenly: Sen's slope in standard deviations, 3.46 for a straight line"
         }
-        "p_bound" => "p of the trend, held against all series looked at",
-        "live_allocations" => {
-            "runs in which allocations minus frees grew, of those that are nearly all"
-        }
+        "p_bound" => "p-value of the trend, corrected for all series",
+        "live_allocations" => "runs in which allocations minus frees grew",
         "excess_bytes" => "peak above the higher end, against the fence of the others",
         "n_retries" => "allocations that succeeded only after the cache was flushed",
         "used_share" => "rise of the peak over rise of reserved",
@@ -80,7 +78,7 @@ pub(crate) fn figure(name: &'static str) -> &'static str {
         }
         "wanted_bytes" => "the request that failed",
         "free_bytes" => "free on the device",
-        "total_bytes" => "the most that could be had",
+        "total_bytes" => "the most that could be allocated",
         "allocated_bytes" => "held by tensors",
         "private_pools_bytes" => "of these, in private pools",
         "unallocated_bytes" => "free in the cache, in pieces",
@@ -92,7 +90,7 @@ pub(crate) fn figure(name: &'static str) -> &'static str {
 fn held(teller: &Teller<'_>) -> String {
     let first = teller.finding.holders.first();
     let name = first.map_or("the name", |holder| &holder.name);
-    format!("what {name} has more after these runs")
+    format!("how much more {name} holds after these runs")
 }
 
 fn retained(teller: &Teller<'_>) -> String {

@@ -14,7 +14,7 @@ pub const fn fix_reason(reason: FixReason) -> &'static str {
     match reason {
         FixReason::NotDisplayed => {
             "IPython keeps what a cell displays for the whole session; `%gpumem release outputs` \
-             lets go of what is kept already"
+             frees what is already kept"
         }
         FixReason::OutputsReleased => {
             "IPython keeps what a cell displays for the whole session; a `;` at the end of the \
@@ -25,7 +25,7 @@ pub const fn fix_reason(reason: FixReason) -> &'static str {
         }
         FixReason::CyclesCollected => {
             "the objects refer to each other and wait for a collection; with a `weakref` in one \
-             direction they go at once"
+             direction they are freed at once"
         }
         FixReason::ScriptsForgotten => {
             "IPython keeps the namespace of every script that `%run` ran"
@@ -52,7 +52,7 @@ pub const fn fix_reason(reason: FixReason) -> &'static str {
             "without its graph each keeps only its own values; they still add up, so keep only as many as you need, and compute under `no_grad()` if no backward pass follows"
         }
         FixReason::LatestKept => {
-            "keeps the latest 100 and lets go of the rest; a `deque(maxlen=100)` does it by itself"
+            "keeps the latest 100 and frees the rest; a `deque(maxlen=100)` does it by itself"
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::analyze::SeriesGrowth;
 pub(super) fn words(teller: &Teller<'_>, series: &SeriesGrowth) -> Words {
     Words {
         title: format!(
-            "{}: {} more a run outside the allocator",
+            "{}: grows by {} a run outside the allocator",
             teller.device(),
             teller.units.size(series.bytes_per_run.magnitude())
         ),

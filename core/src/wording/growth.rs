@@ -119,8 +119,8 @@ impl Growth<'_> {
             (State::Leak | State::Suspected, Some(decided)) => Some(decided_by(decided)),
             (State::Suspected, None) => Some("not yet beyond doubt".to_owned()),
             (State::NotEnoughData, _) => Some(match self.details.n_missing {
-                1 => format!("1 more {unit} tells a leak from a warm-up"),
-                n => format!("{n} more {unit}s tell a leak from a warm-up"),
+                1 => format!("1 more {unit} needed to tell a leak from a warm-up"),
+                n => format!("{n} more {unit}s needed to tell a leak from a warm-up"),
             }),
             _ => None,
         }

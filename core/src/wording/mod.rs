@@ -150,7 +150,7 @@ pub(crate) const fn withdrawn(reason: Withdrawn) -> &'static str {
         Withdrawn::GivenBack => "given back since",
         Withdrawn::Edited => "the cell was edited since",
         Withdrawn::HadEnough => "a later run of the cell had enough",
-        Withdrawn::LetGo => "let go since",
+        Withdrawn::LetGo => "freed since",
     }
 }
 

@@ -254,7 +254,7 @@ impl Oom<'_> {
                 both(
                     format!("displayed results hold {held}: `%gpumem release outputs`"),
                     format!(
-                        "`%gpumem release outputs` lets go of the {held} that `Out` and `_` hold; \
+                        "`%gpumem release outputs` frees the {held} that `Out` and `_` hold; \
                          a `;` at the end of a cell's last line keeps a result out of them"
                     ),
                 )

@@ -28,7 +28,7 @@ fn title(teller: &Teller<'_>, details: &RetentionDetails) -> String {
         let had = if verb == "keep" { "kept" } else { "had kept" };
         return format!("{who} {had} {kept}, but no longer");
     }
-    format!("{who} {verb} {kept} that no name of yours reaches")
+    format!("{who} {verb} {kept} that none of your names reaches")
 }
 
 fn detail(teller: &Teller<'_>, details: &RetentionDetails) -> String {

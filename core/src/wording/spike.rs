@@ -14,7 +14,7 @@ pub(super) fn words(teller: &Teller<'_>, excess: Bytes, usual: Bytes) -> Words {
             units.size(excess)
         ),
         detail: format!(
-            "above its ends; {} is usual over {}",
+            "above its start and its end; {} is usual over {}",
             units.size(usual),
             count(teller.finding.n_runs, "run")
         ),

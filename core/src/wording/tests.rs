@@ -399,7 +399,7 @@ fn every_reason_to_withdraw_has_words() {
             "given back since",
             "the cell was edited since",
             "a later run of the cell had enough",
-            "let go since",
+            "freed since",
         ]
     );
 }

@@ -145,7 +145,7 @@ class OutOfMemory:
 
 @dataclass(frozen=True)
 class Retention:
-    """What a place of IPython's or Python's keeps and no name of yours reaches."""
+    """What a place of IPython's or Python's keeps and none of your names reaches."""
 
     place: str
     """``output_history``, ``traceback``, ``debugger`` or ``run_module``."""
