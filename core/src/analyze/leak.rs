@@ -25,6 +25,12 @@ use crate::units::{ByteDelta, Bytes};
 /// Growth that would use up the device within this many runs is critical.
 const SOON: u64 = 1000;
 
+/// Growth that would need more runs, or more steps, to fill the device is no concern.
+const NEVER: (u64, u64) = (1_000_000, 10_000_000);
+
+/// From this share of the device on, growth is told of however slow it is.
+const MUCH: f64 = 0.01;
+
 /// Of what grew, at least this share must still be there.
 const STILL_THERE: f64 = 0.5;
 
@@ -73,6 +79,7 @@ pub(super) fn told(
         .into_iter()
         .filter_map(|judged| judged.told(context))
         .map(|judged| judged.finding(context))
+        .filter(|finding| has_consequence(context, finding))
         .collect()
 }
 
@@ -256,6 +263,17 @@ fn scaled(mut growth: Growth, by: f64) -> Growth {
     growth.bytes_per_run = scaled(growth.bytes_per_run);
     growth.interval = (scaled(growth.interval.0), scaled(growth.interval.1));
     growth
+}
+
+/// It fills the device one day, or has taken a part of it already.
+fn has_consequence(context: Context<'_>, finding: &Finding) -> bool {
+    let Details::Growth(details) = &finding.details else {
+        return true;
+    };
+    let never = if details.steps { NEVER.1 } else { NEVER.0 };
+    let capacity = context.capacity(finding.device);
+    details.runs_to_oom.is_none_or(|n| n <= never)
+        || capacity.is_none_or(|it| details.series.total.as_f64() >= MUCH * it.as_f64())
 }
 
 /// So much growth is worth a word.

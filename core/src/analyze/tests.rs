@@ -424,6 +424,21 @@ fn what_a_loop_gave_back_at_its_end_is_nothing() {
 }
 
 #[test]
+fn growth_that_never_fills_the_device_is_nothing() {
+    let (mut recording, _) = session(&[("log.append(x)", &vec![run(1); 12])]);
+    let told = |recording: &Recording| !analyze(recording, &Rules::default()).findings.is_empty();
+    assert!(told(&recording));
+    for mut run in recording.runs().to_vec() {
+        let levels = &mut run.levels[0];
+        levels.before.driver.capacity = Bytes::gib(1 << 20).into();
+        let after = levels.after.as_mut().expect("it ended");
+        after.driver.capacity = Bytes::gib(1 << 20).into();
+        recording.apply(Frame::Run(run)).expect("it is known");
+    }
+    assert!(!told(&recording));
+}
+
+#[test]
 fn what_one_cell_makes_and_another_frees_is_no_leak() {
     let round = [("model = None", run(-600)), ("model = build()", run(600))];
     let mut cells = vec![("model = build()", run(600))];

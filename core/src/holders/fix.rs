@@ -162,7 +162,10 @@ fn of_name(holder: &Holder, source: &str) -> Option<Fix> {
     let has_graph = holder.traits.graph > Bytes::ZERO;
     let goes_back = source.contains(&format!("{collection}.backward("));
     match found {
-        Some(it) if (holder.traits.scalars || has_graph) && !goes_back => Some(it.cut(holder)),
+        Some(it) if (holder.traits.scalars || has_graph) && !goes_back => {
+            let below = holder.path.strip_prefix(collection).unwrap_or_default();
+            it.cut(holder, below).or_else(|| Some(of_any(holder)))
+        }
         Some(it) if !has_graph => it.bounded(holder).or_else(|| Some(of_any(holder))),
         _ if goes_back => None,
         _ => Some(of_any(holder)),
@@ -285,6 +288,54 @@ mod tests {
             Some("seen[key] = out"),
             "seen[key] = out.detach()",
         );
+    }
+
+    #[test]
+    fn the_tensor_in_what_is_kept_is_cut_and_nothing_else() {
+        let checks = [
+            (
+                "history[0][1].grad_fn",
+                "history.append((step, loss))",
+                "history.append((step, loss.detach()))",
+            ),
+            (
+                "history[0]['loss'].grad_fn",
+                "history.append({'step': step, \"loss\": a * b})",
+                "history.append({'step': step, \"loss\": (a * b).detach()})",
+            ),
+            (
+                "history[0][1][0].grad_fn.<saved>",
+                "history.append([step, (loss, f(x, y))])",
+                "history.append([step, (loss.detach(), f(x, y))])",
+            ),
+            (
+                "outputs['preds'][0].grad_fn",
+                "outputs['preds'].append(pred)",
+                "outputs['preds'].append(pred.detach())",
+            ),
+            (
+                "outputs['preds'][0][1].grad_fn",
+                "outputs['preds'].append((n, pred))",
+                "outputs['preds'].append((n, pred.detach()))",
+            ),
+            (
+                "seen['a'][1]",
+                "seen[key] = (1, out)",
+                "seen[key] = (1, out.detach())",
+            ),
+        ];
+        for (path, line, after) in checks {
+            check(&with_graph(path, false), line, Some(line), after);
+        }
+        // What is put there has the tensor somewhere inside: it has no `.detach()` itself.
+        for (path, line) in [
+            ("history[0][1].grad_fn", "history.append(pair)"),
+            ("history[0].loss.grad_fn", "history.append(output)"),
+            ("history[0][1].grad_fn", "history.append((*pair, loss))"),
+            ("history[0]['b'].grad_fn", "history.append({'a': x})"),
+        ] {
+            check(&with_graph(path, false), line, None, "del history");
+        }
     }
 
     #[test]

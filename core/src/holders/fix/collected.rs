@@ -11,6 +11,9 @@ const LOOSER: [&str; 9] = [
     "if", "else", "and", "or", "not", "in", "is", "for", "lambda",
 ];
 
+/// What a path goes on with behind a tensor.
+const OF_TENSORS: [&str; 4] = [".grad", "._saved", "._base", ".<"];
+
 /// A statement that puts a value into a collection, and where that value stands in it.
 pub(super) struct Collected<'a> {
     code: &'a Code<'a>,
@@ -134,21 +137,20 @@ impl<'a> Collected<'a> {
         }
     }
 
-    /// The same without the graph; a number where each is a single one.
-    pub(super) fn cut(&self, holder: &Holder) -> Fix {
+    /// The same without the graph; a number where each is a single one. `None` where the tensor is
+    /// inside of what is put there, and the cell does not show where: `.detach()` is a tensor's.
+    pub(super) fn cut(&self, holder: &Holder, below: &str) -> Option<Fix> {
         let (call, reason) = if holder.traits.scalars {
             (".item()", FixReason::Number)
         } else {
             (".detach()", FixReason::Detached)
         };
         let Self {
-            code,
-            statement,
-            value,
-            ..
+            code, statement, ..
         } = self;
-        let text = code.of_span(*value);
-        let value_text = if code.is_primary(*value) {
+        let value = self.tensor(below)?;
+        let text = code.of_span(value);
+        let value_text = if code.is_primary(value) {
             format!("{text}{call}")
         } else {
             format!("({text}){call}")
@@ -161,11 +163,33 @@ impl<'a> Collected<'a> {
             start: value.end,
             ..*statement
         });
-        Fix {
+        Some(Fix {
             before: Some(code.of_span(*statement).to_owned()),
             after: format!("{opening}{value_text}{closing}"),
             reason,
+        })
+    }
+
+    /// Where the tensor stands in the value. `below` is its path from the collection on:
+    /// `[3][1].grad_fn` of the second in each tuple.
+    fn tensor(&self, below: &str) -> Option<Span> {
+        let n_brackets = self.code.outermost_brackets(self.target).count();
+        let n_steps = match self.how {
+            How::Appended | How::Added | How::Stored => n_brackets + 1,
+            How::Bound => usize::from(below.starts_with('[')),
+        };
+        let mut rest = below;
+        for _ in 0..n_steps {
+            // Of a set nobody can say which it is.
+            rest = subscript(rest).map_or(rest, |(_, rest)| rest);
         }
+        let mut value = self.value;
+        while let Some((key, after)) = subscript(rest) {
+            value = part(self.code, value, key)?;
+            rest = after;
+        }
+        let is_tensor = rest.is_empty() || OF_TENSORS.iter().any(|of| rest.starts_with(of));
+        is_tensor.then_some(value)
     }
 
     /// The same statement, and one that drops the oldest; `None` where that cannot be written.
@@ -197,6 +221,38 @@ fn is_one(code: &Code<'_>, value: Span) -> bool {
     let is_kept_whole = !text.starts_with('*')
         && words(&plain).all(|word| !["yield", "lambda", "for", "async"].contains(&word));
     is_kept_whole && !plain.contains([',', '=', ';', ':'])
+}
+
+/// The key of a path that begins with one, as Python writes it, and what follows: `1` and `.grad_fn`
+/// of `[1].grad_fn`.
+fn subscript(path: &str) -> Option<(&str, &str)> {
+    let code = Code::of(path);
+    path.starts_with('[').then_some(())?;
+    let end = code.closing(0)?;
+    Some((&path[1..end], &path[end + 1..]))
+}
+
+/// What stands under a key of a tuple, a list or a dict that is written there.
+fn part(code: &Code<'_>, value: Span, key: &str) -> Option<Span> {
+    let is_whole = code.closing(value.start)? == value.end - 1;
+    let inside = Span {
+        start: value.start + 1,
+        end: value.end - 1,
+    };
+    let mut parts = code.split(inside, b',').into_iter();
+    let is_one_value = code.code(value.start) == Some(b'(') && parts.len() == 1;
+    let is_starred = |part: &Span| code.of_span(*part).starts_with('*');
+    if !is_whole || is_one_value || parts.clone().any(|part| is_starred(&part)) {
+        return None;
+    }
+    if code.code(value.start) != Some(b'{') {
+        return parts.nth(key.parse().ok()?);
+    }
+    let plain = |text: &str| text.trim_matches(['\'', '"']).to_owned();
+    parts.find_map(|part| match *code.split(part, b':') {
+        [name, value] if plain(code.of_span(name)) == plain(key) => Some(value),
+        _ => None,
+    })
 }
 
 /// The value that is added to the same: `x` of `total + x`.
