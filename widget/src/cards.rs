@@ -292,14 +292,15 @@ fn figure_row(make: &Maker, figure: &Evidence, words: &str, units: Units) -> Dom
 
 /// A statistic with as many digits as help.
 fn number(value: f64) -> String {
-    match value.abs() {
-        f64::INFINITY if value > 0.0 => "∞".to_owned(),
-        f64::INFINITY => "−∞".to_owned(),
-        n if n >= 1000.0 => format!("{value:.0}"),
-        n if n.fract() == 0.0 => format!("{value}"),
-        n if n >= 0.01 => format!("{value:.2}"),
-        _ => format!("{value:.1e}"),
-    }
+    let n_digits = match value.abs() {
+        f64::INFINITY if value > 0.0 => return "∞".to_owned(),
+        f64::INFINITY => return "−∞".to_owned(),
+        n if n >= 1000.0 || n.fract() == 0.0 => 0,
+        n if n >= 0.01 => 2,
+        n if n >= 0.0001 => 4,
+        _ => return "≈ 0".to_owned(),
+    };
+    format!("{value:.n_digits$}")
 }
 
 fn sparkline(make: &Maker, finding: &Finding, growth: &SeriesGrowth) -> Dom<Element> {
@@ -366,7 +367,8 @@ mod tests {
         check_number(9.0, "9");
         check_number(0.0, "0");
         check_number(4_404_019.2, "4404019");
-        check_number(0.0012, "1.2e-3");
+        check_number(0.0012, "0.0012");
+        check_number(-3e-9, "≈ 0");
         check_number(f64::INFINITY, "∞");
         check_number(f64::NEG_INFINITY, "−∞");
     }

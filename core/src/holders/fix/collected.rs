@@ -173,9 +173,8 @@ impl<'a> Collected<'a> {
     /// Where the tensor stands in the value. `below` is its path from the collection on:
     /// `[3][1].grad_fn` of the second in each tuple.
     fn tensor(&self, below: &str) -> Option<Span> {
-        let n_brackets = self.code.outermost_brackets(self.target).count();
         let n_steps = match self.how {
-            How::Appended | How::Added | How::Stored => n_brackets + 1,
+            How::Appended | How::Added | How::Stored => self.code.n_brackets(self.target) + 1,
             How::Bound => usize::from(below.starts_with('[')),
         };
         let mut rest = below;
@@ -232,27 +231,21 @@ fn subscript(path: &str) -> Option<(&str, &str)> {
     Some((&path[1..end], &path[end + 1..]))
 }
 
-/// What stands under a key of a tuple, a list or a dict that is written there.
+/// What stands at an index of a tuple or a list that is written there.
 fn part(code: &Code<'_>, value: Span, key: &str) -> Option<Span> {
     let is_whole = code.closing(value.start)? == value.end - 1;
     let inside = Span {
         start: value.start + 1,
         end: value.end - 1,
     };
-    let mut parts = code.split(inside, b',').into_iter();
-    let is_one_value = code.code(value.start) == Some(b'(') && parts.len() == 1;
+    let parts = code.split(inside, b',');
+    let opening = code.code(value.start)?;
     let is_starred = |part: &Span| code.of_span(*part).starts_with('*');
-    if !is_whole || is_one_value || parts.clone().any(|part| is_starred(&part)) {
+    let is_display = opening == b'[' || (opening == b'(' && parts.len() > 1);
+    if !is_whole || !is_display || parts.iter().any(is_starred) {
         return None;
     }
-    if code.code(value.start) != Some(b'{') {
-        return parts.nth(key.parse().ok()?);
-    }
-    let plain = |text: &str| text.trim_matches(['\'', '"']).to_owned();
-    parts.find_map(|part| match *code.split(part, b':') {
-        [name, value] if plain(code.of_span(name)) == plain(key) => Some(value),
-        _ => None,
-    })
+    parts.get(key.parse::<usize>().ok()?).copied()
 }
 
 /// The value that is added to the same: `x` of `total + x`.

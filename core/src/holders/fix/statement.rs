@@ -121,25 +121,26 @@ impl<'a> Code<'a> {
         is_pair.then_some(end)
     }
 
-    /// The brackets of a span that are in no other: where each opens.
-    pub(super) fn outermost_brackets(&self, span: Span) -> impl Iterator<Item = usize> {
+    /// How many brackets of a span are in no other.
+    pub(super) fn n_brackets(&self, span: Span) -> usize {
         let depth = self.depth(span.start);
-        let opens = move |at: &usize| {
+        let opens = |at: &usize| {
             let code = self.code_in(*at, depth);
             code.is_some_and(|it| b"([{".contains(&it))
         };
-        (span.start..span.end).filter(opens)
+        (span.start..span.end).filter(opens).count()
     }
 
     /// What stands between the signs of a span that are in no bracket of it, trimmed.
     pub(super) fn split(&self, span: Span, sign: u8) -> Vec<Span> {
         let depth = self.depth(span.start);
-        let signs = (span.start..span.end).filter(|at| self.code_in(*at, depth) == Some(sign));
         let mut parts = Vec::new();
         let mut start = span.start;
-        for end in signs.chain([span.end]) {
-            parts.extend(self.trimmed(Span { start, end }));
-            start = end + 1;
+        for end in span.start..=span.end {
+            if end == span.end || self.code_in(end, depth) == Some(sign) {
+                parts.extend(self.trimmed(Span { start, end }));
+                start = end + 1;
+            }
         }
         parts
     }
