@@ -434,7 +434,8 @@ fn plain_slope(values: &[f64]) -> (f64, (f64, f64)) {
     (slope, (slope, slope))
 }
 
-fn total(levels: &[Bytes]) -> ByteDelta {
+/// From the first level to the last.
+pub(super) fn total(levels: &[Bytes]) -> ByteDelta {
     match levels {
         [first, .., last] => last.since(*first),
         _ => ByteDelta::ZERO,

@@ -243,18 +243,11 @@ fn judged_steps(
 /// Which share of what the runs after the first kept by themselves the level after them shows:
 /// what one cell keeps, another may free.
 fn share_shown(levels: &[Bytes], own_levels: &[Bytes]) -> f64 {
-    let (shown, kept) = (total(levels), total(own_levels));
+    let (shown, kept) = (growth::total(levels), growth::total(own_levels));
     if kept <= ByteDelta::ZERO {
         return 1.0;
     }
     (shown.as_f64() / kept.as_f64()).min(1.0)
-}
-
-fn total(levels: &[Bytes]) -> ByteDelta {
-    match levels {
-        [first, .., last] => last.since(*first),
-        _ => ByteDelta::ZERO,
-    }
 }
 
 /// The same growth at another rate.
@@ -418,10 +411,12 @@ impl Judged {
         let mut evidence = self.growth.evidence.clone();
         evidence.extend(traced.map(|trace| traced::evidence(trace, rate)));
         let first = self.growers.holders.first();
+        // What is replaced is not collected: nothing in the cell is to be changed for that.
+        let collects = grows && self.decided_by != Some(DecidedBy::OneTensor);
         let fix = first
-            .filter(|_| grows)
+            .filter(|_| collects)
             .and_then(|holder| holders::fix(holder, text));
-        let advice = if grows {
+        let advice = if collects {
             suggest::against_growth(recording, device, text, self.steps, first)
         } else {
             Vec::new()

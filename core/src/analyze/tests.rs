@@ -773,6 +773,8 @@ fn a_name_that_does_not_collect_makes_growth_of_a_leak() {
         State::Suspected,
         Some(DecidedBy::OneTensor),
     );
+    let replaced = findings(&[("kept = f(x)", &held("Tensor"))]);
+    assert_eq!(replaced[0].fix, None);
     let may_be_bounded = Some(DecidedBy::MayBeBounded);
     check_counted(&held("deque"), State::Suspected, may_be_bounded);
     check_counted(
