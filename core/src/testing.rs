@@ -8,7 +8,7 @@ use crate::analyze::{
     Analysis, CellRef, Details, DeviceSummary, Finding, FindingKind, GrowthDetails, Metric, Peak,
     RunRow, SeriesGrowth, Severity, Shape, State,
 };
-use crate::holders::{DeviceHolders, Holder, Kept, Part, RootKind, Traits};
+use crate::holders::{Bound, DeviceHolders, Holder, Kept, NameLevel, Part, RootKind, Traits};
 use crate::recording::{
     AllocatorLevels, Cell, CellIdx, Device, DeviceIdx, DeviceKind, DriverLevels, Frame, Header,
     HolderSnapshot, Level, Reading, Recording, Revision, Run, RunIdx, RunKind, RunLevels, Sample,
@@ -39,6 +39,8 @@ pub(crate) struct Play {
     is_traced: bool,
     kept_blocks: Option<i64>,
     held_by: Option<(&'static str, &'static str)>,
+    bound: Option<Bound>,
+    has_graph: bool,
     is_displayed: bool,
 }
 
@@ -55,6 +57,8 @@ pub(crate) fn run(kept_mib: i64) -> Play {
         is_traced: false,
         kept_blocks: None,
         held_by: None,
+        bound: None,
+        has_graph: false,
         is_displayed: false,
     }
 }
@@ -111,6 +115,20 @@ impl Play {
     pub(crate) fn held_by(self, name: &'static str, type_name: &'static str) -> Self {
         let held_by = Some((name, type_name));
         Self { held_by, ..self }
+    }
+
+    /// What holds it has a bound, and so many.
+    pub(crate) fn filling(self, n: u64, most: u64) -> Self {
+        let bound = Some(Bound { n, most });
+        Self { bound, ..self }
+    }
+
+    /// What holds it keeps a graph, too.
+    pub(crate) fn with_graph(self) -> Self {
+        Self {
+            has_graph: true,
+            ..self
+        }
     }
 
     /// It displays what it keeps, under a name of its own, and IPython keeps that.
@@ -254,21 +272,29 @@ pub(crate) fn leak(recording: &Recording, cell: u32, kept_mib: i64) -> Finding {
 
 /// One name that has so much more, and so much in all.
 fn held(run: RunIdx, name: &str, type_name: &str, grown_mib: i64, all_mib: i64) -> HolderSnapshot {
+    let is_one = type_name == "Tensor";
     let holder = Holder {
         grown: Some(ByteDelta::new(grown_mib * MIB)),
         path: format!("{name}[0]"),
         what: format!("{type_name} of tensors"),
         traits: Traits {
             type_name: type_name.to_owned(),
-            n_tensors: if type_name == "Tensor" { 1 } else { 2 },
+            n_tensors: if is_one { 1 } else { 2 },
             ..Traits::default()
         },
         ..Holder::new(RootKind::Variable, name, mib(all_mib))
+    };
+    let level = NameLevel {
+        kind: RootKind::Variable,
+        name: name.to_owned(),
+        n_bytes: mib(all_mib),
+        n_storages: if is_one { 1 } else { u64::from(run.0) + 1 },
     };
     let holders = DeviceHolders {
         device: "sim:0".to_owned(),
         n_bytes: mib(all_mib),
         roots: vec![holder],
+        changed: vec![level],
         parts: vec![(Part::Names, mib(all_mib))],
         ..DeviceHolders::default()
     };
@@ -380,7 +406,10 @@ impl Stage {
             self.trace(run, play, before, [started, self.now]);
         }
         if let Some((name, type_name)) = play.held_by {
-            let held = held(run, name, type_name, play.kept_mib, self.allocated);
+            let mut held = held(run, name, type_name, play.kept_mib, self.allocated);
+            let traits = &mut held.holders.roots[0].traits;
+            traits.bound = play.bound;
+            traits.graph = mib(i64::from(play.has_graph));
             let frame = Frame::Holders(Box::new(held));
             self.recording.apply(frame).expect("of that run");
         }

@@ -32,6 +32,7 @@ impl PartKind {
                 kind,
                 FindingKind::Leak
                     | FindingKind::Growing
+                    | FindingKind::Bounded
                     | FindingKind::Settled
                     | FindingKind::Spike
                     | FindingKind::Doubling

@@ -2,6 +2,7 @@
 
 use super::device_rows::Rows;
 use super::levels::DeviceSummary;
+use super::names::Names;
 use super::paths::Paths;
 use super::rules::Rules;
 use crate::recording::{DeviceIdx, Recording};
@@ -15,6 +16,8 @@ pub(super) struct Context<'a> {
     pub(super) rows: Rows<'a>,
     /// The blocks that each run is nested in.
     pub(super) paths: &'a Paths,
+    /// What each name has, look by look.
+    pub(super) names: &'a Names,
     /// The latest levels of each device that was read.
     pub(super) devices: &'a [DeviceSummary],
     pub(super) rules: &'a Rules,

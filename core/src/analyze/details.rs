@@ -157,8 +157,25 @@ pub enum DecidedBy {
     },
     /// The name that grew has one tensor, which each run replaces by a larger one.
     OneTensor,
-    /// The name that grew belongs to a container that may have a bound, and fill up to it.
-    MayBeBounded,
+    /// The name that grew has a container with a bound, which fills up.
+    Fills {
+        /// How many it holds.
+        n: u64,
+        /// How many it holds at most.
+        most: u64,
+        /// What it has then, in bytes.
+        when_full: Bytes,
+    },
+    /// A name collects it, and neither does anything say that this is an accident, nor will it soon
+    /// fill the device.
+    MayBeMeant,
+}
+
+impl DecidedBy {
+    /// It grows no further than its input, or its container, lets it.
+    pub(crate) const fn is_bound(self) -> bool {
+        matches!(self, Self::OneTensor | Self::Fills { .. })
+    }
 }
 
 /// What a traced run left alive: [`GrowthDetails::traced`].

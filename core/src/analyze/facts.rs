@@ -35,6 +35,11 @@ pub(super) struct Fact {
 }
 
 impl Fact {
+    /// Growth ends by itself.
+    pub(super) fn says_why_not(&self) -> bool {
+        self.decides.is_some_and(DecidedBy::is_bound)
+    }
+
     /// The verdict with this fact known.
     pub(super) fn joined(&self, state: State) -> State {
         match (self.says, state) {

@@ -22,6 +22,8 @@ pub enum FindingKind {
     Leak,
     /// It grows, but its holder is unknown, or it is not clear whether it continues.
     Growing,
+    /// It grows no further than its input, or the container that collects it, lets it.
+    Bounded,
     /// It grew and stopped: a warm-up, a cache, a plateau.
     Settled,
     /// Memory that is free in the allocator, but in pieces that cannot be used or returned.
@@ -52,6 +54,7 @@ impl FindingKind {
         match self {
             Self::Leak => "leak",
             Self::Growing => "growing",
+            Self::Bounded => "bounded",
             Self::Settled => "settled",
             Self::Fragmentation => "fragmentation",
             Self::Pressure => "pressure",

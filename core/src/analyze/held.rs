@@ -1,9 +1,11 @@
 //! Which names hold what a series kept.
 
-use super::details::DecidedBy;
+use super::details::{DecidedBy, Details};
 use super::evidence::Evidence;
 use super::facts::{Fact, Says};
-use crate::holders::{DeviceHolders, Holder, HolderBranch, Rest, RootKind};
+use super::finding::{Finding, FindingKind};
+use super::names::{GrowingNames, NameKey};
+use crate::holders::{Bound, DeviceHolders, Holder, HolderBranch, Rest, RootKind};
 use crate::recording::{DeviceIdx, Recording, RunIdx};
 use crate::sort;
 use crate::units::{ByteDelta, Bytes};
@@ -18,8 +20,9 @@ const WORTH_TELLING: f64 = 0.1;
 /// At most so many names are told of.
 const N_TOLD: usize = 3;
 
-/// What may fill up and then stay: no series that is still filling tells it from a leak.
-const BOUNDED: [&str; 2] = ["deque", "_lru_cache_wrapper"];
+/// What a path leads through where nobody meant to keep anything: hooks that are added again, the
+/// frames of an exception.
+const BY_ACCIDENT: [&str; 3] = ["_hooks", ".__traceback__", ".tb_frame"];
 
 /// The names that hold what runs kept: first those that collect it, then the most.
 #[derive(Debug, Clone, Default)]
@@ -34,7 +37,7 @@ pub(super) struct Growers {
     is_one_tensor: bool,
 }
 
-/// A name; every displayed result has the same.
+/// A name, as it is followed from look to look.
 type Key<'a> = (RootKind, &'a str);
 
 #[derive(Default)]
@@ -107,6 +110,20 @@ pub(super) fn growers(
     }
 }
 
+/// One of these findings tells of growth on that device which that name holds.
+pub(super) fn is_told(findings: &[Finding], device: DeviceIdx, name: &NameKey) -> bool {
+    let (kind, name) = name;
+    let is_it = |holder: &Holder| {
+        let is_name = kind.series_name(&holder.name) == *name;
+        holder.kind == *kind && is_name
+    };
+    findings.iter().any(|finding| {
+        let is_growth = matches!(finding.details, Details::Growth(_));
+        let grows = is_growth && finding.device == device && finding.kind != FindingKind::Settled;
+        grows && finding.holders.iter().any(is_it)
+    })
+}
+
 /// Those that keep something alone, and those that share all they have.
 fn names(look: &DeviceHolders) -> impl Iterator<Item = &Holder> {
     look.roots.iter().chain(&look.sharing)
@@ -115,10 +132,7 @@ fn names(look: &DeviceHolders) -> impl Iterator<Item = &Holder> {
 fn by_key(look: &DeviceHolders) -> VecMap<Key<'_>, Vec<&Holder>> {
     let mut by_key: VecMap<Key<'_>, Vec<&Holder>> = VecMap::default();
     for holder in names(look) {
-        let name = match holder.kind {
-            RootKind::OutputHistory => "",
-            _ => &holder.name,
-        };
+        let name = holder.kind.series_name(&holder.name);
         by_key.entry((holder.kind, name)).push(holder);
     }
     by_key
@@ -139,13 +153,47 @@ impl Sum<'_> {
             ..(*largest).clone()
         };
         if self.latest.len() > 1 {
-            "Out".clone_into(&mut holder.name);
-            holder.what = format!("{} displayed results", self.latest.len());
+            let n = self.latest.len();
+            match holder.kind {
+                RootKind::OutputHistory => {
+                    "Out".clone_into(&mut holder.name);
+                    holder.what = format!("{n} displayed results");
+                }
+                kind => {
+                    let function = kind.series_name(&holder.name);
+                    holder.name = format!("{function} in {n} threads");
+                }
+            }
             holder.retained = self.latest.iter().map(|it| it.retained).sum();
             holder.branches = self.latest.iter().map(|it| branch(it)).collect();
         }
         Some(holder)
     }
+}
+
+/// The holders of what names gained, as the latest look found them.
+fn of_names(recording: &Recording, growing: &GrowingNames) -> Vec<Holder> {
+    let latest = recording.latest_holders(growing.device);
+    let latest = latest.map(|(_, look)| by_key(look)).unwrap_or_default();
+    let total = growing
+        .names
+        .iter()
+        .map(|(_, gained)| gained.as_f64())
+        .sum::<f64>();
+    let told = growing.names.iter().take(N_TOLD);
+    let told = told.filter(|(_, gained)| gained.as_f64() >= WORTH_TELLING * total);
+    let holder = |((kind, name), grown): &(NameKey, ByteDelta)| {
+        let sum = Sum {
+            grown: *grown,
+            latest: latest.get(&(*kind, &**name)).cloned().unwrap_or_default(),
+            ..Sum::default()
+        };
+        sum.holder().unwrap_or_else(|| Holder {
+            grown: Some(*grown),
+            ..Holder::new(*kind, name, grown.magnitude())
+        })
+    };
+    told.map(holder).collect()
 }
 
 /// A name as part of what holds it.
@@ -163,10 +211,32 @@ fn branch(holder: &Holder) -> HolderBranch {
 /// It has one tensor and nothing else of size: a sum that keeps its graph has that as well.
 fn is_one_tensor(holder: &Holder) -> bool {
     let traits = &holder.traits;
-    holder.kind.is_named() && traits.n_tensors == 1 && traits.graph == Bytes::ZERO
+    let is_variable = holder.kind.is_named() && holder.kind != RootKind::ThreadFrame;
+    is_variable && traits.n_tensors == 1 && traits.graph == Bytes::ZERO
+}
+
+/// Nobody means to keep what is kept there.
+fn is_accident(holder: &Holder) -> bool {
+    let is_meant = matches!(holder.kind, RootKind::Variable | RootKind::ModuleGlobal);
+    let traits = &holder.traits;
+    !is_meant
+        || traits.graph > Bytes::ZERO
+        || traits.by_function
+        || traits.type_name == "type"
+        || BY_ACCIDENT.iter().any(|it| holder.path.contains(it))
 }
 
 impl Growers {
+    /// Those of names that were followed, each of which has grown in every one of these looks.
+    pub(super) fn of_names(recording: &Recording, growing: &GrowingNames) -> Self {
+        Self {
+            holders: of_names(recording, growing),
+            n_looks: growing.runs.len(),
+            n_grown: growing.runs.len(),
+            is_one_tensor: false,
+        }
+    }
+
     /// What they say of growth: that a name of the user's, or IPython, collects most of what was
     /// kept, more after each run; or that the name does not collect, whatever grows.
     pub(super) fn fact(&self, kept: Bytes) -> Option<Fact> {
@@ -175,15 +245,12 @@ impl Growers {
         let is_most = grown.as_f64() >= 0.5 * kept.as_f64();
         let is_named = first.kind.is_named() || first.kind.is_ipython();
         let grows = is_named && is_most && self.n_grown == self.n_looks;
-        let is_bounded = BOUNDED.contains(&&*first.traits.type_name);
-        let (says, decides) = if is_most && is_bounded {
-            (Says::Replaces, Some(DecidedBy::MayBeBounded))
-        } else if is_most && self.is_one_tensor {
-            (Says::Replaces, Some(DecidedBy::OneTensor))
-        } else if grows && self.n_looks > 1 {
-            (Says::Collects, None)
-        } else {
-            (Says::Undecided, None)
+        let bound = first.traits.bound.filter(|bound| bound.n <= bound.most);
+        let (says, decides) = match bound {
+            Some(bound) if is_most => (Says::Replaces, Some(fills(first, bound))),
+            _ if is_most && self.is_one_tensor => (Says::Replaces, Some(DecidedBy::OneTensor)),
+            _ if grows && self.n_looks > 1 => (Says::Collects, None),
+            _ => (Says::Undecided, None),
         };
         let collects = says == Says::Collects;
         Some(Fact {
@@ -199,6 +266,27 @@ impl Growers {
     /// They have more after each of these runs, which are enough of them: no need to wait for more.
     pub(super) fn prove(&self, n_runs: usize, fact: &Fact) -> bool {
         let is_each = self.n_looks + 1 >= n_runs && n_runs >= ENOUGH_RUNS;
-        is_each && fact.says == Says::Collects
+        is_each && fact.says == Says::Collects && self.is_accident()
+    }
+
+    /// Nobody meant to keep it: what has no name, either.
+    pub(super) fn is_accident(&self) -> bool {
+        self.holders.first().is_none_or(is_accident)
+    }
+
+    /// There was a look after one of the runs.
+    pub(super) fn is_looked_at(&self) -> bool {
+        self.n_looks > 0
+    }
+}
+
+/// How far it is filled, and what it has when it is full.
+fn fills(holder: &Holder, bound: Bound) -> DecidedBy {
+    let n_bytes = u128::from(holder.retained.get());
+    let when_full = n_bytes * u128::from(bound.most) / u128::from(bound.n.max(1));
+    DecidedBy::Fills {
+        n: bound.n,
+        most: bound.most,
+        when_full: Bytes::new(u64::try_from(when_full).unwrap_or(u64::MAX)),
     }
 }

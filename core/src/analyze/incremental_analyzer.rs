@@ -2,6 +2,7 @@
 
 use super::context::Context;
 use super::device_rows::{DeviceRows, Rows};
+use super::names::Names;
 use super::paths::Paths;
 use super::rules::Rules;
 use super::series;
@@ -55,7 +56,9 @@ impl IncrementalAnalyzer {
         self.stats.turn();
         let of_devices = DeviceRows::all(recording, &analysis.rows);
         let paths = Paths::of(recording);
+        let names = Names::of(recording);
         let context = Context {
+            names: &names,
             recording,
             rows: Rows::new(&analysis.rows, &of_devices),
             paths: &paths,
@@ -66,6 +69,7 @@ impl IncrementalAnalyzer {
         let of_steps = series::of_steps(recording, &paths);
         let stats = &mut self.stats;
         let mut findings = leak::findings(context, &of_runs, &of_steps, stats);
+        findings.extend(leak::of_names(context, &findings, stats));
         findings.extend(unattributed_growth::findings(context, &findings, stats));
         findings.extend(fragmentation::findings(context, &of_runs, stats));
         findings.extend(peaks::findings(context, &of_runs));

@@ -9,6 +9,7 @@ use super::finding::{Finding, FindingKind, Withdrawn};
 use super::growth::{self, Growth, State};
 use super::held::{self, Growers};
 use super::levels::DeviceSummary;
+use super::names::{GrowingNames, NameKey};
 use super::row::{Metric, Peak, RunRow};
 use super::rules::Rules;
 use super::series::{Key, RunSeries, StepSeries};
@@ -17,13 +18,19 @@ use super::suggest;
 use super::traced;
 use super::trend;
 use crate::holders;
-use crate::recording::{Recording, RunIdx, RunKind};
+use crate::recording::{RunIdx, RunKind};
 use crate::severity::Severity;
 use crate::sort;
 use crate::units::{ByteDelta, Bytes};
 
-/// Growth that would use up the device within this many runs is critical.
-const SOON: u64 = 1000;
+/// Growth that would use up the device within so many runs, or steps, deserves a warning.
+const SOON: (u64, u64) = (1000, 100_000);
+
+/// Within so many it has a consequence, whether it is meant or not.
+const VERY_SOON: (u64, u64) = (100, 10_000);
+
+/// What has taken this share of the device has one, too.
+const TAKEN: f64 = 0.1;
 
 /// Growth that would need more runs, or more steps, to fill the device is no concern.
 const NEVER: (u64, u64) = (1_000_000, 10_000_000);
@@ -73,14 +80,69 @@ pub(super) fn told(
     }
     join_counters(&mut judged, series_of_runs, p_bound, context.rules);
     for judged in &mut judged {
-        judged.join_holders(context.recording);
+        judged.join_holders(context);
     }
+    found(context, judged)
+}
+
+/// The findings about names that have more and more, as far as none of `findings` tells of them.
+pub(super) fn of_names(
+    context: Context<'_>,
+    findings: &[Finding],
+    stats: &mut StatsCache,
+) -> Vec<Finding> {
+    let devices = context.recording.devices().iter();
+    let growing = devices.flat_map(|device| {
+        let is_told = |name: &NameKey| held::is_told(findings, device.idx, name);
+        let least = context.min_growth(device.idx);
+        let names = context.names;
+        names.growing(context.recording, device.idx, least, &is_told)
+    });
+    let judged = growing.filter_map(|growing| judged_names(context, &growing, stats));
+    found(context, judged.collect())
+}
+
+fn found(context: Context<'_>, judged: Vec<Judged>) -> Vec<Finding> {
     judged
         .into_iter()
         .filter_map(|judged| judged.told(context))
         .map(|judged| judged.finding(context))
         .filter(|finding| has_consequence(context, finding))
         .collect()
+}
+
+fn judged_names(
+    context: Context<'_>,
+    growing: &GrowingNames,
+    stats: &mut StatsCache,
+) -> Option<Judged> {
+    let least = context.min_growth(growing.device);
+    let (first, end) = (*growing.runs.first()?, *growing.levels.last()?);
+    let course = std::iter::once(&growing.start).chain(&growing.levels);
+    let course: Vec<Bytes> = course.copied().collect();
+    let mut judged = Judged {
+        key: Key::of(context.recording, context.paths, first, growing.device),
+        metric: context.summary(growing.device)?.metric,
+        runs: growing.runs.clone(),
+        n_runs: growing.runs.len(),
+        n_grown: n_positive(course.windows(2).map(|pair| pair[1].since(pair[0]))),
+        n_chances: growing.runs.len(),
+        steps: false,
+        growth: stats.judged(&growing.levels, least, context.rules),
+        levels: growing.levels.clone(),
+        start: growing.start,
+        stays: end.since(growing.start),
+        least,
+        n_moving: None,
+        growers: Growers::of_names(context.recording, growing),
+        decided_by: None,
+        withdrawn: None,
+    };
+    let kept = judged.kept().magnitude();
+    let fact = judged.growers.fact(kept)?;
+    judged.hear(&fact);
+    judged.weigh_meaning(context);
+    Some(judged)
 }
 
 /// What judging a series by itself comes to.
@@ -290,29 +352,71 @@ impl Judged {
     }
 
     /// Takes in who holds what was kept: growth that a name collects is a leak, after fewer runs, too.
-    fn join_holders(&mut self, recording: &Recording) {
+    fn join_holders(&mut self, context: Context<'_>) {
         if self.growth.state == State::Stable {
             return;
         }
+        let recording = context.recording;
         let kept = self.kept().magnitude();
-        let growers = held::growers(recording, &self.runs, self.key.device, self.steps, kept);
-        let Some(mut fact) = growers.fact(kept) else {
-            return;
-        };
-        // A name holds what grows in its place as well: the counters know better.
-        if self.decided_by.is_some() {
-            fact.says = Says::Undecided;
-            fact.decides = None;
+        self.growers = held::growers(recording, &self.runs, self.key.device, self.steps, kept);
+        if let Some(mut fact) = self.growers.fact(kept) {
+            // A name holds what grows in its place as well: the counters know better.
+            if self.decided_by.is_some() && !fact.says_why_not() {
+                fact.says = Says::Undecided;
+                fact.decides = None;
+            }
+            self.hear(&fact);
         }
+        self.weigh_meaning(context);
+    }
+
+    fn hear(&mut self, fact: &Fact) {
         let n_looked_at = if self.steps { 0 } else { self.n_runs };
         let is_early = self.growth.state == State::NotEnoughData;
-        if is_early && self.grew_each_time() && growers.prove(n_looked_at, &fact) {
+        if is_early && self.grew_each_time() && self.growers.prove(n_looked_at, fact) {
             self.growth.state = State::Suspected;
         }
         let decided_by = self.decided_by;
-        self.join(&fact);
+        self.join(fact);
         self.decided_by = self.decided_by.or(decided_by);
-        self.growers = growers;
+        // What has a bound has it from the first run on.
+        if fact.says_why_not() {
+            self.growth.state = State::Stable;
+            self.decided_by = fact.decides;
+        }
+    }
+
+    /// A leak is what nobody means to keep, or what soon fills the device. What a name of the user's
+    /// collects may be what they want.
+    fn weigh_meaning(&mut self, context: Context<'_>) {
+        let is_named = self.growers.is_looked_at() && !self.growers.is_accident();
+        if self.growth.state == State::Leak && is_named && !self.has_consequence(context) {
+            self.growth.state = State::Suspected;
+            self.decided_by = Some(DecidedBy::MayBeMeant);
+        }
+    }
+
+    /// It fills the device very soon, or has taken much of it.
+    fn has_consequence(&self, context: Context<'_>) -> bool {
+        let very_soon = if self.steps { VERY_SOON.1 } else { VERY_SOON.0 };
+        let (_, runs_to_oom) = self.forecast(context);
+        let capacity = context.capacity(self.key.device);
+        runs_to_oom.is_some_and(|n| n <= very_soon)
+            || capacity.is_some_and(|it| self.kept().as_f64() >= TAKEN * it.as_f64())
+    }
+
+    /// What is left for it, and how many more runs or steps of its rate that takes.
+    fn forecast(&self, context: Context<'_>) -> (Option<Bytes>, Option<u64>) {
+        let (rate, device) = (self.growth.bytes_per_run, self.key.device);
+        let row = self.runs.last();
+        let row = row.and_then(|run| context.rows.row(*run, device));
+        let headroom = row
+            .zip(context.summary(device))
+            .and_then(|(row, device)| headroom(row, device));
+        let grows = rate > ByteDelta::ZERO;
+        let runs = headroom.filter(|_| grows);
+        let runs = runs.map(|left| left.get() / rate.magnitude().get());
+        (headroom, runs)
     }
 
     /// Itself, if it is a verdict that a person wants to read: growth, that it has
@@ -321,14 +425,21 @@ impl Judged {
         let grew = reaches(self.kept(), self.least) && reaches(self.stays, self.least);
         let grew = grew && self.is_still_there(context.rows);
         let told = match self.growth.state {
+            _ if self.is_bounded() => grew && self.n_runs > 1,
             State::Leak | State::Suspected => grew,
             State::NotEnoughData => grew && self.n_runs > 1 && self.grew_each_time(),
             State::Stable => grew && self.settles(),
         };
-        if told && self.growth.state != State::Stable {
+        if told && (self.growth.state != State::Stable || self.is_bounded()) {
             self.withdrawn = self.reason_to_withdraw(context);
         }
         told.then_some(self)
+    }
+
+    /// It ends by itself: with its input, or when what collects it is full.
+    fn is_bounded(&self) -> bool {
+        let is_grown = self.growth.state == State::Stable;
+        is_grown && self.decided_by.is_some_and(DecidedBy::is_bound)
     }
 
     /// What the series kept by itself.
@@ -399,24 +510,17 @@ impl Judged {
         let device = self.key.device;
         let rate = self.growth.bytes_per_run;
         let grows = self.growth.state != State::Stable && self.withdrawn.is_none();
-        let row = context.rows.row(run.idx, device);
-        let headroom = row
-            .zip(context.summary(device))
-            .and_then(|(row, device)| headroom(row, device));
-        let runs_to_oom = headroom
-            .filter(|_| grows && rate > ByteDelta::ZERO)
-            .map(|left| left.get() / rate.magnitude().get());
+        let (headroom, runs_to_oom) = self.forecast(context);
+        let runs_to_oom = runs_to_oom.filter(|_| grows);
         let text = recording.text(run);
         let traced = traced::latest(recording, &self.runs, device).filter(|_| !self.steps);
         let mut evidence = self.growth.evidence.clone();
         evidence.extend(traced.map(|trace| traced::evidence(trace, rate)));
         let first = self.growers.holders.first();
-        // What is replaced is not collected: nothing in the cell is to be changed for that.
-        let collects = grows && self.decided_by != Some(DecidedBy::OneTensor);
         let fix = first
-            .filter(|_| collects)
+            .filter(|_| grows)
             .and_then(|holder| holders::fix(holder, text));
-        let advice = if collects {
+        let advice = if grows {
             suggest::against_growth(recording, device, text, self.steps, first)
         } else {
             Vec::new()
@@ -443,7 +547,7 @@ impl Judged {
         Finding {
             id: self.key.id(recording),
             kind: self.kind(),
-            severity: self.severity(runs_to_oom),
+            severity: self.severity(headroom, runs_to_oom),
             state: Some(match self.withdrawn {
                 Some(_) => State::Stable,
                 None => self.growth.state,
@@ -475,16 +579,29 @@ impl Judged {
             _ if self.withdrawn.is_some() => FindingKind::Settled,
             State::Leak => FindingKind::Leak,
             State::Suspected | State::NotEnoughData => FindingKind::Growing,
+            State::Stable if self.is_bounded() => FindingKind::Bounded,
             State::Stable => FindingKind::Settled,
         }
     }
 
-    fn severity(&self, runs_to_oom: Option<u64>) -> Severity {
-        match self.growth.state {
+    fn severity(&self, headroom: Option<Bytes>, runs_to_oom: Option<u64>) -> Severity {
+        let soon = if self.steps { SOON.1 } else { SOON.0 };
+        let is_soon = runs_to_oom.is_none_or(|n| n <= soon);
+        match (self.growth.state, self.decided_by) {
             _ if self.withdrawn.is_some() => Severity::Info,
-            State::Leak if runs_to_oom.is_none_or(|n| n <= SOON) => Severity::Critical,
-            State::Leak | State::Suspected => Severity::Warning,
-            State::Stable | State::NotEnoughData => Severity::Info,
+            (State::Leak, _) if is_soon => Severity::Critical,
+            (State::Suspected, _) if is_soon => Severity::Warning,
+            (State::Leak, _) => Severity::Warning,
+            (State::Stable, Some(DecidedBy::Fills { when_full, .. })) => {
+                let more = when_full.since(self.kept().magnitude());
+                let fits = headroom.is_none_or(|left| more <= left.since(Bytes::ZERO));
+                if fits {
+                    Severity::Info
+                } else {
+                    Severity::Warning
+                }
+            }
+            _ => Severity::Info,
         }
     }
 }

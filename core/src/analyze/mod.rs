@@ -38,6 +38,7 @@ mod leak;
 mod levels;
 mod limits;
 mod long_lived;
+mod names;
 mod ongoing;
 mod oom;
 mod paths;

@@ -13,6 +13,7 @@ use super::context::Context;
 use super::device_rows::{DeviceRows, Rows};
 use super::finding::{self, Finding};
 use super::levels;
+use super::names::Names;
 use super::ongoing::Ongoing;
 use super::paths::Paths;
 use super::row::{Peak, RunRow};
@@ -47,6 +48,7 @@ pub struct RunAnalyzer {
     rows: Vec<RunRow>,
     of_devices: Vec<DeviceRows>,
     paths: Paths,
+    names: Names,
     verdicts: Verdicts,
 }
 
@@ -79,7 +81,9 @@ impl RunAnalyzer {
             .collect();
         let rows = Rows::new(&self.rows, &self.of_devices);
         let devices = levels::summaries(recording, rows);
+        self.names.take_in(recording, changed);
         let context = Context {
+            names: &self.names,
             recording,
             rows,
             paths: &self.paths,

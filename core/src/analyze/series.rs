@@ -18,6 +18,21 @@ pub(super) struct Key {
 }
 
 impl Key {
+    /// That of the series which begins with `first`.
+    pub(super) fn of(
+        recording: &Recording,
+        paths: &Paths,
+        first: RunIdx,
+        device: DeviceIdx,
+    ) -> Self {
+        Self {
+            first,
+            revision: recording.run(first).revision,
+            path: paths.names(first),
+            device,
+        }
+    }
+
     /// Stays the same while the session goes on.
     pub(super) fn id(&self, recording: &Recording) -> String {
         let device = &recording.device(self.device).key;
@@ -97,12 +112,7 @@ pub(super) fn joined<'a>(
     let metric = rows.last()?.metric;
     rows.retain(|row| row.metric == metric);
     let first = rows.first()?;
-    let key = Key {
-        first: first.run,
-        revision: recording.run(first.run).revision,
-        path: paths.names(first.run),
-        device: first.device,
-    };
+    let key = Key::of(recording, paths, first.run, first.device);
     Some(RunSeries { key, rows })
 }
 

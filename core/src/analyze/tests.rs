@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::context::Context;
 use super::device_rows::{DeviceRows, Rows};
+use super::names::Names;
 use super::paths::Paths;
 use super::*;
 use crate::recording::{DeviceKind, Frame, Run, RunIdx, RunKind};
@@ -639,6 +640,7 @@ fn free_pieces_between_held_blocks_are_told_with_what_can_be_given_back() {
         let of_devices = DeviceRows::all(&recording, &rows);
         let paths = Paths::of(&recording);
         let found = fragmentation::on_devices(Context {
+            names: &Names::default(),
             recording: &recording,
             rows: Rows::new(&rows, &of_devices),
             paths: &paths,
@@ -743,50 +745,78 @@ fn one_allocator_that_counts_no_blocks_leaves_their_number_open() {
 }
 
 #[test]
-fn a_name_that_collects_in_each_run_is_a_leak_before_the_series_is_long() {
-    let held = |n: usize, type_name| vec![run(420).held_by("losses", type_name); n];
+fn what_is_kept_by_accident_is_a_leak_before_the_series_is_long() {
+    let held = |n: usize| vec![run(420).held_by("losses", "list").with_graph(); n];
     check(
-        &[("losses.append(f())", &held(3, "list"))],
+        &[("losses.append(f())", &held(3))],
         &[
             "growing: losses.append(f()) · 420 MiB a run in 3 of 3, 1260 in all · full in 33 · 6 missing · losses",
         ],
     );
     check(
-        &[("losses.append(f())", &held(5, "list"))],
+        &[("losses.append(f())", &held(5))],
         &["leak: losses.append(f()) · 420 MiB a run in 5 of 5, 2100 in all · full in 31 · losses"],
     );
     let state_of = |plays: &[Play]| findings(&[("f()", plays)])[0].state;
-    // What has a bound of its own may fill up.
-    assert_eq!(state_of(&held(5, "deque")), Some(State::NotEnoughData));
+    // What nothing says is an accident may be what the user wants.
+    let meant = vec![run(420).held_by("results", "list"); 5];
+    assert_eq!(state_of(&meant), Some(State::NotEnoughData));
     // Growth that a name holds in one run only is as doubtful as before.
     let mut plays = vec![run(420); 4];
-    plays.extend(held(1, "list"));
+    plays.extend(held(1));
     assert_eq!(state_of(&plays), Some(State::NotEnoughData));
 }
 
 #[test]
-fn a_name_that_does_not_collect_makes_growth_of_a_leak() {
+fn a_name_that_does_not_collect_is_no_leak() {
     let held = |type_name| vec![run(420).held_by("kept", type_name); 12];
     check_counted(&held("list"), State::Leak, None);
-    check_counted(
-        &held("Tensor"),
-        State::Suspected,
-        Some(DecidedBy::OneTensor),
-    );
+    let by_one = Some(DecidedBy::OneTensor);
+    check_counted(&held("Tensor"), State::Stable, by_one);
     let replaced = findings(&[("kept = f(x)", &held("Tensor"))]);
+    assert_eq!(replaced[0].kind, FindingKind::Bounded);
     assert_eq!(replaced[0].fix, None);
-    let may_be_bounded = Some(DecidedBy::MayBeBounded);
-    check_counted(&held("deque"), State::Suspected, may_be_bounded);
-    check_counted(
-        &held("_lru_cache_wrapper"),
-        State::Suspected,
-        may_be_bounded,
-    );
     // What a name has now says nothing of what it had then.
     let mut plays = held("list");
     plays.push(run(0).held_by("kept", "Tensor"));
     let found = findings(&[("f()", &plays[..12]), ("g()", &plays[12..])]);
     assert_eq!(found[0].state, Some(State::Leak));
+}
+
+#[test]
+fn what_has_a_bound_fills_up() {
+    let check = |each_mib: i64, most: u64, severity: Severity| {
+        let plays = vec![run(each_mib).held_by("recent", "deque").filling(12, most); 12];
+        let found = findings(&[("recent.append(x)", &plays)]);
+        assert_eq!(found[0].kind, FindingKind::Bounded);
+        assert_eq!(found[0].severity, severity);
+        let Details::Growth(details) = &found[0].details else {
+            panic!("{found:?}");
+        };
+        let when_full = Bytes::mib(u64::try_from(each_mib).expect("more") * most);
+        let fills = DecidedBy::Fills {
+            n: 12,
+            most,
+            when_full,
+        };
+        assert_eq!((details.decided_by, &found[0].fix), (Some(fills), &None));
+    };
+    check(8, 50, Severity::Info);
+    // Full, it does not fit.
+    check(420, 50, Severity::Warning);
+}
+
+#[test]
+fn what_may_be_meant_is_a_leak_only_if_it_fills_the_device() {
+    let check = |play: Play, kind: FindingKind, severity: Severity| {
+        let found = findings(&[("kept.append(f())", &vec![play; 12])]);
+        assert_eq!((found[0].kind, found[0].severity), (kind, severity));
+    };
+    let held = |each_mib| run(each_mib).held_by("kept", "list");
+    check(held(420), FindingKind::Leak, Severity::Critical);
+    check(held(40), FindingKind::Growing, Severity::Warning);
+    check(held(4), FindingKind::Growing, Severity::Info);
+    check(held(40).with_graph(), FindingKind::Leak, Severity::Critical);
 }
 
 #[test]

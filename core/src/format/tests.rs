@@ -8,7 +8,8 @@ use super::*;
 use crate::analyze::{Rules, Warning, analyze};
 use crate::downsample::{Downsampler, Spacing};
 use crate::holders::{
-    DeviceHolders, Holder, HolderBranch, Kept, Part, Rest, RootKind, SharedMemory, Traits,
+    Bound, DeviceHolders, Holder, HolderBranch, Kept, NameLevel, Part, Rest, RootKind,
+    SharedMemory, Traits,
 };
 use crate::recording::{
     AllocatorLevels, Cell, CellIdx, Changes, Device, DeviceIdx, DeviceKind, DriverLevels, Finish,
@@ -176,10 +177,16 @@ prop_compose! {
                     fresh: grown.map(|it| Bytes::new(it.unsigned_abs())),
                     path,
                     what,
-                    traits: Traits { type_name, n_tensors: 5, scalars, graph, by_function, part: grown.map(|_| Part::ALL[part]) },
+                    traits: Traits { type_name, n_tensors: 5, scalars, graph, by_function, part: grown.map(|_| Part::ALL[part]), bound: grown.map(|n| Bound { n: n.unsigned_abs(), most: 7 }) },
                     branches,
                     more,
                 }],
+                changed: grown.map(|grown| NameLevel {
+                    kind: RootKind::ALL[kind],
+                    name: "a".to_owned(),
+                    n_bytes: Bytes::new(grown.unsigned_abs()),
+                    n_storages: 3,
+                }).into_iter().collect(),
                 sharing: grown.map(|grown| Holder {
                     grown: Some(ByteDelta::new(grown)),
                     ..Holder::new(RootKind::ALL[kind], "a", shared)

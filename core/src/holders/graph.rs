@@ -108,6 +108,17 @@ pub struct Node {
     pub shape: Option<Box<[u64]>>,
     /// The bytes, if the node is a storage.
     pub storage: Option<Storage>,
+    /// Of a container that never holds more than so many: a `deque(maxlen=…)`, an `lru_cache`.
+    pub bound: Option<Bound>,
+}
+
+/// How full a container is that has a bound: [`Traits::bound`](super::Traits::bound).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Bound {
+    /// How many it holds.
+    pub n: u64,
+    /// How many it holds at most.
+    pub most: u64,
 }
 
 impl Node {
@@ -119,6 +130,16 @@ impl Node {
             dtype: None,
             shape: None,
             storage: None,
+            bound: None,
+        }
+    }
+
+    /// The same container, which has a bound.
+    #[must_use]
+    pub fn bounded(self, bound: Bound) -> Self {
+        Self {
+            bound: Some(bound),
+            ..self
         }
     }
 

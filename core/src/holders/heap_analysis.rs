@@ -14,7 +14,8 @@ use super::retained_size::{RetainedSize, StorageIndex, Stored};
 use super::shared::{self, Sharers};
 use super::step::Step;
 use super::{
-    DeviceHolders, Holder, Holders, Kept, Limits, Part, Rest, RootKind, SharedMemory, Traits, words,
+    Bound, DeviceHolders, Holder, Holders, Kept, Limits, NameLevel, Part, Rest, RootKind,
+    SharedMemory, Traits, words,
 };
 use crate::units::{ByteDelta, Bytes};
 
@@ -143,6 +144,7 @@ impl<'a> HeapAnalysis<'a> {
             roots,
             more,
             sharing: self.sharing(device, &tallies, limits, grown),
+            changed: self.changed(device, limits, grown),
             shared,
             more_shared,
             kept: self.kept(stored()),
@@ -245,7 +247,23 @@ impl<'a> HeapAnalysis<'a> {
             graph: Bytes::new(tally.graph),
             by_function: self.is_by_function(largest),
             part,
+            bound: self.bound(largest),
         }
+    }
+
+    /// Of the first container on the way to it, or of the object that has that container.
+    fn bound(&self, vertex: u32) -> Option<Bound> {
+        for (_, to, link) in self.reach.path(SESSION, vertex) {
+            let edge = self.web.graph.edges.get(link as usize);
+            if edge.is_some_and(|edge| matches!(edge.step, Step::Index(_) | Step::Key(_))) {
+                return None;
+            }
+            let node = self.web.node_of(to);
+            if let Some(bound) = node.and_then(|node| self.web.graph.node(node).bound) {
+                return Some(bound);
+            }
+        }
+        None
     }
 
     /// A function has it: in its closure, its defaults, or its cache.
@@ -344,6 +362,41 @@ impl<'a> HeapAnalysis<'a> {
         sharing.sort_by_key(|holder| Reverse(holder.grown));
         sharing.truncate(limits.n_shared);
         sharing
+    }
+
+    /// The names that have more or less than before, those that changed most first.
+    fn changed(&self, device: u16, limits: &Limits, grown: Option<&Grown<'_>>) -> Vec<NameLevel> {
+        let mut levels: BTreeMap<(RootKind, &str), (u64, u64)> = BTreeMap::new();
+        let before = grown.map(Grown::names_before).unwrap_or_default();
+        // A walk that stopped early does not know what is gone.
+        if !self.web.graph.is_cut {
+            levels.extend(before.keys().map(|name| (*name, (0, 0))));
+        }
+        for stored in self.ground.storages.iter().filter(|it| it.device == device) {
+            if let Some(name) = self.web.name_of(stored.root) {
+                let key = (name.kind, name.kind.series_name(name.name));
+                let (n_bytes, n_storages) = levels.entry(key).or_default();
+                *n_bytes += stored.n_bytes;
+                *n_storages += 1;
+            }
+        }
+        let mut changed: Vec<(u64, NameLevel)> = levels
+            .into_iter()
+            .filter(|((kind, _), _)| grown.is_none_or(|grown| grown.knows(*kind)))
+            .filter_map(|((kind, name), (n_bytes, n_storages))| {
+                let before = before.get(&(kind, name)).map_or(0, |it| it.get());
+                let level = NameLevel {
+                    kind,
+                    name: name.to_owned(),
+                    n_bytes: Bytes::new(n_bytes),
+                    n_storages,
+                };
+                (n_bytes != before).then(|| (n_bytes.abs_diff(before), level))
+            })
+            .collect();
+        changed.sort_by_key(|(by, _)| Reverse(*by));
+        changed.truncate(limits.n_changed);
+        changed.into_iter().map(|(_, level)| level).collect()
     }
 
     /// A name with these storages, each of which has other names, too.

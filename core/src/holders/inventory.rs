@@ -320,7 +320,16 @@ impl Grown<'_> {
         self.knows(kind).then(|| fresh.unwrap_or_default())
     }
 
-    fn knows(&self, kind: RootKind) -> bool {
+    /// What each name had at the earlier search, under the name by which it is compared.
+    pub(super) fn names_before(&self) -> BTreeMap<Name<'_>, Bytes> {
+        let mut names = BTreeMap::new();
+        for ((kind, name), n_bytes) in &self.then {
+            *names.entry((*kind, kind.series_name(name))).or_default() += *n_bytes;
+        }
+        names
+    }
+
+    pub(super) fn knows(&self, kind: RootKind) -> bool {
         self.is_comparable || kind.is_named() || kind.is_ipython()
     }
 

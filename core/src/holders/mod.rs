@@ -55,7 +55,7 @@ mod words;
 pub(crate) use fix::fix_of_rerun;
 pub use fix::{Fix, FixReason, fix};
 pub use found::Found;
-pub use graph::{Category, GraphBuilder, Node, NodeIdx, ObjectGraph, Storage};
+pub use graph::{Bound, Category, GraphBuilder, Node, NodeIdx, ObjectGraph, Storage};
 pub use heap_analysis::HeapAnalysis;
 pub(crate) use inventory::{Entry, Shelf};
 pub use inventory::{Inventory, Since};
@@ -86,6 +86,8 @@ pub struct Limits {
     pub n_branches: usize,
     /// Levels of branches below a name.
     pub depth: usize,
+    /// Names whose bytes changed.
+    pub n_changed: usize,
 }
 
 impl Default for Limits {
@@ -95,6 +97,7 @@ impl Default for Limits {
             n_shared: 8,
             n_branches: 6,
             depth: 3,
+            n_changed: 256,
         }
     }
 }
@@ -154,6 +157,8 @@ pub struct DeviceHolders {
     /// Names that hold more than at the last search but retain nothing themselves, because others hold it
     /// too: it is part of `shared`.
     pub sharing: Vec<Holder>,
+    /// The names that have other bytes here than at the last search, or all if there was none.
+    pub changed: Vec<NameLevel>,
     /// What several names retain together, the largest first.
     pub shared: Vec<SharedMemory>,
     /// Further shared memory.
@@ -328,6 +333,23 @@ pub struct Traits {
     pub by_function: bool,
     /// What most of its bytes are for, where that is known.
     pub part: Option<Part>,
+    /// What collects it has a bound, and is so full.
+    pub bound: Option<Bound>,
+}
+
+/// What a name has of a device's memory: each storage counts for the name that paths prefer.
+///
+/// All displayed results are one name, and so are the threads that run one function.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NameLevel {
+    /// What kind of name it is.
+    pub kind: RootKind,
+    /// As the user knows it; see [`RootKind::series_name`].
+    pub name: String,
+    /// Zero if it has let go of all.
+    pub n_bytes: Bytes,
+    /// In how many storages.
+    pub n_storages: u64,
 }
 
 /// Part of what a name retains. An entry of [`Holder::branches`].

@@ -76,6 +76,24 @@ impl RootKind {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
+    /// The name under which names of this kind are compared from one search to the next: what comes
+    /// anew each time, as a displayed result or a thread, is one.
+    ///
+    /// ```
+    /// use gpumem_core::holders::RootKind;
+    ///
+    /// assert_eq!(RootKind::OutputHistory.series_name("Out[3]"), "Out");
+    /// assert_eq!(RootKind::ThreadFrame.series_name("load() in Thread-7 (load)"), "load()");
+    /// assert_eq!(RootKind::Variable.series_name("losses"), "losses");
+    /// ```
+    pub fn series_name(self, name: &str) -> &str {
+        match self {
+            Self::OutputHistory => "Out",
+            Self::ThreadFrame => name.split(" in ").next().unwrap_or_default(),
+            _ => name,
+        }
+    }
+
     /// A description to follow the name; `None` for variables, which need none.
     pub const fn words(self) -> Option<&'static str> {
         match self {

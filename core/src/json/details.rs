@@ -168,7 +168,8 @@ fn growth(details: &GrowthDetails) -> JsonGrowthDetails {
         DecidedBy::AllocationsGrew { .. } => "allocations_grew",
         DecidedBy::AllocationsStayed { .. } => "allocations_stayed",
         DecidedBy::OneTensor => "one_tensor",
-        DecidedBy::MayBeBounded => "may_be_bounded",
+        DecidedBy::Fills { .. } => "fills",
+        DecidedBy::MayBeMeant => "may_be_meant",
     });
     JsonGrowthDetails {
         series: of_series(&details.series),

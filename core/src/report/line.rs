@@ -108,6 +108,7 @@ fn concerns(recording: &Recording, finding: &Finding, run: RunIdx) -> bool {
     let is_within = |it: &RunIdx| *it >= run && recording.outermost(*it) == run;
     let asks = match finding.kind {
         FindingKind::Settled => false,
+        FindingKind::Bounded => finding.severity > Severity::Info,
         // A small result that is displayed is no concern; memory that ran out says it itself.
         FindingKind::Retention => {
             let ran_out = recording.run(run).status == Status::OutOfMemory;

@@ -1,7 +1,7 @@
 //! A cell's runs, or the steps in one, that grow or settled.
 
 use super::{Teller, Words, advice, count, holders, joined, withdrawn};
-use crate::analyze::{DecidedBy, GrowthDetails, State};
+use crate::analyze::{DecidedBy, FindingKind, GrowthDetails, State};
 use crate::units::Units;
 
 /// Forecasts stop here: runs, and steps.
@@ -36,6 +36,16 @@ impl Growth<'_> {
                 let n_runs = count(finding.n_runs, unit);
                 format!("{label} kept {each} more in each of {n_runs}")
             }
+            State::Stable if self.bound().is_some() => {
+                let holder = finding.holders.first().map(|holder| &*holder.name);
+                let holder = holder.unwrap_or(&label);
+                match self.details.decided_by {
+                    Some(DecidedBy::Fills { n, most, .. }) => {
+                        format!("{holder} fills up: {n} of at most {most}")
+                    }
+                    _ => format!("{holder} grows with its input"),
+                }
+            }
             State::Stable => {
                 let kept = units.size(self.details.series.total.magnitude());
                 match self.details.n_moving {
@@ -46,6 +56,12 @@ impl Growth<'_> {
                 }
             }
         }
+    }
+
+    /// Why it grows no further, where that is known.
+    fn bound(&self) -> Option<DecidedBy> {
+        let is_bounded = self.teller.finding.kind == FindingKind::Bounded;
+        self.details.decided_by.filter(|_| is_bounded)
     }
 
     /// The verdict: what is about growth has one.
@@ -68,6 +84,10 @@ impl Growth<'_> {
         if let Some(reason) = finding.withdrawn {
             let total = self.teller.units.change(self.details.series.total);
             return format!("{} · {total} over {n_runs}", withdrawn(reason));
+        }
+        if let Some(bound) = self.bound() {
+            let bound = decided_by(bound, self.teller.units);
+            return joined([Some(bound), finding.holders.first().map(holders::held_by)]);
         }
         if self.state() == State::Stable {
             return format!("{} over {n_runs}", self.details.series.shape.name());
@@ -116,7 +136,9 @@ impl Growth<'_> {
     fn certainty(&self) -> Option<String> {
         let unit = self.unit();
         match (self.state(), self.details.decided_by) {
-            (State::Leak | State::Suspected, Some(decided)) => Some(decided_by(decided)),
+            (State::Leak | State::Suspected, Some(decided)) => {
+                Some(decided_by(decided, self.teller.units))
+            }
             (State::Suspected, None) => Some("not yet beyond doubt".to_owned()),
             (State::NotEnoughData, _) => Some(match self.details.n_missing {
                 1 => format!("1 more {unit} needed to tell a leak from a warm-up"),
@@ -141,7 +163,7 @@ fn unit(details: &GrowthDetails) -> &'static str {
     if details.steps { "step" } else { "run" }
 }
 
-fn decided_by(decided: DecidedBy) -> String {
+fn decided_by(decided: DecidedBy, units: Units) -> String {
     match decided {
         DecidedBy::AllocationsGrew { n_grown, n_runs } => {
             format!("live allocations grew in {n_grown} of {n_runs} runs")
@@ -149,12 +171,9 @@ fn decided_by(decided: DecidedBy) -> String {
         DecidedBy::AllocationsStayed { n_runs } => format!(
             "live allocations grew in none of {n_runs} runs: something is replaced by a larger one"
         ),
-        DecidedBy::OneTensor => {
-            "one tensor, replaced by a larger one each time: it may follow its input".to_owned()
-        }
-        DecidedBy::MayBeBounded => {
-            "what holds it may have a bound (maxlen, maxsize) and fill up to it".to_owned()
-        }
+        DecidedBy::OneTensor => "one tensor, replaced by a larger one each time".to_owned(),
+        DecidedBy::MayBeMeant => "it may be meant: a name of yours collects it".to_owned(),
+        DecidedBy::Fills { when_full, .. } => format!("{} when full", units.size(when_full)),
     }
 }
 

@@ -130,6 +130,7 @@ pub fn heading(finding: &Finding) -> &'static str {
         (FindingKind::Growing, Some(State::NotEnoughData)) => "Growing, too few runs to tell",
         (FindingKind::Growing, _) if finding.holders.is_empty() => "Growing, holder unknown",
         (FindingKind::Growing, _) => "Growing",
+        (FindingKind::Bounded, _) => "Bounded",
         (FindingKind::Settled, _) => "Settled",
         (FindingKind::Fragmentation, _) => "Fragmentation",
         (FindingKind::Pressure, _) => "Memory pressure",

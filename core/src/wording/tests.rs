@@ -69,6 +69,12 @@ fn grown(state: State, n: usize, change: impl Fn(&mut GrowthDetails)) -> Finding
     finding(kind, Some(state), n, Details::Growth(Box::new(details)))
 }
 
+fn bounded(by: DecidedBy) -> Finding {
+    let mut finding = grown(State::Stable, 12, |it| it.decided_by = Some(by));
+    finding.kind = FindingKind::Bounded;
+    finding
+}
+
 /// As a report shows it.
 fn told(finding: &Finding, units: Units) -> String {
     let words = words(&recording(), finding, units);
@@ -145,10 +151,13 @@ fn growth_in_words() {
             it.advice = vec![Advice::FindWhatLoopCollects];
         }),
         grown(State::Suspected, 12, |it| {
-            it.decided_by = Some(DecidedBy::OneTensor);
+            it.decided_by = Some(DecidedBy::MayBeMeant);
         }),
-        grown(State::Suspected, 12, |it| {
-            it.decided_by = Some(DecidedBy::MayBeBounded);
+        bounded(DecidedBy::OneTensor),
+        bounded(DecidedBy::Fills {
+            n: 12,
+            most: 50,
+            when_full: Bytes::mib(400),
         }),
         grown(State::NotEnoughData, 2, |it| it.n_missing = 7),
         grown(State::NotEnoughData, 8, |it| it.n_missing = 1),

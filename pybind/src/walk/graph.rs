@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use gpumem_core::holders::{self, GraphBuilder, Node, NodeIdx, Step};
 
+use super::bound;
 use super::heap::{Heap, NodeNumber, Place, Told};
 use super::label::Labeller;
 use super::prune::Pruned;
@@ -107,6 +108,7 @@ impl<'s> Builder<'_, '_, 's> {
             dtype: details.dtype.as_deref().map(Arc::from),
             shape: details.shape.as_deref().map(Box::from),
             storage: None,
+            bound: self.heap.object(node).and_then(|object| bound::of(&object)),
         }
     }
 

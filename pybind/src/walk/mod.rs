@@ -8,6 +8,7 @@
 #![expect(unsafe_code, reason = "the slots of live types, borrowed objects")]
 
 mod asker;
+mod bound;
 mod classes;
 mod garbage;
 mod graph;

@@ -124,6 +124,10 @@ impl Verdicts {
             };
             others.get_or_insert_with(judged).clone()
         };
+        if context.names.may_grow(context) {
+            let all: Vec<Finding> = [findings.clone(), elsewhere(&mut stats)].concat();
+            findings.extend(leak::of_names(context, &all, &mut stats));
+        }
         let of_sessions = context.recording.devices().iter().filter_map(|device| {
             let of_device = context.rows.columns(device.idx);
             let is_of_it = within

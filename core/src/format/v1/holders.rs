@@ -3,7 +3,7 @@
 use crate::format::messagepack::{Outcome, Reader};
 use crate::format::record::{Decode, wire};
 use crate::format::values::KnownKind;
-use crate::holders::{Holder, HolderBranch, Kept, Part, Rest, SharedMemory};
+use crate::holders::{Bound, Holder, HolderBranch, Kept, NameLevel, Part, Rest, SharedMemory};
 use crate::recording::HolderSnapshot;
 use crate::units::Bytes;
 
@@ -19,6 +19,7 @@ wire! { HolderSnapshot {
     "roots" => holders.roots,
     "more" => holders.more,
     sparse "sharing" => holders.sharing,
+    sparse "changed" => holders.changed,
     "shared" => holders.shared,
     "more_shared" => holders.more_shared,
     "kept" => holders.kept,
@@ -111,8 +112,21 @@ wire! { Holder {
     "graph" => traits.graph,
     "by_function" => traits.by_function,
     sparse "part" => traits.part,
+    sparse "bound" => traits.bound,
     "branches" => branches,
     "more" => more,
+}}
+
+wire! { Bound {
+    "n" => n,
+    "most" => most,
+}}
+
+wire! { NameLevel {
+    required "name" => name,
+    required "class" => kind,
+    "bytes" => n_bytes,
+    "n_storages" => n_storages,
 }}
 
 // Nesting is bounded by the reader.

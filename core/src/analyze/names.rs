@@ -1,0 +1,381 @@
+//! What each name has of a device's memory, look by look, and which of them have more and more.
+//!
+//! What runs of one cell keep is judged elsewhere. Here a name is followed, whichever cell adds to it and
+//! however often that is edited. A name that is emptied begins anew: it is its **episode** that grows.
+
+use std::collections::BTreeSet;
+
+use super::context::Context;
+use crate::holders::{DeviceHolders, RootKind};
+use crate::recording::{CellIdx, DeviceIdx, Recording, RunIdx, RunKind};
+use crate::sort;
+use crate::units::{ByteDelta, Bytes};
+use crate::vec_map::VecMap;
+
+/// What a name has lost, as a share of all it had gained, when it begins anew.
+const EMPTIED: f64 = 0.75;
+
+/// A name as it is followed: [`RootKind::series_name`].
+pub(super) type NameKey = (RootKind, String);
+
+/// What the looks of a recording say of each name.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    of_devices: Vec<OfDevice>,
+}
+
+#[derive(Debug, Default)]
+struct OfDevice {
+    looks: Vec<RunIdx>,
+    names: VecMap<NameKey, NameSeries>,
+}
+
+/// The levels of one name, where they changed.
+#[derive(Debug, Default)]
+struct NameSeries {
+    points: Vec<Point>,
+    /// The first point of the latest episode.
+    first: usize,
+    /// What it had before that, and what it had at most since.
+    start: Bytes,
+    highest: Bytes,
+    /// What it once had when the cell that fills it emptied it.
+    emptied_at: Bytes,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Point {
+    run: RunIdx,
+    n_bytes: Bytes,
+    n_storages: u64,
+    /// More than before.
+    grew: bool,
+}
+
+/// Names that have more and more, most of it in runs of one cell.
+#[derive(Debug)]
+pub(super) struct GrowingNames {
+    pub(super) device: DeviceIdx,
+    /// The runs of that cell since the first that added to them.
+    pub(super) runs: Vec<RunIdx>,
+    /// What they had before those, and after each of them.
+    pub(super) start: Bytes,
+    pub(super) levels: Vec<Bytes>,
+    /// With what each has gained, the most first.
+    pub(super) names: Vec<(NameKey, ByteDelta)>,
+}
+
+impl Names {
+    pub(super) fn of(recording: &Recording) -> Self {
+        let mut names = Self::default();
+        names.take_in(recording, &BTreeSet::new());
+        names
+    }
+
+    /// Takes in the looks that are new, and those of runs that changed.
+    pub(super) fn take_in(&mut self, recording: &Recording, changed: &BTreeSet<RunIdx>) {
+        let n_devices = recording.devices().len();
+        self.of_devices.resize_with(n_devices, OfDevice::default);
+        for (device, of_device) in recording.devices().iter().zip(&mut self.of_devices) {
+            let last = of_device.looks.last().copied();
+            let is_late = |run: &&RunIdx| last.is_some_and(|last| **run <= last);
+            if changed.iter().any(|run| is_late(&run)) {
+                *of_device = OfDevice::default();
+            }
+            let known = of_device.looks.last().copied();
+            let looks = recording.looks(device.idx).rev();
+            let mut new: Vec<(RunIdx, &DeviceHolders)> = looks
+                .take_while(|(run, _)| known.is_none_or(|known| *run > known))
+                .collect();
+            while let Some((run, look)) = new.pop() {
+                of_device.take_in(recording, run, look);
+            }
+        }
+    }
+
+    /// Some name has more and more.
+    pub(super) fn may_grow(&self, context: Context<'_>) -> bool {
+        let devices = context.recording.devices().iter().zip(&self.of_devices);
+        let mut names = devices.flat_map(|(device, of_device)| {
+            let least = context.min_growth(device.idx);
+            of_device
+                .names
+                .iter()
+                .map(move |(_, series)| (series, least))
+        });
+        names.any(|(series, least)| series.collects(least))
+    }
+
+    /// The names of a device that have more and more, cell by cell. `is_told` says which are told of
+    /// already; growth below `least` is none.
+    pub(super) fn growing(
+        &self,
+        recording: &Recording,
+        device: DeviceIdx,
+        least: Bytes,
+        is_told: &dyn Fn(&NameKey) -> bool,
+    ) -> Vec<GrowingNames> {
+        let names = self.of_devices.get(device.get()).into_iter();
+        let names = names.flat_map(|of_device| of_device.names.iter());
+        let mut by_cell: VecMap<CellIdx, Vec<(&NameKey, &NameSeries)>> = VecMap::default();
+        for (name, series) in names {
+            let (kind, _) = name;
+            let is_name = kind.is_named() || kind.is_ipython();
+            if !is_name || !series.collects(least) || is_told(name) {
+                continue;
+            }
+            if let Some(cell) = series.cell(recording) {
+                by_cell.entry(cell).push((name, series));
+            }
+        }
+        let by_cell = by_cell.iter();
+        by_cell
+            .map(|(cell, names)| GrowingNames::of(recording, device, *cell, names))
+            .collect()
+    }
+}
+
+impl OfDevice {
+    fn take_in(&mut self, recording: &Recording, run: RunIdx, look: &DeviceHolders) {
+        // What there is at the first look, nobody saw grow.
+        let is_first = self.looks.is_empty();
+        self.looks.push(run);
+        if look.n_bytes == Bytes::ZERO {
+            let names: Vec<NameKey> = self.names.iter().map(|(name, _)| name.clone()).collect();
+            for name in names {
+                self.names
+                    .entry(name)
+                    .push(recording, run, Bytes::ZERO, 0, false);
+            }
+        }
+        for level in &look.changed {
+            let series = self.names.entry((level.kind, level.name.clone()));
+            series.push(recording, run, level.n_bytes, level.n_storages, is_first);
+        }
+    }
+}
+
+impl NameSeries {
+    fn push(
+        &mut self,
+        recording: &Recording,
+        run: RunIdx,
+        n_bytes: Bytes,
+        n_storages: u64,
+        is_first: bool,
+    ) {
+        let mut before = self.now();
+        let gained = self.highest.saturating_sub(self.start);
+        let lost = self.highest.saturating_sub(n_bytes);
+        if is_first {
+            (before, self.start) = (n_bytes, n_bytes);
+        } else if gained > Bytes::ZERO && lost.as_f64() >= EMPTIED * gained.as_f64() {
+            if self.empties_itself(recording, run) {
+                self.emptied_at = self.highest;
+            }
+            before = Bytes::ZERO;
+            self.first = self.points.len();
+            (self.start, self.highest) = (Bytes::ZERO, Bytes::ZERO);
+        }
+        self.highest = self.highest.max(n_bytes);
+        self.points.push(Point {
+            run,
+            n_bytes,
+            n_storages,
+            grew: n_bytes > before,
+        });
+    }
+
+    /// Since the look before the one after `run`, nothing ran but the cell that fills it.
+    fn empties_itself(&self, recording: &Recording, run: RunIdx) -> bool {
+        let since = self.points.last().map_or(run, |point| point.run);
+        let cell = recording.run(run).cell;
+        let mut between = recording.runs()[since.get()..=run.get()].iter();
+        between.all(|run| run.parent.is_some() || run.cell == cell)
+    }
+
+    fn after(&self, run: RunIdx) -> Bytes {
+        let n = self.points.partition_point(|point| point.run <= run);
+        let point = n.checked_sub(1).map(|idx| self.points[idx]);
+        point.map_or(Bytes::ZERO, |point| point.n_bytes)
+    }
+
+    fn now(&self) -> Bytes {
+        self.points.last().map_or(Bytes::ZERO, |it| it.n_bytes)
+    }
+
+    fn grown(&self) -> impl Iterator<Item = &Point> {
+        self.points[self.first..].iter().filter(|point| point.grew)
+    }
+
+    /// It has more than ever, in more storages than at first: something is added, and nothing is
+    /// replaced by a larger one.
+    fn collects(&self, least: Bytes) -> bool {
+        let Some(last) = self.points.last().filter(|last| {
+            let gained = last.n_bytes.saturating_sub(self.start);
+            gained >= least && last.n_bytes > self.emptied_at
+        }) else {
+            return false;
+        };
+        let mut grown = self.grown();
+        let first = grown.next();
+        first.is_some_and(|first| last.n_storages > first.n_storages) && grown.next().is_some()
+    }
+
+    /// The cell whose runs added to it most often, and of several the most.
+    fn cell(&self, recording: &Recording) -> Option<CellIdx> {
+        let mut cells: VecMap<CellIdx, usize> = VecMap::default();
+        for point in self.grown() {
+            let run = recording.run(recording.outermost(point.run));
+            if run.kind == RunKind::Cell {
+                *cells.entry(run.cell) += 1;
+            }
+        }
+        let most = cells.iter().max_by_key(|(_, n)| *n);
+        most.filter(|(_, n)| *n > 1).map(|(cell, _)| *cell)
+    }
+}
+
+impl GrowingNames {
+    fn of(
+        recording: &Recording,
+        device: DeviceIdx,
+        cell: CellIdx,
+        names: &[(&NameKey, &NameSeries)],
+    ) -> Self {
+        let grown = names.iter().flat_map(|(_, series)| series.grown());
+        let of_cell = grown.filter(|point| recording.run(point.run).cell == cell);
+        let first = of_cell.map(|point| point.run).min().unwrap_or_default();
+        let runs = recording.runs()[first.get()..].iter();
+        let runs = runs.filter(|run| run.cell == cell && run.parent.is_none());
+        let runs: Vec<RunIdx> = runs.map(|run| run.idx).collect();
+        let sum = |run: &RunIdx| names.iter().map(|(_, series)| series.after(*run)).sum();
+        let before = |series: &NameSeries| match first.0.checked_sub(1) {
+            Some(before) if first > series.points[series.first].run => series.after(RunIdx(before)),
+            _ => series.start,
+        };
+        let gained = names.iter().map(|(name, series)| {
+            let gained = series.now().since(before(series));
+            ((*name).clone(), gained)
+        });
+        let mut gained: Vec<(NameKey, ByteDelta)> = gained.collect();
+        sort::sort_by_key(&mut gained, |(_, gained)| std::cmp::Reverse(*gained));
+        Self {
+            device,
+            start: names.iter().map(|(_, series)| before(series)).sum(),
+            levels: runs.iter().map(sum).collect(),
+            runs,
+            names: gained,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analyze::{Finding, FindingKind, Rules, analyze};
+    use crate::holders::NameLevel;
+    use crate::recording::{Frame, HolderSnapshot};
+    use crate::testing::{Play, run, session};
+
+    /// After each run, one name that has so many MiB, each in a storage of its own.
+    fn followed(cells: &[(&str, &[Play])], levels_mib: &[u64]) -> Vec<Finding> {
+        let (mut recording, _) = session(cells);
+        let mut known = 0;
+        for (run, level) in recording.runs().to_vec().iter().zip(levels_mib) {
+            let n_bytes = Bytes::mib(*level);
+            let level = NameLevel {
+                kind: RootKind::Variable,
+                name: "losses".to_owned(),
+                n_bytes,
+                n_storages: *level,
+            };
+            let changed = (n_bytes.get() != known).then_some(level);
+            known = n_bytes.get();
+            let look = HolderSnapshot {
+                run: run.idx,
+                device: DeviceIdx(0),
+                holders: DeviceHolders {
+                    device: "sim:0".to_owned(),
+                    n_bytes: n_bytes.max(Bytes::mib(1)),
+                    changed: changed.into_iter().collect(),
+                    ..DeviceHolders::default()
+                },
+            };
+            let look = Frame::Holders(Box::new(look));
+            recording.apply(look).expect("of a run");
+        }
+        analyze(&recording, &Rules::default()).findings
+    }
+
+    fn rounds<'a>(cells: &[(&'a str, Play)], n: usize) -> Vec<(&'a str, Vec<Play>)> {
+        let round = |_| cells.iter().map(|(text, play)| (*text, vec![play.clone()]));
+        (0..n).flat_map(round).collect()
+    }
+
+    #[track_caller]
+    fn check(cells: &[(&str, Vec<Play>)], levels_mib: &[u64], expected: &[&str]) {
+        let cells: Vec<(&str, &[Play])> = cells.iter().map(|(text, it)| (*text, &**it)).collect();
+        let found = followed(&cells, levels_mib);
+        let grow = found.iter().filter(|it| it.kind != FindingKind::Settled);
+        let shown: Vec<String> = grow.map(crate::testing::facts).collect();
+        assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn a_name_that_grows_in_the_noise_is_found() {
+        let noise = [90, -80, 40, 60, -100, 20, -30, 80, -70, 10, 50, -60];
+        let kept: Vec<Play> = noise.into_iter().map(run).collect();
+        let mut cells = vec![("losses = []", vec![run(1)])];
+        cells.extend(
+            kept.into_iter()
+                .map(|play| ("losses.append(f())", vec![play])),
+        );
+        let levels: Vec<u64> = (0..13).map(|n| 8 * n).collect();
+        check(
+            &cells,
+            &levels,
+            &[
+                "growing: losses.append(f()) · 8 MiB a run in 12 of 12, 96 in all · full in 1899 · losses",
+            ],
+        );
+    }
+
+    #[test]
+    fn a_name_that_is_emptied_begins_anew() {
+        let fill = ("losses.append(f())", run(200));
+        let empty = ("losses = []", run(-1800));
+        let mut cells = vec![("import f", vec![run(1)])];
+        for _ in 0..2 {
+            cells.extend(rounds(std::slice::from_ref(&fill), 9));
+            cells.extend(rounds(std::slice::from_ref(&empty), 1));
+        }
+        cells.extend(rounds(std::slice::from_ref(&fill), 9));
+        let round = |_| (1..=9).map(|n| 200 * n).chain([0]);
+        let levels: Vec<u64> = std::iter::once(0).chain((0..3).flat_map(round)).collect();
+        let of_third =
+            "leak: losses.append(f()) · 200 MiB a run in 9 of 9, 1800 in all · full in 67 · losses";
+        check(&cells, &levels, &[of_third]);
+    }
+
+    #[test]
+    fn what_the_cell_empties_itself_has_a_bound() {
+        let mut cells = vec![("import f", vec![run(1)])];
+        cells.extend(rounds(&[("window.append(f())", run(200))], 10));
+        cells.extend(rounds(&[("window.append(f())", run(-1800))], 1));
+        cells.extend(rounds(&[("window.append(f())", run(200))], 9));
+        let levels: Vec<u64> = (0..=10).chain(1..=10).map(|n| 200 * n).collect();
+        check(&cells, &levels, &[]);
+    }
+
+    #[test]
+    fn a_name_that_is_replaced_by_something_larger_is_not_collecting() {
+        let mut series = NameSeries::default();
+        let (recording, _) = session(&[("x = f()", &[run(8), run(8), run(8)])]);
+        for run in 0..3 {
+            let n_bytes = Bytes::mib(8 + 8 * u64::from(run));
+            series.push(&recording, RunIdx(run), n_bytes, 1, false);
+        }
+        assert!(!series.collects(Bytes::mib(1)));
+    }
+}
