@@ -221,6 +221,7 @@ fn growth(kept_mib: i64) -> GrowthDetails {
             total: each,
             sparkline: Vec::new(),
         },
+        statement: None,
         steps: false,
         n_grown: 1,
         n_known: 1,

@@ -42,6 +42,7 @@ thread_local! {
 
 /// Adds what `gpumem.sim` is made of to the extension module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<HostTensor>()?;
     module.add_class::<Tensor>()?;
     let error = module.py().get_type::<OutOfMemoryError>();
     module.add("OutOfMemoryError", error)?;
@@ -138,6 +139,17 @@ impl Tensor {
         Ok(0.0)
     }
 
+    fn __float__(&self) -> PyResult<f64> {
+        self.item()
+    }
+
+    /// A copy in host memory: on the simulated device it takes nothing.
+    fn cpu(&self) -> HostTensor {
+        HostTensor {
+            n_bytes: self.n_bytes,
+        }
+    }
+
     /// Allocates the gradients of the leaves and frees what the graph saved.
     fn backward(&self) -> PyResult<()> {
         self.check_scalar("backward starts from a scalar (4 B), such as `.sum()` gives")?;
@@ -191,6 +203,25 @@ impl Tensor {
             Some(Gradient::Leaf(_)) => format!("sim.tensor({size}, requires_grad=True)"),
             Some(Gradient::Node(node)) => format!("sim.tensor({size}, grad_fn={})", node.op()),
         }
+    }
+}
+
+/// What a simulated tensor is copied to. It has no numbers either, and takes no host memory.
+#[pyclass(frozen, module = "gpumem.sim")]
+pub(crate) struct HostTensor {
+    n_bytes: Bytes,
+}
+
+#[pymethods]
+impl HostTensor {
+    /// Bytes.
+    #[getter]
+    fn nbytes(&self) -> u64 {
+        self.n_bytes.get()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("sim.tensor({}).cpu()", self.n_bytes)
     }
 }
 

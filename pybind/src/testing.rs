@@ -49,7 +49,7 @@ fn fix(
     type_name: &str,
     has_graph: bool,
     scalars: bool,
-) -> Option<(Option<String>, String, &'static str)> {
+) -> Option<(Option<String>, String, String)> {
     let n_bytes = Bytes::mib(1);
     let name = path.split(['.', '[']).next()?;
     let holder = Holder {
@@ -62,8 +62,9 @@ fn fix(
         },
         ..Holder::new(RootKind::from_name(kind)?, name, n_bytes)
     };
-    let fix = holders::fix(&holder, Some(source))?;
-    Some((fix.before, fix.after, wording::fix_reason(fix.reason)))
+    let fix = holders::fix(&holder, &[source], false)?;
+    let why = wording::fix_reason(&fix);
+    Some((fix.before, fix.after, why))
 }
 
 type GraphNode = (String, Option<&'static str>, Option<(String, u64)>);

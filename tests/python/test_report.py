@@ -30,7 +30,8 @@ MIB = 1 << 20
 @pytest.fixture
 def leak(shell: Shell) -> gpumem.Recording:
     """Return a recording of a cell that leaks and of one that fails."""
-    sim.use()
+    # Forty of them fill a tenth of it.
+    sim.use(total_bytes=400 << 20)
     shell.run("from gpumem import sim\nkept = []")
     for _ in range(10):
         shell.run("%%gpumem -q\nkept.append(sim.tensor(4 << 20))")

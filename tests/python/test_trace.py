@@ -123,7 +123,7 @@ def test_the_finding_says_which_line_keeps_it(device: Any) -> None:
     for _ in range(9):
         device.run(cell)
     finding = gpumem.report().findings[0]
-    assert finding.state == "leak"
+    assert finding.kind == "growing"
     # x is alive at the end too, and larger; but the next run's takes its place.
     assert finding.detail.endswith(" · line 3 kept 4 MiB")
     [evidence] = [it for it in finding.evidence if it.name == "retained_bytes"]

@@ -90,6 +90,6 @@ pub(crate) fn fix(make: &Maker, fix: &Fix) -> Dom<Element> {
     for line in fix.after.lines() {
         code.append_child(&make.text("ins", &[], line)?.into())?;
     }
-    let why = make.prose("p", &[], wording::fix_reason(fix.reason))?;
+    let why = make.prose("p", &[], &wording::fix_reason(fix))?;
     make.group("div", &[("class", "box")], &[&label, &code, &why])
 }

@@ -110,6 +110,8 @@ impl SeriesGrowth {
 pub struct GrowthDetails {
     /// The series that was judged.
     pub series: SeriesGrowth,
+    /// The line of the cell that keeps it, where its holder tells; not of a cell that the user labelled.
+    pub statement: Option<String>,
     /// It counts steps inside a run, not runs.
     pub steps: bool,
     /// In how many runs (or steps) it grew.
@@ -195,6 +197,11 @@ pub enum Advice {
     KeepNumbers {
         /// The list as the cell writes it.
         list: String,
+    },
+    /// Look at what keeps most of it.
+    LookAt {
+        /// The Python expression of the largest object.
+        path: String,
     },
     /// Look for what the loop accumulates.
     FindWhatLoopCollects,

@@ -12,7 +12,7 @@ use crate::units::{ByteDelta, Bytes};
 use crate::vec_map::VecMap;
 
 /// Growth and a name that holds it, seen in so many runs, need no longer series to be a leak.
-const ENOUGH_RUNS: usize = 5;
+pub(super) const ENOUGH_RUNS: usize = 5;
 
 /// A name is told of if it holds at least this share of what was kept.
 const WORTH_TELLING: f64 = 0.1;
@@ -110,13 +110,15 @@ pub(super) fn growers(
     }
 }
 
+/// The name under which a holder is followed.
+pub(super) fn key(holder: &Holder) -> NameKey {
+    let name = holder.kind.series_name(&holder.name);
+    (holder.kind, name.to_owned())
+}
+
 /// One of these findings tells of growth on that device which that name holds.
 pub(super) fn is_told(findings: &[Finding], device: DeviceIdx, name: &NameKey) -> bool {
-    let (kind, name) = name;
-    let is_it = |holder: &Holder| {
-        let is_name = kind.series_name(&holder.name) == *name;
-        holder.kind == *kind && is_name
-    };
+    let is_it = |holder: &Holder| key(holder) == *name;
     findings.iter().any(|finding| {
         let is_growth = matches!(finding.details, Details::Growth(_));
         let grows = is_growth && finding.device == device && finding.kind != FindingKind::Settled;
@@ -265,13 +267,18 @@ impl Growers {
 
     /// They have more after each of these runs, which are enough of them: no need to wait for more.
     pub(super) fn prove(&self, n_runs: usize, fact: &Fact) -> bool {
-        let is_each = self.n_looks + 1 >= n_runs && n_runs >= ENOUGH_RUNS;
-        is_each && fact.says == Says::Collects && self.is_accident()
+        n_runs >= ENOUGH_RUNS && fact.says == Says::Collects && self.may_prove(n_runs)
     }
 
-    /// Nobody meant to keep it: what has no name, either.
-    pub(super) fn is_accident(&self) -> bool {
-        self.holders.first().is_none_or(is_accident)
+    /// So far there was a look after each of them, and what holds it is an accident.
+    pub(super) fn may_prove(&self, n_runs: usize) -> bool {
+        let is_each = self.n_looks + 1 >= n_runs && self.n_grown == self.n_looks;
+        is_each && !self.holders.is_empty() && self.is_accident(true)
+    }
+
+    /// Nobody meant to keep it: what has no name, either, where that is no allocator's doing.
+    pub(super) fn is_accident(&self, on_accelerator: bool) -> bool {
+        self.holders.first().map_or(on_accelerator, is_accident)
     }
 
     /// There was a look after one of the runs.

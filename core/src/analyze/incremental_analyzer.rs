@@ -75,7 +75,9 @@ impl IncrementalAnalyzer {
         findings.extend(peaks::findings(context, &of_runs));
         findings.extend(reserve::findings(context, &of_runs, stats));
         findings.extend(long_lived::findings(context));
-        findings.extend(oom::findings(context));
+        let mut ooms = oom::findings(context);
+        oom::join_growth(&mut ooms, &findings);
+        findings.extend(ooms);
         let mut is_told = |device, place| retention::is_told(&findings, device, place);
         let retained = retention::findings(context, &mut is_told);
         findings.extend(retained);

@@ -17,10 +17,11 @@ use super::stats_cache::StatsCache;
 use super::suggest;
 use super::traced;
 use super::trend;
-use crate::holders;
-use crate::recording::{RunIdx, RunKind};
+use crate::holders::{self, Holder};
+use crate::recording::{Recording, Run, RunIdx, RunKind};
 use crate::severity::Severity;
 use crate::sort;
+use crate::source_text;
 use crate::units::{ByteDelta, Bytes};
 
 /// Growth that would use up the device within so many runs, or steps, deserves a warning.
@@ -134,6 +135,7 @@ fn judged_names(
         stays: end.since(growing.start),
         least,
         n_moving: None,
+        is_shared: false,
         growers: Growers::of_names(context.recording, growing),
         decided_by: None,
         withdrawn: None,
@@ -190,6 +192,8 @@ pub(super) struct Judged {
     least: Bytes,
     /// In how many first runs it moved, where it stays since.
     n_moving: Option<usize>,
+    /// Another cell frees a part of it.
+    is_shared: bool,
     /// Who holds it.
     growers: Growers,
     /// What decided between a leak and growth.
@@ -206,6 +210,7 @@ pub(super) fn of_runs(
     stats: &mut StatsCache,
 ) -> Outcome {
     let least = context.min_growth(series.key.device);
+    let series = &series.without_vain_runs(context.recording, least);
     let (levels, own_levels) = (series.levels(), series.own_levels());
     let mut decisive = &own_levels;
     let (mut state, mut p) = stats.state(&own_levels, least, context.rules);
@@ -243,6 +248,7 @@ pub(super) fn of_runs(
         start,
         least,
         n_moving: None,
+        is_shared: shown < 1.0,
         growers: Growers::default(),
         decided_by: None,
         withdrawn: None,
@@ -296,6 +302,7 @@ fn judged_steps(
         start,
         least,
         n_moving: None,
+        is_shared: false,
         growers: Growers::default(),
         decided_by: None,
         withdrawn: None,
@@ -359,6 +366,9 @@ impl Judged {
         let recording = context.recording;
         let kept = self.kept().magnitude();
         self.growers = held::growers(recording, &self.runs, self.key.device, self.steps, kept);
+        if self.is_shared {
+            self.take_rate_of_names(context);
+        }
         if let Some(mut fact) = self.growers.fact(kept) {
             // A name holds what grows in its place as well: the counters know better.
             if self.decided_by.is_some() && !fact.says_why_not() {
@@ -368,6 +378,24 @@ impl Judged {
             self.hear(&fact);
         }
         self.weigh_meaning(context);
+    }
+
+    /// What the names that hold it have more from run to run, others' runs between them included.
+    fn take_rate_of_names(&mut self, context: Context<'_>) {
+        let level = |run: &RunIdx| {
+            let holders = self.growers.holders.iter();
+            let levels = holders.map(|holder| {
+                let name = held::key(holder);
+                context.names.level(self.key.device, &name, *run)
+            });
+            levels.sum::<Bytes>()
+        };
+        let levels: Vec<Bytes> = self.runs.iter().map(level).collect();
+        let of_names = growth::classify_growth(&levels, self.least, context.rules);
+        if of_names.bytes_per_run > ByteDelta::ZERO {
+            self.growth.bytes_per_run = of_names.bytes_per_run;
+            self.growth.interval = of_names.interval;
+        }
     }
 
     fn hear(&mut self, fact: &Fact) {
@@ -389,7 +417,9 @@ impl Judged {
     /// A leak is what nobody means to keep, or what soon fills the device. What a name of the user's
     /// collects may be what they want.
     fn weigh_meaning(&mut self, context: Context<'_>) {
-        let is_named = self.growers.is_looked_at() && !self.growers.is_accident();
+        let kind = context.recording.device(self.key.device).kind;
+        let is_accident = self.growers.is_accident(kind.is_accelerator());
+        let is_named = self.growers.is_looked_at() && !is_accident;
         if self.growth.state == State::Leak && is_named && !self.has_consequence(context) {
             self.growth.state = State::Suspected;
             self.decided_by = Some(DecidedBy::MayBeMeant);
@@ -519,8 +549,9 @@ impl Judged {
         let first = self.growers.holders.first();
         let fix = first
             .filter(|_| grows)
-            .and_then(|holder| holders::fix(holder, text));
-        let advice = if grows {
+            .and_then(|holder| suggest::fix(recording, device, run, holder));
+        let is_cured = fix.as_ref().is_some_and(|fix| fix.before.is_some());
+        let advice = if grows && !is_cured {
             suggest::against_growth(recording, device, text, self.steps, first)
         } else {
             Vec::new()
@@ -533,6 +564,7 @@ impl Judged {
                 total: self.kept(),
                 sparkline: sparkline(&self.levels),
             },
+            statement: first.and_then(|holder| statement(recording, run, holder)),
             steps: self.steps,
             n_grown: self.n_grown,
             n_known: self.n_chances,
@@ -569,6 +601,9 @@ impl Judged {
     /// How many more runs a verdict needs: none if a name has decided it already.
     fn n_missing(&self) -> usize {
         match self.growth.state {
+            State::NotEnoughData if self.growers.may_prove(self.n_runs) => {
+                held::ENOUGH_RUNS.saturating_sub(self.n_runs)
+            }
             State::NotEnoughData => self.growth.n_missing,
             _ => 0,
         }
@@ -604,6 +639,13 @@ impl Judged {
             _ => Severity::Info,
         }
     }
+}
+
+/// The line that keeps what a holder has.
+fn statement(recording: &Recording, run: &Run, holder: &Holder) -> Option<String> {
+    let outermost = recording.run(recording.outermost(run.idx));
+    let text = recording.text(run).filter(|_| outermost.label.is_none())?;
+    source_text::headline(holders::keeping_statement(holder, text)?)
 }
 
 /// What is left for growth: free in the device and in the allocator's cache,

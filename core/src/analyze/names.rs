@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use super::context::Context;
 use crate::holders::{DeviceHolders, RootKind};
-use crate::recording::{CellIdx, DeviceIdx, Recording, RunIdx, RunKind};
+use crate::recording::{CellIdx, DeviceIdx, Recording, Run, RunIdx, RunKind, Status};
 use crate::sort;
 use crate::units::{ByteDelta, Bytes};
 use crate::vec_map::VecMap;
@@ -91,6 +91,13 @@ impl Names {
                 of_device.take_in(recording, run, look);
             }
         }
+    }
+
+    /// What a name had after a run; nothing if it was never found.
+    pub(super) fn level(&self, device: DeviceIdx, name: &NameKey, run: RunIdx) -> Bytes {
+        let series = self.of_devices.get(device.get());
+        let series = series.and_then(|of_device| of_device.names.get(name));
+        series.map_or(Bytes::ZERO, |series| series.after(run))
     }
 
     /// Some name has more and more.
@@ -248,8 +255,17 @@ impl GrowingNames {
         let first = of_cell.map(|point| point.run).min().unwrap_or_default();
         let runs = recording.runs()[first.get()..].iter();
         let runs = runs.filter(|run| run.cell == cell && run.parent.is_none());
-        let runs: Vec<RunIdx> = runs.map(|run| run.idx).collect();
-        let sum = |run: &RunIdx| names.iter().map(|(_, series)| series.after(*run)).sum();
+        let sum = |run: &RunIdx| -> Bytes {
+            let levels = names.iter().map(|(_, series)| series.after(*run));
+            levels.sum()
+        };
+        // What ran out of memory has not settled.
+        let mut level = Bytes::ZERO;
+        let counts = |run: &&Run| {
+            let before = std::mem::replace(&mut level, sum(&run.idx));
+            run.status == Status::Ok || level > before
+        };
+        let runs: Vec<RunIdx> = runs.filter(counts).map(|run| run.idx).collect();
         let before = |series: &NameSeries| match first.0.checked_sub(1) {
             Some(before) if first > series.points[series.first].run => series.after(RunIdx(before)),
             _ => series.start,

@@ -13,7 +13,7 @@ use super::evidence::Evidence;
 use super::finding::{Finding, FindingKind, Withdrawn};
 use super::levels::DeviceSummary;
 use super::row::RunRow;
-use crate::holders::RootKind;
+use crate::holders::{Fix, RootKind};
 use crate::recording::{
     CellIdx, DeviceIdx, DeviceKind, Framework, OomFigures, OtherProcess, OutOfMemory, Reading,
     Recording, Run, RunIdx, RunLevels, Status,
@@ -42,6 +42,46 @@ pub(super) fn findings(context: Context<'_>) -> Vec<Finding> {
         last.insert(key, Case { runs, ..case });
     }
     last.into_values().map(Case::finding).collect()
+}
+
+/// Puts first what grows and holds enough, with its fix.
+pub(super) fn join_growth(ooms: &mut [Finding], growth: &[Finding]) {
+    for oom in ooms.iter_mut().filter(|oom| oom.withdrawn.is_none()) {
+        let Details::OutOfMemory(breakdown) = &mut oom.details else {
+            continue;
+        };
+        let missing = breakdown.missing.unwrap_or_default().max(Bytes::new(1));
+        let grows = growth.iter().filter(|it| {
+            let grows = matches!(it.kind, FindingKind::Leak | FindingKind::Growing);
+            grows && it.device == oom.device && !breakdown.elsewhere
+        });
+        let most = grows.max_by_key(|it| it.growth().map(|growth| growth.total));
+        let Some((finding, growth)) = most.and_then(|it| Some((it, it.growth()?))) else {
+            continue;
+        };
+        let kept = growth.total.magnitude();
+        let Some(cell) = finding.cell.as_ref().filter(|_| kept >= missing) else {
+            continue;
+        };
+        breakdown
+            .causes
+            .retain(|cause| *cause != Cause::SmallerStep);
+        let cause = Cause::Growth {
+            kept,
+            name: finding.holders.first().map(|holder| holder.name.clone()),
+            cell: cell.label.clone(),
+        };
+        breakdown.causes.insert(0, cause);
+        let is_same =
+            oom.cell.as_ref().map(|cell| cell.idx) == finding.cell.as_ref().map(|it| it.idx);
+        if let (None, Some(fix)) = (&oom.fix, &finding.fix) {
+            let elsewhere = fix.elsewhere || (!is_same && fix.before.is_some());
+            oom.fix = Some(Fix {
+                elsewhere,
+                ..fix.clone()
+            });
+        }
+    }
 }
 
 /// One time that memory ran out, with the levels around it.

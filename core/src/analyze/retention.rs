@@ -10,7 +10,8 @@ use super::finding::{Finding, FindingKind, Withdrawn};
 use super::growth::State;
 use super::levels::DeviceSummary;
 use super::row::RunRow;
-use crate::holders::{self, DeviceHolders, Holder, Kept, RootKind};
+use super::suggest;
+use crate::holders::{DeviceHolders, Holder, Kept, RootKind};
 use crate::recording::{DeviceIdx, Recording, RunIdx, RunKind, Status};
 use crate::severity::Severity;
 use crate::units::Bytes;
@@ -115,7 +116,7 @@ impl<'a> Place<'a> {
             cell: Some(CellRef::of(recording, run)),
             runs: vec![self.since],
             n_runs: 1,
-            fix: fix.and_then(|holder| holders::fix(holder, recording.text(run))),
+            fix: fix.and_then(|holder| suggest::fix(recording, self.device, run, holder)),
             evidence: vec![Evidence::met(
                 "kept_bytes",
                 n_bytes.as_f64(),

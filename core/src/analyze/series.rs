@@ -2,7 +2,9 @@
 
 use super::paths::{BlockIdx, Paths};
 use super::row::{Metric, RunRow, of_sample};
-use crate::recording::{DeviceIdx, Points, Recording, Run, RunIdx, Sample, Series, SourceHash};
+use crate::recording::{
+    DeviceIdx, Points, Recording, Run, RunIdx, Sample, Series, SourceHash, Status,
+};
 use crate::sort;
 use crate::units::Bytes;
 
@@ -48,6 +50,21 @@ pub(super) struct RunSeries<'a> {
 }
 
 impl RunSeries<'_> {
+    /// Without the runs that failed and kept nothing: what ran out of memory has not settled.
+    pub(super) fn without_vain_runs(&self, recording: &Recording, least: Bytes) -> Self {
+        let is_vain = |row: &&RunRow| {
+            let has_kept = row
+                .kept
+                .is_some_and(|kept| kept >= least.since(Bytes::ZERO));
+            recording.run(row.run).status != Status::Ok && !has_kept
+        };
+        let rows = self.rows.iter().copied().filter(|row| !is_vain(row));
+        Self {
+            key: self.key.clone(),
+            rows: rows.collect(),
+        }
+    }
+
     /// The metric after each run.
     pub(super) fn levels(&self) -> Vec<Bytes> {
         self.rows.iter().filter_map(|row| row.after).collect()

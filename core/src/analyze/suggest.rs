@@ -1,11 +1,45 @@
 //! What helps against growth, as far as the cell's text and the device tell.
 
 use super::details::Advice;
-use crate::holders::{Holder, RootKind};
-use crate::recording::{DeviceIdx, DeviceKind, Recording, Source};
+use crate::holders::{self, Fix, Holder, RootKind};
+use crate::recording::{DeviceIdx, DeviceKind, Recording, Run, Source};
 use crate::units::Bytes;
 
-/// Advice against growth, the most likely first. Where its holder is known, only what helps against
+/// The fix for a holder, in the text of the run or in that of another cell.
+pub(super) fn fix(
+    recording: &Recording,
+    device: DeviceIdx,
+    run: &Run,
+    holder: &Holder,
+) -> Option<Fix> {
+    if let Some(displaying) = displayed_by(recording, holder) {
+        let source = recording.text(displaying).unwrap_or_default();
+        let mut fix = holders::fix(holder, &[source], true)?;
+        fix.elsewhere = fix.before.is_some() && displaying.cell != run.cell;
+        return Some(fix);
+    }
+    let latest = recording
+        .cells()
+        .iter()
+        .rev()
+        .filter(|cell| cell.idx != run.cell);
+    let others = latest.filter_map(|cell| cell.revisions.last()?.text.as_deref());
+    let own = recording.text(run).unwrap_or_default();
+    let sources: Vec<&str> = std::iter::once(own).chain(others).collect();
+    let is_accelerator = recording.device(device).kind.is_accelerator();
+    holders::fix(holder, &sources, is_accelerator)
+}
+
+/// The run that displayed what IPython keeps as `Out[3]`.
+pub(super) fn displayed_by<'a>(recording: &'a Recording, holder: &Holder) -> Option<&'a Run> {
+    let name = Some(&*holder.name).filter(|_| holder.kind == RootKind::OutputHistory);
+    let number = name?.strip_prefix("Out[")?.strip_suffix(']')?;
+    let number: u32 = number.parse().ok()?;
+    let mut runs = recording.runs().iter().rev();
+    runs.find(|run| run.parent.is_none() && run.execution_count == Some(number))
+}
+
+/// Advice against growth without a fix, the most likely first. Where its holder is known, only what helps against
 /// that one.
 pub(super) fn against_growth(
     recording: &Recording,
@@ -14,6 +48,10 @@ pub(super) fn against_growth(
     steps: bool,
     holder: Option<&Holder>,
 ) -> Vec<Advice> {
+    if let Some(holder) = holder.filter(|it| it.traits.graph == Bytes::ZERO) {
+        let path = holder.path.clone();
+        return vec![Advice::LookAt { path }];
+    }
     let has_graph = holder.is_none_or(|it| it.traits.graph > Bytes::ZERO);
     let is_displayed = holder.is_none_or(|it| it.kind == RootKind::OutputHistory);
     let list = source.and_then(appended_to);
@@ -76,10 +114,10 @@ mod tests {
             list: "kept".to_owned(),
         };
         let no_grad = Advice::NoGrad { framework: "sim" };
-        check(
-            run(64).held_by("kept", "list"),
-            std::slice::from_ref(&of_a_list),
-        );
+        let of_its_path = Advice::LookAt {
+            path: "kept[0]".to_owned(),
+        };
+        check(run(64).held_by("kept", "list"), &[of_its_path]);
         check(run(64), &[of_a_list, no_grad, Advice::DisplayNothing]);
     }
 

@@ -750,7 +750,7 @@ fn what_is_kept_by_accident_is_a_leak_before_the_series_is_long() {
     check(
         &[("losses.append(f())", &held(3))],
         &[
-            "growing: losses.append(f()) · 420 MiB a run in 3 of 3, 1260 in all · full in 33 · 6 missing · losses",
+            "growing: losses.append(f()) · 420 MiB a run in 3 of 3, 1260 in all · full in 33 · 2 missing · losses",
         ],
     );
     check(
@@ -827,7 +827,7 @@ fn who_holds_it_is_told_as_the_latest_look_found_it() {
     assert_eq!(holder.name, "cache");
     assert_eq!(holder.grown, Some(Bytes::mib(12 * 64).since(Bytes::ZERO)));
     assert_eq!(holder.path, "cache[0]");
-    let plays = vec![run(64).held_by("losses", "list"); 12];
+    let plays = vec![run(64).held_by("losses", "list").with_graph(); 12];
     let found = findings(&[("losses.append(loss)", &plays)]);
     let fix = found[0].fix.as_ref().expect("the cell shows the line");
     assert_eq!(fix.before.as_deref(), Some("losses.append(loss)"));

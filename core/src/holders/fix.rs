@@ -11,6 +11,19 @@ use statement::{Code, Span};
 /// Longer cells are not parsed.
 const LONGEST: usize = 1 << 15;
 
+/// Types of which a variable can be deleted without a second thought.
+const DATA: [&str; 9] = [
+    "list",
+    "dict",
+    "set",
+    "tuple",
+    "deque",
+    "defaultdict",
+    "OrderedDict",
+    "Tensor",
+    "ndarray",
+];
+
 /// A suggested change for one holder. Example: [`fix`](fix()).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fix {
@@ -20,6 +33,8 @@ pub struct Fix {
     pub after: String,
     /// Why that helps.
     pub reason: FixReason,
+    /// The line is in another cell than the one that grew.
+    pub elsewhere: bool,
 }
 
 /// Why a fix helps. [`wording::fix_reason`](crate::wording::fix_reason) has the sentence.
@@ -50,12 +65,17 @@ pub enum FixReason {
     Number,
     /// Without its graph a tensor keeps only its own values.
     Detached,
-    /// Only the latest values are kept.
-    LatestKept,
+    /// An exception keeps the frames of its traceback.
+    WithoutTraceback,
+    /// In host memory it takes nothing of the device.
+    InHostMemory,
 }
 
-/// The fix for `holder`, as a change of the cell's `source` if that shows the cause; `None` if nothing
+/// The fix for `holder`, as a change of the cell's source if that shows the cause; `None` if nothing
 /// certain can be said.
+///
+/// `sources` are the text of the cell that grew and then those of others: what a function keeps is
+/// written where the function is. `is_accelerator` says whether host memory is another one.
 ///
 /// `.item()` is suggested only if every tensor is a single number, and nothing that the cell's backward
 /// pass needs is detached.
@@ -65,22 +85,26 @@ pub enum FixReason {
 /// use gpumem_core::units::Bytes;
 ///
 /// let holder = Holder::new(RootKind::OutputHistory, "Out[3]", Bytes::mib(420));
-/// let found = fix(&holder, Some("y = model(x)\ny")).expect("a displayed result");
+/// let found = fix(&holder, &["y = model(x)\ny"], true).expect("a displayed result");
 /// assert_eq!(found.before.as_deref(), Some("y"));
 /// assert_eq!((&*found.after, found.reason), ("y;", FixReason::NotDisplayed));
 /// ```
-pub fn fix(holder: &Holder, source: Option<&str>) -> Option<Fix> {
-    let source = source.filter(|it| it.len() <= LONGEST).unwrap_or_default();
+pub fn fix(holder: &Holder, sources: &[&str], is_accelerator: bool) -> Option<Fix> {
     match holder.kind {
-        RootKind::OutputHistory => Some(of_output(source)),
+        RootKind::OutputHistory => Some(of_output(sources.first().map_or("", bounded))),
         RootKind::Traceback | RootKind::Debugger => {
             Some(once(holder.kind.release()?, FixReason::TracebackReleased))
         }
         RootKind::CyclicGarbage => Some(once(holder.kind.release()?, FixReason::CyclesCollected)),
         RootKind::RunModule => Some(once(holder.kind.release()?, FixReason::ScriptsForgotten)),
-        RootKind::Variable | RootKind::ModuleGlobal => of_name(holder, source),
+        RootKind::Variable | RootKind::ModuleGlobal => of_name(holder, sources, is_accelerator),
         RootKind::ThreadFrame | RootKind::System | RootKind::Unnamed => None,
     }
+}
+
+/// What is too long to be parsed shows nothing.
+fn bounded<'a>(source: &&'a str) -> &'a str {
+    if source.len() > LONGEST { "" } else { source }
 }
 
 fn once(command: &str, reason: FixReason) -> Fix {
@@ -88,6 +112,7 @@ fn once(command: &str, reason: FixReason) -> Fix {
         before: None,
         after: command.to_owned(),
         reason,
+        elsewhere: false,
     }
 }
 
@@ -101,6 +126,7 @@ fn of_output(source: &str) -> Fix {
                 before: Some(before.to_owned()),
                 after: format!("{before};"),
                 reason: FixReason::NotDisplayed,
+                elsewhere: false,
             }
         }
         None => once("%gpumem release outputs", FixReason::OutputsReleased),
@@ -149,27 +175,53 @@ pub(crate) fn fix_of_rerun(name: &str, source: &str) -> Option<Fix> {
         before: Some(before.to_owned()),
         after: format!("{name} = None\n{before}"),
         reason: FixReason::OldCopyFirst,
+        elsewhere: false,
     })
 }
 
-fn of_name(holder: &Holder, source: &str) -> Option<Fix> {
-    let code = Code::of(source);
+fn of_name(holder: &Holder, sources: &[&str], is_accelerator: bool) -> Option<Fix> {
+    let own = sources.first().map_or("", bounded);
     if holder.traits.type_name.ends_with("_lru_cache_wrapper") {
-        return Some(of_cache(holder, &code));
+        return Some(of_cache(holder, &Code::of(own)));
     }
     let collection = collection(&holder.path);
-    let found = Collected::find(&code, collection);
-    let has_graph = holder.traits.graph > Bytes::ZERO;
-    let goes_back = source.contains(&format!("{collection}.backward("));
-    let changed = match found {
-        Some(it) if (holder.traits.scalars || has_graph) && !goes_back => {
-            it.cut(holder, &holder.path[collection.len()..])
-        }
-        Some(it) if !has_graph => it.bounded(holder),
-        _ if goes_back => return None,
-        _ => None,
-    };
-    Some(changed.unwrap_or_else(|| of_any(holder)))
+    if own.contains(&format!("{collection}.backward(")) {
+        return None;
+    }
+    // Most cells do not have the word, and need not be parsed.
+    let word = collection.rsplit('.').next().unwrap_or_default();
+    let shown = sources
+        .iter()
+        .enumerate()
+        .filter(|(_, it)| it.contains(word));
+    let below = &holder.path[collection.len()..];
+    let mut changed = shown.filter_map(|(idx, source)| {
+        let code = Code::of(bounded(source));
+        let found = Collected::find(&code, collection)?;
+        let fix = found.changed(holder, below, is_accelerator, idx == 0);
+        Some(fix.map(|fix| Fix {
+            elsewhere: idx > 0,
+            ..fix
+        }))
+    });
+    // Where several cells add to it, a change of one is no cure.
+    let first = changed.next().flatten();
+    let only = first.filter(|_| changed.next().is_none());
+    only.or_else(|| of_any(holder))
+}
+
+/// The statement of a cell that adds to a holder, or else the first that has its name.
+pub(crate) fn keeping_statement<'a>(holder: &Holder, source: &'a str) -> Option<&'a str> {
+    let code = Code::of(bounded(&source));
+    let found = Collected::find(&code, collection(&holder.path)).map(|it| it.statement());
+    let name = holder
+        .name
+        .split('.')
+        .next()
+        .filter(|name| !name.is_empty())?;
+    let mut statements = code.statements().into_iter();
+    let named = || statements.find(|it| code.find_word(*it, name).next().is_some());
+    found.or_else(named).map(|span| code.of_span(span))
 }
 
 /// What collects, on the way to the largest object: `trainer.losses` of
@@ -180,14 +232,16 @@ fn collection(path: &str) -> &str {
     &path[..end.unwrap_or(path.len())]
 }
 
-fn of_any(holder: &Holder) -> Fix {
-    let has_graph = holder.traits.graph > Bytes::ZERO;
-    let reason = if has_graph {
+/// Of data that is there to be collected, and to be thrown away: not of a model, a trainer or a class.
+fn of_any(holder: &Holder) -> Option<Fix> {
+    let traits = &holder.traits;
+    let is_data = DATA.contains(&&*traits.type_name);
+    let reason = if traits.graph > Bytes::ZERO {
         FixReason::NameWithGraph
     } else {
         FixReason::Name
     };
-    once(&format!("del {}", holder.name), reason)
+    is_data.then(|| once(&format!("del {}", holder.name), reason))
 }
 
 /// `@cache`, `@lru_cache(maxsize=None)`: without a bound.
@@ -212,6 +266,7 @@ fn of_cache(holder: &Holder, code: &Code<'_>) -> Fix {
                 before: Some(line.to_owned()),
                 after: format!("@{prefix}lru_cache(maxsize=128)"),
                 reason: FixReason::CacheBounded,
+                elsewhere: false,
             }
         }
         _ => once(
@@ -249,7 +304,7 @@ mod tests {
 
     #[track_caller]
     fn check(holder: &Holder, source: &str, before: Option<&str>, after: &str) {
-        let found = fix(holder, Some(source)).expect("a fix");
+        let found = fix(holder, &[source], true).expect("a fix");
         assert_eq!((found.before.as_deref(), &*found.after), (before, after));
     }
 
@@ -316,6 +371,11 @@ mod tests {
                 "outputs['preds'].append((n, pred.detach()))",
             ),
             (
+                "history[0]['loss'].grad_fn",
+                "history.append({'step': n, \"loss\": f(x, y)})",
+                "history.append({'step': n, \"loss\": f(x, y).detach()})",
+            ),
+            (
                 "seen['a'][1]",
                 "seen[key] = (1, out)",
                 "seen[key] = (1, out.detach())",
@@ -329,8 +389,11 @@ mod tests {
             ("history[0][1].grad_fn", "history.append(pair)"),
             ("history[0].loss.grad_fn", "history.append(output)"),
             ("history[0][1].grad_fn", "history.append((*pair, loss))"),
-            ("history[0]['a'].grad_fn", "history.append({'a': x})"),
-            ("history[0][1].grad_fn", "history.append({0: n, 1: x})"),
+            ("history[0]['a'].grad_fn", "history.append({'b': x})"),
+            (
+                "history[0]['a'].grad_fn",
+                "history.append({**pair, 'b': x})",
+            ),
         ] {
             check(&with_graph(path, false), line, None, "del history");
         }
@@ -339,7 +402,8 @@ mod tests {
     #[test]
     fn what_goes_back_through_its_graph_keeps_it() {
         let total = with_graph("total.grad_fn", true);
-        assert_eq!(fix(&total, Some("total += loss\ntotal.backward()")), None);
+        let fixed = fix(&total, &["total += loss\ntotal.backward()"], true);
+        assert_eq!(fixed, None);
     }
 
     #[test]
@@ -352,25 +416,30 @@ mod tests {
         ] {
             check(&losses, source, None, "del losses");
         }
-        assert!(fix(&losses, None).is_some());
+        assert!(fix(&losses, &[], true).is_some());
     }
 
     #[test]
-    fn a_collection_without_graphs_gets_a_bound() {
-        let cache = holder(RootKind::Variable, "cache['a']", "dict");
-        check(
-            &cache,
-            "cache[key] = batch",
-            Some("cache[key] = batch"),
-            "cache[key] = batch\nwhile len(cache) > 100: cache.pop(next(iter(cache)))",
-        );
-        let kept = holder(RootKind::Variable, "kept[0]", "list");
-        check(
-            &kept,
-            "kept.append(batch)",
-            Some("kept.append(batch)"),
-            "kept.append(batch)\ndel kept[:-100]",
-        );
+    fn a_collection_without_graphs_goes_to_host_memory() {
+        let kept = |path: &str, tensor_type: &str| {
+            let mut kept = holder(RootKind::Variable, path, "list");
+            tensor_type.clone_into(&mut kept.traits.tensor_type);
+            kept
+        };
+        let cache = kept("cache['a']", "Tensor");
+        let line = "cache[key] = f(x)";
+        check(&cache, line, Some(line), "cache[key] = f(x).cpu()");
+        // Arrays of others have no such method, and host memory is where the host's are.
+        let of_numpy = kept("cache['a']", "ndarray");
+        check(&of_numpy, line, None, "del cache");
+        let on_host = fix(&cache, &[line], false).expect("a fix");
+        assert_eq!(on_host.before, None);
+        let inside = kept("cache['a'].args[0]", "Tensor");
+        check(&inside, line, None, "del cache");
+    }
+
+    #[test]
+    fn a_cache_gets_a_bound() {
         let memo = holder(RootKind::Variable, "embed.<inside>", "_lru_cache_wrapper");
         check(
             &memo,
@@ -379,6 +448,31 @@ mod tests {
             "@functools.lru_cache(maxsize=128)",
         );
         check(&memo, "embed(x)", None, "embed.cache_clear()");
+    }
+
+    #[test]
+    fn an_exception_is_kept_without_its_frames() {
+        let path = "errors[0].__traceback__.tb_frame.<locals>.batch";
+        let errors = holder(RootKind::Variable, path, "list");
+        let line = "errors.append(e)";
+        let after = "errors.append(e.with_traceback(None))";
+        check(&errors, line, Some(line), after);
+    }
+
+    #[test]
+    fn what_a_function_keeps_is_changed_where_the_function_is() {
+        let function = "def log(v):\n    losses.append(v)";
+        let losses = with_graph("losses[0].grad_fn", true);
+        let found = fix(&losses, &["log(loss)", "x = 1", function], true).expect("a fix");
+        assert!(found.elsewhere);
+        assert_eq!(found.after, "losses.append(float(v))");
+        let mut trainer = with_graph("trainer.history[0]", false);
+        "Trainer".clone_into(&mut trainer.traits.type_name);
+        let class = "class Trainer:\n    def fit(self):\n        self.history.append(out)";
+        let found = fix(&trainer, &["trainer.fit()", class], true).expect("a fix");
+        assert_eq!(found.after, "self.history.append(out.detach())");
+        // A trainer is not thrown away.
+        assert_eq!(fix(&trainer, &["trainer.fit()"], true), None);
     }
 
     #[test]
@@ -402,7 +496,7 @@ mod tests {
         let error = holder(RootKind::Traceback, "sys.last_value", "ValueError");
         check(&error, "", None, "%gpumem release traceback");
         let nobody = holder(RootKind::Unnamed, "unnamed", "");
-        assert_eq!(fix(&nobody, None), None);
+        assert_eq!(fix(&nobody, &[], true), None);
     }
 
     #[test]
@@ -506,7 +600,7 @@ mod tests {
 
     /// What `after` has more than `before` is a call behind a value, with brackets around it or not.
     fn differs_by_a_call(before: &str, after: &str) -> bool {
-        [".item()", ".detach()"].iter().any(|call| {
+        [".item()", ".detach()", ".cpu()"].iter().any(|call| {
             after.match_indices(call).any(|(at, _)| {
                 let (opening, rest) = (&after[..at], &after[at + call.len()..]);
                 let is_bare = format!("{opening}{rest}") == before;
@@ -546,8 +640,8 @@ mod tests {
             }
             let output = holder(RootKind::OutputHistory, "Out[3]", "Tensor");
             let fixes = [
-                fix(&losses, Some(&source)),
-                fix(&output, Some(&source)),
+                fix(&losses, &[&source], graph),
+                fix(&output, &[&source], graph),
                 fix_of_rerun("losses", &source),
             ];
             for fix in fixes.into_iter().flatten() {

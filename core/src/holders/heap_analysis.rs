@@ -248,7 +248,17 @@ impl<'a> HeapAnalysis<'a> {
             by_function: self.is_by_function(largest),
             part,
             bound: self.bound(largest),
+            tensor_type: self.tensor_type(largest),
         }
+    }
+
+    /// Of what has the storage.
+    fn tensor_type(&self, storage: u32) -> String {
+        let path = self.reach.path(SESSION, storage);
+        let holder = path.last().and_then(|(from, ..)| self.web.node_of(*from));
+        let holder = holder.map(|node| self.web.graph.node(node));
+        let tensor = holder.filter(|node| node.category.is_some() || node.shape.is_some());
+        tensor.map_or_else(String::new, |node| node.type_name.to_string())
     }
 
     /// Of the first container on the way to it, or of the object that has that container.

@@ -52,8 +52,8 @@ mod step;
 mod tests;
 mod words;
 
-pub(crate) use fix::fix_of_rerun;
 pub use fix::{Fix, FixReason, fix};
+pub(crate) use fix::{fix_of_rerun, keeping_statement};
 pub use found::Found;
 pub use graph::{Bound, Category, GraphBuilder, Node, NodeIdx, ObjectGraph, Storage};
 pub use heap_analysis::HeapAnalysis;
@@ -335,6 +335,8 @@ pub struct Traits {
     pub part: Option<Part>,
     /// What collects it has a bound, and is so full.
     pub bound: Option<Bound>,
+    /// The type of the largest object, if that is a tensor or an array: `Tensor`, `ndarray`.
+    pub tensor_type: String,
 }
 
 /// What a name has of a device's memory: each storage counts for the name that paths prefer.

@@ -52,7 +52,7 @@ struct JsonBranch<'a> {
 pub(super) struct JsonFix<'a> {
     before: Option<&'a str>,
     after: &'a str,
-    why: &'static str,
+    why: String,
 }
 
 impl<'a> From<&'a Fix> for JsonFix<'a> {
@@ -60,7 +60,7 @@ impl<'a> From<&'a Fix> for JsonFix<'a> {
         Self {
             before: fix.before.as_deref(),
             after: &fix.after,
-            why: wording::fix_reason(fix.reason),
+            why: wording::fix_reason(fix),
         }
     }
 }

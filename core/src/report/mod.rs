@@ -235,7 +235,7 @@ fn fix_lines(fix: &Fix, width: usize) -> Vec<String> {
             .map(|line| format!("    {mark} {line}"))
             .collect()
     };
-    let mut lines = vec![wrapped(&format!("  → {}", fix_reason(fix.reason)), width)];
+    let mut lines = vec![wrapped(&format!("  → {}", fix_reason(fix)), width)];
     lines.extend(fix.before.iter().flat_map(|code| side('-', code)));
     lines.extend(side('+', &fix.after));
     lines

@@ -65,13 +65,14 @@ fn code_is_never_broken() {
     );
     let fix = Fix {
         reason: FixReason::Name,
+        elsewhere: false,
         before: Some("kept.append((model(batch), loss))".to_owned()),
         after: "kept.append((model(batch), loss.item()))".to_owned(),
     };
     assert_eq!(
         fix_lines(&fix, 16),
         [
-            "  → once it is\n    not needed:\n    only this\n    name keeps\n    it alive",
+            "  → frees what\n    it keeps\n    now; the\n    cell will\n    keep it\n    again",
             "    - kept.append((model(batch), loss))",
             "    + kept.append((model(batch), loss.item()))",
         ]

@@ -8,6 +8,9 @@ pub(super) fn against_growth(advice: &Advice) -> String {
             "`{list}` is appended to and never emptied: keep numbers instead of tensors \
              (`.item()` of a scalar), or `.detach()` what you keep"
         ),
+        Advice::LookAt { path } => {
+            format!("if you do not need all of it, drop what you do not need; the largest is `{path}`")
+        }
         Advice::FindWhatLoopCollects => {
             "find what the loop collects: a list, a dict, a tensor that is added to \
              (`total += loss` keeps every graph; `total += loss.item()` does not)"

@@ -1,16 +1,28 @@
 //! Why a fix helps, and its limits.
 
-use crate::holders::FixReason;
+use crate::holders::{Fix, FixReason};
 
-/// Why a fix helps, in one sentence.
+/// Why a fix helps, in one sentence, and where its line is if that is not in the cell that grew.
 ///
 /// ```
-/// use gpumem_core::holders::FixReason;
+/// use gpumem_core::holders::{Holder, RootKind, fix};
+/// use gpumem_core::units::Bytes;
 /// use gpumem_core::wording::fix_reason;
 ///
-/// assert!(fix_reason(FixReason::NotDisplayed).starts_with("IPython keeps what a cell displays"));
+/// let holder = Holder::new(RootKind::OutputHistory, "Out[3]", Bytes::mib(420));
+/// let found = fix(&holder, &["model(x)"], true).expect("a displayed result");
+/// assert!(fix_reason(&found).starts_with("IPython keeps what a cell displays"));
 /// ```
-pub const fn fix_reason(reason: FixReason) -> &'static str {
+pub fn fix_reason(fix: &Fix) -> String {
+    let reason = words(fix.reason);
+    if fix.elsewhere {
+        format!("in another cell: {reason}")
+    } else {
+        reason.to_owned()
+    }
+}
+
+const fn words(reason: FixReason) -> &'static str {
     match reason {
         FixReason::NotDisplayed => {
             "IPython keeps what a cell displays for the whole session; `%gpumem release outputs` \
@@ -37,7 +49,7 @@ pub const fn fix_reason(reason: FixReason) -> &'static str {
         FixReason::NameWithGraph => {
             "the graph for the backward pass is kept with it: `.detach()` what is kept, or compute it under `no_grad()` if no backward pass follows"
         }
-        FixReason::Name => "once it is not needed: only this name keeps it alive",
+        FixReason::Name => "frees what it keeps now; the cell will keep it again",
         FixReason::CacheBounded => {
             "without a bound the cache keeps every result, and its arguments"
         }
@@ -51,8 +63,11 @@ pub const fn fix_reason(reason: FixReason) -> &'static str {
         FixReason::Detached => {
             "without its graph each keeps only its own values; they still add up, so keep only as many as you need, and compute under `no_grad()` if no backward pass follows"
         }
-        FixReason::LatestKept => {
-            "keeps the latest 100 and frees the rest; a `deque(maxlen=100)` does it by itself"
+        FixReason::WithoutTraceback => {
+            "an exception keeps the local variables of every function it passed through; its text and type stay"
+        }
+        FixReason::InHostMemory => {
+            "a copy in host memory takes nothing of the device; it still adds up there"
         }
     }
 }

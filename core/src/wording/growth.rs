@@ -31,6 +31,9 @@ impl Growth<'_> {
                 format!("{label} kept {each} more after every {unit}, but no longer")
             }
             State::Leak => format!("{label} keeps {each} more after every {unit}"),
+            State::Suspected if self.details.decided_by == Some(DecidedBy::MayBeMeant) => {
+                format!("{label} keeps {each} more after every {unit}")
+            }
             State::Suspected => format!("{label} grows by about {each} a {unit}"),
             State::NotEnoughData => {
                 let n_runs = count(finding.n_runs, unit);
@@ -74,7 +77,9 @@ impl Growth<'_> {
         let path = &self.teller.finding.path;
         let n_blocks = path.len() - usize::from(self.details.steps);
         let blocks = path[..n_blocks].iter().map(String::as_str);
-        let names: Vec<&str> = std::iter::once(self.teller.cell()).chain(blocks).collect();
+        let statement = self.details.statement.as_deref();
+        let cell = statement.unwrap_or(self.teller.cell());
+        let names: Vec<&str> = std::iter::once(cell).chain(blocks).collect();
         names.join(" › ")
     }
 

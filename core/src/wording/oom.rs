@@ -154,6 +154,15 @@ impl Oom<'_> {
         let size = |bytes: Bytes| self.units().size(bytes);
         let both = |words: String, advice: String| (Some(words), advice);
         match cause {
+            Cause::Growth { kept, name, cell } => {
+                let kept = size(*kept);
+                let advice = "it grows from run to run: see its own finding for what to change";
+                let words = match name {
+                    Some(name) => format!("`{name}` has collected {kept}"),
+                    None => format!("{cell} has kept {kept}"),
+                };
+                both(words, advice.to_owned())
+            }
             Cause::TooLarge { room } => {
                 let (room, wanted) = (size(*room), self.breakdown.wanted.unwrap_or_default());
                 both(

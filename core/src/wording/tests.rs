@@ -45,6 +45,7 @@ fn series(each_mib: i64, reach_mib: i64) -> SeriesGrowth {
 fn growth(n: usize) -> GrowthDetails {
     GrowthDetails {
         series: series(420, 0),
+        statement: None,
         steps: false,
         n_grown: n,
         n_known: n,

@@ -39,8 +39,9 @@ class Growth(SeriesGrowth):
     runs_to_oom: int | None
     """How many more runs (or steps) until memory runs out at this rate."""
     decided_by: str | None
-    """``allocations_grew``, ``allocations_stayed``, ``one_tensor`` (replaced by a larger one each
-    time) or ``may_be_bounded``, if that decided between a leak and growth."""
+    """What decided between a leak and growth, if anything did: ``allocations_grew``,
+    ``allocations_stayed``, ``one_tensor`` (replaced by a larger one each time), ``fills`` (its
+    container has a bound) or ``may_be_meant`` (neither an accident nor soon a problem)."""
 
 
 @dataclass(frozen=True)

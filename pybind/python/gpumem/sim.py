@@ -23,6 +23,7 @@ from contextlib import ContextDecorator
 from typing import TYPE_CHECKING
 
 from gpumem._gpumem import (
+    HostTensor,
     OutOfMemoryError,
     Tensor,
     sim_empty_cache,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 __all__ = [
+    "HostTensor",
     "OutOfMemoryError",
     "Tensor",
     "empty_cache",

@@ -10,6 +10,15 @@ use crate::units::{ByteDelta, Bytes};
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Cause {
+    /// What grows from run to run holds at least what was missing.
+    Growth {
+        /// What it kept over all of its runs.
+        kept: Bytes,
+        /// The name that holds it, if that is known.
+        name: Option<String>,
+        /// The cell that keeps it.
+        cell: String,
+    },
     /// Freeing does not help: the device never has this much.
     TooLarge {
         /// The most that could be had.

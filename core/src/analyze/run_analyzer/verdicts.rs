@@ -153,7 +153,10 @@ impl Verdicts {
             findings.extend(long_lived::findings(context));
         }
         if within.iter().any(|run| recording.run(*run).oom.is_some()) {
-            findings.extend(oom::findings(context));
+            let mut ooms = oom::findings(context);
+            let all: Vec<Finding> = [findings.clone(), elsewhere(&mut stats)].concat();
+            oom::join_growth(&mut ooms, &all);
+            findings.extend(ooms);
         }
         if is_any(context, within, |run, device| {
             recording.holders(run, device).is_some()

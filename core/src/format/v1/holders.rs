@@ -113,6 +113,7 @@ wire! { Holder {
     "by_function" => traits.by_function,
     sparse "part" => traits.part,
     sparse "bound" => traits.bound,
+    sparse "tensor_type" => traits.tensor_type,
     "branches" => branches,
     "more" => more,
 }}

@@ -2,6 +2,7 @@
 
 use super::statement::{Code, Span, is_of_name, words};
 use super::{Fix, FixReason, Holder};
+use crate::units::Bytes;
 
 /// What puts one value into a collection, by its name.
 const ADDS: [&str; 3] = ["append", "appendleft", "add"];
@@ -13,6 +14,9 @@ const LOOSER: [&str; 9] = [
 
 /// What a path goes on with behind a tensor.
 const OF_TENSORS: [&str; 4] = [".grad", "._saved", "._base", ".<"];
+
+/// And behind an exception.
+const FRAMES: &str = ".__traceback__";
 
 /// A statement that puts a value into a collection, and where that value stands in it.
 pub(super) struct Collected<'a> {
@@ -137,24 +141,66 @@ impl<'a> Collected<'a> {
         }
     }
 
-    /// The same without the graph; a number where each is a single one. `None` where the tensor is
-    /// inside of what is put there, and the cell does not show where: `.detach()` is a tensor's.
-    pub(super) fn cut(&self, holder: &Holder, below: &str) -> Option<Fix> {
-        let (call, reason) = if holder.traits.scalars {
-            (".item()", FixReason::Number)
+    pub(super) fn statement(&self) -> Span {
+        self.statement
+    }
+
+    /// The statement with a value that keeps less; `None` where nothing certain can be said.
+    /// `is_own` is false in another cell than the one that grew.
+    pub(super) fn changed(
+        &self,
+        holder: &Holder,
+        below: &str,
+        is_accelerator: bool,
+        is_own: bool,
+    ) -> Option<Fix> {
+        let traits = &holder.traits;
+        let has_graph = traits.graph > Bytes::ZERO;
+        let is_moved = is_accelerator && traits.tensor_type == "Tensor" && self.how != How::Bound;
+        let (call, reason, goes_on) = if below.contains(FRAMES) {
+            (
+                ".with_traceback(None)",
+                FixReason::WithoutTraceback,
+                &[FRAMES][..],
+            )
+        } else if traits.scalars {
+            (".item()", FixReason::Number, &OF_TENSORS[..])
+        } else if has_graph {
+            (".detach()", FixReason::Detached, &OF_TENSORS[..])
+        } else if is_moved {
+            (".cpu()", FixReason::InHostMemory, &OF_TENSORS[..])
         } else {
-            (".detach()", FixReason::Detached)
+            return None;
         };
-        let Self {
-            code, statement, ..
-        } = self;
-        let value = self.tensor(below)?;
-        let text = code.of_span(value);
-        let value_text = if code.is_primary(value) {
+        // Where it is inside of what is put there, the cell must show where: the call is a tensor's.
+        let value = self.value_at(below, goes_on)?;
+        let text = self.code.of_span(value);
+        let called = if self.code.is_primary(value) {
             format!("{text}{call}")
         } else {
             format!("({text}){call}")
         };
+        let is_name = text.bytes().all(is_of_name);
+        let after = if is_own || !is_name {
+            called
+        } else if traits.scalars {
+            format!("float({text})")
+        } else {
+            // What a function is handed may be a plain number, too.
+            let method = call.trim_matches(['.', '(', ')']);
+            match call.strip_suffix("()") {
+                Some(_) => format!("{called} if hasattr({text}, '{method}') else {text}"),
+                None => called,
+            }
+        };
+        Some(self.with(value, &after, reason))
+    }
+
+    /// The statement with that in the place of a value.
+    fn with(&self, value: Span, text: &str, reason: FixReason) -> Fix {
+        let Self {
+            code, statement, ..
+        } = self;
         let opening = code.of_span(Span {
             end: value.start,
             ..*statement
@@ -163,16 +209,17 @@ impl<'a> Collected<'a> {
             start: value.end,
             ..*statement
         });
-        Some(Fix {
+        Fix {
             before: Some(code.of_span(*statement).to_owned()),
-            after: format!("{opening}{value_text}{closing}"),
+            after: format!("{opening}{text}{closing}"),
             reason,
-        })
+            elsewhere: false,
+        }
     }
 
-    /// Where the tensor stands in the value. `below` is its path from the collection on:
-    /// `[3][1].grad_fn` of the second in each tuple.
-    fn tensor(&self, below: &str) -> Option<Span> {
+    /// Where what is to be changed stands in the value. `below` is its path from the collection on:
+    /// `[3][1].grad_fn` of the second in each tuple. Behind it comes nothing, or what it `goes_on` with.
+    fn value_at(&self, below: &str, goes_on: &[&str]) -> Option<Span> {
         let n_steps = match self.how {
             How::Appended | How::Added | How::Stored => self.code.n_brackets(self.target) + 1,
             How::Bound => usize::from(below.starts_with('[')),
@@ -187,27 +234,8 @@ impl<'a> Collected<'a> {
             value = part(self.code, value, key)?;
             rest = after;
         }
-        let is_tensor = rest.is_empty() || OF_TENSORS.iter().any(|of| rest.starts_with(of));
-        is_tensor.then_some(value)
-    }
-
-    /// The same statement, and one that drops the oldest; `None` where that cannot be written.
-    pub(super) fn bounded(&self, holder: &Holder) -> Option<Fix> {
-        let is_by_itself = self.target.start == self.statement.start;
-        // A deque has its own bound.
-        let is_sliced = holder.traits.type_name != "deque";
-        let name = self.code.of_span(self.target);
-        let drop = match self.how {
-            How::Appended if is_sliced && is_by_itself => format!("del {name}[:-100]"),
-            How::Stored => format!("while len({name}) > 100: {name}.pop(next(iter({name})))"),
-            _ => return None,
-        };
-        let line = self.code.of_span(self.statement);
-        Some(Fix {
-            before: Some(line.to_owned()),
-            after: format!("{line}\n{drop}"),
-            reason: FixReason::LatestKept,
-        })
+        let is_it = rest.is_empty() || goes_on.iter().any(|it| rest.starts_with(it));
+        is_it.then_some(value)
     }
 }
 
@@ -231,7 +259,7 @@ fn subscript(path: &str) -> Option<(&str, &str)> {
     Some((&path[1..end], &path[end + 1..]))
 }
 
-/// What stands at an index of a tuple or a list that is written there.
+/// What stands at an index of a tuple or a list that is written there, or at a key of a dict.
 fn part(code: &Code<'_>, value: Span, key: &str) -> Option<Span> {
     let is_whole = code.closing(value.start)? == value.end - 1;
     let inside = Span {
@@ -241,11 +269,23 @@ fn part(code: &Code<'_>, value: Span, key: &str) -> Option<Span> {
     let parts = code.split(inside, b',');
     let opening = code.code(value.start)?;
     let is_starred = |part: &Span| code.of_span(*part).starts_with('*');
-    let is_display = opening == b'[' || (opening == b'(' && parts.len() > 1);
-    if !is_whole || !is_display || parts.iter().any(is_starred) {
+    let is_sequence = opening == b'[' || (opening == b'(' && parts.len() > 1);
+    if !is_whole || parts.iter().any(is_starred) {
         return None;
     }
-    parts.get(key.parse::<usize>().ok()?).copied()
+    if is_sequence {
+        return parts.get(key.parse::<usize>().ok()?).copied();
+    }
+    let mut items = parts.iter().filter(|_| opening == b'{');
+    items.find_map(|item| match *code.split(*item, b':') {
+        [its_key, value] => (bare(code.of_span(its_key)) == bare(key)).then_some(value),
+        _ => None,
+    })
+}
+
+/// A key without its quotation marks.
+fn bare(key: &str) -> &str {
+    key.trim_matches(['\'', '"'])
 }
 
 /// The value that is added to the same: `x` of `total + x`.
