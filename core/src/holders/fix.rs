@@ -466,9 +466,16 @@ mod tests {
         let found = fix(&losses, &["log(loss)", "x = 1", function], true).expect("a fix");
         assert!(found.elsewhere);
         assert_eq!(found.after, "losses.append(float(v))");
+        let whole = with_graph("losses[0].grad_fn", false);
+        let found = fix(&whole, &["log(loss)", function], true).expect("a fix");
+        let after = "losses.append(v.detach() if hasattr(v, 'detach') else v)";
+        assert_eq!(found.after, after);
+        // Another cell adds to it, too.
+        let others = ["losses.append(f(x))", function];
+        assert_eq!(fix(&whole, &others, true).expect("a fix").before, None);
         let mut trainer = with_graph("trainer.history[0]", false);
         "Trainer".clone_into(&mut trainer.traits.type_name);
-        let class = "class Trainer:\n    def fit(self):\n        self.history.append(out)";
+        let class = "class Trainer:\n    def fit(self):\n        out = f()\n        self.history.append(out)";
         let found = fix(&trainer, &["trainer.fit()", class], true).expect("a fix");
         assert_eq!(found.after, "self.history.append(out.detach())");
         // A trainer is not thrown away.

@@ -177,7 +177,7 @@ fn decided_by(decided: DecidedBy, units: Units) -> String {
             "live allocations grew in none of {n_runs} runs: something is replaced by a larger one"
         ),
         DecidedBy::OneTensor => "one tensor, replaced by a larger one each time".to_owned(),
-        DecidedBy::MayBeMeant => "it may be meant: a name of yours collects it".to_owned(),
+        DecidedBy::MayBeMeant => "you may want to keep it".to_owned(),
         DecidedBy::Fills { when_full, .. } => format!("{} when full", units.size(when_full)),
     }
 }

@@ -180,8 +180,12 @@ impl<'a> Collected<'a> {
         } else {
             format!("({text}){call}")
         };
-        let is_name = text.bytes().all(is_of_name);
-        let after = if is_own || !is_name {
+        let binds = |span: &Span| {
+            let rest = self.code.of_span(*span).strip_prefix(text);
+            rest.is_some_and(|rest| rest.trim_start().starts_with('='))
+        };
+        let is_handed = text.bytes().all(is_of_name) && !self.code.statements().iter().any(binds);
+        let after = if is_own || !is_handed {
             called
         } else if traits.scalars {
             format!("float({text})")
