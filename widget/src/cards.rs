@@ -2,6 +2,7 @@
 //! what to do, and the figures behind it.
 
 use gpumem_core::analyze::{Evidence, Finding, SeriesGrowth, Severity};
+use gpumem_core::decimal::rounded;
 use gpumem_core::recording::RunIdx;
 use gpumem_core::units::{ByteDelta, Units};
 use gpumem_core::wording::{self, Words};
@@ -300,7 +301,7 @@ fn number(value: f64) -> String {
         n if n >= 0.0001 => 4,
         _ => return "≈ 0".to_owned(),
     };
-    format!("{value:.n_digits$}")
+    rounded(value, n_digits)
 }
 
 fn sparkline(make: &Maker, finding: &Finding, growth: &SeriesGrowth) -> Dom<Element> {
@@ -346,7 +347,7 @@ fn points(series: &[f64]) -> String {
         .enumerate()
         .map(|(idx, y)| {
             let (x, y) = (step * idx as f64, 29.0 - 28.0 * (y - low) / height);
-            format!("{x:.2},{y:.2}")
+            rounded(x, 2) + "," + &rounded(y, 2)
         })
         .collect();
     points.join(" ")

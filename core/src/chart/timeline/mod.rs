@@ -261,8 +261,9 @@ impl Chart {
             let bars: Vec<(Point, f64)> = wide.chain(narrow).collect();
             for (middle, width) in bars {
                 let ends = [middle.x - width / 2.0, middle.x + width / 2.0];
-                let ends = ends
-                    .map(|x| Point::new(x.clamp(self.plot.left, self.plot.right), crisp(middle.y)));
+                let ends = ends.map(|x| {
+                    Point::new(x.max(self.plot.left).min(self.plot.right), crisp(middle.y))
+                });
                 self.scene.line(ends.to_vec(), Role::Muted, 2.0, dash);
             }
         }
