@@ -224,7 +224,10 @@ fn named(elements: &[Element]) -> Vec<(Stop, &Element)> {
     let mut named: Vec<(Stop, &Element)> = Vec::new();
     for element in elements {
         let text = element.text_content().unwrap_or_default();
-        let words = text.split(char::is_numeric).next().unwrap_or_default();
+        let words = text
+            .split(|c: char| c.is_ascii_digit())
+            .next()
+            .unwrap_or_default();
         let n_before = named.iter().filter(|((known, _), _)| known == words);
         let stop = (words.to_owned(), n_before.count());
         named.push((stop, element));

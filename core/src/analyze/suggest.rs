@@ -3,6 +3,7 @@
 use super::details::Advice;
 use crate::holders::{Holder, RootKind};
 use crate::recording::{DeviceIdx, DeviceKind, Recording, Source};
+use crate::source_text::is_name_letter;
 use crate::units::Bytes;
 
 /// Advice against growth, the most likely first. Where its holder is known, only what helps against
@@ -37,7 +38,7 @@ pub(super) fn against_growth(
 /// The first name that the source appends to.
 fn appended_to(source: &str) -> Option<&str> {
     let (before, _) = source.split_once(".append(")?;
-    let is_name = |c: char| c.is_alphanumeric() || "_.".contains(c);
+    let is_name = |c: char| is_name_letter(c) || c == '.';
     let start = before
         .char_indices()
         .rev()
@@ -89,6 +90,7 @@ mod tests {
             appended_to("for x in y:\n    self.losses.append(x)"),
             Some("self.losses")
         );
+        assert_eq!(appended_to("x = größen.append(1)"), Some("größen"));
         assert_eq!(appended_to("[].append(1)"), None);
         assert_eq!(appended_to("x = 1"), None);
     }
