@@ -27,6 +27,7 @@ pub mod analyze;
 pub mod chart;
 pub mod classic;
 pub mod company;
+pub mod decimal;
 pub mod downsample;
 mod extremes;
 pub mod footprint;

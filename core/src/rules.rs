@@ -16,6 +16,7 @@
 
 use thiserror::Error;
 
+use crate::decimal::short;
 use crate::recording::DeviceKind;
 use crate::units::Bytes;
 
@@ -179,7 +180,7 @@ pub enum Threshold {
 
 /// The error of [`Rules::set`]: a value out of the threshold's range.
 #[derive(Debug, Clone, Copy, PartialEq, Error)]
-#[error("{} is {value}: it must be {expected}", .threshold.name())]
+#[error("{} is {}: it must be {expected}", .threshold.name(), short(*.value, 12))]
 pub struct BadThreshold {
     /// Which threshold.
     pub threshold: Threshold,

@@ -32,6 +32,13 @@ pub fn hash(source: &str) -> SourceHash {
     SourceHash(xxh3_64(normalised(source).as_bytes()))
 }
 
+/// Whether a letter may be part of a Python name.
+///
+/// Every letter beyond ASCII counts: a table of those that may would be 2 kB of the page's module.
+pub(crate) fn is_name_letter(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || letter == '_' || !letter.is_ascii()
+}
+
 /// The first line that says what the cell does: not blank, no comment, no magic
 /// of a whole cell; no import, decorator or bare `try:` while anything else follows.
 pub(crate) fn headline(source: &str) -> Option<String> {

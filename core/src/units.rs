@@ -16,6 +16,8 @@ use std::iter::Sum;
 use std::ops::{Add, AddAssign, Neg, Sub};
 use std::str::FromStr;
 
+use crate::decimal::{rounded, short};
+
 const KIB: f64 = 1024.0;
 const BINARY_UNITS: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 const DECIMAL_UNITS: [&str; 6] = ["B", "kB", "MB", "GB", "TB", "PB"];
@@ -294,10 +296,10 @@ impl fmt::Display for Nanos {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let n = self.as_f64();
         let shown = match self.0 {
-            0..1_000 => format!("{n} ns"),
+            0..1_000 => format!("{} ns", self.0),
             1_000..1_000_000 => format!("{} µs", digits(n / 1e3)),
             1_000_000..1_000_000_000 => format!("{} ms", digits(n / 1e6)),
-            1_000_000_000..60_000_000_000 => format!("{:.1} s", n / 1e9),
+            1_000_000_000..60_000_000_000 => format!("{} s", rounded(n / 1e9, 1)),
             60_000_000_000..3_600_000_000_000 => {
                 let seconds = self.0 / 1_000_000_000;
                 format!("{} min {} s", seconds / 60, seconds % 60)
@@ -387,12 +389,7 @@ fn digits(value: f64) -> String {
         v if v >= 9.995 => 1,
         _ => 2,
     };
-    let text = format!("{value:.n_decimals$}");
-    if text.contains('.') {
-        text.trim_end_matches('0').trim_end_matches('.').to_owned()
-    } else {
-        text
-    }
+    short(value, n_decimals)
 }
 
 #[cfg(test)]

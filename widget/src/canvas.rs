@@ -1,15 +1,16 @@
 //! A plotters backend for a canvas, in device pixels.
 //!
-//! plotters-canvas fills areas and sets pixels. It thinks in CSS pixels, moves every
-//! straight line by half a pixel and sets text in generic families; here a line is
-//! moved only where its width is odd, lines join round, and text has the page's own
-//! faces and stands on its baseline, as `gpumem_core::chart::paint` asks. Lines, dots
-//! and bars that come in a row in one colour are one path: of a long session's
-//! thousands, each drawn by itself, setting colours and painting would take longer
-//! than everything else together.
+//! plotters-canvas has the canvas. What it draws is in CSS pixels, every straight line moved
+//! by half a pixel and text in generic families, and it formats a float for every colour;
+//! here a line is moved only where its width is odd, lines join round, and text has the
+//! page's own faces and stands on its baseline, as `gpumem_core::chart::paint` asks. Lines,
+//! dots and bars that come in a row in one colour are one path: of a long session's
+//! thousands, each drawn by itself, setting colours and painting would take longer than
+//! everything else together.
 
 use std::f64::consts::TAU;
 
+use gpumem_core::decimal::short;
 use plotters_backend::text_anchor::HPos;
 use plotters_backend::{
     BackendColor, BackendCoord, BackendStyle, BackendTextStyle, DrawingBackend, DrawingErrorKind,
@@ -119,7 +120,7 @@ impl<'a> Canvas<'a> {
             FontFamily::SansSerif => &self.faces.sans,
             FontFamily::Serif | FontFamily::Name(_) => family.as_str(),
         };
-        let font = format!("{weight}{}px {face}", style.size());
+        let font = format!("{weight}{}px {face}", short(style.size(), 2));
         if self.style.font != font {
             self.context.set_font(&font);
             self.style.font = font;
@@ -178,9 +179,10 @@ impl DrawingBackend for Canvas<'_> {
     }
 
     fn draw_pixel(&mut self, point: BackendCoord, colour: BackendColor) -> Drawn {
-        self.paint();
-        self.style.fill = None;
-        self.backend.draw_pixel(point, colour)
+        self.take_up(Ink::Fill(colour.rgb));
+        self.context
+            .rect(f64::from(point.0), f64::from(point.1), 1.0, 1.0);
+        Ok(())
     }
 
     fn draw_rect<S: BackendStyle>(
@@ -229,9 +231,12 @@ impl DrawingBackend for Canvas<'_> {
         corners: I,
         style: &S,
     ) -> Drawn {
+        // By itself: where two areas of one path overlap, their directions decide what is filled.
         self.paint();
-        self.style.fill = None;
-        self.backend.fill_polygon(corners, style)
+        self.take_up(Ink::Fill(style.color().rgb));
+        self.trace(corners, 0.0);
+        self.paint();
+        Ok(())
     }
 
     fn draw_text<S: BackendTextStyle>(&mut self, text: &str, style: &S, at: BackendCoord) -> Drawn {

@@ -2,6 +2,7 @@
 //! what to do, and the figures behind it.
 
 use gpumem_core::analyze::{Evidence, Finding, SeriesGrowth, Severity};
+use gpumem_core::decimal::rounded;
 use gpumem_core::recording::RunIdx;
 use gpumem_core::units::{ByteDelta, Units};
 use gpumem_core::wording::{self, Words};
@@ -223,7 +224,10 @@ fn named(elements: &[Element]) -> Vec<(Stop, &Element)> {
     let mut named: Vec<(Stop, &Element)> = Vec::new();
     for element in elements {
         let text = element.text_content().unwrap_or_default();
-        let words = text.split(char::is_numeric).next().unwrap_or_default();
+        let words = text
+            .split(|c: char| c.is_ascii_digit())
+            .next()
+            .unwrap_or_default();
         let n_before = named.iter().filter(|((known, _), _)| known == words);
         let stop = (words.to_owned(), n_before.count());
         named.push((stop, element));
@@ -300,7 +304,7 @@ fn number(value: f64) -> String {
         n if n >= 0.0001 => 4,
         _ => return "≈ 0".to_owned(),
     };
-    format!("{value:.n_digits$}")
+    rounded(value, n_digits)
 }
 
 fn sparkline(make: &Maker, finding: &Finding, growth: &SeriesGrowth) -> Dom<Element> {
@@ -346,7 +350,7 @@ fn points(series: &[f64]) -> String {
         .enumerate()
         .map(|(idx, y)| {
             let (x, y) = (step * idx as f64, 29.0 - 28.0 * (y - low) / height);
-            format!("{x:.2},{y:.2}")
+            rounded(x, 2) + "," + &rounded(y, 2)
         })
         .collect();
     points.join(" ")

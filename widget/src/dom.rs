@@ -1,6 +1,7 @@
 //! Building elements. Text becomes text nodes only: nothing from a recording is
 //! ever read as HTML, and nothing of it hides or turns the text around it.
 
+use gpumem_core::decimal::rounded;
 use gpumem_core::printable::printable_lines;
 use wasm_bindgen::{JsCast, JsValue};
 use web_sys::{Document, Element, HtmlElement, Node};
@@ -115,7 +116,7 @@ pub(crate) fn flag(element: &Element, name: &str, on: bool) -> Dom<()> {
 
 /// How much of its track a bar takes up.
 pub(crate) fn share(bar: &HtmlElement, share: f64) -> Dom<()> {
-    let share = format!("{:.5}", share.min(1.0));
+    let share = rounded(share.min(1.0), 5);
     bar.style().set_property("--share", &share)
 }
 

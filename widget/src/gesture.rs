@@ -86,7 +86,7 @@ impl Gesture {
             Grip::Range => None,
             Grip::Brush(left, right) => {
                 let (first, last) = window.ends();
-                let by = (self.to - self.from).clamp(first - left, last - right);
+                let by = (self.to - self.from).max(first - left).min(last - right);
                 Some(Brushed(window.between(left + by, right + by)))
             }
             Grip::End(other) => Some(Brushed(window.between(other, self.to))),

@@ -2,6 +2,7 @@
 
 use gpumem_core::analyze::{Analysis, Part, Peak, RunRow, cell_label};
 use gpumem_core::chart::{Field, Map};
+use gpumem_core::decimal::rounded;
 use gpumem_core::holders::{self, RootKind};
 use gpumem_core::recording::{DeviceIdx, Recording, Run, RunIdx, Series, Status};
 use gpumem_core::units::{Bytes, Nanos, Units};
@@ -119,7 +120,7 @@ pub(crate) fn of_part(part: &Part, parts: &[Part], units: Units) -> Readout {
     let share = 100.0 * part.size.as_f64() / total.as_f64().max(1.0);
     Readout {
         name: wording::part(part).to_owned(),
-        place: format!("{share:.1} % of what is there"),
+        place: rounded(share, 1) + " % of what is there",
         figures: vec![("size", units.size(part.size))],
     }
 }
@@ -133,7 +134,7 @@ pub(crate) fn of_field(field: &Field, map: &Map, units: Units) -> Readout {
         let share = 100.0 * field.n_bytes.as_f64() / map.n_bytes().as_f64().max(1.0);
         (
             "holds",
-            format!("{}, {share:.0} %", units.size(field.n_bytes)),
+            format!("{}, {} %", units.size(field.n_bytes), rounded(share, 0)),
         )
     });
     figures.push(("is", field.what.clone()));

@@ -57,7 +57,7 @@ impl Window<'_> {
     pub(crate) fn moved(&self, by: f64) -> Option<Span> {
         let (left, right) = self.places();
         let (first, last) = self.ends();
-        let by = by.clamp(first - left, (last - right).max(first - left));
+        let by = by.min(last - right).max(first - left);
         self.between(left + by, right + by)
     }
 

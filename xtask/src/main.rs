@@ -8,6 +8,7 @@ mod bundle;
 mod demo;
 mod fake_driver;
 mod lint;
+mod order;
 mod project;
 mod python;
 mod run;

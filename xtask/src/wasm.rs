@@ -1,4 +1,4 @@
-//! The widget's crate as a module for the page: compile, bind, bundle.
+//! The widget's crate as a module for the page: compile, bind, order, bundle.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,13 +7,14 @@ use anyhow::{Context, Result};
 use wasm_bindgen_cli_support::Bindgen;
 
 use crate::bundle::bundle;
+use crate::order::ordered;
 use crate::project::Project;
 use crate::run;
 use crate::stamp::Stamp;
 
 /// What the page runs.
 pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
-const INPUTS: [&str; 8] = [
+const INPUTS: [&str; 9] = [
     "Cargo.toml",
     "Cargo.lock",
     "core/Cargo.toml",
@@ -21,6 +22,7 @@ const INPUTS: [&str; 8] = [
     "widget",
     "js",
     "xtask/src/wasm.rs",
+    "xtask/src/order.rs",
     "xtask/src/bundle.rs",
 ];
 
@@ -57,7 +59,7 @@ pub(crate) fn build(project: &Project) -> Result<()> {
     let module = compile(project)?;
     let (glue_js, wasm) = bind(&module, &project.target("bindgen"))?;
     remove_old(&project.static_folder())?;
-    bundle(project.root(), &glue_js, &wasm)?;
+    bundle(project.root(), &glue_js, &ordered(&wasm)?)?;
     stamp.set()
 }
 

@@ -3,6 +3,7 @@
 use super::details::Advice;
 use crate::holders::{self, Fix, Holder, RootKind};
 use crate::recording::{DeviceIdx, DeviceKind, Recording, Run, Source};
+use crate::source_text::is_name_letter;
 use crate::units::Bytes;
 
 /// The fix for a holder, in the text of the run or in that of another cell.
@@ -39,8 +40,8 @@ pub(super) fn displayed_by<'a>(recording: &'a Recording, holder: &Holder) -> Opt
     runs.find(|run| run.parent.is_none() && run.execution_count == Some(number))
 }
 
-/// Advice against growth without a fix, the most likely first. Where its holder is known, only what helps against
-/// that one.
+/// Advice against growth without a fix, the most likely first. Where its holder is known, only what
+/// helps against that one.
 pub(super) fn against_growth(
     recording: &Recording,
     device: DeviceIdx,
@@ -75,7 +76,7 @@ pub(super) fn against_growth(
 /// The first name that the source appends to.
 fn appended_to(source: &str) -> Option<&str> {
     let (before, _) = source.split_once(".append(")?;
-    let is_name = |c: char| c.is_alphanumeric() || "_.".contains(c);
+    let is_name = |c: char| is_name_letter(c) || c == '.';
     let start = before
         .char_indices()
         .rev()
@@ -127,6 +128,7 @@ mod tests {
             appended_to("for x in y:\n    self.losses.append(x)"),
             Some("self.losses")
         );
+        assert_eq!(appended_to("x = größen.append(1)"), Some("größen"));
         assert_eq!(appended_to("[].append(1)"), None);
         assert_eq!(appended_to("x = 1"), None);
     }

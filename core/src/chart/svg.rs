@@ -12,6 +12,7 @@ use plotters_backend::{
 use super::paint::paint;
 use super::scene::Scene;
 use super::theme::Theme;
+use crate::decimal::short;
 use crate::printable::printable;
 
 /// Backends have integer coordinates: this many of them make a logical pixel.
@@ -33,8 +34,8 @@ pub fn svg(scene: &Scene, theme: Theme) -> String {
         text: format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" \
              viewBox=\"0 0 {width} {height}\" role=\"img\">\n<title>{}</title>\n",
-            scene.width,
-            scene.height,
+            short(scene.width, 2),
+            short(scene.height, 2),
             escaped(&printable(&scene.description)),
         ),
     };
@@ -168,7 +169,7 @@ impl DrawingBackend for Document {
             FontStyle::Bold => " font-weight=\"600\"",
             _ => "",
         };
-        let (size, fill, text) = (style.size(), hex(style.color()), escaped(text));
+        let (size, fill, text) = (short(style.size(), 2), hex(style.color()), escaped(text));
         self.put(format_args!(
             "<text x=\"{x}\" y=\"{baseline}\" font-family=\"{family}\" font-size=\"{size}\"{weight} \
              text-anchor=\"{anchor}\" fill=\"{fill}\">{text}</text>"

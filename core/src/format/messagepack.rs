@@ -7,6 +7,7 @@
 use std::fmt::Display;
 
 use super::MAX_FRAME;
+use crate::decimal::short;
 
 /// How deep values may be nested; the wire's own are at most 16 deep.
 const MAX_DEPTH: usize = 32;
@@ -274,7 +275,7 @@ impl Token<'_> {
             Self::Bool(value) => value.to_string(),
             Self::Whole(number) => number.to_string(),
             Self::Negative(number) => number.to_string(),
-            Self::Float(number) => number.to_string(),
+            Self::Float(number) => short(*number, 6),
             Self::Text(text) => format!("{text:?}"),
             Self::Binary(bytes) => format!("{} bytes", bytes.len()),
             Self::List(n) => format!("a list of {n}"),

@@ -4,6 +4,7 @@ mod collected;
 mod statement;
 
 use super::{Holder, RootKind};
+use crate::source_text::is_name_letter;
 use crate::units::Bytes;
 use collected::Collected;
 use statement::{Code, Span};
@@ -138,13 +139,12 @@ fn is_displayed(code: &Code<'_>, span: Span) -> bool {
     let text = code.of_span(span);
     let in_no_block = span.start == 0 || code.text[..span.start].ends_with(['\n', ';']);
     let is_last = !(span.end..code.len()).any(|at| code.code(at) == Some(b';'));
-    let starts_well = text.starts_with(|c: char| c.is_alphabetic() || "_([{".contains(c));
+    let starts_well =
+        text.starts_with(|c: char| is_name_letter(c) && !c.is_ascii_digit() || "([{".contains(c));
     let is_whole = code
         .outside(span)
         .is_some_and(|plain| !plain.contains(['=', ':', '\\']));
-    let word = text
-        .split(|c: char| !c.is_alphanumeric() && c != '_')
-        .next();
+    let word = text.split(|c: char| !is_name_letter(c)).next();
     let statements = [
         "assert", "break", "continue", "del", "from", "global", "import", "nonlocal", "pass",
         "raise", "return",

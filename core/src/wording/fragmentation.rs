@@ -2,6 +2,7 @@
 
 use super::{Teller, Words, count};
 use crate::analyze::{FragmentationDetails, SeriesGrowth};
+use crate::decimal::rounded;
 use crate::recording::DeviceKind;
 
 pub(super) fn words(teller: &Teller<'_>, details: &FragmentationDetails) -> Words {
@@ -24,8 +25,8 @@ pub(super) fn words(teller: &Teller<'_>, details: &FragmentationDetails) -> Word
             teller.device()
         ),
         detail: format!(
-            "{:.0} % of the {} reserved{largest} · `empty_cache()` would give back {}",
-            100.0 * share,
+            "{} % of the {} reserved{largest} · `empty_cache()` would give back {}",
+            rounded(100.0 * share, 0),
             size(details.reserved),
             size(details.reclaimable)
         ),

@@ -1,6 +1,7 @@
 //! What the reader sets: over the charts, and over the findings.
 
 use gpumem_core::chart::{Measure, Pace};
+use gpumem_core::decimal::rounded;
 use gpumem_core::report;
 use web_sys::{Element, HtmlElement, HtmlInputElement};
 
@@ -343,9 +344,7 @@ impl Slider {
         self.input.set_attribute("aria-valuetext", &shown)?;
         self.value.set_text_content(Some(&shown));
         let share = f64::from(recorded_position) / f64::from(setting.last());
-        self.mark
-            .style()
-            .set_property("--at", &format!("{share:.4}"))?;
+        self.mark.style().set_property("--at", &rounded(share, 4))?;
         let words = setting.recorded(recorded, units);
         self.mark.set_title(&words);
         self.reset.set_text_content(Some(&words));

@@ -1,6 +1,7 @@
 //! A chart in the page: a canvas, and over it what follows the pointer.
 
 use gpumem_core::chart::{self, Hit, Point, Scene, Target, Theme};
+use gpumem_core::decimal::short;
 use gpumem_core::recording::RunIdx;
 use gpumem_core::sort;
 use wasm_bindgen::JsCast;
@@ -171,8 +172,8 @@ impl Picture {
 
     fn paint(&self, model: &Model, faces: &Faces) -> Dom<()> {
         let style = self.canvas.style();
-        style.set_property("width", &format!("{}px", self.scene.width))?;
-        style.set_property("height", &format!("{}px", self.scene.height))?;
+        style.set_property("width", &px(self.scene.width))?;
+        style.set_property("height", &px(self.scene.height))?;
         paint_scene(&self.canvas, &self.scene, model.theme, model.scale, faces)
     }
 
@@ -188,8 +189,8 @@ impl Picture {
         if let Some(hit) = hit.filter(|_| is_shown) {
             place(&self.band, hit.rect.x, hit.rect.width.max(1.0))?;
             let style = self.band.style();
-            style.set_property("top", &format!("{:.1}px", hit.rect.y))?;
-            style.set_property("height", &format!("{:.1}px", hit.rect.height))?;
+            style.set_property("top", &px(hit.rect.y))?;
+            style.set_property("height", &px(hit.rect.height))?;
         }
         let here = pointed.filter(|pointed| pointed.chart == self.chart);
         let at = here.and_then(|here| here.at).filter(|_| hit.is_some());
@@ -227,7 +228,7 @@ impl Picture {
         };
         self.tip
             .style()
-            .set_property("transform", &format!("translate({x:.1}px, 0)"))
+            .set_property("transform", &format!("translate({}, 0)", px(x)))
     }
 }
 
@@ -275,8 +276,13 @@ pub(crate) fn read_out(model: &Model, pointed: Pointed) -> Option<Readout> {
 
 fn place(overlay: &HtmlElement, left: f64, width: f64) -> Dom<()> {
     let style = overlay.style();
-    style.set_property("left", &format!("{left:.1}px"))?;
-    style.set_property("width", &format!("{width:.1}px"))
+    style.set_property("left", &px(left))?;
+    style.set_property("width", &px(width))
+}
+
+/// A length of the style sheet.
+fn px(length: f64) -> String {
+    short(length, 2) + "px"
 }
 
 fn tip_content(make: &Maker, read: &Readout) -> Dom<Vec<Element>> {

@@ -3,6 +3,7 @@
 use super::Case;
 use crate::holders::RootKind;
 use crate::recording::{AllocatorLevels, DeviceKind, Framework, Source, Status};
+use crate::source_text::is_name_letter;
 use crate::units::{ByteDelta, Bytes};
 
 /// One thing that would have helped, or is worth knowing: an entry of
@@ -243,9 +244,9 @@ fn assigned_in(source: &str) -> Option<&str> {
     source.lines().rev().find_map(|line| {
         let (name, value) = line.split_once('=')?;
         let name = name.trim_end();
-        let is_name = name.chars().all(|c| c.is_alphanumeric() || c == '_')
-            && name.starts_with(|c: char| c.is_alphabetic() || c == '_');
-        (is_name && !value.starts_with('=')).then_some(name)
+        let is_name = name.chars().all(is_name_letter);
+        let starts_as_one = name.starts_with(|c: char| !c.is_ascii_digit());
+        (is_name && starts_as_one && !value.starts_with('=')).then_some(name)
     })
 }
 
@@ -262,6 +263,8 @@ mod tests {
     fn the_name_is_what_the_cell_binds_last() {
         check("model = build()", Some("model"));
         check("a = 1\nb=2\nfor x in b:\n    c = 3", Some("b"));
+        check("größe_2 = 1", Some("größe_2"));
+        check("2 = 1", None);
         check("a == 1", None);
         check("a.b = 1", None);
         check("a += 1", None);

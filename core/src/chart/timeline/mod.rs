@@ -23,6 +23,7 @@ use super::plot::{NO_RUNS, Plot, crisp, say, sheet};
 use super::scene::{Anchor, Face, Hit, Point, Rect, Role, Scene, Target};
 use crate::analyze::{Analysis, cell_label};
 use crate::recording::{Recording, Run, SourceHash};
+use crate::source_text::is_name_letter;
 use crate::units::{Bytes, Units};
 use crate::wording::count;
 
@@ -261,8 +262,9 @@ impl Chart {
             let bars: Vec<(Point, f64)> = wide.chain(narrow).collect();
             for (middle, width) in bars {
                 let ends = [middle.x - width / 2.0, middle.x + width / 2.0];
-                let ends = ends
-                    .map(|x| Point::new(x.clamp(self.plot.left, self.plot.right), crisp(middle.y)));
+                let ends = ends.map(|x| {
+                    Point::new(x.max(self.plot.left).min(self.plot.right), crisp(middle.y))
+                });
                 self.scene.line(ends.to_vec(), Role::Muted, 2.0, dash);
             }
         }
@@ -389,8 +391,10 @@ impl Chart {
             let whole = label(name).fitted(room - Occupied::GAP);
             return whole.between(self.plot.left, self.plot.right);
         }
-        let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
-        let word: String = name.chars().take_while(|letter| is_part(*letter)).collect();
+        let word: String = name
+            .chars()
+            .take_while(|&letter| is_name_letter(letter))
+            .collect();
         let short = if word.len() < SHORTEST_WORD {
             name
         } else {

@@ -3,6 +3,8 @@
 //! No grammar: strings, comments and brackets are told from the rest, which is what lines, semicolons
 //! and commas mean something in. Text that is no Python gives something, and never fails.
 
+use crate::source_text::is_name_letter;
+
 /// Stands for what is not outside: no letter of Python's.
 const LEFT_OUT: char = '\0';
 
@@ -172,7 +174,7 @@ impl<'a> Code<'a> {
 
     /// A value that an attribute can be asked of without brackets around it: `model(x).loss`.
     pub(super) fn is_primary(&self, span: Span) -> bool {
-        let is_its = |c: char| c.is_alphanumeric() || ['_', '.', LEFT_OUT].contains(&c);
+        let is_its = |c: char| is_name_letter(c) || ['.', LEFT_OUT].contains(&c);
         let is_operator = |word: &str| ["not", "await"].contains(&word);
         self.outside(span).is_some_and(|plain| {
             let is_number = plain.starts_with(|c: char| c.is_ascii_digit() || c == '.');
@@ -202,7 +204,7 @@ pub(super) struct Span {
 
 /// The words of what [`Code::outside`] left.
 pub(super) fn words(plain: &str) -> impl Iterator<Item = &str> {
-    plain.split(|c: char| !c.is_alphanumeric() && c != '_')
+    plain.split(|c: char| !is_name_letter(c))
 }
 
 /// Part of a name: a letter of any alphabet is more than one byte.
