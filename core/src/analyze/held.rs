@@ -223,7 +223,7 @@ fn is_accident(holder: &Holder) -> bool {
     let traits = &holder.traits;
     !is_meant
         || traits.graph > Bytes::ZERO
-        || traits.by_function
+        || (traits.by_function && !traits.type_name.ends_with("_lru_cache_wrapper"))
         || traits.type_name == "type"
         || BY_ACCIDENT.iter().any(|it| holder.path.contains(it))
 }
@@ -248,6 +248,8 @@ impl Growers {
         let is_named = first.kind.is_named() || first.kind.is_ipython();
         let grows = is_named && is_most && self.n_grown == self.n_looks;
         let bound = first.traits.bound.filter(|bound| bound.n <= bound.most);
+        // The cache of a method keeps the objects, too, and nobody means that.
+        let bound = bound.filter(|_| first.traits.type_name != "type");
         let (says, decides) = match bound {
             Some(bound) if is_most => (Says::Replaces, Some(fills(first, bound))),
             _ if is_most && self.is_one_tensor => (Says::Replaces, Some(DecidedBy::OneTensor)),

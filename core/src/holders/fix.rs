@@ -198,7 +198,13 @@ fn of_name(holder: &Holder, sources: &[&str], is_accelerator: bool) -> Option<Fi
     let mut changed = shown.filter_map(|(idx, source)| {
         let code = Code::of(bounded(source));
         let found = Collected::find(&code, collection)?;
-        let fix = found.changed(holder, below, is_accelerator, idx == 0);
+        let n_places: usize = sources
+            .iter()
+            .map(|it| it.matches(collection).count())
+            .sum();
+        // What is looked up again is computed with, on the device.
+        let may_move = is_accelerator && (found.is_list() || n_places <= 2);
+        let fix = found.changed(holder, below, may_move, idx == 0);
         Some(fix.map(|fix| Fix {
             elsewhere: idx > 0,
             ..fix

@@ -247,7 +247,13 @@ impl<'a> HeapAnalysis<'a> {
             graph: Bytes::new(tally.graph),
             by_function: self.is_by_function(largest),
             part,
-            bound: self.bound(largest),
+            bound: self.bound(largest).map(|bound| Bound {
+                n: bound
+                    .n
+                    .max(1)
+                    .max(if bound.n == 0 { tally.n_all() } else { 0 }),
+                ..bound
+            }),
             tensor_type: self.tensor_type(largest),
         }
     }

@@ -13,7 +13,7 @@ const LOOSER: [&str; 9] = [
 ];
 
 /// What a path goes on with behind a tensor.
-const OF_TENSORS: [&str; 4] = [".grad", "._saved", "._base", ".<"];
+const OF_TENSORS: [&str; 4] = [".grad", "._saved", "._base", ".<saved"];
 
 /// And behind an exception.
 const FRAMES: &str = ".__traceback__";
@@ -141,22 +141,27 @@ impl<'a> Collected<'a> {
         }
     }
 
+    /// It is appended to a list, or the like.
+    pub(super) fn is_list(&self) -> bool {
+        self.how == How::Appended
+    }
+
     pub(super) fn statement(&self) -> Span {
         self.statement
     }
 
     /// The statement with a value that keeps less; `None` where nothing certain can be said.
-    /// `is_own` is false in another cell than the one that grew.
+    /// `may_move`: a tensor may go to host memory. `is_own` is false in another cell than the one that grew.
     pub(super) fn changed(
         &self,
         holder: &Holder,
         below: &str,
-        is_accelerator: bool,
+        may_move: bool,
         is_own: bool,
     ) -> Option<Fix> {
         let traits = &holder.traits;
         let has_graph = traits.graph > Bytes::ZERO;
-        let is_moved = is_accelerator && traits.tensor_type == "Tensor" && self.how != How::Bound;
+        let is_moved = may_move && traits.tensor_type == "Tensor" && self.how != How::Bound;
         let (call, reason, goes_on) = if below.contains(FRAMES) {
             (
                 ".with_traceback(None)",
@@ -238,6 +243,7 @@ impl<'a> Collected<'a> {
             value = part(self.code, value, key)?;
             rest = after;
         }
+        let rest = rest.strip_prefix(".<element>").unwrap_or(rest);
         let is_it = rest.is_empty() || goes_on.iter().any(|it| rest.starts_with(it));
         is_it.then_some(value)
     }
