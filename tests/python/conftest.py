@@ -52,7 +52,14 @@ class Shell(InteractiveShell):
             if "gpumem" in (output["metadata"] or {})
         ]
 
-    def run(self, cell: str, *, store_history: bool = True, silent: bool = False) -> Outcome:
+    def run(
+        self,
+        cell: str,
+        *,
+        store_history: bool = True,
+        silent: bool = False,
+        cell_id: str | None = None,
+    ) -> Outcome:
         """Run a cell as a frontend does and note all that a user could see of it."""
         n_shown = len(self.shown)
         stdout, stderr = io.StringIO(), io.StringIO()
@@ -60,7 +67,7 @@ class Shell(InteractiveShell):
             with contextlib.suppress(AttributeError):
                 delattr(sys, name)
         with contextlib.redirect_stdout(stdout), contextlib.redirect_stderr(stderr):
-            result = self.run_cell(cell, store_history, silent)  # type: ignore[no-untyped-call]
+            result = self.run_cell(cell, store_history, silent, cell_id=cell_id)  # type: ignore[no-untyped-call]
         theirs = [
             output["data"]
             for output in self.shown[n_shown:]

@@ -194,3 +194,44 @@ def test_a_slow_leak_is_named_among_what_comes_and_goes(shell: Shell) -> None:
     assert finding.holders[0].name == "kept"
     assert finding.fix is not None
     assert finding.fix.before == "kept.append(sim.tensor(1 << 20))"
+
+
+@pytest.mark.parametrize(
+    ("make", "add"),
+    [
+        ("from collections import deque\nrecent = deque(maxlen=50)", "recent.append(new())"),
+        ("from queue import Queue\nrecent = Queue(50)", "recent.put(new())"),
+        ("from asyncio import Queue\nrecent = Queue(50)", "recent.put_nowait(new())"),
+        (
+            "from functools import lru_cache\nfrom itertools import count\nkeys = count()\n"
+            "@lru_cache(maxsize=50)\ndef recent(key): return new()",
+            "recent(next(keys));",
+        ),
+    ],
+)
+def test_a_container_with_a_bound_fills_up(shell: Shell, make: str, add: str) -> None:
+    sim.use(total_bytes=8 << 30)
+    shell.user_ns.update(new=lambda: sim.tensor(8 << 20))
+    shell.run(make)
+    for _ in range(12):
+        shell.run(f"%%gpumem --quiet\n{add}")
+    (finding,) = [it for it in gpumem.report().findings if it.device == "sim:0"]
+    assert (finding.kind, finding.severity) == ("bounded", "info")
+    assert finding.title == "recent fills up: 12 of at most 50"
+    assert finding.detail.startswith("400 MiB when full")
+
+
+def test_a_name_is_followed_through_edits_of_its_cell(shell: Shell) -> None:
+    sim.use(total_bytes=8 << 30)
+    shell.user_ns.update(weights=sim.tensor(1 << 20, requires_grad=True), sim=sim, losses=[])
+    add = "losses.append(sim.tensor(8 << 20) * weights)"
+    for n in range(9):
+        shell.run(f"%%gpumem --quiet\n{add}  # {n}", cell_id="one")
+    (finding,) = [it for it in gpumem.report().findings if it.device == "sim:0"]
+    assert (finding.kind, finding.n_runs) == ("leak", 8)
+    assert finding.title == f"{add} keeps 16 MiB more after every run"
+    # The same after the fix: it has not grown since.
+    for _ in range(2):
+        shell.run("%%gpumem --quiet\nsim.tensor(8 << 20) * weights;", cell_id="one")
+    (finding,) = [it for it in gpumem.report().findings if it.device == "sim:0"]
+    assert (finding.kind, finding.withdrawn) == ("settled", "edited")

@@ -5,7 +5,6 @@
 
 use std::collections::BTreeSet;
 
-use super::context::Context;
 use crate::holders::{DeviceHolders, RootKind};
 use crate::recording::{CellIdx, DeviceIdx, Recording, Run, RunIdx, RunKind, Status};
 use crate::sort;
@@ -100,17 +99,14 @@ impl Names {
         series.map_or(Bytes::ZERO, |series| series.after(run))
     }
 
-    /// Some name has more and more.
-    pub(super) fn may_grow(&self, context: Context<'_>) -> bool {
-        let devices = context.recording.devices().iter().zip(&self.of_devices);
-        let mut names = devices.flat_map(|(device, of_device)| {
-            let least = context.min_growth(device.idx);
-            of_device
-                .names
-                .iter()
-                .map(move |(_, series)| (series, least))
-        });
-        names.any(|(series, least)| series.collects(least))
+    /// Some name has more and more: growth of at least `least` on its device.
+    pub(super) fn may_grow(&self, least: impl Fn(DeviceIdx) -> Bytes) -> bool {
+        let mut devices = (0..).map(DeviceIdx).zip(&self.of_devices);
+        devices.any(|(device, of_device)| {
+            let least = least(device);
+            let mut names = of_device.names.iter();
+            names.any(|(_, series)| series.collects(least))
+        })
     }
 
     /// The names of a device that have more and more, cell by cell. `is_told` says which are told of

@@ -341,7 +341,8 @@ pub struct Traits {
 
 /// What a name has of a device's memory: each storage counts for the name that paths prefer.
 ///
-/// All displayed results are one name, and so are the threads that run one function.
+/// All displayed results are one name, and so are the threads that run one function. An entry of
+/// [`DeviceHolders::changed`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NameLevel {
     /// What kind of name it is.

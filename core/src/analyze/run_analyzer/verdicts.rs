@@ -124,7 +124,7 @@ impl Verdicts {
             };
             others.get_or_insert_with(judged).clone()
         };
-        if context.names.may_grow(context) {
+        if context.names.may_grow(|device| context.min_growth(device)) {
             let all: Vec<Finding> = [findings.clone(), elsewhere(&mut stats)].concat();
             findings.extend(leak::of_names(context, &all, &mut stats));
         }
