@@ -23,6 +23,8 @@ HERE = Path(__file__).resolve().parent
 CASES = HERE / "cases"
 GROWTH = ("leak", "growing")
 FALSE = (*GROWTH, "spike", "rerun_doubling")
+# A package may itself need another one, and say so with the more general error.
+MISSING = ("ModuleNotFoundError", "ImportError")
 END = "@@@"
 SECONDS = 300
 
@@ -79,7 +81,7 @@ def run(path: Path, *options: str) -> Said:
 def missing(said: Said) -> str | None:
     """Return the error of a cell that imports what is not installed."""
     errors = (entry["error"] or "" for entry in said["log"])
-    return next((error for error in errors if error.startswith("ModuleNotFoundError")), None)
+    return next((error for error in errors if error.startswith(MISSING)), None)
 
 
 def growth(said: Said) -> list[Finding]:
