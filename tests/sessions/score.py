@@ -26,7 +26,7 @@ FALSE = (*GROWTH, "spike", "rerun_doubling")
 # A package may itself need another one, and say so with the more general error.
 MISSING = ("ModuleNotFoundError", "ImportError")
 END = "@@@"
-SECONDS = 300
+SECONDS = 120
 
 Row = dict[str, Any]
 Said = dict[str, Any]
