@@ -2,7 +2,7 @@
 
     python score.py [FOLDER] [NAME …]   the sessions of a folder (cases), or those with such names
     python score.py --fixes …           also runs each leak again with the proposed fix
-    python score.py --table …           prints the lines that `wrong.txt` needs (with --fixes)
+    python score.py --update …          also writes what is wrong into `wrong.txt` (with --fixes)
     python score.py --said …            also prints the findings that are wrong
 
 A NAME is the beginning of a session's name. README.md defines what is counted.
@@ -21,6 +21,7 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 CASES = HERE / "cases"
+LIST = HERE / "wrong.txt"
 GROWTH = ("leak", "growing")
 FALSE = (*GROWTH, "spike", "rerun_doubling")
 # A package may itself need another one, and say so with the more general error.
@@ -60,6 +61,45 @@ class Judged:
             "fix": self.row.get("fix") in {"raises", "still grows"},
         }
         return {aspect for aspect, is_so in is_wrong.items() if is_so}
+
+
+@dataclass(frozen=True)
+class Listed:
+    """The aspects of a session that the list says are wrong."""
+
+    always: frozenset[str] = frozenset()
+    at_times: frozenset[str] = frozenset()
+
+    @classmethod
+    def read(cls, text: str) -> Listed:
+        """Read `clean quiet?`."""
+        aspects = text.split()
+        at_times = frozenset(it.rstrip("?") for it in aspects if it.endswith("?"))
+        return cls(frozenset(it for it in aspects if not it.endswith("?")), at_times)
+
+    def text(self) -> str:
+        """Return what :meth:`read` reads."""
+        return " ".join([*sorted(self.always), *(f"{it}?" for it in sorted(self.at_times))])
+
+
+def read_list() -> dict[str, Listed]:
+    """Return what the list says of each session."""
+    lines = LIST.read_text("utf-8").splitlines()
+    entries = [line.split(":", 1) for line in lines if line and not line.startswith("#")]
+    return {name: Listed.read(aspects) for name, aspects in entries}
+
+
+def update_list(judged: list[Judged]) -> None:
+    """Write into the list what is wrong now; what did not run stays as it is."""
+    listed = read_list()
+    for it in judged:
+        if not it.skipped:
+            name = it.row["name"]
+            at_times = listed.get(name, Listed()).at_times
+            listed[name] = Listed(frozenset(it.wrong - at_times), at_times)
+    lines = [f"{name}: {it.text()}" for name, it in sorted(listed.items()) if it.text()]
+    head = [line for line in LIST.read_text("utf-8").splitlines() if line.startswith("#")]
+    LIST.write_text("\n".join([*head, *lines, ""]), encoding="utf-8")
 
 
 def sessions(folder: Path = CASES, names: list[str] | None = None) -> list[Path]:
@@ -236,10 +276,9 @@ def main() -> None:
     fixes = "--fixes" in sys.argv
     with ThreadPoolExecutor(2) as pool:
         judged = list(pool.map(lambda path: judge(path, fixes=fixes), sessions(folder, words)))
-    if "--table" in sys.argv:
-        lines = [f"{it.row['name']}: {' '.join(sorted(it.wrong))}" for it in judged if it.wrong]
-    else:
-        lines = [line(it.row) for it in judged]
+    if "--update" in sys.argv:
+        update_list(judged)
+    lines = [line(it.row) for it in judged]
     if "--said" in sys.argv:
         lines += [details(it) for it in judged if it.wrong]
     print("\n".join(lines))

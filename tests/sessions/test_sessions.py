@@ -7,27 +7,17 @@ fails, too: the line has to go.
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from .score import details, judge, sessions
+from .score import LIST, Listed, details, judge, read_list, sessions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
-LIST = Path(__file__).with_name("wrong.txt")
 ASPECTS = {"found", "holder", "bytes", "fix", "clean", "quiet"}
-
-
-def read_list() -> dict[str, list[str]]:
-    """Return the aspects that each session of the list gets wrong."""
-    lines = LIST.read_text("utf-8").splitlines()
-    entries = [line.split(":") for line in lines if line and not line.startswith("#")]
-    return {name: aspects.split() for name, aspects in entries}
-
-
 WRONG = read_list()
 
 
@@ -37,15 +27,13 @@ def test_session(path: Path, record_property: Callable[[str, object], None]) -> 
     record_property("row", json.dumps(judged.row))
     if judged.skipped:
         pytest.skip(judged.skipped)
-    listed = WRONG.get(path.stem, [])
-    always = {aspect for aspect in listed if not aspect.endswith("?")}
-    at_times = {aspect.rstrip("?") for aspect in listed} - always
-    new = judged.wrong - always - at_times
+    listed = WRONG.get(path.stem, Listed())
+    new = judged.wrong - listed.always - listed.at_times
     assert not new, f"wrong: {', '.join(sorted(new))}\n{judged.row}\n{details(judged)}"
-    better = always - judged.wrong
+    better = listed.always - judged.wrong
     assert not better, f"right now, take it from {LIST.name}: {', '.join(sorted(better))}"
 
 
 def test_the_list_names_sessions_and_aspects() -> None:
     assert set(WRONG) <= {path.stem for path in sessions()}
-    assert {aspect.rstrip("?") for aspects in WRONG.values() for aspect in aspects} <= ASPECTS
+    assert frozenset[str]().union(*(it.always | it.at_times for it in WRONG.values())) <= ASPECTS
