@@ -1,8 +1,6 @@
-# truth: leak
+# truth: undecided
 # world: sim
-# about: a replay buffer with room for 10,000 transitions of 32 MiB on 8 GiB: its bound is never reached
-# holder: memory
-# bytes: 33554432
+# about: a replay buffer with room for 10,000 transitions of 32 MiB on 8 GiB: meant, but it does not fit when full
 # %%
 from collections import deque
 
