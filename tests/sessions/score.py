@@ -11,6 +11,7 @@ A NAME is the beginning of a session's name. README.md defines what is counted.
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -274,7 +275,7 @@ def main() -> None:
     words = [word for word in sys.argv[1:] if not word.startswith("--")]
     folder = Path(words.pop(0)) if words and Path(words[0]).is_dir() else CASES
     fixes = "--fixes" in sys.argv
-    with ThreadPoolExecutor(2) as pool:
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
         judged = list(pool.map(lambda path: judge(path, fixes=fixes), sessions(folder, words)))
     if "--update" in sys.argv:
         update_list(judged)
