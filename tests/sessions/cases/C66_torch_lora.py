@@ -25,8 +25,8 @@ optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad]
 losses = []
 
 # %% x12
-for _ in range(3):
-    x = torch.randn(512, 1024)
+for _ in range(2):
+    x = torch.randn(256, 1024)
     loss = (model(x) - x[:, :256]).pow(2).mean()
     optimizer.zero_grad()
     loss.backward()

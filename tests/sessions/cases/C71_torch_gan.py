@@ -14,7 +14,7 @@ opt_g, opt_d = torch.optim.Adam(G.parameters(), 2e-4), torch.optim.Adam(D.parame
 history = {"d": [], "g": []}
 
 # %% x12
-for _ in range(4):
+for _ in range(2):
     real, fake = torch.rand(256, 784), G(torch.randn(256, 64))
     loss_d = F.softplus(-D(real)).mean() + F.softplus(D(fake.detach())).mean()
     opt_d.zero_grad()

@@ -13,7 +13,7 @@ running_loss = 0.0
 
 # %% x14
 for _ in range(4):
-    loss = net(torch.randn(1024, 1024)).pow(2).mean()
+    loss = net(torch.randn(512, 1024)).pow(2).mean()
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
