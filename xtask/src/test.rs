@@ -111,7 +111,7 @@ enum Ran {
     Nothing(String),
 }
 
-const SUITES: [Suite; 13] = [
+const SUITES: [Suite; 14] = [
     Suite {
         name: "lint",
         wheel: None,
@@ -151,6 +151,11 @@ const SUITES: [Suite; 13] = [
         name: "frameworks",
         wheel: Some(Use::Testing),
         run: frameworks,
+    },
+    Suite {
+        name: "sessions",
+        wheel: Some(Use::Testing),
+        run: sessions,
     },
     Suite {
         name: "harm",
@@ -196,7 +201,8 @@ pub(crate) fn run(project: &Project, chosen: &[String], arguments: &[String]) ->
     let is_chosen = |name| chosen.iter().any(|suite| suite.name == name);
     Ok(thread::scope(|scope| {
         let is_without = is_without_frameworks();
-        let frameworks = (is_chosen("frameworks") || is_chosen("harm")) && !is_without;
+        let with_frameworks = ["frameworks", "sessions", "harm"];
+        let frameworks = with_frameworks.into_iter().any(is_chosen) && !is_without;
         let frameworks = frameworks.then(python::best).map(|interpreter| {
             Installation::start(
                 scope.spawn(move || Environment::frameworks(project, &interpreter?)),
@@ -398,6 +404,17 @@ fn frameworks(setting: &Setting<'_>) -> Result<Ran> {
     environment.install(setting.project, &setting.wheel(Use::Testing)?)?;
     let folders = ["tests/frameworks", "tests/gallery"];
     side_by_side(setting, environment, &folders, &[]).map(Ran::Tests)
+}
+
+/// Sessions with known truth: those that import what is not installed are skipped.
+fn sessions(setting: &Setting<'_>) -> Result<Ran> {
+    let folder = ["tests/sessions"];
+    let Some(environment) = setting.frameworks.environment()? else {
+        let environment = setting.installed(Use::Testing)?;
+        return side_by_side(setting, &environment, &folder, &[]).map(Ran::Tests);
+    };
+    environment.install(setting.project, &setting.wheel(Use::Testing)?)?;
+    side_by_side(setting, environment, &folder, &[]).map(Ran::Tests)
 }
 
 fn without_frameworks() -> Ran {

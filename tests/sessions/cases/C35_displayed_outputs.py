@@ -1,0 +1,16 @@
+# truth: leak
+# world: sim
+# about: the cell ends with the model's output, so Out keeps every one of them
+# holder: Out.*|_.*
+# bytes: 16777216
+# %%
+from gpumem import sim
+
+sim.use(8 << 30)
+
+
+def model(batch):
+    return (batch * 0.5).detach()
+
+# %% x12
+model(sim.tensor(16 << 20))

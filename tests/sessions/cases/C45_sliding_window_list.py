@@ -1,0 +1,16 @@
+# truth: healthy
+# world: sim
+# about: a list with the last six states of a simulation; the oldest is popped; 18 runs
+# %%
+from gpumem import sim
+
+sim.use(8 << 30)
+window = []
+energy = []
+
+# %% x18
+state = sim.tensor(20 << 20)
+window.append(state)
+if len(window) > 6:
+    window.pop(0)
+energy.append(sum(s.sum().item() for s in window))

@@ -1,0 +1,20 @@
+# truth: leak
+# world: sim
+# about: losses fill the device; the cell is run twelve more times and fails each time; nothing is freed
+# holder: losses
+# bytes: 629145600
+# %%
+from gpumem import sim
+
+sim.use(8 << 30)
+w = sim.tensor(64 << 20, requires_grad=True)
+losses = []
+
+
+def train():
+    batch = sim.tensor(600 << 20)
+    return (batch * w).sum()
+
+# %% x26
+loss = train()
+losses.append(loss)

@@ -1,0 +1,13 @@
+# truth: undecided
+# world: sim
+# about: history = history[-100:] bounds a list that has twelve entries so far
+# %%
+from gpumem import sim
+
+sim.use(8 << 30)
+history = []
+
+# %% x12
+features = (sim.tensor(12 << 20) * 0.5).detach()
+history.append(features)
+history = history[-100:]

@@ -1,0 +1,13 @@
+# truth: undecided
+# world: sim
+# about: a cell that appends is run three times: nobody can know yet
+# %%
+from gpumem import sim
+
+sim.use(8 << 30)
+w = sim.tensor(4 << 20, requires_grad=True)
+losses = []
+
+# %% x3
+loss = (sim.tensor(12 << 20) * w).sum()
+losses.append(loss)

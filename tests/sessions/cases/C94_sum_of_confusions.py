@@ -1,0 +1,16 @@
+# truth: healthy
+# world: sim
+# about: confusion matrices are added up into one, per class of a dict with four keys; 14 runs
+# %%
+from gpumem import sim
+
+sim.use(8 << 30)
+sums = {}
+runs = 0
+
+# %% x14
+runs += 1
+for name in ("cat", "dog", "bird", "fish"):
+    matrix = (sim.tensor(8 << 20) * 1.0).detach()
+    sums[name] = matrix if name not in sums else sums[name] + matrix
+del matrix
