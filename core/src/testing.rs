@@ -40,7 +40,7 @@ pub(crate) struct Play {
     kept_blocks: Option<i64>,
     held_by: Option<(&'static str, &'static str)>,
     bound: Option<Bound>,
-    has_graph: bool,
+    graph_mib: i64,
     is_displayed: bool,
 }
 
@@ -58,7 +58,7 @@ pub(crate) fn run(kept_mib: i64) -> Play {
         kept_blocks: None,
         held_by: None,
         bound: None,
-        has_graph: false,
+        graph_mib: 0,
         is_displayed: false,
     }
 }
@@ -126,7 +126,7 @@ impl Play {
     /// What holds it keeps a graph, too.
     pub(crate) fn with_graph(self) -> Self {
         Self {
-            has_graph: true,
+            graph_mib: 1,
             ..self
         }
     }
@@ -410,7 +410,7 @@ impl Stage {
             let mut held = held(run, name, type_name, play.kept_mib, self.allocated);
             let traits = &mut held.holders.roots[0].traits;
             traits.bound = play.bound;
-            traits.graph = mib(i64::from(play.has_graph));
+            traits.graph = mib(play.graph_mib);
             let frame = Frame::Holders(Box::new(held));
             self.recording.apply(frame).expect("of that run");
         }

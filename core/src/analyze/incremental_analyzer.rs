@@ -69,7 +69,7 @@ impl IncrementalAnalyzer {
         let of_steps = series::of_steps(recording, &paths);
         let stats = &mut self.stats;
         let mut findings = leak::findings(context, &of_runs, &of_steps, stats);
-        findings.extend(leak::of_names(context, &findings, stats));
+        leak::add_names(context, &mut findings, stats);
         findings.extend(unattributed_growth::findings(context, &findings, stats));
         findings.extend(fragmentation::findings(context, &of_runs, stats));
         findings.extend(peaks::findings(context, &of_runs));

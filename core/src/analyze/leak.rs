@@ -9,7 +9,7 @@ use super::finding::{Finding, FindingKind, Withdrawn};
 use super::growth::{self, Growth, State};
 use super::held::{self, Growers};
 use super::levels::DeviceSummary;
-use super::names::{GrowingNames, NameKey};
+use super::names::GrowingNames;
 use super::row::{Metric, Peak, RunRow};
 use super::rules::Rules;
 use super::series::{Key, RunSeries, StepSeries};
@@ -18,7 +18,7 @@ use super::suggest;
 use super::traced;
 use super::trend;
 use crate::holders::{self, Holder};
-use crate::recording::{Recording, Run, RunIdx, RunKind};
+use crate::recording::{CellIdx, Recording, Run, RunIdx, RunKind};
 use crate::severity::Severity;
 use crate::sort;
 use crate::source_text;
@@ -86,21 +86,36 @@ pub(super) fn told(
     found(context, judged)
 }
 
-/// The findings about names that have more and more, as far as none of `findings` tells of them.
-pub(super) fn of_names(
-    context: Context<'_>,
-    findings: &[Finding],
-    stats: &mut StatsCache,
-) -> Vec<Finding> {
+/// The names that have more and more, on every device: those that `only` one cell adds to, if that is
+/// given.
+pub(super) fn growing_names(context: Context<'_>, only: Option<CellIdx>) -> Vec<GrowingNames> {
     let devices = context.recording.devices().iter();
     let growing = devices.flat_map(|device| {
-        let is_told = |name: &NameKey| held::is_told(findings, device.idx, name);
         let least = context.min_growth(device.idx);
         let names = context.names;
-        names.growing(context.recording, device.idx, least, &is_told)
+        names.growing(context.recording, device.idx, least, only)
     });
-    let judged = growing.filter_map(|growing| judged_names(context, &growing, stats));
-    found(context, judged.collect())
+    growing.collect()
+}
+
+/// Adds the findings about names that have more and more, where none of `findings` tells of the first.
+/// What a cell adds to a name, its series has not settled.
+pub(super) fn add_names(context: Context<'_>, findings: &mut Vec<Finding>, stats: &mut StatsCache) {
+    let mut growing = growing_names(context, None);
+    growing.retain(|growing| {
+        let first = growing.names.first();
+        first.is_some_and(|(name, _)| !held::is_told(findings, growing.device, name))
+    });
+    let judged = growing.iter();
+    let judged = judged.filter_map(|growing| judged_names(context, growing, stats));
+    let found = found(context, judged.collect());
+    let cell = |finding: &Finding| finding.cell.as_ref().map(|cell| cell.idx);
+    findings.retain(|it| {
+        let is_overruled =
+            |by: &Finding| by.withdrawn.is_none() && by.device == it.device && cell(by) == cell(it);
+        it.kind != FindingKind::Settled || !found.iter().any(is_overruled)
+    });
+    findings.extend(found);
 }
 
 fn found(context: Context<'_>, judged: Vec<Judged>) -> Vec<Finding> {
@@ -135,6 +150,7 @@ fn judged_names(
         stays: end.since(growing.start),
         least,
         n_moving: None,
+        name: growing.names.first().map(|((_, name), _)| name.clone()),
         is_shared: false,
         growers: Growers::of_names(context.recording, growing),
         decided_by: None,
@@ -192,6 +208,8 @@ pub(super) struct Judged {
     least: Bytes,
     /// In how many first runs it moved, where it stays since.
     n_moving: Option<usize>,
+    /// The name that was followed, if no cell's runs were.
+    name: Option<String>,
     /// Another cell frees a part of it.
     is_shared: bool,
     /// Who holds it.
@@ -248,6 +266,7 @@ pub(super) fn of_runs(
         start,
         least,
         n_moving: None,
+        name: None,
         is_shared: shown < 1.0,
         growers: Growers::default(),
         decided_by: None,
@@ -302,6 +321,7 @@ fn judged_steps(
         start,
         least,
         n_moving: None,
+        name: None,
         is_shared: false,
         growers: Growers::default(),
         decided_by: None,
@@ -417,9 +437,11 @@ impl Judged {
     /// A leak is what nobody means to keep, or what soon fills the device. What a name of the user's
     /// collects may be what they want.
     fn weigh_meaning(&mut self, context: Context<'_>) {
-        let kind = context.recording.device(self.key.device).kind;
-        let is_accident = self.growers.is_accident(kind.is_accelerator());
-        let is_named = self.growers.is_looked_at() && !is_accident;
+        let device = context.recording.device(self.key.device);
+        let is_accelerator = device.kind.is_accelerator();
+        // What the host holds without a name may be what `malloc` has not given back.
+        let is_known = self.growers.is_looked_at() || !is_accelerator;
+        let is_named = is_known && !self.growers.is_accident(is_accelerator);
         if self.growth.state == State::Leak && is_named && !self.has_consequence(context) {
             self.growth.state = State::Suspected;
             self.decided_by = Some(DecidedBy::MayBeMeant);
@@ -610,7 +632,10 @@ impl Judged {
             advice,
         };
         Finding {
-            id: self.key.id(recording),
+            id: match &self.name {
+                Some(name) => format!("{}/{name}", self.key.id(recording)),
+                None => self.key.id(recording),
+            },
             kind: self.kind(),
             severity: self.severity(headroom, runs_to_oom),
             state: Some(match self.withdrawn {

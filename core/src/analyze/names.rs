@@ -99,24 +99,14 @@ impl Names {
         series.map_or(Bytes::ZERO, |series| series.after(run))
     }
 
-    /// Some name has more and more: growth of at least `least` on its device.
-    pub(super) fn may_grow(&self, least: impl Fn(DeviceIdx) -> Bytes) -> bool {
-        let mut devices = (0..).map(DeviceIdx).zip(&self.of_devices);
-        devices.any(|(device, of_device)| {
-            let least = least(device);
-            let mut names = of_device.names.iter();
-            names.any(|(_, series)| series.collects(least))
-        })
-    }
-
-    /// The names of a device that have more and more, cell by cell. `is_told` says which are told of
-    /// already; growth below `least` is none.
+    /// The names of a device that have more and more, cell by cell, or of one cell alone. Growth below
+    /// `least` is none.
     pub(super) fn growing(
         &self,
         recording: &Recording,
         device: DeviceIdx,
         least: Bytes,
-        is_told: &dyn Fn(&NameKey) -> bool,
+        only: Option<CellIdx>,
     ) -> Vec<GrowingNames> {
         let names = self.of_devices.get(device.get()).into_iter();
         let names = names.flat_map(|of_device| of_device.names.iter());
@@ -124,10 +114,9 @@ impl Names {
         for (name, series) in names {
             let (kind, _) = name;
             let is_name = kind.is_named() || kind.is_ipython();
-            if !is_name || !series.collects(least) || is_told(name) {
-                continue;
-            }
-            if let Some(cell) = series.cell(recording) {
+            let collects = is_name && series.collects(least);
+            let cell = collects.then(|| series.cell(recording)).flatten();
+            if let Some(cell) = cell.filter(|cell| only.is_none_or(|only| only == *cell)) {
                 by_cell.entry(cell).push((name, series));
             }
         }

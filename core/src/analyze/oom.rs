@@ -50,12 +50,14 @@ pub(super) fn join_growth(ooms: &mut [Finding], growth: &[Finding]) {
         let Details::OutOfMemory(breakdown) = &mut oom.details else {
             continue;
         };
-        let missing = breakdown.missing.unwrap_or_default().max(Bytes::new(1));
+        let Some(missing) = breakdown.missing.or(breakdown.wanted) else {
+            continue;
+        };
         let grows = growth.iter().filter(|it| {
             let grows = matches!(it.kind, FindingKind::Leak | FindingKind::Growing);
-            grows && it.device == oom.device && !breakdown.elsewhere
+            grows && it.device == oom.device && it.cell.is_some() && !breakdown.elsewhere
         });
-        let most = grows.max_by_key(|it| it.growth().map(|growth| growth.total));
+        let most = grows.max_by_key(|it| (it.growth().map(|growth| growth.total), &it.id));
         let Some((finding, growth)) = most.and_then(|it| Some((it, it.growth()?))) else {
             continue;
         };

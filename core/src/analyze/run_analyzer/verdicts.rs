@@ -116,17 +116,21 @@ impl Verdicts {
         let mut stats = std::mem::take(&mut self.stats);
         let mut findings = growth(context, &of_runs, &of_steps, p_bound, &mut stats);
         // Asked for seldom, and as dear as it was to find it.
+        let of_series = findings.clone();
         let mut elsewhere = |stats: &mut StatsCache| {
             let judged = || {
                 let of_runs = self.series(context, self.growing.difference(&own));
                 let of_steps = self.steps(context, self.growing_steps.difference(&own_steps));
-                growth(context, &of_runs, &of_steps, p_bound, stats)
+                let others = growth(context, &of_runs, &of_steps, p_bound, stats);
+                let mut all = [&of_series[..], &others].concat();
+                leak::add_names(context, &mut all, stats);
+                all
             };
             others.get_or_insert_with(judged).clone()
         };
-        if context.names.may_grow(|device| context.min_growth(device)) {
-            let all: Vec<Finding> = [findings.clone(), elsewhere(&mut stats)].concat();
-            findings.extend(leak::of_names(context, &all, &mut stats));
+        let cell = within.first().map(|run| context.recording.run(*run).cell);
+        if !leak::growing_names(context, cell).is_empty() {
+            findings = elsewhere(&mut stats);
         }
         let of_sessions = context.recording.devices().iter().filter_map(|device| {
             let of_device = context.rows.columns(device.idx);
@@ -154,8 +158,7 @@ impl Verdicts {
         }
         if within.iter().any(|run| recording.run(*run).oom.is_some()) {
             let mut ooms = oom::findings(context);
-            let all: Vec<Finding> = [findings.clone(), elsewhere(&mut stats)].concat();
-            oom::join_growth(&mut ooms, &all);
+            oom::join_growth(&mut ooms, &elsewhere(&mut stats));
             findings.extend(ooms);
         }
         if is_any(context, within, |run, device| {
