@@ -24,6 +24,8 @@ mod look;
 mod marks;
 mod modules;
 mod oom;
+#[cfg(target_os = "linux")]
+mod own_memory;
 mod recorder;
 mod rules;
 mod sampler;

@@ -18,8 +18,8 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{
-    PyBool, PyDict, PyFloat, PyFrozenSet, PyInt, PyList, PyModule, PySet, PyString, PyTuple,
-    PyType, PyWeakref, PyWeakrefMethods,
+    PyBool, PyCapsule, PyDict, PyFloat, PyFrozenSet, PyInt, PyList, PyModule, PySet, PyString,
+    PyTuple, PyType, PyWeakref, PyWeakrefMethods,
 };
 
 /// From CPython's `object.h`: the stable ABI fixes this bit.
@@ -259,11 +259,15 @@ impl<'s> Object<'s> {
         }))
     }
 
+    /// It is exactly a set or a frozen set.
+    pub(crate) fn is_set(&self) -> bool {
+        self.object.is_exact_instance_of::<PySet>()
+            || self.object.is_exact_instance_of::<PyFrozenSet>()
+    }
+
     /// The elements of exactly a set or a frozen set.
     pub(crate) fn set(&self) -> Option<impl Iterator<Item = Object<'s>> + use<'s>> {
-        let is_exact = self.object.is_exact_instance_of::<PySet>()
-            || self.object.is_exact_instance_of::<PyFrozenSet>();
-        is_exact.then(|| self.elements())?
+        self.is_set().then(|| self.elements())?
     }
 
     /// What the C iterator of one of CPython's own containers gives.
@@ -437,6 +441,11 @@ impl<'s> Object<'s> {
     pub(crate) fn referent(&self) -> Option<Object<'s>> {
         let weak = self.object.cast::<PyWeakref>().ok()?;
         weak.upgrade().map(|object| self.section.object(&object))
+    }
+
+    /// It is exactly a capsule: a pointer that C code wrapped.
+    pub(crate) fn is_capsule(&self) -> bool {
+        self.object.is_exact_instance_of::<PyCapsule>()
     }
 
     /// The pointer inside exactly a capsule of this name.

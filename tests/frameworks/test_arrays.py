@@ -5,11 +5,16 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pytest
+import torch
 
 from .live import look
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def in_fresh_python(script: str) -> None:
@@ -23,6 +28,94 @@ def in_fresh_python(script: str) -> None:
         timeout=200,
     )
     assert ran.returncode == 0, ran.stderr[-4000:]
+
+
+def test_numpy() -> None:
+    array = np.ones((1000, 10))
+    assert look(array=array, again=[array]).n_bytes == {"host": 80_000}
+    assert look(array=array).by_category() == {"array": 80_000}
+    # A part keeps all of it, once.
+    assert look(part=array[3:5].T, other=array[:2]).n_bytes == {"host": 80_000}
+    assert look(wide=np.broadcast_to(array[0], (1000, 10))).n_bytes == {"host": 80_000}
+    assert look(sub=array.view(np.matrix)).n_bytes == {"host": 80_000}
+    masked = np.ma.masked_array(array, mask=np.zeros((1000, 10), dtype=bool))
+    assert look(masked=masked).n_bytes == {"host": 90_000}
+    assert look(scalars=[np.float64(1), np.ones(()), np.ones(8)]).n_bytes == {}
+
+
+class Hostile(np.ndarray[Any, Any]):
+    """An array whose class has its own idea of everything."""
+
+    def _refuse(self) -> Any:
+        raise AssertionError
+
+    nbytes = base = dtype = shape = data = property(_refuse)
+    __array_interface__ = __sizeof__ = property(_refuse)
+
+
+def test_none_of_an_arrays_own_code_runs() -> None:
+    assert look(it=np.ones(1000).view(Hostile)).n_bytes == {"host": 8000}
+
+
+def test_numpy_shows_what_others_have(tmp_path: Path) -> None:
+    text, changeable = bytes(100_000), bytearray(100_000)
+    assert look(it=np.frombuffer(text, "u1")).n_bytes == {"host": sys.getsizeof(text)}
+    assert look(it=np.frombuffer(changeable, "u1")).n_bytes == {"host": sys.getsizeof(changeable)}
+    tensor = torch.ones(1000, 10)
+    assert look(tensor=tensor, it=tensor.numpy()).n_bytes == {"host": 40_000}
+    assert look(it=tensor.numpy()).n_bytes == {"host": 40_000}
+    array = np.ones((1000, 10))
+    assert look(array=array, it=torch.from_numpy(array)).n_bytes == {"host": 80_000}
+    # What lies in a file is no memory of the process.
+    np.save(tmp_path / "array.npy", array)
+    assert look(it=np.load(tmp_path / "array.npy", mmap_mode="r")).n_bytes == {}
+
+
+def test_an_array_of_objects_leads_to_them() -> None:
+    tensor = torch.ones(1000)
+    objects = np.array([None, tensor, 1, [tensor], "words"], dtype=object)
+    found = look(objects=objects.reshape(5, 1))
+    assert found.n_bytes == {"host": 4000}
+    assert {".base", "[1]", "[3]"} <= found.steps
+    assert look(objects=np.empty(10_000, dtype=object)).n_bytes == {"host": 80_000}
+
+
+def test_arrays_that_are_kept_are_told_with_their_name() -> None:
+    in_fresh_python("""
+        import gpumem
+        from gpumem import _gpumem
+        from IPython.core.interactiveshell import InteractiveShell
+        from traitlets.config import Config
+
+        config = Config()
+        config.HistoryManager.enabled = False
+        shell = InteractiveShell.instance(config=config)
+        _gpumem._testing.look_for(60_000)
+        shell.run_line_magic("load_ext", "gpumem")
+        shell.run_line_magic("gpumem", "on")
+        shell.run_cell("import numpy as np\\nkept = []")
+        for _ in range(9):
+            shell.run_cell("kept.append(np.ones(2 << 20))", store_history=True)
+        (growth,) = gpumem.report().findings
+        (holder,) = growth.holders
+        assert (holder.name, holder.what) == ("kept", "list of 9 arrays")
+        assert holder.grown_bytes == 9 * (16 << 20)
+        assert abs(growth.bytes_per_run / (16 << 20) - 1) < 0.02
+    """)
+
+
+def test_pandas() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": np.ones(10_000), "b": np.arange(10_000)})
+    frame["c"] = pandas.Series(["w" * 5000]).repeat(10_000).to_numpy(dtype=object)
+    word = sys.getsizeof("w" * 5000)
+    assert look(frame=frame).n_bytes == {"host": 3 * 80_000 + word}
+    assert look(frame=frame, column=frame["a"], rows=frame.index).n_bytes == {
+        "host": 3 * 80_000 + word
+    }
+    assert look(column=frame["a"].copy()).n_bytes == {"host": 80_000}
+    assert look(index=pandas.Index(np.arange(10_000.0))).n_bytes == {"host": 80_000}
+    assert look(kinds=pandas.Categorical(["a", "b"] * 5000)).n_bytes == {"host": 10_000}
 
 
 def test_jax() -> None:

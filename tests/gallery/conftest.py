@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import ctypes
 import gc
 import io
 import sys
@@ -27,13 +26,6 @@ if TYPE_CHECKING:
     from gpumem import Finding
 
 ALARMS = {"leak", "suspected"}
-
-
-if sys.platform == "linux":
-    # Every large block a mapping of its own: resident memory then follows the tensors. Once one
-    # was freed, malloc would cut the next from its heap, and the series would be malloc's.
-    M_MMAP_THRESHOLD = -3
-    ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, 1 << 20)
 
 
 class Notebook:

@@ -6,6 +6,7 @@ import contextlib
 import gc
 import io
 import itertools
+import json
 import logging
 import subprocess
 import sys
@@ -262,6 +263,15 @@ def test_globals_of_the_users_modules_are_named(
 def test_what_a_library_keeps_is_told_from_the_users(notebook: Shell) -> None:
     run(notebook, "import json\njson.kept = sim.tensor(PLANTED)")
     assert places() == {("system", "json"): {"json.kept"}}
+
+
+def test_what_a_librarys_class_collects_is_found(
+    notebook: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As pyplot does with open figures."""
+    monkeypatch.setattr(json.JSONEncoder, "figures", {}, raising=False)
+    run(notebook, "import json\njson.JSONEncoder.figures[1] = [sim.tensor(PLANTED)]")
+    assert places() == {("system", "json.encoder"): {"json.encoder.JSONEncoder.figures[1][0]"}}
     run(notebook, "del json.kept")
 
 

@@ -140,7 +140,7 @@ def test_each_action_says_what_is_so_now(shell: Shell) -> None:
     assert said("%gpumem off") == ["recording cells with %%gpumem (`%gpumem on`: every cell)"]
     assert said("%gpumem use sim") == [
         "  source  device  what it gives, or why not",
-        "● host    host    resident memory of this process, used memory of the machine",
+        "● host    host    memory that this process keeps, used memory of the machine",
         "● sim     sim:0   a simulated device with a real caching allocator",
     ]
     # A source that was asked for and does not answer says why.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import json
 import os
 import subprocess
 import sys
@@ -144,13 +146,125 @@ def test_the_host_is_always_read(shell: Any) -> None:
     assert row["process_used_after_bytes"] < row["device_used_after_bytes"] < row["capacity_bytes"]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_the_host_agrees_with_the_kernel(shell: Any) -> None:
+class Mallinfo2(ctypes.Structure):
+    """What glibc's malloc tells of itself, as far as it is read here."""
+
+    _fields_ = (
+        ("others", ctypes.c_size_t * 8),
+        ("fordblks", ctypes.c_size_t),
+        ("keepcost", ctypes.c_size_t),
+    )
+
+
+needs_mallinfo2 = pytest.mark.skipif(
+    sys.platform != "linux" or not hasattr(ctypes.CDLL(None), "mallinfo2"),
+    reason="malloc does not tell what it holds free",
+)
+
+
+HOST_ALONE = """
+import json, os, sys
+import gpumem
+from IPython.core.interactiveshell import InteractiveShell
+
+def resident():
+    with open("/proc/self/statm") as statm:
+        return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+shell = InteractiveShell.instance()
+shell.run_line_magic("load_ext", "gpumem")
+told = []
+for cell in json.loads(sys.argv[1]):
+    before = resident()
+    result = shell.run_cell("%%gpumem --quiet\\n" + cell)
+    result.raise_error()
+    grown = resident() - before
+    row = [row for row in gpumem.report().runs if row["device"] == "host"][-1]
+    after = row["process_used_after_bytes"]
+    told.append([after - row["process_used_before_bytes"], grown, after])
+print(json.dumps(told))
+"""
+
+
+def last_on_host(*cells: str) -> tuple[int, int, int]:
+    """Run cells afresh: what the last one kept, how much more is resident, the level."""
+    ran = subprocess.run(
+        [sys.executable, "-c", HOST_ALONE, json.dumps(cells)],
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    kept, grown, after = json.loads(ran.stdout.splitlines()[-1])[-1]
+    return kept, grown, after
+
+
+@needs_mallinfo2
+def test_the_host_agrees_with_the_kernel_and_with_malloc(shell: Any) -> None:
+    mallinfo2 = ctypes.CDLL(None).mallinfo2
+    mallinfo2.restype = Mallinfo2
     shell.run("%%gpumem\npass")
     status = Path("/proc/self/status").read_text(encoding="utf-8")
-    resident = next(line for line in status.splitlines() if line.startswith("VmRSS:"))
-    expected = int(resident.split()[1]) << 10
+    anonymous = next(line for line in status.splitlines() if line.startswith("RssAnon:"))
+    expected = (int(anonymous.split()[1]) << 10) - mallinfo2().fordblks
     assert abs(last_row("host")["process_used_after_bytes"] - expected) < 8 * MIB
+
+
+# A small block above them keeps the heap from being cut at its end.
+GIVEN_BACK = """
+blocks = [bytearray(100_000) for _ in range(1000)]
+above = bytearray(100_000)
+del blocks
+"""
+
+
+@needs_mallinfo2
+def test_what_malloc_holds_free_is_not_kept() -> None:
+    kept, grown, _ = last_on_host(GIVEN_BACK)
+    assert grown > 90 * MIB
+    assert abs(kept) < 4 * MIB
+
+
+@needs_mallinfo2
+def test_what_is_taken_from_free_blocks_is_kept() -> None:
+    again = "again = [bytearray(100_000) for _ in range(800)]"
+    kept, grown, _ = last_on_host(GIVEN_BACK, again)
+    assert grown < 10 * MIB
+    assert 74 * MIB < kept < 82 * MIB
+
+
+@needs_mallinfo2
+def test_a_trimmed_heap_keeps_what_is_in_use() -> None:
+    holes = "many = [bytearray(100_000) for _ in range(2000)]\ndel many[::2]"
+    trimmed = "import ctypes\nctypes.CDLL(None).malloc_trim(0)"
+    _, grown, after = last_on_host(holes, trimmed)
+    assert grown < -80 * MIB
+    assert after > 95 * MIB
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere all resident memory counts")
+def test_pages_of_a_file_are_not_kept(tmp_path: Path) -> None:
+    path = tmp_path / "data"
+    path.write_bytes(bytes(64 * MIB))
+    kept, grown, _ = last_on_host(f"""
+import mmap
+with open({str(path)!r}, "rb") as file:
+    mapped = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+sum(mapped[at] for at in range(0, len(mapped), 4096))
+""")
+    assert grown > 60 * MIB
+    assert abs(kept) < 4 * MIB
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere all resident memory counts")
+def test_gpumems_own_memory_is_not_kept(shell: Any, tmp_path: Path) -> None:
+    for n in range(20):
+        shell.run(f"%%gpumem --quiet\n# {n} {'x' * 50_000}")
+    path = tmp_path / "many.gpumem"
+    gpumem.recording().save(path)
+    load = f"import gpumem\nrecordings = [gpumem.load({str(path)!r}) for _ in range(40)]"
+    kept, grown, _ = last_on_host(load)
+    assert grown > 30 * MIB
+    assert abs(kept) < 4 * MIB
 
 
 def test_an_unknown_source_is_told_with_those_that_are() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import functools
 import gc
 import random
@@ -220,6 +221,37 @@ def test_the_graph_of_a_tensor_is_found() -> None:
     graph = Graph({"kept": kept, "weight": weight})
     assert {4, 777, 1000} <= set(graph.paths())
     assert {"graph", "parameter", "gradient", "tensor"} <= graph.categories()
+
+
+@pytest.mark.parametrize(
+    ("value", "n_bytes"),
+    [
+        (bytes(5000), sys.getsizeof(bytes(5000))),
+        (bytearray(5000), sys.getsizeof(bytearray(5000))),
+        ("ä" * 5000, sys.getsizeof("ä" * 5000)),
+        (array.array("d", [0.0]) * 1000, (array.array("d", [0.0]) * 1000).__sizeof__()),
+        (memoryview(bytes(5000))[:10], sys.getsizeof(bytes(5000))),
+    ],
+)
+def test_bytes_of_pythons_own_types_are_found(value: object, n_bytes: int) -> None:
+    assert list(Graph({"x": [value], "same": value}).paths()) == [n_bytes]
+
+
+def test_short_texts_are_passed() -> None:
+    assert Graph({"x": ["a" * 4000, b"a" * 500, bytearray(100)]}).paths() == {}
+
+
+class HostileText(str):
+    """A text whose class has its own idea of its size."""
+
+    __slots__ = ()
+
+    def __sizeof__(self) -> int:
+        raise AssertionError
+
+
+def test_the_size_of_a_text_of_the_users_class_is_not_asked() -> None:
+    assert Graph({"x": HostileText("a" * 5000)}).paths() == {}
 
 
 def test_a_storage_that_several_share_is_one() -> None:

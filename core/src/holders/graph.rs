@@ -47,19 +47,22 @@ pub enum Category {
     Workspace,
     /// Any other tensor.
     Tensor,
+    /// An array of a library that knows no graph, such as `NumPy`.
+    Array,
     /// A node of the autograd graph: what it reaches is saved for the backward pass.
     Graph,
 }
 
 impl Category {
     /// Every category, in order of preference.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Parameter,
         Self::Gradient,
         Self::OptimizerState,
         Self::KvCache,
         Self::Workspace,
         Self::Tensor,
+        Self::Array,
         Self::Graph,
     ];
 
@@ -72,6 +75,7 @@ impl Category {
             Self::KvCache => "kv_cache",
             Self::Workspace => "workspace",
             Self::Tensor => "tensor",
+            Self::Array => "array",
             Self::Graph => "graph",
         }
     }

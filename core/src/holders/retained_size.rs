@@ -20,7 +20,7 @@ pub(super) struct RetainedSize {
 }
 
 /// How many categories are tensors.
-pub(super) const N_COUNTED: usize = 6;
+pub(super) const N_COUNTED: usize = 7;
 
 impl RetainedSize {
     pub(super) fn add(&mut self, other: &Self) {

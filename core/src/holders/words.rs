@@ -15,7 +15,7 @@ pub(super) fn type_name(node: &Node) -> &str {
 /// `parameter float32[64, 4096]`, `Tensor float32[]`.
 pub(super) fn tensor(node: &Node) -> String {
     let noun = match node.category {
-        None | Some(Category::Tensor | Category::Graph | Category::Workspace) => {
+        None | Some(Category::Tensor | Category::Array | Category::Graph | Category::Workspace) => {
             node.type_name.to_string()
         }
         Some(category) => noun(category, 1).to_owned(),
@@ -86,6 +86,8 @@ fn noun(category: Category, n: u32) -> &'static str {
         (Category::KvCache, _) => "KV caches",
         (Category::Workspace, 1) => "workspace",
         (Category::Workspace, _) => "workspaces",
+        (Category::Array, 1) => "array",
+        (Category::Array, _) => "arrays",
         (Category::Tensor | Category::Graph, 1) => "tensor",
         (Category::Tensor | Category::Graph, _) => "tensors",
     }

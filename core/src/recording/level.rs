@@ -218,7 +218,7 @@ impl From<Option<Bytes>> for Level {
 pub struct DriverLevels {
     /// Used by all processes together.
     pub device_used: Level,
-    /// Used by this process; on the host its resident memory.
+    /// Used by this process; on the host what it keeps.
     pub process_used: Level,
     /// The size of the device.
     pub capacity: Level,

@@ -103,7 +103,7 @@ fn gives(source: Source) -> &'static str {
         Source::Rmm => "what the RMM resources that you set count",
         Source::Numba => "allocated by Numba, and freed but not given back",
         Source::Bitsandbytes => "states of paged optimizers",
-        Source::Host => "resident memory of this process, used memory of the machine",
+        Source::Host => "memory that this process keeps, used memory of the machine",
         Source::Sim => "a simulated device with a real caching allocator",
     }
 }
@@ -151,7 +151,7 @@ mod tests {
                 "                            capacity",
                 "                          process used of cuda:1 unknown: no permission to read",
                 "                            it",
-                "● host    host            resident memory of this process, used memory of the",
+                "● host    host            memory that this process keeps, used memory of the",
                 "                            machine",
             ],
         );

@@ -23,7 +23,7 @@ impl Adapter for CuPy {
         arrays::describe(
             dtype.as_ref().and_then(arrays::numpy_dtype),
             shape.as_ref().and_then(arrays::lengths),
-            Category::Tensor,
+            Category::Array,
             sink,
         );
         let block = block(array).ok_or(Unread("the memory of a CuPy array"))?;

@@ -24,7 +24,7 @@ impl Adapter for Jax {
         arrays::describe(
             dtype.as_ref().and_then(arrays::numpy_dtype),
             shape.as_ref().and_then(arrays::lengths),
-            Category::Tensor,
+            Category::Array,
             sink,
         );
         let is_deleted = array.call("is_deleted").and_then(|it| it.is_true());

@@ -4,10 +4,12 @@
 //! one object at a time which storages it holds, and what else it reaches.
 
 mod arrays;
+pub(crate) mod buffers;
 mod cupy;
 mod identity;
 mod jax;
 mod numba;
+mod numpy;
 pub(crate) mod own;
 mod sim;
 mod tensorflow;
@@ -55,7 +57,11 @@ pub(crate) fn all<'s>(section: &'s Section<'s>, reads_graph: bool) -> Vec<Box<dy
         Box::new(numba::Numba),
         Box::new(tensorflow::TensorFlow),
         Box::new(pools::Pools),
+        Box::new(buffers::Buffers::default()),
     ];
+    if let Some(numpy) = numpy::NumPy::of_imported(section) {
+        adapters.push(Box::new(numpy));
+    }
     if let Some(torch) = torch::Torch::of_imported(section, reads_graph) {
         adapters.push(Box::new(torch));
     }

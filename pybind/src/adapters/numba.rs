@@ -24,7 +24,7 @@ impl Adapter for Numba {
         arrays::describe(
             dtype.as_ref().and_then(arrays::numpy_dtype),
             shape.as_ref().and_then(arrays::lengths),
-            Category::Tensor,
+            Category::Array,
             sink,
         );
         let Some(memory) = allocated(array) else {

@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 use gpumem_core::units::Bytes;
 
 use super::faults;
+use crate::sources::host;
 
 /// Where the copy finds itself, and where the original does.
 pub(super) enum Side {
@@ -62,6 +63,7 @@ pub(super) fn split(room: Option<Bytes>) -> io::Result<Side> {
     let most = room.and_then(|room| Some(address_space_used()? + room));
     let parent = process_id();
     let before = block_signals();
+    let malloc = host::keep_malloc_still();
     let none = 0_usize;
     // SAFETY: with no flags this copies the process as `fork` does, and tells nobody. The child goes
     // on in this frame, on its copy of the stack.
@@ -77,6 +79,7 @@ pub(super) fn split(room: Option<Bytes>) -> io::Result<Side> {
         return Ok(Side::Child(childs));
     }
     let error = io::Error::last_os_error();
+    drop(malloc);
     restore_signals(before);
     if pid < 0 {
         return Err(error);

@@ -12,6 +12,7 @@ use super::{Session, is_owner, with_session};
 use crate::adapters::own::Asks;
 use crate::adapters::torch_is_imported;
 use crate::look::{self, Look, Question, Reach, Taken};
+use crate::modules::imported;
 use crate::recorder::SourceText;
 use crate::sources;
 use crate::{extension, guard};
@@ -45,7 +46,7 @@ pub(super) fn look_before(py: Python<'_>, before: &[(sources::Found, Reading)]) 
     }
     let allocated = handed_out_of(before);
     let is_empty = if allocated.is_empty() {
-        !torch_is_imported(py)
+        !holds_host_memory(py)
     } else {
         allocated.iter().all(|(_, it)| it.n_bytes == Bytes::ZERO)
     };
@@ -66,6 +67,11 @@ pub(super) fn look_before(py: Python<'_>, before: &[(sources::Found, Reading)]) 
             Ok(())
         }
     }
+}
+
+/// Something that the user has imported makes objects of which a look tells the bytes.
+fn holds_host_memory(py: Python<'_>) -> bool {
+    torch_is_imported(py) || matches!(imported(py, "numpy"), Ok(Some(_)))
 }
 
 /// Looks for the names that hold memory, if the run makes it worth a look, and records them, with

@@ -1,5 +1,5 @@
-//! The host's memory: resident bytes of this process, use of the machine or
-//! of the container, and what either has.
+//! The host's memory: what this process keeps, use of the machine or of the
+//! container, and what either has.
 
 use gpumem_core::recording::{DeviceKey, DeviceKind, DriverLevels, Level, Source, Unknown};
 use gpumem_core::units::Bytes;
@@ -7,6 +7,8 @@ use gpumem_core::units::Bytes;
 use super::visible::Visibility;
 use super::{Answer, DriverSource, Found};
 
+#[cfg(target_os = "linux")]
+mod malloc;
 #[cfg(not(target_os = "linux"))]
 #[path = "host/portable.rs"]
 mod system;
@@ -15,6 +17,15 @@ mod system;
 mod system;
 
 use system::{Failure, System};
+
+/// How old a figure may be that can take long to read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Freshness {
+    /// As new as its cost allows: something begins or ends.
+    Now,
+    /// One of many samples.
+    Recent,
+}
 
 /// The host, which is always there.
 pub(super) struct HostSource {
@@ -44,22 +55,34 @@ impl DriverSource for HostSource {
         }])
     }
 
-    fn read(&mut self, key: &DeviceKey) -> DriverLevels {
+    fn read(&mut self, _key: &DeviceKey) -> DriverLevels {
         DriverLevels {
+            process_used: level(self.system.kept(Freshness::Now)),
             device_used: level(self.system.used()),
             capacity: level(self.system.capacity()),
             container_limit: self.system.limit().into(),
-            ..self.sample(key)
-        }
-    }
-
-    /// The resident bytes alone: the machine's use costs several times as much to read.
-    fn sample(&mut self, _key: &DeviceKey) -> DriverLevels {
-        DriverLevels {
-            process_used: level(self.system.resident()),
             ..DriverLevels::default()
         }
     }
+
+    /// This process's bytes alone: the machine's use costs several times as much to read.
+    fn sample(&mut self, _key: &DeviceKey) -> DriverLevels {
+        DriverLevels {
+            process_used: level(self.system.kept(Freshness::Recent)),
+            ..DriverLevels::default()
+        }
+    }
+}
+
+/// What the figure of this process counts beyond what it keeps, on this system.
+pub(super) fn note() -> Option<&'static str> {
+    System::note()
+}
+
+/// `malloc` is asked nothing while this lives, so that none of its locks is held for that.
+#[cfg(target_os = "linux")]
+pub(crate) fn keep_malloc_still() -> Option<std::sync::MutexGuard<'static, ()>> {
+    malloc::keep_still()
 }
 
 /// What the host has left, for whoever is about to need some.

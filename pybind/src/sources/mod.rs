@@ -332,6 +332,10 @@ impl Sources {
                     reason.push_str("; ");
                     reason.push_str(&note);
                 }
+                if let Some(note) = host::note().filter(|_| source == Source::Host) {
+                    reason.push_str("; ");
+                    reason.push_str(note);
+                }
                 SourceState {
                     source,
                     used,

@@ -2,16 +2,20 @@
 
 use std::ffi::{c_ulong, c_void};
 use std::mem;
+use std::ptr::NonNull;
 
+use gpumem_core::units::Bytes;
 use pyo3::ffi;
 
 use super::table::Table;
-use crate::adapters::{Adapter, ClassName};
+use crate::adapters::{Adapter, ClassName, buffers};
 use crate::still::{self, Class, Section};
 
 /// From CPython's `object.h`: the stable ABI fixes these bits.
 const READY: c_ulong = 1 << 12;
 const HAVE_GC: c_ulong = 1 << 14;
+const BYTES_SUBCLASS: c_ulong = 1 << 27;
+const UNICODE_SUBCLASS: c_ulong = 1 << 28;
 
 /// What instances of a class get.
 #[derive(Clone, Copy)]
@@ -25,6 +29,19 @@ pub(super) struct Treatment {
     pub(super) own_adapter: Option<u8>,
     /// Instances are classes themselves.
     pub(super) is_metaclass: bool,
+    /// How to tell instances that are too short to matter, as most bytes and texts are.
+    length: Option<Length>,
+}
+
+/// Counts the bytes or letters of an instance.
+// SAFETY: called with instances of the class that it is for.
+type Count = unsafe extern "C" fn(*mut ffi::PyObject) -> ffi::Py_ssize_t;
+
+/// Bytes and texts of which an instance is looked at only if it is long.
+#[derive(Clone, Copy)]
+struct Length {
+    of: Count,
+    least: Bytes,
 }
 
 /// Which adapter of the walk.
@@ -38,12 +55,23 @@ impl Treatment {
         adapter: None,
         own_adapter: None,
         is_metaclass: false,
+        length: None,
     };
 
     /// An instance can neither hold device memory nor lead to any.
     #[inline]
     pub(super) fn is_passed(&self) -> bool {
         self.traverse.is_none() && self.adapter.is_none() && self.own_adapter.is_none()
+    }
+
+    /// An instance holds nothing but a few bytes or letters.
+    #[inline]
+    pub(super) fn is_too_small(&self, object: NonNull<ffi::PyObject>, least: Bytes) -> bool {
+        self.length.is_some_and(|length| {
+            // SAFETY: an instance of the type whose function this is.
+            let n = unsafe { (length.of)(object.as_ptr()) };
+            u64::try_from(n).is_ok_and(|n| Bytes::new(n) < length.least.max(least))
+        })
     }
 }
 
@@ -123,6 +151,7 @@ impl<'a, 's> Classes<'a, 's> {
             return Treatment {
                 adapter,
                 own_adapter,
+                length: length_of(class, flags).filter(|_| own_adapter.is_none()),
                 ..Treatment::PASSED
             };
         }
@@ -141,6 +170,7 @@ impl<'a, 's> Classes<'a, 's> {
             adapter,
             own_adapter,
             is_metaclass,
+            length: None,
         }
     }
 
@@ -177,4 +207,18 @@ impl<'a, 's> Classes<'a, 's> {
     pub(super) fn take_new_heap_type(&mut self) -> Option<*mut ffi::PyTypeObject> {
         self.new_heap_type.take()
     }
+}
+
+/// How long instances are of a class that most often has short ones.
+fn length_of(class: *mut ffi::PyTypeObject, flags: c_ulong) -> Option<Length> {
+    let (of, least): (Count, Bytes) = if flags & UNICODE_SUBCLASS != 0 {
+        (ffi::PyUnicode_GetLength, buffers::SHORTEST_TEXT)
+    } else if flags & BYTES_SUBCLASS != 0 {
+        (ffi::PyBytes_Size, buffers::SMALLEST)
+    } else if class == &raw mut ffi::PyByteArray_Type {
+        (ffi::PyByteArray_Size, buffers::SMALLEST)
+    } else {
+        return None;
+    };
+    Some(Length { of, least })
 }

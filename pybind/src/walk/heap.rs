@@ -92,6 +92,8 @@ pub(crate) struct Heap<'a, 's> {
     pub(super) pools: Vec<(NodeNumber, PoolId)>,
     /// Nodes below this one were shown to the adapters, though not entered.
     n_looked_at: usize,
+    /// Shorter bytes and texts are passed over, whatever their class.
+    least: Bytes,
     /// Nodes below this one are held by what lives: who leads there from now on has no part in it.
     settled: NodeNumber,
     budget: Budget,
@@ -148,6 +150,7 @@ impl<'a, 's> Heap<'a, 's> {
             questions: Vec::new(),
             pools: Vec::new(),
             n_looked_at: 0,
+            least: Bytes::ZERO,
             settled: 0,
             budget: Budget {
                 until: limits.until,
@@ -187,6 +190,11 @@ impl<'a, 's> Heap<'a, 's> {
         self.meet(NonNull::new(object.as_ptr())?)
     }
 
+    /// From now on shorter bytes and texts are passed over.
+    pub(super) fn pass_shorter_than(&mut self, least: Bytes) {
+        self.least = least;
+    }
+
     /// From now on nothing leads to what was met so far.
     pub(super) fn settle(&mut self) {
         self.settled = self.places.len() as NodeNumber;
@@ -221,14 +229,14 @@ impl<'a, 's> Heap<'a, 's> {
     }
 
     #[inline]
-    fn meet(&mut self, object: NonNull<ffi::PyObject>) -> Option<NodeNumber> {
+    pub(super) fn meet(&mut self, object: NonNull<ffi::PyObject>) -> Option<NodeNumber> {
         // SAFETY: a live object of the heap, in a section.
         let class = unsafe { ffi::Py_TYPE(object.as_ptr()) };
         if class.is_null() {
             return None;
         }
         let treatment = self.classes.treatment(class);
-        if treatment.is_passed() {
+        if treatment.is_passed() || treatment.is_too_small(object, self.least) {
             return None;
         }
         if !has_room(&mut self.places) {

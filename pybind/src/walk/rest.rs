@@ -3,12 +3,16 @@
 use std::collections::HashSet;
 
 use gpumem_core::holders::RootKind;
+use gpumem_core::units::Bytes;
 
 use super::heap::Heap;
 use super::native::in_words;
 use super::roots::{Root, Roots};
 use super::{enter, garbage};
-use crate::still::Object;
+use crate::still::{Class, Object};
+
+/// What libraries say of themselves is shorter, and there is a lot of it.
+const SHORTEST_IN_LIBRARIES: Bytes = Bytes::new(64 << 10);
 
 /// Finds it, nearest to a name first, and enters it. `tracked` is all that the collector knows.
 pub(super) fn find<'s>(
@@ -16,6 +20,7 @@ pub(super) fn find<'s>(
     roots: &Roots<'s>,
     tracked: &[Object<'s>],
 ) -> Vec<Root<'s>> {
+    heap.pass_shorter_than(SHORTEST_IN_LIBRARIES);
     let mut found = libraries(roots);
     enter(heap, &found);
     heap.settle();
@@ -33,6 +38,13 @@ fn libraries<'s>(roots: &Roots<'s>) -> Vec<Root<'s>> {
         let named = globals.named();
         named.map(move |(name, value)| system(owner, format!("{module}.{name}"), value))
     });
+    let of_class = roots.library_globals.iter().flat_map(|(module, globals)| {
+        let owner = owner(module);
+        let named = globals.named();
+        let classes = named.filter_map(|(_, value)| value.as_class());
+        let own = classes.filter(move |class| class.module().as_deref() == Some(module));
+        own.flat_map(move |class| collected_in(owner, module, &class))
+    });
     let is_object = |it: &&Object<'s>| !it.is_module() && it.dict().is_none();
     let of_object = roots.closed.iter().filter(is_object).flat_map(|object| {
         let class = in_words(object);
@@ -46,8 +58,23 @@ fn libraries<'s>(roots: &Roots<'s>) -> Vec<Root<'s>> {
         .map(|root| root.object.address())
         .collect();
     of_module
+        .chain(of_class)
         .chain(of_object)
         .filter(|root| !known.contains(&root.object.address()))
+        .collect()
+}
+
+/// Containers among the attributes of a library's class, such as the figures that pyplot has open.
+fn collected_in<'s>(owner: &str, module: &str, class: &Class<'s>) -> Vec<Root<'s>> {
+    let own = class.own_attributes().into_iter();
+    let named = own.flat_map(|own| own.named());
+    let collected = named.filter(|(_, value)| {
+        let is_empty = value.dict().is_some_and(|dict| dict.len() == 0);
+        !is_empty && (value.dict().is_some() || value.list().is_some() || value.is_set())
+    });
+    let class = class.qualname().unwrap_or_default();
+    collected
+        .map(|(name, value)| system(owner, format!("{module}.{class}.{name}"), value))
         .collect()
 }
 

@@ -1,7 +1,10 @@
 //! Where an adapter tells what an object holds.
 
+use std::ptr::NonNull;
+
 use gpumem_core::holders::{Category, Step};
 use gpumem_core::units::Bytes;
+use pyo3::ffi;
 
 use super::heap::{Heap, NodeNumber};
 use crate::still::Object;
@@ -106,6 +109,21 @@ impl<'h, 'a, 's> Sink<'h, 'a, 's> {
         self.heap.keep(object);
         self.tell(from, to, step);
         Some(Part(to))
+    }
+
+    /// The object that is looked at keeps these, by their places. They are alive as long as it is;
+    /// null stands for nothing.
+    pub(crate) fn items(&mut self, items: impl Iterator<Item = *mut ffi::PyObject>) {
+        for (idx, item) in items.enumerate() {
+            if let Some(item) = NonNull::new(item)
+                && let Some(to) = self.heap.meet(item)
+            {
+                self.tell(self.own, to, Step::Index(idx as u64));
+            }
+            if !self.heap.spend() {
+                break;
+            }
+        }
     }
 
     /// Something was left out, and why.

@@ -10,6 +10,10 @@ use std::path::{Path, PathBuf};
 
 use gpumem_core::units::Bytes;
 
+use super::Freshness;
+use super::malloc::{self, Malloc};
+use crate::own_memory;
+
 /// Why a figure could not be read, in words.
 pub(super) struct Failure(pub(super) String);
 
@@ -23,6 +27,7 @@ impl From<io::Error> for Failure {
 pub(super) struct System {
     statm: Kept,
     page_bytes: u64,
+    malloc: Malloc,
     meminfo: Kept,
     total: Option<Bytes>,
     /// The tightest control group above this process, where it is tighter than the machine.
@@ -46,20 +51,44 @@ impl System {
         Self {
             statm: Kept::open("/proc/self/statm"),
             page_bytes: page_bytes(),
+            malloc: Malloc::new(),
             meminfo,
             total,
             group,
         }
     }
 
-    /// Resident bytes of this process. The kernel batches the count per thread, so that it can lag
-    /// by some hundred KiB.
-    pub(super) fn resident(&mut self) -> Result<Bytes, Failure> {
+    /// What this process keeps: its resident anonymous memory, without what it has given back to
+    /// `malloc` and without what gpumem holds. The kernel batches the count of pages per thread, so
+    /// that it can lag by some hundred KiB.
+    pub(super) fn kept(&mut self, freshness: Freshness) -> Result<Bytes, Failure> {
+        let resident = self.anonymous()?;
+        let kept = self.malloc.arenas(freshness).map_or(resident, |arenas| {
+            // After `malloc_trim`, free blocks are not resident. What is in use is kept in any case.
+            let used = arenas.used.min(resident);
+            resident.saturating_sub(arenas.free).max(used)
+        });
+        Ok(kept.saturating_sub(own_memory::held()))
+    }
+
+    /// Resident pages that are of no file and not shared.
+    fn anonymous(&mut self) -> Result<Bytes, Failure> {
         let text = self.statm.text()?;
-        let n_pages = text.split_ascii_whitespace().nth(1);
-        let n_pages: Option<u64> = n_pages.and_then(|n| n.parse().ok());
-        let n_pages = n_pages.ok_or_else(|| malformed("/proc/self/statm"))?;
-        Ok(Bytes::new(n_pages * self.page_bytes))
+        let mut fields = text.split_ascii_whitespace().skip(1);
+        let mut n_pages = || fields.next()?.parse::<u64>().ok();
+        let (resident, shared) = n_pages()
+            .zip(n_pages())
+            .ok_or_else(|| malformed("/proc/self/statm"))?;
+        Ok(Bytes::new(
+            resident.saturating_sub(shared) * self.page_bytes,
+        ))
+    }
+
+    /// What is counted though the program gave it back, if the C library does not tell.
+    pub(super) fn note() -> Option<&'static str> {
+        (!malloc::is_told()).then_some(
+            "freed memory that the C library keeps counts as used: it does not tell how much that is",
+        )
     }
 
     /// Used by every process together and not to be had by dropping caches.

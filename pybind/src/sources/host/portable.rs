@@ -4,6 +4,8 @@
 use gpumem_core::units::Bytes;
 use sysinfo::MemoryRefreshKind;
 
+use super::Freshness;
+
 /// Why a figure could not be read, in words.
 pub(super) struct Failure(pub(super) String);
 
@@ -24,11 +26,20 @@ impl System {
         clippy::unused_self,
         reason = "on Linux it reads a file that stays open"
     )]
-    pub(super) fn resident(&self) -> Result<Bytes, Failure> {
+    pub(super) fn kept(&self, _freshness: Freshness) -> Result<Bytes, Failure> {
         let stats = memory_stats::memory_stats();
         stats
             .map(|stats| Bytes::new(stats.physical_mem as u64))
             .ok_or_else(|| Failure("the system does not tell this process's memory".to_owned()))
+    }
+
+    /// What is counted though the program does not use it.
+    #[expect(
+        clippy::unnecessary_wraps,
+        reason = "on Linux it depends on the C library"
+    )]
+    pub(super) fn note() -> Option<&'static str> {
+        Some("all resident memory counts as used: files, and freed memory that is kept for later")
     }
 
     /// Used by every process together and not to be had by dropping caches.

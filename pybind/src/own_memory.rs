@@ -1,0 +1,66 @@
+//! How much memory gpumem itself holds: it is not the user's, and grows with what is recorded.
+#![expect(unsafe_code, reason = "an allocator that counts what it hands on")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use gpumem_core::units::Bytes;
+
+#[global_allocator]
+static COUNTED: Counted = Counted;
+
+/// Bytes of blocks that Rust code of this extension has and has not given back.
+static HELD: AtomicUsize = AtomicUsize::new(0);
+
+/// Bytes that gpumem holds now.
+pub(crate) fn held() -> Bytes {
+    Bytes::new(HELD.load(Ordering::Relaxed) as u64)
+}
+
+/// The system's allocator, counted.
+struct Counted;
+
+// SAFETY: every call is the system allocator's own; counting allocates nothing.
+unsafe impl GlobalAlloc for Counted {
+    // SAFETY: the caller's.
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's.
+        counted(unsafe { System.alloc(layout) }, layout.size())
+    }
+
+    // SAFETY: the caller's.
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's.
+        counted(unsafe { System.alloc_zeroed(layout) }, layout.size())
+    }
+
+    // SAFETY: the caller's.
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        HELD.fetch_sub(block_bytes(layout.size()), Ordering::Relaxed);
+        // SAFETY: the caller's.
+        unsafe { System.dealloc(block, layout) }
+    }
+
+    // SAFETY: the caller's.
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        // SAFETY: the caller's.
+        let block = counted(unsafe { System.realloc(block, layout, new_size) }, new_size);
+        if !block.is_null() {
+            HELD.fetch_sub(block_bytes(layout.size()), Ordering::Relaxed);
+        }
+        block
+    }
+}
+
+fn counted(block: *mut u8, size: usize) -> *mut u8 {
+    if !block.is_null() {
+        HELD.fetch_add(block_bytes(size), Ordering::Relaxed);
+    }
+    block
+}
+
+/// What a block of that size takes: glibc puts a header of 8 bytes before it, and rounds to 16.
+fn block_bytes(size: usize) -> usize {
+    const HEADER: usize = 8;
+    (size + HEADER).next_multiple_of(16).max(32)
+}
