@@ -196,17 +196,24 @@ def test_a_slow_leak_is_named_among_what_comes_and_goes(shell: Shell) -> None:
     assert finding.fix.before == "kept.append(sim.tensor(1 << 20))"
 
 
+CACHE = """
+from functools import lru_cache
+from itertools import count
+keys = count()
+
+@lru_cache(maxsize=50)
+def recent(key):
+    return new()
+"""
+
+
 @pytest.mark.parametrize(
     ("make", "add"),
     [
         ("from collections import deque\nrecent = deque(maxlen=50)", "recent.append(new())"),
         ("from queue import Queue\nrecent = Queue(50)", "recent.put(new())"),
         ("from asyncio import Queue\nrecent = Queue(50)", "recent.put_nowait(new())"),
-        (
-            "from functools import lru_cache\nfrom itertools import count\nkeys = count()\n"
-            "@lru_cache(maxsize=50)\ndef recent(key): return new()",
-            "recent(next(keys));",
-        ),
+        (CACHE, "recent(next(keys));"),
     ],
 )
 def test_a_container_with_a_bound_fills_up(shell: Shell, make: str, add: str) -> None:
