@@ -1,5 +1,8 @@
 //! Growth over runs and steps, in findings.
 
+mod names;
+mod withdrawal;
+
 use super::cell::CellRef;
 use super::context::Context;
 use super::details::{DecidedBy, Details, GrowthDetails, SeriesGrowth};
@@ -9,7 +12,6 @@ use super::finding::{Finding, FindingKind, Withdrawn};
 use super::growth::{self, Growth, State};
 use super::held::{self, Growers};
 use super::levels::DeviceSummary;
-use super::names::GrowingNames;
 use super::row::{Metric, Peak, RunRow};
 use super::rules::Rules;
 use super::series::{Key, RunSeries, StepSeries};
@@ -18,11 +20,13 @@ use super::suggest;
 use super::traced;
 use super::trend;
 use crate::holders::{self, Holder};
-use crate::recording::{CellIdx, Recording, Run, RunIdx, RunKind};
+use crate::recording::{Recording, Run, RunIdx};
 use crate::severity::Severity;
 use crate::sort;
 use crate::source_text;
 use crate::units::{ByteDelta, Bytes};
+
+pub(super) use names::{add_names, growing_names};
 
 /// Growth that would use up the device within so many runs, or steps, deserves a warning.
 const SOON: (u64, u64) = (1000, 100_000);
@@ -86,38 +90,6 @@ pub(super) fn told(
     found(context, judged)
 }
 
-/// The names that have more and more, on every device: those that `only` one cell adds to, if that is
-/// given.
-pub(super) fn growing_names(context: Context<'_>, only: Option<CellIdx>) -> Vec<GrowingNames> {
-    let devices = context.recording.devices().iter();
-    let growing = devices.flat_map(|device| {
-        let least = context.min_growth(device.idx);
-        let names = context.names;
-        names.growing(context.recording, device.idx, least, only)
-    });
-    growing.collect()
-}
-
-/// Adds the findings about names that have more and more, where none of `findings` tells of the first.
-/// What a cell adds to a name, its series has not settled.
-pub(super) fn add_names(context: Context<'_>, findings: &mut Vec<Finding>, stats: &mut StatsCache) {
-    let mut growing = growing_names(context, None);
-    growing.retain(|growing| {
-        let first = growing.names.first();
-        first.is_some_and(|(name, _)| !held::is_told(findings, growing.device, name))
-    });
-    let judged = growing.iter();
-    let judged = judged.filter_map(|growing| judged_names(context, growing, stats));
-    let found = found(context, judged.collect());
-    let cell = |finding: &Finding| finding.cell.as_ref().map(|cell| cell.idx);
-    findings.retain(|it| {
-        let is_overruled =
-            |by: &Finding| by.withdrawn.is_none() && by.device == it.device && cell(by) == cell(it);
-        it.kind != FindingKind::Settled || !found.iter().any(is_overruled)
-    });
-    findings.extend(found);
-}
-
 fn found(context: Context<'_>, judged: Vec<Judged>) -> Vec<Finding> {
     judged
         .into_iter()
@@ -125,42 +97,6 @@ fn found(context: Context<'_>, judged: Vec<Judged>) -> Vec<Finding> {
         .map(|judged| judged.finding(context))
         .filter(|finding| has_consequence(context, finding))
         .collect()
-}
-
-fn judged_names(
-    context: Context<'_>,
-    growing: &GrowingNames,
-    stats: &mut StatsCache,
-) -> Option<Judged> {
-    let least = context.min_growth(growing.device);
-    let (first, end) = (*growing.runs.first()?, *growing.levels.last()?);
-    let course = std::iter::once(&growing.start).chain(&growing.levels);
-    let course: Vec<Bytes> = course.copied().collect();
-    let mut judged = Judged {
-        key: Key::of(context.recording, context.paths, first, growing.device),
-        metric: context.summary(growing.device)?.metric,
-        runs: growing.runs.clone(),
-        n_runs: growing.runs.len(),
-        n_grown: n_positive(course.windows(2).map(|pair| pair[1].since(pair[0]))),
-        n_chances: growing.runs.len(),
-        steps: false,
-        growth: stats.judged(&growing.levels, least, context.rules),
-        levels: growing.levels.clone(),
-        start: growing.start,
-        stays: end.since(growing.start),
-        least,
-        n_moving: None,
-        name: growing.names.first().map(|((_, name), _)| name.clone()),
-        is_shared: false,
-        growers: Growers::of_names(context.recording, growing),
-        decided_by: None,
-        withdrawn: None,
-    };
-    let kept = judged.kept().magnitude();
-    let fact = judged.growers.fact(kept)?;
-    judged.hear(&fact);
-    judged.weigh_meaning(context);
-    Some(judged)
 }
 
 /// What judging a series by itself comes to.
@@ -519,60 +455,6 @@ impl Judged {
             .collect();
         (self.growth.shape, self.n_moving) = growth::settling(&course, self.least);
         self.n_moving.is_some()
-    }
-
-    fn reason_to_withdraw(&self, context: Context<'_>) -> Option<Withdrawn> {
-        let Context {
-            recording, rows, ..
-        } = context;
-        let last = recording.run(*self.runs.last()?);
-        let is_edited = self.is_edited_since_it_grew(context)
-            || recording.runs()[last.idx.get() + 1..].iter().any(|run| {
-                run.kind == RunKind::Cell && run.cell == last.cell && run.revision != last.revision
-            });
-        let mut of_device = rows.of(self.key.device);
-        let level_now = of_device
-            .rfind(|row| row.metric == self.metric)
-            .filter(|row| row.run > last.idx)
-            .and_then(|row| row.after);
-        let kept = self.kept().magnitude();
-        let nearly_all = Bytes::new(kept.get() - kept.get() / 10);
-        let left_after_it = rows
-            .row(last.idx, self.key.device)
-            .and_then(|row| row.after)
-            .map_or(self.start, |after| after.saturating_sub(nearly_all));
-        let nearly_start = self.start + Bytes::new(kept.get() / 10);
-        match level_now {
-            _ if self.has_let_go(context) => Some(Withdrawn::GivenBack),
-            Some(level) if level <= nearly_start.max(left_after_it) => Some(Withdrawn::GivenBack),
-            _ if is_edited => Some(Withdrawn::Edited),
-            _ => None,
-        }
-    }
-
-    /// A name may grow through edits; after one of them it has not.
-    fn is_edited_since_it_grew(&self, context: Context<'_>) -> bool {
-        if self.levels.len() != self.runs.len() {
-            return false;
-        }
-        let grew = (1..self.levels.len()).rfind(|idx| self.levels[*idx] > self.levels[*idx - 1]);
-        let revision = |run: &RunIdx| context.recording.run(*run).revision;
-        let of_growth = self.runs.get(grew.unwrap_or_default()).map(revision);
-        of_growth != self.runs.last().map(revision)
-    }
-
-    /// A look after its last run found less than half of what the name had gained.
-    fn has_let_go(&self, context: Context<'_>) -> bool {
-        let (device, recording) = (self.key.device, context.recording);
-        let latest = recording.latest_holders(device).map(|(run, _)| run);
-        let latest = latest.filter(|run| self.runs.last().is_some_and(|last| run > last));
-        let first = self.growers.holders.first();
-        let Some((run, holder)) = latest.zip(first).filter(|_| !self.steps) else {
-            return false;
-        };
-        let left = context.names.level(device, &held::key(holder), run);
-        let gained = holder.grown.unwrap_or_default();
-        left.as_f64() < STILL_THERE * gained.as_f64()
     }
 
     /// It may be told of as growth, whatever else is known.
