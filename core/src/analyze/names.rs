@@ -51,11 +51,11 @@ struct Point {
     grew: bool,
 }
 
-/// Names that have more and more, most of it in runs of one cell.
+/// Names that have more and more, most often by runs of one cell.
 #[derive(Debug)]
 pub(super) struct GrowingNames {
     pub(super) device: DeviceIdx,
-    /// The runs of that cell since the first that added to them.
+    /// The runs of the cells that add to them, since the first that did.
     pub(super) runs: Vec<RunIdx>,
     /// What they had before those, and after each of them.
     pub(super) start: Bytes,
@@ -99,8 +99,8 @@ impl Names {
         series.map_or(Bytes::ZERO, |series| series.after(run))
     }
 
-    /// The names of a device that have more and more, cell by cell, or of one cell alone. Growth below
-    /// `least` is none.
+    /// The names of a device that have more and more, by the cell that adds to each most often; or those
+    /// that `only` one cell adds to, among others. Growth below `least` is none.
     pub(super) fn growing(
         &self,
         recording: &Recording,
@@ -114,15 +114,19 @@ impl Names {
         for (name, series) in names {
             let (kind, _) = name;
             let is_name = kind.is_named() || kind.is_ipython();
-            let collects = is_name && series.collects(least);
-            let cell = collects.then(|| series.cell(recording)).flatten();
-            if let Some(cell) = cell.filter(|cell| only.is_none_or(|only| only == *cell)) {
-                by_cell.entry(cell).push((name, series));
+            if !is_name || !series.collects(least) {
+                continue;
+            }
+            let adders = series.adders(recording);
+            let most = adders.iter().max_by_key(|(_, n)| *n);
+            let is_asked = only.is_none_or(|only| adders.iter().any(|(cell, _)| *cell == only));
+            if let Some((cell, _)) = most.filter(|_| is_asked) {
+                by_cell.entry(*cell).push((name, series));
             }
         }
         let by_cell = by_cell.iter();
         by_cell
-            .map(|(cell, names)| GrowingNames::of(recording, device, *cell, names))
+            .map(|(_, names)| GrowingNames::of(recording, device, names))
             .collect()
     }
 }
@@ -214,8 +218,8 @@ impl NameSeries {
         first.is_some_and(|first| last.n_storages > first.n_storages) && grown.next().is_some()
     }
 
-    /// The cell whose runs added to it most often, and of several the most.
-    fn cell(&self, recording: &Recording) -> Option<CellIdx> {
+    /// The cells of which more than one run added to it, and how many.
+    fn adders(&self, recording: &Recording) -> Vec<(CellIdx, usize)> {
         let mut cells: VecMap<CellIdx, usize> = VecMap::default();
         for point in self.grown() {
             let run = recording.run(recording.outermost(point.run));
@@ -223,23 +227,23 @@ impl NameSeries {
                 *cells.entry(run.cell) += 1;
             }
         }
-        let most = cells.iter().max_by_key(|(_, n)| *n);
-        most.filter(|(_, n)| *n > 1).map(|(cell, _)| *cell)
+        let several = cells.iter().filter(|(_, n)| *n > 1);
+        several.copied().collect()
     }
 }
 
 impl GrowingNames {
-    fn of(
-        recording: &Recording,
-        device: DeviceIdx,
-        cell: CellIdx,
-        names: &[(&NameKey, &NameSeries)],
-    ) -> Self {
+    fn of(recording: &Recording, device: DeviceIdx, names: &[(&NameKey, &NameSeries)]) -> Self {
+        let adders = names
+            .iter()
+            .flat_map(|(_, series)| series.adders(recording));
+        let cells: BTreeSet<CellIdx> = adders.map(|(cell, _)| cell).collect();
+        let is_of_them = |run: &Run| cells.contains(&run.cell) && run.parent.is_none();
         let grown = names.iter().flat_map(|(_, series)| series.grown());
-        let of_cell = grown.filter(|point| recording.run(point.run).cell == cell);
-        let first = of_cell.map(|point| point.run).min().unwrap_or_default();
+        let of_cells = grown.filter(|point| is_of_them(recording.run(point.run)));
+        let first = of_cells.map(|point| point.run).min().unwrap_or_default();
         let runs = recording.runs()[first.get()..].iter();
-        let runs = runs.filter(|run| run.cell == cell && run.parent.is_none());
+        let runs = runs.filter(|run| is_of_them(run));
         let sum = |run: &RunIdx| -> Bytes {
             let levels = names.iter().map(|(_, series)| series.after(*run));
             levels.sum()

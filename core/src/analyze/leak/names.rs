@@ -3,10 +3,12 @@
 use super::{Growers, Judged, found, n_positive};
 use crate::analyze::context::Context;
 use crate::analyze::finding::{Finding, FindingKind};
+use crate::analyze::growth::State;
 use crate::analyze::held;
-use crate::analyze::names::GrowingNames;
+use crate::analyze::names::{GrowingNames, NameKey};
 use crate::analyze::series::Key;
 use crate::analyze::stats_cache::StatsCache;
+use crate::holders::Holder;
 use crate::recording::CellIdx;
 use crate::units::Bytes;
 
@@ -25,27 +27,41 @@ pub(in crate::analyze) fn growing_names(
     growing.collect()
 }
 
-/// Adds the findings about names that have more and more, where none of `findings` tells of the first.
-/// What a cell adds to a name, its series has not settled.
+/// Adds the findings about names that have more and more, where none of `findings` tells of the first
+/// for certain, and removes what they overrule.
 pub(in crate::analyze) fn add_names(
     context: Context<'_>,
     findings: &mut Vec<Finding>,
     stats: &mut StatsCache,
 ) {
+    let key = |holder: &Holder| held::key(holder);
+    let first = |it: &Finding| it.holders.first().map(key);
+    let is_early = |it: &Finding| it.state == Some(State::NotEnoughData);
+    let (early, late): (Vec<Finding>, Vec<Finding>) = findings.drain(..).partition(is_early);
     let mut growing = growing_names(context, None);
     growing.retain(|growing| {
         let first = growing.names.first();
-        first.is_some_and(|(name, _)| !held::is_told(findings, growing.device, name))
+        first.is_some_and(|(name, _)| !held::is_told(&late, growing.device, name))
     });
     let judged = growing.iter();
     let judged = judged.filter_map(|growing| judged_names(context, growing, stats));
-    let found = found(context, judged.collect());
-    let cell = |finding: &Finding| finding.cell.as_ref().map(|cell| cell.idx);
-    findings.retain(|it| {
-        let is_overruled =
-            |by: &Finding| by.withdrawn.is_none() && by.device == it.device && cell(by) == cell(it);
-        it.kind != FindingKind::Settled || !found.iter().any(is_overruled)
+    let mut found = found(context, judged.collect());
+    found.retain(|it| {
+        let is_told = |name: NameKey| held::is_told(&early, it.device, &name);
+        !is_early(it) || !first(it).is_some_and(is_told)
     });
+    // What a cell adds to a name, its series has not settled, and needs no more runs.
+    let cell = |finding: &Finding| finding.cell.as_ref().map(|cell| cell.idx);
+    let is_overruled = |it: &Finding| {
+        let mut by = found.iter().filter(|by| by.device == it.device);
+        by.any(|by| {
+            let is_same = cell(by) == cell(it) && by.withdrawn.is_none();
+            let has_settled = it.kind == FindingKind::Settled && is_same;
+            has_settled || (is_early(it) && first(by) == first(it))
+        })
+    };
+    let told = early.into_iter().chain(late);
+    findings.extend(told.filter(|it| !is_overruled(it)));
     findings.extend(found);
 }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use crate::analyze::context::Context;
 use crate::analyze::finding::Finding;
+use crate::analyze::growth::State;
 use crate::analyze::leak::{self, Judged, Outcome};
 use crate::analyze::series::{self, RunSeries, SeriesOf, StepSeries, StepsOf};
 use crate::analyze::stats_cache::StatsCache;
@@ -129,7 +130,10 @@ impl Verdicts {
             others.get_or_insert_with(judged).clone()
         };
         let cell = within.first().map(|run| context.recording.run(*run).cell);
-        if !leak::growing_names(context, cell).is_empty() {
+        // What is told of too few runs, a name that others add to may overrule.
+        let is_early = |it: &Finding| it.state == Some(State::NotEnoughData);
+        let only = cell.filter(|_| !findings.iter().any(is_early));
+        if !leak::growing_names(context, only).is_empty() {
             findings = elsewhere(&mut stats);
         }
         let of_sessions = context.recording.devices().iter().filter_map(|device| {
