@@ -101,6 +101,8 @@ class Growing:
     half_fix: str = ""
     """What the text proposes, where it still grows."""
     half_fix_bytes: int = 0
+    is_meant: bool = False
+    """Nothing says that it is an accident, and the device is not full soon: growing, no leak."""
 
 
 @dataclass(frozen=True)

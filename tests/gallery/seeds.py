@@ -95,6 +95,7 @@ def process(batch):
         leak="process(tensor())",
         fix="with no_grad():\n    model(tensor()).sum().item()",
         holder=Holder("all_outputs", "variable", r"all_outputs\[\d+\]"),
+        is_meant=True,
     ),
     Growing(
         name="an unbounded cache",
@@ -106,6 +107,7 @@ def process(batch):
         leak="n_calls += 1\ncache[n_calls] = tensor()",
         fix="n_calls += 1\ncache[n_calls] = tensor()\ncache.pop(n_calls - 2, None);",
         holder=Holder("cache", "variable", r"cache\[\d+\]"),
+        is_meant=True,
     ),
     Growing(
         name="a list inside an object",
@@ -127,6 +129,7 @@ trainer = Trainer()
         leak="trainer.step(tensor())",
         fix="trainer.step(tensor())\ntrainer.history.clear()",
         holder=Holder("trainer", "variable", r"trainer\.history\[\d+\]"),
+        is_meant=True,
     ),
     Growing(
         name="objects that refer to each other",

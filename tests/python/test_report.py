@@ -54,7 +54,7 @@ def test_a_finding_carries_its_evidence(leak: gpumem.Recording) -> None:
     assert low <= 4 * MIB <= high
     assert finding.evidence
     assert all(figure.holds for figure in finding.evidence)
-    assert finding.suggestions
+    assert finding.fix is not None
     assert "4 MiB" in f"{finding.title} {finding.detail}"
 
 
