@@ -26,11 +26,13 @@ WRITTEN = "(host) => new URL('#' + host.exported('state'), location).hash === lo
 FRAMES = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 SETUP = "%load_ext gpumem\nimport gpumem\nfrom gpumem import sim\nsim.use(total_bytes=8 << 30)"
 QUIET = "%config GpuMem.quiet = True"
+# The line that a card names.
+KEPT = "kept.append(sim.tensor(64 << 20))"
 CELLS = [
     "%gpumem on",
     "kept = []",
     "x = sim.tensor(512 << 20)\ndel x",
-    "for batch in gpumem.steps(range(20)):\n    kept.append(sim.tensor(64 << 20))",
+    f"for batch in gpumem.steps(range(20)):\n    {KEPT}",
     "model = sim.tensor(256 << 20)",
 ]
 

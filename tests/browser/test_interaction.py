@@ -8,7 +8,7 @@ import gpumem
 import pytest
 from playwright.sync_api import expect
 
-from .live import FRAMES, ReportPage, screenshot
+from .live import FRAMES, KEPT, ReportPage, screenshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,8 +65,8 @@ def test_the_composition_leads_to_what_was_found(
     assert report.tip().startswith("free")
     canvas.press("PageUp")
     canvas.press("Enter")
-    expect(report.card(LOOP)).to_be_focused()
-    assert report.card(LOOP).get_attribute("data-chosen") is not None
+    expect(report.card(KEPT)).to_be_focused()
+    assert report.card(KEPT).get_attribute("data-chosen") is not None
 
 
 def test_a_drag_zooms_and_a_double_click_shows_all(report: ReportPage) -> None:
@@ -247,18 +247,18 @@ def test_a_layer_can_be_hidden(report: ReportPage) -> None:
 
 def test_a_card_is_dismissed_and_comes_back(report: ReportPage) -> None:
     """The reader is done with it until they want it again."""
-    report.card(LOOP).get_by_role("button", name="dismiss").click()
+    report.card(KEPT).get_by_role("button", name="dismiss").click()
     assert report.cards() == []
     assert report.host.get_by_text("1 finding dismissed").is_visible()
     report.host.get_by_role("button", name="undo").click()
-    assert LOOP in report.cards()[0]
+    assert KEPT in report.cards()[0]
 
 
 def test_what_is_looked_at_survives_a_reload(report: ReportPage) -> None:
     """Zoom, choice, thresholds and what is dismissed are in the page's address."""
     report.drag("timeline", 0.4, 0.6)
     report.host.get_by_role("button", name="level").click()
-    report.card(LOOP).get_by_role("button", name="dismiss").click()
+    report.card(KEPT).get_by_role("button", name="dismiss").click()
     report.slide("2 MiB")
     state = report.state()
     report.page.reload()
@@ -336,7 +336,7 @@ def test_the_report_leaves_the_page(report: ReportPage, tmp_path: Path) -> None:
 
 def test_what_is_picked_goes_on_in_python(report: ReportPage) -> None:
     """The code names the finding and its runs."""
-    report.card(LOOP).get_by_role("button", name="show run").click()
+    report.card(KEPT).get_by_role("button", name="show run").click()
     report.page.evaluate("() => navigator.clipboard.writeText('')")
     report.host.get_by_text("Export", exact=True).click()
     report.host.get_by_role("button", name="Copy as Python").click()

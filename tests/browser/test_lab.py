@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from .live import CELLS, SETUP, ReportPage, screenshot, wait, write_notebook
+from .live import CELLS, KEPT, SETUP, ReportPage, screenshot, wait, write_notebook
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -66,7 +66,7 @@ def test_a_notebook_run_by_keyboard_shows_a_live_report(opened: Open) -> None:
     seen = opened()
     report = ReportPage(seen.page)
     report.assert_crisp()
-    assert "▲" in report.card(LEAK).inner_text()
+    assert "▲" in report.card(KEPT).inner_text()
     assert len(report.cards()) == 1
     assert not seen.page.locator(".jp-OutputArea-output img").is_visible()
     assert seen.strays == []
@@ -81,7 +81,7 @@ def test_hovering_reads_a_run_out(opened: Open) -> None:
     assert "kept +256 MiB" in tip
     assert "allocated 1.25 GiB → 1.5 GiB" in tip
     assert "kept +1.25 GiB" in report.hover("timeline", LEAK[:20])
-    assert report.card(LEAK).get_attribute("data-linked") is not None
+    assert report.card(KEPT).get_attribute("data-linked") is not None
     screenshot(seen.page, "lab-hover")
     seen.page.mouse.move(2, 2)
     seen.page.wait_for_function(
@@ -115,7 +115,7 @@ def test_a_card_shows_its_runs_in_both_charts(opened: Open) -> None:
     seen = opened()
     report = ReportPage(seen.page)
     before = {chart: report.pixels(chart)["colours"] for chart in ("growth", "timeline")}
-    button = report.card(LEAK).get_by_role("button", name="show run")
+    button = report.card(KEPT).get_by_role("button", name="show run")
     button.click()
     assert button.get_attribute("aria-pressed") == "true"
     for chart, colours in before.items():
@@ -144,14 +144,14 @@ def test_the_slider_judges_anew_with_the_kernel_stopped(opened: Open, lab: Lab) 
     """Thresholds belong to the page: no kernel is asked."""
     seen = opened()
     report = ReportPage(seen.page)
-    assert report.card(LEAK).count() == 1
+    assert report.card(KEPT).count() == 1
     for kernel in lab.ask("api/kernels"):
         lab.ask(f"api/kernels/{kernel['id']}", "DELETE")
     wait(lambda: lab.ask("api/kernels") == [], "the kernel did not stop")
     before = report.pixels("growth")["colours"]
     report.slide("16 GiB")
-    assert report.card(LEAK).count() == 0
+    assert report.card(KEPT).count() == 0
     assert "Nothing found" in report.host.locator(".empty").inner_text()
     assert report.pixels("growth")["colours"] != before
     report.slide("1 MiB")
-    assert report.card(LEAK).count() == 1
+    assert report.card(KEPT).count() == 1

@@ -47,7 +47,7 @@ def test_quickstart_runs_and_prints_its_report(
     assert quickstart.returncode == 0, quickstart.stderr
     leaks = [line for line in quickstart.stdout.splitlines() if "Leak ·" in line]
     assert len(leaks) == 1
-    assert "for batch in gpumem.steps(batches(" in leaks[0]
+    assert "losses.append(model(batch).sum())" in leaks[0]
 
 
 def test_quickstart_says_where_its_page_and_picture_are(

@@ -14,6 +14,9 @@ use crate::vec_map::VecMap;
 /// Growth and a name that holds it, seen in so many runs, need no longer series to be a leak.
 pub(super) const ENOUGH_RUNS: usize = 5;
 
+/// One tensor in so many looks, and no more: it is replaced. A collection begins with one, too.
+const SINGLE_LOOKS: usize = 3;
+
 /// A name is told of if it holds at least this share of what was kept.
 const WORTH_TELLING: f64 = 0.1;
 
@@ -33,7 +36,7 @@ pub(super) struct Growers {
     n_looks: usize,
     /// In how many of them the first name had more than before.
     n_grown: usize,
-    /// After the last of them it had one tensor and nothing else.
+    /// In each of them it had one tensor and nothing else.
     is_one_tensor: bool,
 }
 
@@ -45,7 +48,9 @@ struct Sum<'a> {
     grown: ByteDelta,
     n_grown: usize,
     n_shrunk: usize,
-    is_one_tensor: bool,
+    /// In how many looks it was found, and in how many of them it had one tensor.
+    n_seen: usize,
+    n_single: usize,
     /// As the latest look found them: several only of displayed results.
     latest: Vec<&'a Holder>,
 }
@@ -82,7 +87,8 @@ pub(super) fn growers(
             sum.grown += grown;
             sum.n_grown += usize::from(grown > ByteDelta::ZERO);
             sum.n_shrunk += usize::from(grown < ByteDelta::ZERO);
-            sum.is_one_tensor = matches!(*holders, [only] if is_one_tensor(only));
+            sum.n_seen += 1;
+            sum.n_single += usize::from(matches!(*holders, [only] if is_one_tensor(only)));
             sum.latest = holders;
         }
     }
@@ -104,7 +110,9 @@ pub(super) fn growers(
     let first = sums.first();
     Growers {
         n_grown: first.map_or(0, |sum| sum.n_grown),
-        is_one_tensor: first.is_some_and(|sum| sum.is_one_tensor),
+        // A loop's one look sees what all of its steps left.
+        is_one_tensor: first
+            .is_some_and(|sum| sum.n_single == sum.n_seen && (steps || sum.n_seen >= SINGLE_LOOKS)),
         holders: sums.iter().filter_map(Sum::holder).collect(),
         n_looks,
     }
