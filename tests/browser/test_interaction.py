@@ -65,8 +65,8 @@ def test_the_composition_leads_to_what_was_found(
     assert report.tip().startswith("free")
     canvas.press("PageUp")
     canvas.press("Enter")
-    expect(report.card(KEPT)).to_be_focused()
-    assert report.card(KEPT).get_attribute("data-chosen") is not None
+    expect(report.card(LOOP)).to_be_focused()
+    assert report.card(LOOP).get_attribute("data-chosen") is not None
 
 
 def test_a_drag_zooms_and_a_double_click_shows_all(report: ReportPage) -> None:
