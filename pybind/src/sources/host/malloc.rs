@@ -33,7 +33,7 @@ struct Mallinfo2 {
 type Ask = unsafe extern "C" fn() -> Mallinfo2;
 
 /// Faster than this it is asked whenever its figure is wanted.
-const CHEAP: Duration = Duration::from_micros(100);
+const CHEAP: Duration = Duration::from_millis(1);
 
 /// Else asking takes at most this part of the time: 5 % between the ends of runs, …
 const REST_PER_READING: u32 = 20;
@@ -63,7 +63,10 @@ pub(super) struct Malloc {
 
 struct Asked {
     at: Instant,
+    /// The shorter of the latest two: on a busy machine one of them may have had to wait.
     took: Duration,
+    /// The latest.
+    latest: Duration,
 }
 
 impl Malloc {
@@ -87,8 +90,10 @@ impl Malloc {
                 used: Bytes::new(told.uordblks as u64),
                 free: Bytes::new(told.fordblks as u64),
             };
-            let took = at.elapsed();
-            self.asked = Some(Asked { at, took });
+            let latest = at.elapsed();
+            let before = self.asked.as_ref().map(|asked| asked.latest);
+            let took = before.unwrap_or(latest).min(latest);
+            self.asked = Some(Asked { at, took, latest });
         }
         Some(self.arenas)
     }
