@@ -17,6 +17,7 @@ __all__ = [
     "GpuMemError",
     "GpuProcesses",
     "Holders",
+    "HostTensor",
     "Judge",
     "MemorySnapshot",
     "OutOfMemoryError",
