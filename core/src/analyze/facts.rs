@@ -36,7 +36,7 @@ pub(super) struct Fact {
 
 impl Fact {
     /// Growth ends by itself.
-    pub(super) fn says_why_not(&self) -> bool {
+    pub(super) fn is_bound(&self) -> bool {
         self.decides.is_some_and(DecidedBy::is_bound)
     }
 

@@ -51,7 +51,7 @@ struct Sum<'a> {
     /// In how many looks it was found, and in how many of them it had one tensor.
     n_seen: usize,
     n_single: usize,
-    /// As the latest look found them: several only of displayed results.
+    /// As the latest look found them: several of displayed results, and of threads of one function.
     latest: Vec<&'a Holder>,
 }
 
@@ -237,7 +237,7 @@ fn is_accident(holder: &Holder) -> bool {
 }
 
 impl Growers {
-    /// Those of names that were followed, each of which has grown in every one of these looks.
+    /// Those of names that were followed: that they collect is known.
     pub(super) fn of_names(recording: &Recording, growing: &GrowingNames) -> Self {
         Self {
             holders: of_names(recording, growing),

@@ -95,7 +95,7 @@ fn found(context: Context<'_>, judged: Vec<Judged>) -> Vec<Finding> {
         .into_iter()
         .filter_map(|judged| judged.told(context))
         .map(|judged| judged.finding(context))
-        .filter(|finding| has_consequence(context, finding))
+        .filter(|finding| is_worth_telling(context, finding))
         .collect()
 }
 
@@ -164,7 +164,7 @@ pub(super) fn of_runs(
     stats: &mut StatsCache,
 ) -> Outcome {
     let least = context.min_growth(series.key.device);
-    let series = &series.without_vain_runs(context.recording, least);
+    let series = &series.without_failed_runs(context.recording, least);
     let (levels, own_levels) = (series.levels(), series.own_levels());
     let mut decisive = &own_levels;
     let (mut state, mut p) = stats.state(&own_levels, least, context.rules);
@@ -284,7 +284,7 @@ fn scaled(mut growth: Growth, by: f64) -> Growth {
 }
 
 /// It fills the device one day, or has taken a part of it already.
-fn has_consequence(context: Context<'_>, finding: &Finding) -> bool {
+fn is_worth_telling(context: Context<'_>, finding: &Finding) -> bool {
     let Details::Growth(details) = &finding.details else {
         return true;
     };
@@ -327,7 +327,7 @@ impl Judged {
         }
         if let Some(mut fact) = self.growers.fact(kept) {
             // A name holds what grows in its place as well: the counters know better.
-            if self.decided_by.is_some() && !fact.says_why_not() {
+            if self.decided_by.is_some() && !fact.is_bound() {
                 fact.says = Says::Undecided;
                 fact.decides = None;
             }
@@ -338,15 +338,18 @@ impl Judged {
 
     /// What the names that hold it have more from run to run, others' runs between them included.
     fn take_rate_of_names(&mut self, context: Context<'_>) {
-        let level = |run: &RunIdx| {
+        let level = |run: &RunIdx| -> Option<Bytes> {
             let holders = self.growers.holders.iter();
             let levels = holders.map(|holder| {
                 let name = held::key(holder);
                 context.names.level(self.key.device, &name, *run)
             });
-            levels.sum::<Bytes>()
+            levels.sum()
         };
-        let levels: Vec<Bytes> = self.runs.iter().map(level).collect();
+        let levels: Option<Vec<Bytes>> = self.runs.iter().map(level).collect();
+        let Some(levels) = levels else {
+            return;
+        };
         let of_names = growth::classify_growth(&levels, self.least, context.rules);
         if of_names.bytes_per_run > ByteDelta::ZERO {
             self.growth.bytes_per_run = of_names.bytes_per_run;
@@ -364,7 +367,7 @@ impl Judged {
         self.join(fact);
         self.decided_by = self.decided_by.or(decided_by);
         // What has a bound has it from the first run on.
-        if fact.says_why_not() {
+        if fact.is_bound() {
             self.growth.state = State::Stable;
             self.decided_by = fact.decides;
         }

@@ -92,11 +92,11 @@ impl Names {
         }
     }
 
-    /// What a name had after a run; nothing if it was never found.
-    pub(super) fn level(&self, device: DeviceIdx, name: &NameKey, run: RunIdx) -> Bytes {
-        let series = self.of_devices.get(device.get());
-        let series = series.and_then(|of_device| of_device.names.get(name));
-        series.map_or(Bytes::ZERO, |series| series.after(run))
+    /// What a name had after a run, if it was ever followed: of many names only the largest are, and
+    /// older recordings follow none.
+    pub(super) fn level(&self, device: DeviceIdx, name: &NameKey, run: RunIdx) -> Option<Bytes> {
+        let series = self.of_devices.get(device.get())?.names.get(name)?;
+        Some(series.after(run))
     }
 
     /// The names of a device that have more and more, by the cell that adds to each most often; or those

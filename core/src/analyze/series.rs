@@ -51,14 +51,14 @@ pub(super) struct RunSeries<'a> {
 
 impl RunSeries<'_> {
     /// Without the runs that failed and kept nothing: what ran out of memory has not settled.
-    pub(super) fn without_vain_runs(&self, recording: &Recording, least: Bytes) -> Self {
-        let is_vain = |row: &&RunRow| {
+    pub(super) fn without_failed_runs(&self, recording: &Recording, least: Bytes) -> Self {
+        let has_failed = |row: &&RunRow| {
             let has_kept = row
                 .kept
                 .is_some_and(|kept| kept >= least.since(Bytes::ZERO));
             recording.run(row.run).status != Status::Ok && !has_kept
         };
-        let rows = self.rows.iter().copied().filter(|row| !is_vain(row));
+        let rows = self.rows.iter().copied().filter(|row| !has_failed(row));
         Self {
             key: self.key.clone(),
             rows: rows.collect(),

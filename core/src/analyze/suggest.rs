@@ -49,7 +49,8 @@ pub(super) fn against_growth(
     steps: bool,
     holder: Option<&Holder>,
 ) -> Vec<Advice> {
-    if let Some(holder) = holder.filter(|it| it.traits.graph == Bytes::ZERO) {
+    let looked_at = holder.filter(|it| it.kind.is_named() && !it.path.is_empty());
+    if let Some(holder) = looked_at.filter(|it| it.traits.graph == Bytes::ZERO) {
         let path = holder.path.clone();
         return vec![Advice::LookAt { path }];
     }

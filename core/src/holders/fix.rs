@@ -182,7 +182,7 @@ pub(crate) fn fix_of_rerun(name: &str, source: &str) -> Option<Fix> {
 fn of_name(holder: &Holder, sources: &[&str], is_accelerator: bool) -> Option<Fix> {
     let own = sources.first().map_or("", bounded);
     if holder.traits.type_name.ends_with("_lru_cache_wrapper") {
-        return Some(of_cache(holder, &Code::of(own)));
+        return Some(of_cache(holder, sources));
     }
     let collection = collection(&holder.path);
     if own.contains(&format!("{collection}.backward(")) {
@@ -195,13 +195,11 @@ fn of_name(holder: &Holder, sources: &[&str], is_accelerator: bool) -> Option<Fi
         .enumerate()
         .filter(|(_, it)| it.contains(word));
     let below = &holder.path[collection.len()..];
+    let places = sources.iter().map(|it| it.matches(collection).count());
+    let n_places: usize = places.sum();
     let mut changed = shown.filter_map(|(idx, source)| {
         let code = Code::of(bounded(source));
         let found = Collected::find(&code, collection)?;
-        let n_places: usize = sources
-            .iter()
-            .map(|it| it.matches(collection).count())
-            .sum();
         // What is looked up again is computed with, on the device.
         let may_move = is_accelerator && (found.is_list() || n_places <= 2);
         let fix = found.changed(holder, below, may_move, idx == 0);
@@ -250,36 +248,49 @@ fn of_any(holder: &Holder) -> Option<Fix> {
     is_data.then(|| once(&format!("del {}", holder.name), reason))
 }
 
-/// `@cache`, `@lru_cache(maxsize=None)`: without a bound.
-fn of_cache(holder: &Holder, code: &Code<'_>) -> Fix {
-    let unbounded = |span: &Span| {
-        let call = code.of_span(*span).strip_prefix('@').unwrap_or_default();
-        let call: String = call.chars().filter(|c| !c.is_whitespace()).collect();
-        let call = call.strip_prefix("functools.").unwrap_or(&call);
+/// A bound for the cache, where its function is defined.
+fn of_cache(holder: &Holder, sources: &[&str]) -> Fix {
+    let mut decorated = sources.iter().enumerate().filter_map(|(idx, source)| {
+        let decorator = unbounded_cache(bounded(source), &holder.name)?;
+        let bound = if decorator.contains("functools.") {
+            "@functools.lru_cache(maxsize=128)"
+        } else if decorator.contains("lru_cache") {
+            "@lru_cache(maxsize=128)"
+        } else {
+            "from functools import lru_cache\n@lru_cache(maxsize=128)"
+        };
+        Some(Fix {
+            before: Some(decorator.to_owned()),
+            after: bound.to_owned(),
+            reason: FixReason::CacheBounded,
+            elsewhere: idx > 0,
+        })
+    });
+    decorated.next().unwrap_or_else(|| {
+        let clear = format!("{}.cache_clear()", holder.name);
+        once(&clear, FixReason::CacheCleared)
+    })
+}
+
+/// `@cache` or `@lru_cache(maxsize=None)` above the definition of `function`.
+fn unbounded_cache<'a>(source: &'a str, function: &str) -> Option<&'a str> {
+    let word = format!("def {function}(");
+    if !source.contains(&word) {
+        return None;
+    }
+    let code = Code::of(source);
+    let statements = code.statements().into_iter();
+    let statements: Vec<&str> = statements.map(|it| code.of_span(it)).collect();
+    let at = statements.iter().position(|it| it.starts_with(&word))?;
+    let above = statements[..at].iter().rev().copied();
+    let mut decorators = above.take_while(|it| it.starts_with('@'));
+    let is_unbounded = |decorator: &&str| {
+        let call: String = decorator.chars().filter(|c| !c.is_whitespace()).collect();
+        let call = call.trim_start_matches('@');
+        let call = call.strip_prefix("functools.").unwrap_or(call);
         ["cache", "lru_cache(maxsize=None)", "lru_cache(None)"].contains(&call)
     };
-    let statements = code.statements();
-    let mut found = statements.into_iter().filter(unbounded);
-    let only = found.next().filter(|_| found.next().is_none());
-    match only.map(|span| code.of_span(span)) {
-        Some(line) if line.contains("lru_cache") || line.contains("functools.") => {
-            let prefix = if line.contains("functools.") {
-                "functools."
-            } else {
-                ""
-            };
-            Fix {
-                before: Some(line.to_owned()),
-                after: format!("@{prefix}lru_cache(maxsize=128)"),
-                reason: FixReason::CacheBounded,
-                elsewhere: false,
-            }
-        }
-        _ => once(
-            &format!("{}.cache_clear()", holder.name),
-            FixReason::CacheCleared,
-        ),
-    }
+    decorators.find(is_unbounded)
 }
 
 #[cfg(test)]
@@ -453,7 +464,21 @@ mod tests {
             Some("@functools.cache"),
             "@functools.lru_cache(maxsize=128)",
         );
+        check(
+            &memo,
+            "from functools import cache\n@cache\ndef embed(x):\n    return f(x)",
+            Some("@cache"),
+            "from functools import lru_cache\n@lru_cache(maxsize=128)",
+        );
         check(&memo, "embed(x)", None, "embed.cache_clear()");
+        let of_another = "@cache\ndef tokenize(x): ...\ndef embed(x): ...";
+        check(&memo, of_another, None, "embed.cache_clear()");
+        let defined = "@functools.cache\ndef embed(x): ...";
+        let in_another = fix(&memo, &["embed(x)", defined], true).expect("a fix");
+        assert!(
+            in_another.elsewhere && in_another.before.is_some(),
+            "{in_another:?}"
+        );
     }
 
     #[test]

@@ -240,41 +240,43 @@ impl<'a> HeapAnalysis<'a> {
         part: Option<Part>,
     ) -> Traits {
         let type_name = target.map(|idx| &*self.web.graph.node(idx).type_name);
+        let links = self.reach.path(SESSION, largest);
+        let bound = self.bound(&links).map(|bound| match bound.n {
+            // What Python does not count has as many as it has tensors.
+            0 => Bound {
+                n: tally.n_all().max(1),
+                ..bound
+            },
+            _ => bound,
+        });
         Traits {
             type_name: type_name.unwrap_or_default().to_owned(),
             n_tensors: tally.n_all(),
             scalars: tally.n_all() > 0 && u64::from(tally.n_scalars) == tally.n_all(),
             graph: Bytes::new(tally.graph),
-            by_function: self.is_by_function(largest),
+            by_function: self.is_by_function(&links),
             part,
-            bound: self.bound(largest).map(|bound| Bound {
-                n: bound
-                    .n
-                    .max(1)
-                    .max(if bound.n == 0 { tally.n_all() } else { 0 }),
-                ..bound
-            }),
-            tensor_type: self.tensor_type(largest),
+            bound,
+            tensor_type: self.tensor_type(&links),
         }
     }
 
-    /// Of what has the storage.
-    fn tensor_type(&self, storage: u32) -> String {
-        let path = self.reach.path(SESSION, storage);
-        let holder = path.last().and_then(|(from, ..)| self.web.node_of(*from));
+    /// Of what has the storage at the end of the path.
+    fn tensor_type(&self, links: &[(u32, u32, u32)]) -> String {
+        let holder = links.last().and_then(|(from, ..)| self.web.node_of(*from));
         let holder = holder.map(|node| self.web.graph.node(node));
         let tensor = holder.filter(|node| node.category.is_some() || node.shape.is_some());
         tensor.map_or_else(String::new, |node| node.type_name.to_string())
     }
 
     /// Of the first container on the way to it, or of the object that has that container.
-    fn bound(&self, vertex: u32) -> Option<Bound> {
-        for (_, to, link) in self.reach.path(SESSION, vertex) {
-            let edge = self.web.graph.edges.get(link as usize);
+    fn bound(&self, links: &[(u32, u32, u32)]) -> Option<Bound> {
+        for (_, to, link) in links {
+            let edge = self.web.graph.edges.get(*link as usize);
             if edge.is_some_and(|edge| matches!(edge.step, Step::Index(_) | Step::Key(_))) {
                 return None;
             }
-            let node = self.web.node_of(to);
+            let node = self.web.node_of(*to);
             if let Some(bound) = node.and_then(|node| self.web.graph.node(node).bound) {
                 return Some(bound);
             }
@@ -283,16 +285,15 @@ impl<'a> HeapAnalysis<'a> {
     }
 
     /// A function has it: in its closure, its defaults, or its cache.
-    fn is_by_function(&self, vertex: u32) -> bool {
-        let links = self.reach.path(SESSION, vertex);
-        links.into_iter().any(|(_, to, link)| {
-            let edge = self.web.graph.edges.get(link as usize);
+    fn is_by_function(&self, links: &[(u32, u32, u32)]) -> bool {
+        links.iter().any(|(_, to, link)| {
+            let edge = self.web.graph.edges.get(*link as usize);
             let is_its = edge.is_some_and(|edge| {
                 matches!(edge.step, Step::Closure(_) | Step::Default(_) | Step::Cell)
             });
             let type_name = self
                 .web
-                .node_of(to)
+                .node_of(*to)
                 .map(|idx| &self.web.graph.node(idx).type_name);
             is_its || type_name.is_some_and(|name| &**name == "_lru_cache_wrapper")
         })

@@ -246,6 +246,54 @@ fn a_list_grows_although_the_newest_has_a_shorter_name() {
 }
 
 #[test]
+fn a_look_tells_what_each_name_has_now_if_that_changed() {
+    let scene = |names: &[(&str, u64)]| {
+        let mut scene = Scene::default();
+        for (name, n) in names {
+            let tensors: Vec<NodeIdx> = (0..*n).map(|_| scene.tensor(4)).collect();
+            let list = scene.list(&tensors);
+            scene.variable(name, list);
+        }
+        scene.builder.build()
+    };
+    let before = scene(&[("losses", 2), ("model", 9), ("gone", 1)]);
+    let after = scene(&[("losses", 5), ("model", 9)]);
+    let found = looked(&before, &after);
+    let changed: Vec<(&str, u64, u64)> = found.devices[0]
+        .changed
+        .iter()
+        .map(|it| (&*it.name, it.n_bytes.get() >> 20, it.n_storages))
+        .collect();
+    assert_eq!(changed, [("losses", 20, 5), ("gone", 0, 0)]);
+}
+
+#[test]
+fn a_bound_is_that_of_the_container_alone() {
+    let five_of_eight = Bound { n: 5, most: 8 };
+    let bound_of = |is_inside: bool, n: u64| {
+        let mut scene = Scene::default();
+        let bound = Bound { n, ..five_of_eight };
+        let deque = Node::object("deque").bounded(bound);
+        let deque = scene.builder.node(deque);
+        for idx in 0..5 {
+            let tensor = scene.tensor(4);
+            scene.edge(deque, tensor, Step::Index(idx));
+        }
+        let target = if is_inside {
+            scene.list(&[deque])
+        } else {
+            deque
+        };
+        scene.variable("window", target);
+        scene.look().roots[0].traits.bound
+    };
+    assert_eq!(bound_of(false, 5), Some(five_of_eight));
+    assert_eq!(bound_of(true, 5), None);
+    // What a queue of C has, Python does not count.
+    assert_eq!(bound_of(false, 0), Some(five_of_eight));
+}
+
+#[test]
 fn a_name_that_shares_all_it_has_grows_like_another() {
     let scene = |n: u64| {
         let mut scene = Scene::default();

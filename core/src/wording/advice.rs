@@ -9,7 +9,7 @@ pub(super) fn against_growth(advice: &Advice) -> String {
              (`.item()` of a scalar), or `.detach()` what you keep"
         ),
         Advice::LookAt { path } => {
-            format!("if you do not need all of it, drop what you do not need; the largest is `{path}`")
+            format!("keep only what you need of it: the largest is `{path}`")
         }
         Advice::FindWhatLoopCollects => {
             "find what the loop collects: a list, a dict, a tensor that is added to \

@@ -141,6 +141,11 @@ impl Growth<'_> {
     fn certainty(&self) -> Option<String> {
         let unit = self.unit();
         match (self.state(), self.details.decided_by) {
+            (State::Suspected, Some(DecidedBy::MayBeMeant))
+                if self.teller.finding.holders.is_empty() =>
+            {
+                Some("no name of yours holds it".to_owned())
+            }
             (State::Leak | State::Suspected, Some(decided)) => {
                 Some(decided_by(decided, self.teller.units))
             }

@@ -57,8 +57,24 @@ impl Judged {
         let Some((run, holder)) = latest.zip(first).filter(|_| !self.steps) else {
             return false;
         };
-        let left = context.names.level(device, &held::key(holder), run);
+        let level = context.names.level(device, &held::key(holder), run);
         let gained = holder.grown.unwrap_or_default();
-        left.as_f64() < STILL_THERE * gained.as_f64()
+        level.is_some_and(|left| left.as_f64() < STILL_THERE * gained.as_f64())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::analyze::{Rules, analyze};
+    use crate::testing::{run, session};
+
+    #[test]
+    fn where_names_are_not_followed_none_has_let_go() {
+        let grows = vec![run(64).held_by("kept", "list"); 12];
+        let later = [run(1).held_by("y", "Tensor")];
+        let (recording, _) = session(&[("kept.append(t)", &grows), ("y = f()", &later)]);
+        let findings = analyze(&recording, &Rules::default()).findings;
+        assert_eq!(findings[0].withdrawn, None);
+        assert_eq!(findings[0].holders[0].name, "kept");
     }
 }
