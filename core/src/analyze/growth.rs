@@ -9,6 +9,8 @@
 //! The trend is a Mann-Kendall test whose variance is corrected for autocorrelation (Hamed and Rao,
 //! *J. Hydrology* 204, 1998), the slope that of Theil (1950) and Sen (*J. Am. Stat. Assoc.* 63, 1968).
 //!
+//! What slows down clearly has a warm-up that is not over: neither part counts.
+//!
 //! A warm-up hides the slow leak behind it, so the **second half** is also judged alone: it never falls
 //! below what the second quarter reached, its floor rises, and it is nearly a straight line, which the
 //! end of a warm-up is not. That is a leak, too.
@@ -20,6 +22,14 @@ use crate::units::{ByteDelta, Bytes};
 
 /// Growing series have risen for good more often than this.
 const LEAST_RISES: f64 = 1.0;
+
+/// A warm-up slows down: the rise bends so clearly, and the last third has less than this share of the
+/// whole series' slope.
+const BENDS: f64 = -2.0;
+const LATE_SHARE: f64 = 0.4;
+
+/// The second half of a slow leak is straight: its last third has more than this share.
+const LATE_SHARE_OF_TAIL: f64 = 0.75;
 
 /// The verdict on a series. The order is that of the cards. Example: [`classify_growth`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -190,6 +200,9 @@ pub(super) struct SeriesStats {
     slope: Option<(f64, (f64, f64))>,
     /// Once a trend decides.
     whole: Option<Whole>,
+    /// The share of the slope that the last third still has, if it slows down; looked at only where the
+    /// whole decides.
+    slows: Option<Option<f64>>,
     /// Looked at only where the whole does not decide.
     tail: Second,
 }
@@ -206,6 +219,7 @@ struct Outline {
 /// The figures of a whole series, in the order in which they are told.
 #[derive(Debug, Clone)]
 struct Whole {
+    slope: f64,
     block_t: f64,
     z: f64,
     rise: f64,
@@ -228,6 +242,7 @@ struct Tail {
     block_t: f64,
     rise: f64,
     z: f64,
+    slows: Option<f64>,
 }
 
 impl SeriesStats {
@@ -246,6 +261,7 @@ impl SeriesStats {
             outline: Outline::of(&values),
             slope: None,
             whole: None,
+            slows: None,
             tail: Second::NotLookedAt,
             values,
         }
@@ -301,7 +317,17 @@ impl SeriesStats {
         let floor = floor && still;
         let p = trend::p_above(whole.z);
         let mut evidence = Vec::from(of_all);
-        if grows && floor && trend {
+        let says = grows && (floor || trend && quarters && rise);
+        let slope = whole.slope;
+        let values = &self.values;
+        let slows = says.then(|| {
+            *self
+                .slows
+                .get_or_insert_with(|| slows(values, slope, LATE_SHARE))
+        });
+        let slows = slows.flatten();
+        evidence.extend(slows.map(|share| Evidence::above("late_share", share, LATE_SHARE)));
+        if says && floor && trend && slows.is_none() {
             return (Verdict::Grows, p, evidence);
         }
         if grows && matches!(self.tail, Second::NotLookedAt) {
@@ -309,14 +335,17 @@ impl SeriesStats {
         }
         if grows && let Second::Known(tail) = &self.tail {
             let of_tail = tail.figures(min_growth, rules);
-            let goes_on = of_tail.iter().all(|figure| figure.holds);
+            let of_bend = tail
+                .slows
+                .map(|share| Evidence::above("tail_late_share", share, LATE_SHARE_OF_TAIL));
+            let goes_on = of_tail.iter().all(|figure| figure.holds) && of_bend.is_none();
             evidence.extend(of_tail);
+            evidence.extend(of_bend);
             if goes_on {
                 return (Verdict::Grows, trend::p_above(tail.z), evidence);
             }
         }
-        let may_grow = grows && (floor || trend && quarters && rise);
-        let verdict = if may_grow {
+        let verdict = if says && slows.is_none() {
             Verdict::MayGrow
         } else {
             Verdict::Quiet
@@ -374,6 +403,7 @@ impl Whole {
     fn of(values: &[f64]) -> Option<Self> {
         let found = trend::trend(values)?;
         Some(Self {
+            slope: found.slope,
             // Too few points for blocks: the floor cannot be said to rise.
             block_t: trend::block_t(&values[values.len() / 4..]).unwrap_or(0.0),
             z: found.z,
@@ -411,6 +441,7 @@ impl Tail {
             block_t,
             rise: trend::relative_rise(tail, found.slope),
             z: found.z,
+            slows: slows(tail, found.slope, LATE_SHARE_OF_TAIL),
         })
     }
 
@@ -423,6 +454,12 @@ impl Tail {
         ]
         .map(|(name, value, threshold)| Evidence::above(name, value, threshold))
     }
+}
+
+/// The share of its slope that a series has in its last third, if it clearly slows down.
+fn slows(values: &[f64], slope: f64, least: f64) -> Option<f64> {
+    let share = trend::late_share(values, slope);
+    (share < least && trend::curvature_t(values) < BENDS).then_some(share)
 }
 
 /// The slope of two points or fewer, as its own interval.
@@ -558,6 +595,20 @@ mod tests {
             .map(|run| 1000 - (900.0 * 0.85_f64.powf(run.into())) as u64)
             .collect();
         check(&settles, State::Stable, Shape::WarmUp);
+    }
+
+    #[test]
+    fn a_slow_warm_up_is_none_before_it_is_over() {
+        for share in [0.15, 0.25, 0.35] {
+            let level =
+                |run: u32| 100 + (900.0 * (1.0 - (-f64::from(run) / (share * 40.0)).exp())) as u64;
+            let levels: Vec<Bytes> = (0..40).map(|run| Bytes::mib(level(run))).collect();
+            let growth = classify_growth(&levels, Bytes::mib(1), &Rules::default());
+            assert_eq!(growth.state, State::Stable, "{share}: {growth:#?}");
+        }
+        // A ramp over three quarters of the runs.
+        let ramp: Vec<u64> = (0..40).map(|run: u64| 100 + 10 * run.min(28)).collect();
+        check(&ramp, State::Stable, Shape::WarmUp);
     }
 
     #[test]

@@ -259,6 +259,38 @@ pub(super) fn relative_rise(values: &[f64], slope: f64) -> f64 {
     slope * values.len() as f64 / deviation(values).max(1.0)
 }
 
+/// What the slope of the last third is of the whole series' slope; 1 where that is no slope.
+pub(super) fn late_share(values: &[f64], of_whole: f64) -> f64 {
+    let late = slope(&values[values.len() - values.len() / 3..]);
+    late.filter(|_| of_whole > 0.0)
+        .map_or(1.0, |(late, _)| late / of_whole)
+}
+
+/// t-statistic of the quadratic term of a least-squares parabola (Draper & Smith, *Applied Regression
+/// Analysis*, 1998): below zero, the rise slows down. The quadratic regressor is orthogonal to the others.
+pub(super) fn curvature_t(values: &[f64]) -> f64 {
+    let n = values.len() as f64;
+    let middle = (n - 1.0) / 2.0;
+    let times = || (0..values.len()).map(|idx| idx as f64 - middle);
+    let square = (n * n - 1.0) / 12.0;
+    let mean = mean(values);
+    let (mut line, mut parabola, mut lines, mut parabolas) = (0.0, 0.0, 0.0, 0.0);
+    for (t, y) in times().zip(values) {
+        let bend = t * t - square;
+        line += t * (y - mean);
+        parabola += bend * (y - mean);
+        lines += t * t;
+        parabolas += bend * bend;
+    }
+    let (rate, bend) = (line / lines, parabola / parabolas);
+    let left = times().zip(values).map(|(t, y)| {
+        let told = mean + rate * t + bend * (t * t - square);
+        (y - told).powi(2)
+    });
+    let deviation = (left.sum::<f64>() / (n - 3.0)).max(0.0).sqrt();
+    ratio(bend, deviation / parabolas.sqrt())
+}
+
 /// Standard deviation over the series (n).
 fn deviation(values: &[f64]) -> f64 {
     let mean = mean(values);
@@ -366,6 +398,24 @@ mod tests {
 
     fn line(n: usize, slope: f64) -> Vec<f64> {
         (0..n).map(|idx| slope * idx as f64).collect()
+    }
+
+    #[test]
+    fn a_rise_that_slows_down_bends_below_zero() {
+        let of =
+            |level: fn(f64) -> f64| -> Vec<f64> { (0..30).map(|n| level(f64::from(n))).collect() };
+        let ends = of(|n| 10.0 - 10.0 * (-n / 9.0).exp());
+        assert!(curvature_t(&ends) < -10.0, "{}", curvature_t(&ends));
+        assert!(curvature_t(&of(|n| n * n + n.sin())) > 10.0);
+        assert!(curvature_t(&of(|n| n + (7.0 * n).sin())).abs() < 2.0);
+        let slope = trend(&ends).expect("long enough").slope;
+        assert!(
+            late_share(&ends, slope) < 0.4,
+            "{}",
+            late_share(&ends, slope)
+        );
+        let straight = of(|n| 3.0 * n);
+        assert_eq!(late_share(&straight, 3.0), 1.0);
     }
 
     #[test]

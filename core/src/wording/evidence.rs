@@ -57,6 +57,8 @@ pub(crate) fn figure(name: &'static str) -> &'static str {
             "the rise stands out: Sen's slope over the series, in standard deviations"
         }
         "tail_kept_bytes" => "never given back in the second half",
+        "tail_late_share" => "so does the last third of the second half",
+        "late_share" => "its last third still rises at this share of the whole rate",
         "tail_low_bytes" => "the second half stays above what was usual before it",
         "tail_block_t" => "its floor rises: t of the increments between block minima",
         "tail_rise" => {

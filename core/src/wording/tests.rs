@@ -363,6 +363,8 @@ fn every_figure_has_words() {
         "least_quarter_share",
         "relative_rise",
         "tail_kept_bytes",
+        "late_share",
+        "tail_late_share",
         "tail_low_bytes",
         "tail_block_t",
         "tail_rise",
