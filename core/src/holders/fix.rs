@@ -1,6 +1,7 @@
 //! What to change so that a holder lets go: the user's own line, before and after.
 
 mod collected;
+mod keepers;
 mod statement;
 
 use super::{Holder, RootKind};
@@ -62,6 +63,10 @@ pub enum FixReason {
     CacheBounded,
     /// The cache keeps its results.
     CacheCleared,
+    /// `itertools.cycle` keeps a copy of each item.
+    IteratedAgain,
+    /// A future that is done keeps its result.
+    DoneDropped,
     /// A plain number keeps neither device memory nor a graph.
     Number,
     /// Without its graph a tensor keeps only its own values.
@@ -181,8 +186,8 @@ pub(crate) fn fix_of_rerun(name: &str, source: &str) -> Option<Fix> {
 
 fn of_name(holder: &Holder, sources: &[&str], is_accelerator: bool) -> Option<Fix> {
     let own = sources.first().map_or("", bounded);
-    if holder.traits.type_name.ends_with("_lru_cache_wrapper") {
-        return Some(of_cache(holder, sources));
+    if let Some(fix) = keepers::fix(holder, sources) {
+        return Some(fix);
     }
     let collection = collection(&holder.path);
     if own.contains(&format!("{collection}.backward(")) {
@@ -246,51 +251,6 @@ fn of_any(holder: &Holder) -> Option<Fix> {
         FixReason::Name
     };
     is_data.then(|| once(&format!("del {}", holder.name), reason))
-}
-
-/// A bound for the cache, where its function is defined.
-fn of_cache(holder: &Holder, sources: &[&str]) -> Fix {
-    let mut decorated = sources.iter().enumerate().filter_map(|(idx, source)| {
-        let decorator = unbounded_cache(bounded(source), &holder.name)?;
-        let bound = if decorator.contains("functools.") {
-            "@functools.lru_cache(maxsize=128)"
-        } else if decorator.contains("lru_cache") {
-            "@lru_cache(maxsize=128)"
-        } else {
-            "from functools import lru_cache\n@lru_cache(maxsize=128)"
-        };
-        Some(Fix {
-            before: Some(decorator.to_owned()),
-            after: bound.to_owned(),
-            reason: FixReason::CacheBounded,
-            elsewhere: idx > 0,
-        })
-    });
-    decorated.next().unwrap_or_else(|| {
-        let clear = format!("{}.cache_clear()", holder.name);
-        once(&clear, FixReason::CacheCleared)
-    })
-}
-
-/// `@cache` or `@lru_cache(maxsize=None)` above the definition of `function`.
-fn unbounded_cache<'a>(source: &'a str, function: &str) -> Option<&'a str> {
-    let word = format!("def {function}(");
-    if !source.contains(&word) {
-        return None;
-    }
-    let code = Code::of(source);
-    let statements = code.statements().into_iter();
-    let statements: Vec<&str> = statements.map(|it| code.of_span(it)).collect();
-    let at = statements.iter().position(|it| it.starts_with(&word))?;
-    let above = statements[..at].iter().rev().copied();
-    let mut decorators = above.take_while(|it| it.starts_with('@'));
-    let is_unbounded = |decorator: &&str| {
-        let call: String = decorator.chars().filter(|c| !c.is_whitespace()).collect();
-        let call = call.trim_start_matches('@');
-        let call = call.strip_prefix("functools.").unwrap_or(call);
-        ["cache", "lru_cache(maxsize=None)", "lru_cache(None)"].contains(&call)
-    };
-    decorators.find(is_unbounded)
 }
 
 #[cfg(test)]

@@ -57,6 +57,10 @@ const fn words(reason: FixReason) -> &'static str {
             "the cache keeps its results, and their arguments; `functools.lru_cache(maxsize=…)` \
              bounds how many"
         }
+        FixReason::IteratedAgain => {
+            "`cycle` keeps every item that it has given; this asks for them again instead"
+        }
+        FixReason::DoneDropped => "a future that is done keeps its result",
         FixReason::Number => {
             "a plain number keeps neither device memory nor a graph; `.item()` waits for the device"
         }

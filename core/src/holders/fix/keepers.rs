@@ -1,0 +1,189 @@
+//! What of Python's standard library keeps objects, and how it does not.
+
+use super::collected::Collected;
+use super::statement::{Code, Span};
+use super::{Fix, FixReason, bounded, collection, once};
+use crate::holders::Holder;
+
+/// Of these nobody can say whether they begin anew when they are called again.
+const LAZY: [&str; 7] = [
+    "iter",
+    "map",
+    "filter",
+    "zip",
+    "enumerate",
+    "reversed",
+    "chain",
+];
+
+/// The fix for a name that is such an object, or a list of such.
+pub(super) fn fix(holder: &Holder, sources: &[&str]) -> Option<Fix> {
+    match &*holder.traits.type_name {
+        name if name.ends_with("_lru_cache_wrapper") => Some(of_cache(holder, sources)),
+        "cycle" => of_cycle(holder, sources),
+        _ if holder.path.ends_with("._result") => of_done(holder, sources),
+        _ => None,
+    }
+}
+
+/// A bound, where the function is defined.
+fn of_cache(holder: &Holder, sources: &[&str]) -> Fix {
+    let mut decorated = sources.iter().enumerate().filter_map(|(idx, source)| {
+        let decorator = unbounded_cache(bounded(source), &holder.name)?;
+        let bound = if decorator.contains("functools.") {
+            "@functools.lru_cache(maxsize=128)"
+        } else if decorator.contains("lru_cache") {
+            "@lru_cache(maxsize=128)"
+        } else {
+            "from functools import lru_cache\n@lru_cache(maxsize=128)"
+        };
+        Some(Fix {
+            before: Some(decorator.to_owned()),
+            after: bound.to_owned(),
+            reason: FixReason::CacheBounded,
+            elsewhere: idx > 0,
+        })
+    });
+    decorated.next().unwrap_or_else(|| {
+        let clear = format!("{}.cache_clear()", holder.name);
+        once(&clear, FixReason::CacheCleared)
+    })
+}
+
+/// `@cache` or `@lru_cache(maxsize=None)` above the definition of `function`.
+fn unbounded_cache<'a>(source: &'a str, function: &str) -> Option<&'a str> {
+    let word = format!("def {function}(");
+    if !source.contains(&word) {
+        return None;
+    }
+    let code = Code::of(source);
+    let statements = code.statements().into_iter();
+    let statements: Vec<&str> = statements.map(|it| code.of_span(it)).collect();
+    let at = statements.iter().position(|it| it.starts_with(&word))?;
+    let above = statements[..at].iter().rev().copied();
+    let mut decorators = above.take_while(|it| it.starts_with('@'));
+    let is_unbounded = |decorator: &&str| {
+        let call: String = decorator.chars().filter(|c| !c.is_whitespace()).collect();
+        let call = call.trim_start_matches('@');
+        let call = call.strip_prefix("functools.").unwrap_or(call);
+        ["cache", "lru_cache(maxsize=None)", "lru_cache(None)"].contains(&call)
+    };
+    decorators.find(is_unbounded)
+}
+
+/// The loader is called again where `cycle` gives copies: `itertools.cycle(loader())`.
+fn of_cycle(holder: &Holder, sources: &[&str]) -> Option<Fix> {
+    let mut found = sources.iter().enumerate().filter_map(|(idx, source)| {
+        let code = Code::of(bounded(source));
+        let mut statements = code.statements().into_iter();
+        let after = |span: &Span| {
+            let value = code.of_span(*span).strip_prefix(&*holder.name)?;
+            let value = value.trim_start().strip_prefix('=')?.trim_start();
+            let call = value.strip_prefix("itertools.").unwrap_or(value);
+            let loader = call.strip_prefix("cycle(")?.strip_suffix(')')?;
+            let (called, arguments) = loader.split_once('(')?;
+            let is_plain = arguments.find(')') == Some(arguments.len() - 1);
+            let last = called.rsplit('.').next().unwrap_or_default();
+            let forever = if value.starts_with("itertools.") {
+                "itertools.count()"
+            } else {
+                "iter(int, 1)"
+            };
+            (is_plain && !LAZY.contains(&last)).then(|| {
+                format!(
+                    "{} = (item for _ in {forever} for item in {loader})",
+                    holder.name
+                )
+            })
+        };
+        let (span, after) = statements.find_map(|span| Some((span, after(&span)?)))?;
+        Some(Fix {
+            before: Some(code.of_span(span).to_owned()),
+            after,
+            reason: FixReason::IteratedAgain,
+            elsewhere: idx > 0,
+        })
+    });
+    found.next()
+}
+
+/// Those that are done leave a list that nothing reads.
+fn of_done(holder: &Holder, sources: &[&str]) -> Option<Fix> {
+    let list = collection(&holder.path);
+    let n_places = |source: &&str| {
+        let code = Code::of(bounded(source));
+        let whole = Span {
+            start: 0,
+            end: code.len(),
+        };
+        code.find_word(whole, list).count()
+    };
+    let n_places: usize = sources.iter().map(n_places).sum();
+    let mut found = sources.iter().enumerate().filter_map(|(idx, source)| {
+        let code = Code::of(bounded(source));
+        let added = Collected::find(&code, list).filter(Collected::is_list)?;
+        let before = code.of_span(added.statement());
+        Some(Fix {
+            before: Some(before.to_owned()),
+            after: format!("{before}\n{list} = [it for it in {list} if not it.done()]"),
+            reason: FixReason::DoneDropped,
+            elsewhere: idx > 0,
+        })
+    });
+    // Where it is made, and where it is added to.
+    found.next().filter(|_| n_places == 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::holders::{RootKind, Traits};
+    use crate::units::Bytes;
+
+    #[track_caller]
+    fn check(path: &str, type_name: &str, source: &str, expected: Option<(&str, &str)>) {
+        let name = path.split(['[', '.']).next().unwrap_or_default();
+        let holder = Holder {
+            path: path.to_owned(),
+            traits: Traits {
+                type_name: type_name.to_owned(),
+                ..Traits::default()
+            },
+            ..Holder::new(RootKind::Variable, name, Bytes::mib(9))
+        };
+        let found = fix(&holder, &[source]);
+        let found = found.map(|it| (it.before.unwrap_or_default(), it.after));
+        let expected = expected.map(|(before, after)| (before.to_owned(), after.to_owned()));
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_cycle_calls_its_loader_again() {
+        let check = |source: &str, after: Option<&str>| {
+            let expected = after.map(|after| (source, after));
+            check("batches.<inside>[0]", "cycle", source, expected);
+        };
+        check(
+            "batches = itertools.cycle(loader())",
+            Some("batches = (item for _ in itertools.count() for item in loader())"),
+        );
+        check(
+            "batches = cycle(data.batches(32))",
+            Some("batches = (item for _ in iter(int, 1) for item in data.batches(32))"),
+        );
+        check("batches = cycle(loader)", None);
+        check("batches = cycle(iter(loader))", None);
+        check("batches = cycle(zip(a(), b()))", None);
+        check("others = cycle(loader())", None);
+    }
+
+    #[test]
+    fn futures_that_are_done_leave_a_list_that_nothing_reads() {
+        let source = "import concurrent.futures\nfutures = []\nfor x in y:\n    futures.append(pool.submit(f, x))";
+        let before = "futures.append(pool.submit(f, x))";
+        let after = format!("{before}\nfutures = [it for it in futures if not it.done()]");
+        check("futures[0]._result", "list", source, Some((before, &after)));
+        let read = format!("{source}\nwait(futures)");
+        check("futures[0]._result", "list", &read, None);
+    }
+}
