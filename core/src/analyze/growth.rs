@@ -200,9 +200,9 @@ pub(super) struct SeriesStats {
     slope: Option<(f64, (f64, f64))>,
     /// Once a trend decides.
     whole: Option<Whole>,
-    /// The share of the slope that the last third still has, if it slows down; looked at only where the
+    /// See [`late_share`]; looked at only where the
     /// whole decides.
-    slows: Option<Option<f64>>,
+    late_share: Option<f64>,
     /// Looked at only where the whole does not decide.
     tail: Second,
 }
@@ -242,7 +242,7 @@ struct Tail {
     block_t: f64,
     rise: f64,
     z: f64,
-    slows: Option<f64>,
+    late_share: f64,
 }
 
 impl SeriesStats {
@@ -261,7 +261,7 @@ impl SeriesStats {
             outline: Outline::of(&values),
             slope: None,
             whole: None,
-            slows: None,
+            late_share: None,
             tail: Second::NotLookedAt,
             values,
         }
@@ -320,12 +320,12 @@ impl SeriesStats {
         let says = grows && (floor || trend && quarters && rise);
         let slope = whole.slope;
         let values = &self.values;
-        let slows = says.then(|| {
+        let late = says.then(|| {
             *self
-                .slows
-                .get_or_insert_with(|| slows(values, slope, LATE_SHARE))
+                .late_share
+                .get_or_insert_with(|| late_share(values, slope))
         });
-        let slows = slows.flatten();
+        let slows = late.filter(|share| *share < LATE_SHARE);
         evidence.extend(slows.map(|share| Evidence::above("late_share", share, LATE_SHARE)));
         if says && floor && trend && slows.is_none() {
             return (Verdict::Grows, p, evidence);
@@ -335,9 +335,9 @@ impl SeriesStats {
         }
         if grows && let Second::Known(tail) = &self.tail {
             let of_tail = tail.figures(min_growth, rules);
-            let of_bend = tail
-                .slows
-                .map(|share| Evidence::above("tail_late_share", share, LATE_SHARE_OF_TAIL));
+            let share = tail.late_share;
+            let of_bend = (share < LATE_SHARE_OF_TAIL)
+                .then(|| Evidence::above("tail_late_share", share, LATE_SHARE_OF_TAIL));
             let goes_on = of_tail.iter().all(|figure| figure.holds) && of_bend.is_none();
             evidence.extend(of_tail);
             evidence.extend(of_bend);
@@ -441,7 +441,7 @@ impl Tail {
             block_t,
             rise: trend::relative_rise(tail, found.slope),
             z: found.z,
-            slows: slows(tail, found.slope, LATE_SHARE_OF_TAIL),
+            late_share: late_share(tail, found.slope),
         })
     }
 
@@ -456,10 +456,14 @@ impl Tail {
     }
 }
 
-/// The share of its slope that a series has in its last third, if it clearly slows down.
-fn slows(values: &[f64], slope: f64, least: f64) -> Option<f64> {
+/// The share of its slope that a series has in its last third, if it clearly bends down; else all.
+fn late_share(values: &[f64], slope: f64) -> f64 {
     let share = trend::late_share(values, slope);
-    (share < least && trend::curvature_t(values) < BENDS).then_some(share)
+    if share < 1.0 && trend::curvature_t(values) < BENDS {
+        share
+    } else {
+        1.0
+    }
 }
 
 /// The slope of two points or fewer, as its own interval.

@@ -65,6 +65,8 @@ pub enum FixReason {
     CacheCleared,
     /// `itertools.cycle` keeps a copy of each item.
     IteratedAgain,
+    /// `pyplot` keeps every figure until it is closed.
+    FiguresClosed,
     /// A future that is done keeps its result.
     DoneDropped,
     /// A plain number keeps neither device memory nor a graph.
@@ -200,13 +202,14 @@ fn of_name(holder: &Holder, sources: &[&str], is_accelerator: bool) -> Option<Fi
         .enumerate()
         .filter(|(_, it)| it.contains(word));
     let below = &holder.path[collection.len()..];
-    let places = sources.iter().map(|it| it.matches(collection).count());
-    let n_places: usize = places.sum();
     let mut changed = shown.filter_map(|(idx, source)| {
         let code = Code::of(bounded(source));
         let found = Collected::find(&code, collection)?;
         // What is looked up again is computed with, on the device.
-        let may_move = is_accelerator && (found.is_list() || n_places <= 2);
+        let n_places = sources.iter().map(|it| it.matches(collection).count());
+        let n_own = code.of_span(found.statement()).matches(collection).count();
+        let is_read = n_places.sum::<usize>() > n_own + 1;
+        let may_move = is_accelerator && (found.is_list() || !is_read);
         let fix = found.changed(holder, below, may_move, idx == 0);
         Some(fix.map(|fix| Fix {
             elsewhere: idx > 0,
@@ -413,6 +416,10 @@ mod tests {
         assert_eq!(on_host.before, None);
         let inside = kept("cache['a'].args[0]", "Tensor");
         check(&inside, line, None, "del cache");
+        let handed = "cache[f'{len(cache)}'] = partial(work, f(x))";
+        let moved = "cache[f'{len(cache)}'] = partial(work, f(x).cpu())";
+        check(&inside, handed, Some(handed), moved);
+        check(&inside, "cache['a'] = partial(work)", None, "del cache");
     }
 
     #[test]

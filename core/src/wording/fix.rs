@@ -60,6 +60,9 @@ const fn words(reason: FixReason) -> &'static str {
         FixReason::IteratedAgain => {
             "`cycle` keeps every item that it has given; this asks for them again instead"
         }
+        FixReason::FiguresClosed => {
+            "`pyplot` keeps every figure until it is closed: use the same one again"
+        }
         FixReason::DoneDropped => "a future that is done keeps its result",
         FixReason::Number => {
             "a plain number keeps neither device memory nor a graph; `.item()` waits for the device"

@@ -239,6 +239,9 @@ impl<'a> Collected<'a> {
             rest = subscript(rest).map_or(rest, |(_, rest)| rest);
         }
         let mut value = self.value;
+        if let Some((argument, after)) = handed(self.code, value, rest) {
+            (value, rest) = (argument, after);
+        }
         while let Some((key, after)) = subscript(rest) {
             value = part(self.code, value, key)?;
             rest = after;
@@ -267,6 +270,23 @@ fn subscript(path: &str) -> Option<(&str, &str)> {
     path.starts_with('[').then_some(())?;
     let end = code.closing(0)?;
     Some((&path[1..end], &path[end + 1..]))
+}
+
+/// What is handed to `partial(f, …)`, by a path that goes on with `.args[0]`, and the rest of that path.
+fn handed<'p>(code: &Code<'_>, value: Span, path: &'p str) -> Option<(Span, &'p str)> {
+    let (idx, rest) = subscript(path.strip_prefix(".args")?)?;
+    let text = code.of_span(value);
+    let opening = text.find('(')?;
+    let is_partial = ["partial", "functools.partial"].contains(&&text[..opening]);
+    let is_whole = code.closing(value.start + opening)? == value.end - 1;
+    let inside = Span {
+        start: value.start + opening + 1,
+        end: value.end - 1,
+    };
+    let arguments = code.split(inside, b',');
+    // The first is the function.
+    let argument = arguments.get(idx.parse::<usize>().ok()? + 1)?;
+    (is_partial && is_whole).then_some((*argument, rest))
 }
 
 /// What stands at an index of a tuple or a list that is written there, or at a key of a dict.

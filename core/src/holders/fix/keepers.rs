@@ -16,11 +16,20 @@ const LAZY: [&str; 7] = [
     "chain",
 ];
 
+/// What makes a figure.
+const MAKES_FIGURES: [&str; 4] = [
+    "plt.subplots(",
+    "plt.figure(",
+    "pyplot.subplots(",
+    "pyplot.figure(",
+];
+
 /// The fix for a name that is such an object, or a list of such.
 pub(super) fn fix(holder: &Holder, sources: &[&str]) -> Option<Fix> {
     match &*holder.traits.type_name {
         name if name.ends_with("_lru_cache_wrapper") => Some(of_cache(holder, sources)),
         "cycle" => of_cycle(holder, sources),
+        _ if holder.name == "matplotlib._pylab_helpers.Gcf.figs" => Some(of_figures(sources)),
         _ if holder.path.ends_with("._result") => of_done(holder, sources),
         _ => None,
     }
@@ -107,6 +116,44 @@ fn of_cycle(holder: &Holder, sources: &[&str]) -> Option<Fix> {
     found.next()
 }
 
+/// `pyplot` keeps every figure until it is closed. The same figure is used again: what closes the earlier
+/// ones leaves cycles for the garbage collector.
+fn of_figures(sources: &[&str]) -> Fix {
+    let mut found = sources.iter().enumerate().filter_map(|(idx, source)| {
+        let code = Code::of(bounded(source));
+        let statements = code.statements().into_iter();
+        let mut made = statements.filter_map(|span| Some((span, end_of_figure(&code, span)?)));
+        let (span, end) = made.next()?;
+        let parts = [(span.start, end), (end, span.end)];
+        let [opening, closing] = parts.map(|(start, end)| code.of_span(Span { start, end }));
+        let comma = if opening.ends_with('(') { "" } else { ", " };
+        Some(Fix {
+            before: Some(code.of_span(span).to_owned()),
+            after: format!("{opening}{comma}num=1, clear=True{closing}"),
+            reason: FixReason::FiguresClosed,
+            elsewhere: idx > 0,
+        })
+    });
+    let by_hand = || once("matplotlib.pyplot.close('all')", FixReason::FiguresClosed);
+    found.next().unwrap_or_else(by_hand)
+}
+
+/// Where the arguments of what makes a figure end, if none of them is its number.
+fn end_of_figure(code: &Code<'_>, statement: Span) -> Option<usize> {
+    let text = code.of_span(statement);
+    let calls = MAKES_FIGURES.iter();
+    let opening = calls
+        .filter_map(|call| Some(text.find(call)? + call.len() - 1))
+        .min()?;
+    let end = code.closing(statement.start + opening)?;
+    let is_numbered = text.contains("num=")
+        || text.contains("figure(") && {
+            let first = text[opening + 1..].trim_start();
+            first.starts_with(|c: char| c.is_ascii_digit() || "'\"".contains(c))
+        };
+    (!is_numbered).then_some(end)
+}
+
 /// Those that are done leave a list that nothing reads.
 fn of_done(holder: &Holder, sources: &[&str]) -> Option<Fix> {
     let list = collection(&holder.path);
@@ -142,7 +189,9 @@ mod tests {
 
     #[track_caller]
     fn check(path: &str, type_name: &str, source: &str, expected: Option<(&str, &str)>) {
-        let name = path.split(['[', '.']).next().unwrap_or_default();
+        let figures = path.find(".figs").map(|at| &path[..at + 5]);
+        let name = figures.or_else(|| path.split(['[', '.']).next());
+        let name = name.unwrap_or_default();
         let holder = Holder {
             path: path.to_owned(),
             traits: Traits {
@@ -175,6 +224,23 @@ mod tests {
         check("batches = cycle(iter(loader))", None);
         check("batches = cycle(zip(a(), b()))", None);
         check("others = cycle(loader())", None);
+    }
+
+    #[test]
+    fn figures_are_used_again() {
+        let path = "matplotlib._pylab_helpers.Gcf.figs[1].canvas.figure";
+        let makes = |before: &str, after: &str| {
+            let source = format!("import numpy\n{before}\nax.plot(x)");
+            check(path, "OrderedDict", &source, Some((before, after)));
+        };
+        makes(
+            "fig, ax = plt.subplots(2)",
+            "fig, ax = plt.subplots(2, num=1, clear=True)",
+        );
+        makes("f = plt.figure()", "f = plt.figure(num=1, clear=True)");
+        let by_hand = Some(("", "matplotlib.pyplot.close('all')"));
+        check(path, "OrderedDict", "draw()", by_hand);
+        check(path, "OrderedDict", "f = plt.figure(1)", by_hand);
     }
 
     #[test]

@@ -10,6 +10,10 @@ use crate::still::{Dict, Section};
 /// Folders of installed packages.
 const INSTALLED: [&str; 2] = ["site-packages", "dist-packages"];
 
+/// Where `pyplot` keeps every figure until it is closed: the one thing of a library that a user's line
+/// fills and another line empties.
+const FIGURES: &str = "matplotlib._pylab_helpers";
+
 /// Adds the globals of the user's modules, and closes all modules: each is a root of its own.
 pub(super) fn add<'s>(roots: &mut Roots<'s>, section: &'s Section<'s>) {
     let Some(modules) = section.modules() else {
@@ -28,6 +32,9 @@ pub(super) fn add<'s>(roots: &mut Roots<'s>, section: &'s Section<'s>) {
             }
             roots.close_users(&globals);
         } else {
+            if name == FIGURES {
+                add_figures(roots, &globals);
+            }
             roots.close(globals.object().clone());
             roots.libraries.insert(name.clone());
             roots.library_globals.push((name, globals));
@@ -48,6 +55,15 @@ fn add_globals<'s>(roots: &mut Roots<'s>, module: &str, globals: &Dict<'s>) {
             let name = format!("{module}.{name}");
             roots.add_named(RootKind::ModuleGlobal, &name, value);
         }
+    }
+}
+
+/// Those of `Gcf.figs`: an `OrderedDict` of a class of that module.
+fn add_figures<'s>(roots: &mut Roots<'s>, globals: &Dict<'s>) {
+    let class = globals.get("Gcf").and_then(|it| it.as_class());
+    if let Some(figures) = class.and_then(|it| it.attribute("figs")) {
+        let name = format!("{FIGURES}.Gcf.figs");
+        roots.add_named(RootKind::ModuleGlobal, &name, figures);
     }
 }
 
