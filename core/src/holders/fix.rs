@@ -429,13 +429,13 @@ mod tests {
             &memo,
             "@functools.cache\ndef embed(x): ...",
             Some("@functools.cache"),
-            "@functools.lru_cache(maxsize=128)",
+            "@functools.lru_cache(maxsize=8)",
         );
         check(
             &memo,
             "from functools import cache\n@cache\ndef embed(x):\n    return f(x)",
             Some("@cache"),
-            "from functools import lru_cache\n@lru_cache(maxsize=128)",
+            "from functools import lru_cache\n@lru_cache(maxsize=8)",
         );
         check(&memo, "embed(x)", None, "embed.cache_clear()");
         let of_another = "@cache\ndef tokenize(x): ...\ndef embed(x): ...";

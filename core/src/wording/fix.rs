@@ -51,7 +51,7 @@ const fn words(reason: FixReason) -> &'static str {
         }
         FixReason::Name => "frees what it keeps now; the cell will keep it again",
         FixReason::CacheBounded => {
-            "without a bound the cache keeps every result, and its arguments"
+            "without a bound the cache keeps every result, and its arguments; choose how many you need"
         }
         FixReason::CacheCleared => {
             "the cache keeps its results, and their arguments; `functools.lru_cache(maxsize=…)` \

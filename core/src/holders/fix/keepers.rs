@@ -40,11 +40,11 @@ fn of_cache(holder: &Holder, sources: &[&str]) -> Fix {
     let mut decorated = sources.iter().enumerate().filter_map(|(idx, source)| {
         let decorator = unbounded_cache(bounded(source), &holder.name)?;
         let bound = if decorator.contains("functools.") {
-            "@functools.lru_cache(maxsize=128)"
+            "@functools.lru_cache(maxsize=8)"
         } else if decorator.contains("lru_cache") {
-            "@lru_cache(maxsize=128)"
+            "@lru_cache(maxsize=8)"
         } else {
-            "from functools import lru_cache\n@lru_cache(maxsize=128)"
+            "from functools import lru_cache\n@lru_cache(maxsize=8)"
         };
         Some(Fix {
             before: Some(decorator.to_owned()),
