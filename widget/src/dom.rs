@@ -99,6 +99,24 @@ pub(crate) fn fill(element: &Element, children: &[Element]) -> Dom<()> {
     Ok(())
 }
 
+/// Puts elements there in this order, and takes the others away. What is in its place stays where it is:
+/// the keyboard stays on it.
+pub(crate) fn put(list: &Element, elements: &[Element]) -> Dom<()> {
+    let mut at = list.first_element_child();
+    for element in elements {
+        if at.as_ref() == Some(element) {
+            at = element.next_element_sibling();
+        } else {
+            list.insert_before(element, at.as_ref().map(AsRef::as_ref))?;
+        }
+    }
+    while let Some(rest) = at {
+        at = rest.next_element_sibling();
+        rest.remove();
+    }
+    Ok(())
+}
+
 /// Replaces an element's text.
 pub(crate) fn write(element: &Element, text: &str) {
     element.set_text_content(Some(&printable_lines(text)));

@@ -28,7 +28,7 @@ mod zoom;
 
 use gpumem_core::chart::{self, Point, Theme};
 use gpumem_core::format;
-use gpumem_core::recording::DeviceIdx;
+use gpumem_core::recording::{CellIdx, DeviceIdx};
 use gpumem_core::report;
 use gpumem_core::units::Units;
 use wasm_bindgen::prelude::{JsError, JsValue, wasm_bindgen};
@@ -39,7 +39,7 @@ use keys::Key;
 use model::Model;
 use page::Page;
 use settings::Setting;
-use state::{Chart, Event, Layer, State};
+use state::{Chart, Event, Fold, Layer, State};
 
 /// One report in the page.
 #[wasm_bindgen]
@@ -134,12 +134,11 @@ impl View {
         let at = page.pointed_at(&self.model, chart, Point { x, y });
         match at.map(|at| at.target) {
             Some(chart::Target::Part(part)) => self.reveal(part),
-            Some(chart::Target::Device(device)) => self.handle(Event::Switched(device)),
             Some(chart::Target::Field(field)) => match self.model.entering(field, None) {
                 Some(event) => self.handle(event),
                 None => Ok(()),
             },
-            _ if !chart.has_runs() => Ok(()),
+            _ if !chart.has_time() && chart != Chart::Cells => Ok(()),
             _ => self.handle(Event::Clicked(at.and_then(state::Pointed::run))),
         }
     }
@@ -180,9 +179,6 @@ impl View {
             return Ok(());
         };
         let span = match gesture.chart {
-            Chart::Growth => self
-                .model
-                .span_of(&page.runs_between(Chart::Growth, (from, to))),
             Chart::Minimap => self.model.with_window(|window| window.between(from, to)),
             _ => self.model.with_window(|window| window.cut(from, to)),
         };
@@ -195,7 +191,7 @@ impl View {
     /// The wheel was turned with Ctrl over a chart, or two fingers were spread:
     /// `factor` times the time is in view, or it moves `aside` by a share of it.
     pub fn zoom(&mut self, chart: &str, x: f64, factor: f64, aside: f64) -> Result<(), JsValue> {
-        if Chart::from_name(chart).is_some_and(|chart| !chart.has_runs()) {
+        if Chart::from_name(chart).is_none_or(|chart| !chart.has_time()) {
             return Ok(());
         }
         // What is not the timeline has no instants: its middle stays where it is.
@@ -228,12 +224,23 @@ impl View {
             page.focus_search()?;
             return Ok(true);
         }
-        let chart = on_chart.unwrap_or(Chart::Growth);
+        let chart = on_chart.unwrap_or(Chart::Cells);
+        if let Key::Row(step) = key {
+            let by = if step == state::Step::Back { -1 } else { 1 };
+            return page.step_row(by);
+        }
+        // A row is a button: the page presses it.
+        if (key, chart) == (Key::Choose, Chart::Row) {
+            return Ok(false);
+        }
         if let (Key::Choose, Some(part)) = (key, self.part_at_keyboard()) {
             self.reveal(part)?;
             return Ok(true);
         }
-        let Some(event) = self.model.event_of(key, chart, &page.targets(chart)) else {
+        let Some(event) = self
+            .model
+            .event_of(key, chart, &page.targets(&self.model, chart))
+        else {
             return Ok(false);
         };
         let crosses = event == Event::Crossed;
@@ -250,18 +257,33 @@ impl View {
     /// A button with this `data-action` and `data-argument` was pressed.
     pub fn act(&mut self, action: &str, argument: &str) -> Result<(), JsValue> {
         let event = match action {
-            "runs" => Event::Toggled(argument.to_owned()),
+            "runs" => {
+                self.handle(Event::Toggled(argument.to_owned()))?;
+                self.reveal_chosen();
+                return Ok(());
+            }
             "dismiss" => Event::Dismissed(argument.to_owned()),
             "restore" => Event::Restored,
             "device" => match argument.parse() {
                 Ok(idx) => Event::Switched(DeviceIdx(idx)),
                 Err(_) => return Ok(()),
             },
-            "measure" if argument == "level" => Event::Measured(chart::Measure::Level),
-            "measure" => Event::Measured(chart::Measure::Kept),
+            "measure" if argument == "run" => Event::Measured(chart::Measure::PerRun),
+            "measure" => Event::Measured(chart::Measure::Total),
+            "fold" => match Fold::from_name(argument) {
+                Some(fold) => Event::Folded(fold),
+                None => return Ok(()),
+            },
+            "cell" => match argument.parse() {
+                Ok(idx) => Event::OpenedRow(CellIdx(idx)),
+                Err(_) => return Ok(()),
+            },
+            "rows" => Event::ShowedRows,
+            "sort" => Event::Sorted(argument.parse().unwrap_or_default()),
+            "card" => return self.show_card(argument),
             "pace" if argument == "clock" => Event::Paced(chart::Pace::Clock),
             "pace" => Event::Paced(chart::Pace::Runs),
-            "whole" if Chart::from_name(argument).is_some_and(|it| !it.has_runs()) => return Ok(()),
+            "whole" if Chart::from_name(argument).is_some_and(|it| !it.has_time()) => return Ok(()),
             "whole" => Event::Zoomed(None),
             "units" => {
                 self.model
@@ -366,6 +388,22 @@ impl View {
             page.say("this name holds nothing any more");
         }
         Ok(())
+    }
+
+    /// Brings the row of what is picked out into view.
+    fn reveal_chosen(&self) {
+        let cell = self.model.state().chosen_cell(self.model.analysis());
+        if let (Some(cell), Some(page)) = (cell, &self.page) {
+            page.reveal_row(cell);
+        }
+    }
+
+    /// Goes to the card of a finding.
+    fn show_card(&self, finding: &str) -> Result<(), JsValue> {
+        match &self.page {
+            Some(page) => page.reveal(finding).map(drop),
+            None => Ok(()),
+        }
     }
 
     /// Goes to what holds a part of the device: its field in the map, else the card of a finding.

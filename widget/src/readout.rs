@@ -1,12 +1,11 @@
 //! The numbers of one run in words.
 
-use gpumem_core::analyze::{Analysis, Part, Peak, RunRow, cell_label};
-use gpumem_core::chart::{Field, Map};
+use gpumem_core::analyze::{Analysis, Peak, RunRow, cell_label};
+use gpumem_core::chart::{Field, Map, Segment};
 use gpumem_core::decimal::rounded;
 use gpumem_core::holders::{self, RootKind};
 use gpumem_core::recording::{DeviceIdx, Recording, Run, RunIdx, Series, Status};
 use gpumem_core::units::{Bytes, Nanos, Units};
-use gpumem_core::wording;
 
 /// What is read out of a run: a title and named figures.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,39 +87,18 @@ pub(crate) fn at(
     std::iter::once(when).chain(known).collect()
 }
 
-/// How full a device is.
-pub(crate) fn of_device(
-    recording: &Recording,
-    analysis: &Analysis,
-    device: DeviceIdx,
-    units: Units,
-) -> Option<Readout> {
-    let known = recording.devices().get(device.get())?;
-    let mut summaries = analysis.devices.iter();
-    let summary = summaries.find(|summary| summary.device == device)?;
-    let figures = [
-        ("this process", summary.process_used.or(summary.reserved)),
-        ("device", summary.device_used),
-        ("free", summary.free()),
-        ("capacity", summary.capacity),
-    ];
-    let figures = figures.into_iter();
-    Some(Readout {
-        name: known.label.clone(),
-        place: known.name.clone(),
-        figures: figures
-            .filter_map(|(name, size)| Some((name, units.size(size?))))
-            .collect(),
-    })
-}
-
 /// A part of a device in words.
-pub(crate) fn of_part(part: &Part, parts: &[Part], units: Units) -> Readout {
+pub(crate) fn of_part(part: &Segment, parts: &[Segment], units: Units) -> Readout {
     let total: Bytes = parts.iter().map(|part| part.size).sum();
     let share = 100.0 * part.size.as_f64() / total.as_f64().max(1.0);
+    let category = part.category.filter(|_| part.is_name);
+    let place = rounded(share, 1) + " % of what is there";
     Readout {
-        name: wording::part(part).to_owned(),
-        place: rounded(share, 1) + " % of what is there",
+        name: part.name.clone(),
+        place: match category {
+            Some(category) => format!("{}, {place}", category.words()),
+            None => place,
+        },
         figures: vec![("size", units.size(part.size))],
     }
 }
@@ -224,7 +202,8 @@ fn peak_words(peak: Peak, units: Units) -> String {
     }
 }
 
-fn unusual(status: Status) -> Option<&'static str> {
+/// What is said of a run that did not end well, or not yet.
+pub(crate) fn unusual(status: Status) -> Option<&'static str> {
     match status {
         Status::Ok => None,
         Status::Running => Some("not yet"),

@@ -41,7 +41,9 @@ pub fn paint<B: DrawingBackend>(
         backend,
     };
     brush.backend.ensure_prepared()?;
-    brush.fill(scene.area(), scene.sheet, 0.0)?;
+    if scene.sheet != Role::Clear {
+        brush.fill(scene.area(), scene.sheet, 0.0)?;
+    }
     for item in &scene.items {
         brush.item(item)?;
     }

@@ -15,7 +15,7 @@ use scale::Stretch;
 pub use scale::TimeScale;
 
 use super::View;
-use super::axis::{ByteAxis, Sign, instant_label};
+use super::axis::{ByteAxis, instant_label};
 use super::device_view::{DeviceView, end_mark};
 use super::label::{Label, MEDIUM, Occupied};
 use super::m4::m4;
@@ -115,7 +115,7 @@ pub fn timeline_from(
     let in_view = capacity.filter(|capacity| capacity.as_f64() <= FAR_ABOVE * highest.as_f64());
     let top = highest.max(in_view.unwrap_or_default()).as_f64() * 1.06;
     let mut chart = Chart {
-        axis: ByteAxis::new(0.0..=top, plot.bottom, plot.top, Sign::Level, view.units),
+        axis: ByteAxis::new(0.0..=top, plot.bottom, plot.top, view.units),
         plot,
         occupied: Occupied::default(),
         scene,
