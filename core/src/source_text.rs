@@ -108,12 +108,19 @@ fn is_idle(line: &str) -> bool {
         "import ", "from ", "@", "%%", "else", "try:", "except", "finally", "pass", "\"\"\"",
     ];
     let empty = [
-        "[]", "{}", "None", "()", "\"\"", "''", "0", "list()", "dict()", "set()",
+        "[]", "{}", "None", "()", "\"\"", "''", "list()", "dict()", "set()",
     ];
     let value = line.split_once(" = ").map(|(_, value)| value);
     let value = value.map(|value| value.split('#').next().unwrap_or_default().trim());
     openings.iter().any(|opening| line.starts_with(opening))
-        || value.is_some_and(|value| empty.contains(&value))
+        || value.is_some_and(|value| empty.contains(&value) || is_number(value))
+}
+
+fn is_number(value: &str) -> bool {
+    !value.is_empty()
+        && value
+            .bytes()
+            .all(|it| it.is_ascii_digit() || b"._e-".contains(&it))
 }
 
 fn is_gpumem_magic(line: &str) -> bool {
@@ -159,6 +166,7 @@ mod tests {
             "kept.append(b)",
         );
         check_telling("net = Net(\n    1,\n    2,\n)\n", "net = Net(");
+        check_telling("try:\n    top = f()\nfinally:\n    step = 1", "top = f()");
         check_telling("print(x)", "print(x)");
         check_telling("losses = []  # so far", "losses = []  # so far");
         check_telling("try:\n    step()\nexcept Error:\n    pass", "step()");

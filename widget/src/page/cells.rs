@@ -258,7 +258,7 @@ impl Cells {
             .at_keyboard()
             .and_then(|place| place.checked_add_signed(by));
         match place.and_then(|place| self.rows.get(place)) {
-            Some(row) => row.button.focus().map(|()| true),
+            Some(row) => Ok(row.button.focus().map(|()| true)?),
             None => Ok(false),
         }
     }
@@ -273,7 +273,7 @@ impl Cells {
     /// The keyboard goes into the field that finds cells.
     pub(crate) fn focus_search(&self) -> Dom<()> {
         flag(&self.search, "hidden", false)?;
-        self.search.focus()
+        Ok(self.search.focus()?)
     }
 
     fn show_words(&self, make: &Maker, model: &Model) -> Dom<()> {

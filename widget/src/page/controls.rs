@@ -5,10 +5,9 @@ use gpumem_core::decimal::rounded;
 use gpumem_core::recording::{Device, Recording};
 use gpumem_core::report;
 use gpumem_core::units::{ByteDelta, Units};
-use wasm_bindgen::JsCast;
 use web_sys::{Element, HtmlElement, HtmlInputElement};
 
-use crate::dom::{Dom, Maker, describe, fill, flag, write};
+use crate::dom::{Dom, Maker, describe, flag, refill, write};
 use crate::keys;
 use crate::model::Model;
 use crate::settings::Setting;
@@ -122,7 +121,7 @@ impl Header {
         refill(&self.devices, &buttons)?;
         flag(&self.help, "hidden", !state.help)?;
         let expanded = if state.help { "true" } else { "false" };
-        self.help_button.set_attribute("aria-expanded", expanded)
+        Ok(self.help_button.set_attribute("aria-expanded", expanded)?)
     }
 }
 
@@ -143,20 +142,6 @@ fn choices(recording: &Recording, shown: u32) -> Vec<(String, &Device, bool)> {
         }
     }
     choices
-}
-
-/// Puts other buttons there; the one of the same argument has the keyboard again.
-fn refill(group: &Element, buttons: &[Element]) -> Dom<()> {
-    let at = group.query_selector(":focus")?;
-    let at = at.and_then(|it| it.get_attribute("data-argument"));
-    fill(group, buttons)?;
-    let again = buttons
-        .iter()
-        .find(|it| at.is_some() && it.get_attribute("data-argument") == at);
-    match again {
-        Some(again) => again.unchecked_ref::<HtmlElement>().focus(),
-        None => Ok(()),
-    }
 }
 
 /// `In [67] is running: +75 MiB so far`.

@@ -3,7 +3,7 @@
 use web_sys::Element;
 
 use super::runs;
-use crate::dom::{Dom, Maker, fill, flag};
+use crate::dom::{Dom, Maker, fill, flag, refill};
 use crate::model::Model;
 use crate::state::Fold;
 
@@ -47,21 +47,6 @@ impl Folds {
         if !state.is_open(Fold::Runs) {
             return fill(&self.runs, &[]);
         }
-        // Sorted anew, the keyboard stays on the head of the column.
-        let at = self.runs.query_selector("button:focus")?;
-        let at = at.and_then(|it| it.get_attribute("data-argument"));
-        fill(&self.runs, &runs::all(make, model)?)?;
-        let again = match at {
-            Some(at) => self
-                .runs
-                .query_selector(&format!("[data-argument='{at}']"))?,
-            None => None,
-        };
-        match again {
-            Some(again) => {
-                wasm_bindgen::JsCast::unchecked_into::<web_sys::HtmlElement>(again).focus()
-            }
-            None => Ok(()),
-        }
+        refill(&self.runs, &runs::all(make, model)?)
     }
 }

@@ -55,6 +55,9 @@ impl Now {
         let (usage, units) = (in_use(&model.segments()), model.units());
         let mut parts = Vec::new();
         for words in usage.words(units) {
+            if !parts.is_empty() {
+                parts.push(make.text("span", &[], "·")?);
+            }
             let (figure, rest) = split(&words);
             parts.push(make.text("b", &[], figure)?);
             parts.push(make.text("span", &[], rest)?);

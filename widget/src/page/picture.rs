@@ -149,7 +149,7 @@ impl Picture {
 
     /// The keyboard goes on here.
     pub(crate) fn focus(&self) -> Dom<()> {
-        self.canvas.focus()
+        Ok(self.canvas.focus()?)
     }
 
     /// Marks a range; none takes the mark away.
@@ -226,7 +226,8 @@ pub(crate) fn paint_scene(
 ) -> Dom<()> {
     let canvas = Canvas::of(canvas, scene.device_size(scale), faces);
     let mut canvas = canvas.ok_or("the page gives no drawing context")?;
-    chart::paint(scene, theme, scale, &mut canvas).map_err(|error| error.to_string().into())
+    chart::paint(scene, theme, scale, &mut canvas)
+        .map_err(|error| error.to_string().as_str().into())
 }
 
 /// What is read out of what is pointed at.
@@ -260,7 +261,7 @@ pub(crate) fn read_out(model: &Model, pointed: Pointed) -> Option<Readout> {
 fn place(overlay: &HtmlElement, left: f64, width: f64) -> Dom<()> {
     let style = overlay.style();
     style.set_property("left", &px(left))?;
-    style.set_property("width", &px(width))
+    Ok(style.set_property("width", &px(width))?)
 }
 
 /// A length of the style sheet.

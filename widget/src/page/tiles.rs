@@ -3,7 +3,7 @@
 use gpumem_core::chart::device_tiles;
 use web_sys::{Element, HtmlElement};
 
-use crate::dom::{Dom, Maker, fill, flag, share};
+use crate::dom::{Dom, Maker, flag, refill, share};
 use crate::model::Model;
 
 /// The tiles, where there is a choice.
@@ -63,18 +63,6 @@ impl Tiles {
             let words = format!("… and {n_more} more devices");
             elements.push(make.text("span", &[("class", "muted")], &words)?);
         }
-        // Other elements would lose the keyboard.
-        let before = self.element.query_selector(":focus")?;
-        let at = before.and_then(|it| it.get_attribute("data-argument"));
-        fill(&self.element, &elements)?;
-        if let Some(at) = at {
-            let again = self
-                .element
-                .query_selector(&format!("[data-argument='{at}']"))?;
-            if let Some(again) = again {
-                wasm_bindgen::JsCast::unchecked_into::<HtmlElement>(again).focus()?;
-            }
-        }
-        Ok(())
+        refill(&self.element, &elements)
     }
 }

@@ -5,11 +5,11 @@ pub(super) const COLUMN: f64 = 2.0;
 
 /// Levels from left to right, each from its place to that of the next: those in one column are one,
 /// the highest.
-pub(super) fn columns(levels: impl IntoIterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
+pub(super) fn columns(levels: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let mut shown: Vec<(f64, f64)> = Vec::new();
     // Where a column is left, the line goes on at its last level.
     let mut last = 0.0;
-    for (x, level) in levels {
+    for &(x, level) in levels {
         match shown.last_mut() {
             Some((left, highest)) if x - *left < COLUMN => *highest = highest.max(level),
             Some((left, highest)) => {
@@ -36,9 +36,9 @@ pub(super) fn columns(levels: impl IntoIterator<Item = (f64, f64)>) -> Vec<(f64,
 }
 
 /// Of what is in one column the highest, at the place of the first.
-pub(super) fn highest(levels: impl IntoIterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
+pub(super) fn highest(levels: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let mut shown: Vec<(f64, f64)> = Vec::new();
-    for (x, level) in levels {
+    for &(x, level) in levels {
         match shown.last_mut() {
             Some((left, highest)) if x - *left < COLUMN => *highest = highest.max(level),
             _ => shown.push((x, level)),
@@ -53,7 +53,7 @@ mod tests {
 
     #[track_caller]
     fn check(levels: &[(f64, f64)], expected: &[(f64, f64)]) {
-        assert_eq!(columns(levels.iter().copied()), expected);
+        assert_eq!(columns(levels), expected);
     }
 
     #[test]

@@ -18,6 +18,16 @@ pub(super) struct LevelPoint {
     pub(super) cache: f64,
 }
 
+impl LevelPoint {
+    pub(super) fn in_use(&self) -> f64 {
+        self.level.unwrap_or_default()
+    }
+
+    pub(super) fn with_cache(&self) -> f64 {
+        self.in_use() + self.cache
+    }
+}
+
 /// What a run needed for a moment.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct GivenBack {

@@ -69,29 +69,37 @@ impl Rest<'_> {
         if kept.is_empty() {
             return format!("{head} kept nothing");
         }
-        let nothing = match n_nothing {
-            0 => String::new(),
-            n if self.n_cells > MANY => format!(", {n} nothing"),
-            n => format!("; {n} kept nothing"),
+        let is_many = self.n_cells > MANY || kept.len() > NAMED + 1;
+        let nothing = match (n_nothing, is_many) {
+            (0, _) => String::new(),
+            (n, true) => format!(", {n} nothing"),
+            (n, false) => format!("; {n} kept nothing"),
         };
-        if self.n_cells > MANY || kept.len() > NAMED + 1 {
+        if is_many {
             let sum = kept
                 .iter()
                 .fold(ByteDelta::ZERO, |sum, row| sum + row.total);
+            let sum = units.change(sum);
             let n = kept.len();
-            let nothing = nothing.replace("; ", ", ").replace(" kept", "");
             return format!(
                 "{head}: {n} kept {} in all{nothing}",
-                units.change(sum).trim_start_matches('+')
+                sum.trim_start_matches('+')
             );
         }
-        let named = kept.iter().map(|row| {
-            let sign = row
-                .sign
-                .map_or(String::new(), |(sign, _)| format!("{sign} "));
-            format!("{sign}{} {}", short(&row.name), units.change(row.total))
-        });
-        format!("{head}: {}{nothing}", named.collect::<Vec<_>>().join(", "))
+        let mut words = head + ": ";
+        for (place, row) in kept.iter().enumerate() {
+            if place > 0 {
+                words += ", ";
+            }
+            if let Some((sign, _)) = row.sign {
+                words += sign;
+                words += " ";
+            }
+            words += &short(&row.name);
+            words += " ";
+            words += &units.change(row.total);
+        }
+        words + &nothing
     }
 }
 

@@ -87,12 +87,16 @@ pub(super) fn scene(cells: &Cells, layout: &Layout, units: Units) -> Scene {
         axis: ByteAxis::new(0.0..=top, BOTTOM, TOP, units),
         units,
         occupied: Occupied::default(),
+        labels: Vec::new(),
         scene,
     };
+    chart.draw_axis(layout, top);
     chart.draw_areas();
     chart.draw_given_back();
     chart.draw_line();
-    chart.draw_axis(layout, top);
+    for label in std::mem::take(&mut chart.labels) {
+        chart.scene.text(label);
+    }
     chart.draw_running();
     chart.draw_numbers();
     chart.draw_ooms();
@@ -144,6 +148,8 @@ struct Chart<'a> {
     units: Units,
     /// Above the plot.
     occupied: Occupied,
+    /// What stands at the lines, over the areas.
+    labels: Vec<Label>,
     scene: Scene,
 }
 
@@ -153,39 +159,30 @@ impl Chart<'_> {
     }
 
     /// The places and sizes of a line through what is known.
-    fn levels(&self, size: impl Fn(&LevelPoint) -> f64) -> Vec<(f64, f64)> {
-        let known = self
-            .cells
-            .levels
-            .iter()
-            .filter(|point| point.level.is_some());
-        columns(
-            known
-                .map(|point| (self.x(point.at), size(point)))
-                .collect::<Vec<_>>(),
-        )
+    fn levels(&self, size: fn(&LevelPoint) -> f64) -> Vec<(f64, f64)> {
+        let mut levels = Vec::new();
+        for point in &self.cells.levels {
+            if point.level.is_some() {
+                levels.push((self.x(point.at).min(self.right), size(point)));
+            }
+        }
+        columns(&levels)
     }
 
     /// From the highest to the lowest: each covers the lower part of the one before.
     fn draw_areas(&mut self) {
-        let level = |point: &LevelPoint| point.level.unwrap_or_default();
-        let areas = [
-            (
-                self.levels(|point| level(point) + point.cache),
-                Role::CacheArea,
-            ),
-            (self.levels(level), Role::KeptArea),
-            (self.levels(|point| point.leaks), Role::Leak),
+        let areas: [(fn(&LevelPoint) -> f64, Role); 3] = [
+            (LevelPoint::with_cache, Role::CacheArea),
+            (LevelPoint::in_use, Role::KeptArea),
+            (|point| point.leaks, Role::Leak),
         ];
         let has_cache = self.cells.levels.iter().any(|point| point.cache > 0.0);
-        for (levels, role) in areas.into_iter().skip(usize::from(!has_cache)) {
-            for (idx, (x, size)) in levels.iter().enumerate() {
-                let right = levels
-                    .get(idx + 1)
-                    .map_or(self.right, |(next, _)| next.min(self.right));
-                let y = self.axis.y(*size);
-                if BOTTOM - y > 0.2 && right > *x {
-                    let area = Rect::new(*x, y, right - x, BOTTOM - y);
+        for (size, role) in areas.into_iter().skip(usize::from(!has_cache)) {
+            let line = self.steps(size);
+            for ends in line.chunks_exact(2) {
+                let (from, to) = (ends[0], ends[1]);
+                if BOTTOM - from.y > 0.2 && to.x > from.x {
+                    let area = Rect::new(from.x, from.y, to.x - from.x, BOTTOM - from.y);
                     self.scene.fill(area, role, 0.0);
                 }
             }
@@ -193,16 +190,21 @@ impl Chart<'_> {
     }
 
     fn draw_line(&mut self) {
-        let levels = self.levels(|point| point.level.unwrap_or_default());
+        let line = self.steps(LevelPoint::in_use);
+        self.scene.line(line, Role::Kept, 1.2, None);
+    }
+
+    /// A step line: both ends of each step.
+    fn steps(&self, size: fn(&LevelPoint) -> f64) -> Vec<Point> {
+        let levels = self.levels(size);
         let mut line = Vec::new();
         for (idx, (x, size)) in levels.iter().enumerate() {
-            let right = levels
-                .get(idx + 1)
-                .map_or(self.right, |(next, _)| next.min(self.right));
+            let right = levels.get(idx + 1).map_or(self.right, |(next, _)| *next);
             let y = self.axis.y(*size);
-            line.extend([x.min(self.right), right].map(|x| Point::new(x, y)));
+            line.push(Point::new(x.min(self.right), y));
+            line.push(Point::new(right.min(self.right), y));
         }
-        self.scene.line(line, Role::Kept, 1.2, None);
+        line
     }
 
     fn draw_given_back(&mut self) {
@@ -212,7 +214,11 @@ impl Chart<'_> {
         let width = (narrowest * (self.right - self.left) * 0.7)
             .max(2.0)
             .min(WIDEST_BLOCK);
-        let tops = highest(backs.iter().map(|back| (self.x(back.at), back.to)));
+        let tops: Vec<(f64, f64)> = backs
+            .iter()
+            .map(|back| (self.x(back.at), back.to))
+            .collect();
+        let tops = highest(&tops);
         let mut caps = Vec::new();
         let mut from = backs.iter();
         for (x, to) in tops {
@@ -231,14 +237,15 @@ impl Chart<'_> {
         }
     }
 
-    /// Lines at nothing, at the middle and at the capacity, with what stands at them.
+    /// Lines at nothing, at the middle and at the capacity, with what stands at them; the areas stand on the
+    /// lower ones.
     fn draw_axis(&mut self, layout: &Layout, top: f64) {
-        let ticks = self.axis.ticks(3);
-        let ticks = ticks.into_iter().filter(|tick| *tick < NEAR * top);
-        let capacity = self.cells.capacity.map(|_| top);
-        for tick in ticks.chain(capacity) {
+        let mut ticks = self.axis.ticks(3);
+        ticks.retain(|tick| *tick < NEAR * top);
+        ticks.extend(self.cells.capacity.map(|_| top));
+        for tick in ticks {
             let y = crisp(self.axis.y(tick));
-            let is_capacity = Some(tick) == capacity;
+            let is_capacity = self.cells.capacity.is_some() && tick >= top;
             let (role, width) = if is_capacity {
                 (Role::Text, 1.5)
             } else {
@@ -246,16 +253,15 @@ impl Chart<'_> {
             };
             let ends = [Point::new(self.left, y), Point::new(self.right, y)];
             self.scene.rule(ends[0], ends[1], role, width);
-            let label = if layout.is_narrow() {
-                let at = Point::new(self.left + 2.0, y - 3.0);
-                Label::new(self.axis.label(tick), at)
+            let (at, anchor) = if layout.is_narrow() {
+                (Point::new(self.left + 2.0, y - 3.0), Anchor::Start)
             } else {
-                let at = Point::new(self.left - 6.0, y + 4.0);
-                Label::new(self.axis.label(tick), at).anchor(Anchor::End)
+                (Point::new(self.left - 6.0, y + 4.0), Anchor::End)
             };
+            let label = Label::new(self.axis.label(tick), at).anchor(anchor);
             if !layout.is_narrow() || tick > 0.0 {
                 self.occupied.take(&label);
-                self.scene.text(label);
+                self.labels.push(label);
             }
         }
     }

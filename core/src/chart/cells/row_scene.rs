@@ -113,9 +113,11 @@ impl Chart<'_> {
     }
 
     fn draw_kept(&mut self) {
-        let points = self.row.kept_so_far();
-        let places = points.into_iter().map(|(at, kept)| (self.x(at), kept));
-        let levels = columns(places.collect::<Vec<_>>());
+        let mut points = self.row.kept_so_far();
+        points
+            .iter_mut()
+            .for_each(|(at, _)| *at *= self.scene.width);
+        let levels = columns(&points);
         let end = match self.row.marks.last() {
             Some(mark) if mark.status == Status::Running => self.x(mark.middle),
             _ => self.scene.width,
@@ -193,20 +195,17 @@ impl Chart<'_> {
 
     /// What each run, or each of its steps, kept.
     fn draw_bars(&mut self) {
-        let deltas: Vec<(f64, f64)> = self.row.marks.iter().flat_map(deltas).collect();
         let n_steps = self.row.marks.iter().map(|mark| mark.steps.len()).max();
         let steps = n_steps.unwrap_or_default().max(1) as f64;
-        let places = |is_up: bool| {
-            let deltas = deltas
-                .iter()
-                .filter(move |(_, kept)| (*kept > 0.0) == is_up);
-            highest(deltas.map(|(at, kept)| (self.x(*at), kept.abs())))
-        };
-        let (up, down) = (places(true), places(false));
+        let (mut up, mut down) = (Vec::new(), Vec::new());
+        for (at, kept) in self.row.marks.iter().flat_map(deltas) {
+            let side = if kept > 0.0 { &mut up } else { &mut down };
+            side.push((self.x(at), kept.abs()));
+        }
         let width = self.bar_width(steps);
         let floor = self.scale.y(0.0);
         for (bars, sign, role) in [(up, 1.0, self.row.line()), (down, -1.0, Role::Ok)] {
-            for (x, size) in bars.into_iter().filter(|(_, size)| *size > 0.0) {
+            for (x, size) in highest(&bars).into_iter().filter(|(_, size)| *size > 0.0) {
                 let y = self.scale.y(sign * size);
                 let left = (x - width / 2.0).max(0.0).min(self.scene.width - width);
                 let bar = Rect::new(left, y.min(floor), width, (y - floor).abs().max(1.5));

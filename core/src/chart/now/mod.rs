@@ -177,7 +177,7 @@ fn draw_legend(scene: &mut Scene, segments: &[Segment], units: Units) {
         if entry.is_striped {
             stripes(scene, swatch, Role::Panel);
         }
-        let room = if is_narrow { x + column - 6.0 } else { right };
+        let room = if is_narrow { x + column - 12.0 } else { right };
         let at = Point::new(x + SWATCH + 5.0, baseline);
         let figure_left = if is_narrow {
             room - figure(origin).width()
