@@ -105,7 +105,8 @@ fn statements(text: &str) -> Vec<&str> {
 /// It leads in, leads out, or makes something empty.
 fn is_idle(line: &str) -> bool {
     let openings = [
-        "import ", "from ", "@", "%%", "else", "try:", "except", "finally", "pass", "\"\"\"",
+        "import ", "from ", "@", "%%", "else", "try:", "except", "finally", "pass", "del ",
+        "\"\"\"",
     ];
     let empty = [
         "[]", "{}", "None", "()", "\"\"", "''", "list()", "dict()", "set()",
@@ -167,6 +168,7 @@ mod tests {
         );
         check_telling("net = Net(\n    1,\n    2,\n)\n", "net = Net(");
         check_telling("try:\n    top = f()\nfinally:\n    step = 1", "top = f()");
+        check_telling("x = f()\ndel x", "x = f()");
         check_telling("print(x)", "print(x)");
         check_telling("losses = []  # so far", "losses = []  # so far");
         check_telling("try:\n    step()\nexcept Error:\n    pass", "step()");

@@ -122,11 +122,6 @@ impl<'a> DeviceView<'a> {
         summary.and_then(|summary| summary.capacity)
     }
 
-    pub(super) fn is_host(&self) -> bool {
-        let device = self.recording.devices().get(self.device.get());
-        device.is_some_and(|device| device.kind == DeviceKind::Host)
-    }
-
     /// As people write the device.
     pub(super) fn device_label(&self) -> &'a str {
         let device = self.recording.devices().get(self.device.get());

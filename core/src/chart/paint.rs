@@ -74,12 +74,6 @@ impl<B: DrawingBackend> Brush<'_, B> {
             } => dashes(points, *dash)
                 .iter()
                 .try_for_each(|dash| self.line(dash, *role, *width)),
-            Item::Dot { at, radius, role } => {
-                let radius = self.at_least_one(*radius);
-                let pen = self.pen(*role, 1.0);
-                self.backend
-                    .draw_circle(self.pixels(*at), radius, &pen, true)
-            }
             Item::Text {
                 at,
                 text,

@@ -220,15 +220,6 @@ pub enum Item {
         /// Lengths of dash and gap; `None` for a full line.
         dash: Option<(f64, f64)>,
     },
-    /// A filled circle.
-    Dot {
-        /// Its middle.
-        at: Point,
-        /// In logical pixels.
-        radius: f64,
-        /// What colour.
-        role: Role,
-    },
     /// A line of text; `at` is its baseline.
     Text {
         /// Where the baseline is.
@@ -252,7 +243,6 @@ impl Item {
         match self {
             Self::Fill { role, .. }
             | Self::Line { role, .. }
-            | Self::Dot { role, .. }
             | Self::Text { role, .. } => *role,
         }
     }
@@ -266,7 +256,7 @@ impl Item {
                     *point = Point::new(point.x + x, point.y + y);
                 }
             }
-            Self::Dot { at, .. } | Self::Text { at, .. } => *at = Point::new(at.x + x, at.y + y),
+            Self::Text { at, .. } => *at = Point::new(at.x + x, at.y + y),
         }
         self
     }
@@ -377,10 +367,6 @@ impl Scene {
                 dash,
             });
         }
-    }
-
-    pub(super) fn dot(&mut self, at: Point, radius: f64, role: Role) {
-        self.items.push(Item::Dot { at, radius, role });
     }
 
     pub(super) fn text(&mut self, label: Label) {

@@ -219,7 +219,8 @@ impl Settings {
                 ],
             )?;
             let words = make.text("span", &[], layer.words())?;
-            let label = make.group("label", &[], &[&input, &words])?;
+            let swatch = make.empty("i", &[("class", layer.name())])?;
+            let label = make.group("label", &[], &[&input, &swatch, &words])?;
             shown.append_child(&label)?;
             layers.push((layer, input));
         }

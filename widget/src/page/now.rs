@@ -1,6 +1,7 @@
 //! What fills the device now, and how much of it can still be used.
 
 use gpumem_core::chart::in_use;
+use gpumem_core::units::Bytes;
 use web_sys::Element;
 
 use super::picture::read_out;
@@ -66,7 +67,10 @@ impl Now {
             for (class, name, size) in [
                 ("cache", "cache", usage.cache),
                 ("free", "free", usage.free),
-            ] {
+            ]
+            .into_iter()
+            .filter(|(_, _, size)| *size > Bytes::ZERO)
+            {
                 let swatch = make.empty("i", &[("class", class)])?;
                 let words = make.text("span", &[], name)?;
                 let size = make.text("b", &[], &units.size(size))?;

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use gpumem_core::analyze::{Peak, RunRow, cell_label};
+use gpumem_core::analyze::{Peak, RunRow};
 use gpumem_core::recording::{Run, RunIdx};
 use gpumem_core::sort;
 use gpumem_core::units::{ByteDelta, Bytes, Nanos};
@@ -74,11 +74,10 @@ fn lines(model: &Model, runs: &[RunIdx]) -> Vec<Line> {
         let first = rows.partition_point(|row| row.run < *run);
         let mut of_run = rows[first..].iter().take_while(|row| row.run == *run);
         let row = of_run.find(|row| row.device == device);
-        of(
-            recording.run(*run),
-            row,
-            cell_label(recording, recording.run(*run)),
-        )
+        let run = recording.run(*run);
+        let mut cells = model.cells().rows.iter();
+        let cell = cells.find(|row| row.cell == run.cell);
+        of(run, row, cell.map_or(String::new(), |row| row.name.clone()))
     };
     runs.iter().map(line).collect()
 }

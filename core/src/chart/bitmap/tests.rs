@@ -56,15 +56,6 @@ fn shapes_cover_their_pixels() {
         },
         [10, 12, 30, 20],
     );
-    let at = Point::new(30.0, 20.0);
-    check(
-        Item::Dot {
-            at,
-            radius: 4.0,
-            role,
-        },
-        [26, 16, 34, 24],
-    );
     let line = |points: &[(f64, f64)]| Item::Line {
         points: points.iter().map(|&(x, y)| Point::new(x, y)).collect(),
         role,

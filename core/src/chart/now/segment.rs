@@ -123,7 +123,7 @@ fn named(
     let mut named: Vec<Segment> = fields
         .map(|field| Segment {
             name: field.name.clone(),
-            is_name: field.kind.is_some(),
+            is_name: true,
             category: Some(field.part.map_or(Category::Names, Category::of_purpose)),
             size: field.n_bytes,
             alarm: alarm(analysis, device, &field.name),
