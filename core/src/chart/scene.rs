@@ -241,9 +241,7 @@ impl Item {
     /// Its colour.
     pub fn role(&self) -> Role {
         match self {
-            Self::Fill { role, .. }
-            | Self::Line { role, .. }
-            | Self::Text { role, .. } => *role,
+            Self::Fill { role, .. } | Self::Line { role, .. } | Self::Text { role, .. } => *role,
         }
     }
 

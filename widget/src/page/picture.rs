@@ -235,15 +235,11 @@ pub(crate) fn read_out(model: &Model, pointed: Pointed) -> Option<Readout> {
     let (recording, device, units) = (model.recording(), model.state().device, model.units());
     match pointed.target {
         Target::Run(run) => {
-            let mut read = readout::of_run(recording, model.analysis(), device, run, units);
+            let mut read = readout::of_run(model.cells(), run, units)?;
             let now = pointed
                 .at
                 .map(|at| readout::at(recording, device, run, at, units));
-            let now = now.unwrap_or_default();
-            // What is known of the instant says more than the levels around the run.
-            let is_said = |name: &str| now.iter().any(|(known, _)| *known == name);
-            read.figures.retain(|(name, _)| !is_said(name));
-            read.figures.extend(now);
+            read.figures.extend(now.unwrap_or_default());
             Some(read)
         }
         Target::Part(idx) => {
