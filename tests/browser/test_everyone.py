@@ -104,7 +104,7 @@ def test_more_contrast_is_drawn_where_it_is_asked_for(
 ) -> None:
     """The charts are black and white then, but for what has a meaning."""
     page = open_page(saved(recordings["leak"], tmp_path), contrast="more", color_scheme="dark").page
-    colours = ReportPage(page).pixels("growth")["colours"]
+    colours = ReportPage(page).pixels("cells")["colours"]
     assert max(colours, key=colours.get) == "0,0,0"
     assert "255,255,255" in colours
 
@@ -191,8 +191,8 @@ def test_names_of_any_kind_are_text(open_page: Open, tmp_path: Path) -> None:
     view = {"viewport": {"width": 700, "height": 900}}
     opened = open_page(saved(gpumem.load(tmp_path / "named"), tmp_path), **view)
     report = ReportPage(opened.page)
-    assert "onerror" in report.hover("growth", "onerror")
-    assert "quoted" in report.hover("growth", "quoted")
+    assert "onerror" in report.hover("cells", "onerror")
+    assert "quoted" in report.hover("cells", "quoted")
     assert report.host.locator("img, b:not(.tip b)").count() == 0
     opened.page.wait_for_function(FITS)
     assert opened.errors == []
@@ -212,7 +212,7 @@ def test_what_is_drawn_is_there_in_words(
     assert "kept +1.25 GiB" in leak
     assert leak.endswith("Leak")
     status = report.host.locator("[role=status].unseen")
-    report.canvas("growth").press("PageDown")
+    report.canvas("cells").press("PageDown")
     assert "model = sim.tensor" in status.inner_text()
     assert "kept +256 MiB" in status.inner_text()
     report.slide("16 GiB")
@@ -225,7 +225,7 @@ def test_chrome_hands_all_of_it_to_a_screen_reader(
     """The browser's own tree: charts, map, cards, the table with its rows, and the status."""
     page = open_page(saved(recordings["leak"], tmp_path)).page
     report = ReportPage(page)
-    report.canvas("growth").press("PageDown")
+    report.canvas("cells").press("PageDown")
     session = page.context.new_cdp_session(page)
     tree = session.send("Accessibility.getFullAXTree")["nodes"]
     kept = {node["nodeId"]: node for node in tree if not node["ignored"]}
@@ -328,9 +328,9 @@ def test_a_canvas_that_was_lost_is_painted_again(
 ) -> None:
     """The browser takes canvases away when it must, and says when they are back."""
     report = ReportPage(open_page(saved(recordings["leak"], tmp_path)).page)
-    before = report.pixels("growth")["colours"]
-    canvas = report.canvas("growth")
+    before = report.pixels("cells")["colours"]
+    canvas = report.canvas("cells")
     canvas.evaluate("(canvas) => { canvas.width = canvas.width }")
-    assert report.pixels("growth")["colours"] != before
+    assert report.pixels("cells")["colours"] != before
     canvas.evaluate("(canvas) => canvas.dispatchEvent(new Event('contextrestored'))")
-    assert report.pixels("growth")["colours"] == before
+    assert report.pixels("cells")["colours"] == before

@@ -43,10 +43,10 @@ def _drawn(report: ReportPage, chart: str) -> object:
 
 def test_the_composition_leads_to_who_holds_it(report: ReportPage) -> None:
     """A part is read out under the pointer; a click goes to the largest name in it."""
-    report.page.mouse.move(*report.point("composition", 0.05, 0.3))
+    report.page.mouse.move(*report.point("now", 0.05, 0.3))
     report.page.evaluate(FRAMES)
     assert "your names" in report.tip()
-    report.page.mouse.click(*report.point("composition", 0.05, 0.3))
+    report.page.mouse.click(*report.point("now", 0.05, 0.3))
     expect(report.canvas("holders")).to_be_focused()
     assert report.host.locator(".reading code").first.inner_text() == "kept"
 
@@ -58,7 +58,7 @@ def test_the_composition_leads_to_what_was_found(
     path = tmp_path / "report.html"
     gpumem.report(recordings["unseen"]).save(path)
     report = ReportPage(open_page(path.as_uri()).page)
-    canvas = report.canvas("composition")
+    canvas = report.canvas("now")
     canvas.press("ArrowRight")
     assert report.tip().startswith("allocated")
     canvas.press("End")
@@ -71,7 +71,7 @@ def test_the_composition_leads_to_what_was_found(
 
 def test_a_drag_zooms_and_a_double_click_shows_all(report: ReportPage) -> None:
     """Both charts show that part of the time, and the minimap where it is."""
-    before = {chart: _drawn(report, chart) for chart in ("growth", "timeline")}
+    before = {chart: _drawn(report, chart) for chart in ("cells", "timeline")}
     report.drag("timeline", 0.4, 0.6)
     assert not _whole(report)
     for chart, drawn in before.items():
@@ -90,7 +90,7 @@ def test_a_drag_zooms_and_a_double_click_shows_all(report: ReportPage) -> None:
 
 def test_a_drag_over_runs_shows_their_time(report: ReportPage) -> None:
     """The growth chart has no axis of time, but its runs have one."""
-    report.drag("growth", 0.1, 0.4)
+    report.drag("cells", 0.1, 0.4)
     assert "span" in report.state()
 
 
@@ -132,7 +132,7 @@ def test_the_brush_moves_what_is_in_view(report: ReportPage) -> None:
 
 def test_a_run_is_found_again_in_the_other_chart(report: ReportPage) -> None:
     """The same run is read out there, and the keyboard is there too."""
-    canvas = report.canvas("growth")
+    canvas = report.canvas("cells")
     canvas.press("ArrowRight")
     canvas.press(".")
     name = report.tip().split("In [")[0]
@@ -140,12 +140,12 @@ def test_a_run_is_found_again_in_the_other_chart(report: ReportPage) -> None:
     expect(report.canvas("timeline")).to_be_focused()
     assert report.tip().split("In [")[0] == name
     report.canvas("timeline").press("t")
-    expect(report.canvas("growth")).to_be_focused()
+    expect(report.canvas("cells")).to_be_focused()
 
 
 def test_every_key_of_the_list_does_something(report: ReportPage) -> None:
     """The runs before and after, the first and the last, pace, device, and the whole again."""
-    growth, timeline = report.canvas("growth"), report.canvas("timeline")
+    growth, timeline = report.canvas("cells"), report.canvas("timeline")
     growth.press("PageUp")
     first = report.tip()
     growth.press(".")
@@ -175,7 +175,7 @@ def test_every_key_of_the_list_does_something(report: ReportPage) -> None:
 def test_the_pointer_stands_in_both_charts(report: ReportPage) -> None:
     """The run under it stands out in the other chart, the instant in its own."""
     report.hover("timeline", LOOP[:20])
-    assert report.host.locator("[data-chart=growth] ~ .band").is_visible()
+    assert report.host.locator("[data-chart=cells] ~ .band").is_visible()
     assert report.host.locator("[data-chart=timeline] ~ .cursor").is_visible()
 
 
@@ -188,25 +188,25 @@ def test_a_key_goes_to_the_peak(report: ReportPage) -> None:
 
 def test_cells_are_found_by_their_source(report: ReportPage) -> None:
     """Typing picks their runs; the key for it works from a chart."""
-    before = _drawn(report, "growth")
-    report.canvas("growth").press("/")
+    before = _drawn(report, "cells")
+    report.canvas("cells").press("/")
     report.page.keyboard.type("MODEL")
     expect(report.host.get_by_text("1 cell found, 1 run")).to_be_visible()
-    assert _drawn(report, "growth") != before
+    assert _drawn(report, "cells") != before
     report.page.keyboard.press("Escape")
-    assert _drawn(report, "growth") == before
+    assert _drawn(report, "cells") == before
     assert report.host.get_by_label("find cells by their source").input_value() == ""
 
 
 def test_bars_are_what_was_kept_or_the_level(report: ReportPage) -> None:
     """By the buttons, and by a key."""
-    kept = _drawn(report, "growth")
+    kept = _drawn(report, "cells")
     report.host.get_by_role("button", name="level").click()
-    assert _drawn(report, "growth") != kept
-    report.canvas("growth").press("k")
+    assert _drawn(report, "cells") != kept
+    report.canvas("cells").press("k")
     pressed = report.host.get_by_role("button", name="kept").get_attribute("aria-pressed")
     assert pressed == "true"
-    assert _drawn(report, "growth") == kept
+    assert _drawn(report, "cells") == kept
 
 
 def test_sizes_are_shown_in_the_units_of_choice(report: ReportPage, tmp_path: Path) -> None:
@@ -303,10 +303,10 @@ def test_a_threshold_goes_back_to_that_of_the_recording(
 def test_the_list_of_keys_is_a_key_away(report: ReportPage) -> None:
     """And another key away from being gone."""
     keys = report.host.get_by_role("region", name="keys")
-    report.canvas("growth").press("?")
+    report.canvas("cells").press("?")
     assert keys.is_visible()
     screenshot(report.page, "keys")
-    report.canvas("growth").press("Escape")
+    report.canvas("cells").press("Escape")
     assert not keys.is_visible()
 
 
@@ -366,7 +366,7 @@ def test_fingers_read_out_and_zoom(recordings: Sessions, open_page: Open, tmp_pa
     gpumem.report(recordings["leak"]).save(path)
     page = open_page(path.as_uri(), has_touch=True).page
     report = ReportPage(page)
-    page.touchscreen.tap(*report.point("growth", 0.08))
+    page.touchscreen.tap(*report.point("cells", 0.08))
     page.evaluate(FRAMES)
     assert report.tip()
     (left, y), (right, _) = report.point("timeline", 0.45), report.point("timeline", 0.55)

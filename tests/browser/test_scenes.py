@@ -75,7 +75,7 @@ def test_eight_devices(recordings: Sessions, open_page: Open, tmp_path: Path) ->
     shown.filter(has_text="cuda:7 NVIDIA A100").wait_for()
     assert report.pixels("timeline")["colours"] != before
     screenshot(report.page, "scene-eight")
-    composition = report.canvas("composition")
+    composition = report.canvas("now")
     box = composition.bounding_box()
     assert box is not None
     composition.click(position={"x": 40, "y": box["height"] - 18})
@@ -95,7 +95,7 @@ def test_memory_that_ran_out(recordings: Sessions, open_page: Open, tmp_path: Pa
     page = open_page(saved(recordings["oom"], tmp_path), **VIEW).page
     report = ReportPage(page)
     assert "9 GiB" in report.host.locator("[data-finding^=out_of_memory]").inner_text()
-    assert "out of memory" in report.hover("growth", "out of memory")
+    assert "out of memory" in report.hover("cells", "out of memory")
     page.mouse.move(2, 2)
     screenshot(page, "scene-oom")
 

@@ -341,6 +341,8 @@ impl Chart<'_> {
         let words = format!("out of memory{}{more}", number.unwrap_or_default());
         let x = self.x(first.at);
         let is_left = first.at < 1.0 / 3.0;
+        // As far as the words beside the chart.
+        let reach = (self.left - 64.0).max(4.0);
         let (at, anchor) = if is_left {
             (Point::new(x + 8.0, TOP - 7.0), Anchor::Start)
         } else {
@@ -351,7 +353,8 @@ impl Chart<'_> {
             .face(Face::Bold)
             .size(MEDIUM)
             .role(Role::LeakText)
-            .between(4.0, self.scene.width - 4.0);
+            .fitted(self.scene.width - reach - 4.0)
+            .between(reach, self.scene.width - 4.0);
         if self.occupied.take(&label) {
             self.scene.text(label);
         }
