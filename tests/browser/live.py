@@ -47,7 +47,8 @@ class ReportPage:
         self.canvas("cells").wait_for()
 
     def canvas(self, chart: str) -> Locator:
-        """Return the canvas of a chart."""
+        """Return the canvas of a chart, in a fold that is open."""
+        self._unfold_around(chart)
         return self.host.locator(f"canvas[data-chart={chart}]")
 
     def cards(self) -> list[str]:
@@ -82,7 +83,6 @@ class ReportPage:
 
     def hover(self, chart: str, words: str) -> str:
         """Move along a chart until the words are read out, and return all that is."""
-        self._unfold_around(chart)
         canvas = self.canvas(chart)
         canvas.scroll_into_view_if_needed()
         box = canvas.bounding_box()
@@ -115,7 +115,6 @@ class ReportPage:
 
     def point(self, chart: str, x: float, y: float = 0.5) -> tuple[float, float]:
         """Return a place on the page: shares of a chart's width and height."""
-        self._unfold_around(chart)
         canvas = self.canvas(chart)
         canvas.scroll_into_view_if_needed()
         box = canvas.bounding_box()
@@ -145,7 +144,6 @@ class ReportPage:
 
     def pixels(self, chart: str) -> dict[str, Any]:
         """Return the sizes of a canvas and how often each colour is in it."""
-        self._unfold_around(chart)
         result: dict[str, Any] = self.canvas(chart).evaluate(
             """(canvas) => {
                 const { width, height } = canvas;
