@@ -87,6 +87,8 @@ export function listen(root, guarded) {
     const button = event.target.closest("[data-action]");
     if (button) {
       const { action, argument = "" } = button.dataset;
+      // The view opens and closes folds: the page need not.
+      if (button.matches("summary")) event.preventDefault();
       guarded((view) => view.act(action, argument));
     }
   });

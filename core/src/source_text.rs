@@ -57,6 +57,73 @@ pub(crate) fn headline(source: &str) -> Option<String> {
         .map(str::to_owned)
 }
 
+/// The last line that does something: of the statements that are not nested in a `def` or `class`, no
+/// import, no comment, no name for an empty container, and no `print` while there is another.
+pub(crate) fn telling_line(source: &str) -> Option<String> {
+    let text = normalised(source);
+    let lines = statements(&text);
+    let does_something = |line: &&str| !is_idle(line);
+    let last = || lines.iter().copied().rev().filter(does_something);
+    let says = last()
+        .find(|line| !line.starts_with("print("))
+        .or_else(|| last().next());
+    says.map(str::to_owned).or_else(|| headline(source))
+}
+
+/// The first lines of statements outside of functions and classes.
+fn statements(text: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    // Open brackets, and the depth of the function or class that is being passed over.
+    let (mut depth, mut defined_at) = (0_i32, None);
+    for line in text.lines() {
+        let words = line.trim();
+        let indent = line.len() - line.trim_start().len();
+        let is_start = depth == 0 && !words.is_empty() && !words.starts_with('#');
+        if is_start && defined_at.is_some_and(|at| indent <= at) {
+            defined_at = None;
+        }
+        if is_start && defined_at.is_none() {
+            let defines = ["def ", "class ", "async def "];
+            if defines.iter().any(|opening| words.starts_with(opening)) {
+                defined_at = Some(indent);
+            } else {
+                found.push(words);
+            }
+        }
+        for letter in words.chars() {
+            depth += match letter {
+                '(' | '[' | '{' => 1,
+                ')' | ']' | '}' => -1,
+                _ => 0,
+            };
+        }
+        depth = depth.max(0);
+    }
+    found
+}
+
+/// It leads in, leads out, or makes something empty.
+fn is_idle(line: &str) -> bool {
+    let openings = [
+        "import ", "from ", "@", "%%", "else", "try:", "except", "finally", "pass", "del ",
+        "\"\"\"",
+    ];
+    let empty = [
+        "[]", "{}", "None", "()", "\"\"", "''", "list()", "dict()", "set()",
+    ];
+    let value = line.split_once(" = ").map(|(_, value)| value);
+    let value = value.map(|value| value.split('#').next().unwrap_or_default().trim());
+    openings.iter().any(|opening| line.starts_with(opening))
+        || value.is_some_and(|value| empty.contains(&value) || is_number(value))
+}
+
+fn is_number(value: &str) -> bool {
+    !value.is_empty()
+        && value
+            .bytes()
+            .all(|it| it.is_ascii_digit() || b"._e-".contains(&it))
+}
+
 fn is_gpumem_magic(line: &str) -> bool {
     line.strip_prefix("%%gpumem")
         .is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace))
@@ -81,6 +148,30 @@ mod tests {
         check("@torch.no_grad()\ndef f():\n    ...", Some("def f():"));
         check("# only a comment", Some("# only a comment"));
         check("%%gpumem\n", None);
+    }
+
+    #[track_caller]
+    fn check_telling(source: &str, expected: &str) {
+        assert_eq!(telling_line(source).as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn the_telling_line_is_the_last_that_does_something() {
+        check_telling(
+            "import torch\nlosses = []\nnet = Net()\nlosses = []",
+            "net = Net()",
+        );
+        check_telling("x = f()\ndef g():\n    return x\n# done", "x = f()");
+        check_telling(
+            "for b in data:\n    kept.append(b)\n    print(b)",
+            "kept.append(b)",
+        );
+        check_telling("net = Net(\n    1,\n    2,\n)\n", "net = Net(");
+        check_telling("try:\n    top = f()\nfinally:\n    step = 1", "top = f()");
+        check_telling("x = f()\ndel x", "x = f()");
+        check_telling("print(x)", "print(x)");
+        check_telling("losses = []  # so far", "losses = []  # so far");
+        check_telling("try:\n    step()\nexcept Error:\n    pass", "step()");
     }
 
     #[test]

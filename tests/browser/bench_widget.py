@@ -76,7 +76,7 @@ SLIDE = """(n) => {
 }"""
 READ_OUT = """(n) => {
     const root = document.querySelector(".gpumem-report").shadowRoot;
-    const canvas = root.querySelector("canvas[data-chart=growth]");
+    const canvas = root.querySelector("canvas[data-chart=cells]");
     const took = [];
     for (let i = 0; i < n; i++) {
         const start = performance.now();

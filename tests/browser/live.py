@@ -44,10 +44,11 @@ class ReportPage:
         """Wait until the report of this page is alive."""
         self.page = page
         self.host = page.locator(".gpumem-report").first
-        self.canvas("growth").wait_for()
+        self.canvas("cells").wait_for()
 
     def canvas(self, chart: str) -> Locator:
-        """Return the canvas of a chart."""
+        """Return the canvas of a chart, in a fold that is open."""
+        self._unfold_around(chart)
         return self.host.locator(f"canvas[data-chart={chart}]")
 
     def cards(self) -> list[str]:
@@ -65,9 +66,20 @@ class ReportPage:
         return self.host.locator(".card", has_text=words)
 
     def tip(self) -> str:
-        """Return what is read out beside the pointer, in one line; empty when nothing is."""
-        tips = self.host.locator(".tip:not([hidden])")
-        return " ".join(tips.first.inner_text().split()) if tips.count() else ""
+        """Return what is read out of what is pointed at, in one line; empty when nothing is."""
+        places = ".read:not([hidden])", ".samples .reading", ".held .reading:has(code)"
+        for place in places:
+            read = self.host.locator(place)
+            words = " ".join(read.first.inner_text().split()) if read.count() else ""
+            if words:
+                return words
+        return ""
+
+    def unfold(self, name: str) -> None:
+        """Open one of the folds below the charts."""
+        summary = self.host.locator(f"summary[data-argument={name}]")
+        if summary.locator("xpath=..").get_attribute("open") is None:
+            summary.click()
 
     def hover(self, chart: str, words: str) -> str:
         """Move along a chart until the words are read out, and return all that is."""
@@ -85,11 +97,14 @@ class ReportPage:
             seen.add(tip)
         raise AssertionError(f"{words!r} is read out nowhere on the {chart} chart, only {seen}")
 
+    def _unfold_around(self, chart: str) -> None:
+        folds = {"timeline": "settings", "minimap": "settings", "holders": "map"}
+        if chart in folds:
+            self.unfold(folds[chart])
+
     def slide(self, size: str) -> None:
         """Move the slider of growth by its keys until it shows this size."""
-        thresholds = self.host.locator(".thresholds")
-        if thresholds.get_attribute("open") is None:
-            thresholds.locator("summary").click()
+        self.unfold("settings")
         slider = self.host.locator("input[data-argument=min_growth]")
         slider.focus()
         slider.press("Home")
@@ -157,7 +172,7 @@ class ReportPage:
 
     def assert_crisp(self) -> None:
         """Each chart has one pixel of its own for each pixel of the screen."""
-        for chart in ("composition", "growth", "timeline", "minimap"):
+        for chart in ("now", "cells"):
             seen = self.pixels(chart)
             for own, css in zip((seen["width"], seen["height"]), seen["css"], strict=True):
                 assert abs(own - css * seen["dpr"]) < 1, (chart, seen["css"], own)

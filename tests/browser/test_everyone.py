@@ -104,7 +104,7 @@ def test_more_contrast_is_drawn_where_it_is_asked_for(
 ) -> None:
     """The charts are black and white then, but for what has a meaning."""
     page = open_page(saved(recordings["leak"], tmp_path), contrast="more", color_scheme="dark").page
-    colours = ReportPage(page).pixels("growth")["colours"]
+    colours = ReportPage(page).pixels("cells")["colours"]
     assert max(colours, key=colours.get) == "0,0,0"
     assert "255,255,255" in colours
 
@@ -116,8 +116,8 @@ def test_forced_colours_leave_nothing_unseen(
     page = open_page(saved(recordings["leak"], tmp_path), forced_colors="active").page
     report = ReportPage(page)
     report.assert_crisp()
-    pressed = report.host.get_by_role("button", name="kept")
-    other = report.host.get_by_role("button", name="level")
+    pressed = report.host.get_by_role("button", name="total")
+    other = report.host.get_by_role("button", name="per run")
     colour = "(button) => getComputedStyle(button).backgroundColor"
     assert pressed.evaluate(colour) != other.evaluate(colour)
     screenshot(page, "page-forced-colours")
@@ -191,9 +191,9 @@ def test_names_of_any_kind_are_text(open_page: Open, tmp_path: Path) -> None:
     view = {"viewport": {"width": 700, "height": 900}}
     opened = open_page(saved(gpumem.load(tmp_path / "named"), tmp_path), **view)
     report = ReportPage(opened.page)
-    assert "onerror" in report.hover("growth", "onerror")
-    assert "quoted" in report.hover("growth", "quoted")
-    assert report.host.locator("img, b:not(.tip b)").count() == 0
+    assert "onerror" in report.hover("cells", "onerror")
+    assert "quoted" in report.hover("cells", "quoted")
+    assert report.host.locator("img, b:not(.total, .usage b, .key b)").count() == 0
     opened.page.wait_for_function(FITS)
     assert opened.errors == []
     screenshot(opened.page, "page-names")
@@ -202,17 +202,14 @@ def test_names_of_any_kind_are_text(open_page: Open, tmp_path: Path) -> None:
 def test_what_is_drawn_is_there_in_words(
     recordings: Sessions, open_page: Open, tmp_path: Path
 ) -> None:
-    """A table that nobody sees lists the cells; a status tells what the keyboard is on."""
+    """A list has the cells, a table the runs; a status tells what the keyboard is on."""
     report = ReportPage(open_page(saved(recordings["leak"], tmp_path)).page)
-    table = report.host.get_by_role("table", name="Cells and what was found in them")
-    rows = [" ".join(row.split()) for row in table.get_by_role("row").all_inner_texts()]
-    assert rows[0] == "cell runs last run findings"
-    assert len(rows) == 5
-    [leak] = [row for row in rows if row.startswith("for batch in")]
-    assert "kept +1.25 GiB" in leak
-    assert leak.endswith("Leak")
+    cells = report.host.get_by_role("list", name="cells").get_by_role("listitem")
+    words = [" ".join(cell.split()) for cell in cells.all_inner_texts()]
+    assert len(words) == 4
+    assert words[0].endswith("In [6] +1.25 GiB 20 steps")
     status = report.host.locator("[role=status].unseen")
-    report.canvas("growth").press("PageDown")
+    report.canvas("cells").press("PageDown")
     assert "model = sim.tensor" in status.inner_text()
     assert "kept +256 MiB" in status.inner_text()
     report.slide("16 GiB")
@@ -225,7 +222,7 @@ def test_chrome_hands_all_of_it_to_a_screen_reader(
     """The browser's own tree: charts, map, cards, the table with its rows, and the status."""
     page = open_page(saved(recordings["leak"], tmp_path)).page
     report = ReportPage(page)
-    report.canvas("growth").press("PageDown")
+    report.canvas("cells").press("PageDown")
     session = page.context.new_cdp_session(page)
     tree = session.send("Accessibility.getFullAXTree")["nodes"]
     kept = {node["nodeId"]: node for node in tree if not node["ignored"]}
@@ -236,21 +233,15 @@ def test_chrome_hands_all_of_it_to_a_screen_reader(
     def names(role: str) -> list[str]:
         return [node["name"]["value"] for node in of(role)]
 
-    charts = ["What fills", "What each", "Memory of", "The whole session", "What holds"]
-    found = names("application")
-    assert [name[: len(words)] for name, words in zip(found, charts, strict=True)] == charts
+    assert [name[:10] for name in names("application")] == ["What sim:0", "What fills"]
     [title] = report.cards()
     assert title in names("heading")
     assert names("article") == [f"Leak: {title}"]
-    assert "Cells and what was found in them" in names("table")
-    assert names("columnheader") == ["cell", "runs", "last run", "findings"]
-    assert [name[:5] for name in names("rowheader")] == ["kept ", "x = s", "for b", "model"]
-    assert names("cell")[7].startswith("In [6] · run 1: kept +1.25 GiB")
-    assert names("cell")[8] == "Leak"
+    assert len(of("listitem")) >= 4
     assert all(name for role in ("button", "checkbox", "searchbox") for name in names(role))
     statuses = {node["nodeId"]: node["properties"] for node in of("status")}
     [said] = [text for text in of("StaticText") if text["parentId"] in statuses]
-    assert said["name"]["value"].startswith("model = sim.tensor(256 << 20) · In [7]")
+    assert said["name"]["value"].startswith("model = sim.tensor(256 << 20) · In [7]: kept")
     assert {"name": "live", "value": {"type": "token", "value": "polite"}} in statuses[
         said["parentId"]
     ]
@@ -266,7 +257,7 @@ def test_the_focus_goes_from_top_to_bottom(
     where = """() => {
         const at = document.querySelector(".gpumem-report").shadowRoot.activeElement;
         if (!at) return null;
-        const panel = at.closest("header, figure, .between, section");
+        const panel = at.closest("header, figure, .folds, section");
         return [panel.getBoundingClientRect().top + scrollY, at.tagName];
     }"""
     for _ in range(40):
@@ -278,7 +269,7 @@ def test_the_focus_goes_from_top_to_bottom(
             tops.append(at)
     places = [top for top, _ in tops]
     assert places == sorted(places)
-    assert [tag for _, tag in tops].count("CANVAS") == 5
+    assert [tag for _, tag in tops].count("CANVAS") == 2
 
 
 def _cut_off(recording: bytes) -> bytes:
@@ -328,9 +319,9 @@ def test_a_canvas_that_was_lost_is_painted_again(
 ) -> None:
     """The browser takes canvases away when it must, and says when they are back."""
     report = ReportPage(open_page(saved(recordings["leak"], tmp_path)).page)
-    before = report.pixels("growth")["colours"]
-    canvas = report.canvas("growth")
+    before = report.pixels("cells")["colours"]
+    canvas = report.canvas("cells")
     canvas.evaluate("(canvas) => { canvas.width = canvas.width }")
-    assert report.pixels("growth")["colours"] != before
+    assert report.pixels("cells")["colours"] != before
     canvas.evaluate("(canvas) => canvas.dispatchEvent(new Event('contextrestored'))")
-    assert report.pixels("growth")["colours"] == before
+    assert report.pixels("cells")["colours"] == before

@@ -154,13 +154,13 @@ def test_a_run_is_seen_by_what_it_changed(report: ReportPage) -> None:
 
 def test_a_part_of_the_device_leads_to_who_holds_it(report: ReportPage) -> None:
     """Both have one colour."""
-    composition = report.canvas("composition")
+    composition = report.canvas("now")
     composition.press("ArrowRight")
     assert report.tip().startswith("your names")
     composition.press("Enter")
     expect(report.canvas("holders")).to_be_focused()
     assert _read(report).startswith("model")
-    shared = report.pixels("composition")["colours"].keys() & report.pixels("holders")["colours"]
+    shared = report.pixels("now")["colours"].keys() & report.pixels("holders")["colours"]
     assert "31,95,168" in shared
 
 

@@ -70,14 +70,14 @@ def test_an_update_leaves_the_reader_where_they_are(
     report = ReportPage(page)
     report.host.get_by_role("button", name="clock").click()
     report.drag("timeline", 0.4, 0.6)
-    report.canvas("growth").press("ArrowRight")
+    report.canvas("cells").press("ArrowRight")
     state = report.exported_state()
     tip = report.tip()
     host.tell("frames", later)
     expect(report.host.locator("header .muted")).to_contain_text("1000 runs")
     assert report.exported_state() == state
     assert report.tip() == tip
-    expect(report.canvas("growth")).to_be_focused()
+    expect(report.canvas("cells")).to_be_focused()
 
 
 def test_an_update_leaves_what_is_open_on_a_card_open(
@@ -159,7 +159,7 @@ def test_outputs_that_are_pages_of_their_own_bring_the_runtime(
     first, second = Host.frames(page, recordings["leak"], tmp_path, 2)
     first.provide()
     second.show(runtime=second.provider)
-    growth = second.frame.locator("canvas[data-chart=growth]")
+    growth = second.frame.locator("canvas[data-chart=cells]")
     growth.wait_for()
     assert second.asked() == []
     assert second.frame.locator(".card", has_text=KEPT).count() == 1
@@ -210,7 +210,7 @@ def test_an_output_has_the_theme_of_its_host(
     system = "light" if looks[0].theme == "dark" else "dark"
     page = open_page("about:blank", color_scheme=system).page
     [host] = Host.frames(page, recordings["leak"], tmp_path, 1)
-    growth = host.frame.locator("canvas[data-chart=growth]")
+    growth = host.frame.locator("canvas[data-chart=cells]")
     for idx, look in enumerate(looks):
         host.frame.evaluate(
             "([body, page]) => { for (const [element, attributes] of"
@@ -247,7 +247,7 @@ def test_an_output_by_itself_asks_for_the_runtime(
     host.frame.wait_for_function("() => host.models.shown?.sent.length > 0")
     assert host.asked() == [{"kind": "runtime", "alone": True}]
     host.tell("runtime", host.provider)
-    host.frame.locator("canvas[data-chart=growth]").wait_for()
+    host.frame.locator("canvas[data-chart=cells]").wait_for()
 
 
 def test_copying_leaves_the_keyboard_on_its_button(
@@ -293,7 +293,7 @@ def test_a_policy_that_forbids_the_report_is_said(
     [host] = Host.frames(page, recordings["leak"], tmp_path, 1, allowed)
     host.show(runtime=host.provider)
     if words is None:
-        host.frame.locator("canvas[data-chart=growth]").wait_for()
+        host.frame.locator("canvas[data-chart=cells]").wait_for()
         return
     expect(host.frame.locator("p[role=status]")).to_contain_text(words)
     assert host.frame.locator(".gpumem-report").count() == 0
@@ -313,7 +313,7 @@ def test_a_report_that_fails_gives_its_place_back_to_the_picture(
         "() => { CanvasRenderingContext2D.prototype.beginPath = () => {"
         " throw new WebAssembly.RuntimeError('unreachable') } }"
     )
-    report.canvas("growth").press("k")
+    report.canvas("cells").press("k")
     expect(picture).to_be_visible()
     expect(page.locator("p[role=status]")).to_contain_text("could not be shown")
     assert page.locator(".gpumem-report").count() == 0

@@ -41,28 +41,33 @@ def _drawn(report: ReportPage, chart: str) -> object:
     return report.pixels(chart)["colours"]
 
 
-def test_the_composition_leads_to_who_holds_it(report: ReportPage) -> None:
-    """A part is read out under the pointer; a click goes to the largest name in it."""
-    report.page.mouse.move(*report.point("composition", 0.05, 0.3))
+def _usage(report: ReportPage) -> str:
+    return " ".join(report.host.locator(".usage").inner_text().split())
+
+
+def test_the_bar_leads_to_who_holds_it(report: ReportPage) -> None:
+    """A name is read out under the pointer; a click goes to it in the map."""
+    assert _usage(report).startswith("1.5 GiB of 8 GiB in use · 6.5 GiB can still be used")
+    report.page.mouse.move(*report.point("now", 0.05, 0.3))
     report.page.evaluate(FRAMES)
-    assert "your names" in report.tip()
-    report.page.mouse.click(*report.point("composition", 0.05, 0.3))
+    assert _usage(report).startswith("kept 1.25 GiB, your names")
+    report.page.mouse.click(*report.point("now", 0.05, 0.3))
     expect(report.canvas("holders")).to_be_focused()
-    assert report.host.locator(".reading code").first.inner_text() == "kept"
+    assert report.host.locator(".held .reading code").first.inner_text() == "kept"
 
 
-def test_the_composition_leads_to_what_was_found(
+def test_the_bar_leads_to_what_was_found(
     recordings: Sessions, open_page: Open, tmp_path: Path
 ) -> None:
     """Where nobody looked who holds it: by arrows from part to part, by Enter to the card."""
     path = tmp_path / "report.html"
     gpumem.report(recordings["unseen"]).save(path)
     report = ReportPage(open_page(path.as_uri()).page)
-    canvas = report.canvas("composition")
+    canvas = report.canvas("now")
     canvas.press("ArrowRight")
-    assert report.tip().startswith("allocated")
+    assert _usage(report).startswith("allocated")
     canvas.press("End")
-    assert report.tip().startswith("free")
+    assert _usage(report).startswith("free")
     canvas.press("PageUp")
     canvas.press("Enter")
     expect(report.card(LOOP)).to_be_focused()
@@ -70,8 +75,8 @@ def test_the_composition_leads_to_what_was_found(
 
 
 def test_a_drag_zooms_and_a_double_click_shows_all(report: ReportPage) -> None:
-    """Both charts show that part of the time, and the minimap where it is."""
-    before = {chart: _drawn(report, chart) for chart in ("growth", "timeline")}
+    """The samples show that part of the time, and the minimap where it is."""
+    before = {chart: _drawn(report, chart) for chart in ("timeline",)}
     report.drag("timeline", 0.4, 0.6)
     assert not _whole(report)
     for chart, drawn in before.items():
@@ -86,12 +91,6 @@ def test_a_drag_zooms_and_a_double_click_shows_all(report: ReportPage) -> None:
     for chart, drawn in before.items():
         report.canvas(chart).press("Escape")
         assert _drawn(report, chart) == drawn, chart
-
-
-def test_a_drag_over_runs_shows_their_time(report: ReportPage) -> None:
-    """The growth chart has no axis of time, but its runs have one."""
-    report.drag("growth", 0.1, 0.4)
-    assert "span" in report.state()
 
 
 def test_the_wheel_zooms_only_with_ctrl(report: ReportPage) -> None:
@@ -115,7 +114,7 @@ def test_keys_zoom_and_pan(report: ReportPage) -> None:
     assert report.state()["span"] != near
     canvas.press("Home")
     assert _whole(report)
-    assert report.state() == {}
+    assert report.state() == {"fold": "settings"}
 
 
 def test_the_brush_moves_what_is_in_view(report: ReportPage) -> None:
@@ -132,29 +131,29 @@ def test_the_brush_moves_what_is_in_view(report: ReportPage) -> None:
 
 def test_a_run_is_found_again_in_the_other_chart(report: ReportPage) -> None:
     """The same run is read out there, and the keyboard is there too."""
-    canvas = report.canvas("growth")
+    canvas = report.canvas("cells")
     canvas.press("ArrowRight")
     canvas.press(".")
-    name = report.tip().split("In [")[0]
+    read = report.tip()
     canvas.press("t")
     expect(report.canvas("timeline")).to_be_focused()
-    assert report.tip().split("In [")[0] == name
+    assert report.tip() == read
     report.canvas("timeline").press("t")
-    expect(report.canvas("growth")).to_be_focused()
+    expect(report.canvas("cells")).to_be_focused()
 
 
 def test_every_key_of_the_list_does_something(report: ReportPage) -> None:
     """The runs before and after, the first and the last, pace, device, and the whole again."""
-    growth, timeline = report.canvas("growth"), report.canvas("timeline")
-    growth.press("PageUp")
+    cells, timeline = report.canvas("cells"), report.canvas("timeline")
+    cells.press("PageUp")
     first = report.tip()
-    growth.press(".")
+    cells.press(".")
     second = report.tip()
-    growth.press(",")
+    cells.press(",")
     assert report.tip() == first != second
-    growth.press("PageDown")
+    cells.press("PageDown")
     assert "model = sim.tensor" in report.tip()
-    growth.press("Escape")
+    cells.press("Escape")
     before = _drawn(report, "timeline")
     timeline.press("c")
     assert _drawn(report, "timeline") != before
@@ -173,9 +172,9 @@ def test_every_key_of_the_list_does_something(report: ReportPage) -> None:
 
 
 def test_the_pointer_stands_in_both_charts(report: ReportPage) -> None:
-    """The run under it stands out in the other chart, the instant in its own."""
-    report.hover("timeline", LOOP[:20])
-    assert report.host.locator("[data-chart=growth] ~ .band").is_visible()
+    """The run under it has the line of the rows, the instant stands in its own chart."""
+    report.hover("timeline", "kept.append")
+    assert report.host.locator(".at").is_visible()
     assert report.host.locator("[data-chart=timeline] ~ .cursor").is_visible()
 
 
@@ -183,35 +182,25 @@ def test_a_key_goes_to_the_peak(report: ReportPage) -> None:
     """It is the run that rose highest."""
     report.canvas("timeline").press("p")
     assert "model = sim.tensor" in report.tip()
-    assert "peak 1.5 GiB" in report.tip()
+    assert "all cells 1.5 GiB" in report.tip()
 
 
 def test_cells_are_found_by_their_source(report: ReportPage) -> None:
-    """Typing picks their runs; the key for it works from a chart."""
-    before = _drawn(report, "growth")
-    report.canvas("growth").press("/")
+    """Typing leaves their rows; the key for it works from a chart."""
+    rows = report.host.locator(".cell")
+    report.canvas("cells").press("/")
     report.page.keyboard.type("MODEL")
-    expect(report.host.get_by_text("1 cell found, 1 run")).to_be_visible()
-    assert _drawn(report, "growth") != before
+    expect(report.host.get_by_text("1 found")).to_be_visible()
+    expect(rows).to_have_count(1)
     report.page.keyboard.press("Escape")
-    assert _drawn(report, "growth") == before
+    expect(rows).to_have_count(4)
     assert report.host.get_by_label("find cells by their source").input_value() == ""
-
-
-def test_bars_are_what_was_kept_or_the_level(report: ReportPage) -> None:
-    """By the buttons, and by a key."""
-    kept = _drawn(report, "growth")
-    report.host.get_by_role("button", name="level").click()
-    assert _drawn(report, "growth") != kept
-    report.canvas("growth").press("k")
-    pressed = report.host.get_by_role("button", name="kept").get_attribute("aria-pressed")
-    assert pressed == "true"
-    assert _drawn(report, "growth") == kept
 
 
 def test_sizes_are_shown_in_the_units_of_choice(report: ReportPage, tmp_path: Path) -> None:
     """In charts, cards, tables and pictures, also after a reload; Python has its own."""
     assert "64 MiB" in report.cards()[0]
+    report.unfold("settings")
     report.host.get_by_role("button", name="GB", exact=True).click()
     assert "67.1 MB" in report.cards()[0]
     assert "MiB" not in report.host.inner_text()
@@ -232,7 +221,7 @@ def test_sizes_are_shown_in_the_units_of_choice(report: ReportPage, tmp_path: Pa
 def test_time_runs_by_runs_or_by_the_clock(report: ReportPage) -> None:
     """A pause is as long as it was only by the clock."""
     folded = _drawn(report, "timeline")
-    report.host.get_by_role("button", name="clock").click()
+    report.host.get_by_role("button", name="the clock").click()
     assert _drawn(report, "timeline") != folded
 
 
@@ -257,7 +246,7 @@ def test_a_card_is_dismissed_and_comes_back(report: ReportPage) -> None:
 def test_what_is_looked_at_survives_a_reload(report: ReportPage) -> None:
     """Zoom, choice, thresholds and what is dismissed are in the page's address."""
     report.drag("timeline", 0.4, 0.6)
-    report.host.get_by_role("button", name="level").click()
+    report.host.get_by_role("button", name="per run").click()
     report.card(KEPT).get_by_role("button", name="dismiss").click()
     report.slide("2 MiB")
     state = report.state()
@@ -271,7 +260,7 @@ def test_what_is_looked_at_survives_a_reload(report: ReportPage) -> None:
 
 def test_every_threshold_has_its_default_marked(report: ReportPage) -> None:
     """What was moved goes back to it."""
-    report.host.locator(".thresholds summary").click()
+    report.unfold("settings")
     slider = report.host.get_by_label("Runs that tell a leak", exact=True)
     slider.focus()
     slider.press("End")
@@ -290,7 +279,7 @@ def test_a_threshold_goes_back_to_that_of_the_recording(
     rules = gpumem.Rules(min_growth=5 << 20)
     gpumem.report(recordings["leak"], rules=rules).save(path)
     report = ReportPage(open_page(path.as_uri()).page)
-    report.host.locator(".thresholds summary").click()
+    report.unfold("settings")
     slider = report.host.get_by_label("Smallest growth that counts", exact=True)
     slider.focus()
     slider.press("End")
@@ -303,10 +292,10 @@ def test_a_threshold_goes_back_to_that_of_the_recording(
 def test_the_list_of_keys_is_a_key_away(report: ReportPage) -> None:
     """And another key away from being gone."""
     keys = report.host.get_by_role("region", name="keys")
-    report.canvas("growth").press("?")
+    report.canvas("cells").press("?")
     assert keys.is_visible()
     screenshot(report.page, "keys")
-    report.canvas("growth").press("Escape")
+    report.canvas("cells").press("Escape")
     assert not keys.is_visible()
 
 
@@ -366,7 +355,7 @@ def test_fingers_read_out_and_zoom(recordings: Sessions, open_page: Open, tmp_pa
     gpumem.report(recordings["leak"]).save(path)
     page = open_page(path.as_uri(), has_touch=True).page
     report = ReportPage(page)
-    page.touchscreen.tap(*report.point("growth", 0.08))
+    page.touchscreen.tap(*report.point("cells", 0.08))
     page.evaluate(FRAMES)
     assert report.tip()
     (left, y), (right, _) = report.point("timeline", 0.45), report.point("timeline", 0.55)

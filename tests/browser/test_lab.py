@@ -77,7 +77,7 @@ def test_hovering_reads_a_run_out(opened: Open) -> None:
     """Both charts name the run under the pointer, with its numbers."""
     seen = opened()
     report = ReportPage(seen.page)
-    tip = report.hover("growth", "model = sim.tensor")
+    tip = report.hover("cells", "model = sim.tensor")
     assert "kept +256 MiB" in tip
     assert "allocated 1.25 GiB → 1.5 GiB" in tip
     assert "kept +1.25 GiB" in report.hover("timeline", LEAK[:20])
@@ -94,7 +94,7 @@ def test_arrows_move_between_runs_and_not_between_cells(opened: Open) -> None:
     """The report takes the keys that it answers to, and no other."""
     seen = opened()
     report = ReportPage(seen.page)
-    canvas = report.canvas("growth")
+    canvas = report.canvas("cells")
     canvas.focus()
     active = seen.page.locator(".jp-Notebook .jp-Cell.jp-mod-active")
     before = active.count() and active.inner_text()
@@ -114,7 +114,7 @@ def test_a_card_shows_its_runs_in_both_charts(opened: Open) -> None:
     """The button of a card changes the pictures, and changes them back."""
     seen = opened()
     report = ReportPage(seen.page)
-    before = {chart: report.pixels(chart)["colours"] for chart in ("growth", "timeline")}
+    before = {chart: report.pixels(chart)["colours"] for chart in ("cells", "timeline")}
     button = report.card(KEPT).get_by_role("button", name="show run")
     button.click()
     assert button.get_attribute("aria-pressed") == "true"
@@ -133,7 +133,7 @@ def test_it_is_crisp_and_dark_where_the_notebook_is(opened: Open, lab: Lab) -> N
         seen = opened(device_scale_factor=2)
         report = ReportPage(seen.page)
         report.assert_crisp()
-        colours = report.pixels("growth")["colours"]
+        colours = report.pixels("cells")["colours"]
         assert max(colours, key=colours.get) == "22,27,34"
         screenshot(seen.page, "lab-dark-2x")
     finally:
@@ -148,10 +148,10 @@ def test_the_slider_judges_anew_with_the_kernel_stopped(opened: Open, lab: Lab) 
     for kernel in lab.ask("api/kernels"):
         lab.ask(f"api/kernels/{kernel['id']}", "DELETE")
     wait(lambda: lab.ask("api/kernels") == [], "the kernel did not stop")
-    before = report.pixels("growth")["colours"]
+    before = report.pixels("cells")["colours"]
     report.slide("16 GiB")
     assert report.card(KEPT).count() == 0
     assert "Nothing found" in report.host.locator(".empty").inner_text()
-    assert report.pixels("growth")["colours"] != before
+    assert report.pixels("cells")["colours"] != before
     report.slide("1 MiB")
     assert report.card(KEPT).count() == 1

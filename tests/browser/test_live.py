@@ -73,7 +73,7 @@ def test_a_long_cell_is_seen_while_it_runs(page: Page, lab: Lab) -> None:
     card.get_by_role("button", name="show run").click()
     state = report.exported_state()
     before = card.inner_text()
-    drawn = report.pixels("growth")["colours"]
+    drawn = report.pixels("cells")["colours"]
     expect(card).not_to_have_text(before)
     assert _state(lab) == "busy"
     assert report.exported_state() == state
@@ -82,8 +82,8 @@ def test_a_long_cell_is_seen_while_it_runs(page: Page, lab: Lab) -> None:
     screenshot(page, "lab-live")
     _interrupt(lab)
     expect(_row(report)).to_contain_text("ended interrupted")
-    assert report.pixels("growth")["colours"] != drawn
-    assert "interrupted" in report.hover("growth", "interrupted")
+    assert report.pixels("cells")["colours"] != drawn
+    assert "interrupted" in report.hover("cells", "interrupted")
 
 
 def _row(report: ReportPage) -> Locator:
@@ -93,7 +93,7 @@ def _row(report: ReportPage) -> Locator:
 PAINTED = """() => {
     window.painted = [];
     const root = document.querySelector(".gpumem-report").shadowRoot;
-    const growth = root.querySelector("canvas[data-chart=growth]");
+    const growth = root.querySelector("canvas[data-chart=cells]");
     const said = { attributeFilter: ["aria-label"] };
     new MutationObserver(() => window.painted.push(performance.now())).observe(growth, said);
 }"""
@@ -102,7 +102,7 @@ PAINTED = """() => {
 def test_a_run_that_goes_on_is_told_as_far_as_it_is(page: Page, lab: Lab) -> None:
     """In the bar, in what fills the device, in the table, and to those who hear it."""
     report = ReportPage(page)
-    filled, growth = report.canvas("composition"), report.canvas("growth")
+    filled, growth = report.canvas("now"), report.canvas("cells")
     report.card(LOOP).wait_for(timeout=60_000)
     row = _row(report)
     expect(row).to_contain_text(re.compile(r"kept so far \+[\d.]+ MiB.*ended not yet"))
@@ -115,7 +115,7 @@ def test_a_run_that_goes_on_is_told_as_far_as_it_is(page: Page, lab: Lab) -> Non
     assert painted[-1] - painted[0] >= (len(painted) - 1) * LEAST_REST_MILLIS
     assert filled.get_attribute("aria-label") != said
     assert _state(lab) == "busy"
-    assert "kept so far" in report.hover("growth", LOOP[:24])
+    assert "kept so far" in report.hover("cells", LOOP[:24])
     svg = report.host.evaluate("(host) => host.exported('svg')")
     assert "· running" in svg
     screenshot(page, "lab-running")

@@ -80,6 +80,6 @@ def test_a_report_is_what_a_cell_shows(marimo: str, open_page: Callable[..., Gua
     page = open_page(marimo, host=marimo.removeprefix("http://"), **view).page
     report = ReportPage(page)
     report.assert_crisp()
-    assert "training" in report.hover("growth", "training")
+    assert "training" in report.hover("cells", "training")
     assert report.card("64 MiB more after every step").count() == 1
     screenshot(page, "marimo")

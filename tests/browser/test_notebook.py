@@ -31,8 +31,8 @@ def test_a_notebook_run_by_keyboard_shows_a_live_report(
         screenshot(page, "notebook-7")
         report = ReportPage(page)
         report.assert_crisp()
-        assert "kept +256 MiB" in report.hover("growth", "model = sim.tensor")
-        report.canvas("growth").press("ArrowLeft")
+        assert "kept +256 MiB" in report.hover("cells", "model = sim.tensor")
+        report.canvas("cells").press("ArrowLeft")
         assert "for batch" in report.tip()
         assert not page.locator(".jp-OutputArea-output img").is_visible()
         assert opened.strays == []

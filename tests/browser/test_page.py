@@ -51,7 +51,7 @@ def test_text_of_a_cell_is_never_html(open_page: Open, tmp_path: Path) -> None:
     record([SETUP, f"%%gpumem --label {label!r}\nx = sim.tensor(99)"], tmp_path / "labelled")
     page = open_page(saved(gpumem.load(tmp_path / "labelled"), tmp_path))
     report = ReportPage(page.page)
-    assert "onerror" in report.hover("growth", "onerror")
+    assert "onerror" in report.hover("cells", "onerror")
     assert page.page.locator("img[src=x]").count() == 0
     assert report.host.locator("img").count() == 0
     assert page.errors == []
@@ -66,7 +66,7 @@ def test_it_is_crisp_in_both_themes(
     opened = open_page(leak_page, device_scale_factor=scale, color_scheme=scheme)
     report = ReportPage(opened.page)
     report.assert_crisp()
-    colours = report.pixels("growth")["colours"]
+    colours = report.pixels("cells")["colours"]
     sheet = max(colours, key=colours.get)
     assert sheet == {"light": "255,255,255", "dark": "22,27,34"}[scheme]
     screenshot(opened.page, f"page-{scheme}-{scale}x")
@@ -105,7 +105,7 @@ def test_the_minimap_goes_as_far_as_a_run_that_goes_on(open_page: Open, tmp_path
     stored = f"gpumem.recording().save({str(path)!r})"
     record([SETUP, "%gpumem on", "kept = []", f"{loop}\n{stored}"], tmp_path / "whole")
     report = ReportPage(open_page(saved(gpumem.load(path), tmp_path)).page)
-    assert "· running" in report.host.evaluate("(host) => host.exported('svg')")
+    assert "is running" in report.host.locator("header").inner_text()
     colours = report.canvas("minimap").evaluate(
         """(canvas) => {
             const { width, height } = canvas;
@@ -134,8 +134,8 @@ def test_a_panic_brings_the_picture_back(leak_page: str, open_page: Open) -> Non
     page.evaluate(
         "() => { CanvasRenderingContext2D.prototype.beginPath = () => { throw new Error('no') } }"
     )
-    report.canvas("growth").focus()
-    report.canvas("growth").press("k")
+    report.canvas("cells").focus()
+    report.canvas("cells").press("k")
     page.locator("#still").wait_for(state="visible")
     assert page.locator(".gpumem-report").count() == 0
     assert "could not be shown" in page.locator("#note").inner_text()

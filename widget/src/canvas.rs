@@ -8,8 +8,6 @@
 //! thousands, each drawn by itself, setting colours and painting would take longer than
 //! everything else together.
 
-use std::f64::consts::TAU;
-
 use gpumem_core::decimal::short;
 use plotters_backend::text_anchor::HPos;
 use plotters_backend::{
@@ -208,21 +206,6 @@ impl DrawingBackend for Canvas<'_> {
         self.take_up(Ink::Stroke(style.color().rgb, width));
         // A line of odd width covers whole pixels only when its middle is between two.
         self.trace(path, f64::from(width % 2) / 2.0);
-        Ok(())
-    }
-
-    fn draw_circle<S: BackendStyle>(
-        &mut self,
-        centre: BackendCoord,
-        radius: u32,
-        style: &S,
-        _fill: bool,
-    ) -> Drawn {
-        self.take_up(Ink::Fill(style.color().rgb));
-        let (x, y, radius) = (f64::from(centre.0), f64::from(centre.1), f64::from(radius));
-        self.context.move_to(x + radius, y);
-        // Fails only for a negative radius.
-        let _ = self.context.arc(x, y, radius, 0.0, TAU);
         Ok(())
     }
 

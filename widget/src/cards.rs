@@ -121,7 +121,7 @@ impl Card {
     /// Brings the card into view, and the keyboard to it.
     pub(crate) fn reveal(&self) -> Dom<()> {
         let element: &HtmlElement = self.element.unchecked_ref();
-        element.focus()
+        Ok(element.focus()?)
     }
 
     /// It shows this very finding in these units.
@@ -170,7 +170,7 @@ impl Card {
             .unchecked_ref();
         let options = FocusOptions::new();
         options.set_prevent_scroll(true);
-        found.focus_with_options(&options)
+        Ok(found.focus_with_options(&options)?)
     }
 
     fn all(&self, selector: &str) -> Dom<Vec<Element>> {

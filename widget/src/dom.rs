@@ -6,8 +6,42 @@ use gpumem_core::printable::printable_lines;
 use wasm_bindgen::{JsCast, JsValue};
 use web_sys::{Document, Element, HtmlElement, Node};
 
-/// The outcome of asking the page for something.
-pub(crate) type Dom<T> = Result<T, JsValue>;
+/// The outcome of asking the page for something. What the page refuses is thrown at once: a way back through
+/// every caller, which gives each element back on it, would be a tenth of the module.
+pub(crate) type Dom<T> = Result<T, Thrown>;
+
+/// An error that was thrown: none of these comes back.
+#[derive(Debug)]
+pub enum Thrown {}
+
+impl From<JsValue> for Thrown {
+    #[cold]
+    #[inline(never)]
+    fn from(error: JsValue) -> Self {
+        wasm_bindgen::throw_val(error)
+    }
+}
+
+impl From<Element> for Thrown {
+    /// It is of another kind.
+    fn from(element: Element) -> Self {
+        JsValue::from(element).into()
+    }
+}
+
+impl From<&str> for Thrown {
+    #[cold]
+    #[inline(never)]
+    fn from(error: &str) -> Self {
+        wasm_bindgen::throw_str(error)
+    }
+}
+
+impl From<Thrown> for JsValue {
+    fn from(thrown: Thrown) -> Self {
+        match thrown {}
+    }
+}
 
 const SVG: &str = "http://www.w3.org/2000/svg";
 
@@ -99,6 +133,38 @@ pub(crate) fn fill(element: &Element, children: &[Element]) -> Dom<()> {
     Ok(())
 }
 
+/// Puts other elements there; the one with the argument of what had the keyboard has it again.
+pub(crate) fn refill(element: &Element, children: &[Element]) -> Dom<()> {
+    let before = element.query_selector(":focus")?;
+    let argument = before.and_then(|it| it.get_attribute("data-argument"));
+    fill(element, children)?;
+    if let Some(argument) = argument {
+        let again = element.query_selector(&format!("[data-argument='{argument}']"))?;
+        if let Some(again) = again {
+            again.unchecked_ref::<HtmlElement>().focus()?;
+        }
+    }
+    Ok(())
+}
+
+/// Puts elements there in this order, and takes the others away. What is in its place stays where it is:
+/// the keyboard stays on it.
+pub(crate) fn put(list: &Element, elements: &[Element]) -> Dom<()> {
+    let mut at = list.first_element_child();
+    for element in elements {
+        if at.as_ref() == Some(element) {
+            at = element.next_element_sibling();
+        } else {
+            list.insert_before(element, at.as_ref().map(AsRef::as_ref))?;
+        }
+    }
+    while let Some(rest) = at {
+        at = rest.next_element_sibling();
+        rest.remove();
+    }
+    Ok(())
+}
+
 /// Replaces an element's text.
 pub(crate) fn write(element: &Element, text: &str) {
     element.set_text_content(Some(&printable_lines(text)));
@@ -106,18 +172,18 @@ pub(crate) fn write(element: &Element, text: &str) {
 
 /// Sets an attribute that is read out or shown beside the pointer.
 pub(crate) fn describe(element: &Element, name: &str, text: &str) -> Dom<()> {
-    element.set_attribute(name, &printable_lines(text))
+    Ok(element.set_attribute(name, &printable_lines(text))?)
 }
 
 /// Sets an attribute that is there or not.
 pub(crate) fn flag(element: &Element, name: &str, on: bool) -> Dom<()> {
-    element.toggle_attribute_with_force(name, on).map(drop)
+    Ok(element.toggle_attribute_with_force(name, on).map(drop)?)
 }
 
 /// How much of its track a bar takes up.
 pub(crate) fn share(bar: &HtmlElement, share: f64) -> Dom<()> {
     let share = rounded(share.min(1.0), 5);
-    bar.style().set_property("--share", &share)
+    Ok(bar.style().set_property("--share", &share)?)
 }
 
 fn with(element: Element, attributes: &[(&str, &str)]) -> Dom<Element> {

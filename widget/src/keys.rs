@@ -9,6 +9,8 @@ use crate::state::Step;
 pub(crate) enum Key {
     /// Along the chart.
     Step(Step),
+    /// To the row before or after.
+    Row(Step),
     /// To the highest peak.
     Peak,
     /// To the run's place in the other chart.
@@ -21,7 +23,7 @@ pub(crate) enum Key {
     Pan(f64),
     /// All of the time.
     Whole,
-    /// What the bars are: kept or level.
+    /// What the rows show: the total, or each run.
     Measure,
     /// How time runs: by runs or by the clock.
     Pace,
@@ -47,6 +49,8 @@ pub(crate) fn of(key: &str, shift: bool) -> Option<Key> {
         "ArrowRight" if shift => Key::Pan(ASIDE),
         "ArrowLeft" | "," => Key::Step(Step::Back),
         "ArrowRight" | "." => Key::Step(Step::Forward),
+        "ArrowUp" => Key::Row(Step::Back),
+        "ArrowDown" => Key::Row(Step::Forward),
         "PageUp" => Key::Step(Step::First),
         "End" | "PageDown" => Key::Step(Step::Last),
         "Home" | "0" => Key::Whole,
@@ -73,16 +77,20 @@ impl Key {
 }
 
 /// Keys and what they do, as people read them.
-pub(crate) const LIST: [(&str, &str); 14] = [
+pub(crate) const LIST: [(&str, &str); 15] = [
     ("← → , .", "run before, run after"),
+    ("↑ ↓", "row above, row below"),
     ("PageUp PageDown", "first run, last run"),
     ("p", "the highest peak"),
-    ("t", "the run's place in the other chart"),
-    ("Enter", "pick the run's cell, go into what holds memory"),
+    ("t", "the run among the samples over time, and back"),
+    (
+        "Enter",
+        "open a row, pick a run's cell, go into what holds memory",
+    ),
     ("+ −", "closer, farther (also Ctrl and wheel)"),
     ("Shift ← →", "earlier, later"),
     ("Home 0", "the whole session (also double click)"),
-    ("k", "kept or level"),
+    ("k", "total or per run"),
     ("c", "runs or clock"),
     ("d", "next device"),
     ("/", "find cells by their source"),
@@ -93,8 +101,8 @@ pub(crate) const LIST: [(&str, &str); 14] = [
 /// The other of two.
 pub(crate) const fn other_measure(measure: Measure) -> Measure {
     match measure {
-        Measure::Kept => Measure::Level,
-        Measure::Level => Measure::Kept,
+        Measure::Total => Measure::PerRun,
+        Measure::PerRun => Measure::Total,
     }
 }
 
@@ -117,6 +125,8 @@ mod tests {
             let key = match name {
                 "←" => "ArrowLeft",
                 "→" => "ArrowRight",
+                "↑" => "ArrowUp",
+                "↓" => "ArrowDown",
                 "−" => "-",
                 "Esc" => "Escape",
                 key => key,

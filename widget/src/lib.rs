@@ -28,18 +28,19 @@ mod zoom;
 
 use gpumem_core::chart::{self, Point, Theme};
 use gpumem_core::format;
-use gpumem_core::recording::DeviceIdx;
+use gpumem_core::recording::{CellIdx, DeviceIdx};
 use gpumem_core::report;
 use gpumem_core::units::Units;
 use wasm_bindgen::prelude::{JsError, JsValue, wasm_bindgen};
 use web_sys::{Element, HtmlCanvasElement};
 
+use dom::Dom;
 use gesture::{Brushed, Gesture};
 use keys::Key;
 use model::Model;
 use page::Page;
 use settings::Setting;
-use state::{Chart, Event, Layer, State};
+use state::{Chart, Event, Fold, Layer, State};
 
 /// One report in the page.
 #[wasm_bindgen]
@@ -67,11 +68,12 @@ impl View {
     pub fn compare(&mut self, bytes: &[u8], name: &str) -> Result<(), JsValue> {
         let baseline = format::decode(bytes).map_err(JsError::from)?;
         self.model.set_baseline(name, baseline);
-        self.on_page(Page::show)
+        self.on_page(Page::show)?;
+        Ok(())
     }
 
     /// Builds the report under `root`; its charts are painted when it is told their size.
-    pub fn mount(&mut self, root: &Element) -> Result<(), JsValue> {
+    pub fn mount(&mut self, root: &Element) -> Dom<()> {
         self.page = Some(Page::build(root, &self.model)?);
         Ok(())
     }
@@ -89,31 +91,31 @@ impl View {
     }
 
     /// Looks at what a line of [`Self::state`] tells of.
-    pub fn restore(&mut self, state: &str) -> Result<(), JsValue> {
+    pub fn restore(&mut self, state: &str) -> Dom<()> {
         self.model.restore(state);
         self.on_page(Page::show)
     }
 
     /// Gives the charts their width in CSS pixels, at `scale` device pixels each.
-    pub fn resize(&mut self, width: f64, scale: f64) -> Result<(), JsValue> {
+    pub fn resize(&mut self, width: f64, scale: f64) -> Dom<()> {
         self.model.scale = scale;
         self.model.handle(Event::Resized(width));
         self.on_page(Page::restyle)
     }
 
     /// The colours of the charts, by the name of their theme.
-    pub fn theme(&mut self, name: &str) -> Result<(), JsValue> {
+    pub fn theme(&mut self, name: &str) -> Dom<()> {
         self.model.theme = Theme::from_name(name).unwrap_or_default();
         self.on_page(Page::restyle)
     }
 
     /// Paints every chart anew, where the page lost what was painted.
-    pub fn repaint(&mut self) -> Result<(), JsValue> {
+    pub fn repaint(&mut self) -> Dom<()> {
         self.on_page(Page::repaint)
     }
 
     /// The pointer moved over a chart to a point in CSS pixels from its top left.
-    pub fn point(&mut self, chart: &str, x: f64, y: f64) -> Result<(), JsValue> {
+    pub fn point(&mut self, chart: &str, x: f64, y: f64) -> Dom<()> {
         let at = Chart::from_name(chart).and_then(|chart| {
             let page = self.page.as_ref()?;
             page.pointed_at(&self.model, chart, Point { x, y })
@@ -122,24 +124,23 @@ impl View {
     }
 
     /// The pointer left the charts.
-    pub fn leave(&mut self) -> Result<(), JsValue> {
+    pub fn leave(&mut self) -> Dom<()> {
         self.handle(Event::Pointed(None))
     }
 
     /// A chart was clicked at a point in CSS pixels from its top left.
-    pub fn click(&mut self, chart: &str, x: f64, y: f64) -> Result<(), JsValue> {
+    pub fn click(&mut self, chart: &str, x: f64, y: f64) -> Dom<()> {
         let (Some(chart), Some(page)) = (Chart::from_name(chart), &self.page) else {
             return Ok(());
         };
         let at = page.pointed_at(&self.model, chart, Point { x, y });
         match at.map(|at| at.target) {
             Some(chart::Target::Part(part)) => self.reveal(part),
-            Some(chart::Target::Device(device)) => self.handle(Event::Switched(device)),
             Some(chart::Target::Field(field)) => match self.model.entering(field, None) {
                 Some(event) => self.handle(event),
                 None => Ok(()),
             },
-            _ if !chart.has_runs() => Ok(()),
+            _ if !chart.has_time() && chart != Chart::Cells => Ok(()),
             _ => self.handle(Event::Clicked(at.and_then(state::Pointed::run))),
         }
     }
@@ -154,7 +155,7 @@ impl View {
     }
 
     /// The pointer that was put down moved; says whether that is more than a click.
-    pub fn drag(&mut self, x: f64) -> Result<bool, JsValue> {
+    pub fn drag(&mut self, x: f64) -> Dom<bool> {
         let Some(mut gesture) = self.gesture else {
             return Ok(false);
         };
@@ -171,7 +172,7 @@ impl View {
     }
 
     /// The pointer was let go, or the drag broken off.
-    pub fn release(&mut self, is_over: bool) -> Result<(), JsValue> {
+    pub fn release(&mut self, is_over: bool) -> Dom<()> {
         let (Some(gesture), Some(page)) = (self.gesture.take(), &mut self.page) else {
             return Ok(());
         };
@@ -180,9 +181,6 @@ impl View {
             return Ok(());
         };
         let span = match gesture.chart {
-            Chart::Growth => self
-                .model
-                .span_of(&page.runs_between(Chart::Growth, (from, to))),
             Chart::Minimap => self.model.with_window(|window| window.between(from, to)),
             _ => self.model.with_window(|window| window.cut(from, to)),
         };
@@ -194,8 +192,8 @@ impl View {
 
     /// The wheel was turned with Ctrl over a chart, or two fingers were spread:
     /// `factor` times the time is in view, or it moves `aside` by a share of it.
-    pub fn zoom(&mut self, chart: &str, x: f64, factor: f64, aside: f64) -> Result<(), JsValue> {
-        if Chart::from_name(chart).is_some_and(|chart| !chart.has_runs()) {
+    pub fn zoom(&mut self, chart: &str, x: f64, factor: f64, aside: f64) -> Dom<()> {
+        if Chart::from_name(chart).is_none_or(|chart| !chart.has_time()) {
             return Ok(());
         }
         // What is not the timeline has no instants: its middle stays where it is.
@@ -216,7 +214,7 @@ impl View {
     }
 
     /// A key was pressed on a chart, or elsewhere in the report; says whether it meant anything.
-    pub fn press(&mut self, chart: &str, key: &str, shift: bool) -> Result<bool, JsValue> {
+    pub fn press(&mut self, chart: &str, key: &str, shift: bool) -> Dom<bool> {
         let (Some(key), Some(page)) = (keys::of(key, shift), &self.page) else {
             return Ok(false);
         };
@@ -228,12 +226,23 @@ impl View {
             page.focus_search()?;
             return Ok(true);
         }
-        let chart = on_chart.unwrap_or(Chart::Growth);
+        let chart = on_chart.unwrap_or(Chart::Cells);
+        if let Key::Row(step) = key {
+            let by = if step == state::Step::Back { -1 } else { 1 };
+            return page.step_row(by);
+        }
+        // A row is a button: the page presses it.
+        if (key, chart) == (Key::Choose, Chart::Row) {
+            return Ok(false);
+        }
         if let (Key::Choose, Some(part)) = (key, self.part_at_keyboard()) {
             self.reveal(part)?;
             return Ok(true);
         }
-        let Some(event) = self.model.event_of(key, chart, &page.targets(chart)) else {
+        let Some(event) = self
+            .model
+            .event_of(key, chart, &page.targets(&self.model, chart))
+        else {
             return Ok(false);
         };
         let crosses = event == Event::Crossed;
@@ -248,20 +257,35 @@ impl View {
     }
 
     /// A button with this `data-action` and `data-argument` was pressed.
-    pub fn act(&mut self, action: &str, argument: &str) -> Result<(), JsValue> {
+    pub fn act(&mut self, action: &str, argument: &str) -> Dom<()> {
         let event = match action {
-            "runs" => Event::Toggled(argument.to_owned()),
+            "runs" => {
+                self.handle(Event::Toggled(argument.to_owned()))?;
+                self.reveal_chosen();
+                return Ok(());
+            }
             "dismiss" => Event::Dismissed(argument.to_owned()),
             "restore" => Event::Restored,
             "device" => match argument.parse() {
                 Ok(idx) => Event::Switched(DeviceIdx(idx)),
                 Err(_) => return Ok(()),
             },
-            "measure" if argument == "level" => Event::Measured(chart::Measure::Level),
-            "measure" => Event::Measured(chart::Measure::Kept),
+            "measure" if argument == "run" => Event::Measured(chart::Measure::PerRun),
+            "measure" => Event::Measured(chart::Measure::Total),
+            "fold" => match Fold::from_name(argument) {
+                Some(fold) => Event::Folded(fold),
+                None => return Ok(()),
+            },
+            "cell" => match argument.parse() {
+                Ok(idx) => Event::OpenedRow(CellIdx(idx)),
+                Err(_) => return Ok(()),
+            },
+            "rows" => Event::ShowedRows,
+            "sort" => Event::Sorted(argument.parse().unwrap_or_default()),
+            "card" => return self.show_card(argument),
             "pace" if argument == "clock" => Event::Paced(chart::Pace::Clock),
             "pace" => Event::Paced(chart::Pace::Runs),
-            "whole" if Chart::from_name(argument).is_some_and(|it| !it.has_runs()) => return Ok(()),
+            "whole" if Chart::from_name(argument).is_some_and(|it| !it.has_time()) => return Ok(()),
             "whole" => Event::Zoomed(None),
             "units" => {
                 self.model
@@ -287,7 +311,7 @@ impl View {
     }
 
     /// A field with this `data-input` and `data-argument` has another value.
-    pub fn input(&mut self, input: &str, argument: &str, value: &str) -> Result<(), JsValue> {
+    pub fn input(&mut self, input: &str, argument: &str, value: &str) -> Dom<()> {
         match (
             input,
             Setting::from_name(argument),
@@ -321,14 +345,14 @@ impl View {
     }
 
     /// Paints the whole report on a canvas.
-    pub fn paint(&self, canvas: &HtmlCanvasElement) -> Result<(), JsValue> {
+    pub fn paint(&self, canvas: &HtmlCanvasElement) -> Dom<()> {
         match &self.page {
             Some(page) => page.paint_report(canvas, &self.model),
             None => Ok(()),
         }
     }
 
-    fn set(&mut self, setting: Setting, position: u32) -> Result<(), JsValue> {
+    fn set(&mut self, setting: Setting, position: u32) -> Dom<()> {
         self.model.set(setting, position);
         self.on_page(Page::judge)
     }
@@ -341,7 +365,7 @@ impl View {
     }
 
     /// Goes to a field of the whole map of holders.
-    fn show_field(&mut self, field: usize) -> Result<(), JsValue> {
+    fn show_field(&mut self, field: usize) -> Dom<()> {
         self.handle(Event::Entered(Vec::new(), Some(field)))?;
         match &self.page {
             Some(page) => {
@@ -353,7 +377,7 @@ impl View {
     }
 
     /// Goes to the field of a name on a device: `0:losses`.
-    fn show_name(&mut self, place: &str) -> Result<(), JsValue> {
+    fn show_name(&mut self, place: &str) -> Dom<()> {
         let (device, name) = place.split_once(':').unwrap_or_default();
         if let Ok(idx) = device.parse() {
             self.handle(Event::Switched(DeviceIdx(idx)))?;
@@ -368,8 +392,24 @@ impl View {
         Ok(())
     }
 
+    /// Brings the row of what is picked out into view.
+    fn reveal_chosen(&self) {
+        let cell = self.model.state().chosen_cell(self.model.analysis());
+        if let (Some(cell), Some(page)) = (cell, &self.page) {
+            page.reveal_row(cell);
+        }
+    }
+
+    /// Goes to the card of a finding.
+    fn show_card(&self, finding: &str) -> Dom<()> {
+        match &self.page {
+            Some(page) => page.reveal(finding).map(drop),
+            None => Ok(()),
+        }
+    }
+
     /// Goes to what holds a part of the device: its field in the map, else the card of a finding.
-    fn reveal(&mut self, part: usize) -> Result<(), JsValue> {
+    fn reveal(&mut self, part: usize) -> Dom<()> {
         if let Some(field) = self.model.field_about(part) {
             return self.show_field(field);
         }
@@ -388,22 +428,19 @@ impl View {
         }
     }
 
-    fn handle(&mut self, event: Event) -> Result<(), JsValue> {
+    fn handle(&mut self, event: Event) -> Dom<()> {
         let before = self.model.handle(event);
         self.update(&before)
     }
 
-    fn update(&mut self, before: &State) -> Result<(), JsValue> {
+    fn update(&mut self, before: &State) -> Dom<()> {
         match &mut self.page {
             Some(page) => page.update(before, &self.model),
             None => Ok(()),
         }
     }
 
-    fn on_page(
-        &mut self,
-        show: impl FnOnce(&mut Page, &Model) -> Result<(), JsValue>,
-    ) -> Result<(), JsValue> {
+    fn on_page(&mut self, show: impl FnOnce(&mut Page, &Model) -> Dom<()>) -> Dom<()> {
         match &mut self.page {
             Some(page) => show(page, &self.model),
             None => Ok(()),

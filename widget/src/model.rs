@@ -1,8 +1,11 @@
 //! The recording, the rules and the view state, and what follows from them.
 
-use gpumem_core::analyze::{Analysis, Compared, IncrementalAnalyzer, Part};
+use std::cell::OnceCell;
+
+use gpumem_core::analyze::{Analysis, Compared, IncrementalAnalyzer};
 use gpumem_core::chart::{
-    self, Density, Field, LevelsOfDetail, Map, Scene, Target, Theme, TimeScale,
+    self, Cells, Density, Field, Layout, LevelsOfDetail, Map, Scene, Segment, Target, Theme,
+    TimeScale,
 };
 use gpumem_core::format::{self, ReadError};
 use gpumem_core::recording::{Column, DeviceIdx, Points, Recording, RunIdx};
@@ -32,6 +35,8 @@ pub(crate) struct Model {
     baseline: Option<Baseline>,
     /// Its samples, downsampled for each zoom.
     detail: LevelsOfDetail,
+    /// What each cell kept on the device that is shown, once somebody asked.
+    cells: OnceCell<Cells>,
     state: State,
     /// What the state was before the reader did anything.
     first: State,
@@ -59,6 +64,7 @@ impl Model {
             analysis,
             analyzer,
             baseline: None,
+            cells: OnceCell::new(),
             version: 0,
             theme: Theme::default(),
             scale: 1.0,
@@ -120,6 +126,7 @@ impl Model {
             width: self.state.width,
             ..state
         };
+        self.cells.take();
         if rules != self.rules {
             self.rules = rules;
             self.judge();
@@ -168,6 +175,7 @@ impl Model {
         self.detail = LevelsOfDetail::of(&self.recording);
         self.analysis = self.analyzer.analyze(&self.recording, &self.rules);
         self.version += 1;
+        self.cells.take();
         self.compare();
         self.first = State::new(&self.recording, &self.analysis);
         if was_empty {
@@ -179,6 +187,9 @@ impl Model {
     /// Takes in what the reader did, and returns the state before it.
     pub(crate) fn handle(&mut self, event: Event) -> State {
         let next = self.state.after(event, &self.recording, &self.analysis);
+        if next.device != self.state.device {
+            self.cells.take();
+        }
         std::mem::replace(&mut self.state, next)
     }
 
@@ -194,9 +205,9 @@ impl Model {
             }
             Key::Choose => match pointed?.target {
                 Target::Field(field) => self.entering(field, Some(0))?,
-                Target::Device(device) => Event::Switched(device),
                 _ => Event::Clicked(Some(pointed?.run()?)),
             },
+            Key::Zoom(_) | Key::Pan(_) | Key::Whole if !chart.has_time() => return None,
             Key::Zoom(factor) => Event::Zoomed(self.zoomed(self.middle(), factor)),
             Key::Pan(share) => Event::Zoomed(self.with_window(|window| window.panned(share))),
             Key::Whole => Event::Zoomed(None),
@@ -208,7 +219,7 @@ impl Model {
                 Chart::Holders if !self.state.inside.is_empty() => self.leaving(),
                 _ => Event::Cleared,
             },
-            Key::Search => return None,
+            Key::Row(_) | Key::Search => return None,
         })
     }
 
@@ -256,9 +267,14 @@ impl Model {
         self.field_where(|field| field.name == name)
     }
 
-    /// The largest field of what a part of the device is for.
+    /// The field of a part of the device: of its name, else the largest of what it is for.
     pub(crate) fn field_about(&self, part: usize) -> Option<usize> {
-        let purpose = self.parts().get(part)?.purpose()?;
+        let segments = self.segments();
+        let part = segments.get(part)?;
+        if part.is_name {
+            return self.field_of(&part.name);
+        }
+        let purpose = part.purpose?;
         self.field_where(|field| field.part == Some(purpose))
     }
 
@@ -296,14 +312,6 @@ impl Model {
         chart::time_scale(&self.recording, &self.view(Chart::Timeline))
     }
 
-    /// The part of the time in which these runs were.
-    pub(crate) fn span_of(&self, runs: &[RunIdx]) -> Option<(Nanos, Nanos)> {
-        let runs = || runs.iter().map(|run| self.recording.run(*run));
-        let from = runs().map(|run| run.started).min()?;
-        let to = runs().map(|run| run.ended.unwrap_or(run.started)).max()?;
-        Some((from, to))
-    }
-
     /// Moves a threshold, and judges anew.
     pub(crate) fn set(&mut self, setting: Setting, position: u32) {
         let recorded = &self.recording.header().rules;
@@ -326,11 +334,12 @@ impl Model {
         let view = self.view(chart);
         let (recording, analysis) = (&self.recording, &self.analysis);
         match chart {
-            Chart::Composition => chart::composition(recording, analysis, &view),
-            Chart::Growth => chart::growth(recording, analysis, &view),
+            Chart::Row => Scene::default(),
+            Chart::Cells => self.cells().over_time(&self.layout(), view.units),
+            Chart::Now => chart::now(recording, analysis, &view),
             Chart::Timeline => chart::timeline_from(&self.detail, recording, analysis, &view),
             Chart::Minimap => chart::minimap(recording, analysis, &view),
-            Chart::Holders => chart::treemap(recording, analysis, &view),
+            Chart::Holders => chart::treemap(recording, &view),
         }
     }
 
@@ -346,15 +355,9 @@ impl Model {
         };
         let selected = || state.selected(&self.recording, &self.analysis);
         match chart {
-            Chart::Composition => bare,
+            Chart::Row | Chart::Cells | Chart::Now => bare,
             Chart::Minimap => chart::View {
                 pace: state.pace,
-                ..bare
-            },
-            Chart::Growth => chart::View {
-                selected: selected(),
-                span: state.span,
-                measure: state.measure,
                 ..bare
             },
             Chart::Timeline => chart::View {
@@ -380,9 +383,7 @@ impl Model {
             width: state.width.max(640.0),
             density: Density(self.scale_of_picture()),
             measure: state.measure,
-            moment: state.moment,
-            inside: state.inside.clone(),
-            ..self.view(Chart::Timeline)
+            ..self.view(Chart::Now)
         };
         chart::as_seen(&self.recording, &self.analysis, &view)
     }
@@ -393,13 +394,25 @@ impl Model {
     }
 
     /// What fills the device that is shown.
-    pub(crate) fn parts(&self) -> Vec<Part> {
-        self.analysis.parts(&self.recording, self.state.device)
+    pub(crate) fn segments(&self) -> Vec<Segment> {
+        chart::segments(&self.recording, &self.analysis, self.state.device)
+    }
+
+    /// What each cell kept on the device that is shown.
+    pub(crate) fn cells(&self) -> &Cells {
+        let (recording, analysis) = (&self.recording, &self.analysis);
+        let cells = || chart::cells(recording, analysis, self.state.device);
+        self.cells.get_or_init(cells)
+    }
+
+    /// The columns of the panel of cells.
+    pub(crate) fn layout(&self) -> Layout {
+        Layout::new(self.state.width)
     }
 
     /// The worst finding that is about a part of the device.
     pub(crate) fn finding_about(&self, part: usize) -> Option<&str> {
-        let kind = self.parts().get(part)?.kind();
+        let kind = self.segments().get(part)?.kind;
         let found = self.analysis.finding_about(self.state.device, kind);
         found.map(|finding| finding.id.as_str())
     }
@@ -417,6 +430,7 @@ impl Model {
         analyzer.judge(analysis, &self.recording, &self.rules);
         if !chart::draw_alike(&before, &self.analysis.findings) {
             self.version += 1;
+            self.cells.take();
         }
         self.compare();
     }

@@ -12,7 +12,7 @@ use gpumem_core::rules::Rules;
 use gpumem_core::units::{Nanos, Units};
 
 use crate::settings::Setting;
-use crate::state::{Choice, Layer, Span, State};
+use crate::state::{Choice, Fold, Layer, Span, State};
 
 /// The first look, and the rules that stand in the recording.
 type First<'a> = (&'a State, &'a Rules);
@@ -26,9 +26,19 @@ pub(crate) fn line(state: &State, rules: &Rules, (first, recorded): First<'_>) -
     if let Some((from, to)) = state.span {
         parts.push(("span", format!("{}-{}", from.get(), to.get())));
     }
-    if state.measure == Measure::Level {
-        parts.push(("measure", "level".to_owned()));
+    if state.measure == Measure::PerRun {
+        parts.push(("measure", "run".to_owned()));
     }
+    parts.extend(
+        state
+            .folds
+            .iter()
+            .map(|fold| ("fold", fold.name().to_owned())),
+    );
+    if state.all_rows {
+        parts.push(("rows", "all".to_owned()));
+    }
+    parts.extend(state.row.map(|cell| ("row", cell.0.to_string())));
     if state.pace == Pace::Clock {
         parts.push(("pace", "clock".to_owned()));
     }
@@ -85,7 +95,13 @@ pub(crate) fn read(
                 state.device = idx.map_or(state.device, DeviceIdx);
             }
             "span" => state.span = span(&value),
-            "measure" if value == "level" => state.measure = Measure::Level,
+            "measure" if value == "run" => state.measure = Measure::PerRun,
+            "fold" => state.folds.extend(Fold::from_name(&value)),
+            "rows" => state.all_rows = value == "all",
+            "row" => {
+                let idx = value.parse().ok().filter(|idx| (*idx as usize) < n_cells);
+                state.row = idx.map(CellIdx);
+            }
             "pace" if value == "clock" => state.pace = Pace::Clock,
             "hidden" => {
                 if let Some(layer) = Layer::from_name(&value) {
@@ -202,7 +218,10 @@ mod tests {
     fn what_is_looked_at_is_found_again() {
         let mut state = State {
             span: Some((Nanos::new(5), Nanos::new(70))),
-            measure: Measure::Level,
+            measure: Measure::PerRun,
+            folds: vec![Fold::Map, Fold::Settings],
+            all_rows: true,
+            row: Some(CellIdx(1)),
             pace: Pace::Clock,
             chosen: Some(Choice::Finding("leak/a=b & 'ü'".to_owned())),
             moment: Moment::Change,
@@ -217,7 +236,7 @@ mod tests {
         check(
             &state,
             &rules,
-            "span=5-70&measure=level&pace=clock&hidden=peaks\
+            "span=5-70&measure=run&fold=map&fold=settings&rows=all&row=1&pace=clock&hidden=peaks\
              &inside=Out%5B3%5D&inside=.a%26b&units=GB&holders=change\
              &chosen=finding:leak%2Fa%3Db%20%26%20%27%C3%BC%27&dismissed=x%2Fy&min_runs=2",
         );

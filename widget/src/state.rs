@@ -6,14 +6,16 @@ use gpumem_core::recording::{CellIdx, DeviceIdx, Recording, RunIdx};
 use gpumem_core::sort;
 use gpumem_core::units::{Nanos, Units};
 
-/// One of the pictures.
+/// One of the pictures, or a row of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Chart {
+    /// What one cell kept.
+    Row,
+    /// What all cells kept, over time.
+    Cells,
     /// What fills the device.
-    Composition,
-    /// What each run kept.
-    Growth,
-    /// Levels over time.
+    Now,
+    /// Levels over time, as they were sampled.
     Timeline,
     /// The whole session, and the part of it that is looked at.
     Minimap,
@@ -23,9 +25,10 @@ pub(crate) enum Chart {
 
 impl Chart {
     /// All, from top to bottom.
-    pub(crate) const ALL: [Self; 5] = [
-        Self::Composition,
-        Self::Growth,
+    pub(crate) const ALL: [Self; 6] = [
+        Self::Row,
+        Self::Cells,
+        Self::Now,
         Self::Timeline,
         Self::Minimap,
         Self::Holders,
@@ -34,8 +37,9 @@ impl Chart {
     /// The name in the page's `data-chart`.
     pub(crate) const fn name(self) -> &'static str {
         match self {
-            Self::Composition => "composition",
-            Self::Growth => "growth",
+            Self::Row => "row",
+            Self::Cells => "cells",
+            Self::Now => "now",
             Self::Timeline => "timeline",
             Self::Minimap => "minimap",
             Self::Holders => "holders",
@@ -47,17 +51,56 @@ impl Chart {
         Self::ALL.into_iter().find(|chart| chart.name() == name)
     }
 
-    /// It has runs, and time to zoom into.
-    pub(crate) const fn has_runs(self) -> bool {
-        !matches!(self, Self::Composition | Self::Holders)
+    /// It has time to zoom into.
+    pub(crate) const fn has_time(self) -> bool {
+        matches!(self, Self::Timeline | Self::Minimap)
     }
 
     /// Where the runs of this chart are found again.
     pub(crate) const fn other(self) -> Self {
         match self {
-            Self::Growth => Self::Timeline,
-            _ => Self::Growth,
+            Self::Timeline | Self::Minimap => Self::Cells,
+            _ => Self::Timeline,
         }
+    }
+
+    /// The fold that it is in.
+    pub(crate) const fn fold(self) -> Option<Fold> {
+        match self {
+            Self::Timeline | Self::Minimap => Some(Fold::Settings),
+            Self::Holders => Some(Fold::Map),
+            _ => None,
+        }
+    }
+}
+
+/// What is closed until somebody opens it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fold {
+    /// Who holds what.
+    Map,
+    /// Every run in a line.
+    Runs,
+    /// Units, thresholds, and the samples over time.
+    Settings,
+}
+
+impl Fold {
+    /// In the order of the page.
+    pub(crate) const ALL: [Self; 3] = [Self::Map, Self::Runs, Self::Settings];
+
+    /// The name in the page and in what is saved.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Map => "map",
+            Self::Runs => "runs",
+            Self::Settings => "settings",
+        }
+    }
+
+    /// The fold of that name.
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|fold| fold.name() == name)
     }
 }
 
@@ -131,6 +174,16 @@ impl Layer {
         }
     }
 
+    /// As people read it.
+    pub(crate) const fn words(self) -> &'static str {
+        match self {
+            Self::Device => "the device, sampled",
+            Self::Process => "this process, sampled",
+            Self::Held => "allocated",
+            Self::Peaks => "peaks",
+        }
+    }
+
     /// The layer of that name.
     pub(crate) fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|layer| layer.name() == name)
@@ -160,8 +213,16 @@ pub(crate) struct State {
     pub(crate) chosen: Option<Choice>,
     /// The part of the time that is looked at; `None` for all.
     pub(crate) span: Option<Span>,
-    /// What the bars of the growth chart are.
+    /// What the rows show.
     pub(crate) measure: Measure,
+    /// The folds that are open.
+    pub(crate) folds: Vec<Fold>,
+    /// Every row is shown, not only the first.
+    pub(crate) all_rows: bool,
+    /// The row that is open.
+    pub(crate) row: Option<CellIdx>,
+    /// How the runs are sorted.
+    pub(crate) order: Order,
     /// How the timeline deals with pauses.
     pub(crate) pace: Pace,
     /// What the timeline draws.
@@ -176,6 +237,15 @@ pub(crate) struct State {
     pub(crate) dismissed: Vec<String>,
     /// The list of keys is shown.
     pub(crate) help: bool,
+}
+
+/// How the table of runs is sorted: by the column of that place, and whether the largest is first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Order {
+    /// From the left, from 0; the first is the order in which they ran.
+    pub(crate) column: usize,
+    /// From the smallest.
+    pub(crate) is_rising: bool,
 }
 
 /// Where the keyboard goes.
@@ -216,8 +286,16 @@ pub(crate) enum Event {
     Switched(DeviceIdx),
     /// Looks at a part of the time, or at all of it.
     Zoomed(Option<Span>),
-    /// Chose what the bars are.
+    /// Chose what the rows show.
     Measured(Measure),
+    /// Opened or closed a fold.
+    Folded(Fold),
+    /// Opened a row, or closed it.
+    OpenedRow(CellIdx),
+    /// Wants every row, or only the first.
+    ShowedRows,
+    /// Sorts the runs by a column, or the other way round.
+    Sorted(usize),
     /// Chose how time runs.
     Paced(Pace),
     /// Chose of what the map of holders tells.
@@ -245,6 +323,10 @@ impl State {
             chosen: None,
             span: None,
             measure: Measure::default(),
+            folds: Vec::new(),
+            all_rows: false,
+            row: None,
+            order: Order::default(),
             pace: Pace::default(),
             layers: Layers::default(),
             moment: Moment::default(),
@@ -276,11 +358,14 @@ impl State {
                 if let Some(pointed) = &mut next.pointed {
                     pointed.chart = pointed.chart.other();
                     pointed.at = None;
+                    let fold = pointed.chart.fold();
+                    next.unfold(fold);
                 }
             }
             Event::Cleared => {
                 next.pointed = None;
                 next.chosen = None;
+                next.row = None;
                 next.help = false;
             }
             Event::Toggled(id) => {
@@ -308,6 +393,14 @@ impl State {
             }
             Event::Zoomed(span) => next.span = span.filter(|(from, to)| from < to),
             Event::Measured(measure) => next.measure = measure,
+            Event::Folded(fold) if self.is_open(fold) => next.folds.retain(|open| *open != fold),
+            Event::Folded(fold) => next.unfold(Some(fold)),
+            Event::OpenedRow(cell) => next.row = (self.row != Some(cell)).then_some(cell),
+            Event::ShowedRows => next.all_rows = !self.all_rows,
+            Event::Sorted(column) => {
+                let is_rising = self.order.column == column && !self.order.is_rising;
+                next.order = Order { column, is_rising };
+            }
             Event::Paced(pace) => next.pace = pace,
             Event::Looked(moment) => {
                 next.moment = moment;
@@ -316,6 +409,7 @@ impl State {
             }
             Event::Entered(inside, field) => {
                 next.inside = inside;
+                next.unfold(Some(Fold::Map));
                 next.pointed = field.map(|field| Pointed {
                     chart: Chart::Holders,
                     target: Target::Field(field),
@@ -327,6 +421,28 @@ impl State {
             Event::Resized(width) => next.width = width,
         }
         next
+    }
+
+    /// Somebody opened it.
+    pub(crate) fn is_open(&self, fold: Fold) -> bool {
+        self.folds.contains(&fold)
+    }
+
+    fn unfold(&mut self, fold: Option<Fold>) {
+        self.folds.extend(fold.filter(|fold| !self.is_open(*fold)));
+    }
+
+    /// The cell that is picked out, or whose finding is.
+    pub(crate) fn chosen_cell(&self, analysis: &Analysis) -> Option<CellIdx> {
+        match self.chosen.as_ref()? {
+            Choice::Cell(cell) => Some(*cell),
+            Choice::Finding(id) => {
+                let mut findings = analysis.findings.iter();
+                let found = findings.find(|finding| finding.id == *id)?;
+                found.cell.as_ref().map(|cell| cell.idx)
+            }
+            Choice::Search(_) => None,
+        }
     }
 
     /// The runs that are picked out, in order; empty when nothing is.
@@ -425,7 +541,7 @@ mod tests {
     fn looking_at(run: Option<u32>) -> State {
         let recording = recording_of_runs(&[0, 1, 0]);
         State {
-            pointed: run.map(|run| at(Chart::Growth, run)),
+            pointed: run.map(|run| at(Chart::Cells, run)),
             ..State::new(&recording, &Analysis::default())
         }
     }
@@ -458,7 +574,7 @@ mod tests {
 
     #[test]
     fn a_chart_without_runs_has_nothing_to_step_to() {
-        let event = Event::Stepped(Chart::Growth, Step::Forward, Vec::new());
+        let event = Event::Stepped(Chart::Cells, Step::Forward, Vec::new());
         assert_eq!(after(&looking_at(None), event).pointed, None);
     }
 
@@ -467,7 +583,7 @@ mod tests {
         let crossed = after(&looking_at(Some(2)), Event::Crossed);
         assert_eq!(crossed.pointed, Some(at(Chart::Timeline, 2)));
         let back = after(&crossed, Event::Crossed);
-        assert_eq!(back.pointed, Some(at(Chart::Growth, 2)));
+        assert_eq!(back.pointed, Some(at(Chart::Cells, 2)));
     }
 
     #[track_caller]
@@ -477,6 +593,33 @@ mod tests {
         let selected = chosen.selected(&recording, &Analysis::default());
         let selected: Vec<u32> = selected.into_iter().map(|run| run.0).collect();
         assert_eq!(selected, expected);
+    }
+
+    #[test]
+    fn the_timeline_is_unfolded_to_go_there() {
+        let crossed = after(&looking_at(Some(2)), Event::Crossed);
+        assert!(crossed.is_open(Fold::Settings));
+        let closed = after(&crossed, Event::Folded(Fold::Settings));
+        assert!(!closed.is_open(Fold::Settings));
+    }
+
+    #[test]
+    fn a_row_opens_closes_and_gives_way_to_escape() {
+        let row = Event::OpenedRow(CellIdx(1));
+        let open = after(&looking_at(None), row.clone());
+        assert_eq!(open.row, Some(CellIdx(1)));
+        assert_eq!(after(&open, row).row, None);
+        assert_eq!(after(&open, Event::Cleared).row, None);
+    }
+
+    #[test]
+    fn a_second_sort_by_a_column_turns_it_round() {
+        let sorted = after(&looking_at(None), Event::Sorted(2));
+        let turned = after(&sorted, Event::Sorted(2));
+        assert_eq!(
+            (sorted.order.is_rising, turned.order.is_rising),
+            (false, true)
+        );
     }
 
     #[test]

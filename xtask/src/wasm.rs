@@ -8,13 +8,14 @@ use wasm_bindgen_cli_support::Bindgen;
 
 use crate::bundle::bundle;
 use crate::order::ordered;
+use crate::places::forgotten;
 use crate::project::Project;
 use crate::run;
 use crate::stamp::Stamp;
 
 /// What the page runs.
 pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
-const INPUTS: [&str; 9] = [
+const INPUTS: [&str; 10] = [
     "Cargo.toml",
     "Cargo.lock",
     "core/Cargo.toml",
@@ -23,6 +24,7 @@ const INPUTS: [&str; 9] = [
     "js",
     "xtask/src/wasm.rs",
     "xtask/src/order.rs",
+    "xtask/src/places.rs",
     "xtask/src/bundle.rs",
 ];
 
@@ -59,7 +61,7 @@ pub(crate) fn build(project: &Project) -> Result<()> {
     let module = compile(project)?;
     let (glue_js, wasm) = bind(&module, &project.target("bindgen"))?;
     remove_old(&project.static_folder())?;
-    bundle(project.root(), &glue_js, &ordered(&wasm)?)?;
+    bundle(project.root(), &glue_js, &ordered(&forgotten(&wasm)?)?)?;
     stamp.set()
 }
 

@@ -7,13 +7,6 @@ use std::ops::RangeInclusive;
 
 use crate::units::{ByteDelta, Nanos, Units};
 
-/// A level axis says `4 GiB`, a delta axis `+4 GiB`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sign {
-    Level,
-    Delta,
-}
-
 /// Bytes, with ticks at multiples of a power of two: 4, 8, 12 GiB and not 3.7; where sizes
 /// are shown in powers of ten, at multiples of 1, 2 and 5 of them.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,26 +15,18 @@ pub(super) struct ByteAxis {
     range: (f64, f64),
     /// Logical pixels at the bottom and at the top.
     pixels: (f64, f64),
-    sign: Sign,
     units: Units,
 }
 
 impl ByteAxis {
     /// From `low` to `high` and over zero, in bytes, between two heights of the picture.
-    pub(super) fn new(
-        range: RangeInclusive<f64>,
-        bottom: f64,
-        top: f64,
-        sign: Sign,
-        units: Units,
-    ) -> Self {
+    pub(super) fn new(range: RangeInclusive<f64>, bottom: f64, top: f64, units: Units) -> Self {
         let low = range.start().min(0.0);
         // An axis of no length has no scale.
         let high = range.end().max(low + 1.0).max(0.0);
         Self {
             range: (low, high),
             pixels: (bottom, top),
-            sign,
             units,
         }
     }
@@ -73,11 +58,9 @@ impl ByteAxis {
 
     /// What stands at a tick.
     pub(super) fn label(&self, tick: f64) -> String {
-        let delta = ByteDelta::from_f64(tick);
-        match self.sign {
-            _ if delta == ByteDelta::ZERO => "0".to_owned(),
-            Sign::Level => self.units.size(delta.magnitude()),
-            Sign::Delta => self.units.change(delta),
+        match ByteDelta::from_f64(tick) {
+            ByteDelta::ZERO => "0".to_owned(),
+            level => self.units.size(level.magnitude()),
         }
     }
 
@@ -112,19 +95,8 @@ mod tests {
     const GIB: f64 = 1024.0 * MIB;
 
     #[track_caller]
-    fn check(range: RangeInclusive<f64>, sign: Sign, max_ticks: usize, labels: &[&str]) {
-        check_in(Units::Binary, range, sign, max_ticks, labels);
-    }
-
-    #[track_caller]
-    fn check_in(
-        units: Units,
-        range: RangeInclusive<f64>,
-        sign: Sign,
-        max_ticks: usize,
-        labels: &[&str],
-    ) {
-        let axis = ByteAxis::new(range, 100.0, 0.0, sign, units);
+    fn check(units: Units, range: RangeInclusive<f64>, max_ticks: usize, labels: &[&str]) {
+        let axis = ByteAxis::new(range, 100.0, 0.0, units);
         let shown: Vec<String> = axis
             .ticks(max_ticks)
             .iter()
@@ -135,51 +107,22 @@ mod tests {
 
     #[test]
     fn ticks_are_multiples_of_a_power_of_two() {
-        let (level, delta) = (Sign::Level, Sign::Delta);
+        let check = |range, max_ticks, labels| check(Units::Binary, range, max_ticks, labels);
         check(
             0.0..=17.0 * GIB,
-            level,
             5,
             &["0", "4 GiB", "8 GiB", "12 GiB", "16 GiB"],
         );
-        check(
-            0.0..=1.6 * GIB,
-            delta,
-            4,
-            &["0", "+512 MiB", "+1 GiB", "+1.5 GiB"],
-        );
-        check(
-            -5.0 * MIB..=3.0 * MIB,
-            delta,
-            5,
-            &["−4 MiB", "−2 MiB", "0", "+2 MiB"],
-        );
-        check(0.0..=0.0, level, 5, &["0", "1 B"]);
-        check(
-            3.0 * GIB..=3.5 * GIB,
-            level,
-            5,
-            &["0", "1 GiB", "2 GiB", "3 GiB"],
-        );
+        check(0.0..=3.0 * MIB, 5, &["0", "1 MiB", "2 MiB", "3 MiB"]);
+        check(0.0..=0.0, 5, &["0", "1 B"]);
+        check(3.0 * GIB..=3.5 * GIB, 5, &["0", "1 GiB", "2 GiB", "3 GiB"]);
     }
 
     #[test]
     fn ticks_are_round_in_the_units_that_are_shown() {
-        let units = Units::Decimal;
-        check_in(
-            units,
-            0.0..=17e9,
-            Sign::Level,
-            5,
-            &["0", "5 GB", "10 GB", "15 GB"],
-        );
-        check_in(
-            units,
-            0.0..=1.7e6,
-            Sign::Delta,
-            5,
-            &["0", "+500 kB", "+1 MB", "+1.5 MB"],
-        );
+        let check = |range, labels| check(Units::Decimal, range, 5, labels);
+        check(0.0..=17e9, &["0", "5 GB", "10 GB", "15 GB"]);
+        check(0.0..=1.7e6, &["0", "500 kB", "1 MB", "1.5 MB"]);
     }
 
     #[test]
@@ -195,7 +138,7 @@ mod tests {
     proptest! {
         #[test]
         fn ticks_are_few_and_inside(low in -1e13..1e13_f64, high in -1e13..1e13_f64, n in 1_usize..12) {
-            let axis = ByteAxis::new(low..=high, 100.0, 0.0, Sign::Delta, Units::Binary);
+            let axis = ByteAxis::new(low..=high, 100.0, 0.0, Units::Binary);
             let ticks = axis.ticks(n);
             prop_assert!((1..=n).contains(&ticks.len()), "{} ticks", ticks.len());
             prop_assert!(ticks.contains(&0.0));

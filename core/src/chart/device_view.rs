@@ -57,8 +57,6 @@ pub(super) struct DeviceView<'a> {
     pub(super) device: DeviceIdx,
     /// In the order of the runs.
     rows: Vec<&'a RunRow>,
-    /// Of each cell, the worst of what grows.
-    pub(super) growing_in: Vec<Option<&'a Finding>>,
     /// Of the findings that name the runs, by run.
     roles: Vec<Option<Role>>,
     devices: &'a [DeviceSummary],
@@ -73,12 +71,8 @@ impl<'a> DeviceView<'a> {
             .filter(|finding| finding.device == device)
             .filter(|finding| matches!(finding.kind, FindingKind::Leak | FindingKind::Growing))
             .collect();
-        let mut growing_in = vec![None; recording.cells().len()];
         let mut roles = vec![None; recording.runs().len()];
         for finding in growing.iter().copied().rev() {
-            if let Some(cell) = &finding.cell {
-                growing_in[cell.idx.get()] = Some(finding);
-            }
             for run in &finding.runs {
                 roles[recording.outermost(*run).get()] = Some(role_of(finding));
             }
@@ -88,7 +82,6 @@ impl<'a> DeviceView<'a> {
             device,
             devices: &analysis.devices,
             rows: rows.collect(),
-            growing_in,
             roles,
         }
     }
@@ -129,11 +122,6 @@ impl<'a> DeviceView<'a> {
         summary.and_then(|summary| summary.capacity)
     }
 
-    pub(super) fn is_host(&self) -> bool {
-        let device = self.recording.devices().get(self.device.get());
-        device.is_some_and(|device| device.kind == DeviceKind::Host)
-    }
-
     /// As people write the device.
     pub(super) fn device_label(&self) -> &'a str {
         let device = self.recording.devices().get(self.device.get());
@@ -141,7 +129,7 @@ impl<'a> DeviceView<'a> {
     }
 }
 
-pub(super) fn role_of(finding: &Finding) -> Role {
+fn role_of(finding: &Finding) -> Role {
     if finding.kind == FindingKind::Leak {
         Role::Leak
     } else {

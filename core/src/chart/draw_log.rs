@@ -36,7 +36,6 @@ pub(super) fn draw_log(scene: &Scene) -> String {
                     first.x, first.y, last.x, last.y
                 )
             }
-            Item::Dot { at, role, .. } => format!("{role:?} dot {:.0},{:.0}", at.x, at.y),
             Item::Text {
                 at,
                 text,
@@ -121,9 +120,6 @@ pub(super) fn assert_sound(scene: &Scene) {
 fn bounds(item: &Item) -> Rect {
     match item {
         Item::Fill { rect, .. } => *rect,
-        Item::Dot { at, radius, .. } => {
-            Rect::new(at.x - radius, at.y - radius, 2.0 * radius, 2.0 * radius)
-        }
         Item::Line { points, .. } => {
             let first = Rect::new(points[0].x, points[0].y, 0.0, 0.0);
             points.iter().fold(first, |all, point| {

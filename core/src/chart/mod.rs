@@ -6,28 +6,30 @@
 //!
 //! ```
 //! use gpumem_core::analyze::{Rules, analyze};
-//! use gpumem_core::chart::{Target, Theme, View, default_device, growth, svg};
+//! use gpumem_core::chart::{Layout, Theme, cells, default_device, svg};
+//! use gpumem_core::units::Units;
 //! # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
 //! # use example::leaking;
 //!
 //! let recording = leaking();
 //! let analysis = analyze(&recording, &Rules::default());
 //! let device = default_device(&recording, &analysis).expect("a device");
-//! let scene = growth(&recording, &analysis, &View { width: 600.0, device, ..View::default() });
-//! assert!(scene.description.starts_with("What each of 12 runs kept on cuda:0."));
-//! assert!(scene.hits.iter().any(|hit| matches!(hit.target, Target::Run(_))));
+//! let scene = cells(&recording, &analysis, device).over_time(&Layout::new(600.0), Units::Binary);
+//! assert!(scene.description.starts_with("What cuda:0 holds"));
 //! assert!(svg(&scene, Theme::Dark).starts_with("<svg"));
 //! ```
 
 mod axis;
 #[cfg(feature = "bitmap")]
 mod bitmap;
-mod composition;
+mod category;
+mod cells;
 mod device_view;
-mod growth;
+mod hatch;
 mod label;
 mod m4;
 mod minimap;
+mod now;
 mod paint;
 mod picture;
 mod plot;
@@ -41,10 +43,11 @@ mod treemap;
 
 #[cfg(feature = "bitmap")]
 pub use bitmap::png;
-pub use composition::composition;
+pub use category::Category;
+pub use cells::{Band, CellRow, Cells, Layout, Reading, Rest, Slots, cells};
 pub use device_view::{default_device, draw_alike};
-pub use growth::growth;
 pub use minimap::minimap;
+pub use now::{DeviceTile, Segment, Usage, device_tiles, in_use, now, segments};
 pub use paint::{PaintError, paint};
 pub use picture::{as_seen, report};
 pub use scene::{Anchor, Face, Hit, Item, Point, Rect, Role, Scene, Target};
@@ -70,7 +73,7 @@ pub struct View {
     pub selected: Vec<RunIdx>,
     /// The visible part of the time; `None` for all.
     pub span: Option<(Nanos, Nanos)>,
-    /// What the bars of the growth chart show.
+    /// What the rows of cells show.
     pub measure: Measure,
     /// How the timeline shows pauses.
     pub pace: Pace,
@@ -125,14 +128,14 @@ pub enum Moment {
     Change,
 }
 
-/// What the bars of the growth chart show: [`View::measure`].
+/// What the rows of cells show: [`View::measure`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Measure {
-    /// What each run kept, from zero.
+    /// What the cell kept so far.
     #[default]
-    Kept,
-    /// The level after each run, and what it added to the level before.
-    Level,
+    Total,
+    /// What each run kept.
+    PerRun,
 }
 
 /// How time runs along the timeline: [`View::pace`].

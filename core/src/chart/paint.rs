@@ -41,7 +41,9 @@ pub fn paint<B: DrawingBackend>(
         backend,
     };
     brush.backend.ensure_prepared()?;
-    brush.fill(scene.area(), scene.sheet, 0.0)?;
+    if scene.sheet != Role::Clear {
+        brush.fill(scene.area(), scene.sheet, 0.0)?;
+    }
     for item in &scene.items {
         brush.item(item)?;
     }
@@ -72,12 +74,6 @@ impl<B: DrawingBackend> Brush<'_, B> {
             } => dashes(points, *dash)
                 .iter()
                 .try_for_each(|dash| self.line(dash, *role, *width)),
-            Item::Dot { at, radius, role } => {
-                let radius = self.at_least_one(*radius);
-                let pen = self.pen(*role, 1.0);
-                self.backend
-                    .draw_circle(self.pixels(*at), radius, &pen, true)
-            }
             Item::Text {
                 at,
                 text,

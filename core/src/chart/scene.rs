@@ -1,8 +1,9 @@
 //! Positioned primitives in logical pixels. Colours are roles; a theme gives them values when the scene
 //! is painted.
 
+use super::category::Category;
 use super::label::Label;
-use crate::recording::{DeviceIdx, RunIdx};
+use crate::recording::RunIdx;
 
 /// A point in logical pixels, from the top left. Example: [`Rect`].
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -117,18 +118,28 @@ pub enum Role {
     Line,
     /// Grid lines.
     Grid,
-    /// A run that kept memory.
+    /// What a cell kept.
     Kept,
-    /// A run of a leak.
+    /// Below a line of what was kept.
+    KeptFill,
+    /// What all cells kept.
+    KeptArea,
+    /// What a run gave back by its end.
+    Back,
+    /// The upper edge of that.
+    BackCap,
+    /// Free in the allocator, above what was kept.
+    CacheArea,
+    /// What leaks.
     Leak,
+    /// Below a line of what leaks.
+    LeakFill,
+    /// Words about a leak.
+    LeakText,
     /// A run that is watched.
     Watch,
     /// A run that freed everything.
     Ok,
-    /// The ghost of a peak.
-    Ghost,
-    /// The level before a run.
-    Base,
     /// The device's use.
     Device,
     /// This process's use.
@@ -141,14 +152,12 @@ pub enum Role {
     LeakSpan,
     /// A panel in front of the picture.
     Panel,
-    /// What holds memory; each position among the holders has its own colour.
-    Holder(u8),
-    /// Free in the allocator.
-    Cache,
-    /// Of the driver and of libraries.
-    Context,
-    /// Of other processes.
-    Others,
+    /// What a part of the device is for.
+    Category(Category),
+    /// Words on a part of the device.
+    Word,
+    /// Nothing: what is behind the picture shines through.
+    Clear,
 }
 
 /// Where a text is relative to its point. Example: [`Item`].
@@ -211,15 +220,6 @@ pub enum Item {
         /// Lengths of dash and gap; `None` for a full line.
         dash: Option<(f64, f64)>,
     },
-    /// A filled circle.
-    Dot {
-        /// Its middle.
-        at: Point,
-        /// In logical pixels.
-        radius: f64,
-        /// What colour.
-        role: Role,
-    },
     /// A line of text; `at` is its baseline.
     Text {
         /// Where the baseline is.
@@ -241,10 +241,7 @@ impl Item {
     /// Its colour.
     pub fn role(&self) -> Role {
         match self {
-            Self::Fill { role, .. }
-            | Self::Line { role, .. }
-            | Self::Dot { role, .. }
-            | Self::Text { role, .. } => *role,
+            Self::Fill { role, .. } | Self::Line { role, .. } | Self::Text { role, .. } => *role,
         }
     }
 
@@ -257,7 +254,7 @@ impl Item {
                     *point = Point::new(point.x + x, point.y + y);
                 }
             }
-            Self::Dot { at, .. } | Self::Text { at, .. } => *at = Point::new(at.x + x, at.y + y),
+            Self::Text { at, .. } => *at = Point::new(at.x + x, at.y + y),
         }
         self
     }
@@ -271,8 +268,6 @@ pub enum Target {
     Run(RunIdx),
     /// A part of the device, by its position in the composition.
     Part(usize),
-    /// A device, if several are shown.
-    Device(DeviceIdx),
     /// What holds memory, by its position among the fields of the open map.
     Field(usize),
 }
@@ -370,10 +365,6 @@ impl Scene {
                 dash,
             });
         }
-    }
-
-    pub(super) fn dot(&mut self, at: Point, radius: f64, role: Role) {
-        self.items.push(Item::Dot { at, radius, role });
     }
 
     pub(super) fn text(&mut self, label: Label) {

@@ -124,20 +124,6 @@ impl DrawingBackend for Document {
         Ok(())
     }
 
-    fn draw_circle<S: BackendStyle>(
-        &mut self,
-        (x, y): BackendCoord,
-        radius: u32,
-        style: &S,
-        _fill: bool,
-    ) -> Outcome {
-        let fill = hex(style.color());
-        self.put(format_args!(
-            "<circle cx=\"{x}\" cy=\"{y}\" r=\"{radius}\" fill=\"{fill}\"/>"
-        ));
-        Ok(())
-    }
-
     fn fill_polygon<S: BackendStyle, I: IntoIterator<Item = BackendCoord>>(
         &mut self,
         outline: I,

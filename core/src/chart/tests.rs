@@ -76,11 +76,16 @@ proptest! {
     fn every_scene_is_sound((recording, analysis) in any_session(), width in 160.0..1600.0_f64) {
         let mut view = view(width);
         view.selected.extend(recording.runs().first().map(|run| run.idx));
-        let level = View { measure: Measure::Level, pace: Pace::Clock, ..view.clone() };
+        let level = View { pace: Pace::Clock, ..view.clone() };
+        let cells = cells(&recording, &analysis, view.device);
+        for row in &cells.rows {
+            for measure in [Measure::Total, Measure::PerRun] {
+                assert_sound(&cells.row_scene(row, width, measure));
+            }
+        }
         for scene in [
-            composition(&recording, &analysis, &view),
-            growth(&recording, &analysis, &view),
-            growth(&recording, &analysis, &level),
+            cells.over_time(&Layout::new(width), Units::Binary),
+            now(&recording, &analysis, &view),
             timeline(&recording, &analysis, &view),
             timeline(&recording, &analysis, &level),
             minimap(&recording, &analysis, &view),
@@ -112,8 +117,10 @@ fn the_report_shows_charts_and_findings() {
     for expected in [
         "\"GPU memory\"",
         "\"4 runs of 2 cells · sim:0 Simulated\"",
-        "\"+420 MiB in each of 3 runs\"",
-        "\"capacity 16 GiB\"",
+        "\"What each cell kept\"",
+        "\"+1.23 GiB\"",
+        "\"16 GiB\"",
+        "\"Now\"",
         "\"▲ Leak\"",
         "\"losses.append(f(x)) keeps 420 MiB more after every run\"",
     ] {
@@ -124,10 +131,13 @@ fn the_report_shows_charts_and_findings() {
 #[test]
 fn an_svg_is_as_large_as_its_scene_and_escapes_its_text() {
     let (recording, analysis) = session(&[("a < b & \"c\"", &[run(1)])]);
-    let document = svg(&growth(&recording, &analysis, &view(880.0)), Theme::Light);
-    assert!(document.contains("width=\"880\" height=\"214\" viewBox=\"0 0 8800 2140\""));
+    let scene = report(&recording, &analysis, 880.0);
+    let document = svg(&scene, Theme::Light);
+    let height = scene.height;
+    assert!(document.contains(&format!(
+        "width=\"880\" height=\"{height}\" viewBox=\"0 0 8800"
+    )));
     assert!(document.contains("a &lt; b &amp; \"c\"</text>"));
-    // 11 px at ten units a pixel, on its baseline at 191 px.
-    assert!(document.contains("y=\"1910\""));
-    assert!(document.contains("font-size=\"110\""));
+    // 12 px at ten units a pixel.
+    assert!(document.contains("font-size=\"120\""));
 }

@@ -6,18 +6,6 @@ use super::scene::Role;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Rgb(pub u8, pub u8, pub u8);
 
-/// The colours of holders, on light and on dark; no two neighbours differ in hue alone.
-const HOLDERS: [[u32; 2]; 8] = [
-    [0x1f_5f_a8, 0x58_a6_ff],
-    [0x7a_4f_b5, 0xb3_92_f0],
-    [0x0f_76_6e, 0x3f_c1_b0],
-    [0xb3_54_00, 0xf0_8c_3a],
-    [0x9c_2a_6b, 0xe8_77_b5],
-    [0x4c_6b_1f, 0x9c_c2_5a],
-    [0x5b_5f_97, 0x9d_a2_e0],
-    [0x7a_5c_3e, 0xc9_a2_7a],
-];
-
 /// A set of colours.
 ///
 /// ```
@@ -54,26 +42,29 @@ impl Theme {
     /// The value of a role.
     pub(super) fn colour(self, role: Role) -> Rgb {
         let [light, dark] = match role {
-            Role::Background => [0xff_ff_ff, 0x11_14_18],
+            Role::Background | Role::Clear => [0xff_ff_ff, 0x11_14_18],
             Role::Panel => [0xff_ff_ff, 0x16_1b_22],
             Role::Text => [0x1f_23_28, 0xe6_ed_f3],
-            Role::Muted => [0x65_6d_76, 0x9a_a4_af],
+            Role::Muted => [0x59_63_6e, 0x9a_a4_af],
             Role::Line => [0xd8_de_e4, 0x30_36_3d],
             Role::Grid => [0xea_ee_f2, 0x21_26_2d],
-            Role::Kept | Role::Process => [0x09_69_da, 0x58_a6_ff],
+            Role::Kept | Role::Process => [0x3f_74_b0, 0x6b_a3_e0],
+            Role::KeptFill => [0xea_f1_f8, 0x1f_33_49],
+            Role::KeptArea => [0x8f_b1_d8, 0x3d_65_91],
+            Role::Back => [0xcb_d9_e9, 0x33_47_5f],
+            Role::BackCap => [0x76_90_b0, 0x7d_97_b3],
+            Role::CacheArea => [0xef_f3_f7, 0x20_2a_36],
             Role::Leak => [0xc4_43_2b, 0xff_7b_63],
-            Role::Watch => [0x9a_67_00, 0xe3_b3_41],
+            Role::LeakText => [0xb5_37_1f, 0xff_8e_78],
+            Role::LeakFill => [0xf6_d9_d2, 0x5b_2a_20],
+            Role::Watch => [0x8f_5f_00, 0xe3_b3_41],
             Role::Ok => [0x1a_7f_37, 0x3f_b9_50],
-            Role::Ghost => [0xe2_e8_ee, 0x2b_34_3f],
-            Role::Base => [0xa9_b4_c0, 0x57_62_6f],
             Role::Device => [0x8c_95_9f, 0x7d_85_90],
-            Role::Hover => [0xdd_ea_f8, 0x1e_2d_40],
+            Role::Hover => [0xee_f3_f9, 0x20_28_35],
             Role::Span => [0xf6_f8_fa, 0x1b_21_29],
-            Role::LeakSpan => [0xff_f1_ee, 0x2d_16_12],
-            Role::Holder(place) => HOLDERS[usize::from(place) % HOLDERS.len()],
-            Role::Cache => [0x7f_a3_c7, 0x5d_7f_a3],
-            Role::Context => [0xb0_9a_5f, 0xa8_93_5c],
-            Role::Others => [0x7d_86_90, 0x8b_94_9e],
+            Role::LeakSpan => [0xff_f4_f1, 0x27_18_15],
+            Role::Word => [0xff_ff_ff, 0x0d_11_17],
+            Role::Category(category) => category.colours(),
         };
         let [plain, strong] = match self {
             Self::Light | Self::LightContrast => {
@@ -91,9 +82,9 @@ impl Theme {
 /// The role where more contrast is asked for: text and lines in the colour of ink.
 fn strong(role: Role, [ink, paper]: [u32; 2], usual: u32) -> u32 {
     match role {
-        Role::Background | Role::Panel => paper,
+        Role::Background | Role::Panel | Role::Clear => paper,
         Role::Text | Role::Muted | Role::Line => ink,
-        Role::Grid | Role::Base => 0x76_76_76,
+        Role::Grid => 0x76_76_76,
         _ => usual,
     }
 }
@@ -117,6 +108,7 @@ impl Rgb {
 
 #[cfg(test)]
 mod tests {
+    use super::super::category::Category;
     use super::*;
 
     #[track_caller]
@@ -144,9 +136,15 @@ mod tests {
         check(Role::Muted, &[Role::Span, Role::LeakSpan], 4.5);
         check(Role::Leak, &[Role::LeakSpan, Role::Span], 4.5);
         check(Role::Panel, &[Role::Kept, Role::Ok, Role::Muted], 4.5);
-        for place in 0..8 {
-            check(Role::Panel, &[Role::Holder(place)], 4.5);
+        for category in Category::ALL
+            .into_iter()
+            .filter(|it| *it != Category::Cache)
+        {
+            check(Role::Word, &[Role::Category(category)], 4.5);
         }
+        check(Role::Word, &[Role::Leak, Role::Watch], 4.5);
+        check(Role::Text, &[Role::Category(Category::Cache)], 4.5);
+        check(Role::LeakText, &[Role::Panel, Role::CacheArea], 4.5);
     }
 
     #[test]
@@ -154,10 +152,14 @@ mod tests {
         for role in [Role::Device, Role::Process, Role::Kept, Role::Leak] {
             check(role, &[Role::Panel], 3.0);
         }
-        check(Role::Kept, &[Role::Ghost, Role::Hover], 3.0);
-        check(Role::Leak, &[Role::Ghost, Role::Hover], 3.0);
-        for place in 0..8 {
-            check(Role::Holder(place), &[Role::Panel], 3.0);
+        check(Role::Kept, &[Role::KeptFill, Role::Hover], 3.0);
+        check(Role::Leak, &[Role::LeakFill, Role::Hover], 3.0);
+        check(Role::BackCap, &[Role::Panel], 3.0);
+        for category in Category::ALL
+            .into_iter()
+            .filter(|it| *it != Category::Cache)
+        {
+            check(Role::Category(category), &[Role::Panel], 3.0);
         }
     }
 }

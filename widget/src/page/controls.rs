@@ -1,21 +1,23 @@
-//! What the reader sets: over the charts, and over the findings.
+//! What the reader sets: over the report, and in its settings.
 
-use gpumem_core::chart::{Measure, Pace};
+use gpumem_core::chart::Pace;
 use gpumem_core::decimal::rounded;
+use gpumem_core::recording::{Device, Recording};
 use gpumem_core::report;
+use gpumem_core::units::{ByteDelta, Units};
 use web_sys::{Element, HtmlElement, HtmlInputElement};
 
-use crate::dom::{Dom, Maker, describe, fill, flag, write};
+use crate::dom::{Dom, Maker, describe, flag, refill, write};
 use crate::keys;
 use crate::model::Model;
 use crate::settings::Setting;
-use crate::state::{Choice, Layer, cells_with};
+use crate::state::Layer;
 
 /// A group of buttons of which one is pressed: `(argument, words)`.
-const MEASURES: [(&str, &str); 2] = [("kept", "kept"), ("level", "level")];
-/// How sizes are shown.
 const UNITS: [(&str, &str); 3] = [("GiB", "GiB"), ("GB", "GB"), ("B", "bytes")];
-const PACES: [(&str, &str); 2] = [("runs", "runs"), ("clock", "clock")];
+const PACES: [(&str, &str); 2] = [("runs", "a run"), ("clock", "the clock")];
+/// More accelerators than these have one button: their tiles tell them apart.
+const MANY_DEVICES: usize = 3;
 /// How a report leaves the page.
 const EXPORTS: [(&str, &str); 5] = [
     ("png", "Picture (PNG)"),
@@ -29,8 +31,7 @@ const EXPORTS: [(&str, &str); 5] = [
 pub(crate) struct Header {
     pub(crate) element: Element,
     subtitle: Element,
-    measures: Element,
-    units: Element,
+    running: Element,
     devices: Element,
     help_button: Element,
     help: Element,
@@ -40,8 +41,7 @@ impl Header {
     pub(crate) fn build(make: &Maker) -> Dom<Self> {
         let name = make.text("h2", &[], "GPU memory")?;
         let subtitle = make.empty("span", &[("class", "muted")])?;
-        let measures = segments(make, "bars show", "measure", &MEASURES)?;
-        let units = segments(make, "units", "units", &UNITS)?;
+        let running = make.empty("span", &[("class", "running")])?;
         let devices = make.empty(
             "div",
             &[
@@ -68,19 +68,18 @@ impl Header {
             "?",
         )?;
         let always = make.group("span", &[("class", "always")], &[&export, &help_button])?;
-        let tools = make.group(
+        let tools = make.group("div", &[("class", "tools")], &[&devices, &always])?;
+        let line = make.group(
             "div",
-            &[("class", "tools")],
-            &[&measures, &devices, &units, &always],
+            &[("class", "line")],
+            &[&name, &subtitle, &running, &tools],
         )?;
-        let line = make.group("div", &[("class", "line")], &[&name, &subtitle, &tools])?;
         let help = help(make)?;
         let element = make.group("header", &[], &[&line, &help])?;
         Ok(Self {
             element,
             subtitle,
-            measures,
-            units,
+            running,
             devices,
             help_button,
             help,
@@ -90,37 +89,80 @@ impl Header {
     pub(crate) fn show(&self, make: &Maker, model: &Model) -> Dom<()> {
         let (recording, state) = (model.recording(), model.state());
         let device = recording.devices().get(state.device.get());
+        let mut summaries = model.analysis().devices.iter();
+        let summary = summaries.find(|summary| summary.device == state.device);
+        let capacity = summary.and_then(|summary| summary.capacity);
+        let capacity = capacity.map(|it| format!(", {}", state.units.size(it)));
         let label = device.map_or_else(String::new, |device| {
-            format!(" · {} {}", device.label, device.name)
+            format!("{}{} · ", device.label, capacity.unwrap_or_default())
         });
-        let subtitle = format!("{}{label}", report::counts(recording));
-        write(&self.subtitle, &subtitle);
-        let measure = match state.measure {
-            Measure::Kept => "kept",
-            Measure::Level => "level",
-        };
-        press(&self.measures, measure)?;
-        press(&self.units, state.units.name())?;
-        let known: Vec<String> = recording
-            .devices()
-            .iter()
-            .map(|d| d.idx.0.to_string())
-            .collect();
-        if self.devices.child_element_count() as usize != known.len() {
-            let mut buttons = Vec::new();
-            for (device, idx) in recording.devices().iter().zip(&known) {
-                let button = button(make, "device", idx, &device.label)?;
-                describe(&button, "title", &device.name)?;
-                buttons.push(button);
-            }
-            flag(&self.devices, "hidden", buttons.len() < 2)?;
-            fill(&self.devices, &buttons)?;
+        write(
+            &self.subtitle,
+            &format!("{label}{}", report::counts(recording)),
+        );
+        if let Some(device) = device {
+            describe(&self.subtitle, "title", &device.name)?;
         }
-        press(&self.devices, &state.device.0.to_string())?;
+        write(
+            &self.running,
+            &goes_on(model, state.units).unwrap_or_default(),
+        );
+        let choices = choices(recording, state.device.0);
+        if self.devices.child_element_count() as usize != choices.len() {
+            flag(&self.devices, "hidden", choices.len() < 2)?;
+        }
+        let mut buttons = Vec::new();
+        for (words, device, is_pressed) in &choices {
+            let button = button(make, "device", &device.idx.0.to_string(), words)?;
+            describe(&button, "title", &device.name)?;
+            button.set_attribute("aria-pressed", if *is_pressed { "true" } else { "false" })?;
+            buttons.push(button);
+        }
+        refill(&self.devices, &buttons)?;
         flag(&self.help, "hidden", !state.help)?;
         let expanded = if state.help { "true" } else { "false" };
-        self.help_button.set_attribute("aria-expanded", expanded)
+        Ok(self.help_button.set_attribute("aria-expanded", expanded)?)
     }
+}
+
+/// The devices to choose from, and whether each is shown: many accelerators are one choice.
+fn choices(recording: &Recording, shown: u32) -> Vec<(String, &Device, bool)> {
+    let is_accelerator = |device: &&Device| device.kind.is_accelerator();
+    let accelerators: Vec<&Device> = recording.devices().iter().filter(is_accelerator).collect();
+    let is_shown = |device: &Device| device.idx.0 == shown;
+    let mut choices = Vec::new();
+    if accelerators.len() > MANY_DEVICES {
+        let one = accelerators.iter().find(|device| is_shown(device));
+        let words = format!("{} GPUs", accelerators.len());
+        choices.push((words, *one.unwrap_or(&accelerators[0]), one.is_some()));
+    }
+    for device in recording.devices() {
+        if accelerators.len() <= MANY_DEVICES || !is_accelerator(&device) {
+            choices.push((device.label.clone(), device, is_shown(device)));
+        }
+    }
+    choices
+}
+
+/// `In [67] is running: +75 MiB so far`.
+fn goes_on(model: &Model, units: Units) -> Option<String> {
+    let runs = model.recording().runs();
+    let run = runs.iter().rfind(|run| run.parent.is_none())?;
+    if run.ended.is_some() {
+        return None;
+    }
+    let number = run
+        .execution_count
+        .map_or_else(|| "a cell".to_owned(), |n| format!("In [{n}]"));
+    let device = model.state().device;
+    let mut rows = model.analysis().rows.iter();
+    let row = rows.rfind(|row| row.run == run.idx && row.device == device);
+    let kept = row.and_then(|row| Some(row.so_far?.since(row.before?)));
+    let kept = kept.filter(|kept| *kept != ByteDelta::ZERO);
+    let kept = kept.map_or(String::new(), |kept| {
+        format!(": {} so far", units.change(kept))
+    });
+    Some(format!("● {number} is running{kept}"))
 }
 
 fn help(make: &Maker) -> Dom<Element> {
@@ -142,32 +184,22 @@ fn help(make: &Maker) -> Dom<Element> {
     make.group("div", &attributes, &[&list])
 }
 
-/// The line between the growth chart and the timeline.
-pub(crate) struct Tools {
+/// The settings: how sizes and time are shown, what counts as growth, and the samples over time.
+pub(crate) struct Settings {
     pub(crate) element: Element,
-    search: HtmlInputElement,
-    found: Element,
+    units: Element,
     layers: Vec<(Layer, HtmlInputElement)>,
     paces: Element,
     whole: Element,
+    thresholds: Thresholds,
+    dismissed: Element,
 }
 
-impl Tools {
-    pub(crate) fn build(make: &Maker) -> Dom<Self> {
-        let search: HtmlInputElement = make.typed(
-            "input",
-            &[
-                ("type", "search"),
-                ("class", "search"),
-                ("placeholder", "find a cell"),
-                ("aria-label", "find cells by their source"),
-                ("data-input", "search"),
-                ("autocomplete", "off"),
-                ("spellcheck", "false"),
-                ("dir", "auto"),
-            ],
-        )?;
-        let found = make.empty("output", &[("class", "muted")])?;
+impl Settings {
+    /// With the canvases of the samples over time.
+    pub(crate) fn build(make: &Maker, timeline: &Element, minimap: &Element) -> Dom<Self> {
+        let units = segments(make, "units", "units", &UNITS)?;
+        let paces = segments(make, "time runs", "pace", &PACES)?;
         let shown = make.empty(
             "span",
             &[
@@ -186,12 +218,14 @@ impl Tools {
                     ("data-argument", layer.name()),
                 ],
             )?;
-            let words = make.text("span", &[], layer.name())?;
-            let label = make.group("label", &[], &[&input, &words])?;
+            let words = make.text("span", &[], layer.words())?;
+            let swatch = make.empty("i", &[("class", layer.name())])?;
+            let label = make.group("label", &[], &[&input, &swatch, &words])?;
             shown.append_child(&label)?;
             layers.push((layer, input));
         }
-        let paces = segments(make, "time runs", "pace", &PACES)?;
+        let thresholds = Thresholds::build(make)?;
+        let dismissed = make.link("restore", "", "")?;
         let whole = make.text(
             "button",
             &[
@@ -202,24 +236,41 @@ impl Tools {
             ],
             "whole session",
         )?;
-        let right = make.group("div", &[("class", "tools")], &[&whole, &shown, &paces])?;
-        let element = make.group(
-            "div",
-            &[("class", "line between")],
-            &[&search, &found, &right],
-        )?;
+        let of_time = make.text("h3", &[], "Samples over time")?;
+        let line = make.group("div", &[("class", "line")], &[&of_time, &whole])?;
+        let rows = [
+            ("Sizes in", &units),
+            ("Over time, one step is", &paces),
+            ("Over time, show", &shown),
+        ];
+        let element = make.empty("div", &[("class", "panel settings")])?;
+        for (words, control) in rows {
+            let words = make.text("span", &[("class", "name")], words)?;
+            element.append_child(
+                &make
+                    .group("div", &[("class", "setting")], &[&words, control])?
+                    .into(),
+            )?;
+        }
+        for part in [&thresholds.element, &dismissed, &line] {
+            element.append_child(part)?;
+        }
+        let charts = make.group("figure", &[("class", "samples")], &[timeline, minimap])?;
+        element.append_child(&charts)?;
         Ok(Self {
             element,
-            search,
-            found,
+            units,
             layers,
             paces,
             whole,
+            thresholds,
+            dismissed,
         })
     }
 
     pub(crate) fn show(&self, model: &Model) -> Dom<()> {
         let state = model.state();
+        press(&self.units, state.units.name())?;
         let mut layers = state.layers;
         for (layer, input) in &self.layers {
             input.set_checked(*layer.of(&mut layers));
@@ -230,33 +281,13 @@ impl Tools {
         };
         press(&self.paces, pace)?;
         flag(&self.whole, "hidden", state.span.is_none())?;
-        let text = match &state.chosen {
-            Some(Choice::Search(text)) => text.as_str(),
-            _ => "",
-        };
-        // While somebody types, the field has blanks that the search has not.
-        if self.search.value().trim() != text {
-            self.search.set_value(text);
-        }
-        let found = (!text.is_empty()).then(|| {
-            let cells = cells_with(model.recording(), text);
-            let runs = model.recording().runs().iter();
-            let n_runs = runs
-                .filter(|run| cells.binary_search(&run.cell).is_ok())
-                .count();
-            format!(
-                "{} found, {}",
-                counted(cells.len(), "cell"),
-                counted(n_runs, "run")
-            )
-        });
-        self.found.set_text_content(found.as_deref());
-        Ok(())
-    }
-
-    /// The keyboard goes into the search field.
-    pub(crate) fn focus_search(&self) -> Dom<()> {
-        self.search.focus()
+        let n_dismissed = state.dismissed.len();
+        write(
+            &self.dismissed,
+            &format!("Show what was dismissed ({n_dismissed})"),
+        );
+        flag(&self.dismissed, "disabled", n_dismissed == 0)?;
+        self.thresholds.show(model)
     }
 }
 
@@ -270,28 +301,26 @@ struct Slider {
     reset: Element,
 }
 
-/// The thresholds, over the findings.
-pub(crate) struct Thresholds {
+/// The thresholds, among the settings.
+struct Thresholds {
     pub(crate) element: Element,
     sliders: Vec<Slider>,
 }
 
 impl Thresholds {
-    pub(crate) fn build(make: &Maker) -> Dom<Self> {
+    fn build(make: &Maker) -> Dom<Self> {
         let sliders = Setting::ALL
             .into_iter()
             .map(|setting| Slider::build(make, setting))
             .collect::<Dom<Vec<_>>>()?;
-        let list = make.empty("div", &[("class", "sliders")])?;
+        let element = make.empty("div", &[("class", "sliders")])?;
         for slider in &sliders {
-            list.append_child(&slider.row)?;
+            element.append_child(&slider.row)?;
         }
-        let summary = make.text("summary", &[], "Thresholds")?;
-        let element = make.group("details", &[("class", "thresholds")], &[&summary, &list])?;
         Ok(Self { element, sliders })
     }
 
-    pub(crate) fn show(&self, model: &Model) -> Dom<()> {
+    fn show(&self, model: &Model) -> Dom<()> {
         let is_of_device = |setting: Setting| match setting {
             Setting::Growth | Setting::HostGrowth => model.growth_setting() == setting,
             Setting::Runs | Setting::Cache => true,
@@ -389,9 +418,4 @@ pub(super) fn press(segments: &Element, argument: &str) -> Dom<()> {
         next = button.next_element_sibling();
     }
     Ok(())
-}
-
-fn counted(n: usize, what: &str) -> String {
-    let plural = if n == 1 { "" } else { "s" };
-    format!("{n} {what}{plural}")
 }

@@ -5,9 +5,8 @@ use gpumem_core::report;
 use gpumem_core::wording;
 use web_sys::Element;
 
-use super::controls::Thresholds;
 use crate::cards::{Card, Linked, Stop};
-use crate::dom::{Dom, Maker, fill};
+use crate::dom::{Dom, Maker, fill, put};
 use crate::model::Model;
 use crate::settings::Setting;
 use crate::state::{Choice, Pointed};
@@ -15,7 +14,6 @@ use crate::state::{Choice, Pointed};
 /// The findings of the report.
 pub(crate) struct Findings {
     pub(crate) element: Element,
-    thresholds: Thresholds,
     list: Element,
     cards: Vec<Card>,
     notes: Element,
@@ -24,15 +22,13 @@ pub(crate) struct Findings {
 impl Findings {
     pub(crate) fn build(make: &Maker) -> Dom<Self> {
         let heading = make.text("h2", &[], "Findings")?;
-        let thresholds = Thresholds::build(make)?;
-        let bar = make.group("div", &[("class", "bar")], &[&heading, &thresholds.element])?;
+        let bar = make.group("div", &[("class", "bar")], &[&heading])?;
         let list = make.empty("div", &[("class", "cards")])?;
         let notes = make.empty("div", &[("class", "notes")])?;
         let label = [("aria-label", "findings"), ("class", "findings")];
         let element = make.group("section", &label, &[&bar, &list, &notes])?;
         Ok(Self {
             element,
-            thresholds,
             list,
             cards: Vec::new(),
             notes,
@@ -41,7 +37,6 @@ impl Findings {
 
     /// Shows the findings of the model; a card that stays is the same element.
     pub(crate) fn show(&mut self, make: &Maker, model: &Model) -> Dom<()> {
-        self.thresholds.show(model)?;
         let at_keyboard = self.at_keyboard()?;
         let mut earlier = std::mem::take(&mut self.cards);
         for finding in shown(model) {
@@ -125,23 +120,6 @@ fn shown(model: &Model) -> impl Iterator<Item = &Finding> {
     let dismissed = &model.state().dismissed;
     let findings = model.analysis().findings.iter();
     findings.filter(|finding| !dismissed.contains(&finding.id))
-}
-
-/// Leaves what is in its place where it is: the keyboard stays on it.
-fn put(list: &Element, elements: &[Element]) -> Dom<()> {
-    let mut at = list.first_element_child();
-    for element in elements {
-        if at.as_ref() == Some(element) {
-            at = element.next_element_sibling();
-        } else {
-            list.insert_before(element, at.as_ref().map(AsRef::as_ref))?;
-        }
-    }
-    while let Some(rest) = at {
-        at = rest.next_element_sibling();
-        rest.remove();
-    }
-    Ok(())
 }
 
 fn new_card(make: &Maker, model: &Model, finding: &Finding, earlier: &[Card]) -> Dom<Card> {

@@ -1,24 +1,33 @@
 //! The report's elements, and what must change in them when the model does.
 
+mod cells;
 mod compare;
 mod controls;
 mod findings;
+mod folds;
 mod held;
+mod now;
+mod opened;
 mod picture;
-mod table;
+mod runs;
+mod tiles;
 
 use gpumem_core::chart::{Point, Target};
-use gpumem_core::recording::RunIdx;
+use gpumem_core::recording::CellIdx;
 use web_sys::{Element, HtmlCanvasElement};
 
+use cells::Cells;
 use compare::Comparison;
-use controls::{Header, Tools};
+use controls::{Header, Settings};
 use findings::Findings;
+use folds::Folds;
 use held::Held;
+use now::Now;
 use picture::Picture;
+use tiles::Tiles;
 
 use crate::canvas::Faces;
-use crate::dom::{Dom, Maker, fill, flag, write};
+use crate::dom::{Dom, Maker, flag, write};
 use crate::gesture::Gesture;
 use crate::model::Model;
 use crate::state::{Chart, Pointed, State};
@@ -29,59 +38,68 @@ pub(crate) struct Page {
     root: Element,
     faces: Faces,
     header: Header,
-    tools: Tools,
+    tiles: Tiles,
+    cells: Cells,
+    now: Now,
     pictures: Vec<Picture>,
     held: Held,
+    settings: Settings,
+    folds: Folds,
     comparison: Comparison,
     findings: Findings,
-    table: Element,
     live: Element,
 }
+
+/// The charts that are a picture of their own; each row has one besides.
+const PICTURES: [Chart; 5] = [
+    Chart::Cells,
+    Chart::Now,
+    Chart::Timeline,
+    Chart::Minimap,
+    Chart::Holders,
+];
 
 impl Page {
     /// Builds the report under `root`, with charts that are not painted yet.
     pub(crate) fn build(root: &Element, model: &Model) -> Dom<Self> {
         let make = Maker::beside(root)?;
-        let header = Header::build(&make)?;
-        let tools = Tools::build(&make)?;
-        let findings = Findings::build(&make)?;
-        let comparison = Comparison::build(&make)?;
-        let held = Held::build(&make)?;
-        let pictures = Chart::ALL
+        let pictures = PICTURES
             .into_iter()
             .map(|chart| Picture::build(&make, chart))
             .collect::<Dom<Vec<_>>>()?;
-        let table = make.empty("table", &[])?;
-        let tables = make.group("div", &[("class", "unseen")], &[&table])?;
-        let live = make.empty("div", &[("class", "unseen"), ("role", "status")])?;
-        root.append_child(&header.element)?;
-        for panel in panels(&make, &pictures, &tools)? {
-            root.append_child(&panel)?;
-        }
-        let map = pictures.iter().find(|it| it.chart == Chart::Holders);
-        held.place(map.map(|it| &*it.stage).ok_or("no map")?)?;
-        for part in [
-            &held.element,
-            &comparison.element,
-            &findings.element,
-            &tables,
-            &live,
-        ] {
-            root.append_child(part)?;
-        }
+        let [over_time, bar, timeline, minimap, map] =
+            [0, 1, 2, 3, 4].map(|idx| &*pictures[idx].stage);
+        let held = Held::build(&make)?;
+        held.place(map)?;
+        let settings = Settings::build(&make, timeline, minimap)?;
         let mut page = Self {
+            header: Header::build(&make)?,
+            tiles: Tiles::build(&make)?,
+            cells: Cells::build(&make, over_time)?,
+            now: Now::build(&make, bar)?,
+            folds: Folds::build(&make, &held.element, &settings.element)?,
+            comparison: Comparison::build(&make)?,
+            findings: Findings::build(&make)?,
+            live: make.empty("div", &[("class", "unseen"), ("role", "status")])?,
+            held,
+            settings,
+            pictures,
             faces: faces(root)?,
             make,
             root: root.clone(),
-            header,
-            tools,
-            pictures,
-            held,
-            comparison,
-            findings,
-            table,
-            live,
         };
+        for part in [
+            &page.header.element,
+            &page.comparison.element,
+            &page.findings.element,
+            &page.tiles.element,
+            &page.cells.element,
+            &page.now.element,
+            &page.folds.element,
+            &page.live,
+        ] {
+            root.append_child(part)?;
+        }
         page.show_words(model)?;
         Ok(page)
     }
@@ -99,12 +117,22 @@ impl Page {
             "data-empty",
             model.recording().runs().is_empty(),
         )?;
-        self.header.show(&self.make, model)?;
-        self.tools.show(model)?;
-        self.held.show(&self.make, model)?;
+        self.root
+            .set_attribute("data-layout", model.layout().name())?;
         self.comparison.show(&self.make, model)?;
         self.findings.show(&self.make, model)?;
-        fill(&self.table, &table::rows(&self.make, model)?)
+        self.show_charts(model)
+    }
+
+    /// The words around the charts, and the rows.
+    fn show_charts(&mut self, model: &Model) -> Dom<()> {
+        self.header.show(&self.make, model)?;
+        self.tiles.show(&self.make, model)?;
+        self.cells.show(&self.make, model, &self.faces)?;
+        self.now.show(&self.make, model)?;
+        self.folds.show(&self.make, model)?;
+        self.settings.show(model)?;
+        self.held.show(&self.make, model)
     }
 
     /// Shows what differs from the state `before`.
@@ -119,17 +147,18 @@ impl Page {
         } == *state;
         if is_zooming {
             // Some sixty times a second: no word but these is another.
-            self.tools.show(model)?;
+            self.settings.show(model)?;
             return self.show_pictures(model);
         }
         let is_pointing = State {
             pointed: state.pointed,
             ..before.clone()
         } == *state;
-        if !is_pointing {
-            self.header.show(&self.make, model)?;
-            self.tools.show(model)?;
-            self.held.show(&self.make, model)?;
+        if is_pointing {
+            self.cells.read(&self.make, model)?;
+            self.now.read(&self.make, model)?;
+        } else {
+            self.show_charts(model)?;
         }
         self.held.read(&self.make, model)?;
         if before.dismissed != state.dismissed || before.device != state.device {
@@ -143,6 +172,7 @@ impl Page {
     pub(crate) fn judge(&mut self, model: &Model) -> Dom<()> {
         self.comparison.show(&self.make, model)?;
         self.findings.show(&self.make, model)?;
+        self.show_charts(model)?;
         self.show_pictures(model)?;
         let n_findings = model.analysis().findings.len();
         self.say(&format!("findings: {n_findings}"));
@@ -151,38 +181,69 @@ impl Page {
 
     /// What is at a point of a chart, in logical pixels.
     pub(crate) fn pointed_at(&self, model: &Model, chart: Chart, point: Point) -> Option<Pointed> {
-        self.picture(chart).pointed_at(model, point)
+        if chart == Chart::Row {
+            let run = Cells::run_at(model, point.x, true)?;
+            return Some(Pointed {
+                chart,
+                target: Target::Run(run),
+                at: None,
+            });
+        }
+        self.picture(chart)?.pointed_at(model, point)
     }
 
     /// What a chart shows, from left to right.
-    pub(crate) fn targets(&self, chart: Chart) -> Vec<Target> {
-        self.picture(chart).targets()
-    }
-
-    /// The runs between two places of a chart.
-    pub(crate) fn runs_between(&self, chart: Chart, (left, right): (f64, f64)) -> Vec<RunIdx> {
-        self.picture(chart).runs_between(left, right)
+    pub(crate) fn targets(&self, model: &Model, chart: Chart) -> Vec<Target> {
+        let runs = match chart {
+            Chart::Row => self.cells.runs_at_keyboard(model),
+            Chart::Cells => model.cells().slots.runs().to_vec(),
+            _ => {
+                return self
+                    .picture(chart)
+                    .map(Picture::targets)
+                    .unwrap_or_default();
+            }
+        };
+        runs.into_iter().map(Target::Run).collect()
     }
 
     /// Shows what a pointer that is held down marks.
     pub(crate) fn mark(&self, gesture: &Gesture) -> Dom<()> {
-        self.picture(gesture.chart).mark(gesture.range())
+        match self.picture(gesture.chart) {
+            Some(picture) => picture.mark(gesture.range()),
+            None => Ok(()),
+        }
     }
 
     /// The pointer was let go: nothing is being marked.
     pub(crate) fn unmark(&mut self, gesture: &Gesture, model: &Model) -> Dom<()> {
-        self.picture(gesture.chart).mark(None)?;
+        if let Some(picture) = self.picture(gesture.chart) {
+            picture.mark(None)?;
+        }
         self.show_pictures(model)
     }
 
     /// The keyboard goes on at a chart.
     pub(crate) fn focus(&self, chart: Chart) -> Dom<()> {
-        self.picture(chart).focus()
+        match self.picture(chart) {
+            Some(picture) => picture.focus(),
+            None => Ok(()),
+        }
+    }
+
+    /// The keyboard goes to another row; says whether there is one.
+    pub(crate) fn step_row(&self, by: isize) -> Dom<bool> {
+        self.cells.step(by)
+    }
+
+    /// Brings the row of a cell into view.
+    pub(crate) fn reveal_row(&self, cell: CellIdx) {
+        self.cells.reveal(cell);
     }
 
     /// The keyboard goes into the search field.
     pub(crate) fn focus_search(&self) -> Dom<()> {
-        self.tools.focus_search()
+        self.cells.focus_search()
     }
 
     /// Brings the card of a finding into view; says whether there is one.
@@ -213,6 +274,10 @@ impl Page {
             self.faces = faces;
             self.forget_pictures();
         }
+        self.root
+            .set_attribute("data-layout", model.layout().name())?;
+        self.cells.repaint(model, &self.faces)?;
+        self.cells.read(&self.make, model)?;
         self.show_pictures(model)
     }
 
@@ -226,6 +291,7 @@ impl Page {
         for picture in &mut self.pictures {
             picture.forget();
         }
+        self.cells.forget();
     }
 
     /// Paints the whole report as one picture.
@@ -234,10 +300,8 @@ impl Page {
         picture::paint_scene(canvas, &model.picture(), model.theme, scale, &self.faces)
     }
 
-    fn picture(&self, chart: Chart) -> &Picture {
-        let mut pictures = self.pictures.iter();
-        let picture = pictures.find(|picture| picture.chart == chart);
-        picture.expect("the page has every chart")
+    fn picture(&self, chart: Chart) -> Option<&Picture> {
+        self.pictures.iter().find(|picture| picture.chart == chart)
     }
 
     fn show_pictures(&mut self, model: &Model) -> Dom<()> {
@@ -246,26 +310,6 @@ impl Page {
         }
         Ok(())
     }
-}
-
-/// The framed sheets that the charts lie on.
-fn panels(make: &Maker, pictures: &[Picture], tools: &Tools) -> Dom<Vec<Element>> {
-    let panel = |charts: &[Chart]| -> Dom<Element> {
-        let figure = make.empty("figure", &[("class", "panel")])?;
-        for picture in pictures
-            .iter()
-            .filter(|picture| charts.contains(&picture.chart))
-        {
-            figure.append_child(&picture.stage)?;
-        }
-        Ok(figure)
-    };
-    Ok(vec![
-        panel(&[Chart::Composition])?,
-        panel(&[Chart::Growth])?,
-        tools.element.clone(),
-        panel(&[Chart::Timeline, Chart::Minimap])?,
-    ])
 }
 
 /// The faces that the report's style gives text and code.

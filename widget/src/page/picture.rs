@@ -1,12 +1,12 @@
 //! A chart in the page: a canvas, and over it what follows the pointer.
 
-use gpumem_core::chart::{self, Hit, Point, Scene, Target, Theme};
+use gpumem_core::chart::{self, Point, Scene, Target, Theme};
 use gpumem_core::decimal::short;
-use gpumem_core::recording::RunIdx;
 use gpumem_core::sort;
 use wasm_bindgen::JsCast;
 use web_sys::{Element, HtmlCanvasElement, HtmlElement};
 
+use super::cells::Cells;
 use crate::canvas::{Canvas, Faces};
 use crate::dom::{Dom, Maker, describe, fill, flag};
 use crate::model::Model;
@@ -33,7 +33,8 @@ pub(crate) struct Picture {
     cursor: HtmlElement,
     /// Over the range that is being marked, or on the minimap over what is in view.
     brush: HtmlElement,
-    tip: HtmlElement,
+    /// Below the chart: what is read out of it.
+    reading: Element,
     scene: Scene,
     painted: Option<Painted>,
     /// What is read out.
@@ -53,16 +54,14 @@ impl Picture {
         )?;
         let overlay =
             |class: &str| make.typed::<HtmlElement>("div", &[("class", class), ("hidden", "")]);
-        let (band, cursor, brush, tip) = (
-            overlay("band")?,
-            overlay("cursor")?,
-            overlay("brush")?,
-            overlay("tip")?,
-        );
+        let (band, cursor, brush) = (overlay("band")?, overlay("cursor")?, overlay("brush")?);
+        let label = [("class", "reading"), ("dir", "auto")];
+        let reading = make.empty("p", &label)?;
+        flag(&reading, "hidden", chart != Chart::Timeline)?;
         let stage = make.group(
             "div",
             &[("class", "stage")],
-            &[&canvas, &band, &cursor, &brush, &tip],
+            &[&canvas, &band, &cursor, &brush, &reading],
         )?;
         Ok(Self {
             chart,
@@ -71,7 +70,7 @@ impl Picture {
             band,
             cursor,
             brush,
-            tip,
+            reading,
             scene: Scene::default(),
             painted: None,
             pointed: None,
@@ -80,6 +79,13 @@ impl Picture {
 
     /// Shows the model: paints only where the picture is another.
     pub(crate) fn show(&mut self, make: &Maker, model: &Model, faces: &Faces) -> Dom<()> {
+        if self
+            .chart
+            .fold()
+            .is_some_and(|fold| !model.state().is_open(fold))
+        {
+            return Ok(());
+        }
         let wanted = Painted {
             version: model.version(),
             view: model.view(self.chart),
@@ -110,9 +116,13 @@ impl Picture {
 
     /// What is at a point, and when.
     pub(crate) fn pointed_at(&self, model: &Model, point: Point) -> Option<Pointed> {
+        let target = match self.chart {
+            Chart::Cells => Target::Run(Cells::run_at(model, point.x, false)?),
+            _ => self.scene.hit(point)?,
+        };
         Some(Pointed {
             chart: self.chart,
-            target: self.scene.hit(point)?,
+            target,
             at: (self.chart == Chart::Timeline).then(|| model.time_scale().instant(point.x)),
         })
     }
@@ -120,7 +130,7 @@ impl Picture {
     /// What answers to the pointer, from left to right.
     pub(crate) fn targets(&self) -> Vec<Target> {
         let mut hits = self.scene.hits.clone();
-        if self.chart.has_runs() {
+        if self.chart.has_time() {
             sort::sort_by(&mut hits, |a, b| a.rect.x.total_cmp(&b.rect.x));
         }
         let mut seen: Vec<Target> = Vec::new();
@@ -137,20 +147,9 @@ impl Picture {
         seen
     }
 
-    /// The runs that stand between two places.
-    pub(crate) fn runs_between(&self, left: f64, right: f64) -> Vec<RunIdx> {
-        let is_between = |hit: &&Hit| hit.rect.x < right && hit.rect.x + hit.rect.width > left;
-        let hits = self.scene.hits.iter().filter(is_between);
-        hits.filter_map(|hit| match hit.target {
-            Target::Run(run) => Some(run),
-            _ => None,
-        })
-        .collect()
-    }
-
     /// The keyboard goes on here.
     pub(crate) fn focus(&self) -> Dom<()> {
-        self.canvas.focus()
+        Ok(self.canvas.focus()?)
     }
 
     /// Marks a range; none takes the mark away.
@@ -199,36 +198,21 @@ impl Picture {
         if let Some(x) = x {
             place(&self.cursor, x, 1.0)?;
         }
-        self.show_tip(make, model, here, hit)
+        self.read(make, model, here)
     }
 
-    /// The read-out stands beside what it reads, on the side where there is room.
-    fn show_tip(
-        &self,
-        make: &Maker,
-        model: &Model,
-        here: Option<Pointed>,
-        hit: Option<&Hit>,
-    ) -> Dom<()> {
-        // A field is read out below the map, where it hides none of it.
-        let read = here.filter(|here| here.field().is_none());
-        let read = read.and_then(|here| read_out(model, here));
-        flag(&self.tip, "hidden", read.is_none())?;
-        let Some(read) = read else {
-            return Ok(());
+    /// What is read out stands below, where it hides nothing.
+    fn read(&self, make: &Maker, model: &Model, here: Option<Pointed>) -> Dom<()> {
+        let read = here.filter(|here| here.chart == Chart::Timeline);
+        let Some(read) = read.and_then(|here| read_out(model, here)) else {
+            return fill(&self.reading, &[]);
         };
-        fill(&self.tip, &tip_content(make, &read)?)?;
-        let (left, right) = hit.map_or((0.0, 0.0), |hit| (hit.rect.x, hit.rect.x + hit.rect.width));
-        let width = f64::from(self.tip.offset_width());
-        let gap = 8.0;
-        let x = if right + gap + width <= self.scene.width {
-            right + gap
-        } else {
-            (left - gap - width).max(0.0)
-        };
-        self.tip
-            .style()
-            .set_property("transform", &format!("translate({}, 0)", px(x)))
+        let mut parts = vec![make.text("code", &[], &read.name)?];
+        parts.push(make.text("span", &[], &read.place)?);
+        for (name, figure) in &read.figures {
+            parts.push(make.text("span", &[], &format!("{name} {figure}"))?);
+        }
+        fill(&self.reading, &parts)
     }
 }
 
@@ -242,7 +226,8 @@ pub(crate) fn paint_scene(
 ) -> Dom<()> {
     let canvas = Canvas::of(canvas, scene.device_size(scale), faces);
     let mut canvas = canvas.ok_or("the page gives no drawing context")?;
-    chart::paint(scene, theme, scale, &mut canvas).map_err(|error| error.to_string().into())
+    chart::paint(scene, theme, scale, &mut canvas)
+        .map_err(|error| error.to_string().as_str().into())
 }
 
 /// What is read out of what is pointed at.
@@ -250,22 +235,17 @@ pub(crate) fn read_out(model: &Model, pointed: Pointed) -> Option<Readout> {
     let (recording, device, units) = (model.recording(), model.state().device, model.units());
     match pointed.target {
         Target::Run(run) => {
-            let mut read = readout::of_run(recording, model.analysis(), device, run, units);
+            let mut read = readout::of_run(model.cells(), run, units)?;
             let now = pointed
                 .at
                 .map(|at| readout::at(recording, device, run, at, units));
-            let now = now.unwrap_or_default();
-            // What is known of the instant says more than the levels around the run.
-            let is_said = |name: &str| now.iter().any(|(known, _)| *known == name);
-            read.figures.retain(|(name, _)| !is_said(name));
-            read.figures.extend(now);
+            read.figures.extend(now.unwrap_or_default());
             Some(read)
         }
         Target::Part(idx) => {
-            let parts = model.parts();
+            let parts = model.segments();
             Some(readout::of_part(parts.get(idx)?, &parts, units))
         }
-        Target::Device(device) => readout::of_device(recording, model.analysis(), device, units),
         Target::Field(idx) => {
             let map = model.map()?;
             Some(readout::of_field(map.fields.get(idx)?, &map, units))
@@ -277,23 +257,10 @@ pub(crate) fn read_out(model: &Model, pointed: Pointed) -> Option<Readout> {
 fn place(overlay: &HtmlElement, left: f64, width: f64) -> Dom<()> {
     let style = overlay.style();
     style.set_property("left", &px(left))?;
-    style.set_property("width", &px(width))
+    Ok(style.set_property("width", &px(width))?)
 }
 
 /// A length of the style sheet.
-fn px(length: f64) -> String {
+pub(super) fn px(length: f64) -> String {
     short(length, 2) + "px"
-}
-
-fn tip_content(make: &Maker, read: &Readout) -> Dom<Vec<Element>> {
-    let list = make.empty("dl", &[])?;
-    for (name, figure) in &read.figures {
-        list.append_child(&make.text("dt", &[], name)?.into())?;
-        list.append_child(&make.text("dd", &[], figure)?.into())?;
-    }
-    Ok(vec![
-        make.text("b", &[("dir", "auto")], &read.name)?,
-        make.text("span", &[("class", "muted")], &read.place)?,
-        list,
-    ])
 }

@@ -215,17 +215,6 @@ impl DrawingBackend for Bitmap {
         Ok(())
     }
 
-    fn draw_circle<S: BackendStyle>(
-        &mut self,
-        centre: BackendCoord,
-        radius: u32,
-        style: &S,
-        _fill: bool,
-    ) -> Outcome {
-        self.cover(&[disc(corner(centre), radius as f32)], style.color());
-        Ok(())
-    }
-
     fn fill_polygon<S: BackendStyle, I: IntoIterator<Item = BackendCoord>>(
         &mut self,
         outline: I,

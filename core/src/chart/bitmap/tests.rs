@@ -1,8 +1,7 @@
 use super::palette::N_COLOURS;
 use super::*;
-use crate::chart::draw_log::view;
 use crate::chart::scene::{Anchor, Face, Point, Rect, Role};
-use crate::chart::{growth, report, text};
+use crate::chart::{report, text};
 use crate::testing::{leak, run, session};
 
 fn painted(item: Item) -> Bitmap {
@@ -56,15 +55,6 @@ fn shapes_cover_their_pixels() {
             radius: 3.0,
         },
         [10, 12, 30, 20],
-    );
-    let at = Point::new(30.0, 20.0);
-    check(
-        Item::Dot {
-            at,
-            radius: 4.0,
-            role,
-        },
-        [26, 16, 34, 24],
     );
     let line = |points: &[(f64, f64)]| Item::Line {
         points: points.iter().map(|&(x, y)| Point::new(x, y)).collect(),
@@ -122,13 +112,13 @@ fn the_table_of_widths_is_that_of_the_fonts() {
 #[test]
 fn flat_colours_are_exact_and_few() {
     let (recording, analysis) = session(&[("a()", &[run(100).peak(200), run(-50)])]);
-    let scene = growth(&recording, &analysis, &view(400.0));
+    let scene = report(&recording, &analysis, 400.0);
     let mut bitmap = Bitmap::new(scene.device_size(2.0));
     paint(&scene, Theme::Light, 2.0, &mut bitmap).expect("memory takes every pixel");
     let flat = flat_colours(&scene, Theme::Light);
     let palette = Palette::of(&bitmap.pixels, &flat);
     assert!(palette.0.len() <= N_COLOURS);
-    for role in [Role::Panel, Role::Kept, Role::Ok, Role::Ghost] {
+    for role in [Role::Panel, Role::Kept, Role::KeptArea, Role::Back] {
         assert!(palette.0.contains(&Theme::Light.colour(role)), "{role:?}");
     }
 }

@@ -20,7 +20,6 @@ pub(super) struct PeakBar {
     pub(super) left: f64,
     pub(super) right: f64,
     pub(super) level: Bytes,
-    pub(super) is_exact: bool,
 }
 
 impl PeakBar {
@@ -36,11 +35,11 @@ pub(super) struct Traces {
     pub(super) device: Vec<Trace>,
     /// This process's use.
     pub(super) process: Vec<Trace>,
-    /// Per run the metric that growth is judged on: at its ends, and where marks were set.
-    pub(super) inside: Vec<Trace>,
+    /// The metric that growth is judged on: at the ends of runs, and where marks were set.
+    pub(super) held: Vec<Trace>,
     /// Allocated as the allocator's history tells it, change by change.
     pub(super) exact: Vec<Trace>,
-    pub(super) metric: Metric,
+    metric: Metric,
     pub(super) peaks: Vec<PeakBar>,
     /// `None` where nothing is known.
     pub(super) highest: Option<Bytes>,
@@ -57,7 +56,7 @@ impl Traces {
         let mut traces = Self {
             device: Vec::new(),
             process: Vec::new(),
-            inside: Vec::new(),
+            held: Vec::new(),
             exact: Vec::new(),
             metric: session.metric(),
             peaks: Vec::new(),
@@ -67,19 +66,16 @@ impl Traces {
             pixel,
             device: Line::drawn_in(pixel),
             process: Line::drawn_in(pixel),
+            held: Line::drawn_in(pixel),
         };
         for stretch in scale.stretches() {
             traces.add(session, stretch, detail, &mut sampled);
         }
         traces.device = sampled.device.into_traces();
         traces.process = sampled.process.into_traces();
+        traces.held = sampled.held.into_traces();
         traces.keep(view.layers);
-        let lines = [
-            &traces.device,
-            &traces.process,
-            &traces.inside,
-            &traces.exact,
-        ];
+        let lines = [&traces.device, &traces.process, &traces.held, &traces.exact];
         let levels = lines.into_iter().flatten().flatten();
         let levels = levels.map(|level| level.y);
         let peaks = traces.peaks.iter().map(|peak| peak.level.as_f64());
@@ -93,7 +89,7 @@ impl Traces {
         let drops = [
             (layers.device, &mut self.device),
             (layers.process, &mut self.process),
-            (layers.held, &mut self.inside),
+            (layers.held, &mut self.held),
             (layers.held, &mut self.exact),
         ];
         for (_, metric) in drops.into_iter().filter(|(stays, _)| !stays) {
@@ -104,7 +100,7 @@ impl Traces {
         }
     }
 
-    pub(super) fn dots_role(&self) -> Role {
+    pub(super) fn held_role(&self) -> Role {
         match self.metric {
             Metric::Allocated => Role::Text,
             Metric::ProcessUsed => Role::Process,
@@ -164,14 +160,10 @@ impl Traces {
             let steps = trace.steps.iter().filter(|step| in_view(&step.at));
             let steps = steps.filter_map(|step| Some(place(step.at, step.allocated?)));
             self.exact.push(staircase(steps, sampled.pixel));
-            // What lies between these dots is known: no dotted line.
-            self.inside
-                .extend(inside.into_iter().map(|point| vec![point]));
             return;
         }
-        if !inside.is_empty() {
-            self.inside.push(inside);
-        }
+        sampled.held.begin_run(stretch.left);
+        sampled.held.steps(&inside);
         // A peak that is no higher than the ends is known from them.
         let news = |peak: &Peak| Some(peak.low()) > ends.0.max(ends.1);
         let peak = row.and_then(|row| row.peak).filter(news);
@@ -179,7 +171,6 @@ impl Traces {
             left: stretch.left,
             right: stretch.right,
             level: peak.low(),
-            is_exact: peak.is_exact(),
         }));
     }
 }
@@ -207,6 +198,7 @@ struct Sampled {
     pixel: f64,
     device: Line,
     process: Line,
+    held: Line,
 }
 
 /// A line that breaks where the level was not read.
@@ -244,6 +236,18 @@ impl Line {
                     .get_or_insert_with(|| Reduced::to(self.pixel))
                     .push(level);
             }
+        }
+    }
+
+    /// A level stays as it is until the next one is known.
+    fn steps(&mut self, levels: &[Point]) {
+        let mut before: Option<Point> = None;
+        for level in levels {
+            if let Some(before) = before {
+                self.push(Some(Point::new(level.x, before.y)));
+            }
+            self.push(Some(*level));
+            before = Some(*level);
         }
     }
 

@@ -1,51 +1,40 @@
 //! The timeline: what is known of a device's levels, and when.
 //!
-//! Lines are drawn only inside runs, between instants that were read. What was
-//! known at the ends of a run alone is two dots; what was traced is an exact line.
+//! Lines are drawn only inside runs, between instants that were read. What was known at the ends of runs
+//! and at marks is a line of steps; what was traced is an exact one.
 
-mod legend;
 mod level_of_detail;
 mod levels;
 mod scale;
 
-use legend::Legend;
 pub use level_of_detail::LevelsOfDetail;
 use levels::{PeakBar, Traces};
-use scale::Stretch;
 pub use scale::TimeScale;
 
 use super::View;
-use super::axis::{ByteAxis, Sign, instant_label};
+use super::axis::{ByteAxis, instant_label};
 use super::device_view::{DeviceView, end_mark};
 use super::label::{Label, MEDIUM, Occupied};
 use super::m4::m4;
 use super::plot::{NO_RUNS, Plot, crisp, say, sheet};
 use super::scene::{Anchor, Face, Hit, Point, Rect, Role, Scene, Target};
-use crate::analyze::{Analysis, cell_label};
-use crate::recording::{Recording, Run, SourceHash};
-use crate::source_text::is_name_letter;
+use crate::analyze::Analysis;
+use crate::recording::Recording;
 use crate::units::{Bytes, Units};
 use crate::wording::count;
 
 const TOP: f64 = 16.0;
 const BOTTOM: f64 = 132.0;
-const NAMES: f64 = 15.0;
-const TIMES: f64 = 30.0;
-const LEGEND: f64 = 52.0;
+const TIMES: f64 = 16.0;
+const FOOT: f64 = 24.0;
 const MAX_TICKS: usize = 5;
-/// From this width on a run has room for more than the first word of its name,
-/// below it that word may stand out on both sides.
-const WIDE: f64 = 90.0;
-const STAND_OUT: f64 = 12.0;
-/// What is shorter is no name.
-const SHORTEST_WORD: usize = 3;
 /// How long the bar of a peak is at least and at most: it is a level, not a stretch of time.
 const LEAST_PEAK: f64 = 2.0;
 const LONGEST_PEAK: f64 = 48.0;
 /// A capacity this many times above all use would press it to the ground.
 const FAR_ABOVE: f64 = 2.5;
-/// Dots nearer than this draw the same picture, and no line between them is seen.
-const DOT_COLUMN: f64 = 1.5;
+/// Bars nearer than this draw the same picture.
+const COLUMN: f64 = 1.5;
 
 /// The time scale of the timeline that [`timeline`] draws.
 ///
@@ -94,10 +83,8 @@ pub fn timeline_from(
     let session = DeviceView::new(recording, analysis, view.device);
     let scale = time_scale(recording, view);
     let traces = Traces::new(&session, &scale, view, detail);
-    let legend = Legend::new(&traces, session.is_host());
-    let mut scene = sheet(view.width, BOTTOM + LEGEND, Role::Panel);
+    let mut scene = sheet(view.width, BOTTOM + FOOT, Role::Panel);
     let plot = Plot::new(scene.width, TOP, BOTTOM);
-    scene.height += legend.height(plot.width());
     let missing = match (session.runs().next(), traces.highest) {
         (None, _) => Some(NO_RUNS.to_owned()),
         (_, None) => Some(format!(
@@ -115,7 +102,7 @@ pub fn timeline_from(
     let in_view = capacity.filter(|capacity| capacity.as_f64() <= FAR_ABOVE * highest.as_f64());
     let top = highest.max(in_view.unwrap_or_default()).as_f64() * 1.06;
     let mut chart = Chart {
-        axis: ByteAxis::new(0.0..=top, plot.bottom, plot.top, Sign::Level, view.units),
+        axis: ByteAxis::new(0.0..=top, plot.bottom, plot.top, view.units),
         plot,
         occupied: Occupied::default(),
         scene,
@@ -127,8 +114,7 @@ pub fn timeline_from(
     chart.draw_ends(&session, &scale);
     chart.draw_capacity(capacity, in_view.is_some(), view.units);
     chart.draw_traces(&traces);
-    chart.draw_names(&session, &scale);
-    legend.draw(&mut chart.scene, &plot, plot.bottom + LEGEND);
+    chart.draw_times(&scale);
     chart.scene.description = description(&session, &scale, (highest, capacity), view.units);
     chart.scene
 }
@@ -226,6 +212,7 @@ impl Chart {
         for (levels, role, width) in [
             (&traces.device, Role::Device, 1.2),
             (&traces.process, Role::Process, 1.6),
+            (&traces.held, traces.held_role(), 1.4),
             (&traces.exact, Role::Text, 1.4),
         ] {
             for line in levels {
@@ -233,40 +220,25 @@ impl Chart {
                 self.scene.line(points, role, width, None);
             }
         }
-        let is_seen = |run: &&Vec<Point>| match run.as_slice() {
-            [first, .., last] => last.x - first.x > DOT_COLUMN,
-            _ => false,
-        };
-        for run in traces.inside.iter().filter(is_seen) {
-            let points = m4(self.placed(run), DOT_COLUMN);
-            self.scene
-                .line(points, traces.dots_role(), 1.0, Some((1.0, 3.0)));
-        }
-        self.draw_dots(traces);
         self.draw_peaks(&traces.peaks);
     }
 
     fn draw_peaks(&mut self, peaks: &[PeakBar]) {
-        // What is drawn alike is drawn in a row: a page paints it at once.
-        for dash in [None, Some((2.0, 2.0))] {
-            let alike = peaks.iter().filter(|peak| peak.is_exact == dash.is_none());
-            let (wide, narrow): (Vec<_>, Vec<_>) =
-                alike.partition(|peak| peak.width() > LEAST_PEAK);
-            let middle = |peak: &PeakBar| {
-                let x = f64::midpoint(peak.left, peak.right);
-                Point::new(x, self.axis.y(peak.level.as_f64()))
-            };
-            let wide = wide.into_iter().map(|peak| (middle(peak), peak.width()));
-            let narrow = m4(narrow.into_iter().map(middle), DOT_COLUMN);
-            let narrow = narrow.into_iter().map(|middle| (middle, LEAST_PEAK));
-            let bars: Vec<(Point, f64)> = wide.chain(narrow).collect();
-            for (middle, width) in bars {
-                let ends = [middle.x - width / 2.0, middle.x + width / 2.0];
-                let ends = ends.map(|x| {
-                    Point::new(x.max(self.plot.left).min(self.plot.right), crisp(middle.y))
-                });
-                self.scene.line(ends.to_vec(), Role::Muted, 2.0, dash);
-            }
+        let (wide, narrow): (Vec<_>, Vec<_>) =
+            peaks.iter().partition(|peak| peak.width() > LEAST_PEAK);
+        let middle = |peak: &PeakBar| {
+            let x = f64::midpoint(peak.left, peak.right);
+            Point::new(x, self.axis.y(peak.level.as_f64()))
+        };
+        let wide = wide.into_iter().map(|peak| (middle(peak), peak.width()));
+        let narrow = m4(narrow.into_iter().map(middle), COLUMN);
+        let narrow = narrow.into_iter().map(|middle| (middle, LEAST_PEAK));
+        let bars: Vec<(Point, f64)> = wide.chain(narrow).collect();
+        for (middle, width) in bars {
+            let place =
+                |x: f64| Point::new(x.max(self.plot.left).min(self.plot.right), crisp(middle.y));
+            let (left, right) = (place(middle.x - width / 2.0), place(middle.x + width / 2.0));
+            self.scene.rule(left, right, Role::Muted, 2.0);
         }
     }
 
@@ -298,39 +270,14 @@ impl Chart {
         }
     }
 
-    /// Large where a run begins and ends, small where a mark was set; small
-    /// everywhere when runs stand close.
-    fn draw_dots(&mut self, traces: &Traces) {
-        let role = traces.dots_role();
-        let dense = traces.inside.len() as f64 * 8.0 > self.plot.width();
-        let end_radius = if dense { 1.0 } else { 2.2 };
-        let (mut ends, mut marks) = (Vec::new(), Vec::new());
-        for run in &traces.inside {
-            match run.as_slice() {
-                [first, between @ .., last] => {
-                    ends.extend([*first, *last]);
-                    marks.extend_from_slice(between);
-                }
-                alone => ends.extend_from_slice(alone),
-            }
-        }
-        for (levels, radius) in [(marks, 1.0), (ends, end_radius)] {
-            let points: Vec<Point> = self.placed(&levels).collect();
-            for at in m4(points, DOT_COLUMN) {
-                self.scene.dot(at, radius, role);
-            }
-        }
-    }
-
     /// Where these levels are in the picture.
     fn placed<'a>(&self, levels: &'a [Point]) -> impl Iterator<Item = Point> + use<'a, '_> {
         let place = |level: &Point| Point::new(level.x, self.axis.y(level.y));
         levels.iter().map(place)
     }
 
-    /// Under each run when it began, and under the runs of a cell in a row its
-    /// name. Long ones have the place first.
-    fn draw_names(&mut self, session: &DeviceView<'_>, scale: &TimeScale) {
+    /// Under the runs, when they began.
+    fn draw_times(&mut self, scale: &TimeScale) {
         let mut occupied = Occupied::default();
         let mut last = String::new();
         let mut free_from = f64::NEG_INFINITY;
@@ -347,61 +294,6 @@ impl Chart {
                 last = time;
             }
         }
-        let cell = |stretch: &Stretch| {
-            let run = session.recording.run(stretch.run);
-            (run.cell, run.revision, run.label.clone())
-        };
-        let in_a_row: Vec<Stretch> = scale
-            .stretches()
-            .chunk_by(|one, next| cell(one) == cell(next))
-            .map(|row| Stretch {
-                right: row[row.len() - 1].right,
-                ..row[0]
-            })
-            .collect();
-        let is_wide = |stretch: &&Stretch| stretch.width() >= WIDE;
-        let (wide, narrow): (Vec<&Stretch>, Vec<&Stretch>) = in_a_row.iter().partition(is_wide);
-        let mut names = Names(vec![None; session.recording.cells().len()]);
-        let mut written_to = f64::NEG_INFINITY;
-        for stretch in wide.into_iter().chain(narrow) {
-            // Of thousands of runs few have room for a name: the others are not even named.
-            if !is_wide(&stretch) && f64::midpoint(stretch.left, stretch.right) < written_to {
-                continue;
-            }
-            let run = session.recording.run(stretch.run);
-            let label = self.name(stretch, names.of(session.recording, run));
-            if occupied.take(&label) {
-                if !is_wide(&stretch) {
-                    written_to = label.bounds().bottom_right().x;
-                }
-                self.scene.text(label);
-            }
-        }
-    }
-
-    /// As much of the name as fits, else its first word, which may stand out a little.
-    fn name(&self, stretch: &Stretch, name: &str) -> Label {
-        let middle = f64::midpoint(stretch.left, stretch.right);
-        let room = stretch.width();
-        let label = |text: &str| {
-            let at = Point::new(middle, self.plot.bottom + NAMES);
-            Label::new(text, at).anchor(Anchor::Middle)
-        };
-        if room >= WIDE {
-            let whole = label(name).fitted(room - Occupied::GAP);
-            return whole.between(self.plot.left, self.plot.right);
-        }
-        let word: String = name
-            .chars()
-            .take_while(|&letter| is_name_letter(letter))
-            .collect();
-        let short = if word.len() < SHORTEST_WORD {
-            name
-        } else {
-            &word
-        };
-        let short = label(short).legible_in((room + 2.0 * STAND_OUT).min(self.plot.width()));
-        short.between(self.plot.left, self.plot.right)
     }
 
     /// Where it ends, if there was room for it.
@@ -418,22 +310,6 @@ impl Chart {
         let end = label.bounds().bottom_right().x;
         self.scene.text(label);
         Some(end)
-    }
-}
-
-/// The names of cells, each read from its text once.
-struct Names(Vec<Option<(SourceHash, String)>>);
-
-impl Names {
-    fn of(&mut self, recording: &Recording, run: &Run) -> &str {
-        let read = || (run.revision, cell_label(recording, run));
-        let known = &mut self.0[run.cell.get()];
-        // Under another text, or with a label of its own, a run has another name.
-        let is_another = |(revision, _): &_| *revision != run.revision || run.label.is_some();
-        if known.as_ref().is_some_and(is_another) {
-            *known = None;
-        }
-        &known.get_or_insert_with(read).1
     }
 }
 

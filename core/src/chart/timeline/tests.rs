@@ -9,41 +9,29 @@ fn drawn(plays: &[Play]) -> Scene {
 }
 
 #[track_caller]
-fn check(plays: &[Play], legend: &[&str]) {
+fn check(plays: &[Play], shown: &[&str]) {
+    assert_eq!(texts(&drawn(plays)), shown);
+}
+
+/// The colours of the lines that are no axis.
+fn lines(plays: &[Play]) -> Vec<Role> {
     let scene = drawn(plays);
-    let shown = texts(&scene);
-    assert_eq!(shown[shown.len() - legend.len()..], *legend);
+    let roles = scene.items.iter().filter_map(|item| match item {
+        super::super::Item::Line { role, points, .. } if points.len() > 2 => Some(*role),
+        _ => None,
+    });
+    roles.collect()
 }
 
 #[test]
-fn the_legend_names_what_is_drawn() {
-    check(
-        &[run(420)],
-        &["1 s", "a()", "allocated, at the ends of a run"],
-    );
-    check(
-        &[run(420).peak(900).sampled(9).steps(5)],
-        &[
-            "a()",
-            "device, sampled",
-            "this process, sampled",
-            "allocated, at the ends of a run",
-            "at a step",
-            "peak",
-        ],
-    );
+fn what_is_known_at_the_ends_is_a_line_of_steps() {
+    assert_eq!(lines(&[run(420)]), [Role::Text]);
+    let sampled = [run(420).peak(900).sampled(9).steps(5)];
+    assert_eq!(lines(&sampled), [Role::Device, Role::Process, Role::Text]);
 }
 
 #[test]
 fn what_was_traced_is_an_exact_line() {
-    check(
-        &[run(420).peak(900).traced()],
-        &[
-            "a()",
-            "allocated, traced",
-            "allocated, at the ends of a run",
-        ],
-    );
     let scene = drawn(&[run(420).peak(900).traced()]);
     let line = scene.items.iter().find_map(|item| match item {
         super::super::Item::Line {

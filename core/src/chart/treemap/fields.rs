@@ -28,8 +28,6 @@ pub struct Field {
     pub change: Option<ByteDelta>,
     /// What most of its bytes are for.
     pub part: Option<Part>,
-    /// The position of its name among all names of the map; it decides the colour.
-    pub place: usize,
     /// What it holds in turn, the most first.
     pub fields: Vec<Field>,
 }
@@ -89,9 +87,7 @@ pub fn holder_map(recording: &Recording, view: &View) -> Option<Map> {
         (Moment::Before | Moment::After, _) => held(look),
     };
     sort(&mut fields);
-    for (place, field) in fields.iter_mut().enumerate() {
-        settle(field, place);
-    }
+    fields.iter_mut().for_each(settle);
     let mut map = Map {
         run,
         before: before.map(|(run, _)| run),
@@ -264,7 +260,6 @@ fn gone(branch: &HolderBranch) -> Field {
         n_bytes: branch.n_bytes,
         change: None,
         part: None,
-        place: 0,
         fields: Vec::new(),
     }
 }
@@ -303,12 +298,9 @@ fn sort(fields: &mut Vec<Field>) {
     }
 }
 
-/// What is below a name is of its place; a field that would only say the same again is left out.
-fn settle(field: &mut Field, place: usize) {
-    field.place = place;
-    for inner in &mut field.fields {
-        settle(inner, place);
-    }
+/// A field that would only say the same again is left out.
+fn settle(field: &mut Field) {
+    field.fields.iter_mut().for_each(settle);
     if let [only] = &field.fields[..]
         && only.fields.is_empty()
     {
@@ -331,7 +323,6 @@ impl From<&Holder> for Field {
             n_bytes: holder.retained,
             change: None,
             part,
-            place: 0,
             fields: of_branches(&holder.branches, holder.more, prefix, part),
         }
     }
@@ -347,7 +338,6 @@ fn of_shared(shared: &SharedMemory) -> Field {
         n_bytes: shared.n_bytes,
         change: None,
         part: shared.part,
-        place: 0,
         fields: Vec::new(),
     }
 }
@@ -372,7 +362,6 @@ fn of_branches(
             n_bytes: branch.n_bytes,
             change: None,
             part,
-            place: 0,
         }
     };
     let rest = rest("and more", more).map(|rest| Field { part, ..rest });
@@ -388,7 +377,6 @@ fn rest(name: &str, rest: Rest) -> Option<Field> {
         n_bytes: rest.n_bytes,
         change: None,
         part: None,
-        place: 0,
         fields: Vec::new(),
     })
 }

@@ -5,11 +5,11 @@ mod squarify;
 #[cfg(test)]
 mod tests;
 
+use super::category::Category;
 use super::label::{Label, MEDIUM, SMALL};
 use super::plot::{say, sheet};
 use super::scene::{Face, Hit, Point, Rect, Role, Scene, Target};
 use super::{Moment, View};
-use crate::analyze::{Analysis, Part};
 use crate::recording::Recording;
 use crate::units::{ByteDelta, Units};
 
@@ -39,17 +39,16 @@ const N_DESCRIBED: usize = 8;
 /// Who holds the view's device, as a treemap of [`holder_map`]; a sentence if that is not known.
 ///
 /// ```
-/// use gpumem_core::analyze::{Rules, analyze};
 /// use gpumem_core::chart::{View, treemap};
 /// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
 /// # use example::leaking;
 ///
 /// let recording = leaking();
 /// let view = View { width: 600.0, ..View::default() };
-/// let scene = treemap(&recording, &analyze(&recording, &Rules::default()), &view);
+/// let scene = treemap(&recording, &view);
 /// assert_eq!(scene.description, "What holds cuda:0: losses 24 MiB.");
 /// ```
-pub fn treemap(recording: &Recording, analysis: &Analysis, view: &View) -> Scene {
+pub fn treemap(recording: &Recording, view: &View) -> Scene {
     let device = recording.devices().get(view.device.get());
     let label = device.map_or("this device", |device| &device.label);
     let Some(map) = holder_map(recording, view) else {
@@ -75,7 +74,6 @@ pub fn treemap(recording: &Recording, analysis: &Analysis, view: &View) -> Scene
     let room = Rect::new(0.0, 0.0, scene.width, scene.height).inset(MARGIN - GAP / 2.0);
     let colours = Colours {
         moment: map.moment,
-        parts: analysis.parts(recording, view.device),
         units: view.units,
     };
     for (idx, (field, rect)) in laid(&map.fields, room).enumerate() {
@@ -98,25 +96,16 @@ fn laid(fields: &[Field], room: Rect) -> impl Iterator<Item = (&Field, Rect)> {
 /// What distinguishes the fields: where they grew, or what they are for.
 struct Colours {
     moment: Moment,
-    parts: Vec<Part>,
     units: Units,
 }
 
 impl Colours {
-    /// A part has the colour that it has in the composition; where that does not tell
-    /// them apart, each name has one.
+    /// A part has the colour that it has in the bar.
     fn of(&self, field: &Field) -> Role {
-        let mut parts = self.parts.iter();
-        let shown = field
-            .part
-            .and_then(|part| parts.position(|it| it.purpose() == Some(part)));
         match (self.moment, field.change) {
             (Moment::Change, Some(change)) if change < ByteDelta::ZERO => Role::Ok,
             (Moment::Change, _) => Role::Kept,
-            _ => {
-                let place = shown.unwrap_or(field.place);
-                Role::Holder(u8::try_from(place).unwrap_or(u8::MAX))
-            }
+            _ => Role::Category(field.part.map_or(Category::Names, Category::of_purpose)),
         }
     }
 }
@@ -167,7 +156,7 @@ fn write(scene: &mut Scene, lines: &[(&str, Face, f64)], rect: Rect) {
         let label = Label::new(text, Point::new(rect.x + PAD, baseline))
             .face(*face)
             .size(*size)
-            .role(Role::Panel)
+            .role(Role::Word)
             .legible_in(room);
         if label.is_empty() {
             return;

@@ -2,7 +2,6 @@ use proptest::prelude::*;
 
 use super::super::draw_log::{assert_sound, texts, view};
 use super::*;
-use crate::analyze::{PartContent, Rules, analyze};
 use crate::holders::{
     self, DeviceHolders, Holder, HolderBranch, Rest, RootKind, SharedMemory, Traits,
 };
@@ -34,7 +33,7 @@ fn name(name: &str, n_mib: u64, steps: &[(&str, u64)]) -> Holder {
 }
 
 /// A look after each run.
-fn looked(looks: &[Vec<Holder>]) -> (Recording, Analysis) {
+fn looked(looks: &[Vec<Holder>]) -> Recording {
     let plays = vec![run(10); looks.len()];
     let (mut recording, _) = session(&[("a()", &plays)]);
     for (idx, roots) in (0..).zip(looks) {
@@ -49,8 +48,7 @@ fn looked(looks: &[Vec<Holder>]) -> (Recording, Analysis) {
         let frame = Frame::Holders(Box::new(held));
         recording.apply(frame).expect("of that run");
     }
-    let analysis = analyze(&recording, &Rules::default());
-    (recording, analysis)
+    recording
 }
 
 fn seen(moment: Moment, inside: &[&str]) -> View {
@@ -63,7 +61,7 @@ fn seen(moment: Moment, inside: &[&str]) -> View {
 
 #[track_caller]
 fn check(looks: &[Vec<Holder>], view: &View, expected: &[(&str, &str)]) {
-    let (recording, analysis) = looked(looks);
+    let recording = looked(looks);
     let map = holder_map(&recording, view).expect("somebody looked");
     let figures: Vec<String> = map
         .fields
@@ -73,7 +71,7 @@ fn check(looks: &[Vec<Holder>], view: &View, expected: &[(&str, &str)]) {
     let fields = map.fields.iter().map(|field| field.name.as_str());
     let found: Vec<(&str, &str)> = fields.zip(figures.iter().map(String::as_str)).collect();
     assert_eq!(found, expected);
-    assert_sound(&treemap(&recording, &analysis, view));
+    assert_sound(&treemap(&recording, view));
 }
 
 #[test]
@@ -112,7 +110,7 @@ fn a_field_that_only_says_the_same_again_is_not_entered() {
 
 #[test]
 fn a_step_has_a_path_that_python_understands() {
-    let (recording, _) = looked(&[vec![name("kept", 30, &[("[0]", 20), (".<inside>", 9)])]]);
+    let recording = looked(&[vec![name("kept", 30, &[("[0]", 20), (".<inside>", 9)])]]);
     let map = holder_map(&recording, &seen(Moment::After, &["kept"])).expect("somebody looked");
     let paths: Vec<&str> = map.fields.iter().map(|field| &*field.path).collect();
     assert_eq!(paths, ["kept[0]", ""]);
@@ -129,7 +127,7 @@ fn a_run_is_told_by_what_it_changed() {
     check(&looks, &seen(Moment::Before, &[]), held);
     let changed = &[("old", "−50 MiB"), ("x", "+20 MiB"), ("new", "+5 MiB")];
     check(&looks, &seen(Moment::Change, &[]), changed);
-    let (recording, _) = looked(&looks);
+    let recording = looked(&looks);
     let map = holder_map(&recording, &seen(Moment::Change, &[])).expect("somebody looked");
     assert_eq!(map.total(Units::Binary), "−25 MiB");
 }
@@ -208,7 +206,7 @@ fn of_a_run_that_others_followed_is_told_what_grew() {
         ..seen(Moment::After, &[])
     };
     check(&looks, &first, &[("x", "+1 MiB")]);
-    let (recording, _) = looked(&looks);
+    let recording = looked(&looks);
     assert_eq!(
         holder_map(&recording, &first).map(|map| map.run),
         Some(RunIdx(0))
@@ -223,35 +221,22 @@ fn without_a_look_before_there_is_no_change() {
 
 #[test]
 fn what_nobody_looked_at_is_said() {
-    let (recording, analysis) = session(&[("a()", &[run(10)])]);
-    let scene = treemap(&recording, &analysis, &view(880.0));
+    let (recording, _) = session(&[("a()", &[run(10)])]);
+    let scene = treemap(&recording, &view(880.0));
     assert!(texts(&scene)[0].starts_with("who holds sim:0 is not known"));
 }
 
 #[test]
-fn a_part_has_the_colour_of_the_composition() {
-    let (recording, analysis) = looked(&[vec![name("x", 9, &[])]]);
+fn a_field_has_the_colour_of_what_it_is_for() {
+    let recording = looked(&[vec![name("x", 9, &[])]]);
+    let mut field = holder_map(&recording, &view(880.0)).expect("a look").fields[0].clone();
     let colours = Colours {
         moment: Moment::After,
-        parts: vec![],
         units: Units::Binary,
     };
-    let field = &holder_map(&recording, &view(880.0)).expect("a look").fields[0];
-    assert_eq!(colours.of(field), Role::Holder(0));
-    let part = |purpose| Part {
-        content: PartContent::Purpose(purpose),
-        size: Bytes::mib(9),
-    };
-    let colours = Colours {
-        parts: vec![part(holders::Part::Parameters), part(holders::Part::Names)],
-        ..colours
-    };
-    assert_eq!(colours.of(field), Role::Holder(1));
-    assert!(
-        treemap(&recording, &analysis, &view(880.0))
-            .description
-            .contains("x 9 MiB")
-    );
+    assert_eq!(colours.of(&field), Role::Category(Category::Names));
+    field.part = Some(holders::Part::Gradients);
+    assert_eq!(colours.of(&field), Role::Category(Category::Gradients));
 }
 
 #[test]
@@ -264,7 +249,7 @@ fn what_names_share_is_one_field() {
         what: "tensor".to_owned(),
         part: None,
     };
-    let (mut recording, _) = looked(&[vec![]]);
+    let mut recording = looked(&[vec![]]);
     let held = HolderSnapshot {
         run: RunIdx(0),
         device: DeviceIdx(0),
@@ -295,10 +280,10 @@ proptest! {
     ) {
         let steps: Vec<(&str, u64)> = steps.iter().map(|n| ("[0].grad_fn", *n)).collect();
         let roots = sizes.iter().map(|(n_mib, text)| name(text, *n_mib, &steps)).collect();
-        let (recording, analysis) = looked(&[roots]);
+        let recording = looked(&[roots]);
         for moment in [Moment::Before, Moment::After, Moment::Change] {
             let view = View { width, ..seen(moment, &[]) };
-            let scene = treemap(&recording, &analysis, &view);
+            let scene = treemap(&recording, &view);
             assert_sound(&scene);
             prop_assert_eq!(scene.hits.len(), sizes.len());
         }

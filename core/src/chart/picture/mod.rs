@@ -1,15 +1,15 @@
 //! The whole report as one picture: what a saved notebook shows.
 
+mod rows;
+
 use super::View;
-use super::composition::composition;
+use super::cells::cells;
 use super::device_view::default_device;
-use super::growth::growth;
 use super::label::{LARGE, Label, MEDIUM};
+use super::now::{in_use, now, segments};
 use super::plot::sheet;
 use super::scene::{Face, Point, Rect, Role, Scene};
 use super::text;
-use super::timeline::timeline;
-use super::treemap::treemap;
 use crate::analyze::{Analysis, Finding, FindingKind, Severity};
 use crate::recording::{DeviceIdx, DeviceKind, Recording};
 use crate::report::counts;
@@ -28,8 +28,8 @@ const MIN_WIDTH: f64 = 320.0;
 /// More findings than this are counted, not shown.
 const MAX_CARDS: usize = 3;
 
-/// The report on the device of [`default_device`], `width` logical pixels wide: what fills the device,
-/// what each run kept, the timeline, and the findings.
+/// The report on the device of [`default_device`], `width` logical pixels wide: the findings, what each cell
+/// kept, and what fills the device.
 ///
 /// ```
 /// use gpumem_core::analyze::{Rules, analyze};
@@ -47,10 +47,10 @@ pub fn report(recording: &Recording, analysis: &Analysis, width: f64) -> Scene {
         device: default_device(recording, analysis).unwrap_or_default(),
         ..View::default()
     };
-    drawn(recording, analysis, &view, &[composition, growth, timeline])
+    drawn(recording, analysis, &view)
 }
 
-/// The report as the reader sees it: their device, zoom and selection, and the holders if they are known.
+/// The report as the reader sees it: their device, units, and what the rows show.
 ///
 /// ```
 /// use gpumem_core::analyze::{Rules, analyze};
@@ -61,18 +61,13 @@ pub fn report(recording: &Recording, analysis: &Analysis, width: f64) -> Scene {
 /// let recording = leaking();
 /// let view = View { width: 600.0, ..View::default() };
 /// let scene = as_seen(&recording, &analyze(&recording, &Rules::default()), &view);
-/// assert!(scene.description.contains("What holds cuda:0: losses 24 MiB."));
+/// assert!(scene.description.contains("What fills cuda:0 now: losses 24 MiB"));
 /// ```
 pub fn as_seen(recording: &Recording, analysis: &Analysis, view: &View) -> Scene {
-    let charts: [Chart; 4] = [composition, growth, timeline, treemap];
-    let is_known = recording.latest_holders(view.device).is_some();
-    let n_charts = if is_known { 4 } else { 3 };
-    drawn(recording, analysis, view, &charts[..n_charts])
+    drawn(recording, analysis, view)
 }
 
-type Chart = fn(&Recording, &Analysis, &View) -> Scene;
-
-fn drawn(recording: &Recording, analysis: &Analysis, view: &View, charts: &[Chart]) -> Scene {
+fn drawn(recording: &Recording, analysis: &Analysis, view: &View) -> Scene {
     let mut scene = sheet(view.width.max(MIN_WIDTH), HEADER, Role::Background);
     let view = View {
         width: scene.width - 2.0 * MARGIN,
@@ -81,12 +76,6 @@ fn drawn(recording: &Recording, analysis: &Analysis, view: &View, charts: &[Char
     let head = summary(recording, view.device);
     draw_header(&mut scene, &head);
     let mut description = vec![format!("GPU memory, {head}.")];
-    for chart in charts {
-        let chart = chart(recording, analysis, &view);
-        description.push(chart.description.clone());
-        let panel = add_panel(&mut scene, chart.height + GAP, None);
-        scene.place(chart, panel.x, panel.y + GAP / 2.0);
-    }
     for finding in analysis.findings.iter().take(MAX_CARDS) {
         let words = wording::words(recording, finding, view.units);
         draw_card(&mut scene, finding, &words);
@@ -101,8 +90,33 @@ fn drawn(recording: &Recording, analysis: &Analysis, view: &View, charts: &[Char
         ));
         scene.height += LARGE;
     }
+    for chart in [
+        rows::draw(&cells(recording, analysis, view.device), &view),
+        now_with_words(recording, analysis, &view),
+    ] {
+        description.push(chart.description.clone());
+        let panel = add_panel(&mut scene, chart.height + GAP, None);
+        scene.place(chart, panel.x, panel.y + GAP / 2.0);
+    }
     scene.height += MARGIN - GAP;
     scene.description = description.join(" ");
+    scene
+}
+
+/// The bar of the device, and over it how much can still be used.
+fn now_with_words(recording: &Recording, analysis: &Analysis, view: &View) -> Scene {
+    const WORDS: f64 = 26.0;
+    let bar = now(recording, analysis, view);
+    let mut scene = sheet(bar.width, WORDS + bar.height, Role::Panel);
+    let title = Label::new("Now", Point::new(12.0, 16.0));
+    let title = title.face(Face::Bold).size(13.0).role(Role::Text);
+    let usage = in_use(&segments(recording, analysis, view.device));
+    let at = Point::new(12.0 + title.width() + 12.0, 16.0);
+    let words = Label::new(usage.words(view.units).join(" · "), at).size(MEDIUM);
+    scene.text(words.fitted(scene.width - at.x - 12.0));
+    scene.text(title);
+    scene.description.clone_from(&bar.description);
+    scene.place(bar, 0.0, WORDS);
     scene
 }
 

@@ -1,7 +1,7 @@
 //! The bar of a run that goes on: hatched, for it is not yet what the run keeps.
 
-use super::super::plot::crisp;
-use super::super::scene::{Point, Rect, Role, Scene};
+use super::plot::crisp;
+use super::scene::{Point, Rect, Role, Scene};
 
 /// From stripe to stripe.
 const STRIDE: f64 = 7.0;
@@ -18,8 +18,22 @@ pub(super) fn hatch(scene: &mut Scene, rect: Rect, role: Role) {
     if rect.width < LEAST {
         return;
     }
+    let inner = Rect::new(left, top, right - left, bottom - top);
+    draw_stripes(scene, inner, role);
+}
+
+/// Stripes over a part that stands for itself: it has no name, or is not this process's.
+pub(super) fn stripes(scene: &mut Scene, rect: Rect, role: Role) {
+    if rect.width >= LEAST {
+        draw_stripes(scene, rect, role);
+    }
+}
+
+fn draw_stripes(scene: &mut Scene, rect: Rect, role: Role) {
+    let (left, top, width) = (rect.x, rect.y, rect.width);
+    let bottom = top + rect.height;
     // Each stripe by the height at which it would meet the left edge.
-    let (width, last) = (right - left, bottom + (right - left));
+    let last = bottom + width;
     let stripes = std::iter::successors(Some(top + STRIDE), |y| Some(y + STRIDE));
     for y in stripes.take_while(|y| *y < last) {
         let from = Point::new(left + (y - bottom).max(0.0), y.min(bottom));

@@ -1,0 +1,40 @@
+//! What is known inside of a run: what it kept after each step of a loop.
+
+use super::super::device_view::DeviceView;
+use crate::analyze::of_points;
+use crate::recording::{Points, RunIdx, Series};
+use crate::units::Bytes;
+
+/// More steps than this are not told apart in a slot.
+const MOST: usize = 64;
+
+/// The points that the user's code marked in a run, of the longest series.
+fn marked<'a>(session: &DeviceView<'a>, run: RunIdx) -> Option<&'a Points> {
+    let series = session.recording.samples_of(run, session.device);
+    let marked =
+        series.filter(|(series, points)| matches!(series, Series::Marked(_)) && points.len() > 1);
+    marked
+        .map(|(_, points)| points)
+        .max_by_key(|points| points.len())
+}
+
+/// The run has steps, which take more room.
+pub(super) fn has_steps(session: &DeviceView<'_>, run: RunIdx) -> bool {
+    marked(session, run).is_some()
+}
+
+/// The levels after the steps of a run, each at a share of the run's slot.
+pub(super) fn steps(session: &DeviceView<'_>, run: RunIdx) -> Vec<(f64, Bytes)> {
+    let Some(points) = marked(session, run) else {
+        return Vec::new();
+    };
+    let column = of_points(points, session.metric());
+    let n = points.len();
+    let n_shown = n.min(MOST);
+    let shown = (1..=n_shown).filter_map(|place| {
+        let (from, to) = ((place - 1) * n / n_shown, place * n / n_shown);
+        let level = column.highest(from..to)?;
+        Some((place as f64 / n_shown as f64, level))
+    });
+    shown.collect()
+}

@@ -1,0 +1,76 @@
+//! A run read out: what the heads of the columns say while it is pointed at.
+
+use super::Cells;
+use crate::recording::{RunIdx, Status};
+use crate::units::{ByteDelta, Units};
+
+/// A run in words.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Reading {
+    /// `In [47]`.
+    pub place: String,
+    /// The cell's name.
+    pub name: String,
+    /// `run 11 of 16: kept +120 MiB, 1.29 GiB so far; gave back 60 MiB; all cells 8.73 GiB`.
+    pub words: String,
+}
+
+impl Cells {
+    /// A run in words; `None` if it is no run of the axis.
+    ///
+    /// ```
+    /// use gpumem_core::analyze::{Rules, analyze};
+    /// use gpumem_core::chart::cells;
+    /// use gpumem_core::recording::{DeviceIdx, RunIdx};
+    /// use gpumem_core::units::Units;
+    /// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
+    /// # use example::leaking;
+    ///
+    /// let recording = leaking();
+    /// let cells = cells(&recording, &analyze(&recording, &Rules::default()), DeviceIdx(0));
+    /// let reading = cells.reading(RunIdx(1), Units::Binary).expect("a run");
+    /// assert!(reading.words.starts_with("run 2 of 12: kept +2 MiB, 4 MiB so far"));
+    /// ```
+    pub fn reading(&self, run: RunIdx, units: Units) -> Option<Reading> {
+        let (row, place) = self.find(run)?;
+        let mark = row.mark(place);
+        let size = |n_bytes: f64| units.size(ByteDelta::from_f64(n_bytes).magnitude());
+        let change = |n_bytes: f64| units.change(ByteDelta::from_f64(n_bytes));
+        let of = match row.runs.len() {
+            1 => String::new(),
+            n => format!("run {} of {n}: ", place + 1),
+        };
+        let kept = match mark.kept {
+            None => "what it kept is not known".to_owned(),
+            Some(kept) if place == 0 => format!("kept {}", change(kept)),
+            Some(kept) => format!("kept {}, {} so far", change(kept), size(mark.so_far)),
+        };
+        let mut parts = vec![format!("{of}{kept}")];
+        if mark.back > 0.0 {
+            parts.push(format!("gave back {}", size(mark.back)));
+        }
+        let until = self
+            .levels
+            .partition_point(|point| point.at <= mark.extent.1);
+        let level = self.levels[..until].last().and_then(|point| point.level);
+        parts.extend(level.map(|level| format!("all cells {}", size(level))));
+        parts.extend(ended(mark.status).map(str::to_owned));
+        let number = self.slots.place(run).and_then(|place| self.numbers[place]);
+        Some(Reading {
+            place: number.map_or_else(|| format!("run {}", run.0 + 1), |n| format!("In [{n}]")),
+            name: row.name.clone(),
+            words: parts.join("; "),
+        })
+    }
+}
+
+/// What is said of a run that did not end well, or not yet.
+const fn ended(status: Status) -> Option<&'static str> {
+    match status {
+        Status::Ok => None,
+        Status::Running => Some("it goes on"),
+        Status::Error => Some("it failed"),
+        Status::Interrupted => Some("interrupted"),
+        Status::OutOfMemory => Some("out of memory"),
+    }
+}

@@ -1,0 +1,27 @@
+//! The state of a cell in words, at the end of its row.
+
+use crate::analyze::{Details, Finding, FindingKind};
+use crate::recording::{Run, Status};
+use crate::wording::count;
+
+/// What its worst finding says, else how many runs it had.
+pub(super) fn words(runs: &[&Run], finding: Option<&Finding>) -> String {
+    let n_runs = count(runs.len(), "run");
+    let latest = runs.last().map(|run| run.status);
+    let of_finding = finding.and_then(|finding| match (finding.kind, &finding.details) {
+        (FindingKind::OutOfMemory, _) => Some("out of memory".to_owned()),
+        (FindingKind::Doubling, _) => Some("two copies".to_owned()),
+        (FindingKind::Retention, _) => Some("kept by IPython".to_owned()),
+        (FindingKind::Settled, _) => Some(format!("settled, {n_runs}")),
+        (_, Details::Growth(_)) if finding.counts_steps() => Some(count(finding.n_runs, "step")),
+        _ => None,
+    });
+    match latest {
+        Some(Status::Running) => "running".to_owned(),
+        _ if of_finding.is_some() => of_finding.unwrap_or_default(),
+        Some(Status::OutOfMemory) => "out of memory".to_owned(),
+        Some(Status::Error) => format!("{n_runs}, failed"),
+        Some(Status::Interrupted) => format!("{n_runs}, stopped"),
+        _ => n_runs,
+    }
+}

@@ -1,0 +1,507 @@
+//! What each cell kept: a row for each on one axis of runs, and all of them over time below.
+
+use gpumem_core::chart::{CellRow, Measure, Rest, Theme};
+use gpumem_core::recording::{CellIdx, DeviceIdx, RunIdx};
+use gpumem_core::sort;
+use gpumem_core::units::ByteDelta;
+use wasm_bindgen::JsCast;
+use web_sys::{Element, HtmlCanvasElement, HtmlElement, HtmlInputElement};
+
+use super::controls::{press, segments};
+use super::opened;
+use super::picture::{paint_scene, px};
+use crate::canvas::Faces;
+use crate::dom::{Dom, Maker, describe, fill, flag, put, share, write};
+use crate::model::Model;
+use crate::state::{Choice, cells_with};
+
+/// More rows than this are told in a line.
+const MAX_ROWS: usize = 8;
+/// From so many cells on there is a field to find one.
+const MANY: usize = 20;
+const MEASURES: [(&str, &str); 2] = [("total", "total"), ("run", "per run")];
+
+/// What the rows were shown for, besides what is pointed at.
+#[derive(Clone, PartialEq)]
+struct Painted {
+    version: u64,
+    device: DeviceIdx,
+    width: f64,
+    measure: Measure,
+    theme: Theme,
+    scale: f64,
+}
+
+/// A cell in the page.
+struct Row {
+    cell: CellIdx,
+    element: Element,
+    button: HtmlElement,
+    sign: Element,
+    name: Element,
+    number: Element,
+    canvas: HtmlCanvasElement,
+    total: Element,
+    bar: HtmlElement,
+    state: Element,
+    opened: Element,
+    painted: Option<Painted>,
+}
+
+/// The panel of the cells.
+pub(crate) struct Cells {
+    pub(crate) element: Element,
+    title: Element,
+    legend: Element,
+    measures: Element,
+    search: HtmlInputElement,
+    found: Element,
+    heads: [Element; 2],
+    head_line: Element,
+    reading: Element,
+    list: Element,
+    rest: Element,
+    rest_words: Element,
+    more: Element,
+    line: HtmlElement,
+    rows: Vec<Row>,
+}
+
+impl Cells {
+    /// The panel around the canvas of all cells over time.
+    pub(crate) fn build(make: &Maker, over_time: &Element) -> Dom<Self> {
+        let title = make.text("h2", &[], "What each cell kept")?;
+        let legend = make.empty("span", &[("class", "key")])?;
+        let search: HtmlInputElement = make.typed(
+            "input",
+            &[
+                ("type", "search"),
+                ("class", "search"),
+                ("placeholder", "Find a cell  /"),
+                ("aria-label", "find cells by their source"),
+                ("data-input", "search"),
+                ("autocomplete", "off"),
+                ("spellcheck", "false"),
+                ("dir", "auto"),
+            ],
+        )?;
+        let found = make.empty("output", &[("class", "muted")])?;
+        let measures = segments(make, "rows show", "measure", &MEASURES)?;
+        let tools = make.group("div", &[("class", "tools")], &[&found, &search, &measures])?;
+        let top = make.group("div", &[("class", "line")], &[&title, &legend, &tools])?;
+        let heads = [
+            make.empty("span", &[("class", "of-chart")])?,
+            make.empty("span", &[("class", "of-total")])?,
+        ];
+        let scale = make.text("span", &[("class", "of-scale")], "to scale")?;
+        let head_line = make.group(
+            "div",
+            &[("class", "heads")],
+            &[&heads[0], &heads[1], &scale],
+        )?;
+        let reading = make.empty("p", &[("class", "read"), ("dir", "auto"), ("hidden", "")])?;
+        let head = make.group("div", &[("class", "head")], &[&head_line, &reading])?;
+        let label = [("class", "rows"), ("role", "list"), ("aria-label", "cells")];
+        let list = make.empty("div", &label)?;
+        let rest_words = make.empty("span", &[("dir", "auto")])?;
+        let more = make.link("rows", "", "show all")?;
+        let rest = make.group("p", &[("class", "rest muted")], &[&rest_words, &more])?;
+        let line: HtmlElement = make.typed("div", &[("class", "at"), ("hidden", "")])?;
+        let below = over_time_words(make)?;
+        let over = make.group("div", &[("class", "over")], &[&below, over_time])?;
+        let charts = make.group("div", &[("class", "charts")], &[&list, &rest, &over, &line])?;
+        let element = make.group(
+            "figure",
+            &[
+                ("class", "panel cells"),
+                ("aria-label", "what each cell kept"),
+            ],
+            &[&top, &head, &charts],
+        )?;
+        Ok(Self {
+            element,
+            title,
+            legend,
+            measures,
+            search,
+            found,
+            heads,
+            head_line,
+            reading,
+            list,
+            rest,
+            rest_words,
+            more,
+            line,
+            rows: Vec::new(),
+        })
+    }
+
+    /// Shows the rows of the model; one that stays is the same element.
+    pub(crate) fn show(&mut self, make: &Maker, model: &Model, faces: &Faces) -> Dom<()> {
+        let (state, cells) = (model.state(), model.cells());
+        self.show_words(make, model)?;
+        let meant = self.meant(model);
+        let is_searching = matches!(state.chosen, Some(Choice::Search(_)));
+        let n_shown = if state.all_rows || is_searching {
+            meant.len()
+        } else {
+            meant.len().min(MAX_ROWS)
+        };
+        let lit = state.chosen_cell(model.analysis());
+        let is_shown = |place: usize, row: &CellRow| {
+            place < n_shown || lit == Some(row.cell) || state.row == Some(row.cell)
+        };
+        let mut earlier = std::mem::take(&mut self.rows);
+        for (place, row) in meant.iter().enumerate() {
+            if !is_shown(place, row) {
+                continue;
+            }
+            let known = earlier.iter().position(|it| it.cell == row.cell);
+            let mut view = match known {
+                Some(idx) => earlier.swap_remove(idx),
+                None => Row::build(make, row.cell)?,
+            };
+            view.show(make, model, row, lit)?;
+            view.paint(model, row, faces)?;
+            self.rows.push(view);
+        }
+        let elements: Vec<Element> = self.rows.iter().map(|row| row.element.clone()).collect();
+        put(&self.list, &elements)?;
+        let rest = Rest {
+            rows: if is_searching {
+                &[]
+            } else {
+                &cells.rows[n_shown.min(cells.rows.len())..]
+            },
+            n_cells: cells.rows.len(),
+        };
+        self.rest_words
+            .set_text_content(Some(&rest.words(state.units)));
+        write(
+            &self.more,
+            if state.all_rows {
+                "show fewer"
+            } else {
+                "show all"
+            },
+        );
+        let is_all = meant.len() <= MAX_ROWS || is_searching;
+        flag(&self.rest, "hidden", is_all)?;
+        self.read(make, model)
+    }
+
+    /// Paints the rows whose pictures are others.
+    pub(crate) fn repaint(&mut self, model: &Model, faces: &Faces) -> Dom<()> {
+        for row in &mut self.rows {
+            let mut rows = model.cells().rows.iter();
+            if let Some(of) = rows.find(|of| of.cell == row.cell) {
+                row.paint(model, of, faces)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The pixels of the page are others.
+    pub(crate) fn forget(&mut self) {
+        for row in &mut self.rows {
+            row.painted = None;
+        }
+    }
+
+    /// One line through every chart, and its run in place of the heads.
+    pub(crate) fn read(&self, make: &Maker, model: &Model) -> Dom<()> {
+        let run = model.state().pointed.and_then(crate::state::Pointed::run);
+        let reading = run.and_then(|run| model.cells().reading(run, model.units()));
+        flag(&self.line, "hidden", reading.is_none())?;
+        flag(&self.head_line, "hidden", reading.is_some())?;
+        flag(&self.reading, "hidden", reading.is_none())?;
+        let (Some(run), Some(reading)) = (run, reading) else {
+            return Ok(());
+        };
+        let layout = model.layout();
+        let share = model.cells().slots.middle(run);
+        let x = layout.chart_left() + share * layout.chart_width();
+        self.line.style().set_property("left", &px(x - 0.5))?;
+        let place = make.text("span", &[], &reading.place)?;
+        let name = make.text("code", &[], &reading.name)?;
+        let words = make.text("span", &[], &reading.words)?;
+        fill(&self.reading, &[place, name, words])
+    }
+
+    /// The run under a place of a row's chart, or of the chart over time.
+    pub(crate) fn run_at(model: &Model, x: f64, is_row: bool) -> Option<RunIdx> {
+        let layout = model.layout();
+        let left = if is_row { 0.0 } else { layout.chart_left() };
+        let reach = -6.0..=layout.chart_width() + 6.0;
+        let x = Some(x - left).filter(|x| reach.contains(x))?;
+        model.cells().slots.run_at(x / layout.chart_width())
+    }
+
+    /// The row that the keyboard is on, by its place.
+    fn at_keyboard(&self) -> Option<usize> {
+        let is_there = |row: &Row| row.button.matches(":focus").unwrap_or_default();
+        self.rows.iter().position(is_there)
+    }
+
+    /// The runs of the row that the keyboard is on.
+    pub(crate) fn runs_at_keyboard(&self, model: &Model) -> Vec<RunIdx> {
+        let cell = self.at_keyboard().map(|place| self.rows[place].cell);
+        let mut rows = model.cells().rows.iter();
+        let row = rows.find(|row| Some(row.cell) == cell);
+        row.map_or_else(Vec::new, |row| row.runs.clone())
+    }
+
+    /// The keyboard goes so many rows on; says whether there is one.
+    pub(crate) fn step(&self, by: isize) -> Dom<bool> {
+        let place = self
+            .at_keyboard()
+            .and_then(|place| place.checked_add_signed(by));
+        match place.and_then(|place| self.rows.get(place)) {
+            Some(row) => Ok(row.button.focus().map(|()| true)?),
+            None => Ok(false),
+        }
+    }
+
+    /// Brings the row that is picked out into view.
+    pub(crate) fn reveal(&self, cell: CellIdx) {
+        if let Some(row) = self.rows.iter().find(|row| row.cell == cell) {
+            row.element.scroll_into_view();
+        }
+    }
+
+    /// The keyboard goes into the field that finds cells.
+    pub(crate) fn focus_search(&self) -> Dom<()> {
+        flag(&self.search, "hidden", false)?;
+        Ok(self.search.focus()?)
+    }
+
+    fn show_words(&self, make: &Maker, model: &Model) -> Dom<()> {
+        let (state, cells) = (model.state(), model.cells());
+        let n_accelerators = model.recording().devices().iter();
+        let n_accelerators = n_accelerators
+            .filter(|device| device.kind.is_accelerator())
+            .count();
+        let device = model.recording().devices().get(state.device.get());
+        let device = device.filter(|_| n_accelerators > 1);
+        let on = device.map_or(String::new(), |device| format!(" on {}", device.label));
+        write(&self.title, &format!("What each cell kept{on}"));
+        fill(&self.legend, &legend(make, model)?)?;
+        let (pressed, words, total) = match state.measure {
+            Measure::Total => (
+                "total",
+                "kept so far, run by run; each row has its own height",
+                "total",
+            ),
+            Measure::PerRun => (
+                "run",
+                "kept by each run; each row has its own height",
+                "last run",
+            ),
+        };
+        press(&self.measures, pressed)?;
+        write(&self.heads[0], words);
+        write(&self.heads[1], total);
+        let text = match &state.chosen {
+            Some(Choice::Search(text)) => text.as_str(),
+            _ => "",
+        };
+        // While somebody types, the field has blanks that the search has not.
+        if self.search.value().trim() != text {
+            self.search.set_value(text);
+        }
+        let is_there = cells.rows.len() > MANY || !text.is_empty();
+        let is_typing = self.search.matches(":focus").unwrap_or_default();
+        flag(&self.search, "hidden", !is_there && !is_typing)?;
+        let found = (!text.is_empty()).then(|| format!("{} found", self.meant(model).len()));
+        self.found.set_text_content(found.as_deref());
+        Ok(())
+    }
+
+    /// The rows that are looked for. While a run goes on, or somebody points at them, they stay in order.
+    fn meant<'a>(&self, model: &'a Model) -> Vec<&'a CellRow> {
+        let rows = &model.cells().rows;
+        let mut meant: Vec<&CellRow> = match &model.state().chosen {
+            Some(Choice::Search(text)) => {
+                let found = cells_with(model.recording(), text);
+                let is_found = |row: &&CellRow| found.binary_search(&row.cell).is_ok();
+                rows.iter().filter(is_found).collect()
+            }
+            _ => rows.iter().collect(),
+        };
+        let runs = model.recording().runs();
+        let goes_on = runs.last().is_some_and(|run| run.ended.is_none());
+        if goes_on || model.state().pointed.is_some() {
+            let place = |cell: CellIdx| self.rows.iter().position(|row| row.cell == cell);
+            sort::sort_by_key(&mut meant, |row| place(row.cell).unwrap_or(usize::MAX));
+        }
+        meant
+    }
+}
+
+impl Row {
+    fn build(make: &Maker, cell: CellIdx) -> Dom<Self> {
+        let idx = cell.0.to_string();
+        let sign = make.empty("span", &[("class", "sign")])?;
+        let name = make.empty("code", &[("dir", "auto")])?;
+        let number = make.empty("span", &[("class", "muted number")])?;
+        let button = make.group(
+            "button",
+            &[
+                ("type", "button"),
+                ("class", "name"),
+                ("data-chart", "row"),
+                ("data-action", "cell"),
+                ("data-argument", &idx),
+            ],
+            &[&sign, &name, &number],
+        )?;
+        let canvas: HtmlCanvasElement = make.typed(
+            "canvas",
+            &[
+                ("data-chart", "row"),
+                ("data-action", "cell"),
+                ("data-argument", &idx),
+                ("aria-hidden", "true"),
+            ],
+        )?;
+        let total = make.empty("b", &[("class", "total")])?;
+        let bar: HtmlElement = make.typed("i", &[])?;
+        let scale = make.group("span", &[("class", "scale")], &[&bar])?;
+        let state = make.empty("span", &[("class", "state muted")])?;
+        let opened = make.empty("div", &[("class", "opened"), ("hidden", "")])?;
+        let element = make.group(
+            "div",
+            &[("class", "cell"), ("role", "listitem")],
+            &[&button, &canvas, &total, &scale, &state, &opened],
+        )?;
+        Ok(Self {
+            cell,
+            element,
+            button: button.dyn_into()?,
+            sign,
+            name,
+            number,
+            canvas,
+            total,
+            bar,
+            state,
+            opened,
+            painted: None,
+        })
+    }
+
+    fn show(&self, make: &Maker, model: &Model, row: &CellRow, lit: Option<CellIdx>) -> Dom<()> {
+        let state = model.state();
+        let (sign, severity) = row
+            .sign
+            .map_or(("", ""), |(sign, severity)| (sign, severity.name()));
+        let severity = if sign == "▲" { "critical" } else { severity };
+        write(&self.sign, sign);
+        write(&self.name, &row.name);
+        describe(&self.button, "title", &row.name)?;
+        let number = row
+            .execution_count
+            .map_or(String::new(), |n| format!("In [{n}]"));
+        write(&self.number, &number);
+        let change = match state.measure {
+            Measure::Total => Some(row.total),
+            Measure::PerRun => row.last,
+        };
+        let total = change.map_or_else(|| "?".to_owned(), |it| state.units.change(it));
+        write(&self.total, &total);
+        flag(
+            &self.total,
+            "data-none",
+            change.unwrap_or_default() == ByteDelta::ZERO,
+        )?;
+        let largest = model.cells().largest().as_f64().max(1.0);
+        share(&self.bar, (row.total.as_f64() / largest).max(0.0))?;
+        flag(&self.bar, "hidden", row.total <= ByteDelta::ZERO)?;
+        write(&self.state, &row.state);
+        self.element.set_attribute("data-severity", severity)?;
+        flag(&self.element, "data-leak", row.is_leak)?;
+        flag(&self.element, "data-lit", lit == Some(row.cell))?;
+        let is_open = state.row == Some(row.cell);
+        self.button
+            .set_attribute("aria-expanded", if is_open { "true" } else { "false" })?;
+        flag(&self.opened, "hidden", !is_open)?;
+        let content = if is_open {
+            opened::of(make, model, row)?
+        } else {
+            Vec::new()
+        };
+        fill(&self.opened, &content)
+    }
+
+    fn paint(&mut self, model: &Model, row: &CellRow, faces: &Faces) -> Dom<()> {
+        let state = model.state();
+        let wanted = Painted {
+            version: model.version(),
+            device: state.device,
+            width: model.layout().chart_width(),
+            measure: state.measure,
+            theme: model.theme,
+            scale: model.scale,
+        };
+        if self.painted.as_ref() == Some(&wanted) {
+            return Ok(());
+        }
+        let scene = model.cells().row_scene(row, wanted.width, wanted.measure);
+        let style = self.canvas.style();
+        style.set_property("width", &px(scene.width))?;
+        style.set_property("height", &px(scene.height))?;
+        paint_scene(&self.canvas, &scene, model.theme, model.scale, faces)?;
+        self.painted = Some(wanted);
+        Ok(())
+    }
+}
+
+/// What the colours of the rows mean: of what is there.
+fn legend(make: &Maker, model: &Model) -> Dom<Vec<Element>> {
+    let rows = &model.cells().rows;
+    let entries = [
+        ("leak", "▲ leak", rows.iter().any(|row| row.is_leak)),
+        ("kept", "kept", true),
+        (
+            "back",
+            "given back",
+            model.state().measure == Measure::Total,
+        ),
+        ("oom", "out of memory", model.cells().has_oom()),
+        ("running", "still running", model.cells().is_running()),
+    ];
+    let shown = entries.into_iter().filter(|(_, _, is_there)| *is_there);
+    let entry = |(class, words, _): (&str, &str, bool)| {
+        let swatch = make.text(
+            "i",
+            &[("class", class)],
+            if class == "oom" { "✕" } else { "" },
+        )?;
+        let words = make.text("span", &[], words)?;
+        make.group("span", &[], &[&swatch, &words])
+    };
+    shown.map(entry).collect()
+}
+
+/// What stands beside the chart over time, or above it.
+fn over_time_words(make: &Maker) -> Dom<Element> {
+    let title = make.text("h3", &[], "All cells, over time")?;
+    let what = make.text("p", &[("class", "muted")], "in use after each run")?;
+    let key = make.empty("p", &[("class", "key")])?;
+    for (class, words) in [
+        ("back", "given back by its end"),
+        ("leak", "▲ leaks"),
+        ("area", "kept"),
+        ("cache", "cache"),
+    ] {
+        let swatch = make.empty("i", &[("class", class)])?;
+        let words = make.text("span", &[], words)?;
+        key.append_child(
+            &make
+                .group("span", &[("class", class)], &[&swatch, &words])?
+                .into(),
+        )?;
+    }
+    make.group("div", &[("class", "beside-chart")], &[&title, &what, &key])
+}

@@ -1,0 +1,52 @@
+//! What is closed until somebody opens it.
+
+use web_sys::Element;
+
+use super::runs;
+use crate::dom::{Dom, Maker, fill, flag, refill};
+use crate::model::Model;
+use crate::state::Fold;
+
+/// The folds below the charts.
+pub(crate) struct Folds {
+    pub(crate) element: Element,
+    folds: Vec<(Fold, Element)>,
+    runs: Element,
+}
+
+impl Folds {
+    pub(crate) fn build(make: &Maker, map: &Element, settings: &Element) -> Dom<Self> {
+        let runs = make.empty("div", &[("class", "panel padded")])?;
+        let element = make.empty("div", &[("class", "folds")])?;
+        let mut folds = Vec::new();
+        for fold in Fold::ALL {
+            let (words, content) = match fold {
+                Fold::Map => ("Map of who holds it", map),
+                Fold::Runs => ("Table of runs", &runs),
+                Fold::Settings => ("Settings", settings),
+            };
+            let attributes = [("data-action", "fold"), ("data-argument", fold.name())];
+            let summary = make.text("summary", &attributes, words)?;
+            let details = make.group("details", &[("class", "fold")], &[&summary, content])?;
+            element.append_child(&details)?;
+            folds.push((fold, details));
+        }
+        Ok(Self {
+            element,
+            folds,
+            runs,
+        })
+    }
+
+    /// Opens and closes what the reader wants; the table of runs is there only while it is open.
+    pub(crate) fn show(&self, make: &Maker, model: &Model) -> Dom<()> {
+        let state = model.state();
+        for (fold, details) in &self.folds {
+            flag(details, "open", state.is_open(*fold))?;
+        }
+        if !state.is_open(Fold::Runs) {
+            return fill(&self.runs, &[]);
+        }
+        refill(&self.runs, &runs::all(make, model)?)
+    }
+}

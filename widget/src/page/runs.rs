@@ -1,0 +1,168 @@
+//! Runs in a table, which can be sorted.
+
+use std::cmp::Ordering;
+
+use gpumem_core::analyze::{Peak, RunRow};
+use gpumem_core::recording::{Run, RunIdx};
+use gpumem_core::sort;
+use gpumem_core::units::{ByteDelta, Bytes, Nanos};
+use web_sys::Element;
+
+use crate::dom::{Dom, Maker};
+use crate::model::Model;
+use crate::readout;
+use crate::state::Order;
+
+/// More runs than this are counted: the export has all of them.
+const MOST: usize = 200;
+const COLUMNS: [&str; 7] = [
+    "run",
+    "cell",
+    "kept",
+    "in use after",
+    "peak",
+    "took",
+    "ended",
+];
+/// Where the columns of figures begin and end.
+const FIGURES: std::ops::RangeInclusive<usize> = 2..=5;
+
+/// A run of the table.
+struct Line {
+    run: RunIdx,
+    number: String,
+    cell: String,
+    kept: Option<ByteDelta>,
+    after: Option<Bytes>,
+    peak: Option<Bytes>,
+    took: Option<Nanos>,
+    ended: &'static str,
+}
+
+/// The table of all runs, sorted as the reader wants it.
+pub(crate) fn all(make: &Maker, model: &Model) -> Dom<Vec<Element>> {
+    let order = model.state().order;
+    let runs = model.cells().slots.runs();
+    let mut lines: Vec<Line> = lines(model, runs);
+    sort::sort_by(&mut lines, |a, b| {
+        let ordering = compare(a, b, order.column);
+        if order.is_rising {
+            ordering
+        } else {
+            ordering.reverse()
+        }
+    });
+    let n_more = lines.len().saturating_sub(MOST);
+    lines.truncate(MOST);
+    let mut content = vec![build(make, model, &lines, Some(order))?];
+    if n_more > 0 {
+        let words = format!("{n_more} more: Export, Runs (CSV) has all");
+        content.push(make.text("p", &[("class", "muted")], &words)?);
+    }
+    Ok(content)
+}
+
+/// A table of these runs.
+pub(crate) fn table(make: &Maker, model: &Model, runs: Vec<RunIdx>) -> Dom<Element> {
+    build(make, model, &lines(model, &runs), None)
+}
+
+fn lines(model: &Model, runs: &[RunIdx]) -> Vec<Line> {
+    let (recording, rows) = (model.recording(), &model.analysis().rows);
+    let device = model.state().device;
+    let line = |run: &RunIdx| {
+        let first = rows.partition_point(|row| row.run < *run);
+        let mut of_run = rows[first..].iter().take_while(|row| row.run == *run);
+        let row = of_run.find(|row| row.device == device);
+        let run = recording.run(*run);
+        let mut cells = model.cells().rows.iter();
+        let cell = cells.find(|row| row.cell == run.cell);
+        of(run, row, cell.map_or(String::new(), |row| row.name.clone()))
+    };
+    runs.iter().map(line).collect()
+}
+
+fn of(run: &Run, row: Option<&RunRow>, cell: String) -> Line {
+    let number = match run.execution_count {
+        Some(n) => format!("In [{n}]"),
+        None => format!("{}", run.idx.0 + 1),
+    };
+    Line {
+        run: run.idx,
+        number,
+        cell,
+        kept: row.and_then(|row| row.kept),
+        after: row.and_then(|row| row.after.or(row.so_far)),
+        peak: row.and_then(|row| row.peak).map(Peak::low),
+        took: run.ended.map(|ended| ended.since(run.started)),
+        ended: readout::unusual(run.status).unwrap_or_default(),
+    }
+}
+
+fn compare(a: &Line, b: &Line, column: usize) -> Ordering {
+    match column {
+        1 => a.cell.cmp(&b.cell).reverse(),
+        2 => a.kept.cmp(&b.kept),
+        3 => a.after.cmp(&b.after),
+        4 => a.peak.cmp(&b.peak),
+        5 => a.took.cmp(&b.took),
+        6 => a.ended.cmp(b.ended),
+        _ => a.run.cmp(&b.run),
+    }
+}
+
+fn build(make: &Maker, model: &Model, lines: &[Line], order: Option<Order>) -> Dom<Element> {
+    let units = model.units();
+    let names = make.empty("tr", &[])?;
+    for (place, name) in COLUMNS.into_iter().enumerate() {
+        let class = if FIGURES.contains(&place) {
+            "figure"
+        } else {
+            ""
+        };
+        let head = make.empty("th", &[("scope", "col"), ("class", class)])?;
+        match order {
+            None => head.set_text_content(Some(name)),
+            Some(order) => {
+                head.append_child(&make.link("sort", &place.to_string(), name)?.into())?;
+                let sorted = if order.is_rising {
+                    "ascending"
+                } else {
+                    "descending"
+                };
+                if order.column == place {
+                    head.set_attribute("aria-sort", sorted)?;
+                }
+            }
+        }
+        names.append_child(&head)?;
+    }
+    let head = make.group("thead", &[], &[&names])?;
+    let body = make.empty("tbody", &[])?;
+    for line in lines {
+        let size = |size: Option<Bytes>| size.map_or(String::new(), |size| units.size(size));
+        let figures = [
+            line.kept.map_or(String::new(), |kept| units.change(kept)),
+            size(line.after),
+            size(line.peak),
+            line.took.map_or(String::new(), |took| took.to_string()),
+        ];
+        let row = make.empty("tr", &[])?;
+        row.append_child(&make.text("th", &[("scope", "row")], &line.number)?.into())?;
+        let name = make.text("code", &[("dir", "auto")], &line.cell)?;
+        row.append_child(&make.group("td", &[], &[&name])?.into())?;
+        for figure in &figures {
+            row.append_child(&make.text("td", &[("class", "figure")], figure)?.into())?;
+        }
+        row.append_child(&make.text("td", &[], line.ended)?.into())?;
+        body.append_child(&row)?;
+    }
+    let table = make.group("table", &[], &[&head, &body])?;
+    let label = [
+        ("class", "scroll"),
+        ("tabindex", "0"),
+        ("role", "group"),
+        ("aria-label", "runs"),
+    ];
+    make.group("div", &label, &[&table])
+}

@@ -1,0 +1,68 @@
+//! One of several accelerators is chosen by its tile, which says how full it is.
+
+use gpumem_core::chart::device_tiles;
+use web_sys::{Element, HtmlElement};
+
+use crate::dom::{Dom, Maker, flag, refill, share};
+use crate::model::Model;
+
+/// The tiles, where there is a choice.
+pub(crate) struct Tiles {
+    pub(crate) element: Element,
+}
+
+impl Tiles {
+    pub(crate) fn build(make: &Maker) -> Dom<Self> {
+        let label = [
+            ("class", "tiles"),
+            ("role", "group"),
+            ("aria-label", "devices"),
+            ("hidden", ""),
+        ];
+        Ok(Self {
+            element: make.empty("div", &label)?,
+        })
+    }
+
+    pub(crate) fn show(&self, make: &Maker, model: &Model) -> Dom<()> {
+        let (device, units) = (model.state().device, model.units());
+        let (tiles, n_more) = device_tiles(model.recording(), model.analysis(), device, units);
+        flag(&self.element, "hidden", tiles.is_empty())?;
+        let mut elements = Vec::new();
+        for tile in tiles {
+            let name = make.text("b", &[], &tile.label)?;
+            let sign = make.text(
+                "span",
+                &[("class", "sign")],
+                if tile.leaks { "▲" } else { "" },
+            )?;
+            let (leaks, rest): (HtmlElement, HtmlElement) = (
+                make.typed("i", &[("class", "leak")])?,
+                make.typed("i", &[])?,
+            );
+            share(&leaks, tile.shares.0)?;
+            share(&rest, tile.shares.1)?;
+            flag(&leaks, "hidden", tile.shares.0 == 0.0)?;
+            let bar = make.group("span", &[("class", "fill")], &[&leaks, &rest])?;
+            let words = make.text("span", &[("class", "muted")], &tile.words)?;
+            let pressed = if tile.device == device {
+                "true"
+            } else {
+                "false"
+            };
+            let attributes = [
+                ("type", "button"),
+                ("class", "tile"),
+                ("data-action", "device"),
+                ("data-argument", &*tile.device.0.to_string()),
+                ("aria-pressed", pressed),
+            ];
+            elements.push(make.group("button", &attributes, &[&name, &sign, &bar, &words])?);
+        }
+        if n_more > 0 {
+            let words = format!("… and {n_more} more devices");
+            elements.push(make.text("span", &[("class", "muted")], &words)?);
+        }
+        refill(&self.element, &elements)
+    }
+}
