@@ -79,13 +79,13 @@ fn bounded(by: DecidedBy) -> Finding {
 /// As a report shows it.
 fn told(finding: &Finding, units: Units) -> String {
     let words = words(&recording(), finding, units);
-    let mut told = format!(
-        "{} {} · {}\n  {}\n",
-        icon(finding),
-        heading(finding),
-        words.title,
-        words.detail
-    );
+    let mut told = format!("{} {} · {}\n", icon(finding), heading(finding), words.title);
+    let facts = [&words.outlook, &words.row, &words.detail];
+    let line = words.line.join(" · ");
+    let facts = facts.into_iter().chain([&line]);
+    for fact in facts.filter(|fact| !fact.is_empty() && **fact != words.title) {
+        writeln!(told, "  {fact}").expect("a string takes everything");
+    }
     for advice in &words.suggestions {
         writeln!(told, "  → {advice}").expect("a string takes everything");
     }

@@ -1,0 +1,118 @@
+//! Findings that the report shows in one line.
+
+use super::details::Details;
+use super::finding::{Finding, FindingKind};
+use super::{Analysis, Cause};
+use crate::recording::{CellIdx, Recording};
+
+/// One finding, or several with one cause. Example: [`Analysis::verdicts`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Verdict<'a> {
+    findings: Vec<&'a Finding>,
+}
+
+impl<'a> Verdict<'a> {
+    /// The worst of its findings.
+    pub fn first(&self) -> &'a Finding {
+        self.findings[0]
+    }
+
+    /// All of them, the worst first.
+    pub fn findings(&self) -> &[&'a Finding] {
+        &self.findings
+    }
+
+    fn takes(&self, finding: &Finding) -> bool {
+        let first = self.first();
+        let is_alike = first.kind == finding.kind
+            && first.severity == finding.severity
+            && first.device == finding.device
+            && first.withdrawn.is_none()
+            && finding.withdrawn.is_none();
+        is_alike
+            && match (&first.details, &finding.details) {
+                (Details::OutOfMemory(a), Details::OutOfMemory(b)) => {
+                    match (a.causes.first(), b.causes.first()) {
+                        (Some(a), Some(b)) => is_one_cause(a, b),
+                        _ => false,
+                    }
+                }
+                _ => first.kind == FindingKind::Settled,
+            }
+    }
+}
+
+/// They are the same thing that many cells can suffer from.
+fn is_one_cause(a: &Cause, b: &Cause) -> bool {
+    match (a, b) {
+        (
+            Cause::Growth {
+                name: a, cell: x, ..
+            },
+            Cause::Growth {
+                name: b, cell: y, ..
+            },
+        ) => {
+            if a.is_some() || b.is_some() {
+                a == b
+            } else {
+                x == y
+            }
+        }
+        (Cause::CachedElsewhere { source: a, .. }, Cause::CachedElsewhere { source: b, .. }) => {
+            a == b
+        }
+        (Cause::Limited { .. }, Cause::Limited { .. })
+        | (Cause::OtherProcesses { .. }, Cause::OtherProcesses { .. }) => true,
+        _ => false,
+    }
+}
+
+impl Analysis {
+    /// The findings as the report shows them: out-of-memory errors with one cause are one line, and
+    /// cells that settled another.
+    ///
+    /// ```
+    /// use gpumem_core::analyze::{Rules, analyze};
+    /// use gpumem_core::units::Units;
+    /// use gpumem_core::wording::verdict_words;
+    /// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
+    /// # use example::leaking;
+    ///
+    /// let recording = leaking();
+    /// let analysis = analyze(&recording, &Rules::default());
+    /// let verdicts = analysis.verdicts();
+    /// let words = verdict_words(&recording, &verdicts[0], Units::Binary);
+    /// assert_eq!(words.title, "`losses.append(step(batch))` leaks 2 MiB a run");
+    /// ```
+    pub fn verdicts(&self) -> Vec<Verdict<'_>> {
+        let mut verdicts: Vec<Verdict<'_>> = Vec::new();
+        for finding in &self.findings {
+            match verdicts.iter_mut().find(|it| it.takes(finding)) {
+                Some(verdict) => verdict.findings.push(finding),
+                None => verdicts.push(Verdict {
+                    findings: vec![finding],
+                }),
+            }
+        }
+        verdicts
+    }
+
+    /// How many of the cells that ran are part of no finding that stands.
+    ///
+    /// ```
+    /// use gpumem_core::analyze::Analysis;
+    /// use gpumem_core::recording::Recording;
+    ///
+    /// assert_eq!(Analysis::default().n_fine_cells(&Recording::default()), 0);
+    /// ```
+    pub fn n_fine_cells(&self, recording: &Recording) -> usize {
+        let standing = self.findings.iter().filter(|it| it.withdrawn.is_none());
+        let found: Vec<CellIdx> = standing
+            .filter_map(|finding| Some(finding.cell.as_ref()?.idx))
+            .collect();
+        let cells = recording.cells().iter();
+        let ran = cells.filter(|cell| recording.latest_run(cell.idx).is_some());
+        ran.filter(|cell| !found.contains(&cell.idx)).count()
+    }
+}
