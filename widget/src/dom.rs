@@ -48,7 +48,7 @@ impl Maker {
         Ok(element)
     }
 
-    /// An element that holds prose in which `` `backticks` `` mark code.
+    /// An element that holds prose in which `` `backticks` `` mark code, and `**` what stands out.
     pub(crate) fn prose(
         &self,
         tag: &str,
@@ -57,12 +57,18 @@ impl Maker {
     ) -> Dom<Element> {
         let element = self.empty(tag, attributes)?;
         for (idx, part) in prose.split('`').enumerate() {
-            let node: Node = if idx % 2 == 1 {
-                self.text("code", &[], part)?.into()
-            } else {
-                self.0.create_text_node(&printable_lines(part)).into()
-            };
-            element.append_child(&node)?;
+            if idx % 2 == 1 {
+                element.append_child(&self.text("code", &[], part)?.into())?;
+                continue;
+            }
+            for (idx, words) in part.split("**").enumerate() {
+                let node: Node = if idx % 2 == 1 {
+                    self.text("b", &[], words)?.into()
+                } else {
+                    self.0.create_text_node(&printable_lines(words)).into()
+                };
+                element.append_child(&node)?;
+            }
         }
         Ok(element)
     }

@@ -13,6 +13,7 @@ mod cards;
 mod dom;
 #[cfg(test)]
 mod fixture;
+mod full;
 mod gesture;
 mod holder_list;
 mod keys;
@@ -251,8 +252,16 @@ impl View {
     pub fn act(&mut self, action: &str, argument: &str) -> Result<(), JsValue> {
         let event = match action {
             "runs" => Event::Toggled(argument.to_owned()),
-            "dismiss" => Event::Dismissed(argument.to_owned()),
+            "dismiss" => Event::Dismissed(self.model.together(argument)),
+            "undo" => Event::Undone,
             "restore" => Event::Restored,
+            "open" => Event::Opened(argument.to_owned(), self.model.is_bare(argument)),
+            "evidence" => {
+                let in_full = self.model.state().in_full;
+                Event::Opened(argument.to_owned(), !in_full)
+            }
+            "list" => Event::Listed(argument.to_owned()),
+            "show" => return self.show_runs(argument),
             "device" => match argument.parse() {
                 Ok(idx) => Event::Switched(DeviceIdx(idx)),
                 Err(_) => return Ok(()),
@@ -331,6 +340,17 @@ impl View {
     fn set(&mut self, setting: Setting, position: u32) -> Result<(), JsValue> {
         self.model.set(setting, position);
         self.on_page(Page::judge)
+    }
+
+    /// Picks out the runs of a finding, and goes to them.
+    fn show_runs(&mut self, finding: &str) -> Result<(), JsValue> {
+        if self.model.state().chosen != Some(state::Choice::Finding(finding.to_owned())) {
+            self.handle(Event::Toggled(finding.to_owned()))?;
+        }
+        match &self.page {
+            Some(page) => page.focus(Chart::Growth),
+            None => Ok(()),
+        }
     }
 
     fn part_at_keyboard(&self) -> Option<usize> {

@@ -7,7 +7,7 @@ use web_sys::Element;
 
 use super::controls::Thresholds;
 use crate::cards::{Card, Linked, Stop};
-use crate::dom::{Dom, Maker, fill};
+use crate::dom::{Dom, Maker, fill, flag, write};
 use crate::model::Model;
 use crate::settings::Setting;
 use crate::state::{Choice, Pointed};
@@ -15,6 +15,8 @@ use crate::state::{Choice, Pointed};
 /// The findings of the report.
 pub(crate) struct Findings {
     pub(crate) element: Element,
+    heading: Element,
+    folded: Element,
     thresholds: Thresholds,
     list: Element,
     cards: Vec<Card>,
@@ -23,15 +25,18 @@ pub(crate) struct Findings {
 
 impl Findings {
     pub(crate) fn build(make: &Maker) -> Dom<Self> {
-        let heading = make.text("h2", &[], "Findings")?;
+        let heading = make.text("summary", &[], "All findings")?;
         let thresholds = Thresholds::build(make)?;
-        let bar = make.group("div", &[("class", "bar")], &[&heading, &thresholds.element])?;
+        let bar = make.group("div", &[("class", "bar")], &[&thresholds.element])?;
         let list = make.empty("div", &[("class", "cards")])?;
+        let folded = make.group("details", &[("class", "fold")], &[&heading, &bar, &list])?;
         let notes = make.empty("div", &[("class", "notes")])?;
         let label = [("aria-label", "findings"), ("class", "findings")];
-        let element = make.group("section", &label, &[&bar, &list, &notes])?;
+        let element = make.group("section", &label, &[&folded, &notes])?;
         Ok(Self {
             element,
+            heading,
+            folded,
             thresholds,
             list,
             cards: Vec::new(),
@@ -42,6 +47,8 @@ impl Findings {
     /// Shows the findings of the model; a card that stays is the same element.
     pub(crate) fn show(&mut self, make: &Maker, model: &Model) -> Dom<()> {
         self.thresholds.show(model)?;
+        let n_findings = model.analysis().findings.len();
+        write(&self.heading, &format!("All findings ({n_findings})"));
         let at_keyboard = self.at_keyboard()?;
         let mut earlier = std::mem::take(&mut self.cards);
         for finding in shown(model) {
@@ -59,7 +66,7 @@ impl Findings {
             .iter()
             .map(|card| card.element().clone())
             .collect();
-        if model.analysis().findings.is_empty() {
+        if n_findings == 0 && !model.recording().runs().is_empty() {
             elements.push(nothing_found(make, model)?);
         }
         elements.extend(dismissed(make, model)?);
@@ -116,6 +123,7 @@ impl Findings {
         let Some(card) = self.cards.iter().find(|card| card.finding().id == finding) else {
             return Ok(false);
         };
+        flag(&self.folded, "open", true)?;
         card.reveal()?;
         Ok(true)
     }
@@ -174,13 +182,6 @@ fn dismissed(make: &Maker, model: &Model) -> Dom<Option<Element>> {
 
 fn nothing_found(make: &Maker, model: &Model) -> Dom<Element> {
     let recording = model.recording();
-    if recording.runs().is_empty() {
-        return make.prose(
-            "p",
-            &[("class", "empty")],
-            "Nothing is recorded yet: put `%%gpumem` above a cell, or run `%gpumem on`.",
-        );
-    }
     let labels = recording
         .devices()
         .iter()
@@ -192,10 +193,10 @@ fn nothing_found(make: &Maker, model: &Model) -> Dom<Element> {
         None => String::new(),
     };
     let checked = format!(
-        "✓ Nothing found. {} on {devices} checked for memory that stays after each run, peaks that \
+        "Nothing found. {} on {devices} checked for memory that stays after each run, peaks that \
          stand out, and memory that is free only in pieces; growth below {} does not count.",
         report::counts(recording),
         Setting::shown(model.growth_setting(), model.rules(), model.units()),
     );
-    make.text("p", &[("class", "empty")], &checked)
+    make.text("p", &[("class", "checked")], &checked)
 }

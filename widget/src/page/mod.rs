@@ -6,6 +6,7 @@ mod findings;
 mod held;
 mod picture;
 mod table;
+mod verdict;
 
 use gpumem_core::chart::{Point, Target};
 use gpumem_core::recording::RunIdx;
@@ -16,6 +17,7 @@ use controls::{Header, Tools};
 use findings::Findings;
 use held::Held;
 use picture::Picture;
+use verdict::Panel;
 
 use crate::canvas::Faces;
 use crate::dom::{Dom, Maker, fill, flag, write};
@@ -29,6 +31,7 @@ pub(crate) struct Page {
     root: Element,
     faces: Faces,
     header: Header,
+    verdict: Panel,
     tools: Tools,
     pictures: Vec<Picture>,
     held: Held,
@@ -43,6 +46,7 @@ impl Page {
     pub(crate) fn build(root: &Element, model: &Model) -> Dom<Self> {
         let make = Maker::beside(root)?;
         let header = Header::build(&make)?;
+        let verdict = Panel::build(&make)?;
         let tools = Tools::build(&make)?;
         let findings = Findings::build(&make)?;
         let comparison = Comparison::build(&make)?;
@@ -55,6 +59,7 @@ impl Page {
         let tables = make.group("div", &[("class", "unseen")], &[&table])?;
         let live = make.empty("div", &[("class", "unseen"), ("role", "status")])?;
         root.append_child(&header.element)?;
+        root.append_child(&verdict.element)?;
         for panel in panels(&make, &pictures, &tools)? {
             root.append_child(&panel)?;
         }
@@ -74,6 +79,7 @@ impl Page {
             make,
             root: root.clone(),
             header,
+            verdict,
             tools,
             pictures,
             held,
@@ -100,6 +106,7 @@ impl Page {
             model.recording().runs().is_empty(),
         )?;
         self.header.show(&self.make, model)?;
+        self.verdict.show(&self.make, model, &self.faces)?;
         self.tools.show(model)?;
         self.held.show(&self.make, model)?;
         self.comparison.show(&self.make, model)?;
@@ -135,6 +142,9 @@ impl Page {
         if before.dismissed != state.dismissed || before.device != state.device {
             self.findings.show(&self.make, model)?;
         }
+        if verdict::is_another(before, state) {
+            self.verdict.show(&self.make, model, &self.faces)?;
+        }
         self.findings.mark(model)?;
         self.show_pictures(model)
     }
@@ -142,6 +152,7 @@ impl Page {
     /// Shows the findings under a threshold that was moved.
     pub(crate) fn judge(&mut self, model: &Model) -> Dom<()> {
         self.comparison.show(&self.make, model)?;
+        self.verdict.show(&self.make, model, &self.faces)?;
         self.findings.show(&self.make, model)?;
         self.show_pictures(model)?;
         let n_findings = model.analysis().findings.len();
