@@ -1,10 +1,10 @@
-//! A finding as a card: severity by word, sign and colour, then what, how sure,
-//! what to do, and the figures behind it.
+//! A finding as a card: its conclusion, the line to change, why that helps, and all there is to know.
 
-use gpumem_core::analyze::Finding;
+use gpumem_core::analyze::{Finding, FindingKind, Verdict};
+use gpumem_core::holders::{Fix, changed};
 use gpumem_core::recording::RunIdx;
 use gpumem_core::units::Units;
-use gpumem_core::wording;
+use gpumem_core::wording::{self, Words};
 use wasm_bindgen::JsCast;
 use web_sys::{Element, FocusOptions, HtmlElement};
 
@@ -27,58 +27,82 @@ pub(crate) struct Linked {
     pub(crate) name: Option<String>,
 }
 
+/// How much a card shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// Up to the fix; the rest opens.
+    Folded,
+    /// All there is, and it folds.
+    Unfolded,
+    /// All there is.
+    Whole,
+}
+
 /// The card of a finding that stands.
+#[derive(Clone)]
 pub(crate) struct Card {
     finding: Finding,
     units: Units,
+    form: Form,
     element: Element,
-    runs_button: Element,
 }
 
 impl Card {
-    /// A new card; `device` names the device where there are several.
-    pub(crate) fn new(
-        make: &Maker,
-        model: &Model,
-        finding: &Finding,
-        device: Option<&str>,
-    ) -> Dom<Self> {
-        let units = model.units();
-        let words = wording::words(model.recording(), finding, units);
-        let title = &words.title;
-        let show = if finding.counts_steps() {
-            "show run"
-        } else {
-            "show runs"
+    /// A new card.
+    pub(crate) fn new(make: &Maker, model: &Model, verdict: &Verdict<'_>, form: Form) -> Dom<Self> {
+        let (finding, units) = (verdict.first(), model.units());
+        let words = wording::verdict_words(model.recording(), verdict, units);
+        let label = format!(
+            "{}: {}",
+            wording::heading(finding),
+            wording::plain(&words.title)
+        );
+        let attributes = [
+            ("class", "card"),
+            ("tabindex", "-1"),
+            ("aria-label", &label),
+            ("data-tone", tone(finding)),
+            ("data-finding", &finding.id),
+        ];
+        let head = head(make, finding, &words)?;
+        let element = make.group("article", &attributes, &[&head])?;
+        let fix = match (&finding.fix, finding.release()) {
+            (Some(fix), _) => Some(self::fix(make, model, finding, fix)?),
+            (None, Some(command)) => Some(command_box(make, command)?),
+            (None, None) => None,
         };
-        let runs_button = make.link("runs", &finding.id, show)?;
-        let row = row(make, finding, (title, device), &runs_button)?;
-        let label = format!("{}: {}", wording::heading(finding), title.replace('`', ""));
-        let element = make.group(
-            "article",
-            &[
-                ("class", "card"),
-                ("tabindex", "-1"),
-                ("aria-label", &label),
-                ("data-severity", finding.severity.name()),
-                ("data-finding", &finding.id),
-            ],
-            &[&row],
-        )?;
-        let facts = full::facts(&words);
-        if !facts.is_empty() {
-            let detail = make.prose("p", &[("class", "detail")], &facts)?;
-            element.append_child(&detail.into())?;
+        if let Some(fix) = fix {
+            element.append_child(&fix)?;
         }
-        for part in full::parts(make, model, finding, &words)? {
-            element.append_child(&part)?;
+        element.append_child(&ways(make, finding, &words, form)?.into())?;
+        if form != Form::Folded {
+            element.append_child(&full::body(make, model, finding, &words)?.into())?;
         }
         Ok(Self {
             finding: finding.clone(),
             units,
+            form,
             element,
-            runs_button,
         })
+    }
+
+    /// What an earlier card shows, or a new one in which that is open which was open on it.
+    pub(crate) fn following(
+        make: &Maker,
+        model: &Model,
+        verdict: &Verdict<'_>,
+        (form, earlier): (Form, &[Self]),
+    ) -> Dom<Self> {
+        let finding = verdict.first();
+        let mut same = earlier.iter();
+        if let Some(card) = same.find(|card| card.shows(finding, model.units(), form)) {
+            return Ok(card.clone());
+        }
+        let card = Self::new(make, model, verdict, form)?;
+        if let Some(old) = earlier.iter().find(|card| card.follows(finding)) {
+            card.take_over(old)?;
+        }
+        Ok(card)
     }
 
     /// The element in the page.
@@ -94,12 +118,12 @@ impl Card {
     /// Brings the card into view, and the keyboard to it.
     pub(crate) fn reveal(&self) -> Dom<()> {
         let element: &HtmlElement = self.element.unchecked_ref();
-        element.focus()
+        Ok(element.focus()?)
     }
 
     /// It shows this very finding in these units.
-    pub(crate) fn shows(&self, finding: &Finding, units: Units) -> bool {
-        self.units == units && self.finding == *finding
+    pub(crate) fn shows(&self, finding: &Finding, units: Units, form: Form) -> bool {
+        (self.units, self.form) == (units, form) && self.finding == *finding
     }
 
     /// It shows an earlier state of this finding.
@@ -109,7 +133,10 @@ impl Card {
 
     /// Opens what was open on the card of the finding's earlier state.
     pub(crate) fn take_over(&self, earlier: &Self) -> Dom<()> {
-        let (new, old) = (self.all("details")?, earlier.all("details")?);
+        let (new, old) = (
+            all(&self.element, "details")?,
+            all(&earlier.element, "details")?,
+        );
         let old = named(&old);
         for (name, new) in named(&new) {
             if let Some((_, old)) = old.iter().find(|(of_old, _)| *of_old == name) {
@@ -117,39 +144,6 @@ impl Card {
             }
         }
         Ok(())
-    }
-
-    /// Which of the card's buttons, summaries and blocks the keyboard is on.
-    pub(crate) fn at_keyboard(&self) -> Dom<Option<Stop>> {
-        if self.element.query_selector(":focus")?.is_none() {
-            return Ok(None);
-        }
-        let stops = self.all(STOPS)?;
-        let mut stops = named(&stops).into_iter();
-        let found = stops.find(|(_, stop)| stop.matches(":focus").unwrap_or_default());
-        Ok(found.map(|(name, _)| name))
-    }
-
-    /// Brings the keyboard back to one of them, or where there are fewer now to the last that has
-    /// its words; the page does not move.
-    pub(crate) fn focus(&self, (words, nth): &Stop) -> Dom<()> {
-        let stops = self.all(STOPS)?;
-        let alike = named(&stops)
-            .into_iter()
-            .filter(|((own, _), _)| own == words);
-        let found = alike.take(nth + 1).last();
-        let found: &HtmlElement = found
-            .map_or(&self.element, |(_, stop)| stop)
-            .unchecked_ref();
-        let options = FocusOptions::new();
-        options.set_prevent_scroll(true);
-        found.focus_with_options(&options)
-    }
-
-    fn all(&self, selector: &str) -> Dom<Vec<Element>> {
-        let found = self.element.query_selector_all(selector)?;
-        let nodes = (0..found.length()).filter_map(|idx| found.get(idx));
-        Ok(nodes.map(JsCast::unchecked_into).collect())
     }
 
     /// Marks the card as the chosen one, and as one that is about what is pointed at.
@@ -162,34 +156,45 @@ impl Card {
             .as_ref()
             .is_some_and(|name| names.any(|it| it == name));
         let linked = is_of_run || is_held;
-        self.runs_button
-            .set_attribute("aria-pressed", if chosen { "true" } else { "false" })?;
+        if let Some(button) = self.element.query_selector("[data-action=runs]")? {
+            button.set_attribute("aria-pressed", if chosen { "true" } else { "false" })?;
+        }
         flag(&self.element, "data-chosen", chosen)?;
         flag(&self.element, "data-linked", linked)
     }
 }
 
-/// How much the finding matters, its title, its device where there are several, and what the
-/// reader can do with it.
-fn row(
-    make: &Maker,
-    finding: &Finding,
-    (title, device): (&str, Option<&str>),
-    runs_button: &Element,
-) -> Dom<Element> {
-    let sign = make.text("span", &[("aria-hidden", "true")], wording::icon(finding))?;
-    let word = make.text("span", &[], wording::heading(finding))?;
-    let severity = make.group("span", &[("class", "severity")], &[&sign, &word])?;
-    let title = make.prose("h3", &[("dir", "auto")], title)?;
-    let row = make.group("div", &[("class", "row")], &[&severity, &title])?;
-    if let Some(device) = device {
-        row.append_child(&make.text("span", &[("class", "device")], device)?.into())?;
+fn all(around: &Element, selector: &str) -> Dom<Vec<Element>> {
+    let found = around.query_selector_all(selector)?;
+    let nodes = (0..found.length()).filter_map(|idx| found.get(idx));
+    Ok(nodes.map(JsCast::unchecked_into).collect())
+}
+
+/// Which of the buttons, summaries and blocks in an element the keyboard is on.
+pub(crate) fn keyboard_in(around: &Element) -> Dom<Option<Stop>> {
+    if around.query_selector(":focus")?.is_none() {
+        return Ok(None);
     }
-    if !finding.runs.is_empty() {
-        row.append_child(runs_button)?;
-    }
-    row.append_child(&make.link("dismiss", &finding.id, "dismiss")?.into())?;
-    Ok(row)
+    let stops = all(around, STOPS)?;
+    let mut stops = named(&stops).into_iter();
+    let found = stops.find(|(_, stop)| stop.matches(":focus").unwrap_or_default());
+    Ok(found.map(|(name, _)| name))
+}
+
+/// Brings the keyboard back to one of them, or where there are fewer now to the last that has its
+/// words, or else to the first; the page does not move.
+pub(crate) fn bring_back(around: &Element, (words, nth): &Stop) -> Dom<()> {
+    let stops = all(around, STOPS)?;
+    let named = named(&stops);
+    let alike = named.iter().filter(|((own, _), _)| own == words);
+    let found = alike.take(nth + 1).last().or(named.first());
+    let Some((_, found)) = found else {
+        return Ok(());
+    };
+    let found: &HtmlElement = found.unchecked_ref();
+    let options = FocusOptions::new();
+    options.set_prevent_scroll(true);
+    Ok(found.focus_with_options(&options)?)
 }
 
 /// These elements by what tells them apart on any card of the same finding.
@@ -206,4 +211,139 @@ fn named(elements: &[Element]) -> Vec<(Stop, &Element)> {
         named.push((stop, element));
     }
     named
+}
+
+/// What a finding is drawn in.
+pub(crate) fn tone(finding: &Finding) -> &'static str {
+    match (wording::icon(finding), finding.kind) {
+        ("▲", _) => "leak",
+        ("◆", _) => "watch",
+        (_, FindingKind::Leak) => "leak",
+        _ => "note",
+    }
+}
+
+pub(crate) fn sign(make: &Maker, finding: &Finding) -> Dom<Element> {
+    let sign = make.text("span", &[("aria-hidden", "true")], wording::icon(finding))?;
+    let heading = make.text("span", &[("class", "unseen")], wording::heading(finding))?;
+    make.group("span", &[("class", "sign")], &[&sign, &heading])
+}
+
+/// `In [57]`.
+pub(crate) fn place(finding: &Finding) -> Option<String> {
+    let number = finding.cell.as_ref()?.execution_count?;
+    Some(format!("In [{number}]"))
+}
+
+fn head(make: &Maker, finding: &Finding, words: &Words) -> Dom<Element> {
+    let title = make.prose("h3", &[("dir", "auto")], &words.title)?;
+    let head = make.group(
+        "div",
+        &[("class", "head")],
+        &[&sign(make, finding)?, &title],
+    )?;
+    let number = finding.cell.as_ref().and_then(|cell| cell.execution_count);
+    if let Some(number) = number {
+        // The page's script shows it where it finds the cell.
+        let button = make.link("cell", &number.to_string(), "Go to the cell ↑")?;
+        flag(&button, "hidden", true)?;
+        head.append_child(&button)?;
+    }
+    if !words.outlook.is_empty() {
+        let outlook = wording::capitalised(&words.outlook);
+        let outlook = make.prose("p", &[("class", "outlook"), ("dir", "auto")], &outlook)?;
+        head.append_child(&outlook)?;
+    }
+    Ok(head)
+}
+
+/// Where to change what, with what changes marked.
+fn fix(make: &Maker, model: &Model, finding: &Finding, fix: &Fix) -> Dom<Element> {
+    let Some(before) = &fix.before else {
+        return command_box(make, &fix.after);
+    };
+    let at = make.empty("div", &[("class", "at")])?;
+    let (place, line) = if fix.elsewhere {
+        (None, Some("another cell".to_owned()))
+    } else {
+        let line = finding.fix_line(model.recording());
+        (place(finding), line.map(|line| format!("line {line}")))
+    };
+    for (tag, words) in [("b", place), ("span", line)] {
+        if let Some(words) = words {
+            at.append_child(&make.text(tag, &[], &words)?.into())?;
+        }
+    }
+    let code = make.empty("pre", &[("class", "patch"), ("dir", "ltr")])?;
+    let sides = changed(before, &fix.after);
+    for (tag, lines) in ["del", "ins"].into_iter().zip(&sides) {
+        for pieces in lines {
+            let line = make.empty(tag, &[])?;
+            for (is_changed, text) in pieces {
+                let tag = if *is_changed { "mark" } else { "span" };
+                line.append_child(&make.text(tag, &[], text)?.into())?;
+            }
+            code.append_child(&line)?;
+        }
+    }
+    let copy = copy_button(make, &fix.after)?;
+    make.group("div", &[("class", "fix")], &[&at, &code, &copy])
+}
+
+/// What to run once.
+fn command_box(make: &Maker, command: &str) -> Dom<Element> {
+    let words = make.text("span", &[], "run once")?;
+    let at = make.group("div", &[("class", "at")], &[&words])?;
+    let command_line = make.text("code", &[], command)?;
+    let code = make.group(
+        "pre",
+        &[("class", "patch"), ("dir", "ltr")],
+        &[&command_line],
+    )?;
+    let copy = copy_button(make, command)?;
+    make.group("div", &[("class", "fix")], &[&at, &code, &copy])
+}
+
+fn copy_button(make: &Maker, text: &str) -> Dom<Element> {
+    let attributes = [
+        ("class", "primary"),
+        ("type", "button"),
+        ("data-action", "copy"),
+        ("data-argument", text),
+    ];
+    make.text("button", &attributes, "Copy fix")
+}
+
+/// Why the fix helps, and what else the reader can do.
+fn ways(make: &Maker, finding: &Finding, words: &Words, form: Form) -> Dom<Element> {
+    let why = match &finding.fix {
+        Some(fix) => wording::sentence(&wording::fix_reason(fix)),
+        None => String::new(),
+    };
+    let why = match (why.as_str(), words.suggestions.first()) {
+        ("", Some(advice)) => wording::sentence(advice),
+        _ => why,
+    };
+    let why = make.prose("p", &[("class", "why")], &why)?;
+    let ways = make.empty("div", &[("class", "acts")])?;
+    let folds = match form {
+        Form::Folded => Some(("Evidence ▸", "false")),
+        Form::Unfolded => Some(("Evidence ▾", "true")),
+        Form::Whole => None,
+    };
+    if let Some((words, expanded)) = folds {
+        let evidence = make.link("evidence", &finding.id, words)?;
+        evidence.set_attribute("aria-expanded", expanded)?;
+        ways.append_child(&evidence)?;
+    }
+    if !finding.runs.is_empty() {
+        let words = if finding.counts_steps() {
+            "Show its run"
+        } else {
+            "Show its runs"
+        };
+        ways.append_child(&make.link("runs", &finding.id, words)?.into())?;
+    }
+    ways.append_child(&make.link("dismiss", &finding.id, "Dismiss")?.into())?;
+    make.group("div", &[("class", "because")], &[&why, &ways])
 }

@@ -3,11 +3,36 @@
 
 use gpumem_core::decimal::rounded;
 use gpumem_core::printable::printable_lines;
-use wasm_bindgen::{JsCast, JsValue};
+use wasm_bindgen::{JsCast, JsValue, throw_str, throw_val};
 use web_sys::{Document, Element, HtmlElement, Node};
 
-/// The outcome of asking the page for something.
-pub(crate) type Dom<T> = Result<T, JsValue>;
+/// The outcome of asking the page for something. What the page refuses is thrown at once: to hand it on
+/// through every caller took a tenth of the module, and the page's script ends the view either way.
+#[expect(unreachable_pub, reason = "the view's methods return it")]
+pub type Dom<T> = Result<T, Thrown>;
+
+/// An error that was thrown: nobody ever has one.
+#[derive(Debug)]
+#[expect(unreachable_pub, reason = "the view's methods return it")]
+pub enum Thrown {}
+
+impl From<JsValue> for Thrown {
+    fn from(error: JsValue) -> Self {
+        throw_val(error)
+    }
+}
+
+impl From<&str> for Thrown {
+    fn from(error: &str) -> Self {
+        throw_str(error)
+    }
+}
+
+impl From<Thrown> for JsValue {
+    fn from(thrown: Thrown) -> Self {
+        match thrown {}
+    }
+}
 
 const SVG: &str = "http://www.w3.org/2000/svg";
 
@@ -92,7 +117,7 @@ impl Maker {
     /// An element of a kind that the page knows more of.
     pub(crate) fn typed<T: JsCast>(&self, tag: &str, attributes: &[(&str, &str)]) -> Dom<T> {
         let element = self.empty(tag, attributes)?;
-        element.dyn_into().map_err(Into::into)
+        Ok(element.dyn_into().map_err(JsValue::from)?)
     }
 }
 
@@ -112,18 +137,18 @@ pub(crate) fn write(element: &Element, text: &str) {
 
 /// Sets an attribute that is read out or shown beside the pointer.
 pub(crate) fn describe(element: &Element, name: &str, text: &str) -> Dom<()> {
-    element.set_attribute(name, &printable_lines(text))
+    Ok(element.set_attribute(name, &printable_lines(text))?)
 }
 
 /// Sets an attribute that is there or not.
 pub(crate) fn flag(element: &Element, name: &str, on: bool) -> Dom<()> {
-    element.toggle_attribute_with_force(name, on).map(drop)
+    Ok(element.toggle_attribute_with_force(name, on).map(drop)?)
 }
 
 /// How much of its track a bar takes up.
 pub(crate) fn share(bar: &HtmlElement, share: f64) -> Dom<()> {
     let share = rounded(share.min(1.0), 5);
-    bar.style().set_property("--share", &share)
+    Ok(bar.style().set_property("--share", &share)?)
 }
 
 fn with(element: Element, attributes: &[(&str, &str)]) -> Dom<Element> {

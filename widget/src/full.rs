@@ -1,68 +1,38 @@
 //! A finding in full: what grew and where that leads, who holds it, what to do, and the figures.
 
-use gpumem_core::analyze::{Evidence, Finding, SeriesGrowth, Verdict};
+use gpumem_core::analyze::{Evidence, Finding, SeriesGrowth};
 use gpumem_core::decimal::rounded;
 use gpumem_core::units::{ByteDelta, Units};
 use gpumem_core::wording::{self, Words};
 use web_sys::Element;
 
-use crate::canvas::Faces;
 use crate::card_details;
 use crate::dom::{Dom, Maker};
 use crate::holder_list;
 use crate::model::Model;
 
-/// What the verdict opens below its fix.
-pub(crate) fn body(
-    make: &Maker,
-    model: &Model,
-    verdict: &Verdict<'_>,
-    words: &Words,
-    _faces: &Faces,
-) -> Dom<Element> {
+/// What a card opens: its drawings, who holds it, what to do, and the figures it rests on.
+pub(crate) fn body(make: &Maker, model: &Model, finding: &Finding, words: &Words) -> Dom<Element> {
     let body = make.empty("div", &[("class", "full")])?;
     if !words.detail.is_empty() {
         let detail = make.prose("p", &[("class", "detail")], &words.detail)?;
         body.append_child(&detail)?;
     }
-    for part in parts(make, model, verdict.first(), words)? {
+    for part in card_details::of(make, model, finding)? {
         body.append_child(&part)?;
     }
-    Ok(body)
-}
-
-/// What has come of it, and what it rests on, in one line.
-pub(crate) fn facts(words: &Words) -> String {
-    match (words.outlook.as_str(), words.detail.as_str()) {
-        ("", detail) => detail.to_owned(),
-        (outlook, "") => wording::capitalised(outlook),
-        (outlook, detail) => format!("{} · {detail}", wording::capitalised(outlook)),
-    }
-}
-
-/// Its drawings, who holds it, what to do, and the figures it rests on.
-pub(crate) fn parts(
-    make: &Maker,
-    model: &Model,
-    finding: &Finding,
-    words: &Words,
-) -> Dom<Vec<Element>> {
-    let mut parts = card_details::of(make, model, finding)?;
     let boxes = make.empty("div", &[("class", "boxes")])?;
     if !finding.holders.is_empty() {
         boxes.append_child(&holder_list::holders(make, finding, model.units())?.into())?;
     }
-    if let Some(fix) = &finding.fix {
-        boxes.append_child(&holder_list::fix(make, fix)?.into())?;
-    }
     if !words.suggestions.is_empty() {
         boxes.append_child(&suggestions(make, &words.suggestions)?.into())?;
     }
-    parts.push(boxes);
+    body.append_child(&boxes)?;
     if !finding.evidence.is_empty() {
-        parts.push(evidence(make, model, finding)?);
+        body.append_child(&evidence(make, model, finding)?.into())?;
     }
-    Ok(parts)
+    Ok(body)
 }
 
 fn suggestions(make: &Maker, suggestions: &[String]) -> Dom<Element> {

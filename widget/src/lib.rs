@@ -35,6 +35,7 @@ use gpumem_core::units::Units;
 use wasm_bindgen::prelude::{JsError, JsValue, wasm_bindgen};
 use web_sys::{Element, HtmlCanvasElement};
 
+use dom::Dom;
 use gesture::{Brushed, Gesture};
 use keys::Key;
 use model::Model;
@@ -68,11 +69,11 @@ impl View {
     pub fn compare(&mut self, bytes: &[u8], name: &str) -> Result<(), JsValue> {
         let baseline = format::decode(bytes).map_err(JsError::from)?;
         self.model.set_baseline(name, baseline);
-        self.on_page(Page::show)
+        Ok(self.on_page(Page::show)?)
     }
 
     /// Builds the report under `root`; its charts are painted when it is told their size.
-    pub fn mount(&mut self, root: &Element) -> Result<(), JsValue> {
+    pub fn mount(&mut self, root: &Element) -> Dom<()> {
         self.page = Some(Page::build(root, &self.model)?);
         Ok(())
     }
@@ -90,31 +91,31 @@ impl View {
     }
 
     /// Looks at what a line of [`Self::state`] tells of.
-    pub fn restore(&mut self, state: &str) -> Result<(), JsValue> {
+    pub fn restore(&mut self, state: &str) -> Dom<()> {
         self.model.restore(state);
         self.on_page(Page::show)
     }
 
     /// Gives the charts their width in CSS pixels, at `scale` device pixels each.
-    pub fn resize(&mut self, width: f64, scale: f64) -> Result<(), JsValue> {
+    pub fn resize(&mut self, width: f64, scale: f64) -> Dom<()> {
         self.model.scale = scale;
         self.model.handle(Event::Resized(width));
         self.on_page(Page::restyle)
     }
 
     /// The colours of the charts, by the name of their theme.
-    pub fn theme(&mut self, name: &str) -> Result<(), JsValue> {
+    pub fn theme(&mut self, name: &str) -> Dom<()> {
         self.model.theme = Theme::from_name(name).unwrap_or_default();
         self.on_page(Page::restyle)
     }
 
     /// Paints every chart anew, where the page lost what was painted.
-    pub fn repaint(&mut self) -> Result<(), JsValue> {
+    pub fn repaint(&mut self) -> Dom<()> {
         self.on_page(Page::repaint)
     }
 
     /// The pointer moved over a chart to a point in CSS pixels from its top left.
-    pub fn point(&mut self, chart: &str, x: f64, y: f64) -> Result<(), JsValue> {
+    pub fn point(&mut self, chart: &str, x: f64, y: f64) -> Dom<()> {
         let at = Chart::from_name(chart).and_then(|chart| {
             let page = self.page.as_ref()?;
             page.pointed_at(&self.model, chart, Point { x, y })
@@ -123,12 +124,12 @@ impl View {
     }
 
     /// The pointer left the charts.
-    pub fn leave(&mut self) -> Result<(), JsValue> {
+    pub fn leave(&mut self) -> Dom<()> {
         self.handle(Event::Pointed(None))
     }
 
     /// A chart was clicked at a point in CSS pixels from its top left.
-    pub fn click(&mut self, chart: &str, x: f64, y: f64) -> Result<(), JsValue> {
+    pub fn click(&mut self, chart: &str, x: f64, y: f64) -> Dom<()> {
         let (Some(chart), Some(page)) = (Chart::from_name(chart), &self.page) else {
             return Ok(());
         };
@@ -155,7 +156,7 @@ impl View {
     }
 
     /// The pointer that was put down moved; says whether that is more than a click.
-    pub fn drag(&mut self, x: f64) -> Result<bool, JsValue> {
+    pub fn drag(&mut self, x: f64) -> Dom<bool> {
         let Some(mut gesture) = self.gesture else {
             return Ok(false);
         };
@@ -172,7 +173,7 @@ impl View {
     }
 
     /// The pointer was let go, or the drag broken off.
-    pub fn release(&mut self, is_over: bool) -> Result<(), JsValue> {
+    pub fn release(&mut self, is_over: bool) -> Dom<()> {
         let (Some(gesture), Some(page)) = (self.gesture.take(), &mut self.page) else {
             return Ok(());
         };
@@ -195,7 +196,7 @@ impl View {
 
     /// The wheel was turned with Ctrl over a chart, or two fingers were spread:
     /// `factor` times the time is in view, or it moves `aside` by a share of it.
-    pub fn zoom(&mut self, chart: &str, x: f64, factor: f64, aside: f64) -> Result<(), JsValue> {
+    pub fn zoom(&mut self, chart: &str, x: f64, factor: f64, aside: f64) -> Dom<()> {
         if Chart::from_name(chart).is_some_and(|chart| !chart.has_runs()) {
             return Ok(());
         }
@@ -217,7 +218,7 @@ impl View {
     }
 
     /// A key was pressed on a chart, or elsewhere in the report; says whether it meant anything.
-    pub fn press(&mut self, chart: &str, key: &str, shift: bool) -> Result<bool, JsValue> {
+    pub fn press(&mut self, chart: &str, key: &str, shift: bool) -> Dom<bool> {
         let (Some(key), Some(page)) = (keys::of(key, shift), &self.page) else {
             return Ok(false);
         };
@@ -249,9 +250,8 @@ impl View {
     }
 
     /// A button with this `data-action` and `data-argument` was pressed.
-    pub fn act(&mut self, action: &str, argument: &str) -> Result<(), JsValue> {
+    pub fn act(&mut self, action: &str, argument: &str) -> Dom<()> {
         let event = match action {
-            "runs" => Event::Toggled(argument.to_owned()),
             "dismiss" => Event::Dismissed(self.model.together(argument)),
             "undo" => Event::Undone,
             "restore" => Event::Restored,
@@ -261,7 +261,7 @@ impl View {
                 Event::Opened(argument.to_owned(), !in_full)
             }
             "list" => Event::Listed(argument.to_owned()),
-            "show" => return self.show_runs(argument),
+            "runs" => return self.show_runs(argument),
             "device" => match argument.parse() {
                 Ok(idx) => Event::Switched(DeviceIdx(idx)),
                 Err(_) => return Ok(()),
@@ -296,7 +296,7 @@ impl View {
     }
 
     /// A field with this `data-input` and `data-argument` has another value.
-    pub fn input(&mut self, input: &str, argument: &str, value: &str) -> Result<(), JsValue> {
+    pub fn input(&mut self, input: &str, argument: &str, value: &str) -> Dom<()> {
         match (
             input,
             Setting::from_name(argument),
@@ -330,27 +330,26 @@ impl View {
     }
 
     /// Paints the whole report on a canvas.
-    pub fn paint(&self, canvas: &HtmlCanvasElement) -> Result<(), JsValue> {
+    pub fn paint(&self, canvas: &HtmlCanvasElement) -> Dom<()> {
         match &self.page {
-            Some(page) => page.paint_report(canvas, &self.model),
+            Some(page) => Ok(page.paint_report(canvas, &self.model)?),
             None => Ok(()),
         }
     }
 
-    fn set(&mut self, setting: Setting, position: u32) -> Result<(), JsValue> {
+    fn set(&mut self, setting: Setting, position: u32) -> Dom<()> {
         self.model.set(setting, position);
         self.on_page(Page::judge)
     }
 
-    /// Picks out the runs of a finding, and goes to them.
-    fn show_runs(&mut self, finding: &str) -> Result<(), JsValue> {
-        if self.model.state().chosen != Some(state::Choice::Finding(finding.to_owned())) {
-            self.handle(Event::Toggled(finding.to_owned()))?;
+    /// Picks out the runs of a finding, and goes to them; or takes that back.
+    fn show_runs(&mut self, finding: &str) -> Dom<()> {
+        self.handle(Event::Toggled(finding.to_owned()))?;
+        match (&self.page, &self.model.state().chosen) {
+            (Some(page), Some(_)) => page.bring(Chart::Growth),
+            _ => {}
         }
-        match &self.page {
-            Some(page) => page.focus(Chart::Growth),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     fn part_at_keyboard(&self) -> Option<usize> {
@@ -361,19 +360,19 @@ impl View {
     }
 
     /// Goes to a field of the whole map of holders.
-    fn show_field(&mut self, field: usize) -> Result<(), JsValue> {
+    fn show_field(&mut self, field: usize) -> Dom<()> {
         self.handle(Event::Entered(Vec::new(), Some(field)))?;
         match &self.page {
             Some(page) => {
                 page.say_pointed(&self.model);
-                page.focus(Chart::Holders)
+                Ok(page.focus(Chart::Holders)?)
             }
             None => Ok(()),
         }
     }
 
     /// Goes to the field of a name on a device: `0:losses`.
-    fn show_name(&mut self, place: &str) -> Result<(), JsValue> {
+    fn show_name(&mut self, place: &str) -> Dom<()> {
         let (device, name) = place.split_once(':').unwrap_or_default();
         if let Ok(idx) = device.parse() {
             self.handle(Event::Switched(DeviceIdx(idx)))?;
@@ -389,7 +388,7 @@ impl View {
     }
 
     /// Goes to what holds a part of the device: its field in the map, else the card of a finding.
-    fn reveal(&mut self, part: usize) -> Result<(), JsValue> {
+    fn reveal(&mut self, part: usize) -> Dom<()> {
         if let Some(field) = self.model.field_about(part) {
             return self.show_field(field);
         }
@@ -403,27 +402,24 @@ impl View {
             self.handle(Event::Toggled(finding.clone()))?;
         }
         match &self.page {
-            Some(page) => page.reveal(&finding).map(drop),
+            Some(page) => Ok(page.reveal(&finding).map(drop)?),
             None => Ok(()),
         }
     }
 
-    fn handle(&mut self, event: Event) -> Result<(), JsValue> {
+    fn handle(&mut self, event: Event) -> Dom<()> {
         let before = self.model.handle(event);
         self.update(&before)
     }
 
-    fn update(&mut self, before: &State) -> Result<(), JsValue> {
+    fn update(&mut self, before: &State) -> Dom<()> {
         match &mut self.page {
-            Some(page) => page.update(before, &self.model),
+            Some(page) => Ok(page.update(before, &self.model)?),
             None => Ok(()),
         }
     }
 
-    fn on_page(
-        &mut self,
-        show: impl FnOnce(&mut Page, &Model) -> Result<(), JsValue>,
-    ) -> Result<(), JsValue> {
+    fn on_page(&mut self, show: impl FnOnce(&mut Page, &Model) -> Dom<()>) -> Dom<()> {
         match &mut self.page {
             Some(page) => show(page, &self.model),
             None => Ok(()),

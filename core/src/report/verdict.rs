@@ -6,7 +6,7 @@ use crate::holders::Fix;
 use crate::recording::Recording;
 use crate::units::Units;
 use crate::wording::{
-    Words, capitalised, count, fix_reason, healthy, icon, plain, sentence, short_fix, tally,
+    Words, capitalised, count, fix_after_cell, fix_reason, healthy, icon, plain, sentence, tally,
     unmarked, verdict_words,
 };
 
@@ -35,15 +35,17 @@ pub(super) fn lines(recording: &Recording, analysis: &Analysis, width: usize) ->
         lines.push(wrapped(words.trim_end(), width));
         lines.push(String::new());
     }
+    let mut fixes: Vec<&str> = Vec::new();
     for (idx, verdict) in verdicts.iter().take(N_FINDINGS).enumerate() {
         let words = verdict_words(recording, verdict, Units::Binary);
-        let is_first = idx == 0 && is_bad(verdict);
-        lines.extend(verdict_lines(
-            recording,
-            verdict.first(),
-            &words,
-            (is_first, width),
-        ));
+        let (finding, is_first) = (verdict.first(), idx == 0 && is_bad(verdict));
+        // An error that a leak led to has the leak's fix, which stands above.
+        let fix = finding.fix.as_ref();
+        let fix = fix.filter(|fix| !fixes.contains(&&*fix.after));
+        fixes.extend(fix.map(|fix| &*fix.after));
+        let fix = fix.map(|fix| fix_lines(fix, width)).unwrap_or_default();
+        let form = (is_first, width);
+        lines.extend(verdict_lines(recording, finding, (&words, fix), form));
     }
     let n_more = verdicts.len().saturating_sub(N_FINDINGS);
     if n_more > 0 {
@@ -62,7 +64,7 @@ pub(super) fn lines(recording: &Recording, analysis: &Analysis, width: usize) ->
 fn verdict_lines(
     recording: &Recording,
     finding: &Finding,
-    words: &Words,
+    (words, fix): (&Words, Vec<String>),
     (is_first, width): (bool, usize),
 ) -> Vec<String> {
     let place = finding.cell.as_ref().and_then(|cell| cell.execution_count);
@@ -88,7 +90,7 @@ fn verdict_lines(
     if !facts.is_empty() {
         lines.push(wrapped(&format!("  {}", facts.join(" · ")), width));
     }
-    lines.extend(finding.fix.iter().flat_map(|fix| fix_lines(fix, width)));
+    lines.extend(fix);
     let advice = words.suggestions.iter();
     lines.extend(advice.map(|advice| wrapped(&format!("  → {advice}"), width)));
     lines.push(String::new());
@@ -118,11 +120,11 @@ pub(super) fn below_cell(recording: &Recording, finding: &Finding, width: usize)
         *first = format!("{} {first}", icon(finding));
     }
     let found = in_parts(&parts, width, "  ");
-    let fix = finding.fix.as_ref().map(short_fix);
+    let fix = finding.fix.as_ref().map(fix_after_cell);
     let command = finding.release();
     let fix = match (command, fix) {
         (Some(command), _) => Some(command.to_owned()),
-        (None, fix) => fix.filter(|fix| !fix.is_empty()).map(|fix| plain(&fix)),
+        (None, fix) => fix.filter(|fix| !fix.is_empty()),
     };
     let fix = fix.map(|fix| format!("  fix: {fix}"));
     let report = match fix {

@@ -1,7 +1,8 @@
 //! Why a fix helps, and its limits.
 
-use super::code;
+use super::{code, plain};
 use crate::holders::{Fix, FixReason, changed_text};
+use crate::source_text::is_name_letter;
 
 /// The changed part of a line is short up to so many letters.
 const SHORT: usize = 32;
@@ -50,6 +51,39 @@ pub fn short_fix(fix: &Fix) -> String {
         FixReason::NotDisplayed => "`;` at the end of the line".to_owned(),
         _ if changed.is_empty() || changed.chars().count() > SHORT => String::new(),
         _ => code(changed),
+    }
+}
+
+/// A fix for the line after a cell: `….sum().detach()`, with the call that it follows.
+pub(crate) fn fix_after_cell(fix: &Fix) -> String {
+    let short = plain(&short_fix(fix));
+    let place = if fix.elsewhere {
+        " in another cell"
+    } else {
+        ""
+    };
+    match (&fix.before, short.as_str()) {
+        (_, "") => String::new(),
+        (Some(before), added) if added.starts_with('.') => {
+            let at = fix.after.find(added).unwrap_or_default();
+            format!(
+                "…{}{added}{place}",
+                last_call(&fix.after[..at.min(before.len())])
+            )
+        }
+        _ => format!("{short}{place}"),
+    }
+}
+
+/// `.sum()` at the end of a line.
+fn last_call(code: &str) -> &str {
+    let Some(callee) = code.strip_suffix("()") else {
+        return "";
+    };
+    let name = callee.rfind(|letter| !is_name_letter(letter));
+    match name {
+        Some(dot) if code[dot..].starts_with('.') => &code[dot..],
+        _ => "",
     }
 }
 

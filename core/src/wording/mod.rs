@@ -31,6 +31,7 @@ use crate::units::Units;
 
 pub use evidence::evidence;
 pub(crate) use evidence::figure;
+pub(crate) use fix::fix_after_cell;
 pub use fix::{fix_reason, short_fix};
 pub(crate) use levels::{gap, limited_by};
 pub use levels::{metric, oom_part, part, warning};

@@ -119,7 +119,7 @@ impl Header {
         press(&self.devices, &state.device.0.to_string())?;
         flag(&self.help, "hidden", !state.help)?;
         let expanded = if state.help { "true" } else { "false" };
-        self.help_button.set_attribute("aria-expanded", expanded)
+        Ok(self.help_button.set_attribute("aria-expanded", expanded)?)
     }
 }
 
@@ -256,7 +256,7 @@ impl Tools {
 
     /// The keyboard goes into the search field.
     pub(crate) fn focus_search(&self) -> Dom<()> {
-        self.search.focus()
+        Ok(self.search.focus()?)
     }
 }
 

@@ -1,12 +1,12 @@
 //! The cards, what they leave out, and what is said where there is none.
 
-use gpumem_core::analyze::Finding;
+use gpumem_core::analyze::{Finding, Verdict};
 use gpumem_core::report;
 use gpumem_core::wording;
 use web_sys::Element;
 
 use super::controls::Thresholds;
-use crate::cards::{Card, Linked, Stop};
+use crate::cards::{Card, Form, Linked, bring_back, keyboard_in};
 use crate::dom::{Dom, Maker, fill, flag, write};
 use crate::model::Model;
 use crate::settings::Setting;
@@ -49,17 +49,12 @@ impl Findings {
         self.thresholds.show(model)?;
         let n_findings = model.analysis().findings.len();
         write(&self.heading, &format!("All findings ({n_findings})"));
-        let at_keyboard = self.at_keyboard()?;
-        let mut earlier = std::mem::take(&mut self.cards);
-        for finding in shown(model) {
-            let card = match earlier
-                .iter()
-                .position(|card| card.shows(finding, model.units()))
-            {
-                Some(idx) => earlier.swap_remove(idx),
-                None => new_card(make, model, finding, &earlier)?,
-            };
-            self.cards.push(card);
+        let at_keyboard = keyboard_in(&self.list)?;
+        let earlier = std::mem::take(&mut self.cards);
+        for verdict in shown(model) {
+            let form = (Form::Whole, &*earlier);
+            self.cards
+                .push(Card::following(make, model, &verdict, form)?);
         }
         let mut elements: Vec<Element> = self
             .cards
@@ -71,10 +66,8 @@ impl Findings {
         }
         elements.extend(dismissed(make, model)?);
         put(&self.list, &elements)?;
-        if let Some((finding, stop)) = at_keyboard {
-            let mut cards = self.cards.iter();
-            let card = cards.find(|card| card.finding().id == finding);
-            card.map_or(Ok(()), |card| card.focus(&stop))?;
+        if let Some(stop) = at_keyboard {
+            bring_back(&self.list, &stop)?;
         }
         let notes = model
             .analysis()
@@ -82,28 +75,17 @@ impl Findings {
             .iter()
             .map(|it| make.text("p", &[], &wording::warning(model.recording(), it)))
             .collect::<Dom<Vec<_>>>()?;
-        fill(&self.notes, &notes)?;
-        self.mark(model)
-    }
-
-    /// The finding on whose card the keyboard is, and where on it.
-    fn at_keyboard(&self) -> Dom<Option<(String, Stop)>> {
-        for card in &self.cards {
-            if let Some(stop) = card.at_keyboard()? {
-                return Ok(Some((card.finding().id.clone(), stop)));
-            }
-        }
-        Ok(None)
+        fill(&self.notes, &notes)
     }
 
     /// Marks the chosen cards, and those that are about what is pointed at.
-    pub(crate) fn mark(&self, model: &Model) -> Dom<()> {
+    pub(crate) fn mark(&self, model: &Model, open: Option<&Card>) -> Dom<()> {
         let state = model.state();
         let pointed = Linked {
             run: state.pointed.and_then(Pointed::run),
             name: model.pointed_name(),
         };
-        for card in &self.cards {
+        for card in self.cards.iter().chain(open) {
             let finding = card.finding();
             let is_chosen = match &state.chosen {
                 None | Some(Choice::Search(_)) => false,
@@ -129,14 +111,16 @@ impl Findings {
     }
 }
 
-fn shown(model: &Model) -> impl Iterator<Item = &Finding> {
+fn shown(model: &Model) -> Vec<Verdict<'_>> {
     let dismissed = &model.state().dismissed;
-    let findings = model.analysis().findings.iter();
-    findings.filter(|finding| !dismissed.contains(&finding.id))
+    let mut verdicts = model.analysis().verdicts();
+    let stands = |finding: &&Finding| !dismissed.contains(&finding.id);
+    verdicts.retain(|verdict| verdict.findings().iter().any(|it| stands(&it)));
+    verdicts
 }
 
 /// Leaves what is in its place where it is: the keyboard stays on it.
-fn put(list: &Element, elements: &[Element]) -> Dom<()> {
+pub(super) fn put(list: &Element, elements: &[Element]) -> Dom<()> {
     let mut at = list.first_element_child();
     for element in elements {
         if at.as_ref() == Some(element) {
@@ -152,24 +136,9 @@ fn put(list: &Element, elements: &[Element]) -> Dom<()> {
     Ok(())
 }
 
-fn new_card(make: &Maker, model: &Model, finding: &Finding, earlier: &[Card]) -> Dom<Card> {
-    let devices = model.recording().devices();
-    let device = finding.known_device();
-    let label = device
-        .and_then(|device| devices.get(device.get()))
-        .filter(|_| devices.len() > 1)
-        .map(|device| device.label.as_str());
-    let card = Card::new(make, model, finding, label)?;
-    if let Some(old) = earlier.iter().find(|card| card.follows(finding)) {
-        card.take_over(old)?;
-    }
-    Ok(card)
-}
-
 /// How many findings the reader is done with, and the way back to them.
 fn dismissed(make: &Maker, model: &Model) -> Dom<Option<Element>> {
-    let findings = model.analysis().findings.len();
-    let words = match findings - shown(model).count() {
+    let words = match model.analysis().verdicts().len() - shown(model).len() {
         0 => return Ok(None),
         1 => "1 finding dismissed".to_owned(),
         n => format!("{n} findings dismissed"),

@@ -106,7 +106,7 @@ impl Page {
             model.recording().runs().is_empty(),
         )?;
         self.header.show(&self.make, model)?;
-        self.verdict.show(&self.make, model, &self.faces)?;
+        self.verdict.show(&self.make, model)?;
         self.tools.show(model)?;
         self.held.show(&self.make, model)?;
         self.comparison.show(&self.make, model)?;
@@ -143,16 +143,16 @@ impl Page {
             self.findings.show(&self.make, model)?;
         }
         if verdict::is_another(before, state) {
-            self.verdict.show(&self.make, model, &self.faces)?;
+            self.verdict.show(&self.make, model)?;
         }
-        self.findings.mark(model)?;
+        self.findings.mark(model, self.verdict.card())?;
         self.show_pictures(model)
     }
 
     /// Shows the findings under a threshold that was moved.
     pub(crate) fn judge(&mut self, model: &Model) -> Dom<()> {
         self.comparison.show(&self.make, model)?;
-        self.verdict.show(&self.make, model, &self.faces)?;
+        self.verdict.show(&self.make, model)?;
         self.findings.show(&self.make, model)?;
         self.show_pictures(model)?;
         let n_findings = model.analysis().findings.len();
@@ -184,6 +184,11 @@ impl Page {
     pub(crate) fn unmark(&mut self, gesture: &Gesture, model: &Model) -> Dom<()> {
         self.picture(gesture.chart).mark(None)?;
         self.show_pictures(model)
+    }
+
+    /// Brings a chart into view; the keyboard stays where it is.
+    pub(crate) fn bring(&self, chart: Chart) {
+        self.picture(chart).stage.scroll_into_view_with_bool(false);
     }
 
     /// The keyboard goes on at a chart.

@@ -4,7 +4,7 @@ use gpumem_core::chart::{self, Hit, Point, Scene, Target, Theme};
 use gpumem_core::decimal::short;
 use gpumem_core::recording::RunIdx;
 use gpumem_core::sort;
-use wasm_bindgen::JsCast;
+use wasm_bindgen::{JsCast, JsValue};
 use web_sys::{Element, HtmlCanvasElement, HtmlElement};
 
 use crate::canvas::{Canvas, Faces};
@@ -66,7 +66,7 @@ impl Picture {
         )?;
         Ok(Self {
             chart,
-            stage: stage.dyn_into()?,
+            stage: stage.dyn_into().map_err(JsValue::from)?,
             canvas,
             band,
             cursor,
@@ -150,7 +150,7 @@ impl Picture {
 
     /// The keyboard goes on here.
     pub(crate) fn focus(&self) -> Dom<()> {
-        self.canvas.focus()
+        Ok(self.canvas.focus()?)
     }
 
     /// Marks a range; none takes the mark away.
@@ -226,9 +226,10 @@ impl Picture {
         } else {
             (left - gap - width).max(0.0)
         };
-        self.tip
+        Ok(self
+            .tip
             .style()
-            .set_property("transform", &format!("translate({}, 0)", px(x)))
+            .set_property("transform", &format!("translate({}, 0)", px(x)))?)
     }
 }
 
@@ -242,7 +243,8 @@ pub(crate) fn paint_scene(
 ) -> Dom<()> {
     let canvas = Canvas::of(canvas, scene.device_size(scale), faces);
     let mut canvas = canvas.ok_or("the page gives no drawing context")?;
-    chart::paint(scene, theme, scale, &mut canvas).map_err(|error| error.to_string().into())
+    let painted = chart::paint(scene, theme, scale, &mut canvas);
+    Ok(painted.map_err(|error| JsValue::from(error.to_string()))?)
 }
 
 /// What is read out of what is pointed at.
@@ -277,7 +279,7 @@ pub(crate) fn read_out(model: &Model, pointed: Pointed) -> Option<Readout> {
 fn place(overlay: &HtmlElement, left: f64, width: f64) -> Dom<()> {
     let style = overlay.style();
     style.set_property("left", &px(left))?;
-    style.set_property("width", &px(width))
+    Ok(style.set_property("width", &px(width))?)
 }
 
 /// A length of the style sheet.

@@ -1,15 +1,13 @@
 //! The conclusion: the worst finding open to its fix, the next ones in a line each, and how many more
 //! there are.
 
-use gpumem_core::analyze::{Finding, FindingKind, Severity, Verdict};
-use gpumem_core::holders::{Fix, changed};
-use gpumem_core::wording::{self, Tally, Words};
-use wasm_bindgen::JsCast;
-use web_sys::{Element, FocusOptions, HtmlElement};
+use gpumem_core::analyze::{Severity, Verdict};
+use gpumem_core::wording::{self, Tally};
+use web_sys::Element;
 
-use crate::canvas::Faces;
-use crate::dom::{Dom, Maker, fill, flag};
-use crate::full;
+use super::findings::put;
+use crate::cards::{Card, Form, bring_back, keyboard_in, place, sign, tone};
+use crate::dom::{Dom, Maker};
 use crate::model::Model;
 use crate::state::State;
 
@@ -21,6 +19,7 @@ pub(crate) struct Panel {
     pub(crate) element: Element,
     /// The findings in the order in which they were shown last.
     order: Vec<String>,
+    open: Option<Card>,
 }
 
 impl Panel {
@@ -29,21 +28,33 @@ impl Panel {
         Ok(Self {
             element: make.empty("section", &label)?,
             order: Vec::new(),
+            open: None,
         })
     }
 
     /// Shows what the model concludes; the keyboard stays where it is.
-    pub(crate) fn show(&mut self, make: &Maker, model: &Model, faces: &Faces) -> Dom<()> {
-        let at_keyboard = at_keyboard(&self.element)?;
+    pub(crate) fn show(&mut self, make: &Maker, model: &Model) -> Dom<()> {
+        let at_keyboard = keyboard_in(&self.element)?;
         let verdicts = self.ordered(model)?;
         let shown = Shown::of(model, &verdicts);
         let mut parts = Vec::new();
         if !shown.is_urgent {
             parts.push(healthy(make, model)?);
         }
+        let form = if model.state().in_full {
+            Form::Unfolded
+        } else {
+            Form::Folded
+        };
+        let earlier = self.open.take();
         for line in &shown.lines {
             parts.push(match line {
-                Line::Open(verdict) => open(make, model, verdict, faces)?,
+                Line::Open(verdict) => {
+                    let card = Card::following(make, model, verdict, (form, earlier.as_slice()))?;
+                    let element = card.element().clone();
+                    self.open = Some(card);
+                    element
+                }
                 Line::Row(verdict) => row(make, model, verdict)?,
                 Line::Undo(verdict) => undo(make, model, verdict)?,
             });
@@ -51,12 +62,17 @@ impl Panel {
         if !model.recording().runs().is_empty() {
             parts.push(tallies(make, model, &shown)?);
         }
-        fill(&self.element, &parts)?;
+        put(&self.element, &parts)?;
         self.order = verdicts.iter().map(|it| it.first().id.clone()).collect();
         match at_keyboard {
-            Some(stop) => focus(&self.element, &stop),
+            Some(stop) => bring_back(&self.element, &stop),
             None => Ok(()),
         }
+    }
+
+    /// The card that is open.
+    pub(crate) fn card(&self) -> Option<&Card> {
+        self.open.as_ref()
     }
 
     /// The verdicts; in the order of before, while a run goes on or the pointer is among them.
@@ -153,163 +169,6 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// What a finding is drawn in.
-fn tone(finding: &Finding) -> &'static str {
-    match (wording::icon(finding), finding.kind) {
-        ("▲", _) => "leak",
-        ("◆", _) => "watch",
-        (_, FindingKind::Leak) => "leak",
-        _ => "note",
-    }
-}
-
-fn sign(make: &Maker, finding: &Finding) -> Dom<Element> {
-    let sign = make.text("span", &[("aria-hidden", "true")], wording::icon(finding))?;
-    let heading = make.text("span", &[("class", "unseen")], wording::heading(finding))?;
-    make.group("span", &[("class", "sign")], &[&sign, &heading])
-}
-
-/// `In [57]`.
-fn place(finding: &Finding) -> Option<String> {
-    let number = finding.cell.as_ref()?.execution_count?;
-    Some(format!("In [{number}]"))
-}
-
-/// The finding with its fix, and all there is to know of it if that is wanted.
-fn open(make: &Maker, model: &Model, verdict: &Verdict<'_>, faces: &Faces) -> Dom<Element> {
-    let finding = verdict.first();
-    let words = wording::verdict_words(model.recording(), verdict, model.units());
-    let attributes = [
-        ("class", "open"),
-        ("data-tone", tone(finding)),
-        ("data-finding", &finding.id),
-    ];
-    let head = head(make, finding, &words)?;
-    let article = make.group("article", &attributes, &[&head])?;
-    let fix = match (&finding.fix, finding.release()) {
-        (Some(fix), _) => Some(self::fix(make, model, finding, fix)?),
-        (None, Some(command)) => Some(command_box(make, command)?),
-        (None, None) => None,
-    };
-    if let Some(fix) = fix {
-        article.append_child(&fix)?;
-    }
-    article.append_child(&ways(make, model, finding, &words)?.into())?;
-    if model.state().in_full {
-        article.append_child(&full::body(make, model, verdict, &words, faces)?.into())?;
-    }
-    Ok(article)
-}
-
-fn head(make: &Maker, finding: &Finding, words: &Words) -> Dom<Element> {
-    let title = make.prose("h3", &[("dir", "auto")], &words.title)?;
-    let head = make.group(
-        "div",
-        &[("class", "head")],
-        &[&sign(make, finding)?, &title],
-    )?;
-    let number = finding.cell.as_ref().and_then(|cell| cell.execution_count);
-    if let Some(number) = number {
-        // The page's script shows it where it finds the cell.
-        let button = make.link("cell", &number.to_string(), "Go to the cell ↑")?;
-        flag(&button, "hidden", true)?;
-        head.append_child(&button)?;
-    }
-    if !words.outlook.is_empty() {
-        let outlook = wording::capitalised(&words.outlook);
-        let outlook = make.prose("p", &[("class", "outlook"), ("dir", "auto")], &outlook)?;
-        head.append_child(&outlook)?;
-    }
-    Ok(head)
-}
-
-/// Where to change what, with what changes marked.
-fn fix(make: &Maker, model: &Model, finding: &Finding, fix: &Fix) -> Dom<Element> {
-    let Some(before) = &fix.before else {
-        return command_box(make, &fix.after);
-    };
-    let at = make.empty("div", &[("class", "at")])?;
-    let (place, line) = if fix.elsewhere {
-        (None, Some("another cell".to_owned()))
-    } else {
-        let line = finding.fix_line(model.recording());
-        (place(finding), line.map(|line| format!("line {line}")))
-    };
-    for (tag, words) in [("b", place), ("span", line)] {
-        if let Some(words) = words {
-            at.append_child(&make.text(tag, &[], &words)?.into())?;
-        }
-    }
-    let code = make.empty("pre", &[("class", "patch"), ("dir", "ltr")])?;
-    let sides = changed(before, &fix.after);
-    for (tag, lines) in ["del", "ins"].into_iter().zip(&sides) {
-        for pieces in lines {
-            let line = make.empty(tag, &[])?;
-            for (is_changed, text) in pieces {
-                let tag = if *is_changed { "mark" } else { "span" };
-                line.append_child(&make.text(tag, &[], text)?.into())?;
-            }
-            code.append_child(&line)?;
-        }
-    }
-    let copy = copy_button(make, &fix.after)?;
-    make.group("div", &[("class", "fix")], &[&at, &code, &copy])
-}
-
-/// What to run once.
-fn command_box(make: &Maker, command: &str) -> Dom<Element> {
-    let words = make.text("span", &[], "run once")?;
-    let at = make.group("div", &[("class", "at")], &[&words])?;
-    let command_line = make.text("code", &[], command)?;
-    let code = make.group(
-        "pre",
-        &[("class", "patch"), ("dir", "ltr")],
-        &[&command_line],
-    )?;
-    let copy = copy_button(make, command)?;
-    make.group("div", &[("class", "fix")], &[&at, &code, &copy])
-}
-
-fn copy_button(make: &Maker, text: &str) -> Dom<Element> {
-    let attributes = [
-        ("class", "primary"),
-        ("type", "button"),
-        ("data-action", "copy"),
-        ("data-argument", text),
-    ];
-    make.text("button", &attributes, "Copy fix")
-}
-
-/// Why the fix helps, and what else the reader can do.
-fn ways(make: &Maker, model: &Model, finding: &Finding, words: &Words) -> Dom<Element> {
-    let why = match &finding.fix {
-        Some(fix) => wording::sentence(&wording::fix_reason(fix)),
-        None => String::new(),
-    };
-    let why = match (why.as_str(), words.suggestions.first()) {
-        ("", Some(advice)) => wording::sentence(advice),
-        _ => why,
-    };
-    let why = make.prose("p", &[("class", "why")], &why)?;
-    let (arrow, expanded) = match model.state().in_full {
-        true => ("Evidence ▾", "true"),
-        false => ("Evidence ▸", "false"),
-    };
-    let evidence = make.link("evidence", &finding.id, arrow)?;
-    evidence.set_attribute("aria-expanded", expanded)?;
-    let ways = make.group("div", &[("class", "ways")], &[&evidence])?;
-    if !finding.runs.is_empty() {
-        let words = if finding.counts_steps() {
-            "Show its run"
-        } else {
-            "Show its runs"
-        };
-        ways.append_child(&make.link("show", &finding.id, words)?.into())?;
-    }
-    ways.append_child(&make.link("dismiss", &finding.id, "Dismiss")?.into())?;
-    make.group("div", &[("class", "because")], &[&why, &ways])
-}
-
 /// A finding in a line, which opens it.
 fn row(make: &Maker, model: &Model, verdict: &Verdict<'_>) -> Dom<Element> {
     let finding = verdict.first();
@@ -325,6 +184,7 @@ fn row(make: &Maker, model: &Model, verdict: &Verdict<'_>) -> Dom<Element> {
     ];
     let line = make.group("button", &attributes, &[&sign(make, finding)?, &said])?;
     let fix = match (&finding.fix, finding.release()) {
+        (Some(fix), _) if fix.elsewhere => String::new(),
         (Some(fix), _) => wording::short_fix(fix),
         (None, Some(command)) => format!("`{command}`"),
         (None, None) => String::new(),
@@ -363,7 +223,7 @@ fn healthy(make: &Maker, model: &Model) -> Dom<Element> {
     let title = make.prose("h3", &[], &words.title)?;
     let outlook = make.prose("p", &[("class", "outlook")], &words.outlook)?;
     let head = make.group("div", &[("class", "head")], &[&mark, &title, &outlook])?;
-    let attributes = [("class", "open empty"), ("data-tone", "ok")];
+    let attributes = [("class", "card empty"), ("data-tone", "ok")];
     make.group("article", &attributes, &[&head])
 }
 
@@ -394,43 +254,4 @@ fn tallies(make: &Maker, model: &Model, shown: &Shown<'_>) -> Dom<Element> {
         bar.append_child(&make.group("button", &attributes, &[&mark, &words])?.into())?;
     }
     Ok(bar)
-}
-
-/// What the keyboard is on: an action and its argument.
-type Stop = (String, String);
-
-fn at_keyboard(panel: &Element) -> Dom<Option<Stop>> {
-    let focused = panel.query_selector(":focus")?;
-    let attribute = |element: &Element, name: &str| element.get_attribute(name);
-    Ok(focused.and_then(|element| {
-        let argument = attribute(&element, "data-argument").unwrap_or_default();
-        Some((attribute(&element, "data-action")?, argument))
-    }))
-}
-
-/// Brings the keyboard back to where it was, or to what came of that.
-fn focus(panel: &Element, (action, argument): &Stop) -> Dom<()> {
-    let found = panel.query_selector_all("button")?;
-    let buttons = (0..found.length()).filter_map(|idx| found.get(idx));
-    let buttons: Vec<HtmlElement> = buttons.map(JsCast::unchecked_into).collect();
-    let is = |button: &&HtmlElement, action: &str, argument: Option<&str>| {
-        let has = |name: &str, value: &str| button.get_attribute(name).as_deref() == Some(value);
-        has("data-action", action) && argument.is_none_or(|it| has("data-argument", it))
-    };
-    let same = buttons.iter().find(|it| is(it, action, Some(argument)));
-    let next = match action.as_str() {
-        "open" => Some(("evidence", Some(&**argument))),
-        "dismiss" => Some(("undo", None)),
-        "undo" => Some(("dismiss", None)),
-        "copy" => Some(("copy", None)),
-        _ => None,
-    };
-    let next =
-        next.and_then(|(action, argument)| buttons.iter().find(|it| is(it, action, argument)));
-    let Some(button) = same.or(next) else {
-        return Ok(());
-    };
-    let options = FocusOptions::new();
-    options.set_prevent_scroll(true);
-    button.focus_with_options(&options)
 }
