@@ -13,7 +13,6 @@ pub type Dom<T> = Result<T, Thrown>;
 
 /// An error that was thrown: nobody ever has one.
 #[derive(Debug)]
-#[expect(unreachable_pub, reason = "the view's methods return it")]
 pub enum Thrown {}
 
 impl From<JsValue> for Thrown {
@@ -33,8 +32,6 @@ impl From<Thrown> for JsValue {
         match thrown {}
     }
 }
-
-const SVG: &str = "http://www.w3.org/2000/svg";
 
 /// Makes elements of one document.
 #[derive(Debug, Clone)]
@@ -107,11 +104,6 @@ impl Maker {
             ("data-argument", argument),
         ];
         self.text("button", &attributes, label)
-    }
-
-    /// An element of a drawing.
-    pub(crate) fn drawing(&self, tag: &str, attributes: &[(&str, &str)]) -> Dom<Element> {
-        with(self.0.create_element_ns(Some(SVG), tag)?, attributes)
     }
 
     /// An element of a kind that the page knows more of.

@@ -1,32 +1,52 @@
 //! A finding in full: what grew and where that leads, who holds it, what to do, and the figures.
 
-use gpumem_core::analyze::{Evidence, Finding, SeriesGrowth};
+use gpumem_core::analyze::{Evidence, Finding};
+use gpumem_core::chart::{self, Density};
 use gpumem_core::decimal::rounded;
 use gpumem_core::units::{ByteDelta, Units};
 use gpumem_core::wording::{self, Words};
-use web_sys::Element;
+use web_sys::{Element, HtmlCanvasElement};
 
+use crate::canvas::Faces;
 use crate::card_details;
-use crate::dom::{Dom, Maker};
+use crate::dom::{Dom, Maker, fill};
 use crate::holder_list;
 use crate::model::Model;
+use crate::page::{paint_scene, px};
 
-/// What a card opens: its drawings, who holds it, what to do, and the figures it rests on.
+/// From here on, two charts stand beside each other.
+const TWO_CHARTS: f64 = 560.0;
+/// The space between them.
+const BETWEEN: f64 = 24.0;
+
+/// What a card opens: its drawings, who holds it, what to do, what it is not, and the figures.
 pub(crate) fn body(make: &Maker, model: &Model, finding: &Finding, words: &Words) -> Dom<Element> {
     let body = make.empty("div", &[("class", "full")])?;
     if !words.detail.is_empty() {
         let detail = make.prose("p", &[("class", "detail")], &words.detail)?;
         body.append_child(&detail)?;
     }
+    if finding.growth().is_some() {
+        body.append_child(&make.empty("div", &[("class", "courses")])?.into())?;
+    }
     for part in card_details::of(make, model, finding)? {
         body.append_child(&part)?;
     }
-    let boxes = make.empty("div", &[("class", "boxes")])?;
     if !finding.holders.is_empty() {
-        boxes.append_child(&holder_list::holders(make, finding, model.units())?.into())?;
+        body.append_child(&holder_list::holders(make, finding, model.units())?.into())?;
     }
+    let ruled_out = wording::ruled_out(model.recording(), finding, model.units());
+    let boxes = make.empty("div", &[("class", "boxes")])?;
     if !words.suggestions.is_empty() {
-        boxes.append_child(&suggestions(make, &words.suggestions)?.into())?;
+        let advice = words
+            .suggestions
+            .iter()
+            .map(|it| (None, wording::sentence(it)));
+        boxes.append_child(&listed(make, "What to do", "ol", advice)?.into())?;
+    }
+    if !ruled_out.is_empty() {
+        let ruled_out = ruled_out.into_iter().map(|(what, why)| (Some(what), why));
+        boxes.append_child(&listed(make, "Ruled out", "ul", ruled_out)?.into())?;
     }
     body.append_child(&boxes)?;
     if !finding.evidence.is_empty() {
@@ -35,17 +55,82 @@ pub(crate) fn body(make: &Maker, model: &Model, finding: &Finding, words: &Words
     Ok(body)
 }
 
-fn suggestions(make: &Maker, suggestions: &[String]) -> Dom<Element> {
-    let list = make.empty("ul", &[])?;
-    for suggestion in suggestions {
-        list.append_child(&make.prose("li", &[], suggestion)?.into())?;
+/// Draws what grew and where that leads, where a card has the place for it.
+pub(crate) fn draw(
+    make: &Maker,
+    model: &Model,
+    finding: &Finding,
+    (card, faces): (&Element, &Faces),
+) -> Dom<()> {
+    let Some(place) = card.query_selector(".courses")? else {
+        return Ok(());
+    };
+    let room = f64::from(place.client_width());
+    if room == 0.0 {
+        return Ok(());
     }
-    let label = make.text("div", &[("class", "label")], "What to do")?;
-    make.group("div", &[("class", "box")], &[&label, &list])
+    let width = if room < TWO_CHARTS {
+        room
+    } else {
+        (room - BETWEEN) / 2.0
+    };
+    let view = chart::View {
+        width,
+        density: Density(model.scale),
+        units: model.units(),
+        ..chart::View::default()
+    };
+    let scenes = [
+        ("After each run", chart::course(finding, &view)),
+        ("If it goes on", chart::outlook(finding, &view)),
+    ];
+    let mut drawn = Vec::new();
+    for (title, scene) in scenes {
+        let Some(scene) = scene else { continue };
+        let title = if finding.counts_steps() && drawn.is_empty() {
+            "After each step"
+        } else {
+            title
+        };
+        let canvas: HtmlCanvasElement = make.typed(
+            "canvas",
+            &[("role", "img"), ("aria-label", &scene.description)],
+        )?;
+        paint_scene(&canvas, &scene, model.theme, model.scale, faces)?;
+        let style = canvas.style();
+        style.set_property("width", &px(scene.width))?;
+        style.set_property("height", &px(scene.height))?;
+        let title = make.text("h4", &[], title)?;
+        drawn.push(make.group("div", &[], &[&title, &canvas])?);
+    }
+    fill(&place, &drawn)
+}
+
+/// A list under a heading; what an entry is about stands in front of it.
+fn listed(
+    make: &Maker,
+    label: &str,
+    tag: &str,
+    entries: impl Iterator<Item = (Option<&'static str>, String)>,
+) -> Dom<Element> {
+    let list = make.empty(tag, &[])?;
+    for (what, words) in entries {
+        let entry = make.prose("li", &[], &words)?;
+        if let Some(what) = what {
+            entry.prepend_with_node_1(&make.text("b", &[], what)?.into())?;
+        }
+        list.append_child(&entry)?;
+    }
+    let label = make.text("h4", &[], label)?;
+    make.group("div", &[], &[&label, &list])
 }
 
 fn evidence(make: &Maker, model: &Model, finding: &Finding) -> Dom<Element> {
-    let summary = make.text("summary", &[], "evidence")?;
+    let summary = make.text(
+        "summary",
+        &[],
+        &format!("Figures and thresholds ({})", finding.evidence.len()),
+    )?;
     let table = make.empty("table", &[])?;
     let names = make.empty("tr", &[])?;
     for name in ["figure", "value", "threshold", "holds"] {
@@ -60,12 +145,7 @@ fn evidence(make: &Maker, model: &Model, finding: &Finding) -> Dom<Element> {
     }
     table.append_child(&rows)?;
     let scroll = make.group("div", &[("class", "scroll")], &[&table])?;
-    let body = make.group("div", &[("class", "columns")], &[&scroll])?;
-    let growth = finding.growth();
-    if let Some(growth) = growth.filter(|growth| growth.sparkline.len() > 1) {
-        body.append_child(&sparkline(make, finding, growth)?.into())?;
-    }
-    make.group("details", &[], &[&summary, &body])
+    make.group("details", &[], &[&summary, &scroll])
 }
 
 fn figure_row(make: &Maker, figure: &Evidence, words: &str, units: Units) -> Dom<Element> {
@@ -107,55 +187,6 @@ fn number(value: f64) -> String {
     rounded(value, n_digits)
 }
 
-fn sparkline(make: &Maker, finding: &Finding, growth: &SeriesGrowth) -> Dom<Element> {
-    let unit = if finding.counts_steps() {
-        "step"
-    } else {
-        "run"
-    };
-    let label = make.text(
-        "div",
-        &[("class", "label")],
-        &format!("{} after each {unit}", wording::metric(finding.metric)),
-    )?;
-    let line = make.drawing(
-        "polyline",
-        &[
-            ("points", &points(&growth.sparkline)),
-            ("vector-effect", "non-scaling-stroke"),
-        ],
-    )?;
-    let drawing = make.drawing(
-        "svg",
-        &[
-            ("class", "sparkline"),
-            ("viewBox", "0 0 100 30"),
-            ("preserveAspectRatio", "none"),
-            ("aria-hidden", "true"),
-        ],
-    )?;
-    drawing.append_child(&line)?;
-    make.group("div", &[("class", "box")], &[&label, &drawing])
-}
-
-/// The series in a box of 100 × 30, one unit of air above and below.
-fn points(series: &[f64]) -> String {
-    let (low, high) = series.iter().fold((f64::MAX, f64::MIN), |(low, high), y| {
-        (low.min(*y), high.max(*y))
-    });
-    let height = if high > low { high - low } else { 1.0 };
-    let step = 100.0 / (series.len() - 1) as f64;
-    let points: Vec<String> = series
-        .iter()
-        .enumerate()
-        .map(|(idx, y)| {
-            let (x, y) = (step * idx as f64, 29.0 - 28.0 * (y - low) / height);
-            rounded(x, 2) + "," + &rounded(y, 2)
-        })
-        .collect();
-    points.join(" ")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -175,14 +206,5 @@ mod tests {
         check_number(-3e-9, "≈ 0");
         check_number(f64::INFINITY, "∞");
         check_number(f64::NEG_INFINITY, "−∞");
-    }
-
-    #[test]
-    fn a_sparkline_fills_its_box() {
-        assert_eq!(
-            points(&[0.0, 5.0, 10.0]),
-            "0.00,29.00 50.00,15.00 100.00,1.00"
-        );
-        assert_eq!(points(&[3.0, 3.0]), "0.00,29.00 100.00,29.00");
     }
 }

@@ -419,7 +419,10 @@ impl Model {
     /// Nothing but its figures is known of the finding: there is no fix to show first.
     pub(crate) fn is_bare(&self, finding: &str) -> bool {
         let mut findings = self.analysis.findings.iter();
-        findings.any(|it| it.id == finding && it.fix.is_none() && it.release().is_none())
+        findings.any(|it| {
+            let has_fix = it.fix.as_ref().is_some_and(|fix| !fix.elsewhere);
+            it.id == finding && !has_fix && it.release().is_none()
+        })
     }
 
     /// Every figure that a finding rests on, in the order of the findings.

@@ -23,6 +23,7 @@ mod axis;
 #[cfg(feature = "bitmap")]
 mod bitmap;
 mod composition;
+mod course;
 mod device_view;
 mod growth;
 mod label;
@@ -42,6 +43,7 @@ mod treemap;
 #[cfg(feature = "bitmap")]
 pub use bitmap::png;
 pub use composition::composition;
+pub use course::{course, outlook};
 pub use device_view::{default_device, draw_alike};
 pub use growth::growth;
 pub use minimap::minimap;

@@ -6,9 +6,6 @@ use crate::holders::{Holder, RootKind};
 use crate::source_text;
 use crate::units::{Bytes, Units};
 
-/// Forecasts stop here: runs, and steps.
-const FAR: [u64; 2] = [1_000, 100_000];
-
 pub(super) fn words(teller: &Teller<'_>, details: &GrowthDetails) -> Words {
     let growth = Growth { teller, details };
     Words {
@@ -245,15 +242,9 @@ impl Growth<'_> {
         format!("grew in {share} % of {n_runs}, {rate} each on average")
     }
 
-    /// How many more runs fit, if that is not too far away.
-    fn runs_left(&self) -> Option<u64> {
-        let far = FAR[usize::from(self.details.steps)];
-        self.details.runs_to_oom.filter(|n| *n <= far)
-    }
-
     /// `the device is full in **about 24 runs**`.
     fn forecast(&self, subject: &str) -> Option<String> {
-        let (n, unit) = (self.runs_left()?, self.unit());
+        let (n, unit) = (self.details.foreseen()?, self.unit());
         Some(match n {
             0 => format!("the next {unit} may run out of memory"),
             n => {
@@ -265,7 +256,8 @@ impl Growth<'_> {
 
     /// `9.98 GiB can still be used`, if a forecast rests on it.
     fn headroom(&self) -> Option<String> {
-        self.runs_left()
+        self.details
+            .foreseen()
             .filter(|_| self.state() != State::NotEnoughData)?;
         let left = self.teller.units.size(self.details.headroom?);
         Some(format!("{left} can still be used"))

@@ -18,6 +18,7 @@ mod oom;
 mod pressure;
 mod repeated;
 mod retention;
+mod ruled_out;
 mod spike;
 #[cfg(test)]
 mod tests;
@@ -36,6 +37,7 @@ pub use fix::{fix_reason, short_fix};
 pub(crate) use levels::{gap, limited_by};
 pub use levels::{metric, oom_part, part, warning};
 pub use oom::oom_holder;
+pub use ruled_out::ruled_out;
 pub use verdict::{Tally, capitalised, healthy, sentence, tally};
 
 /// A finding in words. Code is in backticks, what stands out between `**`: [`plain`] takes both away.

@@ -17,6 +17,7 @@ use controls::{Header, Tools};
 use findings::Findings;
 use held::Held;
 use picture::Picture;
+pub(crate) use picture::{paint_scene, px};
 use verdict::Panel;
 
 use crate::canvas::Faces;
@@ -242,6 +243,7 @@ impl Page {
         for picture in &mut self.pictures {
             picture.forget();
         }
+        self.verdict.forget();
     }
 
     /// Paints the whole report as one picture.
@@ -260,7 +262,7 @@ impl Page {
         for picture in &mut self.pictures {
             picture.show(&self.make, model, &self.faces)?;
         }
-        Ok(())
+        self.verdict.draw(&self.make, model, &self.faces)
     }
 }
 

@@ -283,7 +283,7 @@ fn place(overlay: &HtmlElement, left: f64, width: f64) -> Dom<()> {
 }
 
 /// A length of the style sheet.
-fn px(length: f64) -> String {
+pub(crate) fn px(length: f64) -> String {
     short(length, 2) + "px"
 }
 

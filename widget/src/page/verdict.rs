@@ -2,14 +2,17 @@
 //! there are.
 
 use gpumem_core::analyze::{Severity, Verdict};
+use gpumem_core::chart::{Theme, View};
 use gpumem_core::wording::{self, Tally};
 use web_sys::Element;
 
 use super::findings::put;
+use crate::canvas::Faces;
 use crate::cards::{Card, Form, bring_back, keyboard_in, place, sign, tone};
 use crate::dom::{Dom, Maker};
+use crate::full;
 use crate::model::Model;
-use crate::state::State;
+use crate::state::{Chart, State};
 
 /// So many findings follow the one that is open.
 const N_ROWS: usize = 2;
@@ -20,6 +23,8 @@ pub(crate) struct Panel {
     /// The findings in the order in which they were shown last.
     order: Vec<String>,
     open: Option<Card>,
+    /// What the charts of that card were drawn for.
+    drawn: Option<(u64, View, Theme)>,
 }
 
 impl Panel {
@@ -29,6 +34,7 @@ impl Panel {
             element: make.empty("section", &label)?,
             order: Vec::new(),
             open: None,
+            drawn: None,
         })
     }
 
@@ -63,11 +69,30 @@ impl Panel {
             parts.push(tallies(make, model, &shown)?);
         }
         put(&self.element, &parts)?;
+        self.drawn = None;
         self.order = verdicts.iter().map(|it| it.first().id.clone()).collect();
         match at_keyboard {
             Some(stop) => bring_back(&self.element, &stop),
             None => Ok(()),
         }
+    }
+
+    /// Draws the charts of the card that is open, if they are not drawn yet.
+    pub(crate) fn draw(&mut self, make: &Maker, model: &Model, faces: &Faces) -> Dom<()> {
+        let drawn = (model.version(), model.view(Chart::Minimap), model.theme);
+        let Some(card) = &self.open else {
+            return Ok(());
+        };
+        if self.drawn.as_ref() != Some(&drawn) {
+            full::draw(make, model, card.finding(), (card.element(), faces))?;
+            self.drawn = Some(drawn);
+        }
+        Ok(())
+    }
+
+    /// What is drawn is to be drawn again.
+    pub(crate) fn forget(&mut self) {
+        self.drawn = None;
     }
 
     /// The card that is open.
@@ -176,7 +201,7 @@ fn row(make: &Maker, model: &Model, verdict: &Verdict<'_>) -> Dom<Element> {
     let said = make.prose("span", &[("class", "said"), ("dir", "auto")], &words.row)?;
     let attributes = [
         ("type", "button"),
-        ("class", "line"),
+        ("class", "entry"),
         ("data-action", "open"),
         ("data-argument", &finding.id),
         ("data-tone", tone(finding)),
@@ -207,7 +232,7 @@ fn undo(make: &Maker, model: &Model, verdict: &Verdict<'_>) -> Dom<Element> {
     let words = format!("Dismissed: {}", words.title);
     let words = make.prose("span", &[("class", "said")], &words)?;
     let undo = make.link("undo", "", "Undo")?;
-    make.group("div", &[("class", "line gone")], &[&words, &undo])
+    make.group("div", &[("class", "entry gone")], &[&words, &undo])
 }
 
 /// What is said where nothing needs a change.
