@@ -181,7 +181,7 @@ export async function mount(
     button.closest("details.drop")?.removeAttribute("open");
     if (button.dataset.action === "copy") return copied(button, copy(root, kind));
     if (kind === "png") return download("png", await pictureOf((canvas) => live.paint(canvas)));
-    if (kind === "python") return copy(root, live.python());
+    if (kind === "python" || kind === "markdown") return copy(root, live[kind]());
     if (kind === "recording") return download(kind, await recordingOf());
     return download(kind, live[kind]());
   }

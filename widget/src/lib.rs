@@ -324,6 +324,12 @@ impl View {
         report::csv(self.model.recording(), self.model.analysis())
     }
 
+    /// The conclusion and what each cell kept, for an issue.
+    pub fn markdown(&self) -> String {
+        let model = &self.model;
+        report::markdown(model.recording(), model.analysis(), model.state().device)
+    }
+
     /// What the reader looks at, as Python.
     pub fn python(&self) -> String {
         python::code(&self.model)

@@ -26,7 +26,7 @@ impl<'a> Verdict<'a> {
         let first = self.first();
         let is_alike = first.kind == finding.kind
             && first.severity == finding.severity
-            && first.device == finding.device
+            && (first.device == finding.device || first.kind == FindingKind::Pressure)
             && first.withdrawn.is_none()
             && finding.withdrawn.is_none();
         is_alike
@@ -36,6 +36,9 @@ impl<'a> Verdict<'a> {
                         (Some(a), Some(b)) => is_one_cause(a, b),
                         _ => false,
                     }
+                }
+                (Details::Pressure { n_flushes: a }, Details::Pressure { n_flushes: b }) => {
+                    a + b == 0
                 }
                 _ => first.kind == FindingKind::Settled,
             }
@@ -69,8 +72,8 @@ fn is_one_cause(a: &Cause, b: &Cause) -> bool {
 }
 
 impl Analysis {
-    /// The findings as the report shows them: out-of-memory errors with one cause are one line, and
-    /// cells that settled another.
+    /// The findings as the report shows them: out-of-memory errors with one cause are one line, and so
+    /// are cells that settled, and devices that are nearly full.
     ///
     /// ```
     /// use gpumem_core::analyze::{Rules, analyze};

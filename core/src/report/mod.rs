@@ -26,6 +26,7 @@ mod holders;
 mod levels;
 mod line;
 mod lines;
+mod markdown;
 mod sources;
 #[cfg(test)]
 mod tests;
@@ -41,6 +42,7 @@ pub use csv::csv;
 pub use holders::holders;
 pub use levels::levels;
 pub use line::{News, line, news};
+pub use markdown::markdown;
 pub use sources::sources;
 
 use crate::analyze::{Analysis, DeviceSummary, Peak, RunRow, cell_label};

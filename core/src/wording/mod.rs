@@ -173,6 +173,7 @@ pub fn verdict_words(recording: &Recording, verdict: &Verdict<'_>, units: Units)
     match (verdict.findings(), finding.kind) {
         ([_], _) => words(recording, finding, units),
         (findings, FindingKind::OutOfMemory) => oom::of_several(&teller, findings),
+        (findings, FindingKind::Pressure) => pressure::of_several(&teller, findings),
         (findings, _) => growth::of_several_settled(&teller, findings),
     }
 }

@@ -221,6 +221,7 @@ fn what_else_is_found_in_words() {
             fragmentation(DeviceKind::Simulated, None)
         ),
         of(FindingKind::Fragmentation, 12, reserved),
+        of(FindingKind::Pressure, 1, Details::Pressure { n_flushes: 0 }),
         of(FindingKind::Pressure, 1, Details::Pressure { n_flushes: 1 }),
         of(FindingKind::Pressure, 3, Details::Pressure { n_flushes: 5 }),
         of(FindingKind::Spike, 12, spike),
@@ -380,6 +381,7 @@ fn every_figure_has_words() {
         "largest_free_bytes",
         "reclaimable_bytes",
         "wanted_bytes",
+        "usable_bytes",
         "free_bytes",
         "total_bytes",
         "allocated_bytes",

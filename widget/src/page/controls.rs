@@ -17,11 +17,12 @@ const MEASURES: [(&str, &str); 2] = [("kept", "kept"), ("level", "level")];
 const UNITS: [(&str, &str); 3] = [("GiB", "GiB"), ("GB", "GB"), ("B", "bytes")];
 const PACES: [(&str, &str); 2] = [("runs", "runs"), ("clock", "clock")];
 /// How a report leaves the page.
-const EXPORTS: [(&str, &str); 5] = [
+const EXPORTS: [(&str, &str); 6] = [
     ("png", "Picture (PNG)"),
     ("svg", "Picture (SVG)"),
     ("csv", "Runs (CSV)"),
     ("recording", "Recording"),
+    ("markdown", "Copy as Markdown"),
     ("python", "Copy as Python"),
 ];
 
