@@ -119,3 +119,87 @@ impl Analysis {
         ran.filter(|cell| !found.contains(&cell.idx)).count()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analyze::finding::sort;
+    use crate::analyze::{OomBreakdown, Severity};
+    use crate::recording::RunIdx;
+    use crate::testing::{leak, run, session};
+    use crate::units::Bytes;
+
+    /// It ran out in that run, because of what this cell kept.
+    fn oom(of: &Finding, run: u32, causes: Vec<Cause>) -> Finding {
+        let breakdown = OomBreakdown {
+            causes,
+            ..OomBreakdown::default()
+        };
+        Finding {
+            id: format!("out_of_memory/{run}"),
+            kind: FindingKind::OutOfMemory,
+            severity: Severity::Critical,
+            runs: vec![RunIdx(run)],
+            details: Details::OutOfMemory(Box::new(breakdown)),
+            ..of.clone()
+        }
+    }
+
+    fn grown(finding: &Finding) -> Vec<Cause> {
+        vec![Cause::Growth {
+            kept: finding.growth().expect("it grows").total.magnitude(),
+            name: Some("losses".to_owned()),
+            cell: finding.cell.as_ref().expect("a cell").label.clone(),
+            is_leak: true,
+        }]
+    }
+
+    /// What each line of the report begins with, and how many findings are in it.
+    #[track_caller]
+    fn check(findings: Vec<Finding>, expected: &[(FindingKind, usize)]) {
+        let mut findings = findings;
+        sort(&mut findings);
+        let analysis = Analysis {
+            findings,
+            ..Analysis::default()
+        };
+        let verdicts = analysis.verdicts();
+        let lines = verdicts
+            .iter()
+            .map(|it| (it.first().kind, it.findings().len()));
+        assert_eq!(lines.collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn a_cause_precedes_what_came_of_it() {
+        use FindingKind::{Leak, OutOfMemory};
+        let (recording, _) = session(&[("f()", &[run(420), run(420)])]);
+        let leak = Finding {
+            severity: Severity::Warning,
+            ..leak(&recording, 0, 420)
+        };
+        let ran_out = oom(&leak, 1, grown(&leak));
+        check(vec![ran_out, leak.clone()], &[(Leak, 1), (OutOfMemory, 1)]);
+        let alone = oom(&leak, 1, vec![Cause::SmallerStep]);
+        check(vec![leak.clone(), alone], &[(OutOfMemory, 1), (Leak, 1)]);
+    }
+
+    #[test]
+    fn runs_with_one_cause_are_one_line() {
+        use FindingKind::{Leak, OutOfMemory};
+        let (recording, _) = session(&[("f()", &[run(420), run(420)])]);
+        let leak = leak(&recording, 0, 420);
+        let of_one = |run| oom(&leak, run, grown(&leak));
+        let of_another = oom(
+            &leak,
+            4,
+            vec![Cause::TooLarge {
+                room: Bytes::gib(1),
+            }],
+        );
+        check(
+            vec![leak.clone(), of_one(1), of_another, of_one(2), of_one(3)],
+            &[(OutOfMemory, 1), (Leak, 1), (OutOfMemory, 3)],
+        );
+    }
+}

@@ -154,15 +154,16 @@ fn row_parts(
     if several || !device.kind.is_accelerator() {
         parts.push(device.label.clone());
     }
+    // First what the run did, then what that makes of the device.
     parts.push(kept_words(row.kept));
+    parts.extend(row.peak.map(peak_words));
     let summary = analysis
         .devices
         .iter()
         .find(|summary| summary.device == row.device);
     let held = || row.reserved.1.map(|held| format!("{held} held"));
-    let used = summary.and_then(|summary| use_of_limit(summary, ""));
+    let used = summary.and_then(|summary| use_of_limit(summary, " in use"));
     parts.extend(used.or_else(held));
-    parts.extend(row.peak.map(peak_words));
     parts.extend(
         summary
             .and_then(DeviceSummary::free)

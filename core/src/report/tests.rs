@@ -105,15 +105,15 @@ fn check_line(cells: &[(&str, Vec<Play>)], expected: &str) {
 fn the_line_says_what_was_kept_and_where_the_device_stands() {
     check_line(
         &[("x = f()", vec![run(420).seconds(2)])],
-        "+420 MiB kept · 1.5 GiB of 16 GiB · peak at least 420 MiB · 14.5 GiB free · 2.0 s",
+        "+420 MiB kept · peak at least 420 MiB · 1.5 GiB of 16 GiB in use · 14.5 GiB free · 2.0 s",
     );
     check_line(
         &[("x = f()", vec![run(420), run(-420)])],
-        "gave back 420 MiB · 1.09 GiB of 16 GiB · peak at least 420 MiB · 14.9 GiB free · 1.0 s",
+        "gave back 420 MiB · peak at least 420 MiB · 1.09 GiB of 16 GiB in use · 14.9 GiB free · 1.0 s",
     );
     check_line(
         &[("x = f()", vec![run(0).status(Status::Interrupted)])],
-        "kept nothing · 1.09 GiB of 16 GiB · peak at least 0 B · 14.9 GiB free · 1.0 s · interrupted",
+        "kept nothing · peak at least 0 B · 1.09 GiB of 16 GiB in use · 14.9 GiB free · 1.0 s · interrupted",
     );
 }
 
@@ -135,7 +135,7 @@ fn what_a_cell_says_does_not_steer_the_terminal() {
 fn a_second_line_stands_only_where_there_is_something_to_say() {
     check_line(
         &[("losses.append(1)", vec![run(420); 2])],
-        "+420 MiB kept · 1.91 GiB of 16 GiB · peak at least 840 MiB · 14.1 GiB free · 1.0 s\n\
+        "+420 MiB kept · peak at least 840 MiB · 1.91 GiB of 16 GiB in use · 14.1 GiB free · 1.0 s\n\
          ○ losses.append(1) kept 420 MiB in each of 2 runs · 7 more runs tell whether it leaks\n  \
          %gpumem_report shows it in full",
     );

@@ -13,16 +13,20 @@ pub(super) fn words(teller: &Teller<'_>, breakdown: &OomBreakdown) -> Words {
     let oom = Oom { teller, breakdown };
     let causes = breakdown.causes.iter().map(|cause| oom.cause(cause));
     let (lines, suggestions): (Vec<_>, Vec<_>) = causes.unzip();
-    let (title, detail) = (oom.title(), oom.composition());
-    let first = match teller.finding.withdrawn {
-        Some(reason) => Some(withdrawn(reason).to_owned()),
-        None => lines.into_iter().flatten().next(),
+    let n_times = breakdown.n_times.filter(|n| *n > 1);
+    let n_times = n_times.map(|n| format!("{} in this run", times(n)));
+    let causes: Vec<String> = match teller.finding.withdrawn {
+        Some(reason) => vec![withdrawn(reason).to_owned()],
+        None => lines.into_iter().flatten().collect(),
     };
-    let words = Words::new(title, first.unwrap_or_default());
+    let title = oom.title();
+    let line = [Some(&title), n_times.as_ref()].into_iter().flatten();
+    let line = line.chain(&causes).map(|part| super::plain(part));
     Words {
-        detail: joined(detail.into_iter().map(Some)),
+        line: line.collect(),
+        detail: joined(oom.composition().into_iter().chain(n_times).map(Some)),
         suggestions,
-        ..words
+        ..Words::new(title, causes.into_iter().next().unwrap_or_default())
     }
 }
 
@@ -109,12 +113,10 @@ impl Oom<'_> {
             (Some(wanted), None) => Some(format!("wanted {wanted}")),
             (None, free) => free.map(|free| format!("{free} was free")),
         };
-        let n_times = self.breakdown.n_times.filter(|n| *n > 1);
-        let n_times = n_times.map(|n| format!("{} in this run", times(n)));
         let held = self
             .held_by()
             .filter(|_| self.teller.finding.withdrawn.is_none());
-        let parts = [wanted, self.parts(), n_times, held];
+        let parts = [wanted, self.parts(), held];
         parts.into_iter().flatten().collect()
     }
 
