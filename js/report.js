@@ -1,6 +1,7 @@
 // A live report: unpacks the module, hands the view bytes, sizes and events, and
 // gives the place back to the picture when the view fails.
 
+import { goToCell, linkCells } from "./cells.js";
 import { copy, download, pictureOf } from "./export.js";
 import { init, View } from "./glue.js";
 import { listen } from "./input.js";
@@ -15,6 +16,9 @@ const SAVE_MILLIS = 250;
 /** Between two updates, and how many times as long as one took: the page has other things to do. */
 const REST_MILLIS = 100;
 const REST = 4;
+const COPIED = "Copied ✓";
+/** How long a button says so. */
+const COPIED_MILLIS = 2000;
 
 let loaded;
 let sheet;
@@ -154,10 +158,18 @@ export async function mount(
   paintTheme();
   guarded((live) => live.mount(root));
   fit();
-  stops.push(onThemeChange(paintTheme), onResize(root, fit), listen(root, guarded));
+  const cells = linkCells(root, host);
+  const onSize = () => {
+    fit();
+    // The notebook attaches the report only after it stands.
+    cells.link();
+  };
+  stops.push(onThemeChange(paintTheme), onResize(root, onSize), listen(root, guarded), cells.stop);
   root.addEventListener("click", (event) => {
     const button = event.target.closest("[data-action=export], [data-action=copy]");
     if (button) guarded((live) => leave(live, button));
+    const cell = event.target.closest("[data-action=cell]");
+    if (cell) goToCell(host, cell.dataset.argument);
   });
   // A canvas whose content the browser gave up is painted again; the event does not bubble.
   root.addEventListener("contextrestored", () => guarded((live) => live.repaint()), true);
@@ -167,11 +179,22 @@ export async function mount(
   async function leave(live, button) {
     const kind = button.dataset.argument;
     button.closest("details.drop")?.removeAttribute("open");
-    if (button.dataset.action === "copy") return copy(root, kind);
+    if (button.dataset.action === "copy") return copied(button, copy(root, kind));
     if (kind === "png") return download("png", await pictureOf((canvas) => live.paint(canvas)));
-    if (kind === "python") return copy(root, live.python());
+    if (kind === "python" || kind === "markdown") return copy(root, live[kind]());
     if (kind === "recording") return download(kind, await recordingOf());
     return download(kind, live[kind]());
+  }
+
+  /** Says on the button that the clipboard has it. */
+  async function copied(button, copying) {
+    await copying;
+    const words = button.textContent;
+    if (words === COPIED) return;
+    button.textContent = COPIED;
+    setTimeout(() => {
+      button.textContent = words;
+    }, COPIED_MILLIS);
   }
 
   /** A recording is a sequence of frames: what came since is its end. */

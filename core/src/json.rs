@@ -507,9 +507,15 @@ impl<'a> JsonFinding<'a> {
         let units = Units::Binary;
         let Words {
             title,
+            outlook,
             detail,
             suggestions,
+            ..
         } = wording::words(recording, finding, units);
+        let detail = match (outlook.as_str(), detail.as_str()) {
+            ("", detail) | (detail, "") => wording::unmarked(detail),
+            (outlook, detail) => format!("{} · {detail}", wording::unmarked(outlook)),
+        };
         let evidence = finding.evidence.iter().map(|figure| {
             let words = wording::evidence(recording, finding, figure, units);
             JsonEvidence::of(figure, words)
@@ -527,7 +533,7 @@ impl<'a> JsonFinding<'a> {
             runs: finding.runs.iter().map(|run| run.0).collect(),
             n_runs: finding.n_runs,
             bytes_per_run: finding.growth().map(|growth| growth.bytes_per_run.get()),
-            title,
+            title: wording::plain(&title),
             detail,
             details: JsonDetails::of(recording, &finding.details),
             holders: finding.holders.iter().map(JsonHolder::from).collect(),

@@ -124,6 +124,30 @@ fn is_number(value: &str) -> bool {
             .all(|it| it.is_ascii_digit() || b"._e-".contains(&it))
 }
 
+/// Lines of code longer than this are abridged in a sentence.
+const LONGEST: usize = 32;
+
+/// A line of code for a sentence: what a long one hands to its first call becomes `…`.
+pub(crate) fn abridged(line: &str) -> String {
+    let is_long = |text: &str| text.chars().count() > LONGEST;
+    if !is_long(line) {
+        return line.to_owned();
+    }
+    let call = line.find('(').filter(|start| *start > 0);
+    let end = line.rfind(')').map(|end| end + 1);
+    let short = match (call, end) {
+        (Some(start), Some(end)) if end > start => {
+            format!("{}(…){}", &line[..start], &line[end..])
+        }
+        _ => line.to_owned(),
+    };
+    if !is_long(&short) {
+        return short;
+    }
+    let kept: String = short.chars().take(LONGEST - 1).collect();
+    format!("{}…", kept.trim_end())
+}
+
 fn is_gpumem_magic(line: &str) -> bool {
     line.strip_prefix("%%gpumem")
         .is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace))
@@ -172,6 +196,15 @@ mod tests {
         check_telling("print(x)", "print(x)");
         check_telling("losses = []  # so far", "losses = []  # so far");
         check_telling("try:\n    step()\nexcept Error:\n    pass", "step()");
+    }
+
+    #[test]
+    fn a_long_line_is_abridged_in_its_call() {
+        let long = "losses.append((sim.tensor(420 << 20) * weights).sum())";
+        assert_eq!(abridged(long), "losses.append(…)");
+        assert_eq!(abridged("top = rank(net)"), "top = rank(net)");
+        let words = "a line without any call that is much too long";
+        assert_eq!(abridged(words), "a line without any call that is…");
     }
 
     #[test]

@@ -421,13 +421,23 @@ impl Extension {
         Ok(u32::try_from(inputs.bind(py).len()?).ok())
     }
 
+    /// How many columns a line has: those of a notebook, or of the terminal.
+    fn width(&self, py: Python<'_>) -> PyResult<usize> {
+        if self.shell.bind(py).hasattr(intern!(py, "kernel"))? {
+            return Ok(session::NOTEBOOK_WIDTH);
+        }
+        let shutil = py.import(intern!(py, "shutil"))?;
+        let size = shutil.call_method0(intern!(py, "get_terminal_size"))?;
+        size.getattr(intern!(py, "columns"))?.extract()
+    }
+
     /// The line after a cell. Where the user's output takes none, the next one says so.
     fn say(&self, py: Python<'_>, open: &Open, run: RunIdx, notes: Vec<String>) -> PyResult<()> {
         let quiet = open.quiet || (!open.asked && self.state(py).quiet);
         if quiet {
             return Ok(());
         }
-        let Some(mut line) = session::line(py, run, open.asked)? else {
+        let Some(mut line) = session::line(py, run, open.asked, self.width(py)?)? else {
             return Ok(());
         };
         let unsaid = self.state(py).unsaid.take().map(|reason| {

@@ -51,19 +51,32 @@ class ReportPage:
         self._unfold_around(chart)
         return self.host.locator(f"canvas[data-chart={chart}]")
 
+    def unfold(self) -> None:
+        """Open the list of all findings."""
+        fold = self.host.locator(".fold")
+        if fold.get_attribute("open") is None:
+            fold.locator("> summary").click()
+
     def cards(self) -> list[str]:
         """Return the titles of the cards that stand."""
-        titles: list[str] = self.host.locator(".card h3").all_inner_texts()
+        self.unfold()
+        titles: list[str] = self.host.locator(".findings .card h3").all_inner_texts()
         return titles
 
     def details(self) -> list[str]:
-        """Return the second lines of the cards that stand."""
-        details: list[str] = self.host.locator(".card .detail").all_inner_texts()
-        return details
+        """Return what each card says below its title, and what that rests on."""
+        self.unfold()
+        cards = self.host.locator(".findings .card").all()
+        return [" · ".join(card.locator(".outlook, .detail").all_inner_texts()) for card in cards]
 
     def card(self, words: str) -> Locator:
         """Return the card whose text holds these words."""
-        return self.host.locator(".card", has_text=words)
+        self.unfold()
+        return self.host.locator(".findings .card", has_text=words)
+
+    def verdict(self) -> Locator:
+        """Return the panel with the conclusion."""
+        return self.host.locator(".verdict")
 
     def tip(self) -> str:
         """Return what is read out of what is pointed at, in one line; empty when nothing is."""

@@ -205,7 +205,7 @@ def test_a_card_leads_to_the_name_in_the_map(
 ) -> None:
     """And the name under the pointer leads to its cards."""
     report = _opened(recordings["thousand"], open_page, tmp_path)
-    card = report.card("keeps 2 MiB more after every run")
+    card = report.card("leaks 2 MiB a run")
     card.get_by_role("button", name="show in map").click()
     expect(report.canvas("holders")).to_be_focused()
     assert _read(report).startswith("kept 1.95 GiB, 100 %")

@@ -48,16 +48,16 @@ def test_every_view_of_a_report_is_up_to_date(
     earlier, later = _later(recordings["leak"])
     host = Host.on(page, earlier, tmp_path)
     host.show()
-    expect(page.locator(".card", has_text=KEPT)).to_have_count(0)
+    expect(page.locator(".findings .card", has_text=KEPT)).to_have_count(0)
     host.tell("frames", later)
-    expect(page.locator(".card", has_text=KEPT)).to_have_count(1)
+    expect(page.locator(".findings .card", has_text=KEPT)).to_have_count(1)
     host.show()
-    expect(page.locator(".card", has_text=KEPT)).to_have_count(2)
+    expect(page.locator(".findings .card", has_text=KEPT)).to_have_count(2)
     first, second = _subtitles(page)
     assert first == second
     host.close()
     host.show()
-    expect(page.locator(".card", has_text=KEPT)).to_have_count(1)
+    expect(page.locator(".findings .card", has_text=KEPT)).to_have_count(1)
 
 
 def test_an_update_leaves_the_reader_where_they_are(
@@ -88,14 +88,17 @@ def test_an_update_leaves_what_is_open_on_a_card_open(
     earlier, _ = recording._split_at(40)
     host = Host.on(page, earlier, tmp_path)
     host.show()
-    card = ReportPage(page).card("2 MiB more after every run")
+    card = ReportPage(page).card("leaks 2 MiB a run")
     before = card.inner_text()
-    card.locator("summary", has_text="evidence").first.click()
-    card.get_by_role("button", name="show runs").focus()
+    card.locator("summary", has_text="Figures and thresholds").first.click()
+    card.get_by_role("button", name="Show its runs").focus()
     host.tell("frames", recording.to_bytes())
     expect(card).not_to_contain_text(before)
-    assert card.locator("details", has_text="evidence").first.get_attribute("open") is not None
-    expect(card.get_by_role("button", name="show runs")).to_be_focused()
+    assert (
+        card.locator("details", has_text="Figures and thresholds").first.get_attribute("open")
+        is not None
+    )
+    expect(card.get_by_role("button", name="Show its runs")).to_be_focused()
 
 
 def test_an_update_leaves_the_keyboard_at_its_block(page: Page, tmp_path: Path) -> None:
@@ -162,7 +165,7 @@ def test_outputs_that_are_pages_of_their_own_bring_the_runtime(
     growth = second.frame.locator("canvas[data-chart=cells]")
     growth.wait_for()
     assert second.asked() == []
-    assert second.frame.locator(".card", has_text=KEPT).count() == 1
+    assert second.frame.locator(".findings .card", has_text=KEPT).count() == 1
     growth.press("ArrowRight")
     assert "In [" in second.frame.locator(".tip:not([hidden])").first.inner_text()
     screenshot(page, "host-frames")
@@ -329,7 +332,7 @@ def test_an_update_that_fails_gives_the_place_back_too(
     ReportPage(page)
     host.tell("frames", b"no frames")
     host.tell("frames", later)
-    expect(page.locator(".card", has_text=KEPT)).to_have_count(1)
+    expect(page.locator(".findings .card", has_text=KEPT)).to_have_count(1)
     page.evaluate(
         "() => { CanvasRenderingContext2D.prototype.beginPath = () => {"
         " throw new WebAssembly.RuntimeError('unreachable') } }"
@@ -348,4 +351,4 @@ def test_a_recording_that_is_cut_off_is_shown_as_far_as_it_goes(
     host.packed = gzip.compress(whole[:-7])
     host.show()
     expect(page.get_by_text("the file was cut at byte")).to_be_visible()
-    expect(page.locator(".card", has_text=KEPT)).to_have_count(1)
+    expect(page.locator(".findings .card", has_text=KEPT)).to_have_count(1)

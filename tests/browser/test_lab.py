@@ -115,7 +115,7 @@ def test_a_card_shows_its_runs_in_both_charts(opened: Open) -> None:
     seen = opened()
     report = ReportPage(seen.page)
     before = {chart: report.pixels(chart)["colours"] for chart in ("cells", "timeline")}
-    button = report.card(KEPT).get_by_role("button", name="show run")
+    button = report.card(KEPT).get_by_role("button", name="Show its run")
     button.click()
     assert button.get_attribute("aria-pressed") == "true"
     for chart, colours in before.items():
@@ -151,7 +151,7 @@ def test_the_slider_judges_anew_with_the_kernel_stopped(opened: Open, lab: Lab) 
     before = report.pixels("cells")["colours"]
     report.slide("16 GiB")
     assert report.card(KEPT).count() == 0
-    assert "Nothing found" in report.host.locator(".empty").inner_text()
+    assert "Nothing grows" in report.host.locator(".empty").inner_text()
     assert report.pixels("cells")["colours"] != before
     report.slide("1 MiB")
     assert report.card(KEPT).count() == 1

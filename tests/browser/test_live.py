@@ -70,7 +70,7 @@ def test_a_long_cell_is_seen_while_it_runs(page: Page, lab: Lab) -> None:
     card.wait_for()
     assert _state(lab) == "busy"
     report.drag("timeline", 0.5, 0.9)
-    card.get_by_role("button", name="show run").click()
+    card.get_by_role("button", name="Show its run").click()
     state = report.exported_state()
     before = card.inner_text()
     drawn = report.pixels("cells")["colours"]
@@ -78,7 +78,7 @@ def test_a_long_cell_is_seen_while_it_runs(page: Page, lab: Lab) -> None:
     assert _state(lab) == "busy"
     assert report.exported_state() == state
     assert card.get_attribute("data-chosen") is not None
-    expect(card.get_by_role("button", name="show run")).to_be_focused()
+    expect(card.get_by_role("button", name="Show its run")).to_be_focused()
     screenshot(page, "lab-live")
     _interrupt(lab)
     expect(_row(report)).to_contain_text("ended interrupted")
@@ -133,7 +133,7 @@ def test_a_second_view_shows_what_the_first_was_told(page: Page, lab: Lab) -> No
     )
     page.get_by_text("Create New View for Cell Output").click()
     second = page.locator(".jp-LinkedOutputView .gpumem-report")
-    expect(second.locator(".card", has_text=LOOP)).to_have_count(1)
+    expect(second.locator(".findings .card", has_text=LOOP)).to_have_count(1)
     assert _state(lab) == "busy"
     _interrupt(lab)
     told = second.locator("header .muted")

@@ -81,5 +81,5 @@ def test_a_report_is_what_a_cell_shows(marimo: str, open_page: Callable[..., Gua
     report = ReportPage(page)
     report.assert_crisp()
     assert "training" in report.hover("cells", "training")
-    assert report.card("64 MiB more after every step").count() == 1
+    assert report.card("leaks 64 MiB a step").count() == 1
     screenshot(page, "marimo")

@@ -34,12 +34,12 @@ class Scene(NamedTuple):
 
 
 SCENES = [
-    Scene("one", "one", "Nothing found", {}),
+    Scene("one", "one", "Nothing grows", {}),
     Scene("quickstart", "quickstart", "masks, cached by length", {}),
     Scene("thousand", "thousand", "1000 runs of 2 cells", {}),
-    Scene("dark", "quickstart", "Leak", {"color_scheme": "dark"}),
-    Scene("narrow", "quickstart", "Leak", PHONE),
-    Scene("contrast", "quickstart", "Leak", {"color_scheme": "dark", "contrast": "more"}),
+    Scene("dark", "quickstart", "leaks", {"color_scheme": "dark"}),
+    Scene("narrow", "quickstart", "leaks", PHONE),
+    Scene("contrast", "quickstart", "leaks", {"color_scheme": "dark", "contrast": "more"}),
 ]
 
 
@@ -85,7 +85,7 @@ def test_memory_that_ran_out(recordings: Sessions, open_page: Open, tmp_path: Pa
     """The run is marked, and the worst card says what was wanted."""
     page = open_page(saved(recordings["oom"], tmp_path), **VIEW).page
     report = ReportPage(page)
-    assert "9 GiB" in report.host.locator("[data-finding^=out_of_memory]").inner_text()
+    assert "9 GiB" in report.card("ran out of memory").inner_text()
     assert "out of memory" in report.hover("cells", "out of memory")
     page.mouse.move(2, 2)
     screenshot(page, "scene-oom")

@@ -286,7 +286,7 @@ def test_outside_of_a_cell_a_block_is_a_run_of_its_own(shell: Shell) -> None:
     assert {row["parent"] for row in rows()} == {None}
     (leak,) = [each for each in gpumem.report().findings if each.device == "sim:0"]
     assert leak.state == "leak"
-    assert leak.title == "step keeps 8 MiB more after every run"
+    assert leak.title == "kept leaks 8 MiB a run"
     assert "18 runs of 2 cells" in gpumem.report().text()
     assert shell.lines == []
 
@@ -315,8 +315,7 @@ for _ in range(12):
     recorded.run(f"%%gpumem --label training\n{cell}")
     paths = {finding.path for finding in gpumem.report().findings if finding.device == "sim:0"}
     assert paths == {("epoch",), ("epoch", "forward")}
-    place = "training › epoch › forward"  # noqa: RUF001 (as the title has it)
-    assert f"{place} keeps 8 MiB more after every run" in recorded.lines[-1]
+    assert "▲ kept +8 MiB every run (12 of 12)" in recorded.lines[-1]
 
 
 def test_a_mark_belongs_to_the_innermost_block(recorded: Shell) -> None:

@@ -71,7 +71,7 @@ def test_what_a_loop_keeps_in_its_first_step_counts(recorded: Shell) -> None:
     body = f"for i in gpumem.steps(range(12)):\n    if i in (0, 3):\n    {LEAK}"
     assert growing(recorded, body) == []
     [settled] = [finding for finding in gpumem.report().findings if counts_steps(finding)]
-    assert "kept 4 MiB in its first 4 steps, nothing since" in settled.title
+    assert "grew for 4 steps and stopped at 4 MiB" in settled.title
     assert growing(recorded, f"for _ in gpumem.steps(range(3)):\n{LEAK}\n") == [
         (("steps",), 3, 2 * MIB)
     ]

@@ -89,7 +89,7 @@ def test_the_last_exception_is_told_since_the_run_that_failed(shell: Shell) -> N
     run(shell, "fails()")
     assert retained() == {"traceback": (200, 3)}
     assert finding().holders[0].path.endswith("batch")
-    assert "→ %gpumem release traceback" in shell.lines[-1]
+    assert "fix: %gpumem release traceback" in shell.lines[-1]
     # The next error takes its place.
     run(shell, "1 / 0")
     assert retained() == {}
@@ -108,7 +108,7 @@ def test_a_script_is_told_by_its_name(shell: Shell, tmp_path: Path) -> None:
     script.write_text("table = get_ipython().user_ns['big']()")
     run(shell, f"%run {script}\ndel table")
     assert retained() == {"run_module": (100, 3)}
-    assert finding().title.startswith("%run load.py: table keeps 100 MiB")
+    assert finding().title.startswith("IPython keeps 100 MiB that no name of yours reaches")
     run(shell, "get_ipython().clear_main_mod_cache()")
     assert retained() == {}
 

@@ -102,7 +102,7 @@ def test_a_session_is_judged_by_what_config_says(leaking: Shell) -> None:
     assert header["rules"]["min_runs"] == 5
     # So is the line after a cell.
     leaking.run("%%gpumem\nkept[len(kept)] = sim.tensor(4 << 20)")
-    assert "grow" in leaking.lines[-1] or "keeps" in leaking.lines[-1]
+    assert "+4 MiB every run" in leaking.lines[-1]
     leaking.run("%gpumem reset")
     assert gpumem.report().rules == SHORT
     leaking.run("%config GpuMem.rules = {}")

@@ -67,7 +67,7 @@ def test_what_is_free_in_pieces_is_mapped_when_it_has_come_to_that(device: Shell
     assert found["largest_free_bytes"] == stats["largest_free_bytes"] == 14 * MIB
     assert states(found)[0] == [("held", 6), ("free", 14)]
     finding = next(it for it in gpumem.report().findings if it.kind == "fragmentation")
-    assert "the largest piece 14 MiB" in finding.detail
+    assert "in pieces of 14 MiB at most" in finding.title
 
 
 def test_a_map_is_taken_anew_only_where_memory_lies_elsewhere(device: Shell) -> None:

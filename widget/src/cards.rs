@@ -1,17 +1,15 @@
-//! A finding as a card: severity by word, sign and colour, then what, how sure,
-//! what to do, and the figures behind it.
+//! A finding as a card: its conclusion, the line to change, why that helps, and all there is to know.
 
-use gpumem_core::analyze::{Evidence, Finding, SeriesGrowth, Severity};
-use gpumem_core::decimal::rounded;
+use gpumem_core::analyze::{Finding, FindingKind, Verdict};
+use gpumem_core::holders::{Fix, changed};
 use gpumem_core::recording::RunIdx;
-use gpumem_core::units::{ByteDelta, Units};
+use gpumem_core::units::Units;
 use gpumem_core::wording::{self, Words};
 use wasm_bindgen::JsCast;
 use web_sys::{Element, FocusOptions, HtmlElement};
 
-use crate::card_details;
 use crate::dom::{Dom, Maker, flag};
-use crate::holder_list;
+use crate::full;
 use crate::model::Model;
 
 /// Where the keyboard stops on a card.
@@ -29,83 +27,82 @@ pub(crate) struct Linked {
     pub(crate) name: Option<String>,
 }
 
+/// How much a card shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// Up to the fix; the rest opens.
+    Folded,
+    /// All there is, and it folds.
+    Unfolded,
+    /// All there is.
+    Whole,
+}
+
 /// The card of a finding that stands.
+#[derive(Clone)]
 pub(crate) struct Card {
     finding: Finding,
     units: Units,
+    form: Form,
     element: Element,
-    runs_button: Element,
 }
 
 impl Card {
-    /// A new card; `device` names the device where there are several.
-    pub(crate) fn new(
-        make: &Maker,
-        model: &Model,
-        finding: &Finding,
-        device: Option<&str>,
-    ) -> Dom<Self> {
-        let units = model.units();
-        let Words {
-            title,
-            detail,
-            suggestions,
-        } = wording::words(model.recording(), finding, units);
-        let show = if finding.counts_steps() {
-            "show run"
-        } else {
-            "show runs"
+    /// A new card.
+    pub(crate) fn new(make: &Maker, model: &Model, verdict: &Verdict<'_>, form: Form) -> Dom<Self> {
+        let (finding, units) = (verdict.first(), model.units());
+        let words = wording::verdict_words(model.recording(), verdict, units);
+        let label = format!(
+            "{}: {}",
+            wording::heading(finding),
+            wording::plain(&words.title)
+        );
+        let attributes = [
+            ("class", "card"),
+            ("tabindex", "-1"),
+            ("aria-label", &label),
+            ("data-tone", tone(finding)),
+            ("data-finding", &finding.id),
+        ];
+        let head = head(make, finding, &words)?;
+        let element = make.group("article", &attributes, &[&head])?;
+        let fix = match (&finding.fix, finding.release()) {
+            (Some(fix), _) => Some(self::fix(make, model, finding, fix)?),
+            (None, Some(command)) => Some(command_box(make, command)?),
+            (None, None) => None,
         };
-        let runs_button = make.link("runs", &finding.id, show)?;
-        let row = row(make, finding, (&title, device), &runs_button)?;
-        let label = format!("{}: {}", wording::heading(finding), title.replace('`', ""));
-        let element = make.group(
-            "article",
-            &[
-                ("class", "card"),
-                ("tabindex", "-1"),
-                ("aria-label", &label),
-                ("data-severity", finding.severity.name()),
-                ("data-finding", &finding.id),
-            ],
-            &[&row],
-        )?;
-        let detail = make.prose("p", &[("class", "detail")], &detail)?;
-        element.append_child(&detail.into())?;
-        // What is only good to know, or goes without saying next to a fix, takes no room
-        // before it is asked for.
-        let is_aside = finding.severity == Severity::Info || finding.fix.is_some();
-        let help = match suggestions.as_slice() {
-            [] => None,
-            suggestions => Some(self::suggestions(make, suggestions)?),
-        };
-        for body in card_details::of(make, model, finding)? {
-            element.append_child(&body)?;
+        if let Some(fix) = fix {
+            element.append_child(&fix)?;
         }
-        let boxes = make.empty("div", &[("class", "boxes")])?;
-        if !finding.holders.is_empty() {
-            boxes.append_child(&holder_list::holders(make, finding, units)?.into())?;
-        }
-        if let Some(fix) = &finding.fix {
-            boxes.append_child(&holder_list::fix(make, fix)?.into())?;
-        }
-        if let Some(help) = help.as_ref().filter(|_| !is_aside) {
-            boxes.append_child(help)?;
-        }
-        element.append_child(&boxes)?;
-        if !finding.evidence.is_empty() {
-            let evidence = evidence(make, model, finding)?;
-            if let Some(help) = help.filter(|_| is_aside) {
-                evidence.append_child(&help)?;
-            }
-            element.append_child(&evidence)?;
+        element.append_child(&ways(make, finding, &words, form)?.into())?;
+        if form != Form::Folded {
+            element.append_child(&full::body(make, model, finding, &words)?.into())?;
         }
         Ok(Self {
             finding: finding.clone(),
             units,
+            form,
             element,
-            runs_button,
         })
+    }
+
+    /// What an earlier card shows, or a new one in which that is open which was open on it.
+    pub(crate) fn following(
+        make: &Maker,
+        model: &Model,
+        verdict: &Verdict<'_>,
+        (form, earlier): (Form, &[Self]),
+    ) -> Dom<Self> {
+        let finding = verdict.first();
+        let mut same = earlier.iter();
+        if let Some(card) = same.find(|card| card.shows(finding, model.units(), form)) {
+            return Ok(card.clone());
+        }
+        let card = Self::new(make, model, verdict, form)?;
+        if let Some(old) = earlier.iter().find(|card| card.follows(finding)) {
+            card.take_over(old)?;
+        }
+        Ok(card)
     }
 
     /// The element in the page.
@@ -125,8 +122,8 @@ impl Card {
     }
 
     /// It shows this very finding in these units.
-    pub(crate) fn shows(&self, finding: &Finding, units: Units) -> bool {
-        self.units == units && self.finding == *finding
+    pub(crate) fn shows(&self, finding: &Finding, units: Units, form: Form) -> bool {
+        (self.units, self.form) == (units, form) && self.finding == *finding
     }
 
     /// It shows an earlier state of this finding.
@@ -136,7 +133,10 @@ impl Card {
 
     /// Opens what was open on the card of the finding's earlier state.
     pub(crate) fn take_over(&self, earlier: &Self) -> Dom<()> {
-        let (new, old) = (self.all("details")?, earlier.all("details")?);
+        let (new, old) = (
+            all(&self.element, "details")?,
+            all(&earlier.element, "details")?,
+        );
         let old = named(&old);
         for (name, new) in named(&new) {
             if let Some((_, old)) = old.iter().find(|(of_old, _)| *of_old == name) {
@@ -144,39 +144,6 @@ impl Card {
             }
         }
         Ok(())
-    }
-
-    /// Which of the card's buttons, summaries and blocks the keyboard is on.
-    pub(crate) fn at_keyboard(&self) -> Dom<Option<Stop>> {
-        if self.element.query_selector(":focus")?.is_none() {
-            return Ok(None);
-        }
-        let stops = self.all(STOPS)?;
-        let mut stops = named(&stops).into_iter();
-        let found = stops.find(|(_, stop)| stop.matches(":focus").unwrap_or_default());
-        Ok(found.map(|(name, _)| name))
-    }
-
-    /// Brings the keyboard back to one of them, or where there are fewer now to the last that has
-    /// its words; the page does not move.
-    pub(crate) fn focus(&self, (words, nth): &Stop) -> Dom<()> {
-        let stops = self.all(STOPS)?;
-        let alike = named(&stops)
-            .into_iter()
-            .filter(|((own, _), _)| own == words);
-        let found = alike.take(nth + 1).last();
-        let found: &HtmlElement = found
-            .map_or(&self.element, |(_, stop)| stop)
-            .unchecked_ref();
-        let options = FocusOptions::new();
-        options.set_prevent_scroll(true);
-        Ok(found.focus_with_options(&options)?)
-    }
-
-    fn all(&self, selector: &str) -> Dom<Vec<Element>> {
-        let found = self.element.query_selector_all(selector)?;
-        let nodes = (0..found.length()).filter_map(|idx| found.get(idx));
-        Ok(nodes.map(JsCast::unchecked_into).collect())
     }
 
     /// Marks the card as the chosen one, and as one that is about what is pointed at.
@@ -189,34 +156,45 @@ impl Card {
             .as_ref()
             .is_some_and(|name| names.any(|it| it == name));
         let linked = is_of_run || is_held;
-        self.runs_button
-            .set_attribute("aria-pressed", if chosen { "true" } else { "false" })?;
+        if let Some(button) = self.element.query_selector("[data-action=runs]")? {
+            button.set_attribute("aria-pressed", if chosen { "true" } else { "false" })?;
+        }
         flag(&self.element, "data-chosen", chosen)?;
         flag(&self.element, "data-linked", linked)
     }
 }
 
-/// How much the finding matters, its title, its device where there are several, and what the
-/// reader can do with it.
-fn row(
-    make: &Maker,
-    finding: &Finding,
-    (title, device): (&str, Option<&str>),
-    runs_button: &Element,
-) -> Dom<Element> {
-    let sign = make.text("span", &[("aria-hidden", "true")], wording::icon(finding))?;
-    let word = make.text("span", &[], wording::heading(finding))?;
-    let severity = make.group("span", &[("class", "severity")], &[&sign, &word])?;
-    let title = make.prose("h3", &[("dir", "auto")], title)?;
-    let row = make.group("div", &[("class", "row")], &[&severity, &title])?;
-    if let Some(device) = device {
-        row.append_child(&make.text("span", &[("class", "device")], device)?.into())?;
+fn all(around: &Element, selector: &str) -> Dom<Vec<Element>> {
+    let found = around.query_selector_all(selector)?;
+    let nodes = (0..found.length()).filter_map(|idx| found.get(idx));
+    Ok(nodes.map(JsCast::unchecked_into).collect())
+}
+
+/// Which of the buttons, summaries and blocks in an element the keyboard is on.
+pub(crate) fn keyboard_in(around: &Element) -> Dom<Option<Stop>> {
+    if around.query_selector(":focus")?.is_none() {
+        return Ok(None);
     }
-    if !finding.runs.is_empty() {
-        row.append_child(runs_button)?;
-    }
-    row.append_child(&make.link("dismiss", &finding.id, "dismiss")?.into())?;
-    Ok(row)
+    let stops = all(around, STOPS)?;
+    let mut stops = named(&stops).into_iter();
+    let found = stops.find(|(_, stop)| stop.matches(":focus").unwrap_or_default());
+    Ok(found.map(|(name, _)| name))
+}
+
+/// Brings the keyboard back to one of them, or where there are fewer now to the last that has its
+/// words, or else to the first; the page does not move.
+pub(crate) fn bring_back(around: &Element, (words, nth): &Stop) -> Dom<()> {
+    let stops = all(around, STOPS)?;
+    let named = named(&stops);
+    let alike = named.iter().filter(|((own, _), _)| own == words);
+    let found = alike.take(nth + 1).last().or(named.first());
+    let Some((_, found)) = found else {
+        return Ok(());
+    };
+    let found: &HtmlElement = found.unchecked_ref();
+    let options = FocusOptions::new();
+    options.set_prevent_scroll(true);
+    Ok(found.focus_with_options(&options)?)
 }
 
 /// These elements by what tells them apart on any card of the same finding.
@@ -235,154 +213,137 @@ fn named(elements: &[Element]) -> Vec<(Stop, &Element)> {
     named
 }
 
-fn suggestions(make: &Maker, suggestions: &[String]) -> Dom<Element> {
-    let list = make.empty("ul", &[])?;
-    for suggestion in suggestions {
-        list.append_child(&make.prose("li", &[], suggestion)?.into())?;
+/// What a finding is drawn in.
+pub(crate) fn tone(finding: &Finding) -> &'static str {
+    match (wording::icon(finding), finding.kind) {
+        ("▲", _) => "leak",
+        ("◆", _) => "watch",
+        (_, FindingKind::Leak) => "leak",
+        _ => "note",
     }
-    let label = make.text("div", &[("class", "label")], "What to do")?;
-    make.group("div", &[("class", "box")], &[&label, &list])
 }
 
-fn evidence(make: &Maker, model: &Model, finding: &Finding) -> Dom<Element> {
-    let summary = make.text("summary", &[], "evidence")?;
-    let table = make.empty("table", &[])?;
-    let names = make.empty("tr", &[])?;
-    for name in ["figure", "value", "threshold", "holds"] {
-        names.append_child(&make.text("th", &[("scope", "col")], name)?.into())?;
-    }
-    table.append_child(&make.group("thead", &[], &[&names])?.into())?;
-    let rows = make.empty("tbody", &[])?;
-    for figure in &finding.evidence {
-        let (recording, units) = (model.recording(), model.units());
-        let words = wording::evidence(recording, finding, figure, units);
-        rows.append_child(&figure_row(make, figure, &words, units)?.into())?;
-    }
-    table.append_child(&rows)?;
-    let scroll = make.group("div", &[("class", "scroll")], &[&table])?;
-    let body = make.group("div", &[("class", "columns")], &[&scroll])?;
-    let growth = finding.growth();
-    if let Some(growth) = growth.filter(|growth| growth.sparkline.len() > 1) {
-        body.append_child(&sparkline(make, finding, growth)?.into())?;
-    }
-    make.group("details", &[], &[&summary, &body])
+pub(crate) fn sign(make: &Maker, finding: &Finding) -> Dom<Element> {
+    let sign = make.text("span", &[("aria-hidden", "true")], wording::icon(finding))?;
+    let heading = make.text("span", &[("class", "unseen")], wording::heading(finding))?;
+    make.group("span", &[("class", "sign")], &[&sign, &heading])
 }
 
-fn figure_row(make: &Maker, figure: &Evidence, words: &str, units: Units) -> Dom<Element> {
-    let (sign, word) = if figure.holds {
-        ("✓", "yes")
-    } else {
-        ("–", "no")
-    };
-    let shown = |value: f64| {
-        if figure.name.ends_with("_bytes") {
-            units.change(ByteDelta::from_f64(value))
-        } else {
-            number(value)
-        }
-    };
-    let threshold = figure.threshold.map(shown).unwrap_or_default();
-    make.group(
-        "tr",
-        &[("title", figure.name)],
-        &[
-            &make.text("td", &[], words)?,
-            &make.text("td", &[("class", "number")], &shown(figure.value))?,
-            &make.text("td", &[("class", "number")], &threshold)?,
-            &make.text("td", &[("aria-label", word)], sign)?,
-        ],
-    )
+/// `In [57]`.
+pub(crate) fn place(finding: &Finding) -> Option<String> {
+    let number = finding.cell.as_ref()?.execution_count?;
+    Some(format!("In [{number}]"))
 }
 
-/// A statistic with as many digits as help.
-fn number(value: f64) -> String {
-    let n_digits = match value.abs() {
-        f64::INFINITY if value > 0.0 => return "∞".to_owned(),
-        f64::INFINITY => return "−∞".to_owned(),
-        n if n >= 1000.0 || n.fract() == 0.0 => 0,
-        n if n >= 0.01 => 2,
-        n if n >= 0.0001 => 4,
-        _ => return "≈ 0".to_owned(),
-    };
-    rounded(value, n_digits)
-}
-
-fn sparkline(make: &Maker, finding: &Finding, growth: &SeriesGrowth) -> Dom<Element> {
-    let unit = if finding.counts_steps() {
-        "step"
-    } else {
-        "run"
-    };
-    let label = make.text(
+fn head(make: &Maker, finding: &Finding, words: &Words) -> Dom<Element> {
+    let title = make.prose("h3", &[("dir", "auto")], &words.title)?;
+    let head = make.group(
         "div",
-        &[("class", "label")],
-        &format!("{} after each {unit}", wording::metric(finding.metric)),
+        &[("class", "head")],
+        &[&sign(make, finding)?, &title],
     )?;
-    let line = make.drawing(
-        "polyline",
-        &[
-            ("points", &points(&growth.sparkline)),
-            ("vector-effect", "non-scaling-stroke"),
-        ],
-    )?;
-    let drawing = make.drawing(
-        "svg",
-        &[
-            ("class", "sparkline"),
-            ("viewBox", "0 0 100 30"),
-            ("preserveAspectRatio", "none"),
-            ("aria-hidden", "true"),
-        ],
-    )?;
-    drawing.append_child(&line)?;
-    make.group("div", &[("class", "box")], &[&label, &drawing])
+    let number = finding.cell.as_ref().and_then(|cell| cell.execution_count);
+    if let Some(number) = number {
+        // The page's script shows it where it finds the cell.
+        let button = make.link("cell", &number.to_string(), "Go to the cell ↑")?;
+        flag(&button, "hidden", true)?;
+        head.append_child(&button)?;
+    }
+    if !words.outlook.is_empty() {
+        let outlook = wording::capitalised(&words.outlook);
+        let outlook = make.prose("p", &[("class", "outlook"), ("dir", "auto")], &outlook)?;
+        head.append_child(&outlook)?;
+    }
+    Ok(head)
 }
 
-/// The series in a box of 100 × 30, one unit of air above and below.
-fn points(series: &[f64]) -> String {
-    let (low, high) = series.iter().fold((f64::MAX, f64::MIN), |(low, high), y| {
-        (low.min(*y), high.max(*y))
-    });
-    let height = if high > low { high - low } else { 1.0 };
-    let step = 100.0 / (series.len() - 1) as f64;
-    let points: Vec<String> = series
-        .iter()
-        .enumerate()
-        .map(|(idx, y)| {
-            let (x, y) = (step * idx as f64, 29.0 - 28.0 * (y - low) / height);
-            rounded(x, 2) + "," + &rounded(y, 2)
-        })
-        .collect();
-    points.join(" ")
+/// Where to change what, with what changes marked.
+fn fix(make: &Maker, model: &Model, finding: &Finding, fix: &Fix) -> Dom<Element> {
+    let Some(before) = &fix.before else {
+        return command_box(make, &fix.after);
+    };
+    let at = make.empty("div", &[("class", "at")])?;
+    let (place, line) = if fix.elsewhere {
+        (None, Some("another cell".to_owned()))
+    } else {
+        let line = finding.fix_line(model.recording());
+        (place(finding), line.map(|line| format!("line {line}")))
+    };
+    for (tag, words) in [("b", place), ("span", line)] {
+        if let Some(words) = words {
+            at.append_child(&make.text(tag, &[], &words)?.into())?;
+        }
+    }
+    let code = make.empty("pre", &[("class", "patch"), ("dir", "ltr")])?;
+    let sides = changed(before, &fix.after);
+    for (tag, lines) in ["del", "ins"].into_iter().zip(&sides) {
+        for pieces in lines {
+            let line = make.empty(tag, &[])?;
+            for (is_changed, text) in pieces {
+                let tag = if *is_changed { "mark" } else { "span" };
+                line.append_child(&make.text(tag, &[], text)?.into())?;
+            }
+            code.append_child(&line)?;
+        }
+    }
+    let copy = copy_button(make, &fix.after)?;
+    make.group("div", &[("class", "fix")], &[&at, &code, &copy])
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// What to run once.
+fn command_box(make: &Maker, command: &str) -> Dom<Element> {
+    let words = make.text("span", &[], "run once")?;
+    let at = make.group("div", &[("class", "at")], &[&words])?;
+    let command_line = make.text("code", &[], command)?;
+    let code = make.group(
+        "pre",
+        &[("class", "patch"), ("dir", "ltr")],
+        &[&command_line],
+    )?;
+    let copy = copy_button(make, command)?;
+    make.group("div", &[("class", "fix")], &[&at, &code, &copy])
+}
 
-    #[track_caller]
-    fn check_number(value: f64, shown: &str) {
-        assert_eq!(number(value), shown);
-    }
+fn copy_button(make: &Maker, text: &str) -> Dom<Element> {
+    let attributes = [
+        ("class", "primary"),
+        ("type", "button"),
+        ("data-action", "copy"),
+        ("data-argument", text),
+    ];
+    make.text("button", &attributes, "Copy fix")
+}
 
-    #[test]
-    fn statistics_have_as_many_digits_as_help() {
-        check_number(12.345, "12.35");
-        check_number(9.0, "9");
-        check_number(0.0, "0");
-        check_number(4_404_019.2, "4404019");
-        check_number(0.0012, "0.0012");
-        check_number(-3e-9, "≈ 0");
-        check_number(f64::INFINITY, "∞");
-        check_number(f64::NEG_INFINITY, "−∞");
+/// Why the fix helps, and what else the reader can do.
+fn ways(make: &Maker, finding: &Finding, words: &Words, form: Form) -> Dom<Element> {
+    let why = match &finding.fix {
+        Some(fix) => wording::sentence(&wording::fix_reason(fix)),
+        None => String::new(),
+    };
+    let why = match (why.as_str(), words.suggestions.first()) {
+        ("", Some(advice)) => wording::sentence(advice),
+        _ => why,
+    };
+    let why = make.prose("p", &[("class", "why")], &why)?;
+    let ways = make.empty("div", &[("class", "acts")])?;
+    let folds = match form {
+        Form::Folded => Some(("Evidence ▸", "false")),
+        Form::Unfolded => Some(("Evidence ▾", "true")),
+        Form::Whole => None,
+    };
+    if let Some((words, expanded)) = folds {
+        let evidence = make.link("evidence", &finding.id, words)?;
+        evidence.set_attribute("aria-expanded", expanded)?;
+        ways.append_child(&evidence)?;
     }
-
-    #[test]
-    fn a_sparkline_fills_its_box() {
-        assert_eq!(
-            points(&[0.0, 5.0, 10.0]),
-            "0.00,29.00 50.00,15.00 100.00,1.00"
-        );
-        assert_eq!(points(&[3.0, 3.0]), "0.00,29.00 100.00,29.00");
+    if !finding.runs.is_empty() {
+        let words = if finding.counts_steps() {
+            "Show its run"
+        } else {
+            "Show its runs"
+        };
+        ways.append_child(&make.link("runs", &finding.id, words)?.into())?;
     }
+    ways.append_child(&make.link("dismiss", &finding.id, "Dismiss")?.into())?;
+    make.group("div", &[("class", "because")], &[&why, &ways])
 }

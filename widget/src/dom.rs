@@ -3,37 +3,27 @@
 
 use gpumem_core::decimal::rounded;
 use gpumem_core::printable::printable_lines;
-use wasm_bindgen::{JsCast, JsValue};
+use wasm_bindgen::{JsCast, JsValue, throw_str, throw_val};
 use web_sys::{Document, Element, HtmlElement, Node};
 
-/// The outcome of asking the page for something. What the page refuses is thrown at once: a way back through
-/// every caller, which gives each element back on it, would be a tenth of the module.
-pub(crate) type Dom<T> = Result<T, Thrown>;
+/// The outcome of asking the page for something. What the page refuses is thrown at once: to hand it on
+/// through every caller took a tenth of the module, and the page's script ends the view either way.
+#[expect(unreachable_pub, reason = "the view's methods return it")]
+pub type Dom<T> = Result<T, Thrown>;
 
-/// An error that was thrown: none of these comes back.
+/// An error that was thrown: nobody ever has one.
 #[derive(Debug)]
 pub enum Thrown {}
 
 impl From<JsValue> for Thrown {
-    #[cold]
-    #[inline(never)]
     fn from(error: JsValue) -> Self {
-        wasm_bindgen::throw_val(error)
-    }
-}
-
-impl From<Element> for Thrown {
-    /// It is of another kind.
-    fn from(element: Element) -> Self {
-        JsValue::from(element).into()
+        throw_val(error)
     }
 }
 
 impl From<&str> for Thrown {
-    #[cold]
-    #[inline(never)]
     fn from(error: &str) -> Self {
-        wasm_bindgen::throw_str(error)
+        throw_str(error)
     }
 }
 
@@ -42,8 +32,6 @@ impl From<Thrown> for JsValue {
         match thrown {}
     }
 }
-
-const SVG: &str = "http://www.w3.org/2000/svg";
 
 /// Makes elements of one document.
 #[derive(Debug, Clone)]
@@ -82,7 +70,7 @@ impl Maker {
         Ok(element)
     }
 
-    /// An element that holds prose in which `` `backticks` `` mark code.
+    /// An element that holds prose in which `` `backticks` `` mark code, and `**` what stands out.
     pub(crate) fn prose(
         &self,
         tag: &str,
@@ -91,12 +79,18 @@ impl Maker {
     ) -> Dom<Element> {
         let element = self.empty(tag, attributes)?;
         for (idx, part) in prose.split('`').enumerate() {
-            let node: Node = if idx % 2 == 1 {
-                self.text("code", &[], part)?.into()
-            } else {
-                self.0.create_text_node(&printable_lines(part)).into()
-            };
-            element.append_child(&node)?;
+            if idx % 2 == 1 {
+                element.append_child(&self.text("code", &[], part)?.into())?;
+                continue;
+            }
+            for (idx, words) in part.split("**").enumerate() {
+                let node: Node = if idx % 2 == 1 {
+                    self.text("b", &[], words)?.into()
+                } else {
+                    self.0.create_text_node(&printable_lines(words)).into()
+                };
+                element.append_child(&node)?;
+            }
         }
         Ok(element)
     }
@@ -112,15 +106,10 @@ impl Maker {
         self.text("button", &attributes, label)
     }
 
-    /// An element of a drawing.
-    pub(crate) fn drawing(&self, tag: &str, attributes: &[(&str, &str)]) -> Dom<Element> {
-        with(self.0.create_element_ns(Some(SVG), tag)?, attributes)
-    }
-
     /// An element of a kind that the page knows more of.
     pub(crate) fn typed<T: JsCast>(&self, tag: &str, attributes: &[(&str, &str)]) -> Dom<T> {
         let element = self.empty(tag, attributes)?;
-        element.dyn_into().map_err(Into::into)
+        Ok(element.dyn_into().map_err(JsValue::from)?)
     }
 }
 

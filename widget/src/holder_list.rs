@@ -1,11 +1,10 @@
-//! Who holds what, as a list, and on a card the line to change.
+//! Who holds what, as a list.
 
 use gpumem_core::analyze::Finding;
 use gpumem_core::chart::Field;
-use gpumem_core::holders::{Fix, RootKind};
+use gpumem_core::holders::RootKind;
 use gpumem_core::recording::DeviceIdx;
 use gpumem_core::units::Units;
-use gpumem_core::wording;
 use web_sys::Element;
 
 use crate::dom::{Dom, Maker};
@@ -76,20 +75,4 @@ fn line(make: &Maker, field: &Field, units: Units) -> Dom<Element> {
     let figure = make.text("span", &[("class", "size")], &figure)?;
     let name = make.group("span", &[], &[&own, &words])?;
     make.group("span", &[("class", "holder")], &[&name, &figure])
-}
-
-/// The user's line and what to write in its place, as in a patch.
-pub(crate) fn fix(make: &Maker, fix: &Fix) -> Dom<Element> {
-    let label = make.text("div", &[("class", "label")], "Fix")?;
-    label.append_child(&make.link("copy", &fix.after, "copy")?.into())?;
-    let code = make.empty("pre", &[("class", "patch"), ("dir", "ltr")])?;
-    let before = fix.before.iter().flat_map(|before| before.lines());
-    for line in before {
-        code.append_child(&make.text("del", &[], line)?.into())?;
-    }
-    for line in fix.after.lines() {
-        code.append_child(&make.text("ins", &[], line)?.into())?;
-    }
-    let why = make.prose("p", &[], &wording::fix_reason(fix))?;
-    make.group("div", &[("class", "box")], &[&label, &code, &why])
 }

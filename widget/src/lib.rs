@@ -13,6 +13,7 @@ mod cards;
 mod dom;
 #[cfg(test)]
 mod fixture;
+mod full;
 mod gesture;
 mod holder_list;
 mod keys;
@@ -68,8 +69,7 @@ impl View {
     pub fn compare(&mut self, bytes: &[u8], name: &str) -> Result<(), JsValue> {
         let baseline = format::decode(bytes).map_err(JsError::from)?;
         self.model.set_baseline(name, baseline);
-        self.on_page(Page::show)?;
-        Ok(())
+        Ok(self.on_page(Page::show)?)
     }
 
     /// Builds the report under `root`; its charts are painted when it is told their size.
@@ -259,13 +259,16 @@ impl View {
     /// A button with this `data-action` and `data-argument` was pressed.
     pub fn act(&mut self, action: &str, argument: &str) -> Dom<()> {
         let event = match action {
-            "runs" => {
-                self.handle(Event::Toggled(argument.to_owned()))?;
-                self.reveal_chosen();
-                return Ok(());
-            }
-            "dismiss" => Event::Dismissed(argument.to_owned()),
+            "dismiss" => Event::Dismissed(self.model.together(argument)),
+            "undo" => Event::Undone,
             "restore" => Event::Restored,
+            "open" => Event::Opened(argument.to_owned(), self.model.is_bare(argument)),
+            "evidence" => {
+                let in_full = self.model.state().in_full;
+                Event::Opened(argument.to_owned(), !in_full)
+            }
+            "list" => Event::Listed(argument.to_owned()),
+            "runs" => return self.show_runs(argument),
             "device" => match argument.parse() {
                 Ok(idx) => Event::Switched(DeviceIdx(idx)),
                 Err(_) => return Ok(()),
@@ -339,6 +342,12 @@ impl View {
         report::csv(self.model.recording(), self.model.analysis())
     }
 
+    /// The conclusion and what each cell kept, for an issue.
+    pub fn markdown(&self) -> String {
+        let model = &self.model;
+        report::markdown(model.recording(), model.analysis(), model.state().device)
+    }
+
     /// What the reader looks at, as Python.
     pub fn python(&self) -> String {
         python::code(&self.model)
@@ -347,7 +356,7 @@ impl View {
     /// Paints the whole report on a canvas.
     pub fn paint(&self, canvas: &HtmlCanvasElement) -> Dom<()> {
         match &self.page {
-            Some(page) => page.paint_report(canvas, &self.model),
+            Some(page) => Ok(page.paint_report(canvas, &self.model)?),
             None => Ok(()),
         }
     }
@@ -355,6 +364,16 @@ impl View {
     fn set(&mut self, setting: Setting, position: u32) -> Dom<()> {
         self.model.set(setting, position);
         self.on_page(Page::judge)
+    }
+
+    /// Picks out the runs of a finding, and goes to them; or takes that back.
+    fn show_runs(&mut self, finding: &str) -> Dom<()> {
+        self.handle(Event::Toggled(finding.to_owned()))?;
+        match (&self.page, &self.model.state().chosen) {
+            (Some(page), Some(_)) => page.bring(Chart::Growth),
+            _ => {}
+        }
+        Ok(())
     }
 
     fn part_at_keyboard(&self) -> Option<usize> {
@@ -370,7 +389,7 @@ impl View {
         match &self.page {
             Some(page) => {
                 page.say_pointed(&self.model);
-                page.focus(Chart::Holders)
+                Ok(page.focus(Chart::Holders)?)
             }
             None => Ok(()),
         }
@@ -423,7 +442,7 @@ impl View {
             self.handle(Event::Toggled(finding.clone()))?;
         }
         match &self.page {
-            Some(page) => page.reveal(&finding).map(drop),
+            Some(page) => Ok(page.reveal(&finding).map(drop)?),
             None => Ok(()),
         }
     }
@@ -435,7 +454,7 @@ impl View {
 
     fn update(&mut self, before: &State) -> Dom<()> {
         match &mut self.page {
-            Some(page) => page.update(before, &self.model),
+            Some(page) => Ok(page.update(before, &self.model)?),
             None => Ok(()),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::cell::OnceCell;
 
-use gpumem_core::analyze::{Analysis, Compared, IncrementalAnalyzer};
+use gpumem_core::analyze::{Analysis, Compared, IncrementalAnalyzer, Verdict};
 use gpumem_core::chart::{
     self, Cells, Density, Field, Layout, LevelsOfDetail, Map, Scene, Segment, Target, Theme,
     TimeScale,
@@ -415,6 +415,27 @@ impl Model {
         let kind = self.segments().get(part)?.kind;
         let found = self.analysis.finding_about(self.state.device, kind);
         found.map(|finding| finding.id.as_str())
+    }
+
+    /// The findings that share the line of this one in the verdict, or just this one.
+    pub(crate) fn together(&self, finding: &str) -> Vec<String> {
+        let ids = |verdict: &Verdict<'_>| -> Vec<String> {
+            let findings = verdict.findings().iter();
+            findings.map(|finding| finding.id.clone()).collect()
+        };
+        let verdicts = self.analysis.verdicts();
+        let mut all = verdicts.iter().map(ids);
+        let found = all.find(|ids| ids.first().is_some_and(|first| first == finding));
+        found.unwrap_or_else(|| vec![finding.to_owned()])
+    }
+
+    /// Nothing but its figures is known of the finding: there is no fix to show first.
+    pub(crate) fn is_bare(&self, finding: &str) -> bool {
+        let mut findings = self.analysis.findings.iter();
+        findings.any(|it| {
+            let has_fix = it.fix.as_ref().is_some_and(|fix| !fix.elsewhere);
+            it.id == finding && !has_fix && it.release().is_none()
+        })
     }
 
     /// Every figure that a finding rests on, in the order of the findings.

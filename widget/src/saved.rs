@@ -63,6 +63,11 @@ pub(crate) fn line(state: &State, rules: &Rules, (first, recorded): First<'_>) -
         Some(Choice::Search(text)) => parts.push(("chosen", format!("search:{text}"))),
     }
     parts.extend(state.dismissed.iter().map(|id| ("dismissed", id.clone())));
+    let opened = state.opened.iter();
+    parts.extend(opened.map(|id| ("opened", id.clone())));
+    if state.in_full {
+        parts.push(("full", "yes".to_owned()));
+    }
     for setting in Setting::ALL {
         let position = setting.position(rules);
         if position != setting.position(recorded) {
@@ -113,6 +118,8 @@ pub(crate) fn read(
             "holders" => state.moment = moment(&value),
             "chosen" => state.chosen = choice(&value, n_cells),
             "dismissed" => state.dismissed.push(value),
+            "opened" => state.opened = Some(value),
+            "full" => state.in_full = true,
             name => {
                 if let (Some(setting), Ok(position)) = (Setting::from_name(name), value.parse()) {
                     setting.set(&mut rules, position);

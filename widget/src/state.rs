@@ -235,6 +235,14 @@ pub(crate) struct State {
     pub(crate) units: Units,
     /// The ids of the findings that the reader is done with.
     pub(crate) dismissed: Vec<String>,
+    /// The first of the findings that the verdict opens; `None` for the worst.
+    pub(crate) opened: Option<String>,
+    /// It is opened in full.
+    pub(crate) in_full: bool,
+    /// The sign of the findings that are listed below the verdict's first lines.
+    pub(crate) listed: Option<String>,
+    /// What was dismissed last, and can be taken back in its place.
+    pub(crate) undo: Vec<String>,
     /// The list of keys is shown.
     pub(crate) help: bool,
 }
@@ -276,8 +284,14 @@ pub(crate) enum Event {
     Cleared,
     /// Asked for the runs of a finding, or took that back.
     Toggled(String),
-    /// Is done with a finding.
-    Dismissed(String),
+    /// Is done with these findings.
+    Dismissed(Vec<String>),
+    /// Wants those back that were dismissed last.
+    Undone,
+    /// Opened a finding of the verdict, in full or to its fix.
+    Opened(String, bool),
+    /// Lists the findings of a sign, or no longer.
+    Listed(String),
     /// Wants the dismissed findings back.
     Restored,
     /// Looks for cells whose source holds a text.
@@ -333,6 +347,10 @@ impl State {
             inside: Vec::new(),
             units: Units::default(),
             dismissed: Vec::new(),
+            opened: None,
+            in_full: false,
+            listed: None,
+            undo: Vec::new(),
             help: false,
         }
     }
@@ -374,14 +392,28 @@ impl State {
                 let choice = Choice::Finding(id);
                 next.chosen = (self.chosen.as_ref() != Some(&choice)).then_some(choice);
             }
-            Event::Dismissed(id) => {
-                next.chosen = self
-                    .chosen
-                    .clone()
-                    .filter(|c| *c != Choice::Finding(id.clone()));
-                next.dismissed.push(id);
+            Event::Dismissed(ids) => {
+                let is_chosen =
+                    |choice: &Choice| matches!(choice, Choice::Finding(id) if ids.contains(id));
+                next.chosen = self.chosen.clone().filter(|choice| !is_chosen(choice));
+                if self.opened.as_ref().is_some_and(|id| ids.contains(id)) {
+                    (next.opened, next.in_full) = (None, false);
+                }
+                next.dismissed.extend(ids.iter().cloned());
+                next.undo = ids;
             }
-            Event::Restored => next.dismissed.clear(),
+            Event::Undone => {
+                next.dismissed.retain(|id| !self.undo.contains(id));
+                next.undo.clear();
+            }
+            Event::Restored => {
+                next.dismissed.clear();
+                next.undo.clear();
+            }
+            Event::Opened(id, in_full) => (next.opened, next.in_full) = (Some(id), in_full),
+            Event::Listed(sign) => {
+                next.listed = (self.listed.as_ref() != Some(&sign)).then_some(sign);
+            }
             Event::Searched(text) => {
                 let text = text.trim().to_owned();
                 next.chosen = (!text.is_empty()).then_some(Choice::Search(text));
@@ -650,7 +682,7 @@ mod tests {
     #[test]
     fn a_dismissed_finding_is_not_chosen_any_more() {
         let chosen = after(&looking_at(None), Event::Toggled("a".into()));
-        let dismissed = after(&chosen, Event::Dismissed("a".into()));
+        let dismissed = after(&chosen, Event::Dismissed(vec!["a".into()]));
         assert_eq!(dismissed.chosen, None);
         assert_eq!(dismissed.dismissed, ["a"]);
         assert!(after(&dismissed, Event::Restored).dismissed.is_empty());

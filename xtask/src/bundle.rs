@@ -25,6 +25,7 @@ pub(crate) fn bundle(root: &Path, glue_js: &str, wasm: &[u8]) -> Result<()> {
         joined(&js("picture.js")?),
         joined(&js("export.js")?),
         joined(&js("blocks.js")?),
+        joined(&js("cells.js")?),
         joined(&js("input.js")?),
         joined(&js("report.js")?),
     ]

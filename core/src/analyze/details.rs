@@ -6,6 +6,9 @@ use crate::holders::RootKind;
 use crate::recording::{DeviceKind, RunIdx};
 use crate::units::{ByteDelta, Bytes};
 
+/// Forecasts stop here: runs, and steps.
+const FAR: [u64; 2] = [1_000, 100_000];
+
 /// Figures that only one kind of finding has. [`wording::words`](crate::wording::words()) shows them.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -135,6 +138,12 @@ pub struct GrowthDetails {
 }
 
 impl GrowthDetails {
+    /// How many more runs or steps fit, if that is near enough to be foreseen.
+    pub(crate) fn foreseen(&self) -> Option<u64> {
+        let far = FAR[usize::from(self.steps)];
+        self.runs_to_oom.filter(|n| *n <= far)
+    }
+
     /// It grew in every run or step of which that is known.
     pub(crate) fn grew_each_time(&self) -> bool {
         self.n_grown >= self.n_known

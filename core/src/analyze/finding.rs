@@ -6,9 +6,10 @@ use super::cell::CellRef;
 use super::details::{Details, SeriesGrowth};
 use super::evidence::Evidence;
 use super::growth::State;
+use super::oom::Cause;
 use super::row::Metric;
 use crate::holders::{Fix, Holder};
-use crate::recording::{DeviceIdx, RunIdx};
+use crate::recording::{DeviceIdx, Recording, RunIdx};
 use crate::severity::Severity;
 use crate::sort;
 use crate::units::Bytes;
@@ -152,6 +153,35 @@ impl Finding {
         matches!(&self.details, Details::Growth(details) if details.steps)
     }
 
+    /// The command that frees what is kept, if there is one.
+    pub fn release(&self) -> Option<&'static str> {
+        match &self.details {
+            Details::Retention(retained) if self.withdrawn.is_none() => retained.place.release(),
+            _ => None,
+        }
+    }
+
+    /// The number of the line that the fix changes, from 1, in the cell as it was run last.
+    pub fn fix_line(&self, recording: &Recording) -> Option<u32> {
+        let fix = self.fix.as_ref().filter(|fix| !fix.elsewhere)?;
+        let first = fix.before.as_ref()?.lines().next()?;
+        let run = recording.latest_run(self.cell.as_ref()?.idx)?;
+        let mut lines = recording.text(run)?.lines();
+        let idx = lines.position(|line| line.contains(first))?;
+        u32::try_from(idx + 1).ok()
+    }
+
+    /// The cell whose growth left too little memory, and what it had kept.
+    fn grown_cause(&self) -> Option<(&str, Bytes)> {
+        match &self.details {
+            Details::OutOfMemory(breakdown) => match breakdown.causes.first()? {
+                Cause::Growth { kept, cell, .. } => Some((cell, *kept)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     /// A finding with nothing but its head: to be filled by struct update.
     pub(super) fn about(
         kind: FindingKind,
@@ -180,19 +210,40 @@ impl Finding {
     }
 }
 
-/// Worst first: severity, what has happened already, leaks before what is only watched, size.
+/// Worst first: severity, leaks before what is only watched, size; and what ran out of memory after
+/// what made it run out.
 pub(super) fn sort(findings: &mut [Finding]) {
+    let ooms = findings.iter().filter(|it| it.withdrawn.is_none());
+    let causes: Vec<(String, Bytes, Severity)> = ooms
+        .filter_map(|oom| {
+            let (cell, kept) = oom.grown_cause()?;
+            Some((cell.to_owned(), kept, oom.severity))
+        })
+        .collect();
     sort::sort_by_key(findings, |finding| {
-        let rate = finding.growth().map(|growth| growth.bytes_per_run);
+        let total = finding.growth().map(|growth| growth.total);
+        let is_cause = |(cell, kept, _): &&(String, Bytes, Severity)| {
+            let is_cell = finding.cell.as_ref().is_some_and(|it| it.label == *cell);
+            is_cell && total.is_some_and(|total| total.magnitude() == *kept)
+        };
+        let severities = causes
+            .iter()
+            .filter(is_cause)
+            .map(|(_, _, severity)| *severity);
         let kept = match &finding.details {
             Details::Retention(retained) => retained.kept,
             _ => Bytes::ZERO,
         };
+        let is_oom = finding.kind == FindingKind::OutOfMemory;
         (
-            Reverse(finding.severity),
-            finding.kind != FindingKind::OutOfMemory,
+            Reverse(severities.fold(finding.severity, Severity::max)),
+            match (is_oom, finding.grown_cause()) {
+                (true, None) => 0,
+                (false, _) => 1,
+                (true, Some(_)) => 2,
+            },
             finding.state.unwrap_or(State::Suspected),
-            Reverse(rate.unwrap_or_default()),
+            Reverse(total.unwrap_or_default()),
             Reverse(kept),
         )
     });

@@ -53,6 +53,7 @@ mod suggest;
 mod traced;
 mod trend;
 mod unattributed_growth;
+mod verdict;
 
 pub use crate::severity::Severity;
 pub use cell::{CellRef, cell_label};
@@ -75,6 +76,7 @@ pub(crate) use row::of_points;
 pub use row::{Metric, Peak, RunRow};
 pub use rules::Rules;
 pub use run_analyzer::RunAnalyzer;
+pub use verdict::Verdict;
 
 use crate::recording::Recording;
 use crate::rules;

@@ -72,6 +72,7 @@ pub(super) fn join_growth(ooms: &mut [Finding], growth: &[Finding]) {
             kept,
             name: finding.holders.first().map(|holder| holder.name.clone()),
             cell: cell.label.clone(),
+            is_leak: finding.kind == FindingKind::Leak,
         };
         breakdown.causes.insert(0, cause);
         let is_same =

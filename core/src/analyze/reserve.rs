@@ -18,6 +18,9 @@ use crate::units::Bytes;
 /// Reservations below this are not worth a word.
 const LEAST: Bytes = Bytes::mib(256);
 
+/// A device of which less than this share can still be used is nearly full.
+const NEARLY_FULL: f64 = 0.05;
+
 /// Fewest runs that make a habit.
 const MIN_RUNS: usize = 5;
 
@@ -44,7 +47,9 @@ pub(super) fn findings(
 fn pressure(context: Context<'_>, device: &DeviceSummary) -> Option<Finding> {
     let recording = context.recording;
     let pressed = &context.rows.columns(device.device).flushes;
-    let (last, _) = *pressed.last()?;
+    let Some((last, _)) = pressed.last().copied() else {
+        return nearly_full(context, device);
+    };
     // A loaded file may tell of any number.
     let n_flushes = pressed
         .iter()
@@ -61,6 +66,40 @@ fn pressure(context: Context<'_>, device: &DeviceSummary) -> Option<Finding> {
             device.device,
             device.metric,
             Details::Pressure { n_flushes },
+        )
+    })
+}
+
+/// Hardly anything can still be used, although no request had to wait yet.
+fn nearly_full(context: Context<'_>, device: &DeviceSummary) -> Option<Finding> {
+    let recording = context.recording;
+    let (about, capacity) = (recording.device(device.device), device.capacity?);
+    // A framework may have taken the whole device for itself, and not say what of it is free.
+    let cache = match (device.allocated, device.reserved) {
+        (Some(allocated), Some(reserved)) => reserved.saturating_sub(allocated),
+        (Some(_), None) => return None,
+        (None, _) => Bytes::ZERO,
+    };
+    let usable = (device.free()? + cache).as_f64();
+    let least = NEARLY_FULL * capacity.as_f64();
+    if !about.kind.is_accelerator() || usable >= least {
+        return None;
+    }
+    let (last, ..) = *context.rows.columns(device.device).levels.last()?;
+    Some(Finding {
+        severity: Severity::Warning,
+        runs: vec![last],
+        n_runs: 1,
+        evidence: vec![Evidence {
+            threshold: Some(least),
+            ..Evidence::figure("usable_bytes", usable)
+        }],
+        ..Finding::about(
+            FindingKind::Pressure,
+            about.key.as_str(),
+            device.device,
+            device.metric,
+            Details::Pressure { n_flushes: 0 },
         )
     })
 }

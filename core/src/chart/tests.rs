@@ -122,7 +122,7 @@ fn the_report_shows_charts_and_findings() {
         "\"16 GiB\"",
         "\"Now\"",
         "\"▲ Leak\"",
-        "\"losses.append(f(x)) keeps 420 MiB more after every run\"",
+        "\"losses.append(f(x)) leaks 420 MiB a run\"",
     ] {
         assert!(log.contains(expected), "{expected} is not in:\n{log}");
     }

@@ -32,6 +32,7 @@
 //! ```
 
 mod branches;
+mod changed;
 mod csr_graph;
 mod dominators;
 mod fix;
@@ -52,6 +53,8 @@ mod step;
 mod tests;
 mod words;
 
+pub(crate) use changed::changed_text;
+pub use changed::{Piece, changed};
 pub use fix::{Fix, FixReason, fix};
 pub(crate) use fix::{fix_of_rerun, keeping_statement};
 pub use found::Found;

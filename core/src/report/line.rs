@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{finding_line, status_word, use_of_limit};
+use super::{in_parts, status_word, use_of_limit, verdict};
 use crate::analyze::{
     Analysis, DeviceSummary, Finding, FindingKind, Peak, RunRow, Severity, State, Withdrawn,
 };
@@ -76,17 +76,23 @@ fn state_of(finding: &Finding) -> String {
     format!("{state} {withdrawn} {}", finding.id)
 }
 
-/// The line after a cell: what the run kept and how full the device is; a second line for a new
-/// finding. Example: [the module](super).
+/// The line after a cell, broken between its parts to fit `width`: what the run kept and how full the
+/// device is; two more lines for a new finding. Example: [the module](super).
 ///
 /// Findings that belong to no cell would appear after every run, so they are shown only while new.
-pub fn line(recording: &Recording, analysis: &Analysis, run: RunIdx, news: &News<'_>) -> String {
+pub fn line(
+    recording: &Recording,
+    analysis: &Analysis,
+    run: RunIdx,
+    news: &News<'_>,
+    width: usize,
+) -> String {
     let rows: Vec<&RunRow> = analysis.rows.iter().filter(|row| row.run == run).collect();
     let shown = shown_rows(recording, &rows);
     let several = shown.len() > 1;
     let mut lines: Vec<String> = shown
         .iter()
-        .map(|row| row_line(recording, analysis, row, several))
+        .map(|row| in_parts(&row_parts(recording, analysis, row, several), width, "  "))
         .collect();
     if lines.is_empty() {
         lines.push("no level is known for this run: see %gpumem status".to_owned());
@@ -98,7 +104,7 @@ pub fn line(recording: &Recording, analysis: &Analysis, run: RunIdx, news: &News
             .iter()
             .filter(|finding| concerns(recording, finding, run))
             .filter(|finding| finding.cell.is_some() || is_new(finding))
-            .map(|finding| finding_line(recording, finding)),
+            .map(|finding| verdict::below_cell(recording, finding, width)),
     );
     printable_lines(&lines.join("\n"))
 }
@@ -136,22 +142,28 @@ fn shown_rows<'a>(recording: &Recording, rows: &[&'a RunRow]) -> Vec<&'a RunRow>
     }
 }
 
-fn row_line(recording: &Recording, analysis: &Analysis, row: &RunRow, several: bool) -> String {
+fn row_parts(
+    recording: &Recording,
+    analysis: &Analysis,
+    row: &RunRow,
+    several: bool,
+) -> Vec<String> {
     let run = recording.run(row.run);
     let device = recording.device(row.device);
     let mut parts = Vec::new();
     if several || !device.kind.is_accelerator() {
         parts.push(device.label.clone());
     }
+    // First what the run did, then what that makes of the device.
     parts.push(kept_words(row.kept));
+    parts.extend(row.peak.map(peak_words));
     let summary = analysis
         .devices
         .iter()
         .find(|summary| summary.device == row.device);
     let held = || row.reserved.1.map(|held| format!("{held} held"));
-    let used = summary.and_then(|summary| use_of_limit(summary, ""));
+    let used = summary.and_then(|summary| use_of_limit(summary, " in use"));
     parts.extend(used.or_else(held));
-    parts.extend(row.peak.map(peak_words));
     parts.extend(
         summary
             .and_then(DeviceSummary::free)
@@ -159,7 +171,7 @@ fn row_line(recording: &Recording, analysis: &Analysis, row: &RunRow, several: b
     );
     parts.extend(run.ended.map(|ended| ended.since(run.started).to_string()));
     parts.extend(status_word(run.status).map(str::to_owned));
-    parts.join(" · ")
+    parts
 }
 
 fn kept_words(kept: Option<ByteDelta>) -> String {

@@ -15,7 +15,7 @@
 //! assert!(text.starts_with("GPU memory · 12 runs of 1 cell"));
 //!
 //! let news = report::news(&recording, &analysis, RunIdx(11), &mut BTreeSet::new());
-//! let line = report::line(&recording, &analysis, RunIdx(11), &news);
+//! let line = report::line(&recording, &analysis, RunIdx(11), &news, 80);
 //! assert!(line.starts_with("+2 MiB kept"));
 //! ```
 
@@ -26,9 +26,11 @@ mod holders;
 mod levels;
 mod line;
 mod lines;
+mod markdown;
 mod sources;
 #[cfg(test)]
 mod tests;
+mod verdict;
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -40,23 +42,20 @@ pub use csv::csv;
 pub use holders::holders;
 pub use levels::levels;
 pub use line::{News, line, news};
+pub use markdown::markdown;
 pub use sources::sources;
 
-use crate::analyze::{Analysis, Details, DeviceSummary, Finding, Peak, RunRow, cell_label};
-use crate::holders::Fix;
+use crate::analyze::{Analysis, DeviceSummary, Peak, RunRow, cell_label};
 use crate::printable::printable_lines;
 use crate::recording::{Recording, Status};
-use crate::units::{ByteDelta, Units};
-use crate::wording::{count, fix_reason, gap, heading, icon, limited_by, warning, words};
+use crate::units::ByteDelta;
+use crate::wording::{count, gap, limited_by, warning};
 
 /// The table of runs shows at most this many lines, the latest.
 const N_LINES: usize = 20;
 
 /// Devices beyond these are only counted.
 const N_DEVICES: usize = 32;
-
-/// Findings beyond these are only counted: nobody reads on, and JSON has them all.
-const N_FINDINGS: usize = 100;
 
 /// The size of a recording in words: `17 runs of 6 cells`.
 ///
@@ -77,22 +76,25 @@ pub fn counts(recording: &Recording) -> String {
     )
 }
 
-/// The whole report for a terminal: devices, findings, warnings, traces and runs.
+/// The whole report for a terminal in the page's order: the worst finding with its fix, the others,
+/// warnings, runs, traces, and the devices as they are now.
 ///
 /// Lines are at most `width` columns long, except code to be copied. Example: [the module](self).
 pub fn text(recording: &Recording, analysis: &Analysis, width: usize) -> String {
     let title = format!("GPU memory · {}", counts(recording));
     let mut lines = vec![wrapped(&title, width), String::new()];
+    lines.extend(verdict::lines(recording, analysis, width));
+    let warnings = analysis.warnings.iter();
+    lines.extend(warnings.map(|it| wrapped(&format!("! {}", warning(recording, it)), width)));
+    lines.push(String::new());
+    lines.extend(run_lines(recording, analysis, width));
+    lines.push(String::new());
+    lines.extend(lines::traced(recording, width));
+    lines.push(String::new());
     let devices = analysis.devices.iter().take(N_DEVICES);
     lines.extend(devices.map(|summary| wrapped(&device_line(recording, summary), width)));
     let n_more = analysis.devices.len().saturating_sub(N_DEVICES);
     lines.extend((n_more > 0).then(|| format!("… and {}", count(n_more, "more device"))));
-    lines.push(String::new());
-    lines.extend(finding_lines(recording, analysis, width));
-    let warnings = analysis.warnings.iter();
-    lines.extend(warnings.map(|it| wrapped(&format!("! {}", warning(recording, it)), width)));
-    lines.extend(lines::traced(recording, width));
-    lines.extend(run_lines(recording, analysis, width));
     lines.dedup_by(|next, line| next.is_empty() && line.is_empty());
     while lines.last().is_some_and(String::is_empty) {
         lines.pop();
@@ -108,22 +110,6 @@ fn status_word(status: Status) -> Option<&'static str> {
         Status::Interrupted => Some("interrupted"),
         Status::OutOfMemory => Some("out of memory"),
     }
-}
-
-/// `▲ losses.append(…) keeps 420 MiB more after every run · grew in all 12 runs …`
-fn finding_line(recording: &Recording, finding: &Finding) -> String {
-    let release = match &finding.details {
-        Details::Retention(retained) if finding.withdrawn.is_none() => retained.place.release(),
-        _ => None,
-    };
-    let release = release.map_or_else(String::new, |command| format!(" · → {command}"));
-    let words = words(recording, finding, Units::Binary);
-    format!(
-        "{} {} · {}{release}",
-        icon(finding),
-        words.title,
-        words.detail
-    )
 }
 
 /// `cuda:0 Tesla T4 · 6.9 GiB of 14.7 GiB used · allocated 5.1 GiB + 0.9 GiB cache + … · 7.8 GiB free`
@@ -180,65 +166,6 @@ fn composition(summary: &DeviceSummary) -> Option<String> {
         write!(words, " {sign} {size} {filled_by}").expect("a string takes in every text");
     }
     Some(words)
-}
-
-fn finding_lines(recording: &Recording, analysis: &Analysis, width: usize) -> Vec<String> {
-    if recording.runs().is_empty() {
-        let words =
-            "No run is recorded yet: put %%gpumem on a cell and run it, or %gpumem on for all.";
-        return vec![wrapped(words, width)];
-    }
-    if analysis.findings.is_empty() {
-        let words = format!(
-            "✓ nothing grows: {} checked for growth from run to run and step to step, and for \
-             fragmentation",
-            counts(recording)
-        );
-        return vec![wrapped(&words, width), String::new()];
-    }
-    let n_more = analysis.findings.len().saturating_sub(N_FINDINGS);
-    let more = (n_more > 0).then(|| {
-        let more = count(n_more, "more finding");
-        [
-            format!("… and {more}: see .to_json() or .findings"),
-            String::new(),
-        ]
-    });
-    analysis
-        .findings
-        .iter()
-        .take(N_FINDINGS)
-        .flat_map(|finding| {
-            let number = finding.cell.as_ref().and_then(|cell| cell.execution_count);
-            let device = finding.known_device().map(|it| &recording.device(it).label);
-            let number = number.map(|n| format!("In [{n}]"));
-            let words = words(recording, finding, Units::Binary);
-            let facts = [number, device.cloned(), Some(words.detail)];
-            let facts: Vec<String> = facts.into_iter().flatten().collect();
-            let title = format!("{} {} · {}", icon(finding), heading(finding), words.title);
-            let detail = format!("  {}", facts.join(" · "));
-            let mut lines = vec![wrapped(&title, width), wrapped(&detail, width)];
-            lines.extend(finding.fix.iter().flat_map(|fix| fix_lines(fix, width)));
-            let advice = words.suggestions.iter();
-            lines.extend(advice.map(|advice| wrapped(&format!("  → {advice}"), width)));
-            lines.push(String::new());
-            lines
-        })
-        .chain(more.into_iter().flatten())
-        .collect()
-}
-
-/// The user's line and what to write in its place, as in a patch: code is never broken.
-fn fix_lines(fix: &Fix, width: usize) -> Vec<String> {
-    let side = |mark: char, code: &str| -> Vec<String> {
-        code.lines()
-            .map(|line| format!("    {mark} {line}"))
-            .collect()
-    };
-    let mut lines = vec![wrapped(&format!("  → {}", fix_reason(fix)), width)];
-    lines.extend(fix.before.iter().flat_map(|code| side('-', code)));
-    lines.extend(side('+', &fix.after));
-    lines
 }
 
 /// A table of the runs: those of one cell in a row are one line.
@@ -323,6 +250,24 @@ fn cut(line: &str, width: usize) -> String {
     }
     let kept: String = line.chars().take(width.saturating_sub(1)).collect();
     format!("{}…", kept.trim_end())
+}
+
+/// Parts with `·` between them, broken only between two of them while they fit a line by themselves.
+fn in_parts(parts: &[String], width: usize, indent: &str) -> String {
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    for part in parts {
+        if line.is_empty() {
+            line.clone_from(part);
+        } else if line.chars().count() + 3 + part.chars().count() <= width {
+            line = format!("{line} · {part}");
+        } else {
+            lines.push(std::mem::replace(&mut line, format!("{indent}{part}")));
+        }
+    }
+    lines.push(line);
+    let lines = lines.iter().map(|line| wrapped(line, width));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Wrapped between words, the further lines indented by two more. Code

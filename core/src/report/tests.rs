@@ -2,9 +2,10 @@
 
 use insta::assert_snapshot;
 
+use super::verdict::fix_lines;
 use super::*;
 use crate::analyze::{Rules, analyze};
-use crate::holders::FixReason;
+use crate::holders::{Fix, FixReason};
 use crate::recording::Header;
 use crate::testing::{Play, run, session};
 
@@ -72,9 +73,9 @@ fn code_is_never_broken() {
     assert_eq!(
         fix_lines(&fix, 16),
         [
-            "  → frees what\n    it keeps\n    now; the\n    cell will\n    keep it\n    again",
             "    - kept.append((model(batch), loss))",
             "    + kept.append((model(batch), loss.item()))",
+            "  Frees what it\n    keeps now;\n    the cell\n    will keep it\n    again.",
         ]
     );
 }
@@ -97,22 +98,22 @@ fn check_line(cells: &[(&str, Vec<Play>)], expected: &str) {
     let (recording, analysis) = reported(cells);
     let last = recording.runs().last().expect("a run").idx;
     let news = news(&recording, &analysis, last, &mut BTreeSet::new());
-    assert_eq!(line(&recording, &analysis, last, &news), expected);
+    assert_eq!(line(&recording, &analysis, last, &news, 100), expected);
 }
 
 #[test]
 fn the_line_says_what_was_kept_and_where_the_device_stands() {
     check_line(
         &[("x = f()", vec![run(420).seconds(2)])],
-        "+420 MiB kept · 1.5 GiB of 16 GiB · peak at least 420 MiB · 14.5 GiB free · 2.0 s",
+        "+420 MiB kept · peak at least 420 MiB · 1.5 GiB of 16 GiB in use · 14.5 GiB free · 2.0 s",
     );
     check_line(
         &[("x = f()", vec![run(420), run(-420)])],
-        "gave back 420 MiB · 1.09 GiB of 16 GiB · peak at least 420 MiB · 14.9 GiB free · 1.0 s",
+        "gave back 420 MiB · peak at least 420 MiB · 1.09 GiB of 16 GiB in use · 14.9 GiB free · 1.0 s",
     );
     check_line(
         &[("x = f()", vec![run(0).status(Status::Interrupted)])],
-        "kept nothing · 1.09 GiB of 16 GiB · peak at least 0 B · 14.9 GiB free · 1.0 s · interrupted",
+        "kept nothing · peak at least 0 B · 1.09 GiB of 16 GiB in use · 14.9 GiB free · 1.0 s · interrupted",
     );
 }
 
@@ -123,7 +124,7 @@ fn what_a_cell_says_does_not_steer_the_terminal() {
     let news = news(&recording, &analysis, last, &mut BTreeSet::new());
     for words in [
         text(&recording, &analysis, 80),
-        line(&recording, &analysis, last, &news),
+        line(&recording, &analysis, last, &news, 100),
     ] {
         assert!(words.contains("x [2J = f()"), "{words}");
         assert!(!words.contains(['\u{1b}', '\u{202e}']), "{words}");
@@ -134,9 +135,9 @@ fn what_a_cell_says_does_not_steer_the_terminal() {
 fn a_second_line_stands_only_where_there_is_something_to_say() {
     check_line(
         &[("losses.append(1)", vec![run(420); 2])],
-        "+420 MiB kept · 1.91 GiB of 16 GiB · peak at least 840 MiB · 14.1 GiB free · 1.0 s\n\
-         ○ losses.append(1) kept 420 MiB more in each of 2 runs · grew in both runs, 420 MiB each \
-         · 14.1 GiB left: out of memory in about 34 runs · 7 more runs needed to tell a leak from a warm-up",
+        "+420 MiB kept · peak at least 840 MiB · 1.91 GiB of 16 GiB in use · 14.1 GiB free · 1.0 s\n\
+         ○ losses.append(1) kept 420 MiB in each of 2 runs · 7 more runs tell whether it leaks\n  \
+         %gpumem_report shows it in full",
     );
 }
 
@@ -169,8 +170,10 @@ fn what_belongs_to_no_cell_is_said_once() {
         let (recording, analysis) = reported(&cells.collect::<Vec<_>>());
         let last = recording.runs().last().expect("a run").idx;
         let news = news(&recording, &analysis, last, &mut told);
-        let line = line(&recording, &analysis, last, &news);
-        line.lines().nth(1).map(|it| it.contains("fills by about"))
+        let line = line(&recording, &analysis, last, &news, 100);
+        line.lines()
+            .nth(1)
+            .map(|it| it.contains("no cell alone explains it"))
     };
     assert_eq!(second_line(40), Some(true));
     assert_eq!(second_line(41), None);

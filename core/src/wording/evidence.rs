@@ -79,6 +79,7 @@ pub(crate) fn figure(name: &'static str) -> &'static str {
             "in segments that are wholly free: what `empty_cache()` would give back"
         }
         "wanted_bytes" => "the request that failed",
+        "usable_bytes" => "free on the device and in the allocator's cache",
         "free_bytes" => "free on the device",
         "total_bytes" => "the most that could be allocated",
         "allocated_bytes" => "held by tensors",

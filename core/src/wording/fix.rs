@@ -1,6 +1,11 @@
 //! Why a fix helps, and its limits.
 
-use crate::holders::{Fix, FixReason};
+use super::{code, plain};
+use crate::holders::{Fix, FixReason, changed_text};
+use crate::source_text::is_name_letter;
+
+/// The changed part of a line is short up to so many letters.
+const SHORT: usize = 32;
 
 /// Why a fix helps, in one sentence, and where its line is if that is not in the cell that grew.
 ///
@@ -19,6 +24,66 @@ pub fn fix_reason(fix: &Fix) -> String {
         format!("in another cell: {reason}")
     } else {
         reason.to_owned()
+    }
+}
+
+/// A fix in as few words as tell it from another; empty if only its line does.
+///
+/// ```
+/// use gpumem_core::holders::{Fix, FixReason};
+/// use gpumem_core::wording::short_fix;
+///
+/// let fix = Fix {
+///     before: Some("kept.append(model(x))".to_owned()),
+///     after: "kept.append(model(x).detach())".to_owned(),
+///     reason: FixReason::Detached,
+///     elsewhere: false,
+/// };
+/// assert_eq!(short_fix(&fix), "`.detach()`");
+/// ```
+pub fn short_fix(fix: &Fix) -> String {
+    let Some(before) = &fix.before else {
+        return code(&fix.after);
+    };
+    let changed = changed_text(before, &fix.after);
+    match fix.reason {
+        FixReason::OldCopyFirst => format!("{} first", code(changed)),
+        FixReason::NotDisplayed => "`;` at the end of the line".to_owned(),
+        _ if changed.is_empty() || changed.chars().count() > SHORT => String::new(),
+        _ => code(changed),
+    }
+}
+
+/// A fix for the line after a cell: `….sum().detach()`, with the call that it follows.
+pub(crate) fn fix_after_cell(fix: &Fix) -> String {
+    let short = plain(&short_fix(fix));
+    let place = if fix.elsewhere {
+        " in another cell"
+    } else {
+        ""
+    };
+    match (&fix.before, short.as_str()) {
+        (_, "") => String::new(),
+        (Some(before), added) if added.starts_with('.') => {
+            let at = fix.after.find(added).unwrap_or_default();
+            format!(
+                "…{}{added}{place}",
+                last_call(&fix.after[..at.min(before.len())])
+            )
+        }
+        _ => format!("{short}{place}"),
+    }
+}
+
+/// `.sum()` at the end of a line.
+fn last_call(code: &str) -> &str {
+    let Some(callee) = code.strip_suffix("()") else {
+        return "";
+    };
+    let name = callee.rfind(|letter| !is_name_letter(letter));
+    match name {
+        Some(dot) if code[dot..].starts_with('.') => &code[dot..],
+        _ => "",
     }
 }
 
@@ -68,7 +133,7 @@ const fn words(reason: FixReason) -> &'static str {
             "a plain number keeps neither device memory nor a graph; `.item()` waits for the device"
         }
         FixReason::Detached => {
-            "without its graph each keeps only its own values; they still add up, so keep only as many as you need, and compute under `no_grad()` if no backward pass follows"
+            "each keeps the graph that it came from; detached, only its own values stay, and those still add up"
         }
         FixReason::WithoutTraceback => {
             "an exception keeps the local variables of every function it passed through; its text and type stay"

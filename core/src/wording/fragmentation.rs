@@ -4,12 +4,13 @@ use super::{Teller, Words, count};
 use crate::analyze::{FragmentationDetails, SeriesGrowth};
 use crate::decimal::rounded;
 use crate::recording::DeviceKind;
+use crate::units::ByteDelta;
 
 pub(super) fn words(teller: &Teller<'_>, details: &FragmentationDetails) -> Words {
     let size = |bytes| teller.units.size(bytes);
     let share = details.inactive_split.as_f64() / details.reserved.as_f64().max(1.0);
     let largest = details.largest_free.map_or_else(String::new, |largest| {
-        format!(", the largest piece {}", size(largest))
+        format!(" of {} at most", size(largest))
     });
     let order = "allocate long-lived tensors first, so that they do not share segments with short-lived ones";
     let segments = "before the kernel starts, set \
@@ -18,37 +19,38 @@ pub(super) fn words(teller: &Teller<'_>, details: &FragmentationDetails) -> Word
         DeviceKind::Gpu => &[order, segments],
         _ => &[order],
     };
+    let title = format!(
+        "{} of {} is free, but in pieces{largest}",
+        size(details.inactive_split),
+        teller.device()
+    );
+    let words = Words::new(title, "").detail(format!(
+        "{} % of the {} reserved, between blocks in use · `empty_cache()` would give back {}",
+        rounded(100.0 * share, 0),
+        size(details.reserved),
+        size(details.reclaimable)
+    ));
     Words {
-        title: format!(
-            "{} of {} is free, but in pieces between blocks in use",
-            size(details.inactive_split),
-            teller.device()
-        ),
-        detail: format!(
-            "{} % of the {} reserved{largest} · `empty_cache()` would give back {}",
-            rounded(100.0 * share, 0),
-            size(details.reserved),
-            size(details.reclaimable)
-        ),
         suggestions: advice.iter().map(|&advice| advice.to_owned()).collect(),
+        ..words
     }
 }
 
 /// Reserved grows over a flat allocated.
 pub(super) fn of_reserved(teller: &Teller<'_>, growth: &SeriesGrowth) -> Words {
-    let each = teller.units.size(growth.bytes_per_run.magnitude());
-    Words {
-        title: format!(
-            "{}: reserved grows by {each} a run, allocated does not",
-            teller.cell()
-        ),
-        detail: format!(
-            "over {} · free blocks do not fit the requests of the next run",
+    let size = |change: ByteDelta| teller.units.size(change.magnitude());
+    let title = format!(
+        "{} reserves {} more a run, and its tensors take no more{}",
+        teller.cell(),
+        size(growth.bytes_per_run),
+        teller.on_device()
+    );
+    Words::new(title, format!("**{}** so far", size(growth.total)))
+        .detail(format!(
+            "over {}; free blocks do not fit the requests of the next run",
             count(teller.finding.n_runs, "run")
-        ),
-        suggestions: vec![
-            "use few different sizes (pad batches to a few lengths): then freed blocks fit again"
-                .to_owned(),
-        ],
-    }
+        ))
+        .advice(
+            "use few different sizes (pad batches to a few lengths): then freed blocks fit again",
+        )
 }

@@ -2,21 +2,21 @@
 
 use super::{Teller, Words, count};
 use crate::analyze::SeriesGrowth;
+use crate::units::ByteDelta;
 
 pub(super) fn words(teller: &Teller<'_>, series: &SeriesGrowth) -> Words {
-    Words {
-        title: format!(
-            "{}: grows by {} a run outside the allocator",
-            teller.device(),
-            teller.units.size(series.bytes_per_run.magnitude())
-        ),
-        detail: format!(
-            "over {} · held by this process, not by its caching allocator",
+    let size = |change: ByteDelta| teller.units.size(change.magnitude());
+    let title = format!(
+        "Memory outside the framework grows {} a run{}",
+        size(series.bytes_per_run),
+        teller.on_device()
+    );
+    Words::new(title, format!("**{}** so far", size(series.total)))
+        .detail(format!(
+            "over {}; this process holds it, its caching allocator does not",
             count(teller.finding.n_runs, "run")
-        ),
-        suggestions: vec![
-            "check what allocates outside the framework: another library, a custom kernel, CUDA graphs, communicators, workspaces"
-                .to_owned(),
-        ],
-    }
+        ))
+        .advice(
+            "check what allocates outside the framework: another library, a custom kernel, CUDA graphs, communicators, workspaces",
+        )
 }

@@ -1,19 +1,33 @@
 //! A cell's runs, or the steps in one, that grow or settled.
 
-use super::{Teller, Words, advice, count, holders, joined, withdrawn};
-use crate::analyze::{DecidedBy, FindingKind, GrowthDetails, State};
-use crate::units::Units;
-
-/// Forecasts stop here: runs, and steps.
-const FAR: [u64; 2] = [1_000, 100_000];
+use super::{Teller, Words, advice, code, count, holders, joined, withdrawn};
+use crate::analyze::{DecidedBy, Finding, FindingKind, GrowthDetails, State};
+use crate::holders::{Holder, RootKind};
+use crate::source_text;
+use crate::units::{Bytes, Units};
 
 pub(super) fn words(teller: &Teller<'_>, details: &GrowthDetails) -> Words {
     let growth = Growth { teller, details };
     Words {
-        title: growth.title(),
+        line: growth.line(),
         detail: growth.detail(),
         suggestions: details.advice.iter().map(advice::against_growth).collect(),
+        ..growth.row()
     }
+}
+
+/// Cells that grew and stopped: `3 cells grew and stopped, at 1.2 GiB in all`.
+pub(super) fn of_several_settled(teller: &Teller<'_>, findings: &[&Finding]) -> Words {
+    let totals = findings.iter().filter_map(|finding| finding.growth());
+    let total: Bytes = totals.map(|growth| growth.total.magnitude()).sum();
+    let n_cells = count(findings.len(), "cell");
+    let total = teller.units.size(total);
+    let title = format!("{n_cells} grew and stopped, at {total} in all");
+    let words = findings
+        .iter()
+        .map(|finding| super::words(teller.recording, finding, teller.units).title);
+    let words: Vec<String> = words.collect();
+    Words::new(title, "").detail(words.join(" · "))
 }
 
 struct Growth<'a> {
@@ -22,42 +36,147 @@ struct Growth<'a> {
 }
 
 impl Growth<'_> {
-    fn title(&self) -> String {
-        let (label, unit, units) = (self.place(), self.unit(), self.teller.units);
-        let finding = self.teller.finding;
-        let each = units.size(self.details.series.bytes_per_run.magnitude());
+    /// Title, outlook, and both in one line.
+    fn row(&self) -> Words {
+        let (unit, finding) = (self.unit(), self.teller.finding);
+        let (each, on) = (self.each(), self.teller.on_device());
+        let (place, name) = (self.place(), self.name());
+        if let Some(reason) = finding.withdrawn {
+            let until = self.until();
+            let title = match finding.kind {
+                FindingKind::Leak => format!("{name} leaked {each} a {unit}{on}{until}"),
+                _ => format!("{place} grew {each} a {unit}{on}{until}"),
+            };
+            return Words::new(title, withdrawn(reason));
+        }
+        let so_far = format!("**{}** so far", self.total());
+        let with = |title: String, between: &str, wide: String, short: String| Words {
+            row: format!("{title}{between}{}", super::unmarked(&short)),
+            ..Words::new(title, wide)
+        };
+        let (long, short) = (self.forecast("the device is "), self.forecast(""));
+        let both = |forecast: Option<String>, between: &str| match forecast {
+            Some(forecast) => format!("{so_far}{between}{forecast}"),
+            None => so_far.clone(),
+        };
         match self.state() {
-            _ if finding.withdrawn.is_some() => {
-                format!("{label} kept {each} more after every {unit}, but no longer")
+            State::Leak => {
+                let title = format!("{name} leaks {each} a {unit}{on}");
+                with(title, "; ", both(long, "; "), both(short, ", "))
             }
-            State::Leak => format!("{label} keeps {each} more after every {unit}"),
-            State::Suspected if self.details.decided_by == Some(DecidedBy::MayBeMeant) => {
-                format!("{label} keeps {each} more after every {unit}")
+            State::Suspected => {
+                let who = finding.holders.first().map_or(place, |_| name);
+                let why = self.doubt();
+                let title = format!("{who} grows {each} a {unit}{on}");
+                let outlook = format!("{}; {why}", both(long, ", "));
+                with(title, ", ", outlook.clone(), format!("{so_far}; {why}"))
             }
-            State::Suspected => format!("{label} grows by about {each} a {unit}"),
             State::NotEnoughData => {
                 let n_runs = count(finding.n_runs, unit);
-                format!("{label} kept {each} more in each of {n_runs}")
+                let more = match self.details.n_missing {
+                    1 => format!("1 more {unit} tells whether it leaks"),
+                    n => format!("{n} more {unit}s tell whether it leaks"),
+                };
+                Words::new(format!("{place} kept {each} in each of {n_runs}{on}"), more)
             }
             State::Stable if self.bound().is_some() => {
-                let holder = finding.holders.first().map(|holder| &*holder.name);
-                let holder = holder.unwrap_or(&label);
-                match self.details.decided_by {
+                let who = finding.holders.first().map_or(place, |_| name);
+                let (title, between) = match self.details.decided_by {
                     Some(DecidedBy::Fills { n, most, .. }) => {
-                        format!("{holder} fills up: {n} of at most {most}")
+                        (format!("{who} fills up: {n} of at most {most}{on}"), ", ")
                     }
-                    _ => format!("{holder} grows with its input"),
-                }
+                    _ => (format!("{who} grows with its input{on}"), ": "),
+                };
+                let bound = self.bound().map(|it| decided_by(it, self.teller.units));
+                Words::with_row(title, between, bound.unwrap_or_default())
             }
-            State::Stable => {
-                let kept = units.size(self.details.series.total.magnitude());
-                match self.details.n_moving {
-                    Some(n) if n > 1 => {
-                        format!("{label} kept {kept} in its first {n} {unit}s, nothing since")
-                    }
-                    _ => format!("{label} kept {kept} in its first {unit}, nothing since"),
-                }
+            State::Stable => Words::new(self.settled(place, &on), ""),
+        }
+    }
+
+    /// `` `cell` grew for 4 runs and stopped at 448 MiB ``.
+    fn settled(&self, place: String, on: &str) -> String {
+        let (unit, total) = (self.unit(), self.total());
+        match self.details.n_moving {
+            Some(n) if n > 1 => {
+                format!(
+                    "{place} grew for {} and stopped at {total}{on}",
+                    count(n, unit)
+                )
             }
+            Some(1) => {
+                let n_more = self.teller.finding.n_runs.saturating_sub(1);
+                format!("{place} kept {total} in its first {unit} and nothing in {n_more} more{on}")
+            }
+            _ => format!("{place} grew and stopped at {total}{on}"),
+        }
+    }
+
+    /// For the line after a cell: `losses +420 MiB every run (5 of 5)`, `full in about 13 runs`.
+    fn line(&self) -> Vec<String> {
+        let row = self.row();
+        let is_rising = matches!(self.state(), State::Leak | State::Suspected);
+        if self.teller.finding.withdrawn.is_some() || !is_rising {
+            return row.line;
+        }
+        let GrowthDetails {
+            n_grown, n_known, ..
+        } = self.details;
+        let (who, unit) = (super::plain(&self.subject()), self.unit());
+        let each = self.details.series.bytes_per_run.magnitude();
+        let (each, on) = (self.teller.units.size(each), self.teller.on_device());
+        let often = if self.details.grew_each_time() {
+            format!("every {unit}")
+        } else {
+            format!("a {unit}")
+        };
+        let mut parts = vec![format!(
+            "{who} +{each} {often} ({n_grown} of {n_known}){on}"
+        )];
+        parts.extend(self.forecast("").map(|forecast| super::plain(&forecast)));
+        parts.extend((self.state() == State::Suspected).then(|| super::plain(&self.doubt())));
+        parts
+    }
+
+    /// What grows: its name, where that is known, else the cell.
+    fn subject(&self) -> String {
+        match self.teller.finding.holders.first() {
+            Some(_) => self.name(),
+            None => self.place(),
+        }
+    }
+
+    /// The first holder's name, as code; the cell where no name of the user's holds it.
+    fn name(&self) -> String {
+        match self.teller.finding.holders.first() {
+            Some(Holder { name, kind, .. }) if has_name(*kind) => code(kind.series_name(name)),
+            _ => self.place(),
+        }
+    }
+
+    fn each(&self) -> String {
+        let each = self.details.series.bytes_per_run.magnitude();
+        self.teller.units.size(each)
+    }
+
+    fn total(&self) -> String {
+        let total = self.details.series.total.magnitude();
+        self.teller.units.size(total)
+    }
+
+    /// ` until In [12]`.
+    fn until(&self) -> String {
+        let last = self.teller.finding.runs.last();
+        let number = last.and_then(|run| self.teller.recording.run(*run).execution_count);
+        number.map_or_else(String::new, |n| format!(" until In [{n}]"))
+    }
+
+    /// Why it is not called a leak.
+    fn doubt(&self) -> String {
+        match (self.details.decided_by, self.teller.finding.holders.first()) {
+            (Some(decided), _) => decided_by(decided, self.teller.units),
+            (None, Some(_)) => "not yet beyond doubt".to_owned(),
+            (None, None) => "what holds it is not known".to_owned(),
         }
     }
 
@@ -72,36 +191,37 @@ impl Growth<'_> {
         self.teller.finding.state.unwrap_or(State::Suspected)
     }
 
-    /// The cell, and the blocks in it: `train() › epoch › forward`.
+    /// The cell, and the blocks in it: `` `train() › epoch › forward` ``.
     fn place(&self) -> String {
         let path = &self.teller.finding.path;
         let n_blocks = path.len() - usize::from(self.details.steps);
         let blocks = path[..n_blocks].iter().map(String::as_str);
-        let statement = self.details.statement.as_deref();
-        let cell = statement.unwrap_or(self.teller.cell());
-        let names: Vec<&str> = std::iter::once(cell).chain(blocks).collect();
-        names.join(" › ")
+        let cell = self.teller.finding.cell.as_ref().map(|cell| &*cell.label);
+        let statement = self.details.statement.as_deref().or(cell);
+        let cell = source_text::abridged(statement.unwrap_or("a cell"));
+        let names: Vec<&str> = std::iter::once(&*cell).chain(blocks).collect();
+        code(&names.join(" › "))
     }
 
     fn detail(&self) -> String {
         let finding = self.teller.finding;
         let n_runs = count(finding.n_runs, self.unit());
-        if let Some(reason) = finding.withdrawn {
-            let total = self.teller.units.change(self.details.series.total);
-            return format!("{} · {total} over {n_runs}", withdrawn(reason));
+        let total = self.teller.units.change(self.details.series.total);
+        if finding.withdrawn.is_some() {
+            return format!("{total} over {n_runs}");
         }
-        if let Some(bound) = self.bound() {
-            let bound = decided_by(bound, self.teller.units);
-            return joined([Some(bound), finding.holders.first().map(holders::held_by)]);
+        let held = || finding.holders.first().map(holders::held_by);
+        if self.bound().is_some() {
+            return held().unwrap_or_default();
         }
         if self.state() == State::Stable {
             return format!("{} over {n_runs}", self.details.series.shape.name());
         }
         joined([
             Some(self.rise()),
-            self.forecast(),
+            self.headroom(),
             self.certainty(),
-            finding.holders.first().map(holders::held_by),
+            held(),
             self.traced_line(),
         ])
     }
@@ -122,40 +242,31 @@ impl Growth<'_> {
         format!("grew in {share} % of {n_runs}, {rate} each on average")
     }
 
-    /// `9.98 GiB left: out of memory in about 24 runs`.
-    fn forecast(&self) -> Option<String> {
-        let far = FAR[usize::from(self.details.steps)];
-        let n = self.details.runs_to_oom.filter(|n| *n <= far)?;
-        let left = self.teller.units.size(self.details.headroom?);
-        let unit = self.unit();
+    /// `the device is full in **about 24 runs**`.
+    fn forecast(&self, subject: &str) -> Option<String> {
+        let (n, unit) = (self.details.foreseen()?, self.unit());
         Some(match n {
-            0 => format!("{left} left: the next {unit} may run out of memory"),
+            0 => format!("the next {unit} may run out of memory"),
             n => {
-                let n_runs = count(usize::try_from(n).unwrap_or(usize::MAX), unit);
-                format!("{left} left: out of memory in about {n_runs}")
+                let n = usize::try_from(two_digits(n)).unwrap_or(usize::MAX);
+                format!("{subject}full in **about {}**", count(n, unit))
             }
         })
     }
 
-    /// What decided, or what would.
+    /// `9.98 GiB can still be used`, if a forecast rests on it.
+    fn headroom(&self) -> Option<String> {
+        self.details
+            .foreseen()
+            .filter(|_| self.state() != State::NotEnoughData)?;
+        let left = self.teller.units.size(self.details.headroom?);
+        Some(format!("{left} can still be used"))
+    }
+
+    /// What decided it is a leak.
     fn certainty(&self) -> Option<String> {
-        let unit = self.unit();
-        match (self.state(), self.details.decided_by) {
-            (State::Suspected, Some(DecidedBy::MayBeMeant))
-                if self.teller.finding.holders.is_empty() =>
-            {
-                Some("no name of yours holds it".to_owned())
-            }
-            (State::Leak | State::Suspected, Some(decided)) => {
-                Some(decided_by(decided, self.teller.units))
-            }
-            (State::Suspected, None) => Some("not yet beyond doubt".to_owned()),
-            (State::NotEnoughData, _) => Some(match self.details.n_missing {
-                1 => format!("1 more {unit} needed to tell a leak from a warm-up"),
-                n => format!("{n} more {unit}s needed to tell a leak from a warm-up"),
-            }),
-            _ => None,
-        }
+        let decided = self.details.decided_by?;
+        (self.state() == State::Leak).then(|| decided_by(decided, self.teller.units))
     }
 
     /// `line 3 kept 420 MiB`.
@@ -167,6 +278,23 @@ impl Growth<'_> {
     fn unit(&self) -> &'static str {
         unit(self.details)
     }
+}
+
+/// It is called by its name, not by what it is.
+fn has_name(kind: RootKind) -> bool {
+    !matches!(
+        kind,
+        RootKind::Traceback | RootKind::CyclicGarbage | RootKind::Unnamed | RootKind::System
+    )
+}
+
+/// A forecast of runs, with two digits that count.
+fn two_digits(n: u64) -> u64 {
+    let mut unit = 1;
+    while n / unit >= 100 {
+        unit *= 10;
+    }
+    (n + unit / 2) / unit * unit
 }
 
 fn unit(details: &GrowthDetails) -> &'static str {

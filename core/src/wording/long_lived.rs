@@ -1,6 +1,6 @@
 //! A line whose result lives through most of a run.
 
-use super::{Teller, Words};
+use super::{Teller, Words, code};
 use crate::source_text;
 use crate::units::Bytes;
 
@@ -8,24 +8,23 @@ pub(super) fn words(teller: &Teller<'_>, line: u32, (held, peak): (Bytes, Bytes)
     let units = teller.units;
     let text = teller.run().and_then(|run| teller.recording.text(run));
     let source = text.and_then(|text| text.lines().nth((line as usize).checked_sub(1)?));
-    let place = match source.and_then(source_text::headline) {
-        Some(source) => format!("line {line} ({source})"),
-        None => format!("line {line}"),
+    let source = source.and_then(source_text::headline);
+    let title = format!(
+        "Line {line} of {} holds {} through most of the run and then gives it back{}",
+        teller.cell(),
+        units.size(held),
+        teller.on_device()
+    );
+    let peak = format!("the run's peak is {}", units.size(peak));
+    let detail = match source {
+        Some(source) => format!("{} · {peak}", code(&source)),
+        None => peak,
     };
-    Words {
-        title: format!(
-            "{}: {place} holds {} through most of the run",
-            teller.cell(),
-            units.size(held)
-        ),
-        detail: format!(
-            "at its peak of {}, and gives it back before the end",
-            units.size(peak)
-        ),
-        suggestions: vec![
-            "`del` it as soon as it is no longer needed, or compute in smaller pieces".to_owned(),
-            "a backward pass needs its inputs that long, unless `torch.utils.checkpoint` recomputes them"
-                .to_owned(),
-        ],
-    }
+    let mut words = Words::new(title, "").detail(detail);
+    words.suggestions = vec![
+        "`del` it as soon as it is no longer needed, or compute in smaller pieces".to_owned(),
+        "a backward pass needs its inputs that long, unless `torch.utils.checkpoint` recomputes them"
+            .to_owned(),
+    ];
+    words
 }

@@ -18,31 +18,106 @@ mod oom;
 mod pressure;
 mod repeated;
 mod retention;
+mod ruled_out;
 mod spike;
 #[cfg(test)]
 mod tests;
 mod unattributed;
+mod verdict;
 
-use crate::analyze::{Details, Finding, FindingKind, Severity, State, Withdrawn};
-use crate::recording::{Recording, Run};
+use crate::analyze::{Details, Finding, FindingKind, Severity, State, Verdict, Withdrawn};
+use crate::recording::{Device, Recording, Run};
+use crate::source_text;
 use crate::units::Units;
 
 pub use evidence::evidence;
 pub(crate) use evidence::figure;
-pub use fix::fix_reason;
+pub(crate) use fix::fix_after_cell;
+pub use fix::{fix_reason, short_fix};
 pub(crate) use levels::{gap, limited_by};
 pub use levels::{metric, oom_part, part, warning};
 pub use oom::oom_holder;
+pub use ruled_out::ruled_out;
+pub use verdict::{Tally, capitalised, healthy, sentence, tally};
 
-/// A finding in words. Code is in backticks. Example: [`words`](words()).
+/// A finding in words. Code is in backticks, what stands out between `**`: [`plain`] takes both away.
+/// Example: [`words`](words()).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Words {
     /// One sentence: what happens where.
     pub title: String,
-    /// How sure, how fast, what next; separated by `·`.
+    /// What has come of it so far, and what will; may be empty.
+    pub outlook: String,
+    /// Both in one line.
+    pub row: String,
+    /// For the line after a cell, in parts between which it may be broken.
+    pub line: Vec<String>,
+    /// What it rests on, separated by `·`; may be empty.
     pub detail: String,
     /// What to do, most promising first: one sentence each.
     pub suggestions: Vec<String>,
+}
+
+impl Words {
+    fn new(title: impl Into<String>, outlook: impl Into<String>) -> Self {
+        Self::with_row(title.into(), "; ", outlook.into())
+    }
+
+    /// Title and outlook are separated by `between` where they share a line.
+    fn with_row(title: String, between: &str, outlook: String) -> Self {
+        let row = match unmarked(&outlook) {
+            empty if empty.is_empty() => title.clone(),
+            outlook => format!("{title}{between}{outlook}"),
+        };
+        let parts = [plain(&title), plain(&outlook)];
+        Self {
+            line: parts.into_iter().filter(|part| !part.is_empty()).collect(),
+            title,
+            outlook,
+            row,
+            ..Self::default()
+        }
+    }
+
+    fn detail(self, detail: impl Into<String>) -> Self {
+        Self {
+            detail: detail.into(),
+            ..self
+        }
+    }
+
+    fn advice(self, advice: impl Into<String>) -> Self {
+        Self {
+            suggestions: vec![advice.into()],
+            ..self
+        }
+    }
+}
+
+/// Words without their marks, for a terminal.
+///
+/// ```
+/// use gpumem_core::wording::plain;
+///
+/// assert_eq!(plain("`kept` leaks; **2 GiB** so far"), "kept leaks; 2 GiB so far");
+/// ```
+pub fn plain(words: &str) -> String {
+    unmarked(words).replace('`', "")
+}
+
+/// Words without what makes a figure stand out; code may have two stars of its own.
+pub(crate) fn unmarked(words: &str) -> String {
+    let parts = words.split('`').enumerate();
+    let parts = parts.map(|(idx, part)| match idx % 2 {
+        0 => part.replace("**", ""),
+        _ => part.to_owned(),
+    });
+    parts.collect::<Vec<_>>().join("`")
+}
+
+/// A name or a line of code as code.
+fn code(text: &str) -> String {
+    format!("`{}`", text.replace('`', "'"))
 }
 
 /// The words for a finding of this recording, with sizes in `units`.
@@ -59,7 +134,7 @@ pub struct Words {
 /// let leak = &analysis.findings[0];
 /// assert_eq!((wording::icon(leak), wording::heading(leak)), ("▲", "Leak"));
 /// let words = wording::words(&recording, leak, Units::Binary);
-/// assert_eq!(words.title, "losses.append(step(batch)) keeps 2 MiB more after every run");
+/// assert_eq!(words.title, "`losses.append(step(batch))` leaks 2 MiB a run");
 /// ```
 pub fn words(recording: &Recording, finding: &Finding, units: Units) -> Words {
     let teller = Teller {
@@ -86,6 +161,23 @@ pub fn words(recording: &Recording, finding: &Finding, units: Units) -> Words {
     }
 }
 
+/// The words for what the report says in one line: as of its finding, or of all of them together.
+/// Example: [`Analysis::verdicts`](crate::analyze::Analysis::verdicts).
+pub fn verdict_words(recording: &Recording, verdict: &Verdict<'_>, units: Units) -> Words {
+    let finding = verdict.first();
+    let teller = Teller {
+        recording,
+        finding,
+        units,
+    };
+    match (verdict.findings(), finding.kind) {
+        ([_], _) => words(recording, finding, units),
+        (findings, FindingKind::OutOfMemory) => oom::of_several(&teller, findings),
+        (findings, FindingKind::Pressure) => pressure::of_several(&teller, findings),
+        (findings, _) => growth::of_several_settled(&teller, findings),
+    }
+}
+
 /// The context of one finding's words.
 struct Teller<'a> {
     recording: &'a Recording,
@@ -94,10 +186,12 @@ struct Teller<'a> {
 }
 
 impl Teller<'_> {
-    /// The cell's name.
-    fn cell(&self) -> &str {
-        let cell = self.finding.cell.as_ref();
-        cell.map_or("a cell", |cell| &cell.label)
+    /// The cell's name, as code.
+    fn cell(&self) -> String {
+        match &self.finding.cell {
+            Some(cell) => code(&source_text::abridged(&cell.label)),
+            None => "a cell".to_owned(),
+        }
     }
 
     /// The first run that it rests on.
@@ -109,6 +203,22 @@ impl Teller<'_> {
     /// The device's label.
     fn device(&self) -> &str {
         &self.recording.device(self.finding.device).label
+    }
+
+    /// ` on cuda:1`, where it could be another one.
+    fn on_device(&self) -> String {
+        let is_accelerator = |device: &Device| device.kind.is_accelerator();
+        let Some(device) = self.finding.known_device() else {
+            return " on a device that is not read".to_owned();
+        };
+        let devices = self.recording.devices();
+        let n_accelerators = devices.iter().filter(|it| is_accelerator(it)).count();
+        let is_only = n_accelerators <= usize::from(is_accelerator(self.recording.device(device)));
+        if is_only {
+            String::new()
+        } else {
+            format!(" on {}", self.device())
+        }
     }
 }
 

@@ -1,8 +1,9 @@
 //! Out-of-memory errors.
 
-use super::{Teller, Words, joined, times, withdrawn};
-use crate::analyze::{Cause, HeldByError, OomBreakdown, OomPart};
+use super::{Teller, Words, code, count, joined, times, withdrawn};
+use crate::analyze::{Cause, Finding, HeldByError, OomBreakdown, OomPart};
 use crate::recording::OomHolder;
+use crate::source_text;
 use crate::units::{Bytes, Units};
 
 /// How many holders are named.
@@ -12,10 +13,41 @@ pub(super) fn words(teller: &Teller<'_>, breakdown: &OomBreakdown) -> Words {
     let oom = Oom { teller, breakdown };
     let causes = breakdown.causes.iter().map(|cause| oom.cause(cause));
     let (lines, suggestions): (Vec<_>, Vec<_>) = causes.unzip();
+    let n_times = breakdown.n_times.filter(|n| *n > 1);
+    let n_times = n_times.map(|n| format!("{} in this run", times(n)));
+    let causes: Vec<String> = match teller.finding.withdrawn {
+        Some(reason) => vec![withdrawn(reason).to_owned()],
+        None => lines.into_iter().flatten().collect(),
+    };
+    let title = oom.title();
+    let line = [Some(&title), n_times.as_ref()].into_iter().flatten();
+    let line = line.chain(&causes).map(|part| super::plain(part));
     Words {
-        title: oom.title(),
-        detail: oom.detail(lines),
+        line: line.collect(),
+        detail: joined(oom.composition().into_iter().chain(n_times).map(Some)),
         suggestions,
+        ..Words::new(title, causes.into_iter().next().unwrap_or_default())
+    }
+}
+
+/// Runs that ran out for one cause: `10 runs of 7 cells ran out of memory, first In [30]`.
+pub(super) fn of_several(teller: &Teller<'_>, findings: &[&Finding]) -> Words {
+    let n_runs: usize = findings.iter().map(|finding| finding.runs.len()).sum();
+    let n_cells = count(findings.len(), "cell");
+    let runs = findings.iter().flat_map(|finding| &finding.runs);
+    let first = runs.min().map(|run| teller.recording.run(*run));
+    let first = first.and_then(|run| run.execution_count);
+    let first = first.map_or_else(String::new, |n| format!(", first In [{n}]"));
+    let runs = count(n_runs, "run");
+    let title = format!(
+        "{runs} of {n_cells} ran out of memory{}{first}",
+        teller.on_device()
+    );
+    let of_first = super::words(teller.recording, teller.finding, teller.units);
+    Words {
+        detail: of_first.detail,
+        suggestions: of_first.suggestions,
+        ..Words::new(title, of_first.outlook)
     }
 }
 
@@ -49,61 +81,47 @@ impl Oom<'_> {
     }
 
     fn title(&self) -> String {
-        let device = if self.breakdown.elsewhere {
-            "a device that is not read"
-        } else {
-            self.teller.device()
-        };
         let and_then = if self.breakdown.survived {
             " and went on"
         } else {
             ""
         };
-        let title = format!(
-            "{} ran out of memory on {device}{and_then}",
-            self.teller.cell()
-        );
+        let (cell, on) = (self.teller.cell(), self.teller.on_device());
+        let title = format!("{cell} ran out of memory{on}{and_then}");
+        let size = |bytes: Bytes| self.units().size(bytes);
+        match (self.missing(), self.breakdown.wanted) {
+            (Some(missing), _) => format!("{title}, {} short", size(missing)),
+            (None, Some(wanted)) => format!("{title}: it wanted {}", size(wanted)),
+            (None, None) => title,
+        }
+    }
+
+    fn missing(&self) -> Option<Bytes> {
+        let missing = self.breakdown.missing;
+        missing.filter(|missing| *missing > Bytes::ZERO)
+    }
+
+    /// What was wanted, what there was, and who held it.
+    fn composition(&self) -> Vec<String> {
         let size = |bytes: Bytes| self.units().size(bytes);
         let (wanted, free) = (
             self.breakdown.wanted.map(size),
             self.breakdown.free.map(size),
         );
-        match (wanted, free) {
-            (Some(wanted), Some(free)) => format!("{title}: it wanted {wanted}, {free} was free"),
-            (Some(wanted), None) => format!("{title}: it wanted {wanted}"),
-            (None, Some(free)) => format!("{title}: {free} was free"),
-            (None, None) => title,
-        }
-    }
-
-    fn detail(&self, causes: Vec<Option<String>>) -> String {
-        let n_times = self.breakdown.n_times.filter(|n| *n > 1);
-        let first = [
-            self.composition(),
-            n_times.map(|n| format!("{} in this run", times(n))),
-        ];
-        if let Some(reason) = self.teller.finding.withdrawn {
-            return joined(
-                first
-                    .into_iter()
-                    .chain([Some(withdrawn(reason).to_owned())]),
-            );
-        }
-        let missing = self
-            .breakdown
-            .missing
-            .filter(|missing| *missing > Bytes::ZERO);
-        let missing = missing.map(|missing| format!("{} short", self.units().size(missing)));
-        joined(
-            first
-                .into_iter()
-                .chain([missing, self.held_by()])
-                .chain(causes),
-        )
+        let wanted = match (wanted, free) {
+            (Some(wanted), Some(free)) => Some(format!("wanted {wanted}, {free} was free")),
+            (Some(wanted), None) => Some(format!("wanted {wanted}")),
+            (None, free) => free.map(|free| format!("{free} was free")),
+        };
+        let held = self
+            .held_by()
+            .filter(|_| self.teller.finding.withdrawn.is_none());
+        let parts = [wanted, self.parts(), held];
+        parts.into_iter().flatten().collect()
     }
 
     /// `of 8 GiB: 5.1 GiB in tensors, 1.2 GiB cache, 7 MiB free`.
-    fn composition(&self) -> Option<String> {
+    fn parts(&self) -> Option<String> {
         let others = || match self.breakdown.others.as_slice() {
             [] => "other processes".to_owned(),
             [pid] => format!("process {pid}"),
@@ -135,7 +153,7 @@ impl Oom<'_> {
         let holders = &self.breakdown.holders;
         let name = |holder: &OomHolder| match holder.name.as_str() {
             "" => oom_holder(holder),
-            name => format!("`{name}`"),
+            name => code(name),
         };
         let shown = holders.iter().take(N_SHOWN);
         let mut shown: Vec<String> = shown
@@ -154,19 +172,33 @@ impl Oom<'_> {
         let size = |bytes: Bytes| self.units().size(bytes);
         let both = |words: String, advice: String| (Some(words), advice);
         match cause {
-            Cause::Growth { kept, name, cell } => {
-                let kept = size(*kept);
-                let advice = "it grows from run to run: see its own finding for what to change";
-                let words = match name {
-                    Some(name) => format!("`{name}` has collected {kept}"),
-                    None => format!("{cell} has kept {kept}"),
+            Cause::Growth {
+                kept,
+                name,
+                cell,
+                is_leak,
+            } => {
+                let (kept, cell) = (size(*kept), source_text::abridged(cell));
+                let name = code(name.as_ref().unwrap_or(&cell));
+                let advice = |what: &str| {
+                    format!("fix the {what} of {name}: it held {kept}, more than was short")
                 };
-                both(words, advice.to_owned())
+                if *is_leak {
+                    both(
+                        format!("the {name} leak held **{kept}**"),
+                        advice("leak"),
+                    )
+                } else {
+                    both(
+                        format!("{name}, which grows, held **{kept}**"),
+                        advice("growth"),
+                    )
+                }
             }
             Cause::TooLarge { room } => {
                 let (room, wanted) = (size(*room), self.breakdown.wanted.unwrap_or_default());
                 both(
-                    format!("more than the whole {room}"),
+                    format!("{} is more than the whole {room}", size(wanted)),
                     format!(
                         "{} in one piece never fits into {room}: compute in smaller pieces, or check the shape",
                         size(wanted)

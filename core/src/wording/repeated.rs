@@ -3,14 +3,15 @@
 use super::{Teller, Words, count};
 
 pub(super) fn words(teller: &Teller<'_>, n_all: usize) -> Words {
-    Words {
-        title: format!(
-            "{} takes memory from the driver in every run and gives it back",
-            teller.cell()
-        ),
-        detail: format!("in {} of {}", teller.finding.n_runs, count(n_all, "run")),
-        suggestions: vec![
-            "do not call `empty_cache()` in every run: the cache makes allocation fast".to_owned(),
-        ],
-    }
+    let n_runs = match teller.finding.n_runs {
+        n if n == n_all => format!("each of {}", count(n, "run")),
+        n => format!("{n} of {}", count(n_all, "run")),
+    };
+    let title = format!(
+        "{} takes memory from the driver and gives it back in {n_runs}{}",
+        teller.cell(),
+        teller.on_device()
+    );
+    Words::new(title, "")
+        .advice("do not call `empty_cache()` in every run: the cache makes allocation fast")
 }

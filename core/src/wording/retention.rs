@@ -1,52 +1,45 @@
 //! What IPython and Python keep of what the user let go of.
 
-use super::{Teller, Words, withdrawn};
+use super::{Teller, Words, code, count, withdrawn};
 use crate::analyze::{RetentionDetails, cell_label};
 use crate::holders::RootKind;
 
 pub(super) fn words(teller: &Teller<'_>, details: &RetentionDetails) -> Words {
-    Words {
-        title: title(teller, details),
-        detail: detail(teller, details),
-        suggestions: match teller.finding.withdrawn {
-            Some(_) => Vec::new(),
-            None => vec![advice(details.place).to_owned()],
-        },
+    let (kept, on) = (teller.units.size(details.kept), teller.on_device());
+    if let Some(reason) = teller.finding.withdrawn {
+        let title = format!("IPython kept {kept} that no name of yours reached{on}");
+        return Words::new(title, withdrawn(reason)).detail(detail(teller, details));
     }
+    let title = format!("IPython keeps {kept} that no name of yours reaches{on}");
+    Words::with_row(title, ": ", what(teller, details))
+        .detail(detail(teller, details))
+        .advice(advice(details.place))
 }
 
-fn title(teller: &Teller<'_>, details: &RetentionDetails) -> String {
-    let kept = teller.units.size(details.kept);
-    let (who, verb) = match details.place {
-        RootKind::OutputHistory if teller.finding.holders.len() > 1 => {
-            ("displayed results", "keep")
-        }
-        RootKind::Traceback => ("the last exception", "keeps"),
-        _ => (&*details.name, "keeps"),
-    };
-    if teller.finding.withdrawn.is_some() {
-        let had = if verb == "keep" { "kept" } else { "had kept" };
-        return format!("{who} {had} {kept}, but no longer");
+/// `3 displayed results`.
+fn what(teller: &Teller<'_>, details: &RetentionDetails) -> String {
+    match details.place {
+        RootKind::OutputHistory => count(teller.finding.holders.len().max(1), "displayed result"),
+        RootKind::Traceback => "the last exception".to_owned(),
+        RootKind::Debugger => "what `%debug` looked at".to_owned(),
+        RootKind::RunModule => format!("what {} left", code(&details.name)),
+        _ => code(&details.name),
     }
-    format!("{who} {verb} {kept} that none of your names reaches")
 }
 
 fn detail(teller: &Teller<'_>, details: &RetentionDetails) -> String {
     let run = teller.recording.run(details.since);
     let when = match run.execution_count {
         Some(n) => format!("since In [{n}]"),
-        None => format!("since {}", cell_label(teller.recording, run)),
+        None => format!("since {}", code(&cell_label(teller.recording, run))),
     };
     let RetentionDetails {
         name, path, what, ..
     } = details;
-    if let Some(reason) = teller.finding.withdrawn {
-        return format!("{} · it was there {when}", withdrawn(reason));
-    }
     if path == name {
         return format!("{when} · {what}");
     }
-    format!("{when} · the largest: {what} at {path}")
+    format!("{when} · the largest: {what} at {}", code(path))
 }
 
 fn advice(place: RootKind) -> &'static str {

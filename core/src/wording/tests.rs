@@ -79,13 +79,13 @@ fn bounded(by: DecidedBy) -> Finding {
 /// As a report shows it.
 fn told(finding: &Finding, units: Units) -> String {
     let words = words(&recording(), finding, units);
-    let mut told = format!(
-        "{} {} · {}\n  {}\n",
-        icon(finding),
-        heading(finding),
-        words.title,
-        words.detail
-    );
+    let mut told = format!("{} {} · {}\n", icon(finding), heading(finding), words.title);
+    let facts = [&words.outlook, &words.row, &words.detail];
+    let line = words.line.join(" · ");
+    let facts = facts.into_iter().chain([&line]);
+    for fact in facts.filter(|fact| !fact.is_empty() && **fact != words.title) {
+        writeln!(told, "  {fact}").expect("a string takes everything");
+    }
     for advice in &words.suggestions {
         writeln!(told, "  → {advice}").expect("a string takes everything");
     }
@@ -221,6 +221,7 @@ fn what_else_is_found_in_words() {
             fragmentation(DeviceKind::Simulated, None)
         ),
         of(FindingKind::Fragmentation, 12, reserved),
+        of(FindingKind::Pressure, 1, Details::Pressure { n_flushes: 0 }),
         of(FindingKind::Pressure, 1, Details::Pressure { n_flushes: 1 }),
         of(FindingKind::Pressure, 3, Details::Pressure { n_flushes: 5 }),
         of(FindingKind::Spike, 12, spike),
@@ -382,6 +383,7 @@ fn every_figure_has_words() {
         "largest_free_bytes",
         "reclaimable_bytes",
         "wanted_bytes",
+        "usable_bytes",
         "free_bytes",
         "total_bytes",
         "allocated_bytes",

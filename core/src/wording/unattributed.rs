@@ -5,20 +5,20 @@ use crate::analyze::SeriesGrowth;
 
 pub(super) fn words(teller: &Teller<'_>, series: &SeriesGrowth) -> Words {
     let Teller { finding, units, .. } = teller;
-    let (device, each) = (teller.device(), series.bytes_per_run.magnitude());
-    Words {
-        title: format!(
-            "{device} fills by about {} a run, and no cell alone explains it",
-            units.size(each)
-        ),
-        detail: format!(
-            "{} over {} · the growth is spread over cells that ran only once or a few times",
-            units.change(series.total),
-            count(finding.n_runs, "run")
-        ),
-        suggestions: vec![
-            "`%gpumem why` shows which names hold memory: `del` those that you no longer need"
-                .to_owned(),
-        ],
-    }
+    let title = format!(
+        "{} grows {} a run",
+        teller.device(),
+        units.size(series.bytes_per_run.magnitude())
+    );
+    let total = units.size(series.total.magnitude());
+    Words::with_row(
+        title,
+        ", ",
+        format!("**{total}** so far; no cell alone explains it"),
+    )
+    .detail(format!(
+        "over {}, spread over cells that ran only once or a few times",
+        count(finding.n_runs, "run")
+    ))
+    .advice("`%gpumem why` shows which names hold memory: `del` those that you no longer need")
 }

@@ -10,8 +10,16 @@ use pyo3::prelude::*;
 use super::{collect_look, with_recorder, with_session};
 use crate::look;
 
-/// The line after a run; `None` where nobody asked and there is nothing to say.
-pub(crate) fn line(py: Python<'_>, run: RunIdx, asked: bool) -> PyResult<Option<String>> {
+/// A notebook's columns, as in `_report.py`.
+pub(crate) const NOTEBOOK_WIDTH: usize = 100;
+
+/// The line after a run, at most `width` columns wide; `None` where nobody asked and there is nothing to say.
+pub(crate) fn line(
+    py: Python<'_>,
+    run: RunIdx,
+    asked: bool,
+    width: usize,
+) -> PyResult<Option<String>> {
     collect_look(py, Duration::ZERO)?;
     with_session(py, |session| {
         // Most cells move nothing: they are not worth an analysis.
@@ -23,7 +31,8 @@ pub(crate) fn line(py: Python<'_>, run: RunIdx, asked: bool) -> PyResult<Option<
         let rules = &recording.header().rules;
         let analysis = session.incremental.after(recording, &changed, run, rules);
         let news = report::news(recording, &analysis, run, &mut session.shown);
-        (asked || news.is_worth_a_line()).then(|| report::line(recording, &analysis, run, &news))
+        (asked || news.is_worth_a_line())
+            .then(|| report::line(recording, &analysis, run, &news, width))
     })
 }
 
@@ -33,7 +42,7 @@ pub(crate) fn line(py: Python<'_>, run: RunIdx, asked: bool) -> PyResult<Option<
 pub(crate) fn latest_line(py: Python<'_>) -> PyResult<Option<String>> {
     let runs = with_recorder(py, |recorder| recorder.recording().runs().len())?;
     let latest = runs.checked_sub(1).and_then(|idx| u32::try_from(idx).ok());
-    latest.map_or(Ok(None), |idx| line(py, RunIdx(idx), true))
+    latest.map_or(Ok(None), |idx| line(py, RunIdx(idx), true, NOTEBOOK_WIDTH))
 }
 
 /// The recording as it is now.

@@ -69,6 +69,22 @@ pub(super) fn bar(
     make.group("div", &[("class", "measured")], &[&label, &track, &legend])
 }
 
+/// A bar of one part that begins where `gap` ends.
+pub(super) fn after(
+    make: &Maker,
+    label: &str,
+    gap: Bytes,
+    (part, (whole, units)): (&Part<'_>, (Bytes, Units)),
+) -> Dom<Element> {
+    let bar = bar(make, label, std::slice::from_ref(part), (whole, units))?;
+    let space: HtmlElement = make.typed("i", &[("class", "gap")])?;
+    share(&space, gap.as_f64() / whole.as_f64().max(1.0))?;
+    if let Some(track) = bar.query_selector(".track")? {
+        track.prepend_with_node_1(&space)?;
+    }
+    Ok(bar)
+}
+
 /// What the colours stand for, and how much there is of each.
 pub(super) fn legend(make: &Maker, parts: &[Part<'_>], units: Units) -> Dom<Element> {
     let legend = make.empty("div", &[("class", "legend")])?;

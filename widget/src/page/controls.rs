@@ -19,11 +19,12 @@ const PACES: [(&str, &str); 2] = [("runs", "a run"), ("clock", "the clock")];
 /// More accelerators than these have one button: their tiles tell them apart.
 const MANY_DEVICES: usize = 3;
 /// How a report leaves the page.
-const EXPORTS: [(&str, &str); 5] = [
+const EXPORTS: [(&str, &str); 6] = [
     ("png", "Picture (PNG)"),
     ("svg", "Picture (SVG)"),
     ("csv", "Runs (CSV)"),
     ("recording", "Recording"),
+    ("markdown", "Copy as Markdown"),
     ("python", "Copy as Python"),
 ];
 

@@ -1,12 +1,12 @@
 //! The cards, what they leave out, and what is said where there is none.
 
-use gpumem_core::analyze::Finding;
+use gpumem_core::analyze::{Finding, Verdict};
 use gpumem_core::report;
 use gpumem_core::wording;
 use web_sys::Element;
 
-use crate::cards::{Card, Linked, Stop};
-use crate::dom::{Dom, Maker, fill, put};
+use crate::cards::{Card, Form, Linked, bring_back, keyboard_in};
+use crate::dom::{Dom, Maker, fill, flag, put, write};
 use crate::model::Model;
 use crate::settings::Setting;
 use crate::state::{Choice, Pointed};
@@ -14,6 +14,8 @@ use crate::state::{Choice, Pointed};
 /// The findings of the report.
 pub(crate) struct Findings {
     pub(crate) element: Element,
+    heading: Element,
+    folded: Element,
     list: Element,
     cards: Vec<Card>,
     notes: Element,
@@ -21,14 +23,16 @@ pub(crate) struct Findings {
 
 impl Findings {
     pub(crate) fn build(make: &Maker) -> Dom<Self> {
-        let heading = make.text("h2", &[], "Findings")?;
-        let bar = make.group("div", &[("class", "bar")], &[&heading])?;
+        let heading = make.text("summary", &[], "All findings")?;
         let list = make.empty("div", &[("class", "cards")])?;
+        let folded = make.group("details", &[("class", "fold")], &[&heading, &list])?;
         let notes = make.empty("div", &[("class", "notes")])?;
         let label = [("aria-label", "findings"), ("class", "findings")];
-        let element = make.group("section", &label, &[&bar, &list, &notes])?;
+        let element = make.group("section", &label, &[&folded, &notes])?;
         Ok(Self {
             element,
+            heading,
+            folded,
             list,
             cards: Vec::new(),
             notes,
@@ -37,32 +41,27 @@ impl Findings {
 
     /// Shows the findings of the model; a card that stays is the same element.
     pub(crate) fn show(&mut self, make: &Maker, model: &Model) -> Dom<()> {
-        let at_keyboard = self.at_keyboard()?;
-        let mut earlier = std::mem::take(&mut self.cards);
-        for finding in shown(model) {
-            let card = match earlier
-                .iter()
-                .position(|card| card.shows(finding, model.units()))
-            {
-                Some(idx) => earlier.swap_remove(idx),
-                None => new_card(make, model, finding, &earlier)?,
-            };
-            self.cards.push(card);
+        let n_findings = model.analysis().findings.len();
+        write(&self.heading, &format!("All findings ({n_findings})"));
+        let at_keyboard = keyboard_in(&self.list)?;
+        let earlier = std::mem::take(&mut self.cards);
+        for verdict in shown(model) {
+            let form = (Form::Whole, &*earlier);
+            self.cards
+                .push(Card::following(make, model, &verdict, form)?);
         }
         let mut elements: Vec<Element> = self
             .cards
             .iter()
             .map(|card| card.element().clone())
             .collect();
-        if model.analysis().findings.is_empty() {
+        if n_findings == 0 && !model.recording().runs().is_empty() {
             elements.push(nothing_found(make, model)?);
         }
         elements.extend(dismissed(make, model)?);
         put(&self.list, &elements)?;
-        if let Some((finding, stop)) = at_keyboard {
-            let mut cards = self.cards.iter();
-            let card = cards.find(|card| card.finding().id == finding);
-            card.map_or(Ok(()), |card| card.focus(&stop))?;
+        if let Some(stop) = at_keyboard {
+            bring_back(&self.list, &stop)?;
         }
         let notes = model
             .analysis()
@@ -70,28 +69,17 @@ impl Findings {
             .iter()
             .map(|it| make.text("p", &[], &wording::warning(model.recording(), it)))
             .collect::<Dom<Vec<_>>>()?;
-        fill(&self.notes, &notes)?;
-        self.mark(model)
-    }
-
-    /// The finding on whose card the keyboard is, and where on it.
-    fn at_keyboard(&self) -> Dom<Option<(String, Stop)>> {
-        for card in &self.cards {
-            if let Some(stop) = card.at_keyboard()? {
-                return Ok(Some((card.finding().id.clone(), stop)));
-            }
-        }
-        Ok(None)
+        fill(&self.notes, &notes)
     }
 
     /// Marks the chosen cards, and those that are about what is pointed at.
-    pub(crate) fn mark(&self, model: &Model) -> Dom<()> {
+    pub(crate) fn mark(&self, model: &Model, open: Option<&Card>) -> Dom<()> {
         let state = model.state();
         let pointed = Linked {
             run: state.pointed.and_then(Pointed::run),
             name: model.pointed_name(),
         };
-        for card in &self.cards {
+        for card in self.cards.iter().chain(open) {
             let finding = card.finding();
             let is_chosen = match &state.chosen {
                 None | Some(Choice::Search(_)) => false,
@@ -111,35 +99,23 @@ impl Findings {
         let Some(card) = self.cards.iter().find(|card| card.finding().id == finding) else {
             return Ok(false);
         };
+        flag(&self.folded, "open", true)?;
         card.reveal()?;
         Ok(true)
     }
 }
 
-fn shown(model: &Model) -> impl Iterator<Item = &Finding> {
+fn shown(model: &Model) -> Vec<Verdict<'_>> {
     let dismissed = &model.state().dismissed;
-    let findings = model.analysis().findings.iter();
-    findings.filter(|finding| !dismissed.contains(&finding.id))
-}
-
-fn new_card(make: &Maker, model: &Model, finding: &Finding, earlier: &[Card]) -> Dom<Card> {
-    let devices = model.recording().devices();
-    let device = finding.known_device();
-    let label = device
-        .and_then(|device| devices.get(device.get()))
-        .filter(|_| devices.len() > 1)
-        .map(|device| device.label.as_str());
-    let card = Card::new(make, model, finding, label)?;
-    if let Some(old) = earlier.iter().find(|card| card.follows(finding)) {
-        card.take_over(old)?;
-    }
-    Ok(card)
+    let mut verdicts = model.analysis().verdicts();
+    let stands = |finding: &&Finding| !dismissed.contains(&finding.id);
+    verdicts.retain(|verdict| verdict.findings().iter().any(|it| stands(&it)));
+    verdicts
 }
 
 /// How many findings the reader is done with, and the way back to them.
 fn dismissed(make: &Maker, model: &Model) -> Dom<Option<Element>> {
-    let findings = model.analysis().findings.len();
-    let words = match findings - shown(model).count() {
+    let words = match model.analysis().verdicts().len() - shown(model).len() {
         0 => return Ok(None),
         1 => "1 finding dismissed".to_owned(),
         n => format!("{n} findings dismissed"),
@@ -152,13 +128,6 @@ fn dismissed(make: &Maker, model: &Model) -> Dom<Option<Element>> {
 
 fn nothing_found(make: &Maker, model: &Model) -> Dom<Element> {
     let recording = model.recording();
-    if recording.runs().is_empty() {
-        return make.prose(
-            "p",
-            &[("class", "empty")],
-            "Nothing is recorded yet: put `%%gpumem` above a cell, or run `%gpumem on`.",
-        );
-    }
     let labels = recording
         .devices()
         .iter()
@@ -170,10 +139,10 @@ fn nothing_found(make: &Maker, model: &Model) -> Dom<Element> {
         None => String::new(),
     };
     let checked = format!(
-        "✓ Nothing found. {} on {devices} checked for memory that stays after each run, peaks that \
+        "Nothing found. {} on {devices} checked for memory that stays after each run, peaks that \
          stand out, and memory that is free only in pieces; growth below {} does not count.",
         report::counts(recording),
         Setting::shown(model.growth_setting(), model.rules(), model.units()),
     );
-    make.text("p", &[("class", "empty")], &checked)
+    make.text("p", &[("class", "checked")], &checked)
 }

@@ -11,6 +11,7 @@ mod opened;
 mod picture;
 mod runs;
 mod tiles;
+mod verdict;
 
 use gpumem_core::chart::{Point, Target};
 use gpumem_core::recording::CellIdx;
@@ -24,7 +25,9 @@ use folds::Folds;
 use held::Held;
 use now::Now;
 use picture::Picture;
+pub(crate) use picture::{paint_scene, px};
 use tiles::Tiles;
+use verdict::Panel;
 
 use crate::canvas::Faces;
 use crate::dom::{Dom, Maker, flag, write};
@@ -38,6 +41,7 @@ pub(crate) struct Page {
     root: Element,
     faces: Faces,
     header: Header,
+    verdict: Panel,
     tiles: Tiles,
     cells: Cells,
     now: Now,
@@ -87,14 +91,16 @@ impl Page {
             faces: faces(root)?,
             make,
             root: root.clone(),
+            verdict: Panel::build(&make)?,
         };
         for part in [
             &page.header.element,
             &page.comparison.element,
-            &page.findings.element,
+            &page.verdict.element,
             &page.tiles.element,
             &page.cells.element,
             &page.now.element,
+            &page.findings.element,
             &page.folds.element,
             &page.live,
         ] {
@@ -120,6 +126,7 @@ impl Page {
         self.root
             .set_attribute("data-layout", model.layout().name())?;
         self.comparison.show(&self.make, model)?;
+        self.verdict.show(&self.make, model)?;
         self.findings.show(&self.make, model)?;
         self.show_charts(model)
     }
@@ -164,13 +171,17 @@ impl Page {
         if before.dismissed != state.dismissed || before.device != state.device {
             self.findings.show(&self.make, model)?;
         }
-        self.findings.mark(model)?;
+        if verdict::is_another(before, state) {
+            self.verdict.show(&self.make, model)?;
+        }
+        self.findings.mark(model, self.verdict.card())?;
         self.show_pictures(model)
     }
 
     /// Shows the findings under a threshold that was moved.
     pub(crate) fn judge(&mut self, model: &Model) -> Dom<()> {
         self.comparison.show(&self.make, model)?;
+        self.verdict.show(&self.make, model)?;
         self.findings.show(&self.make, model)?;
         self.show_charts(model)?;
         self.show_pictures(model)?;
@@ -221,6 +232,11 @@ impl Page {
             picture.mark(None)?;
         }
         self.show_pictures(model)
+    }
+
+    /// Brings a chart into view; the keyboard stays where it is.
+    pub(crate) fn bring(&self, chart: Chart) {
+        self.picture(chart).stage.scroll_into_view_with_bool(false);
     }
 
     /// The keyboard goes on at a chart.
@@ -292,6 +308,7 @@ impl Page {
             picture.forget();
         }
         self.cells.forget();
+        self.verdict.forget();
     }
 
     /// Paints the whole report as one picture.
@@ -308,7 +325,7 @@ impl Page {
         for picture in &mut self.pictures {
             picture.show(&self.make, model, &self.faces)?;
         }
-        Ok(())
+        self.verdict.draw(&self.make, model, &self.faces)
     }
 }
 

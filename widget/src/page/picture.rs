@@ -3,7 +3,7 @@
 use gpumem_core::chart::{self, Point, Scene, Target, Theme};
 use gpumem_core::decimal::short;
 use gpumem_core::sort;
-use wasm_bindgen::JsCast;
+use wasm_bindgen::{JsCast, JsValue};
 use web_sys::{Element, HtmlCanvasElement, HtmlElement};
 
 use super::cells::Cells;
@@ -65,7 +65,7 @@ impl Picture {
         )?;
         Ok(Self {
             chart,
-            stage: stage.dyn_into()?,
+            stage: stage.dyn_into().map_err(JsValue::from)?,
             canvas,
             band,
             cursor,
@@ -226,8 +226,8 @@ pub(crate) fn paint_scene(
 ) -> Dom<()> {
     let canvas = Canvas::of(canvas, scene.device_size(scale), faces);
     let mut canvas = canvas.ok_or("the page gives no drawing context")?;
-    chart::paint(scene, theme, scale, &mut canvas)
-        .map_err(|error| error.to_string().as_str().into())
+    let painted = chart::paint(scene, theme, scale, &mut canvas);
+    Ok(painted.map_err(|error| JsValue::from(error.to_string()))?)
 }
 
 /// What is read out of what is pointed at.
@@ -261,6 +261,6 @@ fn place(overlay: &HtmlElement, left: f64, width: f64) -> Dom<()> {
 }
 
 /// A length of the style sheet.
-pub(super) fn px(length: f64) -> String {
+pub(crate) fn px(length: f64) -> String {
     short(length, 2) + "px"
 }

@@ -19,6 +19,8 @@ pub enum Cause {
         name: Option<String>,
         /// The cell that keeps it.
         cell: String,
+        /// It is a leak, beyond reasonable doubt.
+        is_leak: bool,
     },
     /// Freeing does not help: the device never has this much.
     TooLarge {

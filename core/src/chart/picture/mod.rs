@@ -79,7 +79,7 @@ fn drawn(recording: &Recording, analysis: &Analysis, view: &View) -> Scene {
     for finding in analysis.findings.iter().take(MAX_CARDS) {
         let words = wording::words(recording, finding, view.units);
         draw_card(&mut scene, finding, &words);
-        description.push(words.title);
+        description.push(wording::plain(&words.title));
     }
     let n_more = analysis.findings.len().saturating_sub(MAX_CARDS);
     if n_more > 0 {
@@ -180,17 +180,23 @@ fn draw_card(scene: &mut Scene, finding: &Finding, words: &Words) {
             .fitted(room)
     };
     let beside = verdict(Point::new(0.0, 0.0)).width() + 10.0;
-    let details = text::lines(&words.detail, Face::Sans, MEDIUM, room, MAX_LINES);
+    let details = [&*words.outlook, &*words.detail].map(wording::plain);
+    let details = details.iter().filter(|words| !words.is_empty());
+    let details = details.map(String::as_str).collect::<Vec<_>>().join(" · ");
+    let details = text::lines(&details, Face::Sans, MEDIUM, room, MAX_LINES);
     let height = CARD + TEXT_LINE * details.len() as f64;
     let card = add_panel(scene, height, Some(edge));
     let at = Point::new(card.x + 16.0, card.y + 22.0);
     scene.text(verdict(at));
     scene.text(
-        Label::new(&words.title, Point::new(at.x + beside, at.y))
-            .face(Face::Bold)
-            .size(13.0)
-            .role(Role::Text)
-            .fitted(room - beside),
+        Label::new(
+            wording::plain(&words.title),
+            Point::new(at.x + beside, at.y),
+        )
+        .face(Face::Bold)
+        .size(13.0)
+        .role(Role::Text)
+        .fitted(room - beside),
     );
     let mut below = at;
     for line in details {

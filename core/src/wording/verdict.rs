@@ -1,0 +1,158 @@
+//! What the report says before and beside its findings.
+
+use super::{Words, count};
+use crate::analyze::{Analysis, DeviceSummary, FindingKind, RunRow, Verdict};
+use crate::recording::{DeviceIdx, Recording};
+use crate::units::{Bytes, Units};
+
+/// The conclusion of a session in which nothing needs to be changed, on a device.
+///
+/// ```
+/// use gpumem_core::analyze::Analysis;
+/// use gpumem_core::recording::{DeviceIdx, Recording};
+/// use gpumem_core::units::Units;
+/// use gpumem_core::wording::healthy;
+///
+/// let nothing = (Recording::default(), Analysis::default());
+/// let words = healthy(&nothing.0, &nothing.1, DeviceIdx(0), Units::Binary);
+/// assert_eq!(words.title, "Nothing is recorded yet");
+/// ```
+pub fn healthy(
+    recording: &Recording,
+    analysis: &Analysis,
+    device: DeviceIdx,
+    units: Units,
+) -> Words {
+    if recording.runs().is_empty() {
+        let outlook =
+            "Put `%%gpumem` above a cell and run it, or run `%gpumem on` to record every cell.";
+        return Words::new("Nothing is recorded yet", outlook);
+    }
+    let grows = |verdict: &Verdict<'_>| verdict.first().kind == FindingKind::Growing;
+    let title = if analysis.verdicts().iter().any(grows) {
+        "No leak so far"
+    } else {
+        "Nothing grows"
+    };
+    let mut devices = analysis.devices.iter();
+    let summary = devices.find(|it| it.device == device);
+    let outlook = summary.map(|summary| levels(recording, analysis, summary, units));
+    Words::new(title, outlook.unwrap_or_default())
+}
+
+/// `**5.8 GiB** of 16 GiB in use. The highest peak was **8.7 GiB**, in In [31]; 7.3 GiB were never
+/// needed.`
+fn levels(
+    recording: &Recording,
+    analysis: &Analysis,
+    summary: &DeviceSummary,
+    units: Units,
+) -> String {
+    let size = |bytes: Bytes| units.size(bytes);
+    let mut sentences = Vec::new();
+    let level = summary.narrowest().map(|(_, level)| level);
+    let used = summary.limits.first().and_then(|limit| limit.used);
+    match (level.or(used), summary.capacity) {
+        (Some(level), Some(capacity)) => {
+            sentences.push(format!("**{}** of {} in use.", size(level), size(capacity)));
+        }
+        (Some(level), None) => sentences.push(format!("**{}** in use.", size(level))),
+        (None, _) => {}
+    }
+    let rows = analysis
+        .rows
+        .iter()
+        .filter(|row| row.device == summary.device);
+    let rows = rows.filter(|row| recording.run(row.run).parent.is_none());
+    let low = |row: &RunRow| row.peak.map(|peak| peak.low());
+    let highest = rows
+        .filter_map(|row| Some((low(row)?, row.run)))
+        .reduce(|most, next| if next.0 > most.0 { next } else { most });
+    if let Some((peak, run)) = highest {
+        let place = recording.run(run).execution_count;
+        let place = place.map_or_else(String::new, |n| format!(", in In [{n}]"));
+        // What others hold could not have been used.
+        let beside = used
+            .unwrap_or_default()
+            .saturating_sub(level.unwrap_or_default());
+        let cache = match (summary.reserved, summary.allocated) {
+            (Some(reserved), Some(allocated)) => reserved.saturating_sub(allocated),
+            _ => Bytes::ZERO,
+        };
+        let beside = beside.saturating_sub(cache);
+        let spare = summary.capacity.map(|capacity| {
+            let rest = capacity.saturating_sub(peak).saturating_sub(beside);
+            format!("; {} were never needed", size(rest))
+        });
+        sentences.push(format!(
+            "The highest peak was **{}**{place}{}.",
+            size(peak),
+            spare.unwrap_or_default()
+        ));
+    }
+    sentences.join(" ")
+}
+
+/// So many findings of one sign, or cells without any.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tally {
+    /// In front of the findings.
+    pub sign: &'static str,
+    /// How many there are: `2 warnings`.
+    pub words: String,
+}
+
+/// How many findings there are of each sign, and how many cells have none.
+///
+/// ```
+/// use gpumem_core::wording::tally;
+///
+/// assert_eq!(tally(&[], 7)[0].words, "7 cells fine");
+/// ```
+pub fn tally(verdicts: &[&Verdict<'_>], n_fine_cells: usize) -> Vec<Tally> {
+    let of_sign = |sign: &'static str, what: &str| {
+        let n = verdicts
+            .iter()
+            .filter(|verdict| super::icon(verdict.first()) == sign)
+            .count();
+        (n > 0).then(|| Tally {
+            sign,
+            words: count(n, what),
+        })
+    };
+    let fine = (n_fine_cells > 0).then(|| Tally {
+        sign: "✓",
+        words: format!("{} fine", count(n_fine_cells, "cell")),
+    });
+    let all = [
+        of_sign("▲", "alert"),
+        of_sign("◆", "warning"),
+        of_sign("○", "note"),
+        fine,
+    ];
+    all.into_iter().flatten().collect()
+}
+
+/// Words that begin a line.
+///
+/// ```
+/// use gpumem_core::wording::capitalised;
+///
+/// assert_eq!(capitalised("the last exception"), "The last exception");
+/// ```
+pub fn capitalised(words: &str) -> String {
+    let mut letters = words.chars();
+    let first = letters.next().map(|first| first.to_ascii_uppercase());
+    first.into_iter().chain(letters).collect()
+}
+
+/// A clause as a sentence.
+///
+/// ```
+/// use gpumem_core::wording::sentence;
+///
+/// assert_eq!(sentence("its text stays"), "Its text stays.");
+/// ```
+pub fn sentence(clause: &str) -> String {
+    format!("{}.", capitalised(clause))
+}

@@ -1,0 +1,211 @@
+"""The report opens with its conclusion: what leaks, how fast, until when, where, and the fix."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import gpumem
+import pytest
+from playwright.sync_api import expect
+
+from .live import FITS, FRAMES, SETUP, ReportPage, record, saved, screenshot, wait, write_notebook
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from playwright.sync_api import Page
+
+    from .live import Guarded, Lab
+    from .sessions import Sessions
+
+    Open = Callable[..., Guarded]
+
+APPEND = "losses.append((sim.tensor(420 << 20) * weights).sum())"
+README = [
+    f"{SETUP}\nweights = sim.tensor(64 << 20, requires_grad=True)\nlosses = []",
+    *[f"%%gpumem\n{APPEND}"] * 5,
+    "%gpumem_report",
+]
+# A leak, what it led to, and what is only good to know.
+FULL = [
+    SETUP,
+    "%gpumem on",
+    "weights = sim.tensor(64 << 20, requires_grad=True)\nlosses = []",
+    *["if 'warm' not in globals():\n    warm = sim.tensor(128 << 20)"] * 10,
+    *["model = sim.tensor(512 << 20)"] * 2,
+    "sim.tensor(256 << 20)",
+    *[APPEND] * 12,
+    "first = sim.tensor(3 << 30)",
+    "second = sim.tensor(3 << 30)",
+]
+# The first screen of what a new user sees.
+FIRST_PIXELS = 250
+# What holds words in the panel, as boxes that no other may touch.
+BOXES = """(panel) => {
+    const parts = "h3, .outlook, .at, .patch, .primary, .why, .acts, .entry, .tally";
+    return [...panel.querySelectorAll(parts)]
+        .filter((it) => it.getClientRects().length)
+        .map((it) => {
+            const { left, top, right, bottom } = it.getBoundingClientRect();
+            const inner = it.scrollWidth - it.clientWidth;
+            return { what: it.className || it.tagName, left, top, right, bottom, inner };
+        });
+}"""
+
+
+def _overlap(a: dict[str, Any], b: dict[str, Any]) -> bool:
+    wide = min(a["right"], b["right"]) - max(a["left"], b["left"])
+    high = min(a["bottom"], b["bottom"]) - max(a["top"], b["top"])
+    return bool(wide > 1 and high > 1)
+
+
+@pytest.fixture(scope="session")
+def full(tmp_path_factory: pytest.TempPathFactory) -> gpumem.Recording:
+    """Record a session that a leak ended."""
+    path = tmp_path_factory.mktemp("verdict") / "full"
+    record(FULL, path)
+    return gpumem.load(path)
+
+
+@pytest.mark.parametrize("theme", ["Light", "Dark"])
+def test_ten_seconds_tell_what_leaks_and_what_to_change(
+    lab: Lab, open_page: Open, theme: str
+) -> None:
+    """Name, rate, forecast, cell and fix are inside the first pixels of the report."""
+    name = f"readme-{theme}.ipynb"
+    write_notebook(lab.folder / name, README)
+    lab.set_theme(f"JupyterLab {theme}")
+    try:
+        view = {"viewport": {"width": 1440, "height": 900}}
+        page = open_page(f"{lab.url}/lab/tree/{name}", host=lab.host, **view).page
+        page.locator(".jp-Notebook .jp-CodeCell .cm-content").first.click()
+        wait(lambda: _is_idle(lab), "the kernel never became idle")
+        for _ in README:
+            page.keyboard.press("Shift+Enter")
+        report = ReportPage(page)
+        panel = report.verdict()
+        expect(panel.locator("h3")).to_have_text("losses leaks 420 MiB a run")
+        expect(panel.locator(".outlook")).to_have_text(
+            "2.05 GiB so far; the device is full in about 13 runs"
+        )
+        expect(panel.locator(".at")).to_have_text("In [6]line 2")
+        expect(panel.locator("ins mark")).to_have_text(".detach()")
+        top = report.host.bounding_box()
+        assert top is not None
+        for part in ("h3", ".outlook", ".at", "ins", ".primary"):
+            box = panel.locator(part).bounding_box()
+            assert box is not None
+            assert box["y"] + box["height"] - top["y"] <= FIRST_PIXELS, part
+        screenshot(page, f"verdict-lab-{theme.lower()}")
+        _goes_to_its_cell(page, report)
+    finally:
+        lab.set_theme("JupyterLab Light")
+        for session in lab.ask("api/sessions"):
+            lab.ask(f"api/sessions/{session['id']}", "DELETE")
+
+
+def _is_idle(lab: Lab) -> bool:
+    kernels = [session["kernel"] for session in lab.ask("api/sessions")]
+    return [kernel["execution_state"] for kernel in kernels] == ["idle"]
+
+
+def _goes_to_its_cell(page: Page, report: ReportPage) -> None:
+    """Follow the way from the finding to the cell that ran last."""
+    report.verdict().get_by_role("button", name="Go to the cell").click()
+    cell = page.locator(".jp-CodeCell", has=page.get_by_text("[6]:", exact=True))
+    wait(
+        lambda: (cell.bounding_box() or {"y": -1})["y"] > 0,
+        "the cell was not brought into view",
+    )
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1440, 900, 640, 380])
+def test_nothing_is_cut_or_overlaps(
+    full: gpumem.Recording, open_page: Open, tmp_path: Path, width: int, scheme: str
+) -> None:
+    """At every width, closed and with each finding opened in full."""
+    view = {"viewport": {"width": width, "height": 900}, "color_scheme": scheme}
+    page = open_page(saved(full, tmp_path), **view).page
+    report = ReportPage(page)
+    panel = report.verdict()
+    screenshot(page, f"verdict-{width}-{scheme}")
+    n_rows = panel.locator(".entry").count()
+    for row in range(n_rows + 1):
+        boxes = panel.evaluate(BOXES)
+        pairs = [(a, b) for i, a in enumerate(boxes) for b in boxes[i + 1 :]]
+        assert [pair for pair in pairs if _overlap(*pair)] == []
+        assert [box for box in boxes if box["inner"] > 0 and box["what"] != "patch"] == []
+        assert page.evaluate(FITS)
+        if row == n_rows:
+            break
+        panel.locator(".entry").nth(row).click()
+        page.evaluate(FRAMES)
+        if panel.get_by_role("button", name="Evidence").get_attribute("aria-expanded") == "false":
+            panel.get_by_role("button", name="Evidence").click()
+        screenshot(page, f"verdict-{width}-{scheme}-open-{row}")
+
+
+def test_a_cause_stands_before_what_it_led_to(
+    full: gpumem.Recording, open_page: Open, tmp_path: Path
+) -> None:
+    """Runs that ran out for one cause are one line, which opens in place."""
+    report = ReportPage(open_page(saved(full, tmp_path)).page)
+    panel = report.verdict()
+    assert panel.locator("h3").inner_text() == "losses leaks 420 MiB a run"
+    row = panel.locator(".entry").first
+    assert "2 runs of 2 cells ran out of memory, first In [29]" in row.inner_text()
+    row.click()
+    assert panel.locator("h3").inner_text().startswith("2 runs of 2 cells ran out")
+    assert "losses leaks 420 MiB a run" in panel.locator(".entry").first.inner_text()
+    assert report.state()["full"] == "yes"
+
+
+def test_a_fix_is_copied_and_says_so(recordings: Sessions, open_page: Open, tmp_path: Path) -> None:
+    page = open_page(saved(recordings["thousand"], tmp_path)).page
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    button = ReportPage(page).verdict().locator(".primary")
+    fix = button.get_attribute("data-argument")
+    button.click()
+    expect(button).to_have_text("Copied ✓")
+    page.wait_for_function(
+        "(fix) => navigator.clipboard.readText().then((it) => it === fix)", arg=fix
+    )
+    expect(button).to_have_text("Copy fix")
+
+
+def test_what_is_dismissed_comes_back_in_its_place(
+    full: gpumem.Recording, open_page: Open, tmp_path: Path
+) -> None:
+    report = ReportPage(open_page(saved(full, tmp_path)).page)
+    panel = report.verdict()
+    title = panel.locator("h3").inner_text()
+    panel.get_by_role("button", name="Dismiss").click()
+    assert panel.locator("> *").first.inner_text().startswith(f"Dismissed: {title}")
+    assert panel.locator("h3").inner_text() != title
+    panel.get_by_role("button", name="Undo").click()
+    assert panel.locator("h3").inner_text() == title
+
+
+def test_the_tally_lists_the_rest(full: gpumem.Recording, open_page: Open, tmp_path: Path) -> None:
+    report = ReportPage(open_page(saved(full, tmp_path)).page)
+    panel = report.verdict()
+    n_rows = panel.locator(".entry").count()
+    chip = panel.locator(".chip").last
+    n_more = int(chip.inner_text().split()[1])
+    chip.click()
+    assert panel.locator(".entry").count() == n_rows + n_more
+    chip.click()
+    assert panel.locator(".entry").count() == n_rows
+
+
+def test_it_leaves_the_page_as_markdown(
+    full: gpumem.Recording, open_page: Open, tmp_path: Path
+) -> None:
+    """For an issue: the conclusion, the fix, and what each cell kept."""
+    report = ReportPage(open_page(saved(full, tmp_path)).page)
+    text = report.host.evaluate("(host) => host.exported('markdown')")
+    assert text.startswith("### ▲ `losses` leaks 420 MiB a run\n")
+    assert f"```diff\n- {APPEND}\n+ {APPEND[:-1]}.detach())\n```" in text
+    assert "| cell | In | runs | kept |" in text

@@ -1,0 +1,210 @@
+//! A finding in full: what grew and where that leads, who holds it, what to do, and the figures.
+
+use gpumem_core::analyze::{Evidence, Finding};
+use gpumem_core::chart::{self, Density};
+use gpumem_core::decimal::rounded;
+use gpumem_core::units::{ByteDelta, Units};
+use gpumem_core::wording::{self, Words};
+use web_sys::{Element, HtmlCanvasElement};
+
+use crate::canvas::Faces;
+use crate::card_details;
+use crate::dom::{Dom, Maker, fill};
+use crate::holder_list;
+use crate::model::Model;
+use crate::page::{paint_scene, px};
+
+/// From here on, two charts stand beside each other.
+const TWO_CHARTS: f64 = 560.0;
+/// The space between them.
+const BETWEEN: f64 = 24.0;
+
+/// What a card opens: its drawings, who holds it, what to do, what it is not, and the figures.
+pub(crate) fn body(make: &Maker, model: &Model, finding: &Finding, words: &Words) -> Dom<Element> {
+    let body = make.empty("div", &[("class", "full")])?;
+    if !words.detail.is_empty() {
+        let detail = make.prose("p", &[("class", "detail")], &words.detail)?;
+        body.append_child(&detail)?;
+    }
+    if finding.growth().is_some() {
+        body.append_child(&make.empty("div", &[("class", "courses")])?.into())?;
+    }
+    for part in card_details::of(make, model, finding)? {
+        body.append_child(&part)?;
+    }
+    if !finding.holders.is_empty() {
+        body.append_child(&holder_list::holders(make, finding, model.units())?.into())?;
+    }
+    let ruled_out = wording::ruled_out(model.recording(), finding, model.units());
+    let boxes = make.empty("div", &[("class", "boxes")])?;
+    if !words.suggestions.is_empty() {
+        let advice = words
+            .suggestions
+            .iter()
+            .map(|it| (None, wording::sentence(it)));
+        boxes.append_child(&listed(make, "What to do", "ol", advice)?.into())?;
+    }
+    if !ruled_out.is_empty() {
+        let ruled_out = ruled_out.into_iter().map(|(what, why)| (Some(what), why));
+        boxes.append_child(&listed(make, "Ruled out", "ul", ruled_out)?.into())?;
+    }
+    body.append_child(&boxes)?;
+    if !finding.evidence.is_empty() {
+        body.append_child(&evidence(make, model, finding)?.into())?;
+    }
+    Ok(body)
+}
+
+/// Draws what grew and where that leads, where a card has the place for it.
+pub(crate) fn draw(
+    make: &Maker,
+    model: &Model,
+    finding: &Finding,
+    (card, faces): (&Element, &Faces),
+) -> Dom<()> {
+    let Some(place) = card.query_selector(".courses")? else {
+        return Ok(());
+    };
+    let room = f64::from(place.client_width());
+    if room == 0.0 {
+        return Ok(());
+    }
+    let width = if room < TWO_CHARTS {
+        room
+    } else {
+        (room - BETWEEN) / 2.0
+    };
+    let view = chart::View {
+        width,
+        density: Density(model.scale),
+        units: model.units(),
+        ..chart::View::default()
+    };
+    let scenes = [
+        ("After each run", chart::course(finding, &view)),
+        ("If it goes on", chart::outlook(finding, &view)),
+    ];
+    let mut drawn = Vec::new();
+    for (title, scene) in scenes {
+        let Some(scene) = scene else { continue };
+        let title = if finding.counts_steps() && drawn.is_empty() {
+            "After each step"
+        } else {
+            title
+        };
+        let canvas: HtmlCanvasElement = make.typed(
+            "canvas",
+            &[("role", "img"), ("aria-label", &scene.description)],
+        )?;
+        paint_scene(&canvas, &scene, model.theme, model.scale, faces)?;
+        let style = canvas.style();
+        style.set_property("width", &px(scene.width))?;
+        style.set_property("height", &px(scene.height))?;
+        let title = make.text("h4", &[], title)?;
+        drawn.push(make.group("div", &[], &[&title, &canvas])?);
+    }
+    fill(&place, &drawn)
+}
+
+/// A list under a heading; what an entry is about stands in front of it.
+fn listed(
+    make: &Maker,
+    label: &str,
+    tag: &str,
+    entries: impl Iterator<Item = (Option<&'static str>, String)>,
+) -> Dom<Element> {
+    let list = make.empty(tag, &[])?;
+    for (what, words) in entries {
+        let entry = make.prose("li", &[], &words)?;
+        if let Some(what) = what {
+            entry.prepend_with_node_1(&make.text("b", &[], what)?.into())?;
+        }
+        list.append_child(&entry)?;
+    }
+    let label = make.text("h4", &[], label)?;
+    make.group("div", &[], &[&label, &list])
+}
+
+fn evidence(make: &Maker, model: &Model, finding: &Finding) -> Dom<Element> {
+    let summary = make.text(
+        "summary",
+        &[],
+        &format!("Figures and thresholds ({})", finding.evidence.len()),
+    )?;
+    let table = make.empty("table", &[])?;
+    let names = make.empty("tr", &[])?;
+    for name in ["figure", "value", "threshold", "holds"] {
+        names.append_child(&make.text("th", &[("scope", "col")], name)?.into())?;
+    }
+    table.append_child(&make.group("thead", &[], &[&names])?.into())?;
+    let rows = make.empty("tbody", &[])?;
+    for figure in &finding.evidence {
+        let (recording, units) = (model.recording(), model.units());
+        let words = wording::evidence(recording, finding, figure, units);
+        rows.append_child(&figure_row(make, figure, &words, units)?.into())?;
+    }
+    table.append_child(&rows)?;
+    let scroll = make.group("div", &[("class", "scroll")], &[&table])?;
+    make.group("details", &[], &[&summary, &scroll])
+}
+
+fn figure_row(make: &Maker, figure: &Evidence, words: &str, units: Units) -> Dom<Element> {
+    let (sign, word) = if figure.holds {
+        ("✓", "yes")
+    } else {
+        ("–", "no")
+    };
+    let shown = |value: f64| {
+        if figure.name.ends_with("_bytes") {
+            units.change(ByteDelta::from_f64(value))
+        } else {
+            number(value)
+        }
+    };
+    let threshold = figure.threshold.map(shown).unwrap_or_default();
+    make.group(
+        "tr",
+        &[("title", figure.name)],
+        &[
+            &make.text("td", &[], words)?,
+            &make.text("td", &[("class", "number")], &shown(figure.value))?,
+            &make.text("td", &[("class", "number")], &threshold)?,
+            &make.text("td", &[("aria-label", word)], sign)?,
+        ],
+    )
+}
+
+/// A statistic with as many digits as help.
+fn number(value: f64) -> String {
+    let n_digits = match value.abs() {
+        f64::INFINITY if value > 0.0 => return "∞".to_owned(),
+        f64::INFINITY => return "−∞".to_owned(),
+        n if n >= 1000.0 || n.fract() == 0.0 => 0,
+        n if n >= 0.01 => 2,
+        n if n >= 0.0001 => 4,
+        _ => return "≈ 0".to_owned(),
+    };
+    rounded(value, n_digits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check_number(value: f64, shown: &str) {
+        assert_eq!(number(value), shown);
+    }
+
+    #[test]
+    fn statistics_have_as_many_digits_as_help() {
+        check_number(12.345, "12.35");
+        check_number(9.0, "9");
+        check_number(0.0, "0");
+        check_number(4_404_019.2, "4404019");
+        check_number(0.0012, "0.0012");
+        check_number(-3e-9, "≈ 0");
+        check_number(f64::INFINITY, "∞");
+        check_number(f64::NEG_INFINITY, "−∞");
+    }
+}

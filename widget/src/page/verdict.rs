@@ -1,0 +1,281 @@
+//! The conclusion: the worst finding open to its fix, the next ones in a line each, and how many more
+//! there are.
+
+use gpumem_core::analyze::{Severity, Verdict};
+use gpumem_core::chart::{Theme, View};
+use gpumem_core::wording::{self, Tally};
+use web_sys::Element;
+
+use crate::canvas::Faces;
+use crate::cards::{Card, Form, bring_back, keyboard_in, place, sign, tone};
+use crate::dom::{Dom, Maker, put};
+use crate::full;
+use crate::model::Model;
+use crate::state::{Chart, State};
+
+/// So many findings follow the one that is open.
+const N_ROWS: usize = 2;
+
+/// The first panel of the report.
+pub(crate) struct Panel {
+    pub(crate) element: Element,
+    /// The findings in the order in which they were shown last.
+    order: Vec<String>,
+    open: Option<Card>,
+    /// What the charts of that card were drawn for.
+    drawn: Option<(u64, View, Theme)>,
+}
+
+impl Panel {
+    pub(crate) fn build(make: &Maker) -> Dom<Self> {
+        let label = [("aria-label", "verdict"), ("class", "verdict")];
+        Ok(Self {
+            element: make.empty("section", &label)?,
+            order: Vec::new(),
+            open: None,
+            drawn: None,
+        })
+    }
+
+    /// Shows what the model concludes; the keyboard stays where it is.
+    pub(crate) fn show(&mut self, make: &Maker, model: &Model) -> Dom<()> {
+        let at_keyboard = keyboard_in(&self.element)?;
+        let verdicts = self.ordered(model)?;
+        let shown = Shown::of(model, &verdicts);
+        let mut parts = Vec::new();
+        if !shown.is_urgent {
+            parts.push(healthy(make, model)?);
+        }
+        let form = if model.state().in_full {
+            Form::Unfolded
+        } else {
+            Form::Folded
+        };
+        let earlier = self.open.take();
+        for line in &shown.lines {
+            parts.push(match line {
+                Line::Open(verdict) => {
+                    let card = Card::following(make, model, verdict, (form, earlier.as_slice()))?;
+                    let element = card.element().clone();
+                    self.open = Some(card);
+                    element
+                }
+                Line::Row(verdict) => row(make, model, verdict)?,
+                Line::Undo(verdict) => undo(make, model, verdict)?,
+            });
+        }
+        if !model.recording().runs().is_empty() {
+            parts.push(tallies(make, model, &shown)?);
+        }
+        put(&self.element, &parts)?;
+        self.drawn = None;
+        self.order = verdicts.iter().map(|it| it.first().id.clone()).collect();
+        match at_keyboard {
+            Some(stop) => bring_back(&self.element, &stop),
+            None => Ok(()),
+        }
+    }
+
+    /// Draws the charts of the card that is open, if they are not drawn yet.
+    pub(crate) fn draw(&mut self, make: &Maker, model: &Model, faces: &Faces) -> Dom<()> {
+        let drawn = (model.version(), model.view(Chart::Minimap), model.theme);
+        let Some(card) = &self.open else {
+            return Ok(());
+        };
+        if self.drawn.as_ref() != Some(&drawn) {
+            full::draw(make, model, card.finding(), (card.element(), faces))?;
+            self.drawn = Some(drawn);
+        }
+        Ok(())
+    }
+
+    /// What is drawn is to be drawn again.
+    pub(crate) fn forget(&mut self) {
+        self.drawn = None;
+    }
+
+    /// The card that is open.
+    pub(crate) fn card(&self) -> Option<&Card> {
+        self.open.as_ref()
+    }
+
+    /// The verdicts; in the order of before, while a run goes on or the pointer is among them.
+    fn ordered<'a>(&self, model: &'a Model) -> Dom<Vec<Verdict<'a>>> {
+        let mut verdicts = model.analysis().verdicts();
+        let mut runs = model.recording().runs().iter();
+        if runs.any(|run| run.ended.is_none()) || self.element.matches(":hover")? {
+            let place = |verdict: &Verdict<'_>| {
+                let mut known = self.order.iter();
+                let place = known.position(|id| *id == verdict.first().id);
+                place.unwrap_or(usize::MAX)
+            };
+            gpumem_core::sort::sort_by_key(&mut verdicts, place);
+        }
+        Ok(verdicts)
+    }
+}
+
+/// The panel shows another thing in this state than in the one before.
+pub(crate) fn is_another(before: &State, state: &State) -> bool {
+    let seen = |state: &State| {
+        let State {
+            opened,
+            in_full,
+            listed,
+            undo,
+            dismissed,
+            device,
+            ..
+        } = state.clone();
+        (opened, in_full, listed, undo, dismissed, device)
+    };
+    seen(before) != seen(state)
+}
+
+/// One line of the panel.
+enum Line<'a> {
+    Open(&'a Verdict<'a>),
+    Row(&'a Verdict<'a>),
+    /// It was dismissed a moment ago.
+    Undo(&'a Verdict<'a>),
+}
+
+/// What the panel shows of the verdicts.
+struct Shown<'a> {
+    lines: Vec<Line<'a>>,
+    /// Those that only the tally counts.
+    rest: Vec<&'a Verdict<'a>>,
+    /// Something should be looked at.
+    is_urgent: bool,
+}
+
+impl<'a> Shown<'a> {
+    fn of(model: &Model, verdicts: &'a [Verdict<'a>]) -> Self {
+        let state = model.state();
+        let is_in = |ids: &[String], verdict: &Verdict<'_>| {
+            let mut findings = verdict.findings().iter();
+            findings.all(|finding| ids.contains(&finding.id))
+        };
+        let standing = || {
+            let verdicts = verdicts.iter();
+            verdicts.filter(|verdict| !is_in(&state.dismissed, verdict))
+        };
+        let is_urgent = standing().any(|it| it.first().severity > Severity::Info);
+        let is_opened = |verdict: &Verdict<'_>| state.opened.as_ref() == Some(&verdict.first().id);
+        let opened = standing().find(|verdict| is_opened(verdict));
+        let opened = opened.or_else(|| standing().next().filter(|_| is_urgent));
+        let opened = opened.map(|verdict| &verdict.first().id);
+        let (mut lines, mut rest) = (Vec::new(), Vec::new());
+        let mut n_rows = 0;
+        for verdict in verdicts {
+            let first = verdict.first();
+            if is_in(&state.undo, verdict) && is_in(&state.dismissed, verdict) {
+                lines.push(Line::Undo(verdict));
+            } else if is_in(&state.dismissed, verdict) {
+            } else if Some(&first.id) == opened {
+                lines.push(Line::Open(verdict));
+            } else if n_rows < N_ROWS {
+                n_rows += 1;
+                lines.push(Line::Row(verdict));
+            } else {
+                rest.push(verdict);
+                let sign = wording::icon(first);
+                if state.listed.as_deref() == Some(sign) {
+                    lines.push(Line::Row(verdict));
+                }
+            }
+        }
+        Self {
+            lines,
+            rest,
+            is_urgent,
+        }
+    }
+}
+
+/// A finding in a line, which opens it.
+fn row(make: &Maker, model: &Model, verdict: &Verdict<'_>) -> Dom<Element> {
+    let finding = verdict.first();
+    let words = wording::verdict_words(model.recording(), verdict, model.units());
+    let said = make.prose("span", &[("class", "said"), ("dir", "auto")], &words.row)?;
+    let attributes = [
+        ("type", "button"),
+        ("class", "entry"),
+        ("data-action", "open"),
+        ("data-argument", &finding.id),
+        ("data-tone", tone(finding)),
+        ("aria-expanded", "false"),
+    ];
+    let line = make.group("button", &attributes, &[&sign(make, finding)?, &said])?;
+    let fix = match (&finding.fix, finding.release()) {
+        (Some(fix), _) if fix.elsewhere => String::new(),
+        (Some(fix), _) => wording::short_fix(fix),
+        (None, Some(command)) => format!("`{command}`"),
+        (None, None) => String::new(),
+    };
+    if !fix.is_empty() {
+        let fix = make.prose("span", &[("class", "short")], &format!("fix: {fix}"))?;
+        line.append_child(&fix)?;
+    }
+    if let Some(place) = place(finding) {
+        line.append_child(&make.text("span", &[("class", "place")], &place)?.into())?;
+    }
+    let arrow = make.text("span", &[("aria-hidden", "true"), ("class", "arrow")], "▸")?;
+    line.append_child(&arrow)?;
+    Ok(line)
+}
+
+/// In the place of what was dismissed: the way back.
+fn undo(make: &Maker, model: &Model, verdict: &Verdict<'_>) -> Dom<Element> {
+    let words = wording::verdict_words(model.recording(), verdict, model.units());
+    let words = format!("Dismissed: {}", words.title);
+    let words = make.prose("span", &[("class", "said")], &words)?;
+    let undo = make.link("undo", "", "Undo")?;
+    make.group("div", &[("class", "entry gone")], &[&words, &undo])
+}
+
+/// What is said where nothing needs a change.
+fn healthy(make: &Maker, model: &Model) -> Dom<Element> {
+    let (recording, device) = (model.recording(), model.state().device);
+    let words = wording::healthy(recording, model.analysis(), device, model.units());
+    let mark = if recording.runs().is_empty() {
+        "○"
+    } else {
+        "✓"
+    };
+    let mark = make.text("span", &[("aria-hidden", "true"), ("class", "sign")], mark)?;
+    let title = make.prose("h3", &[], &words.title)?;
+    let outlook = make.prose("p", &[("class", "outlook")], &words.outlook)?;
+    let head = make.group("div", &[("class", "head")], &[&mark, &title, &outlook])?;
+    let attributes = [("class", "card empty"), ("data-tone", "ok")];
+    make.group("article", &attributes, &[&head])
+}
+
+/// How many findings are not shown yet; a click lists those of a sign.
+fn tallies(make: &Maker, model: &Model, shown: &Shown<'_>) -> Dom<Element> {
+    let bar = make.empty("div", &[("class", "tally")])?;
+    let n_fine = model.analysis().n_fine_cells(model.recording());
+    for Tally { sign, words } in wording::tally(&shown.rest, n_fine) {
+        let mark = make.text("span", &[("aria-hidden", "true")], sign)?;
+        let words = make.text("span", &[], &words)?;
+        if sign == "✓" {
+            bar.append_child(
+                &make
+                    .group("span", &[("data-sign", sign)], &[&mark, &words])?
+                    .into(),
+            )?;
+            continue;
+        }
+        let is_listed = model.state().listed.as_deref() == Some(sign);
+        let attributes = [
+            ("type", "button"),
+            ("class", "chip"),
+            ("data-action", "list"),
+            ("data-argument", sign),
+            ("data-sign", sign),
+            ("aria-expanded", if is_listed { "true" } else { "false" }),
+        ];
+        bar.append_child(&make.group("button", &attributes, &[&mark, &words])?.into())?;
+    }
+    Ok(bar)
+}
