@@ -1,7 +1,7 @@
 //! What a growing cell kept, run by run, and where that leads.
 
 use super::View;
-use super::axis::{ByteAxis, Sign};
+use super::axis::ByteAxis;
 use super::label::Label;
 use super::plot::{Plot, crisp, sheet};
 use super::scene::{Anchor, Face, Point, Rect, Role, Scene};
@@ -39,7 +39,7 @@ pub fn course(finding: &Finding, view: &View) -> Option<Scene> {
     let mut scene = sheet(view.width, HEIGHT, Role::Panel);
     let plot = Plot::new(scene.width, TOP, HEIGHT - BELOW);
     let top = course.levels.iter().copied().fold(course.total, f64::max);
-    let axis = ByteAxis::new(0.0..=top, plot.bottom, plot.top, Sign::Level, view.units);
+    let axis = ByteAxis::new(0.0..=top, plot.bottom, plot.top, view.units);
     plot.draw_axis(&mut scene, &axis, MAX_TICKS);
     let slot = plot.width() / course.levels.len() as f64;
     let width = (slot * (1.0 - BETWEEN)).max(1.0);
@@ -82,14 +82,14 @@ pub fn outlook(finding: &Finding, view: &View) -> Option<Scene> {
     let mut plot = Plot::new(scene.width, TOP, HEIGHT - BELOW);
     plot.right -= BESIDE;
     let full = course.base + course.total + left;
-    let axis = ByteAxis::new(0.0..=full, plot.bottom, plot.top, Sign::Level, view.units);
+    let axis = ByteAxis::new(0.0..=full, plot.bottom, plot.top, view.units);
     plot.draw_axis(&mut scene, &axis, MAX_TICKS);
     let all = course.n as f64 + n_more;
     let x = |n: f64| plot.left + plot.width() * n / all;
     let (now, end) = (x(course.n as f64), x(all));
     let floor = axis.y(course.base);
     let rect = Rect::new(plot.left, floor, end - plot.left, plot.bottom - floor);
-    scene.fill(rect, Role::Cache, 0.0);
+    scene.fill(rect, Role::CacheArea, 0.0);
     let n_levels = course.levels.len() as f64;
     for (idx, level) in course.levels.iter().enumerate() {
         let (from, to) = (
@@ -119,7 +119,8 @@ pub fn outlook(finding: &Finding, view: &View) -> Option<Scene> {
         Role::Text,
         1.5,
     );
-    scene.dot(Point::new(end, roof), 4.0, Role::Leak);
+    let dot = Rect::new(end - 4.0, roof - 4.0, 8.0, 8.0);
+    scene.fill(dot, Role::Leak, 4.0);
     let at = Point::new(end + 8.0, roof + 4.0);
     scene.text(Label::new("full", at).face(Face::Bold).role(Role::Leak));
     let numbers = [

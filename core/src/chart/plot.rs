@@ -33,6 +33,10 @@ impl Plot {
         }
     }
 
+    pub(super) fn width(&self) -> f64 {
+        self.right - self.left
+    }
+
     /// Grid lines with what stands at them.
     pub(super) fn draw_axis(&self, scene: &mut Scene, axis: &ByteAxis, max_ticks: usize) {
         for tick in axis.ticks(max_ticks) {

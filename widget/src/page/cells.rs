@@ -378,7 +378,7 @@ impl Row {
         Ok(Self {
             cell,
             element,
-            button: button.dyn_into()?,
+            button: button.unchecked_into(),
             sign,
             name,
             number,

@@ -89,9 +89,9 @@ impl Page {
             settings,
             pictures,
             faces: faces(root)?,
+            verdict: Panel::build(&make)?,
             make,
             root: root.clone(),
-            verdict: Panel::build(&make)?,
         };
         for part in [
             &page.header.element,
@@ -232,11 +232,6 @@ impl Page {
             picture.mark(None)?;
         }
         self.show_pictures(model)
-    }
-
-    /// Brings a chart into view; the keyboard stays where it is.
-    pub(crate) fn bring(&self, chart: Chart) {
-        self.picture(chart).stage.scroll_into_view_with_bool(false);
     }
 
     /// The keyboard goes on at a chart.
