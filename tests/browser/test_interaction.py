@@ -355,7 +355,7 @@ def test_fingers_read_out_and_zoom(recordings: Sessions, open_page: Open, tmp_pa
     gpumem.report(recordings["leak"]).save(path)
     page = open_page(path.as_uri(), has_touch=True).page
     report = ReportPage(page)
-    page.touchscreen.tap(*report.point("cells", 0.08))
+    page.touchscreen.tap(*report.point("cells", 0.5))
     page.evaluate(FRAMES)
     assert report.tip()
     (left, y), (right, _) = report.point("timeline", 0.45), report.point("timeline", 0.55)

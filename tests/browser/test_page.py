@@ -81,7 +81,7 @@ def test_it_fits_its_window(width: int, leak_page: str, open_page: Open) -> None
     opened.page.wait_for_function(FITS)
     opened.page.wait_for_function(
         "([low, high]) => { const { width } = document.querySelector('.gpumem-report')"
-        ".shadowRoot.querySelector('canvas').getBoundingClientRect();"
+        ".shadowRoot.querySelector('canvas[data-chart=cells]').getBoundingClientRect();"
         " return width > low && width <= high }",
         arg=[width * 0.8, width],
     )

@@ -335,7 +335,7 @@ impl Model {
         let (recording, analysis) = (&self.recording, &self.analysis);
         match chart {
             Chart::Row => Scene::default(),
-            Chart::Cells => self.cells().over_time(&self.layout(), view.units),
+            Chart::Cells => self.cells().over_time(self.layout(), view.units),
             Chart::Now => chart::now(recording, analysis, &view),
             Chart::Timeline => chart::timeline_from(&self.detail, recording, analysis, &view),
             Chart::Minimap => chart::minimap(recording, analysis, &view),

@@ -14,7 +14,7 @@
 //! let recording = leaking();
 //! let analysis = analyze(&recording, &Rules::default());
 //! let device = default_device(&recording, &analysis).expect("a device");
-//! let scene = cells(&recording, &analysis, device).over_time(&Layout::new(600.0), Units::Binary);
+//! let scene = cells(&recording, &analysis, device).over_time(Layout::new(600.0), Units::Binary);
 //! assert!(scene.description.starts_with("What cuda:0 holds"));
 //! assert!(svg(&scene, Theme::Dark).starts_with("<svg"));
 //! ```

@@ -84,7 +84,7 @@ proptest! {
             }
         }
         for scene in [
-            cells.over_time(&Layout::new(width), Units::Binary),
+            cells.over_time(Layout::new(width), Units::Binary),
             now(&recording, &analysis, &view),
             timeline(&recording, &analysis, &view),
             timeline(&recording, &analysis, &level),

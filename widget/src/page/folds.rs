@@ -10,7 +10,7 @@ use crate::state::Fold;
 /// The folds below the charts.
 pub(crate) struct Folds {
     pub(crate) element: Element,
-    folds: Vec<(Fold, Element)>,
+    all: Vec<(Fold, Element)>,
     runs: Element,
 }
 
@@ -18,7 +18,7 @@ impl Folds {
     pub(crate) fn build(make: &Maker, map: &Element, settings: &Element) -> Dom<Self> {
         let runs = make.empty("div", &[("class", "panel padded")])?;
         let element = make.empty("div", &[("class", "folds")])?;
-        let mut folds = Vec::new();
+        let mut all = Vec::new();
         for fold in Fold::ALL {
             let (words, content) = match fold {
                 Fold::Map => ("Map of who holds it", map),
@@ -29,19 +29,15 @@ impl Folds {
             let summary = make.text("summary", &attributes, words)?;
             let details = make.group("details", &[("class", "fold")], &[&summary, content])?;
             element.append_child(&details)?;
-            folds.push((fold, details));
+            all.push((fold, details));
         }
-        Ok(Self {
-            element,
-            folds,
-            runs,
-        })
+        Ok(Self { element, all, runs })
     }
 
     /// Opens and closes what the reader wants; the table of runs is there only while it is open.
     pub(crate) fn show(&self, make: &Maker, model: &Model) -> Dom<()> {
         let state = model.state();
-        for (fold, details) in &self.folds {
+        for (fold, details) in &self.all {
             flag(details, "open", state.is_open(*fold))?;
         }
         if !state.is_open(Fold::Runs) {

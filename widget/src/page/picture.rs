@@ -57,12 +57,14 @@ impl Picture {
         let (band, cursor, brush) = (overlay("band")?, overlay("cursor")?, overlay("brush")?);
         let label = [("class", "reading"), ("dir", "auto")];
         let reading = make.empty("p", &label)?;
-        flag(&reading, "hidden", chart != Chart::Timeline)?;
         let stage = make.group(
             "div",
             &[("class", "stage")],
-            &[&canvas, &band, &cursor, &brush, &reading],
+            &[&canvas, &band, &cursor, &brush],
         )?;
+        if chart == Chart::Timeline {
+            stage.append_child(&reading)?;
+        }
         Ok(Self {
             chart,
             stage: stage.dyn_into().map_err(JsValue::from)?,

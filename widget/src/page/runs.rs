@@ -63,8 +63,8 @@ pub(crate) fn all(make: &Maker, model: &Model) -> Dom<Vec<Element>> {
 }
 
 /// A table of these runs.
-pub(crate) fn table(make: &Maker, model: &Model, runs: Vec<RunIdx>) -> Dom<Element> {
-    build(make, model, &lines(model, &runs), None)
+pub(crate) fn table(make: &Maker, model: &Model, runs: &[RunIdx]) -> Dom<Element> {
+    build(make, model, &lines(model, runs), None)
 }
 
 fn lines(model: &Model, runs: &[RunIdx]) -> Vec<Line> {

@@ -32,12 +32,12 @@ impl Layout {
     }
 
     /// Everything is in one column.
-    pub fn is_narrow(&self) -> bool {
+    pub fn is_narrow(self) -> bool {
         self.width < NARROW
     }
 
     /// The name that the page's style knows it by.
-    pub fn name(&self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self.width {
             _ if self.is_narrow() => "narrow",
             width if width < WIDE => "middle",
@@ -46,7 +46,7 @@ impl Layout {
     }
 
     /// Where the charts begin.
-    pub fn chart_left(&self) -> f64 {
+    pub fn chart_left(self) -> f64 {
         if self.is_narrow() {
             PAD
         } else {
@@ -55,7 +55,7 @@ impl Layout {
     }
 
     /// Where they end.
-    pub fn chart_right(&self) -> f64 {
+    pub fn chart_right(self) -> f64 {
         let beside = match self.name() {
             "narrow" => 0.0,
             "middle" => TOTAL + STATE + 2.0 * GAP,
@@ -65,7 +65,7 @@ impl Layout {
     }
 
     /// How wide the charts are.
-    pub fn chart_width(&self) -> f64 {
+    pub fn chart_width(self) -> f64 {
         self.chart_right() - self.chart_left()
     }
 }

@@ -94,7 +94,7 @@ impl Cells {
     }
 
     /// All cells over time, on a sheet as wide as the panel.
-    pub fn over_time(&self, layout: &Layout, units: Units) -> Scene {
+    pub fn over_time(&self, layout: Layout, units: Units) -> Scene {
         over_time::scene(self, layout, units)
     }
 

@@ -53,7 +53,7 @@ impl Rest<'_> {
     /// let recording = leaking();
     /// let cells = cells(&recording, &analyze(&recording, &Rules::default()), DeviceIdx(0));
     /// let rest = Rest { rows: &cells.rows, n_cells: 1 };
-    /// assert_eq!(rest.words(Units::Binary), "1 more cell: losses.append(…) +24 MiB");
+    /// assert_eq!(rest.words(Units::Binary), "1 more cell: ▲ losses.append(…) +24 MiB");
     /// ```
     pub fn words(&self, units: Units) -> String {
         if self.rows.is_empty() {

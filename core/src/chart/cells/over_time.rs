@@ -62,7 +62,7 @@ pub(super) fn bands(cells: &Cells) -> Vec<Band> {
     bands.filter(|band| band.size > Bytes::ZERO).collect()
 }
 
-pub(super) fn scene(cells: &Cells, layout: &Layout, units: Units) -> Scene {
+pub(super) fn scene(cells: &Cells, layout: Layout, units: Units) -> Scene {
     let mut scene = sheet(layout.width, BOTTOM + FOOT, Role::Panel);
     let highest = highest_level(cells);
     let missing = match (cells.slots.runs().is_empty(), highest) {
@@ -140,6 +140,9 @@ fn description(cells: &Cells, units: Units) -> String {
     )
 }
 
+/// A size that is drawn over time.
+type Size = fn(&LevelPoint) -> f64;
+
 struct Chart<'a> {
     cells: &'a Cells,
     left: f64,
@@ -159,7 +162,7 @@ impl Chart<'_> {
     }
 
     /// The places and sizes of a line through what is known.
-    fn levels(&self, size: fn(&LevelPoint) -> f64) -> Vec<(f64, f64)> {
+    fn levels(&self, size: Size) -> Vec<(f64, f64)> {
         let mut levels = Vec::new();
         for point in &self.cells.levels {
             if point.level.is_some() {
@@ -171,7 +174,7 @@ impl Chart<'_> {
 
     /// From the highest to the lowest: each covers the lower part of the one before.
     fn draw_areas(&mut self) {
-        let areas: [(fn(&LevelPoint) -> f64, Role); 3] = [
+        let areas: [(Size, Role); 3] = [
             (LevelPoint::with_cache, Role::CacheArea),
             (LevelPoint::in_use, Role::KeptArea),
             (|point| point.leaks, Role::Leak),
@@ -195,7 +198,7 @@ impl Chart<'_> {
     }
 
     /// A step line: both ends of each step.
-    fn steps(&self, size: fn(&LevelPoint) -> f64) -> Vec<Point> {
+    fn steps(&self, size: Size) -> Vec<Point> {
         let levels = self.levels(size);
         let mut line = Vec::new();
         for (idx, (x, size)) in levels.iter().enumerate() {
@@ -211,9 +214,7 @@ impl Chart<'_> {
         let backs = &self.cells.given_back;
         let slot = |back: &GivenBack| back.extent.1 - back.extent.0;
         let narrowest = backs.iter().map(slot).fold(1.0, f64::min);
-        let width = (narrowest * (self.right - self.left) * 0.7)
-            .max(2.0)
-            .min(WIDEST_BLOCK);
+        let width = (narrowest * (self.right - self.left) * 0.7).clamp(2.0, WIDEST_BLOCK);
         let tops: Vec<(f64, f64)> = backs
             .iter()
             .map(|back| (self.x(back.at), back.to))
@@ -239,7 +240,7 @@ impl Chart<'_> {
 
     /// Lines at nothing, at the middle and at the capacity, with what stands at them; the areas stand on the
     /// lower ones.
-    fn draw_axis(&mut self, layout: &Layout, top: f64) {
+    fn draw_axis(&mut self, layout: Layout, top: f64) {
         let mut ticks = self.axis.ticks(3);
         ticks.retain(|tick| *tick < NEAR * top);
         ticks.extend(self.cells.capacity.map(|_| top));
@@ -367,7 +368,7 @@ impl Chart<'_> {
         let middles = bands.iter().map(|band| {
             let middle = base + band.size.as_f64() / 2.0;
             base += band.size.as_f64();
-            self.axis.y(middle).max(TOP - 4.0).min(BOTTOM)
+            self.axis.y(middle).clamp(TOP - 4.0, BOTTOM)
         });
         let middles: Vec<f64> = middles.collect();
         let room = (TOP - 10.0, BOTTOM + FOOT - 8.0);

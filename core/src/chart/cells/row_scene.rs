@@ -114,9 +114,9 @@ impl Chart<'_> {
 
     fn draw_kept(&mut self) {
         let mut points = self.row.kept_so_far();
-        points
-            .iter_mut()
-            .for_each(|(at, _)| *at *= self.scene.width);
+        for (at, _) in &mut points {
+            *at *= self.scene.width;
+        }
         let levels = columns(&points);
         let end = match self.row.marks.last() {
             Some(mark) if mark.status == Status::Running => self.x(mark.middle),
@@ -134,7 +134,7 @@ impl Chart<'_> {
                 let area = Rect::new(x, upper, right - x, lower - upper);
                 self.scene.fill(area, self.row.area(), 0.0);
             }
-            if y != before || !line.is_empty() {
+            if (y - before).abs() > 0.0 || !line.is_empty() {
                 if line.is_empty() {
                     line.push(Point::new(x, before));
                 }
@@ -190,7 +190,7 @@ impl Chart<'_> {
         let narrowest = slots
             .map(|mark| mark.extent.1 - mark.extent.0)
             .fold(1.0, f64::min);
-        (self.x(narrowest) * 0.7).max(2.0).min(WIDEST)
+        (self.x(narrowest) * 0.7).clamp(2.0, WIDEST)
     }
 
     /// What each run, or each of its steps, kept.
@@ -219,11 +219,11 @@ impl Chart<'_> {
             .row
             .marks
             .iter()
-            .filter(|mark| n_steps == 1.0 || !mark.steps.is_empty());
+            .filter(|mark| n_steps < 2.0 || !mark.steps.is_empty());
         let narrowest = slots
             .map(|mark| mark.extent.1 - mark.extent.0)
             .fold(1.0, f64::min);
-        (self.x(narrowest) / n_steps * 0.6).max(1.0).min(WIDEST)
+        (self.x(narrowest) / n_steps * 0.6).clamp(1.0, WIDEST)
     }
 
     /// A tick on the floor for each run; one with steps has a line.

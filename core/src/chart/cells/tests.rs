@@ -151,7 +151,7 @@ fn a_run_that_goes_on_is_hatched_in_every_chart() {
     let going_on = run(480).status(Status::Running).steps(8);
     let cells = of(&[("train()", &[run(200), going_on])]);
     let row = cells.row_scene(&cells.rows[0], WIDTH, Measure::Total);
-    let all = cells.over_time(&Layout::new(900.0), Units::Binary);
+    let all = cells.over_time(Layout::new(900.0), Units::Binary);
     for scene in [row, all] {
         let log = draw_log(&scene);
         assert!(log.contains("Kept dashes"), "{log}");
@@ -173,7 +173,7 @@ fn out_of_memory_crosses_every_chart_and_is_named_once() {
     };
     assert_eq!(crosses(0), (1, 0), "only the line");
     assert_eq!(crosses(1), (1, 2), "the line and a cross");
-    let all = cells.over_time(&Layout::new(900.0), Units::Binary);
+    let all = cells.over_time(Layout::new(900.0), Units::Binary);
     assert!(texts(&all).contains(&"out of memory, In [2]"));
     assert!(all.description.ends_with("One run ran out of memory."));
     assert_sound(&all);
@@ -182,13 +182,13 @@ fn out_of_memory_crosses_every_chart_and_is_named_once() {
 #[test]
 fn all_cells_stand_between_nothing_and_the_capacity() {
     insta::assert_snapshot!(draw_log(
-        &leaking().over_time(&Layout::new(900.0), Units::Binary)
+        &leaking().over_time(Layout::new(900.0), Units::Binary)
     ));
 }
 
 #[test]
 fn in_one_column_the_names_stand_elsewhere() {
-    let scene = leaking().over_time(&Layout::new(360.0), Units::Binary);
+    let scene = leaking().over_time(Layout::new(360.0), Units::Binary);
     assert_eq!(
         texts(&scene),
         ["8 GiB", "16 GiB", "In [1]", "[2]", "[3]", "[4]", "now"]
@@ -259,7 +259,7 @@ fn a_thousand_runs_are_no_more_than_a_screen_shows() {
         let scene = cells.row_scene(&cells.rows[0], WIDTH, Measure::Total);
         assert!(scene.items.len() < most, "{} items", scene.items.len());
         assert_sound(&scene);
-        let scene = cells.over_time(&Layout::new(900.0), Units::Binary);
+        let scene = cells.over_time(Layout::new(900.0), Units::Binary);
         assert!(scene.items.len() < 900, "{} items", scene.items.len());
         assert_sound(&scene);
     }
@@ -268,7 +268,7 @@ fn a_thousand_runs_are_no_more_than_a_screen_shows() {
 #[test]
 fn nothing_known_is_said() {
     let said = |plays: &[(&str, &[Play])]| {
-        let scene = of(plays).over_time(&Layout::new(900.0), Units::Binary);
+        let scene = of(plays).over_time(Layout::new(900.0), Units::Binary);
         texts(&scene).join(" ")
     };
     assert_eq!(

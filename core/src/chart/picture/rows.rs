@@ -28,11 +28,11 @@ pub(super) fn draw(cells: &Cells, view: &View) -> Scene {
     draw_legend(&mut scene, cells, PAD + title.width() + 14.0);
     scene.text(title);
     if !layout.is_narrow() {
-        draw_heads(&mut scene, &layout, view.measure);
+        draw_heads(&mut scene, layout, view.measure);
     }
     let n_shown = cells.rows.len().min(MAX_ROWS);
     for row in &cells.rows[..n_shown] {
-        draw_row(&mut scene, cells, row, &layout, view);
+        draw_row(&mut scene, cells, row, layout, view);
     }
     let rest = Rest {
         rows: &cells.rows[n_shown..],
@@ -46,7 +46,7 @@ pub(super) fn draw(cells: &Cells, view: &View) -> Scene {
         scene.text(label.fitted(scene.width - left - PAD));
         scene.height += REST;
     }
-    draw_over_time(&mut scene, cells, &layout, view);
+    draw_over_time(&mut scene, cells, layout, view);
     scene
 }
 
@@ -69,7 +69,7 @@ fn draw_legend(scene: &mut Scene, cells: &Cells, left: f64) {
     }
 }
 
-fn draw_heads(scene: &mut Scene, layout: &Layout, measure: Measure) {
+fn draw_heads(scene: &mut Scene, layout: Layout, measure: Measure) {
     let y = scene.height + 11.0;
     let (words, total) = match measure {
         Measure::Total => (
@@ -88,15 +88,15 @@ fn draw_heads(scene: &mut Scene, layout: &Layout, measure: Measure) {
     scene.height += HEADS;
 }
 
-fn total_right(layout: &Layout) -> f64 {
+fn total_right(layout: Layout) -> f64 {
     layout.chart_right() + 10.0 + 76.0
 }
 
-fn scale_left(layout: &Layout) -> f64 {
+fn scale_left(layout: Layout) -> f64 {
     total_right(layout) + 10.0
 }
 
-fn draw_row(scene: &mut Scene, cells: &Cells, row: &CellRow, layout: &Layout, view: &View) {
+fn draw_row(scene: &mut Scene, cells: &Cells, row: &CellRow, layout: Layout, view: &View) {
     let chart = cells.row_scene(row, layout.chart_width(), view.measure);
     let (top, height) = (scene.height, chart.height);
     let is_narrow = layout.is_narrow();
@@ -177,7 +177,7 @@ fn draw_scale(scene: &mut Scene, cells: &Cells, row: &CellRow, (x, y): (f64, f64
     }
 }
 
-fn draw_over_time(scene: &mut Scene, cells: &Cells, layout: &Layout, view: &View) {
+fn draw_over_time(scene: &mut Scene, cells: &Cells, layout: Layout, view: &View) {
     let line = [
         Point::new(0.0, scene.height + 4.5),
         Point::new(scene.width, scene.height + 4.5),
