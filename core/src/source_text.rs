@@ -113,7 +113,10 @@ mod tests {
         assert_eq!(abridged(long), "losses.append(…)");
         assert_eq!(abridged("top = rank(net)"), "top = rank(net)");
         let words = "a line without any call that is much too long for a sentence";
-        assert_eq!(abridged(words), "a line without any call that is much too lo…");
+        assert_eq!(
+            abridged(words),
+            "a line without any call that is much too lo…"
+        );
     }
 
     #[test]

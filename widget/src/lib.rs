@@ -351,9 +351,8 @@ impl View {
     /// Picks out the runs of a finding, and goes to them; or takes that back.
     fn show_runs(&mut self, finding: &str) -> Dom<()> {
         self.handle(Event::Toggled(finding.to_owned()))?;
-        match (&self.page, &self.model.state().chosen) {
-            (Some(page), Some(_)) => page.bring(Chart::Growth),
-            _ => {}
+        if let (Some(page), Some(_)) = (&self.page, &self.model.state().chosen) {
+            page.bring(Chart::Growth);
         }
         Ok(())
     }
