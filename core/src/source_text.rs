@@ -125,7 +125,7 @@ fn is_number(value: &str) -> bool {
 }
 
 /// Lines of code longer than this are abridged in a sentence.
-const LONGEST: usize = 32;
+const LONGEST: usize = 44;
 
 /// A line of code for a sentence: what a long one hands to its first call becomes `…`.
 pub(crate) fn abridged(line: &str) -> String {
@@ -203,8 +203,11 @@ mod tests {
         let long = "losses.append((sim.tensor(420 << 20) * weights).sum())";
         assert_eq!(abridged(long), "losses.append(…)");
         assert_eq!(abridged("top = rank(net)"), "top = rank(net)");
-        let words = "a line without any call that is much too long";
-        assert_eq!(abridged(words), "a line without any call that is…");
+        let words = "a line without any call that is much too long for a sentence";
+        assert_eq!(
+            abridged(words),
+            "a line without any call that is much too lo…"
+        );
     }
 
     #[test]

@@ -265,7 +265,7 @@ def test_every_threshold_has_its_default_marked(report: ReportPage) -> None:
     slider.focus()
     slider.press("End")
     assert slider.get_attribute("aria-valuetext") == "30 runs"
-    assert report.card("grows 64 MiB a step").count() == 1
+    assert report.card("64 MiB in each of 20 steps").count() == 1
     report.host.get_by_role("button", name="default 9 runs").click()
     assert slider.get_attribute("aria-valuetext") == "9 runs"
     assert report.card("leaks 64 MiB a step").count() == 1

@@ -94,7 +94,9 @@ def test_nothing_found_says_what_was_checked(
 ) -> None:
     """One run cannot leak; the report says that it looked."""
     report = ReportPage(open_page(saved(recordings["one"], tmp_path)).page)
-    assert "1 run of 1 cell" in report.host.locator(".empty").inner_text()
+    assert "Nothing grows" in report.host.locator(".empty").inner_text()
+    report.unfold()
+    assert "1 run of 1 cell" in report.host.locator(".checked").inner_text()
     screenshot(report.page, "page-one")
 
 

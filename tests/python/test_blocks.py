@@ -286,7 +286,7 @@ def test_outside_of_a_cell_a_block_is_a_run_of_its_own(shell: Shell) -> None:
     assert {row["parent"] for row in rows()} == {None}
     (leak,) = [each for each in gpumem.report().findings if each.device == "sim:0"]
     assert leak.state == "leak"
-    assert leak.title == "kept leaks 8 MiB a run"
+    assert leak.title == "step leaks 8 MiB a run"
     assert "18 runs of 2 cells" in gpumem.report().text()
     assert shell.lines == []
 
@@ -315,7 +315,7 @@ for _ in range(12):
     recorded.run(f"%%gpumem --label training\n{cell}")
     paths = {finding.path for finding in gpumem.report().findings if finding.device == "sim:0"}
     assert paths == {("epoch",), ("epoch", "forward")}
-    assert "▲ kept +8 MiB every run (12 of 12)" in recorded.lines[-1]
+    assert "◆ kept +8 MiB every run (12 of 12)" in recorded.lines[-1]
 
 
 def test_a_mark_belongs_to_the_innermost_block(recorded: Shell) -> None:

@@ -120,7 +120,7 @@ def test_each_recorded_cell_says_what_it_kept(
 def test_the_report_shows_a_picture_and_the_live_view(quickstart: dict[str, Any]) -> None:
     picture, view = quickstart["report"].outputs
     assert "image/png" in picture["data"]
-    assert "Leak · losses.append(model(batch).sum())" in picture["data"]["text/plain"]
+    assert "losses leaks 64 MiB a step" in picture["data"]["text/plain"]
     assert "application/vnd.jupyter.widget-view+json" in view["data"]
 
 

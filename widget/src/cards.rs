@@ -1,6 +1,6 @@
 //! A finding as a card: its conclusion, the line to change, why that helps, and all there is to know.
 
-use gpumem_core::analyze::{Finding, FindingKind, Verdict};
+use gpumem_core::analyze::{Finding, Verdict};
 use gpumem_core::holders::{Fix, changed};
 use gpumem_core::recording::RunIdx;
 use gpumem_core::units::Units;
@@ -215,10 +215,9 @@ fn named(elements: &[Element]) -> Vec<(Stop, &Element)> {
 
 /// What a finding is drawn in.
 pub(crate) fn tone(finding: &Finding) -> &'static str {
-    match (wording::icon(finding), finding.kind) {
-        ("▲", _) => "leak",
-        ("◆", _) => "watch",
-        (_, FindingKind::Leak) => "leak",
+    match wording::icon(finding) {
+        "▲" => "leak",
+        "◆" => "watch",
         _ => "note",
     }
 }

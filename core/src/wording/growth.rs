@@ -90,12 +90,12 @@ impl Growth<'_> {
                 let bound = self.bound().map(|it| decided_by(it, self.teller.units));
                 Words::with_row(title, between, bound.unwrap_or_default())
             }
-            State::Stable => Words::new(self.settled(place, &on), ""),
+            State::Stable => Words::new(self.settled(&place, &on), ""),
         }
     }
 
     /// `` `cell` grew for 4 runs and stopped at 448 MiB ``.
-    fn settled(&self, place: String, on: &str) -> String {
+    fn settled(&self, place: &str, on: &str) -> String {
         let (unit, total) = (self.unit(), self.total());
         match self.details.n_moving {
             Some(n) if n > 1 => {

@@ -1,7 +1,7 @@
 //! What the report says before and beside its findings.
 
 use super::{Words, count};
-use crate::analyze::{Analysis, DeviceSummary, FindingKind, RunRow, Verdict};
+use crate::analyze::{Analysis, DeviceSummary, FindingKind, Peak, RunRow, Verdict};
 use crate::recording::{DeviceIdx, Recording};
 use crate::units::{Bytes, Units};
 
@@ -64,7 +64,7 @@ fn levels(
         .iter()
         .filter(|row| row.device == summary.device);
     let rows = rows.filter(|row| recording.run(row.run).parent.is_none());
-    let low = |row: &RunRow| row.peak.map(|peak| peak.low());
+    let low = |row: &RunRow| row.peak.map(Peak::low);
     let highest = rows
         .filter_map(|row| Some((low(row)?, row.run)))
         .reduce(|most, next| if next.0 > most.0 { next } else { most });

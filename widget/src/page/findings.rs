@@ -108,8 +108,8 @@ impl Findings {
 fn shown(model: &Model) -> Vec<Verdict<'_>> {
     let dismissed = &model.state().dismissed;
     let mut verdicts = model.analysis().verdicts();
-    let stands = |finding: &&Finding| !dismissed.contains(&finding.id);
-    verdicts.retain(|verdict| verdict.findings().iter().any(|it| stands(&it)));
+    let stands = |finding: &Finding| !dismissed.contains(&finding.id);
+    verdicts.retain(|verdict| verdict.findings().iter().any(|it| stands(it)));
     verdicts
 }
 
