@@ -57,7 +57,7 @@ def test_one_line_goes_through_every_chart(report: Callable[[str], ReportPage]) 
     assert "run by run" in page.host.locator(".heads").inner_text()
     read = page.hover("cells", "model = sim.tensor")
     assert read.startswith("In [7] model = sim.tensor(256 << 20) kept +256 MiB; all cells 1.5 GiB")
-    line = page.host.locator(".at").bounding_box()
+    line = page.host.locator(".pointer").bounding_box()
     charts = page.host.locator(".charts").bounding_box()
     assert line is not None
     assert charts is not None

@@ -174,7 +174,7 @@ def test_every_key_of_the_list_does_something(report: ReportPage) -> None:
 def test_the_pointer_stands_in_both_charts(report: ReportPage) -> None:
     """The run under it has the line of the rows, the instant stands in its own chart."""
     report.hover("timeline", "kept.append")
-    assert report.host.locator(".at").is_visible()
+    assert report.host.locator(".pointer").is_visible()
     assert report.host.locator("[data-chart=timeline] ~ .cursor").is_visible()
 
 

@@ -279,7 +279,7 @@ impl View {
                 Some(fold) => Event::Folded(fold),
                 None => return Ok(()),
             },
-            "cell" => match argument.parse() {
+            "row" => match argument.parse() {
                 Ok(idx) => Event::OpenedRow(CellIdx(idx)),
                 Err(_) => return Ok(()),
             },

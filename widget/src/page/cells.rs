@@ -100,13 +100,13 @@ impl Cells {
             &[&heads[0], &heads[1], &scale],
         )?;
         let reading = make.empty("p", &[("class", "read"), ("dir", "auto"), ("hidden", "")])?;
-        let head = make.group("div", &[("class", "head")], &[&head_line, &reading])?;
+        let head = make.group("div", &[("class", "column-heads")], &[&head_line, &reading])?;
         let label = [("class", "rows"), ("role", "list"), ("aria-label", "cells")];
         let list = make.empty("div", &label)?;
         let rest_words = make.empty("span", &[("dir", "auto")])?;
         let more = make.link("rows", "", "show all")?;
         let rest = make.group("p", &[("class", "rest muted")], &[&rest_words, &more])?;
-        let line: HtmlElement = make.typed("div", &[("class", "at"), ("hidden", "")])?;
+        let line: HtmlElement = make.typed("div", &[("class", "pointer"), ("hidden", "")])?;
         let below = over_time_words(make)?;
         let over = make.group("div", &[("class", "over")], &[&below, over_time])?;
         let charts = make.group("div", &[("class", "charts")], &[&list, &rest, &over, &line])?;
@@ -351,7 +351,7 @@ impl Row {
                 ("type", "button"),
                 ("class", "name"),
                 ("data-chart", "row"),
-                ("data-action", "cell"),
+                ("data-action", "row"),
                 ("data-argument", &idx),
             ],
             &[&sign, &name, &number],
@@ -360,7 +360,7 @@ impl Row {
             "canvas",
             &[
                 ("data-chart", "row"),
-                ("data-action", "cell"),
+                ("data-action", "row"),
                 ("data-argument", &idx),
                 ("aria-hidden", "true"),
             ],
