@@ -32,7 +32,8 @@ const BESIDE: f64 = 44.0;
 /// let view = View { width: 400.0, ..View::default() };
 /// let scene = course(&analysis.findings[0], &view).expect("it grows");
 /// assert_eq!(scene.description, "kept after each of 12 runs: 24 MiB at the end");
-/// assert!(outlook(&analysis.findings[0], &view).is_some());
+/// // To fill the device at this rate takes more runs than anybody foresees.
+/// assert!(outlook(&analysis.findings[0], &view).is_none());
 /// ```
 pub fn course(finding: &Finding, view: &View) -> Option<Scene> {
     let course = Course::of(finding)?;
