@@ -51,12 +51,6 @@ class ReportPage:
         self._unfold_around(chart)
         return self.host.locator(f"canvas[data-chart={chart}]")
 
-    def unfold(self) -> None:
-        """Open the list of all findings."""
-        fold = self.host.locator(".fold")
-        if fold.get_attribute("open") is None:
-            fold.locator("> summary").click()
-
     def cards(self) -> list[str]:
         """Return the titles of the cards that stand."""
         self.unfold()
@@ -88,9 +82,9 @@ class ReportPage:
                 return words
         return ""
 
-    def unfold(self, name: str) -> None:
-        """Open one of the folds below the charts."""
-        summary = self.host.locator(f"summary[data-argument={name}]")
+    def unfold(self, name: str = "findings") -> None:
+        """Open the list of all findings, or another of the folds below the charts."""
+        summary = self.host.locator(f"summary[data-argument={name}], .{name} > .fold > summary")
         if summary.locator("xpath=..").get_attribute("open") is None:
             summary.click()
 
