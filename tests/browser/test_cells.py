@@ -124,7 +124,7 @@ def test_the_table_of_runs_is_sorted_by_its_heads(report: Callable[[str], Report
 def test_a_click_on_a_finding_s_runs_lights_its_row(report: Callable[[str], ReportPage]) -> None:
     """The row is brought into view."""
     page = report("leak")
-    page.card(KEPT).get_by_role("button", name="show run").click()
+    page.card(KEPT).get_by_role("button", name="Show its run").click()
     page.page.evaluate(FRAMES)
     lit = page.host.locator(".cell[data-lit]")
     assert KEPT in lit.inner_text()

@@ -62,7 +62,8 @@ CONTRAST = """() => {
 
 def _open_all(report: ReportPage) -> None:
     for summary in report.host.locator("details > summary").all():
-        summary.click()
+        if summary.is_visible() and summary.locator("xpath=..").get_attribute("open") is None:
+            summary.click()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -194,7 +195,7 @@ def test_names_of_any_kind_are_text(open_page: Open, tmp_path: Path) -> None:
     report = ReportPage(opened.page)
     assert "onerror" in report.hover("cells", "onerror")
     assert "quoted" in report.hover("cells", "quoted")
-    assert report.host.locator("img, b:not(.total, .usage b, .key b)").count() == 0
+    assert report.host.locator("img, b:not(.total, .usage b, .key b, .outlook b, .fix b)").count() == 0
     opened.page.wait_for_function(FITS)
     assert opened.errors == []
     screenshot(opened.page, "page-names")
@@ -236,8 +237,8 @@ def test_chrome_hands_all_of_it_to_a_screen_reader(
 
     assert {name[:10] for name in names("application")} == {"What sim:0", "What fills"}
     [title] = report.cards()
-    assert names("heading").count(title) == 2
-    assert names("article") == [f"Leak: {title}"] * 2
+    assert title in names("heading")
+    assert f"Leak: {title}" in names("article")
     assert len(of("listitem")) >= 4
     assert all(name for role in ("button", "checkbox", "searchbox") for name in names(role))
     statuses = {node["nodeId"]: node["properties"] for node in of("status")}

@@ -68,6 +68,7 @@ def test_an_update_leaves_the_reader_where_they_are(
     host = Host.on(page, earlier, tmp_path)
     host.show()
     report = ReportPage(page)
+    report.unfold("settings")
     report.host.get_by_role("button", name="clock").click()
     report.drag("timeline", 0.4, 0.6)
     report.canvas("cells").press("ArrowRight")

@@ -79,14 +79,14 @@ def test_hovering_reads_a_run_out(opened: Open) -> None:
     report = ReportPage(seen.page)
     tip = report.hover("cells", "model = sim.tensor")
     assert "kept +256 MiB" in tip
-    assert "allocated 1.25 GiB → 1.5 GiB" in tip
+    assert "all cells 1.5 GiB" in tip
     assert "kept +1.25 GiB" in report.hover("timeline", LEAK[:20])
     assert report.card(KEPT).get_attribute("data-linked") is not None
     screenshot(seen.page, "lab-hover")
     seen.page.mouse.move(2, 2)
     seen.page.wait_for_function(
         "() => !document.querySelector('.gpumem-report').shadowRoot"
-        ".querySelector('.tip:not([hidden])')"
+        ".querySelector('.pointer:not([hidden])')"
     )
 
 
