@@ -9,6 +9,7 @@ mod demo;
 mod fake_driver;
 mod lint;
 mod order;
+mod panics;
 mod places;
 mod project;
 mod python;

@@ -8,6 +8,7 @@ use wasm_bindgen_cli_support::Bindgen;
 
 use crate::bundle::bundle;
 use crate::order::ordered;
+use crate::panics::silenced;
 use crate::places::forgotten;
 use crate::project::Project;
 use crate::run;
@@ -15,7 +16,7 @@ use crate::stamp::Stamp;
 
 /// What the page runs.
 pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
-const INPUTS: [&str; 10] = [
+const INPUTS: [&str; 11] = [
     "Cargo.toml",
     "Cargo.lock",
     "core/Cargo.toml",
@@ -24,6 +25,7 @@ const INPUTS: [&str; 10] = [
     "js",
     "xtask/src/wasm.rs",
     "xtask/src/order.rs",
+    "xtask/src/panics.rs",
     "xtask/src/places.rs",
     "xtask/src/bundle.rs",
 ];
@@ -89,8 +91,9 @@ fn compile(project: &Project) -> Result<PathBuf> {
 /// The page imports the glue from a `blob:` address, where a path relative to
 /// the module means nothing: so no default path.
 fn bind(module: &Path, folder: &Path) -> Result<(String, Vec<u8>)> {
+    let compiled = fs::read(module).with_context(|| format!("reading {}", module.display()))?;
     Bindgen::new()
-        .input_path(module)
+        .input_bytes("gpumem_widget", silenced(&compiled)?)
         .web(true)?
         .omit_default_module_path(true)
         .typescript(false)
