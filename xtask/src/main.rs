@@ -3,6 +3,7 @@
 //! Each command does the set-up that it needs, and a step that is up to date
 //! costs nothing.
 
+mod alike;
 mod bench;
 mod bundle;
 mod demo;

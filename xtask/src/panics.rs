@@ -15,13 +15,8 @@ use wasmparser::{FunctionBody, Operator, Parser, Payload, TypeRef};
 /// The same module, which ends where it panicked.
 pub(crate) fn silenced(wasm: &[u8]) -> Result<Vec<u8>> {
     let mut module = Module::new();
-    utils::parse_core_module(
-        &mut Silence::of(wasm)?,
-        &mut module,
-        Parser::new(0),
-        wasm,
-    )
-    .context("taking the panics out of the page's module")?;
+    utils::parse_core_module(&mut Silence::of(wasm)?, &mut module, Parser::new(0), wasm)
+        .context("taking the panics out of the page's module")?;
     Ok(module.finish())
 }
 

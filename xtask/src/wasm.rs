@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use wasm_bindgen_cli_support::Bindgen;
 
+use crate::alike::merged;
 use crate::bundle::bundle;
 use crate::order::ordered;
 use crate::panics::silenced;
@@ -16,7 +17,7 @@ use crate::stamp::Stamp;
 
 /// What the page runs.
 pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
-const INPUTS: [&str; 11] = [
+const INPUTS: [&str; 12] = [
     "Cargo.toml",
     "Cargo.lock",
     "core/Cargo.toml",
@@ -25,6 +26,7 @@ const INPUTS: [&str; 11] = [
     "js",
     "xtask/src/wasm.rs",
     "xtask/src/order.rs",
+    "xtask/src/alike.rs",
     "xtask/src/panics.rs",
     "xtask/src/places.rs",
     "xtask/src/bundle.rs",
@@ -63,7 +65,11 @@ pub(crate) fn build(project: &Project) -> Result<()> {
     let module = compile(project)?;
     let (glue_js, wasm) = bind(&module, &project.target("bindgen"))?;
     remove_old(&project.static_folder())?;
-    bundle(project.root(), &glue_js, &ordered(&forgotten(&wasm)?)?)?;
+    bundle(
+        project.root(),
+        &glue_js,
+        &ordered(&merged(&forgotten(&wasm)?)?)?,
+    )?;
     stamp.set()
 }
 
