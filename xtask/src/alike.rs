@@ -104,3 +104,61 @@ impl Reencode for Merge {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use wasm_encoder::{ExportKind, ExportSection, Function, Instruction, TypeSection};
+
+    use super::*;
+
+    /// A module that exports functions with these single instructions.
+    fn module(bodies: &[Instruction<'_>]) -> Vec<u8> {
+        let (mut types, mut functions) = (TypeSection::new(), FunctionSection::new());
+        types.ty().function([], []);
+        let (mut exports, mut code) = (ExportSection::new(), CodeSection::new());
+        for (idx, body) in (0..).zip(bodies) {
+            functions.function(0);
+            exports.export(&idx.to_string(), ExportKind::Func, idx);
+            let mut function = Function::new([]);
+            function.instruction(body).instruction(&Instruction::End);
+            code.function(&function);
+        }
+        let mut module = Module::new();
+        module.section(&types).section(&functions);
+        module.section(&exports).section(&code);
+        module.finish()
+    }
+
+    /// The functions that are exported, and how many there are.
+    fn exported(bodies: &[Instruction<'_>]) -> (Vec<u32>, u32) {
+        let (mut exported, mut n_functions) = (Vec::new(), 0);
+        let merged = merged(&module(bodies)).expect("a module");
+        for payload in Parser::new(0).parse_all(&merged) {
+            match payload.expect("a section") {
+                Payload::ExportSection(exports) => {
+                    exported.extend(exports.into_iter().map(|it| it.expect("an export").index));
+                }
+                Payload::CodeSectionStart { count, .. } => n_functions = count,
+                _ => {}
+            }
+        }
+        (exported, n_functions)
+    }
+
+    #[test]
+    fn like_functions_are_one() {
+        let bodies = [Instruction::Nop, Instruction::Unreachable, Instruction::Nop];
+        assert_eq!(exported(&bodies), (vec![0, 1, 0], 2));
+    }
+
+    #[test]
+    fn functions_that_call_like_ones_are_one_too() {
+        let bodies = [
+            Instruction::Nop,
+            Instruction::Nop,
+            Instruction::Call(0),
+            Instruction::Call(1),
+        ];
+        assert_eq!(exported(&bodies), (vec![0, 0, 1, 1], 2));
+    }
+}

@@ -9,7 +9,7 @@ use std::convert::Infallible;
 
 use anyhow::{Context, Result};
 use wasm_encoder::reencode::{self, Reencode, utils};
-use wasm_encoder::{CodeSection, FunctionSection, MemArg, Module};
+use wasm_encoder::{CodeSection, FunctionSection, Module};
 use wasmparser::{CodeSectionReader, FunctionSectionReader, Parser, Payload, TypeRef};
 
 /// Functions are compared by the pieces of this many bytes that they share.
@@ -73,12 +73,6 @@ impl Reencode for Order {
     fn function_index(&mut self, idx: u32) -> Result<u32, reencode::Error<Infallible>> {
         let own = idx.checked_sub(self.n_imported);
         Ok(own.map_or(idx, |own| self.n_imported + self.places[own as usize]))
-    }
-
-    /// Nothing but a hint, which no browser takes; where it is always the same it packs to nothing.
-    fn mem_arg(&mut self, arg: wasmparser::MemArg) -> Result<MemArg, reencode::Error<Infallible>> {
-        let arg = utils::mem_arg(self, arg)?;
-        Ok(MemArg { align: 0, ..arg })
     }
 
     fn parse_function_section(

@@ -9,7 +9,7 @@ use std::convert::Infallible;
 
 use anyhow::{Context, Result};
 use wasm_encoder::reencode::{self, Reencode, utils};
-use wasm_encoder::{CodeSection, Module};
+use wasm_encoder::{CodeSection, MemArg, Module};
 use wasmparser::{FunctionBody, Operator, Parser, Payload, TypeRef};
 
 /// The same module, which ends where it panicked.
@@ -105,6 +105,13 @@ fn called(body: &FunctionBody<'_>) -> Result<BTreeSet<u32>> {
 impl Reencode for Silence {
     type Error = Infallible;
 
+    /// Nothing but a hint, which no browser takes; where it is always the same it packs to nothing,
+    /// and more functions are the same.
+    fn mem_arg(&mut self, arg: wasmparser::MemArg) -> Result<MemArg, reencode::Error> {
+        let arg = utils::mem_arg(self, arg)?;
+        Ok(MemArg { align: 0, ..arg })
+    }
+
     fn parse_function_body(
         &mut self,
         code: &mut CodeSection,
@@ -116,5 +123,69 @@ impl Reencode for Silence {
         }
         code.function(&function);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use wasm_encoder::{
+        EntityType, Function, FunctionSection, ImportSection, Instruction, TypeSection,
+    };
+
+    use super::*;
+
+    const IMPORTED: u32 = 0;
+    const SILENT: u32 = 1;
+    const TELLING: u32 = 2;
+
+    /// A module that calls a function and ends, after a silent one and one that tells the page something.
+    fn module(before: &[Instruction<'_>], called: u32) -> Vec<u8> {
+        let (mut types, mut imports) = (TypeSection::new(), ImportSection::new());
+        types.ty().function([], []);
+        imports.import("page", "throw", EntityType::Function(0));
+        let bodies = [
+            vec![],
+            vec![Instruction::Call(IMPORTED)],
+            [
+                before,
+                &[Instruction::Call(called), Instruction::Unreachable],
+            ]
+            .concat(),
+        ];
+        let (mut functions, mut code) = (FunctionSection::new(), CodeSection::new());
+        for body in bodies {
+            functions.function(0);
+            let mut function = Function::new([]);
+            for instruction in &body {
+                function.instruction(instruction);
+            }
+            function.instruction(&Instruction::End);
+            code.function(&function);
+        }
+        let mut module = Module::new();
+        module.section(&types).section(&imports);
+        module.section(&functions).section(&code);
+        module.finish()
+    }
+
+    #[track_caller]
+    fn check_cut(before: &[Instruction<'_>], called: u32, cut: bool) {
+        let module = module(before, called);
+        let silenced = silenced(&module).expect("a module");
+        let ends_at_once = silenced.ends_with(&[3, 0, 0x00, 0x0b]);
+        assert_eq!(ends_at_once, cut);
+        assert_eq!(silenced == module, !cut);
+    }
+
+    #[test]
+    fn what_only_a_panic_does_is_not_done() {
+        check_cut(&[], SILENT, true);
+        check_cut(&[Instruction::I32Const(7)], SILENT, true);
+    }
+
+    #[test]
+    fn what_the_page_is_told_is_still_told() {
+        check_cut(&[], IMPORTED, false);
+        check_cut(&[], TELLING, false);
     }
 }
