@@ -13,6 +13,9 @@ use base64::engine::general_purpose::STANDARD;
 use xxhash_rust::xxh3::Xxh3;
 use zopfli::{Format, Options};
 
+/// Into how many parts gzip cuts the module, each with a code of its own.
+const MOST_BLOCKS: u16 = 100;
+
 /// Writes the page's files into the Python package.
 pub(crate) fn bundle(root: &Path, glue_js: &str, wasm: &[u8]) -> Result<()> {
     let js = |name: &str| {
@@ -104,7 +107,11 @@ fn quoted(text: &str) -> Result<String> {
 /// The same bytes for the same input: no time, no name in the header.
 fn gzipped(bytes: &[u8]) -> Result<Vec<u8>> {
     let mut packed = Vec::new();
-    zopfli::compress(Options::default(), Format::Gzip, bytes, &mut packed)?;
+    let options = Options {
+        maximum_block_splits: MOST_BLOCKS,
+        ..Options::default()
+    };
+    zopfli::compress(options, Format::Gzip, bytes, &mut packed)?;
     Ok(packed)
 }
 

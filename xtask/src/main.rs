@@ -3,12 +3,14 @@
 //! Each command does the set-up that it needs, and a step that is up to date
 //! costs nothing.
 
+mod alike;
 mod bench;
 mod bundle;
 mod demo;
 mod fake_driver;
 mod lint;
 mod order;
+mod panics;
 mod places;
 mod project;
 mod python;

@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use wasm_bindgen_cli_support::Bindgen;
 
+use crate::alike::merged;
 use crate::bundle::bundle;
 use crate::order::ordered;
+use crate::panics::silenced;
 use crate::places::forgotten;
 use crate::project::Project;
 use crate::run;
@@ -15,7 +17,7 @@ use crate::stamp::Stamp;
 
 /// What the page runs.
 pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
-const INPUTS: [&str; 10] = [
+const INPUTS: [&str; 12] = [
     "Cargo.toml",
     "Cargo.lock",
     "core/Cargo.toml",
@@ -24,6 +26,8 @@ const INPUTS: [&str; 10] = [
     "js",
     "xtask/src/wasm.rs",
     "xtask/src/order.rs",
+    "xtask/src/alike.rs",
+    "xtask/src/panics.rs",
     "xtask/src/places.rs",
     "xtask/src/bundle.rs",
 ];
@@ -61,7 +65,11 @@ pub(crate) fn build(project: &Project) -> Result<()> {
     let module = compile(project)?;
     let (glue_js, wasm) = bind(&module, &project.target("bindgen"))?;
     remove_old(&project.static_folder())?;
-    bundle(project.root(), &glue_js, &ordered(&forgotten(&wasm)?)?)?;
+    bundle(
+        project.root(),
+        &glue_js,
+        &ordered(&merged(&forgotten(&wasm)?)?)?,
+    )?;
     stamp.set()
 }
 
@@ -89,8 +97,9 @@ fn compile(project: &Project) -> Result<PathBuf> {
 /// The page imports the glue from a `blob:` address, where a path relative to
 /// the module means nothing: so no default path.
 fn bind(module: &Path, folder: &Path) -> Result<(String, Vec<u8>)> {
+    let compiled = fs::read(module).with_context(|| format!("reading {}", module.display()))?;
     Bindgen::new()
-        .input_path(module)
+        .input_bytes("gpumem_widget", silenced(&compiled)?)
         .web(true)?
         .omit_default_module_path(true)
         .typescript(false)
