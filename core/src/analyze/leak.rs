@@ -188,6 +188,12 @@ pub(super) fn of_runs(
     if !reaches(kept, least) || !reaches(stays, least) || shown < SHOWS {
         return Outcome { p, judged: None };
     }
+    let mut growth = stats.judged(decisive, least, context.rules);
+    // The level has what others keep between the runs; the rate is that of the cell.
+    if decisive != &own_levels {
+        let own = stats.judged(&own_levels, least, context.rules);
+        (growth.bytes_per_run, growth.interval) = (own.bytes_per_run, own.interval);
+    }
     let judged = Judged {
         key: series.key.clone(),
         metric,
@@ -196,7 +202,7 @@ pub(super) fn of_runs(
         n_grown: n_positive(series.rows.iter().filter_map(|row| row.kept)),
         n_chances: own_levels.len(),
         steps: false,
-        growth: scaled(stats.judged(decisive, least, context.rules), shown),
+        growth: scaled(growth, shown),
         stays,
         levels: own_levels,
         start,

@@ -9,7 +9,7 @@ use super::paths::Paths;
 use super::*;
 use crate::recording::{DeviceKind, Frame, Run, RunIdx, RunKind};
 use crate::testing::{Play, facts, run, session};
-use crate::units::Bytes;
+use crate::units::{ByteDelta, Bytes};
 
 fn findings(cells: &[(&str, &[Play])]) -> Vec<Finding> {
     let (recording, _) = session(cells);
@@ -48,6 +48,20 @@ fn check_rounds(cells: &[(&'static str, Play)], n: usize, expected: &[(&str, &st
         })
         .collect();
     assert_eq!(shown, expected);
+}
+
+#[test]
+fn what_others_keep_between_its_runs_is_not_its_rate() {
+    let mut cells = Vec::new();
+    for (round, others) in [0, 900, 0, 0, 0, 0, 300, 0, 0, 0].into_iter().enumerate() {
+        let label = if round < 5 { "x = f()" } else { "y = f()" };
+        cells.push(("losses.append(f())", vec![run(120)]));
+        cells.push((label, vec![run(others)]));
+    }
+    let cells: Vec<(&str, &[Play])> = cells.iter().map(|(text, it)| (*text, &**it)).collect();
+    let found = findings(&cells);
+    let growth = found[0].growth().expect("of growth");
+    assert_eq!(growth.bytes_per_run, ByteDelta::new(120 << 20));
 }
 
 #[test]
