@@ -125,6 +125,12 @@ pub struct Growth {
 }
 
 impl Growth {
+    /// It would be growth, or a leak, if it did not clearly slow down.
+    pub(super) fn slows(&self) -> bool {
+        let mut names = self.evidence.iter().map(|figure| figure.name);
+        self.state == State::Stable && names.any(|name| name == "late_share")
+    }
+
     /// The verdict that is left when the trend has to hold against several series
     /// at once: a leak whose p is above `bound` is only watched.
     pub(super) fn held_against(&mut self, bound: f64) {

@@ -74,6 +74,11 @@ fn judged_names(
     let (first, end) = (*growing.runs.first()?, *growing.levels.last()?);
     let course = std::iter::once(&growing.start).chain(&growing.levels);
     let course: Vec<Bytes> = course.copied().collect();
+    let mut growth = stats.judged(&growing.levels, least, context.rules);
+    // A name that slows down has been mended, and that is told.
+    if growth.slows() {
+        growth.state = State::Suspected;
+    }
     let mut judged = Judged {
         key: Key::of(context.recording, context.paths, first, growing.device),
         metric: context.summary(growing.device)?.metric,
@@ -82,7 +87,7 @@ fn judged_names(
         n_grown: n_positive(course.windows(2).map(|pair| pair[1].since(pair[0]))),
         n_chances: growing.runs.len(),
         steps: false,
-        growth: stats.judged(&growing.levels, least, context.rules),
+        growth,
         levels: growing.levels.clone(),
         start: growing.start,
         stays: end.since(growing.start),
