@@ -206,8 +206,7 @@ pub(super) struct SeriesStats {
     slope: Option<(f64, (f64, f64))>,
     /// Once a trend decides.
     whole: Option<Whole>,
-    /// See [`late_share`]; looked at only where the
-    /// whole decides.
+    /// See [`late_share`]; looked at only where the whole says that it grows.
     late_share: Option<f64>,
     /// Looked at only where the whole does not decide.
     tail: Second,

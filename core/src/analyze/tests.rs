@@ -53,7 +53,10 @@ fn check_rounds(cells: &[(&'static str, Play)], n: usize, expected: &[(&str, &st
 #[test]
 fn what_others_keep_between_its_runs_is_not_its_rate() {
     let mut cells = Vec::new();
-    for (round, others) in [0, 900, 0, 0, 0, 0, 300, 0, 0, 0].into_iter().enumerate() {
+    for (round, others) in [448, 0, 1536, 0, 0, 0, 96, 96, 0, 0]
+        .into_iter()
+        .enumerate()
+    {
         let label = if round < 5 { "x = f()" } else { "y = f()" };
         cells.push(("losses.append(f())", vec![run(120)]));
         cells.push((label, vec![run(others)]));

@@ -1,9 +1,12 @@
-//! What of Python's standard library keeps objects, and how it does not.
+//! What of Python's library and of pyplot keeps objects, and how it does not.
 
 use super::collected::Collected;
 use super::statement::{Code, Span};
 use super::{Fix, FixReason, bounded, collection, once};
 use crate::holders::Holder;
+
+/// What makes futures and tasks.
+const MAKES_FUTURES: [&str; 4] = ["submit(", "create_task(", "ensure_future(", "Future("];
 
 /// Of these nobody can say whether they begin anew when they are called again.
 const LAZY: [&str; 7] = [
@@ -91,7 +94,11 @@ fn of_cycle(holder: &Holder, sources: &[&str]) -> Option<Fix> {
             let call = value.strip_prefix("itertools.").unwrap_or(value);
             let loader = call.strip_prefix("cycle(")?.strip_suffix(')')?;
             let (called, arguments) = loader.split_once('(')?;
-            let is_plain = arguments.find(')') == Some(arguments.len() - 1);
+            // A name may be an iterator: used up, it would never give an item again.
+            let numbers = arguments.strip_suffix(')')?;
+            let is_plain = numbers
+                .chars()
+                .all(|c| c.is_ascii_digit() || ", ".contains(c));
             let last = called.rsplit('.').next().unwrap_or_default();
             let forever = if value.starts_with("itertools.") {
                 "itertools.count()"
@@ -146,12 +153,17 @@ fn end_of_figure(code: &Code<'_>, statement: Span) -> Option<usize> {
         .filter_map(|call| Some(text.find(call)? + call.len() - 1))
         .min()?;
     let end = code.closing(statement.start + opening)?;
-    let is_numbered = text.contains("num=")
-        || text.contains("figure(") && {
-            let first = text[opening + 1..].trim_start();
-            first.starts_with(|c: char| c.is_ascii_digit() || "'\"".contains(c))
-        };
-    (!is_numbered).then_some(end)
+    let inside = Span {
+        start: statement.start + opening + 1,
+        end,
+    };
+    let first = code.split(inside, b',').first().copied();
+    let first = first.map_or("", |it| code.of_span(it));
+    // The first argument of `figure` is its number.
+    let is_numbered =
+        text[..opening].ends_with("figure") && !first.is_empty() && !first.contains('=');
+    let is_named = ["num=", "clear=", "**"].iter().any(|it| text.contains(it));
+    (!is_numbered && !is_named).then_some(end)
 }
 
 /// Those that are done leave a list that nothing reads.
@@ -177,8 +189,11 @@ fn of_done(holder: &Holder, sources: &[&str]) -> Option<Fix> {
             elsewhere: idx > 0,
         })
     });
+    // Another object's `_result` says nothing of `done()`.
+    let makes = |source: &&str| MAKES_FUTURES.iter().any(|it| source.contains(it));
+    let are_futures = sources.iter().any(makes);
     // Where it is made, and where it is added to.
-    found.next().filter(|_| n_places == 2)
+    found.next().filter(|_| n_places == 2 && are_futures)
 }
 
 #[cfg(test)]
@@ -222,6 +237,7 @@ mod tests {
         );
         check("batches = cycle(loader)", None);
         check("batches = cycle(iter(loader))", None);
+        check("batches = cycle(batched(stream, 4))", None);
         check("batches = cycle(zip(a(), b()))", None);
         check("others = cycle(loader())", None);
     }
@@ -241,6 +257,13 @@ mod tests {
         let by_hand = Some(("", "matplotlib.pyplot.close('all')"));
         check(path, "OrderedDict", "draw()", by_hand);
         check(path, "OrderedDict", "f = plt.figure(1)", by_hand);
+        check(path, "OrderedDict", "f = plt.figure(n)", by_hand);
+        check(
+            path,
+            "OrderedDict",
+            "f, a = plt.subplots(clear=True)",
+            by_hand,
+        );
     }
 
     #[test]
@@ -251,5 +274,7 @@ mod tests {
         check("futures[0]._result", "list", source, Some((before, &after)));
         let read = format!("{source}\nwait(futures)");
         check("futures[0]._result", "list", &read, None);
+        let of_own = "jobs = []\njobs.append(Job())";
+        check("jobs[0]._result", "list", of_own, None);
     }
 }
