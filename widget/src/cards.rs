@@ -8,7 +8,7 @@ use gpumem_core::wording::{self, Words};
 use wasm_bindgen::JsCast;
 use web_sys::{Element, FocusOptions, HtmlElement};
 
-use crate::dom::{Dom, Maker, flag};
+use crate::dom::{Dom, Maker, add, flag};
 use crate::full;
 use crate::model::Model;
 
@@ -58,25 +58,24 @@ impl Card {
             wording::plain(&words.title)
         );
         let attributes = [
-            ("class", "card"),
             ("tabindex", "-1"),
             ("aria-label", &label),
             ("data-tone", tone(finding)),
             ("data-finding", &finding.id),
         ];
         let head = head(make, finding, &words)?;
-        let element = make.group("article", &attributes, &[&head])?;
+        let element = make.group("article.card", &attributes, &[&head])?;
         let fix = match (&finding.fix, finding.release()) {
             (Some(fix), _) => Some(self::fix(make, model, finding, fix)?),
             (None, Some(command)) => Some(command_box(make, command)?),
             (None, None) => None,
         };
         if let Some(fix) = fix {
-            element.append_child(&fix)?;
+            add(&element, &fix)?;
         }
-        element.append_child(&ways(make, finding, &words, form)?.into())?;
+        add(&element, &ways(make, finding, &words, form)?)?;
         if form != Form::Folded {
-            element.append_child(&full::body(make, model, finding, &words)?.into())?;
+            add(&element, &full::body(make, model, finding, &words)?)?;
         }
         Ok(Self {
             finding: finding.clone(),
@@ -224,8 +223,8 @@ pub(crate) fn tone(finding: &Finding) -> &'static str {
 
 pub(crate) fn sign(make: &Maker, finding: &Finding) -> Dom<Element> {
     let sign = make.text("span", &[("aria-hidden", "true")], wording::icon(finding))?;
-    let heading = make.text("span", &[("class", "unseen")], wording::heading(finding))?;
-    make.group("span", &[("class", "sign")], &[&sign, &heading])
+    let heading = make.text("span.unseen", &[], wording::heading(finding))?;
+    make.group("span.sign", &[], &[&sign, &heading])
 }
 
 /// `In [57]`.
@@ -236,22 +235,18 @@ pub(crate) fn place(finding: &Finding) -> Option<String> {
 
 fn head(make: &Maker, finding: &Finding, words: &Words) -> Dom<Element> {
     let title = make.prose("h3", &[("dir", "auto")], &words.title)?;
-    let head = make.group(
-        "div",
-        &[("class", "head")],
-        &[&sign(make, finding)?, &title],
-    )?;
+    let head = make.group("div.head", &[], &[&sign(make, finding)?, &title])?;
     let number = finding.cell.as_ref().and_then(|cell| cell.execution_count);
     if let Some(number) = number {
         // The page's script shows it where it finds the cell.
         let button = make.link("cell", &number.to_string(), "Go to the cell ↑")?;
         flag(&button, "hidden", true)?;
-        head.append_child(&button)?;
+        add(&head, &button)?;
     }
     if !words.outlook.is_empty() {
         let outlook = wording::capitalised(&words.outlook);
-        let outlook = make.prose("p", &[("class", "outlook"), ("dir", "auto")], &outlook)?;
-        head.append_child(&outlook)?;
+        let outlook = make.prose("p.outlook", &[("dir", "auto")], &outlook)?;
+        add(&head, &outlook)?;
     }
     Ok(head)
 }
@@ -261,7 +256,7 @@ fn fix(make: &Maker, model: &Model, finding: &Finding, fix: &Fix) -> Dom<Element
     let Some(before) = &fix.before else {
         return command_box(make, &fix.after);
     };
-    let at = make.empty("div", &[("class", "at")])?;
+    let at = make.empty("div.at", &[])?;
     let (place, line) = if fix.elsewhere {
         (None, Some("another cell".to_owned()))
     } else {
@@ -270,47 +265,38 @@ fn fix(make: &Maker, model: &Model, finding: &Finding, fix: &Fix) -> Dom<Element
     };
     for (tag, words) in [("b", place), ("span", line)] {
         if let Some(words) = words {
-            at.append_child(&make.text(tag, &[], &words)?.into())?;
+            add(&at, &make.text(tag, &[], &words)?)?;
         }
     }
-    let code = make.empty("pre", &[("class", "patch"), ("dir", "ltr")])?;
+    let code = make.empty("pre.patch", &[("dir", "ltr")])?;
     let sides = changed(before, &fix.after);
     for (tag, lines) in ["del", "ins"].into_iter().zip(&sides) {
         for pieces in lines {
             let line = make.empty(tag, &[])?;
             for (is_changed, text) in pieces {
                 let tag = if *is_changed { "mark" } else { "span" };
-                line.append_child(&make.text(tag, &[], text)?.into())?;
+                add(&line, &make.text(tag, &[], text)?)?;
             }
-            code.append_child(&line)?;
+            add(&code, &line)?;
         }
     }
     let copy = copy_button(make, &fix.after)?;
-    make.group("div", &[("class", "fix")], &[&at, &code, &copy])
+    make.group("div.fix", &[], &[&at, &code, &copy])
 }
 
 /// What to run once.
 fn command_box(make: &Maker, command: &str) -> Dom<Element> {
     let words = make.text("span", &[], "run once")?;
-    let at = make.group("div", &[("class", "at")], &[&words])?;
+    let at = make.group("div.at", &[], &[&words])?;
     let command_line = make.text("code", &[], command)?;
-    let code = make.group(
-        "pre",
-        &[("class", "patch"), ("dir", "ltr")],
-        &[&command_line],
-    )?;
+    let code = make.group("pre.patch", &[("dir", "ltr")], &[&command_line])?;
     let copy = copy_button(make, command)?;
-    make.group("div", &[("class", "fix")], &[&at, &code, &copy])
+    make.group("div.fix", &[], &[&at, &code, &copy])
 }
 
 fn copy_button(make: &Maker, text: &str) -> Dom<Element> {
-    let attributes = [
-        ("class", "primary"),
-        ("type", "button"),
-        ("data-action", "copy"),
-        ("data-argument", text),
-    ];
-    make.text("button", &attributes, "Copy fix")
+    let attributes = [("data-action", "copy"), ("data-argument", text)];
+    make.text("button.primary", &attributes, "Copy fix")
 }
 
 /// Why the fix helps, and what else the reader can do.
@@ -323,8 +309,8 @@ fn ways(make: &Maker, finding: &Finding, words: &Words, form: Form) -> Dom<Eleme
         ("", Some(advice)) => wording::sentence(advice),
         _ => why,
     };
-    let why = make.prose("p", &[("class", "why")], &why)?;
-    let ways = make.empty("div", &[("class", "acts")])?;
+    let why = make.prose("p.why", &[], &why)?;
+    let ways = make.empty("div.acts", &[])?;
     let folds = match form {
         Form::Folded => Some(("Evidence ▸", "false")),
         Form::Unfolded => Some(("Evidence ▾", "true")),
@@ -333,7 +319,7 @@ fn ways(make: &Maker, finding: &Finding, words: &Words, form: Form) -> Dom<Eleme
     if let Some((words, expanded)) = folds {
         let evidence = make.link("evidence", &finding.id, words)?;
         evidence.set_attribute("aria-expanded", expanded)?;
-        ways.append_child(&evidence)?;
+        add(&ways, &evidence)?;
     }
     if !finding.runs.is_empty() {
         let words = if finding.counts_steps() {
@@ -341,8 +327,8 @@ fn ways(make: &Maker, finding: &Finding, words: &Words, form: Form) -> Dom<Eleme
         } else {
             "Show its runs"
         };
-        ways.append_child(&make.link("runs", &finding.id, words)?.into())?;
+        add(&ways, &make.link("runs", &finding.id, words)?)?;
     }
-    ways.append_child(&make.link("dismiss", &finding.id, "Dismiss")?.into())?;
-    make.group("div", &[("class", "because")], &[&why, &ways])
+    add(&ways, &make.link("dismiss", &finding.id, "Dismiss")?)?;
+    make.group("div.because", &[], &[&why, &ways])
 }

@@ -44,9 +44,17 @@ impl Maker {
         document.map(Self).ok_or_else(|| "no document".into())
     }
 
-    /// An element without children.
+    /// An element without children: its tag, and its classes as a style sheet writes them (`"div.panel"`).
     pub(crate) fn empty(&self, tag: &str, attributes: &[(&str, &str)]) -> Dom<Element> {
-        with(self.0.create_element(tag)?, attributes)
+        let (tag, classes) = tag.split_once('.').unwrap_or((tag, ""));
+        let element = self.0.create_element(tag)?;
+        if !classes.is_empty() {
+            element.set_class_name(&classes.replace('.', " "));
+        }
+        if tag == "button" {
+            element.set_attribute("type", tag)?;
+        }
+        with(element, attributes)
     }
 
     /// An element that holds a text.
@@ -65,7 +73,7 @@ impl Maker {
     ) -> Dom<Element> {
         let element = self.empty(tag, attributes)?;
         for child in children {
-            element.append_child(child)?;
+            add(&element, child)?;
         }
         Ok(element)
     }
@@ -80,7 +88,7 @@ impl Maker {
         let element = self.empty(tag, attributes)?;
         for (idx, part) in prose.split('`').enumerate() {
             if idx % 2 == 1 {
-                element.append_child(&self.text("code", &[], part)?.into())?;
+                add(&element, &self.text("code", &[], part)?)?;
                 continue;
             }
             for (idx, words) in part.split("**").enumerate() {
@@ -97,13 +105,8 @@ impl Maker {
 
     /// A button that reads as a link.
     pub(crate) fn link(&self, action: &str, argument: &str, label: &str) -> Dom<Element> {
-        let attributes = [
-            ("class", "link"),
-            ("type", "button"),
-            ("data-action", action),
-            ("data-argument", argument),
-        ];
-        self.text("button", &attributes, label)
+        let attributes = [("data-action", action), ("data-argument", argument)];
+        self.text("button.link", &attributes, label)
     }
 
     /// An element of a kind that the page knows more of.
@@ -113,11 +116,16 @@ impl Maker {
     }
 }
 
+/// Puts a child after the others.
+pub(crate) fn add(element: &Element, child: &Element) -> Dom<()> {
+    Ok(element.append_child(child).map(drop)?)
+}
+
 /// Takes every child away and puts `children` there.
 pub(crate) fn fill(element: &Element, children: &[Element]) -> Dom<()> {
     element.set_text_content(None);
     for child in children {
-        element.append_child(child)?;
+        add(element, child)?;
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use web_sys::{Element, HtmlCanvasElement};
 
 use crate::canvas::Faces;
 use crate::card_details;
-use crate::dom::{Dom, Maker, fill};
+use crate::dom::{Dom, Maker, add, fill};
 use crate::holder_list;
 use crate::model::Model;
 use crate::page::{paint_scene, px};
@@ -21,36 +21,36 @@ const BETWEEN: f64 = 24.0;
 
 /// What a card opens: its drawings, who holds it, what to do, what it is not, and the figures.
 pub(crate) fn body(make: &Maker, model: &Model, finding: &Finding, words: &Words) -> Dom<Element> {
-    let body = make.empty("div", &[("class", "full")])?;
+    let body = make.empty("div.full", &[])?;
     if !words.detail.is_empty() {
-        let detail = make.prose("p", &[("class", "detail")], &words.detail)?;
-        body.append_child(&detail)?;
+        let detail = make.prose("p.detail", &[], &words.detail)?;
+        add(&body, &detail)?;
     }
     if finding.growth().is_some() {
-        body.append_child(&make.empty("div", &[("class", "courses")])?.into())?;
+        add(&body, &make.empty("div.courses", &[])?)?;
     }
     for part in card_details::of(make, model, finding)? {
-        body.append_child(&part)?;
+        add(&body, &part)?;
     }
     if !finding.holders.is_empty() {
-        body.append_child(&holder_list::holders(make, finding, model.units())?.into())?;
+        add(&body, &holder_list::holders(make, finding, model.units())?)?;
     }
     let ruled_out = wording::ruled_out(model.recording(), finding, model.units());
-    let boxes = make.empty("div", &[("class", "boxes")])?;
+    let boxes = make.empty("div.boxes", &[])?;
     if !words.suggestions.is_empty() {
         let advice = words
             .suggestions
             .iter()
             .map(|it| (None, wording::sentence(it)));
-        boxes.append_child(&listed(make, "What to do", "ol", advice)?.into())?;
+        add(&boxes, &listed(make, "What to do", "ol", advice)?)?;
     }
     if !ruled_out.is_empty() {
         let ruled_out = ruled_out.into_iter().map(|(what, why)| (Some(what), why));
-        boxes.append_child(&listed(make, "Ruled out", "ul", ruled_out)?.into())?;
+        add(&boxes, &listed(make, "Ruled out", "ul", ruled_out)?)?;
     }
-    body.append_child(&boxes)?;
+    add(&body, &boxes)?;
     if !finding.evidence.is_empty() {
-        body.append_child(&evidence(make, model, finding)?.into())?;
+        add(&body, &evidence(make, model, finding)?)?;
     }
     Ok(body)
 }
@@ -119,7 +119,7 @@ fn listed(
         if let Some(what) = what {
             entry.prepend_with_node_1(&make.text("b", &[], what)?.into())?;
         }
-        list.append_child(&entry)?;
+        add(&list, &entry)?;
     }
     let label = make.text("h4", &[], label)?;
     make.group("div", &[], &[&label, &list])
@@ -134,17 +134,17 @@ fn evidence(make: &Maker, model: &Model, finding: &Finding) -> Dom<Element> {
     let table = make.empty("table", &[])?;
     let names = make.empty("tr", &[])?;
     for name in ["figure", "value", "threshold", "holds"] {
-        names.append_child(&make.text("th", &[("scope", "col")], name)?.into())?;
+        add(&names, &make.text("th", &[("scope", "col")], name)?)?;
     }
-    table.append_child(&make.group("thead", &[], &[&names])?.into())?;
+    add(&table, &make.group("thead", &[], &[&names])?)?;
     let rows = make.empty("tbody", &[])?;
     for figure in &finding.evidence {
         let (recording, units) = (model.recording(), model.units());
         let words = wording::evidence(recording, finding, figure, units);
-        rows.append_child(&figure_row(make, figure, &words, units)?.into())?;
+        add(&rows, &figure_row(make, figure, &words, units)?)?;
     }
-    table.append_child(&rows)?;
-    let scroll = make.group("div", &[("class", "scroll")], &[&table])?;
+    add(&table, &rows)?;
+    let scroll = make.group("div.scroll", &[], &[&table])?;
     make.group("details", &[], &[&summary, &scroll])
 }
 
@@ -167,8 +167,8 @@ fn figure_row(make: &Maker, figure: &Evidence, words: &str, units: Units) -> Dom
         &[("title", figure.name)],
         &[
             &make.text("td", &[], words)?,
-            &make.text("td", &[("class", "number")], &shown(figure.value))?,
-            &make.text("td", &[("class", "number")], &threshold)?,
+            &make.text("td.number", &[], &shown(figure.value))?,
+            &make.text("td.number", &[], &threshold)?,
             &make.text("td", &[("aria-label", word)], sign)?,
         ],
     )

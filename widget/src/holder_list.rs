@@ -7,14 +7,14 @@ use gpumem_core::recording::DeviceIdx;
 use gpumem_core::units::Units;
 use web_sys::Element;
 
-use crate::dom::{Dom, Maker};
+use crate::dom::{Dom, Maker, add};
 
 /// Each name with its bytes, what it holds below it, the path to copy, and the way to the map.
 pub(crate) fn holders(make: &Maker, finding: &Finding, units: Units) -> Dom<Element> {
     let fields: Vec<Field> = finding.holders.iter().map(Field::from).collect();
     let list = tree(make, &fields, Some(finding.device), units)?;
-    let label = make.text("div", &[("class", "label")], "Held by")?;
-    make.group("div", &[("class", "box")], &[&label, &list])
+    let label = make.text("div.label", &[], "Held by")?;
+    make.group("div.box", &[], &[&label, &list])
 }
 
 /// The fields as a list of lists; with the way to the map of a device.
@@ -24,23 +24,23 @@ pub(crate) fn tree(
     device: Option<DeviceIdx>,
     units: Units,
 ) -> Dom<Element> {
-    let list = make.empty("ul", &[("class", "tree")])?;
+    let list = make.empty("ul.tree", &[])?;
     for field in fields {
         let item = branch(make, field, units)?;
-        let ways = make.empty("div", &[("class", "ways")])?;
+        let ways = make.empty("div.ways", &[])?;
         if field.path != field.name {
             let path = make.text("code", &[("dir", "auto")], &field.path)?;
-            ways.append_child(&path.into())?;
+            add(&ways, &path)?;
         }
         if !field.path.is_empty() {
-            ways.append_child(&make.link("copy", &field.path, "copy path")?.into())?;
+            add(&ways, &make.link("copy", &field.path, "copy path")?)?;
         }
         if let Some(device) = device {
             let place = format!("{}:{}", device.0, field.name);
-            ways.append_child(&make.link("hold", &place, "show in map")?.into())?;
+            add(&ways, &make.link("hold", &place, "show in map")?)?;
         }
-        item.append_child(&ways)?;
-        list.append_child(&item)?;
+        add(&item, &ways)?;
+        add(&list, &item)?;
     }
     Ok(list)
 }
@@ -53,7 +53,7 @@ fn branch(make: &Maker, field: &Field, units: Units) -> Dom<Element> {
     }
     let list = make.empty("ul", &[])?;
     for inner in &field.fields {
-        list.append_child(&branch(make, inner, units)?.into())?;
+        add(&list, &branch(make, inner, units)?)?;
     }
     let summary = make.group("summary", &[], &[&line])?;
     let details = make.group("details", &[], &[&summary, &list])?;
@@ -72,7 +72,7 @@ fn line(make: &Maker, field: &Field, units: Units) -> Dom<Element> {
     let words: Vec<&str> = words.filter(|words| !words.is_empty()).collect();
     let words = format!(" {} ", words.join(" · "));
     let words = make.text("span", &[("dir", "auto")], &words)?;
-    let figure = make.text("span", &[("class", "size")], &figure)?;
+    let figure = make.text("span.size", &[], &figure)?;
     let name = make.group("span", &[], &[&own, &words])?;
-    make.group("span", &[("class", "holder")], &[&name, &figure])
+    make.group("span.holder", &[], &[&name, &figure])
 }

@@ -3,7 +3,7 @@
 use gpumem_core::units::{Bytes, Units};
 use web_sys::{Element, HtmlElement};
 
-use crate::dom::{Dom, Maker, describe, share};
+use crate::dom::{Dom, Maker, add, describe, share};
 
 /// What a part of a bar is; its colour in the page's style.
 #[derive(Debug, Clone, Copy)]
@@ -55,18 +55,15 @@ pub(super) fn bar(
     parts: &[Part<'_>],
     (whole, units): (Bytes, Units),
 ) -> Dom<Element> {
-    let (track, said) = (
-        make.empty("div", &[("class", "track")])?,
-        words(parts, units),
-    );
+    let (track, said) = (make.empty("div.track", &[])?, words(parts, units));
     for part in parts {
-        track.append_child(&filled(make, part, whole)?.into())?;
+        add(&track, filled(make, part, whole)?.as_ref())?;
     }
     let legend = legend(make, parts, units)?;
     track.set_attribute("role", "img")?;
     describe(&track, "aria-label", &format!("{label}: {said}"))?;
-    let label = make.text("span", &[("class", "muted")], label)?;
-    make.group("div", &[("class", "measured")], &[&label, &track, &legend])
+    let label = make.text("span.muted", &[], label)?;
+    make.group("div.measured", &[], &[&label, &track, &legend])
 }
 
 /// A bar of one part that begins where `gap` ends.
@@ -77,7 +74,7 @@ pub(super) fn after(
     (part, (whole, units)): (&Part<'_>, (Bytes, Units)),
 ) -> Dom<Element> {
     let bar = bar(make, label, std::slice::from_ref(part), (whole, units))?;
-    let space: HtmlElement = make.typed("i", &[("class", "gap")])?;
+    let space: HtmlElement = make.typed("i.gap", &[])?;
     share(&space, gap.as_f64() / whole.as_f64().max(1.0))?;
     if let Some(track) = bar.query_selector(".track")? {
         track.prepend_with_node_1(&space)?;
@@ -87,13 +84,13 @@ pub(super) fn after(
 
 /// What the colours stand for, and how much there is of each.
 pub(super) fn legend(make: &Maker, parts: &[Part<'_>], units: Units) -> Dom<Element> {
-    let legend = make.empty("div", &[("class", "legend")])?;
+    let legend = make.empty("div.legend", &[])?;
     for part in parts {
         let swatch = make.empty("i", &[("class", part.ink.class())])?;
         let words = make.text("span", &[("dir", "auto")], part.words)?;
         let size = make.text("b", &[], &units.size(part.size))?;
         let entry = make.group("span", &[], &[&swatch, &words, &size])?;
-        legend.append_child(&entry)?;
+        add(&legend, &entry)?;
     }
     Ok(legend)
 }
@@ -113,10 +110,10 @@ fn words(parts: &[Part<'_>], units: Units) -> String {
 
 /// A box of a card with a label and what stands in it.
 pub(super) fn boxed(make: &Maker, label: &str, content: &[Element]) -> Dom<Element> {
-    let label = make.text("div", &[("class", "label")], label)?;
-    let body = make.group("div", &[("class", "box")], &[&label])?;
+    let label = make.text("div.label", &[], label)?;
+    let body = make.group("div.box", &[], &[&label])?;
     for element in content {
-        body.append_child(element)?;
+        add(&body, element)?;
     }
     Ok(body)
 }

@@ -32,7 +32,7 @@ pub(super) fn body(make: &Maker, model: &Model, finding: &Finding) -> Dom<Option
         Some(reason) => format!("No map of the blocks: {reason}."),
         None => "Where each block lies is not in this recording, only their sums.".to_owned(),
     };
-    content.push(make.prose("p", &[("class", "muted")], &words)?);
+    content.push(make.prose("p.muted", &[], &words)?);
     boxed(make, "In pieces", &content).map(Some)
 }
 

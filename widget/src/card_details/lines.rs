@@ -8,7 +8,7 @@ use web_sys::{Element, HtmlElement};
 
 use super::bars::boxed;
 use super::numbered;
-use crate::dom::{Dom, Maker, share};
+use crate::dom::{Dom, Maker, add, share};
 use crate::model::Model;
 
 /// So many lines are shown, those that count most.
@@ -41,7 +41,7 @@ pub(super) fn body(make: &Maker, model: &Model, finding: &Finding) -> Dom<Option
         .map(|(_, size)| *size)
         .max()
         .unwrap_or_default();
-    let table = make.empty("div", &[("class", "source"), ("dir", "ltr")])?;
+    let table = make.empty("div.source", &[("dir", "ltr")])?;
     let text = |line: Option<u32>| source.lines().nth((line? as usize).checked_sub(1)?);
     let shown = lines.iter().filter_map(|(line, _)| text(*line));
     let margin = shown.map(indent).min().unwrap_or_default();
@@ -49,7 +49,7 @@ pub(super) fn body(make: &Maker, model: &Model, finding: &Finding) -> Dom<Option
         // What all lines are indented by says nothing here, and takes room.
         let text = text(line).map(|text| text.get(margin..).unwrap_or_default());
         for element in row(make, line, text, (size, most, model.units()))? {
-            table.append_child(&element)?;
+            add(&table, &element)?;
         }
     }
     let label = format!("{what}, by line{}", numbered(" of ", run));
@@ -70,12 +70,11 @@ fn row(
     });
     let fill: HtmlElement = make.typed("i", &[])?;
     share(&fill, size.as_f64() / most.as_f64().max(1.0))?;
-    let track = [("class", "share"), ("aria-hidden", "true")];
     Ok([
-        make.text("span", &[("class", "number")], &number)?,
+        make.text("span.number", &[], &number)?,
         make.text("code", &[], words.trim_end())?,
-        make.group("span", &track, &[&fill])?,
-        make.text("b", &[("class", "number")], &units.size(size))?,
+        make.group("span.share", &[("aria-hidden", "true")], &[&fill])?,
+        make.text("b.number", &[], &units.size(size))?,
     ])
 }
 

@@ -106,7 +106,7 @@ pub(super) fn map(
         None => return Ok(None),
         Some(Err(reason)) => {
             let words = format!("No map of the blocks: {reason}.");
-            vec![make.prose("p", &[("class", "muted")], &words)?]
+            vec![make.prose("p.muted", &[], &words)?]
         }
         Some(Ok(found)) => {
             let wanted = breakdown.wanted.map(|size| Part {

@@ -45,7 +45,7 @@ pub(super) fn body(
     if let Some(command) = place.release().filter(|_| finding.withdrawn.is_none()) {
         let code = make.text("code", &[("dir", "ltr")], command)?;
         let copy = make.link("copy", command, "copy")?;
-        content.push(make.group("p", &[("class", "command")], &[&code, &copy])?);
+        content.push(make.group("p.command", &[], &[&code, &copy])?);
     }
     boxed(make, "Kept", &content)
 }

@@ -9,7 +9,7 @@ use gpumem_core::units::{Bytes, Units};
 use web_sys::{Element, HtmlElement};
 
 use super::bars::{Ink, Part, legend};
-use crate::dom::{Dom, Maker, share};
+use crate::dom::{Dom, Maker, add, share};
 
 const HINT: &str = "Point at a block to read it, or go through them with the arrow keys.";
 
@@ -28,38 +28,30 @@ pub(super) fn map(
         let label = make.text("span", &[], &words)?;
         let bar: HtmlElement = make.typed("i", &[("class", part.ink.class())])?;
         share(&bar, map.share(part.size))?;
-        let shelf = make.group(
-            "div",
-            &[("class", "shelf"), ("aria-hidden", "true")],
-            &[&bar],
-        )?;
-        content.push(make.group("div", &[("class", "beside")], &[&label, &shelf])?);
+        let shelf = make.group("div.shelf", &[("aria-hidden", "true")], &[&bar])?;
+        content.push(make.group("div.beside", &[], &[&label, &shelf])?);
     }
     let listed = make.empty(
-        "div",
-        &[
-            ("class", "shelves"),
-            ("role", "listbox"),
-            ("aria-label", &map.words),
-        ],
+        "div.shelves",
+        &[("role", "listbox"), ("aria-label", &map.words)],
     )?;
     let all = map.shelves.iter().flatten().flat_map(|bar| &bar.blocks);
     let mut first = all.clone().position(|block| block.is_largest).unwrap_or(0);
     for shelf in &map.shelves {
-        let element = make.empty("div", &[("class", "shelf")])?;
+        let element = make.empty("div.shelf", &[])?;
         for bar in shelf {
-            element.append_child(&segment(make, bar, first)?.into())?;
+            add(&element, segment(make, bar, first)?.as_ref())?;
             first = first.wrapping_sub(bar.blocks.len());
         }
-        listed.append_child(&element)?;
+        add(&listed, &element)?;
     }
     if !beside.is_empty() {
         let words = format!("reserved in segments: {}", units.size(found.reserved()));
         let label = make.text("span", &[], &words)?;
-        content.push(make.group("div", &[("class", "beside")], &[&label])?);
+        content.push(make.group("div.beside", &[], &[&label])?);
     }
     content.push(listed);
-    content.push(make.text("p", &[("class", "reading"), ("data-hint", HINT)], HINT)?);
+    content.push(make.text("p.reading", &[("data-hint", HINT)], HINT)?);
     content.push(legend(make, &parts(found), units)?);
     Ok(content)
 }
@@ -67,16 +59,12 @@ pub(super) fn map(
 /// A segment with its blocks; the one at `first` is where the keyboard comes in.
 fn segment(make: &Maker, bar: &Bar, first: usize) -> Dom<HtmlElement> {
     let segment: HtmlElement = make.typed(
-        "div",
-        &[
-            ("class", "segment"),
-            ("role", "group"),
-            ("aria-label", &bar.words),
-        ],
+        "div.segment",
+        &[("role", "group"), ("aria-label", &bar.words)],
     )?;
     share(&segment, bar.share)?;
     for (idx, drawn) in bar.blocks.iter().enumerate() {
-        segment.append_child(&block(make, drawn, idx == first)?.into())?;
+        add(&segment, block(make, drawn, idx == first)?.as_ref())?;
     }
     Ok(segment)
 }
@@ -89,15 +77,14 @@ fn block(make: &Maker, drawn: &DrawnBlock, is_first: bool) -> Dom<HtmlElement> {
         Look::Hole => "hole",
         Look::Unused => "unused",
     };
-    let class = if drawn.is_largest {
-        format!("{look} largest")
+    let tag = if drawn.is_largest {
+        format!("i.{look}.largest")
     } else {
-        look.to_owned()
+        format!("i.{look}")
     };
     let block: HtmlElement = make.typed(
-        "i",
+        &tag,
         &[
-            ("class", &class),
             ("role", "option"),
             ("aria-selected", "false"),
             ("aria-label", &drawn.words),

@@ -11,7 +11,7 @@ use super::controls::{press, segments};
 use super::opened;
 use super::picture::{paint_scene, px};
 use crate::canvas::Faces;
-use crate::dom::{Dom, Maker, describe, fill, flag, put, share, write};
+use crate::dom::{Dom, Maker, add, describe, fill, flag, put, share, write};
 use crate::model::Model;
 use crate::state::{Choice, cells_with};
 
@@ -71,12 +71,11 @@ impl Cells {
     /// The panel around the canvas of all cells over time.
     pub(crate) fn build(make: &Maker, over_time: &Element) -> Dom<Self> {
         let title = make.text("h2", &[], "What each cell kept")?;
-        let legend = make.empty("span", &[("class", "key")])?;
+        let legend = make.empty("span.key", &[])?;
         let search: HtmlInputElement = make.typed(
-            "input",
+            "input.search",
             &[
                 ("type", "search"),
-                ("class", "search"),
                 ("placeholder", "Find a cell  /"),
                 ("aria-label", "find cells by their source"),
                 ("data-input", "search"),
@@ -85,37 +84,30 @@ impl Cells {
                 ("dir", "auto"),
             ],
         )?;
-        let found = make.empty("output", &[("class", "muted")])?;
+        let found = make.empty("output.muted", &[])?;
         let measures = segments(make, "rows show", "measure", &MEASURES)?;
-        let tools = make.group("div", &[("class", "tools")], &[&found, &search, &measures])?;
-        let top = make.group("div", &[("class", "line")], &[&title, &legend, &tools])?;
+        let tools = make.group("div.tools", &[], &[&found, &search, &measures])?;
+        let top = make.group("div.line", &[], &[&title, &legend, &tools])?;
         let heads = [
-            make.empty("span", &[("class", "of-chart")])?,
-            make.empty("span", &[("class", "of-total")])?,
+            make.empty("span.of-chart", &[])?,
+            make.empty("span.of-total", &[])?,
         ];
-        let scale = make.text("span", &[("class", "of-scale")], "to scale")?;
-        let head_line = make.group(
-            "div",
-            &[("class", "heads")],
-            &[&heads[0], &heads[1], &scale],
-        )?;
-        let reading = make.empty("p", &[("class", "read"), ("dir", "auto"), ("hidden", "")])?;
-        let head = make.group("div", &[("class", "column-heads")], &[&head_line, &reading])?;
-        let label = [("class", "rows"), ("role", "list"), ("aria-label", "cells")];
-        let list = make.empty("div", &label)?;
+        let scale = make.text("span.of-scale", &[], "to scale")?;
+        let head_line = make.group("div.heads", &[], &[&heads[0], &heads[1], &scale])?;
+        let reading = make.empty("p.read", &[("dir", "auto"), ("hidden", "")])?;
+        let head = make.group("div.column-heads", &[], &[&head_line, &reading])?;
+        let label = [("role", "list"), ("aria-label", "cells")];
+        let list = make.empty("div.rows", &label)?;
         let rest_words = make.empty("span", &[("dir", "auto")])?;
         let more = make.link("rows", "", "show all")?;
-        let rest = make.group("p", &[("class", "rest muted")], &[&rest_words, &more])?;
-        let line: HtmlElement = make.typed("div", &[("class", "pointer"), ("hidden", "")])?;
+        let rest = make.group("p.rest.muted", &[], &[&rest_words, &more])?;
+        let line: HtmlElement = make.typed("div.pointer", &[("hidden", "")])?;
         let below = over_time_words(make)?;
-        let over = make.group("div", &[("class", "over")], &[&below, over_time])?;
-        let charts = make.group("div", &[("class", "charts")], &[&list, &rest, &over, &line])?;
+        let over = make.group("div.over", &[], &[&below, over_time])?;
+        let charts = make.group("div.charts", &[], &[&list, &rest, &over, &line])?;
         let element = make.group(
-            "figure",
-            &[
-                ("class", "panel cells"),
-                ("aria-label", "what each cell kept"),
-            ],
+            "figure.panel.cells",
+            &[("aria-label", "what each cell kept")],
             &[&top, &head, &charts],
         )?;
         Ok(Self {
@@ -342,14 +334,12 @@ impl Cells {
 impl Row {
     fn build(make: &Maker, cell: CellIdx) -> Dom<Self> {
         let idx = cell.0.to_string();
-        let sign = make.empty("span", &[("class", "sign")])?;
+        let sign = make.empty("span.sign", &[])?;
         let name = make.empty("code", &[("dir", "auto")])?;
-        let number = make.empty("span", &[("class", "muted number")])?;
+        let number = make.empty("span.muted.number", &[])?;
         let button = make.group(
-            "button",
+            "button.name",
             &[
-                ("type", "button"),
-                ("class", "name"),
                 ("data-chart", "row"),
                 ("data-action", "row"),
                 ("data-argument", &idx),
@@ -365,14 +355,14 @@ impl Row {
                 ("aria-hidden", "true"),
             ],
         )?;
-        let total = make.empty("b", &[("class", "total")])?;
+        let total = make.empty("b.total", &[])?;
         let bar: HtmlElement = make.typed("i", &[])?;
-        let scale = make.group("span", &[("class", "scale")], &[&bar])?;
-        let state = make.empty("span", &[("class", "state muted")])?;
-        let opened = make.empty("div", &[("class", "opened"), ("hidden", "")])?;
+        let scale = make.group("span.scale", &[], &[&bar])?;
+        let state = make.empty("span.state.muted", &[])?;
+        let opened = make.empty("div.opened", &[("hidden", "")])?;
         let element = make.group(
-            "div",
-            &[("class", "cell"), ("role", "listitem")],
+            "div.cell",
+            &[("role", "listitem")],
             &[&button, &canvas, &total, &scale, &state, &opened],
         )?;
         Ok(Self {
@@ -487,8 +477,8 @@ fn legend(make: &Maker, model: &Model) -> Dom<Vec<Element>> {
 /// What stands beside the chart over time, or above it.
 fn over_time_words(make: &Maker) -> Dom<Element> {
     let title = make.text("h3", &[], "All cells, over time")?;
-    let what = make.text("p", &[("class", "muted")], "in use after each run")?;
-    let key = make.empty("p", &[("class", "key")])?;
+    let what = make.text("p.muted", &[], "in use after each run")?;
+    let key = make.empty("p.key", &[])?;
     for (class, words) in [
         ("back", "given back by its end"),
         ("leak", "▲ leaks"),
@@ -497,11 +487,10 @@ fn over_time_words(make: &Maker) -> Dom<Element> {
     ] {
         let swatch = make.empty("i", &[("class", class)])?;
         let words = make.text("span", &[], words)?;
-        key.append_child(
-            &make
-                .group("span", &[("class", class)], &[&swatch, &words])?
-                .into(),
+        add(
+            &key,
+            &make.group("span", &[("class", class)], &[&swatch, &words])?,
         )?;
     }
-    make.group("div", &[("class", "beside-chart")], &[&title, &what, &key])
+    make.group("div.beside-chart", &[], &[&title, &what, &key])
 }

@@ -5,7 +5,7 @@ use gpumem_core::report;
 use gpumem_core::units::{ByteDelta, Units};
 use web_sys::{Element, HtmlElement};
 
-use crate::dom::{Dom, Maker, fill, flag, share, write};
+use crate::dom::{Dom, Maker, add, fill, flag, share, write};
 use crate::model::Model;
 
 /// The comparison, where there is a baseline.
@@ -26,15 +26,14 @@ impl Comparison {
             "kept a run or step, before and now",
             "difference",
         ] {
-            names.append_child(&make.text("th", &[("scope", "col")], name)?.into())?;
+            add(&names, &make.text("th", &[("scope", "col")], name)?)?;
         }
         let head = make.group("thead", &[], &[&names])?;
         let rows = make.empty("tbody", &[])?;
         let table = make.group("table", &[], &[&head, &rows])?;
         let scroll = make.group(
-            "div",
+            "div.scroll",
             &[
-                ("class", "scroll"),
                 ("tabindex", "0"),
                 ("role", "group"),
                 ("aria-label", "comparison"),
@@ -42,17 +41,13 @@ impl Comparison {
             &[&table],
         )?;
         let none = make.text(
-            "p",
-            &[("class", "muted")],
+            "p.muted",
+            &[],
             "Of the cells that ran since, none grew then and none grows now.",
         )?;
-        let panel = make.group("div", &[("class", "panel versus")], &[&scroll, &none])?;
-        let attributes = [
-            ("aria-label", "comparison"),
-            ("class", "comparison"),
-            ("hidden", ""),
-        ];
-        let element = make.group("section", &attributes, &[&heading, &panel])?;
+        let panel = make.group("div.panel.versus", &[], &[&scroll, &none])?;
+        let attributes = [("aria-label", "comparison"), ("hidden", "")];
+        let element = make.group("section.comparison", &attributes, &[&heading, &panel])?;
         Ok(Self {
             element,
             heading,
@@ -93,10 +88,10 @@ fn row(make: &Maker, entry: &Compared, most: f64, units: Units) -> Dom<Element> 
         report::change_icon(entry.change),
     )?;
     let word = make.text("span", &[], entry.change.name())?;
-    let change = make.group("td", &[("class", "change")], &[&sign, &word])?;
+    let change = make.group("td.change", &[], &[&sign, &word])?;
     let cell = make.text("code", &[("dir", "auto")], &entry.cell.label)?;
-    let device = make.text("span", &[("class", "device")], &entry.device)?;
-    let series = make.text("span", &[("class", "muted series")], &series(entry))?;
+    let device = make.text("span.device", &[], &entry.device)?;
+    let series = make.text("span.muted.series", &[], &series(entry))?;
     let cell = make.group("th", &[("scope", "row")], &[&cell, &device, &series])?;
     let before = bar(make, "before", (entry.before.as_ref(), most), units)?;
     let after = bar(make, "now", (Some(&entry.after), most), units)?;
@@ -109,7 +104,7 @@ fn row(make: &Maker, entry: &Compared, most: f64, units: Units) -> Dom<Element> 
         ByteDelta::ZERO => "none".to_owned(),
         difference => format!("{}{off}", units.change(difference)),
     };
-    let difference = make.text("td", &[("class", "number")], &difference)?;
+    let difference = make.text("td.number", &[], &difference)?;
     make.group(
         "tr",
         &[("data-change", entry.change.name())],
@@ -137,7 +132,7 @@ fn bar(
     );
     let fill: HtmlElement = make.typed("i", &[])?;
     share(&fill, side.map_or(0.0, |side| rate(side).max(0.0) / most))?;
-    let track = make.group("span", &[("class", "share")], &[&fill])?;
-    let figure = make.text("span", &[("class", "figure")], &figure)?;
+    let track = make.group("span.share", &[], &[&fill])?;
+    let figure = make.text("span.figure", &[], &figure)?;
     make.group("div", &[("class", class)], &[&track, &figure])
 }

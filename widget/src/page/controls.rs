@@ -7,7 +7,7 @@ use gpumem_core::report;
 use gpumem_core::units::{ByteDelta, Units};
 use web_sys::{Element, HtmlElement, HtmlInputElement};
 
-use crate::dom::{Dom, Maker, describe, flag, refill, write};
+use crate::dom::{Dom, Maker, add, describe, flag, refill, write};
 use crate::keys;
 use crate::model::Model;
 use crate::settings::Setting;
@@ -41,40 +41,30 @@ pub(crate) struct Header {
 impl Header {
     pub(crate) fn build(make: &Maker) -> Dom<Self> {
         let name = make.text("h2", &[], "GPU memory")?;
-        let subtitle = make.empty("span", &[("class", "muted")])?;
-        let running = make.empty("span", &[("class", "running")])?;
+        let subtitle = make.empty("span.muted", &[])?;
+        let running = make.empty("span.running", &[])?;
         let devices = make.empty(
-            "div",
-            &[
-                ("class", "segments"),
-                ("role", "group"),
-                ("aria-label", "device"),
-            ],
+            "div.segments",
+            &[("role", "group"), ("aria-label", "device")],
         )?;
-        let exports = make.empty("div", &[("class", "menu")])?;
+        let exports = make.empty("div.menu", &[])?;
         for (argument, words) in EXPORTS {
-            exports.append_child(&button(make, "export", argument, words)?.into())?;
+            add(&exports, &button(make, "export", argument, words)?)?;
         }
         let summary = make.text("summary", &[], "Export")?;
-        let export = make.group("details", &[("class", "drop")], &[&summary, &exports])?;
+        let export = make.group("details.drop", &[], &[&summary, &exports])?;
         let help_button = make.text(
-            "button",
+            "button.plain",
             &[
-                ("type", "button"),
-                ("class", "plain"),
                 ("data-action", "help"),
                 ("aria-label", "keys"),
                 ("title", "keys (?)"),
             ],
             "?",
         )?;
-        let always = make.group("span", &[("class", "always")], &[&export, &help_button])?;
-        let tools = make.group("div", &[("class", "tools")], &[&devices, &always])?;
-        let line = make.group(
-            "div",
-            &[("class", "line")],
-            &[&name, &subtitle, &running, &tools],
-        )?;
+        let always = make.group("span.always", &[], &[&export, &help_button])?;
+        let tools = make.group("div.tools", &[], &[&devices, &always])?;
+        let line = make.group("div.line", &[], &[&name, &subtitle, &running, &tools])?;
         let help = help(make)?;
         let element = make.group("header", &[], &[&line, &help])?;
         Ok(Self {
@@ -171,18 +161,13 @@ fn help(make: &Maker) -> Dom<Element> {
     for (names, words) in keys::LIST {
         let term = make.empty("dt", &[])?;
         for name in names.split(' ') {
-            term.append_child(&make.text("kbd", &[], name)?.into())?;
+            add(&term, &make.text("kbd", &[], name)?)?;
         }
-        list.append_child(&term)?;
-        list.append_child(&make.text("dd", &[], words)?.into())?;
+        add(&list, &term)?;
+        add(&list, &make.text("dd", &[], words)?)?;
     }
-    let attributes = [
-        ("class", "help"),
-        ("role", "region"),
-        ("aria-label", "keys"),
-        ("hidden", ""),
-    ];
-    make.group("div", &attributes, &[&list])
+    let attributes = [("role", "region"), ("aria-label", "keys"), ("hidden", "")];
+    make.group("div.help", &attributes, &[&list])
 }
 
 /// The settings: how sizes and time are shown, what counts as growth, and the samples over time.
@@ -202,12 +187,8 @@ impl Settings {
         let units = segments(make, "units", "units", &UNITS)?;
         let paces = segments(make, "time runs", "pace", &PACES)?;
         let shown = make.empty(
-            "span",
-            &[
-                ("class", "layers"),
-                ("role", "group"),
-                ("aria-label", "timeline shows"),
-            ],
+            "span.layers",
+            &[("role", "group"), ("aria-label", "timeline shows")],
         )?;
         let mut layers = Vec::new();
         for layer in Layer::ALL {
@@ -222,42 +203,36 @@ impl Settings {
             let words = make.text("span", &[], layer.words())?;
             let swatch = make.empty("i", &[("class", layer.name())])?;
             let label = make.group("label", &[], &[&input, &swatch, &words])?;
-            shown.append_child(&label)?;
+            add(&shown, &label)?;
             layers.push((layer, input));
         }
         let thresholds = Thresholds::build(make)?;
         let dismissed = make.link("restore", "", "")?;
         let whole = make.text(
-            "button",
-            &[
-                ("type", "button"),
-                ("class", "plain"),
-                ("data-action", "whole"),
-                ("title", "Home, or double click"),
-            ],
+            "button.plain",
+            &[("data-action", "whole"), ("title", "Home, or double click")],
             "whole session",
         )?;
         let of_time = make.text("h3", &[], "Samples over time")?;
-        let line = make.group("div", &[("class", "line")], &[&of_time, &whole])?;
+        let line = make.group("div.line", &[], &[&of_time, &whole])?;
         let rows = [
             ("Sizes in", &units),
             ("Over time, one step is", &paces),
             ("Over time, show", &shown),
         ];
-        let element = make.empty("div", &[("class", "panel settings")])?;
+        let element = make.empty("div.panel.settings", &[])?;
         for (words, control) in rows {
-            let words = make.text("span", &[("class", "name")], words)?;
-            element.append_child(
-                &make
-                    .group("div", &[("class", "setting")], &[&words, control])?
-                    .into(),
+            let words = make.text("span.name", &[], words)?;
+            add(
+                &element,
+                &make.group("div.setting", &[], &[&words, control])?,
             )?;
         }
         for part in [&thresholds.element, &dismissed, &line] {
-            element.append_child(part)?;
+            add(&element, part)?;
         }
-        let charts = make.group("figure", &[("class", "samples")], &[timeline, minimap])?;
-        element.append_child(&charts)?;
+        let charts = make.group("figure.samples", &[], &[timeline, minimap])?;
+        add(&element, &charts)?;
         Ok(Self {
             element,
             units,
@@ -314,9 +289,9 @@ impl Thresholds {
             .into_iter()
             .map(|setting| Slider::build(make, setting))
             .collect::<Dom<Vec<_>>>()?;
-        let element = make.empty("div", &[("class", "sliders")])?;
+        let element = make.empty("div.sliders", &[])?;
         for slider in &sliders {
-            element.append_child(&slider.row)?;
+            add(&element, &slider.row)?;
         }
         Ok(Self { element, sliders })
     }
@@ -348,13 +323,13 @@ impl Slider {
                 ("data-argument", setting.name()),
             ],
         )?;
-        let mark: HtmlElement = make.typed("span", &[("class", "mark")])?;
+        let mark: HtmlElement = make.typed("span.mark", &[])?;
         let value = make.empty("output", &[])?;
         let reset = make.link("reset", setting.name(), "")?;
-        let track = make.group("span", &[("class", "track")], &[&input, &mark])?;
-        let label = make.text("span", &[("class", "name")], setting.label())?;
-        let control = make.group("label", &[("class", "control")], &[&label, &track, &value])?;
-        let row = make.group("div", &[("class", "setting")], &[&control, &reset])?;
+        let track = make.group("span.track", &[], &[&input, &mark])?;
+        let label = make.text("span.name", &[], setting.label())?;
+        let control = make.group("label.control", &[], &[&label, &track, &value])?;
+        let row = make.group("div.setting", &[], &[&control, &reset])?;
         Ok(Self {
             setting,
             row,
@@ -389,24 +364,16 @@ pub(super) fn segments(
     action: &str,
     of: &[(&str, &str)],
 ) -> Dom<Element> {
-    let attributes = [
-        ("class", "segments"),
-        ("role", "group"),
-        ("aria-label", label),
-    ];
-    let group = make.empty("div", &attributes)?;
+    let attributes = [("role", "group"), ("aria-label", label)];
+    let group = make.empty("div.segments", &attributes)?;
     for (argument, words) in of {
-        group.append_child(&button(make, action, argument, words)?.into())?;
+        add(&group, &button(make, action, argument, words)?)?;
     }
     Ok(group)
 }
 
 fn button(make: &Maker, action: &str, argument: &str, words: &str) -> Dom<Element> {
-    let attributes = [
-        ("type", "button"),
-        ("data-action", action),
-        ("data-argument", argument),
-    ];
+    let attributes = [("data-action", action), ("data-argument", argument)];
     make.text("button", &attributes, words)
 }
 

@@ -24,11 +24,11 @@ pub(crate) struct Findings {
 impl Findings {
     pub(crate) fn build(make: &Maker) -> Dom<Self> {
         let heading = make.text("summary", &[], "All findings")?;
-        let list = make.empty("div", &[("class", "cards")])?;
-        let folded = make.group("details", &[("class", "fold")], &[&heading, &list])?;
-        let notes = make.empty("div", &[("class", "notes")])?;
-        let label = [("aria-label", "findings"), ("class", "findings")];
-        let element = make.group("section", &label, &[&folded, &notes])?;
+        let list = make.empty("div.cards", &[])?;
+        let folded = make.group("details.fold", &[], &[&heading, &list])?;
+        let notes = make.empty("div.notes", &[])?;
+        let label = [("aria-label", "findings")];
+        let element = make.group("section.findings", &label, &[&folded, &notes])?;
         Ok(Self {
             element,
             heading,
@@ -120,10 +120,9 @@ fn dismissed(make: &Maker, model: &Model) -> Dom<Option<Element>> {
         1 => "1 finding dismissed".to_owned(),
         n => format!("{n} findings dismissed"),
     };
-    let words = make.text("span", &[("class", "muted")], &words)?;
+    let words = make.text("span.muted", &[], &words)?;
     let undo = make.link("restore", "", "undo")?;
-    make.group("div", &[("class", "dismissed")], &[&words, &undo])
-        .map(Some)
+    make.group("div.dismissed", &[], &[&words, &undo]).map(Some)
 }
 
 fn nothing_found(make: &Maker, model: &Model) -> Dom<Element> {
@@ -144,5 +143,5 @@ fn nothing_found(make: &Maker, model: &Model) -> Dom<Element> {
         report::counts(recording),
         Setting::shown(model.growth_setting(), model.rules(), model.units()),
     );
-    make.text("p", &[("class", "checked")], &checked)
+    make.text("p.checked", &[], &checked)
 }

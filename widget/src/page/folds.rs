@@ -3,7 +3,7 @@
 use web_sys::Element;
 
 use super::runs;
-use crate::dom::{Dom, Maker, fill, flag, refill};
+use crate::dom::{Dom, Maker, add, fill, flag, refill};
 use crate::model::Model;
 use crate::state::Fold;
 
@@ -16,8 +16,8 @@ pub(crate) struct Folds {
 
 impl Folds {
     pub(crate) fn build(make: &Maker, map: &Element, settings: &Element) -> Dom<Self> {
-        let runs = make.empty("div", &[("class", "panel padded")])?;
-        let element = make.empty("div", &[("class", "folds")])?;
+        let runs = make.empty("div.panel.padded", &[])?;
+        let element = make.empty("div.folds", &[])?;
         let mut all = Vec::new();
         for fold in Fold::ALL {
             let (words, content) = match fold {
@@ -27,8 +27,8 @@ impl Folds {
             };
             let attributes = [("data-action", "fold"), ("data-argument", fold.name())];
             let summary = make.text("summary", &attributes, words)?;
-            let details = make.group("details", &[("class", "fold")], &[&summary, content])?;
-            element.append_child(&details)?;
+            let details = make.group("details.fold", &[], &[&summary, content])?;
+            add(&element, &details)?;
             all.push((fold, details));
         }
         Ok(Self { element, all, runs })

@@ -7,7 +7,7 @@ use web_sys::Element;
 
 use super::controls::{press, segments};
 use super::picture::read_out;
-use crate::dom::{Dom, Maker, fill, flag, write};
+use crate::dom::{Dom, Maker, add, fill, flag, write};
 use crate::holder_list;
 use crate::model::Model;
 use crate::saved::moment_name;
@@ -34,21 +34,18 @@ pub(crate) struct Held {
 impl Held {
     pub(crate) fn build(make: &Maker) -> Dom<Self> {
         let heading = make.text("h2", &[], "Held by")?;
-        let subtitle = make.empty("span", &[("class", "muted"), ("dir", "auto")])?;
+        let subtitle = make.empty("span.muted", &[("dir", "auto")])?;
         let moments = segments(make, "the map shows", "holders", &MOMENTS)?;
-        let tools = make.group("div", &[("class", "tools")], &[&moments])?;
-        let line = make.group("div", &[("class", "line")], &[&heading, &subtitle, &tools])?;
-        let crumbs = make.empty(
-            "nav",
-            &[("class", "crumbs"), ("aria-label", "place in the map")],
-        )?;
-        let figure = make.empty("figure", &[("class", "panel")])?;
-        let reading = make.empty("p", &[("class", "reading"), ("dir", "auto")])?;
+        let tools = make.group("div.tools", &[], &[&moments])?;
+        let line = make.group("div.line", &[], &[&heading, &subtitle, &tools])?;
+        let crumbs = make.empty("nav.crumbs", &[("aria-label", "place in the map")])?;
+        let figure = make.empty("figure.panel", &[])?;
+        let reading = make.empty("p.reading", &[("dir", "auto")])?;
         let list = make.empty("div", &[])?;
         let summary = make.text("summary", &[], "as a list")?;
         let as_list = make.group("details", &[], &[&summary, &list])?;
-        let label = [("aria-label", "who holds memory"), ("class", "held")];
-        let element = make.group("section", &label, &[&line, &crumbs, &figure])?;
+        let label = [("aria-label", "who holds memory")];
+        let element = make.group("section.held", &label, &[&line, &crumbs, &figure])?;
         Ok(Self {
             element,
             subtitle,
@@ -63,9 +60,9 @@ impl Held {
 
     /// Takes the map's canvas in.
     pub(crate) fn place(&self, stage: &Element) -> Dom<()> {
-        self.figure.append_child(stage)?;
-        self.figure.append_child(&self.reading)?;
-        self.figure.append_child(&self.as_list)?;
+        add(&self.figure, stage)?;
+        add(&self.figure, &self.reading)?;
+        add(&self.figure, &self.as_list)?;
         Ok(())
     }
 

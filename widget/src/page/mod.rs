@@ -30,7 +30,7 @@ use tiles::Tiles;
 use verdict::Panel;
 
 use crate::canvas::Faces;
-use crate::dom::{Dom, Maker, flag, write};
+use crate::dom::{Dom, Maker, add, flag, write};
 use crate::gesture::Gesture;
 use crate::model::Model;
 use crate::state::{Chart, Pointed, State};
@@ -84,7 +84,7 @@ impl Page {
             folds: Folds::build(&make, &held.element, &settings.element)?,
             comparison: Comparison::build(&make)?,
             findings: Findings::build(&make)?,
-            live: make.empty("div", &[("class", "unseen"), ("role", "status")])?,
+            live: make.empty("div.unseen", &[("role", "status")])?,
             held,
             settings,
             pictures,
@@ -104,7 +104,7 @@ impl Page {
             &page.folds.element,
             &page.live,
         ] {
-            root.append_child(part)?;
+            add(root, part)?;
         }
         page.show_words(model)?;
         Ok(page)

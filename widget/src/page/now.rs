@@ -20,13 +20,10 @@ impl Now {
     /// The panel around the bar's canvas.
     pub(crate) fn build(make: &Maker, bar: &Element) -> Dom<Self> {
         let title = make.text("h2", &[], "Now")?;
-        let words = make.empty("p", &[("class", "usage"), ("dir", "auto")])?;
-        let line = make.group("div", &[("class", "line")], &[&title, &words])?;
-        let label = [
-            ("class", "panel now"),
-            ("aria-label", "what fills the device"),
-        ];
-        let element = make.group("figure", &label, &[&line, bar])?;
+        let words = make.empty("p.usage", &[("dir", "auto")])?;
+        let line = make.group("div.line", &[], &[&title, &words])?;
+        let label = [("aria-label", "what fills the device")];
+        let element = make.group("figure.panel.now", &label, &[&line, bar])?;
         Ok(Self {
             element,
             title,
@@ -74,7 +71,7 @@ impl Now {
                 let swatch = make.empty("i", &[("class", class)])?;
                 let words = make.text("span", &[], name)?;
                 let size = make.text("b", &[], &units.size(size))?;
-                parts.push(make.group("span", &[("class", "key")], &[&swatch, &words, &size])?);
+                parts.push(make.group("span.key", &[], &[&swatch, &words, &size])?);
             }
         }
         fill(&self.words, &parts)

@@ -38,7 +38,7 @@ pub(crate) fn of(make: &Maker, model: &Model, row: &CellRow) -> Dom<Vec<Element>
     let n_more = row.runs.len().saturating_sub(MAX_RUNS);
     if n_more > 0 {
         let words = format!("{n_more} more in the table of runs");
-        content.push(make.text("p", &[("class", "muted")], &words)?);
+        content.push(make.text("p.muted", &[], &words)?);
     }
     let mut held = findings.filter(|finding| !finding.holders.is_empty());
     if let Some(finding) = held.next() {

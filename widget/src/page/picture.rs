@@ -8,7 +8,7 @@ use web_sys::{Element, HtmlCanvasElement, HtmlElement};
 
 use super::cells::Cells;
 use crate::canvas::{Canvas, Faces};
-use crate::dom::{Dom, Maker, describe, fill, flag};
+use crate::dom::{Dom, Maker, add, describe, fill, flag};
 use crate::model::Model;
 use crate::readout::{self, Readout};
 use crate::state::{Chart, Pointed};
@@ -52,18 +52,16 @@ impl Picture {
                 ("aria-roledescription", "chart"),
             ],
         )?;
-        let overlay =
-            |class: &str| make.typed::<HtmlElement>("div", &[("class", class), ("hidden", "")]);
-        let (band, cursor, brush) = (overlay("band")?, overlay("cursor")?, overlay("brush")?);
-        let label = [("class", "reading"), ("dir", "auto")];
-        let reading = make.empty("p", &label)?;
-        let stage = make.group(
-            "div",
-            &[("class", "stage")],
-            &[&canvas, &band, &cursor, &brush],
-        )?;
+        let overlay = |tag: &str| make.typed::<HtmlElement>(tag, &[("hidden", "")]);
+        let (band, cursor, brush) = (
+            overlay("div.band")?,
+            overlay("div.cursor")?,
+            overlay("div.brush")?,
+        );
+        let reading = make.empty("p.reading", &[("dir", "auto")])?;
+        let stage = make.group("div.stage", &[], &[&canvas, &band, &cursor, &brush])?;
         if chart == Chart::Timeline {
-            stage.append_child(&reading)?;
+            add(&stage, &reading)?;
         }
         Ok(Self {
             chart,

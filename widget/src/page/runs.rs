@@ -8,7 +8,7 @@ use gpumem_core::sort;
 use gpumem_core::units::{ByteDelta, Bytes, Nanos};
 use web_sys::Element;
 
-use crate::dom::{Dom, Maker};
+use crate::dom::{Dom, Maker, add};
 use crate::model::Model;
 use crate::readout;
 use crate::state::Order;
@@ -57,7 +57,7 @@ pub(crate) fn all(make: &Maker, model: &Model) -> Dom<Vec<Element>> {
     let mut content = vec![build(make, model, &lines, Some(order))?];
     if n_more > 0 {
         let words = format!("{n_more} more: Export, Runs (CSV) has all");
-        content.push(make.text("p", &[("class", "muted")], &words)?);
+        content.push(make.text("p.muted", &[], &words)?);
     }
     Ok(content)
 }
@@ -115,16 +115,16 @@ fn build(make: &Maker, model: &Model, lines: &[Line], order: Option<Order>) -> D
     let units = model.units();
     let names = make.empty("tr", &[])?;
     for (place, name) in COLUMNS.into_iter().enumerate() {
-        let class = if FIGURES.contains(&place) {
-            "figure"
+        let tag = if FIGURES.contains(&place) {
+            "th.figure"
         } else {
-            ""
+            "th"
         };
-        let head = make.empty("th", &[("scope", "col"), ("class", class)])?;
+        let head = make.empty(tag, &[("scope", "col")])?;
         match order {
             None => head.set_text_content(Some(name)),
             Some(order) => {
-                head.append_child(&make.link("sort", &place.to_string(), name)?.into())?;
+                add(&head, &make.link("sort", &place.to_string(), name)?)?;
                 let sorted = if order.is_rising {
                     "ascending"
                 } else {
@@ -135,7 +135,7 @@ fn build(make: &Maker, model: &Model, lines: &[Line], order: Option<Order>) -> D
                 }
             }
         }
-        names.append_child(&head)?;
+        add(&names, &head)?;
     }
     let head = make.group("thead", &[], &[&names])?;
     let body = make.empty("tbody", &[])?;
@@ -148,21 +148,16 @@ fn build(make: &Maker, model: &Model, lines: &[Line], order: Option<Order>) -> D
             line.took.map_or(String::new(), |took| took.to_string()),
         ];
         let row = make.empty("tr", &[])?;
-        row.append_child(&make.text("th", &[("scope", "row")], &line.number)?.into())?;
+        add(&row, &make.text("th", &[("scope", "row")], &line.number)?)?;
         let name = make.text("code", &[("dir", "auto")], &line.cell)?;
-        row.append_child(&make.group("td", &[], &[&name])?.into())?;
+        add(&row, &make.group("td", &[], &[&name])?)?;
         for figure in &figures {
-            row.append_child(&make.text("td", &[("class", "figure")], figure)?.into())?;
+            add(&row, &make.text("td.figure", &[], figure)?)?;
         }
-        row.append_child(&make.text("td", &[], line.ended)?.into())?;
-        body.append_child(&row)?;
+        add(&row, &make.text("td", &[], line.ended)?)?;
+        add(&body, &row)?;
     }
     let table = make.group("table", &[], &[&head, &body])?;
-    let label = [
-        ("class", "scroll"),
-        ("tabindex", "0"),
-        ("role", "group"),
-        ("aria-label", "runs"),
-    ];
-    make.group("div", &label, &[&table])
+    let label = [("tabindex", "0"), ("role", "group"), ("aria-label", "runs")];
+    make.group("div.scroll", &label, &[&table])
 }

@@ -13,14 +13,9 @@ pub(crate) struct Tiles {
 
 impl Tiles {
     pub(crate) fn build(make: &Maker) -> Dom<Self> {
-        let label = [
-            ("class", "tiles"),
-            ("role", "group"),
-            ("aria-label", "devices"),
-            ("hidden", ""),
-        ];
+        let label = [("role", "group"), ("aria-label", "devices"), ("hidden", "")];
         Ok(Self {
-            element: make.empty("div", &label)?,
+            element: make.empty("div.tiles", &label)?,
         })
     }
 
@@ -31,37 +26,29 @@ impl Tiles {
         let mut elements = Vec::new();
         for tile in tiles {
             let name = make.text("b", &[], &tile.label)?;
-            let sign = make.text(
-                "span",
-                &[("class", "sign")],
-                if tile.leaks { "▲" } else { "" },
-            )?;
-            let (leaks, rest): (HtmlElement, HtmlElement) = (
-                make.typed("i", &[("class", "leak")])?,
-                make.typed("i", &[])?,
-            );
+            let sign = make.text("span.sign", &[], if tile.leaks { "▲" } else { "" })?;
+            let (leaks, rest): (HtmlElement, HtmlElement) =
+                (make.typed("i.leak", &[])?, make.typed("i", &[])?);
             share(&leaks, tile.shares.0)?;
             share(&rest, tile.shares.1)?;
             flag(&leaks, "hidden", tile.shares.0 == 0.0)?;
-            let bar = make.group("span", &[("class", "fill")], &[&leaks, &rest])?;
-            let words = make.text("span", &[("class", "muted")], &tile.words)?;
+            let bar = make.group("span.fill", &[], &[&leaks, &rest])?;
+            let words = make.text("span.muted", &[], &tile.words)?;
             let pressed = if tile.device == device {
                 "true"
             } else {
                 "false"
             };
             let attributes = [
-                ("type", "button"),
-                ("class", "tile"),
                 ("data-action", "device"),
                 ("data-argument", &*tile.device.0.to_string()),
                 ("aria-pressed", pressed),
             ];
-            elements.push(make.group("button", &attributes, &[&name, &sign, &bar, &words])?);
+            elements.push(make.group("button.tile", &attributes, &[&name, &sign, &bar, &words])?);
         }
         if n_more > 0 {
             let words = format!("… and {n_more} more devices");
-            elements.push(make.text("span", &[("class", "muted")], &words)?);
+            elements.push(make.text("span.muted", &[], &words)?);
         }
         refill(&self.element, &elements)
     }

@@ -8,7 +8,7 @@ use web_sys::Element;
 
 use crate::canvas::Faces;
 use crate::cards::{Card, Form, bring_back, keyboard_in, place, sign, tone};
-use crate::dom::{Dom, Maker, put};
+use crate::dom::{Dom, Maker, add, put};
 use crate::full;
 use crate::model::Model;
 use crate::state::{Chart, State};
@@ -28,9 +28,9 @@ pub(crate) struct Panel {
 
 impl Panel {
     pub(crate) fn build(make: &Maker) -> Dom<Self> {
-        let label = [("aria-label", "verdict"), ("class", "verdict")];
+        let label = [("aria-label", "verdict")];
         Ok(Self {
-            element: make.empty("section", &label)?,
+            element: make.empty("section.verdict", &label)?,
             order: Vec::new(),
             open: None,
             drawn: None,
@@ -197,16 +197,14 @@ impl<'a> Shown<'a> {
 fn row(make: &Maker, model: &Model, verdict: &Verdict<'_>) -> Dom<Element> {
     let finding = verdict.first();
     let words = wording::verdict_words(model.recording(), verdict, model.units());
-    let said = make.prose("span", &[("class", "said"), ("dir", "auto")], &words.row)?;
+    let said = make.prose("span.said", &[("dir", "auto")], &words.row)?;
     let attributes = [
-        ("type", "button"),
-        ("class", "entry"),
         ("data-action", "open"),
         ("data-argument", &finding.id),
         ("data-tone", tone(finding)),
         ("aria-expanded", "false"),
     ];
-    let line = make.group("button", &attributes, &[&sign(make, finding)?, &said])?;
+    let line = make.group("button.entry", &attributes, &[&sign(make, finding)?, &said])?;
     let fix = match (&finding.fix, finding.release()) {
         (Some(fix), _) if fix.elsewhere => String::new(),
         (Some(fix), _) => wording::short_fix(fix),
@@ -214,14 +212,14 @@ fn row(make: &Maker, model: &Model, verdict: &Verdict<'_>) -> Dom<Element> {
         (None, None) => String::new(),
     };
     if !fix.is_empty() {
-        let fix = make.prose("span", &[("class", "short")], &format!("fix: {fix}"))?;
-        line.append_child(&fix)?;
+        let fix = make.prose("span.short", &[], &format!("fix: {fix}"))?;
+        add(&line, &fix)?;
     }
     if let Some(place) = place(finding) {
-        line.append_child(&make.text("span", &[("class", "place")], &place)?.into())?;
+        add(&line, &make.text("span.place", &[], &place)?)?;
     }
-    let arrow = make.text("span", &[("aria-hidden", "true"), ("class", "arrow")], "▸")?;
-    line.append_child(&arrow)?;
+    let arrow = make.text("span.arrow", &[("aria-hidden", "true")], "▸")?;
+    add(&line, &arrow)?;
     Ok(line)
 }
 
@@ -229,9 +227,9 @@ fn row(make: &Maker, model: &Model, verdict: &Verdict<'_>) -> Dom<Element> {
 fn undo(make: &Maker, model: &Model, verdict: &Verdict<'_>) -> Dom<Element> {
     let words = wording::verdict_words(model.recording(), verdict, model.units());
     let words = format!("Dismissed: {}", words.title);
-    let words = make.prose("span", &[("class", "said")], &words)?;
+    let words = make.prose("span.said", &[], &words)?;
     let undo = make.link("undo", "", "Undo")?;
-    make.group("div", &[("class", "entry gone")], &[&words, &undo])
+    make.group("div.entry.gone", &[], &[&words, &undo])
 }
 
 /// What is said where nothing needs a change.
@@ -243,39 +241,38 @@ fn healthy(make: &Maker, model: &Model) -> Dom<Element> {
     } else {
         "✓"
     };
-    let mark = make.text("span", &[("aria-hidden", "true"), ("class", "sign")], mark)?;
+    let mark = make.text("span.sign", &[("aria-hidden", "true")], mark)?;
     let title = make.prose("h3", &[], &words.title)?;
-    let outlook = make.prose("p", &[("class", "outlook")], &words.outlook)?;
-    let head = make.group("div", &[("class", "head")], &[&mark, &title, &outlook])?;
-    let attributes = [("class", "card empty"), ("data-tone", "ok")];
-    make.group("article", &attributes, &[&head])
+    let outlook = make.prose("p.outlook", &[], &words.outlook)?;
+    let head = make.group("div.head", &[], &[&mark, &title, &outlook])?;
+    make.group("article.card.empty", &[("data-tone", "ok")], &[&head])
 }
 
 /// How many findings are not shown yet; a click lists those of a sign.
 fn tallies(make: &Maker, model: &Model, shown: &Shown<'_>) -> Dom<Element> {
-    let bar = make.empty("div", &[("class", "tally")])?;
+    let bar = make.empty("div.tally", &[])?;
     let n_fine = model.analysis().n_fine_cells(model.recording());
     for Tally { sign, words } in wording::tally(&shown.rest, n_fine) {
         let mark = make.text("span", &[("aria-hidden", "true")], sign)?;
         let words = make.text("span", &[], &words)?;
         if sign == "✓" {
-            bar.append_child(
-                &make
-                    .group("span", &[("data-sign", sign)], &[&mark, &words])?
-                    .into(),
+            add(
+                &bar,
+                &make.group("span", &[("data-sign", sign)], &[&mark, &words])?,
             )?;
             continue;
         }
         let is_listed = model.state().listed.as_deref() == Some(sign);
         let attributes = [
-            ("type", "button"),
-            ("class", "chip"),
             ("data-action", "list"),
             ("data-argument", sign),
             ("data-sign", sign),
             ("aria-expanded", if is_listed { "true" } else { "false" }),
         ];
-        bar.append_child(&make.group("button", &attributes, &[&mark, &words])?.into())?;
+        add(
+            &bar,
+            &make.group("button.chip", &attributes, &[&mark, &words])?,
+        )?;
     }
     Ok(bar)
 }
