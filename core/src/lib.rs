@@ -26,6 +26,7 @@ pub mod allocator;
 pub mod analyze;
 pub mod chart;
 pub mod classic;
+pub mod collect;
 pub mod company;
 pub mod decimal;
 pub mod downsample;

@@ -6,6 +6,7 @@
 //!
 //! Examples: [`sort_by_key`], [`sort_by()`].
 
+use crate::collect::CollectVec;
 use std::cmp::Ordering;
 
 /// Sorts `items` by their keys. Stable: items of equal keys keep their order.
@@ -40,7 +41,7 @@ pub fn sort_by<T>(items: &mut [T], compare: impl Fn(&T, &T) -> Ordering) {
 
 /// The indices below `n` in the order of `compare`; equal ones in their own order.
 pub(crate) fn sorted(n: usize, compare: &dyn Fn(usize, usize) -> Ordering) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..n).collect();
+    let mut order: Vec<usize> = (0..n).collect_vec();
     sort_indices(&mut order, compare);
     order
 }

@@ -1,6 +1,7 @@
 //! A finding as a card: its conclusion, the line to change, why that helps, and all there is to know.
 
 use gpumem_core::analyze::{Finding, Verdict};
+use gpumem_core::collect::CollectVec;
 use gpumem_core::holders::{Fix, changed};
 use gpumem_core::recording::RunIdx;
 use gpumem_core::units::Units;
@@ -166,7 +167,7 @@ impl Card {
 fn all(around: &Element, selector: &str) -> Dom<Vec<Element>> {
     let found = around.query_selector_all(selector)?;
     let nodes = (0..found.length()).filter_map(|idx| found.get(idx));
-    Ok(nodes.map(JsCast::unchecked_into).collect())
+    Ok(nodes.map(JsCast::unchecked_into).collect_vec())
 }
 
 /// Which of the buttons, summaries and blocks in an element the keyboard is on.

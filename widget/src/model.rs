@@ -7,6 +7,7 @@ use gpumem_core::chart::{
     self, Cells, Density, Field, Layout, LevelsOfDetail, Map, Scene, Segment, Target, Theme,
     TimeScale,
 };
+use gpumem_core::collect::CollectVec;
 use gpumem_core::format::{self, ReadError};
 use gpumem_core::recording::{Column, DeviceIdx, Points, Recording, RunIdx};
 use gpumem_core::rules::Rules;
@@ -241,7 +242,7 @@ impl Model {
         let map = self.map()?;
         let entered = map.fields.get(field)?;
         let names = map.inside.iter().chain([entered]);
-        let inside = names.map(|field| field.name.clone()).collect();
+        let inside = names.map(|field| field.name.clone()).collect_vec();
         (!entered.fields.is_empty()).then_some(Event::Entered(inside, pointed))
     }
 
@@ -421,7 +422,7 @@ impl Model {
     pub(crate) fn together(&self, finding: &str) -> Vec<String> {
         let ids = |verdict: &Verdict<'_>| -> Vec<String> {
             let findings = verdict.findings().iter();
-            findings.map(|finding| finding.id.clone()).collect()
+            findings.map(|finding| finding.id.clone()).collect_vec()
         };
         let verdicts = self.analysis.verdicts();
         let mut all = verdicts.iter().map(ids);
@@ -442,7 +443,7 @@ impl Model {
     pub(crate) fn figures(&self) -> Vec<f64> {
         let findings = self.analysis.findings.iter();
         let evidence = findings.flat_map(|finding| &finding.evidence);
-        evidence.map(|figure| figure.value).collect()
+        evidence.map(|figure| figure.value).collect_vec()
     }
 
     fn judge(&mut self) {

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use gpumem_core::collect::CollectVec;
 use gpumem_core::decimal::short;
 
 use crate::model::Model;
@@ -55,7 +56,7 @@ fn rules(model: &Model) -> String {
     }
     let moved = rules.moved();
     let moved = moved.map(|it| format!("{}={}", it.name(), short(rules.get(it), 12)));
-    let moved: Vec<String> = moved.collect();
+    let moved: Vec<String> = moved.collect_vec();
     format!("rules=gpumem.Rules({})", moved.join(", "))
 }
 

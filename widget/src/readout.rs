@@ -1,6 +1,7 @@
 //! The numbers of one run in words.
 
 use gpumem_core::chart::{Cells, Field, Map, Segment};
+use gpumem_core::collect::CollectVec;
 use gpumem_core::decimal::rounded;
 use gpumem_core::holders::{self, RootKind};
 use gpumem_core::recording::{DeviceIdx, Recording, RunIdx, Series, Status};
@@ -24,11 +25,11 @@ impl Readout {
             .figures
             .iter()
             .map(|(name, figure)| format!("{name} {figure}").trim_start().to_owned())
-            .collect();
+            .collect_vec();
         let name = [&*self.name, &self.place]
             .into_iter()
             .filter(|it| !it.is_empty());
-        let name = name.collect::<Vec<_>>().join(" · ");
+        let name = name.collect_vec().join(" · ");
         format!("{name}: {}", figures.join(", "))
     }
 }
@@ -65,7 +66,7 @@ pub(crate) fn at(
         .into_iter()
         .filter_map(|(name, level)| Some((name, units.size(level?))));
     let when = ("after", sample.at.since(started).to_string());
-    std::iter::once(when).chain(known).collect()
+    std::iter::once(when).chain(known).collect_vec()
 }
 
 /// A part of a device in words.

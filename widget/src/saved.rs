@@ -7,6 +7,7 @@
 use std::fmt::Write as _;
 
 use gpumem_core::chart::{Measure, Moment, Pace};
+use gpumem_core::collect::CollectVec;
 use gpumem_core::recording::{CellIdx, DeviceIdx};
 use gpumem_core::rules::Rules;
 use gpumem_core::units::{Nanos, Units};
@@ -77,7 +78,7 @@ pub(crate) fn line(state: &State, rules: &Rules, (first, recorded): First<'_>) -
     let parts: Vec<String> = parts
         .iter()
         .map(|(name, value)| format!("{name}={}", escaped(value)))
-        .collect();
+        .collect_vec();
     parts.join("&")
 }
 

@@ -2,6 +2,7 @@
 
 use gpumem_core::analyze::Analysis;
 use gpumem_core::chart::{Layers, Measure, Moment, Pace, Target, default_device};
+use gpumem_core::collect::CollectVec;
 use gpumem_core::recording::{CellIdx, DeviceIdx, Recording, RunIdx};
 use gpumem_core::sort;
 use gpumem_core::units::{Nanos, Units};
@@ -483,7 +484,7 @@ impl State {
             let runs = recording.runs().iter();
             runs.filter(|run| is_meant(run.cell))
                 .map(|run| run.idx)
-                .collect()
+                .collect_vec()
         };
         match &self.chosen {
             None => Vec::new(),
@@ -534,7 +535,7 @@ pub(crate) fn cells_with(recording: &Recording, text: &str) -> Vec<CellIdx> {
         .iter()
         .filter(|run| run.label.as_ref().is_some_and(|label| holds(label)));
     let found = of_text.map(|cell| cell.idx);
-    let mut found: Vec<CellIdx> = found.chain(of_label.map(|run| run.cell)).collect();
+    let mut found: Vec<CellIdx> = found.chain(of_label.map(|run| run.cell)).collect_vec();
     sort::sort_by_key(&mut found, |cell| *cell);
     found.dedup();
     found

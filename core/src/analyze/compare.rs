@@ -8,6 +8,7 @@ use super::paths::Paths;
 use super::row::RunRow;
 use super::series;
 use super::stats_cache::StatsCache;
+use crate::collect::CollectVec;
 use crate::recording::{DeviceIdx, DeviceKey, Recording, Run};
 use crate::sort;
 use crate::source_text;
@@ -113,7 +114,7 @@ pub(super) fn compared(
                 .filter(|before| before.likeness(&after) > 0);
             held_against(same.map(|entry| entry.side.clone()), after)
         })
-        .collect();
+        .collect_vec();
     sort::sort_by_key(&mut compared, |entry| {
         (entry.change, entry.difference.magnitude())
     });
@@ -284,7 +285,7 @@ fn kept_by_each(rows: &[&RunRow]) -> Option<(ByteDelta, (ByteDelta, ByteDelta))>
         .iter()
         .filter_map(|row| row.kept)
         .map(ByteDelta::as_f64)
-        .collect();
+        .collect_vec();
     let kept = if kept.len() >= 3 {
         &kept[1..]
     } else {

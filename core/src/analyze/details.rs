@@ -2,6 +2,7 @@
 
 use super::growth::{Growth, Shape};
 use super::oom::OomBreakdown;
+use crate::collect::CollectVec;
 use crate::holders::RootKind;
 use crate::recording::{DeviceKind, RunIdx};
 use crate::units::{ByteDelta, Bytes};
@@ -103,7 +104,7 @@ impl SeriesGrowth {
             bytes_per_run: growth.bytes_per_run,
             interval: growth.interval,
             total: growth.total,
-            sparkline: levels.iter().map(|level| level.as_f64()).collect(),
+            sparkline: levels.iter().map(|level| level.as_f64()).collect_vec(),
         }
     }
 }

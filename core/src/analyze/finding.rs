@@ -8,6 +8,7 @@ use super::evidence::Evidence;
 use super::growth::State;
 use super::oom::Cause;
 use super::row::Metric;
+use crate::collect::CollectVec;
 use crate::holders::{Fix, Holder};
 use crate::recording::{DeviceIdx, Recording, RunIdx};
 use crate::severity::Severity;
@@ -219,7 +220,7 @@ pub(super) fn sort(findings: &mut [Finding]) {
             let (cell, kept) = oom.grown_cause()?;
             Some((cell.to_owned(), kept, oom.severity))
         })
-        .collect();
+        .collect_vec();
     sort::sort_by_key(findings, |finding| {
         let total = finding.growth().map(|growth| growth.total);
         let is_cause = |(cell, kept, _): &&(String, Bytes, Severity)| {

@@ -15,6 +15,7 @@ use super::row::{Metric, Peak};
 use super::rules::Rules;
 use super::series::RunSeries;
 use super::stats_cache::StatsCache;
+use crate::collect::CollectVec;
 use crate::recording::{DeviceIdx, Recording, RunIdx};
 use crate::severity::Severity;
 use crate::units::Bytes;
@@ -37,7 +38,7 @@ pub(super) fn on_devices(context: Context<'_>) -> Vec<Finding> {
     let devices = context.devices.iter();
     devices
         .filter_map(|device| split(context, device))
-        .collect()
+        .collect_vec()
 }
 
 /// Cells that reserve more and more.
@@ -49,7 +50,7 @@ pub(super) fn of_cells(
     let of_runs = of_runs.iter();
     of_runs
         .filter_map(|series| reserved_only(context, series, stats))
-        .collect()
+        .collect_vec()
 }
 
 /// Enough of reserved memory is free next to held blocks to be worth a card.
@@ -99,7 +100,7 @@ fn split(context: Context<'_>, device: &DeviceSummary) -> Option<Finding> {
     Some(Finding {
         severity: Severity::Warning,
         n_runs: context.rows.of(device.device).len(),
-        evidence: std::iter::once(ratio).chain(figures).collect(),
+        evidence: std::iter::once(ratio).chain(figures).collect_vec(),
         ..Finding::about(
             FindingKind::Fragmentation,
             recording.device(device.device).key.as_str(),
@@ -123,7 +124,7 @@ fn beyond_use(series: &RunSeries<'_>) -> Vec<Bytes> {
         highest = highest.max(peak).max(row.after.unwrap_or_default());
         Some(row.reserved.1?.saturating_sub(highest))
     });
-    rows.collect()
+    rows.collect_vec()
 }
 
 /// Reserved grows from run to run over a flat allocated.
@@ -144,7 +145,7 @@ fn reserved_only(
         .rows
         .iter()
         .filter_map(|row| row.reserved.1)
-        .collect();
+        .collect_vec();
     let growth = stats.leak(&reserved, least, rules)?;
     stats.leak(&beyond_use(series), least, rules)?;
     let (of_allocated, _) = stats.state(&series.levels(), least, rules);

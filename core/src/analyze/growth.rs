@@ -18,6 +18,7 @@
 use super::evidence::Evidence;
 use super::rules::Rules;
 use super::trend::{self, MAX_POINTS};
+use crate::collect::CollectVec;
 use crate::units::{ByteDelta, Bytes};
 
 /// Growing series have risen for good more often than this.
@@ -252,7 +253,7 @@ struct Tail {
 
 impl SeriesStats {
     pub(super) fn of(levels: &[Bytes]) -> Self {
-        let raw: Vec<f64> = levels.iter().map(|level| level.as_f64()).collect();
+        let raw: Vec<f64> = levels.iter().map(|level| level.as_f64()).collect_vec();
         let n_levels = raw.len();
         let values = if n_levels > MAX_POINTS {
             trend::block_minima(&raw, MAX_POINTS)
@@ -491,7 +492,7 @@ pub(super) fn total(levels: &[Bytes]) -> ByteDelta {
 /// The shape of levels that do not keep growing, and how many of their first
 /// steps moved, where they stay since.
 pub(super) fn settling(levels: &[Bytes], min_growth: Bytes) -> (Shape, Option<usize>) {
-    let values: Vec<f64> = levels.iter().map(|level| level.as_f64()).collect();
+    let values: Vec<f64> = levels.iter().map(|level| level.as_f64()).collect_vec();
     (shape(&values, min_growth, false), n_moving(&values))
 }
 

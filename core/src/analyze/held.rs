@@ -5,6 +5,7 @@ use super::evidence::Evidence;
 use super::facts::{Fact, Says};
 use super::finding::{Finding, FindingKind};
 use super::names::{GrowingNames, NameKey};
+use crate::collect::CollectVec;
 use crate::holders::{Bound, DeviceHolders, Holder, HolderBranch, Rest, RootKind};
 use crate::recording::{DeviceIdx, Recording, RunIdx};
 use crate::sort;
@@ -70,7 +71,10 @@ pub(super) fn growers(
         Some(fresh) if steps => Some(fresh.since(Bytes::ZERO)),
         _ => holder.grown,
     };
-    let mut looked_at: Vec<RunIdx> = runs.iter().map(|run| recording.outermost(*run)).collect();
+    let mut looked_at: Vec<RunIdx> = runs
+        .iter()
+        .map(|run| recording.outermost(*run))
+        .collect_vec();
     looked_at.dedup();
     let looks = looked_at
         .iter()
@@ -102,7 +106,7 @@ pub(super) fn growers(
         .into_values()
         .filter(|sum| sum.grown > ByteDelta::ZERO)
         .filter(|sum| sum.grown.as_f64() >= WORTH_TELLING * kept.as_f64())
-        .collect();
+        .collect_vec();
     sort::sort_by_key(&mut sums, |sum| {
         std::cmp::Reverse((sum.collects(), sum.grown))
     });
@@ -113,7 +117,7 @@ pub(super) fn growers(
         // A loop's one look sees what all of its steps left.
         is_one_tensor: first
             .is_some_and(|sum| sum.n_single == sum.n_seen && (steps || sum.n_seen >= SINGLE_LOOKS)),
-        holders: sums.iter().filter_map(Sum::holder).collect(),
+        holders: sums.iter().filter_map(Sum::holder).collect_vec(),
         n_looks,
     }
 }
@@ -175,7 +179,7 @@ impl Sum<'_> {
                 }
             }
             holder.retained = self.latest.iter().map(|it| it.retained).sum();
-            holder.branches = self.latest.iter().map(|it| branch(it)).collect();
+            holder.branches = self.latest.iter().map(|it| branch(it)).collect_vec();
         }
         Some(holder)
     }
@@ -203,7 +207,7 @@ fn of_names(recording: &Recording, growing: &GrowingNames) -> Vec<Holder> {
             ..Holder::new(*kind, name, grown.magnitude())
         })
     };
-    told.map(holder).collect()
+    told.map(holder).collect_vec()
 }
 
 /// A name as part of what holds it.

@@ -19,6 +19,7 @@ use super::stats_cache::StatsCache;
 use super::suggest;
 use super::traced;
 use super::trend;
+use crate::collect::CollectVec;
 use crate::holders::{self, Holder};
 use crate::recording::{Recording, Run, RunIdx};
 use crate::severity::Severity;
@@ -61,15 +62,18 @@ pub(super) fn findings(
     let of_runs = series_of_runs
         .iter()
         .map(|series| of_runs(context, series, stats));
-    let mut outcomes: Vec<Outcome> = of_runs.collect();
+    let mut outcomes: Vec<Outcome> = of_runs.collect_vec();
     for series in series_of_steps {
         outcomes.push(of_steps(context, series, stats));
     }
-    let mut p_values: Vec<f64> = outcomes.iter().filter_map(|outcome| outcome.p).collect();
+    let mut p_values: Vec<f64> = outcomes
+        .iter()
+        .filter_map(|outcome| outcome.p)
+        .collect_vec();
     sort::sort_by(&mut p_values, f64::total_cmp);
     let judged = outcomes.into_iter().filter_map(|outcome| outcome.judged);
     let p_bound = trend::p_bound(&p_values);
-    told(context, series_of_runs, judged.collect(), p_bound)
+    told(context, series_of_runs, judged.collect_vec(), p_bound)
 }
 
 /// What is worth telling of series that were judged each by itself. Of many some grow by chance:
@@ -96,7 +100,7 @@ fn found(context: Context<'_>, judged: Vec<Judged>) -> Vec<Finding> {
         .filter_map(|judged| judged.told(context))
         .map(|judged| judged.finding(context))
         .filter(|finding| is_worth_telling(context, finding))
-        .collect()
+        .collect_vec()
 }
 
 /// What judging a series by itself comes to.
@@ -248,7 +252,12 @@ fn judged_steps(
     }
     let growth = stats.judged(&series.levels, least, context.rules);
     let growth = scaled(growth, 1.0 / series.steps_per_point);
-    let course: Vec<Bytes> = series.start.iter().chain(&series.levels).copied().collect();
+    let course: Vec<Bytes> = series
+        .start
+        .iter()
+        .chain(&series.levels)
+        .copied()
+        .collect_vec();
     Some(Judged {
         key: series.key.clone(),
         metric: series.metric,
@@ -461,7 +470,7 @@ impl Judged {
     fn settles(&mut self) -> bool {
         let course: Vec<Bytes> = std::iter::once(self.start)
             .chain(self.levels.clone())
-            .collect();
+            .collect_vec();
         (self.growth.shape, self.n_moving) = growth::settling(&course, self.least);
         self.n_moving.is_some()
     }
@@ -613,7 +622,7 @@ fn headroom(row: &RunRow, device: &DeviceSummary) -> Option<Bytes> {
 }
 
 fn sparkline(levels: &[Bytes]) -> Vec<f64> {
-    let values: Vec<f64> = levels.iter().map(|level| level.as_f64()).collect();
+    let values: Vec<f64> = levels.iter().map(|level| level.as_f64()).collect_vec();
     if values.len() > N_SPARKLINE {
         trend::block_minima(&values, N_SPARKLINE)
     } else {

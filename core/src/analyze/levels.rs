@@ -1,5 +1,6 @@
 //! One row per (run, device), derived from the raw readings.
 
+use crate::collect::CollectVec;
 use crate::recording::{
     AllocatorLevels, DeviceIdx, Level, Reading, Recording, Run, RunIdx, RunLevels, Series, Source,
     Trace, Unknown,
@@ -94,7 +95,7 @@ pub(super) fn rows(recording: &Recording) -> Vec<RunRow> {
     let ongoing = Ongoing::of(recording, recording.runs());
     let runs = recording.runs().iter();
     runs.flat_map(|run| rows_of(recording, &ongoing, run))
-        .collect()
+        .collect_vec()
 }
 
 /// Those of one run.
@@ -131,7 +132,7 @@ pub(super) fn summaries(recording: &Recording, rows: Rows<'_>) -> Vec<DeviceSumm
             ..DeviceSummary::now(row.device, inside.as_ref().unwrap_or(known))
         })
     };
-    rows.of_devices().filter_map(summary).collect()
+    rows.of_devices().filter_map(summary).collect_vec()
 }
 
 /// What could not be read. [`wording::warning`](crate::wording::warning) has the sentence.
@@ -154,7 +155,9 @@ pub enum Warning {
 /// What is missing, and what could not be read of each device and source.
 pub(super) fn warnings(recording: &Recording) -> Vec<Warning> {
     let missing = recording.missing();
-    let mut warnings: Vec<Warning> = missing.map(|it| Warning::Missing(it.to_owned())).collect();
+    let mut warnings: Vec<Warning> = missing
+        .map(|it| Warning::Missing(it.to_owned()))
+        .collect_vec();
     let mut told = VecMap::default();
     for (_, levels) in all_levels(recording) {
         for reading in std::iter::once(&levels.before).chain(&levels.after) {
@@ -364,7 +367,7 @@ fn allocator_peak(levels: &RunLevels, seen: Bytes) -> Peak {
             let before = before.find(|before| before.source == after.source);
             Bounds::of(before, after, levels.peak_reset)
         })
-        .collect();
+        .collect_vec();
     // Allocators need not have been at their peaks together.
     let low = bounds.iter().filter_map(|bounds| bounds.low).max();
     let low = seen.max(low.unwrap_or_default());

@@ -1,5 +1,6 @@
 //! What limits a device's memory: the card, the container, a service, an allocator.
 
+use crate::collect::CollectVec;
 use crate::recording::{Level, Reading, Source};
 use crate::sort;
 use crate::units::Bytes;
@@ -68,7 +69,7 @@ pub(super) fn limits(reading: &Reading) -> Vec<Limit> {
         let bytes = level.known()?;
         Some(Limit { by, bytes, used })
     };
-    let mut limits: Vec<Limit> = of_machine.into_iter().filter_map(limit).collect();
+    let mut limits: Vec<Limit> = of_machine.into_iter().filter_map(limit).collect_vec();
     // What one of several allocators may hold does not limit the others.
     if let [only] = reading.allocators.as_slice() {
         let by = LimitedBy::Allocator(only.source);

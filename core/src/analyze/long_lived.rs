@@ -6,6 +6,7 @@ use super::details::Details;
 use super::evidence::Evidence;
 use super::finding::{Finding, FindingKind};
 use super::row::Metric;
+use crate::collect::CollectVec;
 use crate::recording::{Recording, Trace};
 use crate::units::Bytes;
 use crate::vec_map::VecMap;
@@ -28,7 +29,7 @@ pub(super) fn findings(context: Context<'_>) -> Vec<Finding> {
             let key = (recording.run(trace.run).revision, trace.device);
             seen.insert(key, ()).is_none()
         })
-        .collect();
+        .collect_vec();
     latest.reverse();
     let of_each = |trace: &Trace| {
         let capacity = context.capacity(trace.device)?;
@@ -39,7 +40,7 @@ pub(super) fn findings(context: Context<'_>) -> Vec<Finding> {
         let (line, held) = lines.max_by_key(|(_, held)| *held)?;
         (held.as_f64() >= least).then(|| finding(recording, trace, (line, held), least))
     };
-    latest.into_iter().filter_map(of_each).collect()
+    latest.into_iter().filter_map(of_each).collect_vec()
 }
 
 fn finding(

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::collect::CollectVec;
 use crate::holders::{DeviceHolders, RootKind};
 use crate::recording::{CellIdx, DeviceIdx, Recording, Run, RunIdx, RunKind, Status};
 use crate::sort;
@@ -85,7 +86,7 @@ impl Names {
             let looks = recording.looks(device.idx).rev();
             let mut new: Vec<(RunIdx, &DeviceHolders)> = looks
                 .take_while(|(run, _)| known.is_none_or(|known| *run > known))
-                .collect();
+                .collect_vec();
             while let Some((run, look)) = new.pop() {
                 of_device.take_in(recording, run, look);
             }
@@ -127,7 +128,7 @@ impl Names {
         let by_cell = by_cell.iter();
         by_cell
             .map(|(_, names)| GrowingNames::of(recording, device, names))
-            .collect()
+            .collect_vec()
     }
 }
 
@@ -137,7 +138,11 @@ impl OfDevice {
         let is_first = self.looks.is_empty();
         self.looks.push(run);
         if look.n_bytes == Bytes::ZERO {
-            let names: Vec<NameKey> = self.names.iter().map(|(name, _)| name.clone()).collect();
+            let names: Vec<NameKey> = self
+                .names
+                .iter()
+                .map(|(name, _)| name.clone())
+                .collect_vec();
             for name in names {
                 self.names
                     .entry(name)
@@ -228,7 +233,7 @@ impl NameSeries {
             }
         }
         let several = cells.iter().filter(|(_, n)| *n > 1);
-        several.copied().collect()
+        several.copied().collect_vec()
     }
 }
 
@@ -254,7 +259,7 @@ impl GrowingNames {
             let before = std::mem::replace(&mut level, sum(&run.idx));
             run.status == Status::Ok || level > before
         };
-        let runs: Vec<RunIdx> = runs.filter(counts).map(|run| run.idx).collect();
+        let runs: Vec<RunIdx> = runs.filter(counts).map(|run| run.idx).collect_vec();
         let before = |series: &NameSeries| match first.0.checked_sub(1) {
             Some(before) if first > series.points[series.first].run => series.after(RunIdx(before)),
             _ => series.start,
@@ -263,12 +268,12 @@ impl GrowingNames {
             let gained = series.now().since(before(series));
             ((*name).clone(), gained)
         });
-        let mut gained: Vec<(NameKey, ByteDelta)> = gained.collect();
+        let mut gained: Vec<(NameKey, ByteDelta)> = gained.collect_vec();
         sort::sort_by_key(&mut gained, |(_, gained)| std::cmp::Reverse(*gained));
         Self {
             device,
             start: names.iter().map(|(_, series)| before(series)).sum(),
-            levels: runs.iter().map(sum).collect(),
+            levels: runs.iter().map(sum).collect_vec(),
             runs,
             names: gained,
         }

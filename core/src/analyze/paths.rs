@@ -1,5 +1,6 @@
 //! The blocks that runs are nested in.
 
+use crate::collect::CollectVec;
 use crate::recording::{Recording, Run, RunIdx};
 use crate::vec_map::VecMap;
 
@@ -84,11 +85,11 @@ impl Paths {
         let mut names: Vec<&str> = blocks
             .map(|block| &*self.blocks[block.0].1)
             .take(MAX_NAMES + 1)
-            .collect();
+            .collect_vec();
         if let Some(outermost) = names.get_mut(MAX_NAMES) {
             *outermost = "…";
         }
-        names.into_iter().rev().map(str::to_owned).collect()
+        names.into_iter().rev().map(str::to_owned).collect_vec()
     }
 
     /// The block around a run, and the name that makes the run another one. A cell's label makes none.

@@ -11,6 +11,7 @@ use super::growth::State;
 use super::levels::DeviceSummary;
 use super::row::RunRow;
 use super::suggest;
+use crate::collect::CollectVec;
 use crate::holders::{DeviceHolders, Holder, Kept, RootKind};
 use crate::recording::{DeviceIdx, Recording, RunIdx, RunKind, Status};
 use crate::severity::Severity;
@@ -41,9 +42,13 @@ pub(super) fn findings(
             .filter(|place| place.kept.n_bytes >= least)
             .filter(|place| !is_told(place.device, place.kept.place))
             .map(|place| place.finding(recording, device, least))
-            .collect::<Vec<_>>()
+            .collect_vec()
     };
-    context.devices.iter().flat_map(&mut of_device).collect()
+    context
+        .devices
+        .iter()
+        .flat_map(&mut of_device)
+        .collect_vec()
 }
 
 /// Growth that the place collects is told where it grows.
@@ -86,7 +91,7 @@ impl<'a> Place<'a> {
                 is_let_go: idx + 1 < looks.all.len() || looks.has_fallen_after(idx),
             })
         });
-        places.collect()
+        places.collect_vec()
     }
 
     fn finding(&self, recording: &Recording, device: &DeviceSummary, least: Bytes) -> Finding {
@@ -138,7 +143,7 @@ impl<'a> Place<'a> {
     fn holders(&self) -> Vec<Holder> {
         let of_place = |holder: &&Holder| holder.kind == self.kept.place;
         let roots = self.look.roots.iter().filter(of_place);
-        let mut holders: Vec<Holder> = roots.take(N_TOLD).cloned().collect();
+        let mut holders: Vec<Holder> = roots.take(N_TOLD).cloned().collect_vec();
         if holders.is_empty() {
             let kept = self.kept;
             holders.push(Holder {
@@ -184,7 +189,7 @@ impl<'a> Looks<'a> {
             recording,
             rows,
             device,
-            all: recording.looks(device).collect(),
+            all: recording.looks(device).collect_vec(),
             now: rows.of(device).rfind(|row| level(row).is_some()),
         }
     }

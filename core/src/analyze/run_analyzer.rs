@@ -19,6 +19,7 @@ use super::paths::Paths;
 use super::row::{Peak, RunRow};
 use super::rules::Rules;
 use super::series;
+use crate::collect::CollectVec;
 use crate::recording::{Recording, Run, RunIdx};
 use verdicts::Verdicts;
 
@@ -78,7 +79,7 @@ impl RunAnalyzer {
             .iter()
             .map(|inner| inner.idx)
             .filter(|inner| recording.outermost(*inner) == run)
-            .collect();
+            .collect_vec();
         let rows = Rows::new(&self.rows, &self.of_devices);
         let devices = levels::summaries(recording, rows);
         self.names.take_in(recording, changed);

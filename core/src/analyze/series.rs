@@ -2,6 +2,7 @@
 
 use super::paths::{BlockIdx, Paths};
 use super::row::{Metric, RunRow, of_sample};
+use crate::collect::CollectVec;
 use crate::recording::{
     DeviceIdx, Points, Recording, Run, RunIdx, Sample, Series, SourceHash, Status,
 };
@@ -61,13 +62,13 @@ impl RunSeries<'_> {
         let rows = self.rows.iter().copied().filter(|row| !has_failed(row));
         Self {
             key: self.key.clone(),
-            rows: rows.collect(),
+            rows: rows.collect_vec(),
         }
     }
 
     /// The metric after each run.
     pub(super) fn levels(&self) -> Vec<Bytes> {
-        self.rows.iter().filter_map(|row| row.after).collect()
+        self.rows.iter().filter_map(|row| row.after).collect_vec()
     }
 
     /// What the runs kept by themselves, added up from the first one's start:
@@ -82,12 +83,12 @@ impl RunSeries<'_> {
                 sum += i128::from(kept.get());
                 Bytes::new(u64::try_from(sum.max(0)).unwrap_or(u64::MAX))
             })
-            .collect()
+            .collect_vec()
     }
 
     /// The runs, oldest first.
     pub(super) fn runs(&self) -> Vec<RunIdx> {
-        self.rows.iter().map(|row| row.run).collect()
+        self.rows.iter().map(|row| row.run).collect_vec()
     }
 }
 
@@ -110,12 +111,16 @@ pub(super) fn of_runs<'a>(
     let rows = rows.iter().filter(|row| row.kept.is_some());
     let mut rows: Vec<(SeriesOf, &RunRow)> = rows
         .map(|row| (series_of(recording, paths, row), row))
-        .collect();
+        .collect_vec();
     sort::sort_by(&mut rows, |(a, _), (b, _)| a.cmp(b));
-    let series = rows
-        .chunk_by(|(a, _), (b, _)| a == b)
-        .filter_map(|rows| joined(recording, paths, rows.iter().map(|(_, row)| *row).collect()));
-    let mut series: Vec<RunSeries<'_>> = series.collect();
+    let series = rows.chunk_by(|(a, _), (b, _)| a == b).filter_map(|rows| {
+        joined(
+            recording,
+            paths,
+            rows.iter().map(|(_, row)| *row).collect_vec(),
+        )
+    });
+    let mut series: Vec<RunSeries<'_>> = series.collect_vec();
     sort::sort_by(&mut series, |a, b| a.key.cmp(&b.key));
     series
 }
@@ -176,11 +181,11 @@ pub(super) fn of_steps(recording: &Recording, paths: &Paths) -> Vec<StepSeries> 
             let steps = steps(recording, paths, (run, device), series, points)?;
             Some((of, steps))
         })
-        .collect();
+        .collect_vec();
     found.reverse();
     sort::sort_by(&mut found, |(a, _), (b, _)| a.cmp(b));
     found.dedup_by(|(earlier, _), (latest, _)| earlier == latest);
-    let mut series: Vec<StepSeries> = found.into_iter().map(|(_, steps)| steps).collect();
+    let mut series: Vec<StepSeries> = found.into_iter().map(|(_, steps)| steps).collect_vec();
     sort::sort_by(&mut series, |a, b| a.key.cmp(&b.key));
     series
 }
@@ -210,7 +215,7 @@ fn steps(
     let Series::Marked(label) = series else {
         return None;
     };
-    let points: Vec<Sample> = points.iter().collect();
+    let points: Vec<Sample> = points.iter().collect_vec();
     let run = recording.run(idx);
     let mut path = paths.names(idx);
     path.push(label.clone());
@@ -230,7 +235,7 @@ fn steps(
     let levels: Vec<Bytes> = points
         .iter()
         .filter_map(|point| of_sample(point, metric))
-        .collect();
+        .collect_vec();
     let n_gaps = (levels.len() - 1) as f64;
     Some(StepSeries {
         key: Key {

@@ -1,6 +1,7 @@
 //! What helps against growth, as far as the cell's text and the device tell.
 
 use super::details::Advice;
+use crate::collect::CollectVec;
 use crate::holders::{self, Fix, Holder, RootKind};
 use crate::recording::{DeviceIdx, DeviceKind, Recording, Run, Source};
 use crate::source_text::is_name_letter;
@@ -26,7 +27,7 @@ pub(super) fn fix(
         .filter(|cell| cell.idx != run.cell);
     let others = latest.filter_map(|cell| cell.revisions.last()?.text.as_deref());
     let own = recording.text(run).unwrap_or_default();
-    let sources: Vec<&str> = std::iter::once(own).chain(others).collect();
+    let sources: Vec<&str> = std::iter::once(own).chain(others).collect_vec();
     let is_accelerator = recording.device(device).kind.is_accelerator();
     holders::fix(holder, &sources, is_accelerator)
 }

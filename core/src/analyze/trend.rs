@@ -1,5 +1,6 @@
 //! Statistics of a trend in a short, noisy series.
 
+use crate::collect::CollectVec;
 use crate::sort;
 use std::cmp::Ordering;
 
@@ -207,7 +208,10 @@ pub(super) fn block_t(values: &[f64]) -> Option<f64> {
     if minima.len() < 3 {
         return None;
     }
-    let increments: Vec<f64> = minima.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let increments: Vec<f64> = minima
+        .windows(2)
+        .map(|pair| pair[1] - pair[0])
+        .collect_vec();
     let mean = mean(&increments);
     let sum_of_squares: f64 = increments.iter().map(|d| (d - mean).powi(2)).sum();
     let n = increments.len() as f64;
@@ -225,7 +229,7 @@ pub(super) fn envelope(values: &[f64]) -> Vec<f64> {
             least = least.min(value);
             least
         })
-        .collect();
+        .collect_vec();
     envelope.reverse();
     envelope
 }
@@ -255,7 +259,7 @@ pub(super) fn block_minima(values: &[f64], n_blocks: usize) -> Vec<f64> {
     (0..n_blocks)
         .map(|block| &values[bound(block)..bound(block + 1)])
         .map(|block| block.iter().copied().fold(f64::INFINITY, f64::min))
-        .collect()
+        .collect_vec()
 }
 
 /// The value at `share` of the sorted series, the lower of two; 0 where there is none.
@@ -347,10 +351,10 @@ fn autocorrelation_factor(values: &[f64], slope: f64) -> f64 {
         .iter()
         .enumerate()
         .map(|(idx, value)| value - slope * idx as f64)
-        .collect();
+        .collect_vec();
     let ranks = ranks(&detrended);
     let centre = mean(&ranks);
-    let centred: Vec<f64> = ranks.iter().map(|rank| rank - centre).collect();
+    let centred: Vec<f64> = ranks.iter().map(|rank| rank - centre).collect_vec();
     let power: f64 = centred.iter().map(|rank| rank * rank).sum();
     if power <= 0.0 {
         return 1.0;
@@ -407,7 +411,7 @@ fn in_order(values: &[f64]) -> Vec<usize> {
 
 /// The value that is at `idx` when all are in order.
 fn nth(values: &[f64], idx: usize) -> f64 {
-    let mut keys: Vec<i64> = values.iter().map(|value| key(*value)).collect();
+    let mut keys: Vec<i64> = values.iter().map(|value| key(*value)).collect_vec();
     value(*keys.select_nth_unstable(idx).1)
 }
 

@@ -3,6 +3,7 @@
 use super::details::Details;
 use super::finding::{Finding, FindingKind};
 use super::{Analysis, Cause};
+use crate::collect::CollectVec;
 use crate::recording::{CellIdx, Recording};
 
 /// One finding, or several with one cause. Example: [`Analysis::verdicts`].
@@ -113,7 +114,7 @@ impl Analysis {
         let standing = self.findings.iter().filter(|it| it.withdrawn.is_none());
         let found: Vec<CellIdx> = standing
             .filter_map(|finding| Some(finding.cell.as_ref()?.idx))
-            .collect();
+            .collect_vec();
         let cells = recording.cells().iter();
         let ran = cells.filter(|cell| recording.latest_run(cell.idx).is_some());
         ran.filter(|cell| !found.contains(&cell.idx)).count()

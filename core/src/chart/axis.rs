@@ -5,6 +5,7 @@
 
 use std::ops::RangeInclusive;
 
+use crate::collect::CollectVec;
 use crate::units::{ByteDelta, Nanos, Units};
 
 /// Bytes, with ticks at multiples of a power of two: 4, 8, 12 GiB and not 3.7; where sizes
@@ -53,7 +54,7 @@ impl ByteAxis {
         std::iter::successors(Some(first), |n| Some(n + 1.0))
             .take_while(|n| *n <= self.last_multiple(step))
             .map(|n| n * step)
-            .collect()
+            .collect_vec()
     }
 
     /// What stands at a tick.

@@ -6,6 +6,7 @@ use super::label::Label;
 use super::plot::{Plot, crisp, sheet};
 use super::scene::{Anchor, Face, Point, Rect, Role, Scene};
 use crate::analyze::{Details, Finding, GrowthDetails};
+use crate::collect::CollectVec;
 use crate::decimal::rounded;
 
 const HEIGHT: f64 = 176.0;
@@ -192,7 +193,7 @@ impl Course {
                 .sparkline
                 .iter()
                 .map(|level| (level - base).max(0.0))
-                .collect(),
+                .collect_vec(),
             total: last - base,
             n: finding.n_runs,
             unit: if finding.counts_steps() {

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use super::View;
 use super::scene::{Anchor, Face, Item, Rect, Scene};
 use super::text;
+use crate::collect::CollectVec;
 use crate::recording::DeviceIdx;
 
 /// The first device, nothing pointed at.
@@ -78,7 +79,7 @@ pub(super) fn texts(scene: &Scene) -> Vec<&str> {
             _ => None,
         }
     }
-    scene.items.iter().filter_map(text).collect()
+    scene.items.iter().filter_map(text).collect_vec()
 }
 
 /// Nothing lies outside, nothing is not a number, no text stands on another.

@@ -4,6 +4,7 @@
 //! ours, lines along an axis are rectangles on whole pixels, and letters are
 //! asked for by their CSS size and baseline.
 
+use crate::collect::CollectVec;
 use std::convert::Infallible;
 
 use plotters_backend::text_anchor::{HPos, Pos, VPos};
@@ -105,7 +106,7 @@ impl<B: DrawingBackend> Brush<'_, B> {
         let outline: Vec<_> = round_corners(rect, radius, self.scale)
             .into_iter()
             .map(|point| self.pixels(point))
-            .collect();
+            .collect_vec();
         self.backend.fill_polygon(outline, &pen)
     }
 
@@ -114,7 +115,7 @@ impl<B: DrawingBackend> Brush<'_, B> {
             return self.fill(rect, role, 0.0);
         }
         let pen = self.pen(role, width);
-        let path: Vec<_> = points.iter().map(|point| self.pixels(*point)).collect();
+        let path: Vec<_> = points.iter().map(|point| self.pixels(*point)).collect_vec();
         self.backend.draw_path(path, &pen)
     }
 

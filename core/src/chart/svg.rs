@@ -12,6 +12,7 @@ use plotters_backend::{
 use super::paint::paint;
 use super::scene::Scene;
 use super::theme::Theme;
+use crate::collect::CollectVec;
 use crate::decimal::short;
 use crate::printable::printable;
 
@@ -70,7 +71,7 @@ fn hex(colour: BackendColor) -> String {
 
 fn points(path: impl IntoIterator<Item = BackendCoord>) -> String {
     let points = path.into_iter().map(|(x, y)| format!("{x},{y}"));
-    points.collect::<Vec<_>>().join(" ")
+    points.collect_vec().join(" ")
 }
 
 impl DrawingBackend for Document {

@@ -2,6 +2,7 @@
 //! so that what is cut and what is left out does not depend on installed fonts.
 
 use super::scene::Face;
+use crate::collect::CollectVec;
 
 const ELLIPSIS: char = '…';
 
@@ -97,7 +98,7 @@ pub(super) fn lines(text: &str, face: Face, size: f64, room: f64, most: usize) -
     lines
         .iter()
         .map(|line| fitted(line, face, size, room))
-        .collect()
+        .collect_vec()
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use super::messagepack::{Outcome, Reader, Refused};
 use super::record::{Decode, DecodeFields, Encode, Written, wire};
 use super::v1::bounded;
 use super::{Fault, PREFIX, ReadError, framed, payload_at, read};
+use crate::collect::CollectVec;
 use crate::holders::{DeviceHolders, Entry, Found, HeldBy, Inventory, RootKind, Shelf};
 use crate::recording::{DeviceIdx, HolderSnapshot, RunIdx};
 use crate::units::Bytes;
@@ -68,7 +69,7 @@ impl Encode for Vec<DeviceHolders> {
                 holders: holders.clone(),
             })
         };
-        self.iter().map(held).collect::<Vec<_>>().encode(serializer)
+        self.iter().map(held).collect_vec().encode(serializer)
     }
 }
 
@@ -122,7 +123,7 @@ impl Encode for Shelf {
     fn encode<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let shelf = WireShelf {
             device: self.device.clone(),
-            ids: self.storages.iter().map(|(id, _)| *id).collect(),
+            ids: self.storages.iter().map(|(id, _)| *id).collect_vec(),
             storages: self.storages.iter().map(|(_, entry)| *entry).collect(),
             summed_up_to: self.summed_up_to,
             sums: self.sums.iter().copied().collect(),
@@ -142,7 +143,7 @@ impl DecodeFields for Shelf {
         let sums = shelf.sums.entries(shelf.sums.bytes.len());
         *self = Self {
             device: shelf.device,
-            storages: shelf.ids.into_iter().zip(entries).collect(),
+            storages: shelf.ids.into_iter().zip(entries).collect_vec(),
             summed_up_to: shelf.summed_up_to,
             sums: sums.map_err(|refused| refused.in_field("sums"))?,
             handed_out: shelf.handed_out,
@@ -191,7 +192,7 @@ impl Entries {
             name: u32::try_from(self.names[idx]).unwrap_or(u32::MAX),
             is_handed_out: self.handed_out[idx] != 0,
         };
-        Ok((0..n).map(entry).collect())
+        Ok((0..n).map(entry).collect_vec())
     }
 }
 

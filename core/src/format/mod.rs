@@ -39,6 +39,7 @@ use thiserror::Error;
 use messagepack::Reader;
 use record::{Decode, Written};
 
+use crate::collect::CollectVec;
 pub use crate::recording::MAX_FRAME;
 use crate::recording::{
     Cell, Device, Frame, FrameError, Header, Missing, Recording, Revision, Run, Trace,
@@ -171,7 +172,7 @@ fn shortened(frame: &Frame) -> Option<Frame> {
             ..device.clone()
         }),
         Frame::Cell(cell) => Frame::Cell(Cell {
-            revisions: cell.revisions.iter().map(without_text).collect(),
+            revisions: cell.revisions.iter().map(without_text).collect_vec(),
             ..cell.clone()
         }),
         Frame::Run(run) => Frame::Run(Run {
@@ -200,7 +201,7 @@ pub fn encode_frames(frames: impl IntoIterator<Item = Frame>) -> Vec<u8> {
     frames
         .into_iter()
         .flat_map(|frame| encode_frame(&frame))
-        .collect()
+        .collect_vec()
 }
 
 /// Reads a recording.

@@ -1,5 +1,6 @@
 //! What a holder holds: its children in the dominator tree, those alike in one line.
 
+use crate::collect::CollectVec;
 use std::collections::HashMap;
 
 use super::graph::Category;
@@ -41,7 +42,7 @@ impl HeapAnalysis<'_> {
         let branches = groups
             .iter()
             .map(|group| self.branch(number, group, tallies, limits, depth))
-            .collect();
+            .collect_vec();
         (branches, more)
     }
 
@@ -85,7 +86,7 @@ impl HeapAnalysis<'_> {
         let mut groups: Vec<Group> = Vec::new();
         let mut known: HashMap<Kind<'_>, usize> = HashMap::new();
         let mut more = Rest::default();
-        let mut open: Vec<u32> = self.children.of(number).iter().rev().copied().collect();
+        let mut open: Vec<u32> = self.children.of(number).iter().rev().copied().collect_vec();
         while let Some(child) = open.pop() {
             let n_bytes = tallies[child as usize].n_bytes;
             if n_bytes == 0 {

@@ -1,6 +1,7 @@
 //! The graph as arrays, with one vertex above everything: the session, then the
 //! roots, then objects and storages.
 
+use crate::collect::CollectVec;
 use std::collections::HashMap;
 
 use super::graph::{Category, NodeIdx, ObjectGraph};
@@ -93,7 +94,7 @@ impl<'a> CsrGraph<'a> {
             *slot += 1;
         }
         (self.starts, self.targets, self.links) = (starts, targets, links);
-        self.twins = twins.iter().map(|(twin, _)| twin.0).collect();
+        self.twins = twins.iter().map(|(twin, _)| twin.0).collect_vec();
         self.twins.sort_unstable();
     }
 
@@ -173,8 +174,8 @@ fn names(roots: &[Root]) -> (Vec<Name<'_>>, Vec<u32>) {
                 found.len() as u32 - 1
             })
         })
-        .collect();
-    let mut order: Vec<u32> = (0..found.len() as u32).collect();
+        .collect_vec();
+    let mut order: Vec<u32> = (0..found.len() as u32).collect_vec();
     order.sort_by_key(|idx| found[*idx as usize].kind);
     let mut rank = vec![0; found.len()];
     for (new, old) in order.iter().enumerate() {
@@ -188,7 +189,10 @@ fn names(roots: &[Root]) -> (Vec<Name<'_>>, Vec<u32>) {
     });
     (
         names,
-        first_met.iter().map(|old| rank[*old as usize]).collect(),
+        first_met
+            .iter()
+            .map(|old| rank[*old as usize])
+            .collect_vec(),
     )
 }
 
@@ -200,7 +204,7 @@ fn twins(graph: &ObjectGraph) -> Vec<(NodeIdx, NodeIdx)> {
         .iter()
         .enumerate()
         .filter_map(|(idx, node)| Some((node.storage.as_ref()?.id, idx as u32)))
-        .collect();
+        .collect_vec();
     storages.sort_unstable();
     let mut twins = Vec::new();
     for alike in storages.chunk_by(|a, b| a.0 == b.0) {

@@ -17,6 +17,7 @@ use super::{
     Bound, DeviceHolders, Holder, Holders, Kept, Limits, NameLevel, Part, Rest, RootKind,
     SharedMemory, Traits, words,
 };
+use crate::collect::CollectVec;
 use crate::units::{ByteDelta, Bytes};
 
 /// A graph with its dominators, paths and storages. Example: [the module](super).
@@ -99,7 +100,7 @@ impl<'a> HeapAnalysis<'a> {
                 found
             })
             .filter(|device| device.n_bytes > Bytes::ZERO)
-            .collect();
+            .collect_vec();
         devices.sort_by_key(|device| Reverse(device.n_bytes));
         Holders { devices }
     }
@@ -178,14 +179,14 @@ impl<'a> HeapAnalysis<'a> {
         let of_root = |root: u32| tallies[self.dominators.number(root) as usize].n_bytes;
         let mut roots: Vec<u32> = (1..self.web.first_node())
             .filter(|root| of_root(*root) > 0)
-            .collect();
+            .collect_vec();
         roots.sort_by_key(|root| Reverse(of_root(*root)));
         let mut more = Rest::default();
         for root in roots.drain(limits.n_roots.min(roots.len())..) {
             more.add(1, of_root(root));
         }
         let holder = |root: &u32| self.root(*root, tallies, tops, limits, grown);
-        (roots.iter().map(holder).collect(), more)
+        (roots.iter().map(holder).collect_vec(), more)
     }
 
     fn root(
@@ -320,7 +321,7 @@ impl<'a> HeapAnalysis<'a> {
                 }
                 (sharers, numbers, sum)
             })
-            .collect();
+            .collect_vec();
         groups.sort_by_key(|(_, _, sum)| Reverse(sum.n_bytes));
         let mut more = Rest::default();
         for (_, _, sum) in groups.drain(limits.n_shared.min(groups.len())..) {
@@ -334,7 +335,7 @@ impl<'a> HeapAnalysis<'a> {
             let names = sharers.roots.iter();
             let names = names.filter_map(|root| Some(self.web.name_of(*root)?.name.to_owned()));
             SharedMemory {
-                names: names.collect(),
+                names: names.collect_vec(),
                 and_others: sharers.and_others,
                 n_bytes: Bytes::new(sum.n_bytes),
                 path: path::text(&self.web, &self.reach, SESSION, vertex),
@@ -342,7 +343,7 @@ impl<'a> HeapAnalysis<'a> {
                 part: most(tops()),
             }
         });
-        (shared.collect(), more)
+        (shared.collect_vec(), more)
     }
 
     /// The names that have more than before, and keep none of it alone: each with what is found
@@ -375,7 +376,7 @@ impl<'a> HeapAnalysis<'a> {
                     }
                 })
             })
-            .collect();
+            .collect_vec();
         sharing.sort_by_key(|holder| Reverse(holder.grown));
         sharing.truncate(limits.n_shared);
         sharing
@@ -410,10 +411,10 @@ impl<'a> HeapAnalysis<'a> {
                 };
                 (n_bytes != before).then(|| (n_bytes.abs_diff(before), level))
             })
-            .collect();
+            .collect_vec();
         changed.sort_by_key(|(by, _)| Reverse(*by));
         changed.truncate(limits.n_changed);
-        changed.into_iter().map(|(_, level)| level).collect()
+        changed.into_iter().map(|(_, level)| level).collect_vec()
     }
 
     /// A name with these storages, each of which has other names, too.
@@ -459,7 +460,7 @@ impl<'a> HeapAnalysis<'a> {
         let others = sharers.roots.iter().filter(|other| **other != root);
         let others = others.filter_map(|other| Some(self.web.name_of(*other)?.name));
         let others = others.chain(sharers.and_others.then_some("others"));
-        others.collect::<Vec<_>>().join(", ")
+        others.collect_vec().join(", ")
     }
 
     /// What each place of `IPython` keeps that no name of the user's reaches.
@@ -486,7 +487,7 @@ impl<'a> HeapAnalysis<'a> {
                 what: self.owner_words(vertex),
             }
         };
-        let mut kept: Vec<Kept> = places.into_iter().map(kept).collect();
+        let mut kept: Vec<Kept> = places.into_iter().map(kept).collect_vec();
         kept.sort_by_key(|it| Reverse(it.n_bytes));
         kept
     }
@@ -525,7 +526,7 @@ fn parts<'s>(stored: impl Iterator<Item = &'s Stored>) -> Vec<(Part, Bytes)> {
     for stored in stored.filter(|it| it.is_handed_out()) {
         *parts.entry(part(stored)).or_default() += Bytes::new(stored.n_bytes);
     }
-    parts.into_iter().collect()
+    parts.into_iter().collect_vec()
 }
 
 /// Who holds it goes before what it is: a model that nothing but a traceback holds is the traceback's.

@@ -2,6 +2,7 @@
 
 use super::csr_graph::{CsrGraph, NONE, SESSION};
 use super::root::RootKind;
+use crate::collect::CollectVec;
 
 /// Who holds a node at best. In the order of preference; a path through the
 /// user's own names is shown before one through IPython's.
@@ -58,7 +59,7 @@ impl Reach {
             let queue = roots
                 .filter(|(_, name)| is_in_round(name.kind))
                 .map(|(vertex, _)| vertex)
-                .collect();
+                .collect_vec();
             reach.round(web, queue, held);
         }
         reach.take_orphans(web);
@@ -125,7 +126,7 @@ impl Reach {
         self.meet(unnamed, SESSION, NONE, Held::Unnamed);
         self.root[unnamed as usize] = unnamed;
         let nodes = web.first_node()..web.n_vertices() as u32;
-        let left: Vec<u32> = nodes.filter(|vertex| !self.is_met(*vertex)).collect();
+        let left: Vec<u32> = nodes.filter(|vertex| !self.is_met(*vertex)).collect_vec();
         let mut is_held = vec![false; if left.is_empty() { 0 } else { web.n_vertices() }];
         for vertex in &left {
             for (target, _) in web.successors(*vertex) {

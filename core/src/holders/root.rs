@@ -105,7 +105,7 @@ impl RootKind {
             Self::Traceback => Some("last exception"),
             Self::Debugger => Some("debugger"),
             Self::System => Some("library"),
-            Self::CyclicGarbage => Some("freed by the next gc.collect()"),
+            Self::CyclicGarbage => Some("freed by the next gc.collect_vec()"),
             Self::Unnamed => Some("no name reaches it"),
         }
     }

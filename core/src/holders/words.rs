@@ -2,6 +2,7 @@
 
 use super::graph::{Category, Node};
 use super::retained_size::{N_COUNTED, RetainedSize, counted};
+use crate::collect::CollectVec;
 
 /// The common name of a CPython type whose own name says little.
 pub(super) fn type_name(node: &Node) -> &str {
@@ -32,7 +33,7 @@ fn shape(node: &Node) -> Option<String> {
     let shape: Option<Vec<String>> = node
         .shape
         .as_ref()
-        .map(|shape| shape.iter().map(u64::to_string).collect());
+        .map(|shape| shape.iter().map(u64::to_string).collect_vec());
     match shape {
         Some(shape) => Some(format!("{dtype}[{}]", shape.join(", "))),
         None if dtype.is_empty() => None,
@@ -62,7 +63,7 @@ fn counts(tally: &RetainedSize) -> String {
         .zip(tally.n_tensors)
         .filter(|(_, n)| *n > 0)
         .map(|(category, n)| format!("{n} {}", noun(*category, n)))
-        .collect();
+        .collect_vec();
     let n_all = tally.n_all();
     parts.extend(match u64::from(tally.n_with_graph) {
         0 => None,

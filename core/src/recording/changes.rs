@@ -6,6 +6,7 @@ use super::{
     CellIdx, DeviceIdx, Frame, HolderSnapshot, Points, Recording, RunIdx, Samples, Series,
     SourceHash,
 };
+use crate::collect::CollectVec;
 use crate::units::Nanos;
 
 /// Which parts of a recording a follower has not received yet.
@@ -148,5 +149,5 @@ fn news_of_cell(
     let places: BTreeSet<usize> = places.collect();
     let cell = recording.cell(idx);
     let news = places.into_iter().map(|place| &cell.revisions[place]);
-    cell.frames_of(news.collect())
+    cell.frames_of(news.collect_vec())
 }

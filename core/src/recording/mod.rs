@@ -49,6 +49,7 @@ pub use oom::{Framework, OomFigures, OomHolder, OtherProcess, OutOfMemory};
 pub use points::{Column, Points};
 pub use trace::{Lifetimes, LineTally, ModuleTally, StackTally, Tally, Trace, TracedPeak};
 
+use crate::collect::CollectVec;
 use crate::holders::DeviceHolders;
 use crate::rules::Rules;
 use crate::units::Nanos;
@@ -169,7 +170,7 @@ pub struct Cell {
 impl Cell {
     /// The frames that tell of it: one for each revision, so that none is longer for those before it.
     fn frames(&self) -> Vec<Frame> {
-        self.frames_of(self.revisions.iter().collect())
+        self.frames_of(self.revisions.iter().collect_vec())
     }
 
     /// The frames that tell of it and of some of its revisions.
@@ -185,7 +186,8 @@ impl Cell {
             return vec![frame(Vec::new())];
         }
         let each = revisions.into_iter();
-        each.map(|revision| frame(vec![revision.clone()])).collect()
+        each.map(|revision| frame(vec![revision.clone()]))
+            .collect_vec()
     }
 }
 
@@ -686,7 +688,7 @@ impl Recording {
         let keep_less = [DeviceHolders::keep_outline, DeviceHolders::keep_what_grew];
         let earlier = self.held.below(&place).rev().map(|(place, _)| *place);
         let of_device = earlier.take_while(|(device, _)| *device == held.device);
-        let latest: Vec<_> = of_device.take(keep_less.len()).collect();
+        let latest: Vec<_> = of_device.take(keep_less.len()).collect_vec();
         for (keep_less, place) in keep_less.into_iter().zip(latest) {
             self.held.get_mut(&place).into_iter().for_each(keep_less);
         }
@@ -699,7 +701,7 @@ impl Recording {
         let met_oom = |run: &RunIdx| self.run(*run).oom.is_some();
         let earlier: Vec<RunIdx> = of_device(&self.mapped, device)
             .map(|(run, _)| run)
-            .collect();
+            .collect_vec();
         let of_oom = earlier.iter().chain([&run]).copied().filter(met_oom).max();
         for earlier in earlier.into_iter().filter(|it| Some(*it) != of_oom) {
             self.mapped.remove(&(device, earlier));

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::wrapped;
+use crate::collect::CollectVec;
 use crate::company::{DeviceCompany, GpuProcesses, Kind, Member};
 use crate::printable::printable_lines;
 use crate::recording::Level;
@@ -46,7 +47,7 @@ pub fn company(company: &GpuProcesses, width: usize) -> String {
     let devices = company.devices.iter();
     let lines: Vec<String> = devices
         .flat_map(|it| on_device(it, &columns, width))
-        .collect();
+        .collect_vec();
     if lines.is_empty() {
         return "no GPU is read: `%gpumem status` says why".to_owned();
     }
@@ -164,21 +165,26 @@ fn why_unknown(members: &[Member]) -> Vec<String> {
             Level::Known(_) => None,
             Level::Unknown(why) => Some(why.words()),
         })
-        .collect();
+        .collect_vec();
     reasons.sort_unstable();
     reasons.dedup();
     let notes = reasons.into_iter();
-    notes.map(|why| format!("  unavailable: {why}")).collect()
+    notes
+        .map(|why| format!("  unavailable: {why}"))
+        .collect_vec()
 }
 
 /// What to do about processes that nobody uses any more.
 fn remedies(members: &[Member]) -> Vec<String> {
-    let ended: Vec<&Member> = members.iter().filter(|it| it.kind.can_be_ended()).collect();
+    let ended: Vec<&Member> = members
+        .iter()
+        .filter(|it| it.kind.can_be_ended())
+        .collect_vec();
     let (own, of_others): (Vec<&Member>, Vec<&Member>) =
         ended.into_iter().partition(|it| it.is_own_users);
     let mut remedies = Vec::new();
     if !own.is_empty() {
-        let pids: Vec<String> = own.iter().map(|it| it.pid.to_string()).collect();
+        let pids: Vec<String> = own.iter().map(|it| it.pid.to_string()).collect_vec();
         let freed = own.iter().map(|it| it.used.known()).sum::<Option<Bytes>>();
         let freed = freed.map_or_else(String::new, |it| format!(": {it}"));
         let pids = pids.join(" ");
@@ -190,7 +196,7 @@ fn remedies(members: &[Member]) -> Vec<String> {
         let mut users: Vec<&str> = of_others
             .iter()
             .filter_map(|it| it.user.as_deref())
-            .collect();
+            .collect_vec();
         users.sort_unstable();
         users.dedup();
         let whose = if users.is_empty() {

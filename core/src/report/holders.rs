@@ -1,6 +1,7 @@
 //! The holders of a device in words: one line per name, with its branches below it.
 
 use super::cut;
+use crate::collect::CollectVec;
 use crate::holders::{DeviceHolders, Holder, HolderBranch, Holders, Rest, SharedMemory};
 use crate::printable::{printable, printable_lines};
 
@@ -29,7 +30,9 @@ pub fn holders(
 ) -> String {
     let devices = holders.devices.iter();
     let wanted = devices.filter(|it| device.is_none_or(|label| label == it.device));
-    let parts: Vec<String> = wanted.filter_map(|it| on_device(it, name, width)).collect();
+    let parts: Vec<String> = wanted
+        .filter_map(|it| on_device(it, name, width))
+        .collect_vec();
     match (parts.is_empty(), name) {
         (false, _) => printable_lines(&parts.join("\n")),
         (true, Some(name)) => format!("{} holds no device memory", printable(name)),
@@ -44,11 +47,11 @@ fn on_device(holders: &DeviceHolders, name: Option<&str>, width: usize) -> Optio
         .roots
         .iter()
         .filter(|it| is_wanted(&it.name))
-        .collect();
+        .collect_vec();
     let shared = holders.shared.iter();
     let shared: Vec<_> = shared
         .filter(|it| it.names.iter().any(|name| is_wanted(name)))
-        .collect();
+        .collect_vec();
     if roots.is_empty() && shared.is_empty() {
         return None;
     }
@@ -76,7 +79,7 @@ fn on_device(holders: &DeviceHolders, name: Option<&str>, width: usize) -> Optio
     if holders.is_cut {
         lines.push("  … and more: looking was stopped at its bound".to_owned());
     }
-    let lines: Vec<_> = lines.iter().map(|line| cut(line, width)).collect();
+    let lines: Vec<_> = lines.iter().map(|line| cut(line, width)).collect_vec();
     Some(lines.join("\n"))
 }
 

@@ -1,6 +1,7 @@
 //! What each device holds now: one line of levels, and below it what they are for.
 
 use crate::analyze::{DeviceSummary, Part, PartKind};
+use crate::collect::CollectVec;
 use crate::holders::{DeviceHolders, Holders};
 use crate::printable::printable_lines;
 use crate::recording::{Device, Level, Reading, Unknown};
@@ -46,7 +47,7 @@ pub fn levels(devices: &[(Device, Reading)], held: Option<&Holders>) -> String {
         }
         lines
     });
-    printable_lines(&lines.collect::<Vec<_>>().join("\n"))
+    printable_lines(&lines.collect_vec().join("\n"))
 }
 
 fn part_lines(device: &Device, reading: &Reading, held: Option<&DeviceHolders>) -> Vec<String> {
@@ -56,7 +57,10 @@ fn part_lines(device: &Device, reading: &Reading, held: Option<&DeviceHolders>) 
         None => summary.composition(),
     };
     let whole: Bytes = parts.iter().map(|part| part.size).sum();
-    let mut lines: Vec<String> = parts.iter().map(|part| part_line(part, whole)).collect();
+    let mut lines: Vec<String> = parts
+        .iter()
+        .map(|part| part_line(part, whole))
+        .collect_vec();
     let gaps = summary.gaps().into_iter();
     let negative = gaps.filter(|gap| gap.size < ByteDelta::ZERO);
     lines.extend(negative.map(|gap| row(&gap.size.to_string(), "", wording::gap(&gap))));

@@ -6,6 +6,7 @@ use super::{in_parts, status_word, use_of_limit, verdict};
 use crate::analyze::{
     Analysis, DeviceSummary, Finding, FindingKind, Peak, RunRow, Severity, State, Withdrawn,
 };
+use crate::collect::CollectVec;
 use crate::printable::printable_lines;
 use crate::recording::{DeviceKind, Recording, RunIdx, Status};
 use crate::units::{ByteDelta, Bytes};
@@ -65,7 +66,7 @@ pub fn news<'a>(
         .iter()
         .filter(|finding| concerns(recording, finding, run))
         .filter(|finding| shown.insert(state_of(finding)))
-        .collect();
+        .collect_vec();
     News { moved, findings }
 }
 
@@ -87,13 +88,17 @@ pub fn line(
     news: &News<'_>,
     width: usize,
 ) -> String {
-    let rows: Vec<&RunRow> = analysis.rows.iter().filter(|row| row.run == run).collect();
+    let rows: Vec<&RunRow> = analysis
+        .rows
+        .iter()
+        .filter(|row| row.run == run)
+        .collect_vec();
     let shown = shown_rows(recording, &rows);
     let several = shown.len() > 1;
     let mut lines: Vec<String> = shown
         .iter()
         .map(|row| in_parts(&row_parts(recording, analysis, row, several), width, "  "))
-        .collect();
+        .collect_vec();
     if lines.is_empty() {
         lines.push("no level is known for this run: see %gpumem status".to_owned());
     }
@@ -129,15 +134,19 @@ fn concerns(recording: &Recording, finding: &Finding, run: RunIdx) -> bool {
 /// accelerator, else the host.
 fn shown_rows<'a>(recording: &Recording, rows: &[&'a RunRow]) -> Vec<&'a RunRow> {
     let is_host = |row: &&&RunRow| recording.device(row.device).kind == DeviceKind::Host;
-    let accelerators: Vec<&RunRow> = rows.iter().filter(|row| !is_host(row)).copied().collect();
+    let accelerators: Vec<&RunRow> = rows
+        .iter()
+        .filter(|row| !is_host(row))
+        .copied()
+        .collect_vec();
     let moved: Vec<&RunRow> = accelerators
         .iter()
         .filter(|row| row.kept.is_some_and(|kept| kept != ByteDelta::ZERO))
         .copied()
-        .collect();
+        .collect_vec();
     match (moved.as_slice(), accelerators.first()) {
         ([], Some(first)) => vec![first],
-        ([], None) => rows.iter().take(1).copied().collect(),
+        ([], None) => rows.iter().take(1).copied().collect_vec(),
         _ => moved,
     }
 }

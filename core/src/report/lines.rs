@@ -2,6 +2,7 @@
 
 use super::cut;
 use crate::analyze::cell_label;
+use crate::collect::CollectVec;
 use crate::recording::{LineTally, Recording, Trace};
 use crate::units::Bytes;
 use crate::wording::count;
@@ -32,7 +33,7 @@ pub(super) fn traced(recording: &Recording, width: usize) -> Vec<String> {
     tables
         .flat_map(|trace| table(recording, trace))
         .map(|line| cut(&line, width))
-        .collect()
+        .collect_vec()
 }
 
 fn table(recording: &Recording, trace: &Trace) -> Vec<String> {
@@ -56,7 +57,7 @@ fn table(recording: &Recording, trace: &Trace) -> Vec<String> {
     if !trace.lines.is_empty() {
         lines.push(columns("kept", "at peak", "line", ""));
     }
-    let mut heaviest: Vec<&LineTally> = trace.lines.iter().take(N_LINES).collect();
+    let mut heaviest: Vec<&LineTally> = trace.lines.iter().take(N_LINES).collect_vec();
     heaviest.sort_by_key(|line| (line.line.is_none(), line.line));
     lines.extend(heaviest.into_iter().map(|line| line_row(line, text)));
     let n_more = trace.lines.len().saturating_sub(N_LINES);
@@ -73,7 +74,7 @@ fn table(recording: &Recording, trace: &Trace) -> Vec<String> {
 }
 
 fn joined(parts: impl IntoIterator<Item = Option<String>>) -> String {
-    parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
+    parts.into_iter().flatten().collect_vec().join(" · ")
 }
 
 fn line_row(line: &LineTally, text: Option<&str>) -> String {

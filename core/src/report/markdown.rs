@@ -2,6 +2,7 @@
 
 use super::counts;
 use crate::analyze::{Analysis, RunRow, cell_label};
+use crate::collect::CollectVec;
 use crate::recording::{CellIdx, DeviceIdx, Recording};
 use crate::units::{ByteDelta, Units};
 use crate::wording::{capitalised, fix_reason, healthy, icon, sentence, verdict_words};
@@ -90,5 +91,5 @@ fn cells(recording: &Recording, analysis: &Analysis, device: DeviceIdx) -> Vec<S
             .map_or(String::new(), |n| format!("[{n}]"));
         format!("| `{label}` | {number} | {n} | {kept} |")
     });
-    lines.collect()
+    lines.collect_vec()
 }

@@ -1,6 +1,7 @@
 //! The sources as a table: the devices of each, and what it reads or why it does not.
 
 use super::wrapped;
+use crate::collect::CollectVec;
 use crate::printable::printable_lines;
 use crate::recording::{Source, SourceState};
 
@@ -24,7 +25,7 @@ const NARROWEST: usize = 24;
 /// assert!(sources(&[state], 80).contains("○ cuda"));
 /// ```
 pub fn sources(states: &[SourceState], width: usize) -> String {
-    let mut rows: Vec<Row<'_>> = states.iter().map(Row::of).collect();
+    let mut rows: Vec<Row<'_>> = states.iter().map(Row::of).collect_vec();
     let heading = Row {
         icon: ' ',
         source: "source",
@@ -54,7 +55,7 @@ pub fn sources(states: &[SourceState], width: usize) -> String {
             _ => format!("{:left$}{words}", ""),
         })
     });
-    let lines: Vec<String> = lines.collect();
+    let lines: Vec<String> = lines.collect_vec();
     printable_lines(&lines.join("\n"))
 }
 
@@ -81,14 +82,14 @@ impl<'a> Row<'a> {
             icon: '●',
             source: state.source.name(),
             devices: devices.split("; ").next().unwrap_or(devices),
-            words: [gives(state.source)].into_iter().chain(notes).collect(),
+            words: [gives(state.source)].into_iter().chain(notes).collect_vec(),
         }
     }
 }
 
 fn folded(words: &str, width: usize) -> Vec<String> {
     let folded = wrapped(words, width.max(NARROWEST));
-    folded.lines().map(ToOwned::to_owned).collect()
+    folded.lines().map(ToOwned::to_owned).collect_vec()
 }
 
 /// What a source tells of its devices.

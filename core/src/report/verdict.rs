@@ -2,6 +2,7 @@
 
 use super::{in_parts, wrapped};
 use crate::analyze::{Analysis, Finding, Severity, Verdict};
+use crate::collect::CollectVec;
 use crate::holders::Fix;
 use crate::recording::Recording;
 use crate::units::Units;
@@ -54,9 +55,9 @@ pub(super) fn lines(recording: &Recording, analysis: &Analysis, width: usize) ->
     }
     if !recording.runs().is_empty() {
         let n_fine = analysis.n_fine_cells(recording);
-        let tally = tally(&verdicts.iter().collect::<Vec<_>>(), n_fine);
+        let tally = tally(&verdicts.iter().collect_vec(), n_fine);
         let tally = tally.iter().map(|it| format!("{} {}", it.sign, it.words));
-        lines.push(tally.collect::<Vec<_>>().join("  "));
+        lines.push(tally.collect_vec().join("  "));
     }
     lines
 }
@@ -80,13 +81,13 @@ fn verdict_lines(
         [Some(wrapped(&title, width)), outlook]
             .into_iter()
             .flatten()
-            .collect()
+            .collect_vec()
     } else {
         let row = format!("{} {}", icon(finding), plain(&words.row));
         vec![wrapped(&row, width)]
     };
     let detail = Some(unmarked(&words.detail)).filter(|detail| !detail.is_empty());
-    let facts: Vec<String> = place.into_iter().chain(detail).collect();
+    let facts: Vec<String> = place.into_iter().chain(detail).collect_vec();
     if !facts.is_empty() {
         lines.push(wrapped(&format!("  {}", facts.join(" · ")), width));
     }
@@ -102,7 +103,7 @@ pub(super) fn fix_lines(fix: &Fix, width: usize) -> Vec<String> {
     let side = |mark: char, code: &str| -> Vec<String> {
         code.lines()
             .map(|line| format!("    {mark} {line}"))
-            .collect()
+            .collect_vec()
     };
     let mut lines = Vec::new();
     lines.extend(fix.before.iter().flat_map(|code| side('-', code)));
@@ -131,6 +132,6 @@ pub(super) fn below_cell(recording: &Recording, finding: &Finding, width: usize)
         Some(_) => "%gpumem_report",
         None => "  %gpumem_report shows it in full",
     };
-    let parts: Vec<String> = fix.into_iter().chain([report.to_owned()]).collect();
+    let parts: Vec<String> = fix.into_iter().chain([report.to_owned()]).collect_vec();
     format!("{found}\n{}", in_parts(&parts, width, "  "))
 }

@@ -2,6 +2,7 @@
 
 use super::{Teller, Words, count};
 use crate::analyze::{FragmentationDetails, SeriesGrowth};
+use crate::collect::CollectVec;
 use crate::decimal::rounded;
 use crate::recording::DeviceKind;
 use crate::units::ByteDelta;
@@ -31,7 +32,7 @@ pub(super) fn words(teller: &Teller<'_>, details: &FragmentationDetails) -> Word
         size(details.reclaimable)
     ));
     Words {
-        suggestions: advice.iter().map(|&advice| advice.to_owned()).collect(),
+        suggestions: advice.iter().map(|&advice| advice.to_owned()).collect_vec(),
         ..words
     }
 }

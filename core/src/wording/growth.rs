@@ -2,6 +2,7 @@
 
 use super::{Teller, Words, advice, code, count, holders, joined, withdrawn};
 use crate::analyze::{DecidedBy, Finding, FindingKind, GrowthDetails, State};
+use crate::collect::CollectVec;
 use crate::holders::{Holder, RootKind};
 use crate::source_text;
 use crate::units::{Bytes, Units};
@@ -11,7 +12,11 @@ pub(super) fn words(teller: &Teller<'_>, details: &GrowthDetails) -> Words {
     Words {
         line: growth.line(),
         detail: growth.detail(),
-        suggestions: details.advice.iter().map(advice::against_growth).collect(),
+        suggestions: details
+            .advice
+            .iter()
+            .map(advice::against_growth)
+            .collect_vec(),
         ..growth.row()
     }
 }
@@ -26,7 +31,7 @@ pub(super) fn of_several_settled(teller: &Teller<'_>, findings: &[&Finding]) -> 
     let words = findings
         .iter()
         .map(|finding| super::words(teller.recording, finding, teller.units).title);
-    let words: Vec<String> = words.collect();
+    let words: Vec<String> = words.collect_vec();
     Words::new(title, "").detail(words.join(" · "))
 }
 
@@ -199,7 +204,7 @@ impl Growth<'_> {
         let cell = self.teller.finding.cell.as_ref().map(|cell| &*cell.label);
         let statement = self.details.statement.as_deref().or(cell);
         let cell = source_text::abridged(statement.unwrap_or("a cell"));
-        let names: Vec<&str> = std::iter::once(&*cell).chain(blocks).collect();
+        let names: Vec<&str> = std::iter::once(&*cell).chain(blocks).collect_vec();
         code(&names.join(" › "))
     }
 

@@ -2,6 +2,7 @@
 
 use super::{Teller, Words, code, count, joined, times, withdrawn};
 use crate::analyze::{Cause, Finding, HeldByError, OomBreakdown, OomPart};
+use crate::collect::CollectVec;
 use crate::recording::OomHolder;
 use crate::source_text;
 use crate::units::{Bytes, Units};
@@ -17,13 +18,13 @@ pub(super) fn words(teller: &Teller<'_>, breakdown: &OomBreakdown) -> Words {
     let n_times = n_times.map(|n| format!("{} in this run", times(n)));
     let causes: Vec<String> = match teller.finding.withdrawn {
         Some(reason) => vec![withdrawn(reason).to_owned()],
-        None => lines.into_iter().flatten().collect(),
+        None => lines.into_iter().flatten().collect_vec(),
     };
     let title = oom.title();
     let line = [Some(&title), n_times.as_ref()].into_iter().flatten();
     let line = line.chain(&causes).map(|part| super::plain(part));
     Words {
-        line: line.collect(),
+        line: line.collect_vec(),
         detail: joined(oom.composition().into_iter().chain(n_times).map(Some)),
         suggestions,
         ..Words::new(title, causes.into_iter().next().unwrap_or_default())
@@ -117,7 +118,7 @@ impl Oom<'_> {
             .held_by()
             .filter(|_| self.teller.finding.withdrawn.is_none());
         let parts = [wanted, self.parts(), held];
-        parts.into_iter().flatten().collect()
+        parts.into_iter().flatten().collect_vec()
     }
 
     /// `of 8 GiB: 5.1 GiB in tensors, 1.2 GiB cache, 7 MiB free`.
@@ -136,7 +137,7 @@ impl Oom<'_> {
             };
             Some(format!("{} {words}", self.units().size(*size)))
         });
-        let parts: Vec<String> = parts.collect();
+        let parts: Vec<String> = parts.collect_vec();
         match (self.breakdown.total, parts.as_slice()) {
             (_, []) => None,
             (Some(total), parts) => Some(format!(
@@ -158,7 +159,7 @@ impl Oom<'_> {
         let shown = holders.iter().take(N_SHOWN);
         let mut shown: Vec<String> = shown
             .map(|holder| format!("{} {}", name(holder), self.units().size(holder.used)))
-            .collect();
+            .collect_vec();
         let rest: Bytes = holders.iter().skip(N_SHOWN).map(|it| it.used).sum();
         if rest > Bytes::ZERO {
             shown.push(format!("others {}", self.units().size(rest)));
@@ -254,7 +255,7 @@ impl Oom<'_> {
                 let which = if pids.is_empty() {
                     String::new()
                 } else {
-                    let pids: Vec<String> = pids.iter().map(u64::to_string).collect();
+                    let pids: Vec<String> = pids.iter().map(u64::to_string).collect_vec();
                     format!(" (process {})", pids.join(", "))
                 };
                 both(

@@ -2,6 +2,7 @@
 
 use super::{Words, count};
 use crate::analyze::{Analysis, DeviceSummary, FindingKind, Peak, RunRow, Verdict};
+use crate::collect::CollectVec;
 use crate::recording::{DeviceIdx, Recording};
 use crate::units::{Bytes, Units};
 
@@ -130,7 +131,7 @@ pub fn tally(verdicts: &[&Verdict<'_>], n_fine_cells: usize) -> Vec<Tally> {
         of_sign("○", "note"),
         fine,
     ];
-    all.into_iter().flatten().collect()
+    all.into_iter().flatten().collect_vec()
 }
 
 /// Words that begin a line.

@@ -1,6 +1,7 @@
 //! Memory that ran out: what was there, what was wanted, and what would have been enough.
 
 use gpumem_core::analyze::{Finding, OomBreakdown, OomPart};
+use gpumem_core::collect::CollectVec;
 use gpumem_core::decimal::rounded;
 use gpumem_core::units::{Bytes, Units};
 use gpumem_core::wording;
@@ -18,7 +19,11 @@ const WORTH_ENLARGING: f64 = 2.0;
 
 /// Who held the device, then its end by itself, and what was wanted beyond it on the same scale.
 pub(super) fn body(make: &Maker, breakdown: &OomBreakdown, units: Units) -> Dom<Element> {
-    let names: Vec<String> = breakdown.holders.iter().map(wording::oom_holder).collect();
+    let names: Vec<String> = breakdown
+        .holders
+        .iter()
+        .map(wording::oom_holder)
+        .collect_vec();
     let tensors = breakdown.part(OomPart::Tensors).unwrap_or_default();
     let mut parts: Vec<Part<'_>> = Vec::new();
     for (name, holder) in names.iter().zip(&breakdown.holders).take(N_NAMES) {
@@ -46,7 +51,7 @@ pub(super) fn body(make: &Maker, breakdown: &OomBreakdown, units: Units) -> Dom<
             };
             part(wording::oom_part(*what), *size, ink)
         })
-        .collect();
+        .collect_vec();
     let total = |parts: &[Part<'_>]| -> Bytes { parts.iter().map(|part| part.size).sum() };
     let end = total(&tail);
     parts.extend(tail.iter().map(|it| part(it.words, it.size, it.ink)));
@@ -121,7 +126,7 @@ pub(super) fn map(
                 size: *size,
                 ink: Ink::Free,
             });
-            let beside: Vec<Part<'_>> = wanted.into_iter().chain(free).collect();
+            let beside: Vec<Part<'_>> = wanted.into_iter().chain(free).collect_vec();
             segments::map(make, found, &beside, model.units())?
         }
     };

@@ -1,6 +1,7 @@
 //! What each cell kept: a row for each on one axis of runs, and all of them over time below.
 
 use gpumem_core::chart::{CellRow, Measure, Rest, Theme};
+use gpumem_core::collect::CollectVec;
 use gpumem_core::recording::{CellIdx, DeviceIdx, RunIdx};
 use gpumem_core::sort;
 use gpumem_core::units::ByteDelta;
@@ -158,7 +159,11 @@ impl Cells {
             view.paint(model, row, faces)?;
             self.rows.push(view);
         }
-        let elements: Vec<Element> = self.rows.iter().map(|row| row.element.clone()).collect();
+        let elements: Vec<Element> = self
+            .rows
+            .iter()
+            .map(|row| row.element.clone())
+            .collect_vec();
         put(&self.list, &elements)?;
         let rest = Rest {
             rows: if is_searching {
@@ -317,9 +322,9 @@ impl Cells {
             Some(Choice::Search(text)) => {
                 let found = cells_with(model.recording(), text);
                 let is_found = |row: &&CellRow| found.binary_search(&row.cell).is_ok();
-                rows.iter().filter(is_found).collect()
+                rows.iter().filter(is_found).collect_vec()
             }
-            _ => rows.iter().collect(),
+            _ => rows.iter().collect_vec(),
         };
         let runs = model.recording().runs();
         let goes_on = runs.last().is_some_and(|run| run.ended.is_none());

@@ -1,6 +1,7 @@
 //! The recording held against a baseline: what became of each cell that grew.
 
 use gpumem_core::analyze::{Compared, GrowthSide};
+use gpumem_core::collect::CollectVec;
 use gpumem_core::report;
 use gpumem_core::units::{ByteDelta, Units};
 use web_sys::{Element, HtmlElement};
@@ -116,7 +117,7 @@ fn row(make: &Maker, entry: &Compared, most: f64, units: Units) -> Dom<Element> 
 fn series(entry: &Compared) -> String {
     let each = if entry.steps { "each step" } else { "each run" };
     let within = entry.path.iter().map(String::as_str);
-    within.chain([each]).collect::<Vec<_>>().join(" · ")
+    within.chain([each]).collect_vec().join(" · ")
 }
 
 /// A bar as long as what is kept, and the figure beside it.

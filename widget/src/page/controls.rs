@@ -1,6 +1,7 @@
 //! What the reader sets: over the report, and in its settings.
 
 use gpumem_core::chart::Pace;
+use gpumem_core::collect::CollectVec;
 use gpumem_core::decimal::rounded;
 use gpumem_core::recording::{Device, Recording};
 use gpumem_core::report;
@@ -119,7 +120,11 @@ impl Header {
 /// The devices to choose from, and whether each is shown: many accelerators are one choice.
 fn choices(recording: &Recording, shown: u32) -> Vec<(String, &Device, bool)> {
     let is_accelerator = |device: &&Device| device.kind.is_accelerator();
-    let accelerators: Vec<&Device> = recording.devices().iter().filter(is_accelerator).collect();
+    let accelerators: Vec<&Device> = recording
+        .devices()
+        .iter()
+        .filter(is_accelerator)
+        .collect_vec();
     let is_shown = |device: &Device| device.idx.0 == shown;
     let mut choices = Vec::new();
     if accelerators.len() > MANY_DEVICES {

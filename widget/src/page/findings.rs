@@ -1,6 +1,7 @@
 //! The cards, what they leave out, and what is said where there is none.
 
 use gpumem_core::analyze::{Finding, Verdict};
+use gpumem_core::collect::CollectVec;
 use gpumem_core::report;
 use gpumem_core::wording;
 use web_sys::Element;
@@ -54,7 +55,7 @@ impl Findings {
             .cards
             .iter()
             .map(|card| card.element().clone())
-            .collect();
+            .collect_vec();
         if n_findings == 0 && !model.recording().runs().is_empty() {
             elements.push(nothing_found(make, model)?);
         }
@@ -131,7 +132,7 @@ fn nothing_found(make: &Maker, model: &Model) -> Dom<Element> {
         .devices()
         .iter()
         .map(|device| device.label.as_str());
-    let labels: Vec<&str> = labels.collect();
+    let labels: Vec<&str> = labels.collect_vec();
     let devices = match labels.split_last() {
         Some((last, [])) => (*last).to_owned(),
         Some((last, others)) => format!("{} and {last}", others.join(", ")),

@@ -14,6 +14,7 @@ mod tiles;
 mod verdict;
 
 use gpumem_core::chart::{Point, Target};
+use gpumem_core::collect::CollectVec;
 use gpumem_core::recording::CellIdx;
 use web_sys::{Element, HtmlCanvasElement};
 
@@ -215,7 +216,7 @@ impl Page {
                     .unwrap_or_default();
             }
         };
-        runs.into_iter().map(Target::Run).collect()
+        runs.into_iter().map(Target::Run).collect_vec()
     }
 
     /// Shows what a pointer that is held down marks.

@@ -2,6 +2,7 @@
 
 use gpumem_core::analyze::Finding;
 use gpumem_core::chart::CellRow;
+use gpumem_core::collect::CollectVec;
 use gpumem_core::recording::RunIdx;
 use gpumem_core::wording;
 use web_sys::Element;
@@ -33,7 +34,7 @@ pub(crate) fn of(make: &Maker, model: &Model, row: &CellRow) -> Dom<Vec<Element>
         let link = make.link("card", &finding.id, &words)?;
         content.push(make.group("p", &[], &[&link])?);
     }
-    let latest: Vec<RunIdx> = row.runs.iter().rev().take(MAX_RUNS).copied().collect();
+    let latest: Vec<RunIdx> = row.runs.iter().rev().take(MAX_RUNS).copied().collect_vec();
     content.push(runs::table(make, model, &latest)?);
     let n_more = row.runs.len().saturating_sub(MAX_RUNS);
     if n_more > 0 {

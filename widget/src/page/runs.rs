@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use gpumem_core::analyze::{Peak, RunRow};
+use gpumem_core::collect::CollectVec;
 use gpumem_core::recording::{Run, RunIdx};
 use gpumem_core::sort;
 use gpumem_core::units::{ByteDelta, Bytes, Nanos};
@@ -79,7 +80,7 @@ fn lines(model: &Model, runs: &[RunIdx]) -> Vec<Line> {
         let cell = cells.find(|row| row.cell == run.cell);
         of(run, row, cell.map_or(String::new(), |row| row.name.clone()))
     };
-    runs.iter().map(line).collect()
+    runs.iter().map(line).collect_vec()
 }
 
 fn of(run: &Run, row: Option<&RunRow>, cell: String) -> Line {

@@ -3,6 +3,7 @@
 
 use gpumem_core::analyze::{Severity, Verdict};
 use gpumem_core::chart::{Theme, View};
+use gpumem_core::collect::CollectVec;
 use gpumem_core::wording::{self, Tally};
 use web_sys::Element;
 
@@ -69,7 +70,10 @@ impl Panel {
         }
         put(&self.element, &parts)?;
         self.drawn = None;
-        self.order = verdicts.iter().map(|it| it.first().id.clone()).collect();
+        self.order = verdicts
+            .iter()
+            .map(|it| it.first().id.clone())
+            .collect_vec();
         match at_keyboard {
             Some(stop) => bring_back(&self.element, &stop),
             None => Ok(()),

@@ -2,6 +2,7 @@
 
 use super::Case;
 use super::causes::Cause;
+use crate::collect::CollectVec;
 use crate::recording::{OomHolder, RunIdx};
 use crate::units::Bytes;
 
@@ -108,14 +109,14 @@ impl Case<'_> {
             free: self.free(),
             total: self.figures().total.or(self.now.capacity),
             room: self.room(),
-            parts: known.filter(|(_, size)| *size > Bytes::ZERO).collect(),
+            parts: known.filter(|(_, size)| *size > Bytes::ZERO).collect_vec(),
             largest_free: self.figures().largest_free,
             missing: self.missing(),
             mapped: self.recording.mapped(run, self.device).map(|_| run),
             elsewhere: self.elsewhere,
             survived: self.survived(),
             n_times: self.n_times(),
-            others: others.iter().map(|other| other.pid).collect(),
+            others: others.iter().map(|other| other.pid).collect_vec(),
             holders: self.oom.holders.clone(),
             causes: if self.is_over() {
                 Vec::new()

@@ -1,6 +1,7 @@
 //! What would have avoided an out-of-memory error.
 
 use super::Case;
+use crate::collect::CollectVec;
 use crate::holders::RootKind;
 use crate::recording::{AllocatorLevels, DeviceKind, Framework, Source, Status};
 use crate::source_text::is_name_letter;
@@ -111,7 +112,7 @@ impl Cause {
         ]
         .into_iter()
         .flatten()
-        .collect();
+        .collect_vec();
         if causes.is_empty() {
             causes.push(Self::SmallerStep);
         }
@@ -171,7 +172,7 @@ fn other_processes(case: &Case<'_>) -> Option<Cause> {
     let used = used?;
     (missing > Bytes::ZERO && used >= missing).then(|| Cause::OtherProcesses {
         used,
-        pids: who.iter().map(|it| it.pid).collect(),
+        pids: who.iter().map(|it| it.pid).collect_vec(),
     })
 }
 

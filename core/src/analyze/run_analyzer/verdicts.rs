@@ -11,6 +11,7 @@ use crate::analyze::stats_cache::StatsCache;
 use crate::analyze::{
     fragmentation, long_lived, oom, peaks, reserve, retention, trend, unattributed_growth,
 };
+use crate::collect::CollectVec;
 use crate::holders::RootKind;
 use crate::recording::{DeviceIdx, RunIdx};
 use crate::sort;
@@ -148,7 +149,7 @@ impl Verdicts {
             let elsewhere = elsewhere(&mut stats);
             (!unattributed_growth::is_explained(&elsewhere, device.idx)).then_some(found)
         });
-        let of_sessions: Vec<Finding> = of_sessions.collect();
+        let of_sessions: Vec<Finding> = of_sessions.collect_vec();
         findings.extend(of_sessions);
         // What lies free on a device rests on no run.
         findings.extend(fragmentation::of_cells(context, &of_runs, &mut stats));
@@ -220,7 +221,7 @@ impl Verdicts {
         of_steps: impl Iterator<Item = &'b StepsOf>,
     ) -> Vec<StepSeries> {
         let series = of_steps.filter_map(|of| steps_of(context, self.of_steps[of].run, of));
-        let mut series: Vec<StepSeries> = series.collect();
+        let mut series: Vec<StepSeries> = series.collect_vec();
         sort::sort_by(&mut series, |a, b| a.key.cmp(&b.key));
         series
     }
@@ -257,7 +258,7 @@ fn is_any(
 fn joined<'a>(context: Context<'a>, known: &RowsOfSeries) -> Option<RunSeries<'a>> {
     let places = known.places.iter();
     let rows = places.map(|place| context.rows.get(*place as usize));
-    series::joined(context.recording, context.paths, rows.collect())
+    series::joined(context.recording, context.paths, rows.collect_vec())
 }
 
 fn steps_of(context: Context<'_>, run: RunIdx, of: &StepsOf) -> Option<StepSeries> {

@@ -3,6 +3,7 @@
 //!
 //! Everything is an outline whose coverage of each pixel is computed exactly.
 
+use crate::collect::CollectVec;
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 
@@ -42,8 +43,8 @@ pub fn png(scene: &Scene, theme: Theme, scale: f64) -> Vec<u8> {
 fn flat_colours(scene: &Scene, theme: Theme) -> Vec<Rgb> {
     let roles = scene.items.iter().map(Item::role);
     let colours = roles.chain([scene.sheet]).map(|role| theme.colour(role));
-    let distinct: BTreeSet<Rgb> = colours.collect();
-    distinct.into_iter().collect()
+    let distinct: BTreeSet<Rgb> = colours.collect_vec();
+    distinct.into_iter().collect_vec()
 }
 
 fn encoded(bitmap: &Bitmap, palette: &Palette) -> Result<Vec<u8>, png::EncodingError> {
@@ -202,13 +203,13 @@ impl DrawingBackend for Bitmap {
         path: I,
         style: &S,
     ) -> Outcome {
-        let points: Vec<Corner> = path.into_iter().map(corner).collect();
+        let points: Vec<Corner> = path.into_iter().map(corner).collect_vec();
         let half = style.stroke_width() as f32 / 2.0;
         let mut outlines: Vec<_> = points
             .windows(2)
             .filter(|pair| pair[0] != pair[1])
             .map(|pair| stroke(pair[0], pair[1], half))
-            .collect();
+            .collect_vec();
         let joints = points.get(1..points.len().saturating_sub(1)).unwrap_or(&[]);
         outlines.extend(joints.iter().map(|joint| disc(*joint, half)));
         self.cover(&outlines, style.color());
@@ -220,7 +221,7 @@ impl DrawingBackend for Bitmap {
         outline: I,
         style: &S,
     ) -> Outcome {
-        let outline = outline.into_iter().map(corner).collect();
+        let outline = outline.into_iter().map(corner).collect_vec();
         self.cover(&[outline], style.color());
         Ok(())
     }
@@ -291,7 +292,7 @@ fn disc(centre: Corner, radius: f32) -> Vec<Corner> {
                 centre.y + radius * angle.sin(),
             )
         })
-        .collect()
+        .collect_vec()
 }
 
 #[cfg(test)]

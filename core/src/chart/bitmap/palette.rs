@@ -1,5 +1,6 @@
 //! A few colours in place of all: small in a saved notebook.
 
+use crate::collect::CollectVec;
 use std::collections::BTreeMap;
 
 use super::super::theme::Rgb;
@@ -18,7 +19,7 @@ impl Palette {
 
     /// The `flat` colours, and the most frequent of those between them.
     pub(super) fn of(pixels: &[Rgb], flat: &[Rgb]) -> Self {
-        let mut by_count: Vec<(Rgb, usize)> = counts(pixels).into_iter().collect();
+        let mut by_count: Vec<(Rgb, usize)> = counts(pixels).into_iter().collect_vec();
         by_count.sort_by_key(|(colour, n)| (std::cmp::Reverse(*n), *colour));
         let mut chosen = flat.to_vec();
         for (colour, _) in by_count {
@@ -31,7 +32,7 @@ impl Palette {
     }
 
     pub(super) fn bytes(&self) -> Vec<u8> {
-        self.0.iter().flat_map(|c| [c.0, c.1, c.2]).collect()
+        self.0.iter().flat_map(|c| [c.0, c.1, c.2]).collect_vec()
     }
 
     pub(super) fn indices(&self, pixels: &[Rgb]) -> Vec<u8> {
@@ -42,10 +43,10 @@ impl Palette {
                 let best = entries.min_by_key(|(entry, _)| distance(colour, **entry));
                 (colour, best.map_or(0, |(_, idx)| idx))
             })
-            .collect();
+            .collect_vec();
         runs(pixels)
             .flat_map(|run| std::iter::repeat_n(nearest[&run[0]], run.len()))
-            .collect()
+            .collect_vec()
     }
 }
 

@@ -3,6 +3,7 @@
 use super::super::device_view::DeviceView;
 use super::{CellRow, Slots, marks};
 use crate::analyze::{Metric, Peak};
+use crate::collect::CollectVec;
 use crate::recording::Run;
 use crate::units::Bytes;
 
@@ -139,5 +140,5 @@ pub(super) fn given_back(session: &DeviceView<'_>, slots: &Slots) -> Vec<GivenBa
             to: peak.as_f64(),
         })
     };
-    session.runs().filter_map(of_run).collect()
+    session.runs().filter_map(of_run).collect_vec()
 }

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 
 use super::CellRow;
+use crate::collect::CollectVec;
 use crate::severity::Severity;
 use crate::sort;
 use crate::units::{ByteDelta, Units};
@@ -64,7 +65,7 @@ impl Rest<'_> {
             .rows
             .iter()
             .filter(|row| row.total != ByteDelta::ZERO)
-            .collect();
+            .collect_vec();
         let n_nothing = self.rows.len() - kept.len();
         if kept.is_empty() {
             return format!("{head} kept nothing");

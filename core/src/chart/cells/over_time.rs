@@ -8,6 +8,7 @@ use super::super::scene::{Anchor, Face, Point, Rect, Role, Scene};
 use super::columns::{columns, highest};
 use super::level::{GivenBack, LevelPoint};
 use super::{Cells, Layout};
+use crate::collect::CollectVec;
 use crate::units::{ByteDelta, Bytes, Units};
 use crate::wording::count;
 
@@ -59,7 +60,7 @@ pub(super) fn bands(cells: &Cells) -> Vec<Band> {
         size: size(n_bytes),
         role,
     });
-    bands.filter(|band| band.size > Bytes::ZERO).collect()
+    bands.filter(|band| band.size > Bytes::ZERO).collect_vec()
 }
 
 pub(super) fn scene(cells: &Cells, layout: Layout, units: Units) -> Scene {
@@ -121,7 +122,7 @@ fn description(cells: &Cells, units: Units) -> String {
     let bands: Vec<String> = bands(cells)
         .iter()
         .map(|band| format!("{} {}", band.name, units.size(band.size)))
-        .collect();
+        .collect_vec();
     let of = cells.capacity.map_or(String::new(), |capacity| {
         format!(
             " of {}",
@@ -218,7 +219,7 @@ impl Chart<'_> {
         let tops: Vec<(f64, f64)> = backs
             .iter()
             .map(|back| (self.x(back.at), back.to))
-            .collect();
+            .collect_vec();
         let tops = highest(&tops);
         let mut caps = Vec::new();
         let mut from = backs.iter();
@@ -370,7 +371,7 @@ impl Chart<'_> {
             base += band.size.as_f64();
             self.axis.y(middle).clamp(TOP - 4.0, BOTTOM)
         });
-        let middles: Vec<f64> = middles.collect();
+        let middles: Vec<f64> = middles.collect_vec();
         let room = (TOP - 10.0, BOTTOM + FOOT - 8.0);
         for ((band, middle), y) in bands.iter().zip(&middles).zip(spread(&middles, room)) {
             let x = self.right + 3.0;

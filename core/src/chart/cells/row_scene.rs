@@ -8,6 +8,7 @@ use super::super::scene::{Point, Rect, Role, Scene};
 use super::Cells;
 use super::columns::{columns, highest};
 use super::row::{CellRow, Mark};
+use crate::collect::CollectVec;
 use crate::recording::Status;
 
 const HEIGHT: f64 = 28.0;
@@ -72,9 +73,9 @@ impl Scale {
     fn new(row: &CellRow, measure: Measure, (top, bottom): (f64, f64)) -> Self {
         let sizes: Vec<(f64, f64)> = match measure {
             Measure::Total => row.kept_so_far(),
-            Measure::PerRun => row.marks.iter().flat_map(deltas).collect(),
+            Measure::PerRun => row.marks.iter().flat_map(deltas).collect_vec(),
         };
-        let sizes: Vec<f64> = sizes.into_iter().map(|(_, kept)| kept).collect();
+        let sizes: Vec<f64> = sizes.into_iter().map(|(_, kept)| kept).collect_vec();
         let high = sizes.iter().copied().fold(0.0, f64::max);
         let low = sizes.iter().copied().fold(0.0, f64::min);
         let back = row.marks.iter().map(|mark| mark.back).fold(0.0, f64::max);
@@ -143,7 +144,10 @@ impl Chart<'_> {
             }
             before = y;
         }
-        let line = line.into_iter().map(|point| self.inside(point)).collect();
+        let line = line
+            .into_iter()
+            .map(|point| self.inside(point))
+            .collect_vec();
         self.scene.line(line, self.row.line(), LINE, None);
     }
 
@@ -166,7 +170,7 @@ impl Chart<'_> {
                 };
                 (self.x(mark.middle), from, top)
             })
-            .collect();
+            .collect_vec();
         let width = self.block_width();
         let mut drawn_to = f64::NEG_INFINITY;
         let mut caps = Vec::new();
@@ -291,7 +295,7 @@ fn deltas(mark: &Mark) -> Vec<(f64, f64)> {
             .kept
             .map(|kept| (mark.middle, kept))
             .into_iter()
-            .collect();
+            .collect_vec();
     }
     let half = (mark.extent.1 - mark.extent.0) / mark.steps.len() as f64 / 2.0;
     let mut before = 0.0;
@@ -300,5 +304,5 @@ fn deltas(mark: &Mark) -> Vec<(f64, f64)> {
         before = *kept;
         (at - half, delta)
     });
-    steps.collect()
+    steps.collect_vec()
 }

@@ -4,6 +4,7 @@ use super::super::category::Category;
 use super::super::scene::Role;
 use super::super::{View, holder_map};
 use crate::analyze::{Analysis, Finding, FindingKind, Part, PartContent, PartKind, Severity};
+use crate::collect::CollectVec;
 use crate::holders::Part as Purpose;
 use crate::recording::{DeviceIdx, Recording};
 use crate::sort;
@@ -131,7 +132,7 @@ fn named(
             kind: PartKind::Held,
             purpose: None,
         })
-        .collect();
+        .collect_vec();
     let rest = held.saturating_sub(found);
     if rest.get() > held.get() / TOO_LITTLE {
         named.push(Segment {
@@ -159,7 +160,7 @@ fn of_parts(parts: &[Part], is_meant: impl Fn(&Part) -> bool) -> Vec<Segment> {
         kind: part.kind(),
         purpose: part.purpose(),
     };
-    meant.map(segment).collect()
+    meant.map(segment).collect_vec()
 }
 
 /// The worst that a finding says of a name, as long as it stands.

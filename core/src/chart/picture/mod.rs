@@ -11,6 +11,7 @@ use super::plot::sheet;
 use super::scene::{Face, Point, Rect, Role, Scene};
 use super::text;
 use crate::analyze::{Analysis, Finding, FindingKind, Severity};
+use crate::collect::CollectVec;
 use crate::recording::{DeviceIdx, DeviceKind, Recording};
 use crate::report::counts;
 use crate::wording::{self, Words, count};
@@ -182,7 +183,7 @@ fn draw_card(scene: &mut Scene, finding: &Finding, words: &Words) {
     let beside = verdict(Point::new(0.0, 0.0)).width() + 10.0;
     let details = [&*words.outlook, &*words.detail].map(wording::plain);
     let details = details.iter().filter(|words| !words.is_empty());
-    let details = details.map(String::as_str).collect::<Vec<_>>().join(" · ");
+    let details = details.map(String::as_str).collect_vec().join(" · ");
     let details = text::lines(&details, Face::Sans, MEDIUM, room, MAX_LINES);
     let height = CARD + TEXT_LINE * details.len() as f64;
     let card = add_panel(scene, height, Some(edge));

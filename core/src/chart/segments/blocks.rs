@@ -1,6 +1,7 @@
 //! What is drawn of a bar: its blocks, those too small to be seen joined.
 
 use super::{Bar, DrawnBlock, Look, title};
+use crate::collect::CollectVec;
 use crate::segments::{Block, BlockState, Pool, Rest, Segment};
 use crate::units::{Bytes, Units};
 
@@ -37,7 +38,7 @@ pub(super) fn blocks(
         is_largest: group.is_largest,
         words: format!("{} · {whole}", group.words(is_unused, units)),
     };
-    groups.iter().map(block).collect()
+    groups.iter().map(block).collect_vec()
 }
 
 /// Several segments as bars that tell no block from another; as many as shelves are needed.
@@ -72,7 +73,7 @@ pub(super) fn lump(segments: &[&Segment], rest: &Rest, scale: Bytes, units: Unit
             is_largest: false,
             words: format!("{} {what} · {words}", units.size(*part)),
         })
-        .collect();
+        .collect_vec();
     let n_bars = share(all, scale).ceil().max(1.0);
     let bar = Bar {
         share: share(all, scale) / n_bars,

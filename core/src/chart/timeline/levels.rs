@@ -8,6 +8,7 @@ use super::level_of_detail::LevelsOfDetail;
 use super::scale::{Stretch, TimeScale};
 use super::{LEAST_PEAK, LONGEST_PEAK};
 use crate::analyze::{Metric, Peak, RunRow, of_points};
+use crate::collect::CollectVec;
 use crate::recording::{Column, Points, Series};
 use crate::sort;
 use crate::units::{Bytes, Nanos};
@@ -154,7 +155,7 @@ impl Traces {
         let ends = row.map_or((None, None), |row| (row.before, row.after));
         let inside = begun.zip(ends.0).into_iter();
         let inside = inside.chain(marks).chain(ended.zip(ends.1));
-        let inside: Trace = inside.map(|(at, level)| place(at, level)).collect();
+        let inside: Trace = inside.map(|(at, level)| place(at, level)).collect_vec();
         let trace = session.recording.trace(stretch.run, session.device);
         if let Some(trace) = trace.filter(|_| self.metric == Metric::Allocated) {
             let steps = trace.steps.iter().filter(|step| in_view(&step.at));

@@ -8,6 +8,7 @@
 use std::cell::LazyCell;
 
 use super::super::Pace;
+use crate::collect::CollectVec;
 use crate::recording::{Recording, Run, RunIdx};
 use crate::sort;
 use crate::units::Nanos;
@@ -145,7 +146,7 @@ fn visible(recording: &Recording, span: Option<(Nanos, Nanos)>) -> Vec<Stretch> 
         .runs()
         .iter()
         .filter(|run| run.parent.is_none())
-        .collect();
+        .collect_vec();
     sort::sort_by_key(&mut runs, |run| run.started);
     let mut free_from = first;
     let mut stretches = Vec::new();

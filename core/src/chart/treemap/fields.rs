@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 
 use super::super::{Moment, View};
+use crate::collect::CollectVec;
 use crate::holders::{DeviceHolders, Holder, HolderBranch, Part, Rest, RootKind, SharedMemory};
 use crate::recording::{Recording, RunIdx};
 use crate::sort;
@@ -149,7 +150,10 @@ fn held(look: &DeviceHolders) -> Vec<Field> {
     };
     let names = look.roots.iter().map(Field::from);
     let shared = look.shared.iter().map(of_shared);
-    names.chain(shared).chain(rest(FURTHER, further)).collect()
+    names
+        .chain(shared)
+        .chain(rest(FURTHER, further))
+        .collect_vec()
 }
 
 /// What each has more or less than before.
@@ -286,7 +290,7 @@ fn grown(look: &DeviceHolders) -> Vec<Field> {
             ..Field::from(holder)
         })
     };
-    look.roots.iter().filter_map(field).collect()
+    look.roots.iter().filter_map(field).collect_vec()
 }
 
 /// The largest first; nothing without a size.
@@ -365,7 +369,7 @@ fn of_branches(
         }
     };
     let rest = rest("and more", more).map(|rest| Field { part, ..rest });
-    branches.iter().map(field).chain(rest).collect()
+    branches.iter().map(field).chain(rest).collect_vec()
 }
 
 fn rest(name: &str, rest: Rest) -> Option<Field> {

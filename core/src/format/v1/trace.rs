@@ -3,6 +3,7 @@
 use serde::Serializer;
 
 use super::columns::Columns;
+use crate::collect::CollectVec;
 use crate::format::record::{Encode, wire};
 use crate::recording::{
     Frame, Lifetimes, LineTally, ModuleTally, Points, StackTally, Tally, Trace, TracedPeak,
@@ -47,7 +48,7 @@ impl WireTrace<Trace> {
         let mut trace = self.trace;
         let points = self.columns.points();
         let points = points.map_err(|words| format!("trace of run {}: {words}", trace.run.0))?;
-        trace.steps = points.iter().collect();
+        trace.steps = points.iter().collect_vec();
         trace.peak.high = trace.peak.high.max(trace.peak.low);
         Ok(Frame::Trace(Box::new(trace)))
     }
