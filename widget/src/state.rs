@@ -2,7 +2,7 @@
 
 use gpumem_core::analyze::Analysis;
 use gpumem_core::chart::{Layers, Measure, Moment, Pace, Target, default_device};
-use gpumem_core::collect::CollectVec;
+use gpumem_core::collect::{CollectVec, ExtendVec};
 use gpumem_core::recording::{CellIdx, DeviceIdx, Recording, RunIdx};
 use gpumem_core::sort;
 use gpumem_core::units::{Nanos, Units};
@@ -400,7 +400,7 @@ impl State {
                 if self.opened.as_ref().is_some_and(|id| ids.contains(id)) {
                     (next.opened, next.in_full) = (None, false);
                 }
-                next.dismissed.extend(ids.iter().cloned());
+                next.dismissed.extend_vec(ids.iter().cloned());
                 next.undo = ids;
             }
             Event::Undone => {
@@ -462,7 +462,8 @@ impl State {
     }
 
     fn unfold(&mut self, fold: Option<Fold>) {
-        self.folds.extend(fold.filter(|fold| !self.is_open(*fold)));
+        self.folds
+            .extend_vec(fold.filter(|fold| !self.is_open(*fold)));
     }
 
     /// The cell that is picked out, or whose finding is.

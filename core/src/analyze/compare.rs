@@ -8,7 +8,7 @@ use super::paths::Paths;
 use super::row::RunRow;
 use super::series;
 use super::stats_cache::StatsCache;
-use crate::collect::CollectVec;
+use crate::collect::{CollectVec, ExtendVec};
 use crate::recording::{DeviceIdx, DeviceKey, Recording, Run};
 use crate::sort;
 use crate::source_text;
@@ -203,7 +203,7 @@ fn sides(recording: &Recording, rules: &Rules, stats: &mut StatsCache) -> Vec<En
     let paths = Paths::of(recording);
     let of_runs = series::of_runs(recording, &paths, &rows);
     let mut sides = Vec::new();
-    sides.extend(of_runs.iter().filter_map(|series| {
+    sides.extend_vec(of_runs.iter().filter_map(|series| {
         let last = recording.run(series.rows.last()?.run);
         let least = rules.min_growth_on(recording.device(series.key.device).kind);
         let growth = stats.judged(&series.own_levels(), least, rules);
@@ -226,7 +226,7 @@ fn sides(recording: &Recording, rules: &Rules, stats: &mut StatsCache) -> Vec<En
         ))
     }));
     let of_steps = series::of_steps(recording, &paths);
-    sides.extend(of_steps.iter().map(|series| {
+    sides.extend_vec(of_steps.iter().map(|series| {
         let run = recording.run(series.run);
         let least = rules.min_growth_on(recording.device(series.key.device).kind);
         let growth = stats.judged(&series.levels, least, rules);

@@ -15,7 +15,7 @@ use super::row::{Metric, Peak};
 use super::rules::Rules;
 use super::series::RunSeries;
 use super::stats_cache::StatsCache;
-use crate::collect::CollectVec;
+use crate::collect::{CollectVec, ExtendVec};
 use crate::recording::{DeviceIdx, Recording, RunIdx};
 use crate::severity::Severity;
 use crate::units::Bytes;
@@ -29,7 +29,7 @@ pub(super) fn findings(
     stats: &mut StatsCache,
 ) -> Vec<Finding> {
     let mut found = on_devices(context);
-    found.extend(of_cells(context, of_runs, stats));
+    found.extend_vec(of_cells(context, of_runs, stats));
     found
 }
 

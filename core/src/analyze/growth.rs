@@ -18,7 +18,7 @@
 use super::evidence::Evidence;
 use super::rules::Rules;
 use super::trend::{self, MAX_POINTS};
-use crate::collect::CollectVec;
+use crate::collect::{CollectVec, ExtendVec};
 use crate::units::{ByteDelta, Bytes};
 
 /// Growing series have risen for good more often than this.
@@ -332,7 +332,7 @@ impl SeriesStats {
                 .get_or_insert_with(|| late_share(values, slope))
         });
         let slows = late.filter(|share| *share < LATE_SHARE);
-        evidence.extend(slows.map(|share| Evidence::above("late_share", share, LATE_SHARE)));
+        evidence.extend_vec(slows.map(|share| Evidence::above("late_share", share, LATE_SHARE)));
         if says && floor && trend && slows.is_none() {
             return (Verdict::Grows, p, evidence);
         }
@@ -345,8 +345,8 @@ impl SeriesStats {
             let of_bend = (share < LATE_SHARE_OF_TAIL)
                 .then(|| Evidence::above("tail_late_share", share, LATE_SHARE_OF_TAIL));
             let goes_on = of_tail.iter().all(|figure| figure.holds) && of_bend.is_none();
-            evidence.extend(of_tail);
-            evidence.extend(of_bend);
+            evidence.extend_vec(of_tail);
+            evidence.extend_vec(of_bend);
             if goes_on {
                 return (Verdict::Grows, trend::p_above(tail.z), evidence);
             }

@@ -19,7 +19,7 @@ use super::stats_cache::StatsCache;
 use super::suggest;
 use super::traced;
 use super::trend;
-use crate::collect::CollectVec;
+use crate::collect::{CollectVec, ExtendVec};
 use crate::holders::{self, Holder};
 use crate::recording::{Recording, Run, RunIdx};
 use crate::severity::Severity;
@@ -500,7 +500,7 @@ impl Judged {
         let text = recording.text(run);
         let traced = traced::latest(recording, &self.runs, device).filter(|_| !self.steps);
         let mut evidence = self.growth.evidence.clone();
-        evidence.extend(traced.map(|trace| traced::evidence(trace, rate)));
+        evidence.extend_vec(traced.map(|trace| traced::evidence(trace, rate)));
         let first = self.growers.holders.first();
         let fix = first
             .filter(|_| grows)

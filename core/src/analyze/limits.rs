@@ -1,6 +1,6 @@
 //! What limits a device's memory: the card, the container, a service, an allocator.
 
-use crate::collect::CollectVec;
+use crate::collect::{CollectVec, ExtendVec};
 use crate::recording::{Level, Reading, Source};
 use crate::sort;
 use crate::units::Bytes;
@@ -73,7 +73,7 @@ pub(super) fn limits(reading: &Reading) -> Vec<Limit> {
     // What one of several allocators may hold does not limit the others.
     if let [only] = reading.allocators.as_slice() {
         let by = LimitedBy::Allocator(only.source);
-        limits.extend(limit((by, &only.limit, held)));
+        limits.extend_vec(limit((by, &only.limit, held)));
     }
     sort::sort_by_key(&mut limits, |limit| limit.bytes);
     limits

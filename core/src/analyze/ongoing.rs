@@ -1,6 +1,7 @@
 //! What is known of a run that goes on: the latest that was read inside of it.
 
 use super::row::{Metric, of_sample};
+use crate::collect::ExtendVec;
 use crate::recording::{
     AllocatorLevels, DeviceIdx, Level, Reading, Recording, Run, RunIdx, Sample, Series,
 };
@@ -48,7 +49,7 @@ impl Ongoing {
             if run.ended.is_none() {
                 let devices = run.levels.iter().map(|levels| levels.device);
                 let known = devices.filter_map(|device| Some((device, within.get(&device)?)));
-                found.extend(known.map(|(device, of)| ((run.idx, device), of.clone())));
+                found.extend_vec(known.map(|(device, of)| ((run.idx, device), of.clone())));
             }
             if let Some(around) = run.parent.and_then(|it| it.get().checked_sub(first)) {
                 join_all(&mut inside[around], within);

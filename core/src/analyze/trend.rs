@@ -1,6 +1,6 @@
 //! Statistics of a trend in a short, noisy series.
 
-use crate::collect::CollectVec;
+use crate::collect::{CollectVec, ExtendVec};
 use crate::sort;
 use std::cmp::Ordering;
 
@@ -110,7 +110,7 @@ impl Slopes {
                 .clone()
                 .map(|rise| i32::from(rise > 0.0) - i32::from(rise < 0.0))
                 .sum::<i32>();
-            keys.extend(rises.map(|rise| key(rise / distance)));
+            keys.extend_vec(rises.map(|rise| key(rise / distance)));
         }
         (Self { keys, split: 0 }, f64::from(s))
     }

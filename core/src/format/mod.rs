@@ -39,7 +39,7 @@ use thiserror::Error;
 use messagepack::Reader;
 use record::{Decode, Written};
 
-use crate::collect::CollectVec;
+use crate::collect::{CollectVec, ExtendVec};
 pub use crate::recording::MAX_FRAME;
 use crate::recording::{
     Cell, Device, Frame, FrameError, Header, Missing, Recording, Revision, Run, Trace,
@@ -123,7 +123,7 @@ fn encode_frame(frame: &Frame) -> Vec<u8> {
         "a {} frame was too long to be written whole: {n_bytes} bytes, and it may have {MAX_FRAME}",
         kind_of(frame),
     );
-    bytes.extend(encode_whole(&Frame::Missing(Missing { words })));
+    bytes.extend_vec(encode_whole(&Frame::Missing(Missing { words })));
     bytes
 }
 

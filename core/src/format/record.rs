@@ -22,6 +22,7 @@
 //!
 //! serde writes the values; [`super::messagepack`] has the reason why it does not read them.
 
+use crate::collect::ExtendVec;
 use serde::ser::{Serialize, Serializer};
 
 use super::messagepack::{Outcome, Reader, Refused};
@@ -192,7 +193,7 @@ impl Reader<'_> {
             let mut entry = T::default();
             entry.fill(reader)?;
             reader.take_memory(size_of::<U>())?;
-            place.extend(known(entry));
+            place.extend_vec(known(entry));
             Ok(())
         })
     }

@@ -1,7 +1,7 @@
 //! The graph as arrays, with one vertex above everything: the session, then the
 //! roots, then objects and storages.
 
-use crate::collect::CollectVec;
+use crate::collect::{CollectVec, ExtendVec};
 use std::collections::HashMap;
 
 use super::graph::{Category, NodeIdx, ObjectGraph};
@@ -218,7 +218,7 @@ fn twins(graph: &ObjectGraph) -> Vec<(NodeIdx, NodeIdx)> {
             let original = alike[..n]
                 .iter()
                 .find(|(_, it)| device(*it) == device(*idx));
-            twins.extend(original.map(|(_, original)| (NodeIdx(*idx), NodeIdx(*original))));
+            twins.extend_vec(original.map(|(_, original)| (NodeIdx(*idx), NodeIdx(*original))));
         }
     }
     twins

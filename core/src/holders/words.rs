@@ -2,7 +2,7 @@
 
 use super::graph::{Category, Node};
 use super::retained_size::{N_COUNTED, RetainedSize, counted};
-use crate::collect::CollectVec;
+use crate::collect::{CollectVec, ExtendVec};
 
 /// The common name of a CPython type whose own name says little.
 pub(super) fn type_name(node: &Node) -> &str {
@@ -65,7 +65,7 @@ fn counts(tally: &RetainedSize) -> String {
         .map(|(category, n)| format!("{n} {}", noun(*category, n)))
         .collect_vec();
     let n_all = tally.n_all();
-    parts.extend(match u64::from(tally.n_with_graph) {
+    parts.extend_vec(match u64::from(tally.n_with_graph) {
         0 => None,
         1 if n_all == 1 => Some("with its graph".to_owned()),
         n if n == n_all => Some("each with its graph".to_owned()),

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::wrapped;
-use crate::collect::CollectVec;
+use crate::collect::{CollectVec, ExtendVec};
 use crate::company::{DeviceCompany, GpuProcesses, Kind, Member};
 use crate::printable::printable_lines;
 use crate::recording::Level;
@@ -68,7 +68,7 @@ fn on_device(device: &DeviceCompany, columns: &Columns, width: usize) -> Vec<Str
         return lines;
     }
     lines.push(columns.row(" ", ["memory", "pid", "user", "age"], "what it is", width));
-    lines.extend(
+    lines.extend_vec(
         device
             .members
             .iter()
@@ -86,7 +86,7 @@ fn on_device(device: &DeviceCompany, columns: &Columns, width: usize) -> Vec<Str
     let notes = why_unknown(&device.members)
         .into_iter()
         .chain(remedies(&device.members));
-    lines.extend(notes.map(|note| wrapped(&note, width)));
+    lines.extend_vec(notes.map(|note| wrapped(&note, width)));
     lines
 }
 

@@ -2,6 +2,7 @@
 
 use super::cut;
 use crate::analyze::{Change, Compared, GrowthSide};
+use crate::collect::ExtendVec;
 use crate::printable::printable_lines;
 use crate::units::ByteDelta;
 
@@ -26,7 +27,7 @@ pub fn comparison(compared: &[Compared], baseline: &str, width: usize) -> String
         );
     }
     let mut lines = vec![format!("Against {baseline}:")];
-    lines.extend(compared.iter().map(|entry| cut(&line(entry), width)));
+    lines.extend_vec(compared.iter().map(|entry| cut(&line(entry), width)));
     printable_lines(&lines.join("\n"))
 }
 

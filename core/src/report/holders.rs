@@ -1,7 +1,7 @@
 //! The holders of a device in words: one line per name, with its branches below it.
 
 use super::cut;
-use crate::collect::CollectVec;
+use crate::collect::{CollectVec, ExtendVec};
 use crate::holders::{DeviceHolders, Holder, HolderBranch, Holders, Rest, SharedMemory};
 use crate::printable::{printable, printable_lines};
 
@@ -65,16 +65,17 @@ fn on_device(holders: &DeviceHolders, name: Option<&str>, width: usize) -> Optio
         root_lines(root, &mut lines);
     }
     if name.is_none() {
-        lines.extend(rest(&holders.more, "more name", "more names").map(|it| format!("  {it}")));
+        lines
+            .extend_vec(rest(&holders.more, "more name", "more names").map(|it| format!("  {it}")));
     }
-    lines.extend(shared.into_iter().flat_map(shared_lines));
+    lines.extend_vec(shared.into_iter().flat_map(shared_lines));
     if name.is_none() {
         let more = rest(
             &holders.more_shared,
             "more that names share",
             "more that names share",
         );
-        lines.extend(more.map(|it| format!("  {it}")));
+        lines.extend_vec(more.map(|it| format!("  {it}")));
     }
     if holders.is_cut {
         lines.push("  … and more: looking was stopped at its bound".to_owned());
@@ -124,7 +125,7 @@ fn branch_lines(branches: &[HolderBranch], more: &Rest, depth: usize, lines: &mu
         branch_lines(&branch.branches, &branch.more, below, lines);
     }
     if !branches.is_empty() {
-        lines.extend(rest(more, "more", "more").map(|it| format!("{indent}{it}")));
+        lines.extend_vec(rest(more, "more", "more").map(|it| format!("{indent}{it}")));
     }
 }
 

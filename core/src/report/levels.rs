@@ -1,7 +1,7 @@
 //! What each device holds now: one line of levels, and below it what they are for.
 
 use crate::analyze::{DeviceSummary, Part, PartKind};
-use crate::collect::CollectVec;
+use crate::collect::{CollectVec, ExtendVec};
 use crate::holders::{DeviceHolders, Holders};
 use crate::printable::printable_lines;
 use crate::recording::{Device, Level, Reading, Unknown};
@@ -43,7 +43,7 @@ pub fn levels(devices: &[(Device, Reading)], held: Option<&Holders>) -> String {
         let mut lines = vec![line(device, reading, width.unwrap_or(0))];
         if device.kind.is_accelerator() || !has_accelerator {
             let held = held.and_then(|it| it.devices.iter().find(|of| of.device == device.label));
-            lines.extend(part_lines(device, reading, held));
+            lines.extend_vec(part_lines(device, reading, held));
         }
         lines
     });
@@ -63,7 +63,7 @@ fn part_lines(device: &Device, reading: &Reading, held: Option<&DeviceHolders>) 
         .collect_vec();
     let gaps = summary.gaps().into_iter();
     let negative = gaps.filter(|gap| gap.size < ByteDelta::ZERO);
-    lines.extend(negative.map(|gap| row(&gap.size.to_string(), "", wording::gap(&gap))));
+    lines.extend_vec(negative.map(|gap| row(&gap.size.to_string(), "", wording::gap(&gap))));
     if held.is_some_and(|held| held.is_cut) {
         lines.push("  … looking for names was stopped at its bound".to_owned());
     }
@@ -99,9 +99,9 @@ fn line(device: &Device, reading: &Reading, width: usize) -> String {
         (Some(used), Some(capacity)) => parts.push(format!("{used} of {capacity}")),
         (Some(used), None) => parts.push(format!("{used} used")),
         (None, Some(capacity)) => parts.push(format!("{capacity} in all")),
-        (None, None) => parts.extend(failure("the driver", &driver.device_used)),
+        (None, None) => parts.extend_vec(failure("the driver", &driver.device_used)),
     }
-    parts.extend(known("this process", &driver.process_used));
+    parts.extend_vec(known("this process", &driver.process_used));
     for (words, level) in [
         ("the container's limit", &driver.container_limit),
         ("the limit of CUDA MPS", &driver.service_limit),
@@ -114,15 +114,15 @@ fn line(device: &Device, reading: &Reading, width: usize) -> String {
         ("graphs reserved", &driver.graph_reserved),
     ] {
         if level.known() != Some(Bytes::ZERO) {
-            parts.extend(known(words, level));
+            parts.extend_vec(known(words, level));
         }
     }
     for levels in &reading.allocators {
         let source = levels.source.name();
-        parts.extend(known(&format!("{source} allocated"), &levels.allocated));
-        parts.extend(known(&format!("{source} reserved"), &levels.reserved));
-        parts.extend(known(&format!("{source}'s limit"), &levels.limit));
-        parts.extend(failure(source, &levels.allocated));
+        parts.extend_vec(known(&format!("{source} allocated"), &levels.allocated));
+        parts.extend_vec(known(&format!("{source} reserved"), &levels.reserved));
+        parts.extend_vec(known(&format!("{source}'s limit"), &levels.limit));
+        parts.extend_vec(failure(source, &levels.allocated));
     }
     if parts.is_empty() {
         parts.push("no level is known".to_owned());

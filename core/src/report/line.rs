@@ -6,7 +6,7 @@ use super::{in_parts, status_word, use_of_limit, verdict};
 use crate::analyze::{
     Analysis, DeviceSummary, Finding, FindingKind, Peak, RunRow, Severity, State, Withdrawn,
 };
-use crate::collect::CollectVec;
+use crate::collect::{CollectVec, ExtendVec};
 use crate::printable::printable_lines;
 use crate::recording::{DeviceKind, Recording, RunIdx, Status};
 use crate::units::{ByteDelta, Bytes};
@@ -103,7 +103,7 @@ pub fn line(
         lines.push("no level is known for this run: see %gpumem status".to_owned());
     }
     let is_new = |finding: &Finding| news.findings.iter().any(|it| it.id == finding.id);
-    lines.extend(
+    lines.extend_vec(
         analysis
             .findings
             .iter()
@@ -165,21 +165,21 @@ fn row_parts(
     }
     // First what the run did, then what that makes of the device.
     parts.push(kept_words(row.kept));
-    parts.extend(row.peak.map(peak_words));
+    parts.extend_vec(row.peak.map(peak_words));
     let summary = analysis
         .devices
         .iter()
         .find(|summary| summary.device == row.device);
     let held = || row.reserved.1.map(|held| format!("{held} held"));
     let used = summary.and_then(|summary| use_of_limit(summary, " in use"));
-    parts.extend(used.or_else(held));
-    parts.extend(
+    parts.extend_vec(used.or_else(held));
+    parts.extend_vec(
         summary
             .and_then(DeviceSummary::free)
             .map(|free| format!("{free} free")),
     );
-    parts.extend(run.ended.map(|ended| ended.since(run.started).to_string()));
-    parts.extend(status_word(run.status).map(str::to_owned));
+    parts.extend_vec(run.ended.map(|ended| ended.since(run.started).to_string()));
+    parts.extend_vec(status_word(run.status).map(str::to_owned));
     parts
 }
 

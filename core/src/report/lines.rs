@@ -2,7 +2,7 @@
 
 use super::cut;
 use crate::analyze::cell_label;
-use crate::collect::CollectVec;
+use crate::collect::{CollectVec, ExtendVec};
 use crate::recording::{LineTally, Recording, Trace};
 use crate::units::Bytes;
 use crate::wording::count;
@@ -59,7 +59,7 @@ fn table(recording: &Recording, trace: &Trace) -> Vec<String> {
     }
     let mut heaviest: Vec<&LineTally> = trace.lines.iter().take(N_LINES).collect_vec();
     heaviest.sort_by_key(|line| (line.line.is_none(), line.line));
-    lines.extend(heaviest.into_iter().map(|line| line_row(line, text)));
+    lines.extend_vec(heaviest.into_iter().map(|line| line_row(line, text)));
     let n_more = trace.lines.len().saturating_sub(N_LINES);
     if n_more > 0 {
         lines.push(columns("", "", "…", &format!("and {n_more} more")));

@@ -2,7 +2,7 @@
 
 use super::counts;
 use crate::analyze::{Analysis, RunRow, cell_label};
-use crate::collect::CollectVec;
+use crate::collect::{CollectVec, ExtendVec};
 use crate::recording::{CellIdx, DeviceIdx, Recording};
 use crate::units::{ByteDelta, Units};
 use crate::wording::{capitalised, fix_reason, healthy, icon, sentence, verdict_words};
@@ -57,7 +57,7 @@ pub fn markdown(recording: &Recording, analysis: &Analysis, device: DeviceIdx) -
         }
     }
     lines.push("\n| cell | In | runs | kept |\n|---|---|---:|---:|".to_owned());
-    lines.extend(cells(recording, analysis, device));
+    lines.extend_vec(cells(recording, analysis, device));
     let label = recording.devices().get(device.get());
     let label = label.map_or_else(String::new, |it| format!(" · {} {}", it.label, it.name));
     lines.push(format!("\ngpumem · {}{label}", counts(recording)));

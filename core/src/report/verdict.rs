@@ -2,7 +2,7 @@
 
 use super::{in_parts, wrapped};
 use crate::analyze::{Analysis, Finding, Severity, Verdict};
-use crate::collect::CollectVec;
+use crate::collect::{CollectVec, ExtendVec};
 use crate::holders::Fix;
 use crate::recording::Recording;
 use crate::units::Units;
@@ -43,10 +43,10 @@ pub(super) fn lines(recording: &Recording, analysis: &Analysis, width: usize) ->
         // An error that a leak led to has the leak's fix, which stands above.
         let fix = finding.fix.as_ref();
         let fix = fix.filter(|fix| !fixes.contains(&&*fix.after));
-        fixes.extend(fix.map(|fix| &*fix.after));
+        fixes.extend_vec(fix.map(|fix| &*fix.after));
         let fix = fix.map(|fix| fix_lines(fix, width)).unwrap_or_default();
         let form = (is_first, width);
-        lines.extend(verdict_lines(recording, finding, (&words, fix), form));
+        lines.extend_vec(verdict_lines(recording, finding, (&words, fix), form));
     }
     let n_more = verdicts.len().saturating_sub(N_FINDINGS);
     if n_more > 0 {
@@ -91,9 +91,9 @@ fn verdict_lines(
     if !facts.is_empty() {
         lines.push(wrapped(&format!("  {}", facts.join(" · ")), width));
     }
-    lines.extend(fix);
+    lines.extend_vec(fix);
     let advice = words.suggestions.iter();
-    lines.extend(advice.map(|advice| wrapped(&format!("  → {advice}"), width)));
+    lines.extend_vec(advice.map(|advice| wrapped(&format!("  → {advice}"), width)));
     lines.push(String::new());
     lines
 }
@@ -106,8 +106,8 @@ pub(super) fn fix_lines(fix: &Fix, width: usize) -> Vec<String> {
             .collect_vec()
     };
     let mut lines = Vec::new();
-    lines.extend(fix.before.iter().flat_map(|code| side('-', code)));
-    lines.extend(side('+', &fix.after));
+    lines.extend_vec(fix.before.iter().flat_map(|code| side('-', code)));
+    lines.extend_vec(side('+', &fix.after));
     lines.push(wrapped(&format!("  {}", sentence(&fix_reason(fix))), width));
     lines
 }

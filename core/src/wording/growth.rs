@@ -2,7 +2,7 @@
 
 use super::{Teller, Words, advice, code, count, holders, joined, withdrawn};
 use crate::analyze::{DecidedBy, Finding, FindingKind, GrowthDetails, State};
-use crate::collect::CollectVec;
+use crate::collect::{CollectVec, ExtendVec};
 use crate::holders::{Holder, RootKind};
 use crate::source_text;
 use crate::units::{Bytes, Units};
@@ -138,8 +138,8 @@ impl Growth<'_> {
         let mut parts = vec![format!(
             "{who} +{each} {often} ({n_grown} of {n_known}){on}"
         )];
-        parts.extend(self.forecast("").map(|forecast| super::plain(&forecast)));
-        parts.extend((self.state() == State::Suspected).then(|| super::plain(&self.doubt())));
+        parts.extend_vec(self.forecast("").map(|forecast| super::plain(&forecast)));
+        parts.extend_vec((self.state() == State::Suspected).then(|| super::plain(&self.doubt())));
         parts
     }
 

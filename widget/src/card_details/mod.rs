@@ -9,6 +9,7 @@ mod retention;
 mod segments;
 
 use gpumem_core::analyze::{Details, Finding};
+use gpumem_core::collect::ExtendVec;
 use gpumem_core::recording::Run;
 use web_sys::Element;
 
@@ -22,18 +23,18 @@ pub(crate) fn of(make: &Maker, model: &Model, finding: &Finding) -> Dom<Vec<Elem
     match &finding.details {
         Details::OutOfMemory(breakdown) => {
             bodies.push(oom::body(make, breakdown, units)?);
-            bodies.extend(oom::map(make, model, finding, breakdown)?);
+            bodies.extend_vec(oom::map(make, model, finding, breakdown)?);
         }
         Details::Retention(retained) => {
             bodies.push(retention::body(make, model, finding, retained)?);
         }
         Details::Doubling(details) => bodies.push(doubling::body(make, *details, units)?),
         Details::Fragmentation(_) | Details::ReservedGrowth { .. } => {
-            bodies.extend(fragmentation::body(make, model, finding)?);
+            bodies.extend_vec(fragmentation::body(make, model, finding)?);
         }
         _ => {}
     }
-    bodies.extend(lines::body(make, model, finding)?);
+    bodies.extend_vec(lines::body(make, model, finding)?);
     Ok(bodies)
 }
 

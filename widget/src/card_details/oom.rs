@@ -1,7 +1,7 @@
 //! Memory that ran out: what was there, what was wanted, and what would have been enough.
 
 use gpumem_core::analyze::{Finding, OomBreakdown, OomPart};
-use gpumem_core::collect::CollectVec;
+use gpumem_core::collect::{CollectVec, ExtendVec};
 use gpumem_core::decimal::rounded;
 use gpumem_core::units::{Bytes, Units};
 use gpumem_core::wording;
@@ -54,7 +54,7 @@ pub(super) fn body(make: &Maker, breakdown: &OomBreakdown, units: Units) -> Dom<
         .collect_vec();
     let total = |parts: &[Part<'_>]| -> Bytes { parts.iter().map(|part| part.size).sum() };
     let end = total(&tail);
-    parts.extend(tail.iter().map(|it| part(it.words, it.size, it.ink)));
+    parts.extend_vec(tail.iter().map(|it| part(it.words, it.size, it.ink)));
     let (free, wanted) = (
         breakdown.free.unwrap_or_default(),
         breakdown.wanted.unwrap_or_default(),
@@ -76,7 +76,7 @@ pub(super) fn body(make: &Maker, breakdown: &OomBreakdown, units: Units) -> Dom<
     let (whole, before) = if is_enlarged {
         let before = window.saturating_sub(end).saturating_sub(beyond);
         let mut parts = vec![part("in tensors", before, Ink::Held)];
-        parts.extend(tail);
+        parts.extend_vec(tail);
         let label = format!("its end, {} times as large", rounded(times, 0));
         content.push(bar(make, &label, &parts, (window, units))?);
         (window, window)

@@ -1,7 +1,7 @@
 //! The cards, what they leave out, and what is said where there is none.
 
 use gpumem_core::analyze::{Finding, Verdict};
-use gpumem_core::collect::CollectVec;
+use gpumem_core::collect::{CollectVec, ExtendVec};
 use gpumem_core::report;
 use gpumem_core::wording;
 use web_sys::Element;
@@ -59,7 +59,7 @@ impl Findings {
         if n_findings == 0 && !model.recording().runs().is_empty() {
             elements.push(nothing_found(make, model)?);
         }
-        elements.extend(dismissed(make, model)?);
+        elements.extend_vec(dismissed(make, model)?);
         put(&self.list, &elements)?;
         if let Some(stop) = at_keyboard {
             bring_back(&self.list, &stop)?;

@@ -1,6 +1,7 @@
 //! A chart in the page: a canvas, and over it what follows the pointer.
 
 use gpumem_core::chart::{self, Point, Scene, Target, Theme};
+use gpumem_core::collect::ExtendVec;
 use gpumem_core::decimal::short;
 use gpumem_core::sort;
 use wasm_bindgen::{JsCast, JsValue};
@@ -239,7 +240,7 @@ pub(crate) fn read_out(model: &Model, pointed: Pointed) -> Option<Readout> {
             let now = pointed
                 .at
                 .map(|at| readout::at(recording, device, run, at, units));
-            read.figures.extend(now.unwrap_or_default());
+            read.figures.extend_vec(now.unwrap_or_default());
             Some(read)
         }
         Target::Part(idx) => {

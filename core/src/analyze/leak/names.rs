@@ -8,7 +8,7 @@ use crate::analyze::held;
 use crate::analyze::names::{GrowingNames, NameKey};
 use crate::analyze::series::Key;
 use crate::analyze::stats_cache::StatsCache;
-use crate::collect::CollectVec;
+use crate::collect::{CollectVec, ExtendVec};
 use crate::holders::Holder;
 use crate::recording::CellIdx;
 use crate::units::Bytes;
@@ -62,8 +62,8 @@ pub(in crate::analyze) fn add_names(
         })
     };
     let told = early.into_iter().chain(late);
-    findings.extend(told.filter(|it| !is_overruled(it)));
-    findings.extend(found);
+    findings.extend_vec(told.filter(|it| !is_overruled(it)));
+    findings.extend_vec(found);
 }
 
 fn judged_names(

@@ -1,7 +1,7 @@
 //! What would have avoided an out-of-memory error.
 
 use super::Case;
-use crate::collect::CollectVec;
+use crate::collect::{CollectVec, ExtendVec};
 use crate::holders::RootKind;
 use crate::recording::{AllocatorLevels, DeviceKind, Framework, Source, Status};
 use crate::source_text::is_name_letter;
@@ -116,8 +116,8 @@ impl Cause {
         if causes.is_empty() {
             causes.push(Self::SmallerStep);
         }
-        causes.extend(traceback(case));
-        causes.extend(case.elsewhere.then_some(Self::Unread));
+        causes.extend_vec(traceback(case));
+        causes.extend_vec(case.elsewhere.then_some(Self::Unread));
         causes
     }
 }

@@ -11,7 +11,7 @@ use crate::analyze::stats_cache::StatsCache;
 use crate::analyze::{
     fragmentation, long_lived, oom, peaks, reserve, retention, trend, unattributed_growth,
 };
-use crate::collect::CollectVec;
+use crate::collect::{CollectVec, ExtendVec};
 use crate::holders::RootKind;
 use crate::recording::{DeviceIdx, RunIdx};
 use crate::sort;
@@ -150,21 +150,21 @@ impl Verdicts {
             (!unattributed_growth::is_explained(&elsewhere, device.idx)).then_some(found)
         });
         let of_sessions: Vec<Finding> = of_sessions.collect_vec();
-        findings.extend(of_sessions);
+        findings.extend_vec(of_sessions);
         // What lies free on a device rests on no run.
-        findings.extend(fragmentation::of_cells(context, &of_runs, &mut stats));
-        findings.extend(peaks::findings(context, &of_runs));
-        findings.extend(reserve::findings(context, &of_runs, &mut stats));
+        findings.extend_vec(fragmentation::of_cells(context, &of_runs, &mut stats));
+        findings.extend_vec(peaks::findings(context, &of_runs));
+        findings.extend_vec(reserve::findings(context, &of_runs, &mut stats));
         let recording = context.recording;
         if is_any(context, within, |run, device| {
             recording.trace(run, device).is_some()
         }) {
-            findings.extend(long_lived::findings(context));
+            findings.extend_vec(long_lived::findings(context));
         }
         if within.iter().any(|run| recording.run(*run).oom.is_some()) {
             let mut ooms = oom::findings(context);
             oom::join_growth(&mut ooms, &elsewhere(&mut stats));
-            findings.extend(ooms);
+            findings.extend_vec(ooms);
         }
         if is_any(context, within, |run, device| {
             recording.holders(run, device).is_some()
@@ -174,7 +174,7 @@ impl Verdicts {
                     || retention::is_told(&elsewhere(&mut stats), device, place)
             };
             let kept = retention::findings(context, &mut is_told);
-            findings.extend(kept);
+            findings.extend_vec(kept);
         }
         self.stats = stats;
         findings
@@ -237,10 +237,10 @@ fn growth(
 ) -> Vec<Finding> {
     let mut judged = Vec::new();
     for series in of_runs {
-        judged.extend(leak::of_runs(context, series, stats).judged);
+        judged.extend_vec(leak::of_runs(context, series, stats).judged);
     }
     for series in of_steps {
-        judged.extend(leak::of_steps(context, series, stats).judged);
+        judged.extend_vec(leak::of_steps(context, series, stats).judged);
     }
     leak::told(context, of_runs, judged, p_bound)
 }

@@ -3,7 +3,7 @@
 //!
 //! Everything is an outline whose coverage of each pixel is computed exactly.
 
-use crate::collect::CollectVec;
+use crate::collect::{CollectVec, ExtendVec};
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 
@@ -211,7 +211,7 @@ impl DrawingBackend for Bitmap {
             .map(|pair| stroke(pair[0], pair[1], half))
             .collect_vec();
         let joints = points.get(1..points.len().saturating_sub(1)).unwrap_or(&[]);
-        outlines.extend(joints.iter().map(|joint| disc(*joint, half)));
+        outlines.extend_vec(joints.iter().map(|joint| disc(*joint, half)));
         self.cover(&outlines, style.color());
         Ok(())
     }

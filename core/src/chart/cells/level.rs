@@ -3,7 +3,7 @@
 use super::super::device_view::DeviceView;
 use super::{CellRow, Slots, marks};
 use crate::analyze::{Metric, Peak};
-use crate::collect::CollectVec;
+use crate::collect::{CollectVec, ExtendVec};
 use crate::recording::Run;
 use crate::units::Bytes;
 
@@ -48,7 +48,7 @@ pub(super) fn levels(session: &DeviceView<'_>, slots: &Slots, rows: &[CellRow]) 
         if points.is_empty() {
             // What was there before the first run.
             let before = session.row(run.idx).and_then(|row| row.before);
-            points.extend(before.map(|level| LevelPoint {
+            points.extend_vec(before.map(|level| LevelPoint {
                 at: left,
                 level: Some(level.as_f64()),
                 leaks: 0.0,

@@ -8,7 +8,7 @@ use super::super::scene::{Anchor, Face, Point, Rect, Role, Scene};
 use super::columns::{columns, highest};
 use super::level::{GivenBack, LevelPoint};
 use super::{Cells, Layout};
-use crate::collect::CollectVec;
+use crate::collect::{CollectVec, ExtendVec};
 use crate::units::{ByteDelta, Bytes, Units};
 use crate::wording::count;
 
@@ -244,7 +244,7 @@ impl Chart<'_> {
     fn draw_axis(&mut self, layout: Layout, top: f64) {
         let mut ticks = self.axis.ticks(3);
         ticks.retain(|tick| *tick < NEAR * top);
-        ticks.extend(self.cells.capacity.map(|_| top));
+        ticks.extend_vec(self.cells.capacity.map(|_| top));
         for tick in ticks {
             let y = crisp(self.axis.y(tick));
             let is_capacity = self.cells.capacity.is_some() && tick >= top;

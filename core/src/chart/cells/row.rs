@@ -4,7 +4,7 @@ use super::super::device_view::DeviceView;
 use super::super::scene::Role;
 use super::{Slots, marks, name, state};
 use crate::analyze::{Finding, FindingKind, Peak};
-use crate::collect::CollectVec;
+use crate::collect::{CollectVec, ExtendVec};
 use crate::recording::{CellIdx, Run, RunIdx, Status};
 use crate::severity::Severity;
 use crate::units::{ByteDelta, Bytes};
@@ -104,7 +104,7 @@ impl CellRow {
         let mut points = Vec::new();
         for mark in &self.marks {
             let steps = mark.steps.iter();
-            points.extend(steps.map(|(at, kept)| (*at, mark.before + kept)));
+            points.extend_vec(steps.map(|(at, kept)| (*at, mark.before + kept)));
             let end = if mark.steps.is_empty() {
                 mark.middle
             } else {

@@ -4,7 +4,7 @@ use super::super::category::Category;
 use super::super::scene::Role;
 use super::super::{View, holder_map};
 use crate::analyze::{Analysis, Finding, FindingKind, Part, PartContent, PartKind, Severity};
-use crate::collect::CollectVec;
+use crate::collect::{CollectVec, ExtendVec};
 use crate::holders::Part as Purpose;
 use crate::recording::{DeviceIdx, Recording};
 use crate::sort;
@@ -84,7 +84,7 @@ pub fn segments(recording: &Recording, analysis: &Analysis, device: DeviceIdx) -
         Some(named) => named,
         None => of_parts(&parts, |part| part.kind() == PartKind::Held),
     };
-    segments.extend(of_parts(&parts, |part| part.kind() != PartKind::Held));
+    segments.extend_vec(of_parts(&parts, |part| part.kind() != PartKind::Held));
     // A sort that keeps what is free at the end.
     sort::sort_by_key(&mut segments, |it| {
         (
@@ -145,7 +145,7 @@ fn named(
             purpose: Some(Purpose::Unnamed),
         });
     }
-    named.extend(of_parts(parts, |part| part.content == PartContent::ThisRun));
+    named.extend_vec(of_parts(parts, |part| part.content == PartContent::ThisRun));
     Some(named)
 }
 

@@ -8,7 +8,7 @@ use super::level_of_detail::LevelsOfDetail;
 use super::scale::{Stretch, TimeScale};
 use super::{LEAST_PEAK, LONGEST_PEAK};
 use crate::analyze::{Metric, Peak, RunRow, of_points};
-use crate::collect::CollectVec;
+use crate::collect::{CollectVec, ExtendVec};
 use crate::recording::{Column, Points, Series};
 use crate::sort;
 use crate::units::{Bytes, Nanos};
@@ -148,7 +148,9 @@ impl Traces {
             } else {
                 let levels = of_points(points, self.metric);
                 let inside = points.between(stretch.from, stretch.to);
-                marks.extend(inside.filter_map(|idx| Some((points.at()[idx], levels.get(idx)?))));
+                marks.extend_vec(
+                    inside.filter_map(|idx| Some((points.at()[idx], levels.get(idx)?))),
+                );
             }
         }
         sort::sort_by_key(&mut marks, |(at, _)| *at);
@@ -168,7 +170,7 @@ impl Traces {
         // A peak that is no higher than the ends is known from them.
         let news = |peak: &Peak| Some(peak.low()) > ends.0.max(ends.1);
         let peak = row.and_then(|row| row.peak).filter(news);
-        self.peaks.extend(peak.map(|peak| PeakBar {
+        self.peaks.extend_vec(peak.map(|peak| PeakBar {
             left: stretch.left,
             right: stretch.right,
             level: peak.low(),
@@ -255,7 +257,7 @@ impl Line {
     /// A level that was read once is no line.
     fn end_trace(&mut self) {
         let ended = self.current.take().filter(|it| it.n_pushed() > 1);
-        self.traces.extend(ended.map(Reduced::into_points));
+        self.traces.extend_vec(ended.map(Reduced::into_points));
     }
 
     fn into_traces(mut self) -> Vec<Trace> {

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use super::super::{Moment, View};
-use crate::collect::CollectVec;
+use crate::collect::{CollectVec, ExtendVec};
 use crate::holders::{DeviceHolders, Holder, HolderBranch, Part, Rest, RootKind, SharedMemory};
 use crate::recording::{Recording, RunIdx};
 use crate::sort;
@@ -174,7 +174,7 @@ fn changed(now: Vec<Field>, mut before: Vec<Field>) -> Vec<Field> {
         };
         differing(field, was, Bytes::ZERO)
     });
-    fields.extend(gone);
+    fields.extend_vec(gone);
     fields
 }
 
@@ -241,7 +241,7 @@ fn inside(
             n_bytes: is_more.max(was_more),
         },
     );
-    changes.extend(further.map(|field| differing(field, was_more, is_more)));
+    changes.extend_vec(further.map(|field| differing(field, was_more, is_more)));
     changes
 }
 
