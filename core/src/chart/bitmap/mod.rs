@@ -3,7 +3,6 @@
 //!
 //! Everything is an outline whose coverage of each pixel is computed exactly.
 
-use crate::collect::{CollectVec, ExtendVec};
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 
@@ -43,8 +42,8 @@ pub fn png(scene: &Scene, theme: Theme, scale: f64) -> Vec<u8> {
 fn flat_colours(scene: &Scene, theme: Theme) -> Vec<Rgb> {
     let roles = scene.items.iter().map(Item::role);
     let colours = roles.chain([scene.sheet]).map(|role| theme.colour(role));
-    let distinct: BTreeSet<Rgb> = colours.collect_vec();
-    distinct.into_iter().collect_vec()
+    let distinct: BTreeSet<Rgb> = colours.collect();
+    distinct.into_iter().collect()
 }
 
 fn encoded(bitmap: &Bitmap, palette: &Palette) -> Result<Vec<u8>, png::EncodingError> {
@@ -203,15 +202,15 @@ impl DrawingBackend for Bitmap {
         path: I,
         style: &S,
     ) -> Outcome {
-        let points: Vec<Corner> = path.into_iter().map(corner).collect_vec();
+        let points: Vec<Corner> = path.into_iter().map(corner).collect();
         let half = style.stroke_width() as f32 / 2.0;
         let mut outlines: Vec<_> = points
             .windows(2)
             .filter(|pair| pair[0] != pair[1])
             .map(|pair| stroke(pair[0], pair[1], half))
-            .collect_vec();
+            .collect();
         let joints = points.get(1..points.len().saturating_sub(1)).unwrap_or(&[]);
-        outlines.extend_vec(joints.iter().map(|joint| disc(*joint, half)));
+        outlines.extend(joints.iter().map(|joint| disc(*joint, half)));
         self.cover(&outlines, style.color());
         Ok(())
     }
@@ -221,7 +220,7 @@ impl DrawingBackend for Bitmap {
         outline: I,
         style: &S,
     ) -> Outcome {
-        let outline = outline.into_iter().map(corner).collect_vec();
+        let outline = outline.into_iter().map(corner).collect();
         self.cover(&[outline], style.color());
         Ok(())
     }
@@ -292,7 +291,7 @@ fn disc(centre: Corner, radius: f32) -> Vec<Corner> {
                 centre.y + radius * angle.sin(),
             )
         })
-        .collect_vec()
+        .collect()
 }
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
 //! A few colours in place of all: small in a saved notebook.
 
-use crate::collect::CollectVec;
 use std::collections::BTreeMap;
 
 use super::super::theme::Rgb;
@@ -19,7 +18,7 @@ impl Palette {
 
     /// The `flat` colours, and the most frequent of those between them.
     pub(super) fn of(pixels: &[Rgb], flat: &[Rgb]) -> Self {
-        let mut by_count: Vec<(Rgb, usize)> = counts(pixels).into_iter().collect_vec();
+        let mut by_count: Vec<(Rgb, usize)> = counts(pixels).into_iter().collect();
         by_count.sort_by_key(|(colour, n)| (std::cmp::Reverse(*n), *colour));
         let mut chosen = flat.to_vec();
         for (colour, _) in by_count {
@@ -32,7 +31,7 @@ impl Palette {
     }
 
     pub(super) fn bytes(&self) -> Vec<u8> {
-        self.0.iter().flat_map(|c| [c.0, c.1, c.2]).collect_vec()
+        self.0.iter().flat_map(|c| [c.0, c.1, c.2]).collect()
     }
 
     pub(super) fn indices(&self, pixels: &[Rgb]) -> Vec<u8> {
@@ -43,10 +42,10 @@ impl Palette {
                 let best = entries.min_by_key(|(entry, _)| distance(colour, **entry));
                 (colour, best.map_or(0, |(_, idx)| idx))
             })
-            .collect_vec();
+            .collect();
         runs(pixels)
             .flat_map(|run| std::iter::repeat_n(nearest[&run[0]], run.len()))
-            .collect_vec()
+            .collect()
     }
 }
 
