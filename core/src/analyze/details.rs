@@ -115,6 +115,8 @@ pub struct GrowthDetails {
     pub series: SeriesGrowth,
     /// The line of the cell that keeps it, where its holder tells; not of a cell that the user labelled.
     pub statement: Option<String>,
+    /// What grew it while the cell ran, where that is not the cell: `worker (thread)`.
+    pub by: Option<String>,
     /// It counts steps inside a run, not runs.
     pub steps: bool,
     /// In how many runs (or steps) it grew.

@@ -511,6 +511,7 @@ impl Judged {
                 sparkline: sparkline(&self.levels),
             },
             statement: first.and_then(|holder| statement(recording, run, holder)),
+            by: first.and_then(|holder| beside(holder, text)),
             steps: self.steps,
             n_grown: self.n_grown,
             n_known: self.n_chances,
@@ -588,6 +589,13 @@ impl Judged {
             _ => Severity::Info,
         }
     }
+}
+
+/// What fills a holder beside the cells, unless the cell has the holder's name and may do so itself.
+fn beside(holder: &Holder, text: Option<&str>) -> Option<String> {
+    let by = Some(&holder.traits.filled_by).filter(|by| !by.is_empty())?;
+    let is_own = text.is_some_and(|text| source_text::has_word(text, &holder.name));
+    (!is_own).then(|| by.clone())
 }
 
 /// The line that keeps what a holder has.

@@ -16,6 +16,7 @@ pub(super) const SESSION: u32 = 0;
 pub(super) struct Name<'a> {
     pub(super) name: &'a str,
     pub(super) kind: RootKind,
+    pub(super) filled_by: Option<&'a str>,
 }
 
 /// A graph with compressed adjacency.
@@ -169,6 +170,7 @@ fn names(roots: &[Root]) -> (Vec<Name<'_>>, Vec<u32>) {
                 found.push(Name {
                     name: &root.name,
                     kind: root.kind,
+                    filled_by: root.filled_by.as_deref(),
                 });
                 found.len() as u32 - 1
             })
@@ -185,6 +187,7 @@ fn names(roots: &[Root]) -> (Vec<Name<'_>>, Vec<u32>) {
     names.push(Name {
         name: "unnamed",
         kind: RootKind::Unnamed,
+        filled_by: None,
     });
     (
         names,

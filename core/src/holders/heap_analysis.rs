@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::branches::MAX_DEPTH;
-use super::csr_graph::{CsrGraph, SESSION};
+use super::csr_graph::{CsrGraph, Name, SESSION};
 use super::dominators::{Dominators, Lists};
 use super::graph::{Category, NodeIdx, ObjectGraph};
 use super::inventory::{Grown, Inventory, Since};
@@ -219,7 +219,10 @@ impl<'a> HeapAnalysis<'a> {
                 Some(idx) => words::object(self.web.graph.node(idx), tally),
                 None => words::container(None, tally),
             },
-            traits: self.traits(target, tally, largest, most(top)),
+            traits: Traits {
+                filled_by: filler(name),
+                ..self.traits(target, tally, largest, most(top))
+            },
             branches,
             more,
         }
@@ -258,6 +261,7 @@ impl<'a> HeapAnalysis<'a> {
             part,
             bound,
             tensor_type: self.tensor_type(&links),
+            filled_by: String::new(),
         }
     }
 
@@ -441,7 +445,10 @@ impl<'a> HeapAnalysis<'a> {
         Holder {
             path: path::text(&self.web, &self.reach, SESSION, vertex),
             what: format!("{what}, shared with {others}"),
-            traits: self.traits(target, &tally, vertex, None),
+            traits: Traits {
+                filled_by: filler(name),
+                ..self.traits(target, &tally, vertex, None)
+            },
             ..Holder::new(
                 name.kind,
                 name.name,
@@ -517,6 +524,10 @@ impl<'a> HeapAnalysis<'a> {
     pub(super) fn vertex(&self, number: u32) -> u32 {
         self.dominators.vertices[number as usize]
     }
+}
+
+fn filler(name: &Name<'_>) -> String {
+    name.filled_by.unwrap_or_default().to_owned()
 }
 
 /// What the storages of a device are for, in the order of [`Part::ALL`].

@@ -340,6 +340,8 @@ pub struct Traits {
     pub bound: Option<Bound>,
     /// The type of the largest object, if that is a tensor or an array: `Tensor`, `ndarray`.
     pub tensor_type: String,
+    /// What fills it beside the cells: `worker (thread)`, `collect (task)`. Empty if nothing does.
+    pub filled_by: String,
 }
 
 /// What a name has of a device's memory: each storage counts for the name that paths prefer.

@@ -157,6 +157,8 @@ pub struct Root {
     pub path: Arc<str>,
     /// The object that it holds.
     pub target: NodeIdx,
+    /// What fills it beside the cells: `worker (thread)`.
+    pub filled_by: Option<Arc<str>>,
 }
 
 impl Root {
@@ -168,6 +170,7 @@ impl Root {
             name,
             kind,
             target,
+            filled_by: None,
         }
     }
 
@@ -181,6 +184,15 @@ impl Root {
     pub fn by(self, path: &str) -> Self {
         Self {
             path: path.into(),
+            ..self
+        }
+    }
+
+    /// The same name, filled by what runs beside the cells.
+    #[must_use]
+    pub fn filled_by(self, who: Option<&str>) -> Self {
+        Self {
+            filled_by: who.map(Arc::from),
             ..self
         }
     }

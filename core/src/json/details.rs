@@ -64,6 +64,7 @@ pub(super) struct JsonSeries {
 pub(super) struct JsonGrowthDetails {
     #[serde(flatten)]
     series: JsonSeries,
+    by: Option<String>,
     steps: bool,
     n_grown: usize,
     n_known: usize,
@@ -173,6 +174,7 @@ fn growth(details: &GrowthDetails) -> JsonGrowthDetails {
     });
     JsonGrowthDetails {
         series: of_series(&details.series),
+        by: details.by.clone(),
         steps: details.steps,
         n_grown: details.n_grown,
         n_known: details.n_known,

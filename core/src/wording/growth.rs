@@ -133,6 +133,7 @@ impl Growth<'_> {
         let mut parts = vec![format!(
             "{who} +{each} {often} ({n_grown} of {n_known}){on}"
         )];
+        parts.extend(self.while_it_ran().map(|by| super::plain(&by)));
         parts.extend(self.forecast("").map(|forecast| super::plain(&forecast)));
         parts.extend((self.state() == State::Suspected).then(|| super::plain(&self.doubt())));
         parts
@@ -192,7 +193,12 @@ impl Growth<'_> {
     }
 
     /// The cell, and the blocks in it: `` `train() › epoch › forward` ``.
+    ///
+    /// What runs beside the cells grows by itself, whichever of them is there: `` `worker` (thread) ``.
     fn place(&self) -> String {
+        if let Some((function, kind)) = self.beside() {
+            return format!("{} ({kind}", code(function));
+        }
         let path = &self.teller.finding.path;
         let n_blocks = path.len() - usize::from(self.details.steps);
         let blocks = path[..n_blocks].iter().map(String::as_str);
@@ -201,6 +207,20 @@ impl Growth<'_> {
         let cell = source_text::abridged(statement.unwrap_or("a cell"));
         let names: Vec<&str> = std::iter::once(&*cell).chain(blocks).collect();
         code(&names.join(" › "))
+    }
+
+    /// The function that grows it beside the cells, and what runs that: `worker`, `thread)`.
+    fn beside(&self) -> Option<(&str, &str)> {
+        self.details.by.as_deref()?.split_once(" (")
+    }
+
+    /// `` while In [7] ran, by `worker` (thread) ``.
+    fn while_it_ran(&self) -> Option<String> {
+        self.beside()?;
+        let last = self.teller.finding.runs.last();
+        let number = last.and_then(|run| self.teller.recording.run(*run).execution_count);
+        let ran = number.map_or_else(|| "a cell".to_owned(), |n| format!("In [{n}]"));
+        Some(format!("while {ran} ran, by {}", self.place()))
     }
 
     fn detail(&self) -> String {
@@ -230,6 +250,9 @@ impl Growth<'_> {
     fn rise(&self) -> String {
         let (n_runs, unit) = (self.teller.finding.n_runs, self.unit());
         let rate = rate(self.details, self.teller.units);
+        if let Some(by) = self.while_it_ran() {
+            return format!("grew {rate} a {unit} {}", super::plain(&by));
+        }
         if self.details.grew_each_time() {
             return match n_runs {
                 2 => format!("grew in both {unit}s, {rate} each"),

@@ -46,6 +46,7 @@ fn growth(n: usize) -> GrowthDetails {
     GrowthDetails {
         series: series(420, 0),
         statement: None,
+        by: None,
         steps: false,
         n_grown: n,
         n_known: n,
@@ -153,6 +154,12 @@ fn growth_in_words() {
         }),
         grown(State::Suspected, 12, |it| {
             it.decided_by = Some(DecidedBy::MayBeMeant);
+        }),
+        grown(State::Leak, 12, |it| {
+            it.by = Some("worker (thread)".to_owned())
+        }),
+        grown(State::Suspected, 12, |it| {
+            it.decided_by = Some(DecidedBy::WaitsForCollector);
         }),
         bounded(DecidedBy::OneTensor),
         bounded(DecidedBy::Fills {

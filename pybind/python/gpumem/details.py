@@ -26,6 +26,8 @@ class SeriesGrowth:
 class Growth(SeriesGrowth):
     """How the runs of a cell, or the steps in one, grow: of ``leak``, ``growing``, ``settled``."""
 
+    by: str | None
+    """What grew it while the cell ran, where that is not the cell: ``worker (thread)``."""
     steps: bool
     """It counts steps inside a run, not runs."""
     n_grown: int
