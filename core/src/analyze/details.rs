@@ -182,12 +182,20 @@ pub enum DecidedBy {
     /// A name collects it, and neither does anything say that this is an accident, nor will it soon
     /// fill the device.
     MayBeMeant,
+    /// Arrays that were allocated before are written for the first time: the system gives a page of
+    /// memory when it is touched.
+    FirstWrites,
+    /// Objects that only refer to each other hold it, until the garbage collector's next run.
+    WaitsForCollector,
 }
 
 impl DecidedBy {
     /// It grows no further than its input, or its container, lets it.
     pub(crate) const fn is_bound(self) -> bool {
-        matches!(self, Self::OneTensor | Self::Fills { .. })
+        matches!(
+            self,
+            Self::OneTensor | Self::FirstWrites | Self::Fills { .. }
+        )
     }
 }
 

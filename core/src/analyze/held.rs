@@ -291,6 +291,12 @@ impl Growers {
         self.holders.first().map_or(on_accelerator, is_accident)
     }
 
+    /// The first of them are objects that only refer to each other.
+    pub(super) fn wait_for_collector(&self) -> bool {
+        let first = self.holders.first();
+        first.is_some_and(|it| it.kind == RootKind::CyclicGarbage)
+    }
+
     /// There was a look after one of the runs.
     pub(super) fn is_looked_at(&self) -> bool {
         self.n_looks > 0

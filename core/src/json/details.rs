@@ -171,6 +171,8 @@ fn growth(details: &GrowthDetails) -> JsonGrowthDetails {
         DecidedBy::OneTensor => "one_tensor",
         DecidedBy::Fills { .. } => "fills",
         DecidedBy::MayBeMeant => "may_be_meant",
+        DecidedBy::FirstWrites => "first_writes",
+        DecidedBy::WaitsForCollector => "waits_for_collector",
     });
     JsonGrowthDetails {
         series: of_series(&details.series),

@@ -85,6 +85,7 @@ impl Growth<'_> {
                     Some(DecidedBy::Fills { n, most, .. }) => {
                         (format!("{who} fills up: {n} of at most {most}{on}"), ", ")
                     }
+                    Some(DecidedBy::FirstWrites) => (format!("{who} grows{on}"), ": "),
                     _ => (format!("{who} grows with its input{on}"), ": "),
                 };
                 let bound = self.bound().map(|it| decided_by(it, self.teller.units));
@@ -150,7 +151,8 @@ impl Growth<'_> {
     /// The first holder's name, as code; the cell where no name of the user's holds it.
     fn name(&self) -> String {
         match self.teller.finding.holders.first() {
-            Some(Holder { name, kind, .. }) if has_name(*kind) => code(kind.series_name(name)),
+            Some(Holder { name, kind, .. }) if *kind == RootKind::Variable => code(name),
+            Some(Holder { name, kind, .. }) if has_name(*kind) => code(&kind.series_name(name)),
             _ => self.place(),
         }
     }
@@ -334,6 +336,10 @@ fn decided_by(decided: DecidedBy, units: Units) -> String {
         ),
         DecidedBy::OneTensor => "one tensor, replaced by a larger one each time".to_owned(),
         DecidedBy::MayBeMeant => "you may want to keep it".to_owned(),
+        DecidedBy::FirstWrites => {
+            "arrays that were allocated before are written for the first time".to_owned()
+        }
+        DecidedBy::WaitsForCollector => "waiting for Python's garbage collector".to_owned(),
         DecidedBy::Fills { when_full, .. } => format!("{} when full", units.size(when_full)),
     }
 }

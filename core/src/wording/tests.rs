@@ -162,6 +162,7 @@ fn growth_in_words() {
             it.decided_by = Some(DecidedBy::WaitsForCollector);
         }),
         bounded(DecidedBy::OneTensor),
+        bounded(DecidedBy::FirstWrites),
         bounded(DecidedBy::Fills {
             n: 12,
             most: 50,

@@ -43,7 +43,9 @@ class Growth(SeriesGrowth):
     decided_by: str | None
     """What decided between a leak and growth, if anything did: ``allocations_grew``,
     ``allocations_stayed``, ``one_tensor`` (replaced by a larger one each time), ``fills`` (its
-    container has a bound) or ``may_be_meant`` (neither an accident nor soon a problem)."""
+    container has a bound), ``first_writes`` (arrays that were allocated before are written),
+    ``may_be_meant`` (neither an accident nor soon a problem) or ``waits_for_collector`` (Python's
+    next garbage collection frees it)."""
 
 
 @dataclass(frozen=True)
