@@ -198,12 +198,42 @@ fn of_names(recording: &Recording, growing: &GrowingNames) -> Vec<Holder> {
             latest: latest.get(&(*kind, &**name)).cloned().unwrap_or_default(),
             ..Sum::default()
         };
+        let trunk = latest.get(&(*kind, super::names::trunk(name).into()));
+        let branch = trunk.and_then(|trunk| part_of(trunk.first()?, name));
+        let unknown = || Holder::new(*kind, name, grown.magnitude());
         sum.holder().unwrap_or_else(|| Holder {
             grown: Some(*grown),
-            ..Holder::new(*kind, name, grown.magnitude())
+            ..branch.unwrap_or_else(unknown)
         })
     };
     told.map(holder).collect()
+}
+
+/// What a look tells of the branch of that name.
+fn part_of(trunk: &Holder, name: &str) -> Option<Holder> {
+    let step = name.strip_prefix(&*trunk.name)?;
+    let mut branches = trunk.branches.iter();
+    let Some(branch) = branches.find(|branch| branch.step == step) else {
+        return Some(Holder {
+            path: name.to_owned(),
+            what: format!("part of {}", trunk.traits.type_name),
+            ..Holder::new(trunk.kind, name, Bytes::ZERO)
+        });
+    };
+    // The rest is known of the largest object alone.
+    let is_largest = trunk.path.starts_with(name);
+    Some(Holder {
+        path: if is_largest { &trunk.path } else { name }.to_owned(),
+        what: branch.what.clone(),
+        traits: if is_largest {
+            trunk.traits.clone()
+        } else {
+            Traits::default()
+        },
+        branches: branch.branches.clone(),
+        more: branch.more,
+        ..Holder::new(trunk.kind, name, branch.n_bytes)
+    })
 }
 
 /// A name as part of what holds it.

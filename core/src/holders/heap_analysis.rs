@@ -417,7 +417,12 @@ impl<'a> HeapAnalysis<'a> {
             .collect();
         changed.sort_by_key(|(by, _)| Reverse(*by));
         changed.truncate(limits.n_changed);
-        changed.into_iter().map(|(_, level)| level).collect()
+        let mut changed: Vec<NameLevel> = changed.into_iter().map(|(_, level)| level).collect();
+        let variables = changed.iter().filter(|it| it.kind == RootKind::Variable);
+        let names: BTreeSet<&str> = variables.map(|it| &*it.name).collect();
+        let branches = self.main_branches(device, &names);
+        changed.extend(branches);
+        changed
     }
 
     /// A name with these storages, each of which has other names, too.

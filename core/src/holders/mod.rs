@@ -41,6 +41,7 @@ mod graph;
 mod heap_analysis;
 mod inventory;
 mod ledger;
+mod main_branches;
 mod part;
 mod path;
 mod preferred;
@@ -346,8 +347,8 @@ pub struct Traits {
 
 /// What a name has of a device's memory: each storage counts for the name that paths prefer.
 ///
-/// All displayed results are one name, and so are the threads that run one function. An entry of
-/// [`DeviceHolders::changed`].
+/// All displayed results are one name, and so are the threads that run one function. Attributes of an
+/// object that changed are listed beside it: `trainer.history`. An entry of [`DeviceHolders::changed`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NameLevel {
     /// What kind of name it is.

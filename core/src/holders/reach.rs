@@ -147,6 +147,11 @@ impl Reach {
         self.held[vertex as usize]
     }
 
+    /// The vertex before it on its path.
+    pub(super) fn above(&self, vertex: u32) -> u32 {
+        self.from[vertex as usize]
+    }
+
     /// The last link of the path.
     pub(super) fn link(&self, vertex: u32) -> u32 {
         self.link[vertex as usize]
