@@ -1,11 +1,13 @@
 //! Which names hold what a series kept.
 
+use std::borrow::Cow;
+
 use super::details::{DecidedBy, Details};
 use super::evidence::Evidence;
 use super::facts::{Fact, Says};
 use super::finding::{Finding, FindingKind};
 use super::names::{GrowingNames, NameKey};
-use crate::holders::{Bound, DeviceHolders, Holder, HolderBranch, Rest, RootKind};
+use crate::holders::{Bound, DeviceHolders, Holder, HolderBranch, Rest, RootKind, Traits};
 use crate::recording::{DeviceIdx, Recording, RunIdx};
 use crate::sort;
 use crate::units::{ByteDelta, Bytes};
@@ -41,7 +43,7 @@ pub(super) struct Growers {
 }
 
 /// A name, as it is followed from look to look.
-type Key<'a> = (RootKind, &'a str);
+type Key<'a> = (RootKind, Cow<'a, str>);
 
 #[derive(Default)]
 struct Sum<'a> {
@@ -88,7 +90,10 @@ pub(super) fn growers(
             sum.n_grown += usize::from(grown > ByteDelta::ZERO);
             sum.n_shrunk += usize::from(grown < ByteDelta::ZERO);
             sum.n_seen += 1;
-            sum.n_single += usize::from(matches!(*holders, [only] if is_one_tensor(only)));
+            // More of them are no replacement.
+            let is_as_before = sum.latest.is_empty() || sum.latest.len() == holders.len();
+            let is_single = holders.iter().all(|it| is_one_tensor(it));
+            sum.n_single += usize::from(is_single && is_as_before);
             sum.latest = holders;
         }
     }
@@ -111,8 +116,10 @@ pub(super) fn growers(
     Growers {
         n_grown: first.map_or(0, |sum| sum.n_grown),
         // A loop's one look sees what all of its steps left.
-        is_one_tensor: first
-            .is_some_and(|sum| sum.n_single == sum.n_seen && (steps || sum.n_seen >= SINGLE_LOOKS)),
+        is_one_tensor: first.is_some_and(|sum| {
+            let is_seen = sum.n_seen >= SINGLE_LOOKS && sum.n_grown > 1;
+            sum.n_single == sum.n_seen && (steps || is_seen)
+        }),
         holders: sums.iter().filter_map(Sum::holder).collect(),
         n_looks,
     }
@@ -121,7 +128,7 @@ pub(super) fn growers(
 /// The name under which a holder is followed.
 pub(super) fn key(holder: &Holder) -> NameKey {
     let name = holder.kind.series_name(&holder.name);
-    (holder.kind, name.to_owned())
+    (holder.kind, name.into_owned())
 }
 
 /// One of these findings tells of growth on that device which that name holds.
@@ -169,6 +176,12 @@ impl Sum<'_> {
                     "Out".clone_into(&mut holder.name);
                     holder.what = format!("{n} displayed results");
                 }
+                RootKind::Variable => {
+                    holder.name = numbered(&self.latest);
+                    holder.what = format!("{n} names");
+                    // None of them is deleted for all.
+                    holder.traits.type_name = String::new();
+                }
                 kind => {
                     let function = kind.series_name(&holder.name);
                     holder.name = format!("{function} in {n} threads");
@@ -179,6 +192,18 @@ impl Sum<'_> {
         }
         Some(holder)
     }
+}
+
+/// `model_1 … model_6`.
+fn numbered(holders: &[&Holder]) -> String {
+    let names = || holders.iter().map(|holder| &*holder.name);
+    let first = names().min_by_key(|name| (name.len(), *name));
+    let last = names().max_by_key(|name| (name.len(), *name));
+    format!(
+        "{} … {}",
+        first.unwrap_or_default(),
+        last.unwrap_or_default()
+    )
 }
 
 /// The holders of what names gained, as the latest look found them.
@@ -195,7 +220,10 @@ fn of_names(recording: &Recording, growing: &GrowingNames) -> Vec<Holder> {
     let holder = |((kind, name), grown): &(NameKey, ByteDelta)| {
         let sum = Sum {
             grown: *grown,
-            latest: latest.get(&(*kind, &**name)).cloned().unwrap_or_default(),
+            latest: latest
+                .get(&(*kind, name.into()))
+                .cloned()
+                .unwrap_or_default(),
             ..Sum::default()
         };
         let trunk = latest.get(&(*kind, super::names::trunk(name).into()));

@@ -7,7 +7,7 @@ use super::branches::MAX_DEPTH;
 use super::csr_graph::{CsrGraph, Name, SESSION};
 use super::dominators::{Dominators, Lists};
 use super::graph::{Category, NodeIdx, ObjectGraph};
-use super::inventory::{Grown, Inventory, Since};
+use super::inventory::{Grown, Inventory, SeriesName, Since};
 use super::path;
 use super::reach::{Held, Reach};
 use super::retained_size::{RetainedSize, StorageIndex, Stored};
@@ -179,7 +179,12 @@ impl<'a> HeapAnalysis<'a> {
         let mut roots: Vec<u32> = (1..self.web.first_node())
             .filter(|root| of_root(*root) > 0)
             .collect();
-        roots.sort_by_key(|root| Reverse(of_root(*root)));
+        // Of equal ones those that are new: names that are numbered are many.
+        let more_than_before = |root: u32| {
+            let name = &self.web.names[root as usize - 1];
+            grown.and_then(|grown| grown.of(name.kind, name.name))
+        };
+        roots.sort_by_cached_key(|root| Reverse((of_root(*root), more_than_before(*root))));
         let mut more = Rest::default();
         for root in roots.drain(limits.n_roots.min(roots.len())..) {
             more.add(1, of_root(root));
@@ -387,11 +392,11 @@ impl<'a> HeapAnalysis<'a> {
 
     /// The names that have more or less than before, those that changed most first.
     fn changed(&self, device: u16, limits: &Limits, grown: Option<&Grown<'_>>) -> Vec<NameLevel> {
-        let mut levels: BTreeMap<(RootKind, &str), (u64, u64)> = BTreeMap::new();
+        let mut levels: BTreeMap<SeriesName<'_>, (u64, u64)> = BTreeMap::new();
         let before = grown.map(Grown::names_before).unwrap_or_default();
         // A walk that stopped early does not know what is gone.
         if !self.web.graph.is_cut {
-            levels.extend(before.keys().map(|name| (*name, (0, 0))));
+            levels.extend(before.keys().map(|name| (name.clone(), (0, 0))));
         }
         for stored in self.ground.storages.iter().filter(|it| it.device == device) {
             if let Some(name) = self.web.name_of(stored.root) {
@@ -405,10 +410,11 @@ impl<'a> HeapAnalysis<'a> {
             .into_iter()
             .filter(|((kind, _), _)| grown.is_none_or(|grown| grown.knows(*kind)))
             .filter_map(|((kind, name), (n_bytes, n_storages))| {
-                let before = before.get(&(kind, name)).map_or(0, |it| it.get());
+                let key = (kind, name);
+                let before = before.get(&key).map_or(0, |it| it.get());
                 let level = NameLevel {
                     kind,
-                    name: name.to_owned(),
+                    name: key.1.into_owned(),
                     n_bytes: Bytes::new(n_bytes),
                     n_storages,
                 };

@@ -1,5 +1,6 @@
 //! What a search found, for comparison with a later one.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 use super::RootKind;
@@ -292,6 +293,9 @@ impl<'i> Since<'i> {
 
 type Name<'i> = (RootKind, &'i str);
 
+/// A name as it is compared: [`RootKind::series_name`].
+pub(super) type SeriesName<'i> = (RootKind, Cow<'i, str>);
+
 /// What each name has more, or less.
 pub(super) struct Grown<'i> {
     now: HashMap<Name<'i>, Bytes>,
@@ -321,7 +325,7 @@ impl Grown<'_> {
     }
 
     /// What each name had at the earlier search, under the name by which it is compared.
-    pub(super) fn names_before(&self) -> BTreeMap<Name<'_>, Bytes> {
+    pub(super) fn names_before(&self) -> BTreeMap<SeriesName<'_>, Bytes> {
         let mut names = BTreeMap::new();
         for ((kind, name), n_bytes) in &self.then {
             *names.entry((*kind, kind.series_name(name))).or_default() += *n_bytes;
