@@ -13,7 +13,7 @@ pub(super) const SESSION: u32 = 0;
 
 /// A name with all objects that it reaches at once: roots of equal name and kind.
 #[derive(Debug)]
-pub(super) struct Name<'a> {
+pub(super) struct RootName<'a> {
     pub(super) name: &'a str,
     pub(super) kind: RootKind,
     pub(super) filled_by: Option<&'a str>,
@@ -23,7 +23,7 @@ pub(super) struct Name<'a> {
 pub(super) struct CsrGraph<'a> {
     pub(super) graph: &'a ObjectGraph,
     /// Distinct roots, preferred kinds first; the last is "unnamed". Vertices 1, 2, …
-    pub(super) names: Vec<Name<'a>>,
+    pub(super) names: Vec<RootName<'a>>,
     /// Successors of vertex `v`: `targets[starts[v]..starts[v + 1]]`.
     starts: Vec<u32>,
     targets: Vec<u32>,
@@ -123,7 +123,7 @@ impl<'a> CsrGraph<'a> {
     }
 
     /// The root of a vertex; `None` for the session and the nodes.
-    pub(super) fn name_of(&self, vertex: u32) -> Option<&Name<'a>> {
+    pub(super) fn name_of(&self, vertex: u32) -> Option<&RootName<'a>> {
         self.names.get((vertex as usize).wrapping_sub(1))
     }
 
@@ -160,14 +160,14 @@ impl<'a> CsrGraph<'a> {
 }
 
 /// The distinct roots in the order of preference, and which of them each root is.
-fn names(roots: &[Root]) -> (Vec<Name<'_>>, Vec<u32>) {
+fn names(roots: &[Root]) -> (Vec<RootName<'_>>, Vec<u32>) {
     let mut seen: HashMap<(RootKind, &str), u32> = HashMap::new();
-    let mut found: Vec<Name<'_>> = Vec::new();
+    let mut found: Vec<RootName<'_>> = Vec::new();
     let first_met: Vec<u32> = roots
         .iter()
         .map(|root| {
             *seen.entry((root.kind, &*root.name)).or_insert_with(|| {
-                found.push(Name {
+                found.push(RootName {
                     name: &root.name,
                     kind: root.kind,
                     filled_by: root.filled_by.as_deref(),
@@ -182,9 +182,9 @@ fn names(roots: &[Root]) -> (Vec<Name<'_>>, Vec<u32>) {
     for (new, old) in order.iter().enumerate() {
         rank[*old as usize] = new as u32;
     }
-    let mut names: Vec<Name<'_>> = found;
+    let mut names: Vec<RootName<'_>> = found;
     names.sort_by_key(|name| name.kind);
-    names.push(Name {
+    names.push(RootName {
         name: "unnamed",
         kind: RootKind::Unnamed,
         filled_by: None,

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::branches::MAX_DEPTH;
-use super::csr_graph::{CsrGraph, Name, SESSION};
+use super::csr_graph::{CsrGraph, RootName, SESSION};
 use super::dominators::{Dominators, Lists};
 use super::graph::{Category, NodeIdx, ObjectGraph};
 use super::inventory::{Grown, Inventory, SeriesName, Since};
@@ -537,7 +537,7 @@ impl<'a> HeapAnalysis<'a> {
     }
 }
 
-fn filler(name: &Name<'_>) -> String {
+fn filler(name: &RootName<'_>) -> String {
     name.filled_by.unwrap_or_default().to_owned()
 }
 

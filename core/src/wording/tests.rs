@@ -156,7 +156,7 @@ fn growth_in_words() {
             it.decided_by = Some(DecidedBy::MayBeMeant);
         }),
         grown(State::Leak, 12, |it| {
-            it.by = Some("worker (thread)".to_owned())
+            it.by = Some("worker (thread)".to_owned());
         }),
         grown(State::Suspected, 12, |it| {
             it.decided_by = Some(DecidedBy::WaitsForCollector);
