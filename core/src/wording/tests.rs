@@ -155,9 +155,9 @@ fn growth_in_words() {
         grown(State::Suspected, 12, |it| {
             it.decided_by = Some(DecidedBy::MayBeMeant);
         }),
-        grown(State::Leak, 12, |it| {
+        held(grown(State::Leak, 12, |it| {
             it.by = Some("worker (thread)".to_owned());
-        }),
+        })),
         grown(State::Suspected, 12, |it| {
             it.decided_by = Some(DecidedBy::WaitsForCollector);
         }),
