@@ -40,6 +40,12 @@ pub(crate) fn is_name_letter(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || letter == '_' || !letter.is_ascii()
 }
 
+/// Whether a name stands anywhere in the text.
+pub(crate) fn has_word(text: &str, word: &str) -> bool {
+    text.split(|letter| !is_name_letter(letter))
+        .any(|it| it == word)
+}
+
 /// The first line that says what the cell does: not blank, no comment, no magic
 /// of a whole cell; no import, decorator or bare `try:` while anything else follows.
 pub(crate) fn headline(source: &str) -> Option<String> {

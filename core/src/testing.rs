@@ -222,6 +222,7 @@ fn growth(kept_mib: i64) -> GrowthDetails {
             sparkline: Vec::new(),
         },
         statement: None,
+        by: None,
         steps: false,
         n_grown: 1,
         n_known: 1,

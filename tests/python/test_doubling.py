@@ -50,3 +50,12 @@ def test_what_it_proposes_is_not_told_again(shell: Shell) -> None:
 def test_a_rerun_that_works_with_what_it_made_is_not_told(shell: Shell) -> None:
     cell = f"if 'model' not in globals(): model = Model()\nwork = sim.tensor(300 * {MIB})\ndel work"
     assert doubled(shell, cell, 4) == []
+
+
+def test_a_batch_as_large_as_the_model_is_no_second_copy(shell: Shell) -> None:
+    cell = f"""
+if 'model' in globals():
+    batch = sim.tensor(200 * {MIB})
+    del batch, model
+model = Model()"""
+    assert doubled(shell, cell, 4) == []

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import gpumem
 import pytest
 from gpumem import sim
+from gpumem.details import Growth
 
 if TYPE_CHECKING:
     from tests.python.conftest import Shell
@@ -242,3 +243,43 @@ def test_a_name_is_followed_through_edits_of_its_cell(shell: Shell) -> None:
         shell.run("%%gpumem --quiet\nsim.tensor(8 << 20) * weights;", cell_id="one")
     (finding,) = [it for it in gpumem.report().findings if it.device == "sim:0"]
     assert (finding.kind, finding.withdrawn) == ("settled", "edited")
+
+
+THREAD = """
+import queue, threading
+inbox, results = queue.Queue(), []
+
+def worker():
+    while True:
+        {body}
+        inbox.task_done()
+
+def evaluate():
+    {call}
+    inbox.put(8 << 20)
+    inbox.join()
+
+threading.Thread(target=worker, daemon=True).start()
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "call", "by"),
+    [
+        ("results.append(sim.tensor(inbox.get()))", "pass", "worker (thread)"),
+        ("len(results), inbox.get()", "results.append(sim.tensor(8 << 20))", None),
+    ],
+)
+def test_what_a_thread_collects_is_laid_to_no_cell(
+    shell: Shell, body: str, call: str, by: str | None
+) -> None:
+    sim.use(total_bytes=1 << 30)
+    shell.user_ns["sim"] = sim
+    shell.run(THREAD.format(body=body, call=call))
+    for _ in range(6):
+        shell.run("%%gpumem --quiet\nscore = evaluate()")
+    [finding] = [it for it in gpumem.report().findings if it.device == "sim:0"]
+    assert finding.holders[0].name == "results"
+    assert isinstance(finding.details, Growth)
+    assert finding.details.by == by
+    assert (" ran, by worker (thread)" in finding.detail) == (by is not None)

@@ -116,6 +116,8 @@ pub struct GrowthDetails {
     pub series: SeriesGrowth,
     /// The line of the cell that keeps it, where its holder tells; not of a cell that the user labelled.
     pub statement: Option<String>,
+    /// What grew it while the cell ran, where that is not the cell: `worker (thread)`.
+    pub by: Option<String>,
     /// It counts steps inside a run, not runs.
     pub steps: bool,
     /// In how many runs (or steps) it grew.
@@ -181,12 +183,20 @@ pub enum DecidedBy {
     /// A name collects it, and neither does anything say that this is an accident, nor will it soon
     /// fill the device.
     MayBeMeant,
+    /// Arrays that were allocated before are written for the first time: the system gives a page of
+    /// memory when it is touched.
+    FirstWrites,
+    /// Objects that only refer to each other hold it, until the garbage collector's next run.
+    WaitsForCollector,
 }
 
 impl DecidedBy {
     /// It grows no further than its input, or its container, lets it.
     pub(crate) const fn is_bound(self) -> bool {
-        matches!(self, Self::OneTensor | Self::Fills { .. })
+        matches!(
+            self,
+            Self::OneTensor | Self::FirstWrites | Self::Fills { .. }
+        )
     }
 }
 

@@ -43,6 +43,16 @@ pub(super) fn finding(context: Context<'_>, series: &RunSeries<'_>, least: f64) 
     let run = recording.run(last.row.run);
     let text = recording.text(run);
     let holder = text.and_then(|text| holder(recording, first, last.old, text));
+    // That something as large came and went says nothing of the old one.
+    let is_looked_at = recording.holders(recording.outermost(first.run), first.device);
+    if text.is_some()
+        && is_looked_at.is_some()
+        && !holder
+            .as_ref()
+            .is_some_and(|it| is_new(recording, last, it))
+    {
+        return None;
+    }
     let fix = text
         .zip(holder.as_ref())
         .and_then(|(text, holder)| holders::fix_of_rerun(&holder.name, text));
@@ -102,6 +112,15 @@ fn copy<'a>(first: &RunRow, row: &'a RunRow, old: ByteDelta) -> Option<Copied<'a
         new: (old + kept).magnitude(),
         rose,
     })
+}
+
+/// Its storages are others than before the re-run, or nobody looked: where the new ones lie in the place
+/// of the old, these were gone.
+fn is_new(recording: &Recording, copied: &Copied<'_>, holder: &Holder) -> bool {
+    let run = recording.outermost(copied.row.run);
+    let look = recording.holders(run, copied.row.device);
+    let fresh = look.and_then(|look| look.roots.iter().find(|it| it.name == holder.name)?.fresh);
+    fresh.is_none_or(|fresh| fresh.as_f64() >= MOST * copied.new.as_f64())
 }
 
 /// The most that it can have been, where that is bounded.

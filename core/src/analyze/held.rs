@@ -1,12 +1,14 @@
 //! Which names hold what a series kept.
 
+use std::borrow::Cow;
+
 use super::details::{DecidedBy, Details};
 use super::evidence::Evidence;
 use super::facts::{Fact, Says};
 use super::finding::{Finding, FindingKind};
 use super::names::{GrowingNames, NameKey};
 use crate::collect::CollectVec;
-use crate::holders::{Bound, DeviceHolders, Holder, HolderBranch, Rest, RootKind};
+use crate::holders::{Bound, DeviceHolders, Holder, HolderBranch, Rest, RootKind, Traits};
 use crate::recording::{DeviceIdx, Recording, RunIdx};
 use crate::sort;
 use crate::units::{ByteDelta, Bytes};
@@ -42,7 +44,7 @@ pub(super) struct Growers {
 }
 
 /// A name, as it is followed from look to look.
-type Key<'a> = (RootKind, &'a str);
+type Key<'a> = (RootKind, Cow<'a, str>);
 
 #[derive(Default)]
 struct Sum<'a> {
@@ -92,7 +94,10 @@ pub(super) fn growers(
             sum.n_grown += usize::from(grown > ByteDelta::ZERO);
             sum.n_shrunk += usize::from(grown < ByteDelta::ZERO);
             sum.n_seen += 1;
-            sum.n_single += usize::from(matches!(*holders, [only] if is_one_tensor(only)));
+            // More of them are no replacement.
+            let is_as_before = sum.latest.is_empty() || sum.latest.len() == holders.len();
+            let is_single = holders.iter().all(|it| is_one_tensor(it));
+            sum.n_single += usize::from(is_single && is_as_before);
             sum.latest = holders;
         }
     }
@@ -115,8 +120,10 @@ pub(super) fn growers(
     Growers {
         n_grown: first.map_or(0, |sum| sum.n_grown),
         // A loop's one look sees what all of its steps left.
-        is_one_tensor: first
-            .is_some_and(|sum| sum.n_single == sum.n_seen && (steps || sum.n_seen >= SINGLE_LOOKS)),
+        is_one_tensor: first.is_some_and(|sum| {
+            let is_seen = sum.n_seen >= SINGLE_LOOKS && sum.n_grown > 1;
+            sum.n_single == sum.n_seen && (steps || is_seen)
+        }),
         holders: sums.iter().filter_map(Sum::holder).collect_vec(),
         n_looks,
     }
@@ -125,7 +132,7 @@ pub(super) fn growers(
 /// The name under which a holder is followed.
 pub(super) fn key(holder: &Holder) -> NameKey {
     let name = holder.kind.series_name(&holder.name);
-    (holder.kind, name.to_owned())
+    (holder.kind, name.into_owned())
 }
 
 /// One of these findings tells of growth on that device which that name holds.
@@ -173,6 +180,12 @@ impl Sum<'_> {
                     "Out".clone_into(&mut holder.name);
                     holder.what = format!("{n} displayed results");
                 }
+                RootKind::Variable => {
+                    holder.name = numbered(&self.latest);
+                    holder.what = format!("{n} names");
+                    // None of them is deleted for all.
+                    holder.traits.type_name = String::new();
+                }
                 kind => {
                     let function = kind.series_name(&holder.name);
                     holder.name = format!("{function} in {n} threads");
@@ -183,6 +196,18 @@ impl Sum<'_> {
         }
         Some(holder)
     }
+}
+
+/// `model_1 … model_6`.
+fn numbered(holders: &[&Holder]) -> String {
+    let names = || holders.iter().map(|holder| &*holder.name);
+    let first = names().min_by_key(|name| (name.len(), *name));
+    let last = names().max_by_key(|name| (name.len(), *name));
+    format!(
+        "{} … {}",
+        first.unwrap_or_default(),
+        last.unwrap_or_default()
+    )
 }
 
 /// The holders of what names gained, as the latest look found them.
@@ -199,15 +224,48 @@ fn of_names(recording: &Recording, growing: &GrowingNames) -> Vec<Holder> {
     let holder = |((kind, name), grown): &(NameKey, ByteDelta)| {
         let sum = Sum {
             grown: *grown,
-            latest: latest.get(&(*kind, &**name)).cloned().unwrap_or_default(),
+            latest: latest
+                .get(&(*kind, name.into()))
+                .cloned()
+                .unwrap_or_default(),
             ..Sum::default()
         };
+        let trunk = latest.get(&(*kind, super::names::trunk(name).into()));
+        let branch = trunk.and_then(|trunk| part_of(trunk.first()?, name));
+        let unknown = || Holder::new(*kind, name, grown.magnitude());
         sum.holder().unwrap_or_else(|| Holder {
             grown: Some(*grown),
-            ..Holder::new(*kind, name, grown.magnitude())
+            ..branch.unwrap_or_else(unknown)
         })
     };
     told.map(holder).collect_vec()
+}
+
+/// What a look tells of the branch of that name.
+fn part_of(trunk: &Holder, name: &str) -> Option<Holder> {
+    let step = name.strip_prefix(&*trunk.name)?;
+    let mut branches = trunk.branches.iter();
+    let Some(branch) = branches.find(|branch| branch.step == step) else {
+        return Some(Holder {
+            path: name.to_owned(),
+            what: format!("part of {}", trunk.traits.type_name),
+            ..Holder::new(trunk.kind, name, Bytes::ZERO)
+        });
+    };
+    // The rest is known of the largest object alone.
+    let is_largest = trunk.path.starts_with(name);
+    Some(Holder {
+        path: if is_largest { &trunk.path } else { name }.to_owned(),
+        what: branch.what.clone(),
+        traits: if is_largest {
+            trunk.traits.clone()
+        } else {
+            Traits::default()
+        },
+        branches: branch.branches.clone(),
+        more: branch.more,
+        ..Holder::new(trunk.kind, name, branch.n_bytes)
+    })
 }
 
 /// A name as part of what holds it.
@@ -293,6 +351,12 @@ impl Growers {
     /// Nobody meant to keep it: what has no name, either, where that is no allocator's doing.
     pub(super) fn is_accident(&self, on_accelerator: bool) -> bool {
         self.holders.first().map_or(on_accelerator, is_accident)
+    }
+
+    /// The first of them are objects that only refer to each other.
+    pub(super) fn wait_for_collector(&self) -> bool {
+        let first = self.holders.first();
+        first.is_some_and(|it| it.kind == RootKind::CyclicGarbage)
     }
 
     /// There was a look after one of the runs.

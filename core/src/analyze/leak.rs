@@ -337,6 +337,11 @@ impl Judged {
         let recording = context.recording;
         let kept = self.kept().magnitude();
         self.growers = held::growers(recording, &self.runs, self.key.device, self.steps, kept);
+        if self.writes_first(context) {
+            self.growth.state = State::Stable;
+            self.decided_by = Some(DecidedBy::FirstWrites);
+            return;
+        }
         if self.is_shared {
             self.take_rate_of_names(context);
         }
@@ -349,6 +354,21 @@ impl Judged {
             self.hear(&fact);
         }
         self.weigh_meaning(context);
+    }
+
+    /// On the host, when the series began, names had more than was in use, by as much as it grew since; and
+    /// no name has that much more. An array of zeros takes its memory page by page, when it is written.
+    fn writes_first(&self, context: Context<'_>) -> bool {
+        let (recording, device) = (context.recording, self.key.device);
+        let first = self.runs.first().map(|run| recording.outermost(*run));
+        let look = first.and_then(|run| recording.holders_before(run, device));
+        let held = look.map_or(Bytes::ZERO, |(_, look)| look.n_bytes);
+        let kept = self.kept().magnitude();
+        let of_names = self.growers.holders.iter().filter_map(|it| it.grown);
+        let of_names = of_names.fold(ByteDelta::ZERO, |sum, grown| sum + grown);
+        !recording.device(device).kind.is_accelerator()
+            && held.saturating_sub(self.start) >= kept
+            && of_names.as_f64() < 0.5 * kept.as_f64()
     }
 
     /// What the names that hold it have more from run to run, others' runs between them included.
@@ -390,7 +410,15 @@ impl Judged {
 
     /// A leak is what nobody means to keep, or what soon fills the device. What a name of the user's
     /// collects may be what they want.
+    ///
+    /// What a collection would free is no leak either, however soon it fills the device.
     fn weigh_meaning(&mut self, context: Context<'_>) {
+        let grows = matches!(self.growth.state, State::Leak | State::Suspected);
+        if grows && self.growers.wait_for_collector() {
+            self.growth.state = State::Suspected;
+            self.decided_by = Some(DecidedBy::WaitsForCollector);
+            return;
+        }
         let device = context.recording.device(self.key.device);
         let is_accelerator = device.kind.is_accelerator();
         // What the host holds without a name may be what `malloc` has not given back.
@@ -520,6 +548,7 @@ impl Judged {
                 sparkline: sparkline(&self.levels),
             },
             statement: first.and_then(|holder| statement(recording, run, holder)),
+            by: first.and_then(|holder| beside(holder, text)),
             steps: self.steps,
             n_grown: self.n_grown,
             n_known: self.n_chances,
@@ -597,6 +626,13 @@ impl Judged {
             _ => Severity::Info,
         }
     }
+}
+
+/// What fills a holder beside the cells, unless the cell has the holder's name and may do so itself.
+fn beside(holder: &Holder, text: Option<&str>) -> Option<String> {
+    let by = Some(&holder.traits.filled_by).filter(|by| !by.is_empty())?;
+    let is_own = text.is_some_and(|text| source_text::has_word(text, &holder.name));
+    (!is_own).then(|| by.clone())
 }
 
 /// The line that keeps what a holder has.

@@ -15,8 +15,21 @@ use crate::vec_map::VecMap;
 /// What a name has lost, as a share of all it had gained, when it begins anew.
 const EMPTIED: f64 = 0.75;
 
+/// Where a branch gains what the rest of its object loses, but for this share, it moved.
+const MOVES: f64 = 0.9;
+
 /// A name as it is followed: [`RootKind::series_name`].
 pub(super) type NameKey = (RootKind, String);
+
+/// The part of a branch's name that is a variable's: `trainer` of `trainer.history`.
+pub(super) fn trunk(name: &str) -> &str {
+    name.split(['.', '[']).next().unwrap_or_default()
+}
+
+/// It is a part of what a variable names.
+pub(super) fn is_branch((kind, name): &NameKey) -> bool {
+    *kind == RootKind::Variable && trunk(name).len() < name.len()
+}
 
 /// What the looks of a recording say of each name.
 #[derive(Debug, Default)]
@@ -109,13 +122,21 @@ impl Names {
         least: Bytes,
         only: Option<CellIdx>,
     ) -> Vec<GrowingNames> {
-        let names = self.of_devices.get(device.get()).into_iter();
-        let names = names.flat_map(|of_device| of_device.names.iter());
+        let Some(of_device) = self.of_devices.get(device.get()) else {
+            return Vec::new();
+        };
+        let branches = of_device.telling_branches(least);
+        let has_branch = |whole: &str| branches.iter().any(|(_, name)| trunk(name) == whole);
         let mut by_cell: VecMap<CellIdx, Vec<(&NameKey, &NameSeries)>> = VecMap::default();
-        for (name, series) in names {
-            let (kind, _) = name;
+        for (name, series) in of_device.names.iter() {
+            let (kind, text) = name;
             let is_name = kind.is_named() || kind.is_ipython();
-            if !is_name || !series.collects(least) {
+            let is_told = if is_branch(name) {
+                branches.contains(&name)
+            } else {
+                !(*kind == RootKind::Variable && has_branch(text))
+            };
+            if !is_name || !is_told || !series.collects(least) {
                 continue;
             }
             let adders = series.adders(recording);
@@ -133,6 +154,24 @@ impl Names {
 }
 
 impl OfDevice {
+    /// The branches that are told of instead of their objects: these also lose, from look to look, what
+    /// they replace or drop elsewhere.
+    fn telling_branches(&self, least: Bytes) -> Vec<&NameKey> {
+        let tells = |(name, series): &&(NameKey, NameSeries)| {
+            if !is_branch(name) || !series.collects(least) {
+                return false;
+            }
+            let whole = (RootKind::Variable, trunk(&name.1).to_owned());
+            let whole = self.names.get(&whole);
+            whole.is_some_and(|it| !it.grew_each_time() && !series.was_moved_within(it))
+        };
+        self.names
+            .iter()
+            .filter(tells)
+            .map(|(name, _)| name)
+            .collect()
+    }
+
     fn take_in(&mut self, recording: &Recording, run: RunIdx, look: &DeviceHolders) {
         // What there is at the first look, nobody saw grow.
         let is_first = self.looks.is_empty();
@@ -149,14 +188,47 @@ impl OfDevice {
                     .push(recording, run, Bytes::ZERO, 0, false);
             }
         }
+        for name in self.emptied_branches(look) {
+            let series = self.names.entry(name);
+            series.push(recording, run, Bytes::ZERO, 0, is_first);
+        }
         for level in &look.changed {
             let series = self.names.entry((level.kind, level.name.clone()));
             series.push(recording, run, level.n_bytes, level.n_storages, is_first);
         }
     }
+
+    /// Of objects that changed: what has nothing is not listed.
+    fn emptied_branches(&self, look: &DeviceHolders) -> Vec<NameKey> {
+        let has = |name: &str| {
+            let mut changed = look.changed.iter();
+            changed.any(|it| it.kind == RootKind::Variable && it.name == name)
+        };
+        let names = self.names.iter();
+        let left = names.filter(|(name, series)| is_branch(name) && series.now() > Bytes::ZERO);
+        left.filter(|((_, name), _)| has(trunk(name)) && !has(name))
+            .map(|(name, _)| name.clone())
+            .collect()
+    }
 }
 
 impl NameSeries {
+    /// What it gained, the rest of its object lost: the last third of the looks has so much less of
+    /// that than the first, in the middle of each.
+    fn was_moved_within(&self, whole: &Self) -> bool {
+        let points = &self.points[self.first..];
+        let rest = |point: &Point| whole.after(point.run).saturating_sub(point.n_bytes);
+        let middle = |points: &[Point]| {
+            let mut rests: Vec<Bytes> = points.iter().map(rest).collect();
+            sort::sort_by_key(&mut rests, |it| *it);
+            rests.get(rests.len() / 2).map_or(0.0, |it| it.as_f64())
+        };
+        let n = points.len().div_ceil(3);
+        // The middles of the thirds are two thirds of the course apart.
+        let lost = 1.5 * (middle(&points[..n]) - middle(&points[points.len() - n..]));
+        lost >= MOVES * self.now().saturating_sub(self.start).as_f64()
+    }
+
     fn push(
         &mut self,
         recording: &Recording,
@@ -203,6 +275,12 @@ impl NameSeries {
 
     fn now(&self) -> Bytes {
         self.points.last().map_or(Bytes::ZERO, |it| it.n_bytes)
+    }
+
+    /// Since the first look of its episode.
+    fn grew_each_time(&self) -> bool {
+        let mut later = self.points[self.first..].iter().skip(1);
+        later.all(|point| point.grew)
     }
 
     fn grown(&self) -> impl Iterator<Item = &Point> {
@@ -316,6 +394,45 @@ mod tests {
             recording.apply(look).expect("of a run");
         }
         analyze(&recording, &Rules::default()).findings
+    }
+
+    /// After each of these runs of one cell, what an object has, and one of its attributes: MiB.
+    fn told_of(levels_mib: &[(u64, u64)]) -> Vec<String> {
+        let runs = vec![run(1); levels_mib.len()];
+        let (recording, _) = session(&[("trainer.fit()", &runs)]);
+        let mut names = OfDevice::default();
+        for (run, (whole, branch)) in recording.runs().iter().zip(levels_mib) {
+            let level = |(name, mib): (&str, &u64)| NameLevel {
+                kind: RootKind::Variable,
+                name: name.to_owned(),
+                n_bytes: Bytes::mib(*mib),
+                n_storages: *mib / 8,
+            };
+            let levels = [("trainer", whole), ("trainer.history", branch)];
+            let look = DeviceHolders {
+                n_bytes: Bytes::mib(1),
+                changed: levels.map(level).to_vec(),
+                ..DeviceHolders::default()
+            };
+            names.take_in(&recording, run.idx, &look);
+        }
+        let names = Names {
+            of_devices: vec![names],
+        };
+        let growing = names.growing(&recording, DeviceIdx(0), Bytes::mib(1), None);
+        let names = growing.into_iter().flat_map(|it| it.names);
+        names.map(|((_, name), _)| name).collect()
+    }
+
+    #[test]
+    fn a_branch_is_told_where_its_object_also_loses() {
+        let n = || 0..12_u64;
+        let beside_noise: Vec<(u64, u64)> = n().map(|n| (8 * n + 64 * (n % 3), 8 * n)).collect();
+        let alone: Vec<(u64, u64)> = n().map(|n| (96 + 8 * n, 8 * n)).collect();
+        let moved: Vec<(u64, u64)> = n().map(|n| (96 - n % 2, 8 * n)).collect();
+        assert_eq!(told_of(&beside_noise), ["trainer.history"]);
+        assert_eq!(told_of(&alone), ["trainer"]);
+        assert_eq!(told_of(&moved), [""; 0]);
     }
 
     fn rounds<'a>(cells: &[(&'a str, Play)], n: usize) -> Vec<(&'a str, Vec<Play>)> {

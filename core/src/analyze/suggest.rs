@@ -50,6 +50,9 @@ pub(super) fn against_growth(
     steps: bool,
     holder: Option<&Holder>,
 ) -> Vec<Advice> {
+    if holder.is_some_and(|it| it.kind == RootKind::CyclicGarbage) {
+        return Vec::new();
+    }
     let looked_at = holder.filter(|it| it.kind.is_named() && !it.path.is_empty());
     if let Some(holder) = looked_at.filter(|it| it.traits.graph == Bytes::ZERO) {
         let path = holder.path.clone();

@@ -1,6 +1,5 @@
 //! What a holder holds: its children in the dominator tree, those alike in one line.
 
-use crate::collect::CollectVec;
 use std::collections::HashMap;
 
 use super::graph::Category;
@@ -42,7 +41,7 @@ impl HeapAnalysis<'_> {
         let branches = groups
             .iter()
             .map(|group| self.branch(number, group, tallies, limits, depth))
-            .collect_vec();
+            .collect();
         (branches, more)
     }
 
@@ -86,7 +85,7 @@ impl HeapAnalysis<'_> {
         let mut groups: Vec<Group> = Vec::new();
         let mut known: HashMap<Kind<'_>, usize> = HashMap::new();
         let mut more = Rest::default();
-        let mut open: Vec<u32> = self.children.of(number).iter().rev().copied().collect_vec();
+        let mut open: Vec<u32> = self.children.of(number).iter().rev().copied().collect();
         while let Some(child) = open.pop() {
             let n_bytes = tallies[child as usize].n_bytes;
             if n_bytes == 0 {

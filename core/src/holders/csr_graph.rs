@@ -1,7 +1,6 @@
 //! The graph as arrays, with one vertex above everything: the session, then the
 //! roots, then objects and storages.
 
-use crate::collect::{CollectVec, ExtendVec};
 use std::collections::HashMap;
 
 use super::graph::{Category, NodeIdx, ObjectGraph};
@@ -14,16 +13,17 @@ pub(super) const SESSION: u32 = 0;
 
 /// A name with all objects that it reaches at once: roots of equal name and kind.
 #[derive(Debug)]
-pub(super) struct Name<'a> {
+pub(super) struct RootName<'a> {
     pub(super) name: &'a str,
     pub(super) kind: RootKind,
+    pub(super) filled_by: Option<&'a str>,
 }
 
 /// A graph with compressed adjacency.
 pub(super) struct CsrGraph<'a> {
     pub(super) graph: &'a ObjectGraph,
     /// Distinct roots, preferred kinds first; the last is "unnamed". Vertices 1, 2, …
-    pub(super) names: Vec<Name<'a>>,
+    pub(super) names: Vec<RootName<'a>>,
     /// Successors of vertex `v`: `targets[starts[v]..starts[v + 1]]`.
     starts: Vec<u32>,
     targets: Vec<u32>,
@@ -94,7 +94,7 @@ impl<'a> CsrGraph<'a> {
             *slot += 1;
         }
         (self.starts, self.targets, self.links) = (starts, targets, links);
-        self.twins = twins.iter().map(|(twin, _)| twin.0).collect_vec();
+        self.twins = twins.iter().map(|(twin, _)| twin.0).collect();
         self.twins.sort_unstable();
     }
 
@@ -123,7 +123,7 @@ impl<'a> CsrGraph<'a> {
     }
 
     /// The root of a vertex; `None` for the session and the nodes.
-    pub(super) fn name_of(&self, vertex: u32) -> Option<&Name<'a>> {
+    pub(super) fn name_of(&self, vertex: u32) -> Option<&RootName<'a>> {
         self.names.get((vertex as usize).wrapping_sub(1))
     }
 
@@ -160,39 +160,38 @@ impl<'a> CsrGraph<'a> {
 }
 
 /// The distinct roots in the order of preference, and which of them each root is.
-fn names(roots: &[Root]) -> (Vec<Name<'_>>, Vec<u32>) {
+fn names(roots: &[Root]) -> (Vec<RootName<'_>>, Vec<u32>) {
     let mut seen: HashMap<(RootKind, &str), u32> = HashMap::new();
-    let mut found: Vec<Name<'_>> = Vec::new();
+    let mut found: Vec<RootName<'_>> = Vec::new();
     let first_met: Vec<u32> = roots
         .iter()
         .map(|root| {
             *seen.entry((root.kind, &*root.name)).or_insert_with(|| {
-                found.push(Name {
+                found.push(RootName {
                     name: &root.name,
                     kind: root.kind,
+                    filled_by: root.filled_by.as_deref(),
                 });
                 found.len() as u32 - 1
             })
         })
-        .collect_vec();
-    let mut order: Vec<u32> = (0..found.len() as u32).collect_vec();
+        .collect();
+    let mut order: Vec<u32> = (0..found.len() as u32).collect();
     order.sort_by_key(|idx| found[*idx as usize].kind);
     let mut rank = vec![0; found.len()];
     for (new, old) in order.iter().enumerate() {
         rank[*old as usize] = new as u32;
     }
-    let mut names: Vec<Name<'_>> = found;
+    let mut names: Vec<RootName<'_>> = found;
     names.sort_by_key(|name| name.kind);
-    names.push(Name {
+    names.push(RootName {
         name: "unnamed",
         kind: RootKind::Unnamed,
+        filled_by: None,
     });
     (
         names,
-        first_met
-            .iter()
-            .map(|old| rank[*old as usize])
-            .collect_vec(),
+        first_met.iter().map(|old| rank[*old as usize]).collect(),
     )
 }
 
@@ -204,7 +203,7 @@ fn twins(graph: &ObjectGraph) -> Vec<(NodeIdx, NodeIdx)> {
         .iter()
         .enumerate()
         .filter_map(|(idx, node)| Some((node.storage.as_ref()?.id, idx as u32)))
-        .collect_vec();
+        .collect();
     storages.sort_unstable();
     let mut twins = Vec::new();
     for alike in storages.chunk_by(|a, b| a.0 == b.0) {
@@ -218,7 +217,7 @@ fn twins(graph: &ObjectGraph) -> Vec<(NodeIdx, NodeIdx)> {
             let original = alike[..n]
                 .iter()
                 .find(|(_, it)| device(*it) == device(*idx));
-            twins.extend_vec(original.map(|(_, original)| (NodeIdx(*idx), NodeIdx(*original))));
+            twins.extend(original.map(|(_, original)| (NodeIdx(*idx), NodeIdx(*original))));
         }
     }
     twins

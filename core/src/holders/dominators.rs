@@ -7,7 +7,6 @@
 //! overflow the stack.
 
 use super::csr_graph::{CsrGraph, NONE, SESSION};
-use crate::collect::CollectVec;
 
 /// The dominator tree, in the numbers of a depth-first search: the parent of
 /// each has a smaller number than itself.
@@ -151,7 +150,7 @@ fn semidominators(parents: &[u32], holders: &Lists) -> Vec<u32> {
     let mut semi = parents.to_vec();
     let mut forest = Forest {
         above: parents.to_vec(),
-        best: (0..n).collect_vec(),
+        best: (0..n).collect(),
         open: Vec::new(),
     };
     for v in (1..n).rev() {

@@ -161,7 +161,8 @@ fn is_displayed(code: &Code<'_>, span: Span) -> bool {
 }
 
 /// A line before the one that rebinds `name`, so that its old value is freed first. `None` if no line
-/// of the cell rebinds it, or if the new value is computed from the old one.
+/// of the cell rebinds it, if the new value is computed from the old one, or if the cell frees the old
+/// one first.
 pub(crate) fn fix_of_rerun(name: &str, source: &str) -> Option<Fix> {
     let code = Code::of(source);
     let binds = |span: &Span| {
@@ -178,6 +179,15 @@ pub(crate) fn fix_of_rerun(name: &str, source: &str) -> Option<Fix> {
     };
     let span = code.statements().into_iter().find(binds)?;
     let before = code.of_span(span);
+    let is_released = code.statements().into_iter().any(|it| {
+        let text = code.of_span(it);
+        it.end <= span.start
+            && text.starts_with("del ")
+            && code.find_word(it, name).next().is_some()
+    });
+    if is_released || before.ends_with("None") {
+        return None;
+    }
     Some(Fix {
         before: Some(before.to_owned()),
         after: format!("{name} = None\n{before}"),

@@ -4,10 +4,10 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::branches::MAX_DEPTH;
-use super::csr_graph::{CsrGraph, SESSION};
+use super::csr_graph::{CsrGraph, RootName, SESSION};
 use super::dominators::{Dominators, Lists};
 use super::graph::{Category, NodeIdx, ObjectGraph};
-use super::inventory::{Grown, Inventory, Since};
+use super::inventory::{Grown, Inventory, SeriesName, Since};
 use super::path;
 use super::reach::{Held, Reach};
 use super::retained_size::{RetainedSize, StorageIndex, Stored};
@@ -17,7 +17,6 @@ use super::{
     Bound, DeviceHolders, Holder, Holders, Kept, Limits, NameLevel, Part, Rest, RootKind,
     SharedMemory, Traits, words,
 };
-use crate::collect::CollectVec;
 use crate::units::{ByteDelta, Bytes};
 
 /// A graph with its dominators, paths and storages. Example: [the module](super).
@@ -100,7 +99,7 @@ impl<'a> HeapAnalysis<'a> {
                 found
             })
             .filter(|device| device.n_bytes > Bytes::ZERO)
-            .collect_vec();
+            .collect();
         devices.sort_by_key(|device| Reverse(device.n_bytes));
         Holders { devices }
     }
@@ -179,14 +178,19 @@ impl<'a> HeapAnalysis<'a> {
         let of_root = |root: u32| tallies[self.dominators.number(root) as usize].n_bytes;
         let mut roots: Vec<u32> = (1..self.web.first_node())
             .filter(|root| of_root(*root) > 0)
-            .collect_vec();
-        roots.sort_by_key(|root| Reverse(of_root(*root)));
+            .collect();
+        // Of equal ones those that are new: names that are numbered are many.
+        let more_than_before = |root: u32| {
+            let name = &self.web.names[root as usize - 1];
+            grown.and_then(|grown| grown.of(name.kind, name.name))
+        };
+        roots.sort_by_cached_key(|root| Reverse((of_root(*root), more_than_before(*root))));
         let mut more = Rest::default();
         for root in roots.drain(limits.n_roots.min(roots.len())..) {
             more.add(1, of_root(root));
         }
         let holder = |root: &u32| self.root(*root, tallies, tops, limits, grown);
-        (roots.iter().map(holder).collect_vec(), more)
+        (roots.iter().map(holder).collect(), more)
     }
 
     fn root(
@@ -220,7 +224,10 @@ impl<'a> HeapAnalysis<'a> {
                 Some(idx) => words::object(self.web.graph.node(idx), tally),
                 None => words::container(None, tally),
             },
-            traits: self.traits(target, tally, largest, most(top)),
+            traits: Traits {
+                filled_by: filler(name),
+                ..self.traits(target, tally, largest, most(top))
+            },
             branches,
             more,
         }
@@ -259,6 +266,7 @@ impl<'a> HeapAnalysis<'a> {
             part,
             bound,
             tensor_type: self.tensor_type(&links),
+            filled_by: String::new(),
         }
     }
 
@@ -321,7 +329,7 @@ impl<'a> HeapAnalysis<'a> {
                 }
                 (sharers, numbers, sum)
             })
-            .collect_vec();
+            .collect();
         groups.sort_by_key(|(_, _, sum)| Reverse(sum.n_bytes));
         let mut more = Rest::default();
         for (_, _, sum) in groups.drain(limits.n_shared.min(groups.len())..) {
@@ -335,7 +343,7 @@ impl<'a> HeapAnalysis<'a> {
             let names = sharers.roots.iter();
             let names = names.filter_map(|root| Some(self.web.name_of(*root)?.name.to_owned()));
             SharedMemory {
-                names: names.collect_vec(),
+                names: names.collect(),
                 and_others: sharers.and_others,
                 n_bytes: Bytes::new(sum.n_bytes),
                 path: path::text(&self.web, &self.reach, SESSION, vertex),
@@ -343,7 +351,7 @@ impl<'a> HeapAnalysis<'a> {
                 part: most(tops()),
             }
         });
-        (shared.collect_vec(), more)
+        (shared.collect(), more)
     }
 
     /// The names that have more than before, and keep none of it alone: each with what is found
@@ -376,7 +384,7 @@ impl<'a> HeapAnalysis<'a> {
                     }
                 })
             })
-            .collect_vec();
+            .collect();
         sharing.sort_by_key(|holder| Reverse(holder.grown));
         sharing.truncate(limits.n_shared);
         sharing
@@ -384,11 +392,11 @@ impl<'a> HeapAnalysis<'a> {
 
     /// The names that have more or less than before, those that changed most first.
     fn changed(&self, device: u16, limits: &Limits, grown: Option<&Grown<'_>>) -> Vec<NameLevel> {
-        let mut levels: BTreeMap<(RootKind, &str), (u64, u64)> = BTreeMap::new();
+        let mut levels: BTreeMap<SeriesName<'_>, (u64, u64)> = BTreeMap::new();
         let before = grown.map(Grown::names_before).unwrap_or_default();
         // A walk that stopped early does not know what is gone.
         if !self.web.graph.is_cut {
-            levels.extend(before.keys().map(|name| (*name, (0, 0))));
+            levels.extend(before.keys().map(|name| (name.clone(), (0, 0))));
         }
         for stored in self.ground.storages.iter().filter(|it| it.device == device) {
             if let Some(name) = self.web.name_of(stored.root) {
@@ -402,19 +410,25 @@ impl<'a> HeapAnalysis<'a> {
             .into_iter()
             .filter(|((kind, _), _)| grown.is_none_or(|grown| grown.knows(*kind)))
             .filter_map(|((kind, name), (n_bytes, n_storages))| {
-                let before = before.get(&(kind, name)).map_or(0, |it| it.get());
+                let key = (kind, name);
+                let before = before.get(&key).map_or(0, |it| it.get());
                 let level = NameLevel {
                     kind,
-                    name: name.to_owned(),
+                    name: key.1.into_owned(),
                     n_bytes: Bytes::new(n_bytes),
                     n_storages,
                 };
                 (n_bytes != before).then(|| (n_bytes.abs_diff(before), level))
             })
-            .collect_vec();
+            .collect();
         changed.sort_by_key(|(by, _)| Reverse(*by));
         changed.truncate(limits.n_changed);
-        changed.into_iter().map(|(_, level)| level).collect_vec()
+        let mut changed: Vec<NameLevel> = changed.into_iter().map(|(_, level)| level).collect();
+        let variables = changed.iter().filter(|it| it.kind == RootKind::Variable);
+        let names: BTreeSet<&str> = variables.map(|it| &*it.name).collect();
+        let branches = self.main_branches(device, &names);
+        changed.extend(branches);
+        changed
     }
 
     /// A name with these storages, each of which has other names, too.
@@ -442,7 +456,10 @@ impl<'a> HeapAnalysis<'a> {
         Holder {
             path: path::text(&self.web, &self.reach, SESSION, vertex),
             what: format!("{what}, shared with {others}"),
-            traits: self.traits(target, &tally, vertex, None),
+            traits: Traits {
+                filled_by: filler(name),
+                ..self.traits(target, &tally, vertex, None)
+            },
             ..Holder::new(
                 name.kind,
                 name.name,
@@ -460,7 +477,7 @@ impl<'a> HeapAnalysis<'a> {
         let others = sharers.roots.iter().filter(|other| **other != root);
         let others = others.filter_map(|other| Some(self.web.name_of(*other)?.name));
         let others = others.chain(sharers.and_others.then_some("others"));
-        others.collect_vec().join(", ")
+        others.collect::<Vec<_>>().join(", ")
     }
 
     /// What each place of `IPython` keeps that no name of the user's reaches.
@@ -487,7 +504,7 @@ impl<'a> HeapAnalysis<'a> {
                 what: self.owner_words(vertex),
             }
         };
-        let mut kept: Vec<Kept> = places.into_iter().map(kept).collect_vec();
+        let mut kept: Vec<Kept> = places.into_iter().map(kept).collect();
         kept.sort_by_key(|it| Reverse(it.n_bytes));
         kept
     }
@@ -520,13 +537,17 @@ impl<'a> HeapAnalysis<'a> {
     }
 }
 
+fn filler(name: &RootName<'_>) -> String {
+    name.filled_by.unwrap_or_default().to_owned()
+}
+
 /// What the storages of a device are for, in the order of [`Part::ALL`].
 fn parts<'s>(stored: impl Iterator<Item = &'s Stored>) -> Vec<(Part, Bytes)> {
     let mut parts: BTreeMap<Part, Bytes> = BTreeMap::new();
     for stored in stored.filter(|it| it.is_handed_out()) {
         *parts.entry(part(stored)).or_default() += Bytes::new(stored.n_bytes);
     }
-    parts.into_iter().collect_vec()
+    parts.into_iter().collect()
 }
 
 /// Who holds it goes before what it is: a model that nothing but a traceback holds is the traceback's.

@@ -1,10 +1,10 @@
 //! What a search found, for comparison with a later one.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 use super::RootKind;
 use super::heap_analysis::HeapAnalysis;
-use crate::collect::CollectVec;
 use crate::units::{ByteDelta, Bytes};
 
 /// Share of a device's bytes from which hidden growth is worth a second search.
@@ -62,7 +62,7 @@ impl Inventory {
             unseen: look.unseen(label).unwrap_or_default(),
             ..Shelf::default()
         };
-        let mut devices: Vec<Shelf> = look.labels().map(shelf).collect_vec();
+        let mut devices: Vec<Shelf> = look.labels().map(shelf).collect();
         for stored in &look.ground.storages {
             let node = look.web.node_of(look.vertex(stored.number));
             let storage = node.and_then(|node| graph.node(node).storage.as_ref());
@@ -83,7 +83,7 @@ impl Inventory {
             is_whole: graph.is_whole,
         };
         let names = look.web.names.iter().map(|it| (it.kind, it.name));
-        inventory.keep_names(&names.collect_vec());
+        inventory.keep_names(&names.collect::<Vec<_>>());
         inventory.keep_largest();
         inventory
     }
@@ -118,7 +118,7 @@ impl Inventory {
         }
         let mut order: Vec<usize> = (0..names.len())
             .filter(|name| sums[*name] > Bytes::ZERO)
-            .collect_vec();
+            .collect();
         order.sort_by_key(|name| std::cmp::Reverse(sums[*name]));
         let is_cut = order.len() > MAX_NAMES;
         order.truncate(MAX_NAMES);
@@ -127,7 +127,7 @@ impl Inventory {
             places[*name] = place as u32;
         }
         let named = |name: &usize| (names[*name].0, names[*name].1.into());
-        self.names = order.iter().map(named).collect_vec();
+        self.names = order.iter().map(named).collect();
         if is_cut {
             self.names.push((RootKind::Variable, OTHER_NAMES.into()));
         }
@@ -233,7 +233,7 @@ impl Shelf {
         if self.storages.len() <= most {
             return;
         }
-        let mut sizes: Vec<Bytes> = self.storages.iter().map(|(_, it)| it.n_bytes).collect_vec();
+        let mut sizes: Vec<Bytes> = self.storages.iter().map(|(_, it)| it.n_bytes).collect();
         let (_, largest_left_out, _) =
             sizes.select_nth_unstable_by_key(most, |size| std::cmp::Reverse(*size));
         self.summed_up_to = *largest_left_out;
@@ -249,7 +249,7 @@ impl Shelf {
             name,
             is_handed_out,
         };
-        self.sums = sums.into_iter().map(sum).collect_vec();
+        self.sums = sums.into_iter().map(sum).collect();
         self.storages.shrink_to_fit();
     }
 }
@@ -293,6 +293,9 @@ impl<'i> Since<'i> {
 
 type Name<'i> = (RootKind, &'i str);
 
+/// A name as it is compared: [`RootKind::series_name`].
+pub(super) type SeriesName<'i> = (RootKind, Cow<'i, str>);
+
 /// What each name has more, or less.
 pub(super) struct Grown<'i> {
     now: HashMap<Name<'i>, Bytes>,
@@ -322,7 +325,7 @@ impl Grown<'_> {
     }
 
     /// What each name had at the earlier search, under the name by which it is compared.
-    pub(super) fn names_before(&self) -> BTreeMap<Name<'_>, Bytes> {
+    pub(super) fn names_before(&self) -> BTreeMap<SeriesName<'_>, Bytes> {
         let mut names = BTreeMap::new();
         for ((kind, name), n_bytes) in &self.then {
             *names.entry((*kind, kind.series_name(name))).or_default() += *n_bytes;

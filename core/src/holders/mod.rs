@@ -41,6 +41,7 @@ mod graph;
 mod heap_analysis;
 mod inventory;
 mod ledger;
+mod main_branches;
 mod part;
 mod path;
 mod preferred;
@@ -340,12 +341,14 @@ pub struct Traits {
     pub bound: Option<Bound>,
     /// The type of the largest object, if that is a tensor or an array: `Tensor`, `ndarray`.
     pub tensor_type: String,
+    /// What fills it beside the cells: `worker (thread)`, `collect (task)`. Empty if nothing does.
+    pub filled_by: String,
 }
 
 /// What a name has of a device's memory: each storage counts for the name that paths prefer.
 ///
-/// All displayed results are one name, and so are the threads that run one function. An entry of
-/// [`DeviceHolders::changed`].
+/// All displayed results are one name, and so are the threads that run one function. Attributes of an
+/// object that changed are listed beside it: `trainer.history`. An entry of [`DeviceHolders::changed`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NameLevel {
     /// What kind of name it is.

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use super::graph::{NodeIdx, ObjectGraph};
 use super::root::RootKind;
-use crate::collect::CollectVec;
 use crate::units::Bytes;
 
 /// What a name holds on a device, excluding what a name before it holds.
@@ -25,7 +24,7 @@ impl ObjectGraph {
     /// Who holds what, the most first: variables come before the frames of an error, so what
     /// a function was given counts for the name of who gave it.
     pub fn by_preferred_name(&self) -> Vec<HeldBy> {
-        let mut roots: Vec<_> = self.roots().iter().collect_vec();
+        let mut roots: Vec<_> = self.roots().iter().collect();
         roots.sort_by_key(|root| root.kind);
         let targets = self.targets();
         let mut is_seen = vec![false; self.n_nodes()];
@@ -52,7 +51,7 @@ impl ObjectGraph {
                 device: device.to_owned(),
                 n_bytes,
             })
-            .collect_vec();
+            .collect();
         held.sort_by_key(|held| std::cmp::Reverse(held.n_bytes));
         held
     }

@@ -2,7 +2,6 @@
 
 use super::csr_graph::{CsrGraph, NONE, SESSION};
 use super::root::RootKind;
-use crate::collect::CollectVec;
 
 /// Who holds a node at best. In the order of preference; a path through the
 /// user's own names is shown before one through IPython's.
@@ -59,7 +58,7 @@ impl Reach {
             let queue = roots
                 .filter(|(_, name)| is_in_round(name.kind))
                 .map(|(vertex, _)| vertex)
-                .collect_vec();
+                .collect();
             reach.round(web, queue, held);
         }
         reach.take_orphans(web);
@@ -126,7 +125,7 @@ impl Reach {
         self.meet(unnamed, SESSION, NONE, Held::Unnamed);
         self.root[unnamed as usize] = unnamed;
         let nodes = web.first_node()..web.n_vertices() as u32;
-        let left: Vec<u32> = nodes.filter(|vertex| !self.is_met(*vertex)).collect_vec();
+        let left: Vec<u32> = nodes.filter(|vertex| !self.is_met(*vertex)).collect();
         let mut is_held = vec![false; if left.is_empty() { 0 } else { web.n_vertices() }];
         for vertex in &left {
             for (target, _) in web.successors(*vertex) {
@@ -146,6 +145,11 @@ impl Reach {
 
     pub(super) fn held(&self, vertex: u32) -> Held {
         self.held[vertex as usize]
+    }
+
+    /// The vertex before it on its path.
+    pub(super) fn above(&self, vertex: u32) -> u32 {
+        self.from[vertex as usize]
     }
 
     /// The last link of the path.

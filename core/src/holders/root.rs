@@ -1,5 +1,6 @@
 //! Where the walk starts: objects that have a name.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::graph::NodeIdx;
@@ -77,7 +78,7 @@ impl RootKind {
     }
 
     /// The name under which names of this kind are compared from one search to the next: what comes
-    /// anew each time, as a displayed result or a thread, is one.
+    /// anew each time, as a displayed result or a thread, is one; so are variables that are numbered.
     ///
     /// ```
     /// use gpumem_core::holders::RootKind;
@@ -85,12 +86,15 @@ impl RootKind {
     /// assert_eq!(RootKind::OutputHistory.series_name("Out[3]"), "Out");
     /// assert_eq!(RootKind::ThreadFrame.series_name("load() in Thread-7 (load)"), "load()");
     /// assert_eq!(RootKind::Variable.series_name("losses"), "losses");
+    /// assert_eq!(RootKind::Variable.series_name("model_7"), "model_…");
+    /// assert_eq!(RootKind::Variable.series_name("model_1 … model_7"), "model_…");
     /// ```
-    pub fn series_name(self, name: &str) -> &str {
+    pub fn series_name(self, name: &str) -> Cow<'_, str> {
         match self {
-            Self::OutputHistory => "Out",
-            Self::ThreadFrame => name.split(" in ").next().unwrap_or_default(),
-            _ => name,
+            Self::OutputHistory => "Out".into(),
+            Self::ThreadFrame => name.split(" in ").next().unwrap_or_default().into(),
+            Self::Variable if !name.contains(['.', '[']) => numbered(name),
+            _ => name.into(),
         }
     }
 
@@ -138,6 +142,15 @@ impl RootKind {
     }
 }
 
+/// The series of a variable whose name ends in a number.
+fn numbered(name: &str) -> Cow<'_, str> {
+    let first = name.split(" … ").next().unwrap_or_default();
+    match first.trim_end_matches(|letter: char| letter.is_ascii_digit()) {
+        stem if stem.is_empty() || stem.len() == name.len() => name.into(),
+        stem => format!("{stem}…").into(),
+    }
+}
+
 /// A name from which objects are reached. Roots of equal name and kind are one: `Out[3]`, `_3` and
 /// IPython's hidden copy hold together.
 ///
@@ -157,6 +170,8 @@ pub struct Root {
     pub path: Arc<str>,
     /// The object that it holds.
     pub target: NodeIdx,
+    /// What fills it beside the cells: `worker (thread)`.
+    pub filled_by: Option<Arc<str>>,
 }
 
 impl Root {
@@ -168,6 +183,7 @@ impl Root {
             name,
             kind,
             target,
+            filled_by: None,
         }
     }
 
@@ -181,6 +197,15 @@ impl Root {
     pub fn by(self, path: &str) -> Self {
         Self {
             path: path.into(),
+            ..self
+        }
+    }
+
+    /// The same name, filled by what runs beside the cells.
+    #[must_use]
+    pub fn filled_by(self, who: Option<&str>) -> Self {
+        Self {
+            filled_by: who.map(Arc::from),
             ..self
         }
     }

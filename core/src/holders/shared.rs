@@ -2,7 +2,6 @@
 
 use super::csr_graph::CsrGraph;
 use super::dominators::{Dominators, Lists};
-use crate::collect::CollectVec;
 
 /// How many of the names are listed.
 const N_NAMES: usize = 3;
@@ -28,7 +27,7 @@ pub(super) fn sharers(
     let is_root = |number: u32| web.name_of(dominators.vertices[number as usize]).is_some();
     let shared: Vec<u32> = (1..n)
         .filter(|number| dominators.above[*number as usize] == 0 && !is_root(*number))
-        .collect_vec();
+        .collect();
     if shared.is_empty() {
         return Vec::new();
     }
@@ -42,7 +41,7 @@ pub(super) fn sharers(
     let mut sharers: Vec<(u32, Sharers)> = shared
         .iter()
         .map(|number| (*number, Sharers::default()))
-        .collect_vec();
+        .collect();
     for root in 1..=web.unnamed() {
         let mut open = below.of(dominators.number(root)).to_vec();
         while let Some(number) = open.pop() {

@@ -268,6 +268,36 @@ fn a_look_tells_what_each_name_has_now_if_that_changed() {
 }
 
 #[test]
+fn a_look_tells_what_the_attributes_of_an_object_have() {
+    let scene = |n: u64| {
+        let mut scene = Scene::default();
+        let trainer = scene.builder.node(Node::object("Trainer"));
+        let inside = scene.builder.node(Node::object("dict"));
+        scene.edge(trainer, inside, Step::Within);
+        for (name, n) in [("history", n), ("weights", 2)] {
+            let tensors: Vec<NodeIdx> = (0..n).map(|_| scene.tensor(4)).collect();
+            let list = scene.list(&tensors);
+            scene.edge(inside, list, Step::attribute(name));
+        }
+        scene.variable("trainer", trainer);
+        scene.builder.build()
+    };
+    let levels = |before: u64| -> Vec<String> {
+        let found = looked(&scene(before), &scene(5));
+        let changed = found.devices[0].changed.iter();
+        let level = |it: &NameLevel| format!("{} {} in {}", it.name, it.n_bytes, it.n_storages);
+        changed.map(level).collect()
+    };
+    let of_each = [
+        "trainer 28 MiB in 7",
+        "trainer.history 20 MiB in 5",
+        "trainer.weights 8 MiB in 2",
+    ];
+    assert_eq!(levels(3), of_each);
+    assert_eq!(levels(5), [""; 0]);
+}
+
+#[test]
 fn a_bound_is_that_of_the_container_alone() {
     let five_of_eight = Bound { n: 5, most: 8 };
     let bound_of = |is_inside: bool, n: u64| {

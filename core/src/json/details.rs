@@ -64,6 +64,7 @@ pub(super) struct JsonSeries {
 pub(super) struct JsonGrowthDetails {
     #[serde(flatten)]
     series: JsonSeries,
+    by: Option<String>,
     steps: bool,
     n_grown: usize,
     n_known: usize,
@@ -170,9 +171,12 @@ fn growth(details: &GrowthDetails) -> JsonGrowthDetails {
         DecidedBy::OneTensor => "one_tensor",
         DecidedBy::Fills { .. } => "fills",
         DecidedBy::MayBeMeant => "may_be_meant",
+        DecidedBy::FirstWrites => "first_writes",
+        DecidedBy::WaitsForCollector => "waits_for_collector",
     });
     JsonGrowthDetails {
         series: of_series(&details.series),
+        by: details.by.clone(),
         steps: details.steps,
         n_grown: details.n_grown,
         n_known: details.n_known,

@@ -90,6 +90,7 @@ impl Growth<'_> {
                     Some(DecidedBy::Fills { n, most, .. }) => {
                         (format!("{who} fills up: {n} of at most {most}{on}"), ", ")
                     }
+                    Some(DecidedBy::FirstWrites) => (format!("{who} grows{on}"), ": "),
                     _ => (format!("{who} grows with its input{on}"), ": "),
                 };
                 let bound = self.bound().map(|it| decided_by(it, self.teller.units));
@@ -138,6 +139,7 @@ impl Growth<'_> {
         let mut parts = vec![format!(
             "{who} +{each} {often} ({n_grown} of {n_known}){on}"
         )];
+        parts.extend_vec(self.while_it_ran().map(|by| super::plain(&by)));
         parts.extend_vec(self.forecast("").map(|forecast| super::plain(&forecast)));
         parts.extend_vec((self.state() == State::Suspected).then(|| super::plain(&self.doubt())));
         parts
@@ -154,7 +156,8 @@ impl Growth<'_> {
     /// The first holder's name, as code; the cell where no name of the user's holds it.
     fn name(&self) -> String {
         match self.teller.finding.holders.first() {
-            Some(Holder { name, kind, .. }) if has_name(*kind) => code(kind.series_name(name)),
+            Some(Holder { name, kind, .. }) if *kind == RootKind::Variable => code(name),
+            Some(Holder { name, kind, .. }) if has_name(*kind) => code(&kind.series_name(name)),
             _ => self.place(),
         }
     }
@@ -197,7 +200,12 @@ impl Growth<'_> {
     }
 
     /// The cell, and the blocks in it: `` `train() › epoch › forward` ``.
+    ///
+    /// What runs beside the cells grows by itself, whichever of them is there: `` `worker` (thread) ``.
     fn place(&self) -> String {
+        if let Some((function, kind)) = self.beside() {
+            return format!("{} ({kind}", code(function));
+        }
         let path = &self.teller.finding.path;
         let n_blocks = path.len() - usize::from(self.details.steps);
         let blocks = path[..n_blocks].iter().map(String::as_str);
@@ -206,6 +214,20 @@ impl Growth<'_> {
         let cell = source_text::abridged(statement.unwrap_or("a cell"));
         let names: Vec<&str> = std::iter::once(&*cell).chain(blocks).collect_vec();
         code(&names.join(" › "))
+    }
+
+    /// The function that grows it beside the cells, and what runs that: `worker`, `thread)`.
+    fn beside(&self) -> Option<(&str, &str)> {
+        self.details.by.as_deref()?.split_once(" (")
+    }
+
+    /// `` while In [7] ran, by `worker` (thread) ``.
+    fn while_it_ran(&self) -> Option<String> {
+        self.beside()?;
+        let last = self.teller.finding.runs.last();
+        let number = last.and_then(|run| self.teller.recording.run(*run).execution_count);
+        let ran = number.map_or_else(|| "a cell".to_owned(), |n| format!("In [{n}]"));
+        Some(format!("while {ran} ran, by {}", self.place()))
     }
 
     fn detail(&self) -> String {
@@ -235,6 +257,9 @@ impl Growth<'_> {
     fn rise(&self) -> String {
         let (n_runs, unit) = (self.teller.finding.n_runs, self.unit());
         let rate = rate(self.details, self.teller.units);
+        if let Some(by) = self.while_it_ran() {
+            return format!("grew {rate} a {unit} {}", super::plain(&by));
+        }
         if self.details.grew_each_time() {
             return match n_runs {
                 2 => format!("grew in both {unit}s, {rate} each"),
@@ -316,6 +341,10 @@ fn decided_by(decided: DecidedBy, units: Units) -> String {
         ),
         DecidedBy::OneTensor => "one tensor, replaced by a larger one each time".to_owned(),
         DecidedBy::MayBeMeant => "you may want to keep it".to_owned(),
+        DecidedBy::FirstWrites => {
+            "arrays that were allocated before are written for the first time".to_owned()
+        }
+        DecidedBy::WaitsForCollector => "waiting for Python's garbage collector".to_owned(),
         DecidedBy::Fills { when_full, .. } => format!("{} when full", units.size(when_full)),
     }
 }

@@ -46,6 +46,7 @@ fn growth(n: usize) -> GrowthDetails {
     GrowthDetails {
         series: series(420, 0),
         statement: None,
+        by: None,
         steps: false,
         n_grown: n,
         n_known: n,
@@ -154,7 +155,14 @@ fn growth_in_words() {
         grown(State::Suspected, 12, |it| {
             it.decided_by = Some(DecidedBy::MayBeMeant);
         }),
+        held(grown(State::Leak, 12, |it| {
+            it.by = Some("worker (thread)".to_owned());
+        })),
+        grown(State::Suspected, 12, |it| {
+            it.decided_by = Some(DecidedBy::WaitsForCollector);
+        }),
         bounded(DecidedBy::OneTensor),
+        bounded(DecidedBy::FirstWrites),
         bounded(DecidedBy::Fills {
             n: 12,
             most: 50,

@@ -26,6 +26,8 @@ class SeriesGrowth:
 class Growth(SeriesGrowth):
     """How the runs of a cell, or the steps in one, grow: of ``leak``, ``growing``, ``settled``."""
 
+    by: str | None
+    """What grew it while the cell ran, where that is not the cell: ``worker (thread)``."""
     steps: bool
     """It counts steps inside a run, not runs."""
     n_grown: int
@@ -41,7 +43,9 @@ class Growth(SeriesGrowth):
     decided_by: str | None
     """What decided between a leak and growth, if anything did: ``allocations_grew``,
     ``allocations_stayed``, ``one_tensor`` (replaced by a larger one each time), ``fills`` (its
-    container has a bound) or ``may_be_meant`` (neither an accident nor soon a problem)."""
+    container has a bound), ``first_writes`` (arrays that were allocated before are written),
+    ``may_be_meant`` (neither an accident nor soon a problem) or ``waits_for_collector`` (Python's
+    next garbage collection frees it)."""
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,7 @@ pub(super) fn build<'r, 's: 'r>(
         if let Some(node) = node.filter(|node| pruned.keeps(*node)) {
             let target = builder.node(node);
             let named = holders::Root::new(&root.name, root.kind, target).by(&root.path);
+            let named = named.filled_by(root.filled_by.as_deref());
             builder.graph.root(named);
         }
     }

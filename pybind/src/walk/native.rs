@@ -81,6 +81,11 @@ pub(crate) fn resolve(py: Python<'_>) -> PyResult<()> {
 }
 
 impl Native {
+    /// It is a function that Python code made.
+    pub(super) fn is_function(object: &Object<'_>) -> bool {
+        Self::of(object) == Some(Self::Function)
+    }
+
     /// What `object` is, if its class is exactly one of these.
     pub(super) fn of(object: &Object<'_>) -> Option<Self> {
         let class = object.class();

@@ -102,6 +102,7 @@ fn system<'s>(name: &str, path: String, object: Object<'s>) -> Root<'s> {
         kind: RootKind::System,
         path,
         object,
+        filled_by: None,
     }
 }
 
@@ -138,6 +139,7 @@ fn without_name<'s>(kind: RootKind, name: &str, objects: Vec<Object<'s>>) -> Vec
         kind,
         path: in_words(&object),
         object,
+        filled_by: None,
     };
     objects.into_iter().map(root).collect()
 }

@@ -1,7 +1,7 @@
 # truth: leak
 # world: sim
 # about: globals()[f"model_{n}"]: each run of a sweep leaves its model under another name
-# holder: model_\d+
+# holder: model_1 … model_12
 # bytes: 268435456
 # %%
 from gpumem import sim

@@ -5,7 +5,7 @@ use crate::analyze::context::Context;
 use crate::analyze::finding::{Finding, FindingKind};
 use crate::analyze::growth::State;
 use crate::analyze::held;
-use crate::analyze::names::{GrowingNames, NameKey};
+use crate::analyze::names::{self, GrowingNames, NameKey};
 use crate::analyze::series::Key;
 use crate::analyze::stats_cache::StatsCache;
 use crate::collect::{CollectVec, ExtendVec};
@@ -58,12 +58,23 @@ pub(in crate::analyze) fn add_names(
         by.any(|by| {
             let is_same = cell(by) == cell(it) && by.withdrawn.is_none();
             let has_settled = it.kind == FindingKind::Settled && is_same;
-            has_settled || (is_early(it) && first(by) == first(it))
+            // What grows in it is known better.
+            let is_whole = is_same && it.kind != FindingKind::Leak && is_whole_of(it, by);
+            has_settled || is_whole || (is_early(it) && first(by) == first(it))
         })
     };
     let told = early.into_iter().chain(late);
     findings.extend_vec(told.filter(|it| !is_overruled(it)));
     findings.extend_vec(found);
+}
+
+/// The first holder of `it` is the object of which `by` names a branch.
+fn is_whole_of(it: &Finding, by: &Finding) -> bool {
+    let (Some(it), Some(by)) = (it.holders.first(), by.holders.first()) else {
+        return false;
+    };
+    let by = held::key(by);
+    names::is_branch(&by) && held::key(it).1 == names::trunk(&by.1)
 }
 
 fn judged_names(

@@ -114,6 +114,7 @@ wire! { Holder {
     sparse "part" => traits.part,
     sparse "bound" => traits.bound,
     sparse "tensor_type" => traits.tensor_type,
+    sparse "filled_by" => traits.filled_by,
     "branches" => branches,
     "more" => more,
 }}

@@ -3,6 +3,7 @@
 //! What only Python code can tell, such as the attributes of IPython's shell, is read before the
 //! section begins ([`Places`]); the rest in it.
 
+mod fillers;
 mod ipython;
 mod modules;
 mod tasks;
@@ -27,6 +28,8 @@ pub(super) struct Root<'s> {
     /// The expression that is the object.
     pub(super) path: String,
     pub(super) object: Object<'s>,
+    /// What fills it beside the cells: `worker (thread)`.
+    pub(super) filled_by: Option<String>,
 }
 
 /// What is read outside of a section, where Python code may run.
@@ -144,7 +147,16 @@ impl<'s> Roots<'s> {
             kind,
             path,
             object,
+            filled_by: None,
         });
+    }
+
+    /// A local variable of what runs beside the cells.
+    fn add_beside(&mut self, name: &str, path: String, object: Object<'s>, by: String) {
+        self.add(RootKind::ThreadFrame, name, path, object);
+        if let Some(root) = self.found.last_mut() {
+            root.filled_by = Some(by);
+        }
     }
 
     /// A place whose name is the expression.

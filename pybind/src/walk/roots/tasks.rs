@@ -1,7 +1,5 @@
 //! Coroutines that the event loop will go on with: no variable needs to name them.
 
-use gpumem_core::holders::RootKind;
-
 use super::Roots;
 use super::threads::is_passed;
 use crate::still::{Dict, Object, Section};
@@ -50,7 +48,7 @@ fn add_task<'s>(roots: &mut Roots<'s>, task: &Object<'s>) -> Option<()> {
     let function = coroutine.read("__name__")?.text()?;
     let task_name = task.call("get_name")?.text()?;
     let name = format!("{function}() in {task_name}");
-    roots.add_named(RootKind::ThreadFrame, &name, coroutine);
+    roots.add_beside(&name, name.clone(), coroutine, format!("{function} (task)"));
     Some(())
 }
 

@@ -6,7 +6,7 @@ use std::iter;
 use gpumem_core::holders::RootKind;
 use pyo3::ffi;
 
-use super::{Places, Roots};
+use super::{Places, Roots, fillers};
 use crate::still::{Dict, Object, Section};
 use crate::walk::native;
 
@@ -38,6 +38,7 @@ const WAITING: [&str; 9] = [
 /// functions and of what the innermost of them calls, for the rest are what runs the cell.
 pub(super) fn add<'s>(roots: &mut Roots<'s>, section: &'s Section<'s>, places: &Places<'_>) {
     let names = thread_names(section);
+    let mut beside = Vec::new();
     for (thread, mut frames) in by_thread(section, places) {
         let is_own = thread == own_thread();
         let name = names.get(&thread).filter(|_| !is_own);
@@ -56,7 +57,12 @@ pub(super) fn add<'s>(roots: &mut Roots<'s>, section: &'s Section<'s>, places: &
         for frame in &frames {
             add_frame(roots, frame, name.map(String::as_str));
         }
+        if !is_own {
+            frames.retain(|frame| is_users(roots, frame));
+            beside.extend(frames);
+        }
     }
+    fillers::note(roots, &beside);
 }
 
 /// What other threads are in, if it is more than waiting for work: `train() in Thread-3`.
@@ -119,11 +125,14 @@ fn add_frame<'s>(roots: &mut Roots<'s>, frame: &Object<'s>, thread: Option<&str>
     };
     for (variable, value) in native::locals(frame) {
         let path = format!("{name}.<locals>.{variable}");
-        roots.add(RootKind::ThreadFrame, &name, path, value);
+        match thread {
+            Some(_) => roots.add_beside(&name, path, value, format!("{function} (thread)")),
+            None => roots.add(RootKind::ThreadFrame, &name, path, value),
+        }
     }
 }
 
-fn function_name(frame: &Object<'_>) -> Option<String> {
+pub(super) fn function_name(frame: &Object<'_>) -> Option<String> {
     frame.code_of_frame()?.read("co_name")?.text()
 }
 
