@@ -30,6 +30,12 @@ export function listen(root, guarded) {
     last = chart ? { chart, x: event.offsetX, y: event.offsetY } : null;
     frame ||= requestAnimationFrame(point);
   };
+  /** A page that scrolls under a pointer at rest tells of a move that nobody made. */
+  const isAtRest = ({ clientX: x, clientY: y }) => {
+    const stays = x === rest.x && y === rest.y;
+    rest = { x, y };
+    return stays;
+  };
   const release = (isOver) => {
     if (!held) return;
     held = null;
@@ -57,10 +63,7 @@ export function listen(root, guarded) {
       dragged = guarded((view) => view.drag(event.clientX - held.left)) || dragged;
       if (dragged) return undefined;
     }
-    // A page that scrolls under a pointer at rest tells of a move that nobody made.
-    if (event.clientX === rest.x && event.clientY === rest.y) return undefined;
-    rest = { x: event.clientX, y: event.clientY };
-    return track(event);
+    return isAtRest(event) ? undefined : track(event);
   });
   on("pointerup", (event) => {
     fingers.delete(event.pointerId);
@@ -72,7 +75,7 @@ export function listen(root, guarded) {
   });
   on("pointerleave", (event) => {
     // A finger that is lifted leaves what it tapped to be read.
-    if (event.pointerType === "touch") return;
+    if (event.pointerType === "touch" || isAtRest(event)) return;
     last = null;
     frame ||= requestAnimationFrame(point);
   });

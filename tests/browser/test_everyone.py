@@ -195,7 +195,9 @@ def test_names_of_any_kind_are_text(open_page: Open, tmp_path: Path) -> None:
     report = ReportPage(opened.page)
     assert "onerror" in report.hover("cells", "onerror")
     assert "quoted" in report.hover("cells", "quoted")
-    assert report.host.locator("img, b:not(.total, .usage b, .key b, .outlook b, .fix b)").count() == 0
+    assert (
+        report.host.locator("img, b:not(.total, .usage b, .key b, .outlook b, .fix b)").count() == 0
+    )
     opened.page.wait_for_function(FITS)
     assert opened.errors == []
     screenshot(opened.page, "page-names")

@@ -64,7 +64,8 @@ def test_an_update_leaves_the_reader_where_they_are(
     page: Page, recordings: Sessions, tmp_path: Path
 ) -> None:
     """Zoom, choice, keyboard and what is open stay as they are."""
-    earlier, later = _later(recordings["thousand"])
+    recording = recordings["thousand"]
+    (earlier, _), later = recording._split_at(40), recording.to_bytes()
     host = Host.on(page, earlier, tmp_path)
     host.show()
     report = ReportPage(page)
@@ -168,7 +169,7 @@ def test_outputs_that_are_pages_of_their_own_bring_the_runtime(
     assert second.asked() == []
     assert second.frame.locator(".findings .card", has_text=KEPT).count() == 1
     growth.press("ArrowRight")
-    assert "In [" in second.frame.locator(".tip:not([hidden])").first.inner_text()
+    assert "In [" in second.frame.locator(".read:not([hidden])").first.inner_text()
     screenshot(page, "host-frames")
 
 
@@ -260,7 +261,7 @@ def test_copying_leaves_the_keyboard_on_its_button(
     """A frame that may not ask for the clipboard copies by a field, which is gone again."""
     [host] = Host.frames(page, recordings["leak"], tmp_path, 1)
     host.show(runtime=host.provider)
-    button = host.frame.get_by_role("button", name="copy path").last
+    button = host.frame.get_by_role("button", name="Copy fix").first
     button.scroll_into_view_if_needed()
     button.evaluate(
         """(button) => {

@@ -81,6 +81,7 @@ def test_a_long_cell_is_seen_while_it_runs(page: Page, lab: Lab) -> None:
     expect(card.get_by_role("button", name="Show its run")).to_be_focused()
     screenshot(page, "lab-live")
     _interrupt(lab)
+    report.unfold("runs")
     expect(_row(report)).to_contain_text("ended interrupted")
     assert report.pixels("cells")["colours"] != drawn
     assert "interrupted" in report.hover("cells", "interrupted")
@@ -104,6 +105,7 @@ def test_a_run_that_goes_on_is_told_as_far_as_it_is(page: Page, lab: Lab) -> Non
     report = ReportPage(page)
     filled, growth = report.canvas("now"), report.canvas("cells")
     report.card(LOOP).wait_for(timeout=60_000)
+    report.unfold("runs")
     row = _row(report)
     expect(row).to_contain_text(re.compile(r"kept so far \+[\d.]+ MiB.*ended not yet"))
     expect(filled).to_have_attribute("aria-label", re.compile(r"your names 512 MiB, this run"))
@@ -115,7 +117,7 @@ def test_a_run_that_goes_on_is_told_as_far_as_it_is(page: Page, lab: Lab) -> Non
     assert painted[-1] - painted[0] >= (len(painted) - 1) * LEAST_REST_MILLIS
     assert filled.get_attribute("aria-label") != said
     assert _state(lab) == "busy"
-    assert "kept so far" in report.hover("cells", LOOP[:24])
+    assert "kept so far" in report.hover("cells", "kept.append")
     svg = report.host.evaluate("(host) => host.exported('svg')")
     assert "· running" in svg
     screenshot(page, "lab-running")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .live import CELLS, SETUP, ReportPage, screenshot, write_notebook
+from .live import CELLS, KEPT, SETUP, ReportPage, screenshot, write_notebook
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,7 +33,7 @@ def test_a_notebook_run_by_keyboard_shows_a_live_report(
         report.assert_crisp()
         assert "kept +256 MiB" in report.hover("cells", "model = sim.tensor")
         report.canvas("cells").press("ArrowLeft")
-        assert "for batch" in report.tip()
+        assert KEPT in report.tip()
         assert not page.locator(".jp-OutputArea-output img").is_visible()
         assert opened.strays == []
         screenshot(page, "notebook-7")

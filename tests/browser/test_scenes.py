@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import gpumem
 import pytest
 
-from .live import FITS, FRAMES, ReportPage, saved, screenshot
+from .live import FITS, ReportPage, saved, screenshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -80,7 +80,9 @@ def test_ten_seconds_tell_what_leaks_and_what_to_change(
     lab.set_theme(f"JupyterLab {theme}")
     try:
         view = {"viewport": {"width": 1440, "height": 900}}
-        page = open_page(f"{lab.url}/lab/workspaces/{theme}/tree/{name}", host=lab.host, **view).page
+        page = open_page(
+            f"{lab.url}/lab/workspaces/{theme}/tree/{name}", host=lab.host, **view
+        ).page
         page.locator(".jp-Notebook .jp-CodeCell").first.wait_for()
         wait(lambda: _is_idle(lab), "the kernel never became idle")
         page.locator(".jp-Notebook .jp-CodeCell .cm-content").first.click()
