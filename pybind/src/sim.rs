@@ -308,8 +308,8 @@ enum DeviceChoice {
 }
 
 impl DeviceChoice {
-    fn find(&self) -> PyResult<Arc<Device>> {
-        let number = match self {
+    fn find(self) -> PyResult<Arc<Device>> {
+        let number = match &self {
             Self::Number(number) => usize::try_from(*number).ok(),
             Self::Label(label) => {
                 let number = label.strip_prefix("sim:");

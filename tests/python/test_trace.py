@@ -77,7 +77,7 @@ def test_each_simulated_device_has_its_history(device: Any, tmp_path: Path) -> N
     traces = gpumem.report().traces
     found = {trace["device"]: in_mib(trace) for trace in traces}
     assert found == {"sim:0": {2: (1, 1)}, "sim:1": {3: (2, 2)}}
-    snapshot = pickle.loads(file.read_bytes())
+    snapshot = pickle.loads(file.read_bytes())  # noqa: S301 (written above)
     assert [len(trace) > 0 for trace in snapshot["device_traces"]] == [True, True]
     assert [segment["device"] for segment in snapshot["segments"]] == [0, 1]
 

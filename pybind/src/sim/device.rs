@@ -25,7 +25,7 @@ static CURRENT: Mutex<Vec<Arc<Device>>> = Mutex::new(Vec::new());
 
 /// What a driver would tell of each current device. The sampler's thread reads it without any
 /// lock. No capacity: no device.
-static SHOWN: [ShownNow; MAX_DEVICES] = [const { ShownNow::NONE }; MAX_DEVICES];
+static SHOWN: [ShownNow; MAX_DEVICES] = [const { ShownNow::none() }; MAX_DEVICES];
 
 /// How many storages there were so far.
 static N_STORAGES: AtomicU64 = AtomicU64::new(0);
@@ -37,10 +37,12 @@ struct ShownNow {
 }
 
 impl ShownNow {
-    const NONE: Self = Self {
-        reserved: AtomicU64::new(0),
-        capacity: AtomicU64::new(0),
-    };
+    const fn none() -> Self {
+        Self {
+            reserved: AtomicU64::new(0),
+            capacity: AtomicU64::new(0),
+        }
+    }
 }
 
 /// A device's driver figures.
