@@ -139,7 +139,8 @@ pub fn waiting(recording: &Recording, baseline: &Recording, rules: &Rules) -> Ve
     for before in sides(baseline, rules, stats) {
         let has_run = after.iter().any(|after| before.likeness(after) > 0);
         let is_known = waiting.iter().any(|cell| cell.id == before.cell.id);
-        if is_growing(&before.side, before.least) && !has_run && !is_known {
+        let grew = before.side.n_runs > 2 && is_growing(&before.side, before.least);
+        if grew && !has_run && !is_known {
             waiting.push(before.cell);
         }
     }

@@ -29,7 +29,8 @@ pub enum Extent {
     FirstScreen,
     /// All charts.
     Whole,
-    /// The first screen on 1600 × 900 pixels, at a scale of [`Extent::SLIDE_SCALE`].
+    /// The first screen on 1600 × 900 pixels at a scale of [`Extent::SLIDE_SCALE`]; if there is room, with all
+    /// cells over time.
     Slide,
 }
 
@@ -96,13 +97,12 @@ pub fn picture(recording: &Recording, analysis: &Analysis, view: &View, extent: 
     };
     let cells = cells(recording, analysis, view.device);
     let mut rows = rows::draw(&cells, &view, room);
-    let is_whole = extent == Extent::Whole;
-    if is_whole {
-        rows::draw_over_time(&mut rows, &cells, &view);
+    if extent != Extent::FirstScreen {
+        rows::draw_over_time(&mut rows, &cells, &view, room);
         description.push(rows.description.clone());
     }
     add_panel(&mut scene, rows, None);
-    if is_whole {
+    if extent == Extent::Whole {
         let now = now_with_words(recording, analysis, &view);
         description.push(now.description.clone());
         add_panel(&mut scene, now, None);

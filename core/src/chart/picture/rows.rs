@@ -184,9 +184,15 @@ fn draw_scale(scene: &mut Scene, cells: &Cells, row: &CellRow, (x, y): (f64, f64
     }
 }
 
-/// All cells over time, below the rows.
-pub(super) fn draw_over_time(scene: &mut Scene, cells: &Cells, view: &View) {
+/// All cells over time, below the rows, if there is room.
+pub(super) fn draw_over_time(scene: &mut Scene, cells: &Cells, view: &View, room: f64) {
     let layout = Layout::new(view.width);
+    let over_time = cells.over_time(layout, view.units);
+    let below = if layout.is_narrow() { 46.0 } else { 8.0 };
+    let bottom = scene.height + below + over_time.height;
+    if bottom + FOOT > room {
+        return;
+    }
     let line = [
         Point::new(0.0, scene.height + 4.5),
         Point::new(scene.width, scene.height + 4.5),
@@ -199,10 +205,7 @@ pub(super) fn draw_over_time(scene: &mut Scene, cells: &Cells, view: &View) {
         Point::new(PAD, scene.height + 42.0),
     );
     scene.text(words);
-    let over_time = cells.over_time(layout, view.units);
-    let below = if layout.is_narrow() { 46.0 } else { 8.0 };
     scene.description.clone_from(&over_time.description);
-    let height = over_time.height;
     scene.place(over_time, 0.0, scene.height + below);
-    scene.height += below + height + FOOT;
+    scene.height = bottom + FOOT;
 }
