@@ -1,6 +1,7 @@
 // How a report leaves the page: as a file, or by the clipboard.
 
 const FILES = {
+  slide: ["gpumem-16x9.png", "image/png"],
   png: ["gpumem.png", "image/png"],
   svg: ["gpumem.svg", "image/svg+xml"],
   csv: ["gpumem.csv", "text/csv"],

@@ -180,7 +180,9 @@ export async function mount(
     const kind = button.dataset.argument;
     button.closest("details.drop")?.removeAttribute("open");
     if (button.dataset.action === "copy") return copied(button, copy(root, kind));
-    if (kind === "png") return download("png", await pictureOf((canvas) => live.paint(canvas)));
+    if (kind === "png" || kind === "slide") {
+      return download(kind, await pictureOf((canvas) => live.paint(canvas, kind === "slide")));
+    }
     if (kind === "python" || kind === "markdown") return copy(root, live[kind]());
     if (kind === "recording") return download(kind, await recordingOf());
     return download(kind, live[kind]());

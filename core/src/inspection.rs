@@ -23,6 +23,9 @@ const MIN_HOST_CHANGE: Bytes = Bytes::mib(4);
 /// Segments are read again if their free pieces or reserved changed by this share of reserved.
 const MOVED: f64 = 1.0 / 64.0;
 
+/// Holders are searched again if the level has fallen by this share since the last search.
+const FELL: f64 = 1.0 / 16.0;
+
 /// A device whose segments are worth reading, from [`segments_wanted`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SegmentsWanted {
@@ -69,8 +72,8 @@ pub fn has_news(recording: &Recording, idx: RunIdx) -> bool {
 
 /// The devices whose holders are worth searching after a run.
 ///
-/// Those are devices on which the run left more than it found, or less if `IPython` kept something, and
-/// those on which a `del`, or an error that replaces the one before, freed nothing.
+/// Those are devices on which the run left more than it found, or much less than the last search did, or
+/// less if `IPython` kept something, and those on which a `del`, or an error that replaces the one before, freed nothing.
 ///
 /// ```
 /// use gpumem_core::inspection::holders_wanted;
@@ -118,14 +121,26 @@ fn may_have_new_holders(recording: &Recording, levels: &RunLevels, gives_back: b
         Some(Ordering::Greater) => true,
         Some(Ordering::Equal) if gives_back => true,
         // What `%gpumem release` gave back, it gave back between two runs.
-        Some(_) if !found.kept.is_empty() => {
+        Some(_) => {
             let mut then = recording.run(seen).levels.iter();
             let then = then.find(|then| then.device == levels.device);
             let then = then.and_then(|then| then.after.as_ref());
-            then.is_some_and(|then| moved_since(recording, then, levels) == Some(Ordering::Less))
+            then.is_some_and(|then| {
+                moved_since(recording, then, levels) == Some(Ordering::Less)
+                    && (!found.kept.is_empty() || fell_far(then, levels))
+            })
         }
-        _ => false,
+        None => false,
     }
+}
+
+/// So much was freed that the names seen `then` say more than is there.
+fn fell_far(then: &Reading, levels: &RunLevels) -> bool {
+    let now = levels.after.as_ref();
+    let levels = Sample::of(then)
+        .allocated
+        .zip(now.and_then(|now| Sample::of(now).allocated));
+    levels.is_some_and(|(then, now)| then.saturating_sub(now).as_f64() >= then.as_f64() * FELL)
 }
 
 /// How the level of a run's device at its end compares with `before`.

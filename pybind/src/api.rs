@@ -4,7 +4,7 @@ use std::ffi::CString;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use gpumem_core::analyze::{Analysis, Compared, analyze, compare};
+use gpumem_core::analyze::{Analysis, Compared, analyze, compare, waiting};
 use gpumem_core::chart::{self, Scene, Theme};
 use gpumem_core::holders::Holders;
 use gpumem_core::recording::RunIdx;
@@ -106,7 +106,10 @@ impl Recording {
 
     fn _compare_text(&self, py: Python<'_>, baseline: &Self, name: Text, width: usize) -> String {
         let Text(name) = name;
-        py.detach(|| report::comparison(&self.compared(baseline), &name, width))
+        py.detach(|| {
+            let waiting = waiting(&self.inner, &baseline.inner, &self.inner.header().rules);
+            report::comparison(&self.compared(baseline), &waiting, &name, width)
+        })
     }
 
     /// Who held memory of each device after a run, in words; empty where nobody looked.

@@ -11,6 +11,7 @@ mod held;
 use std::cell::Cell;
 use std::sync::Arc;
 
+use gpumem_core::allocator::OutOfMemory;
 use gpumem_core::units::Bytes;
 use pyo3::exceptions::{
     PyAttributeError, PyOverflowError, PyRuntimeError, PyTypeError, PyValueError,
@@ -19,9 +20,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyInt};
 
 pub(crate) use device::Device;
-use device::Storage;
+use device::{MAX_DEVICES, Storage};
 pub(crate) use device::{
-    begin_trace, ensure as ensure_device, reset_peaks, segments, shown, stats,
+    begin_traces, ensure as ensure_device, reset_peaks, segments, shown, stats,
 };
 use graph::{Gradient, Leaf, Node};
 pub(crate) use held::look;
@@ -89,6 +90,7 @@ impl Tensor {
         match other {
             Operand::Tensor(other) => {
                 let other = other.get();
+                self.check_same_device(other)?;
                 self.result("add", self.n_bytes.max(other.n_bytes), &[self, other], &[])
             }
             Operand::Number(_) => self.result("add", self.n_bytes, &[self], &[]),
@@ -103,6 +105,7 @@ impl Tensor {
         match other {
             Operand::Tensor(other) => {
                 let both = [self, other.get()];
+                self.check_same_device(both[1])?;
                 self.result("mul", self.n_bytes.max(both[1].n_bytes), &both, &both)
             }
             // The derivative of `t * 2` needs no more than the 2.
@@ -116,6 +119,7 @@ impl Tensor {
 
     fn __matmul__(&self, other: &Bound<'_, Self>) -> PyResult<Self> {
         let both = [self, other.get()];
+        self.check_same_device(both[1])?;
         self.result("matmul", self.n_bytes, &both, &both)
     }
 
@@ -150,6 +154,16 @@ impl Tensor {
         }
     }
 
+    /// A copy on a device, without the graph; this tensor if it is there already.
+    fn to<'py>(slf: &Bound<'py, Self>, device: DeviceChoice) -> PyResult<Bound<'py, Self>> {
+        let device = device.find()?;
+        let tensor = slf.get();
+        if Arc::ptr_eq(tensor.storage.device(), &device) {
+            return Ok(slf.clone());
+        }
+        Bound::new(slf.py(), Self::new(&device, tensor.n_bytes, None)?)
+    }
+
     /// Allocates the gradients of the leaves and frees what the graph saved.
     fn backward(&self) -> PyResult<()> {
         self.check_scalar("backward starts from a scalar (4 B), such as `.sum()` gives")?;
@@ -164,6 +178,12 @@ impl Tensor {
     #[getter]
     fn nbytes(&self) -> u64 {
         self.n_bytes.get()
+    }
+
+    /// The device's name, such as `sim:0`.
+    #[getter]
+    fn device(&self) -> &str {
+        self.storage.device().label()
     }
 
     #[getter]
@@ -198,10 +218,16 @@ impl Tensor {
 
     fn __repr__(&self) -> String {
         let size = self.n_bytes;
+        let device = match self.storage.device().number() {
+            0 => String::new(),
+            number => format!(", device={number}"),
+        };
         match &self.gradient {
-            None => format!("sim.tensor({size})"),
-            Some(Gradient::Leaf(_)) => format!("sim.tensor({size}, requires_grad=True)"),
-            Some(Gradient::Node(node)) => format!("sim.tensor({size}, grad_fn={})", node.op()),
+            None => format!("sim.tensor({size}{device})"),
+            Some(Gradient::Leaf(_)) => format!("sim.tensor({size}, requires_grad=True{device})"),
+            Some(Gradient::Node(node)) => {
+                format!("sim.tensor({size}, grad_fn={}{device})", node.op())
+            }
         }
     }
 }
@@ -252,6 +278,16 @@ impl Tensor {
         Self::new(self.storage.device(), n_bytes, gradient)
     }
 
+    fn check_same_device(&self, other: &Self) -> PyResult<()> {
+        let (one, another) = (self.storage.device(), other.storage.device());
+        if Arc::ptr_eq(one, another) {
+            return Ok(());
+        }
+        let (one, another) = (one.label(), another.label());
+        let message = format!("the operands are on {one} and on {another}: copy one with `.to()`");
+        Err(PyRuntimeError::new_err(message))
+    }
+
     fn check_scalar(&self, rule: &str) -> PyResult<()> {
         if self.n_bytes == SCALAR {
             return Ok(());
@@ -262,25 +298,71 @@ impl Tensor {
     }
 }
 
-/// Replaces the simulated device by an empty one of `total_bytes`.
+/// A device as the user names it: `1`, or `"sim:1"`.
+#[derive(FromPyObject)]
+enum DeviceChoice {
+    #[pyo3(annotation = "int")]
+    Number(i64),
+    #[pyo3(annotation = "str")]
+    Label(String),
+}
+
+impl DeviceChoice {
+    fn find(self) -> PyResult<Arc<Device>> {
+        let number = match &self {
+            Self::Number(number) => usize::try_from(*number).ok(),
+            Self::Label(label) => {
+                let number = label.strip_prefix("sim:");
+                number.and_then(|number| number.parse().ok())
+            }
+        };
+        let mut devices = device::current();
+        match number {
+            Some(number) if number < devices.len() => Ok(devices.swap_remove(number)),
+            _ => Err(self.unknown(devices.len())),
+        }
+    }
+
+    fn unknown(&self, n_devices: usize) -> PyErr {
+        let named = match self {
+            Self::Number(number) => number.to_string(),
+            Self::Label(label) => format!("{label:?}"),
+        };
+        let last = n_devices - 1;
+        let message = format!("device must be from 0 to {last}, not {named}");
+        PyValueError::new_err(message)
+    }
+}
+
+/// Replaces the simulated devices by empty ones of `total_bytes` each.
 #[pyfunction]
-fn sim_use(total_bytes: &Bound<'_, PyAny>) -> PyResult<()> {
+fn sim_use(total_bytes: &Bound<'_, PyAny>, n_devices: i64) -> PyResult<()> {
     let capacity = size("total_bytes", total_bytes)?;
     if capacity == Bytes::ZERO {
         return Err(PyValueError::new_err(
             "total_bytes must be at least 1, not 0",
         ));
     }
-    device::install(capacity);
+    let n_wanted = usize::try_from(n_devices).ok();
+    let n_wanted = n_wanted.filter(|n| (1..=MAX_DEVICES).contains(n));
+    let n_wanted = n_wanted.ok_or_else(|| {
+        let message = format!("n_devices must be from 1 to {MAX_DEVICES}, not {n_devices}");
+        PyValueError::new_err(message)
+    })?;
+    device::install(capacity, n_wanted);
     Ok(())
 }
 
 /// Allocates a tensor of `n_bytes`.
 #[pyfunction]
-#[pyo3(signature = (n_bytes, *, requires_grad))]
-fn sim_tensor(n_bytes: &Bound<'_, PyAny>, requires_grad: bool) -> PyResult<Tensor> {
+#[pyo3(signature = (n_bytes, *, requires_grad, device))]
+fn sim_tensor(
+    n_bytes: &Bound<'_, PyAny>,
+    requires_grad: bool,
+    device: DeviceChoice,
+) -> PyResult<Tensor> {
     let n_bytes = size("n_bytes", n_bytes)?;
-    let mut tensor = Tensor::new(&device::current(), n_bytes, None)?;
+    let mut tensor = Tensor::new(&device.find()?, n_bytes, None)?;
     if requires_grad {
         let leaf = Leaf::new(Arc::clone(&tensor.storage));
         tensor.gradient = Some(Gradient::Leaf(Arc::new(leaf)));
@@ -288,16 +370,18 @@ fn sim_tensor(n_bytes: &Bound<'_, PyAny>, requires_grad: bool) -> PyResult<Tenso
     Ok(tensor)
 }
 
-/// Gives free segments back to the device; how many bytes that was.
+/// Gives free segments back to all devices; how many bytes that was.
 #[pyfunction]
 fn sim_empty_cache() -> u64 {
-    device::current().empty_cache().get()
+    let devices = device::current();
+    let freed = devices.iter().map(|device| device.empty_cache().get());
+    freed.sum()
 }
 
-/// What the allocator counts now.
+/// What the device's allocator counts now.
 #[pyfunction]
-fn sim_memory_stats(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
-    let device = device::current();
+fn sim_memory_stats(py: Python<'_>, device: DeviceChoice) -> PyResult<Bound<'_, PyDict>> {
+    let device = device.find()?;
     let stats = device.stats();
     let entries = [
         ("allocated_bytes", stats.allocated.get()),
@@ -319,10 +403,11 @@ fn sim_memory_stats(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(dict)
 }
 
-/// Sets the peaks to the present levels.
+/// Sets the device's peaks to the present levels.
 #[pyfunction]
-fn sim_reset_peak_memory_stats() {
-    device::current().reset_peaks();
+fn sim_reset_peak_memory_stats(device: DeviceChoice) -> PyResult<()> {
+    device.find()?.reset_peaks();
+    Ok(())
 }
 
 /// Sets whether this thread's operations build graphs; what it was before.
@@ -344,6 +429,11 @@ fn size(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Bytes> {
 }
 
 fn allocate(device: &Arc<Device>, n_bytes: Bytes) -> PyResult<Arc<Storage>> {
-    let refused = |error| OutOfMemoryError::new_err(device::out_of_memory(&error));
+    let refused = |error| refused(device, &error);
     Storage::new(device, n_bytes).map(Arc::new).map_err(refused)
+}
+
+/// The error that the user's code gets.
+fn refused(device: &Device, error: &OutOfMemory) -> PyErr {
+    OutOfMemoryError::new_err(device::out_of_memory(device, error))
 }

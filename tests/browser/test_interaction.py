@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from typing import TYPE_CHECKING
 
 import gpumem
@@ -312,6 +313,8 @@ def _exported(report: ReportPage, words: str, folder: Path) -> bytes:
 def test_the_report_leaves_the_page(report: ReportPage, tmp_path: Path) -> None:
     """As pictures, as a table, and as the recording that it was made from."""
     assert _exported(report, "PNG", tmp_path).startswith(b"\x89PNG")
+    slide = _exported(report, "Picture 16:9", tmp_path)
+    assert struct.unpack(">II", slide[16:24]) == (1600, 900)
     assert _exported(report, "SVG", tmp_path).startswith(b"<svg ")
     lines = _exported(report, "CSV", tmp_path).decode().splitlines()
     assert lines[0].startswith("run,cell,")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import gpumem
 import pytest
+from playwright.sync_api import expect
 
 from .live import FITS, ReportPage, saved, screenshot
 
@@ -103,4 +104,19 @@ def test_a_fix_is_seen_beside_its_baseline(
     row = section.locator("tr[data-change=fixed]", has_text="64 MiB")
     words = " ".join(row.inner_text().split())
     assert re.search(r"fixed .*each step .*\+64 MiB .*0 B .*64 MiB ±", words), words
+    outcome = section.locator(".outcome").inner_text()
+    assert "no longer grows: +64 MiB a step before, 0 B now" in " ".join(outcome.split())
     screenshot(page, "scene-compare")
+
+
+def test_a_comparison_says_what_it_waits_for(
+    recordings: Sessions, open_page: Open, tmp_path: Path
+) -> None:
+    """Directly after the baseline nothing else is shown."""
+    path = tmp_path / "waiting.html"
+    gpumem.compare(recordings["empty"], recordings["leak"]).save(path)
+    page = open_page(path.as_uri(), **VIEW).page
+    section = page.get_by_role("region", name="comparison")
+    expect(section.locator(".outcome")).to_contain_text("Waiting for")
+    assert not page.get_by_role("region", name="verdict").is_visible()
+    screenshot(page, "scene-waiting")

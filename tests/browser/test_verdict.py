@@ -213,4 +213,4 @@ def test_it_leaves_the_page_as_markdown(
     text = report.host.evaluate("(host) => host.exported('markdown')")
     assert text.startswith("### ▲ `losses` leaks 420 MiB a run\n")
     assert f"```diff\n- {APPEND}\n+ {APPEND[:-1]}.detach())\n```" in text
-    assert "| cell | In | runs | kept |" in text
+    assert "| | cell | In | kept | state |" in text

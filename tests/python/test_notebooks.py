@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
+from nbconvert import HTMLExporter
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 ALARMS = {"leak", "suspected", "not_enough_data"}
@@ -122,6 +124,16 @@ def test_the_report_shows_a_picture_and_the_live_view(quickstart: dict[str, Any]
     assert "image/png" in picture["data"]
     assert "losses leaks 64 MiB a step" in picture["data"]["text/plain"]
     assert "application/vnd.jupyter.widget-view+json" in view["data"]
+
+
+def test_a_picture_is_small_and_its_alternative_text_is_the_verdict(
+    quickstart: dict[str, Any],
+) -> None:
+    picture, _ = quickstart["report"].outputs
+    assert len(picture["data"]["image/png"]) <= 90_000
+    notebook = nbformat.v4.new_notebook(cells=[quickstart["report"]])
+    page, _ = HTMLExporter(template_name="classic").from_notebook_node(notebook)
+    assert re.search(r'<img [^>]*alt="▲ [^"]* leaks [^"]* a (run|step)', page)
 
 
 @pytest.mark.parametrize(

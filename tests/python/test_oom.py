@@ -73,6 +73,17 @@ def test_every_way_out_of_memory_is_one(shell: Shell, body: str) -> None:
     assert (found.severity, found.cell.label if found.cell else None) == ("critical", "it")
 
 
+def test_the_device_that_ran_out_is_named(shell: Shell) -> None:
+    sim.use(total_bytes=1 << 30, n_devices=3)
+    shell.run(f"kept = sim.tensor(600 * {MIB}, device=2)")
+    shell.run(f"%%gpumem --label it\nsim.tensor(500 * {MIB}, device=2)")
+    [found] = out_of_memory()
+    assert found.device == "sim:2"
+    last = {row["device"]: row for row in gpumem.report().runs if row["label"] == "it"}
+    assert last["sim:2"]["oom"]["free_bytes"] == (1024 - 600) * MIB
+    assert last["sim:0"]["after_bytes"] == 0
+
+
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="ExceptionGroup is new in Python 3.11")
 @pytest.mark.parametrize("depth", [1, 3])
 def test_a_group_is_looked_into(shell: Shell, depth: int) -> None:

@@ -95,6 +95,15 @@ def test_a_map_of_the_moment_when_memory_ran_out_stays(device: Shell) -> None:
     assert maps()[0]["run"] == runs[-1]
 
 
+def test_each_simulated_device_has_its_own_map(device: Shell) -> None:
+    sim.use(total_bytes=1 << 30, n_devices=2)
+    device.run(FILL.replace("20)", "20, device=1)"))
+    device.run(PIERCE)
+    (seen,) = maps()
+    assert seen["device"] == "sim:1"
+    assert seen["found"]["in_use_bytes"] == 30 * 6 * MIB
+
+
 def test_memory_in_one_piece_is_not_looked_at(device: Shell) -> None:
     device.run("whole = sim.tensor(500 << 20)")
     device.run("del whole")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import operator
 import re
 import threading
 import weakref
@@ -147,6 +148,12 @@ def test_backward_that_finds_no_room_keeps_the_graph() -> None:
         (lambda _, sim: sim.tensor("1"), TypeError, "str"),
         (lambda _, sim: sim.use(0), ValueError, "total_bytes must be at least 1, not 0"),
         (lambda _, sim: sim.use(-8), ValueError, "total_bytes must be from 0 to .*, not -8"),
+        (lambda _, sim: sim.use(n_devices=0), ValueError, "n_devices must be .*, not 0"),
+        (lambda _, sim: sim.use(n_devices=65), ValueError, "n_devices must be from 1 to 64"),
+        (lambda _, sim: sim.tensor(1, device=1), ValueError, "device must be from 0 to 0, not 1"),
+        (lambda _, sim: sim.tensor(1, device=-1), ValueError, "device must be .*, not -1"),
+        (lambda _, sim: sim.tensor(1, device="cuda:0"), ValueError, 'device .*, not "cuda:0"'),
+        (lambda tensor, _: tensor.to(1.5), TypeError, "int"),
     ],
 )
 def test_a_wrong_use_is_told_with_its_value(
@@ -233,6 +240,38 @@ def test_a_new_device_is_empty_and_old_tensors_stay_on_theirs() -> None:
     assert (stats["reserved_bytes"], stats["total_bytes"]) == (0, 32 * MIB)
 
 
+def test_each_device_has_its_own_allocator() -> None:
+    sim.use(total_bytes=1 << 30, n_devices=2)
+    kept = sim.tensor(64 * MIB, device=1), sim.tensor(2 * MIB, device="sim:0")
+    assert [tensor.device for tensor in kept] == ["sim:1", "sim:0"]
+    assert [sim.memory_stats(n)["allocated_bytes"] for n in range(2)] == [2 * MIB, 64 * MIB]
+    with pytest.raises(sim.OutOfMemoryError, match=r"GPU 1 has .* of which 960\.00 MiB is free"):
+        sim.tensor(1000 * MIB, device=1)
+    assert [sim.memory_stats(n)["n_ooms"] for n in range(2)] == [0, 1]
+    del kept
+    sim.reset_peak_memory_stats(1)
+    assert [sim.memory_stats(n)["peak_allocated_bytes"] for n in range(2)] == [2 * MIB, 0]
+    assert sim.empty_cache() == (64 + 20) * MIB
+    sim.use()
+    with pytest.raises(ValueError, match="from 0 to 0, not 1"):
+        sim.memory_stats(1)
+
+
+def test_a_result_is_on_the_device_of_its_operands() -> None:
+    sim.use(total_bytes=1 << 30, n_devices=2)
+    here, there = leaf(), sim.tensor(4 * MIB, requires_grad=True, device=1)
+    assert (there @ there).sum().device == "sim:1"
+    for combine in (operator.add, operator.mul, operator.matmul):
+        with pytest.raises(RuntimeError, match="are on sim:0 and on sim:1"):
+            combine(here, there)
+    (there * 2).sum().backward()
+    assert there.grad is not None
+    assert there.grad.device == "sim:1"
+    moved = here.to(1)
+    assert (moved.device, moved.nbytes, moved.requires_grad) == ("sim:1", 2 * MIB, False)
+    assert moved.to("sim:1") is moved
+
+
 def test_a_long_chain_is_dropped_without_deep_recursion() -> None:
     n_links = 200_000
     loss = sim.tensor(4, requires_grad=True)
@@ -271,9 +310,11 @@ def test_a_tensor_can_be_referred_to_weakly() -> None:
         (lambda: sim.tensor(3 * MIB), "sim.tensor(3 MiB)"),
         (leaf, "sim.tensor(2 MiB, requires_grad=True)"),
         (lambda: leaf().sum(), "sim.tensor(4 B, grad_fn=sum)"),
+        (lambda: sim.tensor(3 * MIB, device=1), "sim.tensor(3 MiB, device=1)"),
     ],
 )
 def test_repr(make: Callable[[], object], shown: str) -> None:
+    sim.use(n_devices=2)
     assert repr(make()) == shown
 
 

@@ -70,6 +70,18 @@ def test_bytes_are_told_by_the_line_that_allocated_them(device: Any) -> None:
     assert "12 MiB     12 MiB     3      kept.append(sim.tensor(4 * MIB))" in text
 
 
+def test_each_simulated_device_has_its_history(device: Any, tmp_path: Path) -> None:
+    sim.use(total_bytes=1 << 30, n_devices=2)
+    file = tmp_path / "run.pickle"
+    device.run(f"%%gpumem --trace {file}\na = sim.tensor(MIB)\nb = sim.tensor(MIB * 2, device=1)")
+    traces = gpumem.report().traces
+    found = {trace["device"]: in_mib(trace) for trace in traces}
+    assert found == {"sim:0": {2: (1, 1)}, "sim:1": {3: (2, 2)}}
+    snapshot = pickle.loads(file.read_bytes())  # noqa: S301 (written above)
+    assert [len(trace) > 0 for trace in snapshot["device_traces"]] == [True, True]
+    assert [segment["device"] for segment in snapshot["segments"]] == [0, 1]
+
+
 def test_a_spike_inside_a_warm_cache_has_its_exact_peak(device: Any) -> None:
     device.run("t = sim.tensor(300 * MIB)\ndel t")
     device.run("%%gpumem\nt = sim.tensor(200 * MIB)\ndel t")

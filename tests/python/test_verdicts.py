@@ -99,6 +99,14 @@ def test_a_session_is_compared_with_its_own_baseline(shell: Shell) -> None:
     )
 
 
+def test_a_comparison_says_what_it_waits_for(shell: Shell) -> None:
+    shell.run("import gpumem; gpumem.sim.use(total_bytes=8 << 30); kept = []")
+    for _ in range(10):
+        shell.run("%%gpumem -q\nkept.append(gpumem.sim.tensor(16 << 20))")
+    shell.run("%gpumem baseline before\n%gpumem_report --compare before --text")
+    assert shell.lines[-1].startswith("Against before: Waiting for kept.append(")
+
+
 def test_a_fix_is_found_by_its_first_line(shell: Shell) -> None:
     def recorded(keeps: str) -> gpumem.Recording:
         gpumem._gpumem.reset()

@@ -27,7 +27,7 @@ mod state;
 mod threshold;
 mod zoom;
 
-use gpumem_core::chart::{self, Point, Theme};
+use gpumem_core::chart::{self, Extent, Point, Theme};
 use gpumem_core::format;
 use gpumem_core::recording::{CellIdx, DeviceIdx};
 use gpumem_core::report;
@@ -334,7 +334,7 @@ impl View {
 
     /// The report as an SVG document.
     pub fn svg(&self) -> String {
-        chart::svg(&self.model.picture(), self.model.theme)
+        chart::svg(&self.model.picture(Extent::Whole), self.model.theme)
     }
 
     /// The runs as a table with commas.
@@ -353,10 +353,11 @@ impl View {
         python::code(&self.model)
     }
 
-    /// Paints the whole report on a canvas.
-    pub fn paint(&self, canvas: &HtmlCanvasElement) -> Dom<()> {
+    /// Paints the whole report on a canvas, or its first screen on one of 1600 × 900.
+    pub fn paint(&self, canvas: &HtmlCanvasElement, slide: bool) -> Dom<()> {
+        let extent = if slide { Extent::Slide } else { Extent::Whole };
         match &self.page {
-            Some(page) => Ok(page.paint_report(canvas, &self.model)?),
+            Some(page) => Ok(page.paint_report(canvas, &self.model, extent)?),
             None => Ok(()),
         }
     }

@@ -2,10 +2,10 @@
 
 use std::cell::OnceCell;
 
-use gpumem_core::analyze::{Analysis, Compared, IncrementalAnalyzer, Verdict};
+use gpumem_core::analyze::{Analysis, CellRef, Compared, IncrementalAnalyzer, Verdict, waiting};
 use gpumem_core::chart::{
-    self, Cells, Density, Field, Layout, LevelsOfDetail, Map, Scene, Segment, Target, Theme,
-    TimeScale,
+    self, Cells, Density, Extent, Field, Layout, LevelsOfDetail, Map, Scene, Segment, Target,
+    Theme, TimeScale,
 };
 use gpumem_core::collect::CollectVec;
 use gpumem_core::format::{self, ReadError};
@@ -24,6 +24,7 @@ struct Baseline {
     name: String,
     recording: Recording,
     compared: Vec<Compared>,
+    waiting: Vec<CellRef>,
     analyzer: IncrementalAnalyzer,
 }
 
@@ -153,15 +154,17 @@ impl Model {
             name: name.to_owned(),
             recording,
             compared: Vec::new(),
+            waiting: Vec::new(),
             analyzer: IncrementalAnalyzer::default(),
         });
         self.judge();
     }
 
-    /// The name of the baseline, and what became of each cell, where there is one.
-    pub(crate) fn compared(&self) -> Option<(&str, &[Compared])> {
+    /// The name of the baseline, what became of each cell, and the cells that have not run again, where
+    /// there is one.
+    pub(crate) fn compared(&self) -> Option<(&str, &[Compared], &[CellRef])> {
         let baseline = self.baseline.as_ref()?;
-        Some((&baseline.name, &baseline.compared))
+        Some((&baseline.name, &baseline.compared, &baseline.waiting))
     }
 
     /// Takes in frames; those before a faulty one are taken in all the same.
@@ -377,21 +380,24 @@ impl Model {
         }
     }
 
-    /// The whole report as one picture.
-    pub(crate) fn picture(&self) -> Scene {
+    /// The report as one picture.
+    pub(crate) fn picture(&self, extent: Extent) -> Scene {
         let state = &self.state;
         let view = chart::View {
             width: state.width.max(640.0),
-            density: Density(self.scale_of_picture()),
+            density: Density(self.scale_of_picture(extent)),
             measure: state.measure,
             ..self.view(Chart::Now)
         };
-        chart::as_seen(&self.recording, &self.analysis, &view)
+        chart::picture(&self.recording, &self.analysis, &view, extent)
     }
 
     /// Device pixels to one of the picture's, which is looked at elsewhere too.
-    pub(crate) fn scale_of_picture(&self) -> f64 {
-        self.scale.max(2.0)
+    pub(crate) fn scale_of_picture(&self, extent: Extent) -> f64 {
+        match extent {
+            Extent::Slide => Extent::SLIDE_SCALE,
+            _ => self.scale.max(2.0),
+        }
     }
 
     /// What fills the device that is shown.
@@ -461,6 +467,7 @@ impl Model {
         if let Some(baseline) = &mut self.baseline {
             let (analyzer, before) = (&mut baseline.analyzer, &baseline.recording);
             baseline.compared = analyzer.compare(&self.recording, before, &self.rules);
+            baseline.waiting = waiting(&self.recording, before, &self.rules);
         }
     }
 

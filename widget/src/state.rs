@@ -328,12 +328,9 @@ pub(crate) enum Event {
 impl State {
     /// The first look: the device of the worst finding, else the one that charts show first.
     pub(crate) fn new(recording: &Recording, analysis: &Analysis) -> Self {
-        let worst = analysis.findings.first().map(|finding| finding.device);
         Self {
             width: 860.0,
-            device: worst
-                .or_else(|| default_device(recording, analysis))
-                .unwrap_or_default(),
+            device: default_device(recording, analysis).unwrap_or_default(),
             pointed: None,
             chosen: None,
             span: None,

@@ -121,6 +121,33 @@ pub(super) fn compared(
     compared
 }
 
+/// The cells that grew in `baseline` and have not run in `recording`: what a comparison waits for.
+///
+/// ```
+/// use gpumem_core::analyze::{Rules, waiting};
+/// use gpumem_core::recording::Recording;
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
+/// # use example::leaking;
+///
+/// let cells = waiting(&Recording::default(), &leaking(), &Rules::default());
+/// assert_eq!(cells[0].label, "losses.append(step(batch))");
+/// assert!(waiting(&leaking(), &leaking(), &Rules::default()).is_empty());
+/// ```
+pub fn waiting(recording: &Recording, baseline: &Recording, rules: &Rules) -> Vec<CellRef> {
+    let stats = &mut StatsCache::default();
+    let after = sides(recording, rules, stats);
+    let mut waiting: Vec<CellRef> = Vec::new();
+    for before in sides(baseline, rules, stats) {
+        let has_run = after.iter().any(|after| before.likeness(after) > 0);
+        let is_known = waiting.iter().any(|cell| cell.id == before.cell.id);
+        let grew = before.side.n_runs > 2 && is_growing(&before.side, before.least);
+        if grew && !has_run && !is_known {
+            waiting.push(before.cell);
+        }
+    }
+    waiting
+}
+
 /// A side with what it is found again by.
 struct Entry {
     cell: CellRef,

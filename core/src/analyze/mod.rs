@@ -57,7 +57,7 @@ mod verdict;
 
 pub use crate::severity::Severity;
 pub use cell::{CellRef, cell_label};
-pub use compare::{Change, Compared, GrowthSide, compare};
+pub use compare::{Change, Compared, GrowthSide, compare, waiting};
 pub use composition::{Part, PartContent, PartKind};
 pub use details::{
     Advice, DecidedBy, Details, DoublingDetails, FragmentationDetails, GrowthDetails,

@@ -5,9 +5,13 @@ use crate::analyze::{Analysis, DeviceSummary, Finding, FindingKind, Metric, RunR
 use crate::recording::{CellIdx, DeviceIdx, DeviceKind, Recording, Run, RunIdx, Status};
 use crate::units::Bytes;
 
-/// The device to show first: the first accelerator with known levels, else the host, else the first
-/// device. `None` if there is no device. Example: [the module](super).
+/// The device to show first: that of the worst finding, else the first accelerator with known levels, else
+/// the host, else the first device. `None` if there is no device. Example: [the module](super).
 pub fn default_device(recording: &Recording, analysis: &Analysis) -> Option<DeviceIdx> {
+    let worst = analysis.findings.first();
+    if let Some(device) = worst.and_then(Finding::known_device) {
+        return Some(device);
+    }
     let mut is_known = vec![false; recording.devices().len()];
     for row in &analysis.rows {
         is_known[row.device.get()] |= row.before.is_some() || row.after.is_some();

@@ -51,7 +51,7 @@ pub use device_view::{default_device, draw_alike};
 pub use minimap::minimap;
 pub use now::{DeviceTile, Segment, Usage, device_tiles, in_use, now, segments};
 pub use paint::{PaintError, paint};
-pub use picture::{as_seen, report};
+pub use picture::{Extent, picture, report};
 pub use scene::{Anchor, Face, Hit, Item, Point, Rect, Role, Scene, Target};
 pub use segments::{Bar, DrawnBlock, Look, SegmentMap};
 pub use svg::svg;

@@ -151,6 +151,8 @@ pub enum Role {
     Span,
     /// Where a run of a leak was.
     LeakSpan,
+    /// Behind what a fix adds.
+    OkSpan,
     /// A panel in front of the picture.
     Panel,
     /// What a part of the device is for.

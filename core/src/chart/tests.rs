@@ -3,6 +3,7 @@ use proptest::prelude::*;
 use super::draw_log::{assert_sound, draw_log, view};
 use super::*;
 use crate::analyze::{Analysis, FindingKind, State};
+use crate::holders::{Fix, FixReason};
 use crate::recording::{Recording, Status};
 use crate::testing::{Play, leak, of_steps, run, session};
 
@@ -90,6 +91,8 @@ proptest! {
             timeline(&recording, &analysis, &level),
             minimap(&recording, &analysis, &view),
             report(&recording, &analysis, width),
+            picture(&recording, &analysis, &view, Extent::Whole),
+            picture(&recording, &analysis, &view, Extent::Slide),
         ] {
             assert_sound(&scene);
             prop_assert!(!scene.description.is_empty());
@@ -107,25 +110,83 @@ proptest! {
 }
 
 #[test]
-fn the_report_shows_charts_and_findings() {
+fn a_picture_begins_with_the_verdict_and_its_fix() {
     let (recording, mut analysis) = session(&[
         ("model = build()", &[run(1200)]),
         ("losses.append(f(x))", &[run(420), run(420), run(420)]),
     ]);
-    analysis.findings.push(leak(&recording, 1, 420));
-    let log = draw_log(&report(&recording, &analysis, 880.0));
+    let mut finding = leak(&recording, 1, 420);
+    finding.fix = Some(Fix {
+        before: Some("losses.append(f(x))".to_owned()),
+        after: "losses.append(f(x).detach())".to_owned(),
+        reason: FixReason::Detached,
+        elsewhere: false,
+    });
+    finding
+        .cell
+        .as_mut()
+        .expect("it is about a cell")
+        .execution_count = Some(4);
+    analysis.findings.push(finding);
+    let scene = report(&recording, &analysis, 880.0);
+    let log = draw_log(&scene);
+    let mut rest = log.as_str();
     for expected in [
         "\"GPU memory\"",
         "\"4 runs of 2 cells · sim:0 Simulated\"",
+        "\"losses.append(f(x)) leaks 420 MiB a run\"",
+        "\"In [4]\"",
+        "\"line 1\"",
+        "OkSpan fill",
+        "\".detach()\"",
+        "\"Each keeps the graph",
         "\"What each cell kept\"",
         "\"+1.23 GiB\"",
-        "\"16 GiB\"",
-        "\"Now\"",
-        "\"▲ Leak\"",
-        "\"losses.append(f(x)) leaks 420 MiB a run\"",
     ] {
-        assert!(log.contains(expected), "{expected} is not in:\n{log}");
+        let found = rest.find(expected);
+        let found = found.unwrap_or_else(|| panic!("{expected} is not in:\n{rest}"));
+        rest = &rest[found..];
     }
+    let title = "▲ losses.append(f(x)) leaks 420 MiB a run. 420 MiB so far. GPU memory, 4 runs";
+    assert!(
+        scene.description.starts_with(title),
+        "{}",
+        scene.description
+    );
+}
+
+#[test]
+fn only_the_whole_picture_has_all_charts() {
+    let (recording, analysis) = session(&[("model = build()", &[run(1200)])]);
+    let log = |extent| draw_log(&picture(&recording, &analysis, &view(880.0), extent));
+    for words in ["\"All cells, over time\"", "\"Now\""] {
+        assert!(log(Extent::Whole).contains(words));
+        assert!(!log(Extent::FirstScreen).contains(words));
+    }
+    assert!(log(Extent::FirstScreen).contains("\"Nothing grows\""));
+}
+
+#[test]
+fn a_slide_shows_as_many_rows_as_it_has_room_for() {
+    let sources: Vec<String> = (0..12).map(|n| format!("a{n} = build({n})")).collect();
+    let plays = [run(100)];
+    let cells: Vec<_> = sources.iter().map(|it| (it.as_str(), &plays[..])).collect();
+    let (recording, mut analysis) = session(&cells);
+    let n_rows = |analysis: &Analysis| {
+        let scene = picture(&recording, analysis, &view(400.0), Extent::Slide);
+        assert_eq!(scene.device_size(Extent::SLIDE_SCALE), (1600, 900));
+        draw_log(&scene).matches("\"+100 MiB\"").count()
+    };
+    assert_eq!(n_rows(&analysis), 8);
+    let fix = |n: usize| Fix {
+        before: Some("x\n".repeat(n)),
+        after: "y\n".repeat(n),
+        reason: FixReason::Detached,
+        elsewhere: false,
+    };
+    analysis.findings = (0..3).map(|cell| leak(&recording, cell, 100)).collect();
+    analysis.findings[0].fix = Some(fix(9));
+    assert!((1..8).contains(&n_rows(&analysis)), "the rest is in a line");
 }
 
 #[test]

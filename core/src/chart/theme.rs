@@ -63,6 +63,7 @@ impl Theme {
             Role::Hover => [0xee_f3_f9, 0x20_28_35],
             Role::Span => [0xf6_f8_fa, 0x1b_21_29],
             Role::LeakSpan => [0xff_f4_f1, 0x27_18_15],
+            Role::OkSpan => [0xda_fb_e1, 0x12_32_1d],
             Role::Word => [0xff_ff_ff, 0x0d_11_17],
             Role::Category(category) => category.colours(),
         };
@@ -133,6 +134,7 @@ mod tests {
             check(role, &sheets, 4.5);
         }
         check(Role::Text, &sheets, 7.0);
+        check(Role::Text, &[Role::OkSpan], 4.5);
         check(Role::Muted, &[Role::Span, Role::LeakSpan], 4.5);
         check(Role::Leak, &[Role::LeakSpan, Role::Span], 4.5);
         check(Role::Panel, &[Role::Kept, Role::Ok, Role::Muted], 4.5);

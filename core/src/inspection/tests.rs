@@ -50,7 +50,14 @@ fn what_was_to_give_back_and_did_not_is_looked_at_again() {
     check_holders("del model", &[held.clone(), run(0)], true);
     check_holders("model", &[held.clone(), run(0)], false);
     check_holders("model", &[held.clone(), run(0).status(Status::Error)], true);
-    check_holders("del model", &[held, run(-40)], false);
+}
+
+#[test]
+fn what_was_freed_is_no_longer_shown_as_held() {
+    let held = run(40).held_by("model", "Net");
+    check_holders("del model", &[held.clone(), run(-40)], true);
+    check_holders("model = None", &[held.clone(), run(-2), run(-2)], true);
+    check_holders("x = f()", &[held, run(-2)], false);
 }
 
 #[test]

@@ -1,13 +1,17 @@
 //! A comparison with a baseline, in words.
 
-use super::cut;
-use crate::analyze::{Change, Compared, GrowthSide};
+use super::{cut, wrapped};
+use crate::analyze::{CellRef, Change, Compared, GrowthSide};
 use crate::collect::ExtendVec;
 use crate::printable::printable_lines;
-use crate::units::ByteDelta;
+use crate::units::{ByteDelta, Units};
+use crate::wording::plain;
+
+/// So many cells that a comparison waits for are named.
+const N_WAITING: usize = 3;
 
 /// The growing cells compared with the recording that the reader knows as `baseline`, at most `width`
-/// columns wide.
+/// columns wide, and those that it waits for.
 ///
 /// ```
 /// use gpumem_core::analyze::{Rules, compare};
@@ -17,18 +21,87 @@ use crate::units::ByteDelta;
 ///
 /// let (before, after) = (leaking(), leaking());
 /// let compared = compare(&after, &before, &Rules::default());
-/// let text = comparison(&compared, "monday.gpumem", 80);
+/// let text = comparison(&compared, &[], "monday.gpumem", 80);
 /// assert!(text.starts_with("Against monday.gpumem:\n◆ same"));
 /// ```
-pub fn comparison(compared: &[Compared], baseline: &str, width: usize) -> String {
+pub fn comparison(
+    compared: &[Compared],
+    waiting: &[CellRef],
+    baseline: &str,
+    width: usize,
+) -> String {
     if compared.is_empty() {
-        return format!(
-            "Against {baseline}: of the cells that ran since, none grew then and none grows now."
-        );
+        let outcome = plain(&outcome(compared, waiting, Units::Binary).1);
+        return printable_lines(&wrapped(&format!("Against {baseline}: {outcome}"), width));
     }
     let mut lines = vec![format!("Against {baseline}:")];
     lines.extend_vec(compared.iter().map(|entry| cut(&line(entry), width)));
+    if !waiting.is_empty() {
+        lines.push(wrapped(&plain(&waits_for(waiting)), width));
+    }
     printable_lines(&lines.join("\n"))
+}
+
+/// What a comparison comes to: a sign, and a sentence with code in backticks. What grows more comes first,
+/// then what was fixed.
+///
+/// ```
+/// use gpumem_core::analyze::{Rules, compare};
+/// use gpumem_core::report::outcome;
+/// use gpumem_core::units::Units;
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
+/// # use example::leaking;
+///
+/// let compared = compare(&leaking(), &leaking(), &Rules::default());
+/// let (sign, words) = outcome(&compared, &[], Units::Binary);
+/// assert_eq!(sign, "◆");
+/// assert_eq!(words, "`losses.append(step(batch))` still grows: +2 MiB a run before, +2 MiB now.");
+/// ```
+pub fn outcome(compared: &[Compared], waiting: &[CellRef], units: Units) -> (&'static str, String) {
+    let order = |entry: &&Compared| match entry.change {
+        Change::Worse | Change::New => 0,
+        Change::Fixed => 1,
+        Change::Better => 2,
+        Change::Same => 3,
+    };
+    let Some(entry) = compared.iter().min_by_key(order) else {
+        return match waiting {
+            [] => (
+                "✓",
+                "Of the cells that ran since, none grew then and none grows now.".to_owned(),
+            ),
+            waiting => ("○", waits_for(waiting)),
+        };
+    };
+    let what = match entry.change {
+        Change::Worse => "grows more",
+        Change::New => "grows now",
+        Change::Same => "still grows",
+        Change::Better => "grows less",
+        Change::Fixed => "no longer grows",
+    };
+    let unit = if entry.steps { "step" } else { "run" };
+    let side = |side: &GrowthSide| units.change(side.bytes_per_run);
+    let now = side(&entry.after);
+    let figures = match &entry.before {
+        Some(before) => format!("{} a {unit} before, {now} now", side(before)),
+        None => format!("{now} a {unit}"),
+    };
+    let words = format!("`{}` {what}: {figures}.", entry.cell.label);
+    (change_icon(entry.change), words)
+}
+
+/// `Waiting for …: run it again to compare.`
+fn waits_for(waiting: &[CellRef]) -> String {
+    let labels = waiting.iter().take(N_WAITING);
+    let labels: Vec<String> = labels.map(|cell| format!("`{}`", cell.label)).collect();
+    let more = match waiting.len().saturating_sub(N_WAITING) {
+        0 => String::new(),
+        n => format!(" and {n} more"),
+    };
+    let it = if waiting.len() == 1 { "it" } else { "them" };
+    let labels = labels.join(", ");
+    format!("Waiting for {labels}{more}: run {it} again to compare.")
 }
 
 fn line(entry: &Compared) -> String {
@@ -79,14 +152,15 @@ pub fn change_icon(change: Change) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analyze::{Rules, compare};
+    use crate::analyze::{Rules, compare, waiting};
+    use crate::recording::Recording;
     use crate::testing::{run, session};
 
     #[track_caller]
     fn check(before_mib: i64, after_mib: i64, expected: &str) {
         let of = |n_mib: i64| session(&[("f()", &vec![run(n_mib); 12])]).0;
         let compared = compare(&of(after_mib), &of(before_mib), &Rules::default());
-        assert_eq!(comparison(&compared, "monday", 80), expected);
+        assert_eq!(comparison(&compared, &[], "monday", 80), expected);
     }
 
     #[test]
@@ -99,7 +173,49 @@ mod tests {
         check(
             0,
             0,
-            "Against monday: of the cells that ran since, none grew then and none grows now.",
+            "Against monday: Of the cells that ran since, none grew then and none grows now.",
         );
+    }
+
+    #[test]
+    fn cells_that_have_not_run_again_are_waited_for() {
+        let plays = vec![run(40); 12];
+        let sources = ["a()", "b()", "c()", "d()", "e()"];
+        let all = sources.map(|source| (source, plays.as_slice()));
+        let (before, since) = (session(&all).0, session(&all[..1]).0);
+        let check = |after: &Recording, expected: &str| {
+            let rules = Rules::default();
+            let compared = compare(after, &before, &rules);
+            let text = comparison(&compared, &waiting(after, &before, &rules), "monday", 100);
+            assert_eq!(text.lines().last(), Some(expected), "{text}");
+        };
+        let all =
+            "Against monday: Waiting for a(), b(), c() and 2 more: run them again to compare.";
+        check(&Recording::default(), all);
+        check(
+            &since,
+            "Waiting for b(), c(), d() and 1 more: run them again to compare.",
+        );
+        check(
+            &before,
+            "◆ same   sim:0 · e(): +40 MiB → +40 MiB a run (no difference)",
+        );
+    }
+
+    #[test]
+    fn the_outcome_is_what_grows_more_or_what_was_fixed() {
+        let of = |n_mib: [i64; 2]| {
+            let plays = n_mib.map(|n| vec![run(n); 12]);
+            session(&[("f()", &plays[0]), ("g()", &plays[1])]).0
+        };
+        let check = |before: [i64; 2], after: [i64; 2], expected: (&str, &str)| {
+            let compared = compare(&of(after), &of(before), &Rules::default());
+            let (sign, words) = outcome(&compared, &[], Units::Binary);
+            assert_eq!((sign, &*words), expected);
+        };
+        let fixed = "`g()` no longer grows: +40 MiB a run before, 0 B now.";
+        check([40, 40], [40, 0], ("✓", fixed));
+        let worse = "`f()` grows more: +40 MiB a run before, +80 MiB now.";
+        check([40, 40], [80, 0], ("▲", worse));
     }
 }

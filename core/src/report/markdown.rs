@@ -1,10 +1,11 @@
 //! The conclusion as Markdown, for an issue.
 
 use super::counts;
-use crate::analyze::{Analysis, RunRow, cell_label};
+use crate::analyze::Analysis;
+use crate::chart::cells;
 use crate::collect::{CollectVec, ExtendVec};
-use crate::recording::{CellIdx, DeviceIdx, Recording};
-use crate::units::{ByteDelta, Units};
+use crate::recording::{DeviceIdx, Recording};
+use crate::units::Units;
 use crate::wording::{capitalised, fix_reason, healthy, icon, sentence, verdict_words};
 
 /// So many cells are in the table.
@@ -23,7 +24,7 @@ const N_CELLS: usize = 20;
 /// let analysis = analyze(&recording, &Rules::default());
 /// let text = markdown(&recording, &analysis, DeviceIdx(0));
 /// assert!(text.starts_with("### ▲ `losses.append(step(batch))` leaks 2 MiB a run\n"));
-/// assert!(text.contains("| `losses.append(step(batch))` | [12] | 12 | +24 MiB |"));
+/// assert!(text.contains("| ▲ | `losses.append(step(batch))` | [12] | +24 MiB | 12 runs |"));
 /// ```
 pub fn markdown(recording: &Recording, analysis: &Analysis, device: DeviceIdx) -> String {
     let mut lines = Vec::new();
@@ -56,40 +57,26 @@ pub fn markdown(recording: &Recording, analysis: &Analysis, device: DeviceIdx) -
             lines.push(format!("```diff\n{before}{after}```\n{why}\n"));
         }
     }
-    lines.push("\n| cell | In | runs | kept |\n|---|---|---:|---:|".to_owned());
-    lines.extend_vec(cells(recording, analysis, device));
+    lines.push("\n| | cell | In | kept | state |\n|---|---|---|---:|---|".to_owned());
+    lines.extend_vec(rows(recording, analysis, device));
     let label = recording.devices().get(device.get());
     let label = label.map_or_else(String::new, |it| format!(" · {} {}", it.label, it.name));
     lines.push(format!("\ngpumem · {}{label}", counts(recording)));
     lines.join("\n")
 }
 
-/// A line for each cell, those that kept most first.
-fn cells(recording: &Recording, analysis: &Analysis, device: DeviceIdx) -> Vec<String> {
-    let mut cells: Vec<(CellIdx, usize, ByteDelta, &RunRow)> = Vec::new();
-    for row in analysis.rows.iter().filter(|row| row.device == device) {
-        let run = recording.run(row.run);
-        if run.parent.is_some() {
-            continue;
-        }
-        let kept = row.kept.unwrap_or_default();
-        match cells.iter_mut().find(|(cell, ..)| *cell == run.cell) {
-            Some((_, n, total, last)) => {
-                (*n, *total, *last) = (*n + 1, *total + kept, row);
-            }
-            None => cells.push((run.cell, 1, kept, row)),
-        }
-    }
-    crate::sort::sort_by_key(&mut cells, |(_, _, kept, _)| std::cmp::Reverse(*kept));
-    let lines = cells.into_iter().take(N_CELLS).map(|(_, n, kept, last)| {
-        let run = recording.run(last.run);
-        let label = cell_label(recording, run)
-            .replace('`', "'")
-            .replace('|', "\\|");
-        let number = run
-            .execution_count
-            .map_or(String::new(), |n| format!("[{n}]"));
-        format!("| `{label}` | {number} | {n} | {kept} |")
+/// A line for each cell, in the order of the page.
+fn rows(recording: &Recording, analysis: &Analysis, device: DeviceIdx) -> Vec<String> {
+    let rows = cells(recording, analysis, device).rows.into_iter();
+    let lines = rows.take(N_CELLS).map(|row| {
+        let name = row.name.replace('`', "'").replace('|', "\\|");
+        let number = row.execution_count;
+        let number = number.map_or(String::new(), |n| format!("[{n}]"));
+        let sign = row.sign.map_or("", |(sign, _)| sign);
+        format!(
+            "| {sign} | `{name}` | {number} | {} | {} |",
+            row.total, row.state
+        )
     });
     lines.collect_vec()
 }

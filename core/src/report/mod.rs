@@ -19,6 +19,7 @@
 //! assert!(line.starts_with("+2 MiB kept"));
 //! ```
 
+mod cells;
 mod company;
 mod comparison;
 mod csv;
@@ -37,7 +38,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 pub use company::company;
-pub use comparison::{change_icon, comparison};
+pub use comparison::{change_icon, comparison, outcome};
 pub use csv::csv;
 pub use holders::holders;
 pub use levels::levels;
@@ -77,7 +78,7 @@ pub fn counts(recording: &Recording) -> String {
 }
 
 /// The whole report for a terminal in the page's order: the worst finding with its fix, the others,
-/// warnings, runs, traces, and the devices as they are now.
+/// warnings, what each cell kept, the devices as they are now, runs, and traces.
 ///
 /// Lines are at most `width` columns long, except code to be copied. Example: [the module](self).
 pub fn text(recording: &Recording, analysis: &Analysis, width: usize) -> String {
@@ -87,14 +88,16 @@ pub fn text(recording: &Recording, analysis: &Analysis, width: usize) -> String 
     let warnings = analysis.warnings.iter();
     lines.extend(warnings.map(|it| wrapped(&format!("! {}", warning(recording, it)), width)));
     lines.push(String::new());
-    lines.extend(run_lines(recording, analysis, width));
-    lines.push(String::new());
-    lines.extend(lines::traced(recording, width));
+    lines.extend(cells::lines(recording, analysis, width));
     lines.push(String::new());
     let devices = analysis.devices.iter().take(N_DEVICES);
     lines.extend(devices.map(|summary| wrapped(&device_line(recording, summary), width)));
     let n_more = analysis.devices.len().saturating_sub(N_DEVICES);
     lines.extend((n_more > 0).then(|| format!("… and {}", count(n_more, "more device"))));
+    lines.push(String::new());
+    lines.extend(run_lines(recording, analysis, width));
+    lines.push(String::new());
+    lines.extend(lines::traced(recording, width));
     lines.dedup_by(|next, line| next.is_empty() && line.is_empty());
     while lines.last().is_some_and(String::is_empty) {
         lines.pop();
@@ -196,12 +199,18 @@ fn run_lines(recording: &Recording, analysis: &Analysis, width: usize) -> Vec<St
     lines.extend(
         groups[n_hidden..]
             .iter()
-            .map(|rows| group_line(recording, rows)),
+            .map(|rows| group_line(recording, rows, has_many(recording))),
     );
     lines.iter().map(|line| cut(line, width)).collect()
 }
 
-fn group_line(recording: &Recording, rows: &[&RunRow]) -> String {
+/// There are several accelerators: each is named.
+fn has_many(recording: &Recording) -> bool {
+    let devices = recording.devices().iter();
+    devices.filter(|it| it.kind.is_accelerator()).count() > 1
+}
+
+fn group_line(recording: &Recording, rows: &[&RunRow], is_one_of_many: bool) -> String {
     let runs = || rows.iter().map(|row| recording.run(row.run));
     let number = |n: Option<u32>| n.map_or_else(|| " ".to_owned(), |n| n.to_string());
     let numbers: BTreeSet<Option<u32>> = runs().map(|run| run.execution_count).collect();
@@ -222,6 +231,11 @@ fn group_line(recording: &Recording, rows: &[&RunRow]) -> String {
         .reduce(|sum, time| sum + time);
     let run = recording.run(rows[0].run);
     let status = status_word(run.status).map_or_else(String::new, |word| format!(" ({word})"));
+    let device = if is_one_of_many {
+        format!("{} · ", recording.device(rows[0].device).label)
+    } else {
+        String::new()
+    };
     table_line(
         [
             &span,
@@ -236,7 +250,7 @@ fn group_line(recording: &Recording, rows: &[&RunRow]) -> String {
             ),
             &time.map_or_else(|| "…".to_owned(), |time| time.to_string()),
         ],
-        &format!("{}{status}", cell_label(recording, run)),
+        &format!("{device}{}{status}", cell_label(recording, run)),
     )
 }
 

@@ -191,7 +191,7 @@ def _caches() -> dict[str, Callable[[], Any]]:
     if cupy is not None and reads.get("cupy"):
         caches["cupy"] = cupy.get_default_memory_pool().free_all_blocks
         caches["cupy's pinned pool"] = cupy.get_default_pinned_memory_pool().free_all_blocks
-    if "sim:0" in devices:
+    if any(label.startswith("sim:") for label in devices):
         caches["sim"] = sim.empty_cache
     return caches
 

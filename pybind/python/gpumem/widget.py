@@ -304,6 +304,8 @@ def _height(png: bytes) -> int:
 
 
 def _alternative(text: str) -> str:
-    """Return the picture's alternative text: the report's first lines."""
-    lines = (line.strip() for line in text.splitlines())
-    return " ".join([line for line in lines if line][:4])
+    """Return the picture's alternative text: the verdict, which begins with its sign."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    signs = (number for number, line in enumerate(lines) if line[0] in "▲◆○✓")
+    verdict = next(signs, 0)
+    return ". ".join(lines[verdict : verdict + 2])

@@ -14,23 +14,36 @@ use crate::clock::Clock;
 use crate::oom::observer;
 use crate::trace::SimLog;
 
-/// What the device is called.
-const LABEL: &str = "sim:0";
-
-/// The same of one that another has replaced, on which tensors are kept.
-const LABEL_REPLACED: &str = "sim:0 (replaced)";
+/// At most so many devices at once.
+pub(super) const MAX_DEVICES: usize = 64;
 
 const DEFAULT_CAPACITY: Bytes = Bytes::gib(8);
 
-/// The device on which tensors are made now. Locked under the GIL only, so that nobody can hold it
-/// when the user forks.
-static CURRENT: Mutex<Option<Arc<Device>>> = Mutex::new(None);
+/// The devices on which tensors are made now. Locked under the GIL only, so that nobody can hold
+/// it when the user forks.
+static CURRENT: Mutex<Vec<Arc<Device>>> = Mutex::new(Vec::new());
 
-/// What a driver would tell of the current device. The sampler's thread reads it without any lock.
-static SHOWN: (AtomicU64, AtomicU64) = (AtomicU64::new(0), AtomicU64::new(0));
+/// What a driver would tell of each current device. The sampler's thread reads it without any
+/// lock. No capacity: no device.
+static SHOWN: [ShownNow; MAX_DEVICES] = [const { ShownNow::none() }; MAX_DEVICES];
 
 /// How many storages there were so far.
 static N_STORAGES: AtomicU64 = AtomicU64::new(0);
+
+/// What [`Shown`] is read from.
+struct ShownNow {
+    reserved: AtomicU64,
+    capacity: AtomicU64,
+}
+
+impl ShownNow {
+    const fn none() -> Self {
+        Self {
+            reserved: AtomicU64::new(0),
+            capacity: AtomicU64::new(0),
+        }
+    }
+}
 
 /// A device's driver figures.
 pub(crate) struct Shown {
@@ -40,86 +53,122 @@ pub(crate) struct Shown {
     pub(crate) capacity: Bytes,
 }
 
-/// The driver figures of the current device, if there is one.
-pub(crate) fn shown() -> Option<Shown> {
-    let (reserved, capacity) = &SHOWN;
-    let capacity = capacity.load(Ordering::Acquire);
+/// The driver figures of the current device of this number, if there is one.
+pub(crate) fn shown(number: usize) -> Option<Shown> {
+    let shown = SHOWN.get(number)?;
+    let capacity = shown.capacity.load(Ordering::Acquire);
     (capacity > 0).then(|| Shown {
-        reserved: Bytes::new(reserved.load(Ordering::Acquire)),
+        reserved: Bytes::new(shown.reserved.load(Ordering::Acquire)),
         capacity: Bytes::new(capacity),
     })
 }
 
-/// What the current device's allocator counts, if there is one.
-pub(crate) fn stats() -> Option<AllocatorStats> {
-    let current = lock(&CURRENT).clone();
-    current.map(|device| device.stats())
+/// What the allocator of the current device counts, if there is one.
+pub(crate) fn stats(number: usize) -> Option<AllocatorStats> {
+    existing(number).map(|device| device.stats())
 }
 
 /// Where memory lies on the current device, if there is one.
-pub(crate) fn segments() -> Option<Segments> {
-    let current = lock(&CURRENT).clone();
-    current.map(|device| device.segments())
+pub(crate) fn segments(number: usize) -> Option<Segments> {
+    existing(number).map(|device| device.segments())
 }
 
 /// Sets the peaks of the current device, if there is one, to the present levels.
-pub(crate) fn reset_peaks() {
-    let current = lock(&CURRENT).clone();
-    if let Some(device) = current {
+pub(crate) fn reset_peaks(number: usize) {
+    if let Some(device) = existing(number) {
         device.reset_peaks();
     }
 }
 
-/// Makes the default device where there is none yet.
+/// Makes the default device if there is none yet.
 pub(crate) fn ensure() {
     current();
 }
 
-/// The device on which tensors are made; the first call makes it.
-pub(super) fn current() -> Arc<Device> {
+/// The devices on which tensors are made; the first call makes one.
+pub(super) fn current() -> Vec<Arc<Device>> {
     let existing = lock(&CURRENT).clone();
-    existing.unwrap_or_else(|| install(DEFAULT_CAPACITY))
+    if existing.is_empty() {
+        install(DEFAULT_CAPACITY, 1)
+    } else {
+        existing
+    }
 }
 
-/// Makes an empty device and uses it from here on. Tensors of the one before keep theirs.
-pub(super) fn install(capacity: Bytes) -> Arc<Device> {
-    let device = Arc::new(Device {
-        allocator: Mutex::new(CachingAllocator::new(capacity)),
-        trace: Mutex::default(),
-    });
-    let (shown_reserved, shown_capacity) = &SHOWN;
+fn existing(number: usize) -> Option<Arc<Device>> {
+    lock(&CURRENT).get(number).cloned()
+}
+
+/// Makes empty devices and uses them from here on. Tensors of those before keep theirs.
+pub(super) fn install(capacity: Bytes, n_devices: usize) -> Vec<Arc<Device>> {
+    let device = |number| Arc::new(Device::new(number, capacity));
+    let devices: Vec<Arc<Device>> = (0..n_devices).map(device).collect();
     let mut current = lock(&CURRENT);
-    shown_reserved.store(0, Ordering::Release);
-    shown_capacity.store(capacity.get(), Ordering::Release);
-    *current = Some(Arc::clone(&device));
-    device
+    for (number, shown) in SHOWN.iter().enumerate() {
+        let capacity = if number < n_devices {
+            capacity.get()
+        } else {
+            0
+        };
+        shown.reserved.store(0, Ordering::Release);
+        shown.capacity.store(capacity, Ordering::Release);
+    }
+    // Dropped without the lock: nothing but Python's references keeps the old ones.
+    let old = std::mem::replace(&mut *current, devices.clone());
+    drop(current);
+    drop(old);
+    devices
 }
 
 /// A simulated device: an allocator that many tensors share.
 pub(crate) struct Device {
+    number: usize,
+    label: String,
+    /// What it is called if others replaced it and tensors are kept on it.
+    label_replaced: String,
     allocator: Mutex<CachingAllocator>,
     /// While a run of it is traced.
     trace: Mutex<Option<Arc<SimLog>>>,
 }
 
-/// Traces the current device, if there is one, until [`Device::end_trace`].
-pub(crate) fn begin_trace(clock: Clock) -> Option<Arc<Device>> {
-    let device = lock(&CURRENT).clone()?;
-    let log = SimLog::begin(clock, &mut lock(&device.allocator));
-    *lock(&device.trace) = Some(Arc::new(log));
-    Some(device)
+/// Traces the current devices, if there are any, each until [`Device::end_trace`].
+pub(crate) fn begin_traces(clock: Clock) -> Vec<Arc<Device>> {
+    let devices = lock(&CURRENT).clone();
+    for device in &devices {
+        let log = SimLog::begin(clock, &mut lock(&device.allocator));
+        *lock(&device.trace) = Some(Arc::new(log));
+    }
+    devices
 }
 
 impl Device {
-    /// As people write it.
-    pub(super) fn label(&self) -> &'static str {
-        let current = lock(&CURRENT);
-        let is_current = |it: &Arc<Self>| std::ptr::eq(&raw const **it, self);
-        if current.as_ref().is_some_and(is_current) {
-            LABEL
-        } else {
-            LABEL_REPLACED
+    fn new(number: usize, capacity: Bytes) -> Self {
+        Self {
+            number,
+            label: format!("sim:{number}"),
+            label_replaced: format!("sim:{number} (replaced)"),
+            allocator: Mutex::new(CachingAllocator::new(capacity)),
+            trace: Mutex::default(),
         }
+    }
+
+    /// Its place among the devices it was made with.
+    pub(super) fn number(&self) -> usize {
+        self.number
+    }
+
+    /// As people write it.
+    pub(crate) fn label(&self) -> &str {
+        if self.is_among(&lock(&CURRENT)) {
+            &self.label
+        } else {
+            &self.label_replaced
+        }
+    }
+
+    fn is_among(&self, current: &[Arc<Self>]) -> bool {
+        let same_number = current.get(self.number);
+        same_number.is_some_and(|it| std::ptr::eq(&raw const **it, self))
     }
 
     pub(super) fn capacity(&self) -> Bytes {
@@ -196,11 +245,9 @@ impl Device {
         }
         let reserved = allocator.stats().reserved;
         let current = lock(&CURRENT);
-        let is_current = current
-            .as_ref()
-            .is_some_and(|it| std::ptr::eq(&raw const **it, self));
-        if is_current {
-            SHOWN.0.store(reserved.get(), Ordering::Release);
+        if self.is_among(&current) {
+            let shown = &SHOWN[self.number].reserved;
+            shown.store(reserved.get(), Ordering::Release);
         }
         outcome
     }
@@ -252,11 +299,12 @@ impl Drop for Storage {
 }
 
 /// An out-of-memory error in PyTorch's words, so that whoever reads those reads these.
-pub(super) fn out_of_memory(error: &OutOfMemory) -> String {
+pub(super) fn out_of_memory(device: &Device, error: &OutOfMemory) -> String {
+    let number = device.number;
     let in_use = error.capacity.saturating_sub(error.free);
     let cached = error.reserved.saturating_sub(error.allocated);
     format!(
-        "Simulated CUDA out of memory. Tried to allocate {}. GPU 0 has a total capacity of {} of \
+        "Simulated CUDA out of memory. Tried to allocate {}. GPU {number} has a total capacity of {} of \
          which {} is free. Including non-PyTorch memory, this process has {} memory in use. Of \
          the allocated memory {} is allocated by PyTorch, and {} is reserved by PyTorch but \
          unallocated.",

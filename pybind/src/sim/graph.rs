@@ -9,7 +9,6 @@ use pyo3::PyResult;
 use pyo3::exceptions::PyRuntimeError;
 
 use super::device::Storage;
-use super::{OutOfMemoryError, device};
 
 /// Where the gradient of a tensor goes.
 #[derive(Clone)]
@@ -64,7 +63,7 @@ impl Leaf {
         if self.grad().is_none() {
             // Not under the lock: where memory runs out, whoever looks who holds it comes by here.
             let twin = self.storage.twin();
-            let refused = |error| OutOfMemoryError::new_err(device::out_of_memory(&error));
+            let refused = |error| super::refused(self.storage.device(), &error);
             *lock(&self.grad) = Some(Arc::new(twin.map_err(refused)?));
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! The simulated device, as its driver and as its allocator.
+//! The simulated devices, as their driver and as their allocators.
 
 use gpumem_core::recording::{AllocatorLevels, DeviceKey, DeviceKind, DriverLevels, Level, Source};
 use gpumem_core::segments::Segments;
@@ -9,10 +9,10 @@ use super::visible::Visibility;
 use super::{Answer, DriverSource, Found, Unused};
 use crate::sim;
 
-/// What a driver would say of the simulated device: segments, and nothing inside of them.
+/// What a driver would say of simulated devices: segments, and nothing inside of them.
 pub(super) struct SimDriver;
 
-/// What the simulated device's caching allocator counts.
+/// What the simulated devices' caching allocators count.
 pub(super) struct SimAllocator;
 
 impl DriverSource for SimDriver {
@@ -24,8 +24,8 @@ impl DriverSource for SimDriver {
         devices()
     }
 
-    fn read(&mut self, _key: &DeviceKey) -> DriverLevels {
-        let Some(shown) = sim::shown() else {
+    fn read(&mut self, key: &DeviceKey) -> DriverLevels {
+        let Some(shown) = number(key).and_then(sim::shown) else {
             return DriverLevels::default();
         };
         DriverLevels {
@@ -46,8 +46,8 @@ impl FrameworkSource for SimAllocator {
         Ok(devices())
     }
 
-    fn read(&mut self, _py: Python<'_>, _key: &DeviceKey) -> PyResult<AllocatorLevels> {
-        let Some(stats) = sim::stats() else {
+    fn read(&mut self, _py: Python<'_>, key: &DeviceKey) -> PyResult<AllocatorLevels> {
+        let Some(stats) = number(key).and_then(sim::stats) else {
             return Ok(AllocatorLevels::unread(Source::Sim));
         };
         Ok(AllocatorLevels {
@@ -72,25 +72,39 @@ impl FrameworkSource for SimAllocator {
     fn segments(
         &mut self,
         _py: Python<'_>,
-        _key: &DeviceKey,
+        key: &DeviceKey,
     ) -> PyResult<Option<Result<Segments, String>>> {
-        Ok(sim::segments().map(Ok))
+        Ok(number(key).and_then(sim::segments).map(Ok))
     }
 
-    fn reset_peak(&mut self, _py: Python<'_>, _key: &DeviceKey) -> PyResult<()> {
-        sim::reset_peaks();
+    fn reset_peak(&mut self, _py: Python<'_>, key: &DeviceKey) -> PyResult<()> {
+        if let Some(number) = number(key) {
+            sim::reset_peaks(number);
+        }
         Ok(())
     }
 }
 
 fn devices() -> Answer {
-    if sim::shown().is_none() {
+    let numbers = (0..).take_while(|number| sim::shown(*number).is_some());
+    let found: Vec<Found> = numbers.map(found).collect();
+    if found.is_empty() {
         return Err(Unused("not in use: `gpumem.sim.use()` starts it".into()));
     }
-    Ok(vec![Found {
-        key: "sim:0".into(),
-        label: "sim:0".to_owned(),
+    Ok(found)
+}
+
+fn found(number: usize) -> Found {
+    let label = format!("sim:{number}");
+    Found {
+        key: label.clone().into(),
+        label,
         name: "Simulated GPU".to_owned(),
         kind: DeviceKind::Simulated,
-    }])
+    }
+}
+
+/// The reverse of [`found`].
+fn number(key: &DeviceKey) -> Option<usize> {
+    key.as_str().strip_prefix("sim:")?.parse().ok()
 }

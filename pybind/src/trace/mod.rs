@@ -23,7 +23,7 @@ use pyo3::types::PyString;
 use crate::clock::Clock;
 use crate::recorder::Traced;
 use crate::session;
-use crate::sim::{Device, begin_trace};
+use crate::sim::{Device, begin_traces};
 use cells::Cells;
 pub(crate) use sim::SimLog;
 use torch::TorchTrace;
@@ -34,7 +34,7 @@ const NOTHING: &str = "nothing to trace here: a history is kept by torch's CUDA 
 /// What of the machine keeps a history of the open run.
 pub(crate) struct Tracing {
     clock: Clock,
-    sim: Option<Arc<Device>>,
+    sim: Vec<Arc<Device>>,
     torch: Option<TorchTrace>,
     /// Where torch's own snapshot goes, for its viewer.
     file: Option<Py<PyString>>,
@@ -60,13 +60,13 @@ impl Tracing {
         let (clock, sources) = session::traceable(py)?;
         let mut tracing = Self {
             clock,
-            sim: None,
+            sim: Vec::new(),
             torch: None,
             file,
             notes: Vec::new(),
         };
         if sources.contains(&Source::Sim) {
-            tracing.sim = begin_trace(clock);
+            tracing.sim = begin_traces(clock);
         }
         if sources.contains(&Source::Torch) {
             let is_saved = tracing.file.is_some();
@@ -76,7 +76,7 @@ impl Tracing {
                 Err(error) => tracing.notes.push(format!("torch is not traced: {error}")),
             }
         }
-        let is_idle = tracing.sim.is_none() && tracing.torch.is_none();
+        let is_idle = tracing.sim.is_empty() && tracing.torch.is_none();
         if is_idle && tracing.notes.is_empty() {
             tracing.notes.push(NOTHING.to_owned());
         }
@@ -92,26 +92,31 @@ impl Tracing {
     ) -> PyResult<Vec<String>> {
         let mut traced = Vec::new();
         let mut annotations: Vec<Annotation> = Vec::new();
-        let sim = self.sim.take().and_then(|device| device.end_trace());
+        let ended = |device: &Arc<Device>| {
+            Some(Traced {
+                device: device.label().to_owned(),
+                source: Source::Sim,
+                history: device.end_trace()?,
+            })
+        };
+        let sim: Vec<Traced> = self.sim.iter().filter_map(ended).collect();
         let snapshot = match self.torch.take() {
             Some(torch) => Some(torch.end(py, self.clock)?),
             None => None,
         };
         if let Some(file) = &self.file {
             let file = file.bind(py);
-            self.notes.push(match (&snapshot, &sim) {
-                (Some(ended), _) => saved::save(ended.snapshot.bind(py), file),
-                (None, Some(history)) => {
-                    saved::save(&saved::as_torch_would(py, history, self.clock)?, file)
+            self.notes.push(match &snapshot {
+                Some(ended) => saved::save(ended.snapshot.bind(py), file),
+                None if sim.is_empty() => format!("{file} was not written: nothing was traced"),
+                None => {
+                    let histories = sim.iter().map(|traced| &traced.history);
+                    let snapshot = saved::as_torch_would(py, histories, self.clock)?;
+                    saved::save(&snapshot, file)
                 }
-                (None, None) => format!("{file} was not written: nothing was traced"),
             });
         }
-        traced.extend(sim.map(|history| Traced {
-            device: "sim:0".to_owned(),
-            source: Source::Sim,
-            history,
-        }));
+        traced.extend(sim);
         let run = session::run_as_traced(py, of.run)?;
         if let Some(mut ended) = snapshot {
             for (label, levels) in &run.torch_devices {
@@ -141,7 +146,7 @@ impl Tracing {
 
     /// Leaves the allocators as they were; the run was not recorded to its end.
     pub(crate) fn abandon(self, py: Python<'_>) {
-        if let Some(device) = self.sim {
+        for device in self.sim {
             drop(device.end_trace());
         }
         if let Some(torch) = self.torch {

@@ -20,12 +20,26 @@ pub(super) fn save(snapshot: &Bound<'_, PyAny>, file: &Bound<'_, PyString>) -> S
     }
 }
 
-/// A history of the simulated device in the shape of torch's snapshot.
-pub(super) fn as_torch_would<'py>(
+/// The histories of the simulated devices, in their order, in the shape of torch's snapshot.
+pub(super) fn as_torch_would<'py, 'a>(
     py: Python<'py>,
-    history: &History,
+    histories: impl Iterator<Item = &'a History>,
     clock: Clock,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let (segments, traces) = (PyList::empty(py), PyList::empty(py));
+    for (device, history) in histories.enumerate() {
+        add_segments(&segments, device, history)?;
+        traces.append(trace(py, history, clock)?)?;
+    }
+    let snapshot = PyDict::new(py);
+    snapshot.set_item("segments", segments)?;
+    snapshot.set_item("device_traces", traces)?;
+    snapshot.set_item("allocator_settings", PyDict::new(py))?;
+    snapshot.set_item("external_annotations", PyList::empty(py))?;
+    Ok(snapshot.into_any())
+}
+
+fn trace<'py>(py: Python<'py>, history: &History, clock: Clock) -> PyResult<Bound<'py, PyList>> {
     let frames: Vec<Bound<'py, PyDict>> = history
         .frames
         .iter()
@@ -52,12 +66,7 @@ pub(super) fn as_torch_would<'py>(
         )?;
         trace.append(dict)?;
     }
-    let snapshot = PyDict::new(py);
-    snapshot.set_item("segments", segments(py, history)?)?;
-    snapshot.set_item("device_traces", PyList::new(py, [trace])?)?;
-    snapshot.set_item("allocator_settings", PyDict::new(py))?;
-    snapshot.set_item("external_annotations", PyList::empty(py))?;
-    Ok(snapshot.into_any())
+    Ok(trace)
 }
 
 fn event_as_torch_would<'py>(
@@ -89,10 +98,10 @@ fn event_as_torch_would<'py>(
 
 /// One segment for each block that is held: the viewer draws blocks, and the model tells of no
 /// more than these.
-fn segments<'py>(py: Python<'py>, history: &History) -> PyResult<Bound<'py, PyList>> {
+fn add_segments(segments: &Bound<'_, PyList>, device: usize, history: &History) -> PyResult<()> {
+    let py = segments.py();
     let mut blocks: Vec<_> = history.blocks_after.iter().collect();
     blocks.sort();
-    let segments = PyList::empty(py);
     for (address, size) in blocks {
         let size = size.get();
         let block = PyDict::new(py);
@@ -102,7 +111,7 @@ fn segments<'py>(py: Python<'py>, history: &History) -> PyResult<Bound<'py, PyLi
         block.set_item("state", "active_allocated")?;
         block.set_item("frames", PyList::empty(py))?;
         let segment = PyDict::new(py);
-        segment.set_item("device", 0)?;
+        segment.set_item("device", device)?;
         segment.set_item("address", address)?;
         for key in [
             "total_size",
@@ -120,5 +129,5 @@ fn segments<'py>(py: Python<'py>, history: &History) -> PyResult<Bound<'py, PyLi
         segment.set_item("blocks", PyList::new(py, [block])?)?;
         segments.append(segment)?;
     }
-    Ok(segments)
+    Ok(())
 }

@@ -13,8 +13,9 @@ use crate::model::Model;
 pub(crate) struct Comparison {
     pub(crate) element: Element,
     heading: Element,
+    outcome: Element,
+    table: Element,
     rows: Element,
-    none: Element,
 }
 
 impl Comparison {
@@ -24,7 +25,7 @@ impl Comparison {
         for name in [
             "change",
             "cell",
-            "kept a run or step, before and now",
+            "kept a run or step, before and now; each pair has its own length",
             "difference",
         ] {
             add(&names, &make.text("th", &[("scope", "col")], name)?)?;
@@ -41,38 +42,33 @@ impl Comparison {
             ],
             &[&table],
         )?;
-        let none = make.text(
-            "p.muted",
-            &[],
-            "Of the cells that ran since, none grew then and none grows now.",
-        )?;
-        let panel = make.group("div.panel.versus", &[], &[&scroll, &none])?;
+        let outcome = make.empty("p.outcome", &[("dir", "auto")])?;
+        let panel = make.group("div.panel.versus", &[], &[&outcome, &scroll])?;
         let attributes = [("aria-label", "comparison"), ("hidden", "")];
         let element = make.group("section.comparison", &attributes, &[&heading, &panel])?;
         Ok(Self {
             element,
             heading,
+            outcome,
+            table: scroll,
             rows,
-            none,
         })
     }
 
     pub(crate) fn show(&self, make: &Maker, model: &Model) -> Dom<()> {
-        let Some((name, compared)) = model.compared() else {
+        let Some((name, compared, waiting)) = model.compared() else {
             return flag(&self.element, "hidden", true);
         };
         flag(&self.element, "hidden", false)?;
         write(&self.heading, &format!("Against {name}"));
-        flag(&self.none, "hidden", !compared.is_empty())?;
-        let sides = |entry: &Compared| [entry.before.as_ref().map(rate), Some(rate(&entry.after))];
-        let most = compared
-            .iter()
-            .flat_map(sides)
-            .flatten()
-            .fold(1.0, f64::max);
+        let (sign, words) = report::outcome(compared, waiting, model.units());
+        let sign = make.text("span", &[("aria-hidden", "true")], sign)?;
+        let words = make.prose("span", &[], &words)?;
+        fill(&self.outcome, &[sign, words])?;
+        flag(&self.table, "hidden", compared.is_empty())?;
         let rows = compared
             .iter()
-            .map(|entry| row(make, entry, most, model.units()))
+            .map(|entry| row(make, entry, model.units()))
             .collect::<Dom<Vec<_>>>()?;
         fill(&self.rows, &rows)
     }
@@ -82,7 +78,9 @@ fn rate(side: &GrowthSide) -> f64 {
     side.bytes_per_run.as_f64()
 }
 
-fn row(make: &Maker, entry: &Compared, most: f64, units: Units) -> Dom<Element> {
+fn row(make: &Maker, entry: &Compared, units: Units) -> Dom<Element> {
+    let most = entry.before.as_ref().map_or(1.0, rate);
+    let most = most.max(rate(&entry.after)).max(1.0);
     let sign = make.text(
         "span",
         &[("aria-hidden", "true")],

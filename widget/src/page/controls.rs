@@ -20,7 +20,8 @@ const PACES: [(&str, &str); 2] = [("runs", "a run"), ("clock", "the clock")];
 /// More accelerators than these have one button: their tiles tell them apart.
 const MANY_DEVICES: usize = 3;
 /// How a report leaves the page.
-const EXPORTS: [(&str, &str); 6] = [
+const EXPORTS: [(&str, &str); 7] = [
+    ("slide", "Picture 16:9"),
     ("png", "Picture (PNG)"),
     ("svg", "Picture (SVG)"),
     ("csv", "Runs (CSV)"),

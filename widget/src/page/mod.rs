@@ -13,7 +13,7 @@ mod runs;
 mod tiles;
 mod verdict;
 
-use gpumem_core::chart::{Point, Target};
+use gpumem_core::chart::{Extent, Point, Target};
 use gpumem_core::collect::CollectVec;
 use gpumem_core::recording::CellIdx;
 use web_sys::{Element, HtmlCanvasElement};
@@ -127,6 +127,9 @@ impl Page {
         self.root
             .set_attribute("data-layout", model.layout().name())?;
         self.comparison.show(&self.make, model)?;
+        // What is waited for stands above.
+        let is_waiting = model.compared().is_some() && model.recording().runs().is_empty();
+        flag(&self.verdict.element, "hidden", is_waiting)?;
         self.verdict.show(&self.make, model)?;
         self.findings.show(&self.make, model)?;
         self.show_charts(model)
@@ -307,10 +310,15 @@ impl Page {
         self.verdict.forget();
     }
 
-    /// Paints the whole report as one picture.
-    pub(crate) fn paint_report(&self, canvas: &HtmlCanvasElement, model: &Model) -> Dom<()> {
-        let scale = model.scale_of_picture();
-        picture::paint_scene(canvas, &model.picture(), model.theme, scale, &self.faces)
+    /// Paints the report as one picture.
+    pub(crate) fn paint_report(
+        &self,
+        canvas: &HtmlCanvasElement,
+        model: &Model,
+        extent: Extent,
+    ) -> Dom<()> {
+        let (scene, scale) = (model.picture(extent), model.scale_of_picture(extent));
+        picture::paint_scene(canvas, &scene, model.theme, scale, &self.faces)
     }
 
     fn picture(&self, chart: Chart) -> Option<&Picture> {

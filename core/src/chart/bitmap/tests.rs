@@ -118,7 +118,7 @@ fn flat_colours_are_exact_and_few() {
     let flat = flat_colours(&scene, Theme::Light);
     let palette = Palette::of(&bitmap.pixels, &flat);
     assert!(palette.0.len() <= N_COLOURS);
-    for role in [Role::Panel, Role::Kept, Role::KeptArea, Role::Back] {
+    for role in [Role::Panel, Role::Kept, Role::KeptFill, Role::Back] {
         assert!(palette.0.contains(&Theme::Light.colour(role)), "{role:?}");
     }
 }

@@ -1,6 +1,7 @@
-//! The whole report as one picture: what a saved notebook shows.
+//! The report as one picture: what a saved notebook shows, and what people share.
 
 mod rows;
+mod verdict;
 
 use super::View;
 use super::cells::cells;
@@ -8,29 +9,38 @@ use super::device_view::default_device;
 use super::label::{LARGE, Label, MEDIUM};
 use super::now::{in_use, now, segments};
 use super::plot::sheet;
-use super::scene::{Face, Point, Rect, Role, Scene};
-use super::text;
-use crate::analyze::{Analysis, Finding, FindingKind, Severity};
-use crate::collect::CollectVec;
+use super::scene::{Anchor, Face, Point, Rect, Role, Scene};
+use crate::analyze::Analysis;
 use crate::recording::{DeviceIdx, DeviceKind, Recording};
 use crate::report::counts;
-use crate::wording::{self, Words, count};
 
 const MARGIN: f64 = 16.0;
 const HEADER: f64 = 42.0;
 const GAP: f64 = 10.0;
 const RADIUS: f64 = 8.0;
-/// Of a card, without its text.
-const CARD: f64 = 34.0;
-const TEXT_LINE: f64 = 17.0;
-/// Of a card's text.
-const MAX_LINES: usize = 3;
 const MIN_WIDTH: f64 = 320.0;
-/// More findings than this are counted, not shown.
-const MAX_CARDS: usize = 3;
+/// Of a slide, in logical pixels.
+const SLIDE: (f64, f64) = (3200.0 / 3.0, 600.0);
 
-/// The report on the device of [`default_device`], `width` logical pixels wide: the findings, what each cell
-/// kept, and what fills the device.
+/// How much of the report a picture shows. Example: [`picture`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// The verdict with its fix, and what each cell kept.
+    FirstScreen,
+    /// All charts.
+    Whole,
+    /// The first screen on 1600 × 900 pixels at a scale of [`Extent::SLIDE_SCALE`]; if there is room, with all
+    /// cells over time.
+    Slide,
+}
+
+impl Extent {
+    /// Device pixels to one of a slide's logical ones.
+    pub const SLIDE_SCALE: f64 = 1.5;
+}
+
+/// The first screen on the device of [`default_device`], `width` logical pixels wide: the worst finding with
+/// its fix, the next ones, and what each cell kept.
 ///
 /// ```
 /// use gpumem_core::analyze::{Rules, analyze};
@@ -40,7 +50,8 @@ const MAX_CARDS: usize = 3;
 ///
 /// let recording = leaking();
 /// let scene = report(&recording, &analyze(&recording, &Rules::default()), 600.0);
-/// assert!(svg(&scene, Theme::Light).contains("<title>GPU memory, 12 runs of 1 cell"));
+/// let svg = svg(&scene, Theme::Light);
+/// assert!(svg.contains("<title>▲ losses.append(step(batch)) leaks 2 MiB a run."));
 /// ```
 pub fn report(recording: &Recording, analysis: &Analysis, width: f64) -> Scene {
     let view = View {
@@ -48,58 +59,60 @@ pub fn report(recording: &Recording, analysis: &Analysis, width: f64) -> Scene {
         device: default_device(recording, analysis).unwrap_or_default(),
         ..View::default()
     };
-    drawn(recording, analysis, &view)
+    picture(recording, analysis, &view, Extent::FirstScreen)
 }
 
 /// The report as the reader sees it: their device, units, and what the rows show.
 ///
 /// ```
 /// use gpumem_core::analyze::{Rules, analyze};
-/// use gpumem_core::chart::{View, as_seen};
+/// use gpumem_core::chart::{Extent, View, picture};
 /// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
 /// # use example::leaking;
 ///
 /// let recording = leaking();
-/// let view = View { width: 600.0, ..View::default() };
-/// let scene = as_seen(&recording, &analyze(&recording, &Rules::default()), &view);
-/// assert!(scene.description.contains("What fills cuda:0 now: losses 24 MiB"));
+/// let analysis = analyze(&recording, &Rules::default());
+/// let slide = picture(&recording, &analysis, &View::default(), Extent::Slide);
+/// assert_eq!(slide.device_size(Extent::SLIDE_SCALE), (1600, 900));
+/// let whole = picture(&recording, &analysis, &View::default(), Extent::Whole);
+/// assert!(whole.description.contains("What fills cuda:0 now: losses 24 MiB"));
 /// ```
-pub fn as_seen(recording: &Recording, analysis: &Analysis, view: &View) -> Scene {
-    drawn(recording, analysis, view)
-}
-
-fn drawn(recording: &Recording, analysis: &Analysis, view: &View) -> Scene {
-    let mut scene = sheet(view.width.max(MIN_WIDTH), HEADER, Role::Background);
+pub fn picture(recording: &Recording, analysis: &Analysis, view: &View, extent: Extent) -> Scene {
+    let is_slide = extent == Extent::Slide;
+    let width = if is_slide { SLIDE.0 } else { view.width };
+    let mut scene = sheet(width.max(MIN_WIDTH), HEADER, Role::Background);
     let view = View {
         width: scene.width - 2.0 * MARGIN,
         ..view.clone()
     };
     let head = summary(recording, view.device);
     draw_header(&mut scene, &head);
-    let mut description = vec![format!("GPU memory, {head}.")];
-    for finding in analysis.findings.iter().take(MAX_CARDS) {
-        let words = wording::words(recording, finding, view.units);
-        draw_card(&mut scene, finding, &words);
-        description.push(wording::plain(&words.title));
+    let (verdict, edge) = verdict::draw(recording, analysis, &view);
+    let mut description = vec![verdict.description.clone()];
+    add_panel(&mut scene, verdict, edge);
+    let room = if is_slide {
+        SLIDE.1 - MARGIN - scene.height
+    } else {
+        f64::INFINITY
+    };
+    let cells = cells(recording, analysis, view.device);
+    let mut rows = rows::draw(&cells, &view, room);
+    if extent != Extent::FirstScreen {
+        rows::draw_over_time(&mut rows, &cells, &view, room);
+        description.push(rows.description.clone());
     }
-    let n_more = analysis.findings.len().saturating_sub(MAX_CARDS);
-    if n_more > 0 {
-        let at = Point::new(MARGIN, scene.height + 6.0);
-        scene.text(Label::new(
-            format!("and {}", count(n_more, "more finding")),
-            at,
-        ));
-        scene.height += LARGE;
+    add_panel(&mut scene, rows, None);
+    if extent == Extent::Whole {
+        let now = now_with_words(recording, analysis, &view);
+        description.push(now.description.clone());
+        add_panel(&mut scene, now, None);
     }
-    for chart in [
-        rows::draw(&cells(recording, analysis, view.device), &view),
-        now_with_words(recording, analysis, &view),
-    ] {
-        description.push(chart.description.clone());
-        let panel = add_panel(&mut scene, chart.height + GAP, None);
-        scene.place(chart, panel.x, panel.y + GAP / 2.0);
-    }
-    scene.height += MARGIN - GAP;
+    scene.height = if is_slide {
+        SLIDE.1
+    } else {
+        scene.height + MARGIN - GAP
+    };
+    description.push(format!("GPU memory, {head}."));
     scene.description = description.join(" ");
     scene
 }
@@ -138,78 +151,30 @@ fn draw_header(scene: &mut Scene, summary: &str) {
         .size(LARGE)
         .role(Role::Text);
     let at = Point::new(at.x + title.width() + 12.0, at.y);
-    let room = scene.width - MARGIN - at.x;
+    let end = Point::new(scene.width - MARGIN - 2.0, at.y);
+    let name = Label::new("gpumem", end).size(13.0).anchor(Anchor::End);
+    let room = end.x - name.width() - 12.0 - at.x;
     scene.text(title);
     scene.text(Label::new(summary, at).size(13.0).fitted(room));
+    scene.text(name);
 }
 
-/// A framed sheet below everything that is there; with an edge of that colour.
-fn add_panel(scene: &mut Scene, height: f64, edge: Option<Role>) -> Rect {
-    let frame = Rect::new(MARGIN, scene.height, scene.width - 2.0 * MARGIN, height);
-    scene.height += height + GAP;
-    let inside = frame.inset(1.0);
-    match edge {
-        None => {
-            scene.fill(frame, Role::Line, RADIUS);
-            scene.fill(inside, Role::Panel, RADIUS - 1.0);
-        }
-        Some(role) => {
-            scene.fill(frame, role, RADIUS);
-            let rest = Rect::new(frame.x + 4.0, frame.y, frame.width - 4.0, frame.height);
-            scene.fill(rest, Role::Line, RADIUS - 2.0);
-            let inside = Rect::new(rest.x, inside.y, rest.width - 1.0, inside.height);
-            scene.fill(inside, Role::Panel, RADIUS - 2.0);
-        }
-    }
-    frame
-}
-
-fn draw_card(scene: &mut Scene, finding: &Finding, words: &Words) {
-    let role = colour(finding);
-    let edge = if role == Role::Muted {
-        Role::Device
-    } else {
-        role
-    };
-    let room = scene.width - 2.0 * MARGIN - 32.0;
-    let verdict = format!("{} {}", wording::icon(finding), wording::heading(finding));
-    let verdict = |at: Point| {
-        Label::new(&verdict, at)
-            .face(Face::Bold)
-            .size(13.0)
-            .role(role)
-            .fitted(room)
-    };
-    let beside = verdict(Point::new(0.0, 0.0)).width() + 10.0;
-    let details = [&*words.outlook, &*words.detail].map(wording::plain);
-    let details = details.iter().filter(|words| !words.is_empty());
-    let details = details.map(String::as_str).collect_vec().join(" · ");
-    let details = text::lines(&details, Face::Sans, MEDIUM, room, MAX_LINES);
-    let height = CARD + TEXT_LINE * details.len() as f64;
-    let card = add_panel(scene, height, Some(edge));
-    let at = Point::new(card.x + 16.0, card.y + 22.0);
-    scene.text(verdict(at));
-    scene.text(
-        Label::new(
-            wording::plain(&words.title),
-            Point::new(at.x + beside, at.y),
-        )
-        .face(Face::Bold)
-        .size(13.0)
-        .role(Role::Text)
-        .fitted(room - beside),
+/// A framed sheet with that content, below everything that is there; with an edge of that colour.
+fn add_panel(scene: &mut Scene, content: Scene, edge: Option<Role>) {
+    let frame = Rect::new(
+        MARGIN,
+        scene.height,
+        scene.width - 2.0 * MARGIN,
+        content.height,
     );
-    let mut below = at;
-    for line in details {
-        below.y += TEXT_LINE;
-        scene.text(Label::new(line, below).size(MEDIUM));
+    scene.fill(frame, edge.unwrap_or(Role::Line), RADIUS);
+    let mut inside = frame.inset(1.0);
+    if edge.is_some() {
+        let rest = Rect::new(frame.x + 4.0, frame.y, frame.width - 4.0, frame.height);
+        scene.fill(rest, Role::Line, RADIUS - 2.0);
+        inside = Rect::new(rest.x, inside.y, rest.width - 1.0, inside.height);
     }
-}
-
-fn colour(finding: &Finding) -> Role {
-    match (finding.kind, finding.severity) {
-        (FindingKind::Leak, _) => Role::Leak,
-        (_, Severity::Info) => Role::Muted,
-        _ => Role::Watch,
-    }
+    scene.fill(inside, Role::Panel, RADIUS - 1.0);
+    scene.place(content, frame.x, frame.y);
+    scene.height += frame.height + GAP;
 }

@@ -12,6 +12,9 @@ const PAD: f64 = 12.0;
 const TITLE: f64 = 26.0;
 const HEADS: f64 = 18.0;
 const REST: f64 = 22.0;
+const FOOT: f64 = 6.0;
+/// The height of a row, at most.
+const MAX_ROW: f64 = 34.0;
 /// More rows than this are told in a line.
 const MAX_ROWS: usize = 8;
 const BAR: f64 = 8.0;
@@ -19,8 +22,8 @@ const SCALE: f64 = 52.0;
 /// In one column, the words of a row stand over its chart.
 const WORDS: f64 = 20.0;
 
-/// The rows, and all cells over time below them.
-pub(super) fn draw(cells: &Cells, view: &View) -> Scene {
+/// As many rows as there is room for.
+pub(super) fn draw(cells: &Cells, view: &View, room: f64) -> Scene {
     let layout = Layout::new(view.width);
     let mut scene = sheet(view.width, TITLE, Role::Panel);
     let title = Label::new("What each cell kept", Point::new(PAD, 18.0));
@@ -30,9 +33,13 @@ pub(super) fn draw(cells: &Cells, view: &View) -> Scene {
     if !layout.is_narrow() {
         draw_heads(&mut scene, layout, view.measure);
     }
-    let n_shown = cells.rows.len().min(MAX_ROWS);
-    for row in &cells.rows[..n_shown] {
+    let mut n_shown = 0;
+    for row in cells.rows.iter().take(MAX_ROWS) {
+        if scene.height + MAX_ROW + REST > room {
+            break;
+        }
         draw_row(&mut scene, cells, row, layout, view);
+        n_shown += 1;
     }
     let rest = Rest {
         rows: &cells.rows[n_shown..],
@@ -46,7 +53,7 @@ pub(super) fn draw(cells: &Cells, view: &View) -> Scene {
         scene.text(label.fitted(scene.width - left - PAD));
         scene.height += REST;
     }
-    draw_over_time(&mut scene, cells, layout, view);
+    scene.height += FOOT;
     scene
 }
 
@@ -177,7 +184,15 @@ fn draw_scale(scene: &mut Scene, cells: &Cells, row: &CellRow, (x, y): (f64, f64
     }
 }
 
-fn draw_over_time(scene: &mut Scene, cells: &Cells, layout: Layout, view: &View) {
+/// All cells over time, below the rows, if there is room.
+pub(super) fn draw_over_time(scene: &mut Scene, cells: &Cells, view: &View, room: f64) {
+    let layout = Layout::new(view.width);
+    let over_time = cells.over_time(layout, view.units);
+    let below = if layout.is_narrow() { 46.0 } else { 8.0 };
+    let bottom = scene.height + below + over_time.height;
+    if bottom + FOOT > room {
+        return;
+    }
     let line = [
         Point::new(0.0, scene.height + 4.5),
         Point::new(scene.width, scene.height + 4.5),
@@ -190,10 +205,7 @@ fn draw_over_time(scene: &mut Scene, cells: &Cells, layout: Layout, view: &View)
         Point::new(PAD, scene.height + 42.0),
     );
     scene.text(words);
-    let over_time = cells.over_time(layout, view.units);
-    let below = if layout.is_narrow() { 46.0 } else { 8.0 };
     scene.description.clone_from(&over_time.description);
-    let height = over_time.height;
     scene.place(over_time, 0.0, scene.height + below);
-    scene.height += below + height;
+    scene.height = bottom + FOOT;
 }

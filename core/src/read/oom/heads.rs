@@ -115,7 +115,10 @@ impl Head {
         match (self.kind, framework) {
             (Kind::TorchHost | Kind::Numpy, _) => Some("host".to_owned()),
             (Kind::Mps, _) => Some("mps:0".to_owned()),
-            (_, Some(Framework::Sim)) => Some("sim:0".to_owned()),
+            (_, Some(Framework::Sim)) => {
+                let number = number_after(message, "gpu ").unwrap_or("0");
+                Some(format!("sim:{number}"))
+            }
             _ => device_in(message),
         }
     }

@@ -252,6 +252,10 @@ fn the_simulated_device() {
          1024.00 MiB of which 424.00 MiB is free.",
         "sim:0 sim · wanted 500 MiB · free 424 MiB · total 1 GiB",
     );
+    check(
+        "Simulated CUDA out of memory. Tried to allocate 500.00 MiB. GPU 5 has a total capacity of",
+        "sim:5 sim · wanted 500 MiB",
+    );
 }
 
 #[test]
