@@ -169,7 +169,7 @@ impl OfDevice {
             .iter()
             .filter(tells)
             .map(|(name, _)| name)
-            .collect()
+            .collect_vec()
     }
 
     fn take_in(&mut self, recording: &Recording, run: RunIdx, look: &DeviceHolders) {
@@ -208,7 +208,7 @@ impl OfDevice {
         let left = names.filter(|(name, series)| is_branch(name) && series.now() > Bytes::ZERO);
         left.filter(|((_, name), _)| has(trunk(name)) && !has(name))
             .map(|(name, _)| name.clone())
-            .collect()
+            .collect_vec()
     }
 }
 
@@ -219,7 +219,7 @@ impl NameSeries {
         let points = &self.points[self.first..];
         let rest = |point: &Point| whole.after(point.run).saturating_sub(point.n_bytes);
         let middle = |points: &[Point]| {
-            let mut rests: Vec<Bytes> = points.iter().map(rest).collect();
+            let mut rests: Vec<Bytes> = points.iter().map(rest).collect_vec();
             sort::sort_by_key(&mut rests, |it| *it);
             rests.get(rests.len() / 2).map_or(0.0, |it| it.as_f64())
         };

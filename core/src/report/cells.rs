@@ -3,6 +3,7 @@
 use super::{cut, has_many};
 use crate::analyze::Analysis;
 use crate::chart::{CellRow, Rest, cells, default_device};
+use crate::collect::{CollectVec, ExtendVec};
 use crate::recording::Recording;
 use crate::units::Units;
 
@@ -37,14 +38,14 @@ pub(super) fn lines(recording: &Recording, analysis: &Analysis, width: usize) ->
     let n_columns = wanted.unwrap_or_default().min(width.saturating_sub(BESIDE));
     let n_columns = n_columns.max(MIN_NAME);
     let mut lines = vec![line(&title, ["In", "kept", "state"], n_columns)];
-    lines.extend(shown.iter().map(|row| of_cell(row, n_columns)));
+    lines.extend_vec(shown.iter().map(|row| of_cell(row, n_columns)));
     let rest = Rest {
         rows: rest,
         n_cells: cells.rows.len(),
     };
     let words = rest.words(Units::Binary);
-    lines.extend((!words.is_empty()).then(|| format!("  {words}")));
-    lines.iter().map(|line| cut(line, width)).collect()
+    lines.extend_vec((!words.is_empty()).then(|| format!("  {words}")));
+    lines.iter().map(|line| cut(line, width)).collect_vec()
 }
 
 fn of_cell(row: &CellRow, n_columns: usize) -> String {

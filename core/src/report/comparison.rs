@@ -2,7 +2,7 @@
 
 use super::{cut, wrapped};
 use crate::analyze::{CellRef, Change, Compared, GrowthSide};
-use crate::collect::ExtendVec;
+use crate::collect::{CollectVec, ExtendVec};
 use crate::printable::printable_lines;
 use crate::units::{ByteDelta, Units};
 use crate::wording::plain;
@@ -94,7 +94,7 @@ pub fn outcome(compared: &[Compared], waiting: &[CellRef], units: Units) -> (&'s
 /// `Waiting for …: run it again to compare.`
 fn waits_for(waiting: &[CellRef]) -> String {
     let labels = waiting.iter().take(N_WAITING);
-    let labels: Vec<String> = labels.map(|cell| format!("`{}`", cell.label)).collect();
+    let labels: Vec<String> = labels.map(|cell| format!("`{}`", cell.label)).collect_vec();
     let more = match waiting.len().saturating_sub(N_WAITING) {
         0 => String::new(),
         n => format!(" and {n} more"),
