@@ -117,7 +117,7 @@ export async function mount(
 
   function keep() {
     saving = 0;
-    const now = view?.state() ?? saved;
+    const now = view?.text("state") ?? saved;
     if (now === saved) return;
     saved = now;
     save(now);
@@ -173,7 +173,7 @@ export async function mount(
   });
   // A canvas whose content the browser gave up is painted again; the event does not bubble.
   root.addEventListener("contextrestored", () => guarded((live) => live.repaint()), true);
-  host.exported = (kind) => guarded((live) => (kind === "state" ? live.state() : live[kind]()));
+  host.exported = (kind) => guarded((live) => (kind === "figures" ? live.figures() : live.text(kind)));
   if (view) alive(host);
 
   async function leave(live, button) {
@@ -183,9 +183,9 @@ export async function mount(
     if (kind === "png" || kind === "slide") {
       return download(kind, await pictureOf((canvas) => live.paint(canvas, kind === "slide")));
     }
-    if (kind === "python" || kind === "markdown") return copy(root, live[kind]());
+    if (kind === "python" || kind === "markdown") return copy(root, live.text(kind));
     if (kind === "recording") return download(kind, await recordingOf());
-    return download(kind, live[kind]());
+    return download(kind, live.text(kind));
   }
 
   /** Says on the button that the clipboard has it. */

@@ -85,12 +85,7 @@ impl View {
         read.map_err(|error| JsError::from(error).into())
     }
 
-    /// What the reader looks at, as a line that [`Self::restore`] understands.
-    pub fn state(&self) -> String {
-        self.model.saved()
-    }
-
-    /// Looks at what a line of [`Self::state`] tells of.
+    /// Looks at what the `state` of [`Self::text`] tells of.
     pub fn restore(&mut self, state: &str) -> Dom<()> {
         self.model.restore(state);
         self.on_page(Page::show)
@@ -332,30 +327,27 @@ impl View {
         self.model.figures()
     }
 
-    /// The report as an SVG document.
-    pub fn svg(&self) -> String {
-        chart::svg(&self.model.picture(Extent::Whole), self.model.theme)
-    }
-
-    /// The runs as a table with commas.
-    pub fn csv(&self) -> String {
-        report::csv(self.model.recording(), self.model.analysis())
-    }
-
-    /// The conclusion and what each cell kept, for an issue.
-    pub fn markdown(&self) -> String {
+    /// The report as a text: an `svg` document, the runs as `csv`, the conclusion as `markdown`, what the
+    /// reader looks at as `python`, or the `state` to keep.
+    pub fn text(&self, kind: &str) -> String {
         let model = &self.model;
-        report::markdown(model.recording(), model.analysis(), model.state().device)
+        let (recording, analysis) = (model.recording(), model.analysis());
+        match kind {
+            "svg" => chart::svg(&model.picture(Extent::FirstScreen), model.theme),
+            "csv" => report::csv(recording, analysis),
+            "markdown" => report::markdown(recording, analysis, model.state().device),
+            "python" => python::code(model),
+            _ => model.saved(),
+        }
     }
 
-    /// What the reader looks at, as Python.
-    pub fn python(&self) -> String {
-        python::code(&self.model)
-    }
-
-    /// Paints the whole report on a canvas, or its first screen on one of 1600 × 900.
+    /// Paints the report's first screen on a canvas, or on one of 1600 × 900.
     pub fn paint(&self, canvas: &HtmlCanvasElement, slide: bool) -> Dom<()> {
-        let extent = if slide { Extent::Slide } else { Extent::Whole };
+        let extent = if slide {
+            Extent::Slide
+        } else {
+            Extent::FirstScreen
+        };
         match &self.page {
             Some(page) => Ok(page.paint_report(canvas, &self.model, extent)?),
             None => Ok(()),

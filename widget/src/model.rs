@@ -396,7 +396,7 @@ impl Model {
     pub(crate) fn scale_of_picture(&self, extent: Extent) -> f64 {
         match extent {
             Extent::Slide => Extent::SLIDE_SCALE,
-            _ => self.scale.max(2.0),
+            Extent::FirstScreen => self.scale.max(2.0),
         }
     }
 

@@ -17,7 +17,7 @@ const PIECE: usize = 6;
 /// A piece within more functions says nothing about any of them.
 const MOST_OWNERS: usize = 200;
 /// How far back a function looks for its like; gzip's reach, less the room that longer ones take.
-const REACH: usize = 20_000;
+const REACH: usize = 28_000;
 /// Counts with each function's length: a short one is alike by chance.
 const ALLOWANCE: usize = 20;
 

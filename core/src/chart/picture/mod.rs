@@ -6,8 +6,7 @@ mod verdict;
 use super::View;
 use super::cells::cells;
 use super::device_view::default_device;
-use super::label::{LARGE, Label, MEDIUM};
-use super::now::{in_use, now, segments};
+use super::label::{LARGE, Label};
 use super::plot::sheet;
 use super::scene::{Anchor, Face, Point, Rect, Role, Scene};
 use crate::analyze::Analysis;
@@ -27,10 +26,7 @@ const SLIDE: (f64, f64) = (3200.0 / 3.0, 600.0);
 pub enum Extent {
     /// The verdict with its fix, and what each cell kept.
     FirstScreen,
-    /// All charts.
-    Whole,
-    /// The first screen on 1600 × 900 pixels at a scale of [`Extent::SLIDE_SCALE`]; if there is room, with all
-    /// cells over time.
+    /// The first screen on 1600 × 900 pixels at a scale of [`Extent::SLIDE_SCALE`].
     Slide,
 }
 
@@ -74,8 +70,6 @@ pub fn report(recording: &Recording, analysis: &Analysis, width: f64) -> Scene {
 /// let analysis = analyze(&recording, &Rules::default());
 /// let slide = picture(&recording, &analysis, &View::default(), Extent::Slide);
 /// assert_eq!(slide.device_size(Extent::SLIDE_SCALE), (1600, 900));
-/// let whole = picture(&recording, &analysis, &View::default(), Extent::Whole);
-/// assert!(whole.description.contains("What fills cuda:0 now: losses 24 MiB"));
 /// ```
 pub fn picture(recording: &Recording, analysis: &Analysis, view: &View, extent: Extent) -> Scene {
     let is_slide = extent == Extent::Slide;
@@ -96,17 +90,8 @@ pub fn picture(recording: &Recording, analysis: &Analysis, view: &View, extent: 
         f64::INFINITY
     };
     let cells = cells(recording, analysis, view.device);
-    let mut rows = rows::draw(&cells, &view, room);
-    if extent != Extent::FirstScreen {
-        rows::draw_over_time(&mut rows, &cells, &view, room);
-        description.push(rows.description.clone());
-    }
+    let rows = rows::draw(&cells, &view, room);
     add_panel(&mut scene, rows, None);
-    if extent == Extent::Whole {
-        let now = now_with_words(recording, analysis, &view);
-        description.push(now.description.clone());
-        add_panel(&mut scene, now, None);
-    }
     scene.height = if is_slide {
         SLIDE.1
     } else {
@@ -114,23 +99,6 @@ pub fn picture(recording: &Recording, analysis: &Analysis, view: &View, extent: 
     };
     description.push(format!("GPU memory, {head}."));
     scene.description = description.join(" ");
-    scene
-}
-
-/// The bar of the device, and over it how much can still be used.
-fn now_with_words(recording: &Recording, analysis: &Analysis, view: &View) -> Scene {
-    const WORDS: f64 = 26.0;
-    let bar = now(recording, analysis, view);
-    let mut scene = sheet(bar.width, WORDS + bar.height, Role::Panel);
-    let title = Label::new("Now", Point::new(12.0, 16.0));
-    let title = title.face(Face::Bold).size(13.0).role(Role::Text);
-    let usage = in_use(&segments(recording, analysis, view.device));
-    let at = Point::new(12.0 + title.width() + 12.0, 16.0);
-    let words = Label::new(usage.words(view.units).join(" · "), at).size(MEDIUM);
-    scene.text(words.fitted(scene.width - at.x - 12.0));
-    scene.text(title);
-    scene.description.clone_from(&bar.description);
-    scene.place(bar, 0.0, WORDS);
     scene
 }
 

@@ -183,29 +183,3 @@ fn draw_scale(scene: &mut Scene, cells: &Cells, row: &CellRow, (x, y): (f64, f64
         scene.fill(bar, role, 2.0);
     }
 }
-
-/// All cells over time, below the rows, if there is room.
-pub(super) fn draw_over_time(scene: &mut Scene, cells: &Cells, view: &View, room: f64) {
-    let layout = Layout::new(view.width);
-    let over_time = cells.over_time(layout, view.units);
-    let below = if layout.is_narrow() { 46.0 } else { 8.0 };
-    let bottom = scene.height + below + over_time.height;
-    if bottom + FOOT > room {
-        return;
-    }
-    let line = [
-        Point::new(0.0, scene.height + 4.5),
-        Point::new(scene.width, scene.height + 4.5),
-    ];
-    scene.rule(line[0], line[1], Role::Line, 1.0);
-    let title = Label::new("All cells, over time", Point::new(PAD, scene.height + 24.0));
-    scene.text(title.face(Face::Bold).size(13.0).role(Role::Text));
-    let words = Label::new(
-        "in use after each run",
-        Point::new(PAD, scene.height + 42.0),
-    );
-    scene.text(words);
-    scene.description.clone_from(&over_time.description);
-    scene.place(over_time, 0.0, scene.height + below);
-    scene.height = bottom + FOOT;
-}
