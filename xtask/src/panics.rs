@@ -9,8 +9,10 @@ use std::convert::Infallible;
 
 use anyhow::{Context, Result};
 use wasm_encoder::reencode::{self, Reencode, utils};
-use wasm_encoder::{CodeSection, MemArg, Module};
-use wasmparser::{FunctionBody, Operator, Parser, Payload, TypeRef};
+use wasm_encoder::{CodeSection, Function, MemArg, Module};
+use wasmparser::{
+    FunctionBody, KnownCustom, Name, NameSectionReader, Naming, Operator, Parser, Payload, TypeRef,
+};
 
 /// The same module, which ends where it panicked.
 pub(crate) fn silenced(wasm: &[u8]) -> Result<Vec<u8>> {
@@ -24,13 +26,23 @@ pub(crate) fn silenced(wasm: &[u8]) -> Result<Vec<u8>> {
 struct Silence {
     /// The functions through which the page may be told something.
     telling: BTreeSet<u32>,
+    /// What would call closures, of which the page is given none; the bindings of unused functions of
+    /// JavaScript bring them along.
+    uncalled: BTreeSet<u32>,
+    /// The index of the function that is written next.
+    next: u32,
 }
 
 impl Silence {
     fn of(wasm: &[u8]) -> Result<Self> {
-        let (mut n_imported, mut calls) = (0, Vec::new());
+        let (mut n_imported, mut calls, mut uncalled) = (0, Vec::new(), BTreeSet::new());
         for payload in Parser::new(0).parse_all(wasm) {
             match payload? {
+                Payload::CustomSection(section) => {
+                    if let KnownCustom::Name(names) = section.as_known() {
+                        uncalled = callers_of_closures(names)?;
+                    }
+                }
                 Payload::ImportSection(section) => {
                     for import in section.into_imports() {
                         n_imported += u32::from(matches!(import?.ty, TypeRef::Func(_)));
@@ -49,7 +61,11 @@ impl Silence {
                 }
             }
             if telling.len() == known {
-                return Ok(Self { telling });
+                return Ok(Self {
+                    telling,
+                    uncalled,
+                    next: n_imported,
+                });
             }
         }
     }
@@ -91,6 +107,23 @@ impl Silence {
     }
 }
 
+/// The functions by which JavaScript would call a closure.
+fn callers_of_closures(names: NameSectionReader<'_>) -> Result<BTreeSet<u32>> {
+    let mut found = BTreeSet::new();
+    for part in names {
+        let Name::Function(functions) = part? else {
+            continue;
+        };
+        for function in functions {
+            let Naming { index, name } = function?;
+            if name.contains("wasm_bindgen7convert8closures") && name.contains("6invoke") {
+                found.insert(index);
+            }
+        }
+    }
+    Ok(found)
+}
+
 /// The functions that a function calls by name.
 fn called(body: &FunctionBody<'_>) -> Result<BTreeSet<u32>> {
     let mut called = BTreeSet::new();
@@ -117,6 +150,14 @@ impl Reencode for Silence {
         code: &mut CodeSection,
         body: FunctionBody<'_>,
     ) -> Result<(), reencode::Error> {
+        let is_uncalled = self.uncalled.contains(&self.next);
+        self.next += 1;
+        if is_uncalled {
+            let mut function = Function::new([]);
+            function.instructions().unreachable().end();
+            code.function(&function);
+            return Ok(());
+        }
         let mut function = self.new_function_with_parsed_locals(&body)?;
         for operator in self.cut(&body)? {
             function.instruction(&self.instruction(operator)?);
@@ -128,9 +169,7 @@ impl Reencode for Silence {
 
 #[cfg(test)]
 mod tests {
-    use wasm_encoder::{
-        EntityType, Function, FunctionSection, ImportSection, Instruction, TypeSection,
-    };
+    use wasm_encoder::{EntityType, FunctionSection, ImportSection, Instruction, TypeSection};
 
     use super::*;
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use wasm_bindgen_cli_support::Bindgen;
 
 use crate::alike::merged;
@@ -112,5 +112,9 @@ fn bind(module: &Path, folder: &Path) -> Result<(String, Vec<u8>)> {
         fs::read(&file).with_context(|| format!("reading {}", file.display()))
     };
     let glue_js = String::from_utf8(read("gpumem_widget.js")?)?;
+    ensure!(
+        !glue_js.contains("Closure"),
+        "the page is given a closure, but what calls one was cut from the module"
+    );
     Ok((glue_js, read("gpumem_widget_bg.wasm")?))
 }

@@ -3,8 +3,6 @@
 //! What runs of one cell keep is judged elsewhere. Here a name is followed, whichever cell adds to it and
 //! however often that is edited. A name that is emptied begins anew: it is its **episode** that grows.
 
-use std::collections::BTreeSet;
-
 use crate::collect::CollectVec;
 use crate::holders::{DeviceHolders, RootKind};
 use crate::recording::{CellIdx, DeviceIdx, Recording, Run, RunIdx, RunKind, Status};
@@ -81,18 +79,17 @@ pub(super) struct GrowingNames {
 impl Names {
     pub(super) fn of(recording: &Recording) -> Self {
         let mut names = Self::default();
-        names.take_in(recording, &BTreeSet::new());
+        names.take_in(recording, None);
         names
     }
 
-    /// Takes in the looks that are new, and those of runs that changed.
-    pub(super) fn take_in(&mut self, recording: &Recording, changed: &BTreeSet<RunIdx>) {
+    /// Takes in the looks that are new, and those of runs from the first on that changed.
+    pub(super) fn take_in(&mut self, recording: &Recording, changed: Option<RunIdx>) {
         let n_devices = recording.devices().len();
         self.of_devices.resize_with(n_devices, OfDevice::default);
         for (device, of_device) in recording.devices().iter().zip(&mut self.of_devices) {
             let last = of_device.looks.last().copied();
-            let is_late = |run: &&RunIdx| last.is_some_and(|last| **run <= last);
-            if changed.iter().any(|run| is_late(&run)) {
+            if changed.is_some_and(|run| last.is_some_and(|last| run <= last)) {
                 *of_device = OfDevice::default();
             }
             let known = of_device.looks.last().copied();
@@ -320,8 +317,9 @@ impl GrowingNames {
         let adders = names
             .iter()
             .flat_map(|(_, series)| series.adders(recording));
-        let cells: BTreeSet<CellIdx> = adders.map(|(cell, _)| cell).collect();
-        let is_of_them = |run: &Run| cells.contains(&run.cell) && run.parent.is_none();
+        let mut cells = adders.map(|(cell, _)| cell).collect_vec();
+        sort::sort_by_key(&mut cells, |cell| *cell);
+        let is_of_them = |run: &Run| cells.binary_search(&run.cell).is_ok() && run.parent.is_none();
         let grown = names.iter().flat_map(|(_, series)| series.grown());
         let of_cells = grown.filter(|point| is_of_them(recording.run(point.run)));
         let first = of_cells.map(|point| point.run).min().unwrap_or_default();

@@ -82,7 +82,7 @@ impl RunAnalyzer {
             .collect_vec();
         let rows = Rows::new(&self.rows, &self.of_devices);
         let devices = levels::summaries(recording, rows);
-        self.names.take_in(recording, changed);
+        self.names.take_in(recording, changed.first().copied());
         let context = Context {
             names: &self.names,
             recording,
