@@ -90,7 +90,7 @@ def test_an_update_leaves_what_is_open_on_a_card_open(
     earlier, _ = recording._split_at(40)
     host = Host.on(page, earlier, tmp_path)
     host.show()
-    card = ReportPage(page).card("leaks 2 MiB a run")
+    card = ReportPage(page).card("2 MiB a run")
     before = card.inner_text()
     card.locator("summary", has_text="Figures and thresholds").first.click()
     card.get_by_role("button", name="Show its runs").focus()

@@ -77,11 +77,12 @@ def test_hovering_reads_a_run_out(opened: Open) -> None:
     """Both charts name the run under the pointer, with its numbers."""
     seen = opened()
     report = ReportPage(seen.page)
+    card = report.card(KEPT)
     tip = report.hover("cells", "model = sim.tensor")
     assert "kept +256 MiB" in tip
     assert "all cells 1.5 GiB" in tip
     assert "kept +1.25 GiB" in report.hover("timeline", KEPT)
-    assert report.card(KEPT).get_attribute("data-linked") is not None
+    assert card.get_attribute("data-linked") is not None
     screenshot(seen.page, "lab-hover")
     seen.page.mouse.move(2, 2)
     seen.page.wait_for_function(

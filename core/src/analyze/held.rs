@@ -367,11 +367,12 @@ impl Growers {
 
 /// How far it is filled, and what it has when it is full.
 fn fills(holder: &Holder, bound: Bound) -> DecidedBy {
-    let n_bytes = u128::from(holder.retained.get());
-    let when_full = n_bytes * u128::from(bound.most) / u128::from(bound.n.max(1));
+    let (n_bytes, n) = (holder.retained.get(), bound.n.max(1));
+    let of_rest = (n_bytes % n).saturating_mul(bound.most) / n;
+    let when_full = (n_bytes / n).saturating_mul(bound.most);
     DecidedBy::Fills {
         n: bound.n,
         most: bound.most,
-        when_full: Bytes::new(u64::try_from(when_full).unwrap_or(u64::MAX)),
+        when_full: Bytes::new(when_full.saturating_add(of_rest)),
     }
 }

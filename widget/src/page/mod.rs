@@ -132,6 +132,7 @@ impl Page {
         flag(&self.verdict.element, "hidden", is_waiting)?;
         self.verdict.show(&self.make, model)?;
         self.findings.show(&self.make, model)?;
+        self.findings.mark(model, self.verdict.card())?;
         self.show_charts(model)
     }
 
