@@ -64,15 +64,24 @@ pub(crate) fn headline(source: &str) -> Option<String> {
         .map(str::to_owned)
 }
 
+/// Statements that keep nothing.
+const KEEP_NOTHING: [&str; 5] = [
+    "print(",
+    "time.sleep(",
+    "gc.collect(",
+    "torch.cuda.",
+    "plt.show(",
+];
+
 /// The last line that does something: of the statements that are not nested in a `def` or `class`, no
-/// import, no comment, no name for an empty container, and no `print` while there is another.
+/// import, no comment, no name for an empty container, and none of [`KEEP_NOTHING`] while there is another.
 pub(crate) fn telling_line(source: &str) -> Option<String> {
     let text = normalised(source);
     let lines = statements(&text);
     let does_something = |line: &&str| !is_idle(line);
     let last = || lines.iter().copied().rev().filter(does_something);
     let says = last()
-        .find(|line| !line.starts_with("print("))
+        .find(|line| !KEEP_NOTHING.iter().any(|call| line.starts_with(call)))
         .or_else(|| last().next());
     says.map(str::to_owned).or_else(|| headline(source))
 }

@@ -15,7 +15,7 @@ use wasmparser::{CodeSectionReader, FunctionSectionReader, Parser, Payload, Type
 /// Functions are compared by the pieces of this many bytes that they share.
 const PIECE: usize = 6;
 /// A piece within more functions says nothing about any of them.
-const MOST_OWNERS: usize = 200;
+const MOST_OWNERS: usize = 1000;
 /// How far back a function looks for its like; gzip's reach, less the room that longer ones take.
 const REACH: usize = 28_000;
 /// Counts with each function's length: a short one is alike by chance.
@@ -133,7 +133,7 @@ struct Piece {
 impl Piece {
     /// A rare piece says more.
     fn weight(&self) -> u64 {
-        64 / u64::from(self.owners.len().ilog2() + 1)
+        1000 / self.owners.len().isqrt() as u64
     }
 }
 
