@@ -173,7 +173,8 @@ export async function mount(
   });
   // A canvas whose content the browser gave up is painted again; the event does not bubble.
   root.addEventListener("contextrestored", () => guarded((live) => live.repaint()), true);
-  host.exported = (kind) => guarded((live) => (kind === "figures" ? live.figures() : live.text(kind)));
+  host.exported = (kind) =>
+    guarded((live) => (kind === "figures" ? live.figures() : live.text(kind)));
   if (view) alive(host);
 
   async function leave(live, button) {

@@ -11,7 +11,7 @@ pub trait CollectVec: Iterator + Sized {
     /// All items, in their order.
     ///
     /// ```
-    /// use gpumem_core::collect::{CollectVec, ExtendVec};
+    /// use gpumem_core::collect::CollectVec;
     ///
     /// assert_eq!((1..4).map(|n| n * n).collect_vec(), [1, 4, 9]);
     /// ```
@@ -29,7 +29,8 @@ pub trait ExtendVec<T> {
     /// All of `items` after those that are there, in their order.
     ///
     /// ```
-    ///     ///
+    /// use gpumem_core::collect::ExtendVec;
+    ///
     /// let mut squares = vec![1];
     /// squares.extend_vec((2..4).map(|n| n * n));
     /// assert_eq!(squares, [1, 4, 9]);

@@ -94,7 +94,7 @@ fn levels(
     sentences.join(" ")
 }
 
-/// So many findings of one sign, or cells without any.
+/// So many findings of one sign, or cells without any. Example: [`tally`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tally {
     /// In front of the findings.

@@ -5,7 +5,7 @@ use crate::collect::ExtendVec;
 use crate::recording::{RunIdx, Status};
 use crate::units::{ByteDelta, Units};
 
-/// A run in words.
+/// A run in words. Example: [`Cells::reading`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Reading {
     /// `In [47]`.

@@ -33,7 +33,7 @@ pub struct Segment {
     pub purpose: Option<Purpose>,
 }
 
-/// Why a part of the bar stands out.
+/// Why a part of the bar stands out. Example: [`segments`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Alarm {
@@ -51,6 +51,18 @@ impl Segment {
             Some(Alarm::Watch) => Some("◆"),
             None => None,
         }
+    }
+
+    /// Both are told as one sum.
+    fn is_alike(&self, other: &Self) -> bool {
+        self.alarm == other.alarm
+            && match self.alarm {
+                Some(Alarm::Leak) => true,
+                None if !self.is_name || !other.is_name => {
+                    self.is_name == other.is_name && self.name == other.name
+                }
+                _ => self.category == other.category,
+            }
     }
 
     pub(super) const fn role(&self) -> Role {
@@ -208,7 +220,10 @@ pub(super) fn sums(segments: &[Segment]) -> Vec<Sum> {
             None if segment.is_name => category.words().to_owned(),
             None => segment.name.clone(),
         };
-        match sums.iter_mut().find(|sum| sum.words == words) {
+        match sums
+            .iter_mut()
+            .find(|sum| segments[sum.first].is_alike(segment))
+        {
             Some(sum) => sum.size += segment.size,
             None => sums.push(Sum {
                 words,
