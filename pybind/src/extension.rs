@@ -426,7 +426,10 @@ impl Extension {
         if self.shell.bind(py).hasattr(intern!(py, "kernel"))? {
             return Ok(session::NOTEBOOK_WIDTH);
         }
-        let shutil = py.import(intern!(py, "shutil"))?;
+        // Imported by the shell: an import of ours would be seen by a program that replaced `__import__`.
+        let Some(shutil) = imported(py, "shutil")? else {
+            return Ok(session::NOTEBOOK_WIDTH);
+        };
         let size = shutil.call_method0(intern!(py, "get_terminal_size"))?;
         size.getattr(intern!(py, "columns"))?.extract()
     }
