@@ -91,12 +91,12 @@ class ReportPage:
     def hover(self, chart: str, words: str) -> str:
         """Move along a chart until the words are read out, and return all that is."""
         canvas = self.canvas(chart)
-        canvas.scroll_into_view_if_needed()
         box = canvas.bounding_box()
         assert box is not None
         seen = set()
         for x in range(70, int(box["width"]), 6):
-            self.page.mouse.move(box["x"] + x, box["y"] + box["height"] * 0.5)
+            # What is read out above it may have moved the chart.
+            self.page.mouse.move(*self.point(chart, x / box["width"]))
             self.page.evaluate(FRAMES)
             tip = self.tip()
             if words in tip:

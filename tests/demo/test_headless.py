@@ -45,9 +45,9 @@ def test_quickstart_runs_and_prints_its_report(
     quickstart: subprocess.CompletedProcess[str],
 ) -> None:
     assert quickstart.returncode == 0, quickstart.stderr
-    leaks = [line for line in quickstart.stdout.splitlines() if "Leak ·" in line]
-    assert len(leaks) == 1
-    assert "losses.append(model(batch).sum())" in leaks[0]
+    said = quickstart.stdout
+    assert "\n▲ losses leaks 64 MiB a step\n" in said
+    assert "\n▲ losses.append(model(batch).sum()) " in said
 
 
 def test_quickstart_says_where_its_page_and_picture_are(
