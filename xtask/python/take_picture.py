@@ -45,8 +45,7 @@ def main(picture: Path) -> None:
         page = browser.new_page(viewport={"width": 920, "height": 900}, device_scale_factor=2)
         page.goto(page_path.as_uri())
         report = page.locator(".gpumem-report")
-        report.locator("canvas[data-chart=timeline]").hover(position={"x": 560, "y": 60})
-        report.locator(".tip:not([hidden])").wait_for()
+        report.locator("canvas[data-chart=cells]").wait_for()
         report.screenshot(path=picture)
         browser.close()
 
