@@ -25,16 +25,19 @@ def _host_alone() -> None:
     _gpumem.use_sources(["host"])
 
 
-def test_spikes_of_20_ms_are_seen() -> None:
+def test_every_spike_of_20_ms_is_seen() -> None:
+    # On a busy machine the sampler's thread may once wait longer than a spike takes.
+    assert any(all(_spikes_seen()) for _ in range(3))
+
+
+def _spikes_seen() -> list[bool]:
     for _ in range(N_SPIKES):
         with gpumem.record("spike"):
             spike = b"x" * SPIKE_BYTES
             time.sleep(SPIKE_SECONDS)
             del spike
-    rises = [row["peak_bytes"] - row["before_bytes"] for row in gpumem.report().runs]
-    n_seen = sum(rise > 0.9 * SPIKE_BYTES for rise in rises)
-    # On a busy machine the sampler's thread may wait longer than a spike takes.
-    assert n_seen >= 0.8 * N_SPIKES
+    rows = gpumem.report().runs[-N_SPIKES:]
+    return [row["peak_bytes"] - row["before_bytes"] > 0.9 * SPIKE_BYTES for row in rows]
 
 
 def test_points_of_old_runs_are_downsampled_if_a_session_has_many() -> None:

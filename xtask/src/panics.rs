@@ -2,7 +2,7 @@
 //!
 //! Nobody hears a panic there, since the module has no hook and the page sees no more than that it ended.
 //! The compiler still makes each panic's words and place ready. The module ends at once instead, and what
-//! only a panic needs is in it no more.
+//! only a panic needs is in it no more. Nor is what would call closures for the page, which is given none.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
