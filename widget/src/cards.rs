@@ -4,7 +4,6 @@ use gpumem_core::analyze::{Finding, Verdict};
 use gpumem_core::collect::CollectVec;
 use gpumem_core::holders::{Fix, changed};
 use gpumem_core::recording::RunIdx;
-use gpumem_core::units::Units;
 use gpumem_core::wording::{self, Words};
 use wasm_bindgen::JsCast;
 use web_sys::{Element, FocusOptions, HtmlElement};
@@ -42,17 +41,17 @@ pub(crate) enum Form {
 /// The card of a finding that stands.
 #[derive(Clone)]
 pub(crate) struct Card {
-    finding: Finding,
-    units: Units,
-    form: Form,
+    finding: String,
     element: Element,
+    /// The element as it was made, before anything on it was opened, marked or drawn.
+    made: String,
 }
 
 impl Card {
     /// A new card.
     pub(crate) fn new(make: &Maker, model: &Model, verdict: &Verdict<'_>, form: Form) -> Dom<Self> {
-        let (finding, units) = (verdict.first(), model.units());
-        let words = wording::verdict_words(model.recording(), verdict, units);
+        let finding = verdict.first();
+        let words = wording::verdict_words(model.recording(), verdict, model.units());
         let label = format!(
             "{}: {}",
             wording::heading(finding),
@@ -79,29 +78,28 @@ impl Card {
             add(&element, &full::body(make, model, finding, &words)?)?;
         }
         Ok(Self {
-            finding: finding.clone(),
-            units,
-            form,
+            finding: finding.id.clone(),
+            made: element.outer_html(),
             element,
         })
     }
 
-    /// What an earlier card shows, or a new one in which that is open which was open on it.
+    /// An earlier card if it shows the same, else a new one in which that is open which was open on it.
     pub(crate) fn following(
         make: &Maker,
         model: &Model,
         verdict: &Verdict<'_>,
         (form, earlier): (Form, &[Self]),
     ) -> Dom<Self> {
-        let finding = verdict.first();
-        let mut same = earlier.iter();
-        if let Some(card) = same.find(|card| card.shows(finding, model.units(), form)) {
-            return Ok(card.clone());
-        }
         let card = Self::new(make, model, verdict, form)?;
-        if let Some(old) = earlier.iter().find(|card| card.follows(finding)) {
-            card.take_over(old)?;
+        let mut earlier = earlier.iter();
+        let Some(old) = earlier.find(|old| old.finding == card.finding) else {
+            return Ok(card);
+        };
+        if old.made == card.made {
+            return Ok(old.clone());
         }
+        card.take_over(old)?;
         Ok(card)
     }
 
@@ -110,8 +108,8 @@ impl Card {
         &self.element
     }
 
-    /// The finding that it shows.
-    pub(crate) fn finding(&self) -> &Finding {
+    /// The id of the finding that it shows.
+    pub(crate) fn finding(&self) -> &str {
         &self.finding
     }
 
@@ -121,18 +119,8 @@ impl Card {
         Ok(element.focus()?)
     }
 
-    /// It shows this very finding in these units.
-    pub(crate) fn shows(&self, finding: &Finding, units: Units, form: Form) -> bool {
-        (self.units, self.form) == (units, form) && self.finding == *finding
-    }
-
-    /// It shows an earlier state of this finding.
-    pub(crate) fn follows(&self, finding: &Finding) -> bool {
-        self.finding.id == finding.id
-    }
-
     /// Opens what was open on the card of the finding's earlier state.
-    pub(crate) fn take_over(&self, earlier: &Self) -> Dom<()> {
+    fn take_over(&self, earlier: &Self) -> Dom<()> {
         let (new, old) = (
             all(&self.element, "details")?,
             all(&earlier.element, "details")?,
@@ -146,9 +134,8 @@ impl Card {
         Ok(())
     }
 
-    /// Marks the card as the chosen one, and as one that is about what is pointed at.
-    pub(crate) fn mark(&self, chosen: bool, pointed: &Linked) -> Dom<()> {
-        let finding = &self.finding;
+    /// Marks the card of this finding as the chosen one, and as one that is about what is pointed at.
+    pub(crate) fn mark(&self, finding: &Finding, chosen: bool, pointed: &Linked) -> Dom<()> {
         let is_of_run = pointed.run.is_some_and(|run| finding.runs.contains(&run));
         let mut names = finding.holders.iter().map(|holder| &holder.name);
         let is_held = pointed

@@ -438,10 +438,9 @@ impl Model {
 
     /// Nothing but its figures is known of the finding: there is no fix to show first.
     pub(crate) fn is_bare(&self, finding: &str) -> bool {
-        let mut findings = self.analysis.findings.iter();
-        findings.any(|it| {
+        self.analysis.finding(finding).is_some_and(|it| {
             let has_fix = it.fix.as_ref().is_some_and(|fix| !fix.elsewhere);
-            it.id == finding && !has_fix && it.release().is_none()
+            !has_fix && it.release().is_none()
         })
     }
 

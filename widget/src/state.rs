@@ -385,8 +385,7 @@ impl State {
                 next.help = false;
             }
             Event::Toggled(id) => {
-                let device = analysis.findings.iter().find(|finding| finding.id == id);
-                next.device = device.map_or(self.device, |finding| finding.device);
+                next.device = analysis.finding(&id).map_or(self.device, |finding| finding.device);
                 let choice = Choice::Finding(id);
                 next.chosen = (self.chosen.as_ref() != Some(&choice)).then_some(choice);
             }
@@ -468,9 +467,8 @@ impl State {
         match self.chosen.as_ref()? {
             Choice::Cell(cell) => Some(*cell),
             Choice::Finding(id) => {
-                let mut findings = analysis.findings.iter();
-                let found = findings.find(|finding| finding.id == *id)?;
-                found.cell.as_ref().map(|cell| cell.idx)
+                let cell = analysis.finding(id)?.cell.as_ref();
+                cell.map(|cell| cell.idx)
             }
             Choice::Search(_) => None,
         }
@@ -487,8 +485,7 @@ impl State {
         match &self.chosen {
             None => Vec::new(),
             Some(Choice::Finding(id)) => {
-                let mut findings = analysis.findings.iter();
-                let found = findings.find(|finding| finding.id == *id);
+                let found = analysis.finding(id);
                 let mut runs = found.map_or_else(Vec::new, |finding| finding.runs.clone());
                 sort::sort_by_key(&mut runs, |run| *run);
                 runs

@@ -97,6 +97,13 @@ pub struct Analysis {
     pub warnings: Vec<Warning>,
 }
 
+impl Analysis {
+    /// The finding with this [`id`](Finding::id), if it stands.
+    pub fn finding(&self, id: &str) -> Option<&Finding> {
+        self.findings.iter().find(|finding| finding.id == id)
+    }
+}
+
 /// Derives levels and findings from a recording. Example: [the module](self).
 pub fn analyze(recording: &Recording, rules: &Rules) -> Analysis {
     IncrementalAnalyzer::default().analyze(recording, rules)

@@ -81,7 +81,9 @@ impl Findings {
             name: model.pointed_name(),
         };
         for card in self.cards.iter().chain(open) {
-            let finding = card.finding();
+            let Some(finding) = model.analysis().finding(card.finding()) else {
+                continue;
+            };
             let is_chosen = match &state.chosen {
                 None | Some(Choice::Search(_)) => false,
                 Some(Choice::Finding(id)) => *id == finding.id,
@@ -90,14 +92,14 @@ impl Findings {
                     .as_ref()
                     .is_some_and(|found| found.idx == *cell),
             };
-            card.mark(is_chosen, &pointed)?;
+            card.mark(finding, is_chosen, &pointed)?;
         }
         Ok(())
     }
 
     /// Brings the card of a finding into view, and the keyboard to it.
     pub(crate) fn reveal(&self, finding: &str) -> Dom<bool> {
-        let Some(card) = self.cards.iter().find(|card| card.finding().id == finding) else {
+        let Some(card) = self.cards.iter().find(|card| card.finding() == finding) else {
             return Ok(false);
         };
         flag(&self.folded, "open", true)?;

@@ -86,8 +86,10 @@ impl Panel {
         let Some(card) = &self.open else {
             return Ok(());
         };
-        if self.drawn.as_ref() != Some(&drawn) {
-            full::draw(make, model, card.finding(), (card.element(), faces))?;
+        if self.drawn.as_ref() != Some(&drawn)
+            && let Some(finding) = model.analysis().finding(card.finding())
+        {
+            full::draw(make, model, finding, (card.element(), faces))?;
             self.drawn = Some(drawn);
         }
         Ok(())
