@@ -385,7 +385,9 @@ impl State {
                 next.help = false;
             }
             Event::Toggled(id) => {
-                next.device = analysis.finding(&id).map_or(self.device, |finding| finding.device);
+                next.device = analysis
+                    .finding(&id)
+                    .map_or(self.device, |finding| finding.device);
                 let choice = Choice::Finding(id);
                 next.chosen = (self.chosen.as_ref() != Some(&choice)).then_some(choice);
             }
