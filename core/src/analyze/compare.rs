@@ -202,6 +202,10 @@ fn held_against(before: Option<GrowthSide>, after: Entry) -> Option<Compared> {
         Some(_) if difference.as_f64() > uncertainty => Change::Worse,
         Some(_) => Change::Same,
     };
+    let is_alarm = matches!(change, Change::Worse | Change::New);
+    if is_alarm && is_first_alone(now, then) {
+        return None;
+    }
     Some(Compared {
         cell: after.cell,
         path: after.path,
@@ -213,6 +217,11 @@ fn held_against(before: Option<GrowthSide>, after: Entry) -> Option<Compared> {
         difference,
         uncertainty: Bytes::new(uncertainty as u64),
     })
+}
+
+/// A single run is not held against several, or against none: the first fills what later ones replace.
+fn is_first_alone(now: &GrowthSide, then: Option<&GrowthSide>) -> bool {
+    now.n_runs == 1 && then.is_none_or(|then| then.n_runs > 1)
 }
 
 fn is_growing(side: &GrowthSide, least: Bytes) -> bool {
@@ -383,6 +392,26 @@ mod tests {
             &[("g()", "new")],
         );
         check(&[("f()", &flat)], &[("f()", &flat)], &[]);
+    }
+
+    #[test]
+    fn a_single_run_alarms_only_beside_a_single_run() {
+        let leak = vec![run(40); 12];
+        let replaced = [vec![run(1500)], vec![run(0); 4]].concat();
+        let once = [run(1500)];
+        check(&[("f()", &replaced)], &[("f()", &once)], &[]);
+        check(&[("f()", &leak)], &[("f()", &once)], &[]);
+        check(&[], &[("f()", &once)], &[]);
+        check(
+            &[("f()", &leak)],
+            &[("f()", &[run(0)])],
+            &[("f()", "fixed")],
+        );
+        check(
+            &[("f()", &[run(500)])],
+            &[("f()", &once)],
+            &[("f()", "worse")],
+        );
     }
 
     #[test]
