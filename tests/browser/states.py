@@ -14,10 +14,12 @@ if TYPE_CHECKING:
 MIB = 1 << 20
 LOAD = "%load_ext gpumem\nimport gpumem\nfrom gpumem import sim\nsim.use(16 << 30{})\nM = 1 << 20"
 MODEL = [
-    "class Net:\n    def __init__(self):\n"
-    "        self.head = sim.tensor(120*M, requires_grad=True)\n"
-    "        self.body = sim.tensor(1000*M, requires_grad=True)\n"
-    "net = Net()",
+    (
+        "class Net:\n    def __init__(self):\n"
+        "        self.head = sim.tensor(120*M, requires_grad=True)\n"
+        "        self.body = sim.tensor(1000*M, requires_grad=True)\n"
+        "net = Net()"
+    ),
     "opt = [sim.tensor(1152*M) for moment in ('first', 'second')]",
     "val_set = sim.tensor(480*M)",
 ]
