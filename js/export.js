@@ -5,6 +5,7 @@ const FILES = {
   png: ["gpumem.png", "image/png"],
   svg: ["gpumem.svg", "image/svg+xml"],
   csv: ["gpumem.csv", "text/csv"],
+  html: ["gpumem.html", "text/html"],
   recording: ["gpumem.recording", "application/octet-stream"],
 };
 
@@ -27,6 +28,31 @@ export async function pictureOf(paint) {
   return new Promise((resolve, reject) => {
     canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("no picture"))), "image/png");
   });
+}
+
+/** A page of its own: `template` with its `__GPUMEM_…__` filled in. */
+export function filled(template, values) {
+  return template.replace(/__GPUMEM_([A-Z]+)__/g, (_, name) => values[name] ?? "");
+}
+
+/** What may stand in a page as text. */
+export function escaped(text) {
+  return text.replace(/[&<>"]/g, (char) => `&#${char.codePointAt(0)};`);
+}
+
+/** The bytes of `blob` as a page carries them. */
+export function base64Of(blob) {
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.onload = () => resolve(reader.result.split(",")[1]);
+    reader.onerror = () => reject(reader.error);
+    reader.readAsDataURL(blob);
+  });
+}
+
+/** Packed as a recording in a page is. */
+export function pack(blob) {
+  return new Response(blob.stream().pipeThrough(new CompressionStream("gzip"))).blob();
 }
 
 /** Puts a text on the clipboard, also where a frame is not allowed to ask for it. */

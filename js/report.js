@@ -2,13 +2,22 @@
 // gives the place back to the picture when the view fails.
 
 import { goToCell, linkCells } from "./cells.js";
-import { copy, download, pictureOf } from "./export.js";
+import { base64Of, copy, download, escaped, filled, pack, pictureOf } from "./export.js";
 import { init, View } from "./glue.js";
 import { listen } from "./input.js";
 import { onThemeChange, themeName } from "./theme.js";
 
 const MODULE = "__GPUMEM_MODULE__";
 const STYLE = "__GPUMEM_STYLE__";
+/** The page that stands by itself, and what brings it to life. */
+const PAGE = "__GPUMEM_PAGE__";
+const STANDALONE = "__GPUMEM_STANDALONE__";
+/** What runs here, for a page that takes it along; empty where the page may not read it. */
+const SOURCE = import.meta.url.startsWith("blob:")
+  ? fetch(import.meta.url)
+      .then(async (it) => (await it.text()) + STANDALONE)
+      .catch(() => "")
+  : Promise.resolve(document.querySelector("script[type=module]")?.textContent ?? "");
 const BLOCKED =
   "the page's content security policy forbids WebAssembly: it needs 'wasm-unsafe-eval' and blob:";
 /** How long what the reader looks at may be newer than what is kept of it. */
@@ -157,6 +166,10 @@ export async function mount(
 
   paintTheme();
   guarded((live) => live.mount(root));
+  SOURCE.then((source) => {
+    const button = root.querySelector("[data-argument=html]");
+    if (button) button.hidden = !source;
+  });
   fit();
   const cells = linkCells(root, host);
   const onSize = () => {
@@ -166,6 +179,9 @@ export async function mount(
   };
   stops.push(onThemeChange(paintTheme), onResize(root, onSize), listen(root, guarded), cells.stop);
   root.addEventListener("click", (event) => {
+    const { action } = event.target.dataset;
+    if (action === "same") event.target.ariaExpanded = `${event.target.ariaExpanded !== "true"}`;
+    if (action === "help") event.target.closest("details.drop")?.removeAttribute("open");
     const button = event.target.closest("[data-action=export], [data-action=copy]");
     if (button) guarded((live) => leave(live, button));
     const cell = event.target.closest("[data-action=cell]");
@@ -185,6 +201,7 @@ export async function mount(
       return download(kind, await pictureOf((canvas) => live.paint(canvas, kind === "slide")));
     }
     if (kind === "python" || kind === "markdown") return copy(root, live.text(kind));
+    if (kind === "html") return download(kind, await pageOf(live));
     if (kind === "recording") return download(kind, await recordingOf());
     return download(kind, live.text(kind));
   }
@@ -198,6 +215,22 @@ export async function mount(
     setTimeout(() => {
       button.textContent = words;
     }, COPIED_MILLIS);
+  }
+
+  /** The report as a page that needs nothing but itself. */
+  async function pageOf(live) {
+    const text = escaped(live.text("markdown"));
+    const picture = await pictureOf((canvas) => live.paint(canvas, false));
+    return filled(PAGE, {
+      ALT: text.split("\n", 1)[0],
+      BASELINE: baseline ? await base64Of(new Blob([baseline.packed])) : "",
+      NAME: escaped(baseline?.name ?? ""),
+      PICTURE: await base64Of(picture),
+      RECORDING: await base64Of(await pack(await recordingOf())),
+      SCRIPT: await SOURCE,
+      TEXT: text,
+      WIDTH: `${root.clientWidth}`,
+    });
   }
 
   /** A recording is a sequence of frames: what came since is its end. */

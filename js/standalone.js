@@ -5,7 +5,7 @@ import { fromBase64, mount } from "./report.js";
 const recording = fromBase64(document.getElementById("recording").textContent);
 const baseline = document.getElementById("baseline");
 const still = document.getElementById("still");
-const note = document.getElementById("note");
+const said = document.getElementById("note");
 
 mount(document.getElementById("live"), recording, {
   baseline: baseline.textContent
@@ -20,6 +20,6 @@ mount(document.getElementById("live"), recording, {
   },
   failed(error) {
     still.hidden = false;
-    note.textContent = `The live report could not be shown, its picture and text stand below: ${error.message ?? error}`;
+    said.textContent = `The live report could not be shown, its picture and text stand below: ${error.message ?? error}`;
   },
 });

@@ -35,6 +35,11 @@ pub(crate) fn bundle(root: &Path, glue_js: &str, wasm: &[u8]) -> Result<()> {
     .concat();
     let report = report
         .replace("\"__GPUMEM_STYLE__\"", &quoted(&js("style.css")?)?)
+        .replace("\"__GPUMEM_PAGE__\"", &kept(&js("standalone.html")?)?)
+        .replace(
+            "\"__GPUMEM_STANDALONE__\"",
+            &kept(&joined(&js("standalone.js")?))?,
+        )
         .replace("__GPUMEM_MODULE__", &STANDARD.encode(gzipped(wasm)?));
     let (provider, thin) = (js("provider.js")?, js("thin.js")?);
     let build_id = hash(&[report.as_bytes(), provider.as_bytes(), thin.as_bytes()]);
@@ -100,6 +105,11 @@ fn trimmed(module: &str) -> String {
 fn quoted(text: &str) -> Result<String> {
     let literal = serde_json::to_string(&trimmed(text))?;
     Ok(literal.replace('<', "\\u003c"))
+}
+
+/// A string literal in which nobody but the page's script finds what is to be filled in.
+fn kept(text: &str) -> Result<String> {
+    Ok(quoted(text)?.replace("__GPUMEM_", "__G\\u0050UMEM_"))
 }
 
 /// Packed by an encoder that takes its time: every notebook with a report carries this.

@@ -1,6 +1,6 @@
 //! The recording held against a baseline: what became of each cell that grew.
 
-use gpumem_core::analyze::{Compared, GrowthSide};
+use gpumem_core::analyze::{Change, Compared, GrowthSide};
 use gpumem_core::collect::CollectVec;
 use gpumem_core::report;
 use gpumem_core::units::{ByteDelta, Units};
@@ -16,6 +16,7 @@ pub(crate) struct Comparison {
     outcome: Element,
     table: Element,
     rows: Element,
+    same: Element,
 }
 
 impl Comparison {
@@ -43,7 +44,9 @@ impl Comparison {
             &[&table],
         )?;
         let outcome = make.empty("p.outcome", &[("dir", "auto")])?;
-        let panel = make.group("div.panel.versus", &[], &[&outcome, &scroll])?;
+        // The page's script shows them.
+        let same = make.link("same", "", "")?;
+        let panel = make.group("div.panel.versus", &[], &[&outcome, &scroll, &same])?;
         let attributes = [("aria-label", "comparison"), ("hidden", "")];
         let element = make.group("section.comparison", &attributes, &[&heading, &panel])?;
         Ok(Self {
@@ -52,6 +55,7 @@ impl Comparison {
             outcome,
             table: scroll,
             rows,
+            same,
         })
     }
 
@@ -70,7 +74,11 @@ impl Comparison {
             .iter()
             .map(|entry| row(make, entry, model.units()))
             .collect::<Dom<Vec<_>>>()?;
-        fill(&self.rows, &rows)
+        fill(&self.rows, &rows)?;
+        let same = compared.iter().filter(|it| it.change == Change::Same);
+        let n_same = same.count();
+        write(&self.same, &format!("{n_same} as before"));
+        flag(&self.same, "hidden", n_same == 0)
     }
 }
 
@@ -89,9 +97,8 @@ fn row(make: &Maker, entry: &Compared, units: Units) -> Dom<Element> {
     let word = make.text("span", &[], entry.change.name())?;
     let change = make.group("td.change", &[], &[&sign, &word])?;
     let cell = make.text("code", &[("dir", "auto")], &entry.cell.label)?;
-    let device = make.text("span.device", &[], &entry.device)?;
-    let series = make.text("span.muted.series", &[], &series(entry))?;
-    let cell = make.group("th", &[("scope", "row")], &[&cell, &device, &series])?;
+    let series = make.text("span.muted.series", &[], &place(entry))?;
+    let cell = make.group("th", &[("scope", "row")], &[&cell, &series])?;
     let before = bar(make, "before", (entry.before.as_ref(), most), units)?;
     let after = bar(make, "now", (Some(&entry.after), most), units)?;
     let bars = make.group("td", &[], &[&before, &after])?;
@@ -111,11 +118,14 @@ fn row(make: &Maker, entry: &Compared, units: Units) -> Dom<Element> {
     )
 }
 
-/// What of the cell is compared: its runs, or what goes on in them.
-fn series(entry: &Compared) -> String {
+/// What of the cell is compared, and where: its runs, or what goes on in them.
+fn place(entry: &Compared) -> String {
     let each = if entry.steps { "each step" } else { "each run" };
     let within = entry.path.iter().map(String::as_str);
-    within.chain([each]).collect_vec().join(" · ")
+    let number = entry.cell.execution_count;
+    let number = number.map_or(String::new(), |n| format!("In [{n}] "));
+    let within = within.chain([each, &*entry.device]);
+    number + &within.collect_vec().join(" · ")
 }
 
 /// A bar as long as what is kept, and the figure beside it.

@@ -11,7 +11,7 @@ use web_sys::{Element, HtmlElement, HtmlInputElement};
 use crate::dom::{Dom, Maker, add, describe, flag, refill, write};
 use crate::keys;
 use crate::model::Model;
-use crate::settings::Setting;
+use crate::settings::{N_USUAL, Setting};
 use crate::state::Layer;
 
 /// A group of buttons of which one is pressed: `(argument, words)`.
@@ -20,11 +20,12 @@ const PACES: [(&str, &str); 2] = [("runs", "a run"), ("clock", "the clock")];
 /// More accelerators than these have one button: their tiles tell them apart.
 const MANY_DEVICES: usize = 3;
 /// How a report leaves the page.
-const EXPORTS: [(&str, &str); 7] = [
+const EXPORTS: [(&str, &str); 8] = [
     ("slide", "Picture 16:9"),
     ("png", "Picture (PNG)"),
     ("svg", "Picture (SVG)"),
     ("csv", "Runs (CSV)"),
+    ("html", "Page (HTML)"),
     ("recording", "Recording"),
     ("markdown", "Copy as Markdown"),
     ("python", "Copy as Python"),
@@ -53,6 +54,8 @@ impl Header {
         for (argument, words) in EXPORTS {
             add(&exports, &button(make, "export", argument, words)?)?;
         }
+        // Where there is little room, the menu has the list of keys, too.
+        add(&exports, &button(make, "help", "", "Keys")?)?;
         let summary = make.text("summary", &[], "Export")?;
         let export = make.group("details.drop", &[], &[&summary, &exports])?;
         let help_button = make.text(
@@ -296,16 +299,24 @@ impl Thresholds {
             .map(|setting| Slider::build(make, setting))
             .collect::<Dom<Vec<_>>>()?;
         let element = make.empty("div.sliders", &[])?;
-        for slider in &sliders {
+        let (usual, figures) = sliders.split_at(N_USUAL);
+        for slider in usual {
             add(&element, &slider.row)?;
         }
+        let words = format!("{} more thresholds", figures.len());
+        let summary = make.text("summary", &[], &words)?;
+        let more = make.group("details", &[], &[&summary])?;
+        for slider in figures {
+            add(&more, &slider.row)?;
+        }
+        add(&element, &more)?;
         Ok(Self { element, sliders })
     }
 
     fn show(&self, model: &Model) -> Dom<()> {
         let is_of_device = |setting: Setting| match setting {
             Setting::Growth | Setting::HostGrowth => model.growth_setting() == setting,
-            Setting::Runs | Setting::Cache => true,
+            _ => true,
         };
         for slider in &self.sliders {
             flag(&slider.row, "hidden", !is_of_device(slider.setting))?;

@@ -15,9 +15,12 @@ pub(crate) struct Folds {
 }
 
 impl Folds {
-    pub(crate) fn build(make: &Maker, map: &Element, settings: &Element) -> Dom<Self> {
+    pub(crate) fn build(
+        make: &Maker,
+        (findings, map, settings): (&Element, &Element, &Element),
+    ) -> Dom<Self> {
         let runs = make.empty("div.panel.padded", &[])?;
-        let element = make.empty("div.folds", &[])?;
+        let element = make.group("div.folds", &[], &[findings])?;
         let mut all = Vec::new();
         for fold in Fold::ALL {
             let (words, content) = match fold {

@@ -77,14 +77,15 @@ impl Page {
         let held = Held::build(&make)?;
         held.place(map)?;
         let settings = Settings::build(&make, timeline, minimap)?;
+        let findings = Findings::build(&make)?;
         let mut page = Self {
             header: Header::build(&make)?,
             tiles: Tiles::build(&make)?,
             cells: Cells::build(&make, over_time)?,
             now: Now::build(&make, bar)?,
-            folds: Folds::build(&make, &held.element, &settings.element)?,
+            folds: Folds::build(&make, (&findings.element, &held.element, &settings.element))?,
             comparison: Comparison::build(&make)?,
-            findings: Findings::build(&make)?,
+            findings,
             live: make.empty("div.unseen", &[("role", "status")])?,
             held,
             settings,
@@ -101,7 +102,6 @@ impl Page {
             &page.tiles.element,
             &page.cells.element,
             &page.now.element,
-            &page.findings.element,
             &page.folds.element,
             &page.live,
         ] {

@@ -1,0 +1,113 @@
+"""What menus and folds lead to: the exports, the list of keys, thresholds, a page to keep."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import gpumem
+import pytest
+from playwright.sync_api import expect
+
+from .host import Host
+from .live import ReportPage, saved
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from playwright.sync_api import Page
+
+    from .live import Guarded
+    from .sessions import Sessions
+
+    Open = Callable[..., Guarded]
+
+
+def test_one_menu_where_there_is_little_room(
+    recordings: Sessions, open_page: Open, tmp_path: Path
+) -> None:
+    """It has the exports and the list of keys; the title and the menu share a line."""
+    view = {"viewport": {"width": 380, "height": 800}}
+    page = open_page(saved(recordings["leak"], tmp_path), **view).page
+    report = ReportPage(page)
+    header = report.host.locator("header")
+    assert not header.get_by_role("button", name="keys").is_visible()
+    menu, title = (header.locator(it).bounding_box() for it in ("summary", "h2"))
+    assert menu is not None
+    assert title is not None
+    assert menu["y"] < title["y"] + title["height"]
+    header.locator("summary").click()
+    header.get_by_role("button", name="Keys", exact=True).click()
+    expect(header.get_by_role("region", name="keys")).to_be_visible()
+    assert not header.locator(".menu").is_visible()
+
+
+def test_every_threshold_is_a_setting(
+    recordings: Sessions, open_page: Open, tmp_path: Path
+) -> None:
+    """Those of the statistics are folded; each judges anew, is kept and goes back."""
+    report = ReportPage(open_page(saved(recordings["thousand"], tmp_path)).page)
+    report.unfold("settings")
+    sliders = report.host.locator(".sliders")
+    sliders.locator("summary", has_text="7 more thresholds").click()
+    slider = sliders.get_by_label("Rise in the second half")
+    row = sliders.locator(".setting", has_text="Rise in the second half")
+    expect(row.locator("output")).to_have_text("3.10")
+    slider.focus()
+    slider.press("ArrowRight")
+    expect(row.locator("output")).to_have_text("3.15")
+    assert report.state()["tail_rise"] == "63"
+    row.get_by_role("button", name="default 3.10").click()
+    assert "tail_rise" not in report.state()
+
+
+def _kept(page: Page, path: Path) -> str:
+    page.locator("summary", has_text="Export").click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Page (HTML)").click()
+    download.value.save_as(path)
+    return path.as_uri()
+
+
+def test_a_page_keeps_itself(recordings: Sessions, open_page: Open, tmp_path: Path) -> None:
+    """What it exports is a page that lives, has the same findings, and can do so again."""
+    address = saved(recordings["leak"], tmp_path)
+    for name in ("first.html", "second.html"):
+        guarded = open_page(address)
+        report = ReportPage(guarded.page)
+        assert report.verdict().locator("h3").inner_text() == "kept leaks 64 MiB a step"
+        assert guarded.errors == []
+        address = _kept(guarded.page, tmp_path / name)
+
+
+def test_a_notebook_s_report_becomes_a_page(
+    recordings: Sessions, open_page: Open, tmp_path: Path
+) -> None:
+    """It needs no kernel: the module is read where it was loaded from."""
+    page = open_page("about:blank").page
+    host = Host.on(page, recordings["leak"], tmp_path)
+    host.show()
+    address = _kept(page, tmp_path / "kept.html")
+    report = ReportPage(open_page(address).page)
+    assert report.cards() == [
+        finding.title for finding in gpumem.report(recordings["leak"]).findings
+    ]
+
+
+@pytest.mark.parametrize("width", [1000, 380])
+def test_what_is_as_before_is_folded(
+    recordings: Sessions, open_page: Open, tmp_path: Path, width: int
+) -> None:
+    """Before and now stand in the row of their cell."""
+    path = tmp_path / "compared.html"
+    gpumem.compare(recordings["oom"], recordings["leak"]).save(path)
+    page = open_page(path.as_uri(), viewport={"width": width, "height": 800}).page
+    section = ReportPage(page).host.get_by_role("region", name="comparison")
+    same = section.locator("tr[data-change=same]")
+    assert same.count() > 0
+    assert not same.first.is_visible()
+    section.get_by_role("button", name="as before").click()
+    expect(same.first).to_be_visible()
+    assert {"before", "now"} <= set(
+        same.first.locator("td > div").evaluate_all("(bars) => bars.map((bar) => bar.className)")
+    )
