@@ -128,10 +128,9 @@ fn too_large(case: &Case<'_>) -> Option<Cause> {
 }
 
 fn limited(case: &Case<'_>) -> Option<Cause> {
-    let (wanted, limit) = (case.figures().wanted?, case.figures().limit?);
-    let is_below_total = case.figures().total.is_none_or(|total| limit < total);
+    let (wanted, limit) = (case.figures().wanted?, case.limit()?);
     let is_enough = case.free().is_none_or(|free| free >= wanted);
-    (is_below_total && is_enough && wanted <= limit).then_some(Cause::Limited { limit })
+    (is_enough && wanted <= limit).then_some(Cause::Limited { limit })
 }
 
 fn fragmented(case: &Case<'_>) -> Option<Cause> {
@@ -149,7 +148,7 @@ fn fragmented(case: &Case<'_>) -> Option<Cause> {
 }
 
 fn cached_elsewhere(case: &Case<'_>) -> Option<Cause> {
-    let missing = case.missing()?;
+    let missing = case.missing().filter(|_| !case.is_limited())?;
     let asked = case.oom.framework.map(Framework::name);
     let unused = |levels: &AllocatorLevels| {
         let (reserved, allocated) = (levels.reserved.known()?, levels.allocated.known()?);
@@ -168,7 +167,8 @@ fn cached_elsewhere(case: &Case<'_>) -> Option<Cause> {
 }
 
 fn other_processes(case: &Case<'_>) -> Option<Cause> {
-    let (missing, (used, who)) = (case.missing()?, case.others());
+    let missing = case.missing().filter(|_| !case.is_limited())?;
+    let (used, who) = case.others();
     let used = used?;
     (missing > Bytes::ZERO && used >= missing).then(|| Cause::OtherProcesses {
         used,
