@@ -116,7 +116,7 @@ def test_a_fraction_is_the_capacity_and_the_report_says_so(program: Program) -> 
     [found] = [it for it in gpumem.report().findings
                if it.kind == "out_of_memory" and it.cell.label.startswith("y =")]
     assert any("may use only 2 GiB" in it for it in found.suggestions), found.suggestions
-    assert run(f"try:\n    z = {empty(1000)}\nexcept torch.OutOfMemoryError:\n    pass") is None
+    assert run(f"try:\\n    z = {empty(1000)}\\nexcept torch.OutOfMemoryError:\\n    pass") is None
     row = last()
     assert row["oom"]["survived"], row["oom"]
     assert row["oom"]["limit_bytes"] == 2 * GIB, row["oom"]
