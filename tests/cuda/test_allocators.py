@@ -48,7 +48,7 @@ def test_a_configured_allocator_is_read_as_it_counts(program: Program, configura
     check()
     run("torch.cuda.empty_cache()")
     check()
-    assert not logged, logged
+    assert_quiet()
     """,
         PYTORCH_CUDA_ALLOC_CONF=CONFIGURATIONS[configuration],
         PYTORCH_ALLOC_CONF=CONFIGURATIONS[configuration],
@@ -77,7 +77,7 @@ def test_cuda_s_own_pool_leaves_unknown_what_torch_does_not_count(program: Progr
     assert last()["kept_bytes"] >= 4 * MIB
     assert gpumem.holders().roots[0].n_bytes >= 1101 * MIB
     gpumem.report().text()
-    assert not logged, logged
+    assert_quiet()
     """,
         PYTORCH_CUDA_ALLOC_CONF="backend:cudaMallocAsync",
         PYTORCH_ALLOC_CONF="backend:cudaMallocAsync",
@@ -123,7 +123,7 @@ def test_a_fraction_is_the_capacity_and_the_report_says_so(program: Program) -> 
     run("torch.cuda.set_per_process_memory_fraction(1.0)")
     run(f"kept.append({empty(100)})")
     assert check()["capacity_bytes"] == 8 * GIB
-    assert not logged, logged
+    assert_quiet()
     """
     )
 
@@ -140,7 +140,7 @@ def test_a_block_that_awaits_a_stream_is_active_and_not_allocated(program: Progr
     assert row["kept_bytes"] == -64 * MIB, row
     run("torch.cuda.synchronize()")
     assert check()["kept_bytes"] == 0
-    assert not logged, logged
+    assert_quiet()
     """
     )
 
@@ -163,7 +163,7 @@ def test_a_pool_of_ones_own_is_counted_and_is_no_cache(program: Program) -> None
     before = torch.cuda.memory_reserved()
     released = gpumem.release("cache")
     assert released.freed.get("cuda:0", 0) == before - torch.cuda.memory_reserved(), released
-    assert not logged, logged
+    assert_quiet()
     """
     )
 
@@ -191,7 +191,7 @@ def test_a_graph_keeps_its_pool_and_a_replay_keeps_nothing(program: Program) -> 
     assert released.freed.get("cuda:0", 0) == before - torch.cuda.memory_reserved(), released
     still = [it for it in torch.cuda.memory_snapshot() if it["segment_pool_id"] != (0, 0)]
     assert sum(it["total_size"] for it in still) == in_graph
-    assert not logged, logged
+    assert_quiet()
     """
     )
 
@@ -216,7 +216,7 @@ def test_pinned_memory_is_a_device_of_its_own(program: Program) -> None:
     released = gpumem.release("cache")
     given = kept - torch.cuda.host_memory_stats()["allocated_bytes.current"]
     assert released.freed.get("pinned", 0) == given, (released, given)
-    assert not logged, logged
+    assert_quiet()
     """
     )
 
@@ -233,7 +233,7 @@ def test_a_copy_to_a_peer_is_on_the_peer_alone(program: Program, machine: Machin
     assert (check(0)["kept_bytes"], check(1)["kept_bytes"]) == (200 * MIB, -200 * MIB)
     held = {(it.device, it.name): it.n_bytes for it in gpumem.holders().roots}
     assert held[("cuda:0", "a")] == held[("cuda:0", "c")] == 200 * MIB, held
-    assert not logged, logged
+    assert_quiet()
     """
     )
 
@@ -250,7 +250,7 @@ def test_a_slice_of_a_card_is_the_card(program: Program, machine: Machine) -> No
     assert (row["kept_bytes"], row["capacity_bytes"]) == (1000 * MIB, 4 * GIB), row
     assert run(f"x = {empty(3500)}") == "OutOfMemoryError"
     assert last()["status"] == "out_of_memory"
-    assert not logged, logged
+    assert_quiet()
     """,
         CUDA_VISIBLE_DEVICES=parts[1][0],
     )

@@ -124,7 +124,7 @@ def test_optimizers_of_a_transformer_take_what_is_said(program: Program) -> None
         del model, parameters, optimizer, told, now, row, of_model, made
         gc.collect()
         assert torch.cuda.memory_allocated() == base, name
-    assert not logged, logged
+    assert_quiet()
     """
     )
 
@@ -153,7 +153,7 @@ def test_a_model_of_mixed_precision(program: Program, precision: str) -> None:
     Taken(backward).is_told_by(told["gradients"].expected_bytes, "gradients")
     # A scaler steps if gradients are finite, and what is computed here is garbage.
     Taken(optimizer.step).is_told_by(told["optimizer_state"].expected_bytes, "state")
-    assert not logged, logged
+    assert_quiet()
     """
     )
 
@@ -189,7 +189,7 @@ def test_a_checkpointed_model_keeps_less_and_its_parameters_take_the_same(progra
     assert of_checkpointed < of_plain / 3, (of_checkpointed, of_plain)
     found = {it.name: it.n_bytes for it in gpumem.holders().roots if it.device == "cuda:0"}
     near(found["x"], of_checkpointed, "checkpointed graph")
-    assert not logged, logged
+    assert_quiet()
     """
     )
 
@@ -221,7 +221,7 @@ def test_low_rank_adapters_take_gradients_and_state_alone(program: Program) -> N
     of_gradients.is_told_by(told["gradients"].expected_bytes, "gradients")
     Taken(optimizer.step).is_told_by(told["optimizer_state"].expected_bytes, "state")
     assert told["optimizer_state"].expected_bytes < 0.1 * told["parameters"].expected_bytes
-    assert not logged, logged
+    assert_quiet()
     """
     )
 
@@ -249,6 +249,6 @@ def test_a_cache_of_keys_and_values_is_found_as_large_as_it_is(program: Program)
             assert row["kept_bytes"] >= of_one, (n, row["kept_bytes"])
     held = {it.name: it.n_bytes for it in gpumem.holders().roots if it.device == "cuda:0"}
     assert held["cache"] == 8 * of_one, held
-    assert not logged, logged
+    assert_quiet()
     """
     )

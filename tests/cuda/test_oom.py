@@ -63,7 +63,7 @@ def test_every_figure_is_what_torch_and_the_driver_had(program: Program) -> None
     run("del kept[1:]")
     assert run(f"x = {empty(6000)}") is None
     assert check()["kept_bytes"] == 6000 * MIB
-    assert not logged, logged
+    assert_quiet()
     """
     )
 
@@ -93,7 +93,7 @@ def test_what_other_processes_hold_is_named(program: Program, machine: Machine) 
     assert abs(sum(shown.values()) - total) < 30 * MIB, shown
     # Without them there would have been enough.
     assert any(str(ours) in it for it in finding.suggestions), finding.suggestions
-    assert not logged, logged
+    assert_quiet()
     """
     )
 
@@ -116,7 +116,7 @@ def test_one_that_is_caught_is_seen_by_the_observer(program: Program) -> None:
     assert finding.severity == "warning"
     shown = parts(finding.details)
     assert shown["tensors"] == torch.cuda.memory_allocated(), shown
-    assert not logged, logged
+    assert_quiet()
     """
     )
 
@@ -144,7 +144,7 @@ def test_the_inner_one_of_two_leads_to_the_outer(program: Program) -> None:
     assert "Tried to allocate 9.77 GiB" in row["oom"]["message"]
     [finding] = found()
     assert "2 times" in finding.detail, finding.detail
-    assert not logged, logged
+    assert_quiet()
     """
     )
 
@@ -169,7 +169,7 @@ def test_a_smaller_batch_after_emptying_the_cache_goes_through(program: Program)
     assert row["oom"]["wanted_bytes"] == 4500 * MIB
     [finding] = found()
     assert finding.details.survived and "2 times" in finding.detail, finding.detail
-    assert not logged, logged
+    assert_quiet()
     """
     )
 
@@ -202,7 +202,7 @@ def test_one_in_a_thread_belongs_to_the_cell_that_waits(program: Program) -> Non
         "t = threading.Thread(target=work)\\nt.start()\\nt.join()")
     row = check()
     assert row["oom"]["survived"] and row["oom"]["wanted_bytes"] == 9500 * MIB, row
-    assert not logged, logged
+    assert_quiet()
     """
     )
 
@@ -233,7 +233,7 @@ def test_one_of_a_data_loader_s_worker_is_understood(program: Program) -> None:
     assert run("next(iter(torch.utils.data.DataLoader(OnCard(), num_workers=1)))") == "RuntimeError"
     row = last()
     assert (row["status"], row["oom"]) == ("error", None), row
-    assert not logged, logged
+    assert_quiet()
     """
     )
 
@@ -255,7 +255,7 @@ def test_two_cards_and_the_one_that_was_full(program: Program, machine: Machine)
     assert [it.used_bytes for it in finding.details.holders] == [3000 * MIB]
     # The card that is current is still the user's.
     assert torch.cuda.current_device() == 0
-    assert not logged, logged
+    assert_quiet()
     """
     )
 
@@ -274,7 +274,7 @@ def test_a_failed_step_is_held_by_its_error_until_it_is_released(program: Progra
     assert any("release traceback" in it for it in finding.suggestions), finding
     run("%gpumem release traceback")
     assert torch.cuda.memory_allocated() == before
-    assert not logged, logged
+    assert_quiet()
     """
     )
 
@@ -310,8 +310,7 @@ def test_one_inside_backward(program: Program, machine: Machine, cards: str) -> 
         loss = sum(Grows.apply(it * it).sum() for it in weights)
         loss.backward()
     ''')
-    # Twice as often as it once took to crash a kernel.
-    for _ in range(6):
+    for _ in range(3):
         assert run("step()") == "OutOfMemoryError"
         row = check(int(device[-1]))
         assert row["status"] == "out_of_memory", row
@@ -324,7 +323,7 @@ def test_one_inside_backward(program: Program, machine: Machine, cards: str) -> 
     held = {it.name: it.n_bytes for it in gpumem.holders().roots if it.device == device}
     assert held["weights"] == 32 * MIB, held
     gpumem.report().text()
-    assert not logged, logged
+    assert_quiet()
     """
     )
 
@@ -368,13 +367,12 @@ def test_a_kernel_survives_it_on_one_of_two_cards_at_work(
         a.grad = b.grad = None
     ''')
     import time
-    end, n = time.monotonic() + 15, 0
+    end, n = time.monotonic() + 8, 0
     while time.monotonic() < end:
         assert run("step()") is None
         n += 1
         assert last("cuda:1")["oom"]["survived"], last("cuda:1")["oom"]
     assert n > 3 and names["n_ooms"] == n, (n, names["n_ooms"])
-    may_be_said = ("who held memory after a run", "a look for holders is not whole")
-    assert not [it for it in logged if not it.startswith(may_be_said)], logged
+    assert_quiet()
     """
     )

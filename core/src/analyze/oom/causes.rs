@@ -39,7 +39,7 @@ pub enum Cause {
         unallocated: Bytes,
         /// The largest piece of it.
         largest: Option<Bytes>,
-        /// Whether segments of this allocator can be made to grow in place.
+        /// Whether segments that grow in place would join these pieces.
         can_expand: bool,
     },
     /// Another framework of this process caches memory that it does not use.
@@ -97,6 +97,10 @@ pub enum HeldByError {
     Unknown,
 }
 
+/// torch's expandable segments map and unmap this much of the large pool at once: a free piece that is
+/// smaller stays where it is.
+const EXPANDABLE_PAGE: Bytes = Bytes::mib(20);
+
 impl Cause {
     /// The most decisive first; never none.
     pub(super) fn all(case: &Case<'_>) -> Vec<Self> {
@@ -140,10 +144,11 @@ fn fragmented(case: &Case<'_>) -> Option<Cause> {
         return None;
     }
     let is_torch = matches!(case.oom.framework, None | Some(Framework::Torch));
+    let is_movable = largest.is_none_or(|largest| largest >= EXPANDABLE_PAGE);
     Some(Cause::Fragmented {
         unallocated,
         largest,
-        can_expand: is_torch && case.recording.device(case.device).kind == DeviceKind::Gpu,
+        can_expand: is_torch && is_movable && case.recording.device(case.device).kind == DeviceKind::Gpu,
     })
 }
 
