@@ -1,4 +1,4 @@
-"""Levels from CUDA's driver and NVML, played by the two libraries of `tests/fake-driver`.
+"""Levels from CUDA's driver and NVML, played by the two libraries of `tests/played-cuda`.
 
 Each test runs an interpreter of its own: a driver stays loaded as long as its process.
 """
