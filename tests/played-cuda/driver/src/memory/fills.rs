@@ -7,7 +7,7 @@ use super::mapping::{PAGE, clear_pages};
 use crate::calls::Answer;
 use crate::graphs::NodeKind;
 use crate::handles::Handle;
-use crate::process::{initialised, process};
+use crate::process::initialised;
 use crate::streams::enqueue;
 
 fn fill<T: Copy + Default + PartialEq>(

@@ -5,7 +5,6 @@ use std::ffi::{c_int, c_void};
 use played_machine::{put, read};
 
 use super::areas::{Kind, Wanted};
-use crate::calls::Answer;
 use crate::code::Code;
 use crate::graphs::NodeKind;
 use crate::handles::Handle;
@@ -172,13 +171,13 @@ calls! {
         process.release(pointer)
     }
 
-    /// Used (0) and reserved (2) bytes of CUDA graphs, of which only the file tells.
+    /// Used and reserved bytes of CUDA graphs now (0, 2) and at most (1, 3): only the file tells.
     [cuDeviceGetGraphMemAttribute]
     cuDeviceGetGraphMemAttribute(call, ordinal: c_int, which: c_int, figure: *mut c_void) {
         let device = process()?.device(ordinal)?;
         let key = match which {
-            0 => "graph_used_mib",
-            2 => "graph_reserved_mib",
+            0 | 1 => "graph_used_mib",
+            2 | 3 => "graph_reserved_mib",
             _ => return Err(Code::INVALID_VALUE),
         };
         let n_bytes = device.n_bytes(&call.state, key).unwrap_or(0);

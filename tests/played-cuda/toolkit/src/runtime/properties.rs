@@ -112,7 +112,7 @@ fn put_properties(place: *mut c_void, device: c_int) -> Answer {
     if is_12 {
         all.zeros(1)?; // maxTexture1DLinear
     }
-    all.zeros(25)?; // maxTexture2D … maxTextureCubemapLayered
+    all.zeros(23)?; // maxTexture2D … maxTextureCubemapLayered
     all.zeros(14)?; // maxSurface1D … maxSurfaceCubemapLayered
     all.size(30)?; // surfaceAlignment
     all.ints(&[31, 32, 33, 34, 50, 35])?; // concurrentKernels, ECC, PCI bus, device, domain, tccDriver
