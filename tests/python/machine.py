@@ -1,4 +1,4 @@
-"""A machine whose CUDA driver and NVML are played by the two libraries of `tests/played-cuda`."""
+"""A machine whose CUDA driver and NVML are played by `tests/played-cuda`."""
 
 from __future__ import annotations
 

@@ -36,8 +36,7 @@ calls! {
 
     [cuDeviceGetName]
     cuDeviceGetName(call, name: *mut c_char, length: c_int, ordinal: c_int) {
-        let device = process()?.device(ordinal)?;
-        let text = Device::whole(device.gpu).name(&call.state);
+        let text = process()?.device(ordinal)?.name(&call.state);
         Ok(put_text(name, usize::try_from(length).unwrap_or(0), &text)?)
     }
 

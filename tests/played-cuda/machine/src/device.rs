@@ -56,9 +56,10 @@ impl Device {
         known.unwrap_or_else(|| uuid::of_gpu(self.gpu))
     }
 
-    /// The maker's name. A part has its own for NVML only.
+    /// The maker's name; a part may have its own.
     pub fn name(self, state: &State) -> String {
         let known = self.text(state, "name");
+        let known = known.or_else(|| Self::whole(self.gpu).text(state, "name"));
         known.unwrap_or_else(|| DEFAULT_NAME.to_owned())
     }
 
