@@ -9,14 +9,32 @@ from __future__ import annotations
 import os
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
 
 from .played import Machine
 
-CARD = {"total_mib": 16384, "context_mib": 300}
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+OWN = pytest.StashKey[Machine]()
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Play a machine before anything looks for one."""
     machine = Machine(Path(tempfile.mkdtemp(prefix="played-cuda-")))
-    machine.cards(1, **CARD)
+    machine.cards(1, total_mib=16384, context_mib=300)
     os.environ["PLAYED_CUDA_STATE"] = str(machine.state_file)
+    config.stash[OWN] = machine
+
+
+@pytest.fixture
+def own_machine(request: pytest.FixtureRequest) -> Iterator[Machine]:
+    """Return the machine of this very process, for the time of a test.
+
+    Its number of cards and its visible ones are known once torch has started CUDA.
+    """
+    machine = request.config.stash[OWN]
+    with machine.restored():
+        yield machine

@@ -193,7 +193,13 @@ impl Environment {
     /// With the newest torch for CUDA, and nothing of NVIDIA's.
     pub(crate) fn cuda(project: &Project) -> Result<Self> {
         let requirements = "xtask/python/requirements-cuda.txt";
-        Self::prepare_with(project, "python-cuda", &best()?, requirements, &["--no-deps"])
+        Self::prepare_with(
+            project,
+            "python-cuda",
+            &best()?,
+            requirements,
+            &["--no-deps"],
+        )
     }
 
     /// The same with a torch for CUDA 12, on another Python than ours where there is one.

@@ -34,13 +34,20 @@ impl Linker<'_> {
         fs::write(&stubs, self.stubs(library))?;
         fs::write(&exports, exported(library))?;
         let mut cc = run::command("cc");
-        cc.args(["-shared", "-fPIC", "-O1", "-w", "-o"]).arg(&linked);
+        cc.args(["-shared", "-fPIC", "-O1", "-w", "-o"])
+            .arg(&linked);
         cc.arg(format!("-Wl,-soname,{name}"));
         cc.arg(format!("-Wl,--version-script={}", exports.display()));
         // Weak stubs give way to what is played, and what nobody wants is left out.
         cc.arg("-Wl,--gc-sections").arg(&stubs);
         cc.arg("-Wl,--whole-archive").arg(self.archive);
-        cc.args(["-Wl,--no-whole-archive", "-lgcc_s", "-lpthread", "-ldl", "-lm"]);
+        cc.args([
+            "-Wl,--no-whole-archive",
+            "-lgcc_s",
+            "-lpthread",
+            "-ldl",
+            "-lm",
+        ]);
         run::output(&mut cc)?;
         // The folder may be on another disk: beside its place first.
         let beside = folder.join(format!("{name}.new"));
@@ -77,7 +84,11 @@ fn stub(library: &Library, function: &str) -> String {
 
 /// The linker's script: those functions and nothing else, under the version of the first name.
 fn exported(library: &Library) -> String {
-    let names: Vec<String> = library.functions.iter().map(|it| format!("{it};")).collect();
+    let names: Vec<String> = library
+        .functions
+        .iter()
+        .map(|it| format!("{it};"))
+        .collect();
     let mut versions = library.versions.iter();
     let first = versions.next().map_or("", String::as_str);
     // A library may be linked though nobody calls it.

@@ -69,15 +69,19 @@ impl<'a> Wheel<'a> {
         let line = text.lines().find(|line| line.starts_with("cuda"));
         let version = line.and_then(|line| line.split('\'').nth(1));
         let version = version.and_then(|it| it.split_once('.'));
-        let number = version
-            .and_then(|(major, minor)| Some(major.parse::<u32>().ok()? * 1000 + minor.parse::<u32>().ok()? * 10));
+        let number = version.and_then(|(major, minor)| {
+            Some(major.parse::<u32>().ok()? * 1000 + minor.parse::<u32>().ok()? * 10)
+        });
         number.with_context(|| format!("{} names no version of CUDA", file.display()))
     }
 
     /// The first folder of NVIDIA's where its libraries look for others.
     pub(super) fn search_folder(&self) -> Result<PathBuf> {
         let dynamic = Dynamic::of(&self.torch.join("lib/libc10_cuda.so"))?;
-        let folders = dynamic.search_paths.iter().flat_map(|paths| paths.split(':'));
+        let folders = dynamic
+            .search_paths
+            .iter()
+            .flat_map(|paths| paths.split(':'));
         let relative = folders
             .filter_map(|folder| folder.strip_prefix("$ORIGIN/../../"))
             .find(|folder| folder.starts_with("nvidia/"));

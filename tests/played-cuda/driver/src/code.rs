@@ -57,11 +57,7 @@ const CODES: [(c_int, &CStr, &CStr); 18] = [
         c"CUDA_ERROR_NO_DEVICE",
         c"no CUDA-capable device is detected",
     ),
-    (
-        101,
-        c"CUDA_ERROR_INVALID_DEVICE",
-        c"invalid device ordinal",
-    ),
+    (101, c"CUDA_ERROR_INVALID_DEVICE", c"invalid device ordinal"),
     (
         201,
         c"CUDA_ERROR_INVALID_CONTEXT",
@@ -89,21 +85,13 @@ const CODES: [(c_int, &CStr, &CStr); 18] = [
         c"CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED",
         c"peer access is already enabled",
     ),
-    (
-        710,
-        c"CUDA_ERROR_ASSERT",
-        c"device-side assert triggered",
-    ),
+    (710, c"CUDA_ERROR_ASSERT", c"device-side assert triggered"),
     (
         719,
         c"CUDA_ERROR_LAUNCH_FAILED",
         c"unspecified launch failure",
     ),
-    (
-        801,
-        c"CUDA_ERROR_NOT_SUPPORTED",
-        c"operation not supported",
-    ),
+    (801, c"CUDA_ERROR_NOT_SUPPORTED", c"operation not supported"),
     (999, c"CUDA_ERROR_UNKNOWN", c"unknown error"),
 ];
 

@@ -5,6 +5,10 @@
 //! numbers, never addresses, so a wrong one is an error and not a crash.
 
 #![expect(unsafe_code, reason = "the driver's interface is C")]
+#![expect(
+    clippy::cast_possible_wrap,
+    reason = "C's int holds every number of cards"
+)]
 
 #[macro_use]
 mod calls;

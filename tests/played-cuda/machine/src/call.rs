@@ -78,11 +78,7 @@ fn own_name() -> String {
 fn note(name: &str) {
     static FILE: LazyLock<Option<File>> = LazyLock::new(|| {
         let path = std::env::var_os(LOG)?;
-        OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(path)
-            .ok()
+        OpenOptions::new().create(true).append(true).open(path).ok()
     });
     if let Some(mut log) = FILE.as_ref() {
         let line = format!("{} {} {name}\n", std::process::id(), own_name());

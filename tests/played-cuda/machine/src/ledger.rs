@@ -161,3 +161,41 @@ fn is_alive(pid: u32) -> bool {
             .is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLACE: Place = Place(3);
+
+    #[test]
+    fn what_was_taken_is_given_back_and_limited() {
+        let ledger = Ledger::own();
+        assert!(ledger.take(PLACE, 60, 100));
+        assert!(!ledger.take(PLACE, 41, 100));
+        assert!(ledger.take(PLACE, 40, 100));
+        ledger.give(PLACE, 60);
+        assert_eq!(ledger.used(PLACE), 40);
+        assert_eq!(ledger.used(Place(4)), 0);
+    }
+
+    #[test]
+    fn a_process_that_ended_has_nothing_though_nobody_has_waited_for_it() {
+        let ledger = Ledger::own();
+        let mut sleeper = std::process::Command::new("sleep");
+        let mut child = sleeper.arg("600").spawn().expect("a process");
+        ledger.rows[0].pid.store(child.id(), Ordering::SeqCst);
+        ledger.rows[0].used[PLACE.0].store(7, Ordering::SeqCst);
+        let holders: Vec<_> = ledger.processes(PLACE).collect();
+        assert_eq!(holders, [(child.id(), 7)]);
+        assert!(!ledger.take(PLACE, 94, 100));
+
+        child.kill().expect("it runs");
+        while is_alive(child.id()) {
+            std::thread::yield_now();
+        }
+        assert_eq!(ledger.used(PLACE), 0);
+        assert!(ledger.take(PLACE, 94, 100));
+        child.wait().expect("it has ended");
+    }
+}

@@ -9,6 +9,9 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 /// The variable that names the file.
 const VARIABLE: &str = "PLAYED_CUDA_STATE";
 
+/// When the file was changed, its length and its number: together another for each content.
+type Stamp = (i64, i64, u64, u64);
+
 /// What the file says at an instant: lines of `key = value`, and comments after `#`.
 #[derive(Debug, Clone, Default)]
 pub struct State(Arc<HashMap<String, String>>);
@@ -17,7 +20,7 @@ impl State {
     /// What the file says now. It is parsed again only if it has changed: a
     /// driver's calls are cheap, or what gpumem adds to a cell could not be measured.
     pub fn now() -> Self {
-        static LAST: Mutex<Option<((i64, i64, u64, u64), State)>> = Mutex::new(None);
+        static LAST: Mutex<Option<(Stamp, State)>> = Mutex::new(None);
         let Some(path) = Self::path() else {
             return Self::default();
         };

@@ -35,9 +35,10 @@ fn of_words(state: &State, all: &[Device], words: &str) -> Vec<Device> {
     let mut shown = Vec::new();
     let is_by_uuid = words.trim_start().starts_with(['G', 'M']);
     for word in words.split(',').map(str::trim) {
-        let named = match is_by_uuid {
-            true => of_uuid(state, word),
-            false => of_number(word).and_then(|idx| all.get(idx).copied()),
+        let named = if is_by_uuid {
+            of_uuid(state, word)
+        } else {
+            of_number(word).and_then(|idx| all.get(idx).copied())
         };
         let Some(device) = named else { break };
         if shown.contains(&device) {

@@ -1,6 +1,8 @@
 //! The driver under the runtime: opened by the first call, as the real runtime does, so
 //! that a process that never uses CUDA does not have it.
 
+#![expect(clippy::too_many_arguments, reason = "the driver's interface")]
+
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::sync::OnceLock;
 

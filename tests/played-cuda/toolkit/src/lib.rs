@@ -5,6 +5,10 @@
 //! adds stubs for the functions that are not here.
 
 #![expect(unsafe_code, reason = "the libraries' interfaces are C")]
+#![expect(
+    clippy::cast_possible_wrap,
+    reason = "C declares the same small numbers with either sign"
+)]
 
 #[macro_use]
 mod calls;

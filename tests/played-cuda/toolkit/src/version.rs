@@ -2,9 +2,9 @@
 
 use std::ffi::c_int;
 
+// SAFETY: what links the archive defines it, and nothing writes to it.
 unsafe extern "C" {
-    /// The version of CUDA, such as 12080: what links the archive defines it.
-    // SAFETY: it is never written to.
+    /// The version of CUDA, such as 12080.
     safe static played_cuda_version: c_int;
 }
 

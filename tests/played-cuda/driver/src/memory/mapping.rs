@@ -30,16 +30,7 @@ pub(super) fn map(n_bytes: usize, align: usize, access: Access) -> Option<usize>
     let n_bytes = n_bytes.checked_next_multiple_of(PAGE)?;
     let n_mapped = n_bytes.checked_add(align)?;
     // SAFETY: a new mapping, anywhere.
-    let mapped = unsafe {
-        libc::mmap(
-            ptr::null_mut(),
-            n_mapped,
-            access.flags(),
-            ANONYMOUS,
-            -1,
-            0,
-        )
-    };
+    let mapped = unsafe { libc::mmap(ptr::null_mut(), n_mapped, access.flags(), ANONYMOUS, -1, 0) };
     if mapped == libc::MAP_FAILED {
         return None;
     }

@@ -41,14 +41,13 @@ pub(super) fn bind(device: c_int) -> Answer {
     let context = {
         let mut contexts = CONTEXTS.lock().unwrap_or_else(PoisonError::into_inner);
         let contexts = contexts.get_or_insert_default();
-        match contexts.get(&device) {
-            Some(known) => *known,
-            None => {
-                let mut context = 0;
-                cuDevicePrimaryCtxRetain(&raw mut context, device)?;
-                contexts.insert(device, context);
-                context
-            }
+        if let Some(known) = contexts.get(&device) {
+            *known
+        } else {
+            let mut context = 0;
+            cuDevicePrimaryCtxRetain(&raw mut context, device)?;
+            contexts.insert(device, context);
+            context
         }
     };
     if context_now()? != context {

@@ -40,9 +40,10 @@ calls! {
     cudaPointerGetAttributes(place: *mut c_void, address: usize) {
         started()?;
         let attributes = attributes(address);
-        match version::is_13() {
-            true => put(place.cast(), Attributes13 { attributes, reserved: [0; 8] })?,
-            false => put(place.cast(), attributes)?,
+        if version::is_13() {
+            put(place.cast(), Attributes13 { attributes, reserved: [0; 8] })?;
+        } else {
+            put(place.cast(), attributes)?;
         }
         Ok(())
     }
