@@ -6,11 +6,16 @@ libraries read it again at every call, so a test may change a machine that is in
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
-from typing import TYPE_CHECKING, NamedTuple
+import subprocess
+import sys
+import textwrap
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
 LIBRARIES = os.environ.get("PLAYED_CUDA_LIBRARIES")
@@ -21,6 +26,15 @@ PROGRAMS = os.environ.get("PLAYED_CUDA_PROGRAMS")
 
 UNAVAILABLE = "all"
 """Instead of a number of MiB: the driver does not say."""
+
+
+PRELUDE = """
+import json
+import torch
+
+def tell(answer):
+    print(json.dumps(answer), flush=True)
+"""
 
 
 class Call(NamedTuple):
@@ -50,6 +64,22 @@ class Machine:
             "PLAYED_CUDA_LOG": str(self.log_file),
         }
 
+    def run(self, script: str, **environment: str) -> Any:
+        """Run a Python script that has torch on this machine, and return what it tells.
+
+        The script calls `tell(…)` with what JSON can hold; the last one counts.
+        """
+        ran = subprocess.run(
+            [sys.executable, "-c", PRELUDE + textwrap.dedent(script)],
+            capture_output=True,
+            check=False,
+            env={**os.environ, **self.environment, **environment},
+            text=True,
+            timeout=120,
+        )
+        assert ran.returncode == 0, ran.stdout[-2000:] + ran.stderr[-4000:]
+        return json.loads(ran.stdout.splitlines()[-1])
+
     def put(self, changes: Mapping[str, object]) -> None:
         """Set lines of the state file; `None` removes one."""
         self._state |= changes
@@ -59,6 +89,13 @@ class Machine:
         lines = [f"{key} = {value}" for key, value in self._state.items()]
         new.write_text("\n".join(lines), encoding="utf-8")
         new.replace(self.state_file)
+
+    @contextlib.contextmanager
+    def restored(self) -> Iterator[None]:
+        """Take back afterwards what was set inside."""
+        before = dict(self._state)
+        yield
+        self.put({**dict.fromkeys(self._state), **before})
 
     def cards(self, n_cards: int, *, total_mib: int = 8192, context_mib: int = 0) -> None:
         """Give the machine that many cards, each with this capacity and cost of a context."""

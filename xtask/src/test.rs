@@ -9,11 +9,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
+use crate::played::{self, Driver};
 use crate::project::Project;
 use crate::python::{self, Environment};
 use crate::tally::Tally;
 use crate::wheel::Use;
-use crate::{fake_driver, lint, run, system, wheel};
+use crate::{lint, run, system, wheel};
 
 /// Tests that one runner runs.
 struct Suite {
@@ -32,6 +33,8 @@ struct Setting<'scope> {
     frameworks: Installation<'scope>,
     /// The newest torch alone.
     torch_newest: Installation<'scope>,
+    /// Torch for CUDA without NVIDIA's packages: the newest, and one for CUDA 12.
+    cuda: [Installation<'scope>; 2],
     /// The wheels of the suites, while they are being built.
     wheels: RefCell<Option<ScopedJoinHandle<'scope, ()>>>,
 }
@@ -111,7 +114,7 @@ enum Ran {
     Nothing(String),
 }
 
-const SUITES: [Suite; 14] = [
+const SUITES: [Suite; 15] = [
     Suite {
         name: "lint",
         wheel: None,
@@ -163,6 +166,11 @@ const SUITES: [Suite; 14] = [
         run: harm,
     },
     Suite {
+        name: "cuda",
+        wheel: Some(Use::Testing),
+        run: cuda,
+    },
+    Suite {
         name: "gpu",
         wheel: None,
         run: gpu,
@@ -210,6 +218,10 @@ pub(crate) fn run(project: &Project, chosen: &[String], arguments: &[String]) ->
         });
         let torch_newest = (is_chosen("harm") && !is_without)
             .then(|| Installation::start(scope.spawn(|| Environment::torch_newest(project))));
+        let cuda = [Environment::cuda, Environment::cuda_12].map(|make| {
+            let is_wanted = is_chosen("cuda") && !is_without && played::CAN_BE;
+            is_wanted.then(|| Installation::start(scope.spawn(move || make(project))))
+        });
         let wheels = ahead(project, &chosen).map(|(environment, uses)| {
             scope.spawn(move || build_all(project, &environment, &uses))
         });
@@ -218,6 +230,7 @@ pub(crate) fn run(project: &Project, chosen: &[String], arguments: &[String]) ->
             arguments,
             frameworks: frameworks.unwrap_or_default(),
             torch_newest: torch_newest.unwrap_or_default(),
+            cuda: cuda.map(Option::unwrap_or_default),
             wheels: RefCell::new(wheels),
         };
         run_all(&setting, &chosen)
@@ -381,11 +394,8 @@ fn between(setting: &Setting<'_>) -> Result<Ran> {
 
 /// The tests in shells and kernels, with GPUs that are played.
 fn in_shells(setting: &Setting<'_>, environment: &Environment, without: &[&str]) -> Result<Ran> {
-    let driver = fake_driver::build(setting.project)?;
-    let variables = driver
-        .iter()
-        .map(|folder| ("GPUMEM_FAKE_DRIVER", folder.as_os_str()));
-    let variables: Vec<_> = variables.collect();
+    let driver = Driver::build(setting.project)?;
+    let variables: Vec<_> = driver.iter().flat_map(Driver::variables).collect();
     // Whoever looks at all objects, as the gallery does in each test, is the slower the more
     // tests the process has collected.
     let mut sum = Tally::default();
@@ -449,6 +459,53 @@ fn harm(setting: &Setting<'_>) -> Result<Ran> {
     Ok(Ran::Tests(sum))
 }
 
+/// The real torch on a played CUDA: its allocator, its statistics and its errors, without a GPU.
+fn cuda(setting: &Setting<'_>) -> Result<Ran> {
+    let project = setting.project;
+    if !played::CAN_BE {
+        let reason = "torch for CUDA is for Linux on x86-64";
+        return Ok(Ran::Nothing(reason.to_owned()));
+    }
+    println!(
+        "the real torch on a played CUDA: levels and errors are torch's own, computed numbers are garbage; \
+         run `cargo xtask test gpu` on a machine with a GPU, too"
+    );
+    let Some(driver) = Driver::build(project)? else {
+        return Ok(Ran::Nothing("CUDA is played on Linux only".to_owned()));
+    };
+    let wheel = setting.wheel(Use::Testing)?;
+    let mut sum = Tally::default();
+    for (installation, folders) in setting.cuda.iter().zip(ON_CUDA) {
+        let environment = match installation.environment() {
+            Ok(Some(environment)) => environment,
+            Ok(None) => return Ok(without_frameworks()),
+            // Without the wheel there is nothing that could be tested.
+            Err(error) => return Ok(Ran::Nothing(format!("{error:#}"))),
+        };
+        environment.install(project, &wheel)?;
+        played::furnish(project, environment)?;
+        println!(
+            "torch {} on Python 3.{}",
+            environment.installed_version("torch")?,
+            environment.minor()
+        );
+        let path = environment.search_path_after(driver.programs());
+        let mut variables = driver.variables().to_vec();
+        variables.push(("LD_LIBRARY_PATH", driver.libraries().as_os_str()));
+        variables.push(("PATH", &path));
+        let options = [&["-p", "tests.cuda.on_played", "-rs"], &SIDE_BY_SIDE[..]].concat();
+        let paths = [folders, &["-k", "gpu or cuda"]].concat();
+        sum += tests_in(setting, environment, &options, &paths, &variables)?;
+    }
+    Ok(Ran::Tests(sum))
+}
+
+/// The folders whose tests run on the newest torch, and on the older one.
+const ON_CUDA: [&[&str]; 2] = [
+    &["tests/cuda", "tests/gpu", "tests/gallery"],
+    &["tests/cuda", "tests/gpu"],
+];
+
 /// The same claims on a real GPU, with whichever frameworks are there.
 fn gpu(setting: &Setting<'_>) -> Result<Ran> {
     let project = setting.project;
@@ -479,13 +536,9 @@ fn browser(setting: &Setting<'_>) -> Result<Ran> {
         Err(missing) if !system::may_install() => return Ok(Ran::Nothing(format!("{missing:#}"))),
         found => found?,
     };
-    let driver = fake_driver::build(project)?;
+    let driver = Driver::build(project)?;
     let mut variables = vec![("GPUMEM_CHROMIUM", chromium.as_os_str())];
-    variables.extend(
-        driver
-            .iter()
-            .map(|it| ("GPUMEM_FAKE_DRIVER", it.as_os_str())),
-    );
+    variables.extend(driver.iter().flat_map(Driver::variables));
     // By file: the tests of one may share a server, or what they did to it.
     let by_file = ["--numprocesses=auto", "--dist=loadfile"];
     tests_in(
@@ -549,9 +602,11 @@ fn side_by_side(
     paths: &[&str],
     variables: &[(&str, &OsStr)],
 ) -> Result<Tally> {
-    let spread = ["--numprocesses=auto", "--dist=worksteal"];
-    tests_in(setting, environment, &spread, paths, variables)
+    tests_in(setting, environment, &SIDE_BY_SIDE, paths, variables)
 }
+
+/// In as many processes as the machine has cores.
+const SIDE_BY_SIDE: [&str; 2] = ["--numprocesses=auto", "--dist=worksteal"];
 
 fn tests_in(
     setting: &Setting<'_>,
