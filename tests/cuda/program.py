@@ -33,7 +33,9 @@ class Program:
         environment = {
             **os.environ,
             **self.machine.environment,
-            "PYTHONPATH": str(Path(__file__).parent),
+            "PYTHONPATH": os.pathsep.join(
+                [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+            ),
             "IPYTHONDIR": str(self.folder / "ipython"),
             "PYTHONFAULTHANDLER": "1",
             **variables,
