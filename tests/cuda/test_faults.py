@@ -141,8 +141,14 @@ def test_a_fault_at_each_call_leaves_the_cell_alone(machine: Machine, fault: str
 @pytest.mark.parametrize("fault", ["lost", "unlisted"])
 def test_a_fault_at_each_call_from_the_start(machine: Machine, fault: str) -> None:
     machine.put({**dict.fromkeys(CALLS, fault), "faults.thread": OURS})
-    ran, logged = machine.run(notebook("tell([[cell(), cell()], logged])"))
+    script = """
+    ran = [cell(), cell()]
+    row = [it for it in gpumem.report().runs if it["device"] == "cuda:0"][-1]
+    tell([ran, row["device_used_after_bytes"], row["allocated_after_bytes"] >> 20, logged])
+    """
+    ran, device_used, allocated_mib, logged = machine.run(notebook(script))
     assert ran == [UNTOUCHED] * 2
+    assert (device_used, allocated_mib) == (None, 32)
     assert len(logged) <= 1, logged
 
 
