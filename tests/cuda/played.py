@@ -116,9 +116,13 @@ class Machine:
         listed = " ".join(f"{pid}:{n_mib}" for pid, n_mib in processes.items())
         self.card(gpu, used_mib=sum(held), computing=listed)
 
-    def withhold(self, gpu: int, *, processes: bool = True) -> None:
+    def withhold(self, gpu: int) -> None:
         """Let NVML list every process without its memory, as some drivers do."""
-        self.card(gpu, withhold_process_memory="yes" if processes else None)
+        self.card(gpu, withhold_process_memory="yes")
+
+    def hide(self, gpu: int) -> None:
+        """Let NVML list no process of this machine, as in a container with its own numbers."""
+        self.card(gpu, hide_processes="yes")
 
     def divide(self, gpu: int, parts: Sequence[tuple[str, int]], *, n_places: int = 7) -> None:
         """Divide a card by MIG into parts, each with its UUID (`MIG-…`) and MiB."""

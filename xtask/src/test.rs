@@ -1,5 +1,7 @@
 //! Every suite, one after the other, and what they ran together.
 
+mod cuda;
+
 use std::cell::{OnceCell, RefCell};
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -9,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use crate::played::{self, Driver};
+use crate::played::Driver;
 use crate::project::Project;
 use crate::python::{self, Environment};
 use crate::tally::Tally;
@@ -168,7 +170,7 @@ const SUITES: [Suite; 15] = [
     Suite {
         name: "cuda",
         wheel: Some(Use::Testing),
-        run: cuda,
+        run: cuda::run,
     },
     Suite {
         name: "gpu",
@@ -219,7 +221,7 @@ pub(crate) fn run(project: &Project, chosen: &[String], arguments: &[String]) ->
         let torch_newest = (is_chosen("harm") && !is_without)
             .then(|| Installation::start(scope.spawn(|| Environment::torch_newest(project))));
         let cuda = [Environment::cuda, Environment::cuda_12].map(|make| {
-            let is_wanted = is_chosen("cuda") && !is_without && played::CAN_BE;
+            let is_wanted = is_chosen("cuda") && !is_without && cuda::CAN_BE;
             is_wanted.then(|| Installation::start(scope.spawn(move || make(project))))
         });
         let wheels = ahead(project, &chosen).map(|(environment, uses)| {
@@ -458,53 +460,6 @@ fn harm(setting: &Setting<'_>) -> Result<Ran> {
     }
     Ok(Ran::Tests(sum))
 }
-
-/// The real torch on a played CUDA: its allocator, its statistics and its errors, without a GPU.
-fn cuda(setting: &Setting<'_>) -> Result<Ran> {
-    let project = setting.project;
-    if !played::CAN_BE {
-        let reason = "torch for CUDA is for Linux on x86-64";
-        return Ok(Ran::Nothing(reason.to_owned()));
-    }
-    println!(
-        "the real torch on a played CUDA: levels and errors are torch's own, computed numbers are garbage; \
-         run `cargo xtask test gpu` on a machine with a GPU, too"
-    );
-    let Some(driver) = Driver::build(project)? else {
-        return Ok(Ran::Nothing("CUDA is played on Linux only".to_owned()));
-    };
-    let wheel = setting.wheel(Use::Testing)?;
-    let mut sum = Tally::default();
-    for (installation, folders) in setting.cuda.iter().zip(ON_CUDA) {
-        let environment = match installation.environment() {
-            Ok(Some(environment)) => environment,
-            Ok(None) => return Ok(without_frameworks()),
-            // Without the wheel there is nothing that could be tested.
-            Err(error) => return Ok(Ran::Nothing(format!("{error:#}"))),
-        };
-        environment.install(project, &wheel)?;
-        played::furnish(project, environment)?;
-        println!(
-            "torch {} on Python 3.{}",
-            environment.installed_version("torch")?,
-            environment.minor()
-        );
-        let path = environment.search_path_after(driver.programs());
-        let mut variables = driver.variables().to_vec();
-        variables.push(("LD_LIBRARY_PATH", driver.libraries().as_os_str()));
-        variables.push(("PATH", &path));
-        let options = [&["-p", "tests.cuda.on_played", "-rs"], &SIDE_BY_SIDE[..]].concat();
-        let paths = [folders, &["-k", "gpu or cuda"]].concat();
-        sum += tests_in(setting, environment, &options, &paths, &variables)?;
-    }
-    Ok(Ran::Tests(sum))
-}
-
-/// The folders whose tests run on the newest torch, and on the older one.
-const ON_CUDA: [&[&str]; 2] = [
-    &["tests/cuda", "tests/gpu", "tests/gallery"],
-    &["tests/cuda", "tests/gpu"],
-];
 
 /// The same claims on a real GPU, with whichever frameworks are there.
 fn gpu(setting: &Setting<'_>) -> Result<Ran> {
