@@ -13,12 +13,20 @@ if TYPE_CHECKING:
 
     from .played import Machine
 
+# Sessions that cannot be what they are on a played card, with the reason.
+CANNOT = {
+    "95_policy_gradient_episode": "it checks its numbers, which are garbage here",
+    "95b_policy_gradient_kept": "it checks its numbers, which are garbage here",
+    "A5_dataloader_persistent": "its workers would use the card, which torch refuses",
+}
 OF_TORCH = [path for path in sessions() if world_of(path) == "torch"]
 WRONG = read_list()
 
 
 @pytest.mark.parametrize("path", OF_TORCH, ids=lambda path: path.stem)
 def test_session(path: Path, machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    if path.stem in CANNOT:
+        pytest.skip(CANNOT[path.stem])
     for name, value in machine.environment.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("GPUMEM_SESSION_DEVICE", "cuda")

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gpumem import Finding
     from IPython.core.interactiveshell import InteractiveShell
 
 END = "@@@"
@@ -144,6 +145,11 @@ def set_device(shell: InteractiveShell) -> None:
     shell.run_cell(cell, store_history=False)
 
 
+def is_counted(finding: Finding) -> bool:
+    """Leave out the host beside another device: what is played has its memory there."""
+    return DEVICE is None or finding.device != "host"
+
+
 def new_shell(folder: str, *, plain: bool) -> InteractiveShell:
     """Open a shell in which gpumem records, unless it is plain."""
     from IPython.core.interactiveshell import InteractiveShell  # noqa: PLC0415 (after the settings)
@@ -191,7 +197,7 @@ def main() -> None:
         import gpumem  # noqa: PLC0415 (a plain run does without gpumem)
 
         report = gpumem.report()
-        said["findings"] = [asdict(finding) for finding in report.findings]
+        said["findings"] = [asdict(it) for it in report.findings if is_counted(it)]
         said["text"] = report.text(110)
     sys.stdout.write(f"\n{END}{json.dumps(said, default=str)}")
     sys.stdout.flush()
