@@ -163,17 +163,6 @@ impl Environment {
         )
     }
 
-    /// With the newest torch, on another Python than ours where there is one.
-    pub(crate) fn torch_newest(project: &Project) -> Result<Self> {
-        let own = best()?;
-        Self::prepare(
-            project,
-            "python-torch-newest",
-            &other_than(&own).unwrap_or(own),
-            "xtask/python/requirements-torch-newest.txt",
-        )
-    }
-
     /// One for every Python of this machine that is neither the oldest nor ours.
     pub(crate) fn between(project: &Project) -> Result<Vec<Self>> {
         let own = best()?.minor;
@@ -190,7 +179,7 @@ impl Environment {
             .collect()
     }
 
-    /// With the newest torch for CUDA, and nothing of NVIDIA's.
+    /// With the newest torch for CUDA, and nothing of NVIDIA's; and the newest JAX, on the CPU.
     pub(crate) fn cuda(project: &Project) -> Result<Self> {
         let requirements = "xtask/python/requirements-cuda.txt";
         Self::prepare_with(

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use crate::played::Driver;
+use crate::played::{self, Driver};
 use crate::project::Project;
 use crate::python::{self, Environment};
 use crate::tally::Tally;
@@ -33,8 +33,6 @@ struct Setting<'scope> {
     arguments: &'scope [String],
     /// torch, JAX and TensorFlow.
     frameworks: Installation<'scope>,
-    /// The newest torch alone.
-    torch_newest: Installation<'scope>,
     /// Torch for CUDA without NVIDIA's packages: the newest, and one for CUDA 12.
     cuda: [Installation<'scope>; 2],
     /// The wheels of the suites, while they are being built.
@@ -105,6 +103,9 @@ impl<'scope> Installation<'scope> {
         }
     }
 }
+
+/// What makes an environment.
+type Make = fn(&Project) -> Result<Environment>;
 
 /// Set to this, the frameworks are not installed, and their suite is skipped.
 const NO_FRAMEWORKS: (&str, &str) = ("GPUMEM_FRAMEWORKS", "none");
@@ -218,10 +219,12 @@ pub(crate) fn run(project: &Project, chosen: &[String], arguments: &[String]) ->
                 scope.spawn(move || Environment::frameworks(project, &interpreter?)),
             )
         });
-        let torch_newest = (is_chosen("harm") && !is_without)
-            .then(|| Installation::start(scope.spawn(|| Environment::torch_newest(project))));
-        let cuda = [Environment::cuda, Environment::cuda_12].map(|make| {
-            let is_wanted = is_chosen("cuda") && !is_without && cuda::CAN_BE;
+        // Both ends of what is supported are newer and older than the frameworks' own.
+        let newest = ["cuda", "frameworks", "harm"].into_iter().any(is_chosen);
+        let oldest = ["cuda", "harm"].into_iter().any(is_chosen);
+        let made = [(Environment::cuda as Make, newest), (Environment::cuda_12, oldest)];
+        let cuda = made.map(|(make, is_chosen)| {
+            let is_wanted = is_chosen && !is_without && cuda::CAN_BE;
             is_wanted.then(|| Installation::start(scope.spawn(move || make(project))))
         });
         let wheels = ahead(project, &chosen).map(|(environment, uses)| {
@@ -231,7 +234,6 @@ pub(crate) fn run(project: &Project, chosen: &[String], arguments: &[String]) ->
             project,
             arguments,
             frameworks: frameworks.unwrap_or_default(),
-            torch_newest: torch_newest.unwrap_or_default(),
             cuda: cuda.map(Option::unwrap_or_default),
             wheels: RefCell::new(wheels),
         };
@@ -415,7 +417,15 @@ fn frameworks(setting: &Setting<'_>) -> Result<Ran> {
     };
     environment.install(setting.project, &setting.wheel(Use::Testing)?)?;
     let folders = ["tests/frameworks", "tests/gallery"];
-    side_by_side(setting, environment, &folders, &[]).map(Ran::Tests)
+    let mut sum = side_by_side(setting, environment, &folders, &[])?;
+    // The newest ones: torch for CUDA, which finds no driver here and runs on the CPU.
+    if let Some(newest) = setting.cuda[0].environment()? {
+        newest.install(setting.project, &setting.wheel(Use::Testing)?)?;
+        played::furnish(setting.project, newest)?;
+        println!("the newest torch and JAX");
+        sum += side_by_side(setting, newest, &["tests/frameworks"], &[])?;
+    }
+    Ok(Ran::Tests(sum))
 }
 
 /// Sessions with known truth: those that import what is not installed are skipped.
@@ -448,14 +458,25 @@ fn harm(setting: &Setting<'_>) -> Result<Ran> {
         println!("Python 3.{}", environment.minor());
         sum += side_by_side(setting, environment, &apart, &[])?;
     }
-    for installation in [&setting.frameworks, &setting.torch_newest] {
+    let [newest, oldest] = &setting.cuda;
+    for (installation, is_for_cuda) in
+        [(&setting.frameworks, false), (newest, true), (oldest, true)]
+    {
         let Some(environment) = installation.environment()? else {
             println!("without torch: {} is {}", NO_FRAMEWORKS.0, NO_FRAMEWORKS.1);
             sum.skipped += 1;
             continue;
         };
         environment.install(project, &wheel)?;
-        println!("torch on Python 3.{}", environment.minor());
+        // A torch for CUDA does not load without the libraries that it links.
+        if is_for_cuda {
+            played::furnish(project, environment)?;
+        }
+        println!(
+            "torch {} on Python 3.{}",
+            environment.installed_version("torch")?,
+            environment.minor()
+        );
         sum += side_by_side(setting, environment, &["tests/harm/test_torch.py"], &[])?;
     }
     Ok(Ran::Tests(sum))
