@@ -44,7 +44,7 @@ def fill(*used_gib):
             "computing": f"self:{gib * 1024}",
         }
         lines += [f"gpu{idx}.{key} = {value}" for key, value in card.items()]
-    with open(os.environ["GPUMEM_FAKE_STATE"], "w") as state:
+    with open(os.environ["PLAYED_CUDA_STATE"], "w") as state:
         state.write("\\n".join(lines))
     time.sleep(0.02)
 
@@ -80,8 +80,8 @@ def recording(folder: Path) -> Iterator[Sessions]:
     state = folder / "state"
     state.touch()
     played = {
-        "LD_LIBRARY_PATH": os.environ.get("GPUMEM_FAKE_DRIVER", ""),
-        "GPUMEM_FAKE_STATE": str(state),
+        "LD_LIBRARY_PATH": os.environ.get("PLAYED_CUDA_LIBRARIES", ""),
+        "PLAYED_CUDA_STATE": str(state),
     }
 
     def record_one(name: str) -> gpumem.Recording:

@@ -67,7 +67,7 @@ def test_nothing_recorded(recordings: Sessions, open_page: Open, tmp_path: Path)
 
 def test_eight_devices(recordings: Sessions, open_page: Open, tmp_path: Path) -> None:
     """Each has a tile with its bar; the one that is chosen is what the charts show."""
-    if "GPUMEM_FAKE_DRIVER" not in os.environ:
+    if "PLAYED_CUDA_LIBRARIES" not in os.environ:
         pytest.skip("no driver is played on this system")
     report = ReportPage(open_page(saved(recordings["eight"], tmp_path), **VIEW).page)
     tiles = report.host.get_by_role("group", name="devices").get_by_role("button")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -145,6 +146,7 @@ def test_jax() -> None:
     """)
 
 
+@pytest.mark.skipif(find_spec("tensorflow") is None, reason="TensorFlow is not installed here")
 def test_tensorflow() -> None:
     in_fresh_python("""
         import tensorflow as tf

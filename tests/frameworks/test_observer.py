@@ -5,6 +5,9 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
+from importlib.util import find_spec
+
+import pytest
 
 RECORDED = """
     from IPython.core.interactiveshell import InteractiveShell
@@ -64,6 +67,7 @@ def test_jax_on_the_cpu_is_told_as_such() -> None:
     after_ten_recorded_cells("import builtins, jax; builtins.jax = jax", script)
 
 
+@pytest.mark.skipif(find_spec("tensorflow") is None, reason="TensorFlow is not installed here")
 def test_tensorflow_can_still_be_configured() -> None:
     script = """
         from tensorflow.python.eager import context

@@ -91,12 +91,12 @@ def measured(n_pairs, n_lines):
 def main(figures: Path) -> None:
     """Measure and write the figures."""
     figures_of = {"": measured(MEASURE, ["host"])}
-    played = os.environ.get("GPUMEM_FAKE_DRIVER")
+    played = os.environ.get("PLAYED_CUDA_LIBRARIES")
     if played is not None:
         with tempfile.TemporaryDirectory() as folder:
             state = Path(folder) / "state"
             state.write_text(GPU)
-            os.environ |= {"LD_LIBRARY_PATH": played, "GPUMEM_FAKE_STATE": str(state)}
+            os.environ |= {"LD_LIBRARY_PATH": played, "PLAYED_CUDA_STATE": str(state)}
             figures_of["driven_"] = measured(START_CUDA + MEASURE, ["cuda:0", "host"])
     named = {
         f"{prefix}{key}": round(value, 1)

@@ -47,7 +47,7 @@ print(1000 * (loaded - start), 1000 * (time.perf_counter() - loaded))
 
 def took(libraries: Path | None, state: Path) -> tuple[float, float]:
     """Return the milliseconds of the load and of the first cell."""
-    environment = {**os.environ, "GPUMEM_FAKE_STATE": str(state)}
+    environment = {**os.environ, "PLAYED_CUDA_STATE": str(state)}
     if libraries is not None:
         environment["LD_LIBRARY_PATH"] = str(libraries)
     command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", MEASURE]
@@ -76,7 +76,7 @@ def machine(folder: Path, kind: str, played: str | None) -> tuple[Path | None, P
 
 def main(figures: Path) -> None:
     """Measure and write the figures."""
-    played = os.environ.get("GPUMEM_FAKE_DRIVER")
+    played = os.environ.get("PLAYED_CUDA_LIBRARIES")
     with tempfile.TemporaryDirectory() as name:
         machines = {kind: machine(Path(name), kind, played) for kind in KINDS}
         times: dict[str, list[tuple[float, float]]] = {}

@@ -175,7 +175,7 @@ def with_drivers(played: str) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         state, figures = Path(folder) / "state", Path(folder) / "figures.json"
         state.write_text(GPU)
-        environment = {**os.environ, "LD_LIBRARY_PATH": played, "GPUMEM_FAKE_STATE": str(state)}
+        environment = {**os.environ, "LD_LIBRARY_PATH": played, "PLAYED_CUDA_STATE": str(state)}
         subprocess.run(
             [sys.executable, __file__, "--driven", str(figures)], check=True, env=environment
         )
@@ -202,7 +202,7 @@ def main(arguments: list[str]) -> None:
     else:
         measured = {**share_and_slowdown(N_PAIRS), **idle(), **spikes(), **day()}
         measured |= memory_of_many_cells()
-        played = os.environ.get("GPUMEM_FAKE_DRIVER")
+        played = os.environ.get("PLAYED_CUDA_LIBRARIES")
         measured |= with_drivers(played) if played is not None else {}
     rounded = {key: round(value, 3) for key, value in measured.items()}
     Path(figures).write_text(json.dumps(rounded) + "\n")

@@ -1,4 +1,4 @@
-"""A machine whose CUDA driver and NVML are played by the two libraries of `tests/fake-driver`."""
+"""A machine whose CUDA driver and NVML are played by `tests/played-cuda`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 if TYPE_CHECKING:
     from pathlib import Path
 
-FOLDER = os.environ.get("GPUMEM_FAKE_DRIVER")
+FOLDER = os.environ.get("PLAYED_CUDA_LIBRARIES")
 needs_driver = pytest.mark.skipif(
     FOLDER is None, reason="the test driver is built by `cargo xtask test`, on Linux"
 )
@@ -59,7 +59,7 @@ from traitlets.config import Config
 from gpumem import _gpumem
 import gpumem
 
-state_file, log_file = (Path(os.environ[f"GPUMEM_FAKE_{it}"]) for it in ("STATE", "LOG"))
+state_file, log_file = (Path(os.environ[f"PLAYED_CUDA_{it}"]) for it in ("STATE", "LOG"))
 
 def put(**changes):
     # Replaced in one step: it is read at any time.
@@ -137,8 +137,8 @@ class Machine:
         environment = {
             **{key: value for key, value in os.environ.items() if not key.startswith("CUDA_")},
             "LD_LIBRARY_PATH": str(self.libraries),
-            "GPUMEM_FAKE_STATE": str(self.state_file),
-            "GPUMEM_FAKE_LOG": str(self.log_file),
+            "PLAYED_CUDA_STATE": str(self.state_file),
+            "PLAYED_CUDA_LOG": str(self.log_file),
             **self.environment,
         }
         ran = subprocess.run(

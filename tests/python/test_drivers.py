@@ -1,4 +1,4 @@
-"""Levels from CUDA's driver and NVML, played by the two libraries of `tests/fake-driver`.
+"""Levels from CUDA's driver and NVML, played by the two libraries of `tests/played-cuda`.
 
 Each test runs an interpreter of its own: a driver stays loaded as long as its process.
 """
@@ -146,7 +146,7 @@ def test_a_part_is_the_same_for_cuda_and_nvml(machine: Machine) -> None:
         machine,
         {**MIG, "gpu0.mig0.computing": "self:300"},
         "start_cuda(0)",
-        "cuda:0 Fake GPU 0 B of 0 B · this process 300 MiB",
+        "cuda:0 A100 MIG 1g.5gb 512 MiB of 4.75 GiB · this process 300 MiB",
     )
 
 

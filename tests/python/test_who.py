@@ -1,4 +1,4 @@
-"""Who is on the GPUs: real processes, on a driver that `tests/fake-driver` plays."""
+"""Who is on the GPUs: real processes, on a driver that `tests/played-cuda` plays."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ else:
 
 # What a script finds beside what `machine` gives it.
 FAMILY = f"""
-here = Path(os.environ["GPUMEM_FAKE_STATE"]).parent
+here = Path(os.environ["PLAYED_CUDA_STATE"]).parent
 os.environ["JUPYTER_RUNTIME_DIR"] = str(here)
 (here / "roles.py").write_text({ROLES!r})
 started = []
@@ -303,7 +303,7 @@ def test_a_real_kernel_knows_its_notebook(machine: Machine, tmp_path: Path) -> N
     environment = {
         **os.environ,
         "LD_LIBRARY_PATH": str(machine.libraries),
-        "GPUMEM_FAKE_STATE": str(machine.state_file),
+        "PLAYED_CUDA_STATE": str(machine.state_file),
         "JUPYTER_RUNTIME_DIR": str(tmp_path),
         "JPY_SESSION_NAME": str(tmp_path / "train.ipynb"),
     }

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gpumem import Finding
     from IPython.core.interactiveshell import InteractiveShell
 
 END = "@@@"
@@ -35,6 +36,10 @@ SETTINGS = {
     "OMP_NUM_THREADS": "1",
     "MPLBACKEND": "agg",
 }
+
+
+# Where torch's sessions make their tensors, if not on the CPU.
+DEVICE = os.environ.get("GPUMEM_SESSION_DEVICE")
 
 
 @dataclass(frozen=True)
@@ -106,13 +111,16 @@ def parse(path: Path) -> Session:
 
 
 def level(world: str | None) -> int:
-    """Bytes allocated on the simulated device, else resident in this process."""
+    """Bytes allocated on the simulated device or the GPU, else resident in this process."""
     if world == "sim" and "gpumem" in sys.modules:
         from gpumem import sim  # noqa: PLC0415 (a plain run does without gpumem)
 
         # There is no device yet before the first tensor.
         with contextlib.suppress(Exception):
             return sim.memory_stats()["allocated_bytes"]
+    if world == "torch" and DEVICE and "torch" in sys.modules:
+        allocated: int = sys.modules["torch"].cuda.memory_allocated()
+        return allocated
     pages = Path("/proc/self/statm").read_text("utf-8").split()[1]
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
@@ -129,6 +137,17 @@ def cells_to_run(session: Session) -> list[Cell]:
         before, after = replace["before"], replace["after"]
         cells = [Cell(cell.source.replace(before, after), cell.cell_id) for cell in cells]
     return cells + [Cell(source, None) for source in option("--then") or []]
+
+
+def set_device(shell: InteractiveShell) -> None:
+    """Let torch make its tensors on the device that the environment names."""
+    cell = f"import torch; torch.set_default_device({DEVICE!r}); del torch"
+    shell.run_cell(cell, store_history=False)
+
+
+def is_counted(finding: Finding) -> bool:
+    """Leave out the host beside another device: what is played has its memory there."""
+    return DEVICE is None or finding.device != "host"
 
 
 def new_shell(folder: str, *, plain: bool) -> InteractiveShell:
@@ -170,13 +189,15 @@ def main() -> None:
     os.chdir(folder)
     plain = "--plain" in sys.argv
     shell = new_shell(folder, plain=plain)
+    if DEVICE and session.truth.get("world") == "torch":
+        set_device(shell)
     log = [run_cell(shell, cell, session.truth.get("world")) for cell in cells]
     said = {"truth": session.truth, "log": log, "check": shell.user_ns.get("_check")}
     if not plain:
         import gpumem  # noqa: PLC0415 (a plain run does without gpumem)
 
         report = gpumem.report()
-        said["findings"] = [asdict(finding) for finding in report.findings]
+        said["findings"] = [asdict(it) for it in report.findings if is_counted(it)]
         said["text"] = report.text(110)
     sys.stdout.write(f"\n{END}{json.dumps(said, default=str)}")
     sys.stdout.flush()

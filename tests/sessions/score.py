@@ -109,6 +109,12 @@ def sessions(folder: Path = CASES, names: list[str] | None = None) -> list[Path]
     return [path for path in paths if not names or path.stem.startswith(tuple(names))]
 
 
+def world_of(path: Path) -> str | None:
+    """Return the world that a session's header names."""
+    header = re.search(r"^# world: (\w+)$", path.read_text("utf-8"), re.MULTILINE)
+    return header and header[1]
+
+
 def run(path: Path, *options: str) -> Said:
     """Run a session in a process of its own."""
     command = [sys.executable, str(HERE / "run.py"), str(path), *options]

@@ -140,19 +140,19 @@ fn only_one_source_names_nvml_wrapper() {
 }
 
 #[test]
-fn only_the_extension_and_the_fake_driver_are_unsafe() {
+fn only_the_extension_and_the_played_cuda_are_unsafe() {
     // The one calls C, the other is called as C.
     lines(".rs")
         .in_code()
         .with_any(&UNSAFE)
         .outside("pybind/src/")
-        .outside("tests/fake-driver/")
+        .outside("tests/played-cuda/")
         .none();
 }
 
 #[test]
 fn what_is_unsafe_says_why_it_is_sound() {
-    for folder in ["pybind/src/", "tests/fake-driver/"] {
+    for folder in ["pybind/src/", "tests/played-cuda/"] {
         lines(folder)
             .in_code()
             .with_any(&UNSAFE)

@@ -10,9 +10,10 @@ use serde_json::Value;
 
 use catalogue::{BENCHES, Bench, Row};
 
+use crate::played::Driver;
 use crate::project::Project;
 use crate::python::Environment;
-use crate::{fake_driver, run};
+use crate::run;
 
 /// Sessions longer than a recorder keeps, for the report to show: by the name of
 /// the variable that tells where, how many runs and how many samples.
@@ -68,7 +69,7 @@ pub(crate) fn measure(
     }
     let folder = project.target("bench");
     fs::create_dir_all(&folder)?;
-    let driver = fake_driver::build(project)?;
+    let driver = Driver::build(project)?;
     let sessions = sessions(project, &chosen)?;
     for bench in chosen {
         let figures = folder.join(bench.name).with_extension("json");
@@ -77,7 +78,7 @@ pub(crate) fn measure(
                 .python()
                 .arg(project.path(bench.script))
                 .arg(&figures)
-                .envs(driver.iter().map(|it| ("GPUMEM_FAKE_DRIVER", it)))
+                .envs(driver.iter().flat_map(Driver::variables))
                 .envs(sessions.iter().map(|(name, path)| (*name, path)))
                 .env("PYTHONPATH", peers(project, environment, bench)?),
         )?;

@@ -107,6 +107,19 @@ pub(crate) fn best() -> Result<Interpreter> {
     })
 }
 
+/// The newest Python before ours that the pinned packages are for.
+fn other_than(own: &Interpreter) -> Option<Interpreter> {
+    let is_older = |it: &Interpreter| (OWN_MINOR..own.minor).contains(&it.minor);
+    interpreters().into_iter().find(is_older)
+}
+
+/// Folders to search for programs before those of this process.
+fn joined(first: impl IntoIterator<Item = PathBuf>) -> OsString {
+    let usual = std::env::var_os("PATH").unwrap_or_default();
+    let folders = first.into_iter().chain(std::env::split_paths(&usual));
+    std::env::join_paths(folders).unwrap_or(usual.clone())
+}
+
 /// A private environment under `target/`, with pinned packages.
 pub(crate) struct Environment {
     folder: PathBuf,
@@ -150,20 +163,6 @@ impl Environment {
         )
     }
 
-    /// With the newest torch, on another Python than ours where there is one.
-    pub(crate) fn torch_newest(project: &Project) -> Result<Self> {
-        let own = best()?;
-        let other = interpreters()
-            .into_iter()
-            .find(|it| (OWN_MINOR..own.minor).contains(&it.minor));
-        Self::prepare(
-            project,
-            "python-torch-newest",
-            &other.unwrap_or(own),
-            "xtask/python/requirements-torch-newest.txt",
-        )
-    }
-
     /// One for every Python of this machine that is neither the oldest nor ours.
     pub(crate) fn between(project: &Project) -> Result<Vec<Self>> {
         let own = best()?.minor;
@@ -180,11 +179,45 @@ impl Environment {
             .collect()
     }
 
+    /// With the newest torch for CUDA, and nothing of NVIDIA's; and the newest JAX, on the CPU.
+    pub(crate) fn cuda(project: &Project) -> Result<Self> {
+        let requirements = "xtask/python/requirements-cuda.txt";
+        Self::prepare_with(
+            project,
+            "python-cuda",
+            &best()?,
+            requirements,
+            &["--no-deps"],
+        )
+    }
+
+    /// The same with a torch for CUDA 12, on another Python than ours where there is one.
+    pub(crate) fn cuda_12(project: &Project) -> Result<Self> {
+        let own = best()?;
+        Self::prepare_with(
+            project,
+            "python-cuda-12",
+            &other_than(&own).unwrap_or(own),
+            "xtask/python/requirements-cuda-12.txt",
+            &["--no-deps"],
+        )
+    }
+
     fn prepare(
         project: &Project,
         name: &str,
         interpreter: &Interpreter,
         requirements: &str,
+    ) -> Result<Self> {
+        Self::prepare_with(project, name, interpreter, requirements, &[])
+    }
+
+    fn prepare_with(
+        project: &Project,
+        name: &str,
+        interpreter: &Interpreter,
+        requirements: &str,
+        options: &[&str],
     ) -> Result<Self> {
         let environment = Self {
             folder: project.target(name),
@@ -211,11 +244,31 @@ impl Environment {
         run::output(
             environment
                 .pip_install()
+                .args(options)
                 .arg("--requirement")
                 .arg(project.path(requirements)),
         )?;
         stamp.set()?;
         Ok(environment)
+    }
+
+    /// Its folder's name.
+    pub(crate) fn name(&self) -> String {
+        let name = self.folder.file_name().unwrap_or_default();
+        name.to_string_lossy().into_owned()
+    }
+
+    /// Where its packages are.
+    pub(crate) fn site_packages(&self) -> PathBuf {
+        let python = format!("lib/python3.{}/site-packages", self.minor);
+        self.folder.join(python)
+    }
+
+    /// The version of a package in it.
+    pub(crate) fn installed_version(&self, package: &str) -> Result<String> {
+        let ask = format!("import importlib.metadata as m; print(m.version({package:?}))");
+        let said = run::output(self.python().args(["-c", &ask]))?;
+        Ok(said.trim().to_owned())
     }
 
     /// The 12 of 3.12.
@@ -239,9 +292,12 @@ impl Environment {
 
     /// What a shell would search in this environment once it is activated.
     fn search_path(&self) -> OsString {
-        let usual = std::env::var_os("PATH").unwrap_or_default();
-        let folders = std::iter::once(self.programs()).chain(std::env::split_paths(&usual));
-        std::env::join_paths(folders).unwrap_or(usual.clone())
+        joined([self.programs()])
+    }
+
+    /// The same after another folder.
+    pub(crate) fn search_path_after(&self, first: &Path) -> OsString {
+        joined([first.to_path_buf(), self.programs()])
     }
 
     /// This environment's Python, apart from the user's own packages, kernels and settings.
@@ -282,11 +338,7 @@ impl Environment {
 
     /// Installs a wheel in place of the one that may be there.
     pub(crate) fn install(&self, project: &Project, wheel: &Path) -> Result<()> {
-        let name = self
-            .folder
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy();
+        let name = self.name();
         let relative = wheel
             .strip_prefix(project.root())
             .unwrap_or(wheel)

@@ -1,5 +1,7 @@
 //! Every suite, one after the other, and what they ran together.
 
+mod cuda;
+
 use std::cell::{OnceCell, RefCell};
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -9,11 +11,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
+use crate::played::{self, Driver};
 use crate::project::Project;
 use crate::python::{self, Environment};
 use crate::tally::Tally;
 use crate::wheel::Use;
-use crate::{fake_driver, lint, run, system, wheel};
+use crate::{lint, run, system, wheel};
 
 /// Tests that one runner runs.
 struct Suite {
@@ -30,8 +33,8 @@ struct Setting<'scope> {
     arguments: &'scope [String],
     /// torch, JAX and TensorFlow.
     frameworks: Installation<'scope>,
-    /// The newest torch alone.
-    torch_newest: Installation<'scope>,
+    /// Torch for CUDA without NVIDIA's packages: the newest, and one for CUDA 12.
+    cuda: [Installation<'scope>; 2],
     /// The wheels of the suites, while they are being built.
     wheels: RefCell<Option<ScopedJoinHandle<'scope, ()>>>,
 }
@@ -101,6 +104,9 @@ impl<'scope> Installation<'scope> {
     }
 }
 
+/// What makes an environment.
+type Make = fn(&Project) -> Result<Environment>;
+
 /// Set to this, the frameworks are not installed, and their suite is skipped.
 const NO_FRAMEWORKS: (&str, &str) = ("GPUMEM_FRAMEWORKS", "none");
 
@@ -111,7 +117,7 @@ enum Ran {
     Nothing(String),
 }
 
-const SUITES: [Suite; 14] = [
+const SUITES: [Suite; 15] = [
     Suite {
         name: "lint",
         wheel: None,
@@ -163,6 +169,11 @@ const SUITES: [Suite; 14] = [
         run: harm,
     },
     Suite {
+        name: "cuda",
+        wheel: Some(Use::Testing),
+        run: cuda::run,
+    },
+    Suite {
         name: "gpu",
         wheel: None,
         run: gpu,
@@ -208,8 +219,14 @@ pub(crate) fn run(project: &Project, chosen: &[String], arguments: &[String]) ->
                 scope.spawn(move || Environment::frameworks(project, &interpreter?)),
             )
         });
-        let torch_newest = (is_chosen("harm") && !is_without)
-            .then(|| Installation::start(scope.spawn(|| Environment::torch_newest(project))));
+        // Both ends of what is supported are newer and older than the frameworks' own.
+        let newest = ["cuda", "frameworks", "harm"].into_iter().any(is_chosen);
+        let oldest = ["cuda", "harm"].into_iter().any(is_chosen);
+        let made = [(Environment::cuda as Make, newest), (Environment::cuda_12, oldest)];
+        let cuda = made.map(|(make, is_chosen)| {
+            let is_wanted = is_chosen && !is_without && cuda::CAN_BE;
+            is_wanted.then(|| Installation::start(scope.spawn(move || make(project))))
+        });
         let wheels = ahead(project, &chosen).map(|(environment, uses)| {
             scope.spawn(move || build_all(project, &environment, &uses))
         });
@@ -217,7 +234,7 @@ pub(crate) fn run(project: &Project, chosen: &[String], arguments: &[String]) ->
             project,
             arguments,
             frameworks: frameworks.unwrap_or_default(),
-            torch_newest: torch_newest.unwrap_or_default(),
+            cuda: cuda.map(Option::unwrap_or_default),
             wheels: RefCell::new(wheels),
         };
         run_all(&setting, &chosen)
@@ -381,11 +398,8 @@ fn between(setting: &Setting<'_>) -> Result<Ran> {
 
 /// The tests in shells and kernels, with GPUs that are played.
 fn in_shells(setting: &Setting<'_>, environment: &Environment, without: &[&str]) -> Result<Ran> {
-    let driver = fake_driver::build(setting.project)?;
-    let variables = driver
-        .iter()
-        .map(|folder| ("GPUMEM_FAKE_DRIVER", folder.as_os_str()));
-    let variables: Vec<_> = variables.collect();
+    let driver = Driver::build(setting.project)?;
+    let variables: Vec<_> = driver.iter().flat_map(Driver::variables).collect();
     // Whoever looks at all objects, as the gallery does in each test, is the slower the more
     // tests the process has collected.
     let mut sum = Tally::default();
@@ -403,7 +417,15 @@ fn frameworks(setting: &Setting<'_>) -> Result<Ran> {
     };
     environment.install(setting.project, &setting.wheel(Use::Testing)?)?;
     let folders = ["tests/frameworks", "tests/gallery"];
-    side_by_side(setting, environment, &folders, &[]).map(Ran::Tests)
+    let mut sum = side_by_side(setting, environment, &folders, &[])?;
+    // The newest ones: torch for CUDA, which finds no driver here and runs on the CPU.
+    if let Some(newest) = setting.cuda[0].environment()? {
+        newest.install(setting.project, &setting.wheel(Use::Testing)?)?;
+        played::furnish(setting.project, newest)?;
+        println!("the newest torch and JAX");
+        sum += side_by_side(setting, newest, &["tests/frameworks"], &[])?;
+    }
+    Ok(Ran::Tests(sum))
 }
 
 /// Sessions with known truth: those that import what is not installed are skipped.
@@ -436,14 +458,25 @@ fn harm(setting: &Setting<'_>) -> Result<Ran> {
         println!("Python 3.{}", environment.minor());
         sum += side_by_side(setting, environment, &apart, &[])?;
     }
-    for installation in [&setting.frameworks, &setting.torch_newest] {
+    let [newest, oldest] = &setting.cuda;
+    for (installation, is_for_cuda) in
+        [(&setting.frameworks, false), (newest, true), (oldest, true)]
+    {
         let Some(environment) = installation.environment()? else {
             println!("without torch: {} is {}", NO_FRAMEWORKS.0, NO_FRAMEWORKS.1);
             sum.skipped += 1;
             continue;
         };
         environment.install(project, &wheel)?;
-        println!("torch on Python 3.{}", environment.minor());
+        // A torch for CUDA does not load without the libraries that it links.
+        if is_for_cuda {
+            played::furnish(project, environment)?;
+        }
+        println!(
+            "torch {} on Python 3.{}",
+            environment.installed_version("torch")?,
+            environment.minor()
+        );
         sum += side_by_side(setting, environment, &["tests/harm/test_torch.py"], &[])?;
     }
     Ok(Ran::Tests(sum))
@@ -479,13 +512,9 @@ fn browser(setting: &Setting<'_>) -> Result<Ran> {
         Err(missing) if !system::may_install() => return Ok(Ran::Nothing(format!("{missing:#}"))),
         found => found?,
     };
-    let driver = fake_driver::build(project)?;
+    let driver = Driver::build(project)?;
     let mut variables = vec![("GPUMEM_CHROMIUM", chromium.as_os_str())];
-    variables.extend(
-        driver
-            .iter()
-            .map(|it| ("GPUMEM_FAKE_DRIVER", it.as_os_str())),
-    );
+    variables.extend(driver.iter().flat_map(Driver::variables));
     // By file: the tests of one may share a server, or what they did to it.
     let by_file = ["--numprocesses=auto", "--dist=loadfile"];
     tests_in(
@@ -549,9 +578,11 @@ fn side_by_side(
     paths: &[&str],
     variables: &[(&str, &OsStr)],
 ) -> Result<Tally> {
-    let spread = ["--numprocesses=auto", "--dist=worksteal"];
-    tests_in(setting, environment, &spread, paths, variables)
+    tests_in(setting, environment, &SIDE_BY_SIDE, paths, variables)
 }
+
+/// In as many processes as the machine has cores.
+const SIDE_BY_SIDE: [&str; 2] = ["--numprocesses=auto", "--dist=worksteal"];
 
 fn tests_in(
     setting: &Setting<'_>,

@@ -158,6 +158,25 @@ impl<'a> Case<'a> {
         self.figures().free.or_else(|| self.stood()?.free())
     }
 
+    /// What the framework's own limit left of what was free.
+    fn available(&self) -> Option<Bytes> {
+        let within_limit = self.limit().zip(self.reserved());
+        let within_limit = within_limit.map(|(limit, reserved)| limit.saturating_sub(reserved));
+        self.free().into_iter().chain(within_limit).min()
+    }
+
+    /// A limit of the framework, below the device's capacity.
+    fn limit(&self) -> Option<Bytes> {
+        let limit = self.figures().limit?;
+        let is_below = self.figures().total.is_none_or(|total| limit < total);
+        is_below.then_some(limit)
+    }
+
+    /// Whether the limit was reached before the device was full.
+    fn is_limited(&self) -> bool {
+        self.available() != self.free()
+    }
+
     /// The most that the framework could have had.
     fn room(&self) -> Option<Bytes> {
         let total = self.figures().total.or(self.now.capacity);
@@ -166,11 +185,15 @@ impl<'a> Case<'a> {
 
     /// By how much the device was too small.
     fn missing(&self) -> Option<Bytes> {
-        Some(self.figures().wanted?.saturating_sub(self.free()?))
+        Some(self.figures().wanted?.saturating_sub(self.available()?))
     }
 
     fn allocated(&self) -> Option<Bytes> {
         self.figures().allocated.or_else(|| self.stood()?.allocated)
+    }
+
+    fn reserved(&self) -> Option<Bytes> {
+        self.figures().reserved.or_else(|| self.stood()?.reserved)
     }
 
     /// Free in the allocator of the framework that asked, but in pieces.
@@ -207,7 +230,13 @@ impl<'a> Case<'a> {
             let stood = self.stood()?;
             stood.process_used.zip(stood.reserved)
         };
-        let (process, reserved) = told.or_else(stood)?;
+        // A message rounds to 10 MiB and more: the driver's figure is exact, if it is the same.
+        let is_same = |(process, _): &(Bytes, Bytes)| {
+            told.is_none_or(|(told, _)| {
+                told.since(*process).magnitude().as_f64() <= 0.01 * told.as_f64()
+            })
+        };
+        let (process, reserved) = stood().filter(is_same).or(told)?;
         Some(process.saturating_sub(reserved)).filter(|beside| *beside > Bytes::ZERO)
     }
 

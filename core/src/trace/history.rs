@@ -89,6 +89,8 @@ pub enum Rounding {
     Native {
         /// Bytes; zero if rests are always split off.
         unsplit: Bytes,
+        /// A block of this size or more is never cut from a larger one, if there is such a size.
+        max_split: Option<Bytes>,
     },
     /// It is the requested size, and the user's settings round it in their own way.
     Custom,
@@ -123,6 +125,26 @@ pub struct Levels {
     pub reserved: Bytes,
 }
 
+/// Where an allocator's memory lay at one instant: [`History::layout_before`].
+///
+/// ```
+/// use gpumem_core::trace::Layout;
+/// use gpumem_core::units::Bytes;
+///
+/// let mut layout = Layout::default();
+/// layout.segments.push((0x1000, Bytes::mib(2)));
+/// layout.free.push((0x1000, Bytes::mib(2)));
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Layout {
+    /// Every segment: its address and size.
+    pub segments: Vec<(u64, Bytes)>,
+    /// Every block that nothing holds.
+    pub free: Vec<(u64, Bytes)>,
+    /// Every block that a tensor holds or a stream still uses.
+    pub held: Vec<(u64, Bytes)>,
+}
+
 /// One device's history of one run, oldest first. Example: [the module](super).
 #[derive(Debug, Clone)]
 pub struct History {
@@ -138,6 +160,8 @@ pub struct History {
     pub after: Option<Levels>,
     /// The blocks that were alive before, by address, if they are known.
     pub blocks_before: HashMap<u64, Bytes>,
+    /// Where segments and blocks lay before, if that is known: then every block's size is exact.
+    pub layout_before: Option<Layout>,
     /// The blocks that are alive now, by address, if they are known.
     pub blocks_after: HashMap<u64, Bytes>,
     /// What an event's size tells about its block.
@@ -158,6 +182,7 @@ impl History {
             before,
             after: None,
             blocks_before: HashMap::new(),
+            layout_before: None,
             blocks_after: HashMap::new(),
             rounding,
             is_cut: false,

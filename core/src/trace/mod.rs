@@ -29,13 +29,14 @@
 //! assert_eq!(trace.total.retained, Bytes::mib(3));
 //! ```
 
+mod extents;
 mod history;
 mod labels;
 mod replay;
 mod tally;
 
 pub use history::{
-    Action, Annotation, Event, FrameOrigin, History, Levels, Rounding, StackFrame, StackIdx, Stage,
+    Action, Annotation, Event, FrameOrigin, History, Layout, Levels, Rounding, StackFrame, StackIdx, Stage,
 };
 pub use labels::{Labelled, labels};
 pub use replay::{Limits, Replay};

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::iter;
 use std::ops::Range;
 
+use super::extents::Extents;
 use super::history::{Action, Event, History, Levels, Rounding, StackIdx};
 use super::tally;
 use crate::downsample::{self, Spacing};
@@ -111,7 +112,12 @@ impl Replay {
             is_cut: history.is_cut,
             history,
         };
-        let moves = replay.pair();
+        let mut moves = replay.pair();
+        // An allocator that cuts its pieces in another way than is known here.
+        if replay.is_off(&moves) && replay.history.layout_before.take().is_some() {
+            replay.blocks.clear();
+            moves = replay.pair();
+        }
         replay.settle(&moves);
         replay
     }
@@ -168,11 +174,16 @@ impl Replay {
             .map(|(address, size)| (*address, Holder::FromBefore(*size)))
             .collect();
         let mut moves = vec![Move::default(); self.history.events.len()];
+        let layout = self.history.layout_before.as_ref();
+        // Of what is missing nobody knows where it lay.
+        let mut extents = layout.filter(|_| !self.is_cut).map(Extents::new);
         for (idx, event) in self.history.events.iter().enumerate() {
             let size = i128::from(event.size.get());
             match event.action {
                 Action::Alloc => {
-                    let (size, slack) = self.size_of(event);
+                    let exact = extents.as_mut().and_then(|it| self.taken(it, event));
+                    let (size, slack) =
+                        exact.map_or_else(|| self.size_of(event), |size| (size, Bytes::ZERO));
                     let block = Holder::Block(self.blocks.len());
                     self.blocks.push(Block {
                         size,
@@ -198,9 +209,24 @@ impl Replay {
                         moves[idx].slack += i128::from(slack.get());
                     }
                 },
-                Action::SegmentAlloc => moves[idx].reserved += size,
-                Action::SegmentFree => moves[idx].reserved -= size,
-                Action::FreeCompleted | Action::OutOfMemory => {}
+                Action::SegmentAlloc => {
+                    moves[idx].reserved += size;
+                    if let Some(extents) = &mut extents {
+                        extents.add_segment(event.address, event.size.get());
+                    }
+                }
+                Action::SegmentFree => {
+                    moves[idx].reserved -= size;
+                    if let Some(extents) = &mut extents {
+                        extents.remove_segment(event.address);
+                    }
+                }
+                Action::FreeCompleted => {
+                    if let Some(extents) = &mut extents {
+                        extents.give_back(event.address);
+                    }
+                }
+                Action::OutOfMemory => {}
             }
         }
         for (address, holder) in holders {
@@ -223,6 +249,37 @@ impl Replay {
         moves
     }
 
+    /// The size of a block that was cut from what is known to be free.
+    fn taken(&self, extents: &mut Extents, event: &Event) -> Option<Bytes> {
+        let Rounding::Native { unsplit, max_split } = self.history.rounding else {
+            return None;
+        };
+        let wanted = rounded(event.size);
+        let is_whole = max_split.is_some_and(|max| wanted >= max);
+        let unsplit = if wanted.get() > SMALL_REQUEST {
+            unsplit
+        } else {
+            Bytes::ZERO
+        };
+        let stays = |rest: u64| is_whole || rest <= unsplit.get();
+        extents.take(event.address, wanted.get(), stays).map(Bytes::new)
+    }
+
+    /// By how much the levels after differ from those that the moves lead to, where they are known.
+    fn difference(&self, moves: &[Move]) -> Option<i128> {
+        let after = self.history.after?;
+        let moved: i128 = moves.iter().map(|by| by.allocated).sum();
+        let number = |bytes: Bytes| i128::from(bytes.get());
+        Some(number(self.history.before.allocated) + moved - number(after.allocated))
+    }
+
+    /// Whether the moves do not lead to the levels after.
+    fn is_off(&self, moves: &[Move]) -> bool {
+        let slack: i128 = moves.iter().map(|by| by.slack).sum();
+        self.difference(moves)
+            .is_some_and(|off| !(-slack..=0).contains(&off))
+    }
+
     /// Adds the moves up: from the levels before, or, where events are missing, so that the
     /// last level is right.
     fn settle(&mut self, moves: &[Move]) {
@@ -232,11 +289,9 @@ impl Replay {
         let (mut allocated, mut slack) = (number(before.allocated), 0);
         let mut reserved = number(before.reserved);
         if let Some(after) = self.history.after {
-            let off = allocated + sum(|it| it.allocated) - number(after.allocated);
-            let may_be_off = -sum(|it| it.slack)..=0;
-            if self.is_cut || !may_be_off.contains(&off) {
+            if self.is_cut || self.is_off(moves) {
                 self.is_cut = true;
-                allocated -= off;
+                allocated -= self.difference(moves).unwrap_or_default();
                 reserved = number(after.reserved) - sum(|it| it.reserved);
             }
         }
@@ -262,15 +317,16 @@ impl Replay {
 
     /// A block's size, and by how much it may be larger.
     fn size_of(&self, event: &Event) -> (Bytes, Bytes) {
-        let asked = event.size.get();
-        let rounded = asked.max(1).div_ceil(GRANULE).saturating_mul(GRANULE);
+        let rounded = rounded(event.size);
+        let by_much = rounded.max(Bytes::new(SMALL_REQUEST));
         match self.history.rounding {
             Rounding::Exact => (event.size, Bytes::ZERO),
-            Rounding::Native { unsplit } if rounded > SMALL_REQUEST => {
-                (Bytes::new(rounded), unsplit)
+            Rounding::Native { max_split, .. } if max_split.is_some_and(|max| rounded >= max) => {
+                (rounded, by_much)
             }
-            Rounding::Native { .. } => (Bytes::new(rounded), Bytes::ZERO),
-            Rounding::Custom => (Bytes::new(rounded), Bytes::new(rounded.max(SMALL_REQUEST))),
+            Rounding::Native { unsplit, .. } if rounded.get() > SMALL_REQUEST => (rounded, unsplit),
+            Rounding::Native { .. } => (rounded, Bytes::ZERO),
+            Rounding::Custom => (rounded, by_much),
         }
     }
 
@@ -322,6 +378,12 @@ impl Replay {
         lines.push(sample(to, part.len() as u64 + 1, last));
         lines
     }
+}
+
+/// What the allocator makes of a request.
+fn rounded(asked: Bytes) -> Bytes {
+    let granules = asked.get().max(1).div_ceil(GRANULE);
+    Bytes::new(granules.saturating_mul(GRANULE))
 }
 
 #[cfg(test)]

@@ -68,6 +68,7 @@ impl OomReport {
                 (&mut figures.wanted, exact.wanted),
                 (&mut figures.free, exact.free),
                 (&mut figures.total, exact.total),
+                (&mut figures.limit, exact.limit),
                 (&mut figures.allocated, exact.allocated),
                 (&mut figures.reserved, exact.reserved),
                 (&mut figures.unallocated, exact.unallocated),

@@ -74,10 +74,16 @@ pub(crate) fn attach_to_torch(torch: &Bound<'_, PyAny>, kind: &str) {
 fn attach(torch: &Bound<'_, PyAny>, kind: &str) -> PyResult<()> {
     let functions = torch.getattr("_C")?;
     let attach = functions.getattr(format!("_{kind}_attach_out_of_memory_observer"))?;
-    let stats = functions.getattr(format!("_{kind}_memoryStats"))?.unbind();
+    let asked = Asked {
+        stats: functions.getattr(format!("_{kind}_memoryStats"))?.unbind(),
+        // Since torch 2.5.
+        fraction: functions
+            .getattr_opt(format!("_{kind}_getMemoryFraction"))?
+            .map(Bound::unbind),
+    };
     let kind = kind.to_owned();
     let observer = move |arguments: &Bound<'_, PyTuple>, _: Option<&Bound<'_, PyDict>>| {
-        let noted = guard::caught(arguments.py(), || of_torch(&kind, arguments, &stats));
+        let noted = guard::caught(arguments.py(), || of_torch(&kind, arguments, &asked));
         // Nobody to tell: torch would raise it in the user's cell.
         drop(noted);
     };
@@ -86,11 +92,27 @@ fn attach(torch: &Bound<'_, PyAny>, kind: &str) -> PyResult<()> {
     Ok(())
 }
 
-/// `(device, alloc_size, device_total, device_free)`; the allocator holds no lock.
-fn of_torch(kind: &str, arguments: &Bound<'_, PyTuple>, stats: &Py<PyAny>) -> PyResult<()> {
+/// What torch is asked when its memory runs out.
+struct Asked {
+    stats: Py<PyAny>,
+    fraction: Option<Py<PyAny>>,
+}
+
+impl Asked {
+    /// Whether the user allowed torch only a fraction of a device.
+    fn is_limited(&self, py: Python<'_>, device: u32) -> bool {
+        let ask = self.fraction.as_ref().map(|ask| ask.bind(py));
+        let told = ask.and_then(|ask| ask.call1((device,)).ok()?.extract::<f64>().ok());
+        told.is_some_and(|fraction| fraction < 1.0)
+    }
+}
+
+/// `(device, alloc_size, device_total, device_free)`; the allocator holds no lock. With a fraction
+/// set, the total is what it allows, while free is all that the device has.
+fn of_torch(kind: &str, arguments: &Bound<'_, PyTuple>, asked: &Asked) -> PyResult<()> {
     let (device, wanted, total, free): (u32, u64, u64, u64) = arguments.extract()?;
     let figure = |name: &str| -> Option<Bytes> {
-        let stats = stats.bind(arguments.py()).call1((device,)).ok()?;
+        let stats = asked.stats.bind(arguments.py()).call1((device,)).ok()?;
         let figure = stats.get_item(name).ok()?.get_item("all").ok()?;
         let n: u64 = figure.get_item("current").ok()?.extract().ok()?;
         Some(Bytes::new(n))
@@ -103,10 +125,13 @@ fn of_torch(kind: &str, arguments: &Bound<'_, PyTuple>, stats: &Py<PyAny>) -> Py
     } else {
         None
     };
+    let is_limited = asked.is_limited(py, device);
+    let total = Some(Bytes::new(total));
     let figures = OomFigures {
         wanted: Some(Bytes::new(wanted)),
         free: Some(Bytes::new(free)),
-        total: Some(Bytes::new(total)),
+        total: total.filter(|_| !is_limited),
+        limit: total.filter(|_| is_limited),
         allocated,
         reserved,
         unallocated: reserved

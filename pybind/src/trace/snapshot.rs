@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use gpumem_core::trace::{Action, Annotation, Event, History, Levels, Rounding, StackIdx, Stage};
+use gpumem_core::trace::{Action, Annotation, Event, History, Layout, Levels, Rounding, StackIdx, Stage};
 use gpumem_core::units::{Bytes, Nanos};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -33,6 +33,7 @@ pub(super) struct Held {
     pub(super) device: u32,
     levels: Levels,
     blocks: HashMap<u64, Bytes>,
+    layout: Layout,
 }
 
 impl Held {
@@ -41,6 +42,7 @@ impl Held {
             device,
             levels: Levels::default(),
             blocks: HashMap::new(),
+            layout: Layout::default(),
         }
     }
 }
@@ -104,6 +106,7 @@ impl Held {
         self.levels.reserved += size("total_size")?;
         self.levels.allocated += size("allocated_size")?;
         let mut address = number(segment, "address")?.unwrap_or(0);
+        self.layout.segments.push((address, size("total_size")?));
         let Some(blocks) = segment.get_item("blocks")? else {
             return Ok(());
         };
@@ -112,9 +115,19 @@ impl Held {
             let size = number(&block, "size")?.unwrap_or(0);
             address = number(&block, "address")?.unwrap_or(address);
             let state = block.get_item("state")?;
-            if state.is_some_and(|state| state.eq("active_allocated").unwrap_or(false)) {
+            let is = |name: &str| {
+                let state = state.as_ref();
+                state.is_some_and(|state| state.eq(name).unwrap_or(false))
+            };
+            if is("active_allocated") {
                 self.blocks.insert(address, Bytes::new(size));
             }
+            let pieces = if is("inactive") {
+                &mut self.layout.free
+            } else {
+                &mut self.layout.held
+            };
+            pieces.push((address, Bytes::new(size)));
             address = address.saturating_add(size);
         }
         Ok(())
@@ -141,12 +154,15 @@ pub(super) fn history(
     let mut after = held(snapshot)?;
     let position = after.iter().position(|held| held.device == device);
     let after = position.map_or_else(|| Held::nothing(device), |it| after.swap_remove(it));
-    let (levels, blocks, max_events) = match before {
-        Before::Snapshot(held, max_events) => (held.levels, held.blocks, Some(max_events)),
-        Before::Levels(levels) => (levels, HashMap::new(), None),
+    let (levels, max_events) = match &before {
+        Before::Snapshot(held, max_events) => (held.levels, Some(*max_events)),
+        Before::Levels(levels) => (*levels, None),
     };
     let mut history = History::new(levels, rounding(dict)?);
-    history.blocks_before = blocks;
+    if let Before::Snapshot(held, _) = before {
+        history.blocks_before = held.blocks;
+        history.layout_before = Some(held.layout);
+    }
     history.after = Some(after.levels);
     history.blocks_after = after.blocks;
     let traces = dict.get_item("device_traces")?;
@@ -219,35 +235,29 @@ fn clamped(at: i128, span: Span) -> Nanos {
 
 /// What an event's size says of its block, under the user's settings.
 fn rounding(snapshot: &Bound<'_, PyDict>) -> PyResult<Rounding> {
-    let native = Rounding::Native { unsplit: UNSPLIT };
+    let native = |unsplit, max_split| Rounding::Native { unsplit, max_split };
     let Some(settings) = snapshot.get_item("allocator_settings")? else {
-        return Ok(native);
+        return Ok(native(UNSPLIT, None));
     };
     let settings = settings.cast_into::<PyDict>()?;
-    let is_true = |key: &str| -> PyResult<bool> {
-        settings
-            .get_item(key)?
-            .map_or(Ok(false), |it| it.is_truthy())
-    };
-    let max_split: Option<i64> = match settings.get_item("max_split_size")? {
-        Some(size) => size.extract().ok(),
-        None => None,
-    };
     let divisions = settings.get_item("roundup_power2_divisions")?;
     let divisions = divisions.and_then(|it| it.call_method0("values").ok());
-    let mut is_custom = max_split.is_some_and(|size| size >= 0);
     if let Some(divisions) = divisions {
         for division in divisions.try_iter()? {
-            is_custom |= division?.is_truthy()?;
+            if division?.is_truthy()? {
+                return Ok(Rounding::Custom);
+            }
         }
     }
-    Ok(match (is_custom, is_true("expandable_segments")?) {
-        (true, _) => Rounding::Custom,
-        (false, true) => Rounding::Native {
-            unsplit: Bytes::ZERO,
-        },
-        (false, false) => native,
-    })
+    let expandable = settings.get_item("expandable_segments")?;
+    if expandable.map_or(Ok(false), |it| it.is_truthy())? {
+        // Every rest is cut off.
+        return Ok(native(Bytes::ZERO, None));
+    }
+    // Without a limit it is -1, or the largest number there is.
+    let max_split = settings.get_item("max_split_size")?;
+    let max_split = max_split.and_then(|size| size.extract::<u64>().ok());
+    Ok(native(UNSPLIT, max_split.map(Bytes::new)))
 }
 
 /// Reads events one after the other.

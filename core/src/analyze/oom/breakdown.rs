@@ -54,7 +54,7 @@ impl OomPart {
 pub struct OomBreakdown {
     /// The request that failed.
     pub wanted: Option<Bytes>,
-    /// Free on the device.
+    /// Free on the device, as far as the framework's limit allowed to take it.
     pub free: Option<Bytes>,
     /// The size of the device.
     pub total: Option<Bytes>,
@@ -106,7 +106,7 @@ impl Case<'_> {
         let run = self.outermost.idx;
         OomBreakdown {
             wanted: self.figures().wanted,
-            free: self.free(),
+            free: self.available(),
             total: self.figures().total.or(self.now.capacity),
             room: self.room(),
             parts: known.filter(|(_, size)| *size > Bytes::ZERO).collect_vec(),

@@ -39,7 +39,7 @@ pub enum Cause {
         unallocated: Bytes,
         /// The largest piece of it.
         largest: Option<Bytes>,
-        /// Whether segments of this allocator can be made to grow in place.
+        /// Whether segments that grow in place would join these pieces.
         can_expand: bool,
     },
     /// Another framework of this process caches memory that it does not use.
@@ -97,6 +97,10 @@ pub enum HeldByError {
     Unknown,
 }
 
+/// torch's expandable segments map and unmap this much of the large pool at once: a free piece that is
+/// smaller stays where it is.
+const EXPANDABLE_PAGE: Bytes = Bytes::mib(20);
+
 impl Cause {
     /// The most decisive first; never none.
     pub(super) fn all(case: &Case<'_>) -> Vec<Self> {
@@ -128,10 +132,9 @@ fn too_large(case: &Case<'_>) -> Option<Cause> {
 }
 
 fn limited(case: &Case<'_>) -> Option<Cause> {
-    let (wanted, limit) = (case.figures().wanted?, case.figures().limit?);
-    let is_below_total = case.figures().total.is_none_or(|total| limit < total);
+    let (wanted, limit) = (case.figures().wanted?, case.limit()?);
     let is_enough = case.free().is_none_or(|free| free >= wanted);
-    (is_below_total && is_enough && wanted <= limit).then_some(Cause::Limited { limit })
+    (is_enough && wanted <= limit).then_some(Cause::Limited { limit })
 }
 
 fn fragmented(case: &Case<'_>) -> Option<Cause> {
@@ -141,15 +144,16 @@ fn fragmented(case: &Case<'_>) -> Option<Cause> {
         return None;
     }
     let is_torch = matches!(case.oom.framework, None | Some(Framework::Torch));
+    let is_movable = largest.is_none_or(|largest| largest >= EXPANDABLE_PAGE);
     Some(Cause::Fragmented {
         unallocated,
         largest,
-        can_expand: is_torch && case.recording.device(case.device).kind == DeviceKind::Gpu,
+        can_expand: is_torch && is_movable && case.recording.device(case.device).kind == DeviceKind::Gpu,
     })
 }
 
 fn cached_elsewhere(case: &Case<'_>) -> Option<Cause> {
-    let missing = case.missing()?;
+    let missing = case.missing().filter(|_| !case.is_limited())?;
     let asked = case.oom.framework.map(Framework::name);
     let unused = |levels: &AllocatorLevels| {
         let (reserved, allocated) = (levels.reserved.known()?, levels.allocated.known()?);
@@ -168,7 +172,8 @@ fn cached_elsewhere(case: &Case<'_>) -> Option<Cause> {
 }
 
 fn other_processes(case: &Case<'_>) -> Option<Cause> {
-    let (missing, (used, who)) = (case.missing()?, case.others());
+    let missing = case.missing().filter(|_| !case.is_limited())?;
+    let (used, who) = case.others();
     let used = used?;
     (missing > Bytes::ZERO && used >= missing).then(|| Cause::OtherProcesses {
         used,

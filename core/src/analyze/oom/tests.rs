@@ -187,6 +187,11 @@ fn a_limit_of_the_users_own_is_told() {
     let recording = recorded(&[out(0)], told, |_| {});
     let limit = Bytes::gib(4);
     check_causes(&recording, &[Cause::Limited { limit }]);
+    let found = breakdown(&recording);
+    let available = (found.free, found.missing, found.room);
+    let (left, missing) = (Some(Bytes::gib(1)), Some(Bytes::gib(1)));
+    assert_eq!(available, (left, missing, Some(limit)));
+    assert_eq!(found.part(OomPart::Free), Some(Bytes::gib(12)));
 }
 
 #[test]

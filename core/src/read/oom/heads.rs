@@ -93,7 +93,15 @@ impl Head {
     }
 
     pub(super) fn framework(&self, lower: &str) -> Option<Framework> {
-        let of_tensorflow = ["tensorflow", "[op:", "{{node", "{{function_node", "_bfc"];
+        // XLA names the same allocator, `with allocator GPU_0_bfc`.
+        let of_tensorflow = [
+            "tensorflow",
+            "[op:",
+            "{{node",
+            "{{function_node",
+            "by allocator gpu_",
+            "allocator (gpu_",
+        ];
         Some(match self.kind {
             Kind::Torch if lower[..self.start].ends_with("simulated ") => Framework::Sim,
             Kind::Torch | Kind::Mps | Kind::TorchHost => Framework::Torch,

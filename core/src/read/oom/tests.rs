@@ -166,6 +166,11 @@ fn xla() {
         "jax · wanted 86.9 GiB",
     );
     check(
+        "RESOURCE_EXHAUSTED: Out of memory while trying to allocate 16.00GiB with allocator GPU_1_bfc \
+         (set the environment variable TF_GPU_ALLOCATOR=cuda_malloc_async)",
+        "cuda:1 jax · wanted 16 GiB",
+    );
+    check(
         "RESOURCE_EXHAUSTED: Out of memory allocating 70368744177664 bytes.",
         "jax · wanted 64 TiB",
     );

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::allocator::CachingAllocator;
-use crate::trace::{FrameOrigin, StackFrame};
+use crate::trace::{FrameOrigin, Layout, StackFrame};
 
 const MIB: u64 = 1 << 20;
 
@@ -133,6 +133,7 @@ fn a_part_starts_from_where_the_run_stood() {
 fn what_asks_for_a_size_gets_a_block_that_may_be_larger() {
     let native = Rounding::Native {
         unsplit: Bytes::mib(1),
+        max_split: None,
     };
     let mut asked = history("1a+8 a-8 1b+3", 0, native);
     asked.events[2].size = Bytes::new(3 * MIB - 1);
@@ -145,6 +146,52 @@ fn what_asks_for_a_size_gets_a_block_that_may_be_larger() {
     // The allocator says how large the block became that is still there.
     asked.blocks_after = HashMap::from([(u64::from(b'b') << 40, Bytes::mib(4))]);
     assert_eq!(whole(asked).total.retained, Bytes::mib(4));
+}
+
+#[test]
+fn where_memory_lay_tells_the_size_of_a_block_that_is_gone() {
+    let native = |max_split| Rounding::Native {
+        unsplit: Bytes::mib(1),
+        max_split,
+    };
+    let check = |line: &str, rounding, peak: u64| {
+        let mut asked = history(line, 0, rounding);
+        asked.layout_before = Some(Layout::default());
+        for event in &mut asked.events {
+            event.address = 1 << 40;
+            if event.action == Action::Alloc {
+                event.size = event.size.saturating_sub(Bytes::new(700_000));
+            }
+        }
+        let peak_of = whole(asked).peak;
+        let expected = Bytes::new(peak);
+        assert_eq!((peak_of.low, peak_of.high), (expected, expected));
+    };
+    check("s+8 a+8 a-8", native(None), 8 * MIB);
+    let rounded = (8 * MIB - 700_000).div_ceil(512) * 512;
+    check("s+20 a+8 a-8", native(None), rounded);
+    check("s+20 a+8 a-8", native(Some(Bytes::mib(4))), 20 * MIB);
+}
+
+#[test]
+fn a_layout_that_does_not_lead_to_the_levels_after_is_dropped() {
+    let native = Rounding::Native {
+        unsplit: Bytes::mib(1),
+        max_split: None,
+    };
+    let mut asked = history("s+20 1a+8", 0, native);
+    asked.events[1].address = asked.events[0].address;
+    asked.layout_before = Some(Layout::default());
+    asked.after = Some(Levels {
+        allocated: Bytes::new(8 * MIB + 512),
+        reserved: Bytes::mib(20),
+    });
+    let trace = whole(asked);
+    assert!(!trace.is_cut);
+    assert_eq!(
+        (trace.peak.low, trace.peak.high),
+        (Bytes::mib(8), Bytes::mib(9))
+    );
 }
 
 #[test]

@@ -1,0 +1,115 @@
+"""What gpumem costs beside the real torch, on a played card: its allocator is real, kernels do nothing.
+
+Bare and recorded cells take turns beside 100,000 live tensors on the card. The search for their
+holders and a trace are measured likewise: the same loop of allocations takes turns untraced and
+traced. Writes medians as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING
+
+import gpumem
+import torch
+from gpumem import _gpumem
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+N_TENSORS = 100_000
+N_CELLS = 300
+N_ALLOCATIONS = 5_000
+N_ROUNDS = 7
+DEPTH = 10
+
+
+def new_shell() -> InteractiveShell:
+    config = Config()
+    config.HistoryManager.enabled = False
+    shell: InteractiveShell = InteractiveShell.instance(config=config)
+    shell.run_line_magic("load_ext", "gpumem")
+    _gpumem.use_sources(["auto"])
+    return shell
+
+
+def micros(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return (time.perf_counter() - start) * 1e6
+
+
+def cells(shell: InteractiveShell) -> dict[str, float]:
+    """Return what recording adds to a trivial cell, in microseconds."""
+    settings = next(it for it in shell.configurables if type(it).__name__ == "GpuMem")
+    settings.quiet = True
+    found: dict[bool, list[float]] = {False: [], True: []}
+    for _ in range(N_CELLS):
+        for is_recorded, figures in found.items():
+            settings.record_all = is_recorded
+            # The pause that a kernel has between cells.
+            time.sleep(0.002)
+            figures.append(micros(lambda: shell.run_cell("x = 1", store_history=True)))
+    settings.record_all = False
+    bare, recorded = (median(figures) for figures in found.values())
+    return {"bare_us": bare, "recorded_us": recorded, "added_us": recorded - bare}
+
+
+def allocate(depth: int = DEPTH) -> float:
+    """Return the microseconds of an allocation with its free: two events, or three."""
+    if depth > 0:
+        return allocate(depth - 1)
+    start = time.perf_counter()
+    for _ in range(N_ALLOCATIONS):
+        torch.empty(1 << 20, dtype=torch.uint8, device="cuda")
+    return (time.perf_counter() - start) / N_ALLOCATIONS * 1e6
+
+
+def traces(shell: InteractiveShell) -> dict[str, float]:
+    """Return what a trace adds to an event of the allocator, and to the end of its run."""
+    found: dict[str, list[float]] = {"": [], "--trace": []}
+    ends: dict[str, list[float]] = {"": [], "--trace": []}
+    shell.user_ns["allocate"] = allocate
+    for _ in range(N_ROUNDS):
+        for option, figures in found.items():
+            shell.user_ns["found"] = figures
+            took = micros(lambda option=option: shell.run_cell(  # type: ignore[misc]
+                f"%%gpumem -q --no-holders {option}\nfound.append(allocate())"
+            ))
+            ends[option].append(took / 1e3 - figures[-1] * N_ALLOCATIONS / 1e3)
+    report = gpumem.report()
+    n_events = [it["n_events"] for it in report.traces][-1]
+    plain, traced = (median(figures) for figures in found.values())
+    return {
+        "plain_us": plain,
+        "traced_us": traced,
+        "event_us": (traced - plain) * N_ALLOCATIONS / n_events,
+        "end_ms": median(ends["--trace"]) - median(ends[""]),
+    }
+
+
+def main() -> None:
+    if not torch.cuda.is_available():
+        raise SystemExit("torch sees no card")
+    shell = new_shell()
+    torch.empty(1, device="cuda")
+    figures = traces(shell)
+    shell.user_ns["kept"] = [
+        {"step": n, "out": torch.empty(256, device="cuda")} for n in range(N_TENSORS)
+    ]
+    figures |= cells(shell)
+    figures["holders_ms"] = median(micros(gpumem.holders) / 1e3 for _ in range(N_ROUNDS))
+    held = [it.n_bytes for it in gpumem.holders().roots if it.name == "kept"]
+    if held != [N_TENSORS * 1024]:
+        raise SystemExit(f"holders are wrong: {held}")
+    Path(sys.argv[1]).write_text(json.dumps(figures), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
