@@ -38,16 +38,19 @@ impl Linker<'_> {
             .arg(&linked);
         cc.arg(format!("-Wl,-soname,{name}"));
         cc.arg(format!("-Wl,--version-script={}", exports.display()));
-        // Weak stubs give way to what is played, and what nobody wants is left out.
-        cc.arg("-Wl,--gc-sections").arg(&stubs);
-        cc.arg("-Wl,--whole-archive").arg(self.archive);
-        cc.args([
-            "-Wl,--no-whole-archive",
-            "-lgcc_s",
-            "-lpthread",
-            "-ldl",
-            "-lm",
-        ]);
+        cc.arg(&stubs);
+        if library.is_played {
+            // Weak stubs give way to what is played, and what nobody wants is left out.
+            cc.arg("-Wl,--gc-sections,--whole-archive")
+                .arg(self.archive)
+                .args([
+                    "-Wl,--no-whole-archive",
+                    "-lgcc_s",
+                    "-lpthread",
+                    "-ldl",
+                    "-lm",
+                ]);
+        }
         run::output(&mut cc)?;
         // The folder may be on another disk: beside its place first.
         let beside = folder.join(format!("{name}.new"));

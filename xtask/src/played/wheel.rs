@@ -12,25 +12,53 @@ use object::read::elf::{Dyn, ElfFile64, FileHeader, Sym};
 
 use crate::stamp;
 
-/// NVIDIA's libraries by the start of their file names, with the start of their functions'
-/// names, and with the status by which a function says that it is not there.
-const LIBRARIES: [(&str, &str, i32); 15] = [
-    ("libcudart.", "cuda", 801),
-    ("libcublasLt.", "cublasLt", 0),
-    ("libcublas.", "cublas", 0),
-    ("libcudnn.", "cudnn", 1001),
-    ("libcufft.", "cufft", 5),
-    ("libcufile.", "cuFile", 1),
-    ("libcupti.", "cupti", 15),
-    ("libcurand.", "curand", 1),
-    ("libcusolver.", "cusolver", 1),
-    ("libcusparse.", "cusparse", 1),
-    ("libcusparseLt.", "cusparseLt", 1),
-    ("libnccl.", "nccl", 3),
-    ("libnvrtc.", "nvrtc", 7),
-    ("libnvshmem_host.", "nvshmem", 1),
-    ("libnvJitLink.", "nvJitLink", 1),
+/// What is known of a library of NVIDIA's.
+struct Known {
+    /// How its file's name starts.
+    file: &'static str,
+    /// How its functions' names start.
+    functions: &'static str,
+    /// The status by which a function says that it is not there.
+    status: i32,
+    /// The archive of `tests/played-cuda/toolkit` has functions of it.
+    is_played: bool,
+}
+
+const LIBRARIES: [Known; 15] = [
+    played("libcudart.", "cuda", 801),
+    played("libcublasLt.", "cublasLt", 0),
+    played("libcublas.", "cublas", 0),
+    played("libcupti.", "cupti", 15),
+    stubs("libcudnn.", "cudnn", 1001),
+    stubs("libcufft.", "cufft", 5),
+    stubs("libcufile.", "cuFile", 1),
+    stubs("libcurand.", "curand", 1),
+    stubs("libcusolver.", "cusolver", 1),
+    stubs("libcusparse.", "cusparse", 1),
+    stubs("libcusparseLt.", "cusparseLt", 1),
+    stubs("libnccl.", "nccl", 3),
+    stubs("libnvrtc.", "nvrtc", 7),
+    stubs("libnvshmem_host.", "nvshmem", 1),
+    stubs("libnvJitLink.", "nvJitLink", 1),
 ];
+
+const fn played(file: &'static str, functions: &'static str, status: i32) -> Known {
+    Known {
+        file,
+        functions,
+        status,
+        is_played: true,
+    }
+}
+
+const fn stubs(file: &'static str, functions: &'static str, status: i32) -> Known {
+    Known {
+        file,
+        functions,
+        status,
+        is_played: false,
+    }
+}
 
 /// A library that the wheel wants.
 #[derive(Debug)]
@@ -41,6 +69,8 @@ pub(super) struct Library {
     pub(super) functions: BTreeSet<String>,
     /// What a function that is not played returns.
     pub(super) status: i32,
+    /// Some of its functions are played.
+    pub(super) is_played: bool,
 }
 
 /// The folder of an installed torch.
@@ -97,12 +127,13 @@ impl<'a> Wheel<'a> {
         for file in self.own_libraries()? {
             let dynamic = Dynamic::of(&file)?;
             for name in dynamic.needed {
-                if let Some((_, _, status)) = known(&name) {
+                if let Some(known) = known(&name) {
                     found.entry(name.clone()).or_insert_with(|| Library {
                         name,
                         versions: BTreeSet::new(),
                         functions: BTreeSet::new(),
-                        status,
+                        status: known.status,
+                        is_played: known.is_played,
                     });
                 }
             }
@@ -121,7 +152,7 @@ impl<'a> Wheel<'a> {
             }
         }
         for library in found.values_mut().filter(|it| it.versions.is_empty()) {
-            let start = known(&library.name).map_or("", |(_, start, _)| start);
+            let start = known(&library.name).map_or("", |it| it.functions);
             let own = unversioned.iter().filter(|it| it.starts_with(start));
             library.functions.extend(own.cloned());
         }
@@ -139,9 +170,8 @@ impl<'a> Wheel<'a> {
     }
 }
 
-fn known(library: &str) -> Option<(&'static str, &'static str, i32)> {
-    let mut known = LIBRARIES.into_iter();
-    known.find(|(start, ..)| library.starts_with(start))
+fn known(library: &str) -> Option<&'static Known> {
+    LIBRARIES.iter().find(|it| library.starts_with(it.file))
 }
 
 impl Dynamic {

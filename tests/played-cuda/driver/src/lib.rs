@@ -4,6 +4,7 @@
 //! nothing and succeed, copies copy: whatever is computed is garbage. Handles are
 //! numbers, never addresses, so a wrong one is an error and not a crash.
 
+#![cfg(target_os = "linux")]
 #![expect(unsafe_code, reason = "the driver's interface is C")]
 #![expect(
     clippy::cast_possible_wrap,

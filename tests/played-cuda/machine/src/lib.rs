@@ -4,6 +4,7 @@
 //! A text file describes it ([`State`]). What processes have allocated stands in
 //! a file beside it ([`ledger`]), which they share.
 
+#![cfg(target_os = "linux")]
 #![expect(unsafe_code, reason = "the libraries' interfaces are C")]
 
 mod answer;

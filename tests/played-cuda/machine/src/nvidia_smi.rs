@@ -1,6 +1,9 @@
 //! `nvidia-smi` as far as `tests/gpu` asks it: the columns of GPUs or of processes that
 //! `--query-gpu=…` or `--query-compute-apps=…` name, of the GPU that `--id=…` names.
 
+#![cfg_attr(not(target_os = "linux"), no_main)]
+#![cfg(target_os = "linux")]
+
 use std::process::ExitCode;
 
 use played_machine::{Device, State, gpus, processes};

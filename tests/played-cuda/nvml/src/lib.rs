@@ -1,6 +1,7 @@
 //! `libnvidia-ml.so.1` as far as gpumem and torch call it: the cards of the state file
 //! in the order of the bus, and the parts that they are divided into.
 
+#![cfg(target_os = "linux")]
 #![expect(unsafe_code, reason = "the library's interface is C")]
 
 mod code;

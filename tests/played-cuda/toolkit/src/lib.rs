@@ -4,6 +4,7 @@
 //! the libraries that a wheel names, with the version that it gives their symbols, and
 //! adds stubs for the functions that are not here.
 
+#![cfg(target_os = "linux")]
 #![expect(unsafe_code, reason = "the libraries' interfaces are C")]
 #![expect(
     clippy::cast_possible_wrap,
