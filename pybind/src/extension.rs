@@ -4,6 +4,7 @@
 //! cell: every callback is guarded, and the first failure stops the recording.
 
 use std::mem;
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use gpumem_core::printable::{printable, printable_lines};
@@ -19,9 +20,10 @@ use crate::modules::imported;
 use crate::recorder::{Launch, SourceText};
 use crate::sampler::Interval;
 use crate::session::{self, Selection};
+use crate::store::{Origin, Setting};
 use crate::text::{Text, strings};
 use crate::trace::{Traceable, Tracing};
-use crate::{guard, interrupt, oom, rules};
+use crate::{guard, interrupt, oom, rules, stored};
 
 const ISSUES: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/issues");
 
@@ -41,6 +43,13 @@ struct CellOptions {
     quiet: bool,
     /// None where the line leaves it to the default.
     holders: Option<bool>,
+}
+
+/// `GpuMem.store`.
+#[derive(FromPyObject)]
+enum Store {
+    Yes(bool),
+    Folder(PathBuf),
 }
 
 /// What one shell has of gpumem.
@@ -146,6 +155,30 @@ impl Extension {
         state.quiet = quiet;
         state.holders = holders;
         Ok(())
+    }
+
+    /// What `GpuMem.store` says now, and who is recorded: the notebook's path and the machine's name,
+    /// where they are known, and what the process was started by.
+    #[expect(clippy::unused_self, reason = "a method beside `configure`")]
+    fn keep_in(
+        &self,
+        py: Python<'_>,
+        store: Store,
+        notebook: Option<Text>,
+        host: Option<Text>,
+        command: Vec<Text>,
+    ) -> PyResult<()> {
+        let setting = match store {
+            Store::Yes(true) => Setting::Usual,
+            Store::Yes(false) => Setting::Off,
+            Store::Folder(path) => Setting::Folder(path),
+        };
+        let origin = Origin::new(
+            notebook.map(String::from),
+            host.map(String::from),
+            &strings(command),
+        );
+        session::keep_in(py, setting, origin)
     }
 
     /// In words: our failure, after which nothing is recorded until `resume`, and how to go on.
@@ -326,6 +359,10 @@ impl Extension {
             }
             return ended.map(drop);
         };
+        if open.asked && !open.quiet {
+            // It is written while the line is made.
+            session::hurry_store(py)?;
+        }
         let is_traced = traced.is_some();
         let notes = match traced {
             Some(traced) => traced
@@ -337,7 +374,8 @@ impl Extension {
             session::look_for_holders(py, run)?;
         }
         session::look_for_segments(py, run, is_traced)?;
-        self.say(py, &open, run, notes)
+        self.say(py, &open, run, notes)?;
+        self.say_trouble_of_store(py, &open)
     }
 
     /// Ends what is recorded of a cell that goes on without us.
@@ -453,6 +491,7 @@ impl Extension {
         let tag = PyDict::new(py);
         tag.set_item("run", run.0)?;
         let (publish, output) = self.publication(py, &line, tag)?;
+        session::wait_for_store(py)?;
         match publish.call((), Some(&output)) {
             Err(error) if error.is_instance_of::<PyException>(py) => {
                 self.state(py).unsaid = Some(error.to_string());
@@ -460,6 +499,33 @@ impl Extension {
             }
             shown => shown.map(drop),
         }
+    }
+
+    /// Once: why the session is not kept, or what happened to its file.
+    fn say_trouble_of_store(&self, py: Python<'_>, open: &Open) -> PyResult<()> {
+        let quiet = open.quiet || (!open.asked && self.state(py).quiet);
+        if quiet {
+            return Ok(());
+        }
+        let Some(trouble) = session::store_trouble(py)? else {
+            return Ok(());
+        };
+        let words = format!("! {trouble}; recording goes on");
+        let (publish, output) = self.publication(py, &words, PyDict::new(py))?;
+        match publish.call((), Some(&output)) {
+            // `%gpumem status` says it, too.
+            Err(error) if error.is_instance_of::<PyException>(py) => Ok(()),
+            shown => shown.map(drop),
+        }
+    }
+
+    /// What became of the last session of this notebook, if that died.
+    fn say_last_died(&self, py: Python<'_>) -> PyResult<()> {
+        let Some(line) = stored::last_died(py, self.width(py)?)? else {
+            return Ok(());
+        };
+        let (publish, output) = self.publication(py, &line, PyDict::new(py))?;
+        publish.call((), Some(&output)).map(drop)
     }
 
     /// In place of the usual line: after each cell that asks for one, and once where every cell is
@@ -538,14 +604,32 @@ pub(crate) fn load_ipython_extension(py: Python<'_>, ip: &Bound<'_, PyAny>) -> P
         .import("gpumem.magics")?
         .call_method1("install", (ip, &extension))?;
     extension.get().state(py).uninstall = Some(uninstall.unbind());
-    let events = ip.getattr("events")?;
-    for event in ["pre_run_cell", "post_run_cell"] {
-        events.call_method1("register", (event, extension.getattr(event)?))?;
+    close_at_exit(py)?;
+    if !session::is_disabled() {
+        let events = ip.getattr("events")?;
+        for event in ["pre_run_cell", "post_run_cell"] {
+            events.call_method1("register", (event, extension.getattr(event)?))?;
+        }
+        if let Err(failure) = guard::caught(py, || extension.get().say_last_died(py)) {
+            guard::log(
+                py,
+                &format!("what became of the last session is not known: {failure}"),
+            );
+        }
     }
     LOADED
         .lock_py_attached(py)
         .unwrap_or_else(PoisonError::into_inner)
         .push(extension.unbind());
+    Ok(())
+}
+
+/// The session's file is closed when the process ends in order.
+fn close_at_exit(py: Python<'_>) -> PyResult<()> {
+    let close = py.import("gpumem._gpumem")?.getattr("_close_store")?;
+    let atexit = py.import("atexit")?;
+    atexit.call_method1("unregister", (&close,))?;
+    atexit.call_method1("register", (close,))?;
     Ok(())
 }
 
