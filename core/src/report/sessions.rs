@@ -39,8 +39,8 @@ pub fn worst_finding(recording: &Recording, analysis: &Analysis) -> Option<Strin
 /// One row per session, in the order given; lines are at most `width` columns long.
 ///
 /// ```text
-/// session   notebook     ended      runs  how it ended                          worst finding
-/// 3f9a1c2b  train.ipynb  2 min ago    12  lost in In [12], 23.4 of 24 GiB       ▲ losses leaks …
+/// session   notebook     ended      runs  how it ended     worst finding
+/// 3f9a1c2b  train.ipynb  2 min ago    12  died in In [12]  ▲ losses leaks 300 MiB a run
 /// ```
 /// ```
 /// use gpumem_core::report::sessions;
@@ -117,23 +117,28 @@ fn how_it_ended(session: &StoredSession) -> String {
     match session.ending {
         Ending::Running => "running".to_owned(),
         Ending::InOrder => "shut down".to_owned(),
-        Ending::OutOfMemory => format!("out of memory{}", place(last)),
-        Ending::KilledBySystem => format!("killed by the system{}", place(last)),
-        Ending::Lost if last.is_some_and(|last| last.is_open) => format!("died{}", place(last)),
+        Ending::OutOfMemory => format!("out of memory{}", cell(last)),
+        Ending::KilledBySystem => format!("killed by the system{}", cell(last)),
+        Ending::Lost if last.is_some_and(|last| last.is_open) => format!("died{}", cell(last)),
         Ending::Lost => "died between cells".to_owned(),
     }
 }
 
-/// ` in In [12], 23.4 of 24 GiB`
+/// ` in In [12], 23.4 of 24 GiB of cuda:0`
 fn place(last: Option<&LastRun>) -> String {
+    let fullness = last.map(fullness).unwrap_or_default();
+    format!("{}{fullness}", cell(last))
+}
+
+/// ` in In [12]`
+fn cell(last: Option<&LastRun>) -> String {
     let Some(last) = last else {
         return String::new();
     };
-    let cell = match last.execution_count {
+    match last.execution_count {
         Some(n) => format!(" in In [{n}]"),
         None => format!(" in {}", cut(&last.label, LONGEST_NAME)),
-    };
-    format!("{cell}{}", fullness(last))
+    }
 }
 
 /// `, 23.4 of 24 GiB of cuda:0`

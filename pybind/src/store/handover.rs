@@ -13,8 +13,9 @@ use crate::sampler::SoFar;
 /// So many frames wait for a disk that does not answer; what comes then is not kept.
 const MAX_WAITING: usize = 50_000;
 
-/// After a while without frames the first one waits so long for others.
-const PAUSE: Duration = Duration::from_millis(200);
+/// That a cell has begun is on the disk soon: it may be the one that kills the kernel. Most cells
+/// have ended by then, and are written at once.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// The end of the cell's thread.
 ///
@@ -47,6 +48,8 @@ struct Queue {
     n_dropped: u64,
     /// The store's thread sleeps until it is woken.
     is_asleep: bool,
+    /// A run has begun.
+    is_due_soon: bool,
     /// Somebody waits for what is in the queue.
     is_urgent: bool,
     is_over: bool,
@@ -105,7 +108,15 @@ impl Handover {
             } else {
                 queue.n_dropped += 1;
             }
-            self.wake(queue);
+            let begins =
+                matches!(frame, Frame::Run(run) if run.ended.is_none() && run.parent.is_none());
+            if begins && !queue.is_due_soon {
+                queue.is_due_soon = true;
+                drop(queue);
+                self.shared.filled.notify_one();
+            } else {
+                self.wake(queue);
+            }
         }
     }
 
@@ -185,7 +196,7 @@ impl Handover {
         Some(words)
     }
 
-    /// Most cells find it awake, or asleep for half a second at most.
+    /// Most frames find it awake, or asleep for half a second at most.
     fn wake(&self, queue: MutexGuard<'_, Queue>) {
         if queue.is_asleep {
             drop(queue);
@@ -234,13 +245,13 @@ impl Shared {
         let mut until = patience.map(|patience| Instant::now() + patience);
         let mut queue = self.lock();
         while !queue.is_over && !queue.is_urgent {
+            if mem::take(&mut queue.is_due_soon) {
+                let soon = Instant::now() + PAUSE;
+                until = Some(until.map_or(soon, |until| until.min(soon)));
+            }
             let left = until.map(|until| until.saturating_duration_since(Instant::now()));
             queue = match left {
-                // What comes first is seldom alone.
-                None if !queue.frames.is_empty() || queue.watched.is_some() => {
-                    until = Some(Instant::now() + PAUSE);
-                    queue
-                }
+                None if !queue.frames.is_empty() || queue.watched.is_some() => break,
                 None => {
                     queue.is_asleep = true;
                     let woken = self.filled.wait(queue);
@@ -256,6 +267,7 @@ impl Shared {
             };
         }
         queue.is_urgent = false;
+        queue.is_due_soon = false;
         Taken {
             frames: mem::take(&mut queue.frames),
             watched: queue.watched.take(),
