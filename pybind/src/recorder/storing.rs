@@ -15,13 +15,10 @@ pub(super) struct Storing {
 }
 
 impl Storing {
-    /// Hands a frame on. True where storing has to begin with it.
+    /// Hands a frame on. True where storing has to begin with it, or to begin again.
     pub(super) fn takes(&self, frame: &Frame) -> bool {
         match &self.handover {
-            Some(handover) => {
-                handover.note(frame);
-                false
-            }
+            Some(handover) => handover.note(frame),
             None => self.setting != Setting::Off && matches!(frame, Frame::Run(_)),
         }
     }
@@ -68,15 +65,13 @@ impl Recorder {
 
     pub(super) fn begin_storing(&mut self) {
         let storing = &mut self.storing;
-        storing.handover = if storing.setting == Setting::Off {
-            None
-        } else {
-            store::begin(
-                &storing.setting,
-                &storing.origin,
-                &self.recording,
-                self.clock,
-            )
-        };
+        if let Some(handover) = &storing.handover {
+            for frame in self.recording.frames() {
+                handover.note(&frame);
+            }
+        } else if storing.setting != Setting::Off {
+            let (setting, origin) = (&storing.setting, &storing.origin);
+            storing.handover = store::begin(setting, origin, &self.recording, self.clock);
+        }
     }
 }

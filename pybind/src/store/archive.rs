@@ -1,5 +1,6 @@
 //! What is kept: sessions that are over or run in other kernels, and baselines.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -162,13 +163,20 @@ impl Archive {
         let mut entries = folder::entries(&self.folder);
         let own = self.own.as_deref().unwrap_or_default();
         entries.retain(|entry| own.is_empty() || !own.starts_with(&entry.id));
+        // What was put aside says no more than the file that took its place.
+        let whole: BTreeSet<String> = entries
+            .iter()
+            .filter(|entry| !entry.is_aside())
+            .map(|entry| entry.id.clone())
+            .collect();
+        entries.retain(|entry| !(entry.is_aside() && whole.contains(&entry.id)));
         entries
     }
 
     fn open_entry(&self, entry: &Entry) -> Result<Opened, Fault> {
         let mut path = entry.path.clone();
         let stored = match file::read(&path) {
-            Err(Fault::Corrupt(words)) if !path.to_string_lossy().contains("-corrupt-") => {
+            Err(Fault::Corrupt(words)) if !entry.is_aside() => {
                 path = put_aside(&path, now_seconds())?;
                 file::read(&path).map_err(|_| Fault::Corrupt(words))?
             }

@@ -1,13 +1,13 @@
 //! The SQLite file of one session. Nothing but this file and its readers names rusqlite.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use gpumem_core::format;
-use gpumem_core::recording::{Frame, Header, Missing, Recording};
+use gpumem_core::recording::Recording;
 use rusqlite::{Connection, ErrorCode, OpenFlags, params};
 
 use super::folder;
@@ -16,6 +16,8 @@ use super::row::{Place, checksum};
 
 /// `gpum`: what `file` and others tell it by.
 const APPLICATION: i64 = 0x6770_756d;
+/// What every file of SQLite begins with.
+const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 /// Of the tables; the frames have a version of their own.
 const VERSION: i64 = 1;
 /// A file that somebody else has locked is waited for as long as this.
@@ -82,7 +84,11 @@ impl From<io::Error> for Fault {
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::Full,
-            _ => Self::Other(error.to_string()),
+            _ => {
+                let words = error.to_string();
+                let words = words.split(" (os error").next().unwrap_or_default();
+                Self::Other(words.to_owned())
+            }
         }
     }
 }
@@ -93,6 +99,8 @@ pub(super) type Changes = BTreeMap<Place, Option<Vec<u8>>>;
 /// A session's file that is being written. For one thread of the process that opened it.
 pub(super) struct SessionFile {
     connection: Connection,
+    /// The same file. It is closed after the connection: closing it gives back the locks of both.
+    bare: File,
     path: PathBuf,
     identity: Option<folder::Identity>,
     next_id: i64,
@@ -101,7 +109,7 @@ pub(super) struct SessionFile {
 impl SessionFile {
     /// Creates the file of a session, with what is known of it.
     pub(super) fn create(path: &Path, facts: &Facts) -> Result<Self, Fault> {
-        folder::create_file(path)?;
+        let bare = folder::create_file(path)?;
         let connection = Connection::open_with_flags(
             path,
             OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
@@ -114,6 +122,7 @@ impl SessionFile {
         ))?;
         let mut file = Self {
             connection,
+            bare,
             path: path.to_owned(),
             identity: folder::identity(path),
             next_id: 1,
@@ -127,6 +136,15 @@ impl SessionFile {
         // SQLite would go on writing to a file that has no name any more.
         if self.identity.is_none() || folder::identity(&self.path) != self.identity {
             return Err(Fault::Vanished);
+        }
+        // Nor does it look at its first page again.
+        let mut first = [0; MAGIC.len()];
+        self.bare.rewind()?;
+        self.bare.read_exact(&mut first)?;
+        if first != *MAGIC {
+            return Err(Fault::Corrupt(
+                "another program has written to it".to_owned(),
+            ));
         }
         let mut next_id = self.next_id;
         let transaction = self.connection.transaction()?;
@@ -246,28 +264,14 @@ pub(super) fn read(path: &Path) -> Result<Stored, Fault> {
     let mut rows = Rows::default();
     rows.read(&connection)?;
     rows.rows.sort_by(|a, b| a.0.cmp(&b.0));
-    let mut recording = Recording::new(Header::default());
-    let mut n_lost = rows.n_damaged;
-    for (_, bytes) in &rows.rows {
-        if format::apply(&mut recording, bytes).is_err() {
-            n_lost += 1;
-        }
-    }
-    let mut damage = None;
-    if n_lost > 0 || rows.is_cut {
-        let n = if n_lost == 1 {
-            "1 row is".to_owned()
-        } else {
-            format!("{n_lost} rows are")
-        };
-        let words = format!("the session's file was damaged: {n} missing");
-        let missing = Missing {
-            words: words.clone(),
-        };
-        // It refers to nothing.
-        drop(recording.apply(Frame::Missing(missing)));
-        damage = Some(words);
-    }
+    // Nobody knows how many rows were on a page that cannot be read.
+    let n_lost = rows.n_damaged + usize::from(rows.is_cut);
+    let payloads = rows.rows.iter().map(|(_, bytes)| bytes.as_slice());
+    let recording = format::salvage(payloads, n_lost);
+    let mut damage = recording
+        .missing()
+        .find(|it| it.starts_with("the session's file"))
+        .map(str::to_owned);
     let facts = match facts {
         Ok(facts) => facts,
         Err(Fault::Corrupt(_)) => {
@@ -407,7 +411,8 @@ fn whole(id: i64, row: &rusqlite::Row<'_>) -> Option<(Place, Vec<u8>)> {
 pub(super) fn put_aside(path: &Path, now_seconds: u64) -> io::Result<PathBuf> {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let aside = path.with_file_name(format!(
-        "{stem}-corrupt-{now_seconds}.{}",
+        "{stem}{}{now_seconds}.{}",
+        folder::ASIDE,
         folder::EXTENSION
     ));
     fs::rename(path, &aside)?;

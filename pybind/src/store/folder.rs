@@ -1,7 +1,7 @@
 //! The folder of the sessions: names of files, who may read them, which have to go.
 
 use std::ffi::OsString;
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -11,6 +11,8 @@ use crate::company::data_dir;
 
 /// Of the files of sessions.
 pub(super) const EXTENSION: &str = "sqlite3";
+/// In the names of files that were damaged, before the time at which that was noticed.
+pub(super) const ASIDE: &str = "-corrupt-";
 /// What SQLite keeps beside a file.
 pub(super) const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
 
@@ -63,6 +65,12 @@ impl Entry {
         })
     }
 
+    /// It was damaged, and put aside.
+    pub(super) fn is_aside(&self) -> bool {
+        let name = self.path.file_name().unwrap_or_default();
+        name.to_string_lossy().contains(ASIDE)
+    }
+
     /// The bytes of the file, and of what SQLite keeps beside it.
     pub(super) fn size(&self) -> u64 {
         let files = BESIDE.map(|ending| beside(&self.path, ending));
@@ -104,15 +112,15 @@ pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
 }
 
 /// An empty file, and the folders to it, which nobody but the user can read.
-pub(super) fn create_file(path: &Path) -> io::Result<()> {
+pub(super) fn create_file(path: &Path) -> io::Result<File> {
     if let Some(folder) = path.parent() {
         create_folder(folder)?;
     }
     let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(false);
+    options.read(true).write(true).create(true).truncate(false);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path).map(drop)
+    options.open(path)
 }
 
 fn create_folder(folder: &Path) -> io::Result<()> {
@@ -123,7 +131,12 @@ fn create_folder(folder: &Path) -> io::Result<()> {
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
+    builder.create(folder).map_err(|error| {
+        let words = error.to_string();
+        let words = words.split(" (os error").next().unwrap_or_default();
+        let message = format!("the folder {} cannot be made: {words}", folder.display());
+        io::Error::new(error.kind(), message)
+    })
 }
 
 /// `None` where there is no such file.

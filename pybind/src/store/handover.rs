@@ -54,6 +54,8 @@ struct Queue {
     is_urgent: bool,
     is_over: bool,
     has_ended: bool,
+    /// The file was lost: all frames are to be handed over again.
+    wants_all: bool,
     state: State,
 }
 
@@ -98,10 +100,12 @@ impl Handover {
         }
     }
 
-    /// Leaves a frame to be kept.
-    pub(crate) fn note(&self, frame: &Frame) {
+    /// Leaves a frame to be kept. True where all frames have to be left again.
+    pub(crate) fn note(&self, frame: &Frame) -> bool {
+        let mut wants_all = false;
         if self.is_here() {
             let mut queue = self.shared.lock();
+            wants_all = mem::take(&mut queue.wants_all);
             if queue.frames.len() < MAX_WAITING {
                 queue.frames.push(frame.clone());
                 queue.n_handed += 1;
@@ -118,6 +122,7 @@ impl Handover {
                 self.wake(queue);
             }
         }
+        wants_all
     }
 
     /// Keeps what is sampled in a run while it is under way.
@@ -303,10 +308,11 @@ impl Shared {
         self.stored.notify_all();
     }
 
-    /// Something happened to the file that the user should hear of.
-    pub(super) fn note(&self, words: String) {
-        let state = &mut self.lock().state;
-        (state.note, state.is_said) = (Some(words), false);
+    /// The file was lost, in these words: with the next frame all others come again.
+    pub(super) fn note_lost(&self, words: String) {
+        let mut queue = self.lock();
+        queue.wants_all = true;
+        (queue.state.note, queue.state.is_said) = (Some(words), false);
     }
 
     /// The thread ends.

@@ -18,7 +18,7 @@ mod writer;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use gpumem_core::recording::{Frame, Recording};
+use gpumem_core::recording::Recording;
 
 pub(crate) use archive::{Archive, ArchiveError};
 pub(crate) use handover::{Handover, State};
@@ -78,9 +78,8 @@ pub(crate) fn begin(
         shared.note_end();
     }
     let handover = Handover::new(shared);
-    let frames: Vec<Frame> = recording.frames().collect();
-    for frame in &frames {
-        handover.note(frame);
+    for frame in recording.frames() {
+        handover.note(&frame);
     }
     Some(handover)
 }

@@ -267,9 +267,8 @@ impl Writer {
         // What cannot be read is lost; what comes is not.
         let (rows, _) = salvaged(&aside).unwrap_or_default();
         self.pending.add_older(rows);
-        self.shared.note(format!(
-            "the file of this session was damaged ({words}) and is now {}; what was whole in it was \
-             copied",
+        self.shared.note_lost(format!(
+            "the file of this session was damaged ({words}) and is now {}; a new one is written",
             aside.display()
         ));
         Ok(())
