@@ -484,14 +484,15 @@ impl Extension {
         let unsaid = self.state(py).unsaid.take().map(|reason| {
             format!("a line before this one was not shown: {reason}; `%gpumem_report` has its run")
         });
-        for note in notes.into_iter().chain(unsaid) {
+        session::wait_for_store(py)?;
+        let trouble = session::store_trouble(py)?.map(|words| trouble_words(&words));
+        for note in notes.into_iter().chain(unsaid).chain(trouble) {
             line.push_str("\n! ");
             line.push_str(&printable(&note));
         }
         let tag = PyDict::new(py);
         tag.set_item("run", run.0)?;
         let (publish, output) = self.publication(py, &line, tag)?;
-        session::wait_for_store(py)?;
         match publish.call((), Some(&output)) {
             Err(error) if error.is_instance_of::<PyException>(py) => {
                 self.state(py).unsaid = Some(error.to_string());
@@ -501,7 +502,7 @@ impl Extension {
         }
     }
 
-    /// Once: why the session is not kept, or what happened to its file.
+    /// Once, below a cell without a line: why the session is not kept, or what happened to its file.
     fn say_trouble_of_store(&self, py: Python<'_>, open: &Open) -> PyResult<()> {
         let quiet = open.quiet || (!open.asked && self.state(py).quiet);
         if quiet {
@@ -510,7 +511,7 @@ impl Extension {
         let Some(trouble) = session::store_trouble(py)? else {
             return Ok(());
         };
-        let words = format!("! {trouble}; recording goes on");
+        let words = format!("! {}", trouble_words(&trouble));
         let (publish, output) = self.publication(py, &words, PyDict::new(py))?;
         match publish.call((), Some(&output)) {
             // `%gpumem status` says it, too.
@@ -581,6 +582,10 @@ impl Extension {
             .lock_py_attached(py)
             .unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn trouble_words(trouble: &str) -> String {
+    format!("{trouble}; recording goes on")
 }
 
 /// Loads gpumem into a shell. A second time does nothing.

@@ -43,7 +43,8 @@ def trouble() -> str | None:
 
 def said_after(shell: Shell, n_lines: int) -> list[str]:
     """Return what was said of the store since so many lines."""
-    return [line for line in shell.lines[n_lines:] if "this session" in line]
+    lines = "\n".join(shell.lines[n_lines:]).splitlines()
+    return [line for line in lines if "this session" in line]
 
 
 def check_said_once(shell: Shell, reason: str) -> None:

@@ -2,6 +2,8 @@
 
 use std::mem;
 use std::process;
+#[cfg(feature = "testing")]
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -102,6 +104,8 @@ impl Handover {
 
     /// Leaves a frame to be kept. True where all frames have to be left again.
     pub(crate) fn note(&self, frame: &Frame) -> bool {
+        #[cfg(feature = "testing")]
+        let _timed = Timed::new(&HANDING);
         let mut wants_all = false;
         if self.is_here() {
             let mut queue = self.shared.lock();
@@ -127,6 +131,8 @@ impl Handover {
 
     /// Keeps what is sampled in a run while it is under way.
     pub(crate) fn watch(&self, run: RunIdx, so_far: SoFar, keeps_names: bool) {
+        #[cfg(feature = "testing")]
+        let _timed = Timed::new(&HANDING);
         if self.is_here() {
             let watched = Watched {
                 run,
@@ -142,6 +148,8 @@ impl Handover {
 
     /// Has what was left until now written at once; nobody waits for it.
     pub(crate) fn hurry(&self) {
+        #[cfg(feature = "testing")]
+        let _timed = Timed::new(&HANDING);
         if self.is_here() {
             let mut queue = self.shared.lock();
             queue.is_urgent = queue.n_stored < queue.n_handed;
@@ -230,6 +238,8 @@ pub(crate) struct Unfinished {
 impl Unfinished {
     /// Waits until they are, or until there is trouble.
     pub(crate) fn wait(&self, patience: Duration) {
+        #[cfg(feature = "testing")]
+        let _timed = Timed::new(&WAITING);
         let until = Instant::now() + patience;
         let mut queue = self.shared.lock();
         while queue.n_stored < self.n_handed && !queue.has_ended {
@@ -324,4 +334,43 @@ impl Shared {
     fn lock(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// What cells have spent on handing over and on waiting, in nanoseconds: what a benchmark reads.
+#[cfg(feature = "testing")]
+static HANDING: AtomicU64 = AtomicU64::new(0);
+#[cfg(feature = "testing")]
+static WAITING: AtomicU64 = AtomicU64::new(0);
+
+/// Adds the time until it is dropped.
+#[cfg(feature = "testing")]
+struct Timed {
+    began: Instant,
+    sum: &'static AtomicU64,
+}
+
+#[cfg(feature = "testing")]
+impl Timed {
+    fn new(sum: &'static AtomicU64) -> Self {
+        Self {
+            began: Instant::now(),
+            sum,
+        }
+    }
+}
+
+#[cfg(feature = "testing")]
+impl Drop for Timed {
+    fn drop(&mut self) {
+        let nanos = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.sum.fetch_add(nanos, Ordering::Relaxed);
+    }
+}
+
+/// Nanoseconds that cells have spent on handing over, and on waiting for a line's run to be kept.
+#[cfg(feature = "testing")]
+#[pyo3::pyfunction]
+pub(crate) fn store_nanos() -> (u64, u64) {
+    let read = |sum: &AtomicU64| sum.load(Ordering::Relaxed);
+    (read(&HANDING), read(&WAITING))
 }

@@ -23,6 +23,8 @@ use gpumem_core::recording::Recording;
 pub(crate) use archive::{Archive, ArchiveError};
 pub(crate) use handover::{Handover, State};
 #[cfg(feature = "testing")]
+pub(crate) use handover::store_nanos;
+#[cfg(feature = "testing")]
 pub(crate) use network::store_on_network;
 pub(crate) use origin::Origin;
 pub(crate) use writer::held;
