@@ -4,7 +4,6 @@
 //! cell: every callback is guarded, and the first failure stops the recording.
 
 use std::mem;
-use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use gpumem_core::printable::{printable, printable_lines};
@@ -20,7 +19,6 @@ use crate::modules::imported;
 use crate::recorder::{Launch, SourceText};
 use crate::sampler::Interval;
 use crate::session::{self, Selection};
-use crate::store::{Origin, Setting};
 use crate::text::{Text, strings};
 use crate::trace::{Traceable, Tracing};
 use crate::{guard, interrupt, oom, rules, stored};
@@ -43,13 +41,6 @@ struct CellOptions {
     quiet: bool,
     /// None where the line leaves it to the default.
     holders: Option<bool>,
-}
-
-/// `GpuMem.store`.
-#[derive(FromPyObject)]
-enum Store {
-    Yes(bool),
-    Folder(PathBuf),
 }
 
 /// What one shell has of gpumem.
@@ -155,30 +146,6 @@ impl Extension {
         state.quiet = quiet;
         state.holders = holders;
         Ok(())
-    }
-
-    /// What `GpuMem.store` says now, and who is recorded: the notebook's path and the machine's name,
-    /// where they are known, and what the process was started by.
-    #[expect(clippy::unused_self, reason = "a method beside `configure`")]
-    fn keep_in(
-        &self,
-        py: Python<'_>,
-        store: Store,
-        notebook: Option<Text>,
-        host: Option<Text>,
-        command: Vec<Text>,
-    ) -> PyResult<()> {
-        let setting = match store {
-            Store::Yes(true) => Setting::Usual,
-            Store::Yes(false) => Setting::Off,
-            Store::Folder(path) => Setting::Folder(path),
-        };
-        let origin = Origin::new(
-            notebook.map(String::from),
-            host.map(String::from),
-            &strings(command),
-        );
-        session::keep_in(py, setting, origin)
     }
 
     /// In words: our failure, after which nothing is recorded until `resume`, and how to go on.

@@ -89,8 +89,8 @@ mod _gpumem {
 
     #[pymodule_export]
     use super::stored::{
-        StoreError, baseline_names, baseline_recording, is_disabled, save_baseline, sessions_json,
-        sessions_text, store_status, stored_recording,
+        StoreError, baseline_names, baseline_recording, is_disabled, keep_in, save_baseline,
+        sessions_json, sessions_text, store_status, stored_recording,
     };
 
     use super::{Bound, PyModule, PyModuleMethods, PyResult};

@@ -1,5 +1,7 @@
 //! What is kept on the disk, for Python.
 
+use std::path::PathBuf;
+
 use gpumem_core::{json, report};
 use pyo3::create_exception;
 use pyo3::exceptions::PyKeyError;
@@ -7,8 +9,8 @@ use pyo3::prelude::*;
 
 use crate::api::{GpuMemError, Recording};
 use crate::session;
-use crate::store::{Archive, ArchiveError};
-use crate::text::Text;
+use crate::store::{Archive, ArchiveError, Origin, Setting};
+use crate::text::{Text, strings};
 
 create_exception!(
     gpumem,
@@ -16,6 +18,37 @@ create_exception!(
     GpuMemError,
     "A stored session that cannot be read or written."
 );
+
+/// `GpuMem.store`.
+#[derive(FromPyObject)]
+pub(crate) enum Store {
+    Yes(bool),
+    Folder(PathBuf),
+}
+
+/// What `GpuMem.store` says now, and who is recorded: the notebook's path and the machine's name,
+/// where they are known, and what the process was started by.
+#[pyfunction]
+#[pyo3(name = "_keep_in")]
+pub(crate) fn keep_in(
+    py: Python<'_>,
+    store: Store,
+    notebook: Option<Text>,
+    host: Option<Text>,
+    command: Vec<Text>,
+) -> PyResult<()> {
+    let setting = match store {
+        Store::Yes(true) => Setting::Usual,
+        Store::Yes(false) => Setting::Off,
+        Store::Folder(path) => Setting::Folder(path),
+    };
+    let origin = Origin::new(
+        notebook.map(String::from),
+        host.map(String::from),
+        &strings(command),
+    );
+    session::keep_in(py, setting, origin)
+}
 
 /// The sessions that are kept, as a table.
 #[pyfunction]

@@ -202,7 +202,7 @@ def install(shell: InteractiveShell, extension: _gpumem.Extension) -> Callable[[
         extension.judge_by(settings.rules)
         if not _gpumem._is_disabled():
             store = settings.store
-            extension.keep_in(
+            _gpumem._keep_in(
                 str(Path(store).expanduser()) if isinstance(store, str) else store,
                 _notebook(shell),
                 platform.node(),

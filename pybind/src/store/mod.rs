@@ -21,9 +21,9 @@ use std::sync::Arc;
 use gpumem_core::recording::Recording;
 
 pub(crate) use archive::{Archive, ArchiveError};
-pub(crate) use handover::{Handover, State};
 #[cfg(feature = "testing")]
 pub(crate) use handover::store_nanos;
+pub(crate) use handover::{Handover, State};
 #[cfg(feature = "testing")]
 pub(crate) use network::store_on_network;
 pub(crate) use origin::Origin;
