@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gpumem_core::analyze::analyze;
+use gpumem_core::analyze::{Analysis, analyze};
 use gpumem_core::history::{Ending, LastRun, Remains, StoredSession};
 use gpumem_core::printable::printable;
 use gpumem_core::recording::{Frame, Missing, Recording};
@@ -54,7 +54,7 @@ impl Archive {
     pub(crate) fn sessions(&self, n_shown: usize) -> (Vec<StoredSession>, usize) {
         let entries = self.entries();
         let shown = entries.iter().take(n_shown);
-        let sessions = shown.map(|entry| match self.open_entry(entry) {
+        let sessions = shown.map(|entry| match self.open_entry(entry, judged) {
             Ok(opened) => opened.session,
             Err(fault) => unreadable(entry, &fault),
         });
@@ -84,7 +84,9 @@ impl Archive {
             };
             return Err(ArchiveError::Unknown(words));
         };
-        self.open_entry(entry).map_err(|fault| {
+        // Nobody asks here what was found in it.
+        let opened = self.open_entry(entry, |_| Analysis::default());
+        opened.map_err(|fault| {
             let words = fault.words();
             ArchiveError::Failed(format!("{}: {words}", entry.path.display()))
         })
@@ -106,7 +108,7 @@ impl Archive {
         if ended_well {
             return None;
         }
-        let session = self.open_entry(&entry).ok()?.session;
+        let session = self.open_entry(&entry, judged).ok()?.session;
         session.died().then_some(session)
     }
 
@@ -173,7 +175,11 @@ impl Archive {
         entries
     }
 
-    fn open_entry(&self, entry: &Entry) -> Result<Opened, Fault> {
+    fn open_entry(
+        &self,
+        entry: &Entry,
+        judge: impl FnOnce(&Recording) -> Analysis,
+    ) -> Result<Opened, Fault> {
         let mut path = entry.path.clone();
         let stored = match file::read(&path) {
             Err(Fault::Corrupt(words)) if !entry.is_aside() => {
@@ -182,7 +188,8 @@ impl Archive {
             }
             read => read?,
         };
-        let session = self.session_of(entry, &path, &stored);
+        let analysis = judge(&stored.recording);
+        let session = self.session_of(entry, &path, &stored, &analysis);
         let mut recording = stored.recording;
         if let Some(words) = report::cut_off(&session) {
             // It refers to nothing.
@@ -191,7 +198,13 @@ impl Archive {
         Ok(Opened { recording, session })
     }
 
-    fn session_of(&self, entry: &Entry, path: &Path, stored: &Stored) -> StoredSession {
+    fn session_of(
+        &self,
+        entry: &Entry,
+        path: &Path,
+        stored: &Stored,
+        analysis: &Analysis,
+    ) -> StoredSession {
         let (facts, recording) = (&stored.facts, &stored.recording);
         let ended = facts.get("ended").and_then(|at| at.parse().ok());
         let remains = Remains {
@@ -199,8 +212,7 @@ impl Archive {
             ended_in_order: ended.is_some(),
             was_killed: ended.is_none() && remains::was_killed(facts),
         };
-        let analysis = analyze(recording, &recording.header().rules);
-        let last = LastRun::judged(recording, &analysis);
+        let last = LastRun::judged(recording, analysis);
         let known_at = last.as_ref().map(|last| last.at);
         let at = ended.map(Nanos::new).or(known_at).unwrap_or_default();
         let anchor = recording.header().wall_anchor.get();
@@ -219,7 +231,7 @@ impl Archive {
                 .filter(|run| run.parent.is_none())
                 .count(),
             last,
-            worst: report::worst_finding(recording, &analysis),
+            worst: report::worst_finding(recording, analysis),
             baseline: facts.get("baseline").cloned(),
             size: Bytes::new(entry.size()),
             damage: stored.damage.clone(),
@@ -267,6 +279,10 @@ impl Archive {
             .map(|(_, name, path)| (name, path))
             .collect()
     }
+}
+
+fn judged(recording: &Recording) -> Analysis {
+    analyze(recording, &recording.header().rules)
 }
 
 fn write_whole(path: &Path, facts: &Facts, recording: &Recording) -> Result<(), Fault> {

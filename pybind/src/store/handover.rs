@@ -17,7 +17,7 @@ const MAX_WAITING: usize = 50_000;
 
 /// That a cell has begun is on the disk soon: it may be the one that kills the kernel. Most cells
 /// have ended by then, and are written at once.
-const PAUSE: Duration = Duration::from_millis(20);
+pub(super) const PAUSE: Duration = Duration::from_millis(20);
 
 /// The end of the cell's thread.
 ///
@@ -52,6 +52,9 @@ struct Queue {
     is_asleep: bool,
     /// A run has begun.
     is_due_soon: bool,
+    /// The store's thread looks by itself in a moment. Waking it would take longer than all else that
+    /// a cell does here.
+    looks_soon: bool,
     /// Somebody waits for what is in the queue.
     is_urgent: bool,
     is_over: bool,
@@ -118,7 +121,7 @@ impl Handover {
             }
             let begins =
                 matches!(frame, Frame::Run(run) if run.ended.is_none() && run.parent.is_none());
-            if begins && !queue.is_due_soon {
+            if begins && !queue.is_due_soon && !queue.looks_soon {
                 queue.is_due_soon = true;
                 drop(queue);
                 self.shared.filled.notify_one();
@@ -276,8 +279,11 @@ impl Shared {
                 }
                 Some(Duration::ZERO) => break,
                 Some(left) => {
+                    queue.looks_soon = left <= PAUSE;
                     let woken = self.filled.wait_timeout(queue, left);
-                    woken.unwrap_or_else(PoisonError::into_inner).0
+                    let (mut queue, _) = woken.unwrap_or_else(PoisonError::into_inner);
+                    queue.looks_soon = false;
+                    queue
                 }
             };
         }

@@ -15,7 +15,7 @@ use gpumem_core::units::{Bytes, Nanos};
 
 use super::file::{self, Facts, Fault, SessionFile, put_aside, salvaged};
 use super::folder::{self, Entry};
-use super::handover::{Shared, Taken, Watched};
+use super::handover::{PAUSE, Shared, Taken, Watched};
 use super::origin::Origin;
 use super::pending::Pending;
 use super::remains;
@@ -123,9 +123,15 @@ impl Writer {
 
     /// How long to wait for more.
     fn patience(&self) -> Option<Duration> {
-        let is_busy = self.watched.is_some() || self.active.elapsed() < LINGER;
         let is_waiting = !self.pending.is_empty() && !self.retry.is_given_up;
-        (is_busy || is_waiting).then_some(BEAT)
+        if self.watched.is_some() || is_waiting {
+            Some(BEAT)
+        } else if self.active.elapsed() < LINGER {
+            // The next cell may begin at any time.
+            Some(PAUSE)
+        } else {
+            None
+        }
     }
 
     fn receive(&mut self, taken: Taken) {
