@@ -57,11 +57,11 @@ pub(crate) fn sessions_text(py: Python<'_>, n_shown: usize, width: usize) -> PyR
     let archive = archive(py)?;
     py.detach(|| {
         let (sessions, n_more) = archive.sessions(n_shown);
-        let mut text = report::sessions(&sessions, width);
-        if n_more > 0 {
-            text.push_str(&format!("\n… and {n_more} more: %gpumem sessions --all"));
-        }
-        Ok(text)
+        let table = report::sessions(&sessions, width);
+        Ok(match n_more {
+            0 => table,
+            n => format!("{table}\n… and {n} more: %gpumem sessions --all"),
+        })
     })
 }
 
@@ -77,8 +77,9 @@ pub(crate) fn sessions_json(py: Python<'_>) -> PyResult<String> {
 #[pyfunction]
 #[pyo3(name = "_stored_recording")]
 pub(crate) fn stored_recording(py: Python<'_>, which: Text) -> PyResult<Recording> {
+    let Text(which) = which;
     let archive = archive(py)?;
-    let opened = py.detach(|| archive.open(&which.0)).map_err(raised)?;
+    let opened = py.detach(|| archive.open(&which)).map_err(raised)?;
     Ok(Recording::new(opened.recording))
 }
 
@@ -110,11 +111,12 @@ pub(crate) fn store_status(py: Python<'_>) -> PyResult<(Option<String>, Option<S
 #[pyfunction]
 #[pyo3(name = "_save_baseline")]
 pub(crate) fn save_baseline(py: Python<'_>, name: Text) -> PyResult<()> {
+    let Text(name) = name;
     let Some(archive) = session::archive(py)?.filter(|archive| archive.is_written) else {
         return Ok(());
     };
     let recording = session::snapshot(py)?;
-    py.detach(|| archive.save_baseline(&name.0, &recording))
+    py.detach(|| archive.save_baseline(&name, &recording))
         .map_err(raised)
 }
 
@@ -122,8 +124,9 @@ pub(crate) fn save_baseline(py: Python<'_>, name: Text) -> PyResult<()> {
 #[pyfunction]
 #[pyo3(name = "_baseline_recording")]
 pub(crate) fn baseline_recording(py: Python<'_>, name: Text) -> PyResult<Recording> {
+    let Text(name) = name;
     let archive = archive(py)?;
-    let recording = py.detach(|| archive.baseline(&name.0)).map_err(raised)?;
+    let recording = py.detach(|| archive.baseline(&name)).map_err(raised)?;
     Ok(Recording::new(recording))
 }
 

@@ -15,6 +15,12 @@ import time
 from pathlib import Path
 from statistics import median
 
+import gpumem
+from gpumem import _gpumem, sim
+from IPython.core.displaypub import CapturingDisplayPublisher
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
+
 N_CELLS = 500
 N_LINES = 100
 N_RUNS = 10_000
@@ -34,12 +40,6 @@ def main(figures: Path) -> None:
 
 def measure(folder: Path) -> dict[str, float]:
     """Run cells and open what they left."""
-    import gpumem
-    from gpumem import _gpumem, sim
-    from IPython.core.displaypub import CapturingDisplayPublisher
-    from IPython.core.interactiveshell import InteractiveShell
-    from traitlets.config import Config
-
     config = Config()
     config.HistoryManager.enabled = False
     config.GpuMem.store = str(folder / "kept")

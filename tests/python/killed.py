@@ -34,13 +34,13 @@ class Reporter(DisplayPublisher):
 
     pipe: int
 
-    def publish(self, data: dict[str, Any], metadata: dict[str, Any] | None = None, **_: object) -> None:  # type: ignore[override]
+    def publish(self, data: Any, metadata: Any = None, *_: Any, **__: Any) -> None:
         """Note that a user can see it."""
         words = data["text/plain"]
         if "not kept" in words:
             os.write(self.pipe, b"lost\n")
         elif "run" in (metadata or {}).get("gpumem", {}):
-            os.write(self.pipe, b"%d\n" % metadata["gpumem"]["run"])  # type: ignore[index]
+            os.write(self.pipe, b"%d\n" % metadata["gpumem"]["run"])
 
 
 def shell_of(folder: Path, pipe: int) -> InteractiveShell:
@@ -49,9 +49,7 @@ def shell_of(folder: Path, pipe: int) -> InteractiveShell:
     config.HistoryManager.enabled = False
     config.GpuMem.store = str(folder)
     Reporter.pipe = pipe
-    shell: InteractiveShell = InteractiveShell.instance(
-        config=config, display_pub_class=Reporter
-    )
+    shell: InteractiveShell = InteractiveShell.instance(config=config, display_pub_class=Reporter)
     shell.run_line_magic("load_ext", "gpumem")
     return shell
 
@@ -106,7 +104,7 @@ def missing(folder: Path, printed: list[int]) -> list[int]:
 
 def main(folder: Path, n_kills: int, *, fills: bool) -> None:
     """Kill, look, and say what was found."""
-    numbers = random.Random(n_kills)
+    numbers = random.Random(n_kills)  # noqa: S311 (no secret)
     n_printed, n_filled, lost = 0, 0, []
     for n in range(n_kills):
         kept = folder / f"kernel-{n}"

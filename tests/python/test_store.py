@@ -147,9 +147,7 @@ def test_a_killed_kernel_leaves_its_last_second(kept: Shell, folder: Path) -> No
     assert "died in In [4]" in said_by(kept, "%gpumem sessions")
 
 
-def test_a_killed_kernel_leaves_who_held_memory_when_it_ran_out(
-    kept: Shell, folder: Path
-) -> None:
+def test_a_killed_kernel_leaves_who_held_memory_when_it_ran_out(kept: Shell, folder: Path) -> None:
     played = play(
         folder,
         f"""
@@ -175,7 +173,9 @@ def test_a_killed_kernel_leaves_who_held_memory_when_it_ran_out(
 
 def test_the_next_kernel_says_that_the_last_one_died(folder: Path) -> None:
     environment = {"JPY_SESSION_NAME": "/work/train.ipynb"}
-    program = f'run("sim.use(8 << 30)"); run("%gpumem use sim"); run("%%gpumem\\ntime.sleep(1); {KILL}")'
+    program = (
+        f'run("sim.use(8 << 30)"); run("%gpumem use sim"); run("%%gpumem\\ntime.sleep(1); {KILL}")'
+    )
     died = play(folder, program, **environment)
     assert died.returncode == -signal.SIGKILL, died.stderr
     said = play(folder, "", **environment).stdout

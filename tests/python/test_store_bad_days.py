@@ -176,7 +176,7 @@ def test_every_flipped_bit_in_a_row_is_noticed(closed: tuple[Path, gpumem.Record
     with contextlib.closing(sqlite3.connect(path)) as database:
         rows = database.execute("SELECT kind, bytes FROM frames").fetchall()
     whole = path.read_bytes()
-    numbers = random.Random(16)
+    numbers = random.Random(16)  # noqa: S311 (no secret)
     n_flipped = 0
     while n_flipped < 400:
         payload: bytes = numbers.choice(rows)[1]
@@ -216,12 +216,11 @@ def test_two_kernels_at_once(kept: Shell, folder: Path) -> None:
     with subprocess.Popen(command(folder, program), stdout=subprocess.DEVNULL) as other:
         while other.poll() is None:
             kept.run("%%gpumem -l own\n1")
-    n_own = len(gpumem.report().runs)
+    n_own = gpumem.recording()._position()[1]
     end()
     sessions = gpumem.sessions()
     assert {it.damage for it in sessions} == {None}
-    assert sorted(it.n_runs for it in sessions)[0] == 20 or n_own < 20
-    assert len(sessions) == 2
+    assert sorted(it.n_runs for it in sessions) == sorted([20, n_own])
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a disk of a few pages is made there only")

@@ -31,11 +31,12 @@ EXIT_CODES = """exit codes:
   3  there is no such session or file, or it cannot be read or written
   4  a file exists: --force replaces it"""
 
-# What `report` writes, by the option.
-FORMATS = ("html", "png", "svg", "json", "csv", "markdown")
+# What `report` writes, by the option; texts are printed if no file is named.
+PAGES = ("html", "png", "svg")
+TEXTS = ("json", "csv", "markdown")
 
 
-class _Refusal(Exception):
+class _RefusalError(Exception):
     """Why a command is not carried out, and its exit code."""
 
     def __init__(self, words: str, code: int) -> None:
@@ -50,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _gpumem._keep_in(options.store or True, None, platform.node(), [])
     try:
         options.act(options)
-    except _Refusal as refusal:
+    except _RefusalError as refusal:
         print(f"jupyter gpumem: {refusal}", file=sys.stderr)
         return refusal.code
     return DONE
@@ -80,15 +81,11 @@ def _parser() -> argparse.ArgumentParser:
         help="a file of gpumem.recording().save(), the beginning of a session's id, or `last`, "
         "the default",
     )
-    for name in FORMATS:
-        shown.add_argument(
-            f"--{name}",
-            nargs="?" if name in ("json", "csv", "markdown") else None,
-            const="-",
-            metavar="FILE",
-            help=f"write {name.upper() if name != 'markdown' else 'Markdown'} to a file"
-            + (", or print it" if name in ("json", "csv", "markdown") else ""),
-        )
+    for name in PAGES:
+        shown.add_argument(f"--{name}", metavar="FILE", help=f"write {name.upper()} to a file")
+    for name in TEXTS:
+        words = f"write {name if name == 'markdown' else name.upper()} to a file, or print it"
+        shown.add_argument(f"--{name}", nargs="?", const="-", metavar="FILE", help=words)
     shown.add_argument("--force", action="store_true", help="replace files that exist")
 
     compared = _command(
@@ -125,7 +122,9 @@ def _sessions(options: argparse.Namespace) -> None:
 
 def _report(options: argparse.Namespace) -> None:
     shown = Report(_recording(options.which))
-    written = {name: path for name in FORMATS if (path := getattr(options, name)) is not None}
+    written = {
+        name: path for name in (*PAGES, *TEXTS) if (path := getattr(options, name)) is not None
+    }
     if not written:
         print(shown.text(_width()))
     for name, path in written.items():
@@ -136,11 +135,11 @@ def _report(options: argparse.Namespace) -> None:
         target = Path(path)
         if target.exists() and not options.force:
             message = f"{target} exists: --force replaces it"
-            raise _Refusal(message, EXISTS)
+            raise _RefusalError(message, EXISTS)
         try:
             _gpumem._write_file(target, content)
         except OSError as error:
-            raise _Refusal(str(error), NOT_THERE) from None
+            raise _RefusalError(str(error), NOT_THERE) from None
 
 
 def _content(shown: Report, name: str) -> bytes:
@@ -186,9 +185,9 @@ def _recording(which: str) -> _gpumem.Recording:
             return _gpumem._baseline_recording(which)
         return _gpumem._stored_recording(which)
     except KeyError as error:
-        raise _Refusal(str(error.args[0]), NOT_THERE) from None
+        raise _RefusalError(str(error.args[0]), NOT_THERE) from None
     except (OSError, _gpumem.GpuMemError) as error:
-        raise _Refusal(str(error), NOT_THERE) from None
+        raise _RefusalError(str(error), NOT_THERE) from None
 
 
 def _width() -> int:

@@ -383,7 +383,13 @@ class GpuMemMagics(Magics):
         """Control the recording, or show what each device holds now."""
         options = _parsed(GpuMemMagics.control, "%gpumem", line)
         _refuse_strays(options)
-        self._extension.show(self._answer(options))
+        if _gpumem._is_disabled():
+            answer = OFF
+        elif not _gpumem._is_owner() and options.action not in ANSWERED_BY_FORKS:
+            answer = FORKED
+        else:
+            answer = self._answer(options)
+        self._extension.show(answer)
 
     @magic_arguments(name="gpumem_report")
     @argument("--text", action="store_true", help="print plain text")
@@ -417,10 +423,6 @@ class GpuMemMagics(Magics):
             display(shown)
 
     def _answer(self, options: Namespace) -> str:
-        if _gpumem._is_disabled():
-            return OFF
-        if not _gpumem._is_owner() and options.action not in ANSWERED_BY_FORKS:
-            return FORKED
         match options.action:
             case "on" | "off":
                 answer = self._record(options)
@@ -511,7 +513,9 @@ class GpuMemMagics(Magics):
             lost = f"\n! only this session has it: {error}"
         runs = "1 run" if n_runs == 1 else f"{n_runs} runs"
         typed = f'"{name}"' if " " in name else name
-        return f"baseline {name}: {runs} · %gpumem_report --compare {typed} after the next ones{lost}"
+        return (
+            f"baseline {name}: {runs} · %gpumem_report --compare {typed} after the next ones{lost}"
+        )
 
     def _status(self) -> str:
         now = self._extension.stopped or self._recorded()

@@ -1,4 +1,4 @@
-//! The SQLite file of one session. Nothing but this file and its readers names rusqlite.
+//! The SQLite file of one session. Nothing else names rusqlite.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -263,10 +263,10 @@ pub(super) fn read(path: &Path) -> Result<Stored, Fault> {
     let facts = facts_in(&connection);
     let mut rows = Rows::default();
     rows.read(&connection)?;
-    rows.rows.sort_by(|a, b| a.0.cmp(&b.0));
+    rows.whole.sort_by(|a, b| a.0.cmp(&b.0));
     // Nobody knows how many rows were on a page that cannot be read.
     let n_lost = rows.n_damaged + usize::from(rows.is_cut);
-    let payloads = rows.rows.iter().map(|(_, bytes)| bytes.as_slice());
+    let payloads = rows.whole.iter().map(|(_, bytes)| bytes.as_slice());
     let recording = format::salvage(payloads, n_lost);
     let mut damage = recording
         .missing()
@@ -344,7 +344,7 @@ fn facts_in(connection: &Connection) -> Result<Facts, Fault> {
 /// The rows of a file that are as they were written.
 #[derive(Default)]
 struct Rows {
-    rows: Vec<(Place, Vec<u8>)>,
+    whole: Vec<(Place, Vec<u8>)>,
     n_damaged: usize,
     /// There were pages that cannot be read.
     is_cut: bool,
@@ -356,19 +356,18 @@ impl Rows {
     fn read(&mut self, connection: &Connection) -> Result<(), Fault> {
         let (mut from, mut n_steps) = (i64::MIN, 0);
         loop {
-            let n_before = self.rows.len();
+            let n_before = self.whole.len();
             match self.read_from(connection, &mut from) {
-                Ok(()) => return Ok(()),
                 Err(Fault::Corrupt(_)) if n_steps < MAX_STEPS => {
                     self.is_cut = true;
-                    n_steps = if self.rows.len() > n_before {
+                    n_steps = if self.whole.len() > n_before {
                         0
                     } else {
                         n_steps + 1
                     };
                     from = from.max(0).saturating_add(1 << n_steps);
                 }
-                Err(Fault::Corrupt(_)) => return Ok(()),
+                Ok(()) | Err(Fault::Corrupt(_)) => return Ok(()),
                 Err(fault) => return Err(fault),
             }
         }
@@ -384,7 +383,7 @@ impl Rows {
             let id: i64 = row.get(0)?;
             *from = id.saturating_add(1);
             match whole(id, row) {
-                Some(row) => self.rows.push(row),
+                Some(row) => self.whole.push(row),
                 None => self.n_damaged += 1,
             }
         }
@@ -432,7 +431,7 @@ pub(super) fn salvaged(path: &Path) -> Result<(Changes, Facts), Fault> {
     let facts = facts_in(&connection).unwrap_or_default();
     let mut rows = Rows::default();
     rows.read(&connection)?;
-    let changes = rows.rows.into_iter();
+    let changes = rows.whole.into_iter();
     Ok((
         changes.map(|(place, bytes)| (place, Some(bytes))).collect(),
         facts,

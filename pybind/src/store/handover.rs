@@ -40,6 +40,10 @@ pub(super) struct Shared {
 }
 
 #[derive(Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each says another thing to the other thread"
+)]
 struct Queue {
     frames: Vec<Frame>,
     /// Other samples are to be watched from now on.

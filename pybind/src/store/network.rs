@@ -25,7 +25,7 @@ pub(super) fn is_on_network(path: &Path) -> bool {
 }
 
 /// The numbers of `statfs(2)` and of the kernel's `magic.h`: NFS, SMB, CIFS, SMB 2, FUSE, 9P, AFS,
-/// Ceph, Lustre, GPFS, BeeGFS, Coda.
+/// Ceph, Lustre, GPFS, `BeeGFS`, Coda.
 #[cfg(target_os = "linux")]
 const REMOTE: [u32; 12] = [
     0x6969,
