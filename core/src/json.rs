@@ -25,7 +25,10 @@
 mod details;
 mod holders;
 mod segments;
+mod sessions;
 mod trace;
+
+pub use sessions::sessions_json;
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};

@@ -33,6 +33,7 @@ pub mod downsample;
 mod extremes;
 pub mod footprint;
 pub mod format;
+pub mod history;
 pub mod holders;
 pub mod inspection;
 pub mod json;

@@ -134,6 +134,22 @@ impl Recording {
         Ok(py.detach(|| report::text(&self.inner, &self.analysis(), width)))
     }
 
+    /// One line for each run and device.
+    fn _report_csv(&self, py: Python<'_>) -> PyResult<String> {
+        look::ensure_room()?;
+        Ok(py.detach(|| report::csv(&self.inner, &self.analysis())))
+    }
+
+    /// The conclusion, for an issue.
+    fn _report_markdown(&self, py: Python<'_>) -> PyResult<String> {
+        look::ensure_room()?;
+        Ok(py.detach(|| {
+            let analysis = self.analysis();
+            let device = analysis.devices.first().map(|it| it.device);
+            report::markdown(&self.inner, &analysis, device.unwrap_or_default())
+        }))
+    }
+
     /// `width` in logical pixels, `scale` device pixels for each of them.
     fn _report_png<'py>(
         &self,

@@ -21,7 +21,7 @@ use crate::sampler::Interval;
 use crate::session::{self, Selection};
 use crate::text::{Text, strings};
 use crate::trace::{Traceable, Tracing};
-use crate::{guard, interrupt, oom, rules};
+use crate::{guard, interrupt, oom, rules, stored};
 
 const ISSUES: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/issues");
 
@@ -326,6 +326,10 @@ impl Extension {
             }
             return ended.map(drop);
         };
+        if open.asked && !open.quiet {
+            // It is written while the line is made.
+            session::hurry_store(py)?;
+        }
         let is_traced = traced.is_some();
         let notes = match traced {
             Some(traced) => traced
@@ -337,7 +341,8 @@ impl Extension {
             session::look_for_holders(py, run)?;
         }
         session::look_for_segments(py, run, is_traced)?;
-        self.say(py, &open, run, notes)
+        self.say(py, &open, run, notes)?;
+        self.say_trouble_of_store(py, &open)
     }
 
     /// Ends what is recorded of a cell that goes on without us.
@@ -446,7 +451,9 @@ impl Extension {
         let unsaid = self.state(py).unsaid.take().map(|reason| {
             format!("a line before this one was not shown: {reason}; `%gpumem_report` has its run")
         });
-        for note in notes.into_iter().chain(unsaid) {
+        session::wait_for_store(py)?;
+        let trouble = session::store_trouble(py)?.map(|words| trouble_words(&words));
+        for note in notes.into_iter().chain(unsaid).chain(trouble) {
             line.push_str("\n! ");
             line.push_str(&printable(&note));
         }
@@ -460,6 +467,33 @@ impl Extension {
             }
             shown => shown.map(drop),
         }
+    }
+
+    /// Once, below a cell without a line: why the session is not kept, or what happened to its file.
+    fn say_trouble_of_store(&self, py: Python<'_>, open: &Open) -> PyResult<()> {
+        let quiet = open.quiet || (!open.asked && self.state(py).quiet);
+        if quiet {
+            return Ok(());
+        }
+        let Some(trouble) = session::store_trouble(py)? else {
+            return Ok(());
+        };
+        let words = format!("! {}", trouble_words(&trouble));
+        let (publish, output) = self.publication(py, &words, PyDict::new(py))?;
+        match publish.call((), Some(&output)) {
+            // `%gpumem status` says it, too.
+            Err(error) if error.is_instance_of::<PyException>(py) => Ok(()),
+            shown => shown.map(drop),
+        }
+    }
+
+    /// What became of the last session of this notebook, if that died.
+    fn say_last_died(&self, py: Python<'_>) -> PyResult<()> {
+        let Some(line) = stored::last_died(py, self.width(py)?)? else {
+            return Ok(());
+        };
+        let (publish, output) = self.publication(py, &line, PyDict::new(py))?;
+        publish.call((), Some(&output)).map(drop)
     }
 
     /// In place of the usual line: after each cell that asks for one, and once where every cell is
@@ -517,6 +551,10 @@ impl Extension {
     }
 }
 
+fn trouble_words(trouble: &str) -> String {
+    format!("{trouble}; recording goes on")
+}
+
 /// Loads gpumem into a shell. A second time does nothing.
 #[pyfunction]
 #[pyo3(signature = (ip))]
@@ -538,14 +576,32 @@ pub(crate) fn load_ipython_extension(py: Python<'_>, ip: &Bound<'_, PyAny>) -> P
         .import("gpumem.magics")?
         .call_method1("install", (ip, &extension))?;
     extension.get().state(py).uninstall = Some(uninstall.unbind());
-    let events = ip.getattr("events")?;
-    for event in ["pre_run_cell", "post_run_cell"] {
-        events.call_method1("register", (event, extension.getattr(event)?))?;
+    close_at_exit(py)?;
+    if !session::is_disabled() {
+        let events = ip.getattr("events")?;
+        for event in ["pre_run_cell", "post_run_cell"] {
+            events.call_method1("register", (event, extension.getattr(event)?))?;
+        }
+        if let Err(failure) = guard::caught(py, || extension.get().say_last_died(py)) {
+            guard::log(
+                py,
+                &format!("what became of the last session is not known: {failure}"),
+            );
+        }
     }
     LOADED
         .lock_py_attached(py)
         .unwrap_or_else(PoisonError::into_inner)
         .push(extension.unbind());
+    Ok(())
+}
+
+/// The session's file is closed when the process ends in order.
+fn close_at_exit(py: Python<'_>) -> PyResult<()> {
+    let close = py.import("gpumem._gpumem")?.getattr("_close_store")?;
+    let atexit = py.import("atexit")?;
+    atexit.call_method1("unregister", (&close,))?;
+    atexit.call_method1("register", (close,))?;
     Ok(())
 }
 

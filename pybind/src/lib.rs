@@ -33,6 +33,8 @@ mod session;
 mod sim;
 mod sources;
 mod still;
+mod store;
+mod stored;
 #[cfg(feature = "testing")]
 mod testing;
 mod text;
@@ -81,8 +83,14 @@ mod _gpumem {
     use super::rules::{_check_rules, _default_rules};
     #[pymodule_export]
     use super::session::{
-        Subscription, device_labels, follow, is_owner, record_blocks, reset, source_states,
-        sources_text, use_sources,
+        Subscription, close_store, device_labels, follow, is_owner, record_blocks, reset,
+        source_states, sources_text, use_sources,
+    };
+
+    #[pymodule_export]
+    use super::stored::{
+        StoreError, baseline_names, baseline_recording, is_disabled, keep_in, save_baseline,
+        sessions_json, sessions_text, store_status, stored_recording,
     };
 
     use super::{Bound, PyModule, PyModuleMethods, PyResult};

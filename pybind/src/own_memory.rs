@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use gpumem_core::units::Bytes;
 
+use crate::store;
+
 #[global_allocator]
 static COUNTED: Counted = Counted;
 
@@ -14,7 +16,8 @@ static HELD: AtomicUsize = AtomicUsize::new(0);
 
 /// Bytes that gpumem holds now.
 pub(crate) fn held() -> Bytes {
-    Bytes::new(HELD.load(Ordering::Relaxed) as u64)
+    let of_rust = HELD.load(Ordering::Relaxed) as u64;
+    Bytes::new(of_rust + store::held().get())
 }
 
 /// The system's allocator, counted.

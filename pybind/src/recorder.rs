@@ -7,6 +7,7 @@ mod follow;
 mod looks;
 mod oom;
 mod points;
+mod storing;
 mod traced;
 
 use std::collections::{BTreeSet, HashMap};
@@ -26,8 +27,10 @@ use crate::clock::Clock;
 use crate::sources::Found;
 use follow::Followed;
 pub(crate) use follow::Notifier;
+pub(crate) use oom::{Names, out_of_memory};
 use points::MAX_POINTS;
 pub(crate) use points::Mark;
+use storing::Storing;
 pub(crate) use traced::{RunAsTraced, Traced};
 
 /// How much of a cell's source is kept.
@@ -94,6 +97,7 @@ pub(crate) struct Recorder {
     /// The marks of the open runs.
     marks: HashMap<(RunIdx, DeviceIdx, String), Downsampler>,
     followed: Option<Followed>,
+    storing: Storing,
     /// The runs that frames told of since somebody last took them.
     changed: BTreeSet<RunIdx>,
 }
@@ -115,6 +119,7 @@ impl Recorder {
             thins_at: MAX_POINTS,
             marks: HashMap::new(),
             followed: None,
+            storing: Storing::default(),
             changed: BTreeSet::new(),
         }
     }
@@ -341,9 +346,13 @@ impl Recorder {
             followed.note(&frame);
         }
         self.changed.extend(frame.run());
+        let begins_storing = self.storing.takes(&frame);
         self.recording
             .apply(frame)
             .expect("the recorder's own frames fit each other");
+        if begins_storing {
+            self.begin_storing();
+        }
     }
 
     fn device(&mut self, found: Found) -> DeviceIdx {

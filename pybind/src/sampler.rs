@@ -1,5 +1,6 @@
 //! The thread that reads driver levels while a run is open, without the GIL.
 
+use std::fmt;
 use std::io;
 use std::mem;
 use std::process;
@@ -161,11 +162,12 @@ impl Sampler {
         if !self.is_here() {
             return Vec::new();
         }
-        let state = self.shared.lock();
-        let devices = state.run.iter().flat_map(|run| &run.devices);
-        devices
-            .map(|sampled| (sampled.key.clone(), sampled.points.points().to_vec()))
-            .collect()
+        self.shared.so_far()
+    }
+
+    /// What is sampled from now on, for a thread of its own.
+    pub(crate) fn watched(&self) -> SoFar {
+        SoFar(Arc::clone(&self.shared))
     }
 
     fn start(&self) -> io::Result<Thread> {
@@ -204,7 +206,32 @@ impl Drop for Sampler {
     }
 }
 
+/// What has been sampled of the open run, for another thread of this process.
+#[derive(Clone)]
+pub(crate) struct SoFar(Arc<Shared>);
+
+impl SoFar {
+    /// Until now, by the device's key.
+    pub(crate) fn get(&self) -> Vec<(DeviceKey, Vec<Sample>)> {
+        self.0.so_far()
+    }
+}
+
+impl fmt::Debug for SoFar {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("SoFar")
+    }
+}
+
 impl Shared {
+    fn so_far(&self) -> Vec<(DeviceKey, Vec<Sample>)> {
+        let state = self.lock();
+        let devices = state.run.iter().flat_map(|run| &run.devices);
+        devices
+            .map(|sampled| (sampled.key.clone(), sampled.points.points().to_vec()))
+            .collect()
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -31,7 +31,7 @@ def test_wheel_holds_the_package_the_page_and_the_licenses(
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
     about = next(name.split("/")[0] for name in names if ".dist-info/" in name)
-    described = {f"{about}/{name}" for name in ("METADATA", "RECORD", "WHEEL")}
+    described = {f"{about}/{name}" for name in ("METADATA", "RECORD", "WHEEL", "entry_points.txt")}
     described |= {f"{about}/licenses/{name}" for name in LICENSES}
     bill_of_materials = {name for name in names if name.startswith(f"{about}/sboms/")}
     extension = {name for name in names if name.startswith("gpumem/_gpumem.abi3.")}

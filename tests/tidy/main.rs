@@ -6,7 +6,7 @@ mod sources;
 
 use sources::{dependencies, files, lines, notebooks};
 
-const MACHINE: [&str; 3] = ["pyo3", "cudarc", "nvml-wrapper"];
+const MACHINE: [&str; 4] = ["pyo3", "cudarc", "nvml-wrapper", "rusqlite"];
 const PAGE: [&str; 3] = ["wasm-bindgen", "js-sys", "web-sys"];
 const OUTSIDE: [&str; 5] = [
     "std::fs",
@@ -136,6 +136,15 @@ fn only_one_source_names_nvml_wrapper() {
         .in_code()
         .with_any(&["nvml_wrapper"])
         .outside("pybind/src/sources/nvml.rs")
+        .none();
+}
+
+#[test]
+fn only_the_stores_file_names_sqlite() {
+    lines(".rs")
+        .in_code()
+        .with_any(&["rusqlite"])
+        .outside("pybind/src/store/file.rs")
         .none();
 }
 

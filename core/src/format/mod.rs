@@ -28,10 +28,12 @@ mod checksum;
 mod found;
 mod messagepack;
 mod record;
+mod salvage;
 mod v1;
 mod values;
 
 pub use found::{decode_found, encode_found};
+pub use salvage::salvage;
 
 use serde::Serialize;
 use thiserror::Error;

@@ -184,8 +184,9 @@ const OUTLINE_DEPTH: usize = 2;
 const N_OUTLINED: usize = 6;
 
 impl DeviceHolders {
-    /// Drops what is far below the names, and what is small beside the rest.
-    pub(crate) fn keep_outline(&mut self) {
+    /// Drops what is far below the names, and what is small beside the rest: what a
+    /// [`Recording`](crate::recording::Recording) keeps of the look before the latest.
+    pub fn keep_outline(&mut self) {
         for holder in &mut self.roots {
             keep_largest(&mut holder.branches, &mut holder.more, OUTLINE_DEPTH);
         }
@@ -199,8 +200,9 @@ impl DeviceHolders {
         }
     }
 
-    /// Drops all but the names that grew most, without their branches.
-    pub(crate) fn keep_what_grew(&mut self) {
+    /// Drops all but the names that grew most, without their branches: what a
+    /// [`Recording`](crate::recording::Recording) keeps of earlier looks.
+    pub fn keep_what_grew(&mut self) {
         // Where none was before it, all is new.
         let has_grown = |holder: &Holder| {
             let is_fresh = holder.fresh.is_some_and(|fresh| fresh > Bytes::ZERO);

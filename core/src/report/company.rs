@@ -222,7 +222,7 @@ fn remedies(members: &[Member]) -> Vec<String> {
 }
 
 /// In one unit: `12 s`, `5 min`, `2 h`, `3 d`.
-fn age(age: Nanos) -> String {
+pub(super) fn age(age: Nanos) -> String {
     let seconds = age.get() / 1_000_000_000;
     match seconds {
         0..60 => format!("{seconds} s"),

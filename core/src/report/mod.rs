@@ -28,6 +28,7 @@ mod levels;
 mod line;
 mod lines;
 mod markdown;
+mod sessions;
 mod sources;
 #[cfg(test)]
 mod tests;
@@ -44,6 +45,7 @@ pub use holders::holders;
 pub use levels::levels;
 pub use line::{News, line, news};
 pub use markdown::markdown;
+pub use sessions::{cut_off, last_session, sessions, worst_finding};
 pub use sources::sources;
 
 use crate::analyze::{Analysis, DeviceSummary, Peak, RunRow, cell_label};

@@ -14,6 +14,7 @@ from gpumem._gpumem import (
     Recording,
     RecordingError,
     RecordingWarning,
+    StoreError,
     __version__,
     footprint,
     load,
@@ -29,6 +30,7 @@ from gpumem._holders import Holder, HolderBranch, Holders, SharedMemory, holders
 from gpumem._release import Released, ReleaseStep, release
 from gpumem._report import Cell, Evidence, Finding, Fix, Report, report
 from gpumem._rules import Rules
+from gpumem._sessions import LastRun, StoredSession, open_session, sessions
 from gpumem._verdicts import Change, Comparison, Growth, GrowthSide, classify_growth, compare
 from gpumem.classic import (
     GPUMemoryProfiler,
@@ -57,6 +59,7 @@ __all__ = [
     "Holder",
     "HolderBranch",
     "Holders",
+    "LastRun",
     "MemoryAnalyzer",
     "MemoryPattern",
     "MemorySnapshot",
@@ -71,6 +74,8 @@ __all__ = [
     "Report",
     "Rules",
     "SharedMemory",
+    "StoreError",
+    "StoredSession",
     "__version__",
     "classify_growth",
     "compare",
@@ -79,11 +84,13 @@ __all__ = [
     "load",
     "load_ipython_extension",
     "mark",
+    "open_session",
     "record",
     "recording",
     "register_adapter",
     "release",
     "report",
+    "sessions",
     "sim",
     "steps",
     "unload_ipython_extension",

@@ -178,28 +178,55 @@ _baselines: dict[str, tuple[str, int]] = {}
 
 
 def set_baseline(name: str) -> int:
-    """Save the runs so far as a baseline of that name; return their number."""
+    """Save the runs so far as a baseline of that name; return their number.
+
+    If sessions are kept on the disk, later sessions find it there.
+
+    Raises:
+        StoreError: it cannot be written to the disk; this session has it nevertheless.
+    """
     session, n_runs = _gpumem.recording()._position()
-    _baselines[_gpumem._printable(name)] = (session, n_runs)
+    shown = _gpumem._printable(name)
+    _baselines[shown] = (session, n_runs)
+    if n_runs:
+        _gpumem._save_baseline(shown)
     return n_runs
 
 
-def compare_with(name: str) -> Comparison:
-    """Compare the runs since a baseline of this session with the runs before it.
+def compare_with(name: str, recording: _gpumem.Recording | None = None) -> Comparison:
+    """Compare a recording with a baseline, or with a session that is kept.
+
+    Without a recording, it is this session: the runs since a baseline of this session with the
+    runs before it, or else all of its runs with a baseline of another one.
 
     Raises:
-        KeyError: there is no baseline of that name; the message lists the known ones.
+        KeyError: there is neither a baseline nor a session of that name.
+        StoreError: its file cannot be read.
     """
+    shown = _gpumem._printable(name)
+    if recording is not None:
+        return Comparison(recording, _stored(shown, []), shown)
     recording = _gpumem.recording()
     session, _ = recording._position()
-    known = {known: n_runs for known, (of, n_runs) in _baselines.items() if of == session}
-    shown = _gpumem._printable(name)
-    if shown not in known:
-        there_is = ", ".join(known) or "none yet: %gpumem baseline NAME sets one"
+    own = {known: n_runs for known, (of, n_runs) in _baselines.items() if of == session}
+    if shown in own:
+        before, after = recording._split_at(own[shown])
+        return Comparison(after, before, shown, _gpumem._stopped())
+    return Comparison(recording, _stored(shown, list(own)), shown, _gpumem._stopped())
+
+
+def _stored(name: str, own: list[str]) -> _gpumem.Recording:
+    """Return what is kept on the disk under a name: a baseline, or else a session."""
+    kept = _gpumem._baseline_names()
+    if name in kept:
+        return _gpumem._baseline_recording(name)
+    try:
+        return _gpumem._stored_recording(name)
+    except KeyError:
+        there_is = ", ".join(dict.fromkeys([*own, *kept]))
+        there_is = there_is or "none yet: %gpumem baseline NAME sets one"
         message = f"no baseline {name!r}: there is {there_is}"
-        raise KeyError(message)
-    before, after = recording._split_at(known[shown])
-    return Comparison(after, before, shown, _gpumem._stopped())
+        raise KeyError(message) from None
 
 
 def _change(entry: dict[str, Any]) -> Change:

@@ -8,6 +8,9 @@ the cell begins.
 
 from __future__ import annotations
 
+import os
+import platform
+import sys
 from argparse import ArgumentTypeError
 from dataclasses import dataclass
 from functools import lru_cache
@@ -25,7 +28,7 @@ from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
 from IPython.core.magic_arguments import argument, magic_arguments
 from IPython.display import display
 from IPython.utils.process import arg_split  # type: ignore[attr-defined]
-from traitlets import Bool, Dict, Enum, TraitError, Unicode, validate
+from traitlets import Bool, Dict, Enum, TraitError, Unicode, Union, validate
 from traitlets.config import Configurable
 
 from gpumem import _gpumem
@@ -33,6 +36,7 @@ from gpumem._company import who
 from gpumem._holders import holders
 from gpumem._release import release
 from gpumem._report import NOTEBOOK_WIDTH, Report, below, report
+from gpumem._sessions import SHOWN, open_session
 from gpumem._verdicts import Comparison, compare_with, set_baseline
 
 if TYPE_CHECKING:
@@ -55,6 +59,8 @@ TAKE_NAMES = {"use", "baseline", "release", "holders", "why"}
 # Actions of `%gpumem` that work in a process forked from the one that records.
 ANSWERED_BY_FORKS = {"release", "holders", "why", "who"}
 
+OFF = "gpumem is off: the environment variable GPUMEM_DISABLE is set"
+
 FORKED = "nothing is recorded or read here: this process was forked from the one that records"
 
 # Options of `%gpumem` that only some actions take: the actions, and their names in a message.
@@ -63,6 +69,7 @@ BELONG = {
     "device": ({"holders", "why"}, "why, or to %%gpumem"),
     "depth": ({"holders", "why"}, "why"),
     "dry_run": ({"release"}, "release"),
+    "all": ({"sessions"}, "sessions"),
 }
 
 
@@ -90,6 +97,13 @@ class GpuMem(Configurable):
         default_value="full",
         help="""How much of a cell's source a recording keeps. Labels are kept with every setting:
         those of `%%gpumem -l`, `gpumem.record`, `gpumem.mark` and `gpumem.steps`.""",
+    ).tag(config=True)
+
+    store = Union(
+        [Bool(), Unicode()],
+        default_value=True,
+        help="""Keep each session on the disk: True (in Jupyter's data folder), False, or the path
+        of a folder. Only you can read the files.""",
     ).tag(config=True)
 
     rules = Dict(
@@ -186,6 +200,14 @@ def install(shell: InteractiveShell, extension: _gpumem.Extension) -> Callable[[
             settings.interval,
         )
         extension.judge_by(settings.rules)
+        if not _gpumem._is_disabled():
+            store = settings.store
+            _gpumem._keep_in(
+                str(Path(store).expanduser()) if isinstance(store, str) else store,
+                _notebook(shell),
+                platform.node(),
+                sys.orig_argv,
+            )
 
     configure()
     settings.observe(configure)
@@ -210,6 +232,12 @@ def install(shell: InteractiveShell, extension: _gpumem.Extension) -> Callable[[
                     registered[kind][name] = before[kind][name]
 
     return uninstall
+
+
+def _notebook(shell: InteractiveShell) -> str | None:
+    """Return the notebook's path, where its frontend tells it: Jupyter's server or VS Code."""
+    path = os.environ.get("JPY_SESSION_NAME") or shell.user_ns.get("__vsc_ipynb_file__")
+    return path if isinstance(path, str) else None
 
 
 def _take_out(entries: list[Any], entry: object) -> None:
@@ -317,13 +345,13 @@ class GpuMemMagics(Magics):
         nargs="?",
         choices=[
             *("on", "off", "status", "reset", "use"),
-            *("baseline", "release", "holders", "why", "who"),
+            *("baseline", "release", "holders", "why", "who", "sessions"),
         ],
         help="""on, off: record every cell, or only those with %%%%gpumem;
         status: what is recorded, from which sources and why; reset: forget all runs;
         use: read only these sources; baseline: name the runs so far, to compare later runs
         with them; release: free memory; holders, or why: which names hold memory, and by which
-        path; who: which processes and notebooks use the GPUs;
+        path; who: which processes and notebooks use the GPUs; sessions: those kept on the disk;
         without an action: what each device's memory is used for now""",
     )
     @argument(
@@ -349,12 +377,19 @@ class GpuMemMagics(Magics):
         help="on: minimum time between samples, such as 10ms (1ms to 1s)",
     )
     @argument("--dry-run", action="store_true", help="release: preview what would be freed")
+    @argument("--all", action="store_true", help=f"sessions: not only the latest {SHOWN}")
     @line_magic("gpumem")
     def control(self, line: str) -> None:
         """Control the recording, or show what each device holds now."""
         options = _parsed(GpuMemMagics.control, "%gpumem", line)
         _refuse_strays(options)
-        self._extension.show(self._answer(options))
+        if _gpumem._is_disabled():
+            answer = OFF
+        elif not _gpumem._is_owner() and options.action not in ANSWERED_BY_FORKS:
+            answer = FORKED
+        else:
+            answer = self._answer(options)
+        self._extension.show(answer)
 
     @magic_arguments(name="gpumem_report")
     @argument("--text", action="store_true", help="print plain text")
@@ -363,13 +398,23 @@ class GpuMemMagics(Magics):
         "--compare",
         metavar="NAME",
         type=_unquoted,
-        help="compare the runs since `%%gpumem baseline NAME` with those before it",
+        help="""compare with a baseline: the runs since `%%gpumem baseline NAME` with those before
+        it, or with those of another session; or with a session, by its id""",
+    )
+    @argument(
+        "--session",
+        metavar="ID",
+        type=_unquoted,
+        help="the report of a session that is kept: `last`, or an id from `%%gpumem sessions`",
     )
     @line_magic("gpumem_report")
     def show_report(self, line: str) -> None:
         """Show which cells grew memory, whether they leak, and every run."""
         options = _parsed(GpuMemMagics.show_report, "%gpumem_report", line)
-        shown = report() if options.compare is None else _comparison(options.compare)
+        if _gpumem._is_disabled():
+            self._extension.show(OFF)
+            return
+        shown = _shown(options)
         if options.html is not None:
             self._save_page(shown, Path(options.html).expanduser())
         if options.text:
@@ -378,8 +423,6 @@ class GpuMemMagics(Magics):
             display(shown)
 
     def _answer(self, options: Namespace) -> str:
-        if not _gpumem._is_owner() and options.action not in ANSWERED_BY_FORKS:
-            return FORKED
         match options.action:
             case "on" | "off":
                 answer = self._record(options)
@@ -400,6 +443,9 @@ class GpuMemMagics(Magics):
                 answer = self._status()
             case "who":
                 answer = who().text(NOTEBOOK_WIDTH)
+            case "sessions":
+                n_shown = sys.maxsize if options.all else SHOWN
+                answer = _gpumem._sessions_text(n_shown, NOTEBOOK_WIDTH)
             case _:
                 answer = below(self._extension.stopped, _gpumem.levels_text())
         return answer
@@ -460,15 +506,32 @@ class GpuMemMagics(Magics):
     def _baseline(self, name: str) -> str:
         if not name:
             raise _refusal("%gpumem", "baseline needs a name")
-        n_runs = set_baseline(name)
+        n_runs, lost = _gpumem.recording()._position()[1], ""
+        try:
+            set_baseline(name)
+        except _gpumem.StoreError as error:
+            lost = f"\n! only this session has it: {error}"
         runs = "1 run" if n_runs == 1 else f"{n_runs} runs"
         typed = f'"{name}"' if " " in name else name
-        return f"baseline {name}: {runs} · %gpumem_report --compare {typed} after the next ones"
+        return (
+            f"baseline {name}: {runs} · %gpumem_report --compare {typed} after the next ones{lost}"
+        )
 
     def _status(self) -> str:
         now = self._extension.stopped or self._recorded()
         counts = f"recorded so far: {_gpumem.recording()._counts()}"
-        return f"{now}\n{counts}\n{_looks()}\n{_gpumem.sources_text()}"
+        return f"{now}\n{counts}\n{self._kept()}\n{_looks()}\n{_gpumem.sources_text()}"
+
+    def _kept(self) -> str:
+        """Return where this session is kept on the disk, or why it is not."""
+        path, trouble = _gpumem._store_status()
+        if trouble is not None:
+            return trouble
+        if path is not None:
+            return f"kept in {path}"
+        if self._settings.store is False:
+            return "not kept on the disk (`GpuMem.store` is False)"
+        return "kept on the disk from the first run on"
 
     def _recorded(self) -> str:
         interval = self._settings.interval
@@ -488,11 +551,17 @@ def _looks() -> str:
     return f"what holds memory: {looks}, {answered} answered{reasons}"
 
 
-def _comparison(name: str) -> Comparison:
+def _shown(options: Namespace) -> Report | Comparison:
+    """Return the report or the comparison that the options ask for."""
     try:
-        return compare_with(name)
+        recording = None if options.session is None else open_session(options.session)
+        if options.compare is not None:
+            return compare_with(options.compare, recording)
     except KeyError as error:
         raise _refusal("%gpumem_report", error.args[0]) from None
+    except _gpumem.StoreError as error:
+        raise _refusal("%gpumem_report", str(error)) from None
+    return report(recording)
 
 
 def _refuse_strays(options: Namespace) -> None:

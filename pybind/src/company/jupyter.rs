@@ -94,32 +94,34 @@ fn text(content: &Bound<'_, PyAny>, key: &str) -> Option<String> {
 
 /// Where Jupyter keeps them: what the environment says, else the system's own place.
 fn runtime_dir() -> Option<PathBuf> {
-    let folder = |name| {
-        env::var_os(name)
-            .filter(|it| !it.is_empty())
-            .map(PathBuf::from)
-    };
-    folder("JUPYTER_RUNTIME_DIR").or_else(|| {
-        let data = folder("JUPYTER_DATA_DIR").or_else(data_dir)?;
-        Some(data.join("runtime"))
-    })
+    folder("JUPYTER_RUNTIME_DIR").or_else(|| Some(data_dir()?.join("runtime")))
+}
+
+/// Jupyter's data folder: what the environment says, else the system's own place.
+pub(crate) fn data_dir() -> Option<PathBuf> {
+    folder("JUPYTER_DATA_DIR").or_else(usual_data_dir)
+}
+
+/// The folder that a variable of the environment names.
+fn folder(name: &str) -> Option<PathBuf> {
+    env::var_os(name)
+        .filter(|it| !it.is_empty())
+        .map(PathBuf::from)
 }
 
 #[cfg(windows)]
-fn data_dir() -> Option<PathBuf> {
+fn usual_data_dir() -> Option<PathBuf> {
     env::var_os("APPDATA").map(|it| PathBuf::from(it).join("jupyter"))
 }
 
 #[cfg(target_os = "macos")]
-fn data_dir() -> Option<PathBuf> {
+fn usual_data_dir() -> Option<PathBuf> {
     env::home_dir().map(|home| home.join("Library/Jupyter"))
 }
 
 #[cfg(not(any(windows, target_os = "macos")))]
-fn data_dir() -> Option<PathBuf> {
-    let data = env::var_os("XDG_DATA_HOME")
-        .filter(|it| !it.is_empty())
-        .map(PathBuf::from);
+fn usual_data_dir() -> Option<PathBuf> {
+    let data = folder("XDG_DATA_HOME");
     let data = data.or_else(|| env::home_dir().map(|home| home.join(".local/share")));
     data.map(|it| it.join("jupyter"))
 }

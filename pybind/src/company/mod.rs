@@ -16,6 +16,8 @@ use gpumem_core::units::{Bytes, Nanos};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
+pub(crate) use jupyter::data_dir;
+
 use crate::session;
 use crate::sources::process::is_in_first_pid_namespace;
 use crate::text::Text;

@@ -2,10 +2,12 @@
 
 use gpumem_core::holders::HeldBy;
 use gpumem_core::recording::{
-    AllocatorLevels, Frame, Framework, OomHolder, OutOfMemory, Run, RunIdx,
+    AllocatorLevels, Device, Frame, Framework, OomHolder, OutOfMemory, Run, RunIdx,
 };
+use gpumem_core::units::Nanos;
 
 use super::{Recorder, SourceText};
+use crate::clock::Clock;
 use crate::oom::OomReport;
 
 /// At most so many names that held memory are kept of an out-of-memory error.
@@ -19,10 +21,9 @@ impl Recorder {
     pub(crate) fn ran_out(&mut self, idx: RunIdx, mut report: Option<OomReport>) {
         let run = self.recording.run(idx);
         let segments = report.as_mut().and_then(|report| report.segments.take());
-        let Some(oom) = report.map_or_else(
-            || counted(run),
-            |report| Some(self.out_of_memory(run, report)),
-        ) else {
+        let Some(oom) =
+            report.map_or_else(|| counted(run), |report| Some(self.run_oom(run, report)))
+        else {
             return;
         };
         let device = oom.device;
@@ -65,41 +66,67 @@ impl Recorder {
         self.emit(Frame::Run(run));
     }
 
-    /// Those on a device, or on any but the host where none is known.
-    fn holders_on(&self, label: Option<&str>, held_by: Vec<HeldBy>) -> Vec<OomHolder> {
-        let keeps_names = self.source_text == SourceText::Full;
-        let is_there = |held: &HeldBy| label.map_or(held.device != HOST, |it| held.device == it);
-        let held_by = held_by.into_iter().filter(is_there);
-        let holder = |held: HeldBy| OomHolder {
-            name: if keeps_names {
-                held.name
-            } else {
-                String::new()
-            },
-            kind: held.kind,
-            used: held.n_bytes,
+    fn run_oom(&self, run: &Run, report: OomReport) -> OutOfMemory {
+        let names = Names {
+            devices: self.recording.devices(),
+            keeps_names: self.source_text == SourceText::Full,
         };
-        held_by.take(MAX_HOLDERS).map(holder).collect()
+        let ended = run.ended.unwrap_or_default();
+        out_of_memory(&names, self.clock, ended, report)
     }
 
-    fn out_of_memory(&self, run: &Run, report: OomReport) -> OutOfMemory {
-        let label = report.message.device.as_deref();
-        let mut devices = self.recording.devices().iter();
-        let device = devices.find(|device| Some(device.label.as_str()) == label);
-        let at = report.at.map(|at| self.clock.at(at));
+    fn holders_on(&self, label: Option<&str>, held_by: Vec<HeldBy>) -> Vec<OomHolder> {
         let keeps_names = self.source_text == SourceText::Full;
-        let holders = self.holders_on(label, report.holders);
-        OutOfMemory {
-            at: at.or(run.ended).unwrap_or_default(),
-            device: device.map(|device| device.idx),
-            names_accelerator: report.message.names_accelerator(),
-            framework: report.message.framework,
-            survived: report.survived,
-            figures: report.message.figures,
-            holders,
-            message: report.text.filter(|_| keeps_names),
-        }
+        holders_on(label, held_by, keeps_names)
     }
+}
+
+/// What an error's words are held against.
+pub(crate) struct Names<'a> {
+    /// The devices of the recording.
+    pub(crate) devices: &'a [Device],
+    /// Names of variables may be kept, and the error's words.
+    pub(crate) keeps_names: bool,
+}
+
+/// What is kept of an error that was reported in a run; one whose instant is not known came at
+/// its end.
+pub(crate) fn out_of_memory(
+    names: &Names<'_>,
+    clock: Clock,
+    ended: Nanos,
+    report: OomReport,
+) -> OutOfMemory {
+    let label = report.message.device.as_deref();
+    let mut devices = names.devices.iter();
+    let device = devices.find(|device| Some(device.label.as_str()) == label);
+    let holders = holders_on(label, report.holders, names.keeps_names);
+    OutOfMemory {
+        at: report.at.map_or(ended, |at| clock.at(at)),
+        device: device.map(|device| device.idx),
+        names_accelerator: report.message.names_accelerator(),
+        framework: report.message.framework,
+        survived: report.survived,
+        figures: report.message.figures,
+        holders,
+        message: report.text.filter(|_| names.keeps_names),
+    }
+}
+
+/// Those on a device, or on any but the host where none is known.
+fn holders_on(label: Option<&str>, held_by: Vec<HeldBy>, keeps_names: bool) -> Vec<OomHolder> {
+    let is_there = |held: &HeldBy| label.map_or(held.device != HOST, |it| held.device == it);
+    let held_by = held_by.into_iter().filter(is_there);
+    let holder = |held: HeldBy| OomHolder {
+        name: if keeps_names {
+            held.name
+        } else {
+            String::new()
+        },
+        kind: held.kind,
+        used: held.n_bytes,
+    };
+    held_by.take(MAX_HOLDERS).map(holder).collect()
 }
 
 /// What is known of an out-of-memory error that nobody reported: an allocator counted it.

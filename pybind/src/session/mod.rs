@@ -7,9 +7,11 @@ mod held;
 mod reading;
 mod runs;
 mod segments;
+mod storing;
 mod traced;
 
 use std::collections::{BTreeSet, HashMap};
+use std::env;
 use std::process;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
@@ -32,6 +34,10 @@ pub(crate) use reading::{
 };
 pub(crate) use runs::{BlockId, Selection, begin, begin_block, end, end_block, mark};
 pub(crate) use segments::{MAX_BLOCKS, look_for_segments, too_many};
+
+pub(crate) use storing::{
+    archive, close_store, hurry_store, keep_in, store_state, store_trouble, wait_for_store,
+};
 
 use crate::oom::observer;
 pub(crate) use traced::{run_as_traced, traceable, traced};
@@ -88,7 +94,16 @@ pub(crate) fn is_running() -> bool {
 
 /// A block that begins now is recorded: what it asks first, without a lock.
 pub(crate) fn records_blocks() -> bool {
-    is_running() || RECORDS_BLOCKS.load(Ordering::Relaxed)
+    is_running() || (RECORDS_BLOCKS.load(Ordering::Relaxed) && !is_disabled())
+}
+
+/// Everything of gpumem is off, by the environment's word.
+pub(crate) fn is_disabled() -> bool {
+    static IS_DISABLED: LazyLock<bool> = LazyLock::new(|| {
+        let value = env::var_os("GPUMEM_DISABLE");
+        value.is_some_and(|value| !value.is_empty() && value != "0")
+    });
+    *IS_DISABLED
 }
 
 /// Says whether blocks outside of every recorded cell are recorded, too.
@@ -115,16 +130,19 @@ pub(crate) fn sample_every(py: Python<'_>, interval: Interval) -> PyResult<()> {
 /// Forgets everything recorded: the next run is the first of a new session.
 #[pyfunction]
 pub(crate) fn reset(py: Python<'_>) -> PyResult<()> {
-    let (kept, interval, rules) = with_session(py, |session| {
-        let recorder = &session.recorder;
+    let (kept, interval, rules, (setting, origin)) = with_session(py, |session| {
+        let recorder = &mut session.recorder;
+        recorder.finish();
         let rules = recorder.recording().header().rules;
-        (recorder.source_text(), session.interval, rules)
+        let kept_in = recorder.kept_in();
+        (recorder.source_text(), session.interval, rules, kept_in)
     })?;
     let mut session = Session {
         interval,
         ..Session::new(py, kept)?
     };
     session.recorder.judge_by(rules);
+    session.recorder.keep_in(setting, origin);
     IS_RUNNING.store(false, Ordering::Relaxed);
     // The old one's sampler is waited for when the lock is free again.
     let old = locked(py, &SESSION).replace(session);

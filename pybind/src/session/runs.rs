@@ -228,6 +228,7 @@ impl Session {
             self.recorder.sampled(other, points);
         }
         self.note_open();
+        self.recorder.store_watches(run, self.sampler.watched());
         self.sampler.begin(interval.unwrap_or(self.interval))
     }
 

@@ -221,6 +221,24 @@ pub(super) const BENCHES: &[Bench] = &[
         ],
         peers: &[],
     },
+    Bench {
+        name: "store",
+        script: "tests/python/bench_store.py",
+        rows: &[
+            row("handed_us", "a cell hands its run over", "µs").within(10.0),
+            row(
+                "handed_asleep_us",
+                "the same, the store's thread asleep",
+                "µs",
+            )
+            .within(10.0),
+            row("waited_us", "a line waits for its run to be kept", "µs"),
+            row("size_mib", "a session of 10,000 runs", "MiB"),
+            row("size_ratio", "over the size of its recording", "×"),
+            row("open_ms", "opening it", "ms").within(100.0),
+        ],
+        peers: &[],
+    },
 ];
 
 const fn row(key: &'static str, meaning: &'static str, unit: &'static str) -> Row {

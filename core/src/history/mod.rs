@@ -1,0 +1,181 @@
+//! Sessions that are kept: what came last in each, and how it ended.
+//!
+//! Whoever keeps them says what is left of their processes; [`Ending::of`] concludes.
+//!
+//! ```
+//! use gpumem_core::history::{Ending, LastRun, Remains};
+//! # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
+//! # use example::leaking;
+//!
+//! let recording = leaking();
+//! let last = LastRun::of(&recording).expect("it has runs");
+//! assert_eq!((last.execution_count, last.is_open), (Some(12), false));
+//! let remains = Remains::default(); // no process, no word of farewell
+//! assert_eq!(Ending::of(&remains, Some(&last)), Ending::Lost);
+//! ```
+
+mod last_run;
+mod pruning;
+
+pub use last_run::{Fullest, LastRun};
+pub use pruning::{Kept, MAX_SESSIONS, MAX_SIZE, to_prune};
+
+use crate::units::{Bytes, Nanos};
+
+/// How a session ended. [`Ending::of`] concludes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// Its process is there.
+    Running,
+    /// The kernel was shut down or restarted.
+    InOrder,
+    /// Memory ran out in its last run. The kernel may have been restarted afterwards.
+    OutOfMemory,
+    /// The system ran out of memory and killed it.
+    KilledBySystem,
+    /// It ended without a word: nobody knows why.
+    Lost,
+}
+
+/// What is left of a session's process. Example: [the module](self).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Remains {
+    /// The process is there.
+    pub is_running: bool,
+    /// It said that it ended.
+    pub ended_in_order: bool,
+    /// The system says that it killed the process because memory ran out.
+    pub was_killed: bool,
+}
+
+impl Ending {
+    /// How a session ended whose last run was `last`. Example: [the module](self).
+    pub fn of(remains: &Remains, last: Option<&LastRun>) -> Self {
+        if remains.is_running {
+            Self::Running
+        } else if remains.was_killed && !remains.ended_in_order {
+            Self::KilledBySystem
+        } else if last.is_some_and(|last| last.ran_out) {
+            Self::OutOfMemory
+        } else if remains.ended_in_order {
+            Self::InOrder
+        } else {
+            Self::Lost
+        }
+    }
+
+    /// The name in JSON and in Python.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::InOrder => "in_order",
+            Self::OutOfMemory => "out_of_memory",
+            Self::KilledBySystem => "killed_by_system",
+            Self::Lost => "lost",
+        }
+    }
+
+    /// The ending of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let all = [
+            Self::Running,
+            Self::InOrder,
+            Self::OutOfMemory,
+            Self::KilledBySystem,
+            Self::Lost,
+        ];
+        all.into_iter().find(|ending| ending.name() == name)
+    }
+}
+
+/// A session as a list shows it: [`report::sessions`](crate::report::sessions()).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredSession {
+    /// What people type to open it.
+    pub id: String,
+    /// The notebook's path, if the frontend told it.
+    pub notebook: Option<String>,
+    /// The machine, if it is another one.
+    pub host: Option<String>,
+    /// For how long it is over, or else for how long it has been going on.
+    pub age: Option<Nanos>,
+    /// How it ended.
+    pub ending: Ending,
+    /// Its last run; none if it cannot be read.
+    pub last: Option<LastRun>,
+    /// The number of its runs.
+    pub n_runs: usize,
+    /// Its worst finding in words, with its sign.
+    pub worst: Option<String>,
+    /// The baseline that it is.
+    pub baseline: Option<String>,
+    /// The size of its file.
+    pub size: Bytes,
+    /// Why it cannot be read, or what is missing.
+    pub damage: Option<String>,
+}
+
+impl StoredSession {
+    /// The next kernel of its notebook should hear of it: it died in a run, or of memory.
+    ///
+    /// ```
+    /// use gpumem_core::history::{Ending, LastRun, StoredSession};
+    /// use gpumem_core::units::Bytes;
+    ///
+    /// let last = LastRun { execution_count: Some(12), is_open: true, ..LastRun::default() };
+    /// let session = |ending| StoredSession {
+    ///     id: "3f9a1c2b".to_owned(),
+    ///     notebook: None,
+    ///     host: None,
+    ///     age: None,
+    ///     ending,
+    ///     last: Some(last.clone()),
+    ///     n_runs: 1,
+    ///     worst: None,
+    ///     baseline: None,
+    ///     size: Bytes::ZERO,
+    ///     damage: None,
+    /// };
+    /// assert!(session(Ending::Lost).died());
+    /// assert!(!session(Ending::InOrder).died());
+    /// ```
+    pub fn died(&self) -> bool {
+        match self.ending {
+            Ending::OutOfMemory | Ending::KilledBySystem => true,
+            Ending::Lost => self.last.as_ref().is_some_and(|last| last.is_open),
+            Ending::Running | Ending::InOrder => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(remains: [bool; 3], ran_out: bool, expected: Ending) {
+        let [is_running, ended_in_order, was_killed] = remains;
+        let remains = Remains {
+            is_running,
+            ended_in_order,
+            was_killed,
+        };
+        let last = LastRun {
+            ran_out,
+            ..LastRun::default()
+        };
+        assert_eq!(Ending::of(&remains, Some(&last)), expected);
+        assert_eq!(Ending::from_name(expected.name()), Some(expected));
+    }
+
+    #[test]
+    fn an_ending_is_concluded_from_what_is_left() {
+        check([true, false, true], true, Ending::Running);
+        check([false, false, true], false, Ending::KilledBySystem);
+        // Another process of the container was killed before this one ended.
+        check([false, true, true], false, Ending::InOrder);
+        check([false, true, false], true, Ending::OutOfMemory);
+        check([false, false, false], true, Ending::OutOfMemory);
+        check([false, false, false], false, Ending::Lost);
+    }
+}

@@ -1,0 +1,300 @@
+//! The sessions that are kept, as a table; and the line about one that died.
+
+use super::company::age;
+use super::{cut, wrapped};
+use crate::analyze::{Analysis, Severity};
+use crate::collect::CollectVec;
+use crate::history::{Ending, LastRun, StoredSession};
+use crate::printable::printable_lines;
+use crate::recording::Recording;
+use crate::units::Units;
+use crate::wording::{icon, plain, verdict_words};
+
+/// Longer names of notebooks are cut.
+const LONGEST_NAME: usize = 28;
+
+/// The worst finding of a session in words, with its sign; `None` if nothing is wrong.
+///
+/// ```
+/// use gpumem_core::analyze::{Rules, analyze};
+/// use gpumem_core::report::worst_finding;
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/recordings/leaking.rs")); }
+/// # use example::leaking;
+///
+/// let recording = leaking();
+/// let worst = worst_finding(&recording, &analyze(&recording, &Rules::default()));
+/// assert_eq!(worst.as_deref(), Some("▲ losses.append(step(batch)) leaks 2 MiB a run"));
+/// ```
+pub fn worst_finding(recording: &Recording, analysis: &Analysis) -> Option<String> {
+    let verdicts = analysis.verdicts();
+    let worst = verdicts.first()?;
+    let finding = worst.first();
+    let is_bad = finding.severity > Severity::Info && finding.withdrawn.is_none();
+    is_bad.then(|| {
+        let words = verdict_words(recording, worst, Units::Binary);
+        format!("{} {}", icon(finding), plain(&words.title))
+    })
+}
+
+/// One row per session, in the order given; lines are at most `width` columns long.
+///
+/// ```text
+/// session   notebook     ended      runs  how it ended     worst finding
+/// 3f9a1c2b  train.ipynb  2 min ago    12  died in In [12]  ▲ losses leaks 300 MiB a run
+/// ```
+/// ```
+/// use gpumem_core::report::sessions;
+///
+/// assert_eq!(sessions(&[], 80), "no session is kept yet");
+/// ```
+pub fn sessions(sessions: &[StoredSession], width: usize) -> String {
+    if sessions.is_empty() {
+        return "no session is kept yet".to_owned();
+    }
+    let mut rows = vec![HEADING.map(str::to_owned)];
+    rows.extend(sessions.iter().map(row));
+    let widths: Vec<usize> = (0..HEADING.len() - 1)
+        .map(|column| {
+            let cells = rows.iter().map(|row| row[column].chars().count());
+            cells.max().unwrap_or(0)
+        })
+        .collect_vec();
+    let lines = rows.iter().map(|row| {
+        let columns = row.iter().zip(&widths).enumerate();
+        let mut line = String::new();
+        for (n, (cell, width)) in columns {
+            let padded = match n {
+                RUNS => format!("{cell:>width$}  "),
+                _ => format!("{cell:<width$}  "),
+            };
+            line.push_str(&padded);
+        }
+        line.push_str(&row[HEADING.len() - 1]);
+        cut(line.trim_end(), width)
+    });
+    printable_lines(&lines.collect_vec().join("\n"))
+}
+
+const HEADING: [&str; 6] = [
+    "session",
+    "notebook",
+    "ended",
+    "runs",
+    "how it ended",
+    "worst finding",
+];
+const RUNS: usize = 3;
+
+fn row(session: &StoredSession) -> [String; 6] {
+    let ago = session.age.map(|it| match session.ending {
+        Ending::Running => "–".to_owned(),
+        _ => format!("{} ago", age(it)),
+    });
+    let notebook = session.notebook.as_deref().map_or("–", base_name);
+    let notebook = match &session.host {
+        Some(host) => format!("{notebook} on {host}"),
+        None => notebook.to_owned(),
+    };
+    let notes = session.baseline.iter().map(|it| format!("baseline {it}"));
+    let notes = notes.chain(session.damage.clone());
+    let words: Vec<String> = session.worst.clone().into_iter().chain(notes).collect_vec();
+    [
+        session.id.clone(),
+        cut(&notebook, LONGEST_NAME),
+        ago.unwrap_or_else(|| "–".to_owned()),
+        session.n_runs.to_string(),
+        how_it_ended(session),
+        if words.is_empty() {
+            "–".to_owned()
+        } else {
+            words.join(" · ")
+        },
+    ]
+}
+
+fn how_it_ended(session: &StoredSession) -> String {
+    let last = session.last.as_ref();
+    match session.ending {
+        Ending::Running => "running".to_owned(),
+        Ending::InOrder => "shut down".to_owned(),
+        Ending::OutOfMemory => format!("out of memory{}", cell(last)),
+        Ending::KilledBySystem => format!("killed by the system{}", cell(last)),
+        Ending::Lost if last.is_some_and(|last| last.is_open) => format!("died{}", cell(last)),
+        Ending::Lost => "died between cells".to_owned(),
+    }
+}
+
+/// ` in In [12], 23.4 of 24 GiB of cuda:0`
+fn place(last: Option<&LastRun>) -> String {
+    let fullness = last.map(fullness).unwrap_or_default();
+    format!("{}{fullness}", cell(last))
+}
+
+/// ` in In [12]`
+fn cell(last: Option<&LastRun>) -> String {
+    let Some(last) = last else {
+        return String::new();
+    };
+    match last.execution_count {
+        Some(n) => format!(" in In [{n}]"),
+        None => format!(" in {}", cut(&last.label, LONGEST_NAME)),
+    }
+}
+
+/// `, 23.4 of 24 GiB of cuda:0`
+fn fullness(last: &LastRun) -> String {
+    last.fullest.as_ref().map_or_else(String::new, |fullest| {
+        let (used, capacity) = (fullest.used.to_string(), fullest.capacity.to_string());
+        // One unit is enough.
+        let used = match (used.split_once(' '), capacity.split_once(' ')) {
+            (Some((number, unit)), Some((_, same))) if unit == same => number.to_owned(),
+            _ => used,
+        };
+        format!(", {used} of {capacity} of {}", fullest.device)
+    })
+}
+
+/// What a session lacks whose process died in a run; `None` of any other.
+/// [`Recording::missing`](Recording::missing) then says so.
+pub fn cut_off(session: &StoredSession) -> Option<String> {
+    let is_over = session.ending != Ending::Running;
+    let last = session
+        .last
+        .as_ref()
+        .filter(|last| last.is_open && is_over)?;
+    let cell = match last.execution_count {
+        Some(n) => format!("In [{n}]"),
+        None => format!("`{}`", cut(&last.label, LONGEST_NAME)),
+    };
+    Some(format!(
+        "the kernel died in {cell}: its last readings are missing"
+    ))
+}
+
+/// What the next kernel says of a session that died; at most `width` columns a line.
+///
+/// ```
+/// use gpumem_core::history::{Ending, Fullest, LastRun, StoredSession};
+/// use gpumem_core::report::last_session;
+/// use gpumem_core::units::{Bytes, Nanos};
+///
+/// let fullest = Fullest {
+///     device: "cuda:0".to_owned(),
+///     used: Bytes::mib(23_962),
+///     capacity: Bytes::gib(24),
+/// };
+/// let last = LastRun {
+///     execution_count: Some(12),
+///     is_open: true,
+///     fullest: Some(fullest),
+///     ..LastRun::default()
+/// };
+/// let session = StoredSession {
+///     id: "3f9a1c2b".to_owned(),
+///     notebook: Some("work/train.ipynb".to_owned()),
+///     host: None,
+///     age: Some(Nanos::millis(130_000)),
+///     ending: Ending::Lost,
+///     last: Some(last),
+///     n_runs: 12,
+///     worst: None,
+///     baseline: None,
+///     size: Bytes::ZERO,
+///     damage: None,
+/// };
+/// assert_eq!(
+///     last_session(&session, 120),
+///     "the last session of train.ipynb died 2 min ago in In [12], 23.4 of 24 GiB of cuda:0; \
+///      `%gpumem_report --session last`"
+/// );
+/// ```
+pub fn last_session(session: &StoredSession, width: usize) -> String {
+    let of = session.notebook.as_deref().map(base_name);
+    let of = of.map_or_else(String::new, |name| format!(" of {name}"));
+    let ago = session.age.map(|it| format!(" {} ago", age(it)));
+    let ago = ago.unwrap_or_default();
+    let place = place(session.last.as_ref());
+    let how = match session.ending {
+        Ending::OutOfMemory => format!("ran out of memory{ago}{place}"),
+        Ending::KilledBySystem => {
+            format!("was killed{ago}{place}: the system had run out of memory")
+        }
+        _ => format!("died{ago}{place}"),
+    };
+    let line = format!("the last session{of} {how}; `%gpumem_report --session last`");
+    printable_lines(&wrapped(&line, width))
+}
+
+fn base_name(path: &str) -> &str {
+    path.rsplit(['/', '\\']).next().unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{run, session};
+    use crate::units::{Bytes, Nanos};
+
+    fn stored(ending: Ending, last: LastRun) -> StoredSession {
+        StoredSession {
+            id: "3f9a1c2b".to_owned(),
+            notebook: Some("work/train.ipynb".to_owned()),
+            host: None,
+            age: Some(Nanos::millis(130_000)),
+            ending,
+            last: Some(last),
+            n_runs: 12,
+            worst: None,
+            baseline: None,
+            size: Bytes::ZERO,
+            damage: None,
+        }
+    }
+
+    fn last(is_open: bool) -> LastRun {
+        LastRun {
+            execution_count: Some(12),
+            is_open,
+            ..LastRun::default()
+        }
+    }
+
+    #[track_caller]
+    fn check(ending: Ending, is_open: bool, expected: &str) {
+        let table = sessions(&[stored(ending, last(is_open))], 100);
+        let row = table.lines().nth(1).expect("a row");
+        assert_eq!(
+            row,
+            format!("3f9a1c2b  train.ipynb  2 min ago    12  {expected}")
+        );
+    }
+
+    #[test]
+    fn each_session_says_how_it_ended() {
+        check(Ending::InOrder, false, "shut down     –");
+        check(Ending::OutOfMemory, false, "out of memory in In [12]  –");
+        check(
+            Ending::KilledBySystem,
+            true,
+            "killed by the system in In [12]  –",
+        );
+        check(Ending::Lost, true, "died in In [12]  –");
+        check(Ending::Lost, false, "died between cells  –");
+    }
+
+    #[test]
+    fn the_worst_finding_of_a_healthy_session_is_none() {
+        let (healthy, analysis) = session(&[("f()", &vec![run(0); 12])]);
+        assert_eq!(worst_finding(&healthy, &analysis), None);
+    }
+
+    #[test]
+    fn memory_that_ran_out_is_said_first() {
+        let session = stored(Ending::OutOfMemory, last(false));
+        let line = last_session(&session, 200);
+        assert!(
+            line.contains("ran out of memory 2 min ago in In [12]"),
+            "{line}"
+        );
+    }
+}

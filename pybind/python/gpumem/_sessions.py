@@ -1,0 +1,83 @@
+"""Sessions that are kept on the disk: which there are, and what was recorded in each."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from gpumem import _gpumem
+from gpumem._fields import known
+
+SHOWN = 20
+"""``%gpumem sessions`` lists so many, the newest, without ``--all``."""
+
+
+@dataclass(frozen=True)
+class LastRun:
+    """The last run of a session. Sizes are bytes."""
+
+    execution_count: int | None
+    """Jupyter's number of its cell."""
+    label: str
+    is_open: bool
+    """Whether it had not ended when the session did."""
+    ran_out: bool
+    """Whether memory ran out in it."""
+    device: str | None
+    """The device of which the largest part was used."""
+    used_bytes: int | None
+    capacity_bytes: int | None
+
+
+@dataclass(frozen=True)
+class StoredSession:
+    """One session that is kept."""
+
+    id: str
+    """What ``gpumem.open_session`` takes; its beginning is enough."""
+    notebook: str | None
+    """The notebook's path, if the frontend told it."""
+    host: str | None
+    """The machine, if it is another one."""
+    age_nanos: int | None
+    """Time since it ended, or since its last run."""
+    ending: str
+    """``running``, ``in_order`` (shut down or restarted), ``out_of_memory`` (in its last run),
+    ``killed_by_system`` (which had run out of memory) or ``lost`` (it died, nobody knows why)."""
+    n_runs: int
+    last_run: LastRun | None
+    worst: str | None
+    """Its worst finding in words."""
+    size_bytes: int
+    """The size of its file."""
+    damage: str | None
+    """What is missing in the file, or why it cannot be read."""
+
+
+def sessions() -> list[StoredSession]:
+    """Return the sessions that are kept on the disk, the newest first, without this one."""
+    return [_session(entry) for entry in json.loads(_gpumem._sessions_json())]
+
+
+def open_session(which: str = "last") -> _gpumem.Recording:
+    """Read what was recorded in a session.
+
+    ``which`` is the beginning of an id, or ``last``: the last session of this notebook, or of all
+    if this notebook has none.
+
+    Raises:
+        KeyError: there is no such session.
+        StoreError: its file cannot be read.
+    """
+    return _gpumem._stored_recording(which)
+
+
+def _session(entry: dict[str, Any]) -> StoredSession:
+    last, age = entry["last_run"], entry["age_nanos"]
+    own = {
+        **entry,
+        "age_nanos": None if age is None else int(age),
+        "last_run": None if last is None else LastRun(**known(LastRun, last)),
+    }
+    return StoredSession(**known(StoredSession, own))

@@ -1,0 +1,83 @@
+//! The session on the disk.
+
+use std::time::Duration;
+
+use pyo3::prelude::*;
+
+use super::{is_owner, with_recorder};
+use crate::store::{Archive, Origin, Setting, State};
+
+/// A line waits for its run to be on the disk: no longer than that.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// Nor does a process that ends.
+const PATIENCE_AT_EXIT: Duration = Duration::from_secs(2);
+
+/// Sets where this session and those after it are kept.
+pub(crate) fn keep_in(py: Python<'_>, setting: Setting, origin: Origin) -> PyResult<()> {
+    if !is_owner() {
+        return Ok(());
+    }
+    with_recorder(py, |recorder| recorder.keep_in(setting, origin))
+}
+
+/// Has what was recorded until now written at once: a line will be shown.
+pub(crate) fn hurry_store(py: Python<'_>) -> PyResult<()> {
+    with_recorder(py, |recorder| {
+        if let Some(handover) = recorder.handover() {
+            handover.hurry();
+        }
+    })
+}
+
+/// Waits for a moment until what was recorded until now is on the disk: a run whose line was shown
+/// is not lost with the process.
+pub(crate) fn wait_for_store(py: Python<'_>) -> PyResult<()> {
+    let unfinished = with_recorder(py, |recorder| recorder.handover()?.unfinished())?;
+    if let Some(unfinished) = unfinished {
+        py.detach(|| unfinished.wait(PATIENCE));
+    }
+    Ok(())
+}
+
+/// What the user has not been told of the store yet.
+pub(crate) fn store_trouble(py: Python<'_>) -> PyResult<Option<String>> {
+    with_recorder(py, |recorder| recorder.handover()?.take_trouble())
+}
+
+/// Where the session is kept, and what is wrong with that; `None` where it is not to be kept, or
+/// nothing has run yet.
+pub(crate) fn store_state(py: Python<'_>) -> PyResult<Option<State>> {
+    with_recorder(py, |recorder| Some(recorder.handover()?.state()))
+}
+
+/// What is kept where this session is, or would be if sessions were kept.
+pub(crate) fn archive(py: Python<'_>) -> PyResult<Option<Archive>> {
+    with_recorder(py, |recorder| {
+        let (setting, origin) = recorder.kept_in();
+        let own = recorder.recording().header().session.clone();
+        Some(Archive {
+            folder: setting.folder().or_else(|| Setting::Usual.folder())?,
+            origin,
+            own: Some(own),
+            is_written: setting != Setting::Off,
+        })
+    })
+}
+
+/// The process ends in order.
+#[pyfunction]
+#[pyo3(name = "_close_store")]
+pub(crate) fn close_store(py: Python<'_>) -> PyResult<()> {
+    if !is_owner() {
+        return Ok(());
+    }
+    let unfinished = with_recorder(py, |recorder| {
+        recorder.finish();
+        recorder.handover()?.end()
+    })?;
+    if let Some(unfinished) = unfinished {
+        py.detach(|| unfinished.wait(PATIENCE_AT_EXIT));
+    }
+    Ok(())
+}

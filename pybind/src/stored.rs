@@ -1,0 +1,151 @@
+//! What is kept on the disk, for Python.
+
+use std::path::PathBuf;
+
+use gpumem_core::{json, report};
+use pyo3::create_exception;
+use pyo3::exceptions::PyKeyError;
+use pyo3::prelude::*;
+
+use crate::api::{GpuMemError, Recording};
+use crate::session;
+use crate::store::{Archive, ArchiveError, Origin, Setting};
+use crate::text::{Text, strings};
+
+create_exception!(
+    gpumem,
+    StoreError,
+    GpuMemError,
+    "A stored session that cannot be read or written."
+);
+
+/// `GpuMem.store`.
+#[derive(FromPyObject)]
+pub(crate) enum Store {
+    Yes(bool),
+    Folder(PathBuf),
+}
+
+/// What `GpuMem.store` says now, and who is recorded: the notebook's path and the machine's name,
+/// where they are known, and what the process was started by.
+#[pyfunction]
+#[pyo3(name = "_keep_in")]
+pub(crate) fn keep_in(
+    py: Python<'_>,
+    store: Store,
+    notebook: Option<Text>,
+    host: Option<Text>,
+    command: Vec<Text>,
+) -> PyResult<()> {
+    let setting = match store {
+        Store::Yes(true) => Setting::Usual,
+        Store::Yes(false) => Setting::Off,
+        Store::Folder(path) => Setting::Folder(path),
+    };
+    let origin = Origin::new(
+        notebook.map(String::from),
+        host.map(String::from),
+        &strings(command),
+    );
+    session::keep_in(py, setting, origin)
+}
+
+/// The sessions that are kept, as a table.
+#[pyfunction]
+#[pyo3(name = "_sessions_text")]
+pub(crate) fn sessions_text(py: Python<'_>, n_shown: usize, width: usize) -> PyResult<String> {
+    let archive = archive(py)?;
+    py.detach(|| {
+        let (sessions, n_more) = archive.sessions(n_shown);
+        let table = report::sessions(&sessions, width);
+        Ok(match n_more {
+            0 => table,
+            n => format!("{table}\n… and {n} more: %gpumem sessions --all"),
+        })
+    })
+}
+
+/// The same, as JSON.
+#[pyfunction]
+#[pyo3(name = "_sessions_json")]
+pub(crate) fn sessions_json(py: Python<'_>) -> PyResult<String> {
+    let archive = archive(py)?;
+    Ok(py.detach(|| json::sessions_json(&archive.sessions(usize::MAX).0)))
+}
+
+/// The recording of a session: `last`, or an id of which the beginning is enough.
+#[pyfunction]
+#[pyo3(name = "_stored_recording")]
+pub(crate) fn stored_recording(py: Python<'_>, which: Text) -> PyResult<Recording> {
+    let Text(which) = which;
+    let archive = archive(py)?;
+    let opened = py.detach(|| archive.open(&which)).map_err(raised)?;
+    Ok(Recording::new(opened.recording))
+}
+
+/// One line about the last session of this notebook, if it died and sessions are kept.
+pub(crate) fn last_died(py: Python<'_>, width: usize) -> PyResult<Option<String>> {
+    let Some(archive) = session::archive(py)?.filter(|archive| archive.is_written) else {
+        return Ok(None);
+    };
+    let died = py.detach(|| archive.last_that_died());
+    Ok(died.map(|session| report::last_session(&session, width)))
+}
+
+/// Everything of gpumem is off.
+#[pyfunction]
+#[pyo3(name = "_is_disabled")]
+pub(crate) fn is_disabled() -> bool {
+    session::is_disabled()
+}
+
+/// Where this session is kept, and why not.
+#[pyfunction]
+#[pyo3(name = "_store_status")]
+pub(crate) fn store_status(py: Python<'_>) -> PyResult<(Option<String>, Option<String>)> {
+    let state = session::store_state(py)?.unwrap_or_default();
+    Ok((state.path, state.trouble))
+}
+
+/// Keeps the runs so far under a name, if sessions are kept.
+#[pyfunction]
+#[pyo3(name = "_save_baseline")]
+pub(crate) fn save_baseline(py: Python<'_>, name: Text) -> PyResult<()> {
+    let Text(name) = name;
+    let Some(archive) = session::archive(py)?.filter(|archive| archive.is_written) else {
+        return Ok(());
+    };
+    let recording = session::snapshot(py)?;
+    py.detach(|| archive.save_baseline(&name, &recording))
+        .map_err(raised)
+}
+
+/// The runs that were kept under a name.
+#[pyfunction]
+#[pyo3(name = "_baseline_recording")]
+pub(crate) fn baseline_recording(py: Python<'_>, name: Text) -> PyResult<Recording> {
+    let Text(name) = name;
+    let archive = archive(py)?;
+    let recording = py.detach(|| archive.baseline(&name)).map_err(raised)?;
+    Ok(Recording::new(recording))
+}
+
+/// The names of all baselines that are kept.
+#[pyfunction]
+#[pyo3(name = "_baseline_names")]
+pub(crate) fn baseline_names(py: Python<'_>) -> PyResult<Vec<String>> {
+    let archive = archive(py)?;
+    Ok(py.detach(|| archive.baseline_names()))
+}
+
+fn archive(py: Python<'_>) -> PyResult<Archive> {
+    session::archive(py)?
+        .ok_or_else(|| StoreError::new_err("there is no home folder to keep sessions in"))
+}
+
+fn raised(error: ArchiveError) -> PyErr {
+    match error {
+        ArchiveError::Unknown(words) => PyKeyError::new_err(words),
+        ArchiveError::Failed(words) => StoreError::new_err(words),
+    }
+}

@@ -1,0 +1,48 @@
+"""A process of its own that plays cells and keeps its session in a folder."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+START = """
+import os, signal, sys, time
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
+
+config = Config()
+config.HistoryManager.enabled = False
+config.GpuMem.store = sys.argv[1]
+shell = InteractiveShell.instance(config=config)
+shell.run_line_magic("load_ext", "gpumem")
+import gpumem
+from gpumem import _gpumem, sim
+shell.user_ns.update(gpumem=gpumem, sim=sim, os=os, signal=signal, time=time)
+
+def run(cell):
+    return shell.run_cell(cell, store_history=True)
+
+"""
+
+
+def command(folder: Path, program: str) -> list[str]:
+    """Return what starts a program in which ``run`` runs a cell."""
+    return [sys.executable, "-c", START + textwrap.dedent(program), str(folder)]
+
+
+def play(folder: Path, program: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run such a program to its end; return what it printed."""
+    return subprocess.run(
+        command(folder, program),
+        check=False,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
