@@ -1,0 +1,132 @@
+"""What makes ``check`` fail: findings, a peak above a limit, growth worse than a baseline."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from gpumem import Fix, Recording, Report, _gpumem, compare
+
+if TYPE_CHECKING:
+    from gpumem import Cell, Finding
+
+KINDS = {"leak": {"leak"}, "growing": {"leak", "growing"}, "oom": {"out_of_memory"}}
+SURE = {"leak", "suspected", None}
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What is not accepted."""
+
+    fail_on: frozenset[str]
+    """Of ``leak``, ``growing``, ``oom``."""
+    peak_bytes: int | None = None
+    against: Recording | None = None
+
+
+@dataclass(frozen=True)
+class Violation:
+    """One reason to fail."""
+
+    kind: str
+    """``leak``, ``growing``, ``out_of_memory``, ``peak``, ``worse`` or ``new``."""
+    cell: Cell | None
+    device: str | None
+    title: str
+    detail: str
+    holder: str | None = None
+    """The name that holds the memory, and what it is."""
+    fix: Fix | None = None
+
+    @property
+    def place(self) -> str:
+        """The cell as people know it, or the device."""
+        if self.cell is None:
+            return self.device or "the whole notebook"
+        count = self.cell.execution_count
+        return self.cell.label if count is None else f"In [{count}] {self.cell.label}"
+
+    def lines(self) -> list[str]:
+        """Return the title, the cell, the holder and the fix."""
+        shown = [f"{self.kind}: {self.title}", f"  in   {self.place}", f"       {self.detail}"]
+        if self.holder is not None:
+            shown.append(f"  held by  {self.holder}")
+        if self.fix is not None:
+            shown += [f"  fix  - {self.fix.before}"] if self.fix.before else []
+            shown.append(f"{'       ' if self.fix.before else '  fix  '}+ {self.fix.after}")
+        return [_gpumem._printable(text) for text in shown]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what JSON shows."""
+        return asdict(self)
+
+
+def violations(report: Report, limits: Limits) -> list[Violation]:
+    """Return every reason to fail, worst first."""
+    kinds = set().union(*(KINDS[name] for name in limits.fail_on))
+    found = [
+        _of_finding(finding)
+        for finding in report.findings
+        if finding.kind in kinds and finding.withdrawn is None and finding.state in SURE
+    ]
+    return [*found, *_peaks(report, limits.peak_bytes), *_changes(report, limits.against)]
+
+
+def _of_finding(finding: Finding) -> Violation:
+    holder = finding.holders[0] if finding.holders else None
+    return Violation(
+        finding.kind,
+        finding.cell,
+        finding.device,
+        finding.title,
+        finding.detail,
+        None if holder is None else f"{holder.name} · {holder.what}",
+        finding.fix,
+    )
+
+
+def _peaks(report: Report, limit: int | None) -> list[Violation]:
+    """Return the highest run of each accelerator above the limit; of the host without one."""
+    if limit is None:
+        return []
+    devices = json.loads(report.to_json())["devices"]
+    judged = {it["label"] for it in devices if it["kind"] != "host"} or {"host"}
+    highest: dict[str, dict[str, Any]] = {}
+    for row in report.runs:
+        peak = row["peak_bytes"]
+        if row["device"] not in judged or peak is None or peak <= limit:
+            continue
+        if row["device"] not in highest or peak > highest[row["device"]]["peak_bytes"]:
+            highest[row["device"]] = row
+    return [_of_peak(row, limit) for row in highest.values()]
+
+
+def _of_peak(row: dict[str, Any], limit: int) -> Violation:
+    from gpumem import Cell
+
+    peak, most = _gpumem.bytes_text(row["peak_bytes"]), _gpumem.bytes_text(limit)
+    about = {name: row["cell"][name] for name in ("id", "label", "execution_count")}
+    cell = Cell(**{**about, "execution_count": row["execution_count"]})
+    detail = f"{row['metric']} memory of {row['device']}, at most {most} is accepted"
+    return Violation("peak", cell, row["device"], f"peak of {peak}", detail)
+
+
+def _changes(report: Report, baseline: Recording | None) -> list[Violation]:
+    if baseline is None:
+        return []
+    changes = compare(report.recording, baseline).changes
+    return [
+        Violation(
+            change.change,
+            change.cell,
+            change.device,
+            f"{change.cell.label} grows {_gpumem.bytes_text(change.after.bytes_per_run)} "
+            f"a {'step' if change.steps else 'run'}",
+            "the baseline does not grow there"
+            if change.before is None
+            else f"{_gpumem.bytes_text(change.before.bytes_per_run)} in the baseline",
+        )
+        for change in changes
+        if change.change in {"worse", "new"}
+    ]
