@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from gpumem import Fix, Recording, Report, _gpumem, compare
+from gpumem import Cell, Fix, Recording, Report, _gpumem, compare
+from gpumem.cli.terminal import PLAIN_WIDTH
 
 if TYPE_CHECKING:
-    from gpumem import Cell, Finding
+    from gpumem import Finding
 
 KINDS = {"leak": {"leak"}, "growing": {"leak", "growing"}, "oom": {"out_of_memory"}}
 SURE = {"leak", "suspected", None}
+DETAIL = " " * 11
 
 
 @dataclass(frozen=True)
@@ -49,13 +52,21 @@ class Violation:
 
     def lines(self) -> list[str]:
         """Return the title, the cell, the holder and the fix."""
-        shown = [f"{self.kind}: {self.title}", f"  in   {self.place}", f"       {self.detail}"]
+        shown = [f"{self.kind}: {self.title}", f"  in       {self.place}"]
+        about = [it for it in self.detail.split(" · ") if self._is_news(it)]
+        indent = {"initial_indent": DETAIL, "subsequent_indent": DETAIL}
+        shown += textwrap.wrap(" · ".join(about), PLAIN_WIDTH, break_long_words=False, **indent)
         if self.holder is not None:
             shown.append(f"  held by  {self.holder}")
         if self.fix is not None:
-            shown += [f"  fix  - {self.fix.before}"] if self.fix.before else []
-            shown.append(f"{'       ' if self.fix.before else '  fix  '}+ {self.fix.after}")
+            before = (self.fix.before or "").splitlines()
+            changed = [f"- {it}" for it in before] + [f"+ {it}" for it in self.fix.after.splitlines()]
+            shown += [f"{'           ' if idx else '  fix      '}{it}" for idx, it in enumerate(changed)]
         return [_gpumem._printable(text) for text in shown]
+
+    def _is_news(self, words: str) -> bool:
+        """Return whether it does not repeat the holder, which has a line of its own."""
+        return self.holder is None or not words.startswith("held by ")
 
     def to_dict(self) -> dict[str, Any]:
         """Return what JSON shows."""
@@ -103,8 +114,6 @@ def _peaks(report: Report, limit: int | None) -> list[Violation]:
 
 
 def _of_peak(row: dict[str, Any], limit: int) -> Violation:
-    from gpumem import Cell
-
     peak, most = _gpumem.bytes_text(row["peak_bytes"]), _gpumem.bytes_text(limit)
     about = {name: row["cell"][name] for name in ("id", "label", "execution_count")}
     cell = Cell(**{**about, "execution_count": row["execution_count"]})
