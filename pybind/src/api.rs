@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use gpumem_core::analyze::{Analysis, Compared, analyze, compare, waiting};
 use gpumem_core::chart::{self, Scene, Theme};
 use gpumem_core::holders::Holders;
-use gpumem_core::recording::RunIdx;
+use gpumem_core::recording::{DeviceIdx, RunIdx};
 use gpumem_core::{format, json, recording, report};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyOSError, PyUserWarning};
@@ -134,20 +134,29 @@ impl Recording {
         Ok(py.detach(|| report::text(&self.inner, &self.analysis(), width)))
     }
 
-    /// One line for each run and device.
-    fn _report_csv(&self, py: Python<'_>) -> PyResult<String> {
-        look::ensure_room()?;
-        Ok(py.detach(|| report::csv(&self.inner, &self.analysis())))
-    }
-
     /// The conclusion, for an issue.
     fn _report_markdown(&self, py: Python<'_>) -> PyResult<String> {
         look::ensure_room()?;
         Ok(py.detach(|| {
             let analysis = self.analysis();
-            let device = analysis.devices.first().map(|it| it.device);
-            report::markdown(&self.inner, &analysis, device.unwrap_or_default())
+            let device = chart::default_device(&self.inner, &analysis).unwrap_or(DeviceIdx(0));
+            report::markdown(&self.inner, &analysis, device)
         }))
+    }
+
+    /// A row for each run and device.
+    fn _report_csv(&self, py: Python<'_>) -> PyResult<String> {
+        look::ensure_room()?;
+        Ok(py.detach(|| report::csv(&self.inner, &self.analysis())))
+    }
+
+    /// Of the programs and libraries that the session ran with.
+    fn _versions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let versions = PyDict::new(py);
+        for (name, version) in &self.inner.header().versions {
+            versions.set_item(name, version)?;
+        }
+        Ok(versions)
     }
 
     /// `width` in logical pixels, `scale` device pixels for each of them.

@@ -1,10 +1,8 @@
-"""``jupyter gpumem`` and ``python -m gpumem``: sessions and recordings from a terminal."""
-
-from __future__ import annotations
+"""``python -m gpumem`` is ``jupyter gpumem``."""
 
 import sys
 
-from gpumem._command_line import main
+from gpumem.cli import main
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(name="python -m gpumem"))

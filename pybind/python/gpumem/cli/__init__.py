@@ -1,0 +1,88 @@
+"""``jupyter gpumem``: one file for each command."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import platform
+import sys
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+COMMANDS = {
+    "run": "run a notebook or a script and print its report",
+    "check": "run notebooks and fail if one leaks: for CI",
+    "report": "show the report of a recording or of a session that is kept",
+    "sessions": "list the sessions that are kept on the disk",
+    "compare": "compare two recordings or sessions",
+    "who": "show which processes and notebooks use the GPUs",
+    "status": "show which sources are read, and where sessions are kept",
+    "issue": "print a session as Markdown for a bug report, without your source",
+}
+"""Each command and what it does; it is the module of that name."""
+
+ABOUT = "Which notebook cell grew GPU memory, is it a leak, and what holds it?"
+
+
+def main(argv: Sequence[str] | None = None, name: str = "jupyter gpumem") -> int:
+    """Run a command; return its exit code."""
+    from gpumem.cli import exits
+
+    parser, commands = _parsers(name)
+    options = parser.parse_args(argv)
+    # Options of a notebook may follow its name; those after a script are the script's.
+    rest = getattr(options, "arguments", None)
+    if rest and options.target.endswith(".ipynb"):
+        target, options.target, options.arguments = options.target, None, []
+        commands["run"].parse_args([*rest, target], options)
+    if options.command is None:
+        parser.print_help()
+        return exits.OK
+    from gpumem import _gpumem
+
+    _gpumem._keep_in(options.store or True, None, platform.node(), [])
+    try:
+        code: int = importlib.import_module(f"gpumem.cli.{options.command}").run(options)
+        sys.stdout.flush()
+    except exits.CommandError as error:
+        print(f"{name} {options.command}: {error}", file=sys.stderr)
+        return exits.WRONG
+    except KeyboardInterrupt:
+        return exits.INTERRUPTED
+    except BrokenPipeError:
+        # What read the output, such as `head`, has had enough.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return exits.OK
+    return code
+
+
+def _parsers(name: str) -> tuple[ArgumentParser, dict[str, ArgumentParser]]:
+    from gpumem import __version__
+    from gpumem.cli import exits
+
+    kind: Any = RawDescriptionHelpFormatter
+    parser = ArgumentParser(name, description=ABOUT, epilog=exits.EXPLAINED, formatter_class=kind)
+    parser.add_argument("--version", action="version", version=__version__)
+    parser.set_defaults(command=None)
+    subparsers = parser.add_subparsers(metavar="COMMAND", dest="command", title="commands")
+    commands = {}
+    for command, purpose in COMMANDS.items():
+        module = importlib.import_module(f"gpumem.cli.{command}")
+        epilog = f"{module.EXAMPLES}\n\n{exits.EXPLAINED}"
+        added = subparsers.add_parser(
+            command,
+            help=purpose,
+            description=module.ABOUT,
+            epilog=epilog,
+            formatter_class=kind,
+        )
+        module.add(added)
+        added.add_argument("--store", metavar="FOLDER", help="where sessions are kept")
+        commands[command] = added
+    return parser, commands
+
+
+__all__ = ["COMMANDS", "Namespace", "main"]

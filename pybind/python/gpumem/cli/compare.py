@@ -1,0 +1,47 @@
+"""``compare``: what changed between two recordings."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from gpumem.cli import exits, files, opened, terminal
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+ABOUT = """Compare two recordings: for each growing cell, whether it is fixed, better, the same, worse
+or new."""
+
+EXAMPLES = """examples:
+  jupyter gpumem compare before.gpumem last
+  jupyter gpumem compare 3f2a 91bc --html comparison.html"""
+
+
+def add(parser: ArgumentParser) -> None:
+    """Add the command's options."""
+    parser.add_argument("before", metavar="BEFORE", help=opened.NAMED)
+    parser.add_argument("after", metavar="AFTER", help="likewise")
+    parser.add_argument("--html", metavar="FILE", help="write one page")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of text")
+    files.add_force(parser)
+
+
+def run(options: Namespace) -> int:
+    """Compare, and print or write it."""
+    from gpumem import Comparison, report
+
+    files.check_targets(options, "html")
+    before = opened.recording(options.before)
+    shown = Comparison(opened.recording(options.after), before, options.before)
+    if options.json:
+        print(terminal.json_of([asdict(change) for change in shown.changes]))
+    elif options.html is None:
+        print(shown.text(terminal.width()))
+    if options.html is not None:
+        from gpumem import widget
+
+        files.write(options.html, widget.html(report(shown.recording), shown))
+        if not options.json:
+            print(files.wrote(options.html))
+    return exits.OK

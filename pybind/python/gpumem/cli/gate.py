@@ -1,0 +1,141 @@
+"""What makes ``check`` fail: findings, a peak above a limit, growth worse than a baseline."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from gpumem import Cell, Fix, Recording, Report, _gpumem, compare
+from gpumem.cli.terminal import PLAIN_WIDTH
+
+if TYPE_CHECKING:
+    from gpumem import Finding
+
+KINDS = {"leak": {"leak"}, "growing": {"leak", "growing"}, "oom": {"out_of_memory"}}
+SURE = {"leak", "suspected", None}
+DETAIL = " " * 11
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What is not accepted."""
+
+    fail_on: frozenset[str]
+    """Of ``leak``, ``growing``, ``oom``."""
+    peak_bytes: int | None = None
+    against: Recording | None = None
+
+
+@dataclass(frozen=True)
+class Violation:
+    """One reason to fail."""
+
+    kind: str
+    """``leak``, ``growing``, ``out_of_memory``, ``peak``, ``worse`` or ``new``."""
+    cell: Cell | None
+    device: str | None
+    title: str
+    detail: str
+    holder: str | None = None
+    """The name that holds the memory, and what it is."""
+    fix: Fix | None = None
+
+    @property
+    def place(self) -> str:
+        """The cell as people know it, or the device."""
+        if self.cell is None:
+            return self.device or "the whole notebook"
+        count = self.cell.execution_count
+        return self.cell.label if count is None else f"In [{count}] {self.cell.label}"
+
+    def lines(self) -> list[str]:
+        """Return the title, the cell, the holder and the fix."""
+        shown = [f"{self.kind}: {self.title}", f"  in       {self.place}"]
+        about = [it for it in self.detail.split(" · ") if self._is_news(it)]
+        indent = {"initial_indent": DETAIL, "subsequent_indent": DETAIL}
+        shown += textwrap.wrap(" · ".join(about), PLAIN_WIDTH, break_long_words=False, **indent)
+        if self.holder is not None:
+            shown.append(f"  held by  {self.holder}")
+        if self.fix is not None:
+            before = (self.fix.before or "").splitlines()
+            changed = [f"- {it}" for it in before] + [f"+ {it}" for it in self.fix.after.splitlines()]
+            shown += [f"{'           ' if idx else '  fix      '}{it}" for idx, it in enumerate(changed)]
+        return [_gpumem._printable(text) for text in shown]
+
+    def _is_news(self, words: str) -> bool:
+        """Return whether it does not repeat the holder, which has a line of its own."""
+        return self.holder is None or not words.startswith("held by ")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what JSON shows."""
+        return asdict(self)
+
+
+def violations(report: Report, limits: Limits) -> list[Violation]:
+    """Return every reason to fail, worst first."""
+    kinds = set().union(*(KINDS[name] for name in limits.fail_on))
+    found = [
+        _of_finding(finding)
+        for finding in report.findings
+        if finding.kind in kinds and finding.withdrawn is None and finding.state in SURE
+    ]
+    return [*found, *_peaks(report, limits.peak_bytes), *_changes(report, limits.against)]
+
+
+def _of_finding(finding: Finding) -> Violation:
+    holder = finding.holders[0] if finding.holders else None
+    return Violation(
+        finding.kind,
+        finding.cell,
+        finding.device,
+        finding.title,
+        finding.detail,
+        None if holder is None else f"{holder.name} · {holder.what}",
+        finding.fix,
+    )
+
+
+def _peaks(report: Report, limit: int | None) -> list[Violation]:
+    """Return the highest run of each accelerator above the limit; of the host without one."""
+    if limit is None:
+        return []
+    devices = json.loads(report.to_json())["devices"]
+    judged = {it["label"] for it in devices if it["kind"] != "host"} or {"host"}
+    highest: dict[str, dict[str, Any]] = {}
+    for row in report.runs:
+        peak = row["peak_bytes"]
+        if row["device"] not in judged or peak is None or peak <= limit:
+            continue
+        if row["device"] not in highest or peak > highest[row["device"]]["peak_bytes"]:
+            highest[row["device"]] = row
+    return [_of_peak(row, limit) for row in highest.values()]
+
+
+def _of_peak(row: dict[str, Any], limit: int) -> Violation:
+    peak, most = _gpumem.bytes_text(row["peak_bytes"]), _gpumem.bytes_text(limit)
+    about = {name: row["cell"][name] for name in ("id", "label", "execution_count")}
+    cell = Cell(**{**about, "execution_count": row["execution_count"]})
+    detail = f"{row['metric']} memory of {row['device']}, at most {most} is accepted"
+    return Violation("peak", cell, row["device"], f"peak of {peak}", detail)
+
+
+def _changes(report: Report, baseline: Recording | None) -> list[Violation]:
+    if baseline is None:
+        return []
+    changes = compare(report.recording, baseline).changes
+    return [
+        Violation(
+            change.change,
+            change.cell,
+            change.device,
+            f"{change.cell.label} grows {_gpumem.bytes_text(change.after.bytes_per_run)} "
+            f"a {'step' if change.steps else 'run'}",
+            "the baseline does not grow there"
+            if change.before is None
+            else f"{_gpumem.bytes_text(change.before.bytes_per_run)} in the baseline",
+        )
+        for change in changes
+        if change.change in {"worse", "new"}
+    ]

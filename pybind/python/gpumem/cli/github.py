@@ -1,0 +1,47 @@
+"""Results of ``check`` as annotations of GitHub Actions."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gpumem.cli.check import Checked
+    from gpumem.cli.gate import Violation
+
+
+def annotations(checked: Checked) -> Iterator[str]:
+    """Return one line for each reason to fail."""
+    for violation in checked.violations:
+        line = _line(checked, violation)
+        message = "\n".join(violation.lines())
+        yield _error(str(checked.path), line, f"gpumem: {violation.title}", message)
+    if checked.broken is not None:
+        yield _error(str(checked.path), 1, "gpumem", checked.broken)
+
+
+def _error(file: str, line: int, title: str, message: str) -> str:
+    about = f"file={_property(file)},line={line},title={_property(title)}"
+    return f"::error {about}::{_escaped(message)}"
+
+
+def _line(checked: Checked, violation: Violation) -> int:
+    """Return the line of the notebook's file where the cell begins; 1 if it is not found."""
+    count = None if violation.cell is None else violation.cell.execution_count
+    cell_id = checked.ids.get(count) if count is not None else None
+    if cell_id is None:
+        return 1
+    wanted = f'"id": {json.dumps(cell_id)}'
+    text = checked.path.read_text(encoding="utf-8", errors="replace")
+    lines = enumerate(text.splitlines(), 1)
+    return next((number for number, line in lines if wanted in line), 1)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _escaped(text).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,37 @@
+"""What people name: the file of a recording, a session that is kept, or a baseline."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gpumem import GpuMemError, Recording, _gpumem, load
+from gpumem.cli.exits import CommandError
+
+NAMED = "a file, `last`, the beginning of a session's id (see `sessions`), or a baseline"
+
+
+def recording(named: str) -> Recording:
+    """Return the recording of a file, a baseline or a session, in this order."""
+    if Path(named).is_file():
+        return _of_file(named)
+    try:
+        if named in _gpumem._baseline_names():
+            return _gpumem._baseline_recording(named)
+        return _gpumem._stored_recording(named)
+    except KeyError as error:
+        hint = "hint: `jupyter gpumem sessions` lists the sessions that are kept"
+        reason = str(error.args[0]).partition(": %gpumem")[0]
+        message = f"there is no file {named!r}, and {reason}\n{hint}"
+        raise CommandError(message) from None
+    except GpuMemError as error:
+        raise CommandError(str(error)) from None
+
+
+def _of_file(path: str) -> Recording:
+    try:
+        return load(path)
+    except GpuMemError as error:
+        message = f"{path} is not a recording: {error}\nhint: gpumem.recording().save(path) makes one"
+        raise CommandError(message) from None
+    except OSError as error:
+        raise CommandError(f"cannot read {path}: {error.strerror or error}") from None

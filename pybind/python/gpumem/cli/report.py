@@ -1,0 +1,92 @@
+"""``report``: what was recorded, in any form."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpumem.cli import exits, files, opened, terminal
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+    from gpumem import Report
+
+ABOUT = """Show the report of a recording: which cells grew memory, whether they leak, and every
+run. Without an option it prints text."""
+
+EXAMPLES = """examples:
+  jupyter gpumem report last
+  jupyter gpumem report 3f2a --html report.html
+  jupyter gpumem report before.gpumem --csv > runs.csv"""
+
+PICTURES = ("html", "png", "svg")
+TEXTS = ("text", "json", "csv", "markdown")
+
+
+def add(parser: ArgumentParser) -> None:
+    """Add the command's options."""
+    parser.add_argument("recording", metavar="FILE|SESSION", help=opened.NAMED)
+    for name, what in (
+        ("html", "the report as one page that needs no network"),
+        ("png", "a picture"),
+        ("svg", "a picture that can be enlarged"),
+    ):
+        parser.add_argument(f"--{name}", metavar="FILE", help=f"write {what}")
+    texts = parser.add_mutually_exclusive_group()
+    for name, what in (
+        ("text", "text: the default, if nothing is written"),
+        ("json", "everything as JSON"),
+        ("csv", "a row for each run and device, for a spreadsheet"),
+        ("markdown", "the conclusion as Markdown"),
+    ):
+        texts.add_argument(
+            f"--{name}", dest="form", action="store_const", const=name, help=f"print {what}"
+        )
+    parser.add_argument("-o", "--output", metavar="FILE", help="write the text to a file instead")
+    files.add_force(parser)
+
+
+def run(options: Namespace) -> int:
+    """Show or write a report."""
+    from gpumem import report
+
+    files.check_targets(options, *PICTURES, "output")
+    shown = report(opened.recording(options.recording))
+    written = [name for name in PICTURES if getattr(options, name) is not None]
+    for name in written:
+        path = getattr(options, name)
+        files.write(path, _picture(shown, name))
+        print(files.wrote(path))
+    if written and options.form is None and options.output is None:
+        return exits.OK
+    text = _text(shown, options.form or "text")
+    if options.output is None:
+        print(text)
+    else:
+        files.write(options.output, f"{text}\n")
+        print(files.wrote(options.output))
+    return exits.OK
+
+
+def _picture(shown: Report, form: str) -> bytes | str:
+    if form == "png":
+        return shown.png()
+    if form == "svg":
+        from gpumem._report import PICTURE_WIDTH
+
+        return shown.recording._report_svg(PICTURE_WIDTH, dark=False)
+    from gpumem import widget
+
+    return widget.html(shown)
+
+
+def _text(shown: Report, form: str) -> str:
+    match form:
+        case "json":
+            return shown.to_json()
+        case "csv":
+            return shown.recording._report_csv().removesuffix("\r\n")
+        case "markdown":
+            return shown.recording._report_markdown()
+        case _:
+            return shown.text(terminal.width())
