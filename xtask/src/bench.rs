@@ -4,16 +4,18 @@ mod catalogue;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use catalogue::{BENCHES, Bench, Row};
 
-use crate::played::Driver;
+use crate::played::{self, Driver};
 use crate::project::Project;
 use crate::python::Environment;
-use crate::run;
+use crate::wheel::Use;
+use crate::{run, wheel};
 
 /// Sessions longer than a recorder keeps, for the report to show: by the name of
 /// the variable that tells where, how many runs and how many samples.
@@ -73,9 +75,18 @@ pub(crate) fn measure(
     let sessions = sessions(project, &chosen)?;
     for bench in chosen {
         let figures = folder.join(bench.name).with_extension("json");
+        let mut python = match (bench.is_on_cuda(), &driver) {
+            (false, _) => environment.python(),
+            (true, Some(driver)) if played::CAN_BE_LINKED => {
+                python_on_cuda(project, environment, driver)?
+            }
+            (true, _) => {
+                println!("{}: torch for CUDA is for Linux on x86-64", bench.name);
+                continue;
+            }
+        };
         run::run(
-            environment
-                .python()
+            python
                 .arg(project.path(bench.script))
                 .arg(&figures)
                 .envs(driver.iter().flat_map(Driver::variables))
@@ -85,6 +96,16 @@ pub(crate) fn measure(
         println!("{}", table(bench, &read(&figures)?)?);
     }
     Ok(())
+}
+
+/// The Python of an environment with the real torch, on a played CUDA.
+fn python_on_cuda(project: &Project, main: &Environment, driver: &Driver) -> Result<Command> {
+    let cuda = Environment::cuda(project)?;
+    cuda.install(project, &wheel::build(project, main, Use::Testing)?)?;
+    played::furnish(project, &cuda)?;
+    let mut python = cuda.python();
+    python.env("LD_LIBRARY_PATH", driver.libraries());
+    Ok(python)
 }
 
 /// The folder with the peers of a benchmark: empty where they cannot be installed.

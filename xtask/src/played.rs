@@ -23,6 +23,9 @@ const DRIVERS: [(&str, &str); 2] = [
     ("played_nvml", "libnvidia-ml.so.1"),
 ];
 
+/// Whether there is a torch for CUDA that could run on it.
+pub(crate) const CAN_BE_LINKED: bool = cfg!(all(target_os = "linux", target_arch = "x86_64"));
+
 /// The driver's libraries and programs.
 pub(crate) struct Driver {
     libraries: PathBuf,

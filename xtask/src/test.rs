@@ -224,7 +224,7 @@ pub(crate) fn run(project: &Project, chosen: &[String], arguments: &[String]) ->
         let oldest = ["cuda", "harm"].into_iter().any(is_chosen);
         let made = [(Environment::cuda as Make, newest), (Environment::cuda_12, oldest)];
         let cuda = made.map(|(make, is_chosen)| {
-            let is_wanted = is_chosen && !is_without && cuda::CAN_BE;
+            let is_wanted = is_chosen && !is_without && played::CAN_BE_LINKED;
             is_wanted.then(|| Installation::start(scope.spawn(move || make(project))))
         });
         let wheels = ahead(project, &chosen).map(|(environment, uses)| {

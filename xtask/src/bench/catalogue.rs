@@ -9,6 +9,13 @@ pub(super) struct Bench {
     pub(super) peers: &'static [&'static str],
 }
 
+impl Bench {
+    /// Whether it needs the real torch, on a played CUDA.
+    pub(super) fn is_on_cuda(&self) -> bool {
+        self.script.starts_with("tests/cuda/")
+    }
+}
+
 /// One figure of a benchmark.
 pub(super) struct Row {
     pub(super) key: &'static str,
@@ -99,6 +106,21 @@ pub(super) const BENCHES: &[Bench] = &[
             row("traced_us", "the same, traced ten calls deep", "µs"),
             row("added_us", "added by tracing", "µs"),
             row("read_1e5_ms", "reading 1e5 events at a run's end", "ms").within(1000.0),
+        ],
+        peers: &[],
+    },
+    Bench {
+        name: "torch",
+        script: "tests/cuda/bench_torch.py",
+        rows: &[
+            row("bare_us", "a trivial cell, 1e5 CUDA tensors alive", "µs"),
+            row("recorded_us", "the same cell, recorded", "µs"),
+            row("added_us", "added by recording", "µs"),
+            row("holders_ms", "holders of the 1e5 tensors", "ms"),
+            row("plain_us", "an allocation by torch and its free", "µs"),
+            row("traced_us", "the same, traced ten calls deep", "µs"),
+            row("event_us", "added to each event by tracing", "µs"),
+            row("end_ms", "reading 15,000 events at a run's end", "ms"),
         ],
         peers: &[],
     },

@@ -7,9 +7,6 @@ use crate::played::{self, Driver};
 use crate::tally::Tally;
 use crate::wheel::Use;
 
-/// Whether there is a torch for CUDA that could run on it.
-pub(super) const CAN_BE: bool = cfg!(all(target_os = "linux", target_arch = "x86_64"));
-
 const WHAT_IT_IS: &str = "the real torch on a played CUDA: levels and errors are torch's own, \
     computed numbers are garbage\n\
     it replaces no GPU: run `cargo xtask test gpu` on a machine that has one, too";
@@ -26,7 +23,7 @@ pub(super) fn run(setting: &Setting<'_>) -> Result<Ran> {
         return Ok(without_frameworks());
     }
     let project = setting.project;
-    let driver = Driver::build(project)?.filter(|_| CAN_BE);
+    let driver = Driver::build(project)?.filter(|_| played::CAN_BE_LINKED);
     let Some(driver) = driver else {
         let reason = "torch for CUDA is for Linux on x86-64";
         return Ok(Ran::Nothing(reason.to_owned()));
