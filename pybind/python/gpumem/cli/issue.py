@@ -67,7 +67,7 @@ def _content(shown: Report, *, with_source: bool) -> dict[str, Any]:
 def _of_finding(finding: Finding, with_source: bool) -> dict[str, Any]:  # noqa: FBT001 (as in the option)
     count = None if finding.cell is None else finding.cell.execution_count
     series = finding.details if isinstance(finding.details, SeriesGrowth) else None
-    content = {
+    content: dict[str, Any] = {
         "kind": finding.kind,
         "state": finding.state,
         "withdrawn": finding.withdrawn,

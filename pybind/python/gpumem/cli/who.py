@@ -10,8 +10,8 @@ from gpumem.cli import exits, terminal
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-ABOUT = """Show which processes use the GPUs, whose they are, which notebooks they belong to, and which
-nobody seems to use any more. It ends no process."""
+ABOUT = """Show which processes use the GPUs, whose they are, which notebooks they belong to, and
+which nobody seems to use any more. It ends no process."""
 
 EXAMPLES = """examples:
   jupyter gpumem who
