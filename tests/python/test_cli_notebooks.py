@@ -97,6 +97,16 @@ def test_a_cell_that_fails_has_its_own_code(tmp_path: Path) -> None:
     assert "not reached" in (tmp_path / "out.ipynb").read_text()
 
 
+def test_a_cell_that_takes_too_long_is_stopped_and_what_was_before_it_is_judged(
+    tmp_path: Path,
+) -> None:
+    path = notebook(tmp_path / "slow.ipynb", SIM, LEAKS, "import time\ntime.sleep(600)")
+    ended = gpumem("check", path, "--timeout", "3", "-q")
+    assert ended.returncode == 3
+    assert "In [3] failed: Timeout: the cell took longer than 3 s" in ended.stdout
+    assert "leak: kept leaks 64 MiB a step" in ended.stdout
+
+
 def test_a_peak_above_the_limit_fails(written: Path) -> None:
     assert gpumem("check", written, "--peak", "1GiB", "-q").returncode == 0
     ended = gpumem("check", written, "--peak", "32 MiB", "-q")

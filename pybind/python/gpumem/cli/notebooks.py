@@ -191,17 +191,20 @@ class _Runner:
                 self._progress.ended(f"{name} · {self._levels()}")
 
     def _ran_cell(self, cell: Any, idx: int) -> bool:
-        from nbclient.exceptions import CellExecutionError, DeadKernelError
+        from jupyter_core.utils import run_sync
+        from nbclient.exceptions import CellExecutionError
 
         try:
             self._client.execute_cell(cell, idx)
         except CellExecutionError as error:
             self._fail(cell, error.ename, error.evalue, COLOUR.sub("", str(error)))
         except self._timed_out:
+            # Else it would not answer what comes next.
+            run_sync(self._client.km.interrupt_kernel)()
             seconds = self._choice.timeout_seconds
             self._fail(cell, "Timeout", f"the cell took longer than {seconds} s", "")
-        except (DeadKernelError, RuntimeError) as error:
-            self._die(cell, error)
+        except RuntimeError as error:
+            self._die(cell, idx, error)
         else:
             return True
         return False
@@ -210,8 +213,8 @@ class _Runner:
         count = cell.get("execution_count")
         self._ran.failed = Failed(count, cell.get("id"), error, message, traceback)
 
-    def _die(self, cell: Any, error: Exception) -> None:
-        number = next(n for n, (_, it) in enumerate(self._cells, 1) if it.source == cell.source)
+    def _die(self, cell: Any, idx: int, error: Exception) -> None:
+        number = next(n for n, (own, _) in enumerate(self._cells, 1) if own == idx)
         process = getattr(getattr(self._client.km, "provisioner", None), "process", None)
         code = None if process is None else process.poll()
         how = str(error) if code is None else _ending(code)

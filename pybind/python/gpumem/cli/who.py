@@ -31,5 +31,5 @@ def run(options: Namespace) -> int:
     if options.json:
         print(terminal.json_of([asdict(process) for process in found]))
     else:
-        print(found.text(terminal.width()))
+        print(found.text(terminal.width()).replace("%gpumem", "jupyter gpumem"))
     return exits.OK
