@@ -152,12 +152,14 @@ def test_a_file_is_overwritten_only_with_force(saved: Path, tmp_path: Path) -> N
 
 
 def test_a_fix_is_seen_in_a_comparison(saved: Path, script: Path, tmp_path: Path) -> None:
-    script.write_text(SCRIPT.format(loop="gpumem.steps([0] * 20)", end="").replace("kept.app", "id"))
+    script.write_text(
+        SCRIPT.format(loop="gpumem.steps([0] * 20)", end="").replace("kept.app", "id")
+    )
     script.write_text(script.read_text().replace("idend", "id"))
     after = tmp_path / "after"
     assert gpumem("run", "--save", after, script).returncode == 0
     changes = json.loads(gpumem("compare", saved, after, "--json").stdout)
-    assert [change["change"] for change in changes if change["device"] == "sim:0"] == ["fixed"]
+    assert [change["change"] for change in changes if change["device"] == "sim:0"] == ["fixed"] * 2
     assert "fixed" in gpumem("compare", saved, after).stdout
 
 

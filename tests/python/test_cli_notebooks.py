@@ -71,7 +71,7 @@ def test_a_healthy_notebook_passes(written: Path) -> None:
 def test_the_line_to_change_is_printed(tmp_path: Path) -> None:
     ended = gpumem("check", NOTEBOOKS / "quickstart.ipynb", "-q")
     assert ended.returncode == 1
-    fix = "fix      - losses.append(model(batch).sum())\n               + losses.append"
+    fix = "fix      - losses.append(model(batch).sum())\n             + losses.append"
     assert fix in ended.stdout
     assert not list(tmp_path.iterdir())
 
@@ -97,6 +97,16 @@ def test_a_cell_that_fails_has_its_own_code(tmp_path: Path) -> None:
     assert "not reached" in (tmp_path / "out.ipynb").read_text()
 
 
+def test_a_cell_that_takes_too_long_is_stopped_and_what_was_before_it_is_judged(
+    tmp_path: Path,
+) -> None:
+    path = notebook(tmp_path / "slow.ipynb", SIM, LEAKS, "import time\ntime.sleep(600)")
+    ended = gpumem("check", path, "--timeout", "3", "-q")
+    assert ended.returncode == 3
+    assert "In [3] failed: Timeout: the cell took longer than 3 s" in ended.stdout
+    assert "leak: kept leaks 64 MiB a step" in ended.stdout
+
+
 def test_a_peak_above_the_limit_fails(written: Path) -> None:
     assert gpumem("check", written, "--peak", "1GiB", "-q").returncode == 0
     ended = gpumem("check", written, "--peak", "32 MiB", "-q")
@@ -112,7 +122,7 @@ def test_growth_that_a_baseline_does_not_have_fails(written: Path, tmp_path: Pat
     assert gpumem("check", written, *options).returncode == 0
     ended = gpumem("check", leaking, *options)
     assert ended.returncode == 1
-    assert "  new: kept" in ended.stdout or "  new: import gpumem" in ended.stdout
+    assert "  worse: kept = [] grows 64 MiB a step\n    in       In [2] kept" in ended.stdout
 
 
 def test_a_run_writes_outputs_page_and_recording_and_shows_the_level(tmp_path: Path) -> None:
@@ -136,9 +146,7 @@ def test_a_run_writes_outputs_page_and_recording_and_shows_the_level(tmp_path: P
 
 def test_a_tagged_cell_is_repeated_for_a_verdict(tmp_path: Path) -> None:
     grows = "kept.append(sim.tensor(512 << 20))"
-    path = notebook(
-        tmp_path / "n.ipynb", SIM, "kept = []", grows, tags=("gpumem-repeat",)
-    )
+    path = notebook(tmp_path / "n.ipynb", SIM, "kept = []", grows, tags=("gpumem-repeat",))
     assert gpumem("check", path, "-q").returncode == 0
     ended = gpumem("check", path, "--repeat", "10", "-q")
     assert ended.returncode == 1

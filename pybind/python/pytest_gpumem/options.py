@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 LEAST_RUNS = 5
 """Fewer calls are not enough to tell a leak from a warm-up."""
@@ -20,7 +23,7 @@ class Options:
     runs: int = 10
 
 
-def options(args: tuple[Any, ...], given: dict[str, Any]) -> Options:
+def options(args: tuple[Any, ...], given: Mapping[str, Any]) -> Options:
     """Return the options of a mark, or fail the test that has it."""
     from gpumem.cli.sizes import size_bytes
 

@@ -25,7 +25,7 @@ def repeated(function: Callable[..., Any], name: str, asked: Options) -> Callabl
 
     @functools.wraps(function)
     def calls(*args: Any, **kwargs: Any) -> None:
-        series = Series(name)
+        series = Series(name, function.__module__)
         for _ in range(asked.runs):
             with gpumem.record(name):
                 function(*args, **kwargs)
@@ -34,7 +34,7 @@ def repeated(function: Callable[..., Any], name: str, asked: Options) -> Callabl
 
     @functools.wraps(function)
     async def awaits(*args: Any, **kwargs: Any) -> None:
-        series = Series(name)
+        series = Series(name, function.__module__)
         for _ in range(asked.runs):
             with gpumem.record(name):
                 await function(*args, **kwargs)
@@ -47,9 +47,10 @@ def repeated(function: Callable[..., Any], name: str, asked: Options) -> Callabl
 class Series:
     """What was held after each call."""
 
-    def __init__(self, name: str) -> None:
-        """Begin; ``name`` is the test's."""
+    def __init__(self, name: str, module: str) -> None:
+        """Begin; ``name`` is the test's, in ``module``."""
         self._name = name
+        self._prefix = f"{module}."
         self._n_runs_before = len(gpumem.report().runs)
         self._levels: dict[str, list[int]] = defaultdict(list)
         self._hosts: set[str] = set()
@@ -110,7 +111,9 @@ class Series:
             if label == device
         }
         most = max(grown, key=lambda name: grown[name], default=None)
-        return most if most is not None and 2 * grown[most] >= total_bytes else None
+        if most is None or 2 * grown[most] < total_bytes:
+            return None
+        return most.removeprefix(self._prefix)
 
 
 def held() -> dict[tuple[str, str], int]:

@@ -105,7 +105,7 @@ def run(options: Namespace) -> int:
         if not options.json:
             print("\n".join(_lines(checked[-1])), flush=True)
         if options.github:
-            print("\n".join(github.annotations(checked[-1])), flush=True)
+            print("\n".join(github.commands(checked[-1])), flush=True)
     code = max(it.exit_code for it in checked)
     if options.junit is not None:
         files.write(options.junit, junit.document(checked))

@@ -10,8 +10,8 @@ from gpumem.cli import exits, files, opened, terminal
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-ABOUT = """Compare two recordings: for each growing cell, whether it is fixed, better, the same, worse
-or new."""
+ABOUT = """Compare two recordings: for each growing cell, whether it is fixed, better, the same,
+worse or new."""
 
 EXAMPLES = """examples:
   jupyter gpumem compare before.gpumem last

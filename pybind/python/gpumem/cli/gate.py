@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 KINDS = {"leak": {"leak"}, "growing": {"leak", "growing"}, "oom": {"out_of_memory"}}
 SURE = {"leak", "suspected", None}
 DETAIL = " " * 11
+FIX = "  fix      "
 
 
 @dataclass(frozen=True)
@@ -54,14 +55,18 @@ class Violation:
         """Return the title, the cell, the holder and the fix."""
         shown = [f"{self.kind}: {self.title}", f"  in       {self.place}"]
         about = [it for it in self.detail.split(" · ") if self._is_news(it)]
-        indent = {"initial_indent": DETAIL, "subsequent_indent": DETAIL}
-        shown += textwrap.wrap(" · ".join(about), PLAIN_WIDTH, break_long_words=False, **indent)
+        wrapped = textwrap.wrap(
+            " · ".join(about), PLAIN_WIDTH - len(DETAIL), break_long_words=False
+        )
+        shown += [DETAIL + it for it in wrapped]
         if self.holder is not None:
             shown.append(f"  held by  {self.holder}")
         if self.fix is not None:
             before = (self.fix.before or "").splitlines()
-            changed = [f"- {it}" for it in before] + [f"+ {it}" for it in self.fix.after.splitlines()]
-            shown += [f"{'           ' if idx else '  fix      '}{it}" for idx, it in enumerate(changed)]
+            changed = [f"- {it}" for it in before] + [
+                f"+ {it}" for it in self.fix.after.splitlines()
+            ]
+            shown += [(DETAIL if idx else FIX) + it for idx, it in enumerate(changed)]
         return [_gpumem._printable(text) for text in shown]
 
     def _is_news(self, words: str) -> bool:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from gpumem.cli.gate import Violation
 
 
-def annotations(checked: Checked) -> Iterator[str]:
+def commands(checked: Checked) -> Iterator[str]:
     """Return one line for each reason to fail."""
     for violation in checked.violations:
         line = _line(checked, violation)

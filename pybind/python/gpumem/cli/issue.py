@@ -13,7 +13,7 @@ from gpumem.details import SeriesGrowth
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from gpumem import Finding, Report
+    from gpumem import Evidence, Finding, Report
 
 ABOUT = """Print a session as Markdown to paste into a bug report: versions, devices, and for each
 finding its figures and the path to what holds the memory. It contains no source, no labels and no
@@ -67,7 +67,7 @@ def _content(shown: Report, *, with_source: bool) -> dict[str, Any]:
 def _of_finding(finding: Finding, with_source: bool) -> dict[str, Any]:  # noqa: FBT001 (as in the option)
     count = None if finding.cell is None else finding.cell.execution_count
     series = finding.details if isinstance(finding.details, SeriesGrowth) else None
-    content = {
+    content: dict[str, Any] = {
         "kind": finding.kind,
         "state": finding.state,
         "withdrawn": finding.withdrawn,
@@ -82,7 +82,7 @@ def _of_finding(finding: Finding, with_source: bool) -> dict[str, Any]:  # noqa:
             {"kind": it.kind, "path": it.path, "what": it.what, "bytes": it.n_bytes}
             for it in finding.holders[:3]
         ],
-        "evidence": [f"{it.words}: {'yes' if it.holds else 'no'}" for it in finding.evidence],
+        "evidence": [_figure(it) for it in finding.evidence],
     }
     if with_source:
         fix = finding.fix
@@ -91,11 +91,19 @@ def _of_finding(finding: Finding, with_source: bool) -> dict[str, Any]:  # noqa:
     return content
 
 
+def _figure(figure: Evidence) -> str:
+    against = "" if figure.threshold is None else f", threshold {figure.threshold:.6g}"
+    stands = "for it" if figure.holds else "against it"
+    return f"{figure.words}: {figure.value:.6g}{against} ({stands})"
+
+
 def _markdown(content: dict[str, Any]) -> str:
-    versions = ", ".join(f"{name} {it}" for name, it in content["versions"].items())
+    versions = ", ".join(
+        f"{name} {it.partition(' ')[0]}" for name, it in content["versions"].items()
+    )
     lines = ["### GPU memory", "", f"- versions: {versions}"]
     lines += [f"- device: {_device(it)}" for it in content["devices"]]
-    lines.append(f"- {content['n_runs']} runs, {content['n_findings']} findings")
+    lines.append(f"- runs: {content['n_runs']}, findings: {content['n_findings']}")
     for finding in content["findings"]:
         lines += _finding_lines(finding)
     return "\n".join(lines)

@@ -36,7 +36,7 @@ def marked(place: tuple[str, int] | None) -> Iterator[None]:
         return
     if sys.version_info < OLDEST:
         raise CommandError("--loop needs Python 3.12\nhint: use gpumem.steps in the script")
-    monitoring: Any = sys.monitoring
+    monitoring: Any = getattr(sys, "monitoring")  # noqa: B009 (mypy knows Python 3.10)
     tool = monitoring.PROFILER_ID
     try:
         monitoring.use_tool_id(tool, "gpumem")

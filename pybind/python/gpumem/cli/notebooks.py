@@ -10,7 +10,7 @@ import os
 import re
 import signal
 import tempfile
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 INSTALL = "pip install nbclient ipykernel"
 REPEAT_TAG = "gpumem-repeat"
+
+# Of a session's name, so much is its id.
+ID_LENGTH = 8
 
 # What is asked of the kernel between cells takes no longer than this.
 PATIENCE_SECONDS = 120
@@ -120,7 +123,12 @@ def run(path: Path, choice: Choice, progress: Progress) -> Ran:
 
 class _Runner:
     def __init__(
-        self, client: Any, path: Path, choice: Choice, progress: Progress, timed_out: type
+        self,
+        client: Any,
+        path: Path,
+        choice: Choice,
+        progress: Progress,
+        timed_out: type[Exception],
     ) -> None:
         self._client = client
         self._path = path
@@ -134,7 +142,8 @@ class _Runner:
     def run(self) -> Ran:
         repeated = self._repeated()
         try:
-            with self._kernel():
+            with ExitStack() as kernel:
+                self._start(kernel)
                 self._load()
                 session = self._answer(SESSION)
                 self._run_cells(repeated)
@@ -147,12 +156,11 @@ class _Runner:
             self._recover(session)
         return self._ran
 
-    def _kernel(self) -> Any:
+    def _start(self, kernel: ExitStack) -> None:
         # Jupyter's servers name the notebook so; the session is kept under it.
         environment = os.environ | {NOTEBOOK: str(self._path.resolve())}
         try:
-            manager = self._client.setup_kernel(env=environment)
-            return _Entered(manager)
+            kernel.enter_context(self._client.setup_kernel(env=environment))
         except Exception as error:
             hint = "hint: `jupyter kernelspec list` lists the kernels, --kernel names another one"
             name = self._client.kernel_name
@@ -172,7 +180,7 @@ class _Runner:
         n_cells = len(self._cells)
         for number, (idx, cell) in enumerate(self._cells, 1):
             for nth in range(repeated.get(idx, 1)):
-                again = f" ×{nth + 1}" if nth else ""
+                again = f" run {nth + 1}" if nth else ""
                 name = f"[{number}/{n_cells}]{again} {_first_line(cell)}"
                 self._progress.begins(name)
                 # What the notebook keeps is the first run.
@@ -183,17 +191,20 @@ class _Runner:
                 self._progress.ended(f"{name} · {self._levels()}")
 
     def _ran_cell(self, cell: Any, idx: int) -> bool:
-        from nbclient.exceptions import CellExecutionError, DeadKernelError
+        from jupyter_core.utils import run_sync
+        from nbclient.exceptions import CellExecutionError
 
         try:
             self._client.execute_cell(cell, idx)
         except CellExecutionError as error:
             self._fail(cell, error.ename, error.evalue, COLOUR.sub("", str(error)))
         except self._timed_out:
+            # Else it would not answer what comes next.
+            run_sync(self._client.km.interrupt_kernel)()
             seconds = self._choice.timeout_seconds
             self._fail(cell, "Timeout", f"the cell took longer than {seconds} s", "")
-        except (DeadKernelError, RuntimeError) as error:
-            self._die(cell, error)
+        except RuntimeError as error:
+            self._die(cell, idx, error)
         else:
             return True
         return False
@@ -202,8 +213,8 @@ class _Runner:
         count = cell.get("execution_count")
         self._ran.failed = Failed(count, cell.get("id"), error, message, traceback)
 
-    def _die(self, cell: Any, error: Exception) -> None:
-        number = next(n for n, (_, it) in enumerate(self._cells, 1) if it.source == cell.source)
+    def _die(self, cell: Any, idx: int, error: Exception) -> None:
+        number = next(n for n, (own, _) in enumerate(self._cells, 1) if own == idx)
         process = getattr(getattr(self._client.km, "provisioner", None), "process", None)
         code = None if process is None else process.poll()
         how = str(error) if code is None else _ending(code)
@@ -224,9 +235,9 @@ class _Runner:
     def _recover(self, session: str) -> None:
         """Read what the kernel kept on the disk before it died."""
         try:
-            self._ran.recording = _gpumem._stored_recording(session)
+            self._ran.recording = _gpumem._stored_recording(session[:ID_LENGTH])
         except (KeyError, GpuMemError) as error:
-            self._ran.lost = str(error.args[0])
+            self._ran.lost = str(error.args[0]).partition(": %gpumem")[0]
 
     def _levels(self) -> str:
         """Return what the kernel holds of each accelerator, or of the host if there is none."""
@@ -281,24 +292,11 @@ class _Runner:
         return chosen
 
 
-class _Entered:
-    """A context manager that has begun: only what begins it can fail to start the kernel."""
-
-    def __init__(self, manager: Any) -> None:
-        self._manager = manager
-        manager.__enter__()
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, *error: Any) -> Any:
-        return self._manager.__exit__(*error)
-
-
 def _first_line(cell: Any) -> str:
-    lines = (text.strip() for text in cell.source.splitlines())
+    source: str = cell.source
+    lines = (text.strip() for text in source.splitlines())
     is_code = (text for text in lines if text and not text.startswith(("#", "%%")))
-    return next(is_code, cell.source.strip().partition("\n")[0])
+    return next(is_code, source.strip().partition("\n")[0])
 
 
 def _ending(code: int) -> str:

@@ -31,7 +31,9 @@ def _of_file(path: str) -> Recording:
     try:
         return load(path)
     except GpuMemError as error:
-        message = f"{path} is not a recording: {error}\nhint: gpumem.recording().save(path) makes one"
+        message = (
+            f"{path} is not a recording: {error}\nhint: gpumem.recording().save(path) makes one"
+        )
         raise CommandError(message) from None
     except OSError as error:
         raise CommandError(f"cannot read {path}: {error.strerror or error}") from None

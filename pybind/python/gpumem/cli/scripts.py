@@ -138,13 +138,13 @@ def _recorder(program: Program, profile: str) -> tuple[Any, Any]:
             os.environ[NOTEBOOK] = usual
     label = program.name.replace('"', "'").replace("\n", " ")
     asked = f'%%gpumem --quiet --label "{label}"\n{program.source}'
-    info = ExecutionInfo(asked, False, False, True, None)  # type: ignore[no-untyped-call]  # noqa: FBT003 (as IPython makes it)
+    info = ExecutionInfo(asked, False, False, True, None)  # noqa: FBT003 (as IPython makes it)
 
     def begin() -> None:
         shell.events.trigger("pre_run_cell", info)
 
     def end(error: BaseException | None) -> None:
-        result = ExecutionResult(info)  # type: ignore[no-untyped-call]
+        result = ExecutionResult(info)
         result.error_in_exec = error
         shell.events.trigger("post_run_cell", result)
 

@@ -10,8 +10,8 @@ from gpumem.cli import exits, terminal
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-ABOUT = """Show which sources of memory levels answer on this machine, and why the others do not, the
-levels of each device, and how many sessions are kept."""
+ABOUT = """Show which sources of memory levels answer on this machine, and why the others do not,
+the levels of each device, and how many sessions are kept."""
 
 EXAMPLES = """examples:
   jupyter gpumem status

@@ -10,8 +10,8 @@ from gpumem.cli import exits, terminal
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-ABOUT = """Show which processes use the GPUs, whose they are, which notebooks they belong to, and which
-nobody seems to use any more. It ends no process."""
+ABOUT = """Show which processes use the GPUs, whose they are, which notebooks they belong to, and
+which nobody seems to use any more. It ends no process."""
 
 EXAMPLES = """examples:
   jupyter gpumem who
@@ -31,5 +31,5 @@ def run(options: Namespace) -> int:
     if options.json:
         print(terminal.json_of([asdict(process) for process in found]))
     else:
-        print(found.text(terminal.width()))
+        print(found.text(terminal.width()).replace("%gpumem", "jupyter gpumem"))
     return exits.OK
