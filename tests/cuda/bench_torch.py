@@ -1,4 +1,4 @@
-"""What gpumem costs beside the real torch, on a played card: its allocator is real, kernels do nothing.
+"""What gpumem costs beside the real torch, on a played card: kernels do nothing.
 
 Bare and recorded cells take turns beside 100,000 live tensors on the card. The search for their
 holders and a trace are measured likewise: the same loop of allocations takes turns untraced and
@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import gpumem
 import torch
@@ -49,7 +49,7 @@ def micros(work: Callable[[], object]) -> float:
 
 def cells(shell: InteractiveShell) -> dict[str, float]:
     """Return what recording adds to a trivial cell, in microseconds."""
-    settings = next(it for it in shell.configurables if type(it).__name__ == "GpuMem")
+    settings: Any = next(it for it in shell.configurables if type(it).__name__ == "GpuMem")
     settings.quiet = True
     found: dict[bool, list[float]] = {False: [], True: []}
     for _ in range(N_CELLS):
@@ -81,9 +81,11 @@ def traces(shell: InteractiveShell) -> dict[str, float]:
     for _ in range(N_ROUNDS):
         for option, figures in found.items():
             shell.user_ns["found"] = figures
-            took = micros(lambda option=option: shell.run_cell(  # type: ignore[misc]
-                f"%%gpumem -q --no-holders {option}\nfound.append(allocate())"
-            ))
+            took = micros(
+                lambda option=option: shell.run_cell(  # type: ignore[misc]
+                    f"%%gpumem -q --no-holders {option}\nfound.append(allocate())"
+                )
+            )
             ends[option].append(took / 1e3 - figures[-1] * N_ALLOCATIONS / 1e3)
     report = gpumem.report()
     n_events = [it["n_events"] for it in report.traces][-1]

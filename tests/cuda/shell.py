@@ -95,12 +95,6 @@ def trace(device: str = "cuda:0") -> dict[str, Any]:
     return dict(found)
 
 
-def source(name: str) -> tuple[list[str], str | None]:
-    """Return the devices that a source reads, or why it reads none."""
-    states = {it[0]: (it[1], it[2]) for it in _gpumem.source_states()}
-    return states[name]
-
-
 def check(device: int = 0) -> dict[str, Any]:
     """Compare the latest run's levels with torch's and the driver's; return its row."""
     import torch  # noqa: PLC0415 (the program decides when it is imported)

@@ -1,4 +1,4 @@
-"""What `gpumem.footprint` says a model takes, next to what torch's allocator gives it: within 1 %."""
+"""What `gpumem.footprint` says a model takes, and what torch's allocator gives it."""
 
 from __future__ import annotations
 

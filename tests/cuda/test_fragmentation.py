@@ -37,7 +37,8 @@ STARTED = """
 FRAGMENT = """
     # One segment is cut into pieces, and every second one is given back.
     run("t = torch.empty(6400 << 20, dtype=torch.uint8, device='cuda')\\ndel t")
-    run("pieces = [torch.empty({piece_mib} << 20, dtype=torch.uint8, device='cuda') for _ in range({n})]")
+    run("pieces = [torch.empty({piece_mib} << 20, dtype=torch.uint8, device='cuda')"
+        " for _ in range({n})]")
     run("del pieces[::2]")
 """
 

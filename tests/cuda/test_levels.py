@@ -58,7 +58,9 @@ def test_each_card_has_levels_of_its_own(program: Program, machine: Machine, n_c
     # A context costs, and only where torch has opened one.
     opened = [last(f"cuda:{{idx}}")["device_used_after_bytes"] for idx in range(n_cards)]
     assert all(used >= 300 * MIB for used in opened), opened
-    assert {{it["device"] for it in gpumem.report().runs}} >= {{f"cuda:{{n}}" for n in range(n_cards)}}
+    assert {{it["device"] for it in gpumem.report().runs}} >= {{
+        f"cuda:{{idx}}" for idx in range(n_cards)
+    }}
     assert_quiet()
     """
     )

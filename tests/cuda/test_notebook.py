@@ -56,7 +56,7 @@ def test_the_example_of_the_readme(program: Program) -> None:
         f"""
     START, CELL = {text[start : text.index("```", start)]!r}, {cell[1]!r}
     """
-        + """
+        """
     assert run(START) is None
     for _ in range(5):
         said = printed("%%gpumem\\n" + CELL)

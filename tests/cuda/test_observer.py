@@ -15,7 +15,7 @@ def test_torch_is_not_started_and_a_fork_still_works(program: Program) -> None:
     import os
     run("import torch\\n%gpumem on")
     import torch
-    # Not even whether there is a card is asked: that starts the driver, which a fork does not survive.
+    # Not even whether there is a card is asked: no fork survives a driver that has started.
     for n in range(10):
         run(f"%%gpumem --reset-peak\\nx = {n}")
     run("%gpumem status\\n%gpumem\\n%gpumem why\\n%gpumem who\\n%gpumem_report --text")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.sessions.score import details, judge, world_of, read_list, sessions
+from tests.sessions.score import details, judge, read_list, sessions, world_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -34,9 +34,10 @@ RANDOM = """
                 n += 1
                 size = int(2 ** rng.uniform(0, 27.5))
                 device = f"cuda:{{rng.randrange(n_cards)}}"
-                lines.append(f"v{{n}} = torch.empty({{size}}, dtype=torch.uint8, device='{{device}}')")
+                empty = f"torch.empty({{size}}, dtype=torch.uint8, device='{{device}}')"
+                lines.append(f"v{{n}} = {{empty}}")
                 alive.append(f"v{{n}}")
-            lines.append("seen.append([torch.cuda.memory_allocated(idx) for idx in range(n_cards)])")
+            lines.append("seen.append([torch.cuda.memory_allocated(i) for i in range(n_cards)])")
         return "\\n".join(lines), alive
     names["n_cards"] = n_cards = {n_cards}
 """
@@ -193,8 +194,8 @@ def test_modules_and_labels_of_a_training_step(program: Program) -> None:
         STARTED
         + """
     run('''
-    model = torch.nn.Sequential(torch.nn.Linear(512, 1024), torch.nn.ReLU(), torch.nn.Linear(1024, 8))
-    model = model.cuda()
+    layers = [torch.nn.Linear(512, 1024), torch.nn.ReLU(), torch.nn.Linear(1024, 8)]
+    model = torch.nn.Sequential(*layers).cuda()
     inputs = torch.empty(4096, 512, device="cuda")
     ''')
     run('''%%gpumem --trace

@@ -222,7 +222,10 @@ pub(crate) fn run(project: &Project, chosen: &[String], arguments: &[String]) ->
         // Both ends of what is supported are newer and older than the frameworks' own.
         let newest = ["cuda", "frameworks", "harm"].into_iter().any(is_chosen);
         let oldest = ["cuda", "harm"].into_iter().any(is_chosen);
-        let made = [(Environment::cuda as Make, newest), (Environment::cuda_12, oldest)];
+        let made = [
+            (Environment::cuda as Make, newest),
+            (Environment::cuda_12, oldest),
+        ];
         let cuda = made.map(|(make, is_chosen)| {
             let is_wanted = is_chosen && !is_without && played::CAN_BE_LINKED;
             is_wanted.then(|| Installation::start(scope.spawn(move || make(project))))

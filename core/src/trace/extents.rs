@@ -20,7 +20,9 @@ impl Extents {
     pub(super) fn new(layout: &Layout) -> Self {
         let sizes = |pieces: &[(u64, Bytes)]| -> Vec<(u64, u64)> {
             let pieces = pieces.iter();
-            pieces.map(|(address, size)| (*address, size.get())).collect()
+            pieces
+                .map(|(address, size)| (*address, size.get()))
+                .collect()
         };
         Self {
             segments: sizes(&layout.segments).into_iter().collect(),
@@ -106,7 +108,10 @@ mod tests {
         let mut extents = extents();
         let stays = |rest| rest <= MIB;
         assert_eq!(extents.take(0, 10 * MIB, stays), Some(10 * MIB));
-        assert_eq!(extents.take(10 * MIB, 10 * MIB - 512, stays), Some(10 * MIB));
+        assert_eq!(
+            extents.take(10 * MIB, 10 * MIB - 512, stays),
+            Some(10 * MIB)
+        );
         assert_eq!(extents.take(5 * MIB, 512, stays), None);
     }
 
@@ -120,6 +125,9 @@ mod tests {
         for address in [0, 12, 20, 8] {
             extents.give_back(address * MIB);
         }
-        assert_eq!(extents.free, BTreeMap::from([(0, 20 * MIB), (20 * MIB, 2 * MIB)]));
+        assert_eq!(
+            extents.free,
+            BTreeMap::from([(0, 20 * MIB), (20 * MIB, 2 * MIB)])
+        );
     }
 }

@@ -262,7 +262,9 @@ impl Replay {
             Bytes::ZERO
         };
         let stays = |rest: u64| is_whole || rest <= unsplit.get();
-        extents.take(event.address, wanted.get(), stays).map(Bytes::new)
+        extents
+            .take(event.address, wanted.get(), stays)
+            .map(Bytes::new)
     }
 
     /// By how much the levels after differ from those that the moves lead to, where they are known.
@@ -288,12 +290,12 @@ impl Replay {
         let before = self.history.before;
         let (mut allocated, mut slack) = (number(before.allocated), 0);
         let mut reserved = number(before.reserved);
-        if let Some(after) = self.history.after {
-            if self.is_cut || self.is_off(moves) {
-                self.is_cut = true;
-                allocated -= self.difference(moves).unwrap_or_default();
-                reserved = number(after.reserved) - sum(|it| it.reserved);
-            }
+        if let Some(after) = self.history.after
+            && (self.is_cut || self.is_off(moves))
+        {
+            self.is_cut = true;
+            allocated -= self.difference(moves).unwrap_or_default();
+            reserved = number(after.reserved) - sum(|it| it.reserved);
         }
         let bytes = |n: i128| Bytes::new(u64::try_from(n.max(0)).unwrap_or(u64::MAX));
         let step = |by: Move| {

@@ -148,7 +148,9 @@ fn fragmented(case: &Case<'_>) -> Option<Cause> {
     Some(Cause::Fragmented {
         unallocated,
         largest,
-        can_expand: is_torch && is_movable && case.recording.device(case.device).kind == DeviceKind::Gpu,
+        can_expand: is_torch
+            && is_movable
+            && case.recording.device(case.device).kind == DeviceKind::Gpu,
     })
 }
 
