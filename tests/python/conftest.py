@@ -132,6 +132,8 @@ def new_shell(tmp_path: Path) -> Iterator[Any]:
     made: list[Shell] = []
     config = Config()
     config.HistoryManager.enabled = False
+    # A test finds no session and no baseline of another one.
+    config.GpuMem.store = str(tmp_path / "sessions")
     config.InteractiveShell.colors = "NoColor" if IPython.version_info < (9,) else "nocolor"
 
     def make(*, loaded: bool = True) -> Shell:

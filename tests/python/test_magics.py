@@ -150,10 +150,11 @@ def test_each_action_says_what_is_so_now(shell: Shell) -> None:
     shell.run("%%gpumem --quiet\nkept = 1")
     status = said("%gpumem status")
     assert status[1] == "recorded so far: 1 run of 1 cell"
-    assert status[2].startswith("what holds memory: ")
+    assert status[2].startswith("kept ")
+    assert status[3].startswith("what holds memory: ")
     assert any(line.startswith("● sim ") and " sim:0 " in line for line in status)
     assert any(line.startswith("○ cuda ") and "left out by" in line for line in status)
-    assert all(len(line) <= 80 for line in status)
+    assert all(len(line) <= 80 for line in status if not line.startswith("kept in "))
     assert said("%gpumem reset") == ["forgot 1 run of 1 cell"]
     assert said("%gpumem status")[1] == "recorded so far: 0 runs of 0 cells"
     now = [line for line in said("%gpumem") if not line.startswith(" ")]

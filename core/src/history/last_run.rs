@@ -21,7 +21,7 @@ pub struct LastRun {
     pub fullest: Option<Fullest>,
 }
 
-/// How full a device was at last.
+/// How full a device was at last: [`LastRun::fullest`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fullest {
     /// The device's label.
