@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+import traceback
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from typing import TYPE_CHECKING, Any
 
@@ -40,18 +41,29 @@ def main(argv: Sequence[str] | None = None, name: str = "jupyter gpumem") -> int
     if options.command is None:
         parser.print_help()
         return exits.OK
+    return _run(options, f"{name} {options.command}")
+
+
+def _run(options: Namespace, name: str) -> int:
+    """Run a command; return its exit code, whatever happens."""
+    from gpumem import GpuMemError
+    from gpumem.cli import exits
+
+    code: int = exits.WRONG
     try:
-        code: int = importlib.import_module(f"gpumem.cli.{options.command}").run(options)
+        code = importlib.import_module(f"gpumem.cli.{options.command}").run(options)
         sys.stdout.flush()
-    except exits.CommandError as error:
-        print(f"{name} {options.command}: {error}", file=sys.stderr)
-        return exits.WRONG
+    except (exits.CommandError, GpuMemError) as error:
+        print(f"{name}: {error}", file=sys.stderr)
     except KeyboardInterrupt:
         return exits.INTERRUPTED
     except BrokenPipeError:
         # What read the output, such as `head`, has had enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return exits.OK
+    except Exception:
+        # Python's own code for it is 1, which is for findings.
+        traceback.print_exc()
     return code
 
 
@@ -80,4 +92,4 @@ def _parsers(name: str) -> tuple[ArgumentParser, dict[str, ArgumentParser]]:
     return parser, commands
 
 
-__all__ = ["COMMANDS", "Namespace", "main"]
+__all__ = ["COMMANDS", "main"]
