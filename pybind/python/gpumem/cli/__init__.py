@@ -6,6 +6,7 @@ import importlib
 import os
 import platform
 import sys
+import traceback
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from typing import TYPE_CHECKING, Any
 
@@ -41,21 +42,30 @@ def main(argv: Sequence[str] | None = None, name: str = "jupyter gpumem") -> int
     if options.command is None:
         parser.print_help()
         return exits.OK
-    from gpumem import _gpumem
+    return _run(options, f"{name} {options.command}")
 
-    _gpumem._keep_in(options.store or True, None, platform.node(), [])
+
+def _run(options: Namespace, name: str) -> int:
+    """Run a command; return its exit code, whatever happens."""
+    from gpumem import GpuMemError, _gpumem
+    from gpumem.cli import exits
+
+    code: int = exits.WRONG
     try:
-        code: int = importlib.import_module(f"gpumem.cli.{options.command}").run(options)
+        _gpumem._keep_in(options.store or True, None, platform.node(), [])
+        code = importlib.import_module(f"gpumem.cli.{options.command}").run(options)
         sys.stdout.flush()
-    except exits.CommandError as error:
-        print(f"{name} {options.command}: {error}", file=sys.stderr)
-        return exits.WRONG
+    except (exits.CommandError, GpuMemError) as error:
+        print(f"{name}: {error}", file=sys.stderr)
     except KeyboardInterrupt:
         return exits.INTERRUPTED
     except BrokenPipeError:
         # What read the output, such as `head`, has had enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return exits.OK
+    except Exception:
+        # Python's own code for it is 1, which is for findings.
+        traceback.print_exc()
     return code
 
 
@@ -85,4 +95,4 @@ def _parsers(name: str) -> tuple[ArgumentParser, dict[str, ArgumentParser]]:
     return parser, commands
 
 
-__all__ = ["COMMANDS", "Namespace", "main"]
+__all__ = ["COMMANDS", "main"]

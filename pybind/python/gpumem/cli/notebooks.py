@@ -13,6 +13,7 @@ import tempfile
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from queue import Empty
 from typing import TYPE_CHECKING, Any
 
 from gpumem import GpuMemError, Recording, _gpumem, load
@@ -98,7 +99,6 @@ def run(path: Path, choice: Choice, progress: Progress) -> Ran:
     try:
         import nbformat
         from nbclient import NotebookClient
-        from nbclient.exceptions import CellTimeoutError
     except ImportError as error:
         message = f"running notebooks needs {error.name}\nhint: {INSTALL}"
         raise CommandError(message) from None
@@ -113,28 +113,21 @@ def run(path: Path, choice: Choice, progress: Progress) -> Ran:
     client = NotebookClient(
         notebook,
         timeout=choice.timeout_seconds,
+        interrupt_on_timeout=True,
         allow_errors=choice.allow_errors,
         resources={"metadata": {"path": str(path.parent.resolve())}},
         extra_arguments=["--log-level=ERROR"],
         **options,
     )
-    return _Runner(client, path, choice, progress, CellTimeoutError).run()
+    return _Runner(client, path, choice, progress).run()
 
 
 class _Runner:
-    def __init__(
-        self,
-        client: Any,
-        path: Path,
-        choice: Choice,
-        progress: Progress,
-        timed_out: type[Exception],
-    ) -> None:
+    def __init__(self, client: Any, path: Path, choice: Choice, progress: Progress) -> None:
         self._client = client
         self._path = path
         self._choice = choice
         self._progress = progress
-        self._timed_out = timed_out
         self._ran = Ran(client.nb)
         cells = enumerate(client.nb.cells)
         self._cells = [(idx, it) for idx, it in cells if it.cell_type == "code"]
@@ -191,18 +184,17 @@ class _Runner:
                 self._progress.ended(f"{name} · {self._levels()}")
 
     def _ran_cell(self, cell: Any, idx: int) -> bool:
-        from jupyter_core.utils import run_sync
         from nbclient.exceptions import CellExecutionError
 
         try:
             self._client.execute_cell(cell, idx)
         except CellExecutionError as error:
-            self._fail(cell, error.ename, error.evalue, COLOUR.sub("", str(error)))
-        except self._timed_out:
-            # Else it would not answer what comes next.
-            run_sync(self._client.km.interrupt_kernel)()
-            seconds = self._choice.timeout_seconds
-            self._fail(cell, "Timeout", f"the cell took longer than {seconds} s", "")
+            failed, message = error.ename, error.evalue
+            # nbclient interrupts a cell that takes too long.
+            if failed == "KeyboardInterrupt" and self._choice.timeout_seconds is not None:
+                seconds = self._choice.timeout_seconds
+                failed, message = "Timeout", f"the cell took longer than {seconds} s"
+            self._fail(cell, failed, message, COLOUR.sub("", str(error)))
         except RuntimeError as error:
             self._die(cell, idx, error)
         else:
@@ -229,8 +221,8 @@ class _Runner:
                     self._ran.recording = load(path)
                 else:
                     self._ran.lost = f"{reply.get('ename')}: {reply.get('evalue')}"
-            except (OSError, RuntimeError, GpuMemError) as error:
-                self._ran.lost = str(error)
+            except (OSError, RuntimeError, GpuMemError, Empty) as error:
+                self._ran.lost = str(error) or "the kernel does not answer"
 
     def _recover(self, session: str) -> None:
         """Read what the kernel kept on the disk before it died."""
