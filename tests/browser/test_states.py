@@ -171,5 +171,5 @@ def test_the_picture_to_share(
         path = SCREENSHOTS / f"state-share-{scheme}.png"
         download.value.save_as(path)
         header = path.read_bytes()[:24]
-        size = int.from_bytes(header[16:20]), int.from_bytes(header[20:24])
+        size = int.from_bytes(header[16:20], "big"), int.from_bytes(header[20:24], "big")
         assert size == (1600, 900)
