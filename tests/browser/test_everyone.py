@@ -261,7 +261,7 @@ def test_the_focus_goes_from_top_to_bottom(
     where = """() => {
         const at = document.querySelector(".gpumem-report").shadowRoot.activeElement;
         if (!at) return null;
-        const panel = at.closest("header, figure, .folds, section");
+        const panel = at.closest("header, figure, .folds, section:not(.findings)");
         return [panel.getBoundingClientRect().top + scrollY, at.tagName];
     }"""
     for _ in range(40):

@@ -188,6 +188,7 @@ impl Page {
         self.comparison.show(&self.make, model)?;
         self.verdict.show(&self.make, model)?;
         self.findings.show(&self.make, model)?;
+        self.findings.mark(model, self.verdict.card())?;
         self.show_charts(model)?;
         self.show_pictures(model)?;
         let n_findings = model.analysis().findings.len();
