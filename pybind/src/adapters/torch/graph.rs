@@ -148,7 +148,7 @@ fn packed(name: &str, saved: &Object<'_>, own: Part, sink: &mut Sink<'_, '_, '_>
         ("data", name.to_owned()),
         ("unpack_hook", format!("{name}.unpack_hook")),
     ] {
-        // Properties of torch's own extension type. Before torch 2.8 there was no hook to be seen.
+        // Properties of torch's own extension type. In torch 2.8 it has none yet: a graph's tensors stay unknown.
         if let Some(value) = saved.call(attribute)
             && !value.is_none()
         {
