@@ -26,7 +26,7 @@ impl Comparison {
         for name in [
             "change",
             "cell",
-            "kept a run or step, before and now; each pair has its own length",
+            "kept a run or step, before and now",
             "difference",
         ] {
             add(&names, &make.text("th", &[("scope", "col")], name)?)?;
