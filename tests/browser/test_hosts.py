@@ -78,7 +78,8 @@ def test_an_update_leaves_the_reader_where_they_are(
     host.tell("frames", later)
     expect(report.host.locator("header .muted")).to_contain_text("1000 runs")
     assert report.exported_state() == state
-    assert report.tip() == tip
+    # How many runs there are is told anew.
+    assert report.tip().partition(" of ")[0] == tip.partition(" of ")[0]
     expect(report.canvas("cells")).to_be_focused()
 
 
