@@ -8,7 +8,6 @@ use super::scene::{Anchor, Face, Point, Rect, Role, Scene};
 use crate::analyze::{Details, Finding, GrowthDetails};
 use crate::collect::CollectVec;
 use crate::decimal::rounded;
-use crate::units::Bytes;
 
 const HEIGHT: f64 = 176.0;
 const TOP: f64 = 22.0;
@@ -122,11 +121,6 @@ pub fn outlook(finding: &Finding, view: &View) -> Option<Scene> {
         Role::Text,
         1.5,
     );
-    let (whole, at) = (
-        view.units.size(Bytes::new(full as u64)),
-        Point::new(plot.left, roof - 6.0),
-    );
-    scene.text(Label::new(whole, at));
     let dot = Rect::new(end - 4.0, roof - 4.0, 8.0, 8.0);
     scene.fill(dot, Role::Leak, 4.0);
     let at = Point::new(end + 8.0, roof + 4.0);
@@ -208,7 +202,9 @@ impl Course {
                 "run"
             },
             n_more: n_more.filter(|n| *n > 0).map(|n| n as f64),
-            left: details.and_then(|it| it.headroom).map(Bytes::as_f64),
+            left: details
+                .and_then(|it| it.headroom)
+                .map(crate::units::Bytes::as_f64),
         })
     }
 
