@@ -10,7 +10,8 @@ const LEAST: f64 = 6.0;
 
 /// Fills `rect` with stripes that rise to the right, inside a dashed frame that is open below.
 pub(super) fn hatch(scene: &mut Scene, rect: Rect, role: Role) {
-    let (left, right) = (crisp(rect.x), crisp(rect.x + rect.width - 1.0));
+    let left = crisp(rect.x);
+    let right = crisp(rect.x + rect.width - 1.0).max(left);
     let (top, bottom) = (crisp(rect.y), rect.y + rect.height);
     let frame = [(left, bottom), (left, top), (right, top), (right, bottom)];
     let frame = frame.map(|(x, y)| Point::new(x, y));
