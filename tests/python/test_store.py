@@ -172,7 +172,7 @@ def test_a_killed_kernel_leaves_who_held_memory_when_it_ran_out(kept: Shell, fol
 
 
 def test_the_next_kernel_says_that_the_last_one_died(folder: Path) -> None:
-    environment = {"JPY_SESSION_NAME": "/work/train.ipynb"}
+    environment = {"JPY_SESSION_NAME": "/srv/train.ipynb"}
     program = (
         f'run("sim.use(8 << 30)"); run("%gpumem use sim"); run("%%gpumem\\ntime.sleep(1); {KILL}")'
     )
@@ -184,7 +184,7 @@ def test_the_next_kernel_says_that_the_last_one_died(folder: Path) -> None:
     assert "in In [3]" in words
     assert words.endswith("`%gpumem_report --session last`")
     # Nobody else hears of it.
-    assert play(folder, "", JPY_SESSION_NAME="/work/other.ipynb").stdout == ""
+    assert play(folder, "", JPY_SESSION_NAME="/srv/other.ipynb").stdout == ""
 
 
 def test_nothing_is_said_of_a_kernel_that_ended_in_order(folder: Path) -> None:

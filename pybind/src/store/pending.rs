@@ -1,5 +1,6 @@
 //! What is not on the disk yet, each thing once in its newest state.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use gpumem_core::recording::{DeviceIdx, Frame, HolderSnapshot, Missing, RunIdx};
@@ -50,8 +51,9 @@ impl Pending {
                 let newer = self.changes.range(place.from(0)..=place.clone());
                 newer.count() > 0
             };
-            if !is_replaced {
-                self.changes.entry(place).or_insert(bytes);
+            if !is_replaced && let Entry::Vacant(vacant) = self.changes.entry(place) {
+                self.n_bytes += bytes.as_ref().map_or(0, Vec::len);
+                vacant.insert(bytes);
             }
         }
     }
