@@ -111,7 +111,7 @@ def test_a_loop_is_judged_by_its_line(tmp_path: Path) -> None:
     assert "▲ held leaks 64 MiB a step" in ended.stderr
 
 
-def test_a_session_is_kept_and_found_again(script: Path) -> None:
+def test_a_session_is_kept_and_found_again(script: Path, tmp_path: Path) -> None:
     assert gpumem("run", script).returncode == 0
     [session, *_] = json.loads(gpumem("sessions", "--json").stdout)
     assert session["notebook"] == str(script)
@@ -119,6 +119,8 @@ def test_a_session_is_kept_and_found_again(script: Path) -> None:
     assert "=train.py" in gpumem("sessions").stdout
     assert "▲ held leaks" in gpumem("report", session["id"][:6]).stdout
     assert "▲ held leaks" in gpumem("report", "last").stdout
+    elsewhere = gpumem("report", "last", "--store", tmp_path)
+    assert (elsewhere.returncode, "no session is kept in" in elsewhere.stderr) == (2, True)
 
 
 def test_a_report_has_every_form(saved: Path, tmp_path: Path) -> None:

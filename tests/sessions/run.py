@@ -187,6 +187,8 @@ def main() -> None:
         os.environ.setdefault(name, value)
     folder = tempfile.mkdtemp(prefix="session-")
     os.chdir(folder)
+    # Sessions that are tried do not push the user's own out of those that are kept.
+    os.environ["JUPYTER_DATA_DIR"] = folder
     plain = "--plain" in sys.argv
     shell = new_shell(folder, plain=plain)
     if DEVICE and session.truth.get("world") == "torch":

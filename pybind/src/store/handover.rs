@@ -1,4 +1,4 @@
-//! From the cell's thread to the store's: frames are copied and left, and nobody waits.
+//! From the cell's thread to the store's: frames are copied and left. Only a line that is shown waits, for a moment.
 
 use std::mem;
 use std::process;

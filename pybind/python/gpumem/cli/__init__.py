@@ -25,6 +25,9 @@ COMMANDS = {
 }
 """Each command and what it does; it is the module of that name."""
 
+READERS = {"report", "sessions", "compare", "status", "issue"}
+"""Commands that may read sessions of another folder."""
+
 ABOUT = "Which notebook cell grew GPU memory, is it a leak, and what holds it?"
 
 
@@ -52,7 +55,7 @@ def _run(options: Namespace, name: str) -> int:
 
     code: int = exits.WRONG
     try:
-        _gpumem._keep_in(options.store or True, None, platform.node(), [])
+        _gpumem._keep_in(getattr(options, "store", None) or True, None, platform.node(), [])
         code = importlib.import_module(f"gpumem.cli.{options.command}").run(options)
         sys.stdout.flush()
     except (exits.CommandError, GpuMemError) as error:
@@ -90,7 +93,8 @@ def _parsers(name: str) -> tuple[ArgumentParser, dict[str, ArgumentParser]]:
             formatter_class=kind,
         )
         module.add(added)
-        added.add_argument("--store", metavar="FOLDER", help="where sessions are kept")
+        if command in READERS:
+            added.add_argument("--store", metavar="FOLDER", help="where sessions are kept")
         commands[command] = added
     return parser, commands
 
