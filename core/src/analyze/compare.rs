@@ -82,8 +82,8 @@ pub struct Compared {
 
 /// Compares each growing cell of `recording` with `baseline`, worst first.
 ///
-/// A cell is matched by the frontend's id, else by equal source, else by the first meaningful line,
-/// because a fixed cell has another source now.
+/// A cell is matched by equal source, else by the frontend's id, else by its first meaningful line, else by
+/// the start of that line, because a fixed cell has another source now.
 ///
 /// ```
 /// use gpumem_core::analyze::{Change, Rules, compare};
@@ -169,14 +169,22 @@ impl Entry {
     }
 
     fn likeness(&self, other: &Self) -> u8 {
-        let same_headline = self.headline.is_some() && self.headline == other.headline;
+        let [headline, same] = [self, other].map(|entry| entry.headline.as_deref());
         match self {
-            _ if self.source == other.source => 3,
-            _ if self.cell.id == other.cell.id => 2,
-            _ if same_headline => 1,
+            _ if self.source == other.source => 4,
+            _ if self.cell.id == other.cell.id => 3,
+            _ if headline.is_none() || same.is_none() => 0,
+            _ if headline == same => 2,
+            _ if headline.map(start) == same.map(start) => 1,
             _ => 0,
         }
     }
+}
+
+/// `losses.append` of `losses.append(step(batch))`: what a fix leaves of the line that it changes.
+fn start(headline: &str) -> &str {
+    let end = headline.find('(').unwrap_or(headline.len());
+    &headline[..end]
 }
 
 fn held_against(before: Option<GrowthSide>, after: Entry) -> Option<Compared> {
@@ -202,8 +210,7 @@ fn held_against(before: Option<GrowthSide>, after: Entry) -> Option<Compared> {
         Some(_) if difference.as_f64() > uncertainty => Change::Worse,
         Some(_) => Change::Same,
     };
-    let is_alarm = matches!(change, Change::Worse | Change::New);
-    if is_alarm && is_first_alone(now, then) {
+    if now.n_runs == 1 && !tells_something(change, then) {
         return None;
     }
     Some(Compared {
@@ -219,9 +226,14 @@ fn held_against(before: Option<GrowthSide>, after: Entry) -> Option<Compared> {
     })
 }
 
-/// A single run is not held against several, or against none: the first fills what later ones replace.
-fn is_first_alone(now: &GrowthSide, then: Option<&GrowthSide>) -> bool {
-    now.n_runs == 1 && then.is_none_or(|then| then.n_runs > 1)
+/// Of a single run now: it alarms only beside a single run, since the first fills what later ones replace,
+/// and what two single runs kept alike does not grow.
+fn tells_something(change: Change, then: Option<&GrowthSide>) -> bool {
+    let is_alarm = matches!(change, Change::Worse | Change::New);
+    match then {
+        Some(then) if then.n_runs == 1 => change != Change::Same,
+        _ => !is_alarm,
+    }
 }
 
 fn is_growing(side: &GrowthSide, least: Bytes) -> bool {
@@ -344,6 +356,7 @@ fn kept_by_each(rows: &[&RunRow]) -> Option<(ByteDelta, (ByteDelta, ByteDelta))>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::recording::Frame;
     use crate::testing::{Play, run, session};
 
     fn check(before: &[(&str, &[Play])], after: &[(&str, &[Play])], expected: &[(&str, &str)]) {
@@ -412,6 +425,7 @@ mod tests {
             &[("f()", &once)],
             &[("f()", "worse")],
         );
+        check(&[("f()", &once)], &[("f()", &once)], &[]);
     }
 
     #[test]
@@ -423,6 +437,30 @@ mod tests {
             &[("losses.append(f())\nx = 2", &flat)],
             &[("losses.append(f())", "fixed")],
         );
+    }
+
+    /// The same recording from a frontend that gave its cells other ids.
+    fn with_other_ids(recording: &Recording) -> Recording {
+        let mut other = Recording::default();
+        for mut frame in recording.frames() {
+            if let Frame::Cell(cell) = &mut frame {
+                cell.id = format!("other {}", cell.id);
+            }
+            other.apply(frame).unwrap();
+        }
+        other
+    }
+
+    #[test]
+    fn a_cell_without_its_id_is_found_by_the_start_of_the_line_that_was_fixed() {
+        let change = |fixed: &str| {
+            let (baseline, _) = session(&[("losses.append(f())", &vec![run(40); 12])]);
+            let (recording, _) = session(&[(fixed, &vec![run(0); 12])]);
+            let found = compare(&with_other_ids(&recording), &baseline, &Rules::default());
+            found.first().map(|entry| entry.change)
+        };
+        assert_eq!(change("losses.append(f().item())"), Some(Change::Fixed));
+        assert_eq!(change("other.append(f())"), None);
     }
 
     #[test]
