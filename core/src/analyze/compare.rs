@@ -1,13 +1,12 @@
 //! Comparison with a baseline: what grew more or less than before.
 
-use super::Rules;
 use super::cell::CellRef;
 use super::growth::State;
-use super::levels;
 use super::paths::Paths;
 use super::row::RunRow;
-use super::series;
+use super::series::{self, Key};
 use super::stats_cache::StatsCache;
+use super::{Analysis, Finding, IncrementalAnalyzer, Rules};
 use crate::collect::{CollectVec, ExtendVec};
 use crate::recording::{DeviceIdx, DeviceKey, Recording, Run};
 use crate::sort;
@@ -94,17 +93,11 @@ pub struct Compared {
 /// assert_eq!(compared[0].change, Change::Same);
 /// ```
 pub fn compare(recording: &Recording, baseline: &Recording, rules: &Rules) -> Vec<Compared> {
-    compared(recording, baseline, rules, &mut StatsCache::default())
+    IncrementalAnalyzer::default().compare(recording, baseline, rules)
 }
 
-pub(super) fn compared(
-    recording: &Recording,
-    baseline: &Recording,
-    rules: &Rules,
-    stats: &mut StatsCache,
-) -> Vec<Compared> {
-    let before = sides(baseline, rules, stats);
-    let mut compared: Vec<Compared> = sides(recording, rules, stats)
+pub(super) fn compared(before: &[Entry], after: Vec<Entry>) -> Vec<Compared> {
+    let mut compared: Vec<Compared> = after
         .into_iter()
         .filter_map(|after| {
             let same = before
@@ -134,10 +127,10 @@ pub(super) fn compared(
 /// assert!(waiting(&leaking(), &leaking(), &Rules::default()).is_empty());
 /// ```
 pub fn waiting(recording: &Recording, baseline: &Recording, rules: &Rules) -> Vec<CellRef> {
-    let stats = &mut StatsCache::default();
-    let after = sides(recording, rules, stats);
+    let analyzer = &mut IncrementalAnalyzer::default();
+    let after = analyzer.sides(recording, rules);
     let mut waiting: Vec<CellRef> = Vec::new();
-    for before in sides(baseline, rules, stats) {
+    for before in analyzer.sides(baseline, rules) {
         let has_run = after.iter().any(|after| before.likeness(after) > 0);
         let is_known = waiting.iter().any(|cell| cell.id == before.cell.id);
         let grew = before.side.n_runs > 2 && is_growing(&before.side, before.least);
@@ -149,7 +142,7 @@ pub fn waiting(recording: &Recording, baseline: &Recording, rules: &Rules) -> Ve
 }
 
 /// A side with what it is found again by.
-struct Entry {
+pub(super) struct Entry {
     cell: CellRef,
     source: u64,
     headline: Option<String>,
@@ -199,7 +192,8 @@ fn held_against(before: Option<GrowthSide>, after: Entry) -> Option<Compared> {
     let difference = rate(now) + -then.map_or(ByteDelta::ZERO, rate);
     let uncertainty = then.map_or(0.0, reach).hypot(reach(now));
     let least = after.least;
-    let grew = then.is_some_and(|then| is_growing(then, least));
+    let is_first_alone = |then: &GrowthSide| then.n_runs == 1 && now.n_runs > 1;
+    let grew = then.is_some_and(|then| is_growing(then, least) && !is_first_alone(then));
     let grows = is_growing(now, least);
     let change = match then {
         _ if !grew && !grows => return None,
@@ -246,19 +240,39 @@ fn is_growing(side: &GrowthSide, least: Bytes) -> bool {
     }
 }
 
-fn sides(recording: &Recording, rules: &Rules, stats: &mut StatsCache) -> Vec<Entry> {
-    let rows = levels::rows(recording);
+/// The growth of each cell and loop, with the verdicts of this analysis of the recording.
+pub(super) fn sides(
+    recording: &Recording,
+    analysis: &Analysis,
+    rules: &Rules,
+    stats: &mut StatsCache,
+) -> Vec<Entry> {
     let paths = Paths::of(recording);
-    let of_runs = series::of_runs(recording, &paths, &rows);
+    let of_runs = series::of_runs(recording, &paths, &analysis.rows);
+    let state = |run: &Run, key: &Key, (steps, n_runs): (bool, usize)| {
+        let is_about = |finding: &&Finding| {
+            let cell = finding.cell.as_ref().map(|cell| cell.idx);
+            finding.growth().is_some()
+                && finding.withdrawn.is_none()
+                && (cell, finding.device) == (Some(run.cell), key.device)
+                && (&finding.path, finding.counts_steps()) == (&key.path, steps)
+        };
+        let told = analysis.findings.iter().find(is_about);
+        // Nothing is told of a single run, whatever it keeps.
+        let untold = if n_runs == 1 {
+            State::NotEnoughData
+        } else {
+            State::Stable
+        };
+        told.and_then(|finding| finding.state).unwrap_or(untold)
+    };
     let mut sides = Vec::new();
     sides.extend_vec(of_runs.iter().filter_map(|series| {
         let last = recording.run(series.rows.last()?.run);
         let least = rules.min_growth_on(recording.device(series.key.device).kind);
-        let growth = stats.judged(&series.own_levels(), least, rules);
-        let of_level = stats.judged(&series.levels(), least, rules);
         let (bytes_per_run, interval) = kept_by_each(&series.rows)?;
         let side = GrowthSide {
-            state: growth.state.and(of_level.state),
+            state: state(last, &series.key, (false, series.rows.len())),
             n_runs: series.rows.len(),
             bytes_per_run,
             interval,
@@ -281,7 +295,7 @@ fn sides(recording: &Recording, rules: &Rules, stats: &mut StatsCache) -> Vec<En
         let per_step =
             |delta: ByteDelta| ByteDelta::from_f64(delta.as_f64() / series.steps_per_point);
         let side = GrowthSide {
-            state: growth.state,
+            state: state(run, &series.key, (true, series.n_steps)),
             n_runs: series.n_steps,
             bytes_per_run: per_step(growth.bytes_per_run),
             interval: (per_step(growth.interval.0), per_step(growth.interval.1)),

@@ -40,6 +40,11 @@ pub struct IncrementalAnalyzer {
 impl IncrementalAnalyzer {
     /// Derives levels and findings from a recording.
     pub fn analyze(&mut self, recording: &Recording, rules: &Rules) -> Analysis {
+        self.stats.turn();
+        self.derived(recording, rules)
+    }
+
+    fn derived(&mut self, recording: &Recording, rules: &Rules) -> Analysis {
         let rows = levels::rows(recording);
         let of_devices = DeviceRows::all(recording, &rows);
         let mut analysis = Analysis {
@@ -48,13 +53,17 @@ impl IncrementalAnalyzer {
             findings: Vec::new(),
             warnings: levels::warnings(recording),
         };
-        self.judge(&mut analysis, recording, rules);
+        self.set_findings(&mut analysis, recording, rules);
         analysis
     }
 
     /// Judges an analysis of this recording again, under other rules.
     pub fn judge(&mut self, analysis: &mut Analysis, recording: &Recording, rules: &Rules) {
         self.stats.turn();
+        self.set_findings(analysis, recording, rules);
+    }
+
+    fn set_findings(&mut self, analysis: &mut Analysis, recording: &Recording, rules: &Rules) {
         let of_devices = DeviceRows::all(recording, &analysis.rows);
         let paths = Paths::of(recording);
         let names = Names::of(recording);
@@ -94,6 +103,13 @@ impl IncrementalAnalyzer {
         rules: &Rules,
     ) -> Vec<Compared> {
         self.stats.turn();
-        compare::compared(recording, baseline, rules, &mut self.stats)
+        let before = self.sides(baseline, rules);
+        let after = self.sides(recording, rules);
+        compare::compared(&before, after)
+    }
+
+    pub(super) fn sides(&mut self, recording: &Recording, rules: &Rules) -> Vec<compare::Entry> {
+        let analysis = self.derived(recording, rules);
+        compare::sides(recording, &analysis, rules, &mut self.stats)
     }
 }
