@@ -111,7 +111,11 @@ def test_a_loop_is_judged_by_its_line(tmp_path: Path) -> None:
     assert "▲ held leaks 64 MiB a step" in ended.stderr
 
 
-def test_a_session_is_kept_and_found_again(script: Path, tmp_path: Path) -> None:
+def test_a_session_is_kept_and_found_again(
+    script: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Where no other test keeps sessions: one of them would be the last.
+    monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "data"))
     assert gpumem("run", script).returncode == 0
     [session, *_] = json.loads(gpumem("sessions", "--json").stdout)
     assert session["notebook"] == str(script)

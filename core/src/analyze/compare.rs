@@ -20,12 +20,12 @@ pub enum Change {
     Worse,
     /// It grows, and is not in the baseline.
     New,
-    /// It grows as much as before.
-    Same,
-    /// It grows less.
-    Better,
     /// It grew, and no longer does.
     Fixed,
+    /// It grows less.
+    Better,
+    /// It grows as much as before.
+    Same,
 }
 
 impl Change {

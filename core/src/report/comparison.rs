@@ -58,13 +58,7 @@ pub fn comparison(
 /// assert_eq!(words, "`losses.append(step(batch))` still grows: +2 MiB a run before, +2 MiB now.");
 /// ```
 pub fn outcome(compared: &[Compared], waiting: &[CellRef], units: Units) -> (&'static str, String) {
-    let order = |entry: &&Compared| match entry.change {
-        Change::Worse | Change::New => 0,
-        Change::Fixed => 1,
-        Change::Better => 2,
-        Change::Same => 3,
-    };
-    let Some(entry) = compared.iter().min_by_key(order) else {
+    let Some(entry) = compared.first() else {
         return match waiting {
             [] => (
                 "✓",
