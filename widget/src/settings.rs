@@ -95,6 +95,7 @@ impl Setting {
             Self::Growth | Self::HostGrowth => threshold::LAST,
             Self::Runs => 27,
             Self::Cache => 18,
+            Self::Figure(Threshold::TrendZ) => 1000,
             Self::Figure(_) => 100,
         }
     }
@@ -103,6 +104,8 @@ impl Setting {
     fn per_unit(threshold: Threshold) -> f64 {
         match threshold {
             Threshold::LastQuarterShare | Threshold::QuarterShare => 100.0,
+            // Its default is 1.645.
+            Threshold::TrendZ => 200.0,
             _ => 20.0,
         }
     }
