@@ -7,6 +7,7 @@ pub(crate) struct Expense {
     turns_per_look: u32,
     spent: Duration,
     n_turns: u32,
+    latest: Duration,
     per_turn: Duration,
 }
 
@@ -17,6 +18,7 @@ impl Expense {
             turns_per_look,
             spent: spent(),
             n_turns: 0,
+            latest: Duration::ZERO,
             per_turn: Duration::ZERO,
         }
     }
@@ -26,12 +28,15 @@ impl Expense {
         self.n_turns += 1;
         if self.n_turns >= self.turns_per_look {
             let now = spent();
-            self.per_turn = now.saturating_sub(self.spent) / self.n_turns;
+            let before = self.latest;
+            self.latest = now.saturating_sub(self.spent) / self.n_turns;
+            self.per_turn = before.min(self.latest);
             (self.spent, self.n_turns) = (now, 0);
         }
     }
 
-    /// What the last turns took, each; zero where that is not known.
+    /// What the last turns took, each, at the cheaper of the last two looks: a figure that takes long
+    /// to read is read seldom by a rule of its own. Zero where it is not known.
     pub(crate) fn per_turn(&self) -> Duration {
         self.per_turn
     }

@@ -267,7 +267,12 @@ impl Shared {
             };
             let rest = run.interval.max(cost * REST_PER_READING).min(LONGEST);
             let (n_begun, since) = (state.n_begun, run.began);
-            let due = beat.due(n_begun, since, rest);
+            let due = if beat.n_begun == n_begun {
+                beat.last + rest
+            } else {
+                // Short runs one after another wait no longer for a dear reading than a long one.
+                (since + run.interval).max(beat.last + rest)
+            };
             let left = due.saturating_duration_since(Instant::now());
             state = if rest > SHORTEST {
                 state.is_asleep = true;
@@ -282,7 +287,7 @@ impl Shared {
                 self.lock()
             };
             let is_same_run = state.run.is_some() && state.n_begun == n_begun;
-            if is_same_run && beat.strikes(due, rest) {
+            if is_same_run && beat.strikes(n_begun, due, rest) {
                 return Some(Round {
                     n_begun,
                     since,
@@ -307,6 +312,7 @@ struct Round {
 /// due, not from when it was done, so that neither reading nor waking late makes the readings
 /// fewer; a longer one is a pause that somebody asked for, and no reading comes sooner.
 struct Beat {
+    /// The run that was read last.
     n_begun: u64,
     last: Instant,
 }
@@ -319,25 +325,17 @@ impl Beat {
         }
     }
 
-    /// When that run, which began then, is to be read next.
-    fn due(&mut self, n_begun: u64, began: Instant, rest: Duration) -> Instant {
-        if self.n_begun != n_begun {
-            *self = Self {
-                n_begun,
-                last: began,
-            };
-        }
-        self.last + rest
-    }
-
     /// It is read now, if it is time. What was missed is not made up for.
-    fn strikes(&mut self, due: Instant, rest: Duration) -> bool {
+    fn strikes(&mut self, n_begun: u64, due: Instant, rest: Duration) -> bool {
         let now = Instant::now();
         if now < due {
             return false;
         }
         let is_on_beat = rest <= SHORTEST && now < due + rest;
-        self.last = if is_on_beat { due } else { now };
+        *self = Self {
+            n_begun,
+            last: if is_on_beat { due } else { now },
+        };
         true
     }
 }

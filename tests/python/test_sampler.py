@@ -15,8 +15,8 @@ from tests.python.frames import of_kind, times
 if TYPE_CHECKING:
     from tests.python.conftest import Shell
 
-N_SPIKES = 20
-SPIKE_BYTES = 300_000_000
+N_SPIKES = 40
+SPIKE_BYTES = 100_000_000
 SPIKE_SECONDS = 0.02
 
 
@@ -25,19 +25,20 @@ def _host_alone() -> None:
     _gpumem.use_sources(["host"])
 
 
-def test_every_spike_of_20_ms_is_seen() -> None:
-    # On a busy machine the sampler's thread may once wait longer than a spike takes.
-    assert any(all(_spikes_seen()) for _ in range(3))
-
-
-def _spikes_seen() -> list[bool]:
+@pytest.mark.parametrize("n_holes", [0, 200_000])
+def test_spikes_of_20_ms_are_seen(n_holes: int) -> None:
+    # What `malloc` says of a heap full of holes takes milliseconds to read.
+    blocks = [bytes(5000) for _ in range(2 * n_holes)]
+    del blocks[::2]
     for _ in range(N_SPIKES):
         with gpumem.record("spike"):
             spike = b"x" * SPIKE_BYTES
             time.sleep(SPIKE_SECONDS)
             del spike
-    rows = gpumem.report().runs[-N_SPIKES:]
-    return [row["peak_bytes"] - row["before_bytes"] > 0.9 * SPIKE_BYTES for row in rows]
+    rows = gpumem.report().runs
+    seen = [row["peak_bytes"] - row["before_bytes"] > 0.9 * SPIKE_BYTES for row in rows]
+    # On a busy machine the sampler's thread may wait longer than a spike takes.
+    assert sum(seen) >= 0.8 * N_SPIKES
 
 
 def test_points_of_old_runs_are_downsampled_if_a_session_has_many() -> None:

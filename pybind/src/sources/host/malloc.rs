@@ -2,7 +2,8 @@
 //!
 //! `mallinfo2` adds up every arena of the process. It goes through the lists of free blocks, each
 //! arena's under its lock: some microseconds as a rule, and 20 ms where a program has left 200,000
-//! holes. So it is asked no more often than its last answer has earned.
+//! holes. So it is asked no more often than its last answer has earned: on such a heap a block that
+//! comes from a hole, and goes back before the run ends, is not seen.
 #![expect(unsafe_code, reason = "a function of the C library, by its name")]
 
 use std::mem;
@@ -102,7 +103,7 @@ impl Malloc {
         self.asked.as_ref().is_none_or(|asked| match freshness {
             Freshness::Now if asked.took <= CHEAP => true,
             Freshness::Now => asked.at.elapsed() >= asked.took * REST_PER_READING,
-            Freshness::Recent => asked.at.elapsed() >= asked.took * REST_PER_SAMPLE,
+            Freshness::Recent => asked.at.elapsed() >= asked.latest * REST_PER_SAMPLE,
         })
     }
 }
