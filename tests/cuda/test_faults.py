@@ -95,7 +95,6 @@ def tell(answer):
 
 shell.user_ns["torch"] = torch
 """
-N_CARDS = 2
 UNTOUCHED = [True, 32 << 20, True, True]
 
 
@@ -103,7 +102,7 @@ UNTOUCHED = [True, 32 << 20, True, True]
 def machine(tmp_path: Path) -> Machine:
     """Return a machine with two cards, of which torch uses one."""
     machine = Machine(tmp_path)
-    machine.cards(N_CARDS, context_mib=300)
+    machine.cards(2, context_mib=300)
     return machine
 
 
@@ -164,4 +163,4 @@ def test_a_call_that_hangs_for_10_s_holds_no_cell_up(machine: Machine, call: str
     """
     ran, logged = machine.run(notebook(script))
     assert ran == [UNTOUCHED] * 3
-    assert len(logged) == len(set(logged)) <= N_CARDS, "one line for each card"
+    assert len(logged) <= 1, logged

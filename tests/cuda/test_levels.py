@@ -66,6 +66,22 @@ def test_each_card_has_levels_of_its_own(program: Program, machine: Machine, n_c
     )
 
 
+def test_a_card_without_a_context_of_this_process_has_none_of_its_memory(
+    program: Program, machine: Machine
+) -> None:
+    machine.cards(2, total_mib=8192, context_mib=300)
+    program(
+        STARTED
+        + """
+    run("pass")
+    row = last("cuda:1")
+    assert row["process_used_after_bytes"] == 0, row
+    assert last("cuda:0")["process_used_after_bytes"] >= 300 * MIB
+    assert_quiet()
+    """
+    )
+
+
 def test_a_random_session_on_two_cards(program: Program, machine: Machine) -> None:
     machine.cards(2, total_mib=8192, context_mib=300)
     program(

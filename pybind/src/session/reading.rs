@@ -149,19 +149,30 @@ pub(super) fn handed_out_of(readings: &[(Found, Reading)]) -> Vec<(String, Alloc
         .collect()
 }
 
-/// Says once of each source that it failed, and in which words.
+/// Says once of each source that it failed, in which words, and for which devices.
 fn tell_failures(py: Python<'_>, readings: &[(Found, Reading)]) {
+    let mut failures: Vec<((&str, &str), Vec<&str>)> = Vec::new();
     for (found, reading) in readings {
         let driver = ("the driver", &reading.driver.device_used);
         let allocators = reading.allocators.iter();
         let allocators = allocators.map(|levels| (levels.source.name(), &levels.allocated));
         for (source, level) in allocators.chain([driver]) {
-            if let Level::Unknown(Unknown::Failed(words)) = level {
-                let device = &found.label;
-                let message = format!("{source} does not answer for {device}: {words}");
-                guard::log_once(py, &message);
+            let Level::Unknown(Unknown::Failed(words)) = level else {
+                continue;
+            };
+            let failure = (source, words.as_str());
+            match failures.iter_mut().find(|(known, _)| *known == failure) {
+                Some((_, devices)) => devices.push(&found.label),
+                None => failures.push((failure, vec![&found.label])),
             }
         }
+    }
+    for ((source, words), devices) in failures {
+        let devices = devices.join(", ");
+        guard::log_once(
+            py,
+            &format!("{source} does not answer for {devices}: {words}"),
+        );
     }
 }
 

@@ -34,6 +34,8 @@ pub(super) struct NvmlSource {
     shown: Option<(Visibility, Vec<(Found, Device<'static>)>)>,
     /// When the processes of each device may be listed again.
     listed_again: HashMap<DeviceKey, Instant>,
+    /// The driver has listed this process by the id that it knows of itself.
+    is_listed: bool,
 }
 
 impl DriverSource for NvmlSource {
@@ -65,14 +67,15 @@ impl DriverSource for NvmlSource {
     }
 
     fn read(&mut self, key: &DeviceKey) -> DriverLevels {
-        let Some(device) = self.device(key) else {
+        let Some(device) = device(self.shown.as_ref(), key) else {
             return DriverLevels::default();
         };
-        let (process_used, children_used) = processes(device);
+        let levels = memory(device);
+        let (process_used, children_used) = processes(device, &mut self.is_listed);
         DriverLevels {
             process_used,
             children_used,
-            ..memory(device)
+            ..levels
         }
     }
 
@@ -95,7 +98,7 @@ impl DriverSource for NvmlSource {
     /// The device's memory, and more rarely the list of processes, which costs several times as
     /// much to read.
     fn sample(&mut self, key: &DeviceKey) -> DriverLevels {
-        let Some(device) = self.device(key) else {
+        let Some(device) = device(self.shown.as_ref(), key) else {
             return DriverLevels::default();
         };
         let levels = memory(device);
@@ -103,7 +106,7 @@ impl DriverSource for NvmlSource {
         if self.listed_again.get(key).is_some_and(|at| began < *at) {
             return levels;
         }
-        let (process_used, _) = processes(device);
+        let (process_used, _) = processes(device, &mut self.is_listed);
         let again = Instant::now() + began.elapsed() * REST_PER_LIST;
         self.listed_again.insert(key.clone(), again);
         DriverLevels {
@@ -113,12 +116,13 @@ impl DriverSource for NvmlSource {
     }
 }
 
-impl NvmlSource {
-    fn device(&self, key: &DeviceKey) -> Option<&Device<'static>> {
-        let (_, shown) = self.shown.as_ref()?;
-        let device = shown.iter().find(|(found, _)| found.key == *key);
-        device.map(|(_, device)| device)
-    }
+fn device<'a>(
+    shown: Option<&'a (Visibility, Vec<(Found, Device<'static>)>)>,
+    key: &DeviceKey,
+) -> Option<&'a Device<'static>> {
+    let (_, shown) = shown?;
+    let device = shown.iter().find(|(found, _)| found.key == *key);
+    device.map(|(_, device)| device)
 }
 
 /// The library, which then stays: unloading it while a process ends is not safe.
@@ -217,13 +221,15 @@ fn memory(device: &Device<'static>) -> DriverLevels {
 }
 
 /// What this process uses, and what those that it started use.
-fn processes(device: &Device<'static>) -> (Level, Level) {
+fn processes(device: &Device<'static>, is_listed: &mut bool) -> (Level, Level) {
     let listed = match listed(device, Lists::Usual) {
         Ok(listed) => listed,
         Err(why) => return (Level::Unknown(why.clone()), Level::Unknown(why)),
     };
     let own = process::id();
-    let own_used = listed.get(&own).map_or_else(unlisted, |used| level(*used));
+    let own_used = listed.get(&own).copied();
+    *is_listed |= own_used.is_some();
+    let own_used = own_used.map_or_else(|| unlisted(*is_listed), level);
     let children = listed
         .iter()
         .filter(|(pid, _)| **pid != own && descends_from(**pid, own));
@@ -297,10 +303,12 @@ fn level(used: Option<u64>) -> Level {
     )
 }
 
-/// Of a process that is not on the driver's list: nothing, if the list would show it.
-fn unlisted() -> Level {
+/// Of a process that is not on this list: nothing, if the list would show it, as that of another GPU
+/// has.
+fn unlisted(is_listed: bool) -> Level {
     let is_surely_absent = match footing() {
         Footing::Outside => true,
+        _ if is_listed => true,
         Footing::Initialised => is_in_first_pid_namespace(),
         Footing::Inside => false,
     };
