@@ -40,7 +40,7 @@ create_exception!(
 /// All runs of one kernel's life, with its devices. Does not change.
 #[pyclass(frozen, module = "gpumem")]
 pub(crate) struct Recording {
-    inner: recording::Recording,
+    pub(crate) inner: recording::Recording,
 }
 
 #[pymethods]

@@ -107,15 +107,23 @@ pub(crate) fn store_status(py: Python<'_>) -> PyResult<(Option<String>, Option<S
     Ok((state.path, state.trouble))
 }
 
-/// Keeps the runs so far under a name, if sessions are kept.
+/// Keeps a recording under a name: without one the runs so far, if sessions are kept.
 #[pyfunction]
-#[pyo3(name = "_save_baseline")]
-pub(crate) fn save_baseline(py: Python<'_>, name: Text) -> PyResult<()> {
+#[pyo3(name = "_save_baseline", signature = (name, recording = None))]
+pub(crate) fn save_baseline(
+    py: Python<'_>,
+    name: Text,
+    recording: Option<Bound<'_, Recording>>,
+) -> PyResult<()> {
     let Text(name) = name;
-    let Some(archive) = session::archive(py)?.filter(|archive| archive.is_written) else {
-        return Ok(());
+    let recording = match recording {
+        Some(recording) => recording.get().inner.clone(),
+        None if session::archive(py)?.is_some_and(|archive| archive.is_written) => {
+            session::snapshot(py)?
+        }
+        None => return Ok(()),
     };
-    let recording = session::snapshot(py)?;
+    let archive = archive(py)?;
     py.detach(|| archive.save_baseline(&name, &recording))
         .map_err(raised)
 }

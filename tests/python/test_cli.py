@@ -157,16 +157,39 @@ def test_a_file_is_overwritten_only_with_force(saved: Path, tmp_path: Path) -> N
     assert page.read_text(encoding="utf-8") != "mine"
 
 
-def test_a_fix_is_seen_in_a_comparison(saved: Path, script: Path, tmp_path: Path) -> None:
+def fix(script: Path) -> None:
     script.write_text(
-        SCRIPT.format(loop="gpumem.steps([0] * 20)", end="").replace("kept.app", "id")
+        SCRIPT.format(loop="gpumem.steps([0] * 20)", end="").replace("kept.append", "id")
     )
-    script.write_text(script.read_text().replace("idend", "id"))
+
+
+def test_a_fix_is_seen_in_a_comparison(saved: Path, script: Path, tmp_path: Path) -> None:
+    fix(script)
     after = tmp_path / "after"
     assert gpumem("run", "--save", after, script).returncode == 0
     changes = json.loads(gpumem("compare", saved, after, "--json").stdout)
     assert [change["change"] for change in changes if change["device"] == "sim:0"] == ["fixed"] * 2
     assert "fixed" in gpumem("compare", saved, after).stdout
+
+
+def test_a_baseline_is_kept_listed_and_compared_with(
+    saved: Path, script: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "data"))
+    listed = gpumem("baseline")
+    assert (listed.returncode, listed.stdout[:15]) == (0, "no baseline yet")
+    assert gpumem("baseline", "as is", saved).stdout == f"baseline as is: 1 run of {saved}\n"
+    assert json.loads(gpumem("baseline", "--json").stdout) == ["as is"]
+    fixed = tmp_path / "fixed"
+    fix(script)
+    assert gpumem("run", "--save", fixed, script).returncode == 0
+    assert "fixed" in gpumem("compare", "as is", fixed).stdout
+    # The newest of that name is the one; without a recording it is the last session.
+    assert "of last" in gpumem("baseline", "as is").stdout
+    assert "fixed" not in gpumem("compare", "as is", fixed).stdout
+    missing = gpumem("baseline", "other", "nope")
+    assert missing.returncode == exits.WRONG
+    assert "there is no file 'nope'" in missing.stderr
 
 
 def test_an_issue_has_figures_and_paths_but_no_source(saved: Path, tmp_path: Path) -> None:

@@ -19,14 +19,15 @@ COMMANDS = {
     "report": "show the report of a recording or of a session that is kept",
     "sessions": "list the sessions that are kept on the disk",
     "compare": "compare two recordings or sessions",
+    "baseline": "name a recording or a session, to compare later ones with it",
     "who": "show which processes and notebooks use the GPUs",
     "status": "show which sources are read, and where sessions are kept",
     "issue": "print a session as Markdown for a bug report, without your source",
 }
 """Each command and what it does; it is the module of that name."""
 
-READERS = {"report", "sessions", "compare", "status", "issue"}
-"""Commands that may read sessions of another folder."""
+READERS = {"report", "sessions", "compare", "baseline", "status", "issue"}
+"""Commands that may look for sessions in another folder."""
 
 ABOUT = "Which notebook cell grew GPU memory, is it a leak, and what holds it?"
 
