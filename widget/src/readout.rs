@@ -120,6 +120,7 @@ pub(crate) fn unusual(status: Status) -> Option<&'static str> {
         Status::Error => Some("with an error"),
         Status::Interrupted => Some("interrupted"),
         Status::OutOfMemory => Some("out of memory"),
+        Status::Died => Some("the kernel died"),
     }
 }
 

@@ -260,7 +260,7 @@ fn row(recording: &Recording, ongoing: &Ongoing, run: &Run, levels: &RunLevels) 
         metric,
         before: from,
         after: to,
-        so_far: ongoing.level(run.idx, levels.device, metric),
+        so_far: so_far(ongoing, run, levels.device, metric, from, &before),
         kept: from.zip(to).map(|(from, to)| to.since(from)),
         peak: peak(recording, run, levels, metric, [from, to]),
         allocated: (before.allocated, after.allocated),
@@ -274,6 +274,27 @@ fn row(recording: &Recording, ongoing: &Ongoing, run: &Run, levels: &RunLevels) 
             .zip(after.n_retries)
             .map(|(before, after)| after.saturating_sub(before)),
     }
+}
+
+/// The metric in a run that goes on. Where an allocator can be read at marks and ends alone, what the
+/// driver's figure has risen by stands for what it has handed out.
+fn so_far(
+    ongoing: &Ongoing,
+    run: &Run,
+    device: DeviceIdx,
+    metric: Metric,
+    from: Option<Bytes>,
+    before: &Totals,
+) -> Option<Bytes> {
+    let latest = |metric| ongoing.level(run.idx, device, metric);
+    let by_driver = || {
+        let figures = [Metric::ProcessUsed, Metric::DeviceUsed];
+        let mut risen = figures
+            .into_iter()
+            .filter_map(|figure| Some(latest(figure)?.saturating_sub(before.of_metric(figure)?)));
+        Some(from? + risen.next()?)
+    };
+    latest(metric).or_else(by_driver)
 }
 
 /// The first metric that is known at the run's end, or, while it runs, at its start.

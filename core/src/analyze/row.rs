@@ -78,7 +78,8 @@ pub struct RunRow {
     pub before: Option<Bytes>,
     /// That metric when it ended.
     pub after: Option<Bytes>,
-    /// The latest reading of that metric in an ongoing run.
+    /// The latest reading of that metric in an ongoing run; else its start, and what the driver's figure
+    /// has risen by since.
     pub so_far: Option<Bytes>,
     /// What the run kept: after − before.
     pub kept: Option<ByteDelta>,

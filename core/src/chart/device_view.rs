@@ -148,6 +148,7 @@ pub(super) fn end_mark(status: Status, room: f64) -> Option<(&'static str, Role)
         Status::Running => Some(("…", Role::Process)),
         Status::Error => Some(("×", Role::Watch)),
         Status::Interrupted => Some(("■", Role::Muted)),
+        Status::Died => Some(("†", Role::Leak)),
         Status::OutOfMemory if room >= 36.0 => Some(("OOM", Role::Leak)),
         // Colour alone must not distinguish it from an error.
         Status::OutOfMemory => Some(("!", Role::Leak)),

@@ -271,6 +271,7 @@ fn status() -> impl Strategy<Value = Status> {
         Status::Error,
         Status::Interrupted,
         Status::OutOfMemory,
+        Status::Died,
     ])
 }
 

@@ -53,6 +53,7 @@ wire_names! { Status {
     "error" => Error,
     "interrupted" => Interrupted,
     "out_of_memory" => OutOfMemory,
+    "died" => Died,
 }}
 
 /// A header, and the version of what follows it.

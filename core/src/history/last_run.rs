@@ -83,10 +83,9 @@ fn latest(recording: &Recording) -> Nanos {
 /// Blocks that outlive their cell are not many.
 const N_LAST: usize = 64;
 
-/// What was used of a device at the end of a run, or at most in a run that did not end.
+/// What was used of a device at the end of a run, or last in a run that did not end.
 fn fullest(recording: &Recording, row: &RunRow) -> Option<Fullest> {
     let capacity = row.capacity.filter(|it| *it > Bytes::ZERO)?;
-    let of_device = recording.run(row.run).ended.is_some();
     let levels = [
         row.device_used,
         row.process_used,
@@ -94,15 +93,19 @@ fn fullest(recording: &Recording, row: &RunRow) -> Option<Fullest> {
         row.allocated,
     ];
     let ended = levels.into_iter().find_map(|(_, after)| after);
-    let inside = [row.so_far, row.peak.map(crate::analyze::Peak::low)];
     let began = levels.into_iter().find_map(|(before, _)| before);
-    let open = inside.into_iter().flatten().chain(began).max();
+    let inside = recording
+        .samples_of(row.run, row.device)
+        .filter_map(|(_, points)| points.last())
+        .max_by_key(|point| point.at)
+        .and_then(|point| point.device_used.or(point.process_used));
+    let open = inside.or(row.so_far).or(began);
     let oom = recording.run(row.run).oom.as_ref();
     // An allocation that failed says how full the device was.
     let at_oom = oom
         .filter(|oom| oom.device == Some(row.device))
         .and_then(|oom| Some(oom.figures.total?.saturating_sub(oom.figures.free?)));
-    let used = at_oom.or(if of_device { ended } else { open })?;
+    let used = at_oom.or(ended).or(open)?;
     Some(Fullest {
         device: recording.device(row.device).label.clone(),
         used,
@@ -117,6 +120,8 @@ fn share(fullest: &Fullest) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analyze::Metric;
+    use crate::recording::{DeviceIdx, Frame, Sample, Samples, Series};
     use crate::testing::{run, session};
 
     #[test]
@@ -128,6 +133,39 @@ mod tests {
         assert!(last.fullest.is_some());
         let run = &recording.runs()[2];
         assert_eq!(Some(last.at), run.ended);
+    }
+
+    #[test]
+    fn of_a_run_that_did_not_end_the_driver_was_read_last() {
+        let open = run(40).status(Status::Running);
+        let (mut recording, _) = session(&[("f()", &[run(40), open])]);
+        let run = recording.runs()[1].clone();
+        let before = recording.runs()[1].levels[0].before.driver.clone();
+        let device_used = before.device_used.known().expect("it was read");
+        let process_used = before.process_used.known().expect("it was read");
+        let risen = Bytes::mib(700);
+        let point = Sample {
+            at: run.started + Nanos::millis(5),
+            device_used: Some(device_used + risen),
+            process_used: Some(process_used + risen),
+            ..Sample::default()
+        };
+        let samples = Samples {
+            run: run.idx,
+            device: DeviceIdx(0),
+            series: Series::Sampled,
+            points: vec![point].into(),
+        };
+        recording
+            .apply(Frame::Samples(samples))
+            .expect("its run is known");
+        let last = LastRun::of(&recording).expect("it has runs");
+        let fullest = last.fullest.expect("a device was read");
+        assert_eq!(fullest.used, device_used + risen);
+        let analysis = analyze(&recording, &recording.header().rules);
+        let row = &analysis.rows[1];
+        assert_eq!(row.metric, Metric::Allocated);
+        assert_eq!(row.so_far, row.before.map(|before| before + risen));
     }
 
     #[test]

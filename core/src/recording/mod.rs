@@ -197,11 +197,11 @@ impl Cell {
 /// use gpumem_core::recording::Status;
 ///
 /// assert_eq!(Status::OutOfMemory.name(), "out_of_memory");
-/// assert_eq!(Status::default(), Status::Running, "also if the kernel died in the run");
+/// assert_eq!(Status::default(), Status::Running);
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Status {
-    /// Not yet ended (or the kernel died in it).
+    /// Not yet ended.
     #[default]
     Running,
     /// Without an error.
@@ -212,6 +212,8 @@ pub enum Status {
     Interrupted,
     /// With an out-of-memory error of a framework or the driver.
     OutOfMemory,
+    /// With the death of the kernel: nothing was read at its end.
+    Died,
 }
 
 impl Status {
@@ -223,6 +225,7 @@ impl Status {
             Self::Error => "error",
             Self::Interrupted => "interrupted",
             Self::OutOfMemory => "out_of_memory",
+            Self::Died => "died",
         }
     }
 }

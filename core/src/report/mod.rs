@@ -114,6 +114,7 @@ fn status_word(status: Status) -> Option<&'static str> {
         Status::Error => Some("failed"),
         Status::Interrupted => Some("interrupted"),
         Status::OutOfMemory => Some("out of memory"),
+        Status::Died => Some("the kernel died"),
     }
 }
 

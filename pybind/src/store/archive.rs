@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use gpumem_core::analyze::{Analysis, analyze};
 use gpumem_core::history::{Ending, LastRun, Remains, StoredSession};
 use gpumem_core::printable::printable;
-use gpumem_core::recording::{Frame, Missing, Recording};
+use gpumem_core::recording::{Frame, Missing, Recording, Run, Status};
 use gpumem_core::report;
 use gpumem_core::source_text;
 use gpumem_core::units::{Bytes, Nanos};
@@ -192,6 +192,14 @@ impl Archive {
         let session = self.session_of(entry, &path, &stored, &analysis);
         let mut recording = stored.recording;
         if let Some(words) = report::cut_off(&session) {
+            let open = recording.runs().iter().filter(|run| run.ended.is_none());
+            for run in open.cloned().collect::<Vec<_>>() {
+                // It refers to what it referred to.
+                drop(recording.apply(Frame::Run(Run {
+                    status: Status::Died,
+                    ..run
+                })));
+            }
             // It refers to nothing.
             drop(recording.apply(Frame::Missing(Missing { words })));
         }

@@ -3,7 +3,7 @@
 use gpumem_core::chart::Pace;
 use gpumem_core::collect::CollectVec;
 use gpumem_core::decimal::rounded;
-use gpumem_core::recording::{Device, Recording};
+use gpumem_core::recording::{Device, Recording, Status};
 use gpumem_core::report;
 use gpumem_core::units::{ByteDelta, Units};
 use web_sys::{Element, HtmlElement, HtmlInputElement};
@@ -144,7 +144,7 @@ fn choices(recording: &Recording, shown: u32) -> Vec<(String, &Device, bool)> {
     choices
 }
 
-/// `In [67] is running: +75 MiB so far`.
+/// `In [67] is running: +75 MiB so far`, or that the kernel died in it.
 fn goes_on(model: &Model, units: Units) -> Option<String> {
     let runs = model.recording().runs();
     let run = runs.iter().rfind(|run| run.parent.is_none())?;
@@ -162,7 +162,11 @@ fn goes_on(model: &Model, units: Units) -> Option<String> {
     let kept = kept.map_or(String::new(), |kept| {
         format!(": {} so far", units.change(kept))
     });
-    Some(format!("● {number} is running{kept}"))
+    let how = match run.status {
+        Status::Died => "was running when the kernel died",
+        _ => "is running",
+    };
+    Some(format!("● {number} {how}{kept}"))
 }
 
 fn help(make: &Maker) -> Dom<Element> {

@@ -73,5 +73,6 @@ const fn ended(status: Status) -> Option<&'static str> {
         Status::Error => Some("it failed"),
         Status::Interrupted => Some("interrupted"),
         Status::OutOfMemory => Some("out of memory"),
+        Status::Died => Some("the kernel died"),
     }
 }

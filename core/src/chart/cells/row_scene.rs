@@ -259,7 +259,7 @@ impl Chart<'_> {
     fn draw_ends(&mut self) {
         for mark in &self.row.marks {
             match mark.status {
-                Status::OutOfMemory => self.draw_cross(mark),
+                Status::OutOfMemory | Status::Died => self.draw_cross(mark),
                 Status::Running => {
                     let (left, right) = (self.x(mark.extent.0), self.x(mark.extent.1));
                     let floor = self.scale.y(0.0);

@@ -18,6 +18,7 @@ pub(super) fn words(runs: &[&Run], finding: Option<&Finding>) -> String {
     });
     match latest {
         Some(Status::Running) => "running".to_owned(),
+        Some(Status::Died) => "kernel died".to_owned(),
         _ if of_finding.is_some() => of_finding.unwrap_or_default(),
         Some(Status::OutOfMemory) => "out of memory".to_owned(),
         Some(Status::Error) => format!("{n_runs}, failed"),
