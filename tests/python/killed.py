@@ -17,6 +17,7 @@ import shutil
 import signal
 import sys
 import time
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -84,22 +85,31 @@ def kill_one(folder: Path, numbers: random.Random) -> tuple[list[int], bool]:
     return [int(line) for line in whole[:until]], until < len(whole)
 
 
-def missing(folder: Path, printed: list[int]) -> list[int]:
+def missing(folder: Path, printed: list[int]) -> list[int | str]:
     """Return the printed runs that the kernel did not leave."""
     read, write = os.pipe()
     if (reader := os.fork()) == 0:
         os.close(read)
-        shell_of(folder, write)
-        found = json.loads(open_session()._report_json())
-        ended = {run["run"] for run in found["runs"] if run["status"] == "ok"}
-        damage = [it for it in found["warnings"] if "kernel died" not in it]
-        os.write(write, json.dumps([*damage, *(set(printed) - ended)]).encode())
+        try:
+            lost = lost_of(folder, printed, write)
+        except Exception:
+            lost = [traceback.format_exc()]
+        os.write(write, json.dumps(lost).encode())
         os._exit(0)
     os.close(write)
-    os.waitpid(reader, 0)
+    _, status = os.waitpid(reader, 0)
     with os.fdopen(read) as pipe:
-        lost: list[int] = json.loads(pipe.read())
-    return lost
+        found: list[int | str] = json.loads(pipe.read() or f'["the reader ended with {status}"]')
+    return found
+
+
+def lost_of(folder: Path, printed: list[int], pipe: int) -> list[int | str]:
+    """Return the printed runs that are not in the session, and what is damaged in it."""
+    shell_of(folder, pipe)
+    found = json.loads(open_session()._report_json())
+    ended = {run["run"] for run in found["runs"] if run["status"] == "ok"}
+    damage = [it for it in found["warnings"] if "kernel died" not in it]
+    return [*damage, *(set(printed) - ended)]
 
 
 def main(folder: Path, n_kills: int, *, fills: bool) -> None:

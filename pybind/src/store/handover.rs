@@ -153,14 +153,14 @@ impl Handover {
         }
     }
 
-    /// Has what was left until now written at once; nobody waits for it.
+    /// Has what was left until now written soon; nobody waits for it.
     pub(crate) fn hurry(&self) {
         #[cfg(feature = "testing")]
         let _timed = Timed::new(&HANDING);
         if self.is_here() {
             let mut queue = self.shared.lock();
             queue.is_urgent = queue.n_stored < queue.n_handed;
-            if queue.is_urgent {
+            if queue.is_urgent && !queue.looks_soon && !queue.is_due_soon {
                 drop(queue);
                 self.shared.filled.notify_one();
             }
@@ -172,12 +172,17 @@ impl Handover {
         if !self.is_here() {
             return None;
         }
-        self.hurry();
-        let queue = self.shared.lock();
-        let is_stored = queue.n_stored >= queue.n_handed || queue.state.trouble.is_some();
-        (!is_stored).then(|| Unfinished {
-            shared: Arc::clone(&self.shared),
-            n_handed: queue.n_handed,
+        let mut queue = self.shared.lock();
+        queue.is_urgent = queue.n_stored < queue.n_handed;
+        let is_stored = !queue.is_urgent || queue.state.trouble.is_some();
+        let n_handed = queue.n_handed;
+        drop(queue);
+        (!is_stored).then(|| {
+            self.shared.filled.notify_one();
+            Unfinished {
+                shared: Arc::clone(&self.shared),
+                n_handed,
+            }
         })
     }
 
