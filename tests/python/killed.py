@@ -92,7 +92,7 @@ def missing(folder: Path, printed: list[int]) -> list[int | str]:
         os.close(read)
         try:
             lost = lost_of(folder, printed, write)
-        except Exception:
+        except Exception:  # noqa: BLE001 (whatever it is, it is told)
             lost = [traceback.format_exc()]
         os.write(write, json.dumps(lost).encode())
         os._exit(0)

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import gpumem
 import pytest
+
+from tests.python.test_store import folder, kept
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+__all__ = ["folder", "kept"]
 
 KILLED = Path(__file__).with_name("killed.py")
 # More take minutes: ten kernels are killed in two seconds.
@@ -42,3 +54,48 @@ def test_nor_while_the_disk_fills(tmp_path: Path) -> None:
         subprocess.run(["umount", "-l", str(tmp_path)], check=False)
     assert found["lost"] == []
     assert found["filled"] != 0
+
+
+@pytest.fixture
+def small_group() -> Iterator[Path]:
+    """Return a control group with 300 MB, whose kills the system's log or a count tells of."""
+    group = Path("/sys/fs/cgroup/memory", f"gpumem-{os.getpid()}")
+    limit = "memory.limit_in_bytes"
+    if not group.parent.is_dir():
+        group, limit = Path("/sys/fs/cgroup", group.name), "memory.max"
+    try:
+        group.mkdir()
+        (group / limit).write_text(str(300 << 20))
+        if limit != "memory.max":
+            os.close(os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK))
+    except OSError:
+        with contextlib.suppress(OSError):
+            group.rmdir()
+        pytest.skip("nobody may make a control group here, or read the system's log")
+    yield group
+    group.rmdir()
+
+
+GREEDY = """
+import os, sys
+open(sys.argv[2], "w").write(str(os.getpid()))
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
+config = Config()
+config.HistoryManager.enabled = False
+config.GpuMem.store = sys.argv[1]
+shell = InteractiveShell.instance(config=config)
+shell.run_cell("%load_ext gpumem\\n%gpumem on\\nimport time; kept = []", store_history=True)
+grow = "while True:\\n    kept.append(b'x' * (20 << 20)); time.sleep(0.05)"
+shell.run_cell(grow, store_history=True)
+"""
+
+
+@pytest.mark.usefixtures("kept")
+def test_what_the_system_killed_is_told_apart(folder: Path, small_group: Path) -> None:
+    command = [sys.executable, "-c", GREEDY, str(folder), str(small_group / "cgroup.procs")]
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    (session,) = gpumem.sessions()
+    assert (session.ending, session.n_runs) == ("killed_by_system", 1)
+    text = gpumem.report(gpumem.open_session(session.id)).text()
+    assert "◆ The kernel died in In [2]. It had grown by " in text

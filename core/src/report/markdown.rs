@@ -6,7 +6,7 @@ use crate::chart::cells;
 use crate::collect::{CollectVec, ExtendVec};
 use crate::recording::{DeviceIdx, Recording};
 use crate::units::Units;
-use crate::wording::{capitalised, fix_reason, healthy, icon, sentence, verdict_words};
+use crate::wording::{calm_sign, capitalised, fix_reason, healthy, icon, sentence, verdict_words};
 
 /// So many cells are in the table.
 const N_CELLS: usize = 20;
@@ -31,7 +31,12 @@ pub fn markdown(recording: &Recording, analysis: &Analysis, device: DeviceIdx) -
     let verdicts = analysis.verdicts();
     if verdicts.is_empty() {
         let words = healthy(recording, analysis, device, Units::Binary);
-        lines.push(format!("### ✓ {}\n\n{}\n", words.title, words.outlook));
+        lines.push(format!(
+            "### {} {}\n\n{}\n",
+            calm_sign(recording),
+            words.title,
+            words.outlook
+        ));
     }
     for (idx, verdict) in verdicts.iter().enumerate() {
         let words = verdict_words(recording, verdict, Units::Binary);

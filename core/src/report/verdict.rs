@@ -7,8 +7,8 @@ use crate::holders::Fix;
 use crate::recording::Recording;
 use crate::units::Units;
 use crate::wording::{
-    Words, capitalised, count, fix_after_cell, fix_reason, healthy, icon, plain, sentence, tally,
-    unmarked, verdict_words,
+    Words, calm_sign, capitalised, count, fix_after_cell, fix_reason, healthy, icon, plain,
+    sentence, tally, unmarked, verdict_words,
 };
 
 /// Findings beyond these are only counted: nobody reads on, and JSON has them all.
@@ -27,13 +27,9 @@ pub(super) fn lines(recording: &Recording, analysis: &Analysis, width: usize) ->
             device.unwrap_or_default(),
             Units::Binary,
         );
-        let sign = if recording.runs().is_empty() {
-            ""
-        } else {
-            "✓ "
-        };
-        let words = format!("{sign}{}. {}", words.title, unmarked(&words.outlook));
-        lines.push(wrapped(words.trim_end(), width));
+        let sign = calm_sign(recording).replace('○', "");
+        let words = format!("{sign} {}. {}", words.title, unmarked(&words.outlook));
+        lines.push(wrapped(words.trim(), width));
         lines.push(String::new());
     }
     let mut fixes: Vec<&str> = Vec::new();

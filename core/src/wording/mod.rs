@@ -38,7 +38,7 @@ pub(crate) use levels::{gap, limited_by};
 pub use levels::{metric, oom_part, part, warning};
 pub use oom::oom_holder;
 pub use ruled_out::ruled_out;
-pub use verdict::{Tally, capitalised, healthy, sentence, tally};
+pub use verdict::{Tally, calm_sign, capitalised, healthy, sentence, tally};
 
 /// A finding in words. Code is in backticks, what stands out between `**`: [`plain`] takes both away.
 /// Example: [`words`](words()).

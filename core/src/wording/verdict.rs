@@ -3,8 +3,26 @@
 use super::{Words, count};
 use crate::analyze::{Analysis, DeviceSummary, FindingKind, Peak, RunRow, Verdict};
 use crate::collect::CollectVec;
-use crate::recording::{DeviceIdx, Recording};
+use crate::recording::{DeviceIdx, Recording, Run, Status};
 use crate::units::{Bytes, Units};
+
+/// What stands before [`healthy`]'s words: whether there is anything, and whether its kernel lives.
+pub fn calm_sign(recording: &Recording) -> &'static str {
+    if recording.runs().is_empty() {
+        "○"
+    } else if died_in(recording).is_some() {
+        "◆"
+    } else {
+        "✓"
+    }
+}
+
+/// The run in which the kernel died.
+fn died_in(recording: &Recording) -> Option<&Run> {
+    let mut runs = recording.runs().iter();
+    runs.rfind(|run| run.parent.is_none())
+        .filter(|run| run.status == Status::Died)
+}
 
 /// The conclusion of a session in which nothing needs to be changed, on a device.
 ///
@@ -29,16 +47,34 @@ pub fn healthy(
             "Put `%%gpumem` above a cell and run it, or run `%gpumem on` to record every cell.";
         return Words::new("Nothing is recorded yet", outlook);
     }
+    let mut devices = analysis.devices.iter();
+    let summary = devices.find(|it| it.device == device);
+    let died = died_in(recording);
+    let levels = summary.map(|it| levels(recording, analysis, it, died.is_some(), units));
+    let levels = levels.unwrap_or_default();
+    if let Some(run) = died {
+        let place = place(run, " in ");
+        let of_run = |row: &&RunRow| row.run == run.idx && row.device == device;
+        let row = analysis.rows.iter().rfind(of_run);
+        let grown = row.and_then(|row| Some(row.so_far?.saturating_sub(row.before?)));
+        let grown = grown.filter(|grown| *grown > Bytes::ZERO);
+        let grown = grown.map_or(String::new(), |grown| {
+            format!("It had grown by **{}**. ", units.size(grown))
+        });
+        return Words::new(format!("The kernel died{place}"), grown + &levels);
+    }
     let grows = |verdict: &Verdict<'_>| verdict.first().kind == FindingKind::Growing;
     let title = if analysis.verdicts().iter().any(grows) {
         "No leak so far"
     } else {
         "Nothing grows"
     };
-    let mut devices = analysis.devices.iter();
-    let summary = devices.find(|it| it.device == device);
-    let outlook = summary.map(|summary| levels(recording, analysis, summary, units));
-    Words::new(title, outlook.unwrap_or_default())
+    Words::new(title, levels)
+}
+
+fn place(run: &Run, before: &str) -> String {
+    let number = run.execution_count;
+    number.map_or_else(String::new, |n| format!("{before}In [{n}]"))
 }
 
 /// `**5.8 GiB** of 16 GiB in use. The highest peak was **8.7 GiB**, in In [31]; 7.3 GiB were never
@@ -47,6 +83,7 @@ fn levels(
     recording: &Recording,
     analysis: &Analysis,
     summary: &DeviceSummary,
+    died: bool,
     units: Units,
 ) -> String {
     let size = |bytes: Bytes| units.size(bytes);
@@ -70,8 +107,7 @@ fn levels(
         .filter_map(|row| Some((low(row)?, row.run)))
         .reduce(|most, next| if next.0 > most.0 { next } else { most });
     if let Some((peak, run)) = highest {
-        let place = recording.run(run).execution_count;
-        let place = place.map_or_else(String::new, |n| format!(", in In [{n}]"));
+        let place = place(recording.run(run), ", in ");
         // What others hold could not have been used.
         let beside = used
             .unwrap_or_default()
@@ -81,7 +117,7 @@ fn levels(
             _ => Bytes::ZERO,
         };
         let beside = beside.saturating_sub(cache);
-        let spare = summary.capacity.map(|capacity| {
+        let spare = summary.capacity.filter(|_| !died).map(|capacity| {
             let rest = capacity.saturating_sub(peak).saturating_sub(beside);
             format!("; {} were never needed", size(rest))
         });
@@ -156,4 +192,22 @@ pub fn capitalised(words: &str) -> String {
 /// ```
 pub fn sentence(clause: &str) -> String {
     format!("{}.", capitalised(clause))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analyze::{Rules, analyze};
+    use crate::testing::{run, session};
+
+    #[test]
+    fn a_session_that_died_is_not_called_well() {
+        let died = run(40).status(Status::Died);
+        let (recording, _) = session(&[("f()", &[run(0), died])]);
+        let analysis = analyze(&recording, &Rules::default());
+        assert_eq!(calm_sign(&recording), "◆");
+        let words = healthy(&recording, &analysis, DeviceIdx(0), Units::Binary);
+        assert_eq!(words.title, "The kernel died in In [2]");
+        assert!(!words.outlook.contains("never needed"), "{}", words.outlook);
+    }
 }

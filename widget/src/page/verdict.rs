@@ -242,16 +242,13 @@ fn undo(make: &Maker, model: &Model, verdict: &Verdict<'_>) -> Dom<Element> {
 fn healthy(make: &Maker, model: &Model) -> Dom<Element> {
     let (recording, device) = (model.recording(), model.state().device);
     let words = wording::healthy(recording, model.analysis(), device, model.units());
-    let mark = if recording.runs().is_empty() {
-        "○"
-    } else {
-        "✓"
-    };
+    let mark = wording::calm_sign(recording);
+    let tone = if mark == "◆" { "watch" } else { "ok" };
     let mark = make.text("span.sign", &[("aria-hidden", "true")], mark)?;
     let title = make.prose("h3", &[], &words.title)?;
     let outlook = make.prose("p.outlook", &[], &words.outlook)?;
     let head = make.group("div.head", &[], &[&mark, &title, &outlook])?;
-    make.group("article.card.empty", &[("data-tone", "ok")], &[&head])
+    make.group("article.card.empty", &[("data-tone", tone)], &[&head])
 }
 
 /// How many findings are not shown yet; a click lists those of a sign.

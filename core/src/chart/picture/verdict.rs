@@ -39,8 +39,11 @@ pub(super) fn draw(
     };
     let (sign, role) = match worst {
         Some(verdict) => sign(verdict.first()),
-        None if recording.runs().is_empty() => ("○", Role::Muted),
-        None => ("✓", Role::Ok),
+        None => match wording::calm_sign(recording) {
+            "✓" => ("✓", Role::Ok),
+            "◆" => ("◆", Role::Watch),
+            sign => (sign, Role::Muted),
+        },
     };
     draw_head(&mut scene, &words, (sign, role));
     if let Some(verdict) = worst {

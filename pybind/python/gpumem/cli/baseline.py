@@ -9,9 +9,9 @@ from gpumem.cli import exits, opened, terminal
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-ABOUT = """Keep a recording under a name, in place of what has that name. Later sessions are compared with
-it: by `compare`, `check --against NAME`, and in a notebook `%gpumem_report --compare NAME`. Without
-a name, list the baselines."""
+ABOUT = """Keep a recording under a name, in place of what has that name. Later sessions are
+compared with it: by `compare`, `check --against NAME`, and in a notebook
+`%gpumem_report --compare NAME`. Without a name, list the baselines."""
 
 EXAMPLES = """examples:
   jupyter gpumem baseline good
