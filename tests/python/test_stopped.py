@@ -77,6 +77,14 @@ def test_a_cell_without_a_number_leaves_it_out(shell: Shell) -> None:
     assert (_gpumem._stopped() or "").startswith(f"recording stopped: {WORDS}")
 
 
+def test_without_a_run_the_report_asks_for_none(shell: Shell) -> None:
+    _gpumem._testing.panic_in_next_callback()
+    shell.run("1")
+    text = gpumem.report().text()
+    assert " ".join(text.split()) == _gpumem._stopped()
+    assert " ".join(text.split()).endswith(GO_ON)
+
+
 @pytest.mark.parametrize("ask", ["%gpumem", "%gpumem status", "%gpumem_report --text"])
 def test_every_view_says_so_at_its_top(stopped: Shell, ask: str) -> None:
     (said,) = said_by(stopped, ask)

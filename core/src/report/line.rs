@@ -22,7 +22,7 @@ pub struct News<'a> {
 
 impl News<'_> {
     /// Whether `%gpumem on` prints a line: at least 1 % of a capacity was kept or freed, or a finding is
-    /// new.
+    /// new. The host's capacity counts only if the run has no other device.
     pub fn is_worth_a_line(&self) -> bool {
         self.moved || !self.findings.is_empty()
     }
@@ -51,16 +51,14 @@ pub fn news<'a>(
     run: RunIdx,
     shown: &mut BTreeSet<String>,
 ) -> News<'a> {
-    let moved = analysis
-        .rows
-        .iter()
-        .filter(|row| row.run == run)
-        .any(|row| {
-            let is_host = recording.device(row.device).kind == DeviceKind::Host;
-            let kept = row.kept.unwrap_or_default().magnitude();
-            let capacity = row.capacity.unwrap_or(Bytes::gib(8));
-            !is_host && kept.as_f64() >= WORTH_A_LINE * capacity.as_f64()
-        });
+    let rows = analysis.rows.iter().filter(|row| row.run == run);
+    let is_host = |row: &RunRow| recording.device(row.device).kind == DeviceKind::Host;
+    let host_counts = rows.clone().all(is_host);
+    let moved = rows.filter(|row| host_counts || !is_host(row)).any(|row| {
+        let kept = row.kept.unwrap_or_default().magnitude();
+        let capacity = row.capacity.unwrap_or(Bytes::gib(8));
+        kept.as_f64() >= WORTH_A_LINE * capacity.as_f64()
+    });
     let findings = analysis
         .findings
         .iter()

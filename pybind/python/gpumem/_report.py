@@ -142,6 +142,9 @@ class Report:
     def text(self, width: int | None = None) -> str:
         """Return the report as plain text, at most ``width`` columns wide."""
         columns = width or NOTEBOOK_WIDTH
+        if self.notice is not None and not self.recording._position()[1]:
+            # To ask for a first run would be wrong: it would not be recorded.
+            return textwrap.fill(self.notice, columns)
         return below(self.notice, self.recording._report_text(columns), columns)
 
     def png(self, width: int = PICTURE_WIDTH, scale: float = 2, dark: bool = False) -> bytes:  # noqa: FBT001, FBT002 (as the widget calls it)
