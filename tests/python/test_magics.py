@@ -65,6 +65,9 @@ def test_a_wrong_option_does_not_run_the_cell(
         ("%gpumem why --depth -1", "--depth must be from 1 to 100, not -1"),
         ("%gpumem why --depth 0", "--depth must be from 1 to 100, not 0"),
         ("%gpumem why --depth 1000000", "--depth must be from 1 to 100, not 1000000"),
+        ("%gpumem why nope", "why: no name 'nope' is known (help"),
+        ("%gpumem holders reprot", "holders: no name 'reprot' is known; did you mean 'report'?"),
+        ("%gpumem why report.losses", "why takes a variable, not a path: write why report"),
         ("%gpumem use", "use needs the name of a source, or auto"),
         ("%gpumem use sim,nosuch", f'unknown source "nosuch": use {SOURCES}, or auto'),
         ("%gpumem --wrong", "unrecognized arguments: --wrong"),
@@ -77,6 +80,7 @@ def test_a_wrong_option_does_not_run_the_cell(
 def test_a_wrong_line_is_refused_in_one_line(
     shell: Shell, tmp_path: Path, line: str, words: str
 ) -> None:
+    shell.user_ns["report"] = None
     outcome = shell.run(line.format(tmp=tmp_path))
     (said,) = outcome.stderr.splitlines()
     assert said.startswith(f"UsageError: {line.split(maxsplit=1)[0]}: ")
@@ -84,6 +88,69 @@ def test_a_wrong_line_is_refused_in_one_line(
     assert shell.lines == []
     assert list(tmp_path.glob("report*")) == []
     assert shell.run("1 + 1").result == "2"
+
+
+def test_a_name_that_holds_nothing_is_no_error(shell: Shell) -> None:
+    shell.run("report = 1")
+    shell.run("%gpumem why report")
+    assert shell.lines == ["report holds no device memory"]
+
+
+@pytest.mark.parametrize(
+    ("assignment", "words"),
+    [
+        ("interval = 'soon'", '"soon" is no time'),
+        ("quiet = 'soon'", "expected a boolean"),
+        ("rules = {'nope': 1}", 'no threshold is named "nope"'),
+        ("source_text = 'half'", "not the str 'half'"),
+    ],
+)
+def test_a_setting_that_is_refused_changes_nothing(
+    shell: Shell, caplog: pytest.LogCaptureFixture, assignment: str, words: str
+) -> None:
+    name = assignment.split(maxsplit=1)[0]
+    shell.run("%config GpuMem.interval = '20ms'")
+    before = shell.run(f"%config GpuMem.{name}").result
+    shell.run(f"%config GpuMem.{assignment}")
+    assert words in caplog.text
+    assert shell.run(f"%config GpuMem.{name}").result == before
+    assert shell.run("%reload_ext gpumem").errors == ["None", "None"]
+    assert shell.run(f"%config GpuMem.{name}").result == before
+    assert shell.run("%config GpuMem.interval").result == "'20ms'"
+    shell.run("%%gpumem\n1")
+    assert n_runs() == 1
+
+
+def test_a_wrong_setting_of_a_profile_is_logged_and_left_out(
+    new_shell: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    shell = new_shell(loaded=False)
+    shell.config.GpuMem.interval = "soon"
+    shell.config.GpuMem.record_all = True
+    assert shell.run("%load_ext gpumem").errors == ["None", "None"]
+    (said,) = (it.getMessage() for it in caplog.records if it.name == "gpumem")
+    assert said.startswith("GpuMem.interval: ")
+    assert said.endswith("; the default is used")
+    assert shell.run("%config GpuMem.interval").result == "'1ms'"
+    assert recorded(shell, "2") == ["2"]
+
+
+def test_without_a_gpu_the_host_is_worth_a_line(shell: Shell) -> None:
+    shell.run("%gpumem on")
+    n_lines = len(shell.lines)
+    shell.run("nothing = 1")
+    assert shell.lines[n_lines:] == []
+    n_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 50
+    shell.run(f"kept = bytearray(b'1') * {n_bytes}")
+    (line,) = shell.lines[n_lines:]
+    assert line.startswith("host · +")
+
+
+def test_on_says_what_counts(shell: Shell) -> None:
+    shell.run("%gpumem use sim\n%gpumem on")
+    assert shell.lines[-1].endswith("frees 1 % of sim:0, or with a new finding")
+    shell.run("%config GpuMem.quiet = True\n%gpumem on")
+    assert shell.lines[-1].endswith("`GpuMem.quiet` is True): see %gpumem_report")
 
 
 def test_on_records_every_cell_and_off_only_those_with_the_magic(shell: Shell) -> None:
@@ -136,7 +203,11 @@ def test_each_action_says_what_is_so_now(shell: Shell) -> None:
         text: str = shell.lines[-1]
         return text.splitlines()
 
-    assert said("%gpumem on") == ["recording every cell (`%gpumem off`: only cells with %%gpumem)"]
+    assert said("%gpumem on") == [
+        "recording every cell (`%gpumem off`: only cells with %%gpumem)",
+        "a line appears if a cell keeps or frees 1 % of host memory, or with a new finding",
+        "no GPU is seen yet, so host memory counts (`%gpumem status` says why)",
+    ]
     assert said("%gpumem off") == ["recording cells with %%gpumem (`%gpumem on`: every cell)"]
     assert said("%gpumem use sim") == [
         "  source  device  what it gives, or why not",

@@ -8,8 +8,10 @@ the cell begins.
 
 from __future__ import annotations
 
+import logging
 import os
 import platform
+import re
 import sys
 from argparse import ArgumentTypeError
 from dataclasses import dataclass
@@ -25,18 +27,21 @@ from IPython.core.inputtransformer2 import (
     leading_indent,
 )
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
-from IPython.core.magic_arguments import argument, magic_arguments
+from IPython.core.magic_arguments import argument, kwds, magic_arguments
 from IPython.display import display
 from IPython.utils.process import arg_split  # type: ignore[attr-defined]
 from traitlets import Bool, Dict, Enum, TraitError, Unicode, Union, validate
-from traitlets.config import Configurable
+from traitlets.config import Config, Configurable
 
-from gpumem import _gpumem
+from gpumem import _completion, _gpumem
+from gpumem._commands import commands_text
 from gpumem._company import who
-from gpumem._holders import holders
+from gpumem._completion import Completer
+from gpumem._holders import Holders, holders
 from gpumem._release import release
 from gpumem._report import NOTEBOOK_WIDTH, Report, below, report
 from gpumem._sessions import SHOWN, open_session
+from gpumem._suggest import did_you_mean
 from gpumem._verdicts import Comparison, compare_with, set_baseline
 
 if TYPE_CHECKING:
@@ -52,6 +57,19 @@ CELL_MAGIC = "%%gpumem"
 
 # The shortest interval that the sampler supports.
 DEFAULT_INTERVAL = "1ms"
+
+# Actions of `%gpumem`.
+ACTIONS = [
+    *("on", "off", "status", "reset", "use", "baseline", "release"),
+    *("holders", "why", "who", "sessions", "report"),
+]
+
+CONTROL_HELP = f"""Control the recording, or show what each device holds now.
+
+{commands_text()}
+
+`%gpumem report` is `%gpumem_report`. `gpumem.report()` and other functions return objects.
+"""
 
 # Actions of `%gpumem` that take names.
 TAKE_NAMES = {"use", "baseline", "release", "holders", "why"}
@@ -111,6 +129,29 @@ class GpuMem(Configurable):
         `{"min_runs": 12, "min_growth": 4 << 20}`: those of `gpumem.Rules`. They stand in the
         recording, and the sliders of a report start from them.""",
     ).tag(config=True)
+
+    def update_config(self, config: Config) -> None:
+        """Take new defaults, as ``%config`` does.
+
+        A value that is refused would stay in the shell's configuration, and break the next
+        ``%reload_ext``: the value in force replaces it.
+
+        Raises:
+            TraitError: a value is not valid.
+        """
+        try:
+            super().update_config(config)
+        except TraitError:
+            self._put_back(config)
+            self._put_back(self.config)
+            raise
+
+    def _put_back(self, config: Config) -> None:
+        """Replace the values in ``config`` by those in force."""
+        section = config.get("GpuMem", {})
+        for name in self.trait_names(config=True):
+            if name in section:
+                section[name] = getattr(self, name)
 
     @validate("rules")
     def _check_rules(self, proposal: Bunch) -> dict[str, float]:
@@ -189,7 +230,7 @@ blank_cell_magic.has_side_effects = True  # type: ignore[attr-defined]
 
 def install(shell: InteractiveShell, extension: _gpumem.Extension) -> Callable[[], None]:
     """Put the magics, the transformer and the traits into a shell; return how to undo it."""
-    settings = GpuMem(parent=shell)
+    settings = _settings(shell)
 
     def configure(_change: object = None) -> None:
         extension.configure(
@@ -217,9 +258,11 @@ def install(shell: InteractiveShell, extension: _gpumem.Extension) -> Callable[[
     before = {kind: dict(magics) for kind, magics in registered.items()}
     magics = GpuMemMagics(shell, extension, settings)
     shell.register_magics(magics)
+    remove_completers = _completion.install(shell, _completers())
 
     def uninstall() -> None:
         settings.unobserve(configure)
+        remove_completers()
         # The user may already have removed any of it.
         for configurable in (settings, magics):
             _take_out(shell.configurables, configurable)
@@ -232,6 +275,36 @@ def install(shell: InteractiveShell, extension: _gpumem.Extension) -> Callable[[
                     registered[kind][name] = before[kind][name]
 
     return uninstall
+
+
+def _completers() -> dict[str, Completer]:
+    of_report = Completer(_parser(GpuMemMagics.show_report))
+    belong = {name: actions for name, (actions, _) in BELONG.items()}
+    return {
+        CELL_MAGIC: Completer(_parser(GpuMemMagics.record)),
+        "%gpumem": Completer(_parser(GpuMemMagics.control), belong, {"report": of_report}),
+        "%gpumem_report": of_report,
+    }
+
+
+def _settings(shell: InteractiveShell) -> GpuMem:
+    """Return the settings of the shell's profile; a wrong one is logged and left out."""
+    given = shell.config.get("GpuMem", {})
+    for name, value in list(given.items()):
+        reason = _refused(name, value)
+        if reason is not None:
+            del given[name]
+            logging.getLogger("gpumem").warning("%s; the default is used", reason)
+    return GpuMem(parent=shell)
+
+
+def _refused(name: str, value: object) -> str | None:
+    """Return why a setting is not valid."""
+    try:
+        GpuMem(config=Config({"GpuMem": {name: value}}))
+    except TraitError as error:
+        return str(error)
+    return None
 
 
 def _notebook(shell: InteractiveShell) -> str | None:
@@ -340,19 +413,15 @@ class GpuMemMagics(Magics):
         self.shell.run_cell(body).raise_error()
 
     @magic_arguments(name="gpumem")
+    @kwds(description=CONTROL_HELP)
     @argument(
         "action",
         nargs="?",
-        choices=[
-            *("on", "off", "status", "reset", "use"),
-            *("baseline", "release", "holders", "why", "who", "sessions"),
-        ],
-        help="""on, off: record every cell, or only those with %%%%gpumem;
-        status: what is recorded, from which sources and why; reset: forget all runs;
-        use: read only these sources; baseline: name the runs so far, to compare later runs
-        with them; release: free memory; holders, or why: which names hold memory, and by which
-        path; who: which processes and notebooks use the GPUs; sessions: those kept on the disk;
-        without an action: what each device's memory is used for now""",
+        choices=ACTIONS,
+        metavar="ACTION",
+        help="""on, off, why (or holders), who, status, baseline, release, report: see above;
+        reset: forget all runs; use: read only these sources; sessions: list those kept on the
+        disk""",
     )
     @argument(
         "names",
@@ -381,6 +450,10 @@ class GpuMemMagics(Magics):
     @line_magic("gpumem")
     def control(self, line: str) -> None:
         """Control the recording, or show what each device holds now."""
+        action, _, rest = line.strip().partition(" ")
+        if action == "report":
+            self.show_report(rest)
+            return
         options = _parsed(GpuMemMagics.control, "%gpumem", line)
         _refuse_strays(options)
         if _gpumem._is_disabled():
@@ -456,7 +529,19 @@ class GpuMemMagics(Magics):
         self._settings.record_all = options.action == "on"
         _gpumem.record_blocks(options.action == "on")
         self._extension.resume()
-        return self._recorded()
+        return f"{self._recorded()}{self._prints()}"
+
+    def _prints(self) -> str:
+        """Return what `on` prints and when; nothing after `off`."""
+        if not self._settings.record_all:
+            return ""
+        if self._settings.quiet:
+            return "\nno line appears below them (`GpuMem.quiet` is True): see %gpumem_report"
+        accelerators = [label for label, is_host, *_ in _gpumem.device_levels() if not is_host]
+        counted = ", ".join(accelerators) or "host memory"
+        when = f"a line appears if a cell keeps or frees 1 % of {counted}, or with a new finding"
+        why = "no GPU is seen yet, so host memory counts (`%gpumem status` says why)"
+        return f"\n{when}" if accelerators else f"\n{when}\n{why}"
 
     def _save_page(self, shown: Report | Comparison, path: Path) -> None:
         if not path.suffix:
@@ -485,7 +570,25 @@ class GpuMemMagics(Magics):
         if options.device is not None:
             known = dict.fromkeys([*_gpumem.device_labels(), *found.composition])
             _check("%gpumem", "device", [options.device], list(known))
+        if name is not None:
+            self._check_name(options.action, name, found)
         return found.text(name, options.device, NOTEBOOK_WIDTH)
+
+    def _check_name(self, action: str, name: str, found: Holders) -> None:
+        """Refuse a name that neither holds memory nor exists."""
+        holding = {root.name for root in found.roots}
+        holding.update(shared for entry in found.shared for shared in entry.names)
+        variables = self.shell.user_ns
+        if name in holding or name in variables:
+            return
+        variable = re.split(r"[.\[]", name, maxsplit=1)[0]
+        if variable != name and variable in variables:
+            reason = f"{action} takes a variable, not a path: write {action} {variable}"
+            raise _refusal("%gpumem", reason)
+        hidden = self.shell.user_ns_hidden
+        typed = [it for it in variables if it not in hidden]
+        hint = did_you_mean(name, [*holding, *typed])
+        raise _refusal("%gpumem", f"{action}: no name {name!r} is known{hint}")
 
     def _release(self, options: Namespace) -> str:
         try:
@@ -624,13 +727,28 @@ def _parsed_names(line: str) -> CellOptions:
 
 
 def _parsed(magic: Callable[..., None], name: str, line: str) -> Namespace:
-    parser: MagicArgumentParser = vars(magic)["parser"]
+    parser = _parser(magic)
     try:
         # Intermixed: options may precede names, as in `release --dry-run all`.
         options: Namespace = parser.parse_intermixed_args(arg_split(line, strict=True))
     except (UsageError, ValueError) as error:
-        raise _refusal(name, str(error)) from None
+        raise _refusal(name, f"{error}{_meant(parser, str(error))}") from None
     return options
+
+
+def _parser(magic: Callable[..., None]) -> MagicArgumentParser:
+    parser: MagicArgumentParser = vars(magic)["parser"]
+    return parser
+
+
+def _meant(parser: MagicArgumentParser, reason: str) -> str:
+    """Return the action or option that argparse's refusal may be about."""
+    if action := re.search(r"invalid choice: '([^']*)'", reason):
+        return did_you_mean(action[1], ACTIONS)
+    if option := re.search(r"unrecognized arguments: (--?[^\s=]+)", reason):
+        known = (typed for it in parser._actions for typed in it.option_strings)
+        return did_you_mean(option[1], known)
+    return ""
 
 
 def _refusal(magic: str, reason: str) -> UsageError:
