@@ -44,7 +44,8 @@ mod walk;
 
 use pyo3::prelude::*;
 
-#[pymodule]
+// The walk reads objects without running Python, which only the GIL makes safe.
+#[pymodule(gil_used = true)]
 mod _gpumem {
     #[pymodule_export]
     use super::adapters::own::register_adapter;

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 import gpumem
 import IPython
 import pytest
-from gpumem import _gpumem
+from gpumem import _gpumem, sim
 from gpumem._commands import COMMANDS
 from IPython.core.completer import provisionalcompleter
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tests.python.conftest import Shell
 
 README = Path(__file__).parents[2] / "README.md"
@@ -26,13 +28,14 @@ REPORT_OPTIONS = {"--text", "--html", "--compare", "--session"}
 
 
 @pytest.fixture
-def typing(shell: Shell) -> Shell:
-    """Return a shell with a simulated device, two names and two baselines."""
+def typing(shell: Shell) -> Iterator[Shell]:
+    """Yield a shell with a simulated device, two names and two baselines."""
     shell.run("from gpumem import sim\n%gpumem use sim host\nsim.use(n_devices=2)")
     shell.run("losses = [1]\nweights = 2")
     shell.run("%%gpumem\n1\n")
     shell.run("%gpumem baseline before\n%gpumem baseline before_fix")
-    return shell
+    yield shell
+    sim.use()
 
 
 def offered(shell: Shell, line: str) -> set[str]:

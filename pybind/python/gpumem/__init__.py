@@ -4,6 +4,10 @@ Type ``%load_ext gpumem`` in a notebook, then ``%%gpumem`` above a cell or
 ``%gpumem on`` for every cell, and ``%gpumem_report`` for the report.
 """
 
+# isort: split
+from gpumem import _gil  # noqa: F401 (refuses a Python without the GIL)
+
+# isort: split
 from gpumem import sim
 from gpumem._company import GpuProcesses, Process, who
 from gpumem._gpumem import (
