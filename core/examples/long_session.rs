@@ -1,4 +1,4 @@
-//! Writes the recording of a long session: `long_session FILE RUNS SAMPLES`.
+//! Writes the recording of a long session: `long_session FILE RUNS SAMPLES CELLS`.
 //!
 //! More than a recorder keeps, so that what the report costs is measured beyond what it meets.
 
@@ -15,19 +15,17 @@ use gpumem_core::recording::{
 use gpumem_core::source_text;
 use gpumem_core::units::{Bytes, Nanos};
 
-const N_CELLS: u32 = 40;
-
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = env::args().skip(1).collect();
-    let [path, n_runs, n_samples] = arguments.as_slice() else {
-        return Err("usage: long_session FILE RUNS SAMPLES".into());
+    let [path, n_runs, n_samples, n_cells] = arguments.as_slice() else {
+        return Err("usage: long_session FILE RUNS SAMPLES CELLS".into());
     };
-    let recording = recorded(n_runs.parse()?, n_samples.parse()?)?;
+    let recording = recorded(n_runs.parse()?, n_samples.parse()?, n_cells.parse()?)?;
     fs::write(path, format::encode(&recording))?;
     Ok(())
 }
 
-fn recorded(n_runs: u32, n_samples: u64) -> Result<Recording, Box<dyn Error>> {
+fn recorded(n_runs: u32, n_samples: u64, n_cells: u32) -> Result<Recording, Box<dyn Error>> {
     let mut recording = Recording::new(Header::default());
     recording.apply(Frame::Device(Device {
         idx: DeviceIdx(0),
@@ -36,7 +34,7 @@ fn recorded(n_runs: u32, n_samples: u64) -> Result<Recording, Box<dyn Error>> {
         name: "Tesla T4".to_owned(),
         kind: DeviceKind::Gpu,
     }))?;
-    for idx in 0..N_CELLS {
+    for idx in 0..n_cells {
         let text = text(idx);
         recording.apply(Frame::Cell(Cell {
             idx: CellIdx(idx),
@@ -49,15 +47,14 @@ fn recorded(n_runs: u32, n_samples: u64) -> Result<Recording, Box<dyn Error>> {
     }
     let per_run = n_samples / u64::from(n_runs);
     for idx in 0..n_runs {
-        let cell = idx % N_CELLS;
         let started = Nanos::millis(u64::from(idx) * 3000);
-        recording.apply(Frame::Run(run(idx, cell, started)))?;
+        recording.apply(Frame::Run(run(idx, n_cells, started)))?;
         recording.apply(Frame::Samples(Samples {
             run: RunIdx(idx),
             device: DeviceIdx(0),
             series: Series::Sampled,
             points: (0..per_run)
-                .map(|n| sample(idx, started, n, per_run))
+                .map(|n| sample(kept(idx, n_cells), started, n, per_run))
                 .collect(),
         }))?;
     }
@@ -69,12 +66,13 @@ fn text(cell: u32) -> String {
 }
 
 /// Every fourth cell keeps 1 MiB more in each of its runs.
-fn kept(run: u32) -> u64 {
-    let n_before = u64::from(run / N_CELLS * (N_CELLS / 4) + (run % N_CELLS).div_ceil(4));
+fn kept(run: u32, n_cells: u32) -> u64 {
+    let n_before = u64::from(run / n_cells * (n_cells / 4) + (run % n_cells).div_ceil(4));
     n_before << 20
 }
 
-fn run(idx: u32, cell: u32, started: Nanos) -> Run {
+fn run(idx: u32, n_cells: u32, started: Nanos) -> Run {
+    let cell = idx % n_cells;
     Run {
         idx: RunIdx(idx),
         cell: CellIdx(cell),
@@ -89,8 +87,8 @@ fn run(idx: u32, cell: u32, started: Nanos) -> Run {
         oom: None,
         levels: vec![RunLevels {
             device: DeviceIdx(0),
-            before: reading(kept(idx)),
-            after: Some(reading(kept(idx + 1))),
+            before: reading(kept(idx, n_cells)),
+            after: Some(reading(kept(idx + 1, n_cells))),
             peak_reset: false,
         }],
     }
@@ -112,11 +110,11 @@ fn reading(allocated: u64) -> Reading {
     }
 }
 
-fn sample(run: u32, started: Nanos, n: u64, of: u64) -> Sample {
+fn sample(kept: u64, started: Nanos, n: u64, of: u64) -> Sample {
     // Up and down again, with a little noise that no reduction may lose.
     let up = n.min(of - n) * (256 << 20) / of;
     let noise = (n.wrapping_mul(2_654_435_761) % 1024) << 10;
-    let level = kept(run) + up + noise;
+    let level = kept + up + noise;
     Sample {
         at: started + Nanos::new(2_000_000_000 / of * n),
         ordinal: n,

@@ -1,6 +1,7 @@
 """What the report costs in a real browser, and in a saved notebook.
 
-Sessions longer than a recorder keeps: a million samples, and 10,000 runs. Times are
+Sessions longer than a recorder keeps: a million samples, and 10,000 runs of 40 and of 500
+cells. Times are
 those of the page's script, medians or 95th percentiles in milliseconds; what a frame
 takes to reach the screen is the browser's. Memory is the page's JavaScript heap and
 the module's memory, before and after 50 runs of a report's cell. Writes JSON.
@@ -85,6 +86,38 @@ READ_OUT = """(n) => {
     }
     return took;
 }"""
+POINT = """(n) => {
+    const root = document.querySelector(".gpumem-report").shadowRoot;
+    const canvas = root.querySelector("canvas[data-chart=cells]");
+    const { left, top } = canvas.getBoundingClientRect();
+    const took = [];
+    for (let i = 0; i < n; i++) {
+        const at = { clientX: left + 290 + (i * 7) % 360, clientY: top + 60 };
+        const move = { bubbles: true, composed: true, pointerId: 1, ...at };
+        const start = performance.now();
+        canvas.dispatchEvent(new PointerEvent("pointermove", move));
+        took.push(performance.now() - start);
+    }
+    return took;
+}"""
+# Opens the rows one after the other.
+OPEN = """(n) => {
+    const root = document.querySelector(".gpumem-report").shadowRoot;
+    const took = [];
+    for (let i = 0; i < n; i++) {
+        const rows = root.querySelectorAll(".cell .name");
+        const start = performance.now();
+        rows[i % rows.length].click();
+        took.push(performance.now() - start);
+    }
+    return took;
+}"""
+SHOW_ALL = """() => {
+    const root = document.querySelector(".gpumem-report").shadowRoot;
+    const start = performance.now();
+    root.querySelector("button[data-action=rows]").click();
+    return performance.now() - start;
+}"""
 
 
 def percentile(took: list[float]) -> float:
@@ -92,21 +125,31 @@ def percentile(took: list[float]) -> float:
     return quantiles(took, n=20)[-1]
 
 
-def opened(page: Page, recording: Path) -> None:
+def opened(page: Page, recording: Path) -> ReportPage:
     """Open the page of a recording."""
+    # Another address each time, or what was looked at before is looked at again.
+    page.goto("about:blank")
     page.goto(recording.with_suffix(".html").as_uri())
-    ReportPage(page)
+    return ReportPage(page)
+
+
+def first_paint(page: Page, recording: Path) -> tuple[float, ReportPage]:
+    """Return the median of the first paint, and the report that was opened last."""
+    gpumem.report(gpumem.load(recording)).save(recording.with_suffix(".html"))
+    paints = []
+    for _ in range(N_OPENED):
+        report = opened(page, recording)
+        paints.append(page.evaluate(FIRST_PAINT))
+    return median(paints), report
 
 
 def of_a_million(page: Page, recording: Path) -> dict[str, float]:
     """Measure first paint, zoom and pan over a million samples."""
-    gpumem.report(gpumem.load(recording)).save(recording.with_suffix(".html"))
-    paints = []
-    for _ in range(N_OPENED):
-        opened(page, recording)
-        paints.append(page.evaluate(FIRST_PAINT))
+    paint, report = first_paint(page, recording)
+    # A closed fold is not painted.
+    report.unfold("settings")
     return {
-        "first_paint_ms": median(paints),
+        "first_paint_ms": paint,
         "zoom_frame_ms": percentile(page.evaluate(WHEEL, 200)),
         "pan_frame_ms": percentile(page.evaluate(PAN, 200)),
     }
@@ -120,6 +163,19 @@ def of_many_runs(page: Page, recording: Path) -> dict[str, float]:
         "slider_ms": median(page.evaluate(SLIDE, 30)),
         "readout_ms": percentile(page.evaluate(READ_OUT, 200)),
     }
+
+
+def of_many_cells(page: Page, recording: Path) -> dict[str, float]:
+    """Measure the same of 500 cells: first paint, frames, and the rows."""
+    paint, report = first_paint(page, recording)
+    figures = {
+        "cells_first_paint_ms": paint,
+        "cells_point_ms": percentile(page.evaluate(POINT, 200)),
+        "cells_open_ms": percentile(page.evaluate(OPEN, 30)),
+    }
+    report.unfold("settings")
+    figures["cells_zoom_ms"] = percentile(page.evaluate(WHEEL, 200))
+    return figures | {"cells_all_ms": page.evaluate(SHOW_ALL)}
 
 
 def of_reruns(page: Page, folder: Path) -> dict[str, float]:
@@ -159,8 +215,8 @@ def of_a_notebook(recording: Path) -> dict[str, float]:
 
 def measured() -> dict[str, float]:
     """Return every figure."""
-    names = ("GPUMEM_MILLION", "GPUMEM_MANY_RUNS", "GPUMEM_USUAL")
-    million, many, usual = (Path(os.environ[name]) for name in names)
+    names = ("GPUMEM_MILLION", "GPUMEM_MANY_RUNS", "GPUMEM_MANY_CELLS", "GPUMEM_USUAL")
+    million, many, cells, usual = (Path(os.environ[name]) for name in names)
     figures = of_a_notebook(usual)
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
         browser = playwright.chromium.launch(
@@ -169,6 +225,7 @@ def measured() -> dict[str, float]:
         page = browser.new_page(viewport={"width": 1000, "height": 900})
         figures |= of_a_million(page, million)
         figures |= of_many_runs(page, many)
+        figures |= of_many_cells(page, cells)
         figures |= of_reruns(page, Path(folder))
         browser.close()
     return figures

@@ -84,7 +84,7 @@ class ReportPage:
 
     def unfold(self, name: str = "findings") -> None:
         """Open the list of all findings, or another of the folds below the charts."""
-        summary = self.host.locator(f"summary[data-argument={name}], .{name} > .fold > summary")
+        summary = self.host.locator(f"summary[data-argument={name}]")
         if summary.locator("xpath=..").get_attribute("open") is None:
             summary.click()
 

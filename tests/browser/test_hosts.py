@@ -48,16 +48,16 @@ def test_every_view_of_a_report_is_up_to_date(
     earlier, later = _later(recordings["leak"])
     host = Host.on(page, earlier, tmp_path)
     host.show()
-    expect(page.locator(".findings .card", has_text=KEPT)).to_have_count(0)
+    expect(page.locator(".verdict .card", has_text=KEPT)).to_have_count(0)
     host.tell("frames", later)
-    expect(page.locator(".findings .card", has_text=KEPT)).to_have_count(1)
+    expect(page.locator(".verdict .card", has_text=KEPT)).to_have_count(1)
     host.show()
-    expect(page.locator(".findings .card", has_text=KEPT)).to_have_count(2)
+    expect(page.locator(".verdict .card", has_text=KEPT)).to_have_count(2)
     first, second = _subtitles(page)
     assert first == second
     host.close()
     host.show()
-    expect(page.locator(".findings .card", has_text=KEPT)).to_have_count(1)
+    expect(page.locator(".verdict .card", has_text=KEPT)).to_have_count(1)
 
 
 def test_an_update_leaves_the_reader_where_they_are(
@@ -168,7 +168,7 @@ def test_outputs_that_are_pages_of_their_own_bring_the_runtime(
     growth = second.frame.locator("canvas[data-chart=cells]")
     growth.wait_for()
     assert second.asked() == []
-    assert second.frame.locator(".findings .card", has_text=KEPT).count() == 1
+    assert second.frame.locator(".verdict .card", has_text=KEPT).count() == 1
     growth.press("ArrowRight")
     assert "In [" in second.frame.locator(".read:not([hidden])").first.inner_text()
     screenshot(page, "host-frames")
@@ -335,7 +335,7 @@ def test_an_update_that_fails_gives_the_place_back_too(
     ReportPage(page)
     host.tell("frames", b"no frames")
     host.tell("frames", later)
-    expect(page.locator(".findings .card", has_text=KEPT)).to_have_count(1)
+    expect(page.locator(".verdict .card", has_text=KEPT)).to_have_count(1)
     page.evaluate(
         "() => { CanvasRenderingContext2D.prototype.beginPath = () => {"
         " throw new WebAssembly.RuntimeError('unreachable') } }"
@@ -354,4 +354,4 @@ def test_a_recording_that_is_cut_off_is_shown_as_far_as_it_goes(
     host.packed = gzip.compress(whole[:-7])
     host.show()
     expect(page.get_by_text("the file was cut at byte")).to_be_visible()
-    expect(page.locator(".findings .card", has_text=KEPT)).to_have_count(1)
+    expect(page.locator(".verdict .card", has_text=KEPT)).to_have_count(1)

@@ -135,7 +135,7 @@ def test_a_second_view_shows_what_the_first_was_told(page: Page, lab: Lab) -> No
     )
     page.get_by_text("Create New View for Cell Output").click()
     second = page.locator(".jp-LinkedOutputView .gpumem-report")
-    expect(second.locator(".findings .card", has_text=LOOP)).to_have_count(1)
+    expect(second.locator(".verdict .card", has_text=LOOP)).to_have_count(1)
     assert _state(lab) == "busy"
     _interrupt(lab)
     told = second.locator("header .muted")

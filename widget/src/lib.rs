@@ -415,9 +415,12 @@ impl View {
     }
 
     /// Goes to the card of a finding.
-    fn show_card(&self, finding: &str) -> Dom<()> {
+    fn show_card(&mut self, finding: &str) -> Dom<()> {
+        if !self.model.state().is_open(Fold::Findings) {
+            self.handle(Event::Folded(Fold::Findings))?;
+        }
         match &self.page {
-            Some(page) => page.reveal(finding).map(drop),
+            Some(page) => page.reveal(finding),
             None => Ok(()),
         }
     }
@@ -436,10 +439,7 @@ impl View {
         if self.model.state().chosen != Some(state::Choice::Finding(finding.clone())) {
             self.handle(Event::Toggled(finding.clone()))?;
         }
-        match &self.page {
-            Some(page) => Ok(page.reveal(&finding).map(drop)?),
-            None => Ok(()),
-        }
+        self.show_card(&finding)
     }
 
     fn handle(&mut self, event: Event) -> Dom<()> {

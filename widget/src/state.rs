@@ -80,6 +80,8 @@ impl Chart {
 pub(crate) enum Fold {
     /// Who holds what.
     Map,
+    /// Every finding in full.
+    Findings,
     /// Every run in a line.
     Runs,
     /// Units, thresholds, and the samples over time.
@@ -88,12 +90,13 @@ pub(crate) enum Fold {
 
 impl Fold {
     /// In the order of the page.
-    pub(crate) const ALL: [Self; 3] = [Self::Map, Self::Runs, Self::Settings];
+    pub(crate) const ALL: [Self; 4] = [Self::Map, Self::Findings, Self::Runs, Self::Settings];
 
     /// The name in the page and in what is saved.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Map => "map",
+            Self::Findings => "findings",
             Self::Runs => "runs",
             Self::Settings => "settings",
         }

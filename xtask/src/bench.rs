@@ -18,11 +18,12 @@ use crate::wheel::Use;
 use crate::{run, wheel};
 
 /// Sessions longer than a recorder keeps, for the report to show: by the name of
-/// the variable that tells where, how many runs and how many samples.
-const SESSIONS: [(&str, &str, &str); 3] = [
-    ("GPUMEM_MILLION", "1000", "1000000"),
-    ("GPUMEM_MANY_RUNS", "10000", "20000"),
-    ("GPUMEM_USUAL", "60", "3000"),
+/// the variable that tells where, how many runs, samples and cells.
+const SESSIONS: [(&str, [&str; 3]); 4] = [
+    ("GPUMEM_MILLION", ["1000", "1000000", "40"]),
+    ("GPUMEM_MANY_RUNS", ["10000", "20000", "40"]),
+    ("GPUMEM_MANY_CELLS", ["10000", "20000", "500"]),
+    ("GPUMEM_USUAL", ["60", "3000", "40"]),
 ];
 
 /// Writes them, where the report is to be measured.
@@ -31,7 +32,7 @@ fn sessions(project: &Project, chosen: &[&Bench]) -> Result<Vec<(&'static str, P
         return Ok(Vec::new());
     }
     let folder = project.target("bench");
-    let write = |(name, n_runs, n_samples): (&'static str, &str, &str)| {
+    let write = |(name, counts): (&'static str, [&str; 3])| {
         let path = folder.join(name.to_lowercase()).with_extension("recording");
         let arguments = [
             "--quiet",
@@ -42,7 +43,7 @@ fn sessions(project: &Project, chosen: &[&Bench]) -> Result<Vec<(&'static str, P
         ];
         let mut example = project.cargo("run");
         example.args(arguments).args(["long_session", "--"]);
-        run::run(example.arg(&path).args([n_runs, n_samples]))?;
+        run::run(example.arg(&path).args(counts))?;
         Ok((name, path))
     };
     SESSIONS.into_iter().map(write).collect()

@@ -7,43 +7,42 @@ use gpumem_core::wording;
 use web_sys::Element;
 
 use crate::cards::{Card, Form, Linked, bring_back, keyboard_in};
-use crate::dom::{Dom, Maker, fill, flag, put, write};
+use crate::dom::{Dom, Maker, fill, put};
 use crate::model::Model;
 use crate::settings::Setting;
-use crate::state::{Choice, Pointed};
+use crate::state::{Choice, Fold, Pointed};
 
 /// The findings of the report.
 pub(crate) struct Findings {
-    pub(crate) element: Element,
-    heading: Element,
-    folded: Element,
-    list: Element,
+    pub(crate) list: Element,
     cards: Vec<Card>,
-    notes: Element,
+    /// What the analysis could not read.
+    pub(crate) notes: Element,
 }
 
 impl Findings {
     pub(crate) fn build(make: &Maker) -> Dom<Self> {
-        let heading = make.text("summary", &[], "All findings")?;
-        let list = make.empty("div.cards", &[])?;
-        let folded = make.group("details.fold", &[], &[&heading, &list])?;
-        let notes = make.empty("div.notes", &[])?;
-        let label = [("aria-label", "findings")];
-        let element = make.group("section.findings", &label, &[&folded, &notes])?;
         Ok(Self {
-            element,
-            heading,
-            folded,
-            list,
+            list: make.empty("section.findings", &[("aria-label", "findings")])?,
             cards: Vec::new(),
-            notes,
+            notes: make.empty("div.notes", &[])?,
         })
     }
 
-    /// Shows the findings of the model; a card that stays is the same element.
+    /// Shows the findings of the model while somebody wants to see them; a card that stays is the same
+    /// element.
     pub(crate) fn show(&mut self, make: &Maker, model: &Model) -> Dom<()> {
-        let n_findings = model.analysis().findings.len();
-        write(&self.heading, &format!("All findings ({n_findings})"));
+        let notes = model
+            .analysis()
+            .warnings
+            .iter()
+            .map(|it| make.text("p", &[], &wording::warning(model.recording(), it)))
+            .collect::<Dom<Vec<_>>>()?;
+        fill(&self.notes, &notes)?;
+        if !model.state().is_open(Fold::Findings) {
+            self.cards.clear();
+            return fill(&self.list, &[]);
+        }
         let at_keyboard = keyboard_in(&self.list)?;
         let earlier = std::mem::take(&mut self.cards);
         for verdict in shown(model) {
@@ -56,21 +55,15 @@ impl Findings {
             .iter()
             .map(|card| card.element().clone())
             .collect_vec();
-        if n_findings == 0 && !model.recording().runs().is_empty() {
+        if model.analysis().findings.is_empty() && !model.recording().runs().is_empty() {
             elements.push(nothing_found(make, model)?);
         }
         elements.extend_vec(dismissed(make, model)?);
         put(&self.list, &elements)?;
-        if let Some(stop) = at_keyboard {
-            bring_back(&self.list, &stop)?;
+        match at_keyboard {
+            Some(stop) => bring_back(&self.list, &stop),
+            None => Ok(()),
         }
-        let notes = model
-            .analysis()
-            .warnings
-            .iter()
-            .map(|it| make.text("p", &[], &wording::warning(model.recording(), it)))
-            .collect::<Dom<Vec<_>>>()?;
-        fill(&self.notes, &notes)
     }
 
     /// Marks the chosen cards, and those that are about what is pointed at.
@@ -98,13 +91,11 @@ impl Findings {
     }
 
     /// Brings the card of a finding into view, and the keyboard to it.
-    pub(crate) fn reveal(&self, finding: &str) -> Dom<bool> {
-        let Some(card) = self.cards.iter().find(|card| card.finding() == finding) else {
-            return Ok(false);
-        };
-        flag(&self.folded, "open", true)?;
-        card.reveal()?;
-        Ok(true)
+    pub(crate) fn reveal(&self, finding: &str) -> Dom<()> {
+        match self.cards.iter().find(|card| card.finding() == finding) {
+            Some(card) => card.reveal(),
+            None => Ok(()),
+        }
     }
 }
 

@@ -83,7 +83,7 @@ impl Page {
             tiles: Tiles::build(&make)?,
             cells: Cells::build(&make, over_time)?,
             now: Now::build(&make, bar)?,
-            folds: Folds::build(&make, (&findings.element, &held.element, &settings.element))?,
+            folds: Folds::build(&make, (&held.element, &findings, &settings.element))?,
             comparison: Comparison::build(&make)?,
             findings,
             live: make.empty("div.unseen", &[("role", "status")])?,
@@ -173,7 +173,10 @@ impl Page {
             self.show_charts(model)?;
         }
         self.held.read(&self.make, model)?;
-        if before.dismissed != state.dismissed || before.device != state.device {
+        if before.dismissed != state.dismissed
+            || before.device != state.device
+            || before.folds != state.folds
+        {
             self.findings.show(&self.make, model)?;
         }
         if verdict::is_another(before, state) {
@@ -263,8 +266,8 @@ impl Page {
         self.cells.focus_search()
     }
 
-    /// Brings the card of a finding into view; says whether there is one.
-    pub(crate) fn reveal(&self, finding: &str) -> Dom<bool> {
+    /// Brings the card of a finding into view.
+    pub(crate) fn reveal(&self, finding: &str) -> Dom<()> {
         self.findings.reveal(finding)
     }
 

@@ -195,6 +195,16 @@ pub(super) const BENCHES: &[Bench] = &[
             )
             .within(8.0),
             row("pan_frame_ms", "the same, panning", "ms").within(8.0),
+            row(
+                "cells_first_paint_ms",
+                "first paint of 10,000 runs of 500 cells",
+                "ms",
+            )
+            .within(150.0),
+            row("cells_point_ms", "script of a frame of pointing, p95", "ms").within(8.0),
+            row("cells_zoom_ms", "the same, zooming", "ms").within(8.0),
+            row("cells_open_ms", "one of their rows opened, p95", "ms"),
+            row("cells_all_ms", "all 500 rows shown", "ms"),
             row("slider_ms", "a threshold moved, 10,000 runs judged", "ms").within(100.0),
             row("readout_ms", "one run of 10,000 read out", "ms").within(50.0),
             row("rerun_kb", "left in the page by a re-run of the cell", "kB").within(50.0),

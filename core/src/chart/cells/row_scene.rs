@@ -45,7 +45,8 @@ pub(super) fn scene(cells: &Cells, row: &CellRow, width: f64, measure: Measure) 
     }
     chart.draw_ticks();
     for oom in &cells.ooms {
-        let x = crisp(oom.at * chart.scene.width);
+        // The middle of the last pixel may be outside of a sheet that ends in it.
+        let x = crisp(oom.at * chart.scene.width).min(chart.scene.width);
         let ends = vec![Point::new(x, 0.0), Point::new(x, height)];
         chart.scene.line(ends, Role::Leak, 1.0, Some((2.0, 3.0)));
     }

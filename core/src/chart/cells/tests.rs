@@ -180,6 +180,14 @@ fn out_of_memory_crosses_every_chart_and_is_named_once() {
 }
 
 #[test]
+fn out_of_memory_at_the_edge_of_the_sheet_is_on_it() {
+    let mut plays = vec![run(1); 400];
+    plays.push(run(0).status(Status::OutOfMemory));
+    let cells = of(&[("a()", &plays)]);
+    assert_sound(&cells.row_scene(&cells.rows[0], 167.44, Measure::Total));
+}
+
+#[test]
 fn all_cells_stand_between_nothing_and_the_capacity() {
     insta::assert_snapshot!(draw_log(
         &leaking().over_time(Layout::new(900.0), Units::Binary)
