@@ -417,6 +417,7 @@ def test_the_magic_tells_one_name_or_all(notebook: Shell, action: str) -> None:
         "     9 MiB  cache · dict of 1 tensor",
         "            cache['batch']",
     ]
+    notebook.run("nobody = None")
     notebook.run(f"%gpumem {action} nobody")
     assert notebook.lines[-1] == "nobody holds no device memory"
     notebook.run(f"%gpumem {action} --depth 2 cache")

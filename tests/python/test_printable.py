@@ -72,7 +72,6 @@ def is_clean(text: str) -> bool:
     "ask",
     [
         "%gpumem why",
-        f"%gpumem why {STEERING}",
         f"%gpumem baseline {STEERING}",
         "%gpumem_report --text",
     ],
