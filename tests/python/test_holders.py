@@ -492,3 +492,11 @@ def test_an_adapter_that_looks_itself_is_told_so_once(
     assert len(said) == len(set(said)) <= 1
     shell.run("gpumem.register_adapter(Own, lambda own: ('npu:0', 7))")
     assert "npu:0" in shell.run("print(gpumem.holders().text())").stdout
+
+
+def test_a_notebook_shows_a_table_in_which_no_name_is_markup(notebook: Shell) -> None:
+    notebook.run("kept = {'<b>': sim.tensor(64 << 20)}")
+    shown = gpumem.holders()._repr_html_()
+    assert "<th" in shown
+    assert ">kept</td>" in shown
+    assert "<b>" not in shown

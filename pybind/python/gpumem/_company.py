@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
 from gpumem import _gpumem
+from gpumem._table import NOTEBOOK_COLUMNS, preformatted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -99,6 +100,10 @@ class GpuProcesses(Sequence[Process]):
     def __repr__(self) -> str:
         """Show the tables."""
         return self.text()
+
+    def _repr_html_(self) -> str:
+        """Return the text for a notebook: it also says what is unknown, and why."""
+        return preformatted(self.text(NOTEBOOK_COLUMNS))
 
     @cached_property
     def _processes(self) -> list[Process]:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from gpumem import _gpumem
+from gpumem._table import size, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -119,6 +120,15 @@ class Holders:
     def __repr__(self) -> str:
         """Return the text."""
         return self.text()
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: a row for each name, then what several share."""
+        alone = [(it.device, size(it.n_bytes), it.name, it.what, it.path) for it in self.roots]
+        shared = [
+            (it.device, size(it.n_bytes), ", ".join(it.names), it.what, it.path)
+            for it in self.shared
+        ]
+        return table(("device", "retained", "held by", "what", "path"), [*alone, *shared])
 
     @cached_property
     def _devices(self) -> list[dict[str, Any]]:

@@ -14,6 +14,7 @@ from gpumem import _gpumem
 from gpumem._fields import known
 from gpumem._holders import Holder, branches
 from gpumem._rules import Rules, judged_by
+from gpumem._table import data_frame
 from gpumem.details import Details, details
 
 if TYPE_CHECKING:
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 NOTEBOOK_WIDTH = 100
 PICTURE_WIDTH = 880
+
+# Entries of a run that are no single figure or text.
+NESTED = {"gaps", "oom"}
 
 
 @dataclass(frozen=True)
@@ -139,6 +143,15 @@ class Report:
         """Return the whole report as JSON."""
         return self._json
 
+    def to_pandas(self) -> Any:  # noqa: ANN401 (pandas is not a dependency)
+        """Return ``runs`` as a pandas ``DataFrame``; ``cell`` is the cell's label.
+
+        Raises:
+            ImportError: pandas is not installed.
+        """
+        rows = [{**row, "cell": row["cell"]["label"]} for row in self.runs]
+        return data_frame([{k: v for k, v in row.items() if k not in NESTED} for row in rows])
+
     def text(self, width: int | None = None) -> str:
         """Return the report as plain text, at most ``width`` columns wide."""
         columns = width or NOTEBOOK_WIDTH
@@ -152,7 +165,15 @@ class Report:
         return self.recording._report_png(width, scale, dark)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the report as a picture (``.png``, ``.svg``) or as one ``.html`` file."""
+        """Write the report in the form that the name's ending tells.
+
+        A picture (``.png``, ``.svg``), one page (``.html``), the conclusion as Markdown (``.md``),
+        everything (``.json``) or one line for each run and device (``.csv``).
+
+        Raises:
+            GpuMemError: the name has another ending.
+            OSError: the file cannot be written.
+        """
         target = Path(path)
         match target.suffix.lower():
             case ".png":
@@ -164,10 +185,16 @@ class Report:
                 from gpumem import widget
 
                 content = widget.html(self).encode()
+            case ".csv":
+                content = self.recording._report_csv().encode()
+            case ".json":
+                content = self.to_json().encode()
+            case ".md":
+                content = self.recording._report_markdown().encode()
             case suffix:
                 message = (
                     f"cannot save a report as {suffix!r}: {target.name}\n"
-                    "hint: end the name in .png, .svg or .html"
+                    "hint: end the name in .png, .svg, .html, .md, .json or .csv"
                 )
                 raise _gpumem.GpuMemError(message)
         _gpumem._write_file(target, content)

@@ -1,0 +1,46 @@
+"""Tables that a notebook shows: HTML without colours, so that they follow its theme."""
+
+from __future__ import annotations
+
+import html
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from gpumem import _gpumem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+NOTEBOOK_COLUMNS = 100
+
+LEFT = ' style="text-align: left"'
+
+
+def size(n_bytes: int) -> str:
+    """Return a number of bytes as people read it."""
+    return _gpumem.bytes_text(n_bytes)
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return an HTML table of texts."""
+    lines = [_row("th", heads), *(_row("td", row) for row in rows)]
+    return f"<table>{''.join(lines)}</table>"
+
+
+def preformatted(text: str) -> str:
+    """Return a text whose columns stay aligned."""
+    return f"<pre>{html.escape(text)}</pre>"
+
+
+def data_frame(rows: list[dict[str, Any]]) -> Any:  # noqa: ANN401 (pandas is not a dependency)
+    """Return a pandas ``DataFrame`` with one row for each of these.
+
+    Raises:
+        ImportError: pandas is not installed.
+    """
+    return import_module("pandas").DataFrame(rows)
+
+
+def _row(tag: str, texts: Sequence[object]) -> str:
+    plain = (html.escape(_gpumem._printable(str(text))) for text in texts)
+    return "<tr>" + "".join(f"<{tag}{LEFT}>{text}</{tag}>" for text in plain) + "</tr>"
