@@ -40,7 +40,7 @@ def typing(shell: Shell) -> Iterator[Shell]:
 
 def offered(shell: Shell, line: str) -> set[str]:
     """Return what the line may become, without what it is already."""
-    with provisionalcompleter():  # type: ignore[no-untyped-call]
+    with provisionalcompleter():
         found = list(shell.Completer.completions(line, len(line)))
     return {(line[: it.start] + it.text).split()[-1] for it in found}
 

@@ -91,7 +91,7 @@ class Completer:
     def offers(self, shell: InteractiveShell, before: list[str], word: str) -> list[str]:
         """Return the words that may follow those ``before``, whatever ``word`` begins with."""
         action = next((it for it in before if not it.startswith("-")), None)
-        if action in self._follow:
+        if action is not None and action in self._follow:
             rest = list(before)
             rest.remove(action)
             return self._follow[action].offers(shell, rest, word)
