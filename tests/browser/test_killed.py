@@ -73,8 +73,12 @@ def test_the_next_kernel_tells_what_led_to_it(
     page.locator(".jp-Notebook .jp-CodeCell .cm-content").first.click()
     press(page, len(CELLS) + 2)
     wait((lab.folder / "grown").exists, "the last cell did not get so far")
-    # What is sampled in a run is on the disk within a second.
-    page.wait_for_timeout(1500)
+    kept = lab.folder.parent / "data" / "gpumem"
+    grown = (lab.folder / "grown").stat().st_mtime
+    wait(
+        lambda: any(file.stat().st_mtime > grown for file in kept.iterdir()),
+        "what is sampled in the run does not reach the disk",
+    )
     os.kill(int((lab.folder / "pid").read_text()), signal.SIGKILL)
     dialog = page.locator(".jp-Dialog", has_text="restart")
     dialog.wait_for(timeout=60_000)
