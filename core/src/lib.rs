@@ -43,6 +43,7 @@ pub mod recording;
 pub mod report;
 pub mod rules;
 pub mod segments;
+mod select;
 mod severity;
 pub mod sort;
 pub mod source_text;

@@ -1,6 +1,7 @@
 //! Statistics of a trend in a short, noisy series.
 
 use crate::collect::{CollectVec, ExtendVec};
+use crate::select::select;
 use crate::sort;
 use std::cmp::Ordering;
 
@@ -123,8 +124,8 @@ impl Slopes {
     fn median(&mut self) -> f64 {
         let n = self.keys.len();
         self.split = n / 2;
-        let (lower, upper, _) = self.keys.select_nth_unstable(self.split);
-        let upper = value(*upper);
+        let upper = value(select(&mut self.keys, self.split));
+        let lower = &self.keys[..self.split];
         if !n.is_multiple_of(2) {
             return upper;
         }
@@ -142,7 +143,7 @@ impl Slopes {
         } else {
             (&mut self.keys[self.split..], rank - self.split)
         };
-        value(*half.select_nth_unstable(rank).1)
+        value(select(half, rank))
     }
 }
 
@@ -412,7 +413,7 @@ fn in_order(values: &[f64]) -> Vec<usize> {
 /// The value that is at `idx` when all are in order.
 fn nth(values: &[f64], idx: usize) -> f64 {
     let mut keys: Vec<i64> = values.iter().map(|value| key(*value)).collect_vec();
-    value(*keys.select_nth_unstable(idx).1)
+    value(select(&mut keys, idx))
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::fmt::Display;
 
 use super::MAX_FRAME;
 use crate::decimal::short;
+use crate::printable::printable;
 
 /// How deep values may be nested; the wire's own are at most 16 deep.
 const MAX_DEPTH: usize = 32;
@@ -276,7 +277,7 @@ impl Token<'_> {
             Self::Whole(number) => number.to_string(),
             Self::Negative(number) => number.to_string(),
             Self::Float(number) => short(*number, 6),
-            Self::Text(text) => format!("{text:?}"),
+            Self::Text(text) => format!("\"{}\"", printable(text)),
             Self::Binary(bytes) => format!("{} bytes", bytes.len()),
             Self::List(n) => format!("a list of {n}"),
             Self::Map(n) => format!("a map of {n}"),

@@ -42,6 +42,7 @@ use messagepack::Reader;
 use record::{Decode, Written};
 
 use crate::collect::{CollectVec, ExtendVec};
+use crate::printable::printable;
 pub use crate::recording::MAX_FRAME;
 use crate::recording::{
     Cell, Device, Frame, FrameError, Header, Missing, Recording, Revision, Run, Trace,
@@ -274,7 +275,7 @@ fn first_kind(bytes: &[u8]) -> Result<String, ReadError> {
     }
     let foreign = |_| {
         let shown = String::from_utf8_lossy(&bytes[..bytes.len().min(8)]).into_owned();
-        Fault::NotARecording(format!("{shown:?}")).at(0)
+        Fault::NotARecording(format!("\"{}\"", printable(&shown))).at(0)
     };
     // A damaged or cut header is still a recording's: only what cannot be one is foreign.
     match payload_at(bytes, 0) {

@@ -23,6 +23,7 @@
 //! serde writes the values; [`super::messagepack`] has the reason why it does not read them.
 
 use crate::collect::ExtendVec;
+use crate::printable::printable;
 use serde::ser::{Serialize, Serializer};
 
 use super::messagepack::{Outcome, Reader, Refused};
@@ -168,7 +169,10 @@ impl Reader<'_> {
     pub(super) fn named<T: Copy>(&mut self, names: &[(&str, T)], place: &mut T) -> Outcome<()> {
         let name = self.string()?;
         let Some((_, value)) = names.iter().find(|(it, _)| *it == name) else {
-            return Err(Refused(format!("nothing is named {name:?} here")));
+            return Err(Refused(format!(
+                "nothing is named \"{}\" here",
+                printable(name)
+            )));
         };
         *place = *value;
         Ok(())
