@@ -249,6 +249,7 @@ pub(super) fn sides(
 ) -> Vec<Entry> {
     let paths = Paths::of(recording);
     let of_runs = series::of_runs(recording, &paths, &analysis.rows);
+    // A cell that is edited for each run has a series of one each time: the finding knows them all.
     let state = |run: &Run, key: &Key, (steps, n_runs): (bool, usize)| {
         let is_about = |finding: &&Finding| {
             let cell = finding.cell.as_ref().map(|cell| cell.idx);
@@ -264,16 +265,20 @@ pub(super) fn sides(
         } else {
             State::Stable
         };
-        told.and_then(|finding| finding.state).unwrap_or(untold)
+        let state = told.and_then(|finding| finding.state).unwrap_or(untold);
+        let is_last = |finding: &&Finding| finding.runs.last() == Some(&run.idx);
+        let n_told = told.filter(is_last).map_or(0, |finding| finding.n_runs);
+        (state, n_runs.max(n_told))
     };
     let mut sides = Vec::new();
     sides.extend_vec(of_runs.iter().filter_map(|series| {
         let last = recording.run(series.rows.last()?.run);
         let least = rules.min_growth_on(recording.device(series.key.device).kind);
         let (bytes_per_run, interval) = kept_by_each(&series.rows)?;
+        let (state, n_runs) = state(last, &series.key, (false, series.rows.len()));
         let side = GrowthSide {
-            state: state(last, &series.key, (false, series.rows.len())),
-            n_runs: series.rows.len(),
+            state,
+            n_runs,
             bytes_per_run,
             interval,
             peak: series.rows.iter().filter_map(|row| rise(row)).max(),
@@ -295,7 +300,7 @@ pub(super) fn sides(
         let per_step =
             |delta: ByteDelta| ByteDelta::from_f64(delta.as_f64() / series.steps_per_point);
         let side = GrowthSide {
-            state: state(run, &series.key, (true, series.n_steps)),
+            state: state(run, &series.key, (true, series.n_steps)).0,
             n_runs: series.n_steps,
             bytes_per_run: per_step(growth.bytes_per_run),
             interval: (per_step(growth.interval.0), per_step(growth.interval.1)),
@@ -370,7 +375,8 @@ fn kept_by_each(rows: &[&RunRow]) -> Option<(ByteDelta, (ByteDelta, ByteDelta))>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recording::Frame;
+    use crate::analyze::analyze;
+    use crate::recording::{CellIdx, Frame};
     use crate::testing::{Play, run, session};
 
     fn check(before: &[(&str, &[Play])], after: &[(&str, &[Play])], expected: &[(&str, &str)]) {
@@ -451,6 +457,32 @@ mod tests {
             &[("losses.append(f())\nx = 2", &flat)],
             &[("losses.append(f())", "fixed")],
         );
+    }
+
+    #[test]
+    fn a_leak_of_a_cell_that_is_edited_for_each_run_is_not_left_out() {
+        let plays = [run(40).held_by("losses", "list")];
+        let sources: Vec<String> = (1..=9).map(|n| format!("losses.append(f({n}))")).collect();
+        let edited = sources.iter().map(|it| (&**it, &plays[..]));
+        let (recording, _) = session(&edited.collect::<Vec<_>>());
+        let mut of_one_cell = Recording::default();
+        for mut frame in recording.frames() {
+            match &mut frame {
+                Frame::Cell(cell) => (cell.idx, cell.id) = (CellIdx(0), "cell".to_owned()),
+                Frame::Run(run) => run.cell = CellIdx(0),
+                _ => {}
+            }
+            of_one_cell.apply(frame).unwrap();
+        }
+        let rules = Rules::default();
+        let told = analyze(&of_one_cell, &rules).findings;
+        assert!(told[0].growth().is_some());
+        let found = compare(&of_one_cell, &Recording::default(), &rules);
+        let found: Vec<_> = found
+            .iter()
+            .map(|it| (&*it.cell.label, it.change))
+            .collect();
+        assert_eq!(found, [("losses.append(f(9))", Change::New)]);
     }
 
     /// The same recording from a frontend that gave its cells other ids.
