@@ -224,6 +224,7 @@ fn growth(kept_mib: i64) -> GrowthDetails {
         statement: None,
         by: None,
         steps: false,
+        of_names: false,
         n_grown: 1,
         n_known: 1,
         n_moving: None,

@@ -120,6 +120,8 @@ pub struct GrowthDetails {
     pub by: Option<String>,
     /// It counts steps inside a run, not runs.
     pub steps: bool,
+    /// It is what names hold, whichever cells add to them: the cell's runs may have kept more.
+    pub of_names: bool,
     /// In how many runs (or steps) it grew.
     pub n_grown: usize,
     /// Of how many runs (or steps) that is known.

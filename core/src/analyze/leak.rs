@@ -550,6 +550,7 @@ impl Judged {
             statement: first.and_then(|holder| statement(recording, run, holder)),
             by: first.and_then(|holder| beside(holder, text)),
             steps: self.steps,
+            of_names: self.name.is_some(),
             n_grown: self.n_grown,
             n_known: self.n_chances,
             n_moving: self.n_moving,

@@ -54,7 +54,8 @@ impl Growth<'_> {
             };
             return Words::new(title, withdrawn(reason));
         }
-        let so_far = format!("**{}** so far", self.total());
+        let within = if self.details.of_names { "in it " } else { "" };
+        let so_far = format!("**{}** {within}so far", self.total());
         let with = |title: String, between: &str, wide: String, short: String| Words {
             row: format!("{title}{between}{}", super::unmarked(&short)),
             ..Words::new(title, wide)

@@ -48,6 +48,7 @@ fn growth(n: usize) -> GrowthDetails {
         statement: None,
         by: None,
         steps: false,
+        of_names: false,
         n_grown: n,
         n_known: n,
         n_moving: None,
@@ -424,4 +425,14 @@ fn every_reason_to_withdraw_has_words() {
             "freed since",
         ]
     );
+}
+
+#[test]
+fn what_a_name_holds_is_told_apart_from_what_its_cell_kept() {
+    let outlook = |of_names| {
+        let finding = grown(State::Leak, 12, |details| details.of_names = of_names);
+        words(&recording(), &finding, Units::Binary).outlook
+    };
+    assert!(outlook(true).starts_with("**4.92 GiB** in it so far"));
+    assert!(outlook(false).starts_with("**4.92 GiB** so far"));
 }
