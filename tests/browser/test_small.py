@@ -103,6 +103,8 @@ def test_what_is_as_before_is_folded(
     gpumem.compare(recordings["oom"], recordings["leak"]).save(path)
     page = open_page(path.as_uri(), viewport={"width": width, "height": 800}).page
     section = ReportPage(page).host.get_by_role("region", name="comparison")
+    expect(section).to_contain_text("each pair has its own length")
+    expect(section.locator("xpath=..").locator(".cells .key span.before")).to_be_visible()
     same = section.locator("tr[data-change=same]")
     assert same.count() > 0
     assert not same.first.is_visible()

@@ -157,6 +157,8 @@ impl Model {
             waiting: Vec::new(),
             analyzer: IncrementalAnalyzer::default(),
         });
+        self.version += 1;
+        self.cells.take();
         self.judge();
     }
 
@@ -408,8 +410,24 @@ impl Model {
     /// What each cell kept on the device that is shown.
     pub(crate) fn cells(&self) -> &Cells {
         let (recording, analysis) = (&self.recording, &self.analysis);
-        let cells = || chart::cells(recording, analysis, self.state.device);
+        let cells = || {
+            let mut cells = chart::cells(recording, analysis, self.state.device);
+            if let Some(before) = self.cells_before() {
+                cells.hold_against(&before);
+            }
+            cells
+        };
         self.cells.get_or_init(cells)
+    }
+
+    /// What the cells of the baseline kept on the same device.
+    fn cells_before(&self) -> Option<Cells> {
+        let before = &self.baseline.as_ref()?.recording;
+        let shown = self.recording.devices().get(self.state.device.get())?;
+        let mut devices = before.devices().iter();
+        let device = devices.find(|it| it.key == shown.key)?.idx;
+        let analysis = IncrementalAnalyzer::default().analyze(before, &self.rules);
+        Some(chart::cells(before, &analysis, device))
     }
 
     /// The columns of the panel of cells.

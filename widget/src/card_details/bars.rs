@@ -11,14 +11,8 @@ use crate::dom::{Dom, Maker, add, describe, share};
 pub(super) enum Ink {
     /// Held by tensors.
     Held,
-    /// Free in the allocator.
-    Cache,
-    /// Of the driver, of libraries, of other processes.
-    Other,
     /// Wanted, or there twice.
     Over,
-    /// Free.
-    Free,
     /// Free between blocks in use.
     Hole,
     /// Free in a segment in which nothing is in use.
@@ -31,10 +25,7 @@ impl Ink {
     pub(super) const fn class(self) -> &'static str {
         match self {
             Self::Held => "tensors",
-            Self::Cache => "cache",
-            Self::Other => "other",
             Self::Over => "over",
-            Self::Free => "free",
             Self::Hole => "hole",
             Self::Unused => "unused",
             Self::Largest => "hole largest",
@@ -65,22 +56,6 @@ pub(super) fn bar(
     describe(&track, "aria-label", &format!("{label}: {said}"))?;
     let label = make.text("span.muted", &[], label)?;
     make.group("div.measured", &[], &[&label, &track, &legend])
-}
-
-/// A bar of one part that begins where `gap` ends.
-pub(super) fn after(
-    make: &Maker,
-    label: &str,
-    gap: Bytes,
-    (part, (whole, units)): (&Part<'_>, (Bytes, Units)),
-) -> Dom<Element> {
-    let bar = bar(make, label, std::slice::from_ref(part), (whole, units))?;
-    let space: HtmlElement = make.typed("i.gap", &[])?;
-    share(&space, gap.as_f64() / whole.as_f64().max(1.0))?;
-    if let Some(track) = bar.query_selector(".track")? {
-        track.prepend_with_node_1(&space)?;
-    }
-    Ok(bar)
 }
 
 /// What the colours stand for, and how much there is of each.

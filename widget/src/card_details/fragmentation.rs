@@ -21,7 +21,7 @@ pub(super) fn body(make: &Maker, model: &Model, finding: &Finding) -> Dom<Option
     {
         let number = numbered(" after ", model.recording().run(*run));
         let label = format!("Where it lies{number}");
-        let content = segments::map(make, found, &[], model.units())?;
+        let content = segments::map(make, found, model.units())?;
         return boxed(make, &label, &content).map(Some);
     }
     let Some(mut content) = sums(make, model, finding)? else {

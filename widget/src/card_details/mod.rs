@@ -22,7 +22,6 @@ pub(crate) fn of(make: &Maker, model: &Model, finding: &Finding) -> Dom<Vec<Elem
     let units = model.units();
     match &finding.details {
         Details::OutOfMemory(breakdown) => {
-            bodies.push(oom::body(make, breakdown, units)?);
             bodies.extend_vec(oom::map(make, model, finding, breakdown)?);
         }
         Details::Retention(retained) => {

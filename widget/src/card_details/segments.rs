@@ -13,24 +13,9 @@ use crate::dom::{Dom, Maker, add, share};
 
 const HINT: &str = "Point at a block to read it, or go through them with the arrow keys.";
 
-/// The map of what was found; above it on the same scale what stands `beside` it.
-pub(super) fn map(
-    make: &Maker,
-    found: &Segments,
-    beside: &[Part<'_>],
-    units: Units,
-) -> Dom<Vec<Element>> {
-    let most = beside.iter().map(|part| part.size).max();
-    let map = SegmentMap::new(found, most.unwrap_or_default(), units);
-    let mut content = Vec::new();
-    for part in beside {
-        let words = format!("{}: {}", part.words, units.size(part.size));
-        let label = make.text("span", &[], &words)?;
-        let bar: HtmlElement = make.typed("i", &[("class", part.ink.class())])?;
-        share(&bar, map.share(part.size))?;
-        let shelf = make.group("div.shelf", &[("aria-hidden", "true")], &[&bar])?;
-        content.push(make.group("div.beside", &[], &[&label, &shelf])?);
-    }
+/// The map of what was found.
+pub(super) fn map(make: &Maker, found: &Segments, units: Units) -> Dom<Vec<Element>> {
+    let map = SegmentMap::new(found, Bytes::ZERO, units);
     let listed = make.empty(
         "div.shelves",
         &[("role", "listbox"), ("aria-label", &map.words)],
@@ -45,15 +30,11 @@ pub(super) fn map(
         }
         add(&listed, &element)?;
     }
-    if !beside.is_empty() {
-        let words = format!("reserved in segments: {}", units.size(found.reserved()));
-        let label = make.text("span", &[], &words)?;
-        content.push(make.group("div.beside", &[], &[&label])?);
-    }
-    content.push(listed);
-    content.push(make.text("p.reading", &[("data-hint", HINT)], HINT)?);
-    content.push(legend(make, &parts(found), units)?);
-    Ok(content)
+    Ok(vec![
+        listed,
+        make.text("p.reading", &[("data-hint", HINT)], HINT)?,
+        legend(make, &parts(found), units)?,
+    ])
 }
 
 /// A segment with its blocks; the one at `first` is where the keyboard comes in.

@@ -288,7 +288,7 @@ impl Cells {
             Measure::Total => (
                 "total",
                 "kept so far, run by run; each row has its own height",
-                "total",
+                "cell total",
             ),
             Measure::PerRun => (
                 "run",
@@ -489,6 +489,7 @@ fn over_time_words(make: &Maker) -> Dom<Element> {
         ("leak", "▲ leaks"),
         ("area", "kept"),
         ("cache", "cache"),
+        ("before", "baseline"),
     ] {
         let swatch = make.empty("i", &[("class", class)])?;
         let words = make.text("span", &[], words)?;

@@ -26,7 +26,7 @@ impl Comparison {
         for name in [
             "change",
             "cell",
-            "kept a run or step, before and now",
+            "kept a run or step; each pair has its own length",
             "difference",
         ] {
             add(&names, &make.text("th", &[("scope", "col")], name)?)?;

@@ -21,6 +21,7 @@ use super::Measure;
 use super::device_view::{DeviceView, by_cell};
 use super::scene::Scene;
 use crate::analyze::{Analysis, Finding};
+use crate::collect::CollectVec;
 use crate::recording::{DeviceIdx, Recording, RunIdx};
 use crate::units::{ByteDelta, Units};
 
@@ -53,6 +54,8 @@ pub struct Cells {
     is_running: bool,
     /// The device as people write it.
     device: String,
+    /// The levels of the session that this one is held against: from first to last on the same axis.
+    before: Vec<(f64, f64)>,
 }
 
 /// A run that ran out of memory.
@@ -86,6 +89,13 @@ impl Cells {
     /// The last run goes on.
     pub fn is_running(&self) -> bool {
         self.is_running
+    }
+
+    /// Holds all cells over time against those of another session, from its first run to its last.
+    pub fn hold_against(&mut self, before: &Self) {
+        let levels = before.levels.iter();
+        let levels = levels.filter_map(|point| Some((point.at, point.level?.max(0.0))));
+        self.before = levels.collect_vec();
     }
 
     /// The chart of one row, that many pixels wide.
@@ -144,6 +154,7 @@ pub fn cells(recording: &Recording, analysis: &Analysis, device: DeviceIdx) -> C
         numbers: runs().map(|run| run.execution_count).collect(),
         is_running: runs().next_back().is_some_and(|run| run.ended.is_none()),
         device: session.device_label().to_owned(),
+        before: Vec::new(),
         rows,
         slots,
     }

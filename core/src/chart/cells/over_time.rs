@@ -114,7 +114,8 @@ fn highest_level(cells: &Cells) -> Option<f64> {
         .iter()
         .filter_map(|point| Some(point.level? + point.cache));
     let peaks = cells.given_back.iter().map(|back| back.to);
-    levels.chain(peaks).reduce(f64::max)
+    let before = cells.before.iter().map(|(_, level)| *level);
+    levels.chain(peaks).chain(before).reduce(f64::max)
 }
 
 fn description(cells: &Cells, units: Units) -> String {
@@ -164,13 +165,8 @@ impl Chart<'_> {
 
     /// The places and sizes of a line through what is known.
     fn levels(&self, size: Size) -> Vec<(f64, f64)> {
-        let mut levels = Vec::new();
-        for point in &self.cells.levels {
-            if point.level.is_some() {
-                levels.push((self.x(point.at).min(self.right), size(point)));
-            }
-        }
-        columns(&levels)
+        let known = self.cells.levels.iter().filter(|it| it.level.is_some());
+        known.map(|point| (point.at, size(point))).collect_vec()
     }
 
     /// From the highest to the lowest: each covers the lower part of the one before.
@@ -182,7 +178,7 @@ impl Chart<'_> {
         ];
         let has_cache = self.cells.levels.iter().any(|point| point.cache > 0.0);
         for (size, role) in areas.into_iter().skip(usize::from(!has_cache)) {
-            let line = self.steps(size);
+            let line = self.steps(self.levels(size));
             for ends in line.chunks_exact(2) {
                 let (from, to) = (ends[0], ends[1]);
                 if BOTTOM - from.y > 0.2 && to.x > from.x {
@@ -194,13 +190,18 @@ impl Chart<'_> {
     }
 
     fn draw_line(&mut self) {
-        let line = self.steps(LevelPoint::in_use);
+        let line = self.steps(self.levels(LevelPoint::in_use));
         self.scene.line(line, Role::Kept, 1.2, None);
+        let before = self.steps(self.cells.before.clone());
+        self.scene.line(before, Role::Text, 1.4, Some((4.0, 3.0)));
     }
 
     /// A step line: both ends of each step.
-    fn steps(&self, size: Size) -> Vec<Point> {
-        let levels = self.levels(size);
+    fn steps(&self, mut levels: Vec<(f64, f64)>) -> Vec<Point> {
+        for (at, _) in &mut levels {
+            *at = self.x(*at).min(self.right);
+        }
+        let levels = columns(&levels);
         let mut line = Vec::new();
         for (idx, (x, size)) in levels.iter().enumerate() {
             let right = levels.get(idx + 1).map_or(self.right, |(next, _)| *next);

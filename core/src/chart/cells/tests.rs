@@ -218,6 +218,17 @@ fn leaks_are_a_part_of_what_is_kept() {
 }
 
 #[test]
+fn what_it_is_held_against_is_a_dashed_line() {
+    let mut cells = of(&[("a()", &[run(100), run(0)])]);
+    cells.hold_against(&leaking());
+    let scene = cells.over_time(Layout::new(900.0), Units::Binary);
+    assert!(draw_log(&scene).contains("Text dashes"));
+    assert_sound(&scene);
+    let alone = of(&[("a()", &[run(100)])]).over_time(Layout::new(900.0), Units::Binary);
+    assert!(!draw_log(&alone).contains("Text dashes"));
+}
+
+#[test]
 fn a_run_is_read_out() {
     let cells = leaking();
     let reading = cells.reading(RunIdx(2), Units::Binary).expect("a run");

@@ -15,6 +15,7 @@ use crate::analyze::Analysis;
 use crate::recording::Recording;
 use crate::units::{Bytes, Units};
 
+pub(super) use segment::segments_of_oom;
 pub use segment::{Segment, segments};
 pub use tile::{DeviceTile, device_tiles};
 
@@ -58,7 +59,8 @@ pub fn now(recording: &Recording, analysis: &Analysis, view: &View) -> Scene {
         return scene;
     }
     draw_bar(&mut scene, &segments, view.units);
-    draw_legend(&mut scene, &segments, view.units);
+    let edges = (TOP + BAR, MARGIN);
+    draw_legend(&mut scene, &segments, (edges, false), view.units);
     let shares: Vec<String> = segments
         .iter()
         .map(|part| format!("{} {}", part.name, view.units.size(part.size)))
@@ -76,32 +78,36 @@ fn draw_bar(scene: &mut Scene, segments: &[Segment], units: Units) {
     let widths = widths(segments, inside.width);
     for (idx, (segment, width)) in segments.iter().zip(widths).enumerate() {
         let rect = Rect::new(left, inside.y, width, inside.height);
-        if segment.category.is_some() {
-            // A hairline of the sheet between two parts tells equal colours apart.
-            let gap = if width > 2.0 * LEAST { 1.0 } else { 0.0 };
-            let filled = Rect {
-                width: width - gap,
-                ..rect
-            };
-            scene.fill(filled, segment.role(), 0.0);
-            if segment.category.is_some_and(Category::is_striped) {
-                stripes(scene, filled, Role::Panel);
-            }
-        }
-        write(scene, segment, rect, units);
+        draw_segment(scene, segment, rect, units);
         let target = Target::Part(idx);
         scene.hits.push(Hit { rect, target });
         left += width;
     }
 }
 
+/// A part of a bar; says whether its name fits.
+pub(super) fn draw_segment(scene: &mut Scene, segment: &Segment, rect: Rect, units: Units) -> bool {
+    if segment.category.is_some() {
+        // A hairline of the sheet between two parts tells equal colours apart.
+        let gap = if rect.width > 2.0 * LEAST { 1.0 } else { 0.0 };
+        let filled = Rect {
+            width: rect.width - gap,
+            ..rect
+        };
+        scene.fill(filled, segment.role(), 0.0);
+        if segment.is_striped() {
+            stripes(scene, filled, Role::Panel);
+        }
+    }
+    write(scene, segment, rect, units)
+}
+
 /// Name and size where both fit; a sign where only that does.
-fn write(scene: &mut Scene, segment: &Segment, rect: Rect, units: Units) {
+fn write(scene: &mut Scene, segment: &Segment, rect: Rect, units: Units) -> bool {
     let role = match segment.category {
         Some(Category::Cache) | None => Role::Text,
         Some(_) => Role::Word,
     };
-    let is_striped = segment.category.is_some_and(Category::is_striped);
     let face = if segment.is_name {
         Face::Mono
     } else {
@@ -117,7 +123,14 @@ fn write(scene: &mut Scene, segment: &Segment, rect: Rect, units: Units) {
         .size(MEDIUM)
         .role(role);
     let room = rect.width - 2.0 * PAD;
-    if name.width().max(size.width()) <= room && !is_striped {
+    let width = name.width().max(size.width());
+    let fits = width <= room;
+    if fits {
+        if segment.is_striped() {
+            // Words on stripes are hard to read.
+            let behind = Rect::new(rect.x + PAD - 3.0, rect.y + 3.0, width + 6.0, BAR - 8.0);
+            scene.fill(behind, segment.role(), 0.0);
+        }
         scene.text(name);
         scene.text(size);
     } else if let Some(sign) = segment.sign() {
@@ -127,6 +140,7 @@ fn write(scene: &mut Scene, segment: &Segment, rect: Rect, units: Units) {
             scene.text(sign);
         }
     }
+    fits
 }
 
 /// Shares of the room by size, none of them too narrow to be seen.
@@ -151,13 +165,18 @@ fn widths(parts: &[Segment], room: f64) -> Vec<f64> {
         .collect()
 }
 
-/// What the colours mean, with the sum of each. What can still be used stands over the bar.
-fn draw_legend(scene: &mut Scene, segments: &[Segment], units: Units) {
-    let right = scene.width - MARGIN;
-    let column = (scene.width - 2.0 * MARGIN) / 2.0;
+/// What the colours mean, with the sum of each, below `top` and inside a margin.
+pub(super) fn draw_legend(
+    scene: &mut Scene,
+    segments: &[Segment],
+    ((top, margin), with_unused): ((f64, f64), bool),
+    units: Units,
+) {
+    let right = scene.width - margin;
+    let column = (scene.width - 2.0 * margin) / 2.0;
     let is_narrow = scene.width < NARROW;
-    let (mut x, mut baseline) = (MARGIN, TOP + BAR + LEGEND);
-    for (place, entry) in segment::sums(segments).iter().enumerate() {
+    let (mut x, mut baseline) = (margin, top + LEGEND);
+    for (place, entry) in segment::sums(segments, with_unused).iter().enumerate() {
         let origin = Point::new(0.0, 0.0);
         let label = |at: Point| Label::new(&entry.words, at).size(MEDIUM);
         let figure = |at: Point| {
@@ -167,13 +186,18 @@ fn draw_legend(scene: &mut Scene, segments: &[Segment], units: Units) {
         let words_width = label(origin).width() + 5.0;
         let width = SWATCH + 5.0 + words_width + figure(origin).width();
         if is_narrow {
-            x = MARGIN + column * (place % 2) as f64;
-            baseline = TOP + BAR + LEGEND + LINE_HEIGHT * (place / 2) as f64;
-        } else if x > MARGIN && x + width > right {
-            (x, baseline) = (MARGIN, baseline + LINE_HEIGHT);
+            x = margin + column * (place % 2) as f64;
+            baseline = top + LEGEND + LINE_HEIGHT * (place / 2) as f64;
+        } else if x > margin && x + width > right {
+            (x, baseline) = (margin, baseline + LINE_HEIGHT);
         }
         let swatch = Rect::new(x, baseline - 9.0, SWATCH, SWATCH);
-        scene.fill(swatch, entry.role, 2.0);
+        if entry.role == Role::Panel {
+            scene.fill(swatch, Role::BackCap, 2.0);
+            scene.fill(swatch.inset(1.0), Role::Panel, 1.0);
+        } else {
+            scene.fill(swatch, entry.role, 2.0);
+        }
         if entry.is_striped {
             stripes(scene, swatch, Role::Panel);
         }

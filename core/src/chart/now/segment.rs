@@ -2,11 +2,13 @@
 
 use super::super::category::Category;
 use super::super::scene::Role;
-use super::super::{View, holder_map};
-use crate::analyze::{Analysis, Finding, FindingKind, Part, PartContent, PartKind, Severity};
+use super::super::{Field, View, holder_map};
+use crate::analyze::{
+    Analysis, Finding, FindingKind, OomBreakdown, OomPart, Part, PartContent, PartKind, Severity,
+};
 use crate::collect::{CollectVec, ExtendVec};
-use crate::holders::Part as Purpose;
-use crate::recording::{DeviceIdx, Recording};
+use crate::holders::{Part as Purpose, RootKind};
+use crate::recording::{DeviceIdx, OomHolder, Recording};
 use crate::sort;
 use crate::units::Bytes;
 use crate::wording;
@@ -65,7 +67,12 @@ impl Segment {
             }
     }
 
-    pub(super) const fn role(&self) -> Role {
+    /// It has no name, or is not this process's.
+    pub(super) fn is_striped(&self) -> bool {
+        self.alarm.is_none() && self.category.is_some_and(Category::is_striped)
+    }
+
+    pub(in super::super) const fn role(&self) -> Role {
         match (self.alarm, self.category) {
             (Some(Alarm::Leak), _) => Role::Leak,
             (Some(Alarm::Watch), _) => Role::Watch,
@@ -97,14 +104,7 @@ pub fn segments(recording: &Recording, analysis: &Analysis, device: DeviceIdx) -
         None => of_parts(&parts, |part| part.kind() == PartKind::Held),
     };
     segments.extend_vec(of_parts(&parts, |part| part.kind() != PartKind::Held));
-    // A sort that keeps what is free at the end.
-    sort::sort_by_key(&mut segments, |it| {
-        (
-            it.category.is_none(),
-            it.category,
-            std::cmp::Reverse(it.size),
-        )
-    });
+    sort(&mut segments);
     segments
 }
 
@@ -134,43 +134,127 @@ fn named(
         return None;
     }
     let fields = map.fields.iter();
-    let mut named: Vec<Segment> = fields
-        .map(|field| Segment {
-            name: field.name.clone(),
-            is_name: true,
-            category: Some(field.part.map_or(Category::Names, Category::of_purpose)),
-            size: field.n_bytes,
-            alarm: alarm(analysis, device, &field.name),
-            kind: PartKind::Held,
-            purpose: None,
-        })
+    let names: Vec<Name> = fields
+        .map(|field| (field.name.clone(), field.n_bytes, field.part))
         .collect_vec();
-    let rest = held.saturating_sub(found);
-    if rest.get() > held.get() / TOO_LITTLE {
-        named.push(Segment {
-            name: "unnamed".to_owned(),
-            is_name: false,
-            category: Some(Category::Unnamed),
-            size: rest,
-            alarm: None,
-            kind: PartKind::Held,
-            purpose: Some(Purpose::Unnamed),
-        });
-    }
+    let mut named = by_name(analysis, device, &names, held);
     named.extend_vec(of_parts(parts, |part| part.content == PartContent::ThisRun));
     Some(named)
 }
 
+/// A name, what it holds, and what that is for.
+type Name = (String, Bytes, Option<Purpose>);
+
+/// Names, and what no name reaches of all that is held.
+fn by_name(analysis: &Analysis, device: DeviceIdx, names: &[Name], held: Bytes) -> Vec<Segment> {
+    let segments = names.iter().map(|(name, size, purpose)| Segment {
+        name: name.clone(),
+        is_name: true,
+        category: Some(purpose.map_or(Category::Names, Category::of_purpose)),
+        size: *size,
+        alarm: alarm(analysis, device, name),
+        kind: PartKind::Held,
+        purpose: None,
+    });
+    let mut segments: Vec<Segment> = segments.collect_vec();
+    let found: Bytes = segments.iter().map(|it| it.size).sum();
+    let rest = held.saturating_sub(found);
+    if rest.get() > held.get() / TOO_LITTLE {
+        let (name, category) = if names.is_empty() {
+            (wording::oom_part(OomPart::Tensors), Category::Names)
+        } else {
+            ("unnamed", Category::Unnamed)
+        };
+        let purpose = Some(Purpose::Unnamed);
+        segments.push(plain(name, Some(category), (rest, PartKind::Held), purpose));
+    }
+    segments
+}
+
+/// A part that is no name.
+fn plain(
+    name: &str,
+    category: Option<Category>,
+    (size, kind): (Bytes, PartKind),
+    purpose: Option<Purpose>,
+) -> Segment {
+    Segment {
+        name: name.to_owned(),
+        is_name: false,
+        category,
+        size,
+        alarm: None,
+        kind,
+        purpose,
+    }
+}
+
+/// What filled a device when it ran out, in the same order.
+pub(in super::super) fn segments_of_oom(
+    recording: &Recording,
+    analysis: &Analysis,
+    device: DeviceIdx,
+    breakdown: &OomBreakdown,
+) -> Vec<Segment> {
+    let view = View {
+        device,
+        ..View::default()
+    };
+    let map = holder_map(recording, &view);
+    let fields = map.map(|map| map.fields).unwrap_or_default();
+    let name = |holder: &OomHolder| {
+        let is_it = |field: &&Field| field.name == holder.name;
+        let purpose = match holder.kind {
+            RootKind::OutputHistory | RootKind::Traceback | RootKind::Debugger => {
+                Some(Purpose::Ipython)
+            }
+            _ => fields.iter().find(is_it).and_then(|field| field.part),
+        };
+        (wording::oom_holder(holder), holder.used, purpose)
+    };
+    let names: Vec<Name> = breakdown.holders.iter().map(name).collect_vec();
+    let tensors = breakdown.part(OomPart::Tensors).unwrap_or_default();
+    let mut segments = by_name(analysis, device, &names, tensors);
+    for (part, size) in &breakdown.parts {
+        let (category, kind) = match part {
+            OomPart::Tensors => continue,
+            OomPart::Cache => (Some(Category::Cache), PartKind::Cache),
+            OomPart::Context => (Some(Category::Context), PartKind::Context),
+            OomPart::Others => (Some(Category::Others), PartKind::Others),
+            OomPart::Free => (None, PartKind::Free),
+        };
+        segments.push(plain(
+            wording::oom_part(*part),
+            category,
+            (*size, kind),
+            None,
+        ));
+    }
+    sort(&mut segments);
+    segments
+}
+
+/// In the order of the categories; what is free stands at the end.
+fn sort(segments: &mut [Segment]) {
+    sort::sort_by_key(segments, |it| {
+        (
+            it.category.is_none(),
+            it.category,
+            std::cmp::Reverse(it.size),
+        )
+    });
+}
+
 fn of_parts(parts: &[Part], is_meant: impl Fn(&Part) -> bool) -> Vec<Segment> {
     let meant = parts.iter().filter(|part| is_meant(part));
-    let segment = |part: &Part| Segment {
-        name: wording::part(part).to_owned(),
-        is_name: false,
-        category: Category::of_part(part),
-        size: part.size,
-        alarm: None,
-        kind: part.kind(),
-        purpose: part.purpose(),
+    let segment = |part: &Part| {
+        let size = (part.size, part.kind());
+        plain(
+            wording::part(part),
+            Category::of_part(part),
+            size,
+            part.purpose(),
+        )
     };
     meant.map(segment).collect_vec()
 }
@@ -206,18 +290,20 @@ pub(super) struct Sum {
     pub(super) first: usize,
 }
 
-/// The sums of the colours in the bar, in its order; without what can still be used.
-pub(super) fn sums(segments: &[Segment]) -> Vec<Sum> {
+/// The sums of the colours in the bar, in its order; if it is said elsewhere, without what can be used.
+pub(super) fn sums(segments: &[Segment], with_unused: bool) -> Vec<Sum> {
     let mut sums: Vec<Sum> = Vec::new();
     for (idx, segment) in segments.iter().enumerate() {
-        let Some(category) = segment.category.filter(|it| *it != Category::Cache) else {
+        let is_unused = matches!(segment.category, None | Some(Category::Cache));
+        if is_unused && !with_unused {
             continue;
-        };
+        }
+        let words = |category: Option<Category>| category.map_or("", Category::words);
         let role = segment.role();
         let words = match segment.alarm {
             Some(Alarm::Leak) => "▲ leaks".to_owned(),
-            Some(Alarm::Watch) => format!("◆ {}", category.words()),
-            None if segment.is_name => category.words().to_owned(),
+            Some(Alarm::Watch) => format!("◆ {}", words(segment.category)),
+            None if segment.is_name => words(segment.category).to_owned(),
             None => segment.name.clone(),
         };
         match sums
@@ -229,7 +315,7 @@ pub(super) fn sums(segments: &[Segment]) -> Vec<Sum> {
                 words,
                 size: segment.size,
                 role,
-                is_striped: segment.alarm.is_none() && category.is_striped(),
+                is_striped: segment.is_striped(),
                 first: idx,
             }),
         }
