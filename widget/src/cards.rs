@@ -202,9 +202,15 @@ fn named(elements: &[Element]) -> Vec<(Stop, &Element)> {
 
 /// What a finding is drawn in.
 pub(crate) fn tone(finding: &Finding) -> &'static str {
-    match wording::icon(finding) {
+    tone_of(wording::icon(finding))
+}
+
+/// What a card with that sign is drawn in.
+pub(crate) fn tone_of(sign: &str) -> &'static str {
+    match sign {
         "▲" => "leak",
         "◆" => "watch",
+        "✓" => "ok",
         _ => "note",
     }
 }

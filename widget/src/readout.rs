@@ -1,6 +1,6 @@
 //! The numbers of one run in words.
 
-use gpumem_core::chart::{Cells, Field, Map, Segment};
+use gpumem_core::chart::{self, Cells, Field, Map, Segment};
 use gpumem_core::collect::CollectVec;
 use gpumem_core::decimal::rounded;
 use gpumem_core::holders::{self, RootKind};
@@ -113,14 +113,10 @@ pub(crate) fn of_field(field: &Field, map: &Map, units: Units) -> Readout {
 }
 
 /// What is said of a run that did not end well, or not yet.
-pub(crate) fn unusual(status: Status) -> Option<&'static str> {
+pub(crate) const fn unusual(status: Status) -> Option<&'static str> {
     match status {
-        Status::Ok => None,
         Status::Running => Some("not yet"),
-        Status::Error => Some("with an error"),
-        Status::Interrupted => Some("interrupted"),
-        Status::OutOfMemory => Some("out of memory"),
-        Status::Died => Some("the kernel died"),
+        status => chart::ended(status),
     }
 }
 

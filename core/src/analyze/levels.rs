@@ -288,11 +288,11 @@ fn so_far(
 ) -> Option<Bytes> {
     let latest = |metric| ongoing.level(run.idx, device, metric);
     let by_driver = || {
-        let figures = [Metric::ProcessUsed, Metric::DeviceUsed];
-        let mut risen = figures
-            .into_iter()
-            .filter_map(|figure| Some(latest(figure)?.saturating_sub(before.of_metric(figure)?)));
-        Some(from? + risen.next()?)
+        let figure = match before.process_used {
+            Some(_) => Metric::ProcessUsed,
+            None => Metric::DeviceUsed,
+        };
+        Some(from? + latest(figure)?.saturating_sub(before.of_metric(figure)?))
     };
     latest(metric).or_else(by_driver)
 }

@@ -46,7 +46,7 @@ mod treemap;
 #[cfg(feature = "bitmap")]
 pub use bitmap::png;
 pub use category::Category;
-pub use cells::{Band, CellRow, Cells, Layout, Reading, Rest, Slots, cells};
+pub use cells::{Band, CellRow, Cells, Layout, Reading, Rest, Slots, cells, ended};
 pub use course::{course, outlook};
 pub use device_view::{default_device, draw_alike};
 pub use minimap::minimap;

@@ -6,7 +6,15 @@ use crate::collect::CollectVec;
 use crate::recording::{DeviceIdx, Recording, Run, Status};
 use crate::units::{Bytes, Units};
 
-/// What stands before [`healthy`]'s words: whether there is anything, and whether its kernel lives.
+/// What stands before the words of [`healthy`]: `○` where there is nothing, `◆` where the kernel died,
+/// else `✓`.
+///
+/// ```
+/// use gpumem_core::recording::Recording;
+/// use gpumem_core::wording::calm_sign;
+///
+/// assert_eq!(calm_sign(&Recording::default()), "○");
+/// ```
 pub fn calm_sign(recording: &Recording) -> &'static str {
     if recording.runs().is_empty() {
         "○"

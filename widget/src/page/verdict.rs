@@ -8,7 +8,7 @@ use gpumem_core::wording::{self, Tally};
 use web_sys::Element;
 
 use crate::canvas::Faces;
-use crate::cards::{Card, Form, bring_back, keyboard_in, place, sign, tone};
+use crate::cards::{Card, Form, bring_back, keyboard_in, place, sign, tone, tone_of};
 use crate::dom::{Dom, Maker, add, put};
 use crate::full;
 use crate::model::Model;
@@ -243,7 +243,7 @@ fn healthy(make: &Maker, model: &Model) -> Dom<Element> {
     let (recording, device) = (model.recording(), model.state().device);
     let words = wording::healthy(recording, model.analysis(), device, model.units());
     let mark = wording::calm_sign(recording);
-    let tone = if mark == "◆" { "watch" } else { "ok" };
+    let tone = tone_of(mark);
     let mark = make.text("span.sign", &[("aria-hidden", "true")], mark)?;
     let title = make.prose("h3", &[], &words.title)?;
     let outlook = make.prose("p.outlook", &[], &words.outlook)?;

@@ -29,7 +29,7 @@ pub use layout::Layout;
 use level::LevelPoint;
 pub use order::Rest;
 pub use over_time::Band;
-pub use reading::Reading;
+pub use reading::{Reading, ended};
 pub use row::CellRow;
 pub use slots::Slots;
 

@@ -66,7 +66,14 @@ impl Cells {
 }
 
 /// What is said of a run that did not end well, or not yet.
-const fn ended(status: Status) -> Option<&'static str> {
+///
+/// ```
+/// use gpumem_core::chart::ended;
+/// use gpumem_core::recording::Status;
+///
+/// assert_eq!(ended(Status::Died), Some("the kernel died"));
+/// ```
+pub const fn ended(status: Status) -> Option<&'static str> {
     match status {
         Status::Ok => None,
         Status::Running => Some("it goes on"),
