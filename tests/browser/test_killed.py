@@ -45,8 +45,8 @@ def notebook(lab: Lab) -> Iterator[Path]:
 
 
 def is_idle(lab: Lab) -> bool:
-    sessions = lab.ask("api/sessions")
-    return bool(sessions) and sessions[0]["kernel"]["execution_state"] == "idle"
+    own = [it for it in lab.ask("api/sessions") if it["path"] == NAME]
+    return [it["kernel"]["execution_state"] for it in own] == ["idle"]
 
 
 def press(page: Page, n_times: int) -> None:

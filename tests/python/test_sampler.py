@@ -72,9 +72,10 @@ def test_no_sample_comes_sooner_than_it_is_asked_for(shell: Shell, asked: str) -
     shell.run(f"{asked if is_cell else ''}\ntime.sleep(0.3)")
     shell.run("%gpumem on --interval 1ms")
     shell.run("time.sleep(0.3)")
+    # A reading takes some time before it is dated.
     assert 1 <= len(gaps(0)) <= 7
-    assert min(gaps(0)) >= 39_000_000
-    assert min(gaps(1)) < 39_000_000
+    assert min(gaps(0)) >= 35_000_000
+    assert min(gaps(1)) < 35_000_000
 
 
 def test_the_interval_is_a_setting_that_outlives_a_reset(
@@ -82,6 +83,6 @@ def test_the_interval_is_a_setting_that_outlives_a_reset(
 ) -> None:
     shell.run("%config GpuMem.interval = '40ms'\n%gpumem use host\n%gpumem reset\nimport time")
     shell.run("%%gpumem\ntime.sleep(0.2)")
-    assert min(gaps(0)) >= 39_000_000
+    assert min(gaps(0)) >= 35_000_000
     shell.run("%config GpuMem.interval = 'soon'")
     assert 'GpuMem.interval: "soon" is no time: write one as 10ms or 0.5s' in caplog.text

@@ -1,6 +1,6 @@
 //! A finding in full: what grew and where that leads, who holds it, what to do, and the figures.
 
-use gpumem_core::analyze::{Evidence, Finding, FindingKind};
+use gpumem_core::analyze::{Evidence, Finding};
 use gpumem_core::chart::{self, Density};
 use gpumem_core::decimal::rounded;
 use gpumem_core::units::{ByteDelta, Units};
@@ -26,7 +26,7 @@ pub(crate) fn body(make: &Maker, model: &Model, finding: &Finding, words: &Words
         let detail = make.prose("p.detail", &[], &words.detail)?;
         add(&body, &detail)?;
     }
-    if finding.growth().is_some() || finding.kind == FindingKind::OutOfMemory {
+    if finding.growth().is_some() || finding.ran_out() {
         add(&body, &make.empty("div.courses", &[])?)?;
     }
     for part in card_details::of(make, model, finding)? {
@@ -69,8 +69,7 @@ pub(crate) fn draw(
     if room == 0.0 {
         return Ok(());
     }
-    let is_oom = finding.kind == FindingKind::OutOfMemory;
-    let width = if room < TWO_CHARTS || is_oom {
+    let width = if room < TWO_CHARTS || finding.ran_out() {
         room
     } else {
         (room - BETWEEN) / 2.0
@@ -92,7 +91,7 @@ pub(crate) fn draw(
     let mut drawn = Vec::new();
     for (title, scene) in scenes {
         let Some(scene) = scene else { continue };
-        let title = if finding.counts_steps() && drawn.is_empty() && !is_oom {
+        let title = if finding.counts_steps() && drawn.is_empty() && !finding.ran_out() {
             "After each step"
         } else {
             title

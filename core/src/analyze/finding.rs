@@ -135,6 +135,11 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// Whether it is a [`FindingKind::OutOfMemory`].
+    pub fn ran_out(&self) -> bool {
+        self.kind == FindingKind::OutOfMemory
+    }
+
     /// The device to name; `None` if it happened on a device that is not read.
     pub fn known_device(&self) -> Option<DeviceIdx> {
         let elsewhere = match &self.details {
@@ -235,7 +240,7 @@ pub(super) fn sort(findings: &mut [Finding]) {
             Details::Retention(retained) => retained.kept,
             _ => Bytes::ZERO,
         };
-        let is_oom = finding.kind == FindingKind::OutOfMemory;
+        let is_oom = finding.ran_out();
         (
             Reverse(severities.fold(finding.severity, Severity::max)),
             match (is_oom, finding.grown_cause()) {
