@@ -66,11 +66,12 @@ def test_the_next_kernel_tells_what_led_to_it(
     lab: Lab, notebook: Path, open_page: Callable[..., Guarded]
 ) -> None:
     view = {"viewport": {"width": 1200, "height": 1000}}
-    seen = open_page(f"{lab.url}/lab/tree/{NAME}", host=lab.host, **view)
+    seen = open_page(f"{lab.url}/lab/workspaces/killed/tree/{NAME}", host=lab.host, **view)
     page = seen.page
-    page.locator(".jp-Notebook .jp-CodeCell .cm-content").first.wait_for()
+    first = page.locator(".jp-Notebook .jp-CodeCell .cm-content:visible").first
+    first.wait_for()
     wait(lambda: is_idle(lab), "the kernel never became idle")
-    page.locator(".jp-Notebook .jp-CodeCell .cm-content").first.click()
+    first.click()
     press(page, len(CELLS) + 2)
     wait((lab.folder / "grown").exists, "the last cell did not get so far")
     kept = lab.folder.parent / "data" / "gpumem"
