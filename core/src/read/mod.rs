@@ -1,4 +1,4 @@
-//! Readers of other programs' text.
+//! Readers of what other programs wrote: messages and files.
 //!
 //! ```
 //! use gpumem_core::read::oom::parse;
@@ -6,4 +6,7 @@
 //! assert!(parse("RuntimeError: CUDA error: out of memory").is_some());
 //! ```
 
+pub mod file_kind;
 pub mod oom;
+pub mod pickle;
+pub mod torch_snapshot;

@@ -1,0 +1,115 @@
+//! Which program wrote a file, by its content.
+
+/// What a file's first bytes look like. Example: [`FileKind::of`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FileKind {
+    /// A recording of gpumem.
+    Recording,
+    /// A pickle, which may be a memory snapshot of PyTorch.
+    Pickle,
+    /// A ZIP archive, which may be a checkpoint of PyTorch.
+    Zip,
+    /// A gzip file.
+    Gzip,
+    /// An `SQLite` database.
+    Sqlite,
+    /// JSON.
+    Json,
+    /// A page.
+    Html,
+    /// Some other text.
+    Text,
+    /// Nothing.
+    Empty,
+    /// Other bytes.
+    Unknown,
+}
+
+/// Where a header's kind stands in a recording: behind length, checksum and two bytes of `MessagePack`.
+const HEADER: &[u8] = b"header";
+
+/// How much of a file is looked at.
+const LOOKED_AT: usize = 4096;
+
+impl FileKind {
+    /// What `bytes` look like. A damaged file may look like what it was.
+    ///
+    /// ```
+    /// use gpumem_core::read::file_kind::FileKind;
+    ///
+    /// assert_eq!(FileKind::of(b"\x80\x04}."), FileKind::Pickle);
+    /// assert_eq!(FileKind::of(b"PK\x03\x04"), FileKind::Zip);
+    /// assert_eq!(FileKind::of(b"{\"traceEvents\": []}"), FileKind::Json);
+    /// ```
+    pub fn of(bytes: &[u8]) -> Self {
+        let head = bytes.get(..LOOKED_AT).unwrap_or(bytes);
+        if head.is_empty() {
+            return Self::Empty;
+        }
+        if head
+            .get(8..16)
+            .is_some_and(|kind| kind.windows(HEADER.len()).any(|at| at == HEADER))
+        {
+            return Self::Recording;
+        }
+        let starts = [
+            (&b"PK\x03\x04"[..], Self::Zip),
+            (b"\x1f\x8b", Self::Gzip),
+            (b"SQLite format 3\0", Self::Sqlite),
+        ];
+        if let Some((_, kind)) = starts.iter().find(|(start, _)| head.starts_with(start)) {
+            return *kind;
+        }
+        if is_pickle(head) {
+            return Self::Pickle;
+        }
+        text(head)
+    }
+
+    /// `a ZIP archive, as torch.save writes`: what to call it.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Recording => "a recording of gpumem",
+            Self::Pickle => "a pickle",
+            Self::Zip => "a ZIP archive, as torch.save writes",
+            Self::Gzip => "a gzip file",
+            Self::Sqlite => "an SQLite database",
+            Self::Json => "JSON",
+            Self::Html => "a page",
+            Self::Text => "text",
+            Self::Empty => "an empty file",
+            Self::Unknown => "a file of unknown kind",
+        }
+    }
+}
+
+fn is_pickle(head: &[u8]) -> bool {
+    match head {
+        [0x80, 0..=5, ..] => true,
+        // Protocols 0 and 1: a list or dict, then a memo.
+        [b'(', b'l' | b'd', b'p', ..] | [b']' | b'}', b'q', ..] => true,
+        _ => false,
+    }
+}
+
+fn text(head: &[u8]) -> FileKind {
+    let text = match std::str::from_utf8(head) {
+        Ok(text) => text,
+        // The look may end inside a character.
+        Err(error) if error.error_len().is_none() => {
+            let valid = head.get(..error.valid_up_to()).unwrap_or_default();
+            std::str::from_utf8(valid).unwrap_or_default()
+        }
+        Err(_) => return FileKind::Unknown,
+    };
+    let is_control = |letter: char| letter.is_control() && !letter.is_whitespace();
+    if text.is_empty() || text.contains(is_control) {
+        return FileKind::Unknown;
+    }
+    match text.trim_start().chars().next() {
+        Some('{' | '[') => FileKind::Json,
+        Some('<') => FileKind::Html,
+        _ => FileKind::Text,
+    }
+}

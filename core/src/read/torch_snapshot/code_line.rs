@@ -1,0 +1,95 @@
+//! Which line of a stack is the user's.
+
+use super::model::{Frame, StackIdx, TorchSnapshot};
+
+/// A line of code. Example: [`CodeLine::short`].
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CodeLine {
+    /// The file, as recorded.
+    pub file: String,
+    /// The line, if known.
+    pub line: Option<u32>,
+    /// The function.
+    pub function: String,
+}
+
+impl CodeLine {
+    /// The last two parts of the path, the line and the function.
+    ///
+    /// ```
+    /// use gpumem_core::read::torch_snapshot::CodeLine;
+    ///
+    /// let line = CodeLine {
+    ///     file: r"D:\work\lm\model.py".to_owned(),
+    ///     line: Some(54),
+    ///     function: "forward".to_owned(),
+    /// };
+    /// assert_eq!(line.short(), "lm/model.py:54 in forward");
+    /// ```
+    pub fn short(&self) -> String {
+        let mut parts: Vec<&str> = self.file.rsplit(['/', '\\']).take(2).collect();
+        parts.reverse();
+        let mut shown = parts.join("/");
+        if let Some(line) = self.line {
+            shown.push_str(&format!(":{line}"));
+        }
+        if !self.function.is_empty() {
+            shown.push_str(&format!(" in {}", self.function));
+        }
+        crate::printable::printable(&shown)
+    }
+}
+
+impl<'t> TorchSnapshot<'t> {
+    /// The line of each stack that the user can change: the innermost frame outside of installed packages,
+    /// Python itself and C++. If there is none, the innermost frame of Python, or of anything with a name.
+    pub(super) fn lines(&self) -> Vec<Option<Frame<'t>>> {
+        let ranks: Vec<Rank> = self.frames.iter().map(rank).collect();
+        let line = |stack: &Vec<u32>| {
+            let frames = stack.iter().filter_map(|&at| {
+                let at = at as usize;
+                Some((*ranks.get(at)?, *self.frames.get(at)?))
+            });
+            let best = frames.reduce(|best, next| if next.0 < best.0 { next } else { best });
+            best.map(|(_, frame)| frame)
+        };
+        self.stacks.iter().map(line).collect()
+    }
+}
+
+/// The line of a stack in what [`TorchSnapshot::lines`] returned.
+pub(super) fn line_of<'t>(
+    lines: &[Option<Frame<'t>>],
+    stack: Option<StackIdx>,
+) -> Option<Frame<'t>> {
+    lines.get(stack?.0 as usize).copied().flatten()
+}
+
+/// How much a frame tells the user: less is better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    User,
+    Installed,
+    Native,
+}
+
+fn rank(frame: &Frame<'_>) -> Rank {
+    let file = frame.file;
+    let is_python = file.ends_with(".py") || file.starts_with("<ipython-input");
+    if !is_python {
+        return Rank::Native;
+    }
+    let parts = || file.split(['/', '\\']);
+    let is_installed = parts().any(|part| {
+        matches!(part, "site-packages" | "dist-packages") || part.starts_with("<frozen")
+    });
+    // The standard library: …/lib/python3.12/…, or C:\…\Python312\Lib\….
+    let is_standard = parts().zip(parts().skip(1)).any(|(folder, next)| {
+        (matches!(folder, "lib" | "lib64") && next.starts_with("python"))
+            || (folder.starts_with("Python3") && next == "Lib")
+    });
+    if is_installed || is_standard {
+        return Rank::Installed;
+    }
+    Rank::User
+}

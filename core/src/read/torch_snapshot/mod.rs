@@ -1,0 +1,49 @@
+//! Memory snapshots of PyTorch: `torch.cuda.memory._dump_snapshot(path)` and what came before it.
+//!
+//! The oldest files are a list of segments, later ones a dict with `segments`, `device_traces` and more.
+//! Fields came and went, so a missing field is normal, and an unknown one is passed over.
+//!
+//! ```
+//! use gpumem_core::read::torch_snapshot::summary;
+//! use gpumem_core::units::Bytes;
+//!
+//! // [{'total_size': 2097152, 'blocks': [{'size': 2097152, 'state': 'inactive'}]}], protocol 2
+//! let file = b"\x80\x02]}(X\x0a\x00\x00\x00total_sizeJ\x00\x00\x20\x00X\x06\x00\x00\x00blocks\
+//!     ]}(X\x04\x00\x00\x00sizeJ\x00\x00\x20\x00X\x05\x00\x00\x00stateX\x08\x00\x00\x00inactiveuaua.";
+//! let summary = summary(file)?;
+//! assert_eq!(summary.devices[0].reserved, Bytes::mib(2));
+//! assert_eq!(summary.devices[0].largest_hole, Bytes::mib(2));
+//! # Ok::<(), gpumem_core::read::torch_snapshot::SnapshotError>(())
+//! ```
+
+mod code_line;
+mod fault;
+mod model;
+mod read;
+mod record;
+mod summary;
+#[cfg(test)]
+mod tests;
+mod timeline;
+
+pub use code_line::CodeLine;
+pub use fault::{SnapshotError, SnapshotFault};
+pub use model::{
+    Action, Block, BlockState, DeviceSnapshot, Event, Frame, Segment, SnapshotDevice, StackIdx,
+    TorchSnapshot,
+};
+pub use read::read;
+pub use summary::{DeviceSummary, FailedRequest, Owner, Summary};
+pub use timeline::Timeline;
+
+use super::pickle;
+
+/// Reads a snapshot's file and sums it up. Example: [the module](self).
+///
+/// # Errors
+///
+/// [`SnapshotError`] if the bytes are damaged or not a snapshot, with the offset at which reading stopped.
+pub fn summary(bytes: &[u8]) -> Result<Summary, SnapshotError> {
+    let tree = pickle::parse(bytes)?;
+    Ok(Summary::of(&read(&tree)?))
+}

@@ -1,0 +1,140 @@
+//! A snapshot as it is in the file.
+
+use std::fmt;
+
+use crate::units::Bytes;
+
+/// A snapshot's devices. Example: [the module](super).
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct TorchSnapshot<'t> {
+    /// Devices with segments or events, in order; the host last.
+    pub devices: Vec<DeviceSnapshot>,
+    /// Each frame once.
+    pub frames: Vec<Frame<'t>>,
+    /// Stacks as indices of `frames`, innermost first.
+    pub stacks: Vec<Vec<u32>>,
+    /// Names and values of the allocator's settings.
+    pub settings: Vec<(&'t str, String)>,
+    /// Number of annotations, such as the steps of an optimizer.
+    pub n_annotations: usize,
+}
+
+/// A device by its number, or the host's pinned memory. Example: [`summary`](super::summary).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SnapshotDevice {
+    /// `cuda:0`.
+    Cuda(u64),
+    /// Pinned memory.
+    Host,
+}
+
+impl fmt::Display for SnapshotDevice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cuda(number) => write!(f, "cuda:{number}"),
+            Self::Host => f.write_str("host (pinned memory)"),
+        }
+    }
+}
+
+/// One device's segments at the end, and its allocator's latest events. Example: [`TorchSnapshot`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeviceSnapshot {
+    /// Which one.
+    pub device: SnapshotDevice,
+    /// In the file's order.
+    pub segments: Vec<Segment>,
+    /// Oldest first.
+    pub events: Vec<Event>,
+}
+
+/// Memory that the allocator holds from the driver. Example: [`TorchSnapshot`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Segment {
+    /// Its size.
+    pub size: Bytes,
+    /// Bytes of allocated blocks, as the file states.
+    pub stated_allocated: Option<Bytes>,
+    /// Bytes of active blocks, as the file states.
+    pub stated_active: Option<Bytes>,
+    /// Whether it is a mapped part of an expandable segment.
+    pub is_expandable: bool,
+    /// In the order of their addresses.
+    pub blocks: Vec<Block>,
+}
+
+/// A part of a segment. Example: [`TorchSnapshot`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Block {
+    /// Its first byte; old files leave it to be counted.
+    pub address: Option<u64>,
+    /// Its size.
+    pub size: Bytes,
+    /// What the program asked for; the size if the file does not tell.
+    pub requested: Bytes,
+    /// Who uses it.
+    pub state: BlockState,
+    /// The stack that allocated it, if recorded.
+    pub stack: Option<StackIdx>,
+}
+
+/// Who uses a block. Example: [`TorchSnapshot`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BlockState {
+    /// A tensor.
+    Allocated,
+    /// No tensor, but a stream may still.
+    AwaitsStream,
+    /// Nobody.
+    Inactive,
+}
+
+/// A position in [`TorchSnapshot::stacks`]. Example: [`TorchSnapshot`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StackIdx(pub u32);
+
+/// A frame of a stack. Example: [`TorchSnapshot`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Frame<'t> {
+    /// The function.
+    pub name: &'t str,
+    /// The file.
+    pub file: &'t str,
+    /// The line, if known.
+    pub line: Option<u32>,
+}
+
+/// What the allocator did. Example: [`TorchSnapshot`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// It handed out a block.
+    Alloc,
+    /// The program freed a block.
+    FreeRequested,
+    /// No stream uses the block any more.
+    FreeCompleted,
+    /// It reserved or mapped memory of the driver.
+    SegmentAlloc,
+    /// It returned or unmapped memory.
+    SegmentFree,
+    /// A request failed.
+    OutOfMemory,
+    /// A snapshot, an annotation or an action that this reader does not know.
+    Other,
+}
+
+/// One action. Example: [`TorchSnapshot`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Event {
+    /// What was done.
+    pub action: Action,
+    /// The first byte of the block or segment; of an out-of-memory event, the bytes that the driver had
+    /// free.
+    pub address: Option<u64>,
+    /// As requested.
+    pub size: Bytes,
+    /// Microseconds since 1970.
+    pub at_micros: Option<u64>,
+    /// The stack that asked for it, if recorded.
+    pub stack: Option<StackIdx>,
+}

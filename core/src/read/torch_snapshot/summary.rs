@@ -1,0 +1,217 @@
+//! What a snapshot tells: totals, holes, owners, failed requests.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use crate::units::Bytes;
+
+use super::code_line::{CodeLine, line_of};
+use super::model::{
+    Action, Block, BlockState, DeviceSnapshot, Frame, Segment, SnapshotDevice, TorchSnapshot,
+};
+use super::timeline::Timeline;
+
+/// A snapshot summed up. Example: [`summary`](super::summary).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Summary {
+    /// In the order of their numbers, the host last.
+    pub devices: Vec<DeviceSummary>,
+    /// Names and values of the allocator's settings.
+    pub settings: Vec<(String, String)>,
+    /// Number of annotations, such as the steps of an optimizer.
+    pub n_annotations: usize,
+}
+
+/// One device of a snapshot. Example: [`summary`](super::summary).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeviceSummary {
+    /// Which one.
+    pub device: SnapshotDevice,
+    /// Bytes of all segments.
+    pub reserved: Bytes,
+    /// Bytes of blocks that tensors hold.
+    pub allocated: Bytes,
+    /// Allocated bytes and those of blocks that await a stream.
+    pub active: Bytes,
+    /// What the program asked for of the allocated bytes; the rest is rounding.
+    pub requested: Bytes,
+    /// Bytes of blocks that nobody uses.
+    pub inactive: Bytes,
+    /// Inactive bytes in segments without an active block: `torch.cuda.empty_cache()` returns them.
+    pub releasable: Bytes,
+    /// The largest inactive block.
+    pub largest_hole: Bytes,
+    /// Number of segments.
+    pub n_segments: usize,
+    /// Of these, mapped parts of expandable segments.
+    pub n_expandable: usize,
+    /// Number of blocks of any state.
+    pub n_blocks: usize,
+    /// Number of blocks that tensors hold.
+    pub n_allocated_blocks: usize,
+    /// Whether the segments state other sums than their blocks have.
+    pub is_inconsistent: bool,
+    /// Who holds the allocated bytes, largest first.
+    pub owners: Vec<Owner>,
+    /// Requests that failed, oldest first.
+    pub failed: Vec<FailedRequest>,
+    /// The levels over the trace; `None` without a trace.
+    pub timeline: Option<Timeline>,
+}
+
+/// Bytes of one line of code. Example: [`summary`](super::summary).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Owner {
+    /// The innermost line of the stack in user code; `None` if no stack was recorded.
+    pub line: Option<CodeLine>,
+    /// Its bytes.
+    pub bytes: Bytes,
+    /// In so many blocks.
+    pub n_blocks: usize,
+}
+
+/// A request that failed. Example: [`summary`](super::summary).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailedRequest {
+    /// How many bytes were wanted.
+    pub wanted: Bytes,
+    /// What the driver had free then.
+    pub driver_free: Option<Bytes>,
+    /// Who asked.
+    pub line: Option<CodeLine>,
+    /// Allocations and frees between it and the snapshot: with none, the snapshot's holes are those of then.
+    pub n_later: usize,
+}
+
+impl Summary {
+    /// Sums a snapshot up. Example: [`summary`](super::summary).
+    pub fn of(snapshot: &TorchSnapshot<'_>) -> Self {
+        let lines = snapshot.lines();
+        let devices = snapshot.devices.iter();
+        let settings = snapshot.settings.iter();
+        Self {
+            devices: devices
+                .map(|device| DeviceSummary::of(device, &lines))
+                .collect(),
+            settings: settings
+                .map(|(name, value)| ((*name).to_owned(), value.clone()))
+                .collect(),
+            n_annotations: snapshot.n_annotations,
+        }
+    }
+}
+
+impl DeviceSummary {
+    fn of(device: &DeviceSnapshot, lines: &[Option<Frame<'_>>]) -> Self {
+        let segments = &device.segments;
+        let blocks = || segments.iter().flat_map(|segment| &segment.blocks);
+        let in_state = |state| blocks().filter(move |block| block.state == state);
+        let size = |block: &Block| block.size;
+        let allocated: Bytes = in_state(BlockState::Allocated).map(size).sum();
+        let awaits: Bytes = in_state(BlockState::AwaitsStream).map(size).sum();
+        let requested = in_state(BlockState::Allocated).map(|block| block.requested);
+        let mut tallies = Tallies::default();
+        for block in in_state(BlockState::Allocated) {
+            tallies.add(line_of(lines, block.stack), block.size);
+        }
+        let (owners, _) = tallies.largest_first();
+        Self {
+            device: device.device,
+            reserved: segments.iter().map(|segment| segment.size).sum(),
+            allocated,
+            active: allocated + awaits,
+            requested: requested.sum(),
+            inactive: in_state(BlockState::Inactive).map(size).sum(),
+            releasable: segments
+                .iter()
+                .filter(|all| is_free(all))
+                .map(|all| all.size)
+                .sum(),
+            largest_hole: in_state(BlockState::Inactive)
+                .map(size)
+                .max()
+                .unwrap_or_default(),
+            n_segments: segments.len(),
+            n_expandable: segments.iter().filter(|all| all.is_expandable).count(),
+            n_blocks: blocks().count(),
+            n_allocated_blocks: in_state(BlockState::Allocated).count(),
+            is_inconsistent: segments.iter().any(is_inconsistent),
+            owners,
+            failed: failed(device, lines),
+            timeline: Timeline::of(device, lines),
+        }
+    }
+}
+
+fn is_free(segment: &Segment) -> bool {
+    let mut blocks = segment.blocks.iter();
+    blocks.all(|block| block.state == BlockState::Inactive)
+}
+
+fn is_inconsistent(segment: &Segment) -> bool {
+    let sum = |is_part: fn(&Block) -> bool| -> Bytes {
+        let parts = segment.blocks.iter().filter(|block| is_part(block));
+        parts.map(|block| block.size).sum()
+    };
+    let allocated = sum(|block| block.state == BlockState::Allocated);
+    let active = sum(|block| block.state != BlockState::Inactive);
+    segment
+        .stated_allocated
+        .is_some_and(|stated| stated != allocated)
+        || segment.stated_active.is_some_and(|stated| stated != active)
+        || sum(|_| true) != segment.size
+}
+
+fn failed(device: &DeviceSnapshot, lines: &[Option<Frame<'_>>]) -> Vec<FailedRequest> {
+    let mut n_later = 0;
+    let mut failed = Vec::new();
+    for event in device.events.iter().rev() {
+        match event.action {
+            Action::OutOfMemory => failed.push(FailedRequest {
+                wanted: event.size,
+                driver_free: event.address.map(Bytes::new),
+                line: line_of(lines, event.stack).map(code_line),
+                n_later,
+            }),
+            Action::Other => (),
+            _ => n_later += 1,
+        }
+    }
+    failed.reverse();
+    failed
+}
+
+/// Bytes and blocks of each line.
+#[derive(Default)]
+pub(super) struct Tallies<'t> {
+    of_lines: HashMap<Option<Frame<'t>>, (Bytes, usize)>,
+}
+
+impl<'t> Tallies<'t> {
+    pub(super) fn add(&mut self, line: Option<Frame<'t>>, bytes: Bytes) {
+        let (sum, n_blocks) = self.of_lines.entry(line).or_default();
+        *sum += bytes;
+        *n_blocks += 1;
+    }
+
+    /// The owners, largest first, and their sum.
+    pub(super) fn largest_first(self) -> (Vec<Owner>, Bytes) {
+        let total = self.of_lines.values().map(|(bytes, _)| *bytes).sum();
+        let mut lines: Vec<_> = self.of_lines.into_iter().collect();
+        lines.sort_by_key(|&(line, (bytes, _))| (Reverse(bytes), line));
+        let owners = lines.into_iter().map(|(line, (bytes, n_blocks))| Owner {
+            line: line.map(code_line),
+            bytes,
+            n_blocks,
+        });
+        (owners.collect(), total)
+    }
+}
+
+fn code_line(frame: Frame<'_>) -> CodeLine {
+    CodeLine {
+        file: frame.file.to_owned(),
+        line: frame.line,
+        function: frame.name.to_owned(),
+    }
+}

@@ -1,0 +1,324 @@
+//! Summaries of small snapshots, damage, and arbitrary bytes.
+
+use proptest::prelude::*;
+
+use super::{Summary, summary};
+use crate::units::Bytes;
+
+/// Writes values as Python's pickle of protocol 2 does, without a memo.
+#[derive(Clone)]
+enum Value {
+    Int(i64),
+    Text(&'static str),
+    List(Vec<Value>),
+    Dict(Vec<(&'static str, Value)>),
+}
+
+use Value::{Dict, Int, List, Text};
+
+fn put(value: &Value, into: &mut Vec<u8>) {
+    match value {
+        Int(number) => {
+            into.extend(b"\x8a\x08");
+            into.extend(number.to_le_bytes());
+        }
+        Text(text) => {
+            into.push(b'X');
+            into.extend((text.len() as u32).to_le_bytes());
+            into.extend(text.as_bytes());
+        }
+        List(items) => {
+            into.extend(b"](");
+            items.iter().for_each(|item| put(item, into));
+            into.push(b'e');
+        }
+        Dict(entries) => {
+            into.extend(b"}(");
+            for (key, value) in entries {
+                put(&Text(key), into);
+                put(value, into);
+            }
+            into.push(b'u');
+        }
+    }
+}
+
+fn pickled(value: &Value) -> Vec<u8> {
+    let mut bytes = b"\x80\x02".to_vec();
+    put(value, &mut bytes);
+    bytes.push(b'.');
+    bytes
+}
+
+#[track_caller]
+fn read(value: &Value) -> Summary {
+    summary(&pickled(value)).unwrap()
+}
+
+const MIB: i64 = 1 << 20;
+
+fn frames(line: i64) -> Value {
+    let frame = |name, file, line| {
+        Dict(vec![
+            ("name", Text(name)),
+            ("filename", Text(file)),
+            ("line", Int(line)),
+        ])
+    };
+    List(vec![
+        frame("malloc", "CUDACachingAllocator.cpp", 0),
+        frame(
+            "linear",
+            "/env/lib/python3.12/site-packages/torch/nn/functional.py",
+            9,
+        ),
+        frame("step", "/home/ada/lm/train.py", line),
+        frame("<module>", "/home/ada/lm/main.py", 1),
+    ])
+}
+
+fn block(address: i64, mib: i64, state: &'static str, line: i64) -> Value {
+    Dict(vec![
+        ("address", Int(address)),
+        ("size", Int(mib * MIB)),
+        ("requested_size", Int(mib * MIB - 12)),
+        ("state", Text(state)),
+        ("frames", frames(line)),
+    ])
+}
+
+fn segment(device: i64, mib: i64, blocks: Vec<Value>) -> Value {
+    Dict(vec![
+        ("device", Int(device)),
+        ("address", Int(1 << 40)),
+        ("total_size", Int(mib * MIB)),
+        ("blocks", List(blocks)),
+    ])
+}
+
+fn event(action: &'static str, address: i64, size: i64, line: i64) -> Value {
+    Dict(vec![
+        ("action", Text(action)),
+        (
+            if action == "oom" {
+                "device_free"
+            } else {
+                "addr"
+            },
+            Int(address),
+        ),
+        ("size", Int(size)),
+        ("time_us", Int(1_000_000 + address)),
+        ("frames", frames(line)),
+    ])
+}
+
+/// 20 MiB reserved: 6 MiB of line 7, 2 MiB that await a stream, a hole of 12 MiB.
+fn some_segment(device: i64) -> Value {
+    segment(
+        device,
+        20,
+        vec![
+            block(1, 6, "active_allocated", 7),
+            block(2, 2, "active_pending_free", 8),
+            block(3, 12, "inactive", 9),
+        ],
+    )
+}
+
+fn with_trace(events: Vec<Value>) -> Value {
+    Dict(vec![
+        ("segments", List(vec![some_segment(0)])),
+        ("device_traces", List(vec![List(events)])),
+    ])
+}
+
+#[test]
+fn totals_are_those_of_the_blocks() {
+    let summary = read(&List(vec![
+        some_segment(0),
+        segment(0, 4, vec![block(4, 4, "inactive", 1)]),
+    ]));
+    let device = &summary.devices[0];
+    assert_eq!(device.reserved, Bytes::mib(24));
+    assert_eq!(device.allocated, Bytes::mib(6));
+    assert_eq!(device.active, Bytes::mib(8));
+    assert_eq!(device.inactive, Bytes::mib(16));
+    assert_eq!(device.releasable, Bytes::mib(4));
+    assert_eq!(device.largest_hole, Bytes::mib(12));
+    assert_eq!(
+        (
+            device.n_segments,
+            device.n_blocks,
+            device.n_allocated_blocks
+        ),
+        (2, 4, 1)
+    );
+    assert!(!device.is_inconsistent);
+}
+
+#[test]
+fn bytes_belong_to_the_innermost_line_of_the_user() {
+    let summary = read(&List(vec![some_segment(0)]));
+    let owner = &summary.devices[0].owners[0];
+    assert_eq!(
+        owner.line.as_ref().unwrap().short(),
+        "lm/train.py:7 in step"
+    );
+    assert_eq!((owner.bytes, owner.n_blocks), (Bytes::mib(6), 1));
+}
+
+#[test]
+fn devices_come_in_order() {
+    let summary = read(&List(vec![
+        some_segment(3),
+        some_segment(0),
+        some_segment(3),
+    ]));
+    let devices = summary.devices.iter();
+    let shown: Vec<_> = devices
+        .map(|device| (device.device.to_string(), device.n_segments))
+        .collect();
+    assert_eq!(shown, [("cuda:0".to_owned(), 1), ("cuda:3".to_owned(), 2)]);
+}
+
+#[test]
+fn the_peak_is_counted_back_from_the_end() {
+    // At the end 6 MiB - 12 B live at address 1, which the trace does not allocate.
+    let summary = read(&with_trace(vec![
+        event("free_requested", 50, 3000, 1),
+        event("alloc", 60, 500, 21),
+        event("alloc", 70, 9000, 22),
+        event("free_requested", 60, 500, 1),
+        event("free_completed", 60, 500, 1),
+        event("free_requested", 70, 9000, 1),
+    ]));
+    let timeline = summary.devices[0].timeline.as_ref().unwrap();
+    let end = u64::try_from(6 * MIB - 12).unwrap();
+    assert_eq!(timeline.at_end, Bytes::new(end));
+    assert_eq!(timeline.at_start, Bytes::new(end + 3000));
+    assert_eq!(timeline.peak, Bytes::new(end + 9500));
+    assert_eq!(timeline.peak_event, Some(2));
+    assert_eq!(timeline.peak_after_micros, Some(20));
+    assert_eq!(timeline.n_bytes_from_before, Bytes::ZERO);
+    let owners = timeline.owners.iter();
+    let owners: Vec<_> = owners
+        .map(|owner| {
+            (
+                owner.line.as_ref().unwrap().line.unwrap(),
+                owner.bytes.get(),
+            )
+        })
+        .collect();
+    assert_eq!(owners, [(7, end), (22, 9000), (21, 500)]);
+    assert!(!timeline.is_lower_bound);
+}
+
+#[test]
+fn what_was_freed_without_its_allocation_has_no_owner() {
+    let summary = read(&with_trace(vec![
+        event("alloc", 60, 100, 21),
+        event("free_requested", 50, 3000, 1),
+        event("free_requested", 60, 100, 1),
+    ]));
+    let timeline = summary.devices[0].timeline.as_ref().unwrap();
+    assert_eq!(timeline.peak_event, Some(0));
+    assert_eq!(timeline.n_bytes_from_before, Bytes::new(3000));
+}
+
+#[test]
+fn a_failed_request_knows_what_came_after_it() {
+    let summary = read(&with_trace(vec![
+        event("oom", 5 * MIB, 13 * MIB, 33),
+        event("alloc", 60, 100, 21),
+        event("oom", 6 * MIB, 14 * MIB, 34),
+    ]));
+    let failed = &summary.devices[0].failed;
+    let shown: Vec<_> = failed
+        .iter()
+        .map(|failed| (failed.wanted, failed.driver_free.unwrap(), failed.n_later))
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            (Bytes::mib(13), Bytes::mib(5), 1),
+            (Bytes::mib(14), Bytes::mib(6), 0)
+        ]
+    );
+}
+
+#[track_caller]
+fn check_error(value: &Value, expected: &str) {
+    assert_eq!(summary(&pickled(value)).unwrap_err().to_string(), expected);
+}
+
+#[test]
+fn what_is_no_snapshot_says_what_it_is() {
+    check_error(
+        &Dict(vec![("model", Int(1)), ("epoch", Int(2))]),
+        "byte 2: not a memory snapshot of PyTorch: a pickled dict with model, epoch",
+    );
+    check_error(
+        &List(vec![Int(1), Int(2)]),
+        "byte 2: not a memory snapshot of PyTorch: a pickled list of 2 items",
+    );
+    check_error(
+        &Int(3),
+        "byte 0: not a memory snapshot of PyTorch: a pickled int",
+    );
+}
+
+#[test]
+fn a_wrong_field_is_told_with_the_offset_of_its_record() {
+    check_error(
+        &List(vec![Dict(vec![("total_size", Text("large"))])]),
+        "byte 4: `total_size` is a str, not a int",
+    );
+    check_error(
+        &List(vec![Dict(vec![("total_size", Int(-1))])]),
+        "byte 4: `total_size` is -1, not a number from 0 to 2^64-1",
+    );
+    check_error(
+        &Dict(vec![("segments", Int(1))]),
+        "byte 2: `segments` is a int, not a list",
+    );
+}
+
+#[test]
+fn a_list_that_is_shared_a_million_times_ends() {
+    // Memo 0: a segment with 20,000 blocks, each the same dict of memo 1; then 20,000 times the segment.
+    let mut file = b"](}(X\x06\x00\x00\x00blocks](}\x94".to_vec();
+    file.extend(b"h\x00".repeat(20_000));
+    file.extend(b"eu\x94");
+    file.extend(b"h\x01".repeat(20_000));
+    file.extend(b"e.");
+    let error = summary(&file).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .ends_with("shared so often that they would not end"),
+        "{error}"
+    );
+}
+
+proptest! {
+    #[test]
+    fn mutated_snapshots_never_panic(
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
+        cut in any::<prop::sample::Index>(),
+        is_cut in any::<bool>(),
+    ) {
+        let events = vec![event("alloc", 60, 100, 21), event("oom", 50, 3000, 1), event("free_requested", 60, 100, 2)];
+        let mut bytes = pickled(&with_trace(events));
+        for (at, byte) in changes {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        if is_cut {
+            bytes.truncate(cut.index(bytes.len()));
+        }
+        if let Err(error) = summary(&bytes) {
+            prop_assert!(error.offset <= bytes.len());
+        }
+    }
+}
