@@ -26,9 +26,11 @@ mod details;
 mod holders;
 mod segments;
 mod sessions;
+mod torch_snapshot;
 mod trace;
 
 pub use sessions::sessions_json;
+pub use torch_snapshot::torch_snapshot_json;
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};

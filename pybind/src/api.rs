@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use gpumem_core::analyze::{Analysis, Compared, analyze, compare, waiting};
 use gpumem_core::chart::{self, Scene, Theme};
 use gpumem_core::holders::Holders;
+use gpumem_core::read::file_kind::FileKind;
 use gpumem_core::recording::{DeviceIdx, RunIdx};
 use gpumem_core::{format, json, recording, report};
 use pyo3::create_exception;
@@ -210,12 +211,34 @@ pub(crate) fn recording_now(py: Python<'_>) -> PyResult<Recording> {
 /// Reads a recording that `Recording.save` wrote.
 #[pyfunction]
 pub(crate) fn load(py: Python<'_>, path: PathBuf) -> PyResult<Recording> {
-    let bytes = match py.detach(|| std::fs::read(&path)) {
-        Ok(bytes) => bytes,
-        Err(error) => return Err(file_error(path, &error)),
-    };
-    let read = py.detach(|| format::decode(&bytes));
-    warned(py, Some(&path), read)
+    let bytes = read_file(py, &path)?;
+    load_bytes(py, &path, &bytes)
+}
+
+/// The bytes of a file.
+pub(crate) fn read_file(py: Python<'_>, path: &Path) -> PyResult<Vec<u8>> {
+    let read = py.detach(|| std::fs::read(path));
+    read.map_err(|error| file_error(path.to_owned(), &error))
+}
+
+/// The recording that a file holds. If it holds something else, the error says what it looks like.
+pub(crate) fn load_bytes(py: Python<'_>, path: &Path, bytes: &[u8]) -> PyResult<Recording> {
+    let mut read = py.detach(|| format::decode(bytes));
+    if let Err(error) = &mut read
+        && let format::Fault::NotARecording(beginning) = &mut error.what
+    {
+        let kind = FileKind::of(bytes);
+        match kind {
+            FileKind::Recording | FileKind::Empty | FileKind::Unknown => (),
+            known => *beginning = std::format!("{beginning} as {}", known.words()),
+        }
+        if kind == FileKind::Pickle {
+            let hint = "hint: `gpumem.load_snapshot` reads memory snapshots of PyTorch";
+            let message = std::format!("{}: {error}\n{hint}", path.display());
+            return Err(raised(py, message, error.offset));
+        }
+    }
+    warned(py, Some(path), read)
 }
 
 /// Writes a file whole or not at all, for its owner alone.
@@ -265,8 +288,13 @@ fn recording_error(py: Python<'_>, path: Option<&Path>, error: &format::ReadErro
         Some(path) => std::format!("{}: {error}", path.display()),
         None => error.to_string(),
     };
+    raised(py, message, error.offset)
+}
+
+/// A `RecordingError` about the byte at `offset`.
+pub(crate) fn raised(py: Python<'_>, message: String, offset: usize) -> PyErr {
     let raised = RecordingError::new_err(message);
     // The message holds the offset too; a failure to set it says nothing new.
-    drop(raised.value(py).setattr("offset", error.offset));
+    drop(raised.value(py).setattr("offset", offset));
     raised
 }

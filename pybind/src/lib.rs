@@ -39,6 +39,7 @@ mod stored;
 mod testing;
 mod text;
 mod threads;
+mod torch_snapshot;
 mod trace;
 mod walk;
 
@@ -93,6 +94,8 @@ mod _gpumem {
         StoreError, baseline_names, baseline_recording, is_disabled, keep_in, save_baseline,
         sessions_json, sessions_text, store_status, stored_recording,
     };
+    #[pymodule_export]
+    use super::torch_snapshot::{TorchSnapshot, load_snapshot, open_file};
 
     use super::{Bound, PyModule, PyModuleMethods, PyResult};
 

@@ -32,6 +32,7 @@ mod sessions;
 mod sources;
 #[cfg(test)]
 mod tests;
+mod torch_snapshot;
 mod verdict;
 
 use std::cmp::Ordering;
@@ -47,6 +48,7 @@ pub use line::{News, line, news};
 pub use markdown::markdown;
 pub use sessions::{cut_off, last_session, sessions, worst_finding};
 pub use sources::sources;
+pub use torch_snapshot::torch_snapshot;
 
 use crate::analyze::{Analysis, DeviceSummary, Peak, RunRow, cell_label};
 use crate::printable::printable_lines;

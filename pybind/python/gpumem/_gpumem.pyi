@@ -30,6 +30,7 @@ __all__ = [
     "StoreError",
     "Subscription",
     "Tensor",
+    "TorchSnapshot",
     "__version__",
     "_baseline_names",
     "_baseline_recording",
@@ -43,6 +44,7 @@ __all__ = [
     "_is_owner",
     "_keep_in",
     "_looks",
+    "_open_file",
     "_printable",
     "_save_baseline",
     "_sessions_json",
@@ -63,6 +65,7 @@ __all__ = [
     "levels_text",
     "load",
     "load_ipython_extension",
+    "load_snapshot",
     "mark",
     "record",
     "record_blocks",
@@ -121,6 +124,13 @@ class Recording:
 
 def recording() -> Recording: ...
 def load(path: str | os.PathLike[str]) -> Recording: ...
+@final
+class TorchSnapshot:
+    def text(self, width: int = 100) -> str: ...
+    def to_json(self) -> str: ...
+
+def load_snapshot(path: str | os.PathLike[str]) -> TorchSnapshot: ...
+def _open_file(path: str | os.PathLike[str]) -> Recording | TorchSnapshot: ...
 def _write_file(path: str | os.PathLike[str], content: bytes) -> None: ...
 def _classify_growth_json(
     allocated: Sequence[float],

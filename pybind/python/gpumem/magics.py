@@ -465,6 +465,13 @@ class GpuMemMagics(Magics):
         self._extension.show(answer)
 
     @magic_arguments(name="gpumem_report")
+    @argument(
+        "file",
+        metavar="FILE",
+        nargs="?",
+        type=_unquoted,
+        help="the report of a file: a recording, or a memory snapshot of PyTorch",
+    )
     @argument("--text", action="store_true", help="print plain text")
     @argument("--html", metavar="FILE", type=_unquoted, help="write one self-contained file")
     @argument(
@@ -488,6 +495,12 @@ class GpuMemMagics(Magics):
             self._extension.show(OFF)
             return
         shown = _shown(options)
+        if isinstance(shown, _gpumem.TorchSnapshot):
+            if options.html is not None:
+                reason = "a memory snapshot of PyTorch has no --html: it is printed as text"
+                raise _refusal("%gpumem_report", reason)
+            self._extension.show(shown.text(NOTEBOOK_WIDTH))
+            return
         if options.html is not None:
             self._save_page(shown, Path(options.html).expanduser())
         if options.text:
@@ -654,8 +667,14 @@ def _looks() -> str:
     return f"what holds memory: {looks}, {answered} answered{reasons}"
 
 
-def _shown(options: Namespace) -> Report | Comparison:
-    """Return the report or the comparison that the options ask for."""
+def _shown(options: Namespace) -> Report | Comparison | _gpumem.TorchSnapshot:
+    """Return the report, the comparison or the snapshot that the options ask for."""
+    if options.file is not None:
+        if options.compare is not None or options.session is not None:
+            reason = f"{options.file!r} is shown by itself: leave out --compare and --session"
+            raise _refusal("%gpumem_report", reason)
+        found = _opened(options.file)
+        return found if isinstance(found, _gpumem.TorchSnapshot) else report(found)
     try:
         recording = None if options.session is None else open_session(options.session)
         if options.compare is not None:
@@ -665,6 +684,17 @@ def _shown(options: Namespace) -> Report | Comparison:
     except _gpumem.StoreError as error:
         raise _refusal("%gpumem_report", str(error)) from None
     return report(recording)
+
+
+def _opened(file: str) -> _gpumem.Recording | _gpumem.TorchSnapshot:
+    """Read a file that is named after the magic."""
+    try:
+        return _gpumem._open_file(Path(file).expanduser())
+    except _gpumem.GpuMemError as error:
+        raise _refusal("%gpumem_report", str(error)) from None
+    except OSError as error:
+        reason = f"cannot read {file!r}: {error.strerror or error}"
+        raise _refusal("%gpumem_report", reason) from None
 
 
 def _refuse_strays(options: Namespace) -> None:

@@ -21,6 +21,9 @@ pub enum SnapshotFault {
     /// The pickle itself is damaged, or would run something.
     #[error(transparent)]
     Pickle(pickle::Fault),
+    /// No pickle at all.
+    #[error("not a memory snapshot of PyTorch: it looks like {0}")]
+    OtherFile(&'static str),
     /// A pickle of something else.
     #[error("not a memory snapshot of PyTorch: a pickled {0}")]
     OtherPickle(String),

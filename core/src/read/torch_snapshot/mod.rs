@@ -36,6 +36,7 @@ pub use read::read;
 pub use summary::{DeviceSummary, FailedRequest, Owner, Summary};
 pub use timeline::Timeline;
 
+use super::file_kind::FileKind;
 use super::pickle;
 
 /// Reads a snapshot's file and sums it up. Example: [the module](self).
@@ -44,6 +45,12 @@ use super::pickle;
 ///
 /// [`SnapshotError`] if the bytes are damaged or not a snapshot, with the offset at which reading stopped.
 pub fn summary(bytes: &[u8]) -> Result<Summary, SnapshotError> {
-    let tree = pickle::parse(bytes)?;
+    let tree = pickle::parse(bytes).map_err(|error| match FileKind::of(bytes) {
+        FileKind::Pickle => error.into(),
+        other => SnapshotError {
+            offset: error.offset,
+            what: SnapshotFault::OtherFile(other.words()),
+        },
+    })?;
     Ok(Summary::of(&read(&tree)?))
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gpumem import GpuMemError, Recording, _gpumem, load
+from gpumem import GpuMemError, Recording, TorchSnapshot, _gpumem
 from gpumem.cli.exits import CommandError
 
 NAMED = "a file, `last`, the beginning of a session's id (see `sessions`), or a baseline"
@@ -12,6 +12,16 @@ NAMED = "a file, `last`, the beginning of a session's id (see `sessions`), or a 
 
 def recording(named: str) -> Recording:
     """Return the recording of a file, a baseline or a session, in this order."""
+    opened = recording_or_snapshot(named)
+    if isinstance(opened, TorchSnapshot):
+        message = f"{named} is not a recording: it is a memory snapshot of PyTorch"
+        hint = f"hint: `jupyter gpumem report {named}` shows it"
+        raise CommandError(f"{message}\n{hint}")
+    return opened
+
+
+def recording_or_snapshot(named: str) -> Recording | TorchSnapshot:
+    """Return the same, or PyTorch's memory snapshot if the file is one."""
     if Path(named).is_file():
         return _of_file(named)
     try:
@@ -27,9 +37,9 @@ def recording(named: str) -> Recording:
         raise CommandError(str(error)) from None
 
 
-def _of_file(path: str) -> Recording:
+def _of_file(path: str) -> Recording | TorchSnapshot:
     try:
-        return load(path)
+        return _gpumem._open_file(path)
     except GpuMemError as error:
         message = (
             f"{path} is not a recording: {error}\nhint: gpumem.recording().save(path) makes one"

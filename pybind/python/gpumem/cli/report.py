@@ -9,15 +9,16 @@ from gpumem.cli import exits, files, opened, terminal
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from gpumem import Report
+    from gpumem import Report, TorchSnapshot
 
 ABOUT = """Show the report of a recording: which cells grew memory, whether they leak, and every
-run. Without an option it prints text."""
+run; or of a memory snapshot of PyTorch: who holds what. Without an option it prints text."""
 
 EXAMPLES = """examples:
   jupyter gpumem report last
   jupyter gpumem report 3f2a --html report.html
-  jupyter gpumem report before.gpumem --csv > runs.csv"""
+  jupyter gpumem report before.gpumem --csv > runs.csv
+  jupyter gpumem report snapshot.pickle --json"""
 
 PICTURES = ("html", "png", "svg")
 TEXTS = ("text", "json", "csv", "markdown")
@@ -48,10 +49,13 @@ def add(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Show or write a report."""
-    from gpumem import report
+    from gpumem import TorchSnapshot, report
 
     files.check_targets(options, *PICTURES, "output")
-    shown = report(opened.recording(options.recording))
+    found = opened.recording_or_snapshot(options.recording)
+    if isinstance(found, TorchSnapshot):
+        return _show_snapshot(found, options)
+    shown = report(found)
     written = [name for name in PICTURES if getattr(options, name) is not None]
     for name in written:
         path = getattr(options, name)
@@ -59,13 +63,28 @@ def run(options: Namespace) -> int:
         print(files.wrote(path))
     if written and options.form is None and options.output is None:
         return exits.OK
-    text = _text(shown, options.form or "text")
+    _put(_text(shown, options.form or "text"), options)
+    return exits.OK
+
+
+def _show_snapshot(snapshot: TorchSnapshot, options: Namespace) -> int:
+    """Show a memory snapshot of PyTorch: it has two of the forms."""
+    asked = [name for name in PICTURES if getattr(options, name) is not None]
+    asked += [options.form] if options.form in {"csv", "markdown"} else []
+    if asked:
+        message = f"a memory snapshot of PyTorch has no --{asked[0]}"
+        raise exits.CommandError(f"{message}\nhint: use --text or --json")
+    is_json = options.form == "json"
+    _put(snapshot.to_json() if is_json else snapshot.text(terminal.width()), options)
+    return exits.OK
+
+
+def _put(text: str, options: Namespace) -> None:
     if options.output is None:
         print(text)
     else:
         files.write(options.output, f"{text}\n")
         print(files.wrote(options.output))
-    return exits.OK
 
 
 def _picture(shown: Report, form: str) -> bytes | str:

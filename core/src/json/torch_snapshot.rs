@@ -1,0 +1,164 @@
+//! A memory snapshot of `PyTorch` as JSON.
+
+use serde::Serialize;
+
+use crate::read::torch_snapshot::{
+    CodeLine, DeviceSummary, FailedRequest, Owner, Summary, Timeline,
+};
+use crate::units::Bytes;
+
+/// A snapshot as JSON. Fields named `*_bytes` are bytes, `*_micros` microseconds; unknown is `null`.
+///
+/// ```
+/// use gpumem_core::json::torch_snapshot_json;
+/// use gpumem_core::read::torch_snapshot::summary;
+///
+/// let empty = summary(b"].")?;
+/// assert_eq!(torch_snapshot_json(&empty), r#"{"devices":[],"settings":{},"n_annotations":0}"#);
+/// # Ok::<(), gpumem_core::read::torch_snapshot::SnapshotError>(())
+/// ```
+pub fn torch_snapshot_json(summary: &Summary) -> String {
+    let settings = summary.settings.iter();
+    let json = JsonSnapshot {
+        devices: summary.devices.iter().map(JsonDevice::of).collect(),
+        settings: settings
+            .map(|(name, value)| (name.clone(), value.clone().into()))
+            .collect(),
+        n_annotations: summary.n_annotations,
+    };
+    serde_json::to_string(&json).expect("a snapshot holds strings and numbers only")
+}
+
+#[derive(Serialize)]
+struct JsonSnapshot<'a> {
+    devices: Vec<JsonDevice<'a>>,
+    settings: serde_json::Map<String, serde_json::Value>,
+    n_annotations: usize,
+}
+
+#[derive(Serialize)]
+struct JsonDevice<'a> {
+    label: String,
+    reserved_bytes: u64,
+    allocated_bytes: u64,
+    active_bytes: u64,
+    requested_bytes: u64,
+    inactive_bytes: u64,
+    releasable_bytes: u64,
+    largest_hole_bytes: u64,
+    n_segments: usize,
+    n_expandable_segments: usize,
+    n_blocks: usize,
+    n_allocated_blocks: usize,
+    is_inconsistent: bool,
+    owners: Vec<JsonOwner<'a>>,
+    failed_requests: Vec<JsonFailed<'a>>,
+    timeline: Option<JsonTimeline<'a>>,
+}
+
+#[derive(Serialize)]
+struct JsonOwner<'a> {
+    line: Option<JsonLine<'a>>,
+    bytes: u64,
+    n_blocks: usize,
+}
+
+#[derive(Serialize)]
+struct JsonLine<'a> {
+    file: &'a str,
+    line: Option<u32>,
+    function: &'a str,
+}
+
+#[derive(Serialize)]
+struct JsonFailed<'a> {
+    wanted_bytes: u64,
+    driver_free_bytes: Option<u64>,
+    line: Option<JsonLine<'a>>,
+    n_later_events: usize,
+}
+
+#[derive(Serialize)]
+struct JsonTimeline<'a> {
+    n_events: usize,
+    duration_micros: Option<u64>,
+    start_bytes: u64,
+    end_bytes: u64,
+    peak_bytes: u64,
+    peak_event: Option<usize>,
+    peak_after_micros: Option<u64>,
+    owners: Vec<JsonOwner<'a>>,
+    from_before_bytes: u64,
+    is_lower_bound: bool,
+}
+
+impl<'a> JsonDevice<'a> {
+    fn of(device: &'a DeviceSummary) -> Self {
+        Self {
+            label: device.device.to_string(),
+            reserved_bytes: device.reserved.get(),
+            allocated_bytes: device.allocated.get(),
+            active_bytes: device.active.get(),
+            requested_bytes: device.requested.get(),
+            inactive_bytes: device.inactive.get(),
+            releasable_bytes: device.releasable.get(),
+            largest_hole_bytes: device.largest_hole.get(),
+            n_segments: device.n_segments,
+            n_expandable_segments: device.n_expandable,
+            n_blocks: device.n_blocks,
+            n_allocated_blocks: device.n_allocated_blocks,
+            is_inconsistent: device.is_inconsistent,
+            owners: device.owners.iter().map(JsonOwner::of).collect(),
+            failed_requests: device.failed.iter().map(JsonFailed::of).collect(),
+            timeline: device.timeline.as_ref().map(JsonTimeline::of),
+        }
+    }
+}
+
+impl<'a> JsonOwner<'a> {
+    fn of(owner: &'a Owner) -> Self {
+        Self {
+            line: owner.line.as_ref().map(JsonLine::of),
+            bytes: owner.bytes.get(),
+            n_blocks: owner.n_blocks,
+        }
+    }
+}
+
+impl<'a> JsonLine<'a> {
+    fn of(line: &'a CodeLine) -> Self {
+        Self {
+            file: &line.file,
+            line: line.line,
+            function: &line.function,
+        }
+    }
+}
+
+impl<'a> JsonFailed<'a> {
+    fn of(failed: &'a FailedRequest) -> Self {
+        Self {
+            wanted_bytes: failed.wanted.get(),
+            driver_free_bytes: failed.driver_free.map(Bytes::get),
+            line: failed.line.as_ref().map(JsonLine::of),
+            n_later_events: failed.n_later,
+        }
+    }
+}
+
+impl<'a> JsonTimeline<'a> {
+    fn of(timeline: &'a Timeline) -> Self {
+        Self {
+            n_events: timeline.n_events,
+            duration_micros: timeline.duration_micros,
+            start_bytes: timeline.at_start.get(),
+            end_bytes: timeline.at_end.get(),
+            peak_bytes: timeline.peak.get(),
+            peak_event: timeline.peak_event,
+            peak_after_micros: timeline.peak_after_micros,
+            owners: timeline.owners.iter().map(JsonOwner::of).collect(),
+            from_before_bytes: timeline.n_bytes_from_before.get(),
+            is_lower_bound: timeline.is_lower_bound,
+        }
+    }
+}

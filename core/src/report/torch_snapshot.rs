@@ -1,0 +1,203 @@
+//! A memory snapshot of `PyTorch` as text.
+
+use super::{cut, in_parts, wrapped};
+use crate::printable::printable_lines;
+use crate::read::torch_snapshot::{DeviceSummary, FailedRequest, Owner, Summary, Timeline};
+use crate::units::{Bytes, Nanos};
+use crate::wording::count;
+
+/// At most this many owners are listed, the largest.
+const N_OWNERS: usize = 10;
+
+/// At most this many failed requests are listed, the latest.
+const N_FAILED: usize = 5;
+
+/// Each device's totals, its failed requests, and who owns what: now and at the trace's peak.
+///
+/// Lines are at most `width` columns long.
+///
+/// ```
+/// use gpumem_core::read::torch_snapshot::summary;
+/// use gpumem_core::report::torch_snapshot;
+///
+/// let empty = summary(b"].")?;
+/// assert_eq!(torch_snapshot(&empty, 80), "PyTorch memory snapshot · no memory reserved");
+/// # Ok::<(), gpumem_core::read::torch_snapshot::SnapshotError>(())
+/// ```
+pub fn torch_snapshot(summary: &Summary, width: usize) -> String {
+    let title = match summary.devices.len() {
+        0 => "no memory reserved".to_owned(),
+        n => count(n, "device"),
+    };
+    let mut lines = vec![format!("PyTorch memory snapshot · {title}")];
+    for device in &summary.devices {
+        lines.push(String::new());
+        lines.extend(device_lines(device, summary, width));
+    }
+    printable_lines(&lines.join("\n"))
+}
+
+fn device_lines(device: &DeviceSummary, summary: &Summary, width: usize) -> Vec<String> {
+    let mut lines = vec![device.device.to_string()];
+    lines.extend(
+        totals(device)
+            .iter()
+            .map(|parts| in_parts(parts, width, "    ")),
+    );
+    if device.is_inconsistent {
+        let words = "  ! sums of segments and blocks differ: these are the sums of the blocks";
+        lines.push(wrapped(words, width));
+    }
+    lines.extend(failed_lines(device, summary, width));
+    if device.allocated > Bytes::ZERO {
+        lines.push("  allocated at the snapshot, by line".to_owned());
+        lines.extend(owner_lines(&device.owners, Bytes::ZERO, width));
+    }
+    if let Some(timeline) = &device.timeline {
+        lines.extend(timeline_lines(timeline, width));
+    }
+    lines
+}
+
+fn totals(device: &DeviceSummary) -> [Vec<String>; 2] {
+    let segments = count(device.n_segments, "segment");
+    let expandable = match device.n_expandable {
+        0 => String::new(),
+        n if n == device.n_segments => ", expandable".to_owned(),
+        n => format!(", {n} expandable"),
+    };
+    let blocks = count(device.n_allocated_blocks, "block");
+    let mut levels = vec![
+        format!("  reserved {} in {segments}{expandable}", device.reserved),
+        format!("allocated {} in {blocks}", device.allocated),
+    ];
+    let awaits = device.active.saturating_sub(device.allocated);
+    if awaits > Bytes::ZERO {
+        levels.push(format!("{awaits} awaits a stream"));
+    }
+    let rounding = device.allocated.saturating_sub(device.requested);
+    if rounding > Bytes::ZERO {
+        levels.push(format!("{rounding} of it is rounding"));
+    }
+    let mut unused = vec![format!("  unused {}", device.inactive)];
+    if device.inactive > Bytes::ZERO {
+        unused.push(format!("largest hole {}", device.largest_hole));
+        unused.push(match device.releasable {
+            Bytes::ZERO => "`torch.cuda.empty_cache()` returns nothing".to_owned(),
+            bytes => format!("`torch.cuda.empty_cache()` returns {bytes}"),
+        });
+    }
+    [levels, unused]
+}
+
+fn failed_lines(device: &DeviceSummary, summary: &Summary, width: usize) -> Vec<String> {
+    let n_earlier = device.failed.len().saturating_sub(N_FAILED);
+    let mut lines = Vec::new();
+    if n_earlier > 0 {
+        lines.push(format!(
+            "  ▲ {} before these",
+            count(n_earlier, "failed request")
+        ));
+    }
+    for failed in device.failed.iter().skip(n_earlier) {
+        lines.push(in_parts(&failed_parts(failed, device), width, "    "));
+        lines.extend(hint(failed, device, summary).map(|hint| wrapped(&hint, width)));
+    }
+    lines
+}
+
+fn failed_parts(failed: &FailedRequest, device: &DeviceSummary) -> Vec<String> {
+    let mut parts = vec![format!("  ▲ out of memory: {} wanted", failed.wanted)];
+    parts.extend(failed.line.as_ref().map(|line| line.short()));
+    let free = failed.driver_free;
+    parts.extend(free.map(|free| format!("the driver had {free} free")));
+    let hole = device.largest_hole;
+    parts.push(match failed.n_later {
+        0 => format!("largest hole {hole}"),
+        n => format!(
+            "largest hole {hole} at the snapshot, {} later",
+            count(n, "event")
+        ),
+    });
+    parts
+}
+
+/// If the bytes were there, but in pieces.
+fn hint(failed: &FailedRequest, device: &DeviceSummary, summary: &Summary) -> Option<String> {
+    let is_scattered = failed.n_later == 0
+        && device.largest_hole < failed.wanted
+        && failed.wanted <= device.inactive;
+    let mut settings = summary.settings.iter();
+    let is_expandable = device.n_expandable > 0
+        || settings.any(|(name, value)| name == "expandable_segments" && value == "true");
+    is_scattered.then(|| {
+        let unused = device.inactive;
+        let remedy = match is_expandable {
+            true => "",
+            false => "; `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True` avoids most of it",
+        };
+        format!("    fragmentation: {unused} is unused, in pieces that are too small{remedy}")
+    })
+}
+
+fn timeline_lines(timeline: &Timeline, width: usize) -> Vec<String> {
+    let time = |micros: u64| Nanos::new(micros.saturating_mul(1000)).to_string();
+    let duration = timeline.duration_micros;
+    let over = duration.map_or_else(String::new, |micros| format!(" over {}", time(micros)));
+    let course = [
+        format!("  trace of {}{over}", count(timeline.n_events, "event")),
+        format!("requested at its start {}", timeline.at_start),
+        format!("at its end {}", timeline.at_end),
+    ];
+    let at_least = match timeline.is_lower_bound {
+        true => "at least ",
+        false => "",
+    };
+    let mut peak = vec![format!("  peak {at_least}{}", timeline.peak)];
+    peak.push(match timeline.peak_event {
+        None => "at the trace's start".to_owned(),
+        Some(at) => format!("after event {}", at + 1),
+    });
+    let after = timeline
+        .peak_after_micros
+        .filter(|_| timeline.peak_event.is_some());
+    peak.extend(after.map(|micros| format!("{} after the trace's start", time(micros))));
+    let mut lines = vec![
+        in_parts(&course, width, "    "),
+        in_parts(&peak, width, "    "),
+    ];
+    lines.extend(owner_lines(
+        &timeline.owners,
+        timeline.n_bytes_from_before,
+        width,
+    ));
+    lines
+}
+
+fn owner_lines(owners: &[Owner], from_before: Bytes, width: usize) -> Vec<String> {
+    let row = |bytes: Bytes, blocks: &str, line: &str| {
+        let bytes = bytes.to_string();
+        cut(&format!("    {bytes:>9} {blocks:>13}  {line}"), width)
+    };
+    let mut lines: Vec<String> = Vec::new();
+    for owner in owners.iter().take(N_OWNERS) {
+        let line = owner.line.as_ref().map(|line| line.short());
+        let line = line.unwrap_or_else(|| "no stack was recorded".to_owned());
+        lines.push(row(owner.bytes, &count(owner.n_blocks, "block"), &line));
+    }
+    let rest = owners.get(N_OWNERS..).unwrap_or_default();
+    if !rest.is_empty() {
+        let n_blocks = rest.iter().map(|owner| owner.n_blocks).sum();
+        let bytes = rest.iter().map(|owner| owner.bytes).sum();
+        let words = count(rest.len(), "more line");
+        lines.push(row(bytes, &count(n_blocks, "block"), &words));
+    }
+    if from_before > Bytes::ZERO {
+        lines.push(row(
+            from_before,
+            "",
+            "allocated before the trace: no owner known",
+        ));
+    }
+    lines
+}
