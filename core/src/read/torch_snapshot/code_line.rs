@@ -1,15 +1,17 @@
 //! Which line of a stack is the user's.
 
+use crate::printable::printable;
+
 use super::model::{Frame, StackIdx, TorchSnapshot};
 
 /// A line of code. Example: [`CodeLine::short`].
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CodeLine {
-    /// The file, as recorded.
+    /// The file, as recorded; empty if the stack has no frame of Python.
     pub file: String,
     /// The line, if known.
     pub line: Option<u32>,
-    /// The function.
+    /// The function; without a file, the operator of the backward pass, or nothing.
     pub function: String,
 }
 
@@ -27,6 +29,12 @@ impl CodeLine {
     /// assert_eq!(line.short(), "lm/model.py:54 in forward");
     /// ```
     pub fn short(&self) -> String {
+        if self.file.is_empty() {
+            return match self.function.as_str() {
+                "" => "no frame of Python: a backward pass, or another thread".to_owned(),
+                operator => format!("{} in a backward pass", printable(operator)),
+            };
+        }
         let mut parts: Vec<&str> = self.file.rsplit(['/', '\\']).take(2).collect();
         parts.reverse();
         let mut shown = parts.join("/");
@@ -36,13 +44,14 @@ impl CodeLine {
         if !self.function.is_empty() {
             shown.push_str(&format!(" in {}", self.function));
         }
-        crate::printable::printable(&shown)
+        printable(&shown)
     }
 }
 
 impl<'t> TorchSnapshot<'t> {
     /// The line of each stack that the user can change: the innermost frame outside of installed packages,
-    /// Python itself and C++. If there is none, the innermost frame of Python, or of anything with a name.
+    /// Python itself and C++. If there is none, the innermost frame of Python; if there is none, the
+    /// operator of the backward pass.
     pub(super) fn lines(&self) -> Vec<Option<Frame<'t>>> {
         let ranks: Vec<Rank> = self.frames.iter().map(rank).collect();
         let line = |stack: &Vec<u32>| {
@@ -51,7 +60,14 @@ impl<'t> TorchSnapshot<'t> {
                 Some((*ranks.get(at)?, *self.frames.get(at)?))
             });
             let best = frames.reduce(|best, next| if next.0 < best.0 { next } else { best });
-            best.map(|(_, frame)| frame)
+            best.map(|(rank, frame)| match rank {
+                Rank::User | Rank::Installed => frame,
+                Rank::Operator | Rank::Native => Frame {
+                    name: operator(frame.name).unwrap_or_default(),
+                    file: "",
+                    line: None,
+                },
+            })
         };
         self.stacks.iter().map(line).collect()
     }
@@ -70,18 +86,34 @@ pub(super) fn line_of<'t>(
 enum Rank {
     User,
     Installed,
+    Operator,
     Native,
+}
+
+/// `BmmBackward0` from `torch::autograd::generated::BmmBackward0::apply(…)`.
+fn operator(name: &str) -> Option<&str> {
+    let path = name.strip_prefix("torch::autograd::")?;
+    let end = path
+        .find("::apply(")
+        .or_else(|| path.find("_apply_functional("))?;
+    path.get(..end)?.rsplit("::").next()
 }
 
 fn rank(frame: &Frame<'_>) -> Rank {
     let file = frame.file;
     let is_python = file.ends_with(".py") || file.starts_with("<ipython-input");
     if !is_python {
-        return Rank::Native;
+        return match operator(frame.name) {
+            Some(_) => Rank::Operator,
+            None => Rank::Native,
+        };
     }
     let parts = || file.split(['/', '\\']);
     let is_installed = parts().any(|part| {
-        matches!(part, "site-packages" | "dist-packages") || part.starts_with("<frozen")
+        matches!(part, "site-packages" | "dist-packages")
+            || part.starts_with("<frozen")
+            // What torch.compile writes.
+            || part.starts_with("torchinductor_")
     });
     // The standard library: …/lib/python3.12/…, or C:\…\Python312\Lib\….
     let is_standard = parts().zip(parts().skip(1)).any(|(folder, next)| {

@@ -169,6 +169,30 @@ fn bytes_belong_to_the_innermost_line_of_the_user() {
 }
 
 #[test]
+fn a_stack_without_python_is_told_by_its_operator() {
+    let owner = |name| {
+        let frame = |name| Dict(vec![("name", Text(name)), ("filename", Text("??"))]);
+        let frames = List(vec![
+            frame("torch::unwind::unwind()"),
+            frame(name),
+            frame("clone"),
+        ]);
+        let mut block = vec![("size", Int(8)), ("state", Text("active_allocated"))];
+        block.push(("frames", frames));
+        let summary = read(&List(vec![segment(0, 1, vec![Dict(block)])]));
+        summary.devices[0].owners[0].line.as_ref().unwrap().short()
+    };
+    assert_eq!(
+        owner("torch::autograd::generated::BmmBackward0::apply(std::vector<at::Tensor>)"),
+        "BmmBackward0 in a backward pass"
+    );
+    assert_eq!(
+        owner("main"),
+        "no frame of Python: a backward pass, or another thread"
+    );
+}
+
+#[test]
 fn devices_come_in_order() {
     let summary = read(&List(vec![
         some_segment(3),
