@@ -110,6 +110,17 @@ pub(super) const BENCHES: &[Bench] = &[
         peers: &[],
     },
     Bench {
+        name: "snapshot",
+        script: "tests/python/bench_snapshot.py",
+        rows: &[
+            row("file_mb", "a snapshot of 20,000 events", "MB"),
+            row("read_ms", "reading it", "ms").within(30.0),
+            row("report_ms", "reading it, and its report as text", "ms"),
+            row("unpickle_ms", "unpickling it in Python", "ms"),
+        ],
+        peers: &[],
+    },
+    Bench {
         name: "torch",
         script: "tests/cuda/bench_torch.py",
         rows: &[

@@ -1,0 +1,79 @@
+"""What reading a memory snapshot of PyTorch takes, beside CPython's unpickling of it.
+
+The file has 20,000 events with stacks of ten frames, each frame a dict of its own, as in files from
+real GPUs. Writes medians, in milliseconds, as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+import gpumem
+
+from tests.python.snapshots import MIB, segment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+N_TURNS = 15
+N_EVENTS = 20_000
+N_STACKS = 500
+DEPTH = 10
+
+
+def snapshot(n_events: int) -> dict[str, Any]:
+    stacks = [
+        [
+            {"name": f"layer_{depth}", "filename": f"/home/ada/lm/part_{depth}.py", "line": n}
+            for depth in range(DEPTH)
+        ]
+        for n in range(N_STACKS)
+    ]
+    events = [
+        {
+            "action": "free_requested" if n % 2 else "alloc",
+            "addr": (1 << 40) + n // 2 * MIB,
+            "size": MIB + n // 2,
+            "stream": 0,
+            "time_us": 1_700_000_000_000_000 + n,
+            "compile_context": "N/A",
+            "user_metadata": "",
+            "frames": stacks[n % N_STACKS],
+        }
+        for n in range(n_events)
+    ]
+    held = [segment(0, n << 30, [(6, "active_allocated", n), (2, "inactive", 0)]) for n in range(99)]
+    return {"segments": held, "device_traces": [events], "allocator_settings": {}}
+
+
+def taken_ms(work: Callable[[], object]) -> float:
+    def once() -> float:
+        start = time.perf_counter()
+        work()
+        return (time.perf_counter() - start) * 1000
+
+    return median(once() for _ in range(N_TURNS))
+
+
+def main(figures: Path) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "snapshot.pickle"
+        path.write_bytes(pickle.dumps(snapshot(N_EVENTS), 4))
+        taken = {
+            "file_mb": path.stat().st_size / 1e6,
+            "read_ms": taken_ms(lambda: gpumem.load_snapshot(path)),
+            "report_ms": taken_ms(lambda: gpumem.load_snapshot(path).text()),
+            "unpickle_ms": taken_ms(lambda: pickle.loads(path.read_bytes())),
+        }
+    figures.write_text(json.dumps(taken) + "\n")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
