@@ -17,15 +17,19 @@ from typing import TYPE_CHECKING, Any
 
 import gpumem
 
-from tests.python.snapshots import MIB, segment
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+MIB = 1 << 20
 N_TURNS = 15
 N_EVENTS = 20_000
 N_STACKS = 500
 DEPTH = 10
+
+
+def segment(address: int, stack: list[dict[str, Any]]) -> dict[str, Any]:
+    block = {"address": address, "size": 2 * MIB, "state": "active_allocated", "frames": stack}
+    return {"device": 0, "address": address, "total_size": 2 * MIB, "blocks": [block]}
 
 
 def snapshot(n_events: int) -> dict[str, Any]:
@@ -49,7 +53,7 @@ def snapshot(n_events: int) -> dict[str, Any]:
         }
         for n in range(n_events)
     ]
-    held = [segment(0, n << 30, [(6, "active_allocated", n), (2, "inactive", 0)]) for n in range(99)]
+    held = [segment(n << 30, stacks[n]) for n in range(99)]
     return {"segments": held, "device_traces": [events], "allocator_settings": {}}
 
 
@@ -70,7 +74,7 @@ def main(figures: Path) -> None:
             "file_mb": path.stat().st_size / 1e6,
             "read_ms": taken_ms(lambda: gpumem.load_snapshot(path)),
             "report_ms": taken_ms(lambda: gpumem.load_snapshot(path).text()),
-            "unpickle_ms": taken_ms(lambda: pickle.loads(path.read_bytes())),
+            "unpickle_ms": taken_ms(lambda: pickle.loads(path.read_bytes())),  # noqa: S301 (our own)
         }
     figures.write_text(json.dumps(taken) + "\n")
 

@@ -207,7 +207,7 @@ def _figures(held: list[dict[str, Any]]) -> dict[str, Any]:
         "n_segments": len(held),
         "n_blocks": len(blocks),
         "n_allocated_blocks": len(allocated),
-        "n_expandable_segments": sum(one.get("is_expandable", False) for one in held),
+        "n_expandable_segments": len([one for one in held if one.get("is_expandable")]),
         "owners": by_line,
     }
 

@@ -85,12 +85,11 @@ impl FileKind {
 }
 
 fn is_pickle(head: &[u8]) -> bool {
-    match head {
-        [0x80, 0..=5, ..] => true,
-        // Protocols 0 and 1: a list or dict, then a memo.
-        [b'(', b'l' | b'd', b'p', ..] | [b']' | b'}', b'q', ..] => true,
-        _ => false,
-    }
+    // Protocols 0 and 1 begin with a list or dict, then a memo.
+    matches!(
+        head,
+        [0x80, 0..=5, ..] | [b'(', b'l' | b'd', b'p', ..] | [b']' | b'}', b'q', ..]
+    )
 }
 
 fn text(head: &[u8]) -> FileKind {

@@ -2,7 +2,9 @@
 
 use super::{cut, in_parts, wrapped};
 use crate::printable::printable_lines;
-use crate::read::torch_snapshot::{DeviceSummary, FailedRequest, Owner, Summary, Timeline};
+use crate::read::torch_snapshot::{
+    CodeLine, DeviceSummary, FailedRequest, Owner, Summary, Timeline,
+};
 use crate::units::{Bytes, Nanos};
 use crate::wording::count;
 
@@ -108,7 +110,7 @@ fn failed_lines(device: &DeviceSummary, summary: &Summary, width: usize) -> Vec<
 
 fn failed_parts(failed: &FailedRequest, device: &DeviceSummary) -> Vec<String> {
     let mut parts = vec![format!("  ▲ out of memory: {} wanted", failed.wanted)];
-    parts.extend(failed.line.as_ref().map(|line| line.short()));
+    parts.extend(failed.line.as_ref().map(CodeLine::short));
     let free = failed.driver_free;
     parts.extend(free.map(|free| format!("the driver had {free} free")));
     let hole = device.largest_hole;
@@ -132,9 +134,10 @@ fn hint(failed: &FailedRequest, device: &DeviceSummary, summary: &Summary) -> Op
         || settings.any(|(name, value)| name == "expandable_segments" && value == "true");
     is_scattered.then(|| {
         let unused = device.inactive;
-        let remedy = match is_expandable {
-            true => "",
-            false => "; `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True` avoids most of it",
+        let remedy = if is_expandable {
+            ""
+        } else {
+            "; `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True` avoids most of it"
         };
         format!("    fragmentation: {unused} is unused, in pieces that are too small{remedy}")
     })
@@ -149,9 +152,10 @@ fn timeline_lines(timeline: &Timeline, width: usize) -> Vec<String> {
         format!("requested at its start {}", timeline.at_start),
         format!("at its end {}", timeline.at_end),
     ];
-    let at_least = match timeline.is_lower_bound {
-        true => "at least ",
-        false => "",
+    let at_least = if timeline.is_lower_bound {
+        "at least "
+    } else {
+        ""
     };
     let mut peak = vec![format!("  peak {at_least}{}", timeline.peak)];
     peak.push(match timeline.peak_event {
@@ -181,7 +185,7 @@ fn owner_lines(owners: &[Owner], from_before: Bytes, width: usize) -> Vec<String
     };
     let mut lines: Vec<String> = Vec::new();
     for owner in owners.iter().take(N_OWNERS) {
-        let line = owner.line.as_ref().map(|line| line.short());
+        let line = owner.line.as_ref().map(CodeLine::short);
         let line = line.unwrap_or_else(|| "no stack was recorded".to_owned());
         lines.push(row(owner.bytes, &count(owner.n_blocks, "block"), &line));
     }

@@ -321,7 +321,7 @@ impl<'a> Machine<'a> {
         } else {
             self.marked(name)?
         };
-        if (self.stack.len() - from) % 2 != 0 {
+        if !(self.stack.len() - from).is_multiple_of(2) {
             return Err(Fault::OddItems(name));
         }
         if opcode == b'd' {

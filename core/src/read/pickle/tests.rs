@@ -151,7 +151,7 @@ fn deep_nesting_is_read_without_recursion() {
 
 #[test]
 fn a_tree_that_is_far_larger_than_its_file_is_refused() {
-    let error = parse(&[b')'; 200_000]).unwrap_err();
+    let error = parse(&vec![b')'; 200_000]).unwrap_err();
     assert!(
         error
             .to_string()

@@ -39,10 +39,10 @@ impl CodeLine {
         parts.reverse();
         let mut shown = parts.join("/");
         if let Some(line) = self.line {
-            shown.push_str(&format!(":{line}"));
+            shown = format!("{shown}:{line}");
         }
         if !self.function.is_empty() {
-            shown.push_str(&format!(" in {}", self.function));
+            shown = format!("{shown} in {}", self.function);
         }
         printable(&shown)
     }
@@ -101,7 +101,8 @@ fn operator(name: &str) -> Option<&str> {
 
 fn rank(frame: &Frame<'_>) -> Rank {
     let file = frame.file;
-    let is_python = file.ends_with(".py") || file.starts_with("<ipython-input");
+    let suffix = file.rsplit_once('.').map(|(_, suffix)| suffix);
+    let is_python = suffix == Some("py") || file.starts_with("<ipython-input");
     if !is_python {
         return match operator(frame.name) {
             Some(_) => Rank::Operator,

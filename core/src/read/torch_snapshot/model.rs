@@ -19,7 +19,7 @@ pub struct TorchSnapshot<'t> {
     pub n_annotations: usize,
 }
 
-/// A device by its number, or the host's pinned memory. Example: [`summary`](super::summary).
+/// A device by its number, or the host's pinned memory. Example: [`summary`](super::summary()).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SnapshotDevice {
     /// `cuda:0`.

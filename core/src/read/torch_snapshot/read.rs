@@ -16,7 +16,7 @@ const KEYS: [&str; 4] = ["segments", "device_traces", "host_segments", "host_tra
 /// Not read yet, in the tables of what was.
 const UNREAD: u32 = u32::MAX;
 
-/// The snapshot in a pickle. Example: [`summary`](super::summary) does both steps.
+/// The snapshot in a pickle. Example: [`summary`](super::summary()) does both steps.
 ///
 /// # Errors
 ///
@@ -225,10 +225,10 @@ impl<'t> Reader<'t> {
     /// The stack of a list of frames; `None` if nothing was recorded.
     fn stack(&mut self, frames: View<'t>, above: usize) -> Result<Option<StackIdx>, SnapshotError> {
         let Some(identity) = frames.identity() else {
-            return match frames.is_none() {
-                true => Ok(None),
-                false => list(frames, "frames", above).map(|_| None),
-            };
+            if frames.is_none() {
+                return Ok(None);
+            }
+            return list(frames, "frames", above).map(|_| None);
         };
         if frames.items().len() == 0 {
             return list(frames, "frames", above).map(|_| None);
@@ -352,13 +352,11 @@ fn looks_like(root: View<'_>) -> String {
         Kind::Dict => {
             let keys = root.entries().filter_map(|(key, _)| key.as_text());
             let keys: Vec<&str> = keys.take(SHOWN).collect();
-            match keys.is_empty() {
-                true => "dict without names".to_owned(),
-                false => format!(
-                    "dict with {}",
-                    crate::printable::printable(&keys.join(", "))
-                ),
+            if keys.is_empty() {
+                return "dict without names".to_owned();
             }
+            let keys = crate::printable::printable(&keys.join(", "));
+            format!("dict with {keys}")
         }
         Kind::List | Kind::Tuple => format!("{kind} of {} items", root.items().len()),
         _ => kind.to_string(),

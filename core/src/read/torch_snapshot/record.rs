@@ -61,13 +61,11 @@ impl<'t> Record<'t> {
         let Some(number) = value.as_int() else {
             return Err(wrong(field, Kind::Int, value).at(self.offset()));
         };
-        match u64::try_from(number) {
-            Ok(number) => Ok(Some(number)),
-            Err(_) => {
-                let found = number;
-                Err(SnapshotFault::Number { field, found }.at(self.offset()))
-            }
+        if let Ok(number) = u64::try_from(number) {
+            return Ok(Some(number));
         }
+        let found = number;
+        Err(SnapshotFault::Number { field, found }.at(self.offset()))
     }
 
     pub(super) fn bytes(

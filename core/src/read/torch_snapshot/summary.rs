@@ -11,7 +11,7 @@ use super::model::{
 };
 use super::timeline::Timeline;
 
-/// A snapshot summed up. Example: [`summary`](super::summary).
+/// A snapshot summed up. Example: [`summary`](super::summary()).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {
     /// In the order of their numbers, the host last.
@@ -22,7 +22,7 @@ pub struct Summary {
     pub n_annotations: usize,
 }
 
-/// One device of a snapshot. Example: [`summary`](super::summary).
+/// One device of a snapshot. Example: [`summary`](super::summary()).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceSummary {
     /// Which one.
@@ -59,7 +59,7 @@ pub struct DeviceSummary {
     pub timeline: Option<Timeline>,
 }
 
-/// Bytes of one line of code. Example: [`summary`](super::summary).
+/// Bytes of one line of code. Example: [`summary`](super::summary()).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Owner {
     /// The innermost line of the stack in user code; `None` if no stack was recorded.
@@ -70,7 +70,7 @@ pub struct Owner {
     pub n_blocks: usize,
 }
 
-/// A request that failed. Example: [`summary`](super::summary).
+/// A request that failed. Example: [`summary`](super::summary()).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailedRequest {
     /// How many bytes were wanted.
@@ -84,7 +84,7 @@ pub struct FailedRequest {
 }
 
 impl Summary {
-    /// Sums a snapshot up. Example: [`summary`](super::summary).
+    /// Sums a snapshot up. Example: [`summary`](super::summary()).
     pub fn of(snapshot: &TorchSnapshot<'_>) -> Self {
         let lines = snapshot.lines();
         let devices = snapshot.devices.iter();

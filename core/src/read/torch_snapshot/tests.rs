@@ -29,7 +29,9 @@ fn put(value: &Value, into: &mut Vec<u8>) {
         }
         List(items) => {
             into.extend(b"](");
-            items.iter().for_each(|item| put(item, into));
+            for item in items {
+                put(item, into);
+            }
             into.push(b'e');
         }
         Dict(entries) => {

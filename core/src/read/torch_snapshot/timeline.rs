@@ -9,7 +9,7 @@ use super::model::{Action, BlockState, DeviceSnapshot, Event, Frame};
 use super::summary::{Owner, Tallies};
 
 /// What a device's trace tells of its level. Sizes are as requested, without the allocator's rounding.
-/// Example: [`summary`](super::summary).
+/// Example: [`summary`](super::summary()).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Timeline {
     /// Number of events.
@@ -121,11 +121,15 @@ fn owners(
     let mut live: HashMap<u64, &Event> = HashMap::new();
     let at_peak = peak_event.map_or(0, |at| at + 1);
     let (before, after) = device.events.split_at(at_peak.min(device.events.len()));
-    before.iter().for_each(|event| play(&mut live, event));
+    for event in before {
+        play(&mut live, event);
+    }
     for event in live.values() {
         tallies.add(line_of(lines, event.stack), event.size);
     }
-    after.iter().for_each(|event| play(&mut live, event));
+    for event in after {
+        play(&mut live, event);
+    }
     // Blocks that live at the end without an allocation in the trace lived all the time.
     let blocks = device.segments.iter().flat_map(|segment| &segment.blocks);
     for block in blocks.filter(|block| block.state == BlockState::Allocated) {
