@@ -211,14 +211,16 @@ pub(crate) fn recording_now(py: Python<'_>) -> PyResult<Recording> {
 /// Reads a recording that `Recording.save` wrote.
 #[pyfunction]
 pub(crate) fn load(py: Python<'_>, path: PathBuf) -> PyResult<Recording> {
-    let bytes = read_file(py, &path)?;
+    let (path, bytes) = read_file(py, path)?;
     load_bytes(py, &path, &bytes)
 }
 
-/// The bytes of a file.
-pub(crate) fn read_file(py: Python<'_>, path: &Path) -> PyResult<Vec<u8>> {
-    let read = py.detach(|| std::fs::read(path));
-    read.map_err(|error| file_error(path.to_owned(), &error))
+/// A file's path and its bytes.
+pub(crate) fn read_file(py: Python<'_>, path: PathBuf) -> PyResult<(PathBuf, Vec<u8>)> {
+    match py.detach(|| std::fs::read(&path)) {
+        Ok(bytes) => Ok((path, bytes)),
+        Err(error) => Err(file_error(path, &error)),
+    }
 }
 
 /// The recording that a file holds. If it holds something else, the error says what it looks like.

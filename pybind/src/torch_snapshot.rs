@@ -41,14 +41,14 @@ impl TorchSnapshot {
 /// Reads a file of `torch.cuda.memory._dump_snapshot` without unpickling it.
 #[pyfunction]
 pub(crate) fn load_snapshot(py: Python<'_>, path: PathBuf) -> PyResult<TorchSnapshot> {
-    let bytes = read_file(py, &path)?;
+    let (path, bytes) = read_file(py, path)?;
     snapshot_of(py, &path, &bytes)
 }
 
 /// Reads a recording or a snapshot, as its content tells.
 #[pyfunction(name = "_open_file")]
 pub(crate) fn open_file(py: Python<'_>, path: PathBuf) -> PyResult<Py<PyAny>> {
-    let bytes = read_file(py, &path)?;
+    let (path, bytes) = read_file(py, path)?;
     if FileKind::of(&bytes) == FileKind::Pickle {
         let snapshot = snapshot_of(py, &path, &bytes)?;
         return Ok(Py::new(py, snapshot)?.into_any());

@@ -24,7 +24,7 @@ def frames(line: int) -> list[dict[str, Any]]:
 def segment(device: int, address: int, blocks: list[tuple[int, str, int]]) -> dict[str, Any]:
     """Return a segment of today's torch; a block is (MiB, state, line)."""
     at = address
-    made = []
+    made: list[dict[str, Any]] = []
     for mib, state, line in blocks:
         made.append(
             {
