@@ -35,7 +35,7 @@ def segment(address: int, stack: list[dict[str, Any]]) -> dict[str, Any]:
 def snapshot(n_events: int) -> dict[str, Any]:
     stacks = [
         [
-            {"name": f"layer_{depth}", "filename": f"/home/ada/lm/part_{depth}.py", "line": n}
+            {"name": f"layer_{depth}", "filename": f"/srv/ada/lm/part_{depth}.py", "line": n}
             for depth in range(DEPTH)
         ]
         for n in range(N_STACKS)

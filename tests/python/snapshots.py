@@ -17,7 +17,7 @@ def frames(line: int) -> list[dict[str, Any]]:
     return [
         {"name": "malloc", "filename": "CUDACachingAllocator.cpp", "line": UNKNOWN_LINE},
         {"name": "linear", "filename": "/lib/python3.12/site-packages/torch/nn.py", "line": 9},
-        {"name": "step", "filename": "/home/ada/lm/train.py", "line": line},
+        {"name": "step", "filename": "/srv/ada/lm/train.py", "line": line},
     ]
 
 

@@ -1,6 +1,7 @@
 //! Texts of protocol 0: escaped, one a line.
 
-/// The text of `UNICODE`: Latin-1 with `\uXXXX` and `\UXXXXXXXX`. `None` if an escape is incomplete.
+/// The text of `UNICODE`: Latin-1 with `\u` and four digits, or `\U` and eight. `None` if an escape is
+/// incomplete.
 pub(super) fn raw_unicode(line: &[u8]) -> Option<String> {
     let mut text = String::with_capacity(line.len());
     let mut rest = line;

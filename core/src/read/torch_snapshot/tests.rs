@@ -74,8 +74,8 @@ fn frames(line: i64) -> Value {
             "/env/lib/python3.12/site-packages/torch/nn/functional.py",
             9,
         ),
-        frame("step", "/home/ada/lm/train.py", line),
-        frame("<module>", "/home/ada/lm/main.py", 1),
+        frame("step", "/srv/ada/lm/train.py", line),
+        frame("<module>", "/srv/ada/lm/main.py", 1),
     ])
 }
 
