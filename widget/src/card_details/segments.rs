@@ -15,7 +15,7 @@ const HINT: &str = "Point at a block to read it, or go through them with the arr
 
 /// The map of what was found.
 pub(super) fn map(make: &Maker, found: &Segments, units: Units) -> Dom<Vec<Element>> {
-    let map = SegmentMap::new(found, Bytes::ZERO, units);
+    let map = SegmentMap::new(found, units);
     let listed = make.empty(
         "div.shelves",
         &[("role", "listbox"), ("aria-label", &map.words)],

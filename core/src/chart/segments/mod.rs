@@ -71,7 +71,7 @@ pub struct Bar {
 /// let block = |state, mib| Block::new(state, Bytes::mib(mib));
 /// let blocks = vec![block(BlockState::Held, 12), block(BlockState::Free, 8)];
 /// let found = Segments::new(vec![Segment { pool: Pool::Large, stream: 0, blocks }]);
-/// let map = SegmentMap::new(&found, Bytes::ZERO, Units::Binary);
+/// let map = SegmentMap::new(&found, Units::Binary);
 /// let looks: Vec<Look> = map.shelves[0][0].blocks.iter().map(|block| block.look).collect();
 /// assert_eq!(looks, [Look::Held, Look::Hole]);
 /// ```
@@ -86,16 +86,15 @@ pub struct SegmentMap {
 }
 
 impl SegmentMap {
-    /// The map of these segments, on a scale that also has room for `beside` bytes, such as a failed request
-    /// to compare with.
-    pub fn new(found: &Segments, beside: Bytes, units: Units) -> Self {
+    /// The map of these segments.
+    pub fn new(found: &Segments, units: Units) -> Self {
         let mut segments: Vec<&Segment> = found.segments.iter().collect();
         sort::sort_by_key(&mut segments, |segment| {
             (segment.pool == Pool::Private, Reverse(segment.size()))
         });
         let largest = segments.iter().map(|segment| segment.size()).max();
         let enough = Bytes::new(found.reserved().get() / N_SHELVES);
-        let mut scale = largest.unwrap_or_default().max(beside).max(enough);
+        let mut scale = largest.unwrap_or_default().max(enough);
         let mut shelves = shelved(bars(found, &segments, scale, units));
         for _ in 0..N_TRIES {
             if shelves.len() as u64 <= N_SHELVES {
@@ -109,16 +108,16 @@ impl SegmentMap {
             shelves,
             words: words(found, units),
         };
-        map.tighten(beside);
+        map.tighten();
         map
     }
 
     /// Makes a shelf as long as the fullest of them, so that they end at the edge.
-    fn tighten(&mut self, beside: Bytes) {
+    fn tighten(&mut self) {
         let bars = |shelf: &Vec<Bar>| shelf.iter().map(|bar| bar.share).sum::<f64>();
         let fullest = self.shelves.iter().map(bars).fold(0.0, f64::max);
         let taken = ByteDelta::from_f64(self.scale.as_f64() * fullest).magnitude();
-        let scale = taken.max(beside).min(self.scale);
+        let scale = taken.min(self.scale);
         if scale == Bytes::ZERO {
             return;
         }
@@ -127,11 +126,6 @@ impl SegmentMap {
             bar.share *= longer;
         }
         self.scale = scale;
-    }
-
-    /// Which part of a shelf that is.
-    pub fn share(&self, size: Bytes) -> f64 {
-        size.as_f64() / self.scale.as_f64().max(1.0)
     }
 }
 

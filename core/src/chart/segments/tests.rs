@@ -43,8 +43,8 @@ fn bar(bar: &Bar) -> String {
 }
 
 #[track_caller]
-fn check(segments: &[Segment], beside: Bytes, shelves: &[&str]) -> SegmentMap {
-    let map = SegmentMap::new(&Segments::new(segments.to_vec()), beside, Units::Binary);
+fn check(segments: &[Segment], shelves: &[&str]) -> SegmentMap {
+    let map = SegmentMap::new(&Segments::new(segments.to_vec()), Units::Binary);
     assert_eq!(drawn(&map), shelves, "{map:#?}");
     map
 }
@@ -58,7 +58,7 @@ fn the_largest_segment_fills_a_shelf_and_others_stand_beside_each_other() {
         segment(Pool::Small, &[(Free, 20)]),
     ];
     let shelves = ["########******~~~~~~", "####....|----"];
-    let map = check(&all, Bytes::ZERO, &shelves);
+    let map = check(&all, &shelves);
     assert_eq!(map.scale, Bytes::mib(100));
     assert_eq!(
         map.shelves[0][0].blocks[1].words,
@@ -70,13 +70,11 @@ fn the_largest_segment_fills_a_shelf_and_others_stand_beside_each_other() {
         "3 segments with 6 blocks, 160 MiB reserved: 90 MiB in use, 50 MiB free between blocks in \
          use, 20 MiB in segments that are all free; the largest free piece has 30 MiB"
     );
-    // What was wanted has room on the same scale.
-    check(&all, Bytes::mib(200), &["####***~~~|##..|--"]);
     // No shelf is longer than the fullest needs.
     let many: Vec<Segment> = (0..31)
         .map(|_| segment(Pool::Large, &[(Held, 10), (Free, 10)]))
         .collect();
-    let map = SegmentMap::new(&Segments::new(many), Bytes::ZERO, Units::Binary);
+    let map = SegmentMap::new(&Segments::new(many), Units::Binary);
     assert_eq!((map.scale, map.shelves.len()), (Bytes::mib(60), 11));
 }
 
@@ -88,7 +86,7 @@ fn a_private_pool_comes_last_and_its_hole_is_not_what_others_can_have() {
         segment(Pool::Large, &[(Held, 90), (Free, 10)]),
     ];
     let shelves = ["##################**", "##.................."];
-    check(&all, Bytes::ZERO, &shelves);
+    check(&all, &shelves);
 }
 
 #[test]
@@ -97,23 +95,19 @@ fn what_is_too_small_to_be_seen_is_told_together() {
     let mut all = vec![segment(Pool::Large, &[(Held, 1000), (Free, 24)])];
     let small = || segment(Pool::Small, &[(Held, 1), (Free, 1)]);
     all.extend((0..40).map(|_| small()));
-    let map = check(&all, Bytes::ZERO, &["####################", "#."]);
+    let map = check(&all, &["####################", "#."]);
     assert_eq!(
         map.shelves[1][0].words,
         "40 small segments of at most 2 MiB, 80 MiB together"
     );
     let crumbs: Vec<(BlockState, u64)> = (0..400).flat_map(|_| [(Held, 2), (Free, 1)]).collect();
-    let map = check(
-        &[segment(Pool::Large, &crumbs)],
-        Bytes::ZERO,
-        &["%%%%%%%%%%%%%%%%%%%%"],
-    );
+    let map = check(&[segment(Pool::Large, &crumbs)], &["%%%%%%%%%%%%%%%%%%%%"]);
     assert!(map.shelves[0][0].blocks.len() < 400);
 }
 
 #[test]
 fn nothing_is_an_empty_map() {
-    check(&[], Bytes::ZERO, &[]);
+    check(&[], &[]);
 }
 
 proptest! {
@@ -122,7 +116,6 @@ proptest! {
     #[test]
     fn shares_are_bytes_and_shelves_are_few(
         steps in prop::collection::vec((any::<bool>(), 0_usize..64, 1_u64..40 << 20), 1..300),
-        beside in 0_u64..1 << 31,
     ) {
         let mut device = CachingAllocator::new(Bytes::gib(4));
         let mut held = Vec::new();
@@ -134,12 +127,12 @@ proptest! {
             }
         }
         let found = device.map();
-        let map = SegmentMap::new(&found, Bytes::new(beside), Units::Binary);
+        let map = SegmentMap::new(&found, Units::Binary);
+        let share = |size: Bytes| size.as_f64() / map.scale.as_f64().max(1.0);
         let bars = || map.shelves.iter().flatten();
         let drawn: f64 = bars().map(|bar| bar.share).sum();
-        prop_assert!((drawn - map.share(found.reserved())).abs() < 1e-6);
+        prop_assert!((drawn - share(found.reserved())).abs() < 1e-6);
         prop_assert!(map.shelves.len() as u64 <= N_SHELVES);
-        prop_assert!(map.share(Bytes::new(beside)) <= 1.0);
         for shelf in &map.shelves {
             prop_assert!(shelf.iter().map(|bar| bar.share).sum::<f64>() < 1.0 + 1e-6);
         }
@@ -150,7 +143,7 @@ proptest! {
         // Free is drawn as far as it is not too small to be seen; the largest is marked once.
         let n_marked = bars().flat_map(|bar| &bar.blocks).filter(|it| it.is_largest).count();
         prop_assert!(n_marked <= 1);
-        let is_seen = map.share(found.largest_free) >= LEAST_BAR;
+        let is_seen = share(found.largest_free) >= LEAST_BAR;
         prop_assert!(n_marked == 1 || !is_seen);
     }
 }
