@@ -58,7 +58,7 @@ def measure(folder: Path) -> dict[str, float]:
 
     spent("%%gpumem -q\n1", 0)
     awake = median(spent("%%gpumem -q\n1", 0.002)[0] for _ in range(N_CELLS))
-    asleep = median(spent("%%gpumem -q\n1", 2.6)[0] for _ in range(9))
+    asleep = median(spent("%%gpumem -q\n1", 31)[0] for _ in range(3))
     waited = median(spent("%%gpumem\n1", 0.002)[1] for _ in range(N_LINES))
 
     _gpumem._close_store()

@@ -247,3 +247,17 @@ def test_a_disk_that_fills(kept: Shell, tmp_path: Path) -> None:
     finally:
         kept.run("%config GpuMem.store = False")
         subprocess.run(["umount", "-l", str(disk)], check=False)
+
+
+def test_a_session_from_the_future_is_the_oldest(kept: Shell, folder: Path) -> None:
+    kept.run(GROW)
+    end()
+    early = session_file(folder)
+    # The clock was wrong then.
+    late = early.rename(folder / f"{int(time.time() * 1000) + 10**9:013}-{early.name[14:]}")
+    kept.run(GROW)
+    kept.run(GROW)
+    end()
+    assert [session.n_runs for session in gpumem.sessions()] == [2, 1]
+    assert len(gpumem.report(gpumem.open_session("last")).runs) == 4
+    assert late.exists()

@@ -4,7 +4,7 @@ use super::details::Details;
 use super::finding::{Finding, FindingKind};
 use super::{Analysis, Cause};
 use crate::collect::CollectVec;
-use crate::recording::{CellIdx, Recording};
+use crate::recording::{CellIdx, Recording, Run, Status};
 
 /// One finding, or several with one cause. Example: [`Analysis::verdicts`].
 #[derive(Debug, Clone, PartialEq)]
@@ -102,7 +102,8 @@ impl Analysis {
         verdicts
     }
 
-    /// How many of the cells that ran are part of no finding that stands.
+    /// How many of the cells that ran are part of no finding that stands. One in which the kernel died is
+    /// not fine.
     ///
     /// ```
     /// use gpumem_core::analyze::Analysis;
@@ -116,7 +117,8 @@ impl Analysis {
             .filter_map(|finding| Some(finding.cell.as_ref()?.idx))
             .collect_vec();
         let cells = recording.cells().iter();
-        let ran = cells.filter(|cell| recording.latest_run(cell.idx).is_some());
+        let is_whole = |run: &Run| run.status != Status::Died;
+        let ran = cells.filter(|cell| recording.latest_run(cell.idx).is_some_and(is_whole));
         ran.filter(|cell| !found.contains(&cell.idx)).count()
     }
 }
@@ -183,6 +185,13 @@ mod tests {
         check(vec![ran_out, leak.clone()], &[(Leak, 1), (OutOfMemory, 1)]);
         let alone = oom(&leak, 1, vec![Cause::SmallerStep]);
         check(vec![leak.clone(), alone], &[(OutOfMemory, 1), (Leak, 1)]);
+    }
+
+    #[test]
+    fn a_cell_in_which_the_kernel_died_is_not_fine() {
+        let last = run(0).status(Status::Died);
+        let (recording, _) = session(&[("f()", &[run(0)]), ("g()", &[run(0), last])]);
+        assert_eq!(Analysis::default().n_fine_cells(&recording), 1);
     }
 
     #[test]

@@ -17,7 +17,7 @@ use super::folder::{self, Entry, notebook_hash};
 use super::origin::Origin;
 use super::remains;
 use super::row::{Place, encoded};
-use super::writer::{now_nanos, now_seconds};
+use super::writer::{now_millis, now_nanos, now_seconds};
 
 /// The folder of baselines, in that of the sessions.
 const BASELINES: &str = "baselines";
@@ -162,7 +162,7 @@ impl Archive {
     }
 
     fn entries(&self) -> Vec<Entry> {
-        let mut entries = folder::entries(&self.folder);
+        let mut entries = folder::entries(&self.folder, now_millis());
         let own = self.own.as_deref().unwrap_or_default();
         entries.retain(|entry| own.is_empty() || !own.starts_with(&entry.id));
         // What was put aside says no more than the file that took its place.
@@ -231,7 +231,10 @@ impl Archive {
             notebook: facts.get("notebook").cloned(),
             host: facts.get("host").filter(|_| !own_host).cloned(),
             // The clock may have been set back since.
-            age: (anchor > 0).then(|| Nanos::new(now_nanos().saturating_sub(ended_at))),
+            age: now_nanos()
+                .checked_sub(ended_at)
+                .filter(|_| anchor > 0)
+                .map(Nanos::new),
             ending: Ending::of(&remains, last.as_ref()),
             n_runs: recording
                 .runs()

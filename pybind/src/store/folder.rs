@@ -1,5 +1,6 @@
 //! The folder of the sessions: names of files, who may read them, which have to go.
 
+use std::cmp::Reverse;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -96,11 +97,12 @@ pub(super) fn notebook_hash(notebook: Option<&str>) -> String {
     format!("{:08x}", hash & 0xffff_ffff)
 }
 
-/// The sessions in a folder, the newest first; none where there is no such folder.
-pub(super) fn entries(folder: &Path) -> Vec<Entry> {
+/// The sessions in a folder, the newest first; none where there is no such folder. Those that began
+/// after `now` (milliseconds since 1970) come last: the clock was wrong then, or is now.
+pub(super) fn entries(folder: &Path, now: u64) -> Vec<Entry> {
     let files = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut entries: Vec<Entry> = files.filter_map(|file| Entry::of(file.path())).collect();
-    entries.sort_by(|a, b| (b.started, &b.path).cmp(&(a.started, &a.path)));
+    entries.sort_by_key(|it| (it.started > now, Reverse((it.started, it.path.clone()))));
     entries
 }
 

@@ -25,8 +25,9 @@ use crate::recorder::{Names, out_of_memory};
 
 /// What is under way is on the disk after so long at most.
 const BEAT: Duration = Duration::from_millis(500);
-/// The thread stays awake for so long after the last frame.
-const LINGER: Duration = Duration::from_secs(2);
+/// The thread stays awake for so long after the last frame: waking it costs a cell more than all else
+/// that it does here.
+const LINGER: Duration = Duration::from_secs(30);
 /// After trouble the next try comes after this, and after twice as long each time.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
@@ -350,7 +351,7 @@ fn begin(plan: &Plan) -> Result<SessionFile, Fault> {
 
 /// Deletes the sessions that are too many. Baselines lie in a folder of their own.
 fn prune(plan: &Plan, own: &Entry) {
-    let entries = folder::entries(&plan.folder);
+    let entries = folder::entries(&plan.folder, now_millis());
     let size = |entry: &Entry| Kept {
         size: Bytes::new(entry.size()),
         is_in_use: entry.path == own.path,
@@ -378,6 +379,11 @@ fn is_in_use(entry: &Entry) -> bool {
 /// Of the wall's clock, since 1970.
 pub(super) fn now_seconds() -> u64 {
     now_nanos() / Nanos::millis(1000).get()
+}
+
+/// Of the wall's clock, since 1970.
+pub(super) fn now_millis() -> u64 {
+    now_nanos() / Nanos::millis(1).get()
 }
 
 /// Of the wall's clock, since 1970.
