@@ -8,7 +8,7 @@ import gpumem
 import pytest
 from playwright.sync_api import expect
 
-from .live import FRAMES, KEPT, ReportPage
+from .live import FITS, FRAMES, KEPT, ReportPage, screenshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -82,6 +82,21 @@ def test_keys_go_from_row_to_row_and_from_run_to_run(report: Callable[[str], Rep
     page.page.keyboard.press("Escape")
     assert opened.count() == 0
     expect(names.nth(1)).to_be_focused()
+
+
+def test_an_open_row_shows_its_finding_in_full(report: Callable[[str], ReportPage]) -> None:
+    """With its charts, what holds it, and what was ruled out; in a narrow page, too."""
+    page = report("leak")
+    page.host.locator(".cell .name").first.click()
+    opened = page.host.locator(".opened:not([hidden])")
+    expect(opened.locator(".courses canvas")).to_have_count(2)
+    for words in ["After each step", "If it goes on", "Held by", "Ruled out", "Figures"]:
+        expect(opened).to_contain_text(words)
+    page.page.set_viewport_size({"width": 380, "height": 900})
+    page.page.wait_for_function(FITS)
+    screenshot(page.page, "row-open-380")
+    page.page.set_viewport_size({"width": 900, "height": 900})
+    screenshot(page.page, "row-open-900")
 
 
 def test_rows_show_the_total_or_each_run(report: Callable[[str], ReportPage]) -> None:

@@ -13,6 +13,7 @@ use super::opened;
 use super::picture::{paint_scene, px};
 use crate::canvas::Faces;
 use crate::dom::{Dom, Maker, add, describe, fill, flag, put, share, write};
+use crate::full;
 use crate::model::Model;
 use crate::state::{Choice, cells_with};
 
@@ -156,7 +157,6 @@ impl Cells {
                 None => Row::build(make, row.cell)?,
             };
             view.show(make, model, row, lit)?;
-            view.paint(model, row, faces)?;
             self.rows.push(view);
         }
         let elements: Vec<Element> = self
@@ -165,6 +165,7 @@ impl Cells {
             .map(|row| row.element.clone())
             .collect_vec();
         put(&self.list, &elements)?;
+        self.repaint(make, model, faces)?;
         let rest = Rest {
             rows: if is_searching {
                 &[]
@@ -189,11 +190,11 @@ impl Cells {
     }
 
     /// Paints the rows whose pictures are others.
-    pub(crate) fn repaint(&mut self, model: &Model, faces: &Faces) -> Dom<()> {
+    pub(crate) fn repaint(&mut self, make: &Maker, model: &Model, faces: &Faces) -> Dom<()> {
         for row in &mut self.rows {
             let mut rows = model.cells().rows.iter();
             if let Some(of) = rows.find(|of| of.cell == row.cell) {
-                row.paint(model, of, faces)?;
+                row.paint(make, model, of, faces)?;
             }
         }
         Ok(())
@@ -386,7 +387,13 @@ impl Row {
         })
     }
 
-    fn show(&self, make: &Maker, model: &Model, row: &CellRow, lit: Option<CellIdx>) -> Dom<()> {
+    fn show(
+        &mut self,
+        make: &Maker,
+        model: &Model,
+        row: &CellRow,
+        lit: Option<CellIdx>,
+    ) -> Dom<()> {
         let state = model.state();
         let (sign, severity) = row
             .sign
@@ -422,6 +429,7 @@ impl Row {
             .set_attribute("aria-expanded", if is_open { "true" } else { "false" })?;
         flag(&self.opened, "hidden", !is_open)?;
         let content = if is_open {
+            self.painted = None;
             opened::of(make, model, row)?
         } else {
             Vec::new()
@@ -429,7 +437,7 @@ impl Row {
         fill(&self.opened, &content)
     }
 
-    fn paint(&mut self, model: &Model, row: &CellRow, faces: &Faces) -> Dom<()> {
+    fn paint(&mut self, make: &Maker, model: &Model, row: &CellRow, faces: &Faces) -> Dom<()> {
         let state = model.state();
         let wanted = Painted {
             version: model.version(),
@@ -448,7 +456,10 @@ impl Row {
         style.set_property("height", &px(scene.height))?;
         paint_scene(&self.canvas, &scene, model.theme, model.scale, faces)?;
         self.painted = Some(wanted);
-        Ok(())
+        let open = opened::finding(model, row).filter(|_| state.row == Some(row.cell));
+        open.map_or(Ok(()), |finding| {
+            full::draw(make, model, finding, (&self.opened, faces))
+        })
     }
 }
 

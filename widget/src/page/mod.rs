@@ -296,7 +296,7 @@ impl Page {
         }
         self.root
             .set_attribute("data-layout", model.layout().name())?;
-        self.cells.repaint(model, &self.faces)?;
+        self.cells.repaint(&self.make, model, &self.faces)?;
         self.cells.read(&self.make, model)?;
         self.show_pictures(model)
     }

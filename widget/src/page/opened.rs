@@ -1,4 +1,4 @@
-//! A row that was opened: what was found in its cell, its runs, and who holds what it kept.
+//! A row that was opened: what was found in its cell, the first of it in full, and its runs.
 
 use gpumem_core::analyze::Finding;
 use gpumem_core::chart::CellRow;
@@ -9,7 +9,7 @@ use web_sys::Element;
 
 use super::runs;
 use crate::dom::{Dom, Maker};
-use crate::holder_list;
+use crate::full;
 use crate::model::Model;
 
 /// The latest runs that are listed; the table of runs has the others.
@@ -17,23 +17,22 @@ const MAX_RUNS: usize = 8;
 
 /// What stands below an open row.
 pub(crate) fn of(make: &Maker, model: &Model, row: &CellRow) -> Dom<Vec<Element>> {
-    let device = model.state().device;
-    let is_about = |finding: &&Finding| {
-        let cell = finding.cell.as_ref().map(|cell| cell.idx);
-        finding.device == device && cell == Some(row.cell)
-    };
-    let findings = model.analysis().findings.iter().filter(is_about);
     let mut content = Vec::new();
-    for finding in findings.clone() {
+    let mut in_full = None;
+    for finding in findings(model, row) {
         let words = wording::words(model.recording(), finding, model.units());
-        let words = format!(
+        let title = format!(
             "{} {}",
             wording::icon(finding),
             words.title.replace('`', "")
         );
-        let link = make.link("card", &finding.id, &words)?;
+        let link = make.link("card", &finding.id, &title)?;
         content.push(make.group("p", &[], &[&link])?);
+        if in_full.is_none() {
+            in_full = Some(full::body(make, model, finding, &words)?);
+        }
     }
+    content.extend(in_full);
     let latest: Vec<RunIdx> = row.runs.iter().rev().take(MAX_RUNS).copied().collect_vec();
     content.push(runs::table(make, model, &latest)?);
     let n_more = row.runs.len().saturating_sub(MAX_RUNS);
@@ -41,9 +40,19 @@ pub(crate) fn of(make: &Maker, model: &Model, row: &CellRow) -> Dom<Vec<Element>
         let words = format!("{n_more} more in the table of runs");
         content.push(make.text("p.muted", &[], &words)?);
     }
-    let mut held = findings.filter(|finding| !finding.holders.is_empty());
-    if let Some(finding) = held.next() {
-        content.push(holder_list::holders(make, finding, model.units())?);
-    }
     Ok(content)
+}
+
+/// The finding that an open row shows in full.
+pub(crate) fn finding<'a>(model: &'a Model, row: &CellRow) -> Option<&'a Finding> {
+    findings(model, row).next()
+}
+
+fn findings<'a>(model: &'a Model, row: &CellRow) -> impl Iterator<Item = &'a Finding> {
+    let (device, cell) = (model.state().device, row.cell);
+    let is_about = move |finding: &&Finding| {
+        let of = finding.cell.as_ref().map(|cell| cell.idx);
+        finding.device == device && of == Some(cell)
+    };
+    model.analysis().findings.iter().filter(is_about)
 }
