@@ -26,6 +26,7 @@ mod category;
 mod cells;
 mod course;
 mod device_view;
+pub mod explorer;
 mod hatch;
 mod label;
 mod m4;

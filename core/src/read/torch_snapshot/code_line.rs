@@ -83,7 +83,7 @@ pub(super) fn line_of<'t>(
 
 /// How much a frame tells the user: less is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Rank {
+pub(super) enum Rank {
     User,
     Installed,
     Operator,
@@ -99,7 +99,7 @@ fn operator(name: &str) -> Option<&str> {
     path.get(..end)?.rsplit("::").next()
 }
 
-fn rank(frame: &Frame<'_>) -> Rank {
+pub(super) fn rank(frame: &Frame<'_>) -> Rank {
     let file = frame.file;
     let suffix = file.rsplit_once('.').map(|(_, suffix)| suffix);
     let is_python = suffix == Some("py") || file.starts_with("<ipython-input");

@@ -17,7 +17,11 @@
 //! ```
 
 mod code_line;
+mod explorer;
 mod fault;
+mod flame;
+mod levels;
+mod live;
 mod model;
 mod read;
 mod record;
@@ -27,7 +31,10 @@ mod tests;
 mod timeline;
 
 pub use code_line::CodeLine;
+pub use explorer::{Explorer, ExplorerFrame};
 pub use fault::{SnapshotError, SnapshotFault};
+pub use flame::{Flame, FlameNode, Side};
+pub use levels::Levels;
 pub use model::{
     Action, Block, BlockState, DeviceSnapshot, Event, Frame, Segment, SnapshotDevice, StackIdx,
     TorchSnapshot,
@@ -45,12 +52,16 @@ use super::pickle;
 ///
 /// [`SnapshotError`] if the bytes are damaged or not a snapshot, with the offset at which reading stopped.
 pub fn summary(bytes: &[u8]) -> Result<Summary, SnapshotError> {
-    let tree = pickle::parse(bytes).map_err(|error| match FileKind::of(bytes) {
+    Ok(Summary::of(&read(&parsed(bytes)?)?))
+}
+
+/// The file's values, or what the file is instead.
+fn parsed(bytes: &[u8]) -> Result<pickle::Tree<'_>, SnapshotError> {
+    pickle::parse(bytes).map_err(|error| match FileKind::of(bytes) {
         FileKind::Pickle => error.into(),
         other => SnapshotError {
             offset: error.offset,
             what: SnapshotFault::OtherFile(other.words()),
         },
-    })?;
-    Ok(Summary::of(&read(&tree)?))
+    })
 }

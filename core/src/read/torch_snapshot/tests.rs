@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::{Summary, summary};
+use super::{Explorer, Flame, Side, Summary, summary};
 use crate::units::Bytes;
 
 /// Writes values as Python's pickle of protocol 2 does, without a memo.
@@ -345,6 +345,106 @@ proptest! {
         }
         if let Err(error) = summary(&bytes) {
             prop_assert!(error.offset <= bytes.len());
+        }
+    }
+}
+
+fn explore(value: &Value) -> Explorer {
+    Explorer::open(&pickled(value)).unwrap()
+}
+
+/// `function bytes`, for each node below the first.
+fn named(explorer: &Explorer, flame: &Flame) -> Vec<String> {
+    let nodes = flame.nodes.iter().skip(1).map(|node| {
+        let frame = node.frame.map(|frame| &explorer.frames[frame as usize]);
+        let name = frame.map_or("unknown", |frame| frame.line.function.as_str());
+        format!("{name} {}", node.bytes)
+    });
+    nodes.collect()
+}
+
+#[test]
+fn any_moment_of_the_trace_can_be_explored() {
+    let explorer = explore(&with_trace(vec![
+        event("segment_alloc", 1, 20 * MIB, 1),
+        event("alloc", 70, MIB, 5),
+        event("oom", 9, 64 * MIB, 6),
+        event("free_requested", 70, MIB, 5),
+    ]));
+    let (start, mib) = (Bytes::new(6 * (1 << 20) - 12), Bytes::mib(1));
+    let levels = explorer.levels(0);
+    assert_eq!(
+        levels.allocated,
+        [start, start, start + mib, start + mib, start]
+    );
+    let reserved = [0, 20, 20, 20, 20].map(Bytes::mib);
+    assert_eq!(levels.reserved, reserved);
+    assert_eq!(explorer.failures(0), [3]);
+    assert_eq!(explorer.micros(0, 1), Some(69));
+    let flame = explorer.flame(0, 2, Side::Outside);
+    assert_eq!(flame.nodes[0].bytes, start + mib);
+    let shown = [
+        "<module> 7 MiB",
+        "step 6 MiB",
+        "linear 6 MiB",
+        "step 1 MiB",
+        "linear 1 MiB",
+    ];
+    let mut found = named(&explorer, &flame);
+    found.sort_by_key(|it| shown.iter().position(|name| name == it));
+    assert_eq!(found, shown, "frames of C++ are left out");
+    assert_eq!(flame.above(2).len(), 2);
+    let inside = explorer.flame(0, 4, Side::Inside);
+    assert_eq!(
+        named(&explorer, &inside),
+        ["linear 6 MiB", "step 6 MiB", "<module> 6 MiB"]
+    );
+}
+
+proptest! {
+    #[test]
+    fn what_lives_is_what_the_level_says(
+        steps in prop::collection::vec((0_i64..12, 1_i64..1 << 30), 0..60),
+    ) {
+        let mut live = std::collections::BTreeMap::new();
+        let mut events = Vec::new();
+        for (address, size) in steps {
+            let address = 1000 + address;
+            match live.remove(&address) {
+                Some(size) => events.push(event("free_requested", address, size, 5)),
+                None => {
+                    live.insert(address, size);
+                    events.push(event("alloc", address, size, 5));
+                }
+            }
+        }
+        let n_events = events.len();
+        let blocks = live.iter().map(|(address, size)| {
+            Dict(vec![
+                ("address", Int(*address)),
+                ("size", Int(*size)),
+                ("state", Text("active_allocated")),
+            ])
+        });
+        let size = live.values().sum::<i64>();
+        let segment = Dict(vec![
+            ("device", Int(0)),
+            ("total_size", Int(size)),
+            ("blocks", List(blocks.collect())),
+        ]);
+        let explorer = explore(&Dict(vec![
+            ("segments", List(vec![segment])),
+            ("device_traces", List(vec![List(events)])),
+        ]));
+        let levels = explorer.levels(0);
+        prop_assert_eq!(levels.allocated.len(), n_events + 1);
+        for (at, level) in levels.allocated.iter().enumerate() {
+            let flame = explorer.flame(0, at, Side::Outside);
+            prop_assert_eq!(flame.nodes[0].bytes, *level);
+            for node in &flame.nodes {
+                let below: Bytes = node.children.iter().map(|it| flame.nodes[*it].bytes).sum();
+                prop_assert!(below <= node.bytes);
+            }
         }
     }
 }

@@ -1,10 +1,9 @@
 //! The levels over the events of a trace, and who owned the peak.
 
-use std::collections::HashMap;
-
 use crate::units::Bytes;
 
 use super::code_line::line_of;
+use super::live::each_live;
 use super::model::{Action, BlockState, DeviceSnapshot, Event, Frame};
 use super::summary::{Owner, Tallies};
 
@@ -64,8 +63,8 @@ impl Timeline {
     }
 }
 
-struct Course {
-    start: Bytes,
+pub(super) struct Course {
+    pub(super) start: Bytes,
     end: Bytes,
     peak: Bytes,
     peak_event: Option<usize>,
@@ -74,7 +73,7 @@ struct Course {
 
 impl Course {
     /// Counts back from the end, whose level is known.
-    fn of(device: &DeviceSnapshot) -> Self {
+    pub(super) fn of(device: &DeviceSnapshot) -> Self {
         let live = device.segments.iter().flat_map(|segment| &segment.blocks);
         let live = live.filter(|block| block.state == BlockState::Allocated);
         let end: i128 = live.map(|block| i128::from(block.requested.get())).sum();
@@ -102,7 +101,7 @@ impl Course {
 }
 
 /// What an event does to the allocated bytes.
-fn change(event: &Event) -> i128 {
+pub(super) fn change(event: &Event) -> i128 {
     match event.action {
         Action::Alloc => event.size.get().into(),
         Action::FreeRequested => -i128::from(event.size.get()),
@@ -117,40 +116,9 @@ fn owners(
     peak_event: Option<usize>,
 ) -> (Vec<Owner>, Bytes) {
     let mut tallies = Tallies::default();
-    // Allocations in the trace that live, by their addresses.
-    let mut live: HashMap<u64, &Event> = HashMap::new();
     let at_peak = peak_event.map_or(0, |at| at + 1);
-    let (before, after) = device.events.split_at(at_peak.min(device.events.len()));
-    for event in before {
-        play(&mut live, event);
-    }
-    for event in live.values() {
-        tallies.add(line_of(lines, event.stack), event.size);
-    }
-    for event in after {
-        play(&mut live, event);
-    }
-    // Blocks that live at the end without an allocation in the trace lived all the time.
-    let blocks = device.segments.iter().flat_map(|segment| &segment.blocks);
-    for block in blocks.filter(|block| block.state == BlockState::Allocated) {
-        if block
-            .address
-            .is_some_and(|address| !live.contains_key(&address))
-        {
-            tallies.add(line_of(lines, block.stack), block.requested);
-        }
-    }
+    each_live(device, at_peak, |stack, size| {
+        tallies.add(line_of(lines, stack), size);
+    });
     tallies.largest_first()
-}
-
-fn play<'a>(live: &mut HashMap<u64, &'a Event>, event: &'a Event) {
-    match (event.action, event.address) {
-        (Action::Alloc, Some(address)) => {
-            live.insert(address, event);
-        }
-        (Action::FreeRequested, Some(address)) => {
-            live.remove(&address);
-        }
-        _ => (),
-    }
 }

@@ -1,0 +1,174 @@
+//! Who holds what, as frames below frames: as wide as their bytes.
+
+use crate::chart::label::Label;
+use crate::chart::plot::sheet;
+use crate::chart::scene::{Face, Point, Rect, Role, Scene};
+use crate::chart::text;
+use crate::read::torch_snapshot::{ExplorerFrame, Flame};
+use crate::units::Units;
+use crate::wording::count;
+
+const ROW: f64 = 20.0;
+const SIZE: f64 = 11.0;
+/// Narrower ones are left out.
+const LEAST: f64 = 1.5;
+/// From here on something is written in it.
+const LEAST_WORDS: f64 = 24.0;
+const MAX_ROWS: usize = 64;
+
+/// What is shown of the frames. Example: [`icicle`].
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct IcicleView {
+    /// In logical pixels.
+    pub width: f64,
+    /// The frame that is as wide as the chart, by its position in the tree.
+    pub root: usize,
+    /// Frames whose function or file has these letters stand out; empty for none.
+    pub search: String,
+    /// How sizes are shown.
+    pub units: Units,
+}
+
+/// A picture of frames, and where each is. Example: [`icicle`].
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Icicle {
+    /// The picture.
+    pub scene: Scene,
+    /// The frames that are drawn, by their positions in the tree.
+    pub bars: Vec<(Rect, usize)>,
+}
+
+impl Icicle {
+    /// The frame at a point, by its position in the tree.
+    pub fn at(&self, point: Point) -> Option<usize> {
+        let mut bars = self.bars.iter();
+        bars.find(|(rect, _)| rect.contains(point))
+            .map(|(_, node)| *node)
+    }
+}
+
+/// The root with what is above it, and what is below it to scale.
+///
+/// ```
+/// use gpumem_core::chart::explorer::{IcicleView, icicle};
+/// use gpumem_core::read::torch_snapshot::{Explorer, Side};
+///
+/// let explorer = Explorer::open(b"].")?;
+/// let flame = explorer.flame(0, 0, Side::Outside);
+/// let view = IcicleView { width: 600.0, ..IcicleView::default() };
+/// let icicle = icicle(&flame, &explorer.frames, &view);
+/// assert_eq!(icicle.scene.description, "0 B in 0 blocks, by stack");
+/// # Ok::<(), gpumem_core::read::torch_snapshot::SnapshotError>(())
+/// ```
+pub fn icicle(flame: &Flame, frames: &[ExplorerFrame], view: &IcicleView) -> Icicle {
+    let root = view.root.min(flame.nodes.len() - 1);
+    let mut drawing = Drawing {
+        flame,
+        frames,
+        view,
+        search: view.search.to_lowercase(),
+        icicle: Icicle::default(),
+        n_rows: 0,
+    };
+    let above = flame.above(root);
+    for (row, node) in above.iter().enumerate() {
+        drawing.draw(*node, row, 0.0, view.width);
+    }
+    drawing.draw_below(root, above.len(), 0.0, view.width);
+    let all = &flame.nodes[root];
+    let description = format!(
+        "{} in {}, by stack",
+        view.units.size(all.bytes),
+        count(all.n_blocks, "block")
+    );
+    let mut scene = sheet(view.width, ROW * drawing.n_rows as f64, Role::Panel);
+    scene.items = drawing.icicle.scene.items;
+    scene.description = description;
+    Icicle {
+        scene,
+        bars: drawing.icicle.bars,
+    }
+}
+
+struct Drawing<'a> {
+    flame: &'a Flame,
+    frames: &'a [ExplorerFrame],
+    view: &'a IcicleView,
+    search: String,
+    icicle: Icicle,
+    n_rows: usize,
+}
+
+impl Drawing<'_> {
+    /// The node and all below it.
+    fn draw_below(&mut self, node: usize, row: usize, left: f64, width: f64) {
+        self.draw(node, row, left, width);
+        if row + 1 >= MAX_ROWS {
+            return;
+        }
+        let of = &self.flame.nodes[node];
+        let scale = width / of.bytes.as_f64().max(1.0);
+        let mut x = left;
+        for &child in &of.children {
+            let width = self.flame.nodes[child].bytes.as_f64() * scale;
+            if width < LEAST {
+                // The others are smaller still.
+                break;
+            }
+            self.draw_below(child, row + 1, x, width);
+            x += width;
+        }
+    }
+
+    fn draw(&mut self, node: usize, row: usize, left: f64, width: f64) {
+        self.n_rows = self.n_rows.max(row + 1);
+        let rect = Rect::new(left, ROW * row as f64, width, ROW);
+        let drawn = Rect::new(left, rect.y, (width - 1.0).max(0.5), ROW - 1.0);
+        let look = self.look(node);
+        let scene = &mut self.icicle.scene;
+        scene.fill(drawn, look, 0.0);
+        if width > LEAST_WORDS {
+            let words = self.words(node);
+            let words = text::fitted(&words, Face::Sans, SIZE, width - 8.0);
+            let at = Point::new(left + 4.0, rect.y + 14.0);
+            let role = if look == Role::CacheArea {
+                Role::Muted
+            } else {
+                Role::Text
+            };
+            let label = Label::new(words, at).role(role);
+            self.icicle.scene.text(label);
+        }
+        self.icicle.bars.push((rect, node));
+    }
+
+    fn look(&self, node: usize) -> Role {
+        let frame = self.flame.nodes[node].frame;
+        let frame = frame.and_then(|frame| self.frames.get(frame as usize));
+        let Some(frame) = frame else {
+            return Role::CacheArea;
+        };
+        let stands_out = if self.search.is_empty() {
+            frame.is_user
+        } else {
+            let has = |words: &str| words.to_lowercase().contains(&self.search);
+            has(&frame.line.function) || has(&frame.line.file)
+        };
+        if stands_out {
+            Role::KeptArea
+        } else {
+            Role::CacheArea
+        }
+    }
+
+    fn words(&self, node: usize) -> String {
+        let of = &self.flame.nodes[node];
+        let frame = of.frame.and_then(|frame| self.frames.get(frame as usize));
+        let size = self.view.units.size(of.bytes);
+        match frame {
+            Some(frame) => format!("{} {size}", frame.line.short()),
+            None if node == 0 => format!("all {size}"),
+            None => format!("no stack was recorded {size}"),
+        }
+    }
+}

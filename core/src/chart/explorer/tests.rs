@@ -1,0 +1,159 @@
+//! What is drawn of small trees and traces.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::chart::{Item, Point, Role};
+use crate::read::torch_snapshot::{CodeLine, ExplorerFrame, Flame, FlameNode, Levels};
+use crate::units::{Bytes, Units};
+
+fn frame(function: &str, is_user: bool) -> ExplorerFrame {
+    let line = CodeLine {
+        file: "train.py".to_owned(),
+        line: Some(3),
+        function: function.to_owned(),
+    };
+    ExplorerFrame { line, is_user }
+}
+
+fn node(frame: Option<u32>, mib: u64, parent: usize, children: &[usize]) -> FlameNode {
+    FlameNode {
+        frame,
+        bytes: Bytes::mib(mib),
+        n_blocks: 1,
+        parent,
+        children: children.to_vec(),
+    }
+}
+
+/// `main` calls `step` for 30 of 40 MiB.
+fn called() -> (Flame, Vec<ExplorerFrame>) {
+    let nodes = vec![
+        node(None, 40, 0, &[1]),
+        node(Some(0), 40, 0, &[2, 3]),
+        node(Some(1), 30, 1, &[]),
+        node(Some(2), 10, 1, &[]),
+    ];
+    let frames = ["main", "step", "linear"].map(|name| frame(name, name != "linear"));
+    (Flame { nodes }, frames.to_vec())
+}
+
+fn drawn(root: usize, search: &str) -> Vec<(String, f64, Role)> {
+    let (flame, frames) = called();
+    let view = IcicleView {
+        width: 400.0,
+        root,
+        search: search.to_owned(),
+        units: Units::Binary,
+    };
+    let icicle = icicle(&flame, &frames, &view);
+    let fills = icicle.scene.items.iter().filter_map(|item| match item {
+        Item::Fill { role, .. } => Some(*role),
+        _ => None,
+    });
+    let words = |node: usize| match flame.nodes[node].frame {
+        Some(frame) => frames[frame as usize].line.function.clone(),
+        None => "all".to_owned(),
+    };
+    let bars = icicle.bars.iter().zip(fills);
+    bars.map(|((rect, node), role)| (words(*node), rect.width, role))
+        .collect()
+}
+
+#[test]
+fn frames_are_as_wide_as_their_bytes_and_the_users_stand_out() {
+    let expected = [
+        ("all", 400.0, Role::CacheArea),
+        ("main", 400.0, Role::KeptArea),
+        ("step", 300.0, Role::KeptArea),
+        ("linear", 100.0, Role::CacheArea),
+    ];
+    let expected = expected.map(|(name, width, role)| (name.to_owned(), width, role));
+    assert_eq!(drawn(0, ""), expected);
+}
+
+#[test]
+fn a_root_fills_the_width_below_its_callers() {
+    let names: Vec<(String, f64)> = drawn(2, "").into_iter().map(|it| (it.0, it.1)).collect();
+    let expected = ["all", "main", "step"].map(|name| (name.to_owned(), 400.0));
+    assert_eq!(names, expected);
+}
+
+#[test]
+fn what_is_searched_stands_out() {
+    let bars = drawn(0, "LIN");
+    let found = bars.iter().filter(|it| it.2 == Role::KeptArea);
+    assert_eq!(
+        found.map(|it| it.0.as_str()).collect::<Vec<_>>(),
+        ["linear"]
+    );
+}
+
+#[test]
+fn a_point_has_the_frame_that_is_drawn_there() {
+    let (flame, frames) = called();
+    let view = IcicleView {
+        width: 400.0,
+        ..IcicleView::default()
+    };
+    let icicle = icicle(&flame, &frames, &view);
+    assert_eq!(icicle.at(Point::new(350.0, 45.0)), Some(3));
+    assert_eq!(icicle.at(Point::new(350.0, 500.0)), None);
+}
+
+fn view(span: (f64, f64), moment: usize) -> TraceView<'static> {
+    TraceView {
+        width: 478.0,
+        span,
+        moment,
+        failures: &[],
+        micros: &|event| Some(event as u64 * 1500),
+        units: Units::Binary,
+    }
+}
+
+fn texts(levels: &Levels, view: &TraceView<'_>) -> Vec<String> {
+    let scene = trace_levels(levels, view);
+    let texts = scene.items.into_iter().filter_map(|item| match item {
+        Item::Text { text, .. } => Some(text),
+        _ => None,
+    });
+    texts.collect()
+}
+
+#[test]
+fn a_short_peak_of_a_long_trace_is_drawn_at_its_height() {
+    let mut allocated = vec![Bytes::mib(1); 100_001];
+    allocated[50_000] = Bytes::mib(64);
+    let levels = Levels {
+        reserved: vec![Bytes::mib(64); 100_001],
+        allocated,
+    };
+    let scene = trace_levels(&levels, &view((0.0, 100_000.0), 50_000));
+    let tops = scene.items.iter().filter_map(|item| match item {
+        Item::Fill { rect, .. } => Some(rect.y),
+        _ => None,
+    });
+    assert!(tops.fold(f64::MAX, f64::min) < 23.0);
+    let said = texts(&levels, &view((0.0, 100_000.0), 50_000));
+    assert!(said.contains(&"64 MiB".to_owned()), "{said:?}");
+    assert!(said.contains(&"100000 · 2 min 29 s".to_owned()), "{said:?}");
+}
+
+proptest! {
+    #[test]
+    fn any_view_of_any_trace_is_drawn(
+        levels in prop::collection::vec(0_u64..1 << 40, 0..50),
+        span in (-10.0..60.0_f64, -10.0..60.0_f64),
+        moment in 0_usize..60,
+    ) {
+        let levels: Vec<Bytes> = levels.into_iter().map(Bytes::new).collect();
+        let levels = Levels { reserved: levels.clone(), allocated: levels };
+        let scene = trace_levels(&levels, &view(span, moment));
+        for item in &scene.items {
+            if let Item::Fill { rect, .. } = item {
+                prop_assert!(rect.y.is_finite() && rect.height >= -1e-6);
+            }
+        }
+    }
+}

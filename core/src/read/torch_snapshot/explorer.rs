@@ -1,0 +1,155 @@
+//! A snapshot to look around in.
+
+use std::collections::HashMap;
+
+use crate::units::Bytes;
+
+use super::code_line::{CodeLine, Rank, rank};
+use super::fault::SnapshotError;
+use super::flame::{Flame, Grower, Side};
+use super::levels::Levels;
+use super::live::each_live;
+use super::model::{Action, DeviceSnapshot, Frame, StackIdx, TorchSnapshot};
+use super::summary::Summary;
+
+/// A snapshot that answers questions about any moment of its trace.
+///
+/// ```
+/// use gpumem_core::read::torch_snapshot::{Explorer, Side};
+/// use gpumem_core::units::Bytes;
+///
+/// // [{'device': 0, 'total_size': 2097152,
+/// //   'blocks': [{'size': 2097152, 'state': 'active_allocated'}]}], protocol 2
+/// let file = b"\x80\x02]}(X\x06\x00\x00\x00deviceK\x00X\x0a\x00\x00\x00total_sizeJ\x00\x00\x20\x00\
+///     X\x06\x00\x00\x00blocks]}(X\x04\x00\x00\x00sizeJ\x00\x00\x20\x00\
+///     X\x05\x00\x00\x00stateX\x10\x00\x00\x00active_allocateduaua.";
+/// let explorer = Explorer::open(file)?;
+/// let levels = explorer.levels(0);
+/// assert_eq!(levels.allocated, [Bytes::mib(2)], "there is no trace: one level");
+/// let flame = explorer.flame(0, 0, Side::Outside);
+/// assert_eq!(flame.nodes[0].bytes, Bytes::mib(2));
+/// # Ok::<(), gpumem_core::read::torch_snapshot::SnapshotError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Explorer {
+    /// What the text report says, too.
+    pub summary: Summary,
+    /// The frames of its stacks.
+    pub frames: Vec<ExplorerFrame>,
+    devices: Vec<DeviceSnapshot>,
+    /// Frames of each stack, innermost first: those of Python where there are any.
+    stacks: Vec<Vec<u32>>,
+}
+
+/// A frame, and whose it is. Example: [`Explorer`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExplorerFrame {
+    /// Where it is.
+    pub line: CodeLine,
+    /// Outside of installed packages and Python itself.
+    pub is_user: bool,
+}
+
+impl Explorer {
+    /// Reads a snapshot's file.
+    ///
+    /// # Errors
+    ///
+    /// As [`summary`](super::summary()).
+    pub fn open(bytes: &[u8]) -> Result<Self, SnapshotError> {
+        let tree = super::parsed(bytes)?;
+        let snapshot = super::read(&tree)?;
+        let summary = Summary::of(&snapshot);
+        let ranks: Vec<Rank> = snapshot.frames.iter().map(rank).collect();
+        let TorchSnapshot {
+            devices,
+            frames,
+            stacks,
+            ..
+        } = snapshot;
+        // A file may have a frame several times.
+        let mut first: HashMap<Frame<'_>, u32> = HashMap::new();
+        let same: Vec<u32> = (0..)
+            .zip(&frames)
+            .map(|(idx, frame)| *first.entry(*frame).or_insert(idx))
+            .collect();
+        let is_python = |frame: &u32| {
+            let rank = ranks.get(*frame as usize);
+            rank.is_some_and(|rank| matches!(rank, Rank::User | Rank::Installed))
+        };
+        let shown = |stack: Vec<u32>| {
+            let first = |frame: u32| same.get(frame as usize).copied();
+            let stack: Vec<u32> = stack.into_iter().filter_map(first).collect();
+            let python: Vec<u32> = stack.iter().copied().filter(is_python).collect();
+            if python.is_empty() { stack } else { python }
+        };
+        let frames = frames
+            .iter()
+            .zip(&ranks)
+            .map(|(frame, rank)| ExplorerFrame {
+                line: CodeLine {
+                    file: frame.file.to_owned(),
+                    line: frame.line,
+                    function: frame.name.to_owned(),
+                },
+                is_user: *rank == Rank::User,
+            });
+        Ok(Self {
+            summary,
+            frames: frames.collect(),
+            devices,
+            stacks: stacks.into_iter().map(shown).collect(),
+        })
+    }
+
+    /// The levels of a device, by its position in the summary, over its trace.
+    pub fn levels(&self, device: usize) -> Levels {
+        let device = self.devices.get(device);
+        device.map(Levels::of).unwrap_or_default()
+    }
+
+    /// Who holds what of a device after so many events of its trace.
+    pub fn flame(&self, device: usize, n_events: usize, side: Side) -> Flame {
+        let mut sums: HashMap<Option<StackIdx>, (Bytes, usize)> = HashMap::new();
+        if let Some(device) = self.devices.get(device) {
+            each_live(device, n_events, |stack, size| {
+                let (bytes, n_blocks) = sums.entry(stack).or_default();
+                *bytes += size;
+                *n_blocks += 1;
+            });
+        }
+        let mut sums: Vec<_> = sums.into_iter().collect();
+        // Nodes of one size in the order of their stacks.
+        sums.sort_unstable_by_key(|(stack, _)| *stack);
+        let mut grower = Grower::new();
+        for (stack, (bytes, n_blocks)) in sums {
+            let frames = stack.and_then(|idx| self.stacks.get(idx.0 as usize));
+            let frames = frames.map(Vec::as_slice).filter(|it| !it.is_empty());
+            let Some(frames) = frames else {
+                grower.add([None].into_iter(), bytes, n_blocks);
+                continue;
+            };
+            let frames = frames.iter().copied().map(Some);
+            match side {
+                Side::Outside => grower.add(frames.rev(), bytes, n_blocks),
+                Side::Inside => grower.add(frames, bytes, n_blocks),
+            }
+        }
+        grower.grown()
+    }
+
+    /// After how many events of a device's trace a request failed.
+    pub fn failures(&self, device: usize) -> Vec<usize> {
+        let events = self.devices.get(device).map(|it| it.events.iter());
+        let events = events.into_iter().flatten().enumerate();
+        let failed = events.filter(|(_, event)| event.action == Action::OutOfMemory);
+        failed.map(|(at, _)| at + 1).collect()
+    }
+
+    /// Microseconds from the first event of a device's trace to that event; `None` without times.
+    pub fn micros(&self, device: usize, event: usize) -> Option<u64> {
+        let events = &self.devices.get(device)?.events;
+        let first = events.iter().find_map(|event| event.at_micros)?;
+        events.get(event)?.at_micros?.checked_sub(first)
+    }
+}

@@ -1,0 +1,48 @@
+//! Which blocks live after so many events of a trace.
+
+use std::collections::HashMap;
+
+use crate::units::Bytes;
+
+use super::model::{Action, BlockState, DeviceSnapshot, Event, StackIdx};
+
+/// Calls `visit` with the stack and the size of each block that lives after the first `n_events`, as far as
+/// trace and segments tell: what was allocated before the trace and freed within it is not among them.
+pub(super) fn each_live(
+    device: &DeviceSnapshot,
+    n_events: usize,
+    mut visit: impl FnMut(Option<StackIdx>, Bytes),
+) {
+    // Allocations in the trace that live, by their addresses.
+    let mut live: HashMap<u64, &Event> = HashMap::new();
+    let (before, after) = device.events.split_at(n_events.min(device.events.len()));
+    for event in before {
+        play(&mut live, event);
+    }
+    for event in live.values() {
+        visit(event.stack, event.size);
+    }
+    for event in after {
+        play(&mut live, event);
+    }
+    // Blocks that live at the end without an allocation in the trace lived all the time.
+    let blocks = device.segments.iter().flat_map(|segment| &segment.blocks);
+    for block in blocks.filter(|block| block.state == BlockState::Allocated) {
+        let is_traced = |address| live.contains_key(&address);
+        if device.events.is_empty() || block.address.is_some_and(|address| !is_traced(address)) {
+            visit(block.stack, block.requested);
+        }
+    }
+}
+
+fn play<'a>(live: &mut HashMap<u64, &'a Event>, event: &'a Event) {
+    match (event.action, event.address) {
+        (Action::Alloc, Some(address)) => {
+            live.insert(address, event);
+        }
+        (Action::FreeRequested, Some(address)) => {
+            live.remove(&address);
+        }
+        _ => (),
+    }
+}
