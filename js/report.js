@@ -5,7 +5,9 @@ import { goToCell, linkCells } from "./cells.js";
 import { base64Of, copy, download, escaped, filled, pack, pictureOf } from "./export.js";
 import { init, View } from "./glue.js";
 import { listen } from "./input.js";
+import { onResize } from "./size.js";
 import { onThemeChange, themeName } from "./theme.js";
+import { fromBase64, unpack } from "./unpack.js";
 
 const MODULE = "__GPUMEM_MODULE__";
 const STYLE = "__GPUMEM_STYLE__";
@@ -36,19 +38,6 @@ let sheet;
 function load() {
   loaded ??= unpack(fromBase64(MODULE)).then((bytes) => init({ module_or_path: bytes }));
   return loaded;
-}
-
-export function fromBase64(text) {
-  const chars = atob(text);
-  const bytes = new Uint8Array(chars.length);
-  for (let i = 0; i < chars.length; i++) bytes[i] = chars.charCodeAt(i);
-  return bytes;
-}
-
-/** A strict policy refuses `fetch("data:")`, but not this. */
-async function unpack(packed) {
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
 function style() {
@@ -285,31 +274,4 @@ function joined(parts) {
     end += part.length;
   }
   return whole;
-}
-
-/** Follows the width of the report and the pixels of the screen. */
-function onResize(root, fit) {
-  let frame = 0;
-  let media;
-  const resize = () => {
-    frame = 0;
-    fit();
-  };
-  const soon = () => {
-    frame ||= requestAnimationFrame(resize);
-  };
-  const watchPixels = () => {
-    media?.removeEventListener("change", watchPixels);
-    media = matchMedia(`(resolution: ${devicePixelRatio}dppx)`);
-    media.addEventListener("change", watchPixels);
-    soon();
-  };
-  const observer = new ResizeObserver(soon);
-  observer.observe(root);
-  watchPixels();
-  return () => {
-    cancelAnimationFrame(frame);
-    observer.disconnect();
-    media.removeEventListener("change", watchPixels);
-  };
 }

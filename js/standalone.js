@@ -1,6 +1,7 @@
 // Brings the self-contained page to life.
 
-import { fromBase64, mount } from "./report.js";
+import { mount } from "./report.js";
+import { fromBase64 } from "./unpack.js";
 
 const recording = fromBase64(document.getElementById("recording").textContent);
 const baseline = document.getElementById("baseline");

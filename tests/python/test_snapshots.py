@@ -137,6 +137,8 @@ def test_the_command_line_recognises_a_snapshot(tmp_path: Path) -> None:
     assert shown.stdout.startswith("PyTorch memory snapshot · 3 devices\n")
     as_json = command(path, "--json")
     assert json.loads(as_json.stdout)["devices"][0]["label"] == "cuda:0"
+    page = tmp_path / "page.html"
+    assert command(path, "--html", page).stdout == f"wrote {page}\n"
     refused = command(path, "--csv")
     assert refused.returncode == 2
     assert "a memory snapshot of PyTorch has no --csv" in refused.stderr
@@ -148,9 +150,17 @@ def test_the_command_line_recognises_a_snapshot(tmp_path: Path) -> None:
 
 def test_the_magic_recognises_a_file(shell: Shell, tmp_path: Path) -> None:
     path = written(tmp_path, with_settings())
-    shell.run(f'%gpumem_report "{path}"')
+    shell.run(f'%gpumem_report --text "{path}"')
     assert shell.lines[-1].startswith("PyTorch memory snapshot · 2 devices")
-    assert "has no --html" in shell.run(f"%gpumem_report {path} --html r.html").stderr
+    shell.run(f'%gpumem_report "{path}"')
+    shown = shell.shown[-1]["data"]
+    assert shown["text/plain"].startswith("PyTorch memory snapshot · 2 devices")
+    assert shown["text/html"].startswith("<iframe")
+    page = tmp_path / "page.html"
+    shell.run(f"%gpumem_report {path} --html {page}")
+    assert shell.lines[-1] == f"wrote {page}"
+    assert f'data-name="{path.name}"' in page.read_text()
+    assert "end 'r.png' in .html" in shell.run(f"%gpumem_report {path} --html r.png").stderr
     assert "leave out --compare" in shell.run(f"%gpumem_report {path} --compare a").stderr
     assert "cannot read" in shell.run(f"%gpumem_report {tmp_path}/none").stderr
     recording = tmp_path / "saved"

@@ -5,6 +5,7 @@ use gpumem_core::chart::{self, Density};
 use gpumem_core::decimal::rounded;
 use gpumem_core::units::{ByteDelta, Units};
 use gpumem_core::wording::{self, Words};
+use gpumem_page_kit::paint::{paint_scene, px};
 use web_sys::{Element, HtmlCanvasElement};
 
 use crate::canvas::Faces;
@@ -12,7 +13,6 @@ use crate::card_details;
 use crate::dom::{Dom, Maker, add, fill};
 use crate::holder_list;
 use crate::model::Model;
-use crate::page::{paint_scene, px};
 
 /// From here on, two charts stand beside each other.
 const TWO_CHARTS: f64 = 560.0;

@@ -4,13 +4,11 @@
 //! The page's script hands it bytes, sizes and events and catches what it
 //! throws; it holds no rule of the domain. [`state`] decides what an event means,
 //! [`keys`] and [`gesture`] which event the hands meant, [`model`] what follows
-//! from it, [`page`] which elements change, [`canvas`] how a scene becomes pixels.
+//! from it, [`page`] which elements change; `gpumem-page-kit` makes elements and pixels.
 #![forbid(unsafe_code)]
 
-mod canvas;
 mod card_details;
 mod cards;
-mod dom;
 #[cfg(test)]
 mod fixture;
 mod full;
@@ -32,6 +30,7 @@ use gpumem_core::format;
 use gpumem_core::recording::{CellIdx, DeviceIdx};
 use gpumem_core::report;
 use gpumem_core::units::Units;
+use gpumem_page_kit::{canvas, dom};
 use wasm_bindgen::prelude::{JsError, JsValue, wasm_bindgen};
 use web_sys::{Element, HtmlCanvasElement};
 

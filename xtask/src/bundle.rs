@@ -13,18 +13,22 @@ use base64::engine::general_purpose::STANDARD;
 use xxhash_rust::xxh3::Xxh3;
 use zopfli::{Format, Options};
 
+use crate::wasm::Module;
+
 /// Into how many parts gzip cuts the module, each with a code of its own.
 const MOST_BLOCKS: u16 = 100;
 
-/// Writes the page's files into the Python package.
-pub(crate) fn bundle(root: &Path, glue_js: &str, wasm: &[u8]) -> Result<()> {
+/// Writes the report's files into the Python package.
+pub(crate) fn bundle(root: &Path, module: &Module) -> Result<()> {
     let js = |name: &str| {
         let file = root.join("js").join(name);
         fs::read_to_string(&file).with_context(|| format!("reading {}", file.display()))
     };
     let report = [
-        glue(glue_js)?,
+        glue(&module.glue_js)?,
         joined(&js("theme.js")?),
+        joined(&js("unpack.js")?),
+        joined(&js("size.js")?),
         joined(&js("picture.js")?),
         joined(&js("export.js")?),
         joined(&js("blocks.js")?),
@@ -40,7 +44,10 @@ pub(crate) fn bundle(root: &Path, glue_js: &str, wasm: &[u8]) -> Result<()> {
             "\"__GPUMEM_STANDALONE__\"",
             &kept(&joined(&js("standalone.js")?))?,
         )
-        .replace("__GPUMEM_MODULE__", &STANDARD.encode(gzipped(wasm)?));
+        .replace(
+            "__GPUMEM_MODULE__",
+            &STANDARD.encode(gzipped(&module.wasm)?),
+        );
     let (provider, thin) = (js("provider.js")?, js("thin.js")?);
     let build_id = hash(&[report.as_bytes(), provider.as_bytes(), thin.as_bytes()]);
     let named = |text: &str| text.replace("__GPUMEM_BUILD_ID__", &build_id);
@@ -62,6 +69,38 @@ pub(crate) fn bundle(root: &Path, glue_js: &str, wasm: &[u8]) -> Result<()> {
         fs::write(folder.join(name), text)?;
     }
     Ok(())
+}
+
+/// Writes the page of a snapshot into the Python package.
+pub(crate) fn bundle_snapshot(root: &Path, module: &Module) -> Result<()> {
+    let js = |name: &str| {
+        let file = root.join("js").join(name);
+        fs::read_to_string(&file).with_context(|| format!("reading {}", file.display()))
+    };
+    let parts = [
+        "theme.js",
+        "unpack.js",
+        "size.js",
+        "blocks.js",
+        "input.js",
+        "snapshot.js",
+    ];
+    let mut script = glue(&module.glue_js)?;
+    for part in parts {
+        script += &joined(&js(part)?);
+    }
+    let style = [js("style.css")?, js("snapshot.css")?].concat();
+    let script = script
+        .replace("\"__GPUMEM_STYLE__\"", &quoted(&style)?)
+        .replace(
+            "__GPUMEM_MODULE__",
+            &STANDARD.encode(gzipped(&module.wasm)?),
+        );
+    let page = js("snapshot.html")?.replace("__GPUMEM_SCRIPT__", script.trim_end());
+    Ok(fs::write(
+        root.join("pybind/python/gpumem/static/snapshot.html"),
+        page,
+    )?)
 }
 
 /// What wasm-bindgen writes, closed in a scope of its own.

@@ -17,7 +17,7 @@ const PIECE: usize = 6;
 /// A piece within more functions says nothing about any of them.
 const MOST_OWNERS: usize = 1000;
 /// How far back a function looks for its like: about gzip's reach.
-const REACH: usize = 32_500;
+const REACH: usize = 32_700;
 /// Counts with each function's length: a short one is alike by chance.
 const ALLOWANCE: usize = 20;
 

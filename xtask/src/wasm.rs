@@ -1,4 +1,4 @@
-//! The widget's crate as a module for the page: compile, bind, order, bundle.
+//! Crates as modules for pages: compile, bind, order, bundle.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use wasm_bindgen_cli_support::Bindgen;
 
 use crate::alike::merged;
-use crate::bundle::bundle;
+use crate::bundle::{bundle, bundle_snapshot};
 use crate::order::ordered;
 use crate::panics::silenced;
 use crate::places::forgotten;
@@ -62,15 +62,25 @@ pub(crate) fn build(project: &Project) -> Result<()> {
     }
     add_target()?;
     eprintln!("building the widget");
-    let module = compile(project)?;
-    let (glue_js, wasm) = bind(&module, &project.target("bindgen"))?;
+    let report = module(project, "gpumem-widget")?;
+    let snapshot = module(project, "gpumem-snapshot-page")?;
     remove_old(&project.static_folder())?;
-    bundle(
-        project.root(),
-        &glue_js,
-        &ordered(&merged(&forgotten(&wasm)?)?)?,
-    )?;
+    bundle(project.root(), &report)?;
+    bundle_snapshot(project.root(), &snapshot)?;
     stamp.set()
+}
+
+/// What a page loads: the script that talks to a module, and the module.
+pub(crate) struct Module {
+    pub(crate) glue_js: String,
+    pub(crate) wasm: Vec<u8>,
+}
+
+fn module(project: &Project, package: &str) -> Result<Module> {
+    let compiled = compile(project, package)?;
+    let (glue_js, wasm) = bind(&compiled, &project.target("bindgen"))?;
+    let wasm = ordered(&merged(&forgotten(&wasm)?)?)?;
+    Ok(Module { glue_js, wasm })
 }
 
 /// A file that the bundle no longer writes would stay in every wheel.
@@ -81,15 +91,13 @@ fn remove_old(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-fn compile(project: &Project) -> Result<PathBuf> {
+fn compile(project: &Project, package: &str) -> Result<PathBuf> {
     let mut build = project.cargo("build");
-    build.args(["--quiet", "--locked", "--package", "gpumem-widget", "--lib"]);
+    build.args(["--quiet", "--locked", "--package", package, "--lib"]);
     build.args(["--profile", "wasm", "--target", TARGET]);
     run::run(project.without_local_paths(&mut build))?;
-    Ok(project
-        .cargo_target()
-        .join(TARGET)
-        .join("wasm/gpumem_widget.wasm"))
+    let file = format!("wasm/{}.wasm", package.replace('-', "_"));
+    Ok(project.cargo_target().join(TARGET).join(file))
 }
 
 /// The JavaScript that talks to the module, and the module that it talks to.
@@ -98,8 +106,9 @@ fn compile(project: &Project) -> Result<PathBuf> {
 /// the module means nothing: so no default path.
 fn bind(module: &Path, folder: &Path) -> Result<(String, Vec<u8>)> {
     let compiled = fs::read(module).with_context(|| format!("reading {}", module.display()))?;
+    let name = module.file_stem().unwrap_or_default().to_string_lossy();
     Bindgen::new()
-        .input_bytes("gpumem_widget", silenced(&compiled)?)
+        .input_bytes(&name, silenced(&compiled)?)
         .web(true)?
         .omit_default_module_path(true)
         .typescript(false)
@@ -111,10 +120,10 @@ fn bind(module: &Path, folder: &Path) -> Result<(String, Vec<u8>)> {
         let file = folder.join(name);
         fs::read(&file).with_context(|| format!("reading {}", file.display()))
     };
-    let glue_js = String::from_utf8(read("gpumem_widget.js")?)?;
+    let glue_js = String::from_utf8(read(&format!("{name}.js"))?)?;
     ensure!(
         !glue_js.contains("Closure"),
         "the page is given a closure, but what calls one was cut from the module"
     );
-    Ok((glue_js, read("gpumem_widget_bg.wasm")?))
+    Ok((glue_js, read(&format!("{name}_bg.wasm"))?))
 }

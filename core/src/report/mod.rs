@@ -48,7 +48,7 @@ pub use line::{News, line, news};
 pub use markdown::markdown;
 pub use sessions::{cut_off, last_session, sessions, worst_finding};
 pub use sources::sources;
-pub use torch_snapshot::torch_snapshot;
+pub use torch_snapshot::{torch_snapshot, torch_snapshot_headline};
 
 use crate::analyze::{Analysis, DeviceSummary, Peak, RunRow, cell_label};
 use crate::printable::printable_lines;

@@ -11,6 +11,9 @@ use crate::wording::count;
 /// At most this many owners are listed, the largest.
 const N_OWNERS: usize = 10;
 
+/// An owner of at least this share is named.
+const LARGE: f64 = 0.1;
+
 /// At most this many failed requests are listed, the latest.
 const N_FAILED: usize = 5;
 
@@ -59,6 +62,52 @@ fn device_lines(device: &DeviceSummary, summary: &Summary, width: usize) -> Vec<
         lines.extend(timeline_lines(timeline, width));
     }
     lines
+}
+
+/// A device in one sentence: the request that failed last, else its peak.
+///
+/// ```
+/// use gpumem_core::read::torch_snapshot::summary;
+/// use gpumem_core::report::torch_snapshot_headline;
+///
+/// // [{'device': 0, 'total_size': 2097152}], protocol 2
+/// let file = b"\x80\x02]}(X\x06\x00\x00\x00deviceK\x00X\x0a\x00\x00\x00total_sizeJ\x00\x00\x20\x00ua.";
+/// let device = &summary(file)?.devices[0];
+/// assert_eq!(torch_snapshot_headline(device), "0 B of 2 MiB reserved is allocated");
+/// # Ok::<(), gpumem_core::read::torch_snapshot::SnapshotError>(())
+/// ```
+pub fn torch_snapshot_headline(device: &DeviceSummary) -> String {
+    let largest = |owners: &[Owner], bytes: Bytes| {
+        let named = owners.iter().find_map(|it| Some((it, it.line.as_ref()?)));
+        named
+            .filter(|(owner, _)| owner.bytes.as_f64() > bytes.as_f64() * LARGE)
+            .map(|(owner, line)| format!("; {} of it by {}", owner.bytes, line.short()))
+            .unwrap_or_default()
+    };
+    if let Some(failed) = device.failed.last() {
+        let place = failed.line.as_ref().map(CodeLine::short);
+        let place = place
+            .map(|place| format!(" at {place}"))
+            .unwrap_or_default();
+        return format!(
+            "Out of memory: {} wanted{place}, the largest hole has {}",
+            failed.wanted, device.largest_hole
+        );
+    }
+    if let Some(timeline) = &device.timeline {
+        let at_least = if timeline.is_lower_bound {
+            "at least "
+        } else {
+            ""
+        };
+        let owners = largest(&timeline.owners, timeline.peak);
+        return format!("At most {at_least}{} was allocated{owners}", timeline.peak);
+    }
+    let owners = largest(&device.owners, device.allocated);
+    format!(
+        "{} of {} reserved is allocated{owners}",
+        device.allocated, device.reserved
+    )
 }
 
 fn totals(device: &DeviceSummary) -> [Vec<String>; 2] {

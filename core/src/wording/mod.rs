@@ -265,8 +265,14 @@ pub(crate) const fn withdrawn(reason: Withdrawn) -> &'static str {
     }
 }
 
-/// `1 run`, `7 runs`.
-pub(crate) fn count(n: usize, what: &str) -> String {
+/// So many of something.
+///
+/// ```
+/// use gpumem_core::wording::count;
+///
+/// assert_eq!((count(1, "run"), count(7, "run")), ("1 run".to_owned(), "7 runs".to_owned()));
+/// ```
+pub fn count(n: usize, what: &str) -> String {
     let plural = if n == 1 { "" } else { "s" };
     format!("{n} {what}{plural}")
 }

@@ -15,7 +15,7 @@ import re
 import sys
 from argparse import ArgumentTypeError
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +28,7 @@ from IPython.core.inputtransformer2 import (
 )
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
 from IPython.core.magic_arguments import argument, kwds, magic_arguments
-from IPython.display import display
+from IPython.display import display, publish_display_data
 from IPython.utils.process import arg_split  # type: ignore[attr-defined]
 from traitlets import Bool, Dict, Enum, TraitError, Unicode, Union, validate
 from traitlets.config import Config, Configurable
@@ -496,13 +496,10 @@ class GpuMemMagics(Magics):
             return
         shown = _shown(options)
         if isinstance(shown, _gpumem.TorchSnapshot):
-            if options.html is not None:
-                reason = "a memory snapshot of PyTorch has no --html: it is printed as text"
-                raise _refusal("%gpumem_report", reason)
-            self._extension.show(shown.text(NOTEBOOK_WIDTH))
+            self._show_snapshot(shown, options)
             return
         if options.html is not None:
-            self._save_page(shown, Path(options.html).expanduser())
+            self._save_page(shown.save, Path(options.html).expanduser())
         if options.text:
             self._extension.show(shown.text())
         elif options.html is None:
@@ -556,14 +553,27 @@ class GpuMemMagics(Magics):
         why = "no GPU is seen yet, so host memory counts (`%gpumem status` says why)"
         return f"\n{when}" if accelerators else f"\n{when}\n{why}"
 
-    def _save_page(self, shown: Report | Comparison, path: Path) -> None:
+    def _show_snapshot(self, snapshot: _gpumem.TorchSnapshot, options: Namespace) -> None:
+        from gpumem import _snapshot_page
+
+        source = Path(options.file).expanduser()
+        if options.html is not None:
+            page = _snapshot_page.html(snapshot, source)
+            save = partial(_written, page)
+            self._save_page(save, Path(options.html).expanduser())
+        if options.text:
+            self._extension.show(snapshot.text(NOTEBOOK_WIDTH))
+        elif options.html is None:
+            publish_display_data(_snapshot_page.mime_bundle(snapshot, source))
+
+    def _save_page(self, save: Callable[[Path], None], path: Path) -> None:
         if not path.suffix:
             path = path.with_name(f"{path.name}.html")
         if path.suffix.lower() != ".html":
             reason = f"--html writes a page: end {path.name!r} in .html"
             raise _refusal("%gpumem_report", reason)
         try:
-            shown.save(path)
+            save(path)
         except (OSError, _gpumem.GpuMemError) as error:
             raise _refusal("%gpumem_report", f"--html: {error}") from None
         except ValueError as error:
@@ -684,6 +694,10 @@ def _shown(options: Namespace) -> Report | Comparison | _gpumem.TorchSnapshot:
     except _gpumem.StoreError as error:
         raise _refusal("%gpumem_report", str(error)) from None
     return report(recording)
+
+
+def _written(page: str, path: Path) -> None:
+    _gpumem._write_file(path, page.encode())
 
 
 def _opened(file: str) -> _gpumem.Recording | _gpumem.TorchSnapshot:

@@ -17,7 +17,6 @@ import threading
 import time
 from base64 import b64encode
 from html import escape
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import traitlets
@@ -25,12 +24,11 @@ from anywidget import AnyWidget
 from IPython.display import publish_display_data
 
 from gpumem import _gpumem
-from gpumem._gpumem import GpuMemError
+from gpumem._static import built
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_STATIC = Path(__file__).parent / "static"
 _WIDTH = 880
 _SCALE = 2
 # Characters at the end of the picture's base64 that identify it.
@@ -79,24 +77,16 @@ class _Report(Protocol):
     def text(self) -> str: ...
 
 
-def _built(name: str) -> Path:
-    path = _STATIC / name
-    if not path.is_file():
-        message = f"this build of gpumem has no widget: {path} is missing\nhint: cargo xtask build"
-        raise GpuMemError(message)
-    return path
-
-
 class _Runtime(AnyWidget):
     """Sends the module to the page; has no view."""
 
-    _esm = _built("provider.js")
+    _esm = built("provider.js")
 
 
 class ReportWidget(AnyWidget):
     """The live view of one recording."""
 
-    _esm = _built("thin.js")
+    _esm = built("thin.js")
     recording = traitlets.Bytes().tag(sync=True)
     picture = traitlets.Unicode().tag(sync=True)
     # The baseline that the recording is compared with, and its name.
@@ -124,7 +114,7 @@ class ReportWidget(AnyWidget):
         """
         runtime = b""
         if _has_a_page_for_each_output():
-            runtime = _built("provider.js").read_bytes()
+            runtime = built("provider.js").read_bytes()
         else:
             _runtime()
         super().__init__(
@@ -158,7 +148,7 @@ class ReportWidget(AnyWidget):
         if message.get("kind") == "runtime":
             global _is_alone  # noqa: PLW0603 (how this kernel's notebook shows outputs)
             _is_alone = _is_alone or message.get("alone") is True
-            self.send({"kind": "runtime"}, [_built("provider.js").read_bytes()])
+            self.send({"kind": "runtime"}, [built("provider.js").read_bytes()])
 
 
 class _Updates:
@@ -276,7 +266,7 @@ def html(report: _Report, against: Against | None = None) -> str:
         "TEXT": escape(text),
         "WIDTH": str(_WIDTH),
     }
-    page = _built("standalone.html").read_text(encoding="utf-8")
+    page = built("standalone.html").read_text(encoding="utf-8")
     # One pass: no part is searched for the placeholder of another.
     return re.sub(r"__GPUMEM_([A-Z]+)__", lambda found: parts[found[1]], page)
 

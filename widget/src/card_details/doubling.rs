@@ -4,8 +4,8 @@ use gpumem_core::analyze::DoublingDetails;
 use gpumem_core::units::Units;
 use web_sys::Element;
 
-use super::bars::{Ink, Part, bar, boxed};
 use crate::dom::{Dom, Maker};
+use gpumem_page_kit::bars::{Ink, Part, bar, boxed};
 
 /// Three bars on one scale.
 pub(super) fn body(make: &Maker, details: DoublingDetails, units: Units) -> Dom<Element> {

@@ -5,10 +5,11 @@ use gpumem_core::recording::SegmentSnapshot;
 use gpumem_core::units::Bytes;
 use web_sys::Element;
 
-use super::bars::{Ink, Part, bar, boxed};
-use super::{numbered, segments};
+use super::numbered;
 use crate::dom::{Dom, Maker};
 use crate::model::Model;
+use gpumem_page_kit::bars::{Ink, Part, bar, boxed};
+use gpumem_page_kit::segments;
 
 /// The map, where somebody looked; else the sums, where those are known.
 pub(super) fn body(make: &Maker, model: &Model, finding: &Finding) -> Dom<Option<Element>> {

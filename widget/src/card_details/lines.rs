@@ -7,10 +7,10 @@ use gpumem_core::sort;
 use gpumem_core::units::{Bytes, Units};
 use web_sys::{Element, HtmlElement};
 
-use super::bars::boxed;
 use super::numbered;
 use crate::dom::{Dom, Maker, add, share};
 use crate::model::Model;
+use gpumem_page_kit::bars::boxed;
 
 /// So many lines are shown, those that count most.
 const N_SHOWN: usize = 8;

@@ -1,12 +1,10 @@
 //! What a card draws of its finding, below the sentences: a body for each kind that has one.
 
-mod bars;
 mod doubling;
 mod fragmentation;
 mod lines;
 mod oom;
 mod retention;
-mod segments;
 
 use gpumem_core::analyze::{Details, Finding};
 use gpumem_core::collect::ExtendVec;

@@ -3,10 +3,10 @@
 use gpumem_core::analyze::{Finding, OomBreakdown};
 use web_sys::Element;
 
-use super::bars::boxed;
-use super::segments;
 use crate::dom::{Dom, Maker};
 use crate::model::Model;
+use gpumem_page_kit::bars::boxed;
+use gpumem_page_kit::segments;
 
 /// Where the blocks lay at that moment; why nobody looked, where it is told.
 pub(super) fn map(

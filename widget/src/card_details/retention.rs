@@ -3,10 +3,10 @@
 use gpumem_core::analyze::{Finding, RetentionDetails, cell_label};
 use web_sys::Element;
 
-use super::bars::{Ink, Part, bar, boxed};
 use super::numbered;
 use crate::dom::{Dom, Maker};
 use crate::model::Model;
+use gpumem_page_kit::bars::{Ink, Part, bar, boxed};
 
 /// How much of the device it is, since when, and the line to type.
 pub(super) fn body(

@@ -5,12 +5,12 @@ use gpumem_core::collect::CollectVec;
 use gpumem_core::recording::{CellIdx, DeviceIdx, RunIdx};
 use gpumem_core::sort;
 use gpumem_core::units::ByteDelta;
+use gpumem_page_kit::paint::{paint_scene, px};
 use wasm_bindgen::JsCast;
 use web_sys::{Element, HtmlCanvasElement, HtmlElement, HtmlInputElement};
 
 use super::controls::{press, segments};
 use super::opened;
-use super::picture::{paint_scene, px};
 use crate::canvas::Faces;
 use crate::dom::{Dom, Maker, add, describe, fill, flag, put, share, write};
 use crate::full;

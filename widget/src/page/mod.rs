@@ -23,10 +23,10 @@ use compare::Comparison;
 use controls::{Header, Settings};
 use findings::Findings;
 use folds::Folds;
+use gpumem_page_kit::paint::{faces, paint_scene};
 use held::Held;
 use now::Now;
 use picture::Picture;
-pub(crate) use picture::{paint_scene, px};
 use tiles::Tiles;
 use verdict::Panel;
 
@@ -323,7 +323,7 @@ impl Page {
         extent: Extent,
     ) -> Dom<()> {
         let (scene, scale) = (model.picture(extent), model.scale_of_picture(extent));
-        picture::paint_scene(canvas, &scene, model.theme, scale, &self.faces)
+        paint_scene(canvas, &scene, model.theme, scale, &self.faces)
     }
 
     fn picture(&self, chart: Chart) -> Option<&Picture> {
@@ -336,22 +336,4 @@ impl Page {
         }
         self.verdict.draw(&self.make, model, &self.faces)
     }
-}
-
-/// The faces that the report's style gives text and code.
-fn faces(root: &Element) -> Dom<Faces> {
-    let window = web_sys::window().ok_or("no window")?;
-    let style = window.get_computed_style(root)?.ok_or("no style")?;
-    let face = |name: &str, otherwise: &str| {
-        let found = style.get_property_value(name).unwrap_or_default();
-        if found.trim().is_empty() {
-            otherwise.to_owned()
-        } else {
-            found
-        }
-    };
-    Ok(Faces {
-        sans: face("font-family", "sans-serif"),
-        mono: face("--mono", "monospace"),
-    })
 }

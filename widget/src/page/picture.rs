@@ -2,13 +2,13 @@
 
 use gpumem_core::chart::{self, Point, Scene, Target, Theme};
 use gpumem_core::collect::ExtendVec;
-use gpumem_core::decimal::short;
 use gpumem_core::sort;
+use gpumem_page_kit::paint::{paint_scene, px};
 use wasm_bindgen::{JsCast, JsValue};
 use web_sys::{Element, HtmlCanvasElement, HtmlElement};
 
 use super::cells::Cells;
-use crate::canvas::{Canvas, Faces};
+use crate::canvas::Faces;
 use crate::dom::{Dom, Maker, add, describe, fill, flag};
 use crate::model::Model;
 use crate::readout::{self, Readout};
@@ -217,20 +217,6 @@ impl Picture {
     }
 }
 
-/// Paints a scene on a canvas of its own size.
-pub(crate) fn paint_scene(
-    canvas: &HtmlCanvasElement,
-    scene: &Scene,
-    theme: Theme,
-    scale: f64,
-    faces: &Faces,
-) -> Dom<()> {
-    let canvas = Canvas::of(canvas, scene.device_size(scale), faces);
-    let mut canvas = canvas.ok_or("the page gives no drawing context")?;
-    let painted = chart::paint(scene, theme, scale, &mut canvas);
-    Ok(painted.map_err(|error| JsValue::from(error.to_string()))?)
-}
-
 /// What is read out of what is pointed at.
 pub(crate) fn read_out(model: &Model, pointed: Pointed) -> Option<Readout> {
     let (recording, device, units) = (model.recording(), model.state().device, model.units());
@@ -259,9 +245,4 @@ fn place(overlay: &HtmlElement, left: f64, width: f64) -> Dom<()> {
     let style = overlay.style();
     style.set_property("left", &px(left))?;
     Ok(style.set_property("width", &px(width))?)
-}
-
-/// A length of the style sheet.
-pub(crate) fn px(length: f64) -> String {
-    short(length, 2) + "px"
 }

@@ -4,7 +4,7 @@ use crate::chart::label::Label;
 use crate::chart::plot::sheet;
 use crate::chart::scene::{Face, Point, Rect, Role, Scene};
 use crate::chart::text;
-use crate::read::torch_snapshot::{ExplorerFrame, Flame};
+use crate::read::torch_snapshot::{ExplorerFrame, Flame, FlamePart};
 use crate::units::Units;
 use crate::wording::count;
 
@@ -90,6 +90,16 @@ pub fn icicle(flame: &Flame, frames: &[ExplorerFrame], view: &IcicleView) -> Ici
     }
 }
 
+/// What a part of the tree is. Example: `part_words(FlamePart::All, &[])` is `all`.
+pub fn part_words(part: FlamePart, frames: &[ExplorerFrame]) -> String {
+    match (part, part.frame().and_then(|frame| frames.get(frame))) {
+        (_, Some(frame)) => frame.line.short(),
+        (FlamePart::All, _) => "all".to_owned(),
+        (FlamePart::BeforeTrace, _) => "allocated before the trace".to_owned(),
+        _ => "no stack was recorded".to_owned(),
+    }
+}
+
 struct Drawing<'a> {
     flame: &'a Flame,
     frames: &'a [ExplorerFrame],
@@ -143,8 +153,8 @@ impl Drawing<'_> {
     }
 
     fn look(&self, node: usize) -> Role {
-        let frame = self.flame.nodes[node].frame;
-        let frame = frame.and_then(|frame| self.frames.get(frame as usize));
+        let frame = self.flame.nodes[node].part.frame();
+        let frame = frame.and_then(|frame| self.frames.get(frame));
         let Some(frame) = frame else {
             return Role::CacheArea;
         };
@@ -163,12 +173,7 @@ impl Drawing<'_> {
 
     fn words(&self, node: usize) -> String {
         let of = &self.flame.nodes[node];
-        let frame = of.frame.and_then(|frame| self.frames.get(frame as usize));
-        let size = self.view.units.size(of.bytes);
-        match frame {
-            Some(frame) => format!("{} {size}", frame.line.short()),
-            None if node == 0 => format!("all {size}"),
-            None => format!("no stack was recorded {size}"),
-        }
+        let name = part_words(of.part, self.frames);
+        format!("{name} {}", self.view.units.size(of.bytes))
     }
 }

@@ -189,8 +189,8 @@ impl Place {
             let time = (view.micros)((event as usize).saturating_sub(1));
             let time = time.map(|micros| Nanos::new(micros.saturating_mul(1000)).to_string());
             let words = match time {
-                Some(time) => format!("{event:.0} · {time}"),
-                None => format!("{event:.0}"),
+                Some(time) if event > 0.0 => format!("{event:.0} · {time}"),
+                _ => format!("{event:.0}"),
             };
             let anchor = match idx {
                 0 => Anchor::Start,

@@ -5,5 +5,5 @@ mod levels;
 #[cfg(test)]
 mod tests;
 
-pub use icicle::{Icicle, IcicleView, icicle};
+pub use icicle::{Icicle, IcicleView, icicle, part_words};
 pub use levels::{TraceView, event_at, trace_levels};

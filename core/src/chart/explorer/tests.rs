@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::chart::{Item, Point, Role};
-use crate::read::torch_snapshot::{CodeLine, ExplorerFrame, Flame, FlameNode, Levels};
+use crate::read::torch_snapshot::{CodeLine, ExplorerFrame, Flame, FlameNode, FlamePart, Levels};
 use crate::units::{Bytes, Units};
 
 fn frame(function: &str, is_user: bool) -> ExplorerFrame {
@@ -16,9 +16,9 @@ fn frame(function: &str, is_user: bool) -> ExplorerFrame {
     ExplorerFrame { line, is_user }
 }
 
-fn node(frame: Option<u32>, mib: u64, parent: usize, children: &[usize]) -> FlameNode {
+fn node(part: FlamePart, mib: u64, parent: usize, children: &[usize]) -> FlameNode {
     FlameNode {
-        frame,
+        part,
         bytes: Bytes::mib(mib),
         n_blocks: 1,
         parent,
@@ -29,10 +29,10 @@ fn node(frame: Option<u32>, mib: u64, parent: usize, children: &[usize]) -> Flam
 /// `main` calls `step` for 30 of 40 MiB.
 fn called() -> (Flame, Vec<ExplorerFrame>) {
     let nodes = vec![
-        node(None, 40, 0, &[1]),
-        node(Some(0), 40, 0, &[2, 3]),
-        node(Some(1), 30, 1, &[]),
-        node(Some(2), 10, 1, &[]),
+        node(FlamePart::All, 40, 0, &[1]),
+        node(FlamePart::Frame(0), 40, 0, &[2, 3]),
+        node(FlamePart::Frame(1), 30, 1, &[]),
+        node(FlamePart::Frame(2), 10, 1, &[]),
     ];
     let frames = ["main", "step", "linear"].map(|name| frame(name, name != "linear"));
     (Flame { nodes }, frames.to_vec())
@@ -51,8 +51,8 @@ fn drawn(root: usize, search: &str) -> Vec<(String, f64, Role)> {
         Item::Fill { role, .. } => Some(*role),
         _ => None,
     });
-    let words = |node: usize| match flame.nodes[node].frame {
-        Some(frame) => frames[frame as usize].line.function.clone(),
+    let words = |node: usize| match flame.nodes[node].part.frame() {
+        Some(frame) => frames[frame].line.function.clone(),
         None => "all".to_owned(),
     };
     let bars = icicle.bars.iter().zip(fills);

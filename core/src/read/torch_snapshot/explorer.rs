@@ -2,15 +2,17 @@
 
 use std::collections::HashMap;
 
+use crate::segments::{self, Pool, Segments};
 use crate::units::Bytes;
 
 use super::code_line::{CodeLine, Rank, rank};
 use super::fault::SnapshotError;
-use super::flame::{Flame, Grower, Side};
+use super::flame::{Flame, FlamePart, Grower, Side};
 use super::levels::Levels;
 use super::live::each_live;
-use super::model::{Action, DeviceSnapshot, Frame, StackIdx, TorchSnapshot};
-use super::summary::Summary;
+use super::model::{Action, BlockState, DeviceSnapshot, Frame, StackIdx, TorchSnapshot};
+use super::summary::{Owner, Summary, code_line};
+use super::timeline::{Course, change};
 
 /// A snapshot that answers questions about any moment of its trace.
 ///
@@ -39,6 +41,8 @@ pub struct Explorer {
     devices: Vec<DeviceSnapshot>,
     /// Frames of each stack, innermost first: those of Python where there are any.
     stacks: Vec<Vec<u32>>,
+    /// The line of each stack that the user can change.
+    lines: Vec<Option<CodeLine>>,
 }
 
 /// A frame, and whose it is. Example: [`Explorer`].
@@ -60,6 +64,8 @@ impl Explorer {
         let tree = super::parsed(bytes)?;
         let snapshot = super::read(&tree)?;
         let summary = Summary::of(&snapshot);
+        let lines = snapshot.lines().into_iter();
+        let lines = lines.map(|line| line.map(code_line)).collect();
         let ranks: Vec<Rank> = snapshot.frames.iter().map(rank).collect();
         let TorchSnapshot {
             devices,
@@ -99,6 +105,7 @@ impl Explorer {
             frames: frames.collect(),
             devices,
             stacks: stacks.into_iter().map(shown).collect(),
+            lines,
         })
     }
 
@@ -126,16 +133,77 @@ impl Explorer {
             let frames = stack.and_then(|idx| self.stacks.get(idx.0 as usize));
             let frames = frames.map(Vec::as_slice).filter(|it| !it.is_empty());
             let Some(frames) = frames else {
-                grower.add([None].into_iter(), bytes, n_blocks);
+                grower.add([FlamePart::NoStack].into_iter(), bytes, n_blocks);
                 continue;
             };
-            let frames = frames.iter().copied().map(Some);
+            let frames = frames.iter().copied().map(FlamePart::Frame);
             match side {
                 Side::Outside => grower.add(frames.rev(), bytes, n_blocks),
                 Side::Inside => grower.add(frames, bytes, n_blocks),
             }
         }
+        let before = self.before_trace(device, n_events, grower.bytes());
+        if before > Bytes::ZERO {
+            grower.add([FlamePart::BeforeTrace].into_iter(), before, 0);
+        }
         grower.grown()
+    }
+
+    /// What lived after so many events beside the blocks that are known.
+    fn before_trace(&self, device: usize, n_events: usize, known: Bytes) -> Bytes {
+        let course = self.devices.get(device).map(Course::of);
+        let events = self.devices.get(device).map(|it| it.events.iter());
+        let changes = events.into_iter().flatten().take(n_events).map(change);
+        let start = course.map_or(0, |course| i128::from(course.start.get()));
+        let level = u64::try_from(start + changes.sum::<i128>()).unwrap_or_default();
+        Bytes::new(level).saturating_sub(known)
+    }
+
+    /// Who holds what of a device after so many events of its trace, by line, the largest first. What was
+    /// allocated before the trace and freed within it is in none.
+    pub fn owners(&self, device: usize, n_events: usize) -> Vec<Owner> {
+        let mut sums: HashMap<Option<&CodeLine>, (Bytes, usize)> = HashMap::new();
+        if let Some(device) = self.devices.get(device) {
+            each_live(device, n_events, |stack, size| {
+                let line = stack.and_then(|idx| self.lines.get(idx.0 as usize)?.as_ref());
+                let (bytes, n_blocks) = sums.entry(line).or_default();
+                *bytes += size;
+                *n_blocks += 1;
+            });
+        }
+        let mut owners: Vec<Owner> = sums
+            .into_iter()
+            .map(|(line, (bytes, n_blocks))| Owner {
+                line: line.cloned(),
+                bytes,
+                n_blocks,
+            })
+            .collect();
+        owners.sort_by(|a, b| (b.bytes, &a.line).cmp(&(a.bytes, &b.line)));
+        owners
+    }
+
+    /// Where a device's memory lies at the end. PyTorch takes 2 MiB from the driver for requests of at most
+    /// 1 MiB, and more for others: by that its two pools are told apart.
+    pub fn segments(&self, device: usize) -> Segments {
+        let segments = self.devices.get(device).map(|it| it.segments.iter());
+        let segments = segments.into_iter().flatten().map(|segment| {
+            let blocks = segment.blocks.iter().map(|block| {
+                let state = match block.state {
+                    BlockState::Allocated => segments::BlockState::Held,
+                    BlockState::AwaitsStream => segments::BlockState::Awaiting,
+                    BlockState::Inactive => segments::BlockState::Free,
+                };
+                segments::Block::new(state, block.size)
+            });
+            let is_small = segment.size <= Bytes::mib(2);
+            segments::Segment {
+                pool: if is_small { Pool::Small } else { Pool::Large },
+                stream: 0,
+                blocks: blocks.collect(),
+            }
+        });
+        Segments::new(segments.collect())
     }
 
     /// After how many events of a device's trace a request failed.

@@ -23,12 +23,34 @@ pub struct Flame {
     pub nodes: Vec<FlameNode>,
 }
 
-/// A frame of a [`Flame`], as it was called there.
+/// What a node of a [`Flame`] stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FlamePart {
+    /// Everything.
+    All,
+    /// A frame, by its position in [`Explorer::frames`](super::Explorer::frames).
+    Frame(u32),
+    /// Blocks whose stack was not recorded.
+    NoStack,
+    /// Blocks that were allocated before the trace and freed within it: who did is not known.
+    BeforeTrace,
+}
+
+impl FlamePart {
+    /// The position of its frame; `None` if it is none.
+    pub fn frame(self) -> Option<usize> {
+        match self {
+            Self::Frame(frame) => Some(frame as usize),
+            _ => None,
+        }
+    }
+}
+
+/// A part of a [`Flame`], as it was called there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlameNode {
-    /// A position in [`Explorer::frames`](super::Explorer::frames); `None` for all, and below it for blocks
-    /// whose stack was not recorded.
-    pub frame: Option<u32>,
+    /// What it stands for.
+    pub part: FlamePart,
     /// Of all stacks through it.
     pub bytes: Bytes,
     /// Of all stacks through it.
@@ -42,7 +64,7 @@ pub struct FlameNode {
 impl Flame {
     pub(super) fn new() -> Self {
         let all = FlameNode {
-            frame: None,
+            part: FlamePart::All,
             bytes: Bytes::ZERO,
             n_blocks: 0,
             parent: 0,
@@ -73,7 +95,7 @@ impl Flame {
 /// Grows a [`Flame`] stack by stack.
 pub(super) struct Grower {
     flame: Flame,
-    places: HashMap<(usize, Option<u32>), usize>,
+    places: HashMap<(usize, FlamePart), usize>,
 }
 
 impl Grower {
@@ -87,17 +109,18 @@ impl Grower {
     /// Adds blocks with one stack: its frames from the root of the tree on.
     pub(super) fn add(
         &mut self,
-        frames: impl Iterator<Item = Option<u32>>,
+        parts: impl Iterator<Item = FlamePart>,
         bytes: Bytes,
         n_blocks: usize,
     ) {
         let mut at = 0;
         self.flame.count(at, bytes, n_blocks);
-        for frame in frames {
+        for part in parts {
+            let n_known = self.flame.nodes.len();
             let nodes = &mut self.flame.nodes;
-            let next = *self.places.entry((at, frame)).or_insert_with(|| {
+            let next = *self.places.entry((at, part)).or_insert_with(|| {
                 nodes.push(FlameNode {
-                    frame,
+                    part,
                     bytes: Bytes::ZERO,
                     n_blocks: 0,
                     parent: at,
@@ -105,12 +128,17 @@ impl Grower {
                 });
                 nodes.len() - 1
             });
-            if self.flame.nodes[next].n_blocks == 0 {
+            if self.flame.nodes.len() > n_known {
                 self.flame.nodes[at].children.push(next);
             }
             at = next;
             self.flame.count(at, bytes, n_blocks);
         }
+    }
+
+    /// Of all stacks so far.
+    pub(super) fn bytes(&self) -> Bytes {
+        self.flame.nodes[0].bytes
     }
 
     pub(super) fn grown(self) -> Flame {

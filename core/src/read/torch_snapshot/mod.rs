@@ -33,7 +33,7 @@ mod timeline;
 pub use code_line::CodeLine;
 pub use explorer::{Explorer, ExplorerFrame};
 pub use fault::{SnapshotError, SnapshotFault};
-pub use flame::{Flame, FlameNode, Side};
+pub use flame::{Flame, FlameNode, FlamePart, Side};
 pub use levels::Levels;
 pub use model::{
     Action, Block, BlockState, DeviceSnapshot, Event, Frame, Segment, SnapshotDevice, StackIdx,

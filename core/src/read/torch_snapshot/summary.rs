@@ -208,7 +208,7 @@ impl<'t> Tallies<'t> {
     }
 }
 
-fn code_line(frame: Frame<'_>) -> CodeLine {
+pub(super) fn code_line(frame: Frame<'_>) -> CodeLine {
     CodeLine {
         file: frame.file.to_owned(),
         line: frame.line,

@@ -356,7 +356,7 @@ fn explore(value: &Value) -> Explorer {
 /// `function bytes`, for each node below the first.
 fn named(explorer: &Explorer, flame: &Flame) -> Vec<String> {
     let nodes = flame.nodes.iter().skip(1).map(|node| {
-        let frame = node.frame.map(|frame| &explorer.frames[frame as usize]);
+        let frame = node.part.frame().map(|frame| &explorer.frames[frame]);
         let name = frame.map_or("unknown", |frame| frame.line.function.as_str());
         format!("{name} {}", node.bytes)
     });

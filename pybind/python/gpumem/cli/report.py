@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpumem.cli import exits, files, opened, terminal
@@ -18,7 +19,7 @@ EXAMPLES = """examples:
   jupyter gpumem report last
   jupyter gpumem report 3f2a --html report.html
   jupyter gpumem report before.gpumem --csv > runs.csv
-  jupyter gpumem report snapshot.pickle --json"""
+  jupyter gpumem report snapshot.pickle --html snapshot.html"""
 
 PICTURES = ("html", "png", "svg")
 TEXTS = ("text", "json", "csv", "markdown")
@@ -68,12 +69,19 @@ def run(options: Namespace) -> int:
 
 
 def _show_snapshot(snapshot: TorchSnapshot, options: Namespace) -> int:
-    """Show a memory snapshot of PyTorch: it has two of the forms."""
-    asked = [name for name in PICTURES if getattr(options, name) is not None]
+    """Show a memory snapshot of PyTorch: it has three of the forms."""
+    asked = [name for name in ("png", "svg") if getattr(options, name) is not None]
     asked += [options.form] if options.form in {"csv", "markdown"} else []
     if asked:
         message = f"a memory snapshot of PyTorch has no --{asked[0]}"
-        raise exits.CommandError(f"{message}\nhint: use --text or --json")
+        raise exits.CommandError(f"{message}\nhint: use --html, --text or --json")
+    if options.html is not None:
+        from gpumem import _snapshot_page
+
+        files.write(options.html, _snapshot_page.html(snapshot, Path(options.recording)))
+        print(files.wrote(options.html))
+        if options.form is None and options.output is None:
+            return exits.OK
     is_json = options.form == "json"
     _put(snapshot.to_json() if is_json else snapshot.text(terminal.width()), options)
     return exits.OK

@@ -8,7 +8,7 @@ use crate::dom::{Dom, Maker, add, describe, share};
 
 /// What a part of a bar is; its colour in the page's style.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Ink {
+pub enum Ink {
     /// Held by tensors.
     Held,
     /// Wanted, or there twice.
@@ -22,7 +22,9 @@ pub(super) enum Ink {
 }
 
 impl Ink {
-    pub(super) const fn class(self) -> &'static str {
+    /// Its class in the style sheet.
+    #[inline]
+    pub const fn class(self) -> &'static str {
         match self {
             Self::Held => "tensors",
             Self::Over => "over",
@@ -34,14 +36,18 @@ impl Ink {
 }
 
 /// Part of a bar.
-pub(super) struct Part<'a> {
-    pub(super) words: &'a str,
-    pub(super) size: Bytes,
-    pub(super) ink: Ink,
+pub struct Part<'a> {
+    /// What it is.
+    pub words: &'a str,
+    /// How much.
+    pub size: Bytes,
+    /// Its colour.
+    pub ink: Ink,
 }
 
 /// One bar as long as its parts are on a scale up to `whole`, with what they are below it.
-pub(super) fn bar(
+#[inline]
+pub fn bar(
     make: &Maker,
     label: &str,
     parts: &[Part<'_>],
@@ -59,7 +65,8 @@ pub(super) fn bar(
 }
 
 /// What the colours stand for, and how much there is of each.
-pub(super) fn legend(make: &Maker, parts: &[Part<'_>], units: Units) -> Dom<Element> {
+#[inline]
+pub fn legend(make: &Maker, parts: &[Part<'_>], units: Units) -> Dom<Element> {
     let legend = make.empty("div.legend", &[])?;
     for part in parts {
         let swatch = make.empty("i", &[("class", part.ink.class())])?;
@@ -71,12 +78,14 @@ pub(super) fn legend(make: &Maker, parts: &[Part<'_>], units: Units) -> Dom<Elem
     Ok(legend)
 }
 
+#[inline]
 fn filled(make: &Maker, part: &Part<'_>, whole: Bytes) -> Dom<HtmlElement> {
     let fill: HtmlElement = make.typed("i", &[("class", part.ink.class())])?;
     share(&fill, part.size.as_f64() / whole.as_f64().max(1.0))?;
     Ok(fill)
 }
 
+#[inline]
 fn words(parts: &[Part<'_>], units: Units) -> String {
     let words = parts
         .iter()
@@ -85,7 +94,8 @@ fn words(parts: &[Part<'_>], units: Units) -> String {
 }
 
 /// A box of a card with a label and what stands in it.
-pub(super) fn boxed(make: &Maker, label: &str, content: &[Element]) -> Dom<Element> {
+#[inline]
+pub fn boxed(make: &Maker, label: &str, content: &[Element]) -> Dom<Element> {
     let label = make.text("div.label", &[], label)?;
     let body = make.group("div.box", &[], &[&label])?;
     for element in content {

@@ -8,7 +8,6 @@ use web_sys::{Document, Element, HtmlElement, Node};
 
 /// The outcome of asking the page for something. What the page refuses is thrown at once: to hand it on
 /// through every caller took a tenth of the module, and the page's script ends the view either way.
-#[expect(unreachable_pub, reason = "the view's methods return it")]
 pub type Dom<T> = Result<T, Thrown>;
 
 /// An error that was thrown: nobody ever has one.
@@ -16,18 +15,21 @@ pub type Dom<T> = Result<T, Thrown>;
 pub enum Thrown {}
 
 impl From<JsValue> for Thrown {
+    #[inline]
     fn from(error: JsValue) -> Self {
         throw_val(error)
     }
 }
 
 impl From<&str> for Thrown {
+    #[inline]
     fn from(error: &str) -> Self {
         throw_str(error)
     }
 }
 
 impl From<Thrown> for JsValue {
+    #[inline]
     fn from(thrown: Thrown) -> Self {
         match thrown {}
     }
@@ -35,17 +37,19 @@ impl From<Thrown> for JsValue {
 
 /// Makes elements of one document.
 #[derive(Debug, Clone)]
-pub(crate) struct Maker(Document);
+pub struct Maker(Document);
 
 impl Maker {
     /// Elements for the document in which `root` is.
-    pub(crate) fn beside(root: &Element) -> Dom<Self> {
+    #[inline]
+    pub fn beside(root: &Element) -> Dom<Self> {
         let document = root.owner_document();
         document.map(Self).ok_or_else(|| "no document".into())
     }
 
     /// An element without children: its tag, and its classes as a style sheet writes them (`"div.panel"`).
-    pub(crate) fn empty(&self, tag: &str, attributes: &[(&str, &str)]) -> Dom<Element> {
+    #[inline]
+    pub fn empty(&self, tag: &str, attributes: &[(&str, &str)]) -> Dom<Element> {
         let (tag, classes) = tag.split_once('.').unwrap_or((tag, ""));
         let element = self.0.create_element(tag)?;
         if !classes.is_empty() {
@@ -58,14 +62,16 @@ impl Maker {
     }
 
     /// An element that holds a text.
-    pub(crate) fn text(&self, tag: &str, attributes: &[(&str, &str)], text: &str) -> Dom<Element> {
+    #[inline]
+    pub fn text(&self, tag: &str, attributes: &[(&str, &str)], text: &str) -> Dom<Element> {
         let element = self.empty(tag, attributes)?;
         element.append_child(&self.0.create_text_node(&printable_lines(text)))?;
         Ok(element)
     }
 
     /// An element that holds elements.
-    pub(crate) fn group(
+    #[inline]
+    pub fn group(
         &self,
         tag: &str,
         attributes: &[(&str, &str)],
@@ -79,12 +85,8 @@ impl Maker {
     }
 
     /// An element that holds prose in which `` `backticks` `` mark code, and `**` what stands out.
-    pub(crate) fn prose(
-        &self,
-        tag: &str,
-        attributes: &[(&str, &str)],
-        prose: &str,
-    ) -> Dom<Element> {
+    #[inline]
+    pub fn prose(&self, tag: &str, attributes: &[(&str, &str)], prose: &str) -> Dom<Element> {
         let element = self.empty(tag, attributes)?;
         for (idx, part) in prose.split('`').enumerate() {
             if idx % 2 == 1 {
@@ -104,25 +106,29 @@ impl Maker {
     }
 
     /// A button that reads as a link.
-    pub(crate) fn link(&self, action: &str, argument: &str, label: &str) -> Dom<Element> {
+    #[inline]
+    pub fn link(&self, action: &str, argument: &str, label: &str) -> Dom<Element> {
         let attributes = [("data-action", action), ("data-argument", argument)];
         self.text("button.link", &attributes, label)
     }
 
     /// An element of a kind that the page knows more of.
-    pub(crate) fn typed<T: JsCast>(&self, tag: &str, attributes: &[(&str, &str)]) -> Dom<T> {
+    #[inline]
+    pub fn typed<T: JsCast>(&self, tag: &str, attributes: &[(&str, &str)]) -> Dom<T> {
         let element = self.empty(tag, attributes)?;
         Ok(element.dyn_into().map_err(JsValue::from)?)
     }
 }
 
 /// Puts a child after the others.
-pub(crate) fn add(element: &Element, child: &Element) -> Dom<()> {
+#[inline]
+pub fn add(element: &Element, child: &Element) -> Dom<()> {
     Ok(element.append_child(child).map(drop)?)
 }
 
 /// Takes every child away and puts `children` there.
-pub(crate) fn fill(element: &Element, children: &[Element]) -> Dom<()> {
+#[inline]
+pub fn fill(element: &Element, children: &[Element]) -> Dom<()> {
     element.set_text_content(None);
     for child in children {
         add(element, child)?;
@@ -131,7 +137,8 @@ pub(crate) fn fill(element: &Element, children: &[Element]) -> Dom<()> {
 }
 
 /// Puts other elements there; the one with the argument of what had the keyboard has it again.
-pub(crate) fn refill(element: &Element, children: &[Element]) -> Dom<()> {
+#[inline]
+pub fn refill(element: &Element, children: &[Element]) -> Dom<()> {
     let before = element.query_selector(":focus")?;
     let argument = before.and_then(|it| it.get_attribute("data-argument"));
     fill(element, children)?;
@@ -146,7 +153,8 @@ pub(crate) fn refill(element: &Element, children: &[Element]) -> Dom<()> {
 
 /// Puts elements there in this order, and takes the others away. What is in its place stays where it is:
 /// the keyboard stays on it.
-pub(crate) fn put(list: &Element, elements: &[Element]) -> Dom<()> {
+#[inline]
+pub fn put(list: &Element, elements: &[Element]) -> Dom<()> {
     let mut at = list.first_element_child();
     for element in elements {
         if at.as_ref() == Some(element) {
@@ -163,26 +171,31 @@ pub(crate) fn put(list: &Element, elements: &[Element]) -> Dom<()> {
 }
 
 /// Replaces an element's text.
-pub(crate) fn write(element: &Element, text: &str) {
+#[inline]
+pub fn write(element: &Element, text: &str) {
     element.set_text_content(Some(&printable_lines(text)));
 }
 
 /// Sets an attribute that is read out or shown beside the pointer.
-pub(crate) fn describe(element: &Element, name: &str, text: &str) -> Dom<()> {
+#[inline]
+pub fn describe(element: &Element, name: &str, text: &str) -> Dom<()> {
     Ok(element.set_attribute(name, &printable_lines(text))?)
 }
 
 /// Sets an attribute that is there or not.
-pub(crate) fn flag(element: &Element, name: &str, on: bool) -> Dom<()> {
+#[inline]
+pub fn flag(element: &Element, name: &str, on: bool) -> Dom<()> {
     Ok(element.toggle_attribute_with_force(name, on).map(drop)?)
 }
 
 /// How much of its track a bar takes up.
-pub(crate) fn share(bar: &HtmlElement, share: f64) -> Dom<()> {
+#[inline]
+pub fn share(bar: &HtmlElement, share: f64) -> Dom<()> {
     let share = rounded(share.min(1.0), 5);
     Ok(bar.style().set_property("--share", &share)?)
 }
 
+#[inline]
 fn with(element: Element, attributes: &[(&str, &str)]) -> Dom<Element> {
     for (name, value) in attributes {
         if *name == "title" || name.starts_with("aria-") {

@@ -8,13 +8,14 @@ use gpumem_core::segments::Segments;
 use gpumem_core::units::{Bytes, Units};
 use web_sys::{Element, HtmlElement};
 
-use super::bars::{Ink, Part, legend};
+use crate::bars::{Ink, Part, legend};
 use crate::dom::{Dom, Maker, add, share};
 
 const HINT: &str = "Point at a block to read it, or go through them with the arrow keys.";
 
 /// The map of what was found.
-pub(super) fn map(make: &Maker, found: &Segments, units: Units) -> Dom<Vec<Element>> {
+#[inline]
+pub fn map(make: &Maker, found: &Segments, units: Units) -> Dom<Vec<Element>> {
     let map = SegmentMap::new(found, units);
     let listed = make.empty(
         "div.shelves",
@@ -38,6 +39,7 @@ pub(super) fn map(make: &Maker, found: &Segments, units: Units) -> Dom<Vec<Eleme
 }
 
 /// A segment with its blocks; the one at `first` is where the keyboard comes in.
+#[inline]
 fn segment(make: &Maker, bar: &Bar, first: usize) -> Dom<HtmlElement> {
     let segment: HtmlElement = make.typed(
         "div.segment",
@@ -50,6 +52,7 @@ fn segment(make: &Maker, bar: &Bar, first: usize) -> Dom<HtmlElement> {
     Ok(segment)
 }
 
+#[inline]
 fn block(make: &Maker, drawn: &DrawnBlock, is_first: bool) -> Dom<HtmlElement> {
     let look = match drawn.look {
         Look::Held => "tensors",
@@ -76,6 +79,7 @@ fn block(make: &Maker, drawn: &DrawnBlock, is_first: bool) -> Dom<HtmlElement> {
     Ok(block)
 }
 
+#[inline]
 fn parts(found: &Segments) -> Vec<Part<'static>> {
     let part = |words, size, ink| Part { words, size, ink };
     let mut parts = vec![

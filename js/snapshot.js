@@ -1,0 +1,53 @@
+// The page of a memory snapshot: unpacks module and snapshot, and hands the view sizes and events.
+
+import { init, View } from "./glue.js";
+import { listen } from "./input.js";
+import { onResize } from "./size.js";
+import { onThemeChange, themeName } from "./theme.js";
+import { fromBase64, unpack } from "./unpack.js";
+
+const MODULE = "__GPUMEM_MODULE__";
+const STYLE = "__GPUMEM_STYLE__";
+const BLOCKED =
+  "the page's content security policy forbids WebAssembly: it needs 'wasm-unsafe-eval'";
+
+const said = document.getElementById("note");
+const file = document.getElementById("snapshot");
+
+show().catch((error) => {
+  const words = error instanceof WebAssembly.CompileError ? BLOCKED : (error.message ?? error);
+  document.getElementById("still").hidden = false;
+  said.textContent = `The snapshot could not be shown, its text stands below: ${words}`;
+});
+
+async function show() {
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(STYLE);
+  document.adoptedStyleSheets = [sheet];
+  const [module, snapshot] = await Promise.all(
+    [MODULE, file.textContent].map((text) => unpack(fromBase64(text))),
+  );
+  await init({ module_or_path: module });
+  performance.mark("gpumem:unpacked");
+  const view = new View(snapshot);
+  const root = document.getElementById("live");
+  root.className = "report snapshot";
+  const paintTheme = () => {
+    root.dataset.theme = themeName();
+    view.theme(root.dataset.theme);
+  };
+  paintTheme();
+  view.mount(root, file.dataset.name);
+  const fit = () => {
+    const width = root.querySelector(".icicle")?.clientWidth;
+    if (width) view.resize(width, devicePixelRatio);
+  };
+  fit();
+  performance.measure("gpumem:first paint", "gpumem:unpacked");
+  onThemeChange(paintTheme);
+  onResize(root, fit);
+  listen(root, (act) => act(view));
+  root.addEventListener("contextrestored", () => view.repaint(), true);
+  said.hidden = true;
+  document.getElementById("still").hidden = true;
+}

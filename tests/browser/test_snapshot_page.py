@@ -1,0 +1,108 @@
+"""The page of a memory snapshot: its levels, who holds what at a moment, where memory lies."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.python.snapshots import segments, with_settings
+
+from .live import FITS, FRAMES, screenshot
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from playwright.sync_api import Page
+
+    from .live import Guarded
+
+    Open = Callable[..., Guarded]
+
+
+@pytest.fixture
+def page_of(open_page: Open, tmp_path: Path) -> Callable[..., Page]:
+    """Write a snapshot's page by the command, and open it."""
+
+    def page(snapshot: object, **view: object) -> Page:
+        source, target = tmp_path / "snapshot.pickle", tmp_path / "snapshot.html"
+        source.write_bytes(pickle.dumps(snapshot))
+        command = [sys.executable, "-m", "gpumem", "report", source, "--html", target]
+        subprocess.run(list(map(str, command)), check=True, stdout=subprocess.DEVNULL)
+        opened = open_page(target.as_uri(), **view)
+        opened.page.locator(".snapshot .headline").wait_for()
+        return opened.page
+
+    return page
+
+
+def test_the_page_opens_with_what_went_wrong(page_of: Callable[..., Page]) -> None:
+    page = page_of(with_settings())
+    expect(page.locator(".headline")).to_contain_text("Out of memory: 25 MiB wanted")
+    expect(page.locator(".headline")).to_contain_text("the largest hole has 20 MiB")
+    expect(page.locator("#still")).to_be_hidden()
+    expect(page.locator("#note")).to_be_hidden()
+    names = page.locator("canvas").evaluate_all("all => all.map(it => it.ariaLabel)")
+    assert len(names) == 2
+    assert "reserved over" in names[0]
+    assert "by stack" in names[1]
+    assert page.locator(".segment").count() > 0
+
+
+def test_a_moment_is_chosen_and_the_stacks_follow(page_of: Callable[..., Page]) -> None:
+    page = page_of(with_settings())
+    moment, stacks = page.locator("h3", has_text="Who holds what"), page.locator("canvas").nth(1)
+    expect(moment).to_have_text("Who holds what, at the peak")
+    at_peak = stacks.get_attribute("aria-label")
+    assert at_peak is not None
+    assert at_peak.startswith("25 MiB in ")
+    page.get_by_role("button", name="End").click()
+    expect(moment).to_have_text("Who holds what, at the end")
+    assert stacks.get_attribute("aria-label") != at_peak
+    page.locator("canvas").first.focus()
+    page.keyboard.press("Home")
+    expect(moment).to_have_text("Who holds what, after event 0")
+    box = page.locator("canvas").first.bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + box["width"] - 14, box["y"] + 80)
+    expect(moment).to_have_text("Who holds what, at the end")
+    page.get_by_role("button", name="out of memory after event").first.click()
+    expect(moment).to_contain_text("after event")
+
+
+def test_a_frame_fills_the_chart_and_escape_goes_back(page_of: Callable[..., Page]) -> None:
+    page = page_of(with_settings())
+    stacks = page.locator("canvas").nth(1)
+    whole = stacks.get_attribute("aria-label")
+    stacks.click(position={"x": 60, "y": 50})
+    page.evaluate(FRAMES)
+    part = stacks.get_attribute("aria-label")
+    assert part != whole
+    expect(page.locator(".icicle + .reading")).to_contain_text("lm/")
+    stacks.focus()
+    page.keyboard.press("Escape")
+    assert stacks.get_attribute("aria-label") == whole
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_is_cut_on_any_screen(page_of: Callable[..., Page], scheme: str) -> None:
+    page = page_of(with_settings(), color_scheme=scheme)
+    for width in (1200, 640, 380):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_function(FITS)
+        page.evaluate(FRAMES)
+        screenshot(page, f"snapshot-{scheme}-{width}")
+
+
+def test_a_snapshot_without_a_trace_shows_what_it_has(page_of: Callable[..., Page]) -> None:
+    page = page_of({"segments": segments()})
+    expect(page.locator(".headline")).to_contain_text("reserved is allocated")
+    expect(page.locator("h3", has_text="Who holds what")).to_contain_text("in the snapshot")
+    assert not page.locator("canvas").first.is_visible()
+    page.get_by_role("button", name="cuda:1").click()
+    expect(page.get_by_role("button", name="cuda:1")).to_have_attribute("aria-pressed", "true")

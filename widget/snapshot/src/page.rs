@@ -1,0 +1,429 @@
+//! The elements of the page.
+
+use gpumem_core::chart::explorer::{
+    Icicle, IcicleView, TraceView, icicle, part_words, trace_levels,
+};
+use gpumem_core::chart::{Point, Scene};
+use gpumem_core::read::torch_snapshot::{Explorer, Flame, Levels};
+use gpumem_core::report::torch_snapshot_headline;
+use gpumem_core::units::{Bytes, Nanos, Units};
+use gpumem_core::wording::count;
+use gpumem_page_kit::canvas::Faces;
+use gpumem_page_kit::dom::{Dom, Maker, add, describe, fill, flag, write};
+use gpumem_page_kit::paint::{faces, paint_scene, px};
+use gpumem_page_kit::segments;
+use web_sys::{Element, HtmlCanvasElement};
+
+use crate::state::{Chart, State};
+
+const UNITS: Units = Units::Binary;
+/// At most so many lines are listed.
+const MAX_OWNERS: usize = 20;
+
+/// What is in the page, and what it was made from.
+pub(crate) struct Page {
+    make: Maker,
+    root: Element,
+    faces: Faces,
+    devices: Element,
+    headline: Element,
+    totals: Element,
+    failures: Element,
+    trace: Element,
+    levels_canvas: HtmlCanvasElement,
+    levels_reading: Element,
+    moment: Element,
+    icicle_canvas: HtmlCanvasElement,
+    icicle_reading: Element,
+    owners: Element,
+    map: Element,
+    known: Option<Known>,
+    icicle: Icicle,
+}
+
+/// What was found out for a moment of a device.
+struct Known {
+    device: usize,
+    levels: Levels,
+    moment: usize,
+    is_inside: bool,
+    flame: Flame,
+}
+
+impl Page {
+    pub(crate) fn build(
+        root: &Element,
+        explorer: &Explorer,
+        state: &State,
+        name: &str,
+    ) -> Dom<Self> {
+        let make = Maker::beside(root)?;
+        let devices = make.empty(
+            "div.segments",
+            &[("role", "group"), ("aria-label", "device")],
+        )?;
+        let title = make.text("h2", &[], "PyTorch memory snapshot")?;
+        let file = make.text("span.muted", &[], name)?;
+        let head = make.group("div.line.name", &[], &[&title, &file, &devices])?;
+
+        let headline = make.empty("p.headline", &[])?;
+        let totals = make.empty("p.totals", &[])?;
+        let failures = make.empty("p.failures", &[])?;
+        let verdict = make.group("section.panel", &[], &[&headline, &totals, &failures])?;
+
+        let levels_canvas = chart(&make, "levels")?;
+        let levels_reading = make.empty("p.reading", &[])?;
+        let title = make.text("h3", &[], "Over the trace")?;
+        let legend = legend(&make)?;
+        let tools = make.group(
+            "div.tools",
+            &[],
+            &[
+                &make.link("moment", "peak", "Peak")?,
+                &make.link("moment", "end", "End")?,
+                &make.link("zoom", "in", "Zoom in")?,
+                &make.link("zoom", "out", "Zoom out")?,
+                &make.link("whole", "", "All")?,
+            ],
+        )?;
+        let line = make.group("div.line", &[], &[&title, &legend, &tools])?;
+        let figure = make.group("figure", &[], &[levels_canvas.as_ref()])?;
+        let trace = make.group("section.panel", &[], &[&line, &figure, &levels_reading])?;
+
+        let moment = make.empty("h3", &[])?;
+        let search = make.empty(
+            "input",
+            &[
+                ("type", "search"),
+                ("data-input", "search"),
+                ("placeholder", "find a function or file"),
+                ("aria-label", "find a function or file"),
+            ],
+        )?;
+        let inside = make.empty("input", &[("type", "checkbox"), ("data-input", "inside")])?;
+        let words = make.text("span", &[], "from where memory is asked for")?;
+        let inside = make.group("label", &[], &[&inside, &words])?;
+        let tools = make.group("div.tools", &[], &[&inside, &search])?;
+        let line = make.group("div.line", &[], &[&moment, &tools])?;
+        let icicle_canvas = chart(&make, "icicle")?;
+        let figure = make.group("figure.icicle", &[], &[icicle_canvas.as_ref()])?;
+        let icicle_reading = make.empty("p.reading", &[])?;
+        let owners = make.empty("div.scroll", &[])?;
+        let stacks = make.group(
+            "section.panel",
+            &[],
+            &[&line, &figure, &icicle_reading, &owners],
+        )?;
+
+        let title = make.text("h3", &[], "Where it lies, at the end")?;
+        let map = make.empty("div.box", &[])?;
+        let lies = make.group("section.panel", &[], &[&title, &map])?;
+        for element in [&head, &verdict, &trace, &stacks, &lies] {
+            add(root, element)?;
+        }
+        let mut page = Self {
+            faces: faces(root)?,
+            make,
+            root: root.clone(),
+            devices,
+            headline,
+            totals,
+            failures,
+            trace,
+            levels_canvas,
+            levels_reading,
+            moment,
+            icicle_canvas,
+            icicle_reading,
+            owners,
+            map,
+            known: None,
+            icicle: Icicle::default(),
+        };
+        page.show(explorer, state)?;
+        Ok(page)
+    }
+
+    /// Everything in words, and the charts.
+    pub(crate) fn show(&mut self, explorer: &Explorer, state: &State) -> Dom<()> {
+        let is_other = self
+            .known
+            .as_ref()
+            .is_none_or(|it| it.device != state.device);
+        self.know(explorer, state);
+        if is_other {
+            self.show_device(explorer, state)?;
+        }
+        self.show_moment(explorer, state)?;
+        self.paint(explorer, state)
+    }
+
+    /// Finds out what is not known of the moment yet.
+    fn know(&mut self, explorer: &Explorer, state: &State) {
+        let (device, moment, is_inside) = (state.device, state.moment, state.is_inside);
+        let flame = || explorer.flame(device, moment, state.side());
+        match &mut self.known {
+            Some(known) if known.device == device => {
+                if (known.moment, known.is_inside) != (moment, is_inside) {
+                    known.flame = flame();
+                    (known.moment, known.is_inside) = (moment, is_inside);
+                }
+            }
+            known => {
+                *known = Some(Known {
+                    device,
+                    levels: explorer.levels(device),
+                    moment,
+                    is_inside,
+                    flame: flame(),
+                });
+            }
+        }
+    }
+
+    fn show_device(&self, explorer: &Explorer, state: &State) -> Dom<()> {
+        let all = &explorer.summary.devices;
+        let make = &self.make;
+        let mut buttons = Vec::new();
+        for (idx, device) in all.iter().enumerate().filter(|_| all.len() > 1) {
+            let is_shown = if idx == state.device { "true" } else { "false" };
+            let (idx, label) = (idx.to_string(), device.device.to_string());
+            let attributes = [
+                ("data-action", "device"),
+                ("data-argument", &idx),
+                ("aria-pressed", is_shown),
+            ];
+            buttons.push(make.text("button", &attributes, &label)?);
+        }
+        fill(&self.devices, &buttons)?;
+        flag(&self.devices, "hidden", all.len() < 2)?;
+        let Some(device) = all.get(state.device) else {
+            write(&self.headline, "It has no memory in it.");
+            return Ok(());
+        };
+        write(&self.headline, &torch_snapshot_headline(device));
+        let parts = [
+            format!("{}: {} reserved", device.device, device.reserved),
+            format!("{} allocated", device.allocated),
+            format!("{} unused", device.inactive),
+            format!("largest hole {}", device.largest_hole),
+            format!(
+                "`torch.cuda.empty_cache()` would return {}",
+                device.releasable
+            ),
+        ];
+        write(&self.totals, &parts.join(" · ").replace('`', ""));
+        let mut links = Vec::new();
+        for at in explorer.failures(state.device) {
+            let words = format!("✕ out of memory after event {at}");
+            links.push(make.link("moment", &at.to_string(), &words)?);
+        }
+        fill(&self.failures, &links)?;
+        flag(&self.failures, "hidden", links.is_empty())?;
+        flag(&self.trace, "hidden", state.n_events == 0)?;
+        let found = explorer.segments(state.device);
+        fill(&self.map, &segments::map(make, &found, UNITS)?)
+    }
+
+    fn show_moment(&self, explorer: &Explorer, state: &State) -> Dom<()> {
+        let make = &self.make;
+        let place = if state.n_events == 0 {
+            "in the snapshot".to_owned()
+        } else if state.moment == State::peak(explorer, state.device) {
+            "at the peak".to_owned()
+        } else if state.moment == state.n_events {
+            "at the end".to_owned()
+        } else {
+            format!("after event {}", state.moment)
+        };
+        write(&self.moment, &format!("Who holds what, {place}"));
+        let owners = explorer.owners(state.device, state.moment);
+        let all = self.known.as_ref().map(|it| it.flame.nodes[0].bytes);
+        let all = all.unwrap_or_default();
+        let table = make.empty("table", &[])?;
+        let head = make.empty("tr", &[])?;
+        for name in ["line", "bytes", "share", "blocks"] {
+            add(&head, &make.text("th", &[("scope", "col")], name)?)?;
+        }
+        add(&table, &head)?;
+        let row = |line: &str, bytes: Bytes, n_blocks: usize| -> Dom<()> {
+            let share = bytes.as_f64() / all.as_f64().max(1.0) * 100.0;
+            let cells = [
+                UNITS.size(bytes),
+                if share < 1.0 {
+                    "< 1 %".to_owned()
+                } else {
+                    format!("{share:.0} %")
+                },
+                if n_blocks > 0 {
+                    n_blocks.to_string()
+                } else {
+                    "–".to_owned()
+                },
+            ];
+            let row = make.empty("tr", &[])?;
+            let name = make.text("code", &[], line)?;
+            add(&row, &make.group("td", &[], &[&name])?)?;
+            for cell in cells {
+                add(&row, &make.text("td.figure", &[], &cell)?)?;
+            }
+            add(&table, &row)
+        };
+        for owner in owners.iter().take(MAX_OWNERS) {
+            let line = owner.line.as_ref().map(|line| line.short());
+            let line = line.unwrap_or_else(|| "no stack was recorded".to_owned());
+            row(&line, owner.bytes, owner.n_blocks)?;
+        }
+        let rest = owners.get(MAX_OWNERS..).unwrap_or_default();
+        if !rest.is_empty() {
+            let bytes = rest.iter().map(|owner| owner.bytes).sum();
+            let n_blocks = rest.iter().map(|owner| owner.n_blocks).sum();
+            row(&count(rest.len(), "more line"), bytes, n_blocks)?;
+        }
+        let listed = owners.iter().map(|owner| owner.bytes).sum();
+        let before = all.saturating_sub(listed);
+        if before > Bytes::ZERO {
+            row(
+                "allocated before the trace: who did is not known",
+                before,
+                0,
+            )?;
+        }
+        fill(&self.owners, &[table])
+    }
+
+    /// The moment follows the pointer: the levels alone, the rest comes when it is let go.
+    pub(crate) fn follow(&mut self, explorer: &Explorer, state: &State) -> Dom<()> {
+        self.paint_levels(explorer, state)?;
+        self.read(explorer, state)
+    }
+
+    /// Paints the charts.
+    pub(crate) fn paint(&mut self, explorer: &Explorer, state: &State) -> Dom<()> {
+        self.paint_levels(explorer, state)?;
+        self.paint_icicle(explorer, state)?;
+        self.read(explorer, state)
+    }
+
+    /// The theme is another one.
+    pub(crate) fn restyle(&mut self, explorer: &Explorer, state: &State) -> Dom<()> {
+        self.faces = faces(&self.root)?;
+        self.paint(explorer, state)
+    }
+
+    fn paint_levels(&self, explorer: &Explorer, state: &State) -> Dom<()> {
+        let Some(known) = self.known.as_ref().filter(|_| state.n_events > 0) else {
+            return Ok(());
+        };
+        let view = TraceView {
+            width: state.width,
+            span: state.span,
+            moment: state.moment,
+            failures: &explorer.failures(state.device),
+            micros: &|event| explorer.micros(state.device, event),
+            units: UNITS,
+        };
+        let scene = trace_levels(&known.levels, &view);
+        self.put(&self.levels_canvas, &scene, state)
+    }
+
+    fn paint_icicle(&mut self, explorer: &Explorer, state: &State) -> Dom<()> {
+        let Some(known) = &self.known else {
+            return Ok(());
+        };
+        let view = IcicleView {
+            width: state.width,
+            root: state.root,
+            search: state.search.clone(),
+            units: UNITS,
+        };
+        self.icicle = icicle(&known.flame, &explorer.frames, &view);
+        self.put(&self.icicle_canvas, &self.icicle.scene, state)
+    }
+
+    fn put(&self, canvas: &HtmlCanvasElement, scene: &Scene, state: &State) -> Dom<()> {
+        if state.width <= 0.0 {
+            return Ok(());
+        }
+        let style = canvas.style();
+        style.set_property("width", &px(scene.width))?;
+        style.set_property("height", &px(scene.height))?;
+        describe(canvas, "aria-label", &scene.description)?;
+        paint_scene(canvas, scene, state.theme, state.scale, &self.faces)
+    }
+
+    /// What is pointed at, below the charts.
+    pub(crate) fn read(&mut self, explorer: &Explorer, state: &State) -> Dom<()> {
+        let here = |chart| state.pointed.filter(|(at, _)| *at == chart).map(|it| it.1);
+        let event = here(Chart::Levels).and_then(|point| state.event_at(point.x));
+        let event = event.map_or(state.moment, |event| event.round() as usize);
+        write(
+            &self.levels_reading,
+            &self.levels_words(explorer, state, event),
+        );
+        let node = here(Chart::Icicle).and_then(|point| self.icicle.at(point));
+        let words = match (node, &self.known) {
+            (Some(node), Some(known)) => frame_words(explorer, &known.flame, node),
+            _ => "Click a frame to see what is below it; Escape goes back to all.".to_owned(),
+        };
+        write(&self.icicle_reading, &words);
+        Ok(())
+    }
+
+    fn levels_words(&self, explorer: &Explorer, state: &State, event: usize) -> String {
+        let Some(known) = &self.known else {
+            return String::new();
+        };
+        let at = |levels: &[Bytes]| levels.get(event).map(|level| UNITS.size(*level));
+        let micros = explorer.micros(state.device, event.saturating_sub(1));
+        let time = micros.map(|micros| Nanos::new(micros.saturating_mul(1000)).to_string());
+        let mut parts = vec![format!("after event {event} of {}", state.n_events)];
+        parts.extend(time);
+        parts.extend(at(&known.levels.allocated).map(|size| format!("allocated {size}")));
+        parts.extend(at(&known.levels.reserved).map(|size| format!("reserved {size}")));
+        parts.join(" · ")
+    }
+
+    /// The frame that is drawn at a point of the chart of the stacks.
+    pub(crate) fn node_at(&self, point: Point) -> Option<usize> {
+        self.icicle.at(point)
+    }
+}
+
+/// A frame in words: what, where, how much.
+fn frame_words(explorer: &Explorer, flame: &Flame, node: usize) -> String {
+    let of = &flame.nodes[node];
+    let frame = of.part.frame().and_then(|it| explorer.frames.get(it));
+    let name = match frame {
+        Some(frame) => {
+            let line = &frame.line;
+            let at = line.line.map_or(String::new(), |line| format!(":{line}"));
+            format!("{} · {}{at}", line.function, line.file)
+        }
+        None => part_words(of.part, &explorer.frames),
+    };
+    let all = flame.nodes[0].bytes.as_f64().max(1.0);
+    let share = of.bytes.as_f64() / all * 100.0;
+    format!(
+        "{} in {}, {share:.1} % · {name}",
+        UNITS.size(of.bytes),
+        count(of.n_blocks, "block")
+    )
+}
+
+fn chart(make: &Maker, name: &str) -> Dom<HtmlCanvasElement> {
+    make.typed(
+        "canvas",
+        &[("role", "img"), ("tabindex", "0"), ("data-chart", name)],
+    )
+}
+
+fn legend(make: &Maker) -> Dom<Element> {
+    let legend = make.empty("div.legend", &[])?;
+    for (class, words) in [("allocated", "allocated"), ("reserved", "reserved")] {
+        let swatch = make.empty("i", &[("class", class)])?;
+        let words = make.text("span", &[], words)?;
+        add(&legend, &make.group("span", &[], &[&swatch, &words])?)?;
+    }
+    Ok(legend)
+}
