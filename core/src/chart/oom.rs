@@ -27,7 +27,7 @@ const WORTH_MAGNIFYING: f64 = 2.0;
 /// Who held the device of a finding, and what was wanted; `None` if it is not about that.
 ///
 /// Two bars on one sheet: the whole device, and its end so many times as large. It stands where other
-/// findings have [`course`](super::course) and [`outlook`](super::outlook).
+/// findings have [`course`](super::course()) and [`outlook`](super::outlook()).
 pub fn oom(
     recording: &Recording,
     analysis: &Analysis,
