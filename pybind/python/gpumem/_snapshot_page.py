@@ -6,12 +6,13 @@ import gzip
 import re
 from base64 import b64encode
 from html import escape
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpumem._static import built
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from gpumem import TorchSnapshot
 
 # A notebook with larger pages opens and saves slowly.
@@ -20,7 +21,7 @@ _HEIGHT = 900
 
 
 def html(snapshot: TorchSnapshot, path: Path) -> str:
-    """Return a page with the snapshot's file in it, to explore from disk; without scripts its text."""
+    """Return a page with the snapshot in it, to explore from disk; without scripts its text."""
     packed = gzip.compress(path.read_bytes(), compresslevel=6, mtime=0)
     parts = {
         "NAME": escape(path.name),

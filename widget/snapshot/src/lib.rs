@@ -72,13 +72,13 @@ impl View {
     /// The pointer is there.
     pub fn point(&mut self, chart: &str, x: f64, y: f64) -> Result<(), JsValue> {
         self.state.pointed = Chart::named(chart).map(|chart| (chart, Point::new(x, y)));
-        self.on_page(Page::read)
+        self.read()
     }
 
     /// The pointer is nowhere.
     pub fn leave(&mut self) -> Result<(), JsValue> {
         self.state.pointed = None;
-        self.on_page(Page::read)
+        self.read()
     }
 
     /// A chart is held at that place.
@@ -160,6 +160,13 @@ impl View {
             self.on_page(Page::show)?;
         }
         Ok(meant)
+    }
+
+    fn read(&mut self) -> Result<(), JsValue> {
+        self.on_page(|page, explorer, state| {
+            page.read(explorer, state);
+            Ok(())
+        })
     }
 
     fn move_to(&mut self, x: f64) -> Result<(), JsValue> {

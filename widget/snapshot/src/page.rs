@@ -4,7 +4,7 @@ use gpumem_core::chart::explorer::{
     Icicle, IcicleView, TraceView, icicle, part_words, trace_levels,
 };
 use gpumem_core::chart::{Point, Scene};
-use gpumem_core::read::torch_snapshot::{Explorer, Flame, Levels};
+use gpumem_core::read::torch_snapshot::{CodeLine, Explorer, Flame, Levels};
 use gpumem_core::report::torch_snapshot_headline;
 use gpumem_core::units::{Bytes, Nanos, Units};
 use gpumem_core::wording::count;
@@ -270,7 +270,7 @@ impl Page {
             add(&table, &row)
         };
         for owner in owners.iter().take(MAX_OWNERS) {
-            let line = owner.line.as_ref().map(|line| line.short());
+            let line = owner.line.as_ref().map(CodeLine::short);
             let line = line.unwrap_or_else(|| "no stack was recorded".to_owned());
             row(&line, owner.bytes, owner.n_blocks)?;
         }
@@ -295,14 +295,16 @@ impl Page {
     /// The moment follows the pointer: the levels alone, the rest comes when it is let go.
     pub(crate) fn follow(&mut self, explorer: &Explorer, state: &State) -> Dom<()> {
         self.paint_levels(explorer, state)?;
-        self.read(explorer, state)
+        self.read(explorer, state);
+        Ok(())
     }
 
     /// Paints the charts.
     pub(crate) fn paint(&mut self, explorer: &Explorer, state: &State) -> Dom<()> {
         self.paint_levels(explorer, state)?;
         self.paint_icicle(explorer, state)?;
-        self.read(explorer, state)
+        self.read(explorer, state);
+        Ok(())
     }
 
     /// The theme is another one.
@@ -353,7 +355,7 @@ impl Page {
     }
 
     /// What is pointed at, below the charts.
-    pub(crate) fn read(&mut self, explorer: &Explorer, state: &State) -> Dom<()> {
+    pub(crate) fn read(&self, explorer: &Explorer, state: &State) {
         let here = |chart| state.pointed.filter(|(at, _)| *at == chart).map(|it| it.1);
         let event = here(Chart::Levels).and_then(|point| state.event_at(point.x));
         let event = event.map_or(state.moment, |event| event.round() as usize);
@@ -367,7 +369,6 @@ impl Page {
             _ => "Click a frame to see what is below it; Escape goes back to all.".to_owned(),
         };
         write(&self.icicle_reading, &words);
-        Ok(())
     }
 
     fn levels_words(&self, explorer: &Explorer, state: &State, event: usize) -> String {

@@ -410,12 +410,11 @@ proptest! {
         let mut events = Vec::new();
         for (address, size) in steps {
             let address = 1000 + address;
-            match live.remove(&address) {
-                Some(size) => events.push(event("free_requested", address, size, 5)),
-                None => {
-                    live.insert(address, size);
-                    events.push(event("alloc", address, size, 5));
-                }
+            if let Some(size) = live.remove(&address) {
+                events.push(event("free_requested", address, size, 5));
+            } else {
+                live.insert(address, size);
+                events.push(event("alloc", address, size, 5));
             }
         }
         let n_events = events.len();
