@@ -90,7 +90,7 @@ pub fn icicle(flame: &Flame, frames: &[ExplorerFrame], view: &IcicleView) -> Ici
     }
 }
 
-/// What a part of the tree is. Example: `part_words(FlamePart::All, &[])` is `all`.
+/// What a part of the tree is, in words. Example: [`icicle()`].
 pub fn part_words(part: FlamePart, frames: &[ExplorerFrame]) -> String {
     match (part, part.frame().and_then(|frame| frames.get(frame))) {
         (_, Some(frame)) => frame.line.short(),

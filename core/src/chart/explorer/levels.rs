@@ -106,7 +106,13 @@ pub fn trace_levels(levels: &Levels, view: &TraceView<'_>) -> Scene {
 }
 
 /// After how many events it is at a place of the chart of that width; `None` beside the chart.
-/// Example: `event_at(66.0, 600.0, (0.0, 80.0))` is 0: the plot begins there.
+///
+/// ```
+/// use gpumem_core::chart::explorer::event_at;
+///
+/// assert_eq!(event_at(66.0, 600.0, (0.0, 80.0)), Some(0.0), "the plot begins there");
+/// assert_eq!(event_at(10.0, 600.0, (0.0, 80.0)), None);
+/// ```
 pub fn event_at(x: f64, width: f64, span: (f64, f64)) -> Option<f64> {
     let plot = Plot::new(width, TOP, HEIGHT - BELOW);
     let reach = plot.left - 6.0..=plot.right + 6.0;
