@@ -14,11 +14,16 @@ const BLOCKED =
 const said = document.getElementById("note");
 const file = document.getElementById("snapshot");
 
-show().catch((error) => {
+show().catch(fail);
+
+/** What went wrong is said where the page stood; the text stands below. */
+function fail(error) {
   const words = error instanceof WebAssembly.CompileError ? BLOCKED : (error.message ?? error);
+  document.getElementById("live").remove();
   document.getElementById("still").hidden = false;
+  said.hidden = false;
   said.textContent = `The snapshot could not be shown, its text stands below: ${words}`;
-});
+}
 
 async function show() {
   const sheet = new CSSStyleSheet();
@@ -29,25 +34,34 @@ async function show() {
   );
   await init({ module_or_path: module });
   performance.mark("gpumem:unpacked");
-  const view = new View(snapshot);
+  let view = new View(snapshot);
+  const guarded = (act) => {
+    try {
+      return view && act(view);
+    } catch (error) {
+      // A panic leaves the view borrowed for ever.
+      view = null;
+      return fail(error);
+    }
+  };
   const root = document.getElementById("live");
   root.className = "report snapshot";
   const paintTheme = () => {
     root.dataset.theme = themeName();
-    view.theme(root.dataset.theme);
+    guarded((live) => live.theme(root.dataset.theme));
   };
   paintTheme();
-  view.mount(root, file.dataset.name);
+  guarded((live) => live.mount(root, file.dataset.name));
   const fit = () => {
     const width = root.querySelector(".icicle")?.clientWidth;
-    if (width) view.resize(width, devicePixelRatio);
+    if (width) guarded((live) => live.resize(width, devicePixelRatio));
   };
   fit();
   performance.measure("gpumem:first paint", "gpumem:unpacked");
   onThemeChange(paintTheme);
   onResize(root, fit);
-  listen(root, (act) => act(view));
-  root.addEventListener("contextrestored", () => view.repaint(), true);
-  said.hidden = true;
-  document.getElementById("still").hidden = true;
+  listen(root, guarded);
+  root.addEventListener("contextrestored", () => guarded((live) => live.repaint()), true);
+  said.hidden = view !== null;
+  document.getElementById("still").hidden = view !== null;
 }

@@ -7,7 +7,9 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import gpumem
 import pytest
+from gpumem import _snapshot_page
 from playwright.sync_api import expect
 
 from tests.python.snapshots import segments, with_settings
@@ -49,9 +51,11 @@ def test_the_page_opens_with_what_went_wrong(page_of: Callable[..., Page]) -> No
     expect(page.locator("#note")).to_be_hidden()
     names = page.locator("canvas").evaluate_all("all => all.map(it => it.ariaLabel)")
     assert len(names) == 2
-    assert "reserved over" in names[0]
+    assert "reserved at most" in names[0]
     assert "by stack" in names[1]
     assert page.locator(".segment").count() > 0
+    expect(page.locator(".failures")).to_contain_text("the driver had 4 MiB free")
+    expect(page.locator(".failures")).to_contain_text("expandable_segments:True")
 
 
 def test_a_moment_is_chosen_and_the_stacks_follow(page_of: Callable[..., Page]) -> None:
@@ -73,7 +77,7 @@ def test_a_moment_is_chosen_and_the_stacks_follow(page_of: Callable[..., Page]) 
     expect(moment).to_have_text("Who holds what, at the end")
     page.keyboard.press("ArrowLeft")
     expect(moment).to_contain_text("after event")
-    page.get_by_role("button", name="out of memory after event").last.click()
+    page.get_by_role("button", name="after event").last.click()
     expect(moment).to_have_text("Who holds what, at the end")
 
 
@@ -89,6 +93,18 @@ def test_a_frame_fills_the_chart_and_escape_goes_back(page_of: Callable[..., Pag
     stacks.focus()
     page.keyboard.press("Escape")
     assert stacks.get_attribute("aria-label") == whole
+
+
+def test_a_notebook_shows_the_page_in_a_frame(open_page: Open, tmp_path: Path) -> None:
+    source, target = tmp_path / "snapshot.pickle", tmp_path / "output.html"
+    source.write_bytes(pickle.dumps(with_settings()))
+    shown = _snapshot_page.mime_bundle(gpumem.load_snapshot(source), source)
+    target.write_text(f"<!doctype html><meta charset=utf-8>{shown['text/html']}")
+    page = open_page(target.as_uri()).page
+    headline = page.frame_locator("iframe").locator(".headline")
+    expect(headline).to_contain_text("Out of memory: 25 MiB wanted")
+    page.get_by_text("as text").click()
+    expect(page.locator("pre")).to_contain_text("PyTorch memory snapshot")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -20,10 +20,7 @@ const MOST_BLOCKS: u16 = 100;
 
 /// Writes the report's files into the Python package.
 pub(crate) fn bundle(root: &Path, module: &Module) -> Result<()> {
-    let js = |name: &str| {
-        let file = root.join("js").join(name);
-        fs::read_to_string(&file).with_context(|| format!("reading {}", file.display()))
-    };
+    let js = |name| source(root, name);
     let report = [
         glue(&module.glue_js)?,
         joined(&js("theme.js")?),
@@ -71,12 +68,14 @@ pub(crate) fn bundle(root: &Path, module: &Module) -> Result<()> {
     Ok(())
 }
 
+fn source(root: &Path, name: &str) -> Result<String> {
+    let file = root.join("js").join(name);
+    fs::read_to_string(&file).with_context(|| format!("reading {}", file.display()))
+}
+
 /// Writes the page of a snapshot into the Python package.
 pub(crate) fn bundle_snapshot(root: &Path, module: &Module) -> Result<()> {
-    let js = |name: &str| {
-        let file = root.join("js").join(name);
-        fs::read_to_string(&file).with_context(|| format!("reading {}", file.display()))
-    };
+    let js = |name| source(root, name);
     let parts = [
         "theme.js",
         "unpack.js",

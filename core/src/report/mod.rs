@@ -48,7 +48,10 @@ pub use line::{News, line, news};
 pub use markdown::markdown;
 pub use sessions::{cut_off, last_session, sessions, worst_finding};
 pub use sources::sources;
-pub use torch_snapshot::{torch_snapshot, torch_snapshot_headline};
+pub use torch_snapshot::{
+    torch_snapshot, torch_snapshot_failure, torch_snapshot_headline, torch_snapshot_hint,
+    torch_snapshot_totals,
+};
 
 use crate::analyze::{Analysis, DeviceSummary, Peak, RunRow, cell_label};
 use crate::printable::printable_lines;

@@ -45,9 +45,9 @@ pub fn torch_snapshot(summary: &Summary, width: usize) -> String {
 fn device_lines(device: &DeviceSummary, summary: &Summary, width: usize) -> Vec<String> {
     let mut lines = vec![device.device.to_string()];
     lines.extend(
-        totals(device)
+        torch_snapshot_totals(device)
             .iter()
-            .map(|parts| in_parts(parts, width, "    ")),
+            .map(|parts| in_parts(&indented(parts), width, "    ")),
     );
     if device.is_inconsistent {
         let words = "  ! sums of segments and blocks differ: these are the sums of the blocks";
@@ -89,10 +89,11 @@ pub fn torch_snapshot_headline(device: &DeviceSummary) -> String {
         let place = place
             .map(|place| format!(" at {place}"))
             .unwrap_or_default();
-        return format!(
-            "Out of memory: {} wanted{place}, the largest hole has {}",
-            failed.wanted, device.largest_hole
-        );
+        // Later the holes were others.
+        let hole = (failed.n_later == 0)
+            .then(|| format!(", the largest hole has {}", device.largest_hole))
+            .unwrap_or_default();
+        return format!("Out of memory: {} wanted{place}{hole}", failed.wanted);
     }
     if let Some(timeline) = &device.timeline {
         let at_least = if timeline.is_lower_bound {
@@ -101,7 +102,7 @@ pub fn torch_snapshot_headline(device: &DeviceSummary) -> String {
             ""
         };
         let owners = largest(&timeline.owners, timeline.peak);
-        return format!("At most {at_least}{} was allocated{owners}", timeline.peak);
+        return format!("The peak is {at_least}{}{owners}", timeline.peak);
     }
     let owners = largest(&device.owners, device.allocated);
     format!(
@@ -110,7 +111,10 @@ pub fn torch_snapshot_headline(device: &DeviceSummary) -> String {
     )
 }
 
-fn totals(device: &DeviceSummary) -> [Vec<String>; 2] {
+/// What a device has, and what of it is unused, in parts of a sentence each.
+/// Example: `reserved 2 MiB in 1 segment`, `allocated 0 B in 0 blocks` of the device in
+/// [`torch_snapshot_headline`].
+pub fn torch_snapshot_totals(device: &DeviceSummary) -> [Vec<String>; 2] {
     let segments = count(device.n_segments, "segment");
     let expandable = match device.n_expandable {
         0 => String::new(),
@@ -119,7 +123,7 @@ fn totals(device: &DeviceSummary) -> [Vec<String>; 2] {
     };
     let blocks = count(device.n_allocated_blocks, "block");
     let mut levels = vec![
-        format!("  reserved {} in {segments}{expandable}", device.reserved),
+        format!("reserved {} in {segments}{expandable}", device.reserved),
         format!("allocated {} in {blocks}", device.allocated),
     ];
     let awaits = device.active.saturating_sub(device.allocated);
@@ -130,7 +134,7 @@ fn totals(device: &DeviceSummary) -> [Vec<String>; 2] {
     if rounding > Bytes::ZERO {
         levels.push(format!("{rounding} of it is rounding"));
     }
-    let mut unused = vec![format!("  unused {}", device.inactive)];
+    let mut unused = vec![format!("unused {}", device.inactive)];
     if device.inactive > Bytes::ZERO {
         unused.push(format!("largest hole {}", device.largest_hole));
         unused.push(match device.releasable {
@@ -151,14 +155,24 @@ fn failed_lines(device: &DeviceSummary, summary: &Summary, width: usize) -> Vec<
         ));
     }
     for failed in device.failed.iter().skip(n_earlier) {
-        lines.push(in_parts(&failed_parts(failed, device), width, "    "));
-        lines.extend(hint(failed, device, summary).map(|hint| wrapped(&hint, width)));
+        let parts = torch_snapshot_failure(failed, device);
+        let marked = [&[format!("▲ {}", parts[0])], &parts[1..]].concat();
+        lines.push(in_parts(&indented(&marked), width, "    "));
+        let hint = torch_snapshot_hint(failed, device, summary);
+        lines.extend(hint.map(|hint| wrapped(&format!("    {hint}"), width)));
     }
     lines
 }
 
-fn failed_parts(failed: &FailedRequest, device: &DeviceSummary) -> Vec<String> {
-    let mut parts = vec![format!("  ▲ out of memory: {} wanted", failed.wanted)];
+/// The first part stands two columns in.
+fn indented(parts: &[String]) -> Vec<String> {
+    [&[format!("  {}", parts[0])], &parts[1..]].concat()
+}
+
+/// A request that failed, in parts of a sentence: what was wanted, by whom, and what there was.
+/// Example: [`torch_snapshot()`].
+pub fn torch_snapshot_failure(failed: &FailedRequest, device: &DeviceSummary) -> Vec<String> {
+    let mut parts = vec![format!("out of memory: {} wanted", failed.wanted)];
     parts.extend(failed.line.as_ref().map(CodeLine::short));
     let free = failed.driver_free;
     parts.extend(free.map(|free| format!("the driver had {free} free")));
@@ -173,8 +187,12 @@ fn failed_parts(failed: &FailedRequest, device: &DeviceSummary) -> Vec<String> {
     parts
 }
 
-/// If the bytes were there, but in pieces.
-fn hint(failed: &FailedRequest, device: &DeviceSummary, summary: &Summary) -> Option<String> {
+/// If the bytes were there, but in pieces: what helps. Example: [`torch_snapshot()`].
+pub fn torch_snapshot_hint(
+    failed: &FailedRequest,
+    device: &DeviceSummary,
+    summary: &Summary,
+) -> Option<String> {
     let is_scattered = failed.n_later == 0
         && device.largest_hole < failed.wanted
         && failed.wanted <= device.inactive;
@@ -188,7 +206,7 @@ fn hint(failed: &FailedRequest, device: &DeviceSummary, summary: &Summary) -> Op
         } else {
             "; `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True` avoids most of it"
         };
-        format!("    fragmentation: {unused} is unused, in pieces that are too small{remedy}")
+        format!("fragmentation: {unused} is unused, in pieces that are too small{remedy}")
     })
 }
 

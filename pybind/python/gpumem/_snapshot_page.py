@@ -45,4 +45,6 @@ def mime_bundle(snapshot: TorchSnapshot, path: Path) -> dict[str, str]:
         f'<iframe title="memory snapshot {escape(path.name)}" sandbox="allow-scripts" '
         f'style="width: 100%; height: {_HEIGHT}px; border: 0" srcdoc="{escape(page)}"></iframe>'
     )
-    return {"text/plain": text, "text/html": frame}
+    # Where pages are not shown, as on GitHub, the text is.
+    below = f"<details><summary>as text</summary><pre>{escape(text)}</pre></details>"
+    return {"text/plain": text, "text/html": f"{frame}{below}"}

@@ -3,9 +3,11 @@
 use gpumem_core::chart::explorer::{
     Icicle, IcicleView, TraceView, icicle, part_words, trace_levels,
 };
-use gpumem_core::chart::{Point, Scene};
-use gpumem_core::read::torch_snapshot::{CodeLine, Explorer, Flame, Levels};
-use gpumem_core::report::torch_snapshot_headline;
+use gpumem_core::chart::{Density, Point, Scene};
+use gpumem_core::read::torch_snapshot::{CodeLine, Explorer, Flame, Levels, Owner};
+use gpumem_core::report::{
+    torch_snapshot_failure, torch_snapshot_headline, torch_snapshot_hint, torch_snapshot_totals,
+};
 use gpumem_core::units::{Bytes, Nanos, Units};
 use gpumem_core::wording::count;
 use gpumem_page_kit::canvas::Faces;
@@ -19,6 +21,8 @@ use crate::state::{Chart, State};
 const UNITS: Units = Units::Binary;
 /// At most so many lines are listed.
 const MAX_OWNERS: usize = 20;
+/// At most so many failed requests are told, the latest.
+const MAX_FAILURES: usize = 5;
 
 /// What is in the page, and what it was made from.
 pub(crate) struct Page {
@@ -45,9 +49,12 @@ pub(crate) struct Page {
 struct Known {
     device: usize,
     levels: Levels,
+    /// After how many events requests failed.
+    failures: Vec<usize>,
     moment: usize,
     is_inside: bool,
     flame: Flame,
+    owners: Vec<Owner>,
 }
 
 impl Page {
@@ -67,8 +74,8 @@ impl Page {
         let head = make.group("div.line.name", &[], &[&title, &file, &devices])?;
 
         let headline = make.empty("p.headline", &[])?;
-        let totals = make.empty("p.totals", &[])?;
-        let failures = make.empty("p.failures", &[])?;
+        let totals = make.empty("div", &[])?;
+        let failures = make.empty("div.failures", &[])?;
         let verdict = make.group("section.panel", &[], &[&headline, &totals, &failures])?;
 
         let levels_canvas = chart(&make, "levels")?;
@@ -166,6 +173,7 @@ impl Page {
             Some(known) if known.device == device => {
                 if (known.moment, known.is_inside) != (moment, is_inside) {
                     known.flame = flame();
+                    known.owners = explorer.owners(device, moment);
                     (known.moment, known.is_inside) = (moment, is_inside);
                 }
             }
@@ -173,9 +181,11 @@ impl Page {
                 *known = Some(Known {
                     device,
                     levels: explorer.levels(device),
+                    failures: explorer.failures(device),
                     moment,
                     is_inside,
                     flame: flame(),
+                    owners: explorer.owners(device, moment),
                 });
             }
         }
@@ -202,24 +212,25 @@ impl Page {
             return Ok(());
         };
         write(&self.headline, &torch_snapshot_headline(device));
-        let parts = [
-            format!("{}: {} reserved", device.device, device.reserved),
-            format!("{} allocated", device.allocated),
-            format!("{} unused", device.inactive),
-            format!("largest hole {}", device.largest_hole),
-            format!(
-                "`torch.cuda.empty_cache()` would return {}",
-                device.releasable
-            ),
-        ];
-        write(&self.totals, &parts.join(" · ").replace('`', ""));
-        let mut links = Vec::new();
-        for at in explorer.failures(state.device) {
-            let words = format!("✕ out of memory after event {at}");
-            links.push(make.link("moment", &at.to_string(), &words)?);
+        let mut totals = Vec::new();
+        for parts in torch_snapshot_totals(device) {
+            totals.push(make.prose("p", &[], &parts.join(" · "))?);
         }
-        fill(&self.failures, &links)?;
-        flag(&self.failures, "hidden", links.is_empty())?;
+        fill(&self.totals, &totals)?;
+        let mut failures = Vec::new();
+        let at = self.known.iter().flat_map(|known| &known.failures);
+        let failed: Vec<_> = device.failed.iter().zip(at).collect();
+        for (failed, at) in failed.into_iter().rev().take(MAX_FAILURES) {
+            let words = format!("✕ after event {at}");
+            let link = make.link("moment", &at.to_string(), &words)?;
+            let words = torch_snapshot_failure(failed, device).join(" · ");
+            let words = make.prose("span", &[], &words)?;
+            failures.push(make.group("p", &[], &[&link, &words])?);
+            if let Some(hint) = torch_snapshot_hint(failed, device, &explorer.summary) {
+                failures.push(make.prose("p", &[], &hint)?);
+            }
+        }
+        fill(&self.failures, &failures)?;
         flag(&self.trace, "hidden", state.n_events == 0)?;
         let found = explorer.segments(state.device);
         fill(&self.map, &segments::map(make, &found, UNITS)?)
@@ -237,13 +248,19 @@ impl Page {
             format!("after event {}", state.moment)
         };
         write(&self.moment, &format!("Who holds what, {place}"));
-        let owners = explorer.owners(state.device, state.moment);
-        let all = self.known.as_ref().map(|it| it.flame.nodes[0].bytes);
-        let all = all.unwrap_or_default();
+        let Some(known) = &self.known else {
+            return Ok(());
+        };
+        let (owners, all) = (&known.owners, known.flame.nodes[0].bytes);
         let table = make.empty("table", &[])?;
         let head = make.empty("tr", &[])?;
-        for name in ["line", "bytes", "share", "blocks"] {
-            add(&head, &make.text("th", &[("scope", "col")], name)?)?;
+        for (tag, name) in [
+            ("th", "line"),
+            ("th.figure", "bytes"),
+            ("th.figure", "share"),
+            ("th.figure", "blocks"),
+        ] {
+            add(&head, &make.text(tag, &[("scope", "col")], name)?)?;
         }
         add(&table, &head)?;
         let row = |line: &str, bytes: Bytes, n_blocks: usize| -> Dom<()> {
@@ -321,7 +338,8 @@ impl Page {
             width: state.width,
             span: state.span,
             moment: state.moment,
-            failures: &explorer.failures(state.device),
+            density: Density(state.scale),
+            failures: &known.failures,
             micros: &|event| explorer.micros(state.device, event),
             units: UNITS,
         };

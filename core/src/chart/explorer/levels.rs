@@ -1,5 +1,6 @@
 //! Allocated and reserved bytes over the events of a trace.
 
+use crate::chart::Density;
 use crate::chart::axis::ByteAxis;
 use crate::chart::label::Label;
 use crate::chart::plot::{Plot, crisp, sheet};
@@ -7,7 +8,6 @@ use crate::chart::scene::{Anchor, Face, Point, Rect, Role, Scene};
 use crate::chart::text;
 use crate::read::torch_snapshot::Levels;
 use crate::units::{Bytes, Nanos, Units};
-use crate::wording::count;
 
 const HEIGHT: f64 = 190.0;
 const TOP: f64 = 22.0;
@@ -23,6 +23,8 @@ const LABEL_ROOM: f64 = 150.0;
 pub struct TraceView<'a> {
     /// In logical pixels.
     pub width: f64,
+    /// How fine the picture is.
+    pub density: Density,
     /// Visible events, by how many were before: `0..=n` is all of them.
     pub span: (f64, f64),
     /// After so many events somebody looks.
@@ -38,6 +40,7 @@ pub struct TraceView<'a> {
 /// The levels that are visible: the highest one of each pixel.
 ///
 /// ```
+/// use gpumem_core::chart::Density;
 /// use gpumem_core::chart::explorer::{TraceView, trace_levels};
 /// use gpumem_core::read::torch_snapshot::Levels;
 /// use gpumem_core::units::{Bytes, Units};
@@ -46,6 +49,7 @@ pub struct TraceView<'a> {
 /// let levels = Levels { reserved: vec![Bytes::mib(20); 3], allocated };
 /// let view = TraceView {
 ///     width: 600.0,
+///     density: Density(1.0),
 ///     span: (0.0, 2.0),
 ///     moment: 1,
 ///     failures: &[],
@@ -53,7 +57,7 @@ pub struct TraceView<'a> {
 ///     units: Units::Binary,
 /// };
 /// let scene = trace_levels(&levels, &view);
-/// assert_eq!(scene.description, "Allocated and reserved over 2 events: 8 MiB and 20 MiB at most");
+/// assert_eq!(scene.description, "In view: 8 MiB allocated and 20 MiB reserved at most");
 /// ```
 pub fn trace_levels(levels: &Levels, view: &TraceView<'_>) -> Scene {
     let mut scene = sheet(view.width, HEIGHT, Role::Panel);
@@ -61,12 +65,14 @@ pub fn trace_levels(levels: &Levels, view: &TraceView<'_>) -> Scene {
     let place = Place {
         plot,
         span: view.span,
+        pixel: view.density.pixel(),
     };
     let highest = |levels: &[Bytes]| {
         let seen = &levels[place.indices(levels.len(), plot.left, plot.right)];
         seen.iter().copied().max().unwrap_or_default()
     };
-    let top = highest(&levels.allocated).max(highest(&levels.reserved));
+    let (allocated, reserved) = (highest(&levels.allocated), highest(&levels.reserved));
+    let top = allocated.max(reserved);
     let axis = ByteAxis::new(0.0..=top.as_f64(), plot.bottom, plot.top, view.units);
     plot.draw_axis(&mut scene, &axis, MAX_TICKS);
     place.draw_area(&mut scene, &levels.allocated, &axis);
@@ -91,16 +97,10 @@ pub fn trace_levels(levels: &Levels, view: &TraceView<'_>) -> Scene {
         let anchor = if is_left { Anchor::End } else { Anchor::Start };
         scene.text(label.anchor(anchor));
     }
-    let n_events = levels.allocated.len().saturating_sub(1);
-    let most = |levels: &[Bytes]| {
-        view.units
-            .size(levels.iter().copied().max().unwrap_or_default())
-    };
     scene.description = format!(
-        "Allocated and reserved over {}: {} and {} at most",
-        count(n_events, "event"),
-        most(&levels.allocated),
-        most(&levels.reserved)
+        "In view: {} allocated and {} reserved at most",
+        view.units.size(allocated),
+        view.units.size(reserved)
     );
     scene
 }
@@ -126,6 +126,8 @@ pub fn event_at(x: f64, width: f64, span: (f64, f64)) -> Option<f64> {
 struct Place {
     plot: Plot,
     span: (f64, f64),
+    /// The width of a column.
+    pixel: f64,
 }
 
 impl Place {
@@ -148,10 +150,10 @@ impl Place {
 
     /// Each pixel with the highest level in it.
     fn columns(&self, levels: &[Bytes]) -> impl Iterator<Item = (f64, f64)> {
-        let n_columns = self.plot.width().max(1.0) as usize;
+        let n_columns = (self.plot.width() / self.pixel).max(1.0) as usize;
         (0..n_columns).map(move |column| {
-            let x = self.plot.left + column as f64;
-            let seen = &levels[self.indices(levels.len(), x, x + 1.0)];
+            let x = self.plot.left + column as f64 * self.pixel;
+            let seen = &levels[self.indices(levels.len(), x, x + self.pixel)];
             let highest = seen.iter().copied().max().unwrap_or_default();
             (x, highest.as_f64())
         })
@@ -160,7 +162,7 @@ impl Place {
     fn draw_area(&self, scene: &mut Scene, levels: &[Bytes], axis: &ByteAxis) {
         for (x, level) in self.columns(levels) {
             let top = axis.y(level);
-            let rect = Rect::new(x, top, 1.0, self.plot.bottom - top);
+            let rect = Rect::new(x, top, self.pixel, self.plot.bottom - top);
             scene.fill(rect, Role::KeptArea, 0.0);
         }
     }

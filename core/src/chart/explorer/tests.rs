@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::chart::{Item, Point, Role};
+use crate::chart::{Density, Item, Point, Role};
 use crate::read::torch_snapshot::{CodeLine, ExplorerFrame, Flame, FlameNode, FlamePart, Levels};
 use crate::units::{Bytes, Units};
 
@@ -104,6 +104,7 @@ fn a_point_has_the_frame_that_is_drawn_there() {
 fn view(span: (f64, f64), moment: usize) -> TraceView<'static> {
     TraceView {
         width: 478.0,
+        density: Density(1.0),
         span,
         moment,
         failures: &[],

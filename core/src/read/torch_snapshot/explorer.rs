@@ -3,16 +3,16 @@
 use std::collections::HashMap;
 
 use crate::segments::{self, Pool, Segments};
+use crate::trace::Action;
 use crate::units::Bytes;
 
 use super::code_line::{CodeLine, Rank, rank};
 use super::fault::SnapshotError;
 use super::flame::{Flame, FlamePart, Grower, Side};
-use super::levels::Levels;
+use super::levels::{Levels, allocated};
 use super::live::each_live;
-use super::model::{Action, BlockState, DeviceSnapshot, Frame, StackIdx, TorchSnapshot};
-use super::summary::{Owner, Summary, code_line};
-use super::timeline::{Course, change};
+use super::model::{DeviceSnapshot, Frame, StackIdx, TorchSnapshot};
+use super::summary::{Owner, Summary, Tallies, code_line};
 
 /// A snapshot that answers questions about any moment of its trace.
 ///
@@ -142,45 +142,26 @@ impl Explorer {
                 Side::Inside => grower.add(frames, bytes, n_blocks),
             }
         }
-        let before = self.before_trace(device, n_events, grower.bytes());
+        let levels = self.devices.get(device).map(|it| allocated(it));
+        let level = levels.and_then(|levels| levels.get(n_events).copied());
+        let before = level.unwrap_or_default().saturating_sub(grower.bytes());
         if before > Bytes::ZERO {
             grower.add([FlamePart::BeforeTrace].into_iter(), before, 0);
         }
         grower.grown()
     }
 
-    /// What lived after so many events beside the blocks that are known.
-    fn before_trace(&self, device: usize, n_events: usize, known: Bytes) -> Bytes {
-        let course = self.devices.get(device).map(Course::of);
-        let events = self.devices.get(device).map(|it| it.events.iter());
-        let changes = events.into_iter().flatten().take(n_events).map(change);
-        let start = course.map_or(0, |course| i128::from(course.start.get()));
-        let level = u64::try_from(start + changes.sum::<i128>()).unwrap_or_default();
-        Bytes::new(level).saturating_sub(known)
-    }
-
     /// Who holds what of a device after so many events of its trace, by line, the largest first. What was
     /// allocated before the trace and freed within it is in none.
     pub fn owners(&self, device: usize, n_events: usize) -> Vec<Owner> {
-        let mut sums: HashMap<Option<&CodeLine>, (Bytes, usize)> = HashMap::new();
+        let mut tallies = Tallies::new();
         if let Some(device) = self.devices.get(device) {
             each_live(device, n_events, |stack, size| {
                 let line = stack.and_then(|idx| self.lines.get(idx.0 as usize)?.as_ref());
-                let (bytes, n_blocks) = sums.entry(line).or_default();
-                *bytes += size;
-                *n_blocks += 1;
+                tallies.add(line, size);
             });
         }
-        let mut owners: Vec<Owner> = sums
-            .into_iter()
-            .map(|(line, (bytes, n_blocks))| Owner {
-                line: line.cloned(),
-                bytes,
-                n_blocks,
-            })
-            .collect();
-        owners.sort_by(|a, b| (b.bytes, &a.line).cmp(&(a.bytes, &b.line)));
-        owners
+        tallies.largest_first(CodeLine::clone).0
     }
 
     /// Where a device's memory lies at the end. PyTorch takes 2 MiB from the driver for requests of at most
@@ -188,14 +169,8 @@ impl Explorer {
     pub fn segments(&self, device: usize) -> Segments {
         let segments = self.devices.get(device).map(|it| it.segments.iter());
         let segments = segments.into_iter().flatten().map(|segment| {
-            let blocks = segment.blocks.iter().map(|block| {
-                let state = match block.state {
-                    BlockState::Allocated => segments::BlockState::Held,
-                    BlockState::AwaitsStream => segments::BlockState::Awaiting,
-                    BlockState::Inactive => segments::BlockState::Free,
-                };
-                segments::Block::new(state, block.size)
-            });
+            let blocks = segment.blocks.iter();
+            let blocks = blocks.map(|block| segments::Block::new(block.state, block.size));
             let is_small = segment.size <= Bytes::mib(2);
             segments::Segment {
                 pool: if is_small { Pool::Small } else { Pool::Large },
@@ -210,7 +185,7 @@ impl Explorer {
     pub fn failures(&self, device: usize) -> Vec<usize> {
         let events = self.devices.get(device).map(|it| it.events.iter());
         let events = events.into_iter().flatten().enumerate();
-        let failed = events.filter(|(_, event)| event.action == Action::OutOfMemory);
+        let failed = events.filter(|(_, event)| event.action == Some(Action::OutOfMemory));
         failed.map(|(at, _)| at + 1).collect()
     }
 

@@ -1,9 +1,10 @@
 //! The levels after each event of a trace.
 
+use crate::segments::BlockState;
+use crate::trace::Action;
 use crate::units::Bytes;
 
-use super::model::{Action, DeviceSnapshot, Event};
-use super::timeline::{Course, change};
+use super::model::{DeviceSnapshot, Event};
 
 /// Allocated and reserved bytes before the first event of a trace and after each. Example:
 /// [`Explorer`](super::Explorer).
@@ -16,34 +17,63 @@ pub struct Levels {
 }
 
 impl Levels {
-    /// Counts back from the end, whose levels are known.
     pub(super) fn of(device: &DeviceSnapshot) -> Self {
-        let reserved: Bytes = device.segments.iter().map(|segment| segment.size).sum();
-        let net: i128 = device.events.iter().map(change_of_reserved).sum();
+        let reserved = device.segments.iter().map(|segment| segment.size).sum();
         Self {
-            allocated: course(device, Course::of(device).start.get().into(), change),
-            reserved: course(device, i128::from(reserved.get()) - net, change_of_reserved),
+            allocated: allocated(device),
+            reserved: course(&device.events, reserved, change_of_reserved).0,
         }
     }
 }
 
-fn course(device: &DeviceSnapshot, start: i128, change: fn(&Event) -> i128) -> Vec<Bytes> {
-    let mut level = start;
-    let mut levels = Vec::with_capacity(device.events.len() + 1);
-    let bytes = |level: i128| Bytes::new(u64::try_from(level).unwrap_or_default());
-    levels.push(bytes(level));
-    for event in &device.events {
+/// Allocated bytes before the first event of a trace and after each.
+pub(super) fn allocated(device: &DeviceSnapshot) -> Vec<Bytes> {
+    course_of_allocated(device).0
+}
+
+/// The same, and whether the levels are lower bounds.
+pub(super) fn course_of_allocated(device: &DeviceSnapshot) -> (Vec<Bytes>, bool) {
+    let blocks = device.segments.iter().flat_map(|segment| &segment.blocks);
+    let live = blocks.filter(|block| block.state == BlockState::Held);
+    let end = live.map(|block| block.requested).sum();
+    course(&device.events, end, change)
+}
+
+/// Counts back from the end, whose level is known. Where that leads below nothing, something was freed that
+/// the segments do not account for: then all levels are lower bounds.
+fn course(events: &[Event], end: Bytes, change: fn(&Event) -> i128) -> (Vec<Bytes>, bool) {
+    let mut level: i128 = 0;
+    let lowest = events.iter().map(|event| {
         level += change(event);
-        levels.push(bytes(level));
+        level
+    });
+    let lowest = lowest.min().unwrap_or_default().min(0);
+    let counted = i128::from(end.get()) - level;
+    let start = counted.max(-lowest);
+    let bytes = |level: i128| Bytes::new(u64::try_from(level).unwrap_or(u64::MAX));
+    let mut level = start;
+    let after = events.iter().map(|event| {
+        level += change(event);
+        bytes(level)
+    });
+    let levels = std::iter::once(bytes(start)).chain(after).collect();
+    (levels, start != counted)
+}
+
+/// What an event does to the allocated bytes.
+pub(super) fn change(event: &Event) -> i128 {
+    match event.action {
+        Some(Action::Alloc) => event.size.get().into(),
+        Some(Action::FreeRequested) => -i128::from(event.size.get()),
+        _ => 0,
     }
-    levels
 }
 
 /// What an event does to the reserved bytes.
 fn change_of_reserved(event: &Event) -> i128 {
     match event.action {
-        Action::SegmentAlloc => event.size.get().into(),
-        Action::SegmentFree => -i128::from(event.size.get()),
+        Some(Action::SegmentAlloc) => event.size.get().into(),
+        Some(Action::SegmentFree) => -i128::from(event.size.get()),
         _ => 0,
     }
 }

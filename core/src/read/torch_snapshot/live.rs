@@ -2,9 +2,11 @@
 
 use std::collections::HashMap;
 
+use crate::segments::BlockState;
+use crate::trace::Action;
 use crate::units::Bytes;
 
-use super::model::{Action, BlockState, DeviceSnapshot, Event, StackIdx};
+use super::model::{DeviceSnapshot, Event, StackIdx};
 
 /// Calls `visit` with the stack and the size of each block that lives after the first `n_events`, as far as
 /// trace and segments tell: what was allocated before the trace and freed within it is not among them.
@@ -27,7 +29,7 @@ pub(super) fn each_live(
     }
     // Blocks that live at the end without an allocation in the trace lived all the time.
     let blocks = device.segments.iter().flat_map(|segment| &segment.blocks);
-    for block in blocks.filter(|block| block.state == BlockState::Allocated) {
+    for block in blocks.filter(|block| block.state == BlockState::Held) {
         let is_traced = |address| live.contains_key(&address);
         if device.events.is_empty() || block.address.is_some_and(|address| !is_traced(address)) {
             visit(block.stack, block.requested);
@@ -37,10 +39,10 @@ pub(super) fn each_live(
 
 fn play<'a>(live: &mut HashMap<u64, &'a Event>, event: &'a Event) {
     match (event.action, event.address) {
-        (Action::Alloc, Some(address)) => {
+        (Some(Action::Alloc), Some(address)) => {
             live.insert(address, event);
         }
-        (Action::FreeRequested, Some(address)) => {
+        (Some(Action::FreeRequested), Some(address)) => {
             live.remove(&address);
         }
         _ => (),

@@ -36,8 +36,7 @@ pub use fault::{SnapshotError, SnapshotFault};
 pub use flame::{Flame, FlameNode, FlamePart, Side};
 pub use levels::Levels;
 pub use model::{
-    Action, Block, BlockState, DeviceSnapshot, Event, Frame, Segment, SnapshotDevice, StackIdx,
-    TorchSnapshot,
+    Block, DeviceSnapshot, Event, Frame, Segment, SnapshotDevice, StackIdx, TorchSnapshot,
 };
 pub use read::read;
 pub use summary::{DeviceSummary, FailedRequest, Owner, Summary};

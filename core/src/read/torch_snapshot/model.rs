@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::segments::BlockState;
+use crate::trace::Action;
 use crate::units::Bytes;
 
 /// A snapshot's devices. Example: [the module](super).
@@ -78,17 +80,6 @@ pub struct Block {
     pub stack: Option<StackIdx>,
 }
 
-/// Who uses a block. Example: [`TorchSnapshot`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BlockState {
-    /// A tensor.
-    Allocated,
-    /// No tensor, but a stream may still.
-    AwaitsStream,
-    /// Nobody.
-    Inactive,
-}
-
 /// A position in [`TorchSnapshot::stacks`]. Example: [`TorchSnapshot`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StackIdx(pub u32);
@@ -104,30 +95,11 @@ pub struct Frame<'t> {
     pub line: Option<u32>,
 }
 
-/// What the allocator did. Example: [`TorchSnapshot`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Action {
-    /// It handed out a block.
-    Alloc,
-    /// The program freed a block.
-    FreeRequested,
-    /// No stream uses the block any more.
-    FreeCompleted,
-    /// It reserved or mapped memory of the driver.
-    SegmentAlloc,
-    /// It returned or unmapped memory.
-    SegmentFree,
-    /// A request failed.
-    OutOfMemory,
-    /// A snapshot, an annotation or an action that this reader does not know.
-    Other,
-}
-
 /// One action. Example: [`TorchSnapshot`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
-    /// What was done.
-    pub action: Action,
+    /// What was done; `None` for a snapshot, an annotation, or what this reader does not know.
+    pub action: Option<Action>,
     /// The first byte of the block or segment; of an out-of-memory event, the bytes that the driver had
     /// free.
     pub address: Option<u64>,

@@ -1,12 +1,13 @@
 //! Pickled values → a snapshot, for every generation of the format.
 
 use crate::read::pickle::{Kind, Tree, View};
+use crate::segments::BlockState;
+use crate::trace::Action;
 use crate::units::Bytes;
 
 use super::fault::{SnapshotError, SnapshotFault};
 use super::model::{
-    Action, Block, BlockState, DeviceSnapshot, Event, Frame, Segment, SnapshotDevice, StackIdx,
-    TorchSnapshot,
+    Block, DeviceSnapshot, Event, Frame, Segment, SnapshotDevice, StackIdx, TorchSnapshot,
 };
 use super::record::{Record, list};
 
@@ -158,7 +159,7 @@ impl<'t> Reader<'t> {
             address: None,
             size: Bytes::ZERO,
             requested: Bytes::ZERO,
-            state: BlockState::Inactive,
+            state: BlockState::Free,
             stack: None,
         };
         let (mut requested, mut latest) = (None, None);
@@ -203,7 +204,7 @@ impl<'t> Reader<'t> {
 
     fn event(&mut self, record: Record<'t>) -> Result<Event, SnapshotError> {
         let mut event = Event {
-            action: Action::Other,
+            action: None,
             address: None,
             size: Bytes::ZERO,
             at_micros: None,
@@ -308,23 +309,23 @@ impl<'t> Reader<'t> {
 
 fn state(value: View<'_>) -> BlockState {
     match value.as_text() {
-        Some("active_allocated") => BlockState::Allocated,
-        Some("active_pending_free" | "active_awaiting_free") => BlockState::AwaitsStream,
-        _ => BlockState::Inactive,
+        Some("active_allocated") => BlockState::Held,
+        Some("active_pending_free" | "active_awaiting_free") => BlockState::Awaiting,
+        _ => BlockState::Free,
     }
 }
 
-fn action(value: View<'_>) -> Action {
-    match value.as_text() {
-        Some("alloc") => Action::Alloc,
+fn action(value: View<'_>) -> Option<Action> {
+    Some(match value.as_text()? {
+        "alloc" => Action::Alloc,
         // The oldest traces have one action for both.
-        Some("free_requested" | "free") => Action::FreeRequested,
-        Some("free_completed") => Action::FreeCompleted,
-        Some("segment_alloc" | "segment_map") => Action::SegmentAlloc,
-        Some("segment_free" | "segment_unmap") => Action::SegmentFree,
-        Some("oom") => Action::OutOfMemory,
-        _ => Action::Other,
-    }
+        "free_requested" | "free" => Action::FreeRequested,
+        "free_completed" => Action::FreeCompleted,
+        "segment_alloc" | "segment_map" => Action::SegmentAlloc,
+        "segment_free" | "segment_unmap" => Action::SegmentFree,
+        "oom" => Action::OutOfMemory,
+        _ => return None,
+    })
 }
 
 /// A setting as text; `None` if it has parts.

@@ -2,13 +2,14 @@
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::hash::Hash;
 
+use crate::segments::BlockState;
+use crate::trace::Action;
 use crate::units::Bytes;
 
 use super::code_line::{CodeLine, line_of};
-use super::model::{
-    Action, Block, BlockState, DeviceSnapshot, Frame, Segment, SnapshotDevice, TorchSnapshot,
-};
+use super::model::{Block, DeviceSnapshot, Frame, Segment, SnapshotDevice, TorchSnapshot};
 use super::timeline::Timeline;
 
 /// A snapshot summed up. Example: [`summary`](super::summary()).
@@ -107,34 +108,34 @@ impl DeviceSummary {
         let blocks = || segments.iter().flat_map(|segment| &segment.blocks);
         let in_state = |state| blocks().filter(move |block| block.state == state);
         let size = |block: &Block| block.size;
-        let allocated: Bytes = in_state(BlockState::Allocated).map(size).sum();
-        let awaits: Bytes = in_state(BlockState::AwaitsStream).map(size).sum();
-        let requested = in_state(BlockState::Allocated).map(|block| block.requested);
-        let mut tallies = Tallies::default();
-        for block in in_state(BlockState::Allocated) {
+        let allocated: Bytes = in_state(BlockState::Held).map(size).sum();
+        let awaits: Bytes = in_state(BlockState::Awaiting).map(size).sum();
+        let requested = in_state(BlockState::Held).map(|block| block.requested);
+        let mut tallies = Tallies::new();
+        for block in in_state(BlockState::Held) {
             tallies.add(line_of(lines, block.stack), block.size);
         }
-        let (owners, _) = tallies.largest_first();
+        let (owners, _) = tallies.largest_first(code_line);
         Self {
             device: device.device,
             reserved: segments.iter().map(|segment| segment.size).sum(),
             allocated,
             active: allocated + awaits,
             requested: requested.sum(),
-            inactive: in_state(BlockState::Inactive).map(size).sum(),
+            inactive: in_state(BlockState::Free).map(size).sum(),
             releasable: segments
                 .iter()
                 .filter(|all| is_free(all))
                 .map(|all| all.size)
                 .sum(),
-            largest_hole: in_state(BlockState::Inactive)
+            largest_hole: in_state(BlockState::Free)
                 .map(size)
                 .max()
                 .unwrap_or_default(),
             n_segments: segments.len(),
             n_expandable: segments.iter().filter(|all| all.is_expandable).count(),
             n_blocks: blocks().count(),
-            n_allocated_blocks: in_state(BlockState::Allocated).count(),
+            n_allocated_blocks: in_state(BlockState::Held).count(),
             is_inconsistent: segments.iter().any(is_inconsistent),
             owners,
             failed: failed(device, lines),
@@ -145,7 +146,7 @@ impl DeviceSummary {
 
 fn is_free(segment: &Segment) -> bool {
     let mut blocks = segment.blocks.iter();
-    blocks.all(|block| block.state == BlockState::Inactive)
+    blocks.all(|block| block.state == BlockState::Free)
 }
 
 fn is_inconsistent(segment: &Segment) -> bool {
@@ -153,8 +154,8 @@ fn is_inconsistent(segment: &Segment) -> bool {
         let parts = segment.blocks.iter().filter(|block| is_part(block));
         parts.map(|block| block.size).sum()
     };
-    let allocated = sum(|block| block.state == BlockState::Allocated);
-    let active = sum(|block| block.state != BlockState::Inactive);
+    let allocated = sum(|block| block.state == BlockState::Held);
+    let active = sum(|block| block.state != BlockState::Free);
     segment
         .stated_allocated
         .is_some_and(|stated| stated != allocated)
@@ -167,14 +168,14 @@ fn failed(device: &DeviceSnapshot, lines: &[Option<Frame<'_>>]) -> Vec<FailedReq
     let mut failed = Vec::new();
     for event in device.events.iter().rev() {
         match event.action {
-            Action::OutOfMemory => failed.push(FailedRequest {
+            Some(Action::OutOfMemory) => failed.push(FailedRequest {
                 wanted: event.size,
                 driver_free: event.address.map(Bytes::new),
                 line: line_of(lines, event.stack).map(code_line),
                 n_later,
             }),
-            Action::Other => (),
-            _ => n_later += 1,
+            Some(_) => n_later += 1,
+            None => (),
         }
     }
     failed.reverse();
@@ -182,25 +183,30 @@ fn failed(device: &DeviceSnapshot, lines: &[Option<Frame<'_>>]) -> Vec<FailedReq
 }
 
 /// Bytes and blocks of each line.
-#[derive(Default)]
-pub(super) struct Tallies<'t> {
-    of_lines: HashMap<Option<Frame<'t>>, (Bytes, usize)>,
+pub(super) struct Tallies<L> {
+    of_lines: HashMap<Option<L>, (Bytes, usize)>,
 }
 
-impl<'t> Tallies<'t> {
-    pub(super) fn add(&mut self, line: Option<Frame<'t>>, bytes: Bytes) {
+impl<L: Copy + Ord + Hash> Tallies<L> {
+    pub(super) fn new() -> Self {
+        Self {
+            of_lines: HashMap::new(),
+        }
+    }
+
+    pub(super) fn add(&mut self, line: Option<L>, bytes: Bytes) {
         let (sum, n_blocks) = self.of_lines.entry(line).or_default();
         *sum += bytes;
         *n_blocks += 1;
     }
 
     /// The owners, largest first, and their sum.
-    pub(super) fn largest_first(self) -> (Vec<Owner>, Bytes) {
+    pub(super) fn largest_first(self, line_of: impl Fn(L) -> CodeLine) -> (Vec<Owner>, Bytes) {
         let total = self.of_lines.values().map(|(bytes, _)| *bytes).sum();
         let mut lines: Vec<_> = self.of_lines.into_iter().collect();
         lines.sort_by_key(|&(line, (bytes, _))| (Reverse(bytes), line));
         let owners = lines.into_iter().map(|(line, (bytes, n_blocks))| Owner {
-            line: line.map(code_line),
+            line: line.map(&line_of),
             bytes,
             n_blocks,
         });
