@@ -90,9 +90,11 @@ pub fn torch_snapshot_headline(device: &DeviceSummary) -> String {
             .map(|place| format!(" at {place}"))
             .unwrap_or_default();
         // Later the holes were others.
-        let hole = (failed.n_later == 0)
-            .then(|| format!(", the largest hole has {}", device.largest_hole))
-            .unwrap_or_default();
+        let hole = if failed.n_later == 0 {
+            format!(", the largest hole has {}", device.largest_hole)
+        } else {
+            String::new()
+        };
         return format!("Out of memory: {} wanted{place}{hole}", failed.wanted);
     }
     if let Some(timeline) = &device.timeline {

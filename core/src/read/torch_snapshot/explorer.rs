@@ -142,7 +142,7 @@ impl Explorer {
                 Side::Inside => grower.add(frames, bytes, n_blocks),
             }
         }
-        let levels = self.devices.get(device).map(|it| allocated(it));
+        let levels = self.devices.get(device).map(allocated);
         let level = levels.and_then(|levels| levels.get(n_events).copied());
         let before = level.unwrap_or_default().saturating_sub(grower.bytes());
         if before > Bytes::ZERO {
