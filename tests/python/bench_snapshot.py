@@ -72,8 +72,8 @@ def main(figures: Path) -> None:
         path.write_bytes(pickle.dumps(snapshot(N_EVENTS), 4))
         taken = {
             "file_mb": path.stat().st_size / 1e6,
-            "read_ms": taken_ms(lambda: gpumem.load_snapshot(path)),
-            "report_ms": taken_ms(lambda: gpumem.load_snapshot(path).text()),
+            "read_ms": taken_ms(lambda: gpumem.load(path)),
+            "report_ms": taken_ms(lambda: gpumem.load(path).text()),
             "unpickle_ms": taken_ms(lambda: pickle.loads(path.read_bytes())),  # noqa: S301 (our own)
         }
     figures.write_text(json.dumps(taken) + "\n")

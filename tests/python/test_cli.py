@@ -239,7 +239,7 @@ def test_a_recording_that_is_none_is_a_line(tmp_path: Path) -> None:
     other.write_text("words")
     ended = gpumem("report", other)
     assert ended.returncode == 2
-    assert f"{other} is not a recording" in ended.stderr
+    assert f"{other}: byte 0: not a gpumem recording: it begins with" in ended.stderr
     unknown = gpumem("report", "zzz")
     assert unknown.returncode == 2
     assert "Traceback" not in unknown.stderr

@@ -44,7 +44,6 @@ __all__ = [
     "_is_owner",
     "_keep_in",
     "_looks",
-    "_open_file",
     "_printable",
     "_save_baseline",
     "_sessions_json",
@@ -65,7 +64,6 @@ __all__ = [
     "levels_text",
     "load",
     "load_ipython_extension",
-    "load_snapshot",
     "mark",
     "record",
     "record_blocks",
@@ -123,15 +121,16 @@ class Recording:
     def _report_svg(self, width: float, dark: bool) -> str: ...
 
 def recording() -> Recording: ...
-def load(path: str | os.PathLike[str]) -> Recording: ...
+
+# The file's content tells: a Recording, a TorchSnapshot.
+def load(path: str | os.PathLike[str]) -> Recording | Any: ...
 
 @final
 class TorchSnapshot:
+    _KIND: ClassVar[str]
     def text(self, width: int = 100) -> str: ...
     def to_json(self) -> str: ...
 
-def load_snapshot(path: str | os.PathLike[str]) -> TorchSnapshot: ...
-def _open_file(path: str | os.PathLike[str]) -> Recording | TorchSnapshot: ...
 def _write_file(path: str | os.PathLike[str], content: bytes) -> None: ...
 def _classify_growth_json(
     allocated: Sequence[float],

@@ -9,7 +9,8 @@ from gpumem.cli import exits, files, opened, terminal
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from gpumem import Report, TorchSnapshot
+    from gpumem import Report
+    from gpumem._other_file import OtherFile
 
 ABOUT = """Show the report of a recording: which cells grew memory, whether they leak, and every
 run; or of a memory snapshot of PyTorch: who holds what. Without an option it prints text."""
@@ -49,12 +50,12 @@ def add(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Show or write a report."""
-    from gpumem import TorchSnapshot, report
+    from gpumem import Recording, report
 
     files.check_targets(options, *PICTURES, "output")
-    found = opened.recording_or_snapshot(options.recording)
-    if isinstance(found, TorchSnapshot):
-        return _show_snapshot(found, options)
+    found = opened.any_file(options.recording)
+    if not isinstance(found, Recording):
+        return _show_other(found, options)
     shown = report(found)
     written = [name for name in PICTURES if getattr(options, name) is not None]
     for name in written:
@@ -67,15 +68,15 @@ def run(options: Namespace) -> int:
     return exits.OK
 
 
-def _show_snapshot(snapshot: TorchSnapshot, options: Namespace) -> int:
-    """Show a memory snapshot of PyTorch: it has two of the forms."""
+def _show_other(found: OtherFile, options: Namespace) -> int:
+    """Show what another program wrote: it has two of the forms."""
     asked = [name for name in PICTURES if getattr(options, name) is not None]
     asked += [options.form] if options.form in {"csv", "markdown"} else []
     if asked:
-        message = f"a memory snapshot of PyTorch has no --{asked[0]}"
+        message = f"{found._KIND} has no --{asked[0]}"
         raise exits.CommandError(f"{message}\nhint: use --text or --json")
     is_json = options.form == "json"
-    _put(snapshot.to_json() if is_json else snapshot.text(terminal.width()), options)
+    _put(found.to_json() if is_json else found.text(terminal.width()), options)
     return exits.OK
 
 
