@@ -7,6 +7,7 @@
 //! ```
 
 pub mod file_kind;
+pub mod json_file;
 pub mod oom;
 pub mod pickle;
 pub mod torch_snapshot;
