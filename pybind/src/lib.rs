@@ -41,6 +41,7 @@ mod testing;
 mod text;
 mod threads;
 mod torch_snapshot;
+mod torch_trace;
 mod trace;
 mod walk;
 
@@ -98,7 +99,9 @@ mod _gpumem {
         sessions_json, sessions_text, store_status, stored_recording,
     };
     #[pymodule_export]
-    use super::torch_snapshot::{TorchSnapshot};
+    use super::torch_snapshot::TorchSnapshot;
+    #[pymodule_export]
+    use super::torch_trace::{MemoryTimeline, TorchTrace};
 
     use super::{Bound, PyModule, PyModuleMethods, PyResult};
 

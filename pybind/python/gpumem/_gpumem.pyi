@@ -20,6 +20,7 @@ __all__ = [
     "HostTensor",
     "Judge",
     "MemorySnapshot",
+    "MemoryTimeline",
     "OutOfMemoryError",
     "Probe",
     "ProfileResult",
@@ -31,6 +32,7 @@ __all__ = [
     "Subscription",
     "Tensor",
     "TorchSnapshot",
+    "TorchTrace",
     "__version__",
     "_baseline_names",
     "_baseline_recording",
@@ -122,11 +124,25 @@ class Recording:
 
 def recording() -> Recording: ...
 
-# The file's content tells: a Recording, a TorchSnapshot.
+# The file's content tells: a Recording, a TorchSnapshot, a TorchTrace, a MemoryTimeline.
 def load(path: str | os.PathLike[str]) -> Recording | Any: ...
 
 @final
 class TorchSnapshot:
+    _KIND: ClassVar[str]
+    def text(self, width: int = 100) -> str: ...
+    def to_json(self) -> str: ...
+
+@final
+class TorchTrace:
+    _KIND: ClassVar[str]
+    def text(
+        self, width: int = 100, by: Literal["name", "shapes", "module"] = "name"
+    ) -> str: ...
+    def to_json(self) -> str: ...
+
+@final
+class MemoryTimeline:
     _KIND: ClassVar[str]
     def text(self, width: int = 100) -> str: ...
     def to_json(self) -> str: ...

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::device::TraceDevice;
-use super::kind::Kind;
+use super::kind::{Kind, MODULE};
 use super::model::{Change, Span, Trace};
 use crate::read::json_file::{Scalar, TextInto};
 
@@ -34,6 +34,7 @@ struct Args {
     device_type: Option<i64>,
     device: Option<i64>,
     bytes: Option<i64>,
+    address: Option<i64>,
     allocated: Option<i64>,
     reserved: Option<i64>,
     link: Option<i64>,
@@ -78,7 +79,7 @@ impl Fields {
             start,
             duration: duration.max(0),
             thread: trace.thread(&self.process, &self.thread),
-            label: trace.label(kind, &self.name, &self.args.shapes),
+            label: trace.label(kind, self.name.trim_start_matches(MODULE), &self.args.shapes),
         };
         if let Some(link) = self.args.link
             && matches!(kind, Kind::Runtime | Kind::Kernel)
@@ -94,6 +95,7 @@ impl Fields {
         Some(Change {
             at: self.at?,
             bytes: self.args.bytes?,
+            address: self.args.address,
             allocated: level(self.args.allocated),
             reserved: level(self.args.reserved),
             device: TraceDevice {
@@ -154,7 +156,7 @@ impl<'de> Visitor<'de> for EventSeed<'_> {
 /// A name of a field that counts, or an empty one.
 struct Key(&'static str);
 
-const KEYS: [&str; 16] = [
+const KEYS: [&str; 17] = [
     "ph",
     "cat",
     "name",
@@ -168,6 +170,7 @@ const KEYS: [&str; 16] = [
     "Device Type",
     "Device Id",
     "Bytes",
+    "Addr",
     "Total Allocated",
     "Total Reserved",
     "correlation",
@@ -247,6 +250,7 @@ impl<'de> Visitor<'de> for ArgsSeed<'_> {
                 "Device Type" => &mut args.device_type,
                 "Device Id" => &mut args.device,
                 "Bytes" => &mut args.bytes,
+                "Addr" => &mut args.address,
                 "Total Allocated" => &mut args.allocated,
                 "Total Reserved" => &mut args.reserved,
                 "correlation" => &mut args.link,

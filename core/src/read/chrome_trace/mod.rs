@@ -30,6 +30,7 @@ mod model;
 mod names;
 mod nesting;
 mod operators;
+mod owners;
 mod read;
 mod summary;
 #[cfg(test)]
@@ -38,6 +39,7 @@ mod tests;
 pub use device::TraceDevice;
 pub use model::Worker;
 pub use operators::{GroupBy, Operator, OperatorMemory};
+pub use owners::OperatorOwner;
 pub use summary::{
     DeviceLevels, FailedAllocation, PeakPlace, Range, RangeMemory, TraceSummary,
 };

@@ -60,6 +60,7 @@ impl Span {
 pub(super) struct Change {
     pub(super) at: i64,
     pub(super) bytes: i64,
+    pub(super) address: Option<i64>,
     pub(super) allocated: Option<u64>,
     pub(super) reserved: Option<u64>,
     pub(super) device: TraceDevice,
@@ -137,7 +138,7 @@ impl Trace {
             + 100 * rows
             + 110 * self.spans.len()
             + 30 * self.links.len()
-            + 200 * (self.changes.len() + self.failed.len())
+            + 260 * (self.changes.len() + self.failed.len())
     }
 }
 

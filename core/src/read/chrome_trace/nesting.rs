@@ -21,6 +21,8 @@ pub(super) struct Nesting {
 pub(super) struct Place {
     /// The innermost operator or call of the runtime; of such a span, the one around it.
     pub(super) operator: u32,
+    /// The outermost operator.
+    pub(super) outermost: u32,
     /// The innermost module.
     pub(super) module: u32,
     /// The innermost range; of a range, the one around it.
@@ -31,6 +33,7 @@ pub(super) struct Place {
 
 const NOWHERE: Place = Place {
     operator: NONE,
+    outermost: NONE,
     module: NONE,
     range: NONE,
     inside: 0,
@@ -93,9 +96,7 @@ impl Nesting {
     fn enter(&mut self, trace: &Trace, number: u32, around: Place) -> Option<Open> {
         let span = &trace.spans[number as usize];
         let own = &mut self.spans[number as usize];
-        own.operator = around.operator;
-        own.module = around.module;
-        own.range = around.range;
+        *own = Place { inside: 0, ..around };
         let mut place = around;
         match trace.label_of(span).kind {
             Kind::Kernel => return None,
@@ -107,6 +108,9 @@ impl Nesting {
             }
             Kind::Operator | Kind::Runtime => {
                 place.operator = number;
+                if around.outermost == NONE {
+                    place.outermost = number;
+                }
                 if let Some(outer) = self.spans.get_mut(around.operator as usize) {
                     outer.inside = outer.inside.saturating_add(span.duration.unsigned_abs());
                 }

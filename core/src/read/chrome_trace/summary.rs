@@ -2,9 +2,10 @@
 
 use super::course::Course;
 use super::device::TraceDevice;
-use super::kind::{Kind, MODULE, STEP};
+use super::kind::{Kind, STEP};
 use super::model::{Change, Trace, Worker};
 use super::nesting::{NONE, Nesting};
+use super::owners::{Alive, OperatorOwner, owners};
 use super::operators::{GroupBy, Operator, kernels, nanos, operators};
 use crate::analyze::{Growth, classify_growth};
 use crate::rules::Rules;
@@ -59,6 +60,11 @@ pub struct DeviceLevels {
     pub peak: ByteDelta,
     /// Where it was reached, unless at the start.
     pub peak_place: Option<PeakPlace>,
+    /// What is allocated at the peak, by operator, largest first; `None` if the trace has no addresses.
+    /// What was there before the trace has no owner.
+    pub owners_at_peak: Option<Vec<OperatorOwner>>,
+    /// The same at the end.
+    pub owners_at_end: Option<Vec<OperatorOwner>>,
     /// The level after the last.
     pub at_end: ByteDelta,
     /// The most that the allocator held from the driver, if recorded.
@@ -256,6 +262,8 @@ impl Context<'_> {
         let properties = self.trace.properties.iter().find(|properties| {
             course.device.kind == 1 && properties.number == Some(course.device.number)
         });
+        let alive = Alive::of(self.trace, course);
+        let owners = |alive: &[u32]| owners(self.trace, self.nesting, alive);
         let ends = if has_ranges { self.step_ends(course.process) } else { Vec::new() };
         let after_steps: Vec<i64> = ends.iter().map(|end| course.until(*end)).collect();
         DeviceLevels {
@@ -269,6 +277,8 @@ impl Context<'_> {
             peak: ByteDelta::new(peak),
             peak_place: position
                 .map(|position| self.place(course, position, has_ranges)),
+            owners_at_peak: alive.as_ref().map(|alive| owners(&alive.at_peak)),
+            owners_at_end: alive.as_ref().map(|alive| owners(&alive.at_end)),
             at_end: ByteDelta::new(course.at_end()),
             peak_reserved: reserved.max().filter(|peak| *peak > 0).map(Bytes::new),
             growth: growth(&after_steps),
@@ -290,11 +300,10 @@ impl Context<'_> {
             step.start <= at && at <= step.end()
         });
         let range = Some(place.range).filter(|range| *range != NONE && !self.is_step(*range));
-        let module = self.name(place.module);
         PeakPlace {
             after: self.after(at),
             operator: self.name(place.operator),
-            module: module.map(|module| module.trim_start_matches(MODULE).to_owned()),
+            module: self.name(place.module),
             range: range.and_then(|range| self.name(range)),
             step: step.and_then(|step| self.name(step)),
         }

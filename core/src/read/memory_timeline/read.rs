@@ -69,12 +69,15 @@ impl<'de> Visitor<'de> for Second<'_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
         let mut numbers = Vec::new();
         let mut times = self.first.iter();
+        // What was there before has the time of the first change.
+        let mut is_before = self.first.first() == self.first.get(1);
         while let Some(item) = items.next_element::<Item>()? {
             match item {
                 Item::Number(number) => numbers.push(number),
                 Item::List(sizes) => {
                     let at = times.next().and_then(|time| time.thousandfold());
-                    self.tally.levels(at.filter(|at| *at >= 0), levels(&sizes));
+                    let at = at.filter(|_| !std::mem::take(&mut is_before));
+                    self.tally.levels(at, levels(&sizes));
                 }
             }
         }

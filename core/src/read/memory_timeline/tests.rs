@@ -22,10 +22,11 @@ fn rows_are_summed_up() {
 
 #[test]
 fn times_and_sizes_are_the_other_form() {
-    let sizes = "[[4, 4, 6], [[0, 3, 0, 0, 0, 0, 0, 0, 0], [0, 3, 0, 0, 0, 9, 0, 0, 0], [0, 3, 1, 0, 0, 0, 0, 0, 0]]]";
+    let sizes = "[[4, 5, 6], [[0, 3, 0, 0, 0, 0, 0, 0, 0], [0, 3, 0, 0, 0, 9, 0, 0, 0], [0, 3, 1, 0, 0, 0, 0, 0, 0]]]";
     let timeline = check(sizes, (0, 12, 4));
     assert_eq!(timeline.duration, Nanos::new(2000));
     assert_eq!(timeline.categories[4].at_peak, ByteDelta::new(9));
+    check("[[4, 4], [[0, 3], [0, 8]]]", (3, 8, 8));
 }
 
 #[test]

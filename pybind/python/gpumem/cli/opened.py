@@ -11,7 +11,7 @@ from gpumem.cli.exits import CommandError
 if TYPE_CHECKING:
     from gpumem._other_file import OtherFile
 
-NAMED = "a file, `last`, the beginning of a session's id (see `sessions`), or a baseline"
+NAMED = "a file, a folder of traces, `last`, the beginning of a session's id (see `sessions`), or a baseline"
 
 
 def recording(named: str) -> Recording:
@@ -26,7 +26,7 @@ def recording(named: str) -> Recording:
 
 def any_file(named: str) -> Recording | OtherFile:
     """Return the same, or what another program wrote."""
-    if Path(named).is_file():
+    if Path(named).exists():
         return _of_file(named)
     try:
         if named in _gpumem._baseline_names():

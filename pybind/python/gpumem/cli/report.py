@@ -13,16 +13,20 @@ if TYPE_CHECKING:
     from gpumem._other_file import OtherFile
 
 ABOUT = """Show the report of a recording: which cells grew memory, whether they leak, and every
-run; or of a memory snapshot of PyTorch: who holds what. Without an option it prints text."""
+run; of a memory snapshot of PyTorch: who holds what; or of a trace or memory timeline of its
+profiler, or of a folder of traces: the peak and its operators, steps and ranges. Without an
+option it prints text."""
 
 EXAMPLES = """examples:
   jupyter gpumem report last
   jupyter gpumem report 3f2a --html report.html
   jupyter gpumem report before.gpumem --csv > runs.csv
-  jupyter gpumem report snapshot.pickle --json"""
+  jupyter gpumem report snapshot.pickle --json
+  jupyter gpumem report trace.json.gz --by shapes"""
 
 PICTURES = ("html", "png", "svg")
 TEXTS = ("text", "json", "csv", "markdown")
+GROUPS = ("name", "shapes", "module")
 
 
 def add(parser: ArgumentParser) -> None:
@@ -44,16 +48,23 @@ def add(parser: ArgumentParser) -> None:
         texts.add_argument(
             f"--{name}", dest="form", action="store_const", const=name, help=f"print {what}"
         )
+    parser.add_argument(
+        "--by",
+        choices=GROUPS,
+        help="of a trace: group operators by name (the default), shapes of inputs, or module",
+    )
     parser.add_argument("-o", "--output", metavar="FILE", help="write the text to a file instead")
     files.add_force(parser)
 
 
 def run(options: Namespace) -> int:
     """Show or write a report."""
-    from gpumem import Recording, report
+    from gpumem import Recording, TorchTrace, report
 
     files.check_targets(options, *PICTURES, "output")
     found = opened.any_file(options.recording)
+    if options.by is not None and not isinstance(found, TorchTrace):
+        raise exits.CommandError(f"only {TorchTrace._KIND} has --by")
     if not isinstance(found, Recording):
         return _show_other(found, options)
     shown = report(found)
@@ -70,13 +81,20 @@ def run(options: Namespace) -> int:
 
 def _show_other(found: OtherFile, options: Namespace) -> int:
     """Show what another program wrote: it has two of the forms."""
+    from gpumem import TorchTrace
+
     asked = [name for name in PICTURES if getattr(options, name) is not None]
     asked += [options.form] if options.form in {"csv", "markdown"} else []
     if asked:
         message = f"{found._KIND} has no --{asked[0]}"
         raise exits.CommandError(f"{message}\nhint: use --text or --json")
-    is_json = options.form == "json"
-    _put(found.to_json() if is_json else found.text(terminal.width()), options)
+    if options.form == "json":
+        text = found.to_json()
+    elif isinstance(found, TorchTrace):
+        text = found.text(terminal.width(), options.by or "name")
+    else:
+        text = found.text(terminal.width())
+    _put(text, options)
     return exits.OK
 
 
