@@ -33,7 +33,10 @@ pub fn torch_traces_json(workers: &[(String, TraceSummary)]) -> String {
     let workers = workers.iter();
     let workers = workers.map(|(name, summary)| {
         let trace = serde_json::to_value(JsonTrace::of(summary));
-        (name.clone(), trace.expect("a trace holds strings and numbers only"))
+        (
+            name.clone(),
+            trace.expect("a trace holds strings and numbers only"),
+        )
     });
     let workers: serde_json::Map<String, serde_json::Value> = workers.collect();
     serde_json::json!({ "workers": workers }).to_string()
@@ -184,7 +187,12 @@ impl<'a> JsonDevice<'a> {
             owners_at_end: owners(&device.owners_at_end),
             end_bytes: device.at_end.get(),
             peak_reserved_bytes: device.peak_reserved.map(Bytes::get),
-            after_steps_bytes: device.after_steps.iter().copied().map(ByteDelta::get).collect(),
+            after_steps_bytes: device
+                .after_steps
+                .iter()
+                .copied()
+                .map(ByteDelta::get)
+                .collect(),
             growth: device.growth.as_ref().map(JsonGrowth::of),
         }
     }

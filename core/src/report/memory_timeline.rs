@@ -32,15 +32,34 @@ pub fn memory_timeline(timeline: &MemoryTimeline, width: usize) -> String {
         format!("at the start {}", size(timeline.at_start)),
         format!("at the end {}", size(timeline.at_end)),
     ];
-    let mut lines = vec![in_parts(&title, width, "  "), in_parts(&levels, width, "  ")];
-    lines.extend([String::new(), row(["at peak", "at start", "at end", "own peak"], "category", width)]);
+    let mut lines = vec![
+        in_parts(&title, width, "  "),
+        in_parts(&levels, width, "  "),
+    ];
+    lines.extend([
+        String::new(),
+        row(
+            ["at peak", "at start", "at end", "own peak"],
+            "category",
+            width,
+        ),
+    ]);
     let mut categories: Vec<_> = timeline.categories.iter().collect();
     categories.sort_by_key(|category| std::cmp::Reverse(category.at_peak));
     for category in categories {
-        let levels = [category.at_peak, category.at_start, category.at_end, category.peak];
+        let levels = [
+            category.at_peak,
+            category.at_start,
+            category.at_end,
+            category.peak,
+        ];
         if levels.iter().any(|level| level.get() != 0) {
             let [at_peak, at_start, at_end, peak] = levels.map(size);
-            lines.push(row([&at_peak, &at_start, &at_end, &peak], category.name, width));
+            lines.push(row(
+                [&at_peak, &at_start, &at_end, &peak],
+                category.name,
+                width,
+            ));
         }
     }
     lines.join("\n")
@@ -48,7 +67,10 @@ pub fn memory_timeline(timeline: &MemoryTimeline, width: usize) -> String {
 
 fn row(figures: [&str; 4], name: &str, width: usize) -> String {
     let [at_peak, at_start, at_end, peak] = figures;
-    cut(&format!("  {at_peak:>10} {at_start:>10} {at_end:>10} {peak:>10}  {name}"), width)
+    cut(
+        &format!("  {at_peak:>10} {at_start:>10} {at_end:>10} {peak:>10}  {name}"),
+        width,
+    )
 }
 
 fn size(level: ByteDelta) -> String {

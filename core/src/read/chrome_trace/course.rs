@@ -40,7 +40,10 @@ impl Course {
     fn of(trace: &Trace, numbers: &[u32]) -> Option<Self> {
         let first = &trace.changes[*numbers.first()? as usize];
         let change = |number: &u32| &trace.changes[*number as usize];
-        let is_absolute = numbers.iter().map(change).any(|change| change.allocated > Some(0));
+        let is_absolute = numbers
+            .iter()
+            .map(change)
+            .any(|change| change.allocated > Some(0));
         let at_start = if is_absolute {
             total(first).saturating_sub(first.bytes).max(0)
         } else {
@@ -123,7 +126,9 @@ impl Course {
     }
 
     fn after_first(&self, n_changes: usize) -> i64 {
-        let last = n_changes.checked_sub(1).and_then(|last| self.levels.get(last));
+        let last = n_changes
+            .checked_sub(1)
+            .and_then(|last| self.levels.get(last));
         last.copied().unwrap_or(self.at_start)
     }
 }

@@ -34,7 +34,10 @@ impl TraceDevice {
 
 impl fmt::Display for TraceDevice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match usize::try_from(self.kind).ok().and_then(|kind| KINDS.get(kind)) {
+        match usize::try_from(self.kind)
+            .ok()
+            .and_then(|kind| KINDS.get(kind))
+        {
             Some(kind) => f.write_str(kind)?,
             None => write!(f, "device type {}", self.kind)?,
         }

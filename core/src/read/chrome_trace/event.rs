@@ -42,7 +42,16 @@ struct Args {
 
 impl Fields {
     fn clear(&mut self) {
-        let Self { phase, category, name, process, thread, at, duration, args } = self;
+        let Self {
+            phase,
+            category,
+            name,
+            process,
+            thread,
+            at,
+            duration,
+            args,
+        } = self;
         for text in [phase, category, name, process, thread, &mut args.shapes] {
             text.clear();
         }
@@ -79,7 +88,11 @@ impl Fields {
             start,
             duration: duration.max(0),
             thread: trace.thread(&self.process, &self.thread),
-            label: trace.label(kind, self.name.trim_start_matches(MODULE), &self.args.shapes),
+            label: trace.label(
+                kind,
+                self.name.trim_start_matches(MODULE),
+                &self.args.shapes,
+            ),
         };
         if let Some(link) = self.args.link
             && matches!(kind, Kind::Runtime | Kind::Kernel)

@@ -38,7 +38,10 @@ impl Kind {
             name.starts_with(MODULE).then_some(Self::Module)
         } else if is_any(&["kernel", "memcpy", "memset", "gpu_memcpy", "gpu_memset"]) {
             Some(Self::Kernel)
-        } else if is_any(&["runtime"]) || category.ends_with("_runtime") || category.ends_with("_driver") {
+        } else if is_any(&["runtime"])
+            || category.ends_with("_runtime")
+            || category.ends_with("_driver")
+        {
             Some(Self::Runtime)
         } else if category.is_empty() {
             // Profilers before Kineto: no categories, one process for each side.

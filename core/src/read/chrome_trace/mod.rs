@@ -40,9 +40,7 @@ pub use device::TraceDevice;
 pub use model::Worker;
 pub use operators::{GroupBy, Operator, OperatorMemory};
 pub use owners::OperatorOwner;
-pub use summary::{
-    DeviceLevels, FailedAllocation, PeakPlace, Range, RangeMemory, TraceSummary,
-};
+pub use summary::{DeviceLevels, FailedAllocation, PeakPlace, Range, RangeMemory, TraceSummary};
 
 use read::TraceSeed;
 
@@ -54,6 +52,8 @@ use super::json_file::{self, JsonError};
 ///
 /// [`JsonError`] if the file is damaged or not a trace, with the offset at which reading stopped.
 pub fn summary(bytes: &[u8]) -> Result<TraceSummary, JsonError> {
-    let seed = || TraceSeed { file_size: bytes.len() };
+    let seed = || TraceSeed {
+        file_size: bytes.len(),
+    };
     Ok(TraceSummary::of(&json_file::read(bytes, seed)?))
 }

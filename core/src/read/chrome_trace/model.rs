@@ -109,7 +109,11 @@ impl Trace {
             process: self.names.number(process),
             thread: self.names.number(thread),
         };
-        let Self { threads, thread_numbers, .. } = self;
+        let Self {
+            threads,
+            thread_numbers,
+            ..
+        } = self;
         number_of(thread, threads, thread_numbers)
     }
 
@@ -119,7 +123,11 @@ impl Trace {
             name: self.names.number(name),
             shapes: self.names.number(shapes),
         };
-        let Self { labels, label_numbers, .. } = self;
+        let Self {
+            labels,
+            label_numbers,
+            ..
+        } = self;
         number_of(label, labels, label_numbers)
     }
 

@@ -96,7 +96,10 @@ impl Nesting {
     fn enter(&mut self, trace: &Trace, number: u32, around: Place) -> Option<Open> {
         let span = &trace.spans[number as usize];
         let own = &mut self.spans[number as usize];
-        *own = Place { inside: 0, ..around };
+        *own = Place {
+            inside: 0,
+            ..around
+        };
         let mut place = around;
         match trace.label_of(span).kind {
             Kind::Kernel => return None,
@@ -129,7 +132,13 @@ fn in_order(trace: &Trace) -> Vec<Item> {
     items.sort_unstable_by_key(|item| match *item {
         Item::Span(number) => {
             let span = &trace.spans[number as usize];
-            (span.thread, span.start, false, Reverse(span.duration), number)
+            (
+                span.thread,
+                span.start,
+                false,
+                Reverse(span.duration),
+                number,
+            )
         }
         Item::Change(number) => {
             let change = &trace.changes[number as usize];

@@ -102,7 +102,8 @@ impl<K: Eq + Hash> Rows<K> {
     /// Longest own time first.
     fn sorted(mut self) -> Vec<Operator> {
         self.rows.sort_by(|a, b| {
-            let key = |row: &Operator| (std::cmp::Reverse(row.own), std::cmp::Reverse(row.on_device));
+            let key =
+                |row: &Operator| (std::cmp::Reverse(row.own), std::cmp::Reverse(row.on_device));
             key(a)
                 .cmp(&key(b))
                 .then_with(|| (&a.name, &a.within).cmp(&(&b.name, &b.within)))
@@ -191,7 +192,10 @@ pub(super) fn kernels(trace: &Trace) -> Vec<Operator> {
 /// Kernels with the calls that launched them.
 fn launches(trace: &Trace) -> impl Iterator<Item = (u32, u32)> {
     let kind = |span: u32| trace.label_of(&trace.spans[span as usize]).kind;
-    let calls = trace.links.iter().filter(move |(_, span)| kind(*span) == Kind::Runtime);
+    let calls = trace
+        .links
+        .iter()
+        .filter(move |(_, span)| kind(*span) == Kind::Runtime);
     let calls: HashMap<i64, u32> = calls.copied().collect();
     trace
         .links

@@ -63,7 +63,11 @@ pub(super) fn owners(trace: &Trace, nesting: &Nesting, alive: &[u32]) -> Vec<Ope
     let mut sums: HashMap<_, (Bytes, usize)> = HashMap::new();
     for number in alive {
         let place = nesting.changes[*number as usize];
-        let key = (name(place.outermost), name(place.operator), name(place.module));
+        let key = (
+            name(place.outermost),
+            name(place.operator),
+            name(place.module),
+        );
         let sum = sums.entry(key).or_default();
         let bytes = trace.changes[*number as usize].bytes;
         sum.0 += Bytes::new(u64::try_from(bytes).unwrap_or(0));
@@ -72,17 +76,23 @@ pub(super) fn owners(trace: &Trace, nesting: &Nesting, alive: &[u32]) -> Vec<Ope
     let text = |name: u32| trace.names.text(name).to_owned();
     let sums = sums.into_iter();
     let mut owners: Vec<OperatorOwner> = sums
-        .map(|((outermost, innermost, module), (bytes, n_blocks))| OperatorOwner {
-            operator: outermost.map(text),
-            allocated_by: innermost.filter(|_| innermost != outermost).map(text),
-            module: module.map(text),
-            bytes,
-            n_blocks,
-        })
+        .map(
+            |((outermost, innermost, module), (bytes, n_blocks))| OperatorOwner {
+                operator: outermost.map(text),
+                allocated_by: innermost.filter(|_| innermost != outermost).map(text),
+                module: module.map(text),
+                bytes,
+                n_blocks,
+            },
+        )
         .collect();
     owners.sort_by(|a, b| {
         let names = |owner: &OperatorOwner| {
-            (owner.operator.clone(), owner.allocated_by.clone(), owner.module.clone())
+            (
+                owner.operator.clone(),
+                owner.allocated_by.clone(),
+                owner.module.clone(),
+            )
         };
         b.bytes.cmp(&a.bytes).then_with(|| names(a).cmp(&names(b)))
     });

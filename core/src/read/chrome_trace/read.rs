@@ -42,7 +42,11 @@ impl<'de> Visitor<'de> for TraceSeed {
 
     fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Trace, A::Error> {
         let mut trace = Trace::new();
-        EventsSeed { trace: &mut trace, file_size: self.file_size }.visit_seq(items)?;
+        EventsSeed {
+            trace: &mut trace,
+            file_size: self.file_size,
+        }
+        .visit_seq(items)?;
         Ok(trace)
     }
 
@@ -109,7 +113,10 @@ impl<'de> Visitor<'de> for EventsSeed<'_> {
         let budget = file_size.saturating_mul(LARGEST_RATIO).saturating_add(FREE);
         let mut fields = Fields::default();
         loop {
-            let seed = EventSeed { trace, fields: &mut fields };
+            let seed = EventSeed {
+                trace,
+                fields: &mut fields,
+            };
             if items.next_element_seed(seed)?.is_none() {
                 return Ok(());
             }
@@ -179,7 +186,10 @@ impl<'de> Visitor<'de> for AllProperties<'_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
         loop {
             let mut properties = Properties::default();
-            if items.next_element_seed(PropertiesSeed(&mut properties))?.is_none() {
+            if items
+                .next_element_seed(PropertiesSeed(&mut properties))?
+                .is_none()
+            {
                 return Ok(());
             }
             if self.0.len() < N_PROPERTIES {

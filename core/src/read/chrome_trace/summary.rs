@@ -5,8 +5,8 @@ use super::device::TraceDevice;
 use super::kind::{Kind, STEP};
 use super::model::{Change, Trace, Worker};
 use super::nesting::{NONE, Nesting};
-use super::owners::{Alive, OperatorOwner, owners};
 use super::operators::{GroupBy, Operator, kernels, nanos, operators};
+use super::owners::{Alive, OperatorOwner, owners};
 use crate::analyze::{Growth, classify_growth};
 use crate::rules::Rules;
 use crate::units::{ByteDelta, Bytes, Nanos};
@@ -140,14 +140,21 @@ impl TraceSummary {
     pub(super) fn of(trace: &Trace) -> Self {
         let nesting = Nesting::of(trace);
         let mut courses = Course::all(trace);
-        courses.sort_by_key(|course| {
-            (course.device.is_cpu(), std::cmp::Reverse(course.peak().0))
-        });
+        courses.sort_by_key(|course| (course.device.is_cpu(), std::cmp::Reverse(course.peak().0)));
         let (start, end) = extent(trace);
         let spans = Ranges::of(trace);
-        let context = Context { trace, nesting: &nesting, start, ranges: &spans };
+        let context = Context {
+            trace,
+            nesting: &nesting,
+            start,
+            ranges: &spans,
+        };
         let has = |found: &dyn Fn(&Operator) -> bool, rows: Vec<Operator>| {
-            if rows.iter().any(found) { rows } else { Vec::new() }
+            if rows.iter().any(found) {
+                rows
+            } else {
+                Vec::new()
+            }
         };
         let rows = |by| operators(trace, &nesting, &courses, by);
         let is_within = |row: &Operator| row.within.is_some();
@@ -157,7 +164,11 @@ impl TraceSummary {
             n_events: trace.n_events,
             devices: context.devices(&courses),
             ranges: context.all_ranges(&courses),
-            failed: trace.failed.iter().map(|failed| context.failed(failed)).collect(),
+            failed: trace
+                .failed
+                .iter()
+                .map(|failed| context.failed(failed))
+                .collect(),
             operators: rows(GroupBy::Name),
             by_shapes: has(&is_within, rows(GroupBy::Shapes)),
             by_module: has(&is_within, rows(GroupBy::Module)),
@@ -195,9 +206,8 @@ struct Ranges {
 
 impl Ranges {
     fn of(trace: &Trace) -> Self {
-        let is_range = |span: &u32| {
-            trace.label_of(&trace.spans[*span as usize]).kind == Kind::Range
-        };
+        let is_range =
+            |span: &u32| trace.label_of(&trace.spans[*span as usize]).kind == Kind::Range;
         let mut spans: Vec<u32> = (0..trace.spans.len() as u32).filter(is_range).collect();
         spans.sort_by_key(|span| {
             let span = &trace.spans[*span as usize];
@@ -225,7 +235,12 @@ impl Context<'_> {
 
     fn name(&self, span: u32) -> Option<String> {
         let span = self.trace.spans.get(span as usize)?;
-        Some(self.trace.names.text(self.trace.label_of(span).name).to_owned())
+        Some(
+            self.trace
+                .names
+                .text(self.trace.label_of(span).name)
+                .to_owned(),
+        )
     }
 
     fn is_step(&self, span: u32) -> bool {
@@ -248,8 +263,7 @@ impl Context<'_> {
         let enumerated = courses.iter().enumerate();
         enumerated
             .map(|(idx, course)| DeviceLevels {
-                process: has_processes
-                    .then(|| self.trace.names.text(course.process).to_owned()),
+                process: has_processes.then(|| self.trace.names.text(course.process).to_owned()),
                 ..self.device(course, idx < N_WITH_RANGES)
             })
             .collect()
@@ -258,25 +272,33 @@ impl Context<'_> {
     fn device(&self, course: &Course, has_ranges: bool) -> DeviceLevels {
         let (peak, position) = course.peak();
         let change = |number: u32| &self.trace.changes[number as usize];
-        let reserved = course.changes.iter().filter_map(|number| change(*number).reserved);
+        let reserved = course
+            .changes
+            .iter()
+            .filter_map(|number| change(*number).reserved);
         let properties = self.trace.properties.iter().find(|properties| {
             course.device.kind == 1 && properties.number == Some(course.device.number)
         });
         let alive = Alive::of(self.trace, course);
         let owners = |alive: &[u32]| owners(self.trace, self.nesting, alive);
-        let ends = if has_ranges { self.step_ends(course.process) } else { Vec::new() };
+        let ends = if has_ranges {
+            self.step_ends(course.process)
+        } else {
+            Vec::new()
+        };
         let after_steps: Vec<i64> = ends.iter().map(|end| course.until(*end)).collect();
         DeviceLevels {
             device: course.device,
             process: None,
             model: properties.map(|properties| properties.name.clone()),
-            total: properties.and_then(|properties| properties.total).map(Bytes::new),
+            total: properties
+                .and_then(|properties| properties.total)
+                .map(Bytes::new),
             is_absolute: course.is_absolute,
             n_changes: course.changes.len(),
             at_start: ByteDelta::new(course.at_start),
             peak: ByteDelta::new(peak),
-            peak_place: position
-                .map(|position| self.place(course, position, has_ranges)),
+            peak_place: position.map(|position| self.place(course, position, has_ranges)),
             owners_at_peak: alive.as_ref().map(|alive| owners(&alive.at_peak)),
             owners_at_end: alive.as_ref().map(|alive| owners(&alive.at_end)),
             at_end: ByteDelta::new(course.at_end()),
@@ -288,17 +310,22 @@ impl Context<'_> {
 
     fn step_ends(&self, process: u32) -> Vec<i64> {
         let steps = self.steps(process);
-        steps.map(|step| self.trace.spans[step as usize].end()).collect()
+        steps
+            .map(|step| self.trace.spans[step as usize].end())
+            .collect()
     }
 
     fn place(&self, course: &Course, position: usize, has_ranges: bool) -> PeakPlace {
         let number = course.changes[position] as usize;
         let at = self.trace.changes[number].at;
         let place = self.nesting.changes[number];
-        let step = self.steps(course.process).take_while(|_| has_ranges).find(|step| {
-            let step = &self.trace.spans[*step as usize];
-            step.start <= at && at <= step.end()
-        });
+        let step = self
+            .steps(course.process)
+            .take_while(|_| has_ranges)
+            .find(|step| {
+                let step = &self.trace.spans[*step as usize];
+                step.start <= at && at <= step.end()
+            });
         let range = Some(place.range).filter(|range| *range != NONE && !self.is_step(*range));
         PeakPlace {
             after: self.after(at),
@@ -321,13 +348,14 @@ impl Context<'_> {
         let parent = self.ranges.indices.get(place.range as usize);
         let (start, end) = (span.start, span.end());
         let courses = courses.iter().take(N_WITH_RANGES).enumerate();
-        let memory = courses
-            .filter(|(_, course)| course.process == process)
-            .map(|(device_idx, course)| RangeMemory {
-                device_idx,
-                kept: ByteDelta::new(course.until(end).saturating_sub(course.before(start))),
-                peak: ByteDelta::new(course.peak_within(start, end)),
-            });
+        let memory =
+            courses
+                .filter(|(_, course)| course.process == process)
+                .map(|(device_idx, course)| RangeMemory {
+                    device_idx,
+                    kept: ByteDelta::new(course.until(end).saturating_sub(course.before(start))),
+                    peak: ByteDelta::new(course.peak_within(start, end)),
+                });
         Range {
             name: self.name(number).unwrap_or_default(),
             is_step: self.is_step(number),

@@ -46,7 +46,9 @@ impl JsonError {
         is_packed: bool,
     ) -> Self {
         let words = error.to_string();
-        let without_place = words.rsplit_once(" at line ").map_or(&*words, |(words, _)| words);
+        let without_place = words
+            .rsplit_once(" at line ")
+            .map_or(&*words, |(words, _)| words);
         let (end, failed) = place(content, error);
         let what = match (error.classify(), failed) {
             (_, Some(failed)) => JsonFault::Gzip(failed),

@@ -65,7 +65,10 @@ pub fn read<'a, S: DeserializeSeed<'a>>(
     let plain = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
     let is_packed = FileKind::of(bytes) == FileKind::Gzip;
     let read = if is_packed {
-        attempt(IoRead::new(BufReader::with_capacity(BUFFER, Unpacked::of(bytes))), seed())
+        attempt(
+            IoRead::new(BufReader::with_capacity(BUFFER, Unpacked::of(bytes))),
+            seed(),
+        )
     } else {
         attempt(SliceRead::new(plain), seed())
     };
@@ -73,7 +76,10 @@ pub fn read<'a, S: DeserializeSeed<'a>>(
     let read = match read {
         Err(error) if error.is_syntax() => {
             let repaired = Repaired::of(Unpacked::of(plain));
-            attempt(IoRead::new(BufReader::with_capacity(BUFFER, repaired)), seed())
+            attempt(
+                IoRead::new(BufReader::with_capacity(BUFFER, repaired)),
+                seed(),
+            )
         }
         read => read,
     };

@@ -30,7 +30,14 @@ const CHUNK: usize = 1 << 15;
 const LONGEST: usize = b"-Infinity".len();
 
 const WORDS: [&[u8]; 8] = [
-    b"-Infinity", b"-inf", b"-nan", b"-NaN", b"Infinity", b"inf", b"nan", b"NaN",
+    b"-Infinity",
+    b"-inf",
+    b"-nan",
+    b"-NaN",
+    b"Infinity",
+    b"inf",
+    b"nan",
+    b"NaN",
 ];
 
 impl<R: Read> Repaired<R> {
@@ -52,8 +59,11 @@ impl<R: Read> Repaired<R> {
         while !self.is_at_end && self.ahead.len() <= LONGEST {
             let n_before = self.ahead.len();
             self.ahead.resize(n_before + CHUNK, 0);
-            let n_read = self.inner.read(self.ahead.get_mut(n_before..).unwrap_or_default());
-            self.ahead.truncate(n_before + n_read.as_ref().map_or(0, |n_read| *n_read));
+            let n_read = self
+                .inner
+                .read(self.ahead.get_mut(n_before..).unwrap_or_default());
+            self.ahead
+                .truncate(n_before + n_read.as_ref().map_or(0, |n_read| *n_read));
             self.is_at_end = n_read? == 0;
         }
         Ok(())
@@ -108,7 +118,11 @@ impl<R: Read> Repaired<R> {
 
 fn begins_escape(text: &[u8]) -> bool {
     match text {
-        [_, b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't', ..] => true,
+        [
+            _,
+            b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't',
+            ..,
+        ] => true,
         [_, b'u', a, b, c, d, ..] => [a, b, c, d].iter().all(|digit| digit.is_ascii_hexdigit()),
         _ => false,
     }

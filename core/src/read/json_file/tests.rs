@@ -40,10 +40,18 @@ fn a_packed_file_reads_as_its_content() {
 #[test]
 fn it_tells_where_reading_stopped() {
     check_refused(b"[[1],\n [2, }]]", 11, "damaged JSON: expected value");
-    check_refused(&packed(b"[[1],\n [2, }]]"), 11, "damaged JSON: expected value");
+    check_refused(
+        &packed(b"[[1],\n [2, }]]"),
+        11,
+        "damaged JSON: expected value",
+    );
     check_refused(b"[[1], [2]", 9, &JsonFault::Cut.to_string());
     check_refused(b"\xef\xbb\xbf[[1], [2]", 12, &JsonFault::Cut.to_string());
-    check_refused(b"[[1], 7]", 6, "invalid type: integer `7`, expected a sequence");
+    check_refused(
+        b"[[1], 7]",
+        6,
+        "invalid type: integer `7`, expected a sequence",
+    );
     check_refused(b"[[1]] x", 6, "damaged JSON: trailing characters");
 }
 
@@ -66,8 +74,14 @@ fn a_gzip_file_holds_no_endless_list() {
 
 #[test]
 fn what_is_not_quite_json_is_repaired() {
-    check_repaired(r#"{"a": -nan, "b": [inf, null]}"#, r#"{"a": 0   , "b": [0  , null]}"#);
-    check_repaired(r#"{"a": -Infinity, "nan\"": -1}"#, r#"{"a": 0        , "nan\"": -1}"#);
+    check_repaired(
+        r#"{"a": -nan, "b": [inf, null]}"#,
+        r#"{"a": 0   , "b": [0  , null]}"#,
+    );
+    check_repaired(
+        r#"{"a": -Infinity, "nan\"": -1}"#,
+        r#"{"a": 0        , "nan\"": -1}"#,
+    );
     check_repaired(r#""C:\Users\u00e9\u12""#, r#""C:/Users\u00e9/u12""#);
     check_repaired("\"a\tb\u{1}\"\t1", "\"a b \"\t1");
     let long = format!("[{}]", "NaN, ".repeat(50_000));

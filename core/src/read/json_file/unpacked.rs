@@ -26,7 +26,10 @@ impl<'a> Unpacked<'a> {
         if FileKind::of(bytes) == FileKind::Gzip {
             Self::Gzip {
                 decoder: MultiGzDecoder::new(bytes),
-                n_left: bytes.len().saturating_mul(LARGEST_RATIO).saturating_add(FREE),
+                n_left: bytes
+                    .len()
+                    .saturating_mul(LARGEST_RATIO)
+                    .saturating_add(FREE),
             }
         } else {
             Self::Plain(bytes)

@@ -4,8 +4,14 @@ use crate::units::{ByteDelta, Nanos};
 
 /// `PyTorch`'s categories, by number.
 const CATEGORIES: [&str; 8] = [
-    "parameters", "optimizer state", "inputs", "temporary", "activations", "gradients",
-    "autograd detail", "unknown",
+    "parameters",
+    "optimizer state",
+    "inputs",
+    "temporary",
+    "activations",
+    "gradients",
+    "autograd detail",
+    "unknown",
 ];
 
 /// A timeline of one device. Example: [the module](super).
@@ -118,5 +124,7 @@ impl Tally {
 }
 
 fn sum(levels: &Levels) -> i64 {
-    levels.iter().fold(0, |sum, level| sum.saturating_add(*level))
+    levels
+        .iter()
+        .fold(0, |sum, level| sum.saturating_add(*level))
 }

@@ -34,7 +34,10 @@ impl<'de> Visitor<'de> for TimelineSeed {
         let Some(first) = items.next_element::<Vec<Scalar>>()? else {
             return Ok(tally.finish());
         };
-        let second = items.next_element_seed(Second { first: &first, tally: &mut tally })?;
+        let second = items.next_element_seed(Second {
+            first: &first,
+            tally: &mut tally,
+        })?;
         if second.is_none() {
             raw_row(&first, &mut tally)?;
         }
@@ -136,7 +139,9 @@ impl<'de> Visitor<'de> for ItemVisitor {
     }
 
     fn visit_u64<E: Error>(self, number: u64) -> Result<Item, E> {
-        Ok(Item::Number(Scalar::Int(i64::try_from(number).unwrap_or(i64::MAX))))
+        Ok(Item::Number(Scalar::Int(
+            i64::try_from(number).unwrap_or(i64::MAX),
+        )))
     }
 
     fn visit_f64<E: Error>(self, number: f64) -> Result<Item, E> {

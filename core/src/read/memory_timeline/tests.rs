@@ -6,13 +6,21 @@ use crate::units::{ByteDelta, Nanos};
 fn check(file: &str, expected: (i64, i64, i64)) -> MemoryTimeline {
     let timeline = timeline(file.as_bytes()).expect("it is a timeline");
     let found = (timeline.at_start, timeline.peak, timeline.at_end);
-    assert_eq!(found, (ByteDelta::new(expected.0), ByteDelta::new(expected.1), ByteDelta::new(expected.2)));
+    assert_eq!(
+        found,
+        (
+            ByteDelta::new(expected.0),
+            ByteDelta::new(expected.1),
+            ByteDelta::new(expected.2)
+        )
+    );
     timeline
 }
 
 #[test]
 fn rows_are_summed_up() {
-    let rows = "[[-1, 1, 10, 0], [-1, 1, 5, 1], [7000, 2, 20, 4], [9000, 4, -20, 4], [9000, 3, 1, 99]]";
+    let rows =
+        "[[-1, 1, 10, 0], [-1, 1, 5, 1], [7000, 2, 20, 4], [9000, 4, -20, 4], [9000, 3, 1, 99]]";
     let timeline = check(rows, (15, 35, 16));
     assert_eq!(timeline.peak_after, Some(Nanos::new(0)));
     assert_eq!(timeline.duration, Nanos::new(2000));
@@ -42,5 +50,8 @@ fn another_list_is_refused() {
     let JsonFault::Other(words) = error.what else {
         panic!("{error}");
     };
-    assert_eq!(words, "not a memory timeline of PyTorch: a row has 2 numbers, not 4");
+    assert_eq!(
+        words,
+        "not a memory timeline of PyTorch: a row has 2 numbers, not 4"
+    );
 }

@@ -18,7 +18,10 @@ pub(super) fn lines(summary: &TraceSummary, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let n_earlier = summary.failed.len().saturating_sub(N_FAILED);
     if n_earlier > 0 {
-        lines.push(format!("▲ {} before these", count(n_earlier, "failed request")));
+        lines.push(format!(
+            "▲ {} before these",
+            count(n_earlier, "failed request")
+        ));
     }
     lines.extend(summary.failed.iter().skip(n_earlier).map(failed));
     let has_gpu = summary.devices.iter().any(|device| !device.device.is_cpu());
@@ -35,12 +38,20 @@ pub(super) fn lines(summary: &TraceSummary, width: usize) -> Vec<String> {
     }
     if let Some(first) = summary.operators.first() {
         let calls = count(first.n_calls, "call");
-        let words = format!("most CPU time of its own: {} in {calls} of {}", first.own, short(&first.name));
+        let words = format!(
+            "most CPU time of its own: {} in {calls} of {}",
+            first.own,
+            short(&first.name)
+        );
         lines.push(words);
     }
     if let Some(first) = summary.kernels.first() {
         let runs = count(first.n_calls, "run");
-        lines.push(format!("most time on devices: {} in {runs} of {}", first.total, short(&first.name)));
+        lines.push(format!(
+            "most time on devices: {} in {runs} of {}",
+            first.total,
+            short(&first.name)
+        ));
     }
     lines.iter().map(|line| wrapped(line, width)).collect()
 }
@@ -51,7 +62,10 @@ fn short(name: &str) -> String {
 }
 
 fn failed(failed: &FailedAllocation) -> String {
-    let mut words = format!("▲ out of memory on {}: {} wanted", failed.device, failed.wanted);
+    let mut words = format!(
+        "▲ out of memory on {}: {} wanted",
+        failed.device, failed.wanted
+    );
     if let Some(allocated) = failed.allocated {
         words += &format!(", {allocated} allocated");
     }
@@ -63,7 +77,11 @@ fn failed(failed: &FailedAllocation) -> String {
 
 fn peak(device: &DeviceLevels) -> String {
     let (name, peak) = (label(device), level(device, device.peak));
-    let above = if device.is_absolute { "" } else { " from the trace's start" };
+    let above = if device.is_absolute {
+        ""
+    } else {
+        " from the trace's start"
+    };
     let Some(place) = &device.peak_place else {
         return format!("{name} peak: {peak}{above}, at the trace's start");
     };
@@ -73,9 +91,21 @@ fn peak(device: &DeviceLevels) -> String {
 
 /// `, in aten::mm, in forward, in ProfilerStep#3`
 fn within(place: &PeakPlace) -> String {
-    let module = place.module.as_ref().map(|module| format!("module {module}"));
-    let places = [place.operator.clone(), module, place.range.clone(), place.step.clone()];
-    places.into_iter().flatten().map(|place| format!(", in {place}")).collect()
+    let module = place
+        .module
+        .as_ref()
+        .map(|module| format!("module {module}"));
+    let places = [
+        place.operator.clone(),
+        module,
+        place.range.clone(),
+        place.step.clone(),
+    ];
+    places
+        .into_iter()
+        .flatten()
+        .map(|place| format!(", in {place}"))
+        .collect()
 }
 
 fn growth(device: &DeviceLevels) -> Option<String> {
@@ -84,9 +114,15 @@ fn growth(device: &DeviceLevels) -> Option<String> {
     let n_steps = count(device.after_steps.len(), "step");
     let rate = growth.bytes_per_run;
     Some(match growth.state {
-        State::Leak => format!("▲ {name} grows: {rate} every step, over {n_steps}{}", most(device)),
+        State::Leak => format!(
+            "▲ {name} grows: {rate} every step, over {n_steps}{}",
+            most(device)
+        ),
         State::Suspected => {
-            format!("{name} may grow: {rate} every step, over {n_steps}{}", most(device))
+            format!(
+                "{name} may grow: {rate} every step, over {n_steps}{}",
+                most(device)
+            )
         }
         State::Stable => format!("{name} does not grow from step to step, over {n_steps}"),
         State::NotEnoughData => {
@@ -105,7 +141,11 @@ fn most(device: &DeviceLevels) -> String {
     let largest = owners.map(|owner| {
         let operator = owner.operator.as_deref().unwrap_or("no operator");
         let blocks = count(owner.n_blocks, "block");
-        format!("; at the end most is of {}, {} in {blocks}", short(operator), owner.bytes)
+        format!(
+            "; at the end most is of {}, {} in {blocks}",
+            short(operator),
+            owner.bytes
+        )
     });
     largest.take(1).collect()
 }

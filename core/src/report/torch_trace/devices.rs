@@ -20,7 +20,10 @@ pub(super) fn lines(summary: &TraceSummary, width: usize) -> Vec<String> {
             ("at the peak", &device.owners_at_peak, device.peak.get()),
             ("at the end", &device.owners_at_end, device.at_end.get()),
         ];
-        let has_gpu = !summary.devices.first().is_some_and(|first| first.device.is_cpu());
+        let has_gpu = !summary
+            .devices
+            .first()
+            .is_some_and(|first| first.device.is_cpu());
         for (when, owners, level) in owners {
             if let Some(owners) = owners
                 && !(has_gpu && device.device.is_cpu())
@@ -73,13 +76,21 @@ fn owner_lines(
     };
     let mut lines: Vec<String> = Vec::new();
     for owner in owners.iter().take(N_OWNERS) {
-        lines.push(row(owner.bytes, &count(owner.n_blocks, "block"), &words(owner)));
+        lines.push(row(
+            owner.bytes,
+            &count(owner.n_blocks, "block"),
+            &words(owner),
+        ));
     }
     let rest = owners.get(N_OWNERS..).unwrap_or_default();
     if !rest.is_empty() {
         let bytes = rest.iter().map(|owner| owner.bytes).sum();
         let n_blocks = rest.iter().map(|owner| owner.n_blocks).sum();
-        lines.push(row(bytes, &count(n_blocks, "block"), &count(rest.len(), "more operator")));
+        lines.push(row(
+            bytes,
+            &count(n_blocks, "block"),
+            &count(rest.len(), "more operator"),
+        ));
     }
     let known: Bytes = owners.iter().map(|owner| owner.bytes).sum();
     let level = Bytes::new(u64::try_from(level).unwrap_or(0));
@@ -94,5 +105,9 @@ fn words(owner: &OperatorOwner) -> String {
     let operator = owner.operator.as_deref().unwrap_or("outside of operators");
     let within = owner.allocated_by.as_ref().map(|by| format!(" › {by}"));
     let module = owner.module.as_ref().map(|module| format!(" in {module}"));
-    format!("{operator}{}{}", within.unwrap_or_default(), module.unwrap_or_default())
+    format!(
+        "{operator}{}{}",
+        within.unwrap_or_default(),
+        module.unwrap_or_default()
+    )
 }

@@ -53,7 +53,10 @@ pub fn torch_traces(workers: &[(String, TraceSummary)], by: GroupBy, width: usiz
     if let [(_, summary)] = workers {
         return torch_trace(summary, by, width);
     }
-    let title = format!("PyTorch profiler traces · {}", count(workers.len(), "worker"));
+    let title = format!(
+        "PyTorch profiler traces · {}",
+        count(workers.len(), "worker")
+    );
     let mut lines = vec![title];
     for (name, summary) in workers.iter().take(N_WORKERS) {
         let mut parts = vec![format!("  {name}")];
@@ -65,12 +68,19 @@ pub fn torch_traces(workers: &[(String, TraceSummary)], by: GroupBy, width: usiz
         parts.extend(summary.devices.first().and_then(conclusion::growth_part));
         lines.push(in_parts(&parts, width, "    "));
     }
-    if let Some(more) = workers.len().checked_sub(N_WORKERS).filter(|more| *more > 0) {
+    if let Some(more) = workers
+        .len()
+        .checked_sub(N_WORKERS)
+        .filter(|more| *more > 0)
+    {
         lines.push(format!("  and {more} more"));
     }
     let text = printable_lines(&lines.join("\n"));
     let peak = |summary: &TraceSummary| summary.devices.first().map(|device| device.peak);
-    let highest = workers.iter().rev().max_by_key(|(_, summary)| peak(summary));
+    let highest = workers
+        .iter()
+        .rev()
+        .max_by_key(|(_, summary)| peak(summary));
     match highest {
         Some((name, summary)) => {
             let heading = printable_lines(&cut(&format!("highest peak: {name}"), width));
@@ -92,7 +102,11 @@ fn title(summary: &TraceSummary, width: usize) -> String {
 
 fn rank(summary: &TraceSummary) -> Option<String> {
     let rank = summary.worker.rank?;
-    let of = summary.worker.world_size.map(|n| format!(" of {n}")).unwrap_or_default();
+    let of = summary
+        .worker
+        .world_size
+        .map(|n| format!(" of {n}"))
+        .unwrap_or_default();
     Some(format!("rank {rank}{of}"))
 }
 

@@ -18,21 +18,38 @@ pub(super) fn lines(summary: &TraceSummary, by: GroupBy, width: usize) -> Vec<St
             GroupBy::Shapes => "shapes: profile with `record_shapes=True`",
             _ => "modules: profile with `with_stack=True, with_modules=True`",
         };
-        lines.extend([String::new(), cut(&format!("the trace has no {what}"), width)]);
+        lines.extend([
+            String::new(),
+            cut(&format!("the trace has no {what}"), width),
+        ]);
     }
     if !operators.is_empty() {
         lines.extend([String::new(), "operators by own time on the CPU".to_owned()]);
-        lines.push(cut("        own      total  on device   calls  operator", width));
-        lines.extend(operators.iter().take(N_ROWS).map(|row| time_row(row, width)));
+        lines.push(cut(
+            "        own      total  on device   calls  operator",
+            width,
+        ));
+        lines.extend(
+            operators
+                .iter()
+                .take(N_ROWS)
+                .map(|row| time_row(row, width)),
+        );
         lines.extend(more(operators.len(), width));
     }
     lines.extend(memory_lines(summary, operators, width));
     if !summary.kernels.is_empty() {
-        lines.extend([String::new(), "kernels, copies and fills by time".to_owned()]);
+        lines.extend([
+            String::new(),
+            "kernels, copies and fills by time".to_owned(),
+        ]);
         lines.push(cut("       time   calls  kernel", width));
         for kernel in summary.kernels.iter().take(N_ROWS) {
             let (time, calls) = (kernel.total.to_string(), kernel.n_calls);
-            lines.push(cut(&format!("  {time:>9} {calls:>7}  {}", kernel.name), width));
+            lines.push(cut(
+                &format!("  {time:>9} {calls:>7}  {}", kernel.name),
+                width,
+            ));
         }
         lines.extend(more(summary.kernels.len(), width));
     }
@@ -52,7 +69,10 @@ fn memory_lines(summary: &TraceSummary, operators: &[Operator], width: usize) ->
         return Vec::new();
     }
     rows.sort_by_key(|row| Reverse(allocated(row)));
-    let title = format!("operators by what they allocate themselves on {}", label(device));
+    let title = format!(
+        "operators by what they allocate themselves on {}",
+        label(device)
+    );
     let mut lines = vec![String::new(), cut(&title, width)];
     lines.push(cut("  allocated  less freed   calls  operator", width));
     for row in rows.iter().take(N_ROWS) {
@@ -61,7 +81,10 @@ fn memory_lines(summary: &TraceSummary, operators: &[Operator], width: usize) ->
         };
         let (allocated, kept) = (memory.allocated.to_string(), change(memory.kept));
         let (calls, name) = (row.n_calls, name(row));
-        lines.push(cut(&format!("  {allocated:>9} {kept:>11} {calls:>7}  {name}"), width));
+        lines.push(cut(
+            &format!("  {allocated:>9} {kept:>11} {calls:>7}  {name}"),
+            width,
+        ));
     }
     lines.extend(more(rows.len(), width));
     lines
@@ -87,5 +110,8 @@ fn name(row: &Operator) -> String {
 
 fn more(n: usize, width: usize) -> Option<String> {
     let n_more = n.checked_sub(N_ROWS).filter(|n_more| *n_more > 0)?;
-    Some(cut(&format!("  and {} in --json", count(n_more, "more row")), width))
+    Some(cut(
+        &format!("  and {} in --json", count(n_more, "more row")),
+        width,
+    ))
 }

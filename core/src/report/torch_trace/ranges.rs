@@ -12,16 +12,25 @@ const N_LABELS: usize = 10;
 
 pub(super) fn lines(summary: &TraceSummary, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
-    let device = summary.devices.first().map_or_else(String::new, |device| {
-        format!(" on {}", label(device))
-    });
-    let steps: Vec<&Range> = summary.ranges.iter().filter(|range| range.is_step).collect();
+    let device = summary
+        .devices
+        .first()
+        .map_or_else(String::new, |device| format!(" on {}", label(device)));
+    let steps: Vec<&Range> = summary
+        .ranges
+        .iter()
+        .filter(|range| range.is_step)
+        .collect();
     if !steps.is_empty() {
         lines.extend([String::new(), cut(&format!("steps{device}"), width)]);
         lines.push(row(["time", "kept", "peak", ""], "step", width));
         let n_earlier = steps.len().saturating_sub(N_STEPS);
         if n_earlier > 0 {
-            lines.push(row(["", "", "", ""], &format!("… {n_earlier} before these"), width));
+            lines.push(row(
+                ["", "", "", ""],
+                &format!("… {n_earlier} before these"),
+                width,
+            ));
         }
         for step in steps.iter().skip(n_earlier) {
             let (kept, peak) = figures(summary, memory(step));
@@ -31,7 +40,10 @@ pub(super) fn lines(summary: &TraceSummary, width: usize) -> Vec<String> {
     }
     let labels = by_label(&summary.ranges);
     if !labels.is_empty() {
-        lines.extend([String::new(), cut(&format!("labelled ranges{device}"), width)]);
+        lines.extend([
+            String::new(),
+            cut(&format!("labelled ranges{device}"), width),
+        ]);
         lines.push(row(["time", "kept", "peak", "calls"], "label", width));
         for found in labels.iter().take(N_LABELS) {
             let (kept, peak) = figures(summary, found.memory);
@@ -90,7 +102,13 @@ fn of_label<'a>(ranges: &[&'a Range]) -> Option<Label<'a>> {
     Some(Label {
         name: &ranges.first()?.name,
         n_calls: ranges.len(),
-        time: ranges.iter().fold(Nanos::new(0), |time, range| time + range.duration),
-        memory: peak.map(|peak| RangeMemory { device_idx: 0, kept, peak }),
+        time: ranges
+            .iter()
+            .fold(Nanos::new(0), |time, range| time + range.duration),
+        memory: peak.map(|peak| RangeMemory {
+            device_idx: 0,
+            kept,
+            peak,
+        }),
     })
 }
