@@ -87,7 +87,9 @@ impl MemoryTimeline {
 /// Reads a JSON file, packed or not: a trace or a memory timeline.
 pub(crate) fn read(py: Python<'_>, path: &Path, bytes: &[u8]) -> PyResult<Py<PyAny>> {
     if is_timeline(&head(bytes)) {
-        let timeline = py.detach(|| timeline(bytes)).map_err(|error| refused(py, path, &error))?;
+        let timeline = py
+            .detach(|| timeline(bytes))
+            .map_err(|error| refused(py, path, &error))?;
         return MemoryTimeline { timeline }.into_py_any(py);
     }
     let workers = vec![worker(py, path, bytes)?];
@@ -127,7 +129,11 @@ fn traces_in(folder: &Path) -> PyResult<Vec<PathBuf>> {
 }
 
 fn worker(py: Python<'_>, path: &Path, bytes: &[u8]) -> PyResult<(String, TraceSummary)> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let name = path
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
     match py.detach(|| summary(bytes)) {
         Ok(summary) => Ok((name, summary)),
         Err(error) => Err(refused(py, path, &error)),

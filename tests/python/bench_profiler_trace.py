@@ -44,7 +44,9 @@ def events() -> Iterator[dict[str, Any]]:
         launch = {"cbid": 211, "correlation": n}
         yield event("X", "cudaLaunchKernel", at + 8, cat="cuda_runtime", dur=4.25, args=launch)
         kernel = {"device": 0, "stream": 7, "correlation": n, "grid": [24, 1, 1]}
-        yield event("X", f"void kernel_{n % 40}<float>", at + 20, cat="kernel", dur=12.5, args=kernel)
+        yield event(
+            "X", f"void kernel_{n % 40}<float>", at + 20, cat="kernel", dur=12.5, args=kernel
+        )
         yield event("s", "ac2g", at + 8, cat="ac2g", id=n)
         if n % CALLS_PER_STEP == 0:
             step = f"ProfilerStep#{n // CALLS_PER_STEP}"

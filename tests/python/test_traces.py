@@ -84,7 +84,9 @@ def test_ranges_have_what_python_finds(path: Path) -> None:
         assert item["duration_nanos"] == end - start or starts.count((start, end)) == 0
         for held in item["memory"]:
             course = courses[found["devices"][held["device_idx"]]["label"]]
-            within = [level for at, level in course if start <= at <= start + item["duration_nanos"]]
+            within = [
+                level for at, level in course if start <= at <= start + item["duration_nanos"]
+            ]
             before = [level for at, level in course if at < start][-1]
             assert held["peak_bytes"] == max([before, *within])
             assert held["kept_bytes"] == [before, *within][-1] - before
@@ -110,9 +112,10 @@ def test_a_leak_from_step_to_step_is_told_first() -> None:
     lines = gpumem.load(STEPS).text().splitlines()
     assert lines[0].startswith("PyTorch profiler trace · 2314 events · ")
     assert lines[1].startswith("cpu peak: 12.1 MiB, after ")
-    assert lines[2] == (
-        "▲ cpu grows: +1 MiB every step, over 12 steps; at the end most is of aten::add, 12 MiB in 12"
+    assert lines[2].startswith(
+        "▲ cpu grows: +1 MiB every step, over 12 steps; at the end most is of "
     )
+    assert "aten::add, 12 MiB in 12 blocks" in " ".join(lines[2:4])
     assert max(map(len, lines)) <= 100
     growth = read(STEPS)["devices"][0]["growth"]
     assert (growth["state"], growth["bytes_per_run"]) == ("leak", 1 << 20)
@@ -198,12 +201,14 @@ def test_the_command_line_recognises_a_trace(tmp_path: Path) -> None:
     assert shown.stdout.startswith("PyTorch profiler trace · ")
     assert json.loads(command("report", STEPS, "--json").stdout)["n_events"] == 2314
     assert "aten::addmm · [[" in command("report", STEPS, "--by", "shapes").stdout
-    assert "a trace of PyTorch's profiler has no --html" in command(
-        "report", STEPS, "--html", tmp_path / "page.html"
-    ).stderr
-    assert "only a trace of PyTorch's profiler has --by" in command(
-        "report", RAW, "--by", "name"
-    ).stderr
+    assert (
+        "a trace of PyTorch's profiler has no --html"
+        in command("report", STEPS, "--html", tmp_path / "page.html").stderr
+    )
+    assert (
+        "only a trace of PyTorch's profiler has --by"
+        in command("report", RAW, "--by", "name").stderr
+    )
     shutil.copy(STEPS, tmp_path)
     assert command("report", tmp_path).stdout.startswith("PyTorch profiler trace · ")
     refused = command("compare", STEPS, STEPS)

@@ -125,7 +125,7 @@ class Recording:
 def recording() -> Recording: ...
 
 # The file's content tells: a Recording, a TorchSnapshot, a TorchTrace, a MemoryTimeline.
-def load(path: str | os.PathLike[str]) -> Recording | Any: ...
+def load(path: str | os.PathLike[str]) -> Recording | Any: ...  # noqa: ANN401 (only the file tells)
 
 @final
 class TorchSnapshot:
@@ -136,9 +136,7 @@ class TorchSnapshot:
 @final
 class TorchTrace:
     _KIND: ClassVar[str]
-    def text(
-        self, width: int = 100, by: Literal["name", "shapes", "module"] = "name"
-    ) -> str: ...
+    def text(self, width: int = 100, by: Literal["name", "shapes", "module"] = "name") -> str: ...
     def to_json(self) -> str: ...
 
 @final

@@ -63,7 +63,7 @@ impl Operator {
 
 /// Rows by a key.
 struct Rows<K> {
-    rows: Vec<Operator>,
+    all: Vec<Operator>,
     numbers: HashMap<K, usize>,
     memory: HashMap<(usize, usize), usize>,
 }
@@ -71,7 +71,7 @@ struct Rows<K> {
 impl<K: Eq + Hash> Rows<K> {
     fn new() -> Self {
         Self {
-            rows: Vec::new(),
+            all: Vec::new(),
             numbers: HashMap::new(),
             memory: HashMap::new(),
         }
@@ -79,13 +79,13 @@ impl<K: Eq + Hash> Rows<K> {
 
     fn number(&mut self, key: K, row: impl FnOnce() -> Operator) -> usize {
         *self.numbers.entry(key).or_insert_with(|| {
-            self.rows.push(row());
-            self.rows.len() - 1
+            self.all.push(row());
+            self.all.len() - 1
         })
     }
 
     fn add_memory(&mut self, number: usize, device_idx: usize, bytes: i64) {
-        let memory = &mut self.rows[number].memory;
+        let memory = &mut self.all[number].memory;
         let position = *self.memory.entry((number, device_idx)).or_insert_with(|| {
             memory.push(OperatorMemory {
                 device_idx,
@@ -95,20 +95,20 @@ impl<K: Eq + Hash> Rows<K> {
             memory.len() - 1
         });
         let found = &mut memory[position];
-        found.kept = found.kept + ByteDelta::new(bytes);
+        found.kept += ByteDelta::new(bytes);
         found.allocated += Bytes::new(u64::try_from(bytes).unwrap_or(0));
     }
 
     /// Longest own time first.
     fn sorted(mut self) -> Vec<Operator> {
-        self.rows.sort_by(|a, b| {
+        self.all.sort_by(|a, b| {
             let key =
                 |row: &Operator| (std::cmp::Reverse(row.own), std::cmp::Reverse(row.on_device));
             key(a)
                 .cmp(&key(b))
                 .then_with(|| (&a.name, &a.within).cmp(&(&b.name, &b.within)))
         });
-        self.rows
+        self.all
     }
 }
 
@@ -144,7 +144,7 @@ pub(super) fn operators(
     for (number, span) in trace.spans.iter().enumerate() {
         if is_operator(trace.label_of(span).kind) {
             let row = row_of(&mut rows, number as u32);
-            let row = &mut rows.rows[row];
+            let row = &mut rows.all[row];
             let duration = nanos(span.duration);
             row.n_calls += 1;
             row.total = row.total + duration;
@@ -155,7 +155,7 @@ pub(super) fn operators(
         let operator = nesting.spans[launch as usize].operator;
         let launched_by = if operator == NONE { launch } else { operator };
         let row = row_of(&mut rows, launched_by);
-        let row = &mut rows.rows[row];
+        let row = &mut rows.all[row];
         row.on_device = row.on_device + nanos(trace.spans[kernel as usize].duration);
     }
     for (device_idx, course) in courses.iter().enumerate() {
@@ -180,7 +180,7 @@ pub(super) fn kernels(trace: &Trace) -> Vec<Operator> {
                 name: trace.names.text(label.name).to_owned(),
                 ..Operator::default()
             });
-            let row = &mut rows.rows[row];
+            let row = &mut rows.all[row];
             row.n_calls += 1;
             row.total = row.total + nanos(span.duration);
             (row.own, row.on_device) = (row.total, row.total);

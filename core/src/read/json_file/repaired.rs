@@ -100,8 +100,7 @@ impl<R: Read> Repaired<R> {
                 word.iter_mut().take(1).for_each(|first| *first = b'0');
                 (State::Outside, word.len())
             }
-            (State::Outside, _) => (State::Outside, 1),
-            (State::InString, b'"') => (State::Outside, 1),
+            (State::Outside, _) | (State::InString, b'"') => (State::Outside, 1),
             (State::InString, b'\\') if is_escape => (State::Escaped, 1),
             (State::InString, b'\\') => {
                 *byte = b'/';

@@ -116,10 +116,9 @@ pub struct TextInto<'t>(pub &'t mut String, pub usize);
 impl TextInto<'_> {
     fn push(&mut self, text: &str) {
         let n_left = self.1.saturating_sub(self.0.len());
-        self.0.push_str(
-            text.get(..text.floor_char_boundary(n_left))
-                .unwrap_or_default(),
-        );
+        let mut ends = (0..=n_left.min(text.len())).rev();
+        let end = ends.find(|end| text.is_char_boundary(*end));
+        self.0.push_str(&text[..end.unwrap_or(0)]);
     }
 }
 

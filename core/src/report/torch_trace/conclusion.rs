@@ -62,17 +62,15 @@ fn short(name: &str) -> String {
 }
 
 fn failed(failed: &FailedAllocation) -> String {
-    let mut words = format!(
+    let allocated = failed.allocated.map(|bytes| format!(", {bytes} allocated"));
+    let reserved = failed.reserved.map(|bytes| format!(", {bytes} reserved"));
+    let after = format!(", {} after the start", failed.after);
+    let head = format!(
         "▲ out of memory on {}: {} wanted",
         failed.device, failed.wanted
     );
-    if let Some(allocated) = failed.allocated {
-        words += &format!(", {allocated} allocated");
-    }
-    if let Some(reserved) = failed.reserved {
-        words += &format!(", {reserved} reserved");
-    }
-    format!("{words}, {} after the start", failed.after)
+    let parts = [Some(head), allocated, reserved, Some(after)];
+    parts.into_iter().flatten().collect()
 }
 
 fn peak(device: &DeviceLevels) -> String {
@@ -101,11 +99,9 @@ fn within(place: &PeakPlace) -> String {
         place.range.clone(),
         place.step.clone(),
     ];
-    places
-        .into_iter()
-        .flatten()
-        .map(|place| format!(", in {place}"))
-        .collect()
+    let places = places.into_iter().flatten();
+    let places: Vec<String> = places.map(|place| format!(", in {place}")).collect();
+    places.concat()
 }
 
 fn growth(device: &DeviceLevels) -> Option<String> {

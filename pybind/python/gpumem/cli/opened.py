@@ -11,8 +11,8 @@ from gpumem.cli.exits import CommandError
 if TYPE_CHECKING:
     from gpumem._other_file import OtherFile
 
-NAMED = """a file, a folder of traces, `last`, the beginning of a session's id (see `sessions`), or a
-baseline"""
+NAMED = """a file, a folder of traces, `last`, the beginning of a session's id (see `sessions`),
+or a baseline"""
 
 
 def recording(named: str) -> Recording:
