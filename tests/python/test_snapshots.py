@@ -104,12 +104,11 @@ def test_nothing_in_a_file_is_executed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"PK\x03\x04 and more", 'begins with "PK\\u{3}\\u{4}'),
         (b"PK\x03\x04 and more", "as a ZIP archive, as torch.save writes"),
         (pickle.dumps({"model": 1}), "not a memory snapshot of PyTorch: a pickled dict with model"),
         (pickle.dumps(with_settings())[:-40], "the file ends inside the pickle"),
     ],
-    ids=["zip begins", "zip", "other pickle", "cut"],
+    ids=["zip", "other pickle", "cut"],
 )
 def test_another_file_says_what_it_looks_like(tmp_path: Path, content: bytes, words: str) -> None:
     path = tmp_path / "file"

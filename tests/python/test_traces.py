@@ -93,25 +93,22 @@ def test_ranges_have_what_python_finds(path: Path) -> None:
 
 
 def test_operators_are_those_of_torch() -> None:
-    """Torch's own table of the same run: it counts its own work between an operator's children."""
+    """Torch's own table of the same run, which merges calls of an operator by itself."""
     rows = {row["name"]: row for row in read(MODULES)["operators"]}
     table = json.loads((DATA / "modules.key_averages.json").read_text())
-    compared = 0
-    for name, (n_calls, _, total, self_bytes) in table.items():
-        row = rows.get(name)
-        if row is None:
-            continue
-        compared += 1
-        assert row["n_calls"] == n_calls, name
-        assert row["total_nanos"] == pytest.approx(total * 1000, rel=0.01, abs=3000), name
+    found = {name: figures for name, figures in table.items() if name in rows}
+    assert len(found) > 30
+    for name, (n_calls, self_micros, _, self_bytes) in found.items():
+        row = rows[name]
+        assert row["n_calls"] >= n_calls, name
+        assert row["self_nanos"] == pytest.approx(self_micros * 1000, abs=row["n_calls"]), name
         assert sum(held["self_bytes"] for held in row["memory"]) == self_bytes, name
-    assert compared > 30
 
 
 def test_a_leak_from_step_to_step_is_told_first() -> None:
     lines = gpumem.load(STEPS).text().splitlines()
     assert lines[0].startswith("PyTorch profiler trace · 2314 events · ")
-    assert lines[1].startswith("cpu peak: 12.1 MiB, after ")
+    assert lines[1].startswith("cpu peak: 13 MiB, after ")
     assert lines[2].startswith(
         "▲ cpu grows: +1 MiB every step, over 12 steps; at the end most is of "
     )
@@ -171,7 +168,7 @@ def test_a_folder_holds_workers(tmp_path: Path) -> None:
         (b'{"cells": []}', 12, "a JSON object with cells, without `traceEvents`"),
         (b'{"traceEvents": [{"ph"', 22, "the file ends inside the JSON"),
         (b'{"traceEvents": [\n{"ph" "X"}]}', 24, "damaged JSON: expected `:`"),
-        (b"[[1, 2], [3, 4]]", 15, "a row has 2 numbers, not 4"),
+        (b"[[1, 2], [3, 4]]", 14, "a row has 2 numbers, not 4"),
         (gzip.compress(b"some words"), 0, "damaged JSON: expected value"),
         (gzip.compress(b'{"a": 1}' * 999)[:20], None, "damaged gzip data"),
         (b"<html><title>GPU Memory Timeline HTML</title>", 0, "a picture and no figures\nhint: "),
