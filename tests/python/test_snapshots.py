@@ -29,9 +29,15 @@ def written(folder: Path, snapshot: Any, protocol: int = 4) -> Path:
     return path
 
 
+def opened(path: Path) -> gpumem.TorchSnapshot:
+    snapshot = gpumem.load(path)
+    assert isinstance(snapshot, gpumem.TorchSnapshot)
+    return snapshot
+
+
 def check(path: Path, snapshot: Any) -> None:
     """Compare what gpumem reads in a file with what CPython read."""
-    read = json.loads(gpumem.load(path).to_json())
+    read = json.loads(opened(path).to_json())
     devices = {device["label"]: device for device in read["devices"]}
     expected = sums(snapshot)
     assert list(devices) == list(expected)
@@ -73,7 +79,7 @@ def test_sums_of_real_files_are_those_of_cpython(path: Path) -> None:
 
 
 def test_a_failed_request_stands_against_the_largest_hole(tmp_path: Path) -> None:
-    text = gpumem.load(written(tmp_path, with_settings())).text(200)
+    text = opened(written(tmp_path, with_settings())).text(200)
     assert (
         "▲ out of memory: 25 MiB wanted · lm/train.py:33 in step · the driver had 4 MiB free"
         " · largest hole 20 MiB" in text
@@ -83,7 +89,7 @@ def test_a_failed_request_stands_against_the_largest_hole(tmp_path: Path) -> Non
 
 
 def test_expandable_segments_are_not_advised_twice(tmp_path: Path) -> None:
-    text = gpumem.load(written(tmp_path, newest())).text(200)
+    text = opened(written(tmp_path, newest())).text(200)
     assert "fragmentation" in text
     assert "PYTORCH_CUDA_ALLOC_CONF" not in text
     assert "host (pinned memory)\n  reserved 2 MiB" in text

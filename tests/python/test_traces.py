@@ -28,8 +28,16 @@ ALL = [*DATA.glob("*.json*"), *(Path(MORE).glob("*.json*") if MORE else [])]
 TRACES = sorted(path for path in ALL if "trace" in path.name or "hta_df" in path.name)
 
 
+def opened(path: Path) -> gpumem.TorchTrace:
+    trace = gpumem.load(path)
+    assert isinstance(trace, gpumem.TorchTrace)
+    return trace
+
+
 def read(path: Path) -> Any:
-    return json.loads(gpumem.load(path).to_json())
+    found = gpumem.load(path)
+    assert isinstance(found, (gpumem.TorchTrace, gpumem.MemoryTimeline))
+    return json.loads(found.to_json())
 
 
 @pytest.mark.parametrize("path", TRACES, ids=lambda path: path.stem)
@@ -106,7 +114,7 @@ def test_operators_are_those_of_torch() -> None:
 
 
 def test_a_leak_from_step_to_step_is_told_first() -> None:
-    lines = gpumem.load(STEPS).text().splitlines()
+    lines = opened(STEPS).text().splitlines()
     assert lines[0].startswith("PyTorch profiler trace · 2314 events · ")
     assert lines[1].startswith("cpu peak: 13 MiB, after ")
     assert lines[2].startswith(
@@ -119,10 +127,10 @@ def test_a_leak_from_step_to_step_is_told_first() -> None:
 
 
 def test_rows_are_by_shapes_and_modules() -> None:
-    trace = gpumem.load(MODULES)
+    trace = opened(MODULES)
     assert "aten::addmm · [[128], [32, 64], [64, 128], [], []]" in trace.text(200, by="shapes")
     assert "aten::addmm · Linear_0" in trace.text(by="module")
-    assert "profile with `with_stack=True" in gpumem.load(STEPS).text(by="module")
+    assert "profile with `with_stack=True" in opened(STEPS).text(by="module")
     with pytest.raises(ValueError, match="by is 'name', 'shapes' or 'module', not \"size\""):
         trace.text(by="size")
     found = read(MODULES)
@@ -138,7 +146,9 @@ def test_a_timeline_has_its_categories() -> None:
     assert (found["start_bytes"], found["peak_bytes"], found["end_bytes"]) == expected
     parts = sum(category["at_peak_bytes"] for category in found["categories"])
     assert parts == found["peak_bytes"]
-    text = gpumem.load(RAW).text()
+    timeline = gpumem.load(RAW)
+    assert isinstance(timeline, gpumem.MemoryTimeline)
+    text = timeline.text()
     assert text.startswith("PyTorch memory timeline · ")
     assert "parameters" in text
     # The other form has the same levels, at whole microseconds.
@@ -152,7 +162,7 @@ def test_a_folder_holds_workers(tmp_path: Path) -> None:
     for rank in (1, 0):
         worker = trace | {"distributedInfo": {"rank": rank, "world_size": 2, "backend": "nccl"}}
         (tmp_path / f"w{1 - rank}.pt.trace.json").write_text(json.dumps(worker))
-    text = gpumem.load(tmp_path).text()
+    text = opened(tmp_path).text()
     assert text.startswith("PyTorch profiler traces · 2 workers\n  w1.pt.trace.json · rank 0 of 2")
     assert "▲ grows +1 MiB every step" in text
     workers = read(tmp_path)["workers"]
