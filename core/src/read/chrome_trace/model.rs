@@ -67,7 +67,7 @@ pub(super) struct Change {
     pub(super) thread: u32,
 }
 
-/// Who wrote the trace, among several.
+/// Who wrote the trace, among several. Example: [`TraceSummary`](super::TraceSummary).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Worker {
     /// Its rank.

@@ -9,7 +9,8 @@ use super::model::Trace;
 use super::nesting::{NONE, Nesting};
 use crate::units::{ByteDelta, Bytes, Nanos};
 
-/// What the calls of one operator took, or the runs of one kernel.
+/// What the calls of one operator took, or the runs of one kernel. Example:
+/// [the module](super).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Operator {
     /// Its name.
