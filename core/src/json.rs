@@ -24,13 +24,17 @@
 
 mod details;
 mod holders;
+mod memory_timeline;
 mod segments;
 mod sessions;
 mod torch_snapshot;
+mod torch_trace;
 mod trace;
 
+pub use memory_timeline::memory_timeline_json;
 pub use sessions::sessions_json;
 pub use torch_snapshot::torch_snapshot_json;
+pub use torch_trace::{torch_trace_json, torch_traces_json};
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -113,20 +117,7 @@ pub fn comparison_json(compared: &[Compared]) -> String {
 /// assert!(growth_json(&growth).contains(r#""state":"leak""#));
 /// ```
 pub fn growth_json(growth: &Growth) -> String {
-    let growth = JsonGrowth {
-        state: growth.state.name(),
-        shape: growth.shape.name(),
-        bytes_per_run: growth.bytes_per_run.get(),
-        interval: [growth.interval.0.get(), growth.interval.1.get()],
-        total_bytes: growth.total.get(),
-        n_missing: growth.n_missing,
-        p: Number(growth.p),
-        evidence: growth
-            .evidence
-            .iter()
-            .map(|figure| JsonEvidence::of(figure, wording::figure(figure.name).to_owned()))
-            .collect(),
-    };
+    let growth = JsonGrowth::of(growth);
     serde_json::to_string(&growth).expect("a verdict holds strings and numbers only")
 }
 
@@ -140,6 +131,25 @@ struct JsonGrowth {
     n_missing: usize,
     p: Number,
     evidence: Vec<JsonEvidence>,
+}
+
+impl JsonGrowth {
+    fn of(growth: &Growth) -> Self {
+        Self {
+            state: growth.state.name(),
+            shape: growth.shape.name(),
+            bytes_per_run: growth.bytes_per_run.get(),
+            interval: [growth.interval.0.get(), growth.interval.1.get()],
+            total_bytes: growth.total.get(),
+            n_missing: growth.n_missing,
+            p: Number(growth.p),
+            evidence: growth
+                .evidence
+                .iter()
+                .map(|figure| JsonEvidence::of(figure, wording::figure(figure.name).to_owned()))
+                .collect(),
+        }
+    }
 }
 
 #[derive(Serialize)]

@@ -208,13 +208,6 @@ pub(crate) fn recording_now(py: Python<'_>) -> PyResult<Recording> {
     session::snapshot(py).map(Recording::new)
 }
 
-/// Reads a recording that `Recording.save` wrote.
-#[pyfunction]
-pub(crate) fn load(py: Python<'_>, path: PathBuf) -> PyResult<Recording> {
-    let (path, bytes) = read_file(py, path)?;
-    load_bytes(py, &path, &bytes)
-}
-
 /// A file's path and its bytes.
 pub(crate) fn read_file(py: Python<'_>, path: PathBuf) -> PyResult<(PathBuf, Vec<u8>)> {
     match py.detach(|| std::fs::read(&path)) {
@@ -229,15 +222,9 @@ pub(crate) fn load_bytes(py: Python<'_>, path: &Path, bytes: &[u8]) -> PyResult<
     if let Err(error) = &mut read
         && let format::Fault::NotARecording(beginning) = &mut error.what
     {
-        let kind = FileKind::of(bytes);
-        match kind {
+        match FileKind::of(bytes) {
             FileKind::Recording | FileKind::Empty | FileKind::Unknown => (),
             known => *beginning = std::format!("{beginning} as {}", known.words()),
-        }
-        if kind == FileKind::Pickle {
-            let hint = "hint: `gpumem.load_snapshot` reads memory snapshots of PyTorch";
-            let message = std::format!("{}: {error}\n{hint}", path.display());
-            return Err(raised(py, message, error.offset));
         }
     }
     warned(py, Some(path), read)

@@ -25,6 +25,7 @@ mod marks;
 mod modules;
 mod oom;
 #[cfg(target_os = "linux")]
+mod opened;
 mod own_memory;
 mod recorder;
 mod rules;
@@ -40,6 +41,7 @@ mod testing;
 mod text;
 mod threads;
 mod torch_snapshot;
+mod torch_trace;
 mod trace;
 mod walk;
 
@@ -52,7 +54,7 @@ mod _gpumem {
     use super::adapters::own::register_adapter;
     #[pymodule_export]
     use super::api::{
-        DeviceError, GpuMemError, Recording, RecordingError, RecordingWarning, load, recording_now,
+        DeviceError, GpuMemError, Recording, RecordingError, RecordingWarning, recording_now,
         write_file,
     };
     #[pymodule_export]
@@ -82,6 +84,8 @@ mod _gpumem {
     #[pymodule_export]
     use super::marks::{Steps, StepsIterator, mark};
     #[pymodule_export]
+    use super::opened::load;
+    #[pymodule_export]
     use super::rules::{_check_rules, _default_rules};
     #[pymodule_export]
     use super::session::{
@@ -95,7 +99,9 @@ mod _gpumem {
         sessions_json, sessions_text, store_status, stored_recording,
     };
     #[pymodule_export]
-    use super::torch_snapshot::{TorchSnapshot, load_snapshot, open_file};
+    use super::torch_snapshot::TorchSnapshot;
+    #[pymodule_export]
+    use super::torch_trace::{MemoryTimeline, TorchTrace};
 
     use super::{Bound, PyModule, PyModuleMethods, PyResult};
 

@@ -1,14 +1,13 @@
 //! Memory snapshots of `PyTorch`, for Python.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use gpumem_core::json::torch_snapshot_json;
-use gpumem_core::read::file_kind::FileKind;
 use gpumem_core::read::torch_snapshot::{Summary, summary};
 use gpumem_core::report;
 use pyo3::prelude::*;
 
-use crate::api::{load_bytes, raised, read_file};
+use crate::api::raised;
 
 /// A memory snapshot of `PyTorch`: who holds what on each device, and who did at the peak.
 #[pyclass(frozen, module = "gpumem._gpumem")]
@@ -18,6 +17,10 @@ pub(crate) struct TorchSnapshot {
 
 #[pymethods]
 impl TorchSnapshot {
+    /// What messages call such a file.
+    #[classattr]
+    const _KIND: &'static str = "a memory snapshot of PyTorch";
+
     /// The report as text; lines are at most `width` columns long.
     #[pyo3(signature = (width = 100))]
     fn text(&self, width: usize) -> String {
@@ -39,25 +42,7 @@ impl TorchSnapshot {
 }
 
 /// Reads a file of `torch.cuda.memory._dump_snapshot` without unpickling it.
-#[pyfunction]
-pub(crate) fn load_snapshot(py: Python<'_>, path: PathBuf) -> PyResult<TorchSnapshot> {
-    let (path, bytes) = read_file(py, path)?;
-    snapshot_of(py, &path, &bytes)
-}
-
-/// Reads a recording or a snapshot, as its content tells.
-#[pyfunction(name = "_open_file")]
-pub(crate) fn open_file(py: Python<'_>, path: PathBuf) -> PyResult<Py<PyAny>> {
-    let (path, bytes) = read_file(py, path)?;
-    if FileKind::of(&bytes) == FileKind::Pickle {
-        let snapshot = snapshot_of(py, &path, &bytes)?;
-        return Ok(Py::new(py, snapshot)?.into_any());
-    }
-    let recording = load_bytes(py, &path, &bytes)?;
-    Ok(Py::new(py, recording)?.into_any())
-}
-
-fn snapshot_of(py: Python<'_>, path: &Path, bytes: &[u8]) -> PyResult<TorchSnapshot> {
+pub(crate) fn read(py: Python<'_>, path: &Path, bytes: &[u8]) -> PyResult<TorchSnapshot> {
     match py.detach(|| summary(bytes)) {
         Ok(summary) => Ok(TorchSnapshot { summary }),
         Err(error) => {

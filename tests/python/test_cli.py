@@ -236,10 +236,10 @@ def test_help_has_examples_and_exit_codes(command: str, capsys: pytest.CaptureFi
 
 def test_a_recording_that_is_none_is_a_line(tmp_path: Path) -> None:
     other = tmp_path / "other"
-    other.write_text("words")
+    other.write_text("words of another kind")
     ended = gpumem("report", other)
     assert ended.returncode == 2
-    assert f"{other} is not a recording" in ended.stderr
+    assert f"{other}: byte 0: not a gpumem recording: it begins with" in ended.stderr
     unknown = gpumem("report", "zzz")
     assert unknown.returncode == 2
     assert "Traceback" not in unknown.stderr

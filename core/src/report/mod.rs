@@ -28,11 +28,13 @@ mod levels;
 mod line;
 mod lines;
 mod markdown;
+mod memory_timeline;
 mod sessions;
 mod sources;
 #[cfg(test)]
 mod tests;
 mod torch_snapshot;
+mod torch_trace;
 mod verdict;
 
 use std::cmp::Ordering;
@@ -46,12 +48,14 @@ pub use holders::holders;
 pub use levels::levels;
 pub use line::{News, line, news};
 pub use markdown::markdown;
+pub use memory_timeline::memory_timeline;
 pub use sessions::{cut_off, last_session, sessions, worst_finding};
 pub use sources::sources;
 pub use torch_snapshot::{
     torch_snapshot, torch_snapshot_failure, torch_snapshot_headline, torch_snapshot_hint,
     torch_snapshot_totals,
 };
+pub use torch_trace::{torch_trace, torch_traces};
 
 use crate::analyze::{Analysis, DeviceSummary, Peak, RunRow, cell_label};
 use crate::printable::printable_lines;

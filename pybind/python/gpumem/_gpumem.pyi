@@ -20,6 +20,7 @@ __all__ = [
     "HostTensor",
     "Judge",
     "MemorySnapshot",
+    "MemoryTimeline",
     "OutOfMemoryError",
     "Probe",
     "ProfileResult",
@@ -31,6 +32,7 @@ __all__ = [
     "Subscription",
     "Tensor",
     "TorchSnapshot",
+    "TorchTrace",
     "__version__",
     "_baseline_names",
     "_baseline_recording",
@@ -44,7 +46,6 @@ __all__ = [
     "_is_owner",
     "_keep_in",
     "_looks",
-    "_open_file",
     "_printable",
     "_save_baseline",
     "_sessions_json",
@@ -65,7 +66,6 @@ __all__ = [
     "levels_text",
     "load",
     "load_ipython_extension",
-    "load_snapshot",
     "mark",
     "record",
     "record_blocks",
@@ -123,15 +123,28 @@ class Recording:
     def _report_svg(self, width: float, dark: bool) -> str: ...
 
 def recording() -> Recording: ...
-def load(path: str | os.PathLike[str]) -> Recording: ...
+
+# The file's content tells: a Recording, a TorchSnapshot, a TorchTrace, a MemoryTimeline.
+def load(path: str | os.PathLike[str]) -> Recording | Any: ...  # noqa: ANN401 (only the file tells)
 
 @final
 class TorchSnapshot:
+    _KIND: ClassVar[str]
     def text(self, width: int = 100) -> str: ...
     def to_json(self) -> str: ...
 
-def load_snapshot(path: str | os.PathLike[str]) -> TorchSnapshot: ...
-def _open_file(path: str | os.PathLike[str]) -> Recording | TorchSnapshot: ...
+@final
+class TorchTrace:
+    _KIND: ClassVar[str]
+    def text(self, width: int = 100, by: Literal["name", "shapes", "module"] = "name") -> str: ...
+    def to_json(self) -> str: ...
+
+@final
+class MemoryTimeline:
+    _KIND: ClassVar[str]
+    def text(self, width: int = 100) -> str: ...
+    def to_json(self) -> str: ...
+
 def _write_file(path: str | os.PathLike[str], content: bytes) -> None: ...
 def _classify_growth_json(
     allocated: Sequence[float],

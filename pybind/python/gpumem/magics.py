@@ -52,6 +52,8 @@ if TYPE_CHECKING:
     from IPython.core.magic_arguments import MagicArgumentParser
     from traitlets import Bunch
 
+    from gpumem._other_file import OtherFile
+
 
 CELL_MAGIC = "%%gpumem"
 
@@ -470,7 +472,7 @@ class GpuMemMagics(Magics):
         metavar="FILE",
         nargs="?",
         type=_unquoted,
-        help="the report of a file: a recording, or a memory snapshot of PyTorch",
+        help="the report of a file: a recording, or a snapshot, trace or timeline of PyTorch",
     )
     @argument("--text", action="store_true", help="print plain text")
     @argument("--html", metavar="FILE", type=_unquoted, help="write one self-contained file")
@@ -497,6 +499,12 @@ class GpuMemMagics(Magics):
         shown = _shown(options)
         if isinstance(shown, _gpumem.TorchSnapshot):
             self._show_snapshot(shown, options)
+            return
+        if not isinstance(shown, (Report, Comparison)):
+            if options.html is not None:
+                reason = f"{shown._KIND} has no --html: it is printed as text"
+                raise _refusal("%gpumem_report", reason)
+            self._extension.show(shown.text(NOTEBOOK_WIDTH))
             return
         if options.html is not None:
             self._save_page(shown.save, Path(options.html).expanduser())
@@ -677,14 +685,14 @@ def _looks() -> str:
     return f"what holds memory: {looks}, {answered} answered{reasons}"
 
 
-def _shown(options: Namespace) -> Report | Comparison | _gpumem.TorchSnapshot:
-    """Return the report, the comparison or the snapshot that the options ask for."""
+def _shown(options: Namespace) -> Report | Comparison | OtherFile:
+    """Return the report, the comparison or the file that the options ask for."""
     if options.file is not None:
         if options.compare is not None or options.session is not None:
             reason = f"{options.file!r} is shown by itself: leave out --compare and --session"
             raise _refusal("%gpumem_report", reason)
         found = _opened(options.file)
-        return found if isinstance(found, _gpumem.TorchSnapshot) else report(found)
+        return report(found) if isinstance(found, _gpumem.Recording) else found
     try:
         recording = None if options.session is None else open_session(options.session)
         if options.compare is not None:
@@ -700,10 +708,10 @@ def _written(page: str, path: Path) -> None:
     _gpumem._write_file(path, page.encode())
 
 
-def _opened(file: str) -> _gpumem.Recording | _gpumem.TorchSnapshot:
+def _opened(file: str) -> _gpumem.Recording | OtherFile:
     """Read a file that is named after the magic."""
     try:
-        return _gpumem._open_file(Path(file).expanduser())
+        return _gpumem.load(Path(file).expanduser())
     except _gpumem.GpuMemError as error:
         raise _refusal("%gpumem_report", str(error)) from None
     except OSError as error:

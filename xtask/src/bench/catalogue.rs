@@ -121,6 +121,18 @@ pub(super) const BENCHES: &[Bench] = &[
         peers: &[],
     },
     Bench {
+        name: "profiler-trace",
+        script: "tests/python/bench_profiler_trace.py",
+        rows: &[
+            row("file_mb", "a profiler's trace of 100,000 events", "MB"),
+            row("read_ms", "reading it", "ms").within(500.0),
+            row("read_packed_ms", "reading it, packed", "ms"),
+            row("report_ms", "reading it, and its report as text", "ms"),
+            row("json_ms", "reading it with Python's json", "ms"),
+        ],
+        peers: &[],
+    },
+    Bench {
         name: "torch",
         script: "tests/cuda/bench_torch.py",
         rows: &[

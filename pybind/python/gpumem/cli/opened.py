@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from gpumem import GpuMemError, Recording, TorchSnapshot, _gpumem
+from gpumem import GpuMemError, Recording, _gpumem, load
 from gpumem.cli.exits import CommandError
 
-NAMED = "a file, `last`, the beginning of a session's id (see `sessions`), or a baseline"
+if TYPE_CHECKING:
+    from gpumem._other_file import OtherFile
+
+NAMED = """a file, a folder of traces, `last`, the beginning of a session's id (see `sessions`),
+or a baseline"""
 
 
 def recording(named: str) -> Recording:
     """Return the recording of a file, a baseline or a session, in this order."""
-    opened = recording_or_snapshot(named)
-    if isinstance(opened, TorchSnapshot):
-        message = f"{named} is not a recording: it is a memory snapshot of PyTorch"
+    opened = any_file(named)
+    if not isinstance(opened, Recording):
+        message = f"{named} is not a recording: it is {opened._KIND}"
         hint = f"hint: `jupyter gpumem report {named}` shows it"
         raise CommandError(f"{message}\n{hint}")
     return opened
 
 
-def recording_or_snapshot(named: str) -> Recording | TorchSnapshot:
-    """Return the same, or PyTorch's memory snapshot if the file is one."""
-    if Path(named).is_file():
+def any_file(named: str) -> Recording | OtherFile:
+    """Return the same, or what another program wrote."""
+    if Path(named).exists():
         return _of_file(named)
     try:
         if named in _gpumem._baseline_names():
@@ -37,13 +42,10 @@ def recording_or_snapshot(named: str) -> Recording | TorchSnapshot:
         raise CommandError(str(error)) from None
 
 
-def _of_file(path: str) -> Recording | TorchSnapshot:
+def _of_file(path: str) -> Recording | OtherFile:
     try:
-        return _gpumem._open_file(path)
+        return load(path)
     except GpuMemError as error:
-        message = (
-            f"{path} is not a recording: {error}\nhint: gpumem.recording().save(path) makes one"
-        )
-        raise CommandError(message) from None
+        raise CommandError(str(error)) from None
     except OSError as error:
         raise CommandError(f"cannot read {path}: {error.strerror or error}") from None

@@ -10,19 +10,24 @@ from gpumem.cli import exits, files, opened, terminal
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from gpumem import Report, TorchSnapshot
+    from gpumem import Report
+    from gpumem._other_file import OtherFile
 
 ABOUT = """Show the report of a recording: which cells grew memory, whether they leak, and every
-run; or of a memory snapshot of PyTorch: who holds what. Without an option it prints text."""
+run; of a memory snapshot of PyTorch: who holds what; or of a trace or memory timeline of its
+profiler, or of a folder of traces: the peak and its operators, steps and ranges. Without an
+option it prints text."""
 
 EXAMPLES = """examples:
   jupyter gpumem report last
   jupyter gpumem report 3f2a --html report.html
   jupyter gpumem report before.gpumem --csv > runs.csv
-  jupyter gpumem report snapshot.pickle --html snapshot.html"""
+  jupyter gpumem report snapshot.pickle --html snapshot.html
+  jupyter gpumem report trace.json.gz --by shapes"""
 
 PICTURES = ("html", "png", "svg")
 TEXTS = ("text", "json", "csv", "markdown")
+GROUPS = ("name", "shapes", "module")
 
 
 def add(parser: ArgumentParser) -> None:
@@ -44,18 +49,25 @@ def add(parser: ArgumentParser) -> None:
         texts.add_argument(
             f"--{name}", dest="form", action="store_const", const=name, help=f"print {what}"
         )
+    parser.add_argument(
+        "--by",
+        choices=GROUPS,
+        help="of a trace: group operators by name (the default), shapes of inputs, or module",
+    )
     parser.add_argument("-o", "--output", metavar="FILE", help="write the text to a file instead")
     files.add_force(parser)
 
 
 def run(options: Namespace) -> int:
     """Show or write a report."""
-    from gpumem import TorchSnapshot, report
+    from gpumem import Recording, TorchTrace, report
 
     files.check_targets(options, *PICTURES, "output")
-    found = opened.recording_or_snapshot(options.recording)
-    if isinstance(found, TorchSnapshot):
-        return _show_snapshot(found, options)
+    found = opened.any_file(options.recording)
+    if options.by is not None and not isinstance(found, TorchTrace):
+        raise exits.CommandError(f"only {TorchTrace._KIND} has --by")
+    if not isinstance(found, Recording):
+        return _show_other(found, options)
     shown = report(found)
     written = [name for name in PICTURES if getattr(options, name) is not None]
     for name in written:
@@ -68,22 +80,33 @@ def run(options: Namespace) -> int:
     return exits.OK
 
 
-def _show_snapshot(snapshot: TorchSnapshot, options: Namespace) -> int:
-    """Show a memory snapshot of PyTorch: it has three of the forms."""
-    asked = [name for name in ("png", "svg") if getattr(options, name) is not None]
-    asked += [options.form] if options.form in {"csv", "markdown"} else []
-    if asked:
-        message = f"a memory snapshot of PyTorch has no --{asked[0]}"
-        raise exits.CommandError(f"{message}\nhint: use --html, --text or --json")
-    if options.html is not None:
+def _show_other(found: OtherFile, options: Namespace) -> int:
+    """Show what another program wrote: as text or JSON, and a memory snapshot as a page."""
+    from gpumem import TorchSnapshot, TorchTrace
+
+    forms = ["--text", "--json"]
+    if isinstance(found, TorchSnapshot):
+        forms.insert(0, "--html")
+    asked = [f"--{name}" for name in PICTURES if getattr(options, name) is not None]
+    asked += [f"--{options.form}"] if options.form in {"csv", "markdown"} else []
+    refused = [name for name in asked if name not in forms]
+    if refused:
+        message = f"{found._KIND} has no {refused[0]}"
+        raise exits.CommandError(f"{message}\nhint: use {', '.join(forms[:-1])} or {forms[-1]}")
+    if isinstance(found, TorchSnapshot) and options.html is not None:
         from gpumem import _snapshot_page
 
-        files.write(options.html, _snapshot_page.html(snapshot, Path(options.recording)))
+        files.write(options.html, _snapshot_page.html(found, Path(options.recording)))
         print(files.wrote(options.html))
         if options.form is None and options.output is None:
             return exits.OK
-    is_json = options.form == "json"
-    _put(snapshot.to_json() if is_json else snapshot.text(terminal.width()), options)
+    if options.form == "json":
+        text = found.to_json()
+    elif isinstance(found, TorchTrace):
+        text = found.text(terminal.width(), options.by or "name")
+    else:
+        text = found.text(terminal.width())
+    _put(text, options)
     return exits.OK
 
 

@@ -1,0 +1,57 @@
+//! What an event with a duration is, by its category.
+
+/// What a span is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Kind {
+    /// An operator on the CPU.
+    Operator,
+    /// A call of the device's runtime or driver.
+    Runtime,
+    /// A kernel, copy or fill on a device.
+    Kernel,
+    /// A labelled range: `record_function`, a step.
+    Range,
+    /// A call of a module.
+    Module,
+}
+
+/// Names of steps begin with this; a number follows.
+pub(super) const STEP: &str = "ProfilerStep#";
+
+/// Names of calls of modules begin with this.
+pub(super) const MODULE: &str = "nn.Module: ";
+
+impl Kind {
+    /// The kind of an event, if it counts: Python's functions, spans of the profiler and copies of
+    /// ranges on a device do not.
+    pub(super) fn of(category: &str, name: &str, process: &str) -> Option<Self> {
+        let is_any = |names: &[&str]| names.iter().any(|name| category.eq_ignore_ascii_case(name));
+        if is_any(&["cpu_op", "operator"]) {
+            Some(if name.starts_with(STEP) {
+                Self::Range
+            } else {
+                Self::Operator
+            })
+        } else if is_any(&["user_annotation"]) {
+            Some(Self::Range)
+        } else if is_any(&["python_function"]) {
+            name.starts_with(MODULE).then_some(Self::Module)
+        } else if is_any(&["kernel", "memcpy", "memset", "gpu_memcpy", "gpu_memset"]) {
+            Some(Self::Kernel)
+        } else if is_any(&["runtime"])
+            || category.ends_with("_runtime")
+            || category.ends_with("_driver")
+        {
+            Some(Self::Runtime)
+        } else if category.is_empty() {
+            // Profilers before Kineto: no categories, one process for each side.
+            Some(if process.starts_with("CUDA") {
+                Self::Kernel
+            } else {
+                Self::Operator
+            })
+        } else {
+            None
+        }
+    }
+}

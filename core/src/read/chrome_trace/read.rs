@@ -1,0 +1,235 @@
+//! A trace's file → its events.
+
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use super::event::{EventSeed, Fields};
+use super::model::{Properties, Trace, Worker};
+use crate::read::json_file::{Scalar, TextInto};
+
+/// What the events of a file may take, for each of its bytes.
+const LARGEST_RATIO: usize = 20;
+
+/// What a small file may take in any case.
+const FREE: usize = 1 << 20;
+
+/// Names of other fields that an error shows.
+const N_SHOWN: usize = 4;
+
+/// Devices of which model and size are kept.
+const N_PROPERTIES: usize = 64;
+
+/// Reads a trace: an object with `traceEvents`, or the list of events alone.
+pub(super) struct TraceSeed {
+    pub(super) file_size: usize,
+}
+
+impl<'de> DeserializeSeed<'de> for TraceSeed {
+    type Value = Trace;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Trace, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for TraceSeed {
+    type Value = Trace;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a trace of PyTorch's profiler, which is an object or a list of events")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Trace, A::Error> {
+        let mut trace = Trace::new();
+        EventsSeed {
+            trace: &mut trace,
+            file_size: self.file_size,
+        }
+        .visit_seq(items)?;
+        Ok(trace)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Trace, A::Error> {
+        let mut trace = Trace::new();
+        let mut has_events = false;
+        let mut others = Vec::new();
+        let mut key = String::new();
+        while map.next_key_seed(TextInto(&mut key, 64))?.is_some() {
+            match &*key {
+                "traceEvents" => {
+                    has_events = true;
+                    map.next_value_seed(EventsSeed {
+                        trace: &mut trace,
+                        file_size: self.file_size,
+                    })?;
+                }
+                "distributedInfo" => map.next_value_seed(WorkerSeed(&mut trace.worker))?,
+                "deviceProperties" => map.next_value_seed(AllProperties(&mut trace.properties))?,
+                _ => {
+                    map.next_value::<IgnoredAny>()?;
+                    if others.len() < N_SHOWN {
+                        others.push(key.clone());
+                    }
+                }
+            }
+            key.clear();
+        }
+        if has_events {
+            return Ok(trace);
+        }
+        let fields = match &*others.join(", ") {
+            "" => "nothing".to_owned(),
+            fields => fields.to_owned(),
+        };
+        Err(A::Error::custom(format_args!(
+            "not a trace of PyTorch's profiler: a JSON object with {fields}, without `traceEvents`"
+        )))
+    }
+}
+
+struct EventsSeed<'t> {
+    trace: &'t mut Trace,
+    file_size: usize,
+}
+
+impl<'de> DeserializeSeed<'de> for EventsSeed<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for EventsSeed<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of events")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        let Self { trace, file_size } = self;
+        let budget = file_size.saturating_mul(LARGEST_RATIO).saturating_add(FREE);
+        let mut fields = Fields::default();
+        loop {
+            let seed = EventSeed {
+                trace,
+                fields: &mut fields,
+            };
+            if items.next_element_seed(seed)?.is_none() {
+                return Ok(());
+            }
+            if trace.n_bytes() > budget {
+                return Err(A::Error::custom(format_args!(
+                    "its events need more than {LARGEST_RATIO} times the memory of the file"
+                )));
+            }
+        }
+    }
+}
+
+struct WorkerSeed<'t>(&'t mut Worker);
+
+impl<'de> DeserializeSeed<'de> for WorkerSeed<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for WorkerSeed<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("`distributedInfo`, which is an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let number = |scalar: Scalar| scalar.int().and_then(|number| u64::try_from(number).ok());
+        let mut key = String::new();
+        while map.next_key_seed(TextInto(&mut key, 64))?.is_some() {
+            match &*key {
+                "rank" => self.0.rank = number(map.next_value()?),
+                "world_size" => self.0.world_size = number(map.next_value()?),
+                "backend" => {
+                    let mut backend = String::new();
+                    map.next_value_seed(TextInto(&mut backend, 64))?;
+                    self.0.backend = Some(backend);
+                }
+                _ => drop(map.next_value::<IgnoredAny>()?),
+            }
+            key.clear();
+        }
+        Ok(())
+    }
+}
+
+struct AllProperties<'t>(&'t mut Vec<Properties>);
+
+impl<'de> DeserializeSeed<'de> for AllProperties<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for AllProperties<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("`deviceProperties`, which are a list")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        loop {
+            let mut properties = Properties::default();
+            if items
+                .next_element_seed(PropertiesSeed(&mut properties))?
+                .is_none()
+            {
+                return Ok(());
+            }
+            if self.0.len() < N_PROPERTIES {
+                self.0.push(properties);
+            }
+        }
+    }
+}
+
+struct PropertiesSeed<'t>(&'t mut Properties);
+
+impl<'de> DeserializeSeed<'de> for PropertiesSeed<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for PropertiesSeed<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a device's properties, which are an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let mut key = String::new();
+        while map.next_key_seed(TextInto(&mut key, 64))?.is_some() {
+            match &*key {
+                "id" => self.0.number = map.next_value::<Scalar>()?.int(),
+                "name" => map.next_value_seed(TextInto(&mut self.0.name, 256))?,
+                "totalGlobalMem" => {
+                    let total = map.next_value::<Scalar>()?.int();
+                    self.0.total = total.and_then(|total| u64::try_from(total).ok());
+                }
+                _ => drop(map.next_value::<IgnoredAny>()?),
+            }
+            key.clear();
+        }
+        Ok(())
+    }
+}

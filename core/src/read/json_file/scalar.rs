@@ -1,0 +1,193 @@
+//! Values of which the type is not known before they are read.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+/// A number, or nothing of use: a field of the wrong type is like a missing one. Example:
+///
+/// ```
+/// use gpumem_core::read::json_file::Scalar;
+///
+/// let found: Vec<Scalar> = serde_json::from_str(r#"[7, "8", -1.5, {"a": []}]"#)?;
+/// assert_eq!(found, [Scalar::Int(7), Scalar::Int(8), Scalar::Float(-1.5), Scalar::Other]);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Scalar {
+    /// A whole number; one in quotes, too.
+    Int(i64),
+    /// A number with a fraction, or beyond 64 bits.
+    Float(f64),
+    /// Anything else.
+    Other,
+}
+
+impl Scalar {
+    /// The number, without its fraction.
+    pub fn int(self) -> Option<i64> {
+        match self {
+            Self::Int(number) => Some(number),
+            Self::Float(number) => Some(number as i64),
+            Self::Other => None,
+        }
+    }
+
+    /// A thousand times the number, rounded: microseconds as nanoseconds.
+    pub fn thousandfold(self) -> Option<i64> {
+        match self {
+            Self::Int(number) => Some(number.saturating_mul(1000)),
+            Self::Float(number) => Some((number * 1000.0).round() as i64),
+            Self::Other => None,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Scalar {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ScalarVisitor)
+    }
+}
+
+struct ScalarVisitor;
+
+impl<'de> Visitor<'de> for ScalarVisitor {
+    type Value = Scalar;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Scalar, E> {
+        Ok(Scalar::Int(number))
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Scalar, E> {
+        let float = Scalar::Float(number as f64);
+        Ok(i64::try_from(number).map_or(float, Scalar::Int))
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<Scalar, E> {
+        Ok(Scalar::Float(number))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Scalar, E> {
+        let number = text.parse().map(Scalar::Int);
+        Ok(number
+            .or_else(|_| text.parse().map(Scalar::Float))
+            .unwrap_or(Scalar::Other))
+    }
+
+    fn visit_bool<E: Error>(self, _: bool) -> Result<Scalar, E> {
+        Ok(Scalar::Other)
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Scalar, E> {
+        Ok(Scalar::Other)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Scalar, A::Error> {
+        while items.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Scalar::Other)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Scalar, A::Error> {
+        while fields.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Scalar::Other)
+    }
+}
+
+/// Appends a value to a text: strings as they are, numbers and lists as JSON, nothing for the rest.
+/// Beyond its limit the text is cut.
+///
+/// ```
+/// use gpumem_core::read::json_file::TextInto;
+/// use serde::de::DeserializeSeed;
+///
+/// let mut dims = String::new();
+/// let mut json = serde_json::Deserializer::from_str("[[128, 256], [], 4]");
+/// TextInto(&mut dims, 99).deserialize(&mut json)?;
+/// assert_eq!(dims, "[[128, 256], [], 4]");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+pub struct TextInto<'t>(pub &'t mut String, pub usize);
+
+impl TextInto<'_> {
+    fn push(&mut self, text: &str) {
+        let n_left = self.1.saturating_sub(self.0.len());
+        let mut ends = (0..=n_left.min(text.len())).rev();
+        let end = ends.find(|end| text.is_char_boundary(*end));
+        self.0.push_str(&text[..end.unwrap_or(0)]);
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for TextInto<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for TextInto<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_str<E: Error>(mut self, text: &str) -> Result<(), E> {
+        self.push(text);
+        Ok(())
+    }
+
+    fn visit_bytes<E: Error>(mut self, text: &[u8]) -> Result<(), E> {
+        self.push(&String::from_utf8_lossy(text));
+        Ok(())
+    }
+
+    fn visit_i64<E: Error>(mut self, number: i64) -> Result<(), E> {
+        self.push(&number.to_string());
+        Ok(())
+    }
+
+    fn visit_u64<E: Error>(mut self, number: u64) -> Result<(), E> {
+        self.push(&number.to_string());
+        Ok(())
+    }
+
+    fn visit_f64<E: Error>(mut self, number: f64) -> Result<(), E> {
+        self.push(&number.to_string());
+        Ok(())
+    }
+
+    fn visit_bool<E: Error>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> Result<(), A::Error> {
+        self.push("[");
+        let mut between = "";
+        loop {
+            let n_before = self.0.len();
+            self.push(between);
+            between = ", ";
+            if items.next_element_seed(TextInto(self.0, self.1))?.is_none() {
+                self.0.truncate(n_before);
+                break;
+            }
+        }
+        self.push("]");
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
+        while fields.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(())
+    }
+}

@@ -1,0 +1,158 @@
+//! A timeline's file → its rows.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, Error, SeqAccess, Visitor};
+
+use super::model::{Levels, MemoryTimeline, Tally};
+use crate::read::json_file::Scalar;
+
+/// A row of the raw form: time in nanoseconds, action, bytes, category.
+const N_RAW: usize = 4;
+
+/// Reads a timeline: its second item tells which form it has.
+pub(super) struct TimelineSeed;
+
+impl<'de> DeserializeSeed<'de> for TimelineSeed {
+    type Value = MemoryTimeline;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for TimelineSeed {
+    type Value = MemoryTimeline;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a memory timeline of PyTorch, which is a list of lists")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<MemoryTimeline, A::Error> {
+        let mut tally = Tally::default();
+        let Some(first) = items.next_element::<Vec<Scalar>>()? else {
+            return Ok(tally.finish());
+        };
+        let second = items.next_element_seed(Second {
+            first: &first,
+            tally: &mut tally,
+        })?;
+        if second.is_none() {
+            raw_row(&first, &mut tally)?;
+        }
+        while let Some(row) = items.next_element::<Vec<Scalar>>()? {
+            raw_row(&row, &mut tally)?;
+        }
+        Ok(tally.finish())
+    }
+}
+
+/// The second item: a row of the raw form, or the sizes at the times that came first.
+struct Second<'t> {
+    first: &'t [Scalar],
+    tally: &'t mut Tally,
+}
+
+impl<'de> DeserializeSeed<'de> for Second<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Second<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a row, or the list of sizes")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        let mut numbers = Vec::new();
+        let mut times = self.first.iter();
+        // What was there before has the time of the first change.
+        let mut is_before = self.first.first() == self.first.get(1);
+        while let Some(item) = items.next_element::<Item>()? {
+            match item {
+                Item::Number(number) => numbers.push(number),
+                Item::List(sizes) => {
+                    let at = times.next().and_then(|time| time.thousandfold());
+                    let at = at.filter(|_| !std::mem::take(&mut is_before));
+                    self.tally.levels(at, levels(&sizes));
+                }
+            }
+        }
+        if numbers.is_empty() {
+            return Ok(());
+        }
+        raw_row(self.first, self.tally)?;
+        raw_row(&numbers, self.tally)
+    }
+}
+
+/// The first size is where the picture's lowest area begins: always 0.
+fn levels(sizes: &[Scalar]) -> Levels {
+    let mut levels = Levels::default();
+    for (level, size) in levels.iter_mut().zip(sizes.iter().skip(1)) {
+        *level = size.int().unwrap_or(0);
+    }
+    levels
+}
+
+fn raw_row<E: Error>(row: &[Scalar], tally: &mut Tally) -> Result<(), E> {
+    let numbers: Vec<i64> = row.iter().filter_map(|number| number.int()).collect();
+    let [at, _, bytes, category] = *numbers else {
+        return Err(E::custom(format_args!(
+            "not a memory timeline of PyTorch: a row has {} numbers, not {N_RAW}",
+            numbers.len()
+        )));
+    };
+    tally.change(Some(at).filter(|at| *at >= 0), bytes, category);
+    Ok(())
+}
+
+/// A number, or a list of numbers.
+enum Item {
+    Number(Scalar),
+    List(Vec<Scalar>),
+}
+
+impl<'de> Deserialize<'de> for Item {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ItemVisitor)
+    }
+}
+
+struct ItemVisitor;
+
+impl<'de> Visitor<'de> for ItemVisitor {
+    type Value = Item;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number, or a list of numbers")
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Item, E> {
+        Ok(Item::Number(Scalar::Int(number)))
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Item, E> {
+        Ok(Item::Number(Scalar::Int(
+            i64::try_from(number).unwrap_or(i64::MAX),
+        )))
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<Item, E> {
+        Ok(Item::Number(Scalar::Float(number)))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Item, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element()? {
+            list.push(item);
+        }
+        Ok(Item::List(list))
+    }
+}
