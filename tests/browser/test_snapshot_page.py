@@ -98,7 +98,7 @@ def test_a_frame_fills_the_chart_and_escape_goes_back(page_of: Callable[..., Pag
 def test_a_notebook_shows_the_page_in_a_frame(open_page: Open, tmp_path: Path) -> None:
     source, target = tmp_path / "snapshot.pickle", tmp_path / "output.html"
     source.write_bytes(pickle.dumps(with_settings()))
-    shown = _snapshot_page.mime_bundle(gpumem.load_snapshot(source), source)
+    shown = _snapshot_page.mime_bundle(gpumem.load(source), source)
     target.write_text(f"<!doctype html><meta charset=utf-8>{shown['text/html']}")
     page = open_page(target.as_uri()).page
     headline = page.frame_locator("iframe").locator(".headline")

@@ -89,7 +89,7 @@ def test_sums_of_real_files_are_those_of_cpython() -> None:
 
 
 def test_what_holds_a_block_is_shown_beside_its_line(tmp_path: Path) -> None:
-    snapshot = gpumem.load_snapshot(written(tmp_path, with_names()))
+    snapshot = gpumem.load(written(tmp_path, with_names()))
     first, second = json.loads(snapshot.to_json())["devices"]
     assert first["holders"] == [{"name": "losses[0]", "bytes": 6 << 20, "n_blocks": 1}]
     # What stands in place of a stack is none.
@@ -100,11 +100,11 @@ def test_what_holds_a_block_is_shown_beside_its_line(tmp_path: Path) -> None:
 
 
 def test_a_real_programs_snapshot_is_told_by_its_lines(tmp_path: Path) -> None:
-    text = gpumem.load_snapshot(written(tmp_path, with_native_frames())).text(120)
+    text = gpumem.load(written(tmp_path, with_native_frames())).text(120)
     assert "MmBackward0 in a backward pass" in text
     assert "lm/model.py:" in text
     assert "unwind" not in text
-    loaded = gpumem.load_snapshot(written(tmp_path, of_torch_2_0()))
+    loaded = gpumem.load(written(tmp_path, of_torch_2_0()))
     [device] = json.loads(loaded.to_json())["devices"]
     assert device["timeline"] is None
     assert any(owner["line"] for owner in device["owners"])
