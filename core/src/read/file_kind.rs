@@ -1,5 +1,7 @@
 //! Which program wrote a file, by its content.
 
+use super::nvidia_smi;
+
 /// What a file's first bytes look like. Example: [`FileKind::of`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -18,6 +20,8 @@ pub enum FileKind {
     Json,
     /// A page.
     Html,
+    /// A log of nvidia-smi.
+    NvidiaSmi,
     /// Some other text.
     Text,
     /// Nothing.
@@ -64,7 +68,10 @@ impl FileKind {
         if is_pickle(head) {
             return Self::Pickle;
         }
-        text(head)
+        match text(head) {
+            Self::Text | Self::Html | Self::Unknown if nvidia_smi::is_log(head) => Self::NvidiaSmi,
+            kind => kind,
+        }
     }
 
     /// `a ZIP archive, as torch.save writes`: what to call it.
@@ -77,6 +84,7 @@ impl FileKind {
             Self::Sqlite => "an SQLite database",
             Self::Json => "JSON",
             Self::Html => "a page",
+            Self::NvidiaSmi => "a log of nvidia-smi",
             Self::Text => "text",
             Self::Empty => "an empty file",
             Self::Unknown => "a file of unknown kind",

@@ -7,6 +7,8 @@
 //! ```
 
 pub mod file_kind;
+pub mod level_log;
+pub mod nvidia_smi;
 pub mod oom;
 pub mod pickle;
 pub mod torch_snapshot;

@@ -24,6 +24,7 @@ mod company;
 mod comparison;
 mod csv;
 mod holders;
+mod level_log;
 mod levels;
 mod line;
 mod lines;
@@ -43,6 +44,7 @@ pub use company::company;
 pub use comparison::{change_icon, comparison, outcome};
 pub use csv::csv;
 pub use holders::holders;
+pub use level_log::level_log;
 pub use levels::levels;
 pub use line::{News, line, news};
 pub use markdown::markdown;
@@ -261,6 +263,11 @@ fn group_line(recording: &Recording, rows: &[&RunRow], is_one_of_many: bool) -> 
 
 fn table_line([span, runs, kept, peak, time]: [&str; 5], cell: &str) -> String {
     format!("{span:<8} {runs:>4} {kept:>10} {peak:>10} {time:>9}  {cell}")
+}
+
+/// [`count`] of what may be more than memory holds.
+fn count_of(n: u64, what: &str) -> String {
+    count(usize::try_from(n).unwrap_or(usize::MAX), what)
 }
 
 fn cut(line: &str, width: usize) -> String {
