@@ -25,12 +25,14 @@
 mod details;
 mod holders;
 mod level_log;
+mod nsight;
 mod segments;
 mod sessions;
 mod torch_snapshot;
 mod trace;
 
 pub use level_log::level_log_json;
+pub use nsight::nsight_json;
 pub use sessions::sessions_json;
 pub use torch_snapshot::torch_snapshot_json;
 

@@ -19,10 +19,12 @@ mod growth;
 mod guard;
 mod holders;
 mod interrupt;
+mod level_log;
 mod levels;
 mod look;
 mod marks;
 mod modules;
+mod nsight;
 mod oom;
 #[cfg(target_os = "linux")]
 mod own_memory;
@@ -76,11 +78,15 @@ mod _gpumem {
     #[pymodule_export]
     use super::holders::{Holders, find_holders};
     #[pymodule_export]
+    use super::level_log::LevelLog;
+    #[pymodule_export]
     use super::levels::{bytes_text, device_levels, levels_text};
     #[pymodule_export]
     use super::look::_looks;
     #[pymodule_export]
     use super::marks::{Steps, StepsIterator, mark};
+    #[pymodule_export]
+    use super::nsight::NsightExport;
     #[pymodule_export]
     use super::rules::{_check_rules, _default_rules};
     #[pymodule_export]

@@ -1,5 +1,7 @@
 //! Memory snapshots of `PyTorch`, for Python.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use gpumem_core::json::torch_snapshot_json;
@@ -9,6 +11,8 @@ use gpumem_core::report;
 use pyo3::prelude::*;
 
 use crate::api::{load_bytes, raised, read_file};
+use crate::level_log::LevelLog;
+use crate::nsight::{self, NsightExport};
 
 /// A memory snapshot of `PyTorch`: who holds what on each device, and who did at the peak.
 #[pyclass(frozen, module = "gpumem._gpumem")]
@@ -29,6 +33,12 @@ impl TorchSnapshot {
         torch_snapshot_json(&self.summary)
     }
 
+    /// What messages call such a file.
+    #[getter]
+    fn _what(&self) -> &'static str {
+        "a memory snapshot of PyTorch"
+    }
+
     fn __repr__(&self) -> String {
         let devices = self.summary.devices.iter();
         let devices: Vec<_> = devices
@@ -45,16 +55,43 @@ pub(crate) fn load_snapshot(py: Python<'_>, path: PathBuf) -> PyResult<TorchSnap
     snapshot_of(py, &path, &bytes)
 }
 
-/// Reads a recording or a snapshot, as its content tells.
+/// Reads a file that gpumem or another program wrote, as its content tells.
 #[pyfunction(name = "_open_file")]
 pub(crate) fn open_file(py: Python<'_>, path: PathBuf) -> PyResult<Py<PyAny>> {
-    let (path, bytes) = read_file(py, path)?;
-    if FileKind::of(&bytes) == FileKind::Pickle {
-        let snapshot = snapshot_of(py, &path, &bytes)?;
-        return Ok(Py::new(py, snapshot)?.into_any());
+    // An export of Nsight Systems may be larger than memory.
+    match py.detach(|| beginning(&path)) {
+        FileKind::Sqlite => {
+            let export = NsightExport::of_sqlite(py, &path)?;
+            return Ok(Py::new(py, export)?.into_any());
+        }
+        FileKind::NsightReport => return Err(nsight::not_exported(py, &path)),
+        _ => (),
     }
-    let recording = load_bytes(py, &path, &bytes)?;
-    Ok(Py::new(py, recording)?.into_any())
+    let (path, bytes) = read_file(py, path)?;
+    match FileKind::of(&bytes) {
+        FileKind::Pickle => {
+            let snapshot = snapshot_of(py, &path, &bytes)?;
+            Ok(Py::new(py, snapshot)?.into_any())
+        }
+        FileKind::NvidiaSmi => {
+            let log = LevelLog::of_nvidia_smi(py, &path, &bytes)?;
+            Ok(Py::new(py, log)?.into_any())
+        }
+        _ => {
+            let recording = load_bytes(py, &path, &bytes)?;
+            Ok(Py::new(py, recording)?.into_any())
+        }
+    }
+}
+
+/// What a file's beginning looks like; unknown if it cannot be read.
+fn beginning(path: &Path) -> FileKind {
+    let mut head = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(64).read_to_end(&mut head));
+    match read {
+        Ok(_) => FileKind::of(&head),
+        Err(_) => FileKind::Unknown,
+    }
 }
 
 fn snapshot_of(py: Python<'_>, path: &Path, bytes: &[u8]) -> PyResult<TorchSnapshot> {

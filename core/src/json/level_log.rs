@@ -20,30 +20,34 @@ use crate::units::{Bytes, Nanos};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn level_log_json(log: &LevelLog) -> String {
-    let start = log.started;
-    let json = JsonLog {
-        title: log.title,
-        started: log.started.map(|time| time.to_string()),
-        duration_nanos: log.duration.map(Nanos::get),
-        n_readings: log.n_readings,
-        devices: log
-            .devices
-            .iter()
-            .map(|it| JsonDevice::of(it, start))
-            .collect(),
-        notes: &log.notes,
-    };
+    let json = JsonLog::of(log);
     serde_json::to_string(&json).expect("a log holds strings and numbers only")
 }
 
+/// Also a part of what has more than levels.
 #[derive(Serialize)]
-struct JsonLog<'a> {
+pub(super) struct JsonLog<'a> {
     title: &'a str,
     started: Option<String>,
     duration_nanos: Option<u64>,
     n_readings: usize,
     devices: Vec<JsonDevice<'a>>,
     notes: &'a [String],
+}
+
+impl<'a> JsonLog<'a> {
+    pub(super) fn of(log: &'a LevelLog) -> Self {
+        let start = log.started;
+        let device = |it| JsonDevice::of(it, start);
+        Self {
+            title: log.title,
+            started: log.started.map(|time| time.to_string()),
+            duration_nanos: log.duration.map(Nanos::get),
+            n_readings: log.n_readings,
+            devices: log.devices.iter().map(device).collect(),
+            notes: &log.notes,
+        }
+    }
 }
 
 #[derive(Serialize)]

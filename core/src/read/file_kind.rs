@@ -1,6 +1,6 @@
 //! Which program wrote a file, by its content.
 
-use super::nvidia_smi;
+use super::{nsight, nvidia_smi};
 
 /// What a file's first bytes look like. Example: [`FileKind::of`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub enum FileKind {
     Gzip,
     /// An `SQLite` database.
     Sqlite,
+    /// A report of Nsight Systems, which has to be exported first.
+    NsightReport,
     /// JSON.
     Json,
     /// A page.
@@ -61,6 +63,7 @@ impl FileKind {
             (&b"PK\x03\x04"[..], Self::Zip),
             (b"\x1f\x8b", Self::Gzip),
             (b"SQLite format 3\0", Self::Sqlite),
+            (nsight::REPORT_BEGINS, Self::NsightReport),
         ];
         if let Some((_, kind)) = starts.iter().find(|(start, _)| head.starts_with(start)) {
             return *kind;
@@ -82,6 +85,7 @@ impl FileKind {
             Self::Zip => "a ZIP archive, as torch.save writes",
             Self::Gzip => "a gzip file",
             Self::Sqlite => "an SQLite database",
+            Self::NsightReport => "a report of Nsight Systems",
             Self::Json => "JSON",
             Self::Html => "a page",
             Self::NvidiaSmi => "a log of nvidia-smi",

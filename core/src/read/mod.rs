@@ -8,6 +8,7 @@
 
 pub mod file_kind;
 pub mod level_log;
+pub mod nsight;
 pub mod nvidia_smi;
 pub mod oom;
 pub mod pickle;

@@ -112,7 +112,7 @@ fn rises(log: &LevelLog) -> Vec<Rise<'_>> {
             None => all.extend(device.processes.iter().filter_map(|process| {
                 let name = in_brackets(process.name.as_deref());
                 let who = format!("process {}{name}", process.pid);
-                Some((who, process.levels.first()?))
+                Some((who, process.main_level()?))
             })),
         }
         for (who, named) in all {
@@ -294,7 +294,7 @@ fn process_lines(processes: &[ProcessLog], log: &LevelLog, width: usize) -> Vec<
     for process in processes.iter().take(N_PROCESSES) {
         let name = process.name.as_deref().map_or("", short_name);
         let pid = process.pid;
-        let line = match (process.levels.first(), &process.missing) {
+        let line = match (process.main_level(), &process.missing) {
             (Some(named), _) => {
                 let course = &named.course;
                 let level = |level: Bytes| level.to_string();

@@ -29,6 +29,7 @@ mod levels;
 mod line;
 mod lines;
 mod markdown;
+mod nsight;
 mod sessions;
 mod sources;
 #[cfg(test)]
@@ -48,6 +49,7 @@ pub use level_log::level_log;
 pub use levels::levels;
 pub use line::{News, line, news};
 pub use markdown::markdown;
+pub use nsight::nsight_export;
 pub use sessions::{cut_off, last_session, sessions, worst_finding};
 pub use sources::sources;
 pub use torch_snapshot::torch_snapshot;

@@ -37,6 +37,7 @@ from gpumem import _completion, _gpumem
 from gpumem._commands import commands_text
 from gpumem._company import who
 from gpumem._completion import Completer
+from gpumem._foreign import ForeignFile
 from gpumem._holders import Holders, holders
 from gpumem._release import release
 from gpumem._report import NOTEBOOK_WIDTH, Report, below, report
@@ -495,9 +496,9 @@ class GpuMemMagics(Magics):
             self._extension.show(OFF)
             return
         shown = _shown(options)
-        if isinstance(shown, _gpumem.TorchSnapshot):
+        if isinstance(shown, ForeignFile):
             if options.html is not None:
-                reason = "a memory snapshot of PyTorch has no --html: it is printed as text"
+                reason = f"{shown._what} has no --html: it is printed as text"
                 raise _refusal("%gpumem_report", reason)
             self._extension.show(shown.text(NOTEBOOK_WIDTH))
             return
@@ -667,14 +668,14 @@ def _looks() -> str:
     return f"what holds memory: {looks}, {answered} answered{reasons}"
 
 
-def _shown(options: Namespace) -> Report | Comparison | _gpumem.TorchSnapshot:
-    """Return the report, the comparison or the snapshot that the options ask for."""
+def _shown(options: Namespace) -> Report | Comparison | ForeignFile:
+    """Return the report, the comparison or the file that the options ask for."""
     if options.file is not None:
         if options.compare is not None or options.session is not None:
             reason = f"{options.file!r} is shown by itself: leave out --compare and --session"
             raise _refusal("%gpumem_report", reason)
         found = _opened(options.file)
-        return found if isinstance(found, _gpumem.TorchSnapshot) else report(found)
+        return report(found) if isinstance(found, _gpumem.Recording) else found
     try:
         recording = None if options.session is None else open_session(options.session)
         if options.compare is not None:
@@ -686,7 +687,7 @@ def _shown(options: Namespace) -> Report | Comparison | _gpumem.TorchSnapshot:
     return report(recording)
 
 
-def _opened(file: str) -> _gpumem.Recording | _gpumem.TorchSnapshot:
+def _opened(file: str) -> _gpumem.Recording | ForeignFile:
     """Read a file that is named after the magic."""
     try:
         return _gpumem._open_file(Path(file).expanduser())

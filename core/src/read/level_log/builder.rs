@@ -182,6 +182,14 @@ impl<'t> Builder<'t> {
         self.devices[device].levels.push(kind, reading, at);
     }
 
+    pub(crate) fn has_level(&self, device: usize, kind: LevelKind) -> bool {
+        self.devices[device]
+            .levels
+            .courses
+            .iter()
+            .any(|named| named.kind == kind)
+    }
+
     /// The level that a device had last.
     pub(crate) fn last_used(&self, device: usize) -> Option<Bytes> {
         let courses = self.devices[device].levels.courses.first();
@@ -268,6 +276,7 @@ impl<'t> Builder<'t> {
             });
         }
         for device in &mut devices {
+            device.levels.sort_by_key(|level| level.kind);
             let peak = |it: &ProcessLog| it.levels.iter().map(|level| level.course.peak).max();
             let processes = &mut device.processes;
             processes.sort_by_key(|process| (Reverse(peak(process)), process.pid));

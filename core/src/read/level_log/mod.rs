@@ -72,7 +72,7 @@ pub struct ProcessLog {
 }
 
 /// Which level. Example: [the module](self).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LevelKind {
     /// The driver's figure: for all processes, or for one.
     Used,
@@ -80,6 +80,12 @@ pub enum LevelKind {
     Reserved,
     /// In blocks that tensors hold.
     Allocated,
+    /// Device memory that a program allocated with CUDA.
+    Device,
+    /// Managed memory, which moves between device and host.
+    Managed,
+    /// Memory of the host that CUDA pinned or was told of.
+    Pinned,
 }
 
 impl LevelKind {
@@ -89,6 +95,9 @@ impl LevelKind {
             Self::Used => "used",
             Self::Reserved => "reserved",
             Self::Allocated => "allocated",
+            Self::Device => "device memory",
+            Self::Managed => "managed memory",
+            Self::Pinned => "pinned host memory",
         }
     }
 }
@@ -103,7 +112,14 @@ pub struct NamedCourse {
 }
 
 impl DeviceLog {
-    /// The level to judge it by: the first of used, reserved, allocated. Example: [the module](super).
+    /// The level to judge it by: the first of [`LevelKind`] that is known. Example: [the module](super).
+    pub fn main_level(&self) -> Option<&NamedCourse> {
+        self.levels.iter().min_by_key(|level| level.kind)
+    }
+}
+
+impl ProcessLog {
+    /// The level to judge it by: the first of [`LevelKind`] that is known. Example: [the module](super).
     pub fn main_level(&self) -> Option<&NamedCourse> {
         self.levels.iter().min_by_key(|level| level.kind)
     }

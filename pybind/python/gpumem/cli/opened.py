@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from gpumem import GpuMemError, Recording, TorchSnapshot, _gpumem
+from gpumem import GpuMemError, Recording, _gpumem
 from gpumem.cli.exits import CommandError
+
+if TYPE_CHECKING:
+    from gpumem._foreign import ForeignFile
 
 NAMED = "a file, `last`, the beginning of a session's id (see `sessions`), or a baseline"
 
 
 def recording(named: str) -> Recording:
     """Return the recording of a file, a baseline or a session, in this order."""
-    opened = recording_or_snapshot(named)
-    if isinstance(opened, TorchSnapshot):
-        message = f"{named} is not a recording: it is a memory snapshot of PyTorch"
+    opened = any_file(named)
+    if not isinstance(opened, Recording):
+        message = f"{named} is not a recording: it is {opened._what}"
         hint = f"hint: `jupyter gpumem report {named}` shows it"
         raise CommandError(f"{message}\n{hint}")
     return opened
 
 
-def recording_or_snapshot(named: str) -> Recording | TorchSnapshot:
-    """Return the same, or PyTorch's memory snapshot if the file is one."""
+def any_file(named: str) -> Recording | ForeignFile:
+    """Return the same, or the file of another program that gpumem reads."""
     if Path(named).is_file():
         return _of_file(named)
     try:
@@ -37,10 +41,12 @@ def recording_or_snapshot(named: str) -> Recording | TorchSnapshot:
         raise CommandError(str(error)) from None
 
 
-def _of_file(path: str) -> Recording | TorchSnapshot:
+def _of_file(path: str) -> Recording | ForeignFile:
     try:
         return _gpumem._open_file(path)
     except GpuMemError as error:
+        if "\nhint: " in str(error):
+            raise CommandError(str(error)) from None
         message = (
             f"{path} is not a recording: {error}\nhint: gpumem.recording().save(path) makes one"
         )

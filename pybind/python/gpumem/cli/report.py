@@ -9,16 +9,19 @@ from gpumem.cli import exits, files, opened, terminal
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from gpumem import Report, TorchSnapshot
+    from gpumem import Report
+    from gpumem._foreign import ForeignFile
 
 ABOUT = """Show the report of a recording: which cells grew memory, whether they leak, and every
-run; or of a memory snapshot of PyTorch: who holds what. Without an option it prints text."""
+run; or of another program's file: a memory snapshot of PyTorch, a log of nvidia-smi, or
+an export of Nsight Systems. Without an option it prints text."""
 
 EXAMPLES = """examples:
   jupyter gpumem report last
   jupyter gpumem report 3f2a --html report.html
   jupyter gpumem report before.gpumem --csv > runs.csv
-  jupyter gpumem report snapshot.pickle --json"""
+  jupyter gpumem report snapshot.pickle --json
+  jupyter gpumem report nvidia-smi.csv"""
 
 PICTURES = ("html", "png", "svg")
 TEXTS = ("text", "json", "csv", "markdown")
@@ -49,12 +52,12 @@ def add(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Show or write a report."""
-    from gpumem import TorchSnapshot, report
+    from gpumem import Recording, report
 
     files.check_targets(options, *PICTURES, "output")
-    found = opened.recording_or_snapshot(options.recording)
-    if isinstance(found, TorchSnapshot):
-        return _show_snapshot(found, options)
+    found = opened.any_file(options.recording)
+    if not isinstance(found, Recording):
+        return _show_foreign(found, options)
     shown = report(found)
     written = [name for name in PICTURES if getattr(options, name) is not None]
     for name in written:
@@ -67,15 +70,15 @@ def run(options: Namespace) -> int:
     return exits.OK
 
 
-def _show_snapshot(snapshot: TorchSnapshot, options: Namespace) -> int:
-    """Show a memory snapshot of PyTorch: it has two of the forms."""
+def _show_foreign(found: ForeignFile, options: Namespace) -> int:
+    """Show the file of another program: it has two of the forms."""
     asked = [name for name in PICTURES if getattr(options, name) is not None]
     asked += [options.form] if options.form in {"csv", "markdown"} else []
     if asked:
-        message = f"a memory snapshot of PyTorch has no --{asked[0]}"
+        message = f"{found._what} has no --{asked[0]}"
         raise exits.CommandError(f"{message}\nhint: use --text or --json")
     is_json = options.form == "json"
-    _put(snapshot.to_json() if is_json else snapshot.text(terminal.width()), options)
+    _put(found.to_json() if is_json else found.text(terminal.width()), options)
     return exits.OK
 
 
