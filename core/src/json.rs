@@ -23,6 +23,7 @@
 //! ```
 
 mod details;
+mod device_profile;
 mod holders;
 mod level_log;
 mod nsight;
@@ -31,6 +32,7 @@ mod sessions;
 mod torch_snapshot;
 mod trace;
 
+pub use device_profile::device_profile_json;
 pub use level_log::level_log_json;
 pub use nsight::nsight_json;
 pub use sessions::sessions_json;

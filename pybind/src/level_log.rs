@@ -4,13 +4,13 @@ use std::path::Path;
 
 use gpumem_core::json::level_log_json;
 use gpumem_core::read::level_log::LevelLog as Log;
-use gpumem_core::read::nvidia_smi;
+use gpumem_core::read::{nvidia_smi, stormlog};
 use gpumem_core::report;
 use pyo3::prelude::*;
 
 use crate::api::raised;
 
-/// A log of memory levels over time, as `nvidia-smi` writes them.
+/// A log of memory levels over time: of nvidia-smi or stormlog.
 #[pyclass(frozen, module = "gpumem._gpumem")]
 pub(crate) struct LevelLog {
     log: Log,
@@ -18,6 +18,10 @@ pub(crate) struct LevelLog {
 
 #[pymethods]
 impl LevelLog {
+    /// What messages call such a file.
+    #[classattr]
+    const _KIND: &'static str = "a log of memory levels";
+
     /// The report as text; lines are at most `width` columns long.
     #[pyo3(signature = (width = 100))]
     fn text(&self, width: usize) -> String {
@@ -27,12 +31,6 @@ impl LevelLog {
     /// Everything as JSON: sizes are bytes.
     fn to_json(&self) -> String {
         level_log_json(&self.log)
-    }
-
-    /// What messages call such a file.
-    #[getter]
-    fn _what(&self) -> String {
-        format!("an {}", self.log.title)
     }
 
     fn __repr__(&self) -> String {
@@ -46,11 +44,23 @@ impl LevelLog {
 
 impl LevelLog {
     pub(crate) fn of_nvidia_smi(py: Python<'_>, path: &Path, bytes: &[u8]) -> PyResult<Self> {
-        match py.detach(|| nvidia_smi::read(bytes)) {
+        let read = py.detach(|| nvidia_smi::read(bytes));
+        let read = read.map_err(|error| (error.offset, error.to_string()));
+        Self::of(py, path, read)
+    }
+
+    pub(crate) fn of_stormlog(py: Python<'_>, path: &Path, bytes: &[u8]) -> PyResult<Self> {
+        let read = py.detach(|| stormlog::read(bytes));
+        let read = read.map_err(|error| (error.offset, error.to_string()));
+        Self::of(py, path, read)
+    }
+
+    fn of(py: Python<'_>, path: &Path, read: Result<Log, (usize, String)>) -> PyResult<Self> {
+        match read {
             Ok(log) => Ok(Self { log }),
-            Err(error) => {
-                let message = format!("{}: {error}", path.display());
-                Err(raised(py, message, error.offset))
+            Err((offset, words)) => {
+                let message = format!("{}: {words}", path.display());
+                Err(raised(py, message, offset))
             }
         }
     }

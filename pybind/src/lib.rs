@@ -11,6 +11,7 @@ mod classic;
 mod clock;
 mod company;
 mod cpu_time;
+mod device_profile;
 mod ending;
 mod extension;
 mod files;
@@ -66,6 +67,8 @@ mod _gpumem {
     };
     #[pymodule_export]
     use super::company::{GpuProcesses, find_company};
+    #[pymodule_export]
+    use super::device_profile::DeviceProfile;
     #[pymodule_export]
     use super::extension::{
         Extension, check_interval, load_ipython_extension, shown_text, stopped,

@@ -5,12 +5,15 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use gpumem_core::json::torch_snapshot_json;
+use gpumem_core::read::device_profile::is_profile;
 use gpumem_core::read::file_kind::FileKind;
 use gpumem_core::read::torch_snapshot::{Summary, summary};
 use gpumem_core::report;
+use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 
 use crate::api::{load_bytes, raised, read_file};
+use crate::device_profile::DeviceProfile;
 use crate::level_log::LevelLog;
 use crate::nsight::{self, NsightExport};
 
@@ -22,6 +25,10 @@ pub(crate) struct TorchSnapshot {
 
 #[pymethods]
 impl TorchSnapshot {
+    /// What messages call such a file.
+    #[classattr]
+    const _KIND: &'static str = "a memory snapshot of PyTorch";
+
     /// The report as text; lines are at most `width` columns long.
     #[pyo3(signature = (width = 100))]
     fn text(&self, width: usize) -> String {
@@ -31,12 +38,6 @@ impl TorchSnapshot {
     /// Everything as JSON: sizes are bytes.
     fn to_json(&self) -> String {
         torch_snapshot_json(&self.summary)
-    }
-
-    /// What messages call such a file.
-    #[getter]
-    fn _what(&self) -> &'static str {
-        "a memory snapshot of PyTorch"
     }
 
     fn __repr__(&self) -> String {
@@ -61,27 +62,32 @@ pub(crate) fn open_file(py: Python<'_>, path: PathBuf) -> PyResult<Py<PyAny>> {
     // An export of Nsight Systems may be larger than memory.
     match py.detach(|| beginning(&path)) {
         FileKind::Sqlite => {
-            let export = NsightExport::of_sqlite(py, &path)?;
-            return Ok(Py::new(py, export)?.into_any());
+            return NsightExport::of_sqlite(py, &path)?.into_py_any(py);
         }
         FileKind::NsightReport => return Err(nsight::not_exported(py, &path)),
         _ => (),
     }
     let (path, bytes) = read_file(py, path)?;
     match FileKind::of(&bytes) {
-        FileKind::Pickle => {
-            let snapshot = snapshot_of(py, &path, &bytes)?;
-            Ok(Py::new(py, snapshot)?.into_any())
+        FileKind::Pickle => snapshot_of(py, &path, &bytes)?.into_py_any(py),
+        FileKind::NvidiaSmi => LevelLog::of_nvidia_smi(py, &path, &bytes)?.into_py_any(py),
+        FileKind::Stormlog => LevelLog::of_stormlog(py, &path, &bytes)?.into_py_any(py),
+        FileKind::Gzip | FileKind::Unknown if is_profile(&bytes) => {
+            DeviceProfile::of(py, &path, &bytes)?.into_py_any(py)
         }
-        FileKind::NvidiaSmi => {
-            let log = LevelLog::of_nvidia_smi(py, &path, &bytes)?;
-            Ok(Py::new(py, log)?.into_any())
-        }
-        _ => {
-            let recording = load_bytes(py, &path, &bytes)?;
-            Ok(Py::new(py, recording)?.into_any())
-        }
+        FileKind::Memray => Err(refuse_memray(py, &path)),
+        _ => load_bytes(py, &path, &bytes)?.into_py_any(py),
     }
+}
+
+/// The error for a capture of memray, whose format is its own affair.
+fn refuse_memray(py: Python<'_>, path: &Path) -> PyErr {
+    let name = path.display();
+    let message = format!(
+        "{name}: a capture of memray, whose format is not public; it has host memory only\nhint: `memray table \
+         {name}` or `memray flamegraph {name}` shows it"
+    );
+    raised(py, message, 0)
 }
 
 /// What a file's beginning looks like; unknown if it cannot be read.

@@ -1,6 +1,6 @@
 //! Which program wrote a file, by its content.
 
-use super::{nsight, nvidia_smi};
+use super::{nsight, nvidia_smi, stormlog};
 
 /// What a file's first bytes look like. Example: [`FileKind::of`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +18,10 @@ pub enum FileKind {
     Sqlite,
     /// A report of Nsight Systems, which has to be exported first.
     NsightReport,
+    /// A capture of memray.
+    Memray,
+    /// An export of stormlog, as JSON or CSV.
+    Stormlog,
     /// JSON.
     Json,
     /// A page.
@@ -64,6 +68,7 @@ impl FileKind {
             (b"\x1f\x8b", Self::Gzip),
             (b"SQLite format 3\0", Self::Sqlite),
             (nsight::REPORT_BEGINS, Self::NsightReport),
+            (b"memray\0", Self::Memray),
         ];
         if let Some((_, kind)) = starts.iter().find(|(start, _)| head.starts_with(start)) {
             return *kind;
@@ -72,6 +77,7 @@ impl FileKind {
             return Self::Pickle;
         }
         match text(head) {
+            Self::Text | Self::Json if stormlog::is_export(head) => Self::Stormlog,
             Self::Text | Self::Html | Self::Unknown if nvidia_smi::is_log(head) => Self::NvidiaSmi,
             kind => kind,
         }
@@ -86,6 +92,8 @@ impl FileKind {
             Self::Gzip => "a gzip file",
             Self::Sqlite => "an SQLite database",
             Self::NsightReport => "a report of Nsight Systems",
+            Self::Memray => "a capture of memray",
+            Self::Stormlog => "an export of stormlog",
             Self::Json => "JSON",
             Self::Html => "a page",
             Self::NvidiaSmi => "a log of nvidia-smi",

@@ -6,10 +6,12 @@
 //! assert!(parse("RuntimeError: CUDA error: out of memory").is_some());
 //! ```
 
+pub mod device_profile;
 pub mod file_kind;
 pub mod level_log;
 pub mod nsight;
 pub mod nvidia_smi;
 pub mod oom;
 pub mod pickle;
+pub mod stormlog;
 pub mod torch_snapshot;

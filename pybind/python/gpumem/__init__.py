@@ -12,6 +12,7 @@ from gpumem import sim
 from gpumem._company import GpuProcesses, Process, who
 from gpumem._gpumem import (
     DeviceError,
+    DeviceProfile,
     Footprint,
     FootprintRow,
     GpuMemError,
@@ -54,6 +55,7 @@ __all__ = [
     "Change",
     "Comparison",
     "DeviceError",
+    "DeviceProfile",
     "Evidence",
     "Finding",
     "Fix",

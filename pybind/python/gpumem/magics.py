@@ -37,7 +37,6 @@ from gpumem import _completion, _gpumem
 from gpumem._commands import commands_text
 from gpumem._company import who
 from gpumem._completion import Completer
-from gpumem._foreign import ForeignFile
 from gpumem._holders import Holders, holders
 from gpumem._release import release
 from gpumem._report import NOTEBOOK_WIDTH, Report, below, report
@@ -52,6 +51,8 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
     from IPython.core.magic_arguments import MagicArgumentParser
     from traitlets import Bunch
+
+    from gpumem._other_file import OtherFile
 
 
 CELL_MAGIC = "%%gpumem"
@@ -471,7 +472,7 @@ class GpuMemMagics(Magics):
         metavar="FILE",
         nargs="?",
         type=_unquoted,
-        help="the report of a file: a recording, or a memory snapshot of PyTorch",
+        help="the report of a file: a recording, or what another program wrote",
     )
     @argument("--text", action="store_true", help="print plain text")
     @argument("--html", metavar="FILE", type=_unquoted, help="write one self-contained file")
@@ -496,9 +497,9 @@ class GpuMemMagics(Magics):
             self._extension.show(OFF)
             return
         shown = _shown(options)
-        if isinstance(shown, ForeignFile):
+        if not isinstance(shown, (Report, Comparison)):
             if options.html is not None:
-                reason = f"{shown._what} has no --html: it is printed as text"
+                reason = f"{shown._KIND} has no --html: it is printed as text"
                 raise _refusal("%gpumem_report", reason)
             self._extension.show(shown.text(NOTEBOOK_WIDTH))
             return
@@ -668,7 +669,7 @@ def _looks() -> str:
     return f"what holds memory: {looks}, {answered} answered{reasons}"
 
 
-def _shown(options: Namespace) -> Report | Comparison | ForeignFile:
+def _shown(options: Namespace) -> Report | Comparison | OtherFile:
     """Return the report, the comparison or the file that the options ask for."""
     if options.file is not None:
         if options.compare is not None or options.session is not None:
@@ -687,7 +688,7 @@ def _shown(options: Namespace) -> Report | Comparison | ForeignFile:
     return report(recording)
 
 
-def _opened(file: str) -> _gpumem.Recording | ForeignFile:
+def _opened(file: str) -> _gpumem.Recording | OtherFile:
     """Read a file that is named after the magic."""
     try:
         return _gpumem._open_file(Path(file).expanduser())

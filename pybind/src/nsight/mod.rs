@@ -19,6 +19,10 @@ pub(crate) struct NsightExport {
 
 #[pymethods]
 impl NsightExport {
+    /// What messages call such a file.
+    #[classattr]
+    const _KIND: &'static str = "an export of Nsight Systems";
+
     /// The report as text; lines are at most `width` columns long.
     #[pyo3(signature = (width = 100))]
     fn text(&self, width: usize) -> String {
@@ -28,12 +32,6 @@ impl NsightExport {
     /// Everything as JSON: sizes are bytes.
     fn to_json(&self) -> String {
         nsight_json(&self.export)
-    }
-
-    /// What messages call such a file.
-    #[getter]
-    fn _what(&self) -> &'static str {
-        "an export of Nsight Systems"
     }
 
     fn __repr__(&self) -> String {

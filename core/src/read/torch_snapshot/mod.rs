@@ -27,6 +27,7 @@ mod tests;
 mod timeline;
 
 pub use code_line::CodeLine;
+pub(in crate::read) use code_line::is_users;
 pub use fault::{SnapshotError, SnapshotFault};
 pub use model::{
     Action, Block, BlockState, DeviceSnapshot, Event, Frame, Segment, SnapshotDevice, StackIdx,

@@ -9,7 +9,7 @@ from gpumem import GpuMemError, Recording, _gpumem
 from gpumem.cli.exits import CommandError
 
 if TYPE_CHECKING:
-    from gpumem._foreign import ForeignFile
+    from gpumem._other_file import OtherFile
 
 NAMED = "a file, `last`, the beginning of a session's id (see `sessions`), or a baseline"
 
@@ -18,14 +18,14 @@ def recording(named: str) -> Recording:
     """Return the recording of a file, a baseline or a session, in this order."""
     opened = any_file(named)
     if not isinstance(opened, Recording):
-        message = f"{named} is not a recording: it is {opened._what}"
+        message = f"{named} is not a recording: it is {opened._KIND}"
         hint = f"hint: `jupyter gpumem report {named}` shows it"
         raise CommandError(f"{message}\n{hint}")
     return opened
 
 
-def any_file(named: str) -> Recording | ForeignFile:
-    """Return the same, or the file of another program that gpumem reads."""
+def any_file(named: str) -> Recording | OtherFile:
+    """Return the same, or what another program wrote."""
     if Path(named).is_file():
         return _of_file(named)
     try:
@@ -41,7 +41,7 @@ def any_file(named: str) -> Recording | ForeignFile:
         raise CommandError(str(error)) from None
 
 
-def _of_file(path: str) -> Recording | ForeignFile:
+def _of_file(path: str) -> Recording | OtherFile:
     try:
         return _gpumem._open_file(path)
     except GpuMemError as error:

@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from gpumem import Report
-    from gpumem._foreign import ForeignFile
+    from gpumem._other_file import OtherFile
 
 ABOUT = """Show the report of a recording: which cells grew memory, whether they leak, and every
-run; or of another program's file: a memory snapshot of PyTorch, a log of nvidia-smi, or
-an export of Nsight Systems. Without an option it prints text."""
+run; or of what another program wrote: a memory snapshot of PyTorch, a log of nvidia-smi, an export
+of Nsight Systems or stormlog, a memory profile of JAX. Without an option it prints text."""
 
 EXAMPLES = """examples:
   jupyter gpumem report last
@@ -57,7 +57,7 @@ def run(options: Namespace) -> int:
     files.check_targets(options, *PICTURES, "output")
     found = opened.any_file(options.recording)
     if not isinstance(found, Recording):
-        return _show_foreign(found, options)
+        return _show_other(found, options)
     shown = report(found)
     written = [name for name in PICTURES if getattr(options, name) is not None]
     for name in written:
@@ -70,12 +70,12 @@ def run(options: Namespace) -> int:
     return exits.OK
 
 
-def _show_foreign(found: ForeignFile, options: Namespace) -> int:
-    """Show the file of another program: it has two of the forms."""
+def _show_other(found: OtherFile, options: Namespace) -> int:
+    """Show what another program wrote: it has two of the forms."""
     asked = [name for name in PICTURES if getattr(options, name) is not None]
     asked += [options.form] if options.form in {"csv", "markdown"} else []
     if asked:
-        message = f"{found._what} has no --{asked[0]}"
+        message = f"{found._KIND} has no --{asked[0]}"
         raise exits.CommandError(f"{message}\nhint: use --text or --json")
     is_json = options.form == "json"
     _put(found.to_json() if is_json else found.text(terminal.width()), options)
