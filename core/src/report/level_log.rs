@@ -305,7 +305,7 @@ fn process_lines(processes: &[ProcessLog], log: &LevelLog, width: usize) -> Vec<
             (None, Some((words, _))) => format!("  {pid:>8} {words:>29}  {name}"),
             (None, None) => format!("  {pid:>8} {:>29}  {name}", "no figure"),
         };
-        lines.push(cut(&line, width));
+        lines.push(cut(line.trim_end(), width));
     }
     let n_more = processes.len().saturating_sub(N_PROCESSES);
     if n_more > 0 {

@@ -3,8 +3,9 @@
 use super::WallTime;
 use crate::units::{Bytes, Nanos};
 
-/// At most this many points are kept.
-const N_POINTS: usize = 512;
+/// Readings are cut into at most this many buckets of as many readings each; of each, the lowest and the
+/// highest are kept.
+const N_BUCKETS: u64 = 256;
 
 /// Smaller changes are no change: what a context or a display takes and gives back.
 const SMALL: Bytes = Bytes::mib(16);
@@ -45,6 +46,8 @@ pub struct Course {
     /// When the last level was read.
     pub last_at: Option<WallTime>,
     points: Vec<Point>,
+    /// Readings in a bucket.
+    bucket: u64,
 }
 
 /// How a level went over a log. Example: [the module](super).
@@ -96,6 +99,7 @@ impl Course {
             first_at: at,
             last_at: at,
             points: vec![point],
+            bucket: 1,
         }
     }
 
@@ -108,10 +112,27 @@ impl Course {
         if level > self.peak {
             (self.peak, self.peak_ordinal, self.peak_at) = (level, ordinal, at);
         }
-        if self.points.len() == N_POINTS {
-            self.thin_out();
+        if ordinal / self.bucket >= N_BUCKETS {
+            self.bucket *= 2;
+            let points = std::mem::take(&mut self.points);
+            let bucket = self.bucket;
+            let is_same = |a: &Point, b: &Point| a.ordinal / bucket == b.ordinal / bucket;
+            for group in points.chunk_by(is_same) {
+                self.points.extend(extremes(group).into_iter().flatten());
+            }
         }
         self.points.push(Point { ordinal, at, level });
+        let in_bucket = |point: &Point| point.ordinal / self.bucket == ordinal / self.bucket;
+        let n_before = self
+            .points
+            .iter()
+            .rev()
+            .take_while(|point| in_bucket(point))
+            .count();
+        let begins = self.points.len() - n_before;
+        let [low, high] = extremes(self.points.get(begins..).unwrap_or_default());
+        self.points.truncate(begins);
+        self.points.extend([low, high].into_iter().flatten());
     }
 
     /// Readings in order, at most 512: no extreme is left out. Example: [the module](super).
@@ -122,29 +143,6 @@ impl Course {
     /// From the first reading to the last. Example: [the module](super).
     pub fn duration(&self) -> Option<Nanos> {
         Some(self.last_at?.since(self.first_at?))
-    }
-
-    /// Of each four points, the lowest and the highest stay; the first of all does too.
-    fn thin_out(&mut self) {
-        let mut kept = Vec::with_capacity(N_POINTS);
-        kept.extend(self.points.first());
-        for four in self.points.get(1..).unwrap_or_default().chunks(4) {
-            let low = four.iter().min_by_key(|point| point.level);
-            let high = four.iter().rev().max_by_key(|point| point.level);
-            let (Some(&low), Some(&high)) = (low, high) else {
-                continue;
-            };
-            let (earlier, later) = if low.ordinal <= high.ordinal {
-                (low, high)
-            } else {
-                (high, low)
-            };
-            kept.push(earlier);
-            if later.ordinal != earlier.ordinal {
-                kept.push(later);
-            }
-        }
-        self.points = kept;
     }
 
     /// How it went. Changes below 16 MiB and below 1 % of the capacity (of the peak, if that is unknown) do
@@ -194,5 +192,19 @@ impl Course {
             points.map(|point| point.level).min()
         };
         (0..4).filter_map(of_quarter).collect()
+    }
+}
+
+/// The lowest and the highest of some points, in their order; one of them if they are the same.
+fn extremes(points: &[Point]) -> [Option<Point>; 2] {
+    let low = points.iter().min_by_key(|point| point.level).copied();
+    let high = points.iter().rev().max_by_key(|point| point.level).copied();
+    let (Some(low), Some(high)) = (low, high) else {
+        return [None, None];
+    };
+    match low.ordinal.cmp(&high.ordinal) {
+        std::cmp::Ordering::Equal => [Some(low), None],
+        std::cmp::Ordering::Less => [Some(low), Some(high)],
+        std::cmp::Ordering::Greater => [Some(high), Some(low)],
     }
 }

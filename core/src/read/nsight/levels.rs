@@ -148,6 +148,6 @@ pub(super) fn log(capture: &Capture) -> LevelLog {
     }
     let mut log = builder.finish(TITLE);
     log.duration = capture.duration.or(log.duration);
-    log.started = capture.epoch_nanos.map(|_| capture.wall(0)).or(log.started);
+    log.started = capture.epoch_nanos.map(|_| capture.wall(0));
     log
 }

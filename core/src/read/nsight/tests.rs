@@ -155,7 +155,7 @@ fn a_failed_call_tells_what_was_there() {
     );
     assert_eq!(failure.allocated, Some(Bytes::mib(5)));
     assert_eq!(failure.ranges, ["epoch", "step"]);
-    let text = nsight_export(&export, 100);
+    let text = nsight_export(&export, 200);
     let line = "▲ out of memory: cudaMalloc of process 4211 failed 20 ns after the start · it had 5 MiB · in epoch › step";
     assert!(text.contains(line), "{text}");
     capture.has_memory = false;

@@ -126,8 +126,6 @@ fn json(bytes: &[u8], events: &mut Events) -> Result<(), StormlogError> {
         *events = rest;
         match result {
             Ok(()) => {}
-            // Nothing but space is left.
-            Err(error) if error.is_eof() && values.end().is_ok() => return Ok(()),
             Err(error) => {
                 let what = StormlogFault::Damaged(error.to_string());
                 let offset = offset_of(bytes, error.line(), error.column());
