@@ -54,7 +54,7 @@ def events() -> list[dict[str, int]]:
         for at, device, address, mib, kind, operation in (
             (10, 0, 1 + step, 3, 2, 0),
             (20, 1, 100, 40, 2, 0),
-            (30, 0, 200, 7, 1, 0),
+            (30, 0, 200 + step, 7, 1, 0),
             (40, 1, 100, 40, 2, 1),
         ):
             row = {"start": begin + at, "globalPid": GLOBAL_PID, "deviceId": device}
