@@ -42,9 +42,14 @@ def log(*, header: bool = True, units: bool = True) -> str:
     return "\n".join(lines) + "\n"
 
 
-def read(path: Path) -> dict[str, Any]:
+def opened(path: Path) -> gpumem.LevelLog:
     found = _gpumem._open_file(path)
     assert isinstance(found, gpumem.LevelLog)
+    return found
+
+
+def read(path: Path) -> dict[str, Any]:
+    found = opened(path)
     text = found.text(80)
     assert all(len(line) <= 80 for line in text.splitlines()), text
     made: dict[str, Any] = json.loads(found.to_json())
@@ -123,14 +128,14 @@ def test_processes_and_what_was_not_permitted(tmp_path: Path) -> None:
     )
     assert (game["pid"], game["name"], game["levels"]) == (42, "C:\\Games\\a, b.exe", [])
     assert game["missing"] == {"words": "[Insufficient Permissions]", "n_readings": 10}
-    text = _gpumem._open_file(path).text(100)
+    text = opened(path).text(100)
     assert "▲ process 41 (python3) rose throughout: +450 MiB in 9.0 s" in text
 
 
 def test_the_conclusion_is_first_and_passes_no_verdict(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     path.write_text(log())
-    first, second, third = _gpumem._open_file(path).text(200).splitlines()[:3]
+    first, second, third = opened(path).text(200).splitlines()[:3]
     assert first == "nvidia-smi log · 2 devices · 60 readings · 29.0 s from 2024-01-17 12:34:00"
     assert second == "▲ GPU 1 rose throughout: +5.66 GiB in 29.0 s, from 1000 MiB to 6.64 GiB"
     assert "Whether it is a leak" in third

@@ -7,7 +7,6 @@ import gzip
 import json
 import subprocess
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import gpumem
@@ -16,6 +15,7 @@ from gpumem import _gpumem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
 MIB = 1 << 20
 START = 1_700_000_000
@@ -55,6 +55,7 @@ def as_csv(rows: list[dict[str, Any]], path: Path) -> None:
 
 def read(path: Path) -> dict[str, Any]:
     found = _gpumem._open_file(path)
+    assert not isinstance(found, gpumem.Recording)
     text = found.text(80)
     assert all(len(line) <= 80 for line in text.splitlines()), text
     made: dict[str, Any] = json.loads(found.to_json())
@@ -140,7 +141,7 @@ ALIVE = [
 
 
 def profile() -> bytes:
-    """Return a profile as JAX makes it: a sample for each line and device, the texts behind them."""
+    """Return a profile as JAX makes it: a sample for each line and device, then the texts."""
     texts = ["", "allocations", "count", "space", "bytes", "kind", "device", "step", "train.py"]
     texts += ["cuda:0", "cuda:1", "buffer", "executable", "jit", "site-packages/jax/api.py"]
     made = message(1, number(1, 1), number(2, 2)) + message(1, number(1, 3), number(2, 4))

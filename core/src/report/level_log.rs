@@ -183,6 +183,8 @@ fn device_lines(device: &DeviceLog, log: &LevelLog, width: usize) -> Vec<String>
     }
     if !device.processes.is_empty() {
         lines.extend(process_lines(&device.processes, log, width));
+    } else if lines.len() == 1 {
+        lines.push("  no process used it".to_owned());
     }
     lines
 }

@@ -159,9 +159,11 @@ impl Course {
             return Shape::Fell;
         }
         if !above(self.last, self.first) {
-            return match above(self.peak, self.last.max(self.first)) {
-                true => Shape::FellBack,
-                false => Shape::Fell,
+            let fell_back = above(self.peak, self.last.max(self.first));
+            return if fell_back {
+                Shape::FellBack
+            } else {
+                Shape::Fell
             };
         }
         let rises = lows.windows(2).all(|pair| pair[0] < pair[1]);

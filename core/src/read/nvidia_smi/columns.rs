@@ -44,7 +44,7 @@ pub(super) enum Separator {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Columns {
     pub(super) separator: Separator,
-    pub(super) columns: Vec<Column>,
+    pub(super) kinds: Vec<Column>,
     /// Bytes of one, in each column.
     pub(super) units: Vec<u64>,
     /// As they are in the file.
@@ -87,7 +87,7 @@ impl Columns {
         }
         is_ours(&columns, line).then_some(Self {
             separator: Separator::Comma,
-            columns: with_index(columns),
+            kinds: with_index(columns),
             units,
             names: line.trim().to_owned(),
         })
@@ -117,13 +117,13 @@ impl Columns {
         columns.contains(&Column::Number).then(|| Self {
             separator,
             units: vec![MIB; columns.len()],
-            columns,
+            kinds: columns,
             names: line.to_owned(),
         })
     }
 
     pub(super) fn has(&self, wanted: Column) -> bool {
-        self.columns.contains(&wanted)
+        self.kinds.contains(&wanted)
     }
 
     pub(super) fn has_level(&self) -> bool {

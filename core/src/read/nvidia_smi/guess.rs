@@ -177,7 +177,7 @@ impl<'t> Guess<'t> {
         Some(Columns {
             separator: Separator::Comma,
             units: vec![1 << 20; columns.len()],
-            columns,
+            kinds: columns,
             names: String::new(),
         })
     }

@@ -28,14 +28,12 @@ pub(super) fn level(text: &str, column_unit: u64) -> Option<Reading<'_>> {
     } else {
         unit(rest)?
     };
-    let bytes = match number.parse::<u64>() {
-        Ok(whole) => whole.checked_mul(unit)?,
-        Err(_) => {
-            let is_decimal =
-                number.contains('.') && number.bytes().any(|byte| byte.is_ascii_digit());
-            let number: f64 = number.parse().ok().filter(|_| is_decimal)?;
-            (number * unit as f64).round() as u64
-        }
+    let bytes = if let Ok(whole) = number.parse::<u64>() {
+        whole.checked_mul(unit)?
+    } else {
+        let is_decimal = number.contains('.') && number.bytes().any(|byte| byte.is_ascii_digit());
+        let number: f64 = number.parse().ok().filter(|_| is_decimal)?;
+        (number * unit as f64).round() as u64
     };
     Some(Ok(Bytes::new(bytes)))
 }

@@ -120,11 +120,10 @@ impl<'t> Reader<'t> {
         );
         match guess::columns(&rows) {
             Some(Ok(columns)) => {
-                let words = match columns.has(Column::Total) {
-                    true => {
-                        "the log has no header: used and total memory were told by their numbers"
-                    }
-                    false => "the log has no header: its numbers were taken as used memory, in MiB",
+                let words = if columns.has(Column::Total) {
+                    "the log has no header: used and total memory were told by their numbers"
+                } else {
+                    "the log has no header: its numbers were taken as used memory, in MiB"
                 };
                 self.builder.notes.push(words.to_owned());
                 Ok(Some(columns))
@@ -143,8 +142,7 @@ impl<'t> Reader<'t> {
             return false;
         };
         let mut row = Row::default();
-        for ((field, column), unit) in fields.into_iter().zip(&columns.columns).zip(&columns.units)
-        {
+        for ((field, column), unit) in fields.into_iter().zip(&columns.kinds).zip(&columns.units) {
             let is_in_order = row.take(field, *column, *unit);
             if !is_in_order {
                 return false;
@@ -154,7 +152,7 @@ impl<'t> Reader<'t> {
         if !line.has_end && self.has_units && !row.has_unit {
             return false;
         }
-        let is_uncertain = !line.has_end && columns.columns.last().is_some_and(|it| it.is_level());
+        let is_uncertain = !line.has_end && columns.kinds.last().is_some_and(|it| it.is_level());
         let at = row.time().map(|at| at.after_midnight(self.latest_time));
         self.latest_time = at.or(self.latest_time);
         if !columns.has_level() {
@@ -301,7 +299,7 @@ fn n_in_turn(rows: &[Unnamed<'_>]) -> Option<usize> {
 
 /// The fields of a row; `None` if there are too few.
 fn fields<'t>(text: &'t str, columns: &Columns) -> Option<Vec<&'t str>> {
-    let n = columns.columns.len();
+    let n = columns.kinds.len();
     let mut fields: Vec<&str> = Vec::with_capacity(n);
     match columns.separator {
         Separator::Comma => fields.extend(text.split(',').map(str::trim)),
@@ -319,7 +317,7 @@ fn fields<'t>(text: &'t str, columns: &Columns) -> Option<Vec<&'t str>> {
     if fields.len() > n && columns.separator == Separator::Comma {
         // Nothing is quoted: a comma in the name of a process makes further fields.
         let name = columns
-            .columns
+            .kinds
             .iter()
             .position(|it| *it == Column::ProcessName)?;
         let n_more = fields.len() - n;

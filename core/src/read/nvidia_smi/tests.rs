@@ -1,5 +1,7 @@
 //! Logs of every form, damage, and arbitrary bytes.
 
+use std::fmt::Write;
+
 use proptest::prelude::*;
 
 use super::{is_log, read};
@@ -46,11 +48,12 @@ fn shown(device: &DeviceLog) -> String {
     let mut text = device.label.clone();
     for named in &device.levels {
         let it = &named.course;
-        text += &format!(" {} {} {}", mib(it.first), mib(it.peak), mib(it.last));
+        let [first, peak, last] = [it.first, it.peak, it.last].map(mib);
+        write!(text, " {first} {peak} {last}").unwrap();
     }
     for process in &device.processes {
         let peak = process.levels.first().map(|named| mib(named.course.peak));
-        text += &format!(" · {} {peak:?}", process.pid);
+        write!(text, " · {} {peak:?}", process.pid).unwrap();
     }
     text
 }
@@ -275,7 +278,7 @@ fn other_texts_are_no_logs() {
 fn check_shape(levels: &[u64], expected: Shape) {
     let mut text = "memory.used [MiB]\n".to_owned();
     for level in levels {
-        text += &format!("{level} MiB\n");
+        writeln!(text, "{level} MiB").unwrap();
     }
     assert_eq!(log(&text).devices[0].levels[0].course.shape(None), expected);
 }
@@ -306,7 +309,7 @@ fn a_long_log_keeps_its_extremes() {
     let mut text = "memory.used\n".to_owned();
     for n in 0..100_000_u64 {
         let level = if n == 77_777 { 9000 } else { 1000 + n / 500 };
-        text += &format!("{level}\n");
+        writeln!(text, "{level}").unwrap();
     }
     let log = log(&text);
     let course = &log.devices[0].levels[0].course;

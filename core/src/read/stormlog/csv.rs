@@ -24,9 +24,10 @@ pub(super) fn read(bytes: &[u8], events: &mut Events) -> Result<(), StormlogErro
             continue;
         }
         if fields.len() != names.len() {
-            let words = match rest.is_empty() {
-                true => "the last row is cut",
-                false => "a row has not as many fields as there are columns",
+            let words = if rest.is_empty() {
+                "the last row is cut"
+            } else {
+                "a row has not as many fields as there are columns"
             };
             return Err(damaged(at, words));
         }
@@ -53,7 +54,7 @@ fn row(text: &str) -> (Vec<String>, &str) {
             }
             '"' => is_quoted = !is_quoted,
             ',' if !is_quoted && fields.len() < MAX_FIELDS => {
-                fields.push(std::mem::take(&mut field))
+                fields.push(std::mem::take(&mut field));
             }
             '\n' if !is_quoted => {
                 fields.push(field.trim_end_matches('\r').to_owned());

@@ -93,9 +93,11 @@ impl<'de> Visitor<'de> for FigureVisitor {
     }
 
     fn visit_str<E>(self, text: &str) -> Result<Figure, E> {
-        Ok(match text.len() > MAX_TEXT {
-            true => Figure::None,
-            false => Figure::Text(text.to_owned()),
+        let is_short = text.len() <= MAX_TEXT;
+        Ok(if is_short {
+            Figure::Text(text.to_owned())
+        } else {
+            Figure::None
         })
     }
 

@@ -69,7 +69,7 @@ pub fn is_export(head: &[u8]) -> bool {
 /// Events as they were read; texts that repeat are kept once.
 #[derive(Default)]
 struct Events {
-    events: Vec<Event>,
+    all: Vec<Event>,
     hosts: Vec<String>,
     n_alerts: usize,
     n_without_time: usize,
@@ -86,7 +86,7 @@ impl Events {
             self.hosts.len() - 1
         });
         match raw.event(host) {
-            Some(event) => self.events.push(event),
+            Some(event) => self.all.push(event),
             None => self.n_without_time += 1,
         }
     }
@@ -105,7 +105,7 @@ pub fn read(bytes: &[u8]) -> Result<LevelLog, StormlogError> {
         Some(b'[' | b'{') => json(bytes, &mut events),
         _ => csv::read(bytes, &mut events),
     };
-    if events.events.is_empty() {
+    if events.all.is_empty() {
         end?;
         let (offset, what) = (bytes.len(), StormlogFault::NoLevel);
         return Err(StormlogError { offset, what });
@@ -192,7 +192,7 @@ impl<'de> Visitor<'de> for AnyEvents<'_> {
 fn log(events: &Events) -> LevelLog {
     let mut numbers: HashMap<i64, String> = HashMap::new();
     let mut pids: HashMap<(usize, i64), BTreeSet<u64>> = HashMap::new();
-    for event in &events.events {
+    for event in &events.all {
         numbers
             .entry(event.device)
             .or_insert_with(|| event.device.to_string());
@@ -200,7 +200,7 @@ fn log(events: &Events) -> LevelLog {
             .or_default()
             .extend(event.pid());
     }
-    let mut ordered: Vec<&Event> = events.events.iter().collect();
+    let mut ordered: Vec<&Event> = events.all.iter().collect();
     ordered.sort_by_key(|event| event.at_nanos);
     let mut builder = Builder::default();
     for event in ordered {
@@ -215,15 +215,15 @@ fn log(events: &Events) -> LevelLog {
         };
         let at = Some(WallTime::unix_nanos(event.at_nanos));
         builder.at(at);
-        if let Some(total) = event.figure(event.total) {
+        if let Some(total) = known(event.total) {
             builder.capacity(device, total);
         }
-        if let Some(used) = event.figure(event.used) {
+        if let Some(used) = known(event.used) {
             builder.level(device, LevelKind::Used, Ok(used), at);
         }
         let of_process = [
-            (LevelKind::Allocated, event.figure(event.allocated)),
-            (LevelKind::Reserved, event.figure(event.reserved)),
+            (LevelKind::Allocated, known(event.allocated)),
+            (LevelKind::Reserved, known(event.reserved)),
         ];
         let of_process = of_process
             .into_iter()
@@ -261,11 +261,12 @@ fn log(events: &Events) -> LevelLog {
     builder.finish(TITLE)
 }
 
-impl Event {
-    fn figure(&self, bytes: u64) -> Option<Bytes> {
-        (bytes != event::UNKNOWN).then_some(Bytes::new(bytes))
-    }
+/// A figure, if the event has it.
+fn known(bytes: u64) -> Option<Bytes> {
+    (bytes != event::UNKNOWN).then_some(Bytes::new(bytes))
+}
 
+impl Event {
     fn pid(&self) -> Option<u64> {
         u64::try_from(self.pid).ok()
     }
