@@ -37,12 +37,13 @@ pub(super) fn read(path: &Path) -> Result<Capture, String> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
         | OpenFlags::SQLITE_OPEN_URI
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(uri(path), flags).map_err(damaged)?;
+    let connection =
+        Connection::open_with_flags(uri(path), flags).map_err(|error| damaged(&error))?;
     let limited = connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, MAX_VALUE);
-    limited.map_err(damaged)?;
+    limited.map_err(|error| damaged(&error))?;
     connection
         .execute_batch("PRAGMA trusted_schema = OFF")
-        .map_err(damaged)?;
+        .map_err(|error| damaged(&error))?;
     let database = Database {
         tables: tables(&connection)?,
         connection,
@@ -73,7 +74,7 @@ fn uri(path: &Path) -> String {
     uri
 }
 
-fn damaged(error: rusqlite::Error) -> String {
+fn damaged(error: &rusqlite::Error) -> String {
     format!("the SQLite database cannot be read ({error})")
 }
 
@@ -81,10 +82,10 @@ fn damaged(error: rusqlite::Error) -> String {
 fn tables(connection: &Connection) -> Result<HashSet<String>, String> {
     let sql =
         "SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'";
-    let mut statement = connection.prepare(sql).map_err(damaged)?;
-    let mut rows = statement.query([]).map_err(damaged)?;
+    let mut statement = connection.prepare(sql).map_err(|error| damaged(&error))?;
+    let mut rows = statement.query([]).map_err(|error| damaged(&error))?;
     let mut tables = HashSet::new();
-    while let Some(row) = rows.next().map_err(damaged)? {
+    while let Some(row) = rows.next().map_err(|error| damaged(&error))? {
         tables.extend(text(row, 0));
     }
     Ok(tables)
@@ -166,10 +167,13 @@ impl Database {
             });
         }
         let sql = format!("SELECT {} FROM \"{table}\"", selected.join(", "));
-        let mut statement = self.connection.prepare(&sql).map_err(damaged)?;
-        let mut rows = statement.query([]).map_err(damaged)?;
+        let mut statement = self
+            .connection
+            .prepare(&sql)
+            .map_err(|error| damaged(&error))?;
+        let mut rows = statement.query([]).map_err(|error| damaged(&error))?;
         let mut n_rows = 0;
-        let in_table = |error| format!("table {table}: {}", damaged(error));
+        let in_table = |error| format!("table {table}: {}", damaged(&error));
         while let Some(row) = rows.next().map_err(in_table)? {
             n_rows += 1;
             if n_rows > self.max_rows {
@@ -184,10 +188,13 @@ impl Database {
 
     fn columns(&self, table: &str) -> Result<HashSet<String>, String> {
         let sql = format!("PRAGMA table_info(\"{table}\")");
-        let mut statement = self.connection.prepare(&sql).map_err(damaged)?;
-        let mut rows = statement.query([]).map_err(damaged)?;
+        let mut statement = self
+            .connection
+            .prepare(&sql)
+            .map_err(|error| damaged(&error))?;
+        let mut rows = statement.query([]).map_err(|error| damaged(&error))?;
         let mut columns = HashSet::new();
-        while let Some(row) = rows.next().map_err(damaged)? {
+        while let Some(row) = rows.next().map_err(|error| damaged(&error))? {
             columns.extend(text(row, 1));
         }
         Ok(columns)
@@ -299,17 +306,8 @@ impl Database {
                 return;
             };
             let registered = || integer(row, 5).and_then(|id| strings.get(&id).cloned());
-            let name = match text(row, 4) {
-                Some(text) => match names.get(text.as_str()) {
-                    Some(known) => Some(Arc::clone(known)),
-                    None => {
-                        let name: Arc<str> = text.into();
-                        names.insert(Arc::clone(&name));
-                        Some(name)
-                    }
-                },
-                None => registered(),
-            };
+            let name = text(row, 4).map(|text| shared(&mut names, text));
+            let name = name.or_else(registered);
             if let Some(name) = name {
                 ranges.push(Range {
                     start_nanos,
@@ -320,6 +318,16 @@ impl Database {
             }
         })
     }
+}
+
+/// The same text once: ranges repeat their names.
+fn shared(known: &mut HashSet<Arc<str>>, text: String) -> Arc<str> {
+    if let Some(known) = known.get(text.as_str()) {
+        return Arc::clone(known);
+    }
+    let name: Arc<str> = text.into();
+    known.insert(Arc::clone(&name));
+    name
 }
 
 fn value<'r>(row: &'r Row<'_>, column: usize) -> ValueRef<'r> {
