@@ -203,7 +203,7 @@ def test_views_and_other_databases_are_not_run(tmp_path: Path) -> None:
     endless = "WITH RECURSIVE n(start) AS (SELECT 1 UNION ALL SELECT start + 1 FROM n)"
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("CREATE TABLE weights (a)")
-        sql = f"CREATE VIEW CUDA_GPU_MEMORY_USAGE_EVENTS AS {endless} SELECT * FROM n"  # noqa: S608
+        sql = f"CREATE VIEW CUDA_GPU_MEMORY_USAGE_EVENTS AS {endless} SELECT * FROM n"  # noqa: S608 (our own text)
         connection.execute(sql)
         connection.commit()
     words = "no export of Nsight Systems: its tables are weights"
