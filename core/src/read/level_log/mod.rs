@@ -112,14 +112,14 @@ pub struct NamedCourse {
 }
 
 impl DeviceLog {
-    /// The level to judge it by: the first of [`LevelKind`] that is known. Example: [the module](super).
+    /// The level to judge it by: the first of [`LevelKind`] that is known. Example: [the module](self).
     pub fn main_level(&self) -> Option<&NamedCourse> {
         self.levels.iter().min_by_key(|level| level.kind)
     }
 }
 
 impl ProcessLog {
-    /// The level to judge it by: the first of [`LevelKind`] that is known. Example: [the module](super).
+    /// The level to judge it by: the first of [`LevelKind`] that is known. Example: [the module](self).
     pub fn main_level(&self) -> Option<&NamedCourse> {
         self.levels.iter().min_by_key(|level| level.kind)
     }
