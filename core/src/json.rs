@@ -23,15 +23,21 @@
 //! ```
 
 mod details;
+mod device_profile;
 mod holders;
+mod level_log;
 mod memory_timeline;
+mod nsight;
 mod segments;
 mod sessions;
 mod torch_snapshot;
 mod torch_trace;
 mod trace;
 
+pub use device_profile::device_profile_json;
+pub use level_log::level_log_json;
 pub use memory_timeline::memory_timeline_json;
+pub use nsight::nsight_json;
 pub use sessions::sessions_json;
 pub use torch_snapshot::torch_snapshot_json;
 pub use torch_trace::{torch_trace_json, torch_traces_json};

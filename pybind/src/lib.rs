@@ -11,6 +11,7 @@ mod classic;
 mod clock;
 mod company;
 mod cpu_time;
+mod device_profile;
 mod ending;
 mod extension;
 mod files;
@@ -19,13 +20,15 @@ mod growth;
 mod guard;
 mod holders;
 mod interrupt;
+mod level_log;
 mod levels;
 mod look;
 mod marks;
 mod modules;
+mod nsight;
 mod oom;
-#[cfg(target_os = "linux")]
 mod opened;
+#[cfg(target_os = "linux")]
 mod own_memory;
 mod recorder;
 mod rules;
@@ -67,6 +70,8 @@ mod _gpumem {
     #[pymodule_export]
     use super::company::{GpuProcesses, find_company};
     #[pymodule_export]
+    use super::device_profile::DeviceProfile;
+    #[pymodule_export]
     use super::extension::{
         Extension, check_interval, load_ipython_extension, shown_text, stopped,
         unload_ipython_extension,
@@ -78,11 +83,15 @@ mod _gpumem {
     #[pymodule_export]
     use super::holders::{Holders, find_holders};
     #[pymodule_export]
+    use super::level_log::LevelLog;
+    #[pymodule_export]
     use super::levels::{bytes_text, device_levels, levels_text};
     #[pymodule_export]
     use super::look::_looks;
     #[pymodule_export]
     use super::marks::{Steps, StepsIterator, mark};
+    #[pymodule_export]
+    use super::nsight::NsightExport;
     #[pymodule_export]
     use super::opened::load;
     #[pymodule_export]

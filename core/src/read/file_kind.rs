@@ -1,5 +1,7 @@
 //! Which program wrote a file, by its content.
 
+use super::{nsight, nvidia_smi, stormlog};
+
 /// What a file's first bytes look like. Example: [`FileKind::of`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -14,10 +16,18 @@ pub enum FileKind {
     Gzip,
     /// An `SQLite` database.
     Sqlite,
+    /// A report of Nsight Systems, which has to be exported first.
+    NsightReport,
+    /// A capture of memray.
+    Memray,
+    /// An export of stormlog, as JSON or CSV.
+    Stormlog,
     /// JSON.
     Json,
     /// A page.
     Html,
+    /// A log of nvidia-smi.
+    NvidiaSmi,
     /// Some other text.
     Text,
     /// Nothing.
@@ -57,6 +67,8 @@ impl FileKind {
             (&b"PK\x03\x04"[..], Self::Zip),
             (b"\x1f\x8b", Self::Gzip),
             (b"SQLite format 3\0", Self::Sqlite),
+            (nsight::REPORT_BEGINS, Self::NsightReport),
+            (b"memray\0", Self::Memray),
         ];
         if let Some((_, kind)) = starts.iter().find(|(start, _)| head.starts_with(start)) {
             return *kind;
@@ -64,7 +76,11 @@ impl FileKind {
         if is_pickle(head) {
             return Self::Pickle;
         }
-        text(head)
+        match text(head) {
+            Self::Text | Self::Json if stormlog::is_export(head) => Self::Stormlog,
+            Self::Text | Self::Html | Self::Unknown if nvidia_smi::is_log(head) => Self::NvidiaSmi,
+            kind => kind,
+        }
     }
 
     /// `a ZIP archive, as torch.save writes`: what to call it.
@@ -75,8 +91,12 @@ impl FileKind {
             Self::Zip => "a ZIP archive, as torch.save writes",
             Self::Gzip => "a gzip file",
             Self::Sqlite => "an SQLite database",
+            Self::NsightReport => "a report of Nsight Systems",
+            Self::Memray => "a capture of memray",
+            Self::Stormlog => "an export of stormlog",
             Self::Json => "JSON",
             Self::Html => "a page",
+            Self::NvidiaSmi => "a log of nvidia-smi",
             Self::Text => "text",
             Self::Empty => "an empty file",
             Self::Unknown => "a file of unknown kind",

@@ -7,9 +7,14 @@
 //! ```
 
 pub mod chrome_trace;
+pub mod device_profile;
 pub mod file_kind;
 pub mod json_file;
+pub mod level_log;
 pub mod memory_timeline;
+pub mod nsight;
+pub mod nvidia_smi;
 pub mod oom;
 pub mod pickle;
+pub mod stormlog;
 pub mod torch_snapshot;

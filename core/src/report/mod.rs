@@ -23,12 +23,15 @@ mod cells;
 mod company;
 mod comparison;
 mod csv;
+mod device_profile;
 mod holders;
+mod level_log;
 mod levels;
 mod line;
 mod lines;
 mod markdown;
 mod memory_timeline;
+mod nsight;
 mod sessions;
 mod sources;
 #[cfg(test)]
@@ -44,11 +47,14 @@ use std::fmt::Write;
 pub use company::company;
 pub use comparison::{change_icon, comparison, outcome};
 pub use csv::csv;
+pub use device_profile::device_profile;
 pub use holders::holders;
+pub use level_log::level_log;
 pub use levels::levels;
 pub use line::{News, line, news};
 pub use markdown::markdown;
 pub use memory_timeline::memory_timeline;
+pub use nsight::nsight_export;
 pub use sessions::{cut_off, last_session, sessions, worst_finding};
 pub use sources::sources;
 pub use torch_snapshot::{
@@ -268,6 +274,11 @@ fn group_line(recording: &Recording, rows: &[&RunRow], is_one_of_many: bool) -> 
 
 fn table_line([span, runs, kept, peak, time]: [&str; 5], cell: &str) -> String {
     format!("{span:<8} {runs:>4} {kept:>10} {peak:>10} {time:>9}  {cell}")
+}
+
+/// [`count`] of what may be more than memory holds.
+fn count_of(n: u64, what: &str) -> String {
+    count(usize::try_from(n).unwrap_or(usize::MAX), what)
 }
 
 fn cut(line: &str, width: usize) -> String {

@@ -11,6 +11,7 @@ from typing_extensions import Self, disjoint_base
 __all__ = [
     "Block",
     "DeviceError",
+    "DeviceProfile",
     "Extension",
     "Footprint",
     "FootprintRow",
@@ -19,8 +20,10 @@ __all__ = [
     "Holders",
     "HostTensor",
     "Judge",
+    "LevelLog",
     "MemorySnapshot",
     "MemoryTimeline",
+    "NsightExport",
     "OutOfMemoryError",
     "Probe",
     "ProfileResult",
@@ -141,6 +144,24 @@ class TorchTrace:
 
 @final
 class MemoryTimeline:
+    _KIND: ClassVar[str]
+    def text(self, width: int = 100) -> str: ...
+    def to_json(self) -> str: ...
+
+@final
+class LevelLog:
+    _KIND: ClassVar[str]
+    def text(self, width: int = 100) -> str: ...
+    def to_json(self) -> str: ...
+
+@final
+class NsightExport:
+    _KIND: ClassVar[str]
+    def text(self, width: int = 100) -> str: ...
+    def to_json(self) -> str: ...
+
+@final
+class DeviceProfile:
     _KIND: ClassVar[str]
     def text(self, width: int = 100) -> str: ...
     def to_json(self) -> str: ...

@@ -472,7 +472,7 @@ class GpuMemMagics(Magics):
         metavar="FILE",
         nargs="?",
         type=_unquoted,
-        help="the report of a file: a recording, or a snapshot, trace or timeline of PyTorch",
+        help="the report of a file: a recording, or what another program wrote",
     )
     @argument("--text", action="store_true", help="print plain text")
     @argument("--html", metavar="FILE", type=_unquoted, help="write one self-contained file")

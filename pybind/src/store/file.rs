@@ -1,4 +1,4 @@
-//! The SQLite file of one session. Nothing else names rusqlite.
+//! The SQLite file of one session.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};

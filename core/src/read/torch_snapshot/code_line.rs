@@ -99,6 +99,12 @@ fn operator(name: &str) -> Option<&str> {
     path.get(..end)?.rsplit("::").next()
 }
 
+/// Whether a function of a file is the user's code. Example: [`CodeLine`].
+pub(in crate::read) fn is_users(name: &str, file: &str) -> bool {
+    let line = None;
+    rank(&Frame { name, file, line }) == Rank::User
+}
+
 pub(super) fn rank(frame: &Frame<'_>) -> Rank {
     let file = frame.file;
     let suffix = file.rsplit_once('.').map(|(_, suffix)| suffix);

@@ -31,6 +31,7 @@ mod tests;
 mod timeline;
 
 pub use code_line::CodeLine;
+pub(in crate::read) use code_line::is_users;
 pub use explorer::{Explorer, ExplorerFrame};
 pub use fault::{SnapshotError, SnapshotFault};
 pub use flame::{Flame, FlameNode, FlamePart, Side};

@@ -14,16 +14,17 @@ if TYPE_CHECKING:
     from gpumem._other_file import OtherFile
 
 ABOUT = """Show the report of a recording: which cells grew memory, whether they leak, and every
-run; of a memory snapshot of PyTorch: who holds what; or of a trace or memory timeline of its
-profiler, or of a folder of traces: the peak and its operators, steps and ranges. Without an
-option it prints text."""
+run; or of what another program wrote: a memory snapshot of PyTorch, a trace or memory timeline of
+its profiler or a folder of traces, a log of nvidia-smi, an export of Nsight Systems or stormlog, a
+memory profile of JAX. Without an option it prints text."""
 
 EXAMPLES = """examples:
   jupyter gpumem report last
   jupyter gpumem report 3f2a --html report.html
   jupyter gpumem report before.gpumem --csv > runs.csv
   jupyter gpumem report snapshot.pickle --html snapshot.html
-  jupyter gpumem report trace.json.gz --by shapes"""
+  jupyter gpumem report trace.json.gz --by shapes
+  jupyter gpumem report nvidia-smi.csv"""
 
 PICTURES = ("html", "png", "svg")
 TEXTS = ("text", "json", "csv", "markdown")

@@ -1,0 +1,155 @@
+//! A log of levels as JSON.
+
+use serde::Serialize;
+
+use crate::read::level_log::{
+    Course, DeviceLog, LevelLog, NamedCourse, Point, ProcessLog, WallTime,
+};
+use crate::units::{Bytes, Nanos};
+
+/// A log as JSON. Fields named `*_bytes` are bytes, `*_nanos` nanoseconds since the log's start; unknown is
+/// `null`.
+///
+/// ```
+/// use gpumem_core::json::level_log_json;
+/// use gpumem_core::read::nvidia_smi;
+///
+/// let log = nvidia_smi::read(b"memory.used [MiB]\n1 MiB\n")?;
+/// let json: serde_json::Value = serde_json::from_str(&level_log_json(&log))?;
+/// assert_eq!(json["devices"][0]["levels"][0]["peak_bytes"], 1 << 20);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn level_log_json(log: &LevelLog) -> String {
+    let json = JsonLog::of(log);
+    serde_json::to_string(&json).expect("a log holds strings and numbers only")
+}
+
+/// Also a part of what has more than levels.
+#[derive(Serialize)]
+pub(super) struct JsonLog<'a> {
+    title: &'a str,
+    started: Option<String>,
+    duration_nanos: Option<u64>,
+    n_readings: usize,
+    devices: Vec<JsonDevice<'a>>,
+    notes: &'a [String],
+}
+
+impl<'a> JsonLog<'a> {
+    pub(super) fn of(log: &'a LevelLog) -> Self {
+        let start = log.started;
+        let device = |it| JsonDevice::of(it, start);
+        Self {
+            title: log.title,
+            started: log.started.map(|time| time.to_string()),
+            duration_nanos: log.duration.map(Nanos::get),
+            n_readings: log.n_readings,
+            devices: log.devices.iter().map(device).collect(),
+            notes: &log.notes,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct JsonDevice<'a> {
+    label: &'a str,
+    name: Option<&'a str>,
+    capacity_bytes: Option<u64>,
+    levels: Vec<JsonLevel>,
+    missing: Option<JsonMissing<'a>>,
+    processes: Vec<JsonProcess<'a>>,
+}
+
+#[derive(Serialize)]
+struct JsonProcess<'a> {
+    pid: u64,
+    name: Option<&'a str>,
+    levels: Vec<JsonLevel>,
+    missing: Option<JsonMissing<'a>>,
+}
+
+#[derive(Serialize)]
+struct JsonMissing<'a> {
+    words: &'a str,
+    n_readings: usize,
+}
+
+#[derive(Serialize)]
+struct JsonLevel {
+    name: &'static str,
+    shape: &'static str,
+    n_readings: u64,
+    first_bytes: u64,
+    last_bytes: u64,
+    lowest_bytes: u64,
+    peak_bytes: u64,
+    peak_reading: u64,
+    peak_nanos: Option<u64>,
+    peak_at: Option<String>,
+    readings: Vec<u64>,
+    at_nanos: Vec<Option<u64>>,
+    bytes: Vec<u64>,
+}
+
+impl<'a> JsonDevice<'a> {
+    fn of(device: &'a DeviceLog, start: Option<WallTime>) -> Self {
+        let capacity = device.capacity;
+        let level = |named: &NamedCourse| JsonLevel::of(named, capacity, start);
+        let processes = device.processes.iter();
+        Self {
+            label: &device.label,
+            name: device.name.as_deref(),
+            capacity_bytes: capacity.map(Bytes::get),
+            levels: device.levels.iter().map(level).collect(),
+            missing: device.missing.as_ref().map(JsonMissing::of),
+            processes: processes
+                .map(|it| JsonProcess::of(it, capacity, start))
+                .collect(),
+        }
+    }
+}
+
+impl<'a> JsonProcess<'a> {
+    fn of(process: &'a ProcessLog, capacity: Option<Bytes>, start: Option<WallTime>) -> Self {
+        let level = |named: &NamedCourse| JsonLevel::of(named, capacity, start);
+        Self {
+            pid: process.pid,
+            name: process.name.as_deref(),
+            levels: process.levels.iter().map(level).collect(),
+            missing: process.missing.as_ref().map(JsonMissing::of),
+        }
+    }
+}
+
+impl<'a> JsonMissing<'a> {
+    fn of((words, n_readings): &'a (String, usize)) -> Self {
+        Self {
+            words,
+            n_readings: *n_readings,
+        }
+    }
+}
+
+impl JsonLevel {
+    fn of(named: &NamedCourse, capacity: Option<Bytes>, start: Option<WallTime>) -> Self {
+        let course: &Course = &named.course;
+        let nanos = |at: Option<WallTime>| Some(at?.since(start?).get());
+        let points = || course.points().iter();
+        let at = |point: &Point| nanos(point.at);
+        Self {
+            name: named.kind.name(),
+            shape: course.shape(capacity).name(),
+            n_readings: course.n_readings,
+            first_bytes: course.first.get(),
+            last_bytes: course.last.get(),
+            lowest_bytes: course.lowest.get(),
+            peak_bytes: course.peak.get(),
+            peak_reading: course.peak_ordinal,
+            peak_nanos: nanos(course.peak_at),
+            peak_at: course.peak_at.map(|time| time.to_string()),
+            readings: points().map(|point| point.ordinal).collect(),
+            at_nanos: points().map(at).collect(),
+            bytes: points().map(|point| point.level.get()).collect(),
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! The tables of a profile.
+
+use std::collections::HashMap;
+
+use super::DeviceProfileError;
+use super::wire::{Field, Message};
+
+/// A file's content: texts are indices of `texts` until they are asked for.
+#[derive(Default)]
+pub(super) struct Profile<'b> {
+    /// Kind and unit of each value of a sample.
+    pub(super) value_types: Vec<(u64, u64)>,
+    all: Option<Message<'b>>,
+    /// A location's innermost function and line.
+    pub(super) locations: HashMap<u64, (u64, u64)>,
+    /// A function's name and file.
+    pub(super) functions: HashMap<u64, (u64, u64)>,
+    texts: Vec<&'b str>,
+    pub(super) taken_nanos: Option<i64>,
+}
+
+/// One sample: where, how much, of what.
+#[derive(Default)]
+pub(super) struct Sample {
+    /// Innermost first.
+    pub(super) locations: Vec<u64>,
+    pub(super) values: Vec<i64>,
+    /// Keys and texts.
+    pub(super) labels: Vec<(u64, u64)>,
+}
+
+/// Whether a file begins with a whole field of a profile: its first one is the type of its samples.
+pub(super) fn looks_like(head: &[u8]) -> bool {
+    let mut message = Message::new(head);
+    let Ok(Some((1, Field::Bytes(mut value_type)))) = message.next() else {
+        return false;
+    };
+    let mut n_numbers = 0;
+    while let Ok(Some((number, field))) = value_type.next() {
+        if !(1..=2).contains(&number) || !matches!(field, Field::Number(_)) {
+            return false;
+        }
+        n_numbers += 1;
+    }
+    n_numbers > 0 && matches!(message.next(), Ok(Some((1..=15, _))))
+}
+
+impl<'b> Profile<'b> {
+    pub(super) fn of(bytes: &'b [u8]) -> Result<Self, DeviceProfileError> {
+        let mut message = Message::new(bytes);
+        let mut profile = Self {
+            all: Some(message),
+            ..Self::default()
+        };
+        if !looks_like(bytes) {
+            return Err(message.fault("it does not begin with the types of its samples"));
+        }
+        while let Some((number, field)) = message.next()? {
+            match (number, field) {
+                (1, Field::Bytes(it)) => profile.value_types.push(pair(it, 1, 2)?),
+                (4, Field::Bytes(it)) => profile.location(it)?,
+                (5, Field::Bytes(it)) => profile.function(it)?,
+                (6, Field::Bytes(it)) => profile.texts.push(it.text()),
+                (9, Field::Number(nanos)) => profile.taken_nanos = Some(nanos.cast_signed()),
+                _ => (),
+            }
+        }
+        Ok(profile)
+    }
+
+    /// Calls `take` with each sample: they are too many to keep.
+    pub(super) fn each_sample(
+        &self,
+        mut take: impl FnMut(&Sample),
+    ) -> Result<(), DeviceProfileError> {
+        let Some(mut message) = self.all else {
+            return Ok(());
+        };
+        while let Some((number, field)) = message.next()? {
+            if let (2, Field::Bytes(sample)) = (number, field) {
+                take(&Sample::of(sample)?);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn text(&self, at: u64) -> &'b str {
+        let at = usize::try_from(at).unwrap_or(usize::MAX);
+        self.texts.get(at).copied().unwrap_or_default()
+    }
+
+    fn location(&mut self, mut message: Message<'b>) -> Result<(), DeviceProfileError> {
+        let (mut id, mut line) = (0, None);
+        while let Some((number, field)) = message.next()? {
+            match (number, field) {
+                (1, Field::Number(number)) => id = number,
+                // Of inlined functions, the innermost comes first.
+                (4, Field::Bytes(it)) if line.is_none() => line = Some(pair(it, 1, 2)?),
+                _ => (),
+            }
+        }
+        self.locations.extend(line.map(|line| (id, line)));
+        Ok(())
+    }
+
+    fn function(&mut self, mut message: Message<'b>) -> Result<(), DeviceProfileError> {
+        let (mut id, mut name, mut file) = (0, 0, 0);
+        while let Some((number, field)) = message.next()? {
+            match (number, field) {
+                (1, Field::Number(number)) => id = number,
+                (2, Field::Number(number)) => name = number,
+                (4, Field::Number(number)) => file = number,
+                _ => (),
+            }
+        }
+        self.functions.insert(id, (name, file));
+        Ok(())
+    }
+}
+
+impl Sample {
+    fn of(mut message: Message<'_>) -> Result<Self, DeviceProfileError> {
+        let mut sample = Self::default();
+        while let Some((number, field)) = message.next()? {
+            match (number, field) {
+                (1, Field::Number(number)) => sample.locations.push(number),
+                (1, Field::Bytes(mut packed)) => {
+                    while let Some(number) = packed.next_packed()? {
+                        sample.locations.push(number);
+                    }
+                }
+                (2, Field::Number(number)) => sample.values.push(number.cast_signed()),
+                (2, Field::Bytes(mut packed)) => {
+                    while let Some(number) = packed.next_packed()? {
+                        sample.values.push(number.cast_signed());
+                    }
+                }
+                (3, Field::Bytes(it)) => sample.labels.push(pair(it, 1, 2)?),
+                _ => (),
+            }
+        }
+        Ok(sample)
+    }
+}
+
+/// Two numbers of a message, 0 where they are absent.
+fn pair(mut message: Message<'_>, a: u64, b: u64) -> Result<(u64, u64), DeviceProfileError> {
+    let (mut first, mut second) = (0, 0);
+    while let Some((number, field)) = message.next()? {
+        match field {
+            Field::Number(found) if number == a => first = found,
+            Field::Number(found) if number == b => second = found,
+            _ => (),
+        }
+    }
+    Ok((first, second))
+}

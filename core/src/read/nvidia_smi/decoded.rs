@@ -1,0 +1,82 @@
+//! Bytes → lines of text, whatever the shell made of them.
+
+use std::borrow::Cow;
+
+/// A log's text, and how to find its lines in the file again.
+pub(super) struct Decoded<'b> {
+    text: Cow<'b, str>,
+    encoding: Encoding,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Encoding {
+    Utf8,
+    Utf8WithMark,
+    Utf16,
+}
+
+/// One line without its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Line<'t> {
+    /// Counted from 1.
+    pub(super) number: usize,
+    /// Where it begins in the text.
+    pub(super) at: usize,
+    /// What it says, without spaces around it.
+    pub(super) text: &'t str,
+    /// Whether a line's end follows; if not, it may be cut.
+    pub(super) has_end: bool,
+}
+
+impl<'b> Decoded<'b> {
+    pub(super) fn of(bytes: &'b [u8]) -> Self {
+        let (encoding, text) = match bytes {
+            [0xff, 0xfe, rest @ ..] => (Encoding::Utf16, utf16(rest, u16::from_le_bytes)),
+            [0xfe, 0xff, rest @ ..] => (Encoding::Utf16, utf16(rest, u16::from_be_bytes)),
+            [0xef, 0xbb, 0xbf, rest @ ..] => {
+                (Encoding::Utf8WithMark, String::from_utf8_lossy(rest))
+            }
+            rest => (Encoding::Utf8, String::from_utf8_lossy(rest)),
+        };
+        Self { text, encoding }
+    }
+
+    /// Every line that is not empty.
+    pub(super) fn lines(&self) -> impl Iterator<Item = Line<'_>> + Clone {
+        let mut at = 0;
+        let lines = self.text.split_inclusive('\n').enumerate();
+        lines.filter_map(move |(idx, line)| {
+            let begin = at;
+            at += line.len();
+            // A file whose writer lost power ends in zeros.
+            let text = line.trim_matches(|c: char| c.is_whitespace() || c == '\0');
+            (!text.is_empty()).then_some(Line {
+                number: idx + 1,
+                at: begin,
+                text,
+                has_end: line.ends_with('\n'),
+            })
+        })
+    }
+
+    /// Where in the file a place of the text is.
+    pub(super) fn offset_in_file(&self, at: usize) -> usize {
+        match self.encoding {
+            Encoding::Utf8 => at,
+            Encoding::Utf8WithMark => at + 3,
+            Encoding::Utf16 => {
+                let before = self.text.get(..at).unwrap_or(&self.text);
+                2 + 2 * before.encode_utf16().count()
+            }
+        }
+    }
+}
+
+fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Cow<'_, str> {
+    let units = bytes.chunks_exact(2).map(|pair| unit([pair[0], pair[1]]));
+    let letters = char::decode_utf16(units);
+    // Mostly ASCII: each pair of bytes is one byte of text.
+    let mut text = String::with_capacity(bytes.len() / 2);
+    text.extend(letters.map(|letter| letter.unwrap_or(char::REPLACEMENT_CHARACTER)));
+    Cow::Owned(text)
+}

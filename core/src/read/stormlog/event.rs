@@ -1,0 +1,128 @@
+//! One event, of any version of the schema.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+
+use super::figure::Figure;
+
+/// In the place of an unknown figure: events are many.
+pub(super) const UNKNOWN: u64 = u64::MAX;
+
+/// What is kept of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Event {
+    pub(super) at_nanos: i64,
+    pub(super) host: usize,
+    pub(super) device: i64,
+    /// Negative if unknown.
+    pub(super) pid: i64,
+    pub(super) allocated: u64,
+    pub(super) reserved: u64,
+    pub(super) used: u64,
+    pub(super) total: u64,
+}
+
+/// An event's values as they are in the file.
+#[derive(Debug, Default)]
+pub(super) struct RawEvent {
+    timestamp_ns: Figure,
+    timestamp: Figure,
+    event_type: Figure,
+    pid: Figure,
+    pub(super) host: Figure,
+    device_id: Figure,
+    allocated: Figure,
+    reserved: Figure,
+    used: Figure,
+    total: Figure,
+}
+
+impl RawEvent {
+    pub(super) fn set(&mut self, key: &str, figure: Figure) {
+        let place = match key {
+            "timestamp_ns" => &mut self.timestamp_ns,
+            "timestamp" => &mut self.timestamp,
+            "event_type" | "type" => &mut self.event_type,
+            "pid" => &mut self.pid,
+            "host" => &mut self.host,
+            "device_id" | "device" => &mut self.device_id,
+            "allocator_allocated_bytes" | "memory_allocated" => &mut self.allocated,
+            "allocator_reserved_bytes" | "memory_reserved" => &mut self.reserved,
+            "device_used_bytes" | "device_used" => &mut self.used,
+            "device_total_bytes" | "device_total" | "total_memory" => &mut self.total,
+            _ => return,
+        };
+        *place = figure;
+    }
+
+    pub(super) fn has_time(&self) -> bool {
+        self.at_nanos().is_some()
+    }
+
+    pub(super) fn is_alert(&self) -> bool {
+        let alerts = ["warning", "critical", "error", "oom"];
+        self.event_type
+            .text()
+            .is_some_and(|kind| alerts.contains(&kind))
+    }
+
+    fn at_nanos(&self) -> Option<i64> {
+        let seconds = self
+            .timestamp
+            .seconds()
+            .filter(|seconds| seconds.is_finite());
+        self.timestamp_ns
+            .whole()
+            .or_else(|| seconds.map(|seconds| (seconds * 1e9) as i64))
+    }
+
+    /// The event; `None` if it has no time.
+    pub(super) fn event(&self, host: usize) -> Option<Event> {
+        let number = |text: &str| {
+            text.rsplit(':')
+                .next()
+                .and_then(|number| number.parse().ok())
+        };
+        let device = self
+            .device_id
+            .whole()
+            .or_else(|| self.device_id.text().and_then(number));
+        let figure = |figure: &Figure| figure.bytes().unwrap_or(UNKNOWN);
+        Some(Event {
+            at_nanos: self.at_nanos()?,
+            host,
+            device: device.unwrap_or(0),
+            pid: self.pid.whole().unwrap_or(-1),
+            allocated: figure(&self.allocated),
+            reserved: figure(&self.reserved),
+            used: figure(&self.used),
+            total: figure(&self.total),
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for RawEvent {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(EventVisitor)
+    }
+}
+
+struct EventVisitor;
+
+impl<'de> Visitor<'de> for EventVisitor {
+    type Value = RawEvent;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an event")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<RawEvent, A::Error> {
+        let mut event = RawEvent::default();
+        while let Some(key) = entries.next_key::<String>()? {
+            let figure = entries.next_value()?;
+            event.set(&key, figure);
+        }
+        Ok(event)
+    }
+}
