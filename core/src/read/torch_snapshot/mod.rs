@@ -18,6 +18,7 @@
 
 mod code_line;
 mod fault;
+mod holder;
 mod model;
 mod read;
 mod record;
@@ -28,6 +29,7 @@ mod timeline;
 
 pub use code_line::CodeLine;
 pub use fault::{SnapshotError, SnapshotFault};
+pub use holder::{HELD_BY, SnapshotHolder};
 pub use model::{
     Action, Block, BlockState, DeviceSnapshot, Event, Frame, Segment, SnapshotDevice, StackIdx,
     TorchSnapshot,

@@ -1,0 +1,123 @@
+//! What an allocator's block is called: the path to the storage that lies in it.
+
+use super::ledger::WORKSPACE;
+use super::storage_names::StorageName;
+use crate::units::Bytes;
+
+/// How far the search went whose names are used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// Every object was visited: what has no name here is held by no Python object.
+    Whole,
+    /// It stopped before.
+    Part,
+}
+
+/// Names for the blocks of allocators.
+///
+/// ```
+/// use gpumem_core::holders::{BlockNames, Extent, StorageName};
+/// use gpumem_core::units::Bytes;
+///
+/// let storage = StorageName {
+///     device: "cuda:0".to_owned(),
+///     address: 0x7000,
+///     n_bytes: Bytes::new(100),
+///     path: "losses[3]".to_owned(),
+/// };
+/// let names = BlockNames::new(vec![storage], Extent::Whole);
+/// let block = Bytes::new(512);
+/// assert_eq!(names.name("cuda:0", 0x7000, block, Bytes::new(100)), "losses[3]");
+/// assert!(names.name("cuda:0", 0x9000, block, block).starts_with("no Python object"));
+/// ```
+#[derive(Debug, Clone)]
+pub struct BlockNames {
+    /// By device and address; of one address, the name that people look for first.
+    storages: Vec<(usize, StorageName)>,
+    extent: Extent,
+}
+
+impl BlockNames {
+    /// What a block is called that was freed and that a stream still uses.
+    pub const AWAITS_STREAM: &'static str = "a stream that still uses it, though it was freed";
+
+    /// The names of these storages, the preferred one first.
+    pub fn new(storages: Vec<StorageName>, extent: Extent) -> Self {
+        let mut storages: Vec<_> = storages.into_iter().enumerate().collect();
+        storages.sort_by(|(_, a), (_, b)| (&a.device, a.address).cmp(&(&b.device, b.address)));
+        Self { storages, extent }
+    }
+
+    /// What holds the block of `size` at `address`, of which the program requested `requested`: a path,
+    /// or what is known instead.
+    pub fn name(&self, device: &str, address: u64, size: Bytes, requested: Bytes) -> &str {
+        let end = address.saturating_add(size.get());
+        let first = self
+            .storages
+            .partition_point(|(_, it)| (it.device.as_str(), it.address) < (device, address));
+        let within = self.storages[first..]
+            .iter()
+            .take_while(|(_, it)| it.device == device && it.address < end)
+            .filter(|(_, it)| it.address.saturating_add(it.n_bytes.get()) <= end);
+        match within.min_by_key(|(preference, _)| *preference) {
+            Some((_, storage)) => &storage.path,
+            None if requested == WORKSPACE => "a cuBLAS workspace, by its size",
+            None if self.extent == Extent::Whole => {
+                "no Python object: a library, a backward pass under way, or C++"
+            }
+            None => "unknown: the search for holders did not visit everything",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(extent: Extent) -> BlockNames {
+        let storage = |device: &str, address, n, path: &str| StorageName {
+            device: device.to_owned(),
+            address,
+            n_bytes: Bytes::new(n),
+            path: path.to_owned(),
+        };
+        BlockNames::new(
+            vec![
+                storage("cuda:1", 1024, 512, "other"),
+                storage("cuda:0", 2048, 100, "second"),
+                storage("cuda:0", 1024, 512, "first"),
+                storage("cuda:0", 1024, 512, "alias"),
+                storage("cuda:0", 4096, 9999, "too large"),
+            ],
+            extent,
+        )
+    }
+
+    #[track_caller]
+    fn check(device: &str, address: u64, size: u64, expected: &str) {
+        let names = names(Extent::Part);
+        assert_eq!(names.name(device, address, Bytes::new(size), Bytes::new(size)), expected);
+    }
+
+    #[test]
+    fn a_block_is_called_as_the_storage_that_lies_in_it() {
+        check("cuda:0", 1024, 512, "first");
+        check("cuda:1", 1024, 512, "other");
+        check("cuda:0", 2048, 512, "second");
+        // Where several lie in it, the one whose name is preferred.
+        check("cuda:0", 1024, 2048, "second");
+    }
+
+    #[test]
+    fn what_is_not_known_is_not_guessed() {
+        let unknown = "unknown: the search for holders did not visit everything";
+        check("cuda:0", 512, 512, unknown);
+        check("cuda:2", 1024, 512, unknown);
+        // What is larger than the block was another one's before.
+        check("cuda:0", 4096, 512, unknown);
+        check("cuda:0", 1 << 20, 8_519_680, "a cuBLAS workspace, by its size");
+        let whole = names(Extent::Whole);
+        let name = whole.name("cuda:0", 512, Bytes::new(512), Bytes::new(8));
+        assert!(name.starts_with("no Python object"), "{name}");
+    }
+}

@@ -1,0 +1,63 @@
+//! Storages one by one, each with its address and the path that keeps it alive.
+
+use std::cmp::Reverse;
+
+use super::HeapAnalysis;
+use super::csr_graph::SESSION;
+use super::path;
+use super::reach::Held;
+use crate::units::Bytes;
+
+/// A storage by its address. [`HeapAnalysis::storage_names`] lists them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StorageName {
+    /// The device's label: `cuda:0`.
+    pub device: String,
+    /// Its first byte.
+    pub address: u64,
+    /// Its size.
+    pub n_bytes: Bytes,
+    /// The Python expression that leads to it: `losses[3].grad_fn._saved_self`.
+    pub path: String,
+}
+
+impl HeapAnalysis<'_> {
+    /// At most `most` storages whose address is known: those with a name of the user's first, then the
+    /// largest.
+    ///
+    /// ```
+    /// use gpumem_core::holders::{GraphBuilder, HeapAnalysis, Node, Root, Step};
+    /// use gpumem_core::units::Bytes;
+    ///
+    /// let mut builder = GraphBuilder::default();
+    /// let losses = builder.node(Node::object("list"));
+    /// let storage = Node::storage(1, "cuda:0", Bytes::mib(4)).at(Some(0x7000));
+    /// let storage = builder.node(storage);
+    /// builder.edge(losses, storage, Step::Index(3));
+    /// builder.root(Root::variable("losses", losses));
+    /// let graph = builder.build();
+    /// let names = HeapAnalysis::at(&graph).storage_names(10);
+    /// assert_eq!((names[0].address, &*names[0].path), (0x7000, "losses[3]"));
+    /// ```
+    pub fn storage_names(&self, most: usize) -> Vec<StorageName> {
+        let mut stored: Vec<_> = self.ground.storages.iter().collect();
+        stored.sort_by_key(|it| (it.held, Reverse(it.n_bytes)));
+        let named = stored.into_iter().filter_map(|it| {
+            let vertex = self.vertex(it.number);
+            let node = self.web.graph.node(self.web.node_of(vertex)?);
+            let storage = node.storage.as_ref()?;
+            let path = path::text(&self.web, &self.reach, SESSION, vertex);
+            Some(StorageName {
+                device: storage.device.to_string(),
+                address: storage.address?,
+                n_bytes: storage.n_bytes,
+                path: if it.held == Held::Unnamed {
+                    format!("{path}, which no name reaches")
+                } else {
+                    path
+                },
+            })
+        });
+        named.take(most).collect()
+    }
+}
