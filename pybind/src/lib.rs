@@ -23,6 +23,7 @@ mod levels;
 mod look;
 mod marks;
 mod modules;
+mod named_snapshot;
 mod oom;
 #[cfg(target_os = "linux")]
 mod own_memory;
@@ -82,6 +83,10 @@ mod _gpumem {
     #[pymodule_export]
     use super::marks::{Steps, StepsIterator, mark};
     #[pymodule_export]
+    use super::named_snapshot::on_oom::snapshot_on_oom;
+    #[pymodule_export]
+    use super::named_snapshot::save_snapshot;
+    #[pymodule_export]
     use super::rules::{_check_rules, _default_rules};
     #[pymodule_export]
     use super::session::{
@@ -96,6 +101,8 @@ mod _gpumem {
     };
     #[pymodule_export]
     use super::torch_snapshot::{TorchSnapshot, load_snapshot, open_file};
+    #[pymodule_export]
+    use super::trace::flight::flight_recorder;
 
     use super::{Bound, PyModule, PyModuleMethods, PyResult};
 

@@ -9,7 +9,9 @@ use super::record::{Decode, DecodeFields, Encode, Written, wire};
 use super::v1::bounded;
 use super::{Fault, PREFIX, ReadError, framed, payload_at, read};
 use crate::collect::CollectVec;
-use crate::holders::{DeviceHolders, Entry, Found, HeldBy, Inventory, RootKind, Shelf, StorageName};
+use crate::holders::{
+    DeviceHolders, Entry, Found, HeldBy, Inventory, RootKind, Shelf, StorageName,
+};
 use crate::recording::{DeviceIdx, HolderSnapshot, RunIdx};
 use crate::units::Bytes;
 

@@ -26,9 +26,9 @@ pub enum Extent {
 ///     path: "losses[3]".to_owned(),
 /// };
 /// let names = BlockNames::new(vec![storage], Extent::Whole);
-/// let block = Bytes::new(512);
-/// assert_eq!(names.name("cuda:0", 0x7000, block, Bytes::new(100)), "losses[3]");
-/// assert!(names.name("cuda:0", 0x9000, block, block).starts_with("no Python object"));
+/// assert_eq!(names.path("cuda:0", 0x7000, Bytes::new(512)), Some("losses[3]"));
+/// assert_eq!(names.path("cuda:0", 0x9000, Bytes::new(512)), None);
+/// assert_eq!(names.unnamed(Bytes::new(8_519_680)), "a cuBLAS workspace, by its size");
 /// ```
 #[derive(Debug, Clone)]
 pub struct BlockNames {
@@ -41,6 +41,9 @@ impl BlockNames {
     /// What a block is called that was freed and that a stream still uses.
     pub const AWAITS_STREAM: &'static str = "a stream that still uses it, though it was freed";
 
+    /// What a block is called that was allocated or freed during the search.
+    pub const MOVED: &'static str = "unknown: it changed while its holder was searched";
+
     /// The names of these storages, the preferred one first.
     pub fn new(storages: Vec<StorageName>, extent: Extent) -> Self {
         let mut storages: Vec<_> = storages.into_iter().enumerate().collect();
@@ -48,9 +51,13 @@ impl BlockNames {
         Self { storages, extent }
     }
 
-    /// What holds the block of `size` at `address`, of which the program requested `requested`: a path,
-    /// or what is known instead.
-    pub fn name(&self, device: &str, address: u64, size: Bytes, requested: Bytes) -> &str {
+    /// Nothing was searched.
+    pub fn unknown() -> Self {
+        Self::new(Vec::new(), Extent::Part)
+    }
+
+    /// The path to the storage in the block of `size` at `address`; of several, the preferred one's.
+    pub fn path(&self, device: &str, address: u64, size: Bytes) -> Option<&str> {
         let end = address.saturating_add(size.get());
         let first = self
             .storages
@@ -58,14 +65,18 @@ impl BlockNames {
         let within = self.storages[first..]
             .iter()
             .take_while(|(_, it)| it.device == device && it.address < end)
+            // What is larger was another block's.
             .filter(|(_, it)| it.address.saturating_add(it.n_bytes.get()) <= end);
-        match within.min_by_key(|(preference, _)| *preference) {
-            Some((_, storage)) => &storage.path,
-            None if requested == WORKSPACE => "a cuBLAS workspace, by its size",
-            None if self.extent == Extent::Whole => {
-                "no Python object: a library, a backward pass under way, or C++"
-            }
-            None => "unknown: the search for holders did not visit everything",
+        let preferred = within.min_by_key(|(preference, _)| *preference);
+        preferred.map(|(_, storage)| storage.path.as_str())
+    }
+
+    /// What is known of a block without a path, of which the program requested so much.
+    pub fn unnamed(&self, requested: Bytes) -> &'static str {
+        match self.extent {
+            _ if requested == WORKSPACE => "a cuBLAS workspace, by its size",
+            Extent::Whole => "no Python object: a library, a backward pass under way, or C++",
+            Extent::Part => "unknown: the search for holders did not visit everything",
         }
     }
 }
@@ -94,30 +105,34 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(device: &str, address: u64, size: u64, expected: &str) {
+    fn check(device: &str, address: u64, size: u64, expected: Option<&str>) {
         let names = names(Extent::Part);
-        assert_eq!(names.name(device, address, Bytes::new(size), Bytes::new(size)), expected);
+        assert_eq!(names.path(device, address, Bytes::new(size)), expected);
     }
 
     #[test]
     fn a_block_is_called_as_the_storage_that_lies_in_it() {
-        check("cuda:0", 1024, 512, "first");
-        check("cuda:1", 1024, 512, "other");
-        check("cuda:0", 2048, 512, "second");
+        check("cuda:0", 1024, 512, Some("first"));
+        check("cuda:1", 1024, 512, Some("other"));
+        check("cuda:0", 2048, 512, Some("second"));
         // Where several lie in it, the one whose name is preferred.
-        check("cuda:0", 1024, 2048, "second");
+        check("cuda:0", 1024, 2048, Some("second"));
+        check("cuda:0", 512, 512, None);
+        check("cuda:2", 1024, 512, None);
+        // What is larger than the block was another one's before.
+        check("cuda:0", 4096, 512, None);
     }
 
     #[test]
     fn what_is_not_known_is_not_guessed() {
+        let part = names(Extent::Part);
         let unknown = "unknown: the search for holders did not visit everything";
-        check("cuda:0", 512, 512, unknown);
-        check("cuda:2", 1024, 512, unknown);
-        // What is larger than the block was another one's before.
-        check("cuda:0", 4096, 512, unknown);
-        check("cuda:0", 1 << 20, 8_519_680, "a cuBLAS workspace, by its size");
-        let whole = names(Extent::Whole);
-        let name = whole.name("cuda:0", 512, Bytes::new(512), Bytes::new(8));
+        assert_eq!(part.unnamed(Bytes::new(8)), unknown);
+        assert_eq!(
+            part.unnamed(Bytes::new(8_519_680)),
+            "a cuBLAS workspace, by its size"
+        );
+        let name = names(Extent::Whole).unnamed(Bytes::new(8));
         assert!(name.starts_with("no Python object"), "{name}");
     }
 }

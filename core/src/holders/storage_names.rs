@@ -6,6 +6,7 @@ use super::HeapAnalysis;
 use super::csr_graph::SESSION;
 use super::path;
 use super::reach::Held;
+use super::retained_size::Stored;
 use crate::units::Bytes;
 
 /// A storage by its address. [`HeapAnalysis::storage_names`] lists them.
@@ -22,8 +23,8 @@ pub struct StorageName {
 }
 
 impl HeapAnalysis<'_> {
-    /// At most `most` storages whose address is known: those with a name of the user's first, then the
-    /// largest.
+    /// At most `most` storages whose address is known: those of accelerators before the host's, those
+    /// with a name of the user's first, then the largest.
     ///
     /// ```
     /// use gpumem_core::holders::{GraphBuilder, HeapAnalysis, Node, Root, Step};
@@ -41,7 +42,8 @@ impl HeapAnalysis<'_> {
     /// ```
     pub fn storage_names(&self, most: usize) -> Vec<StorageName> {
         let mut stored: Vec<_> = self.ground.storages.iter().collect();
-        stored.sort_by_key(|it| (it.held, Reverse(it.n_bytes)));
+        let is_host = |it: &Stored| &*self.ground.devices[usize::from(it.device)] == "host";
+        stored.sort_by_key(|it| (is_host(it), it.held, Reverse(it.n_bytes)));
         let named = stored.into_iter().filter_map(|it| {
             let vertex = self.vertex(it.number);
             let node = self.web.graph.node(self.web.node_of(vertex)?);

@@ -191,7 +191,9 @@ fn row(bytes: Bytes, blocks: &str, words: &str, width: usize) -> String {
 fn holder_lines(holders: &[SnapshotHolder], width: usize) -> Vec<String> {
     let row = |bytes, n_blocks, words: &str| row(bytes, &count(n_blocks, "block"), words, width);
     let shown = holders.iter().take(N_OWNERS);
-    let mut lines: Vec<String> = shown.map(|it| row(it.bytes, it.n_blocks, &it.name)).collect();
+    let mut lines: Vec<String> = shown
+        .map(|it| row(it.bytes, it.n_blocks, &it.name))
+        .collect();
     let rest = holders.get(N_OWNERS..).unwrap_or_default();
     if !rest.is_empty() {
         let n_blocks = rest.iter().map(|it| it.n_blocks).sum();

@@ -39,6 +39,7 @@ __all__ = [
     "_classify_growth_json",
     "_close_store",
     "_default_rules",
+    "_flight_recorder",
     "_follow",
     "_is_disabled",
     "_is_owner",
@@ -47,8 +48,10 @@ __all__ = [
     "_open_file",
     "_printable",
     "_save_baseline",
+    "_save_snapshot",
     "_sessions_json",
     "_sessions_text",
+    "_snapshot_on_oom",
     "_stopped",
     "_store_status",
     "_stored_recording",
@@ -133,6 +136,9 @@ class TorchSnapshot:
 def load_snapshot(path: str | os.PathLike[str]) -> TorchSnapshot: ...
 def _open_file(path: str | os.PathLike[str]) -> Recording | TorchSnapshot: ...
 def _write_file(path: str | os.PathLike[str], content: bytes) -> None: ...
+def _save_snapshot(path: str | os.PathLike[str]) -> tuple[int, int, str | None]: ...
+def _snapshot_on_oom(place: str | os.PathLike[str] | None) -> None: ...
+def _flight_recorder(n_bytes: int) -> None: ...
 def _classify_growth_json(
     allocated: Sequence[float],
     reserved: Sequence[float] | None,

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use crate::units::Bytes;
 
-use super::holder::{SnapshotHolder, holders};
 use super::code_line::{CodeLine, line_of};
+use super::holder::{SnapshotHolder, holders};
 use super::model::{
     Action, Block, BlockState, DeviceSnapshot, Frame, Segment, SnapshotDevice, TorchSnapshot,
 };
