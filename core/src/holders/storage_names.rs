@@ -5,8 +5,8 @@ use std::cmp::Reverse;
 use super::HeapAnalysis;
 use super::csr_graph::SESSION;
 use super::path;
-use super::reach::Held;
 use super::retained_size::Stored;
+use super::root::RootKind;
 use crate::units::Bytes;
 
 /// A storage by its address. [`HeapAnalysis::storage_names`] lists them.
@@ -53,10 +53,12 @@ impl HeapAnalysis<'_> {
                 device: storage.device.to_string(),
                 address: storage.address?,
                 n_bytes: storage.n_bytes,
-                path: if it.held == Held::Unnamed {
-                    format!("{path}, which no name reaches")
-                } else {
-                    path
+                path: match self.web.name_of(it.root).map(|name| name.kind) {
+                    Some(RootKind::CyclicGarbage) => {
+                        format!("{path} in a cycle that `gc.collect()` frees")
+                    }
+                    Some(RootKind::Unnamed) | None => format!("{path}, which no name reaches"),
+                    Some(_) => path,
                 },
             })
         });

@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use super::save;
 use super::torch::Allocator;
 use crate::adapters::own::Asks;
+use crate::api::file_error;
 use crate::{guard, session};
 
 /// A notebook whose cells fail again and again fills no disk.
@@ -115,7 +116,7 @@ fn free_path(place: &Path) -> PyResult<PathBuf> {
     } else {
         place
     };
-    fs::create_dir_all(folder)?;
+    fs::create_dir_all(folder).map_err(|error| file_error(folder.to_owned(), &error))?;
     let stem = place.file_stem().filter(|_| is_file);
     let stem = stem.unwrap_or(STEM.as_ref()).to_string_lossy();
     let first = folder.join(format!("{stem}.pickle"));

@@ -21,14 +21,14 @@ const FEWEST_EVENTS: u64 = 100;
 
 static STATE: Mutex<State> = Mutex::new(State {
     n_bytes: 0,
-    is_on: false,
+    on: None,
 });
 
 struct State {
     /// What the user allows the history to take, in bytes; 0 for none.
     n_bytes: u64,
-    /// Ours is being recorded.
-    is_on: bool,
+    /// Ours is being recorded, and this notes whether somebody else begins or ends one.
+    on: Option<Py<PyAny>>,
 }
 
 /// What `GpuMem.flight_recorder` says now, in bytes.
@@ -57,15 +57,24 @@ pub(crate) fn begin(py: Python<'_>, source: &str) -> PyResult<()> {
         return Ok(());
     }
     // Somebody has stopped ours, or there was none.
-    state().is_on = false;
+    end(py)?;
     history.start(n_bytes / EVENT_BYTES)?;
-    state().is_on = true;
-    Ok(())
+    match history.watch() {
+        Ok(watch) => {
+            state().on = Some(watch);
+            Ok(())
+        }
+        Err(error) => history.stop().and(Err(error)),
+    }
 }
 
 /// Stops ours, and nobody else's.
 pub(crate) fn end(py: Python<'_>) -> PyResult<()> {
-    let is_ours = std::mem::take(&mut state().is_on);
+    let Some(watch) = state().on.take() else {
+        return Ok(());
+    };
+    watch.call_method0(py, "end")?;
+    let is_ours = !watch.getattr(py, "was_called")?.is_truthy(py)?;
     match History::of_imported(py)? {
         Some(history) if is_ours && history.is_enabled()? => history.stop(),
         _ => Ok(()),
@@ -114,6 +123,14 @@ impl<'py> History<'py> {
         memory
             .call_method(RECORDS, ("all",), Some(&options))
             .map(drop)
+    }
+
+    /// What notes that somebody else begins or ends a history.
+    fn watch(&self) -> PyResult<Py<PyAny>> {
+        let py = self.torch.py();
+        let memory = self.torch.getattr("cuda")?.getattr("memory")?;
+        let watch = py.import("gpumem._history")?.getattr("Watch")?;
+        Ok(watch.call1((memory.getattr(RECORDS)?,))?.unbind())
     }
 
     fn stop(&self) -> PyResult<()> {
