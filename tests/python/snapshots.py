@@ -6,6 +6,7 @@ The sums here are independent of gpumem's reader: plain loops over what `pickle`
 from __future__ import annotations
 
 import copy
+import random
 from typing import Any
 
 MIB = 1 << 20
@@ -164,6 +165,99 @@ def shared() -> dict[str, Any]:
     return snapshot
 
 
+def native_frames(line: int) -> list[dict[str, Any]]:
+    """Return a stack with frames of C++ around those of Python, as `stacks="all"` records it."""
+    unwind = [
+        ("torch::unwind::unwind()", "??", 0),
+        ("torch::CapturedTraceback::gather(bool, bool, bool)", "??", 0),
+        ("c10::cuda::CUDACachingAllocator::Native::DeviceCachingAllocator::malloc()", "??", 0),
+        ("at::_ops::empty_memory_format::call(c10::ArrayRef<c10::SymInt>)", "??", 0),
+    ]
+    if line % 7 == 0:
+        # A backward pass has no line of the user's.
+        operator = "torch::autograd::generated::MmBackward0::apply(std::vector<at::Tensor>&&)"
+        return [_frame(*it) for it in [*unwind, (operator, "??", 0), ("clone", "??", 0)]]
+    python = [
+        ("forward", "/opt/venv/lib/python3.12/site-packages/torch/nn/modules/linear.py", 134),
+        ("block", "/srv/ada/lm/model.py", line),
+        ("<module>", "/srv/ada/lm/train.py", 12),
+    ]
+    start = [("_PyEval_EvalFrameDefault", "/opt/python/ceval.c", 5265), ("_start", "??", 0)]
+    return [_frame(*it) for it in [*unwind, *python, *start]]
+
+
+def _frame(name: str, filename: str, line: int) -> dict[str, Any]:
+    return {"name": name, "filename": filename, "line": line}
+
+
+def played(n_events: int, seed: int = 7) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return segments and the trace of a random program that allocates and frees in them."""
+    rng = random.Random(seed)
+    n_slots, base = 64, 1 << 41
+    stacks = [native_frames(line) for line in range(1, 40)]
+    live: dict[int, tuple[int, list[dict[str, Any]]]] = {}
+    trace: list[dict[str, Any]] = []
+
+    def happen(action: str, slot: int, size: int, stack: list[dict[str, Any]]) -> None:
+        event = {"action": action, "addr": base + slot * MIB, "size": size, "stream": 0}
+        trace.append({**event, "time_us": 1_700_000_000_000_000 + len(trace), "frames": stack})
+
+    happen("segment_alloc", 0, n_slots * MIB, stacks[0])
+    while len(trace) < n_events:
+        slot, stack = rng.randrange(n_slots), rng.choice(stacks)
+        if slot in live:
+            size, _ = live.pop(slot)
+            happen("free_requested", slot, size, stack)
+            happen("free_completed", slot, size, stack)
+        else:
+            live[slot] = rng.randrange(1, MIB), stack
+            happen("alloc", slot, live[slot][0], stack)
+    held = segment(0, base, [(1, "inactive", 0)] * n_slots)
+    for slot, block in enumerate(held["blocks"]):
+        size, block["frames"] = live.get(slot, (MIB, []))
+        block["requested_size"] = size
+        block["state"] = "active_allocated" if slot in live else "inactive"
+    used = len(live) * MIB
+    held |= {"allocated_size": used, "active_size": used, "frames": stacks[0]}
+    return [held], trace
+
+
+def with_native_frames() -> dict[str, Any]:
+    """Return what torch 2.1 to 2.4 wrote of a program that ran for a while, with C++ frames."""
+    held, trace = played(600)
+    return {**with_settings(), "segments": held, "device_traces": [trace], "external_annotations": []}
+
+
+def of_torch_2_0() -> dict[str, Any]:
+    """Return what torch 2.0 wrote without a trace: free blocks have a history, too."""
+    held = played(900, seed=3)[0]
+    for number, one in enumerate(held):
+        del one["is_expandable"], one["segment_pool_id"], one["frames"]
+        for block in one["blocks"]:
+            size, stack = block["requested_size"], block.pop("frames")
+            address = block.pop("address")
+            past = {"addr": address, "real_size": size, "frames": stack or frames(number)}
+            block["history"] = [past]
+    snapshot_taken = {"action": "snapshot", "addr": 0, "size": 11_840_159_744, "stream": 0}
+    return {"segments": held, "device_traces": [[snapshot_taken]]}
+
+
+def with_names() -> dict[str, Any]:
+    """Return what gpumem writes: what holds a block, in place of its stack or beside it."""
+    snapshot = with_annotations()
+    for number, held in enumerate(snapshot["segments"]):
+        for block in held["blocks"]:
+            if block["state"] == "inactive":
+                continue
+            name = f"losses[{number}]"
+            if number == 0:
+                frame = {"name": name, "filename": "held by", "line": 0}
+                block["frames"] = [frame]
+            else:
+                block["user_metadata"] = f"step 7\nheld by {name}"
+    return snapshot
+
+
 GENERATIONS = {
     make.__name__: make
     for make in (
@@ -173,6 +267,9 @@ GENERATIONS = {
         with_annotations,
         newest,
         shared,
+        with_native_frames,
+        of_torch_2_0,
+        with_names,
     )
 }
 

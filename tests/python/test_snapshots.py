@@ -13,14 +13,21 @@ from typing import TYPE_CHECKING, Any
 import gpumem
 import pytest
 
-from tests.python.snapshots import GENERATIONS, course, newest, sums, with_settings
+from tests.python.snapshots import (
+    GENERATIONS,
+    course,
+    newest,
+    of_torch_2_0,
+    sums,
+    with_names,
+    with_native_frames,
+    with_settings,
+)
 
 if TYPE_CHECKING:
     from tests.python.conftest import Shell
 
-DATA = Path(__file__).parents[1] / "data" / "snapshots"
 MORE = os.environ.get("GPUMEM_SNAPSHOTS")
-FILES = sorted([*DATA.glob("*.pickle"), *(Path(MORE).glob("*.pickle") if MORE else [])])
 
 
 def written(folder: Path, snapshot: Any, protocol: int = 4) -> Path:
@@ -66,10 +73,34 @@ def test_sums_are_those_of_cpython(generation: str, protocol: int, tmp_path: Pat
     check(written(tmp_path, snapshot, protocol), snapshot)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_sums_of_real_files_are_those_of_cpython(path: Path) -> None:
-    with path.open("rb") as file:
-        check(path, pickle.load(file))  # noqa: S301 (a file that we know)
+@pytest.mark.skipif(not MORE, reason="GPUMEM_SNAPSHOTS names no folder with snapshots")
+def test_sums_of_real_files_are_those_of_cpython() -> None:
+    files = sorted(Path(str(MORE)).glob("*.pickle"))
+    assert files, MORE
+    for path in files:
+        with path.open("rb") as file:
+            check(path, pickle.load(file))  # noqa: S301 (files that the user has named)
+
+
+def test_what_holds_a_block_is_shown_beside_its_line(tmp_path: Path) -> None:
+    snapshot = gpumem.load_snapshot(written(tmp_path, with_names()))
+    first, second = json.loads(snapshot.to_json())["devices"]
+    assert first["holders"] == [{"name": "losses[0]", "bytes": 6 << 20, "n_blocks": 1}]
+    # What stands in place of a stack is none.
+    assert first["owners"] == [{"line": None, "bytes": 6 << 20, "n_blocks": 1}]
+    assert second["holders"] == [{"name": "losses[2]", "bytes": 2 << 20, "n_blocks": 1}]
+    assert second["owners"][0]["line"]["line"] == 9
+    assert "held by\n        6 MiB       1 block  losses[0]" in snapshot.text()
+
+
+def test_a_real_programs_snapshot_is_told_by_its_lines(tmp_path: Path) -> None:
+    text = gpumem.load_snapshot(written(tmp_path, with_native_frames())).text(120)
+    assert "MmBackward0 in a backward pass" in text
+    assert "lm/model.py:" in text
+    assert "unwind" not in text
+    [device] = json.loads(gpumem.load_snapshot(written(tmp_path, of_torch_2_0())).to_json())["devices"]
+    assert device["timeline"] is None
+    assert any(owner["line"] for owner in device["owners"])
 
 
 def test_a_failed_request_stands_against_the_largest_hole(tmp_path: Path) -> None:
