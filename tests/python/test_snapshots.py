@@ -98,7 +98,9 @@ def test_a_real_programs_snapshot_is_told_by_its_lines(tmp_path: Path) -> None:
     assert "MmBackward0 in a backward pass" in text
     assert "lm/model.py:" in text
     assert "unwind" not in text
-    [device] = json.loads(gpumem.load_snapshot(written(tmp_path, of_torch_2_0())).to_json())["devices"]
+    [device] = json.loads(gpumem.load_snapshot(written(tmp_path, of_torch_2_0())).to_json())[
+        "devices"
+    ]
     assert device["timeline"] is None
     assert any(owner["line"] for owner in device["owners"])
 

@@ -128,9 +128,9 @@ class GpuMem(Configurable):
 
     snapshot_on_oom = Unicode(
         default_value="",
-        help="""Where to write PyTorch's memory snapshot when a recorded cell runs out of GPU memory,
-        each block with the path that holds it: a folder, or a file that ends in .pickle. No file
-        is replaced: the next one gets a number. Off by default.""",
+        help="""Where to write PyTorch's memory snapshot when a recorded cell runs out of GPU
+        memory, each block with the path that holds it: a folder, or a file that ends in .pickle.
+        No file is replaced: the next one gets a number. Off by default.""",
     ).tag(config=True)
     flight_recorder = Unicode(
         default_value="",
@@ -494,6 +494,8 @@ class GpuMemMagics(Magics):
             answer = OFF
         elif not _gpumem._is_owner() and options.action not in ANSWERED_BY_FORKS:
             answer = FORKED
+        elif options.action == "snapshot":
+            answer = self._snapshot(options.names)
         else:
             answer = self._answer(options)
         self._extension.show(answer)
@@ -559,8 +561,6 @@ class GpuMemMagics(Magics):
                 answer = self._release(options)
             case "baseline":
                 answer = self._baseline(" ".join(options.names))
-            case "snapshot":
-                answer = self._snapshot(options.names)
             case "status":
                 answer = self._status()
             case "who":
