@@ -14,7 +14,7 @@ pub const HELD_BY: &str = "held by";
 /// Bytes that one name holds, or several that differ in indices only. Example: [`summary`](super::summary()).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SnapshotHolder {
-    /// `model.weight`, `losses[0] … losses[95]`.
+    /// `model.weight`, `losses[0 … 95].grad_fn`.
     pub name: String,
     /// Their bytes.
     pub bytes: Bytes,
@@ -41,53 +41,57 @@ pub(super) fn holders<'b>(
     blocks: impl Iterator<Item = &'b Block>,
     names: &[&str],
 ) -> Vec<SnapshotHolder> {
-    let mut groups: HashMap<String, Group<'_>> = HashMap::new();
+    let mut groups: HashMap<String, Group> = HashMap::new();
     for block in blocks {
         let name = block.holder.and_then(|idx| names.get(idx as usize));
         if let Some(name) = name {
             let (pattern, indices) = without_indices(name);
-            groups.entry(pattern).or_default().add(name, indices, block);
+            groups.entry(pattern).or_default().add(&indices, block);
         }
     }
-    let mut holders: Vec<_> = groups.into_values().map(Group::summed_up).collect();
+    let holder = |(pattern, group): (String, Group)| SnapshotHolder {
+        name: group.name(&pattern),
+        bytes: group.bytes,
+        n_blocks: group.n_blocks,
+    };
+    let mut holders: Vec<_> = groups.into_iter().map(holder).collect();
     holders.sort_by(|a, b| (Reverse(a.bytes), &a.name).cmp(&(Reverse(b.bytes), &b.name)));
     holders
 }
 
 /// Names that differ in their indices only.
 #[derive(Default)]
-struct Group<'t> {
-    first: Option<(Vec<u64>, &'t str)>,
-    last: Option<(Vec<u64>, &'t str)>,
+struct Group {
+    /// The lowest and the highest of each index.
+    ranges: Vec<(u64, u64)>,
     bytes: Bytes,
     n_blocks: usize,
 }
 
-impl<'t> Group<'t> {
-    fn add(&mut self, name: &'t str, indices: Vec<u64>, block: &Block) {
-        let this = (indices, name);
-        if self.first.as_ref().is_none_or(|first| this < *first) {
-            self.first = Some(this.clone());
+impl Group {
+    fn add(&mut self, indices: &[u64], block: &Block) {
+        if self.n_blocks == 0 {
+            self.ranges = indices.iter().map(|index| (*index, *index)).collect();
         }
-        if self.last.as_ref().is_none_or(|last| this > *last) {
-            self.last = Some(this);
+        for ((low, high), index) in self.ranges.iter_mut().zip(indices) {
+            (*low, *high) = ((*low).min(*index), (*high).max(*index));
         }
         self.bytes += block.size;
         self.n_blocks += 1;
     }
 
-    fn summed_up(self) -> SnapshotHolder {
-        let name = |of: Option<(Vec<u64>, &'t str)>| of.map_or("", |(_, name)| name);
-        let (first, last) = (name(self.first), name(self.last));
-        SnapshotHolder {
-            name: if first == last {
-                first.to_owned()
+    fn name(&self, pattern: &str) -> String {
+        let mut pieces = pattern.split("[]");
+        let mut name = pieces.next().unwrap_or_default().to_owned();
+        for ((low, high), piece) in self.ranges.iter().zip(pieces) {
+            name.push_str(&if low == high {
+                format!("[{low}]")
             } else {
-                format!("{first} … {last}")
-            },
-            bytes: self.bytes,
-            n_blocks: self.n_blocks,
+                format!("[{low} … {high}]")
+            });
+            name.push_str(piece);
         }
+        name
     }
 }
 
@@ -137,13 +141,17 @@ mod tests {
     fn names_that_differ_in_indices_are_one() {
         check(
             &["losses[10]", "losses[9]", "model.weight", "losses[2]"],
-            &[("losses[2] … losses[10]", 3), ("model.weight", 1)],
+            &[("losses[2 … 10]", 3), ("model.weight", 1)],
         );
         check(
             &["a['x'][1]", "a['y'][1]", "a[1"],
             &[("a['x'][1]", 1), ("a['y'][1]", 1), ("a[1", 1)],
         );
         check(&["kept[3]"], &[("kept[3]", 1)]);
+        check(
+            &["a[0][1].b", "a[0][7].b", "a[0][3].b"],
+            &[("a[0][1 … 7].b", 3)],
+        );
     }
 
     #[test]
