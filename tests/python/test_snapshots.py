@@ -199,11 +199,14 @@ def test_a_snapshot_without_torch_says_what_is_missing(shell: Shell, tmp_path: P
     assert "needs the name of one file" in shell.run("%gpumem snapshot a b").stderr
     with pytest.raises(gpumem.GpuMemError, match="torch is not imported"):
         gpumem.snapshot(tmp_path / "memory.pickle")
-    assert not list(tmp_path.iterdir())
+    assert not list(tmp_path.glob("*.pickle"))
 
 
-def test_the_flight_recorders_size_is_checked(shell: Shell) -> None:
-    said = shell.run("%config GpuMem.flight_recorder = 'much'").stderr
+def test_the_flight_recorders_size_is_checked(
+    shell: Shell, caplog: pytest.LogCaptureFixture
+) -> None:
+    shell.run("%config GpuMem.flight_recorder = 'much'")
+    said = caplog.messages[-1]
     assert "GpuMem.flight_recorder: 'much' is not a size: write 6GiB or 512MiB" in said
     shell.run("%config GpuMem.flight_recorder = '64MiB'")
     shell.run("%%gpumem\nx = 1")
