@@ -102,13 +102,13 @@ def flights(shell: InteractiveShell) -> dict[str, float]:
     """Return what the flight recorder adds to an event of the allocator, and its memory."""
     settings: Any = next(it for it in shell.configurables if type(it).__name__ == "GpuMem")
     found: dict[str, list[float]] = {"": [], "64MiB": []}
+    shell.user_ns |= {"allocate": allocate, "resident_bytes": resident_bytes, "grown": []}
     for _ in range(N_ROUNDS):
         for size, figures in found.items():
             settings.flight_recorder = size
             shell.user_ns["found"] = figures
             shell.run_cell("%%gpumem -q --no-holders\nfound.append(allocate())")
     settings.flight_recorder = "64MiB"
-    shell.user_ns |= {"allocate": allocate, "resident_bytes": resident_bytes, "grown": []}
     shell.run_cell(
         "%%gpumem -q --no-holders\n"
         "before = resident_bytes()\n"
