@@ -84,12 +84,12 @@ impl Group {
         let mut pieces = pattern.split("[]");
         let mut name = pieces.next().unwrap_or_default().to_owned();
         for ((low, high), piece) in self.ranges.iter().zip(pieces) {
-            name.push_str(&if low == high {
-                format!("[{low}]")
+            let range = if low == high {
+                low.to_string()
             } else {
-                format!("[{low} … {high}]")
-            });
-            name.push_str(piece);
+                format!("{low} … {high}")
+            };
+            name.extend(["[", &range, "]", piece]);
         }
         name
     }
