@@ -4,7 +4,7 @@ use super::ledger::WORKSPACE;
 use super::storage_names::StorageName;
 use crate::units::Bytes;
 
-/// How far the search went whose names are used.
+/// How far the search went whose names are used. Example: [`BlockNames`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
     /// Every object was visited: what has no name here is held by no Python object.

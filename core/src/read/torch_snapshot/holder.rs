@@ -9,6 +9,7 @@ use crate::units::Bytes;
 use super::model::Block;
 
 /// The file of a frame whose name is what holds a block; a block's `user_metadata` begins with it, too.
+/// Names: [`SnapshotHolder`].
 pub const HELD_BY: &str = "held by";
 
 /// Bytes that one name holds, or several that differ in indices only. Example: [`summary`](super::summary()).
