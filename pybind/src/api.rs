@@ -256,7 +256,7 @@ fn warned(
 }
 
 /// `error` with the file's name, as Python's own `open` says it.
-fn file_error(path: PathBuf, error: &io::Error) -> PyErr {
+pub(crate) fn file_error(path: PathBuf, error: &io::Error) -> PyErr {
     if let Some(code) = error.raw_os_error() {
         return PyOSError::new_err((code, words(error), path.into_os_string()));
     }

@@ -7,7 +7,7 @@ use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use gpumem_core::printable::{printable, printable_lines};
-use gpumem_core::recording::{RunIdx, Status};
+use gpumem_core::recording::{Framework, RunIdx, Status};
 use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -16,11 +16,12 @@ use pyo3::types::{PyDict, PyString};
 
 use crate::ending::Ending;
 use crate::modules::imported;
+use crate::named_snapshot::on_oom;
 use crate::recorder::{Launch, SourceText};
 use crate::sampler::Interval;
 use crate::session::{self, Selection};
 use crate::text::{Text, strings};
-use crate::trace::{Traceable, Tracing};
+use crate::trace::{Traceable, Tracing, flight};
 use crate::{guard, interrupt, oom, rules, stored};
 
 const ISSUES: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/issues");
@@ -145,6 +146,10 @@ impl Extension {
         state.record_all = record_all;
         state.quiet = quiet;
         state.holders = holders;
+        drop(state);
+        if !record_all {
+            end_flight(py);
+        }
         Ok(())
     }
 
@@ -284,6 +289,15 @@ impl Extension {
         };
         let holders = options.holders.unwrap_or(holders);
         session::begin(py, launch, ordered, &selection, holders)?;
+        // A history of one run takes the place of the standing one.
+        let flight = if options.trace {
+            flight::end(py)
+        } else {
+            flight::begin(py, &source)
+        };
+        if let Err(error) = flight {
+            guard::log_once(py, &format!("the flight recorder does not work: {error}"));
+        }
         let traced = if options.trace {
             let tracing = Tracing::begin(py, &source, options.trace_file)?;
             Some(Traced { tracing, source })
@@ -291,6 +305,7 @@ impl Extension {
             None
         };
         oom::holders::watch(holders);
+        on_oom::begin();
         self.state(py).open = Some(Open {
             depth,
             asked,
@@ -319,7 +334,18 @@ impl Extension {
         let Some(mut open) = open else { return Ok(()) };
         let (selection, traced) = (mem::take(&mut open.selection), open.traced.take());
         oom::holders::watch(false);
-        let ended = ending_of(result).and_then(|ending| session::end(py, ending, selection));
+        let ending = ending_of(result);
+        if let Ok(Ending { oom: Some(oom), .. }) = &ending
+            && oom.message.framework == Some(Framework::Torch)
+        {
+            // If torch's allocator could not tell it then.
+            on_oom::at_this_moment(py);
+        }
+        let snapshot = on_oom::end();
+        if !self.state(py).record_all {
+            end_flight(py);
+        }
+        let ended = ending.and_then(|ending| session::end(py, ending, selection));
         let Ok(Some(run)) = ended else {
             if let Some(traced) = traced {
                 traced.tracing.abandon(py);
@@ -331,12 +357,13 @@ impl Extension {
             session::hurry_store(py)?;
         }
         let is_traced = traced.is_some();
-        let notes = match traced {
+        let mut notes = match traced {
             Some(traced) => traced
                 .finish(py, self.shell.bind(py), run)
                 .unwrap_or_else(|error| vec![format!("the trace could not be read: {error}")]),
             None => Vec::new(),
         };
+        notes.extend(snapshot);
         if open.holders {
             session::look_for_holders(py, run)?;
         }
@@ -353,6 +380,8 @@ impl Extension {
             state.open.take()
         };
         oom::holders::watch(false);
+        drop(on_oom::end());
+        end_flight(py);
         let (selection, traced) =
             open.map_or_else(Default::default, |open| (open.selection, open.traced));
         if let Some(traced) = traced {
@@ -445,16 +474,21 @@ impl Extension {
         if quiet {
             return Ok(());
         }
-        let Some(mut line) = session::line(py, run, open.asked, self.width(py)?)? else {
+        let line = session::line(py, run, open.asked, self.width(py)?)?;
+        if line.is_none() && notes.is_empty() {
             return Ok(());
-        };
+        }
+        let mut line = line.unwrap_or_default();
         let unsaid = self.state(py).unsaid.take().map(|reason| {
             format!("a line before this one was not shown: {reason}; `%gpumem_report` has its run")
         });
         session::wait_for_store(py)?;
         let trouble = session::store_trouble(py)?.map(|words| trouble_words(&words));
         for note in notes.into_iter().chain(unsaid).chain(trouble) {
-            line.push_str("\n! ");
+            if !line.is_empty() {
+                line.push('\n');
+            }
+            line.push_str("! ");
             line.push_str(&printable(&note));
         }
         let tag = PyDict::new(py);
@@ -548,6 +582,16 @@ impl Extension {
         self.state
             .lock_py_attached(py)
             .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Records torch's history no longer, if that is our doing.
+fn end_flight(py: Python<'_>) {
+    if let Err(error) = flight::end(py) {
+        guard::log_once(
+            py,
+            &format!("the flight recorder could not be stopped: {error}"),
+        );
     }
 }
 

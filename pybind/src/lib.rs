@@ -25,6 +25,7 @@ mod levels;
 mod look;
 mod marks;
 mod modules;
+mod named_snapshot;
 mod nsight;
 mod oom;
 mod opened;
@@ -91,6 +92,10 @@ mod _gpumem {
     #[pymodule_export]
     use super::marks::{Steps, StepsIterator, mark};
     #[pymodule_export]
+    use super::named_snapshot::on_oom::snapshot_on_oom;
+    #[pymodule_export]
+    use super::named_snapshot::save_snapshot;
+    #[pymodule_export]
     use super::nsight::NsightExport;
     #[pymodule_export]
     use super::opened::load;
@@ -111,6 +116,8 @@ mod _gpumem {
     use super::torch_snapshot::TorchSnapshot;
     #[pymodule_export]
     use super::torch_trace::{MemoryTimeline, TorchTrace};
+    #[pymodule_export]
+    use super::trace::flight::flight_recorder;
 
     use super::{Bound, PyModule, PyModuleMethods, PyResult};
 

@@ -11,9 +11,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from gpumem._sizes import size_bytes
 from gpumem.cli import COMMANDS, exits, main
 from gpumem.cli.loops import OLDEST
-from gpumem.cli.sizes import size_bytes
 
 SCRIPT = """
 import sys

@@ -22,7 +22,7 @@ README = Path(__file__).parents[2] / "README.md"
 
 ACTIONS = {
     *("on", "off", "status", "reset", "use", "baseline", "release", "holders", "why", "who"),
-    *("sessions", "report"),
+    *("sessions", "report", "snapshot"),
 }
 REPORT_OPTIONS = {"--text", "--html", "--compare", "--session"}
 

@@ -198,3 +198,25 @@ def test_the_magic_recognises_a_file(shell: Shell, tmp_path: Path) -> None:
     gpumem.recording().save(recording)
     shell.run(f"%gpumem_report --text {recording}")
     assert shell.lines[-1].startswith("GPU memory · ")
+
+
+def test_a_snapshot_without_torch_says_what_is_missing(shell: Shell, tmp_path: Path) -> None:
+    said = shell.run(f"%gpumem snapshot {tmp_path}/memory.pickle").stderr
+    assert "snapshot: a snapshot is of PyTorch's CUDA memory, and torch is not imported" in said
+    assert "needs the name of one file" in shell.run("%gpumem snapshot").stderr
+    assert "needs the name of one file" in shell.run("%gpumem snapshot a b").stderr
+    with pytest.raises(gpumem.GpuMemError, match="torch is not imported"):
+        gpumem.snapshot(tmp_path / "memory.pickle")
+    assert not list(tmp_path.glob("*.pickle"))
+
+
+def test_the_flight_recorders_size_is_checked(
+    shell: Shell, caplog: pytest.LogCaptureFixture
+) -> None:
+    shell.run("%config GpuMem.flight_recorder = 'much'")
+    said = caplog.messages[-1]
+    assert "GpuMem.flight_recorder: 'much' is not a size: write 6GiB or 512MiB" in said
+    shell.run("%config GpuMem.flight_recorder = '64MiB'")
+    shell.run("%%gpumem\nx = 1")
+    assert shell.run("%config GpuMem.flight_recorder").result == "'64MiB'"
+    shell.run("%config GpuMem.flight_recorder = ''")

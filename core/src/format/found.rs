@@ -9,7 +9,9 @@ use super::record::{Decode, DecodeFields, Encode, Written, wire};
 use super::v1::bounded;
 use super::{Fault, PREFIX, ReadError, framed, payload_at, read};
 use crate::collect::CollectVec;
-use crate::holders::{DeviceHolders, Entry, Found, HeldBy, Inventory, RootKind, Shelf};
+use crate::holders::{
+    DeviceHolders, Entry, Found, HeldBy, Inventory, RootKind, Shelf, StorageName,
+};
 use crate::recording::{DeviceIdx, HolderSnapshot, RunIdx};
 use crate::units::Bytes;
 
@@ -55,6 +57,7 @@ wire! { Found {
     "holders" => holders.devices,
     "inventory" => inventory,
     "held_by" => held_by,
+    sparse "storages" => storages,
     "n_objects" => n_objects,
     "notes" => notes,
 }}
@@ -84,6 +87,13 @@ wire! { HeldBy {
     "class" => kind,
     "device" => device,
     "bytes" => n_bytes,
+}}
+
+wire! { StorageName {
+    "device" => device,
+    "address" => address,
+    "bytes" => n_bytes,
+    "path" => path,
 }}
 
 wire! { Inventory {
@@ -210,7 +220,7 @@ mod tests {
         for (idx, size) in sizes.iter().enumerate() {
             let tensor = builder.node(Node::tensor("Tensor", "float32", &[*size]));
             let storage = Node::storage(idx as u64, "cuda:0", Bytes::new(*size));
-            let storage = builder.node(storage);
+            let storage = builder.node(storage.at(Some(idx as u64 * 4096)));
             builder.edge(list, tensor, Step::Index(idx as u64));
             builder.edge(tensor, storage, Step::Within);
         }
@@ -221,6 +231,7 @@ mod tests {
             holders: look.holders(&Limits::default(), None),
             inventory: look.inventory(),
             held_by: graph.by_preferred_name(),
+            storages: look.storage_names(2),
             n_objects: 7,
             notes: vec!["an object was passed over".to_owned()],
         }

@@ -1,6 +1,6 @@
 //! The result of one walk over the live objects: small for any heap.
 
-use super::{HeldBy, Holders, Inventory};
+use super::{BlockNames, Extent, HeldBy, Holders, Inventory, Limits, StorageName};
 
 /// The result of one heap search, which travels from the process that searched.
 /// Example: [`encode_found`](crate::format::encode_found).
@@ -12,8 +12,23 @@ pub struct Found {
     pub inventory: Inventory,
     /// Every byte once, under the name where a person would look for it first.
     pub held_by: Vec<HeldBy>,
+    /// Storages one by one, as many as [`Limits::n_storages`](super::Limits::n_storages) asked for.
+    pub storages: Vec<StorageName>,
     /// How many objects were visited.
     pub n_objects: u64,
     /// What was skipped, and why; one line each.
     pub notes: Vec<String>,
+}
+
+impl Found {
+    /// Names for the blocks of allocators, from a search within `limits`.
+    pub fn block_names(self, limits: &Limits) -> BlockNames {
+        let is_whole = self.inventory.is_whole && self.storages.len() < limits.n_storages;
+        let extent = if is_whole {
+            Extent::Whole
+        } else {
+            Extent::Part
+        };
+        BlockNames::new(self.storages, extent)
+    }
 }

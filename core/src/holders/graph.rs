@@ -96,6 +96,8 @@ pub struct Storage {
     pub device: Arc<str>,
     /// Its size there.
     pub n_bytes: Bytes,
+    /// Its first byte, as long as it lives; `None` where no address is known.
+    pub address: Option<u64>,
 }
 
 /// An object or a storage. Example: [`Holders`](super::Holders).
@@ -174,9 +176,19 @@ impl Node {
                 id,
                 device,
                 n_bytes,
+                address: None,
             }),
             ..Self::object("storage")
         }
+    }
+
+    /// The same storage, which begins at this address of its device.
+    #[must_use]
+    pub fn at(mut self, address: Option<u64>) -> Self {
+        if let Some(storage) = &mut self.storage {
+            storage.address = address;
+        }
+        self
     }
 
     /// The same node, for that purpose.

@@ -7,7 +7,7 @@ use crate::units::{ByteDelta, Bytes};
 const GRANULE: Bytes = Bytes::new(512);
 
 /// The workspace that torch gives cuBLAS: two times 4 MiB and eight times 16 KiB.
-const WORKSPACE: Bytes = Bytes::new((2 * 4096 + 8 * 16) << 10);
+pub(super) const WORKSPACE: Bytes = Bytes::new((2 * 4096 + 8 * 16) << 10);
 
 /// Its name if every object was visited.
 const OUTSIDE: &str = "outside Python";

@@ -31,6 +31,7 @@
 //! assert_eq!(losses.grown, Some(Bytes::mib(8) - Bytes::ZERO));
 //! ```
 
+mod block_names;
 mod branches;
 mod changed;
 mod csr_graph;
@@ -50,10 +51,12 @@ mod retained_size;
 mod root;
 mod shared;
 mod step;
+mod storage_names;
 #[cfg(test)]
 mod tests;
 mod words;
 
+pub use block_names::{BlockNames, Extent};
 pub(crate) use changed::changed_text;
 pub use changed::{Piece, changed};
 pub use fix::{Fix, FixReason, fix};
@@ -68,6 +71,7 @@ pub use part::Part;
 pub use preferred::HeldBy;
 pub use root::{Root, RootKind};
 pub use step::Step;
+pub use storage_names::StorageName;
 
 use crate::sort;
 use crate::units::{ByteDelta, Bytes};
@@ -92,6 +96,8 @@ pub struct Limits {
     pub depth: usize,
     /// Names whose bytes changed.
     pub n_changed: usize,
+    /// Storages with their addresses and paths: [`StorageName`].
+    pub n_storages: usize,
 }
 
 impl Default for Limits {
@@ -102,6 +108,7 @@ impl Default for Limits {
             n_branches: 6,
             depth: 3,
             n_changed: 256,
+            n_storages: 0,
         }
     }
 }

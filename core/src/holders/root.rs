@@ -109,7 +109,7 @@ impl RootKind {
             Self::Traceback => Some("last exception"),
             Self::Debugger => Some("debugger"),
             Self::System => Some("library"),
-            Self::CyclicGarbage => Some("freed by the next gc.collect_vec()"),
+            Self::CyclicGarbage => Some("freed by the next gc.collect()"),
             Self::Unnamed => Some("no name reaches it"),
         }
     }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::read::torch_snapshot::{
-    CodeLine, DeviceSummary, FailedRequest, Owner, Summary, Timeline,
+    CodeLine, DeviceSummary, FailedRequest, Owner, SnapshotHolder, Summary, Timeline,
 };
 use crate::units::Bytes;
 
@@ -52,6 +52,7 @@ struct JsonDevice<'a> {
     n_allocated_blocks: usize,
     is_inconsistent: bool,
     owners: Vec<JsonOwner<'a>>,
+    holders: Vec<JsonHolder<'a>>,
     failed_requests: Vec<JsonFailed<'a>>,
     timeline: Option<JsonTimeline<'a>>,
 }
@@ -59,6 +60,13 @@ struct JsonDevice<'a> {
 #[derive(Serialize)]
 struct JsonOwner<'a> {
     line: Option<JsonLine<'a>>,
+    bytes: u64,
+    n_blocks: usize,
+}
+
+#[derive(Serialize)]
+struct JsonHolder<'a> {
+    name: &'a str,
     bytes: u64,
     n_blocks: usize,
 }
@@ -109,6 +117,7 @@ impl<'a> JsonDevice<'a> {
             n_allocated_blocks: device.n_allocated_blocks,
             is_inconsistent: device.is_inconsistent,
             owners: device.owners.iter().map(JsonOwner::of).collect(),
+            holders: device.holders.iter().map(JsonHolder::of).collect(),
             failed_requests: device.failed.iter().map(JsonFailed::of).collect(),
             timeline: device.timeline.as_ref().map(JsonTimeline::of),
         }
@@ -121,6 +130,16 @@ impl<'a> JsonOwner<'a> {
             line: owner.line.as_ref().map(JsonLine::of),
             bytes: owner.bytes.get(),
             n_blocks: owner.n_blocks,
+        }
+    }
+}
+
+impl<'a> JsonHolder<'a> {
+    fn of(holder: &'a SnapshotHolder) -> Self {
+        Self {
+            name: &holder.name,
+            bytes: holder.bytes.get(),
+            n_blocks: holder.n_blocks,
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::{cut, in_parts, wrapped};
 use crate::printable::printable_lines;
 use crate::read::torch_snapshot::{
-    CodeLine, DeviceSummary, FailedRequest, Owner, Summary, Timeline,
+    CodeLine, DeviceSummary, FailedRequest, Owner, SnapshotHolder, Summary, Timeline,
 };
 use crate::units::{Bytes, Nanos};
 use crate::wording::count;
@@ -54,7 +54,12 @@ fn device_lines(device: &DeviceSummary, summary: &Summary, width: usize) -> Vec<
         lines.push(wrapped(words, width));
     }
     lines.extend(failed_lines(device, summary, width));
-    if device.allocated > Bytes::ZERO {
+    if !device.holders.is_empty() {
+        lines.push("  allocated at the snapshot, held by".to_owned());
+        lines.extend(holder_lines(&device.holders, width));
+    }
+    let has_lines = device.owners.iter().any(|owner| owner.line.is_some());
+    if device.allocated > Bytes::ZERO && (has_lines || device.holders.is_empty()) {
         lines.push("  allocated at the snapshot, by line".to_owned());
         lines.extend(owner_lines(&device.owners, Bytes::ZERO, width));
     }
@@ -247,11 +252,28 @@ fn timeline_lines(timeline: &Timeline, width: usize) -> Vec<String> {
     lines
 }
 
+fn row(bytes: Bytes, blocks: &str, words: &str, width: usize) -> String {
+    let bytes = bytes.to_string();
+    cut(&format!("    {bytes:>9} {blocks:>13}  {words}"), width)
+}
+
+fn holder_lines(holders: &[SnapshotHolder], width: usize) -> Vec<String> {
+    let row = |bytes, n_blocks, words: &str| row(bytes, &count(n_blocks, "block"), words, width);
+    let shown = holders.iter().take(N_OWNERS);
+    let mut lines: Vec<String> = shown
+        .map(|it| row(it.bytes, it.n_blocks, &it.name))
+        .collect();
+    let rest = holders.get(N_OWNERS..).unwrap_or_default();
+    if !rest.is_empty() {
+        let n_blocks = rest.iter().map(|it| it.n_blocks).sum();
+        let bytes = rest.iter().map(|it| it.bytes).sum();
+        lines.push(row(bytes, n_blocks, &count(rest.len(), "more holder")));
+    }
+    lines
+}
+
 fn owner_lines(owners: &[Owner], from_before: Bytes, width: usize) -> Vec<String> {
-    let row = |bytes: Bytes, blocks: &str, line: &str| {
-        let bytes = bytes.to_string();
-        cut(&format!("    {bytes:>9} {blocks:>13}  {line}"), width)
-    };
+    let row = |bytes: Bytes, blocks: &str, line: &str| row(bytes, blocks, line, width);
     let mut lines: Vec<String> = Vec::new();
     for owner in owners.iter().take(N_OWNERS) {
         let line = owner.line.as_ref().map(CodeLine::short);

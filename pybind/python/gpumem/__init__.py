@@ -41,6 +41,7 @@ from gpumem._release import Released, ReleaseStep, release
 from gpumem._report import Cell, Evidence, Finding, Fix, Report, report
 from gpumem._rules import Rules
 from gpumem._sessions import LastRun, StoredSession, open_session, sessions
+from gpumem._snapshot import SavedSnapshot, snapshot
 from gpumem._verdicts import Change, Comparison, Growth, GrowthSide, classify_growth, compare
 from gpumem.classic import (
     GPUMemoryProfiler,
@@ -87,6 +88,7 @@ __all__ = [
     "Released",
     "Report",
     "Rules",
+    "SavedSnapshot",
     "SharedMemory",
     "StoreError",
     "StoredSession",
@@ -108,6 +110,7 @@ __all__ = [
     "report",
     "sessions",
     "sim",
+    "snapshot",
     "steps",
     "unload_ipython_extension",
     "who",

@@ -44,6 +44,7 @@ __all__ = [
     "_classify_growth_json",
     "_close_store",
     "_default_rules",
+    "_flight_recorder",
     "_follow",
     "_is_disabled",
     "_is_owner",
@@ -51,8 +52,10 @@ __all__ = [
     "_looks",
     "_printable",
     "_save_baseline",
+    "_save_snapshot",
     "_sessions_json",
     "_sessions_text",
+    "_snapshot_on_oom",
     "_stopped",
     "_store_status",
     "_stored_recording",
@@ -167,6 +170,9 @@ class DeviceProfile:
     def to_json(self) -> str: ...
 
 def _write_file(path: str | os.PathLike[str], content: bytes) -> None: ...
+def _save_snapshot(path: str | os.PathLike[str]) -> tuple[int, int, str | None]: ...
+def _snapshot_on_oom(place: str | os.PathLike[str] | None) -> None: ...
+def _flight_recorder(n_bytes: int) -> None: ...
 def _classify_growth_json(
     allocated: Sequence[float],
     reserved: Sequence[float] | None,

@@ -41,6 +41,8 @@ from gpumem._holders import Holders, holders
 from gpumem._release import release
 from gpumem._report import NOTEBOOK_WIDTH, Report, below, report
 from gpumem._sessions import SHOWN, open_session
+from gpumem._sizes import size_bytes
+from gpumem._snapshot import snapshot
 from gpumem._suggest import did_you_mean
 from gpumem._verdicts import Comparison, compare_with, set_baseline
 
@@ -63,7 +65,7 @@ DEFAULT_INTERVAL = "1ms"
 # Actions of `%gpumem`.
 ACTIONS = [
     *("on", "off", "status", "reset", "use", "baseline", "release"),
-    *("holders", "why", "who", "sessions", "report"),
+    *("holders", "why", "who", "sessions", "report", "snapshot"),
 ]
 
 CONTROL_HELP = f"""Control the recording, or show what each device holds now.
@@ -74,7 +76,7 @@ CONTROL_HELP = f"""Control the recording, or show what each device holds now.
 """
 
 # Actions of `%gpumem` that take names.
-TAKE_NAMES = {"use", "baseline", "release", "holders", "why"}
+TAKE_NAMES = {"use", "baseline", "release", "holders", "why", "snapshot"}
 
 # Actions of `%gpumem` that work in a process forked from the one that records.
 ANSWERED_BY_FORKS = {"release", "holders", "why", "who"}
@@ -126,6 +128,19 @@ class GpuMem(Configurable):
         of a folder. Only you can read the files.""",
     ).tag(config=True)
 
+    snapshot_on_oom = Unicode(
+        default_value="",
+        help="""Where to write PyTorch's memory snapshot when a recorded cell runs out of GPU
+        memory, each block with the path that holds it: a folder, or a file that ends in .pickle.
+        No file is replaced: the next one gets a number. Off by default.""",
+    ).tag(config=True)
+    flight_recorder = Unicode(
+        default_value="",
+        help="""Memory for PyTorch's own history of allocations while cells are recorded, such as
+        64MiB: every snapshot then has the latest allocations and their stacks. A history that you
+        begin yourself is left alone. Off by default.""",
+    ).tag(config=True)
+
     rules = Dict(
         help="""Thresholds of the verdicts that are not the defaults, as
         `{"min_runs": 12, "min_growth": 4 << 20}`: those of `gpumem.Rules`. They stand in the
@@ -164,6 +179,16 @@ class GpuMem(Configurable):
             raise TraitError(message) from None
         rules: dict[str, float] = proposal.value
         return rules
+
+    @validate("flight_recorder")
+    def _check_flight_recorder(self, proposal: Bunch) -> str:
+        try:
+            _flight_recorder_bytes(proposal.value)
+        except ValueError as error:
+            message = f"GpuMem.flight_recorder: {error}"
+            raise TraitError(message) from None
+        size: str = proposal.value
+        return size
 
     @validate("interval")
     def _check_interval(self, proposal: Bunch) -> str:
@@ -243,6 +268,10 @@ def install(shell: InteractiveShell, extension: _gpumem.Extension) -> Callable[[
             settings.interval,
         )
         extension.judge_by(settings.rules)
+        place = settings.snapshot_on_oom
+        # The folder of then may not be that of now.
+        _gpumem._snapshot_on_oom(Path(place).expanduser().absolute() if place else None)
+        _gpumem._flight_recorder(_flight_recorder_bytes(settings.flight_recorder))
         if not _gpumem._is_disabled():
             store = settings.store
             _gpumem._keep_in(
@@ -277,6 +306,11 @@ def install(shell: InteractiveShell, extension: _gpumem.Extension) -> Callable[[
                     registered[kind][name] = before[kind][name]
 
     return uninstall
+
+
+def _flight_recorder_bytes(text: str) -> int:
+    """Return what the history may take of memory, in bytes; 0 for none."""
+    return size_bytes(text) if text.strip() else 0
 
 
 def _completers() -> dict[str, Completer]:
@@ -423,7 +457,7 @@ class GpuMemMagics(Magics):
         metavar="ACTION",
         help="""on, off, why (or holders), who, status, baseline, release, report: see above;
         reset: forget all runs; use: read only these sources; sessions: list those kept on the
-        disk""",
+        disk; snapshot: write PyTorch's memory snapshot, each block with the path that holds it""",
     )
     @argument(
         "names",
@@ -432,7 +466,7 @@ class GpuMemMagics(Magics):
         help="""for use: sources such as torch or sim, separated by commas or blanks, or auto for
         every source that answers; for baseline: its name; for release: traceback (of the last
         error), outputs, cycles (a garbage collection), cache (of the frameworks), all, or a
-        variable's name; for holders and why: the only variable to show""",
+        variable's name; for holders and why: the only variable to show; for snapshot: the file""",
     )
     @argument("--device", metavar="DEVICE", help="why: only this device, such as `cuda:0`")
     @argument(
@@ -462,6 +496,8 @@ class GpuMemMagics(Magics):
             answer = OFF
         elif not _gpumem._is_owner() and options.action not in ANSWERED_BY_FORKS:
             answer = FORKED
+        elif options.action == "snapshot":
+            answer = self._snapshot(options.names)
         else:
             answer = self._answer(options)
         self._extension.show(answer)
@@ -626,6 +662,14 @@ class GpuMemMagics(Magics):
             return str(release(*_listed(options.names), dry_run=options.dry_run))
         except ValueError as error:
             raise _refusal("%gpumem", str(error)) from None
+
+    def _snapshot(self, names: list[str]) -> str:
+        if len(names) != 1:
+            raise _refusal("%gpumem", "snapshot needs the name of one file, such as memory.pickle")
+        try:
+            return str(snapshot(_unquoted(names[0])))
+        except (OSError, ValueError, _gpumem.GpuMemError) as error:
+            raise _refusal("%gpumem", f"snapshot: {error}") from None
 
     def _use(self, names: list[str]) -> str:
         if not names:

@@ -25,7 +25,7 @@ class Options:
 
 def options(args: tuple[Any, ...], given: Mapping[str, Any]) -> Options:
     """Return the options of a mark, or fail the test that has it."""
-    from gpumem.cli.sizes import size_bytes
+    from gpumem._sizes import size_bytes
 
     unknown = sorted(given.keys() - {"no_leak", "peak", "runs"})
     if args or unknown:

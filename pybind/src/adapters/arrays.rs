@@ -22,6 +22,7 @@ pub(super) fn hold(block: &Block, sink: &mut Sink<'_, '_, '_>) {
         id: identity::of(block.address, block.n_bytes, block.owner),
         device: &block.device,
         n_bytes: block.n_bytes,
+        address: Some(block.address as u64),
     };
     sink.storage(sink.own(), storage, Step::Within);
 }

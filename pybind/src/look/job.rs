@@ -118,6 +118,7 @@ pub(super) fn work_out(walked: walk::Found, question: &Question) -> (Found, bool
         holders,
         inventory,
         held_by: Vec::new(),
+        storages: analysis.storage_names(question.limits.n_storages),
         n_objects: n_objects as u64,
         notes,
     };

@@ -13,6 +13,7 @@ use pyo3::types::{PyCFunction, PyDict, PyTuple};
 
 use super::{OomReport, holders};
 use crate::modules::imported;
+use crate::named_snapshot::on_oom;
 use crate::{guard, session, sources};
 
 /// How many were seen since the process began.
@@ -144,6 +145,9 @@ fn of_torch(kind: &str, arguments: &Bound<'_, PyTuple>, asked: &Asked) -> PyResu
     };
     let device = format!("{kind}:{device}");
     note(py, Framework::Torch, device, figures, found);
+    if kind == "cuda" {
+        on_oom::at_this_moment(py);
+    }
     Ok(())
 }
 

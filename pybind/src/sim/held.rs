@@ -85,6 +85,7 @@ fn storage(sink: &mut Sink<'_, '_, '_>, from: Part, storage: &Arc<Storage>, step
         },
         device: storage.device().label(),
         n_bytes: storage.n_bytes(),
+        address: None,
     };
     sink.storage(from, told, step);
 }

@@ -5,6 +5,7 @@
 //! read; otherwise it is recorded for the run, and not after it.
 
 mod cells;
+pub(crate) mod flight;
 mod modules;
 mod saved;
 mod sim;

@@ -11,7 +11,7 @@ use crate::clock::Clock;
 const MAX_EVENTS: usize = 100_000;
 
 /// What the user's own code would have to say to record a history.
-const RECORDS: &str = "_record_memory_history";
+pub(super) const RECORDS: &str = "_record_memory_history";
 
 /// A history of torch's CUDA allocator under way.
 pub(super) struct TorchTrace {

@@ -97,7 +97,8 @@ impl<'s> Builder<'_, '_, 's> {
         if let Place::Storage(number) = self.heap.places[node as usize] {
             let storage = &self.heap.storages[number as usize];
             let device = &self.heap.devices[storage.device as usize];
-            return Node::storage(storage.id, Arc::clone(device), storage.n_bytes);
+            let node = Node::storage(storage.id, Arc::clone(device), storage.n_bytes);
+            return node.at(storage.address);
         }
         let unknown = Details::default();
         let details = self.heap.details.get(&node).unwrap_or(&unknown);

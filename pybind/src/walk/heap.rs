@@ -52,6 +52,7 @@ pub(super) struct StorageNode {
     pub(super) id: u64,
     pub(super) device: u32,
     pub(super) n_bytes: Bytes,
+    pub(super) address: Option<u64>,
 }
 
 /// A reference that something else than `tp_traverse` told of.
@@ -299,6 +300,7 @@ impl<'a, 's> Heap<'a, 's> {
                 id: storage.id.over_time,
                 device,
                 n_bytes: storage.n_bytes,
+                address: storage.address,
             });
             self.places.push(Place::Storage(number));
         }

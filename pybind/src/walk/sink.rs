@@ -34,6 +34,8 @@ pub(crate) struct Storage<'a> {
     /// As people write it: `cuda:0`.
     pub(crate) device: &'a str,
     pub(crate) n_bytes: Bytes,
+    /// Of its first byte, where the device has addresses.
+    pub(crate) address: Option<u64>,
 }
 
 /// What is known of an object or a part beside its class.

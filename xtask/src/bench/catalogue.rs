@@ -144,6 +144,17 @@ pub(super) const BENCHES: &[Bench] = &[
             row("traced_us", "the same, traced ten calls deep", "µs"),
             row("event_us", "added to each event by tracing", "µs"),
             row("end_ms", "reading 15,000 events at a run's end", "ms"),
+            row(
+                "flight_event_us",
+                "added to each event by the flight recorder",
+                "µs",
+            ),
+            row("flight_mib", "memory of a flight recorder of 64 MiB", "MiB").within(64.0),
+            row(
+                "named_ms",
+                "a snapshot with the names of the 1e5 tensors",
+                "ms",
+            ),
         ],
         peers: &[],
     },

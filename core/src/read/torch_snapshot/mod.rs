@@ -20,6 +20,7 @@ mod code_line;
 mod explorer;
 mod fault;
 mod flame;
+mod holder;
 mod levels;
 mod live;
 mod model;
@@ -35,6 +36,7 @@ pub(in crate::read) use code_line::is_users;
 pub use explorer::{Explorer, ExplorerFrame};
 pub use fault::{SnapshotError, SnapshotFault};
 pub use flame::{Flame, FlameNode, FlamePart, Side};
+pub use holder::{HELD_BY, SnapshotHolder};
 pub use levels::Levels;
 pub use model::{
     Block, DeviceSnapshot, Event, Frame, Segment, SnapshotDevice, StackIdx, TorchSnapshot,

@@ -15,6 +15,8 @@ pub struct TorchSnapshot<'t> {
     pub frames: Vec<Frame<'t>>,
     /// Stacks as indices of `frames`, innermost first.
     pub stacks: Vec<Vec<u32>>,
+    /// What holds blocks, if gpumem wrote the file: paths.
+    pub holders: Vec<&'t str>,
     /// Names and values of the allocator's settings.
     pub settings: Vec<(&'t str, String)>,
     /// Number of annotations, such as the steps of an optimizer.
@@ -78,6 +80,8 @@ pub struct Block {
     pub state: BlockState,
     /// The stack that allocated it, if recorded.
     pub stack: Option<StackIdx>,
+    /// What holds it, if gpumem wrote the file: a position in [`TorchSnapshot::holders`].
+    pub holder: Option<u32>,
 }
 
 /// A position in [`TorchSnapshot::stacks`]. Example: [`TorchSnapshot`].

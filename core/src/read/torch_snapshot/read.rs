@@ -1,11 +1,14 @@
 //! Pickled values → a snapshot, for every generation of the format.
 
+use std::collections::HashMap;
+
 use crate::read::pickle::{Kind, Tree, View};
 use crate::segments::BlockState;
 use crate::trace::Action;
 use crate::units::Bytes;
 
 use super::fault::{SnapshotError, SnapshotFault};
+use super::holder;
 use super::model::{
     Block, DeviceSnapshot, Event, Frame, Segment, SnapshotDevice, StackIdx, TorchSnapshot,
 };
@@ -27,6 +30,7 @@ pub fn read<'t>(tree: &'t Tree<'t>) -> Result<TorchSnapshot<'t>, SnapshotError> 
         snapshot: TorchSnapshot::default(),
         stack_of: vec![UNREAD; tree.n_containers()],
         frame_of: vec![UNREAD; tree.n_containers()],
+        holder_of: HashMap::new(),
         n_left: tree.n_items().saturating_mul(4).saturating_add(1000),
     };
     reader.root(tree.root())?;
@@ -39,6 +43,8 @@ struct Reader<'t> {
     /// The stack of each list of frames, and the frame of each dict: most are shared.
     stack_of: Vec<u32>,
     frame_of: Vec<u32>,
+    /// The position of each name in the snapshot's.
+    holder_of: HashMap<&'t str, u32>,
     /// How many records may still be read; a file can share one list any number of times.
     n_left: usize,
 }
@@ -161,6 +167,7 @@ impl<'t> Reader<'t> {
             requested: Bytes::ZERO,
             state: BlockState::Free,
             stack: None,
+            holder: None,
         };
         let (mut requested, mut latest) = (None, None);
         for (name, value) in record.fields() {
@@ -169,7 +176,14 @@ impl<'t> Reader<'t> {
                 "size" => block.size = record.bytes(value, "size")?.unwrap_or_default(),
                 "requested_size" => requested = record.bytes(value, "requested_size")?,
                 "state" => block.state = state(value),
-                "frames" => block.stack = self.stack(value, record.offset())?,
+                "frames" => {
+                    block.stack = self.stack(value, record.offset())?;
+                    block.holder = self.holder(holder::of_frames(value)).or(block.holder);
+                }
+                "user_metadata" => {
+                    let named = value.as_text().and_then(holder::of_metadata);
+                    block.holder = block.holder.or(self.holder(named));
+                }
                 // Torch 1.13 and 2.0: who had the block, the latest first.
                 "history" => latest = list(value, "history", record.offset())?.items().next(),
                 _ => (),
@@ -231,7 +245,8 @@ impl<'t> Reader<'t> {
             }
             return list(frames, "frames", above).map(|_| None);
         };
-        if frames.items().len() == 0 {
+        // What gpumem writes where nothing was recorded is no stack.
+        if frames.items().len() == 0 || holder::of_frames(frames).is_some() {
             return list(frames, "frames", above).map(|_| None);
         }
         if let Some(&known) = self.stack_of.get(identity as usize)
@@ -249,6 +264,15 @@ impl<'t> Reader<'t> {
             *known = at;
         }
         Ok(Some(StackIdx(at)))
+    }
+
+    fn holder(&mut self, name: Option<&'t str>) -> Option<u32> {
+        let next = self.snapshot.holders.len() as u32;
+        let idx = *self.holder_of.entry(name?).or_insert(next);
+        if idx == next {
+            self.snapshot.holders.extend(name);
+        }
+        Some(idx)
     }
 
     fn frame(&mut self, record: Record<'t>) -> u32 {

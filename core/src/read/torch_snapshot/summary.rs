@@ -9,6 +9,7 @@ use crate::trace::Action;
 use crate::units::Bytes;
 
 use super::code_line::{CodeLine, line_of};
+use super::holder::{SnapshotHolder, holders};
 use super::model::{Block, DeviceSnapshot, Frame, Segment, SnapshotDevice, TorchSnapshot};
 use super::timeline::Timeline;
 
@@ -52,8 +53,10 @@ pub struct DeviceSummary {
     pub n_allocated_blocks: usize,
     /// Whether the segments state other sums than their blocks have.
     pub is_inconsistent: bool,
-    /// Who holds the allocated bytes, largest first.
+    /// Which code allocated the allocated bytes, largest first.
     pub owners: Vec<Owner>,
+    /// What holds them, largest first; empty unless gpumem wrote the file.
+    pub holders: Vec<SnapshotHolder>,
     /// Requests that failed, oldest first.
     pub failed: Vec<FailedRequest>,
     /// The levels over the trace; `None` without a trace.
@@ -92,7 +95,7 @@ impl Summary {
         let settings = snapshot.settings.iter();
         Self {
             devices: devices
-                .map(|device| DeviceSummary::of(device, &lines))
+                .map(|device| DeviceSummary::of(device, &lines, &snapshot.holders))
                 .collect(),
             settings: settings
                 .map(|(name, value)| ((*name).to_owned(), value.clone()))
@@ -103,7 +106,7 @@ impl Summary {
 }
 
 impl DeviceSummary {
-    fn of(device: &DeviceSnapshot, lines: &[Option<Frame<'_>>]) -> Self {
+    fn of(device: &DeviceSnapshot, lines: &[Option<Frame<'_>>], names: &[&str]) -> Self {
         let segments = &device.segments;
         let blocks = || segments.iter().flat_map(|segment| &segment.blocks);
         let in_state = |state| blocks().filter(move |block| block.state == state);
@@ -138,6 +141,7 @@ impl DeviceSummary {
             n_allocated_blocks: in_state(BlockState::Held).count(),
             is_inconsistent: segments.iter().any(is_inconsistent),
             owners,
+            holders: holders(in_state(BlockState::Held), names),
             failed: failed(device, lines),
             timeline: Timeline::of(device, lines),
         }

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gpumem._sizes import size_bytes
 from gpumem.cli import exits, files, opened, terminal
-from gpumem.cli.sizes import size_bytes
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

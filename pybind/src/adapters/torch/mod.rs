@@ -71,6 +71,7 @@ impl Torch {
                 id: identity::of(found.address, found.n_bytes, found.owner),
                 device: paged_on.as_deref().unwrap_or(&found.device),
                 n_bytes: found.n_bytes,
+                address: Some(found.address as u64),
             };
             sink.storage(own, storage, Step::Within);
         }

@@ -1,0 +1,49 @@
+"""PyTorch's memory snapshot, with the name of what holds each block."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpumem import _gpumem
+
+if TYPE_CHECKING:
+    import os
+
+
+@dataclass(frozen=True)
+class SavedSnapshot:
+    """A memory snapshot that was written."""
+
+    path: Path
+    n_blocks: int
+    """How many blocks are allocated."""
+    n_named: int
+    """How many of them have the path that holds them."""
+    note: str | None
+    """What could not be found out, and why."""
+
+    def __str__(self) -> str:
+        """Return what was written, and how to open it."""
+        note = "" if self.note is None else f"\n! {self.note}"
+        return (
+            f"wrote {self.path}: {self.n_named:,} of {self.n_blocks:,} blocks with the path that"
+            f" holds them\nopen it with %gpumem_report, or at pytorch.org/memory_viz{note}"
+        )
+
+
+def snapshot(path: str | os.PathLike[str]) -> SavedSnapshot:
+    """Write PyTorch's memory snapshot to a file, each block with the path that holds it.
+
+    The file is what ``torch.cuda.memory._dump_snapshot`` writes, and opens in the same
+    viewers. If no stack was recorded for a block, a frame ``held by`` names its holder, such as
+    ``losses[3].grad_fn._saved_self``; else the block's ``user_metadata`` does. None of your code
+    is run, except for adapters that you registered.
+
+    Raises:
+        GpuMemError: torch is not imported, has not started CUDA, or uses another allocator.
+        OSError: the file cannot be written.
+    """
+    file = Path(path).expanduser()
+    return SavedSnapshot(file, *_gpumem._save_snapshot(file))

@@ -1,0 +1,131 @@
+//! `GpuMem.snapshot_on_oom`: a snapshot at the moment when torch's memory runs out.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use pyo3::prelude::*;
+
+use super::save;
+use super::torch::Allocator;
+use crate::adapters::own::Asks;
+use crate::api::file_error;
+use crate::{guard, session};
+
+/// A notebook whose cells fail again and again fills no disk.
+const MOST_FILES: u32 = 8;
+
+/// The name of files in a folder.
+const STEM: &str = "out-of-memory";
+
+static STATE: Mutex<State> = Mutex::new(State {
+    place: None,
+    n_files: 0,
+    run: Run::None,
+});
+
+struct State {
+    /// The file or folder that the user has named.
+    place: Option<PathBuf>,
+    n_files: u32,
+    run: Run,
+}
+
+/// The recorded run that is under way.
+enum Run {
+    None,
+    /// Nothing was written in it.
+    Open,
+    /// What was, in words.
+    Said(String),
+}
+
+/// What `GpuMem.snapshot_on_oom` says now.
+#[pyfunction]
+#[pyo3(name = "_snapshot_on_oom")]
+pub(crate) fn snapshot_on_oom(place: Option<PathBuf>) {
+    state().place = place;
+}
+
+/// A recorded run begins.
+pub(crate) fn begin() {
+    state().run = Run::Open;
+}
+
+/// The recorded run ends: what was written in it, in words.
+pub(crate) fn end() -> Option<String> {
+    match std::mem::replace(&mut state().run, Run::None) {
+        Run::Said(words) if !words.is_empty() => Some(words),
+        _ => None,
+    }
+}
+
+/// Memory has just run out, or the run has failed of it: writes the first time in a recorded run. An
+/// error may still be caught by the user's code.
+pub(crate) fn at_this_moment(py: Python<'_>) {
+    // Memory of another kind ran out.
+    if !matches!(Allocator::of_imported(py), Ok(Ok(_))) {
+        return;
+    }
+    let place = {
+        let mut state = state();
+        let is_wanted = matches!(state.run, Run::Open) && session::is_owner();
+        let Some(place) = state.place.clone().filter(|_| is_wanted) else {
+            return;
+        };
+        // What is looked at may run out of memory itself: nobody comes here twice.
+        if state.n_files == MOST_FILES {
+            let words = format!("no memory snapshot: this session has written {MOST_FILES}");
+            state.run = Run::Said(words);
+            return;
+        }
+        state.n_files += 1;
+        state.run = Run::Said(String::new());
+        place
+    };
+    let words = match guard::caught(py, || written(py, &place)) {
+        Ok(Some(words)) => words,
+        Ok(None) => "no memory snapshot: it was interrupted".to_owned(),
+        Err(error) => format!("no memory snapshot: {error}"),
+    };
+    let mut state = state();
+    if !matches!(state.run, Run::None) {
+        state.run = Run::Said(words);
+    }
+}
+
+fn written(py: Python<'_>, place: &Path) -> PyResult<String> {
+    let path = free_path(place)?;
+    let saved = save(py, path.clone(), Asks::Nobody)?;
+    let note = saved
+        .note
+        .map_or_else(String::new, |note| format!("; {note}"));
+    Ok(format!(
+        "wrote {}: memory as it ran out, {} of {} blocks with the path that holds them{note}",
+        path.display(),
+        saved.n_named,
+        saved.n_blocks
+    ))
+}
+
+/// A path where no file is: the named file's, or one in the named folder. Nothing is replaced.
+fn free_path(place: &Path) -> PyResult<PathBuf> {
+    let is_file = place.extension().is_some_and(|it| it == "pickle") && !place.is_dir();
+    let folder = if is_file {
+        place.parent().unwrap_or(Path::new("."))
+    } else {
+        place
+    };
+    fs::create_dir_all(folder).map_err(|error| file_error(folder.to_owned(), &error))?;
+    let stem = place.file_stem().filter(|_| is_file);
+    let stem = stem.unwrap_or(STEM.as_ref()).to_string_lossy();
+    let first = folder.join(format!("{stem}.pickle"));
+    let others = (2_u32..).map(|n| folder.join(format!("{stem}-{n}.pickle")));
+    let mut paths = std::iter::once(first).chain(others);
+    let is_free = |path: &PathBuf| fs::symlink_metadata(path).is_err();
+    Ok(paths.find(is_free).unwrap_or_else(|| place.to_owned()))
+}
+
+fn state() -> MutexGuard<'static, State> {
+    STATE.lock().unwrap_or_else(PoisonError::into_inner)
+}
