@@ -6,6 +6,7 @@
 
 mod adapters;
 mod api;
+mod arrow;
 mod blocks;
 mod classic;
 mod clock;
@@ -56,6 +57,8 @@ mod _gpumem {
         write_file,
     };
     #[pymodule_export]
+    use super::arrow::Table;
+    #[pymodule_export]
     use super::blocks::{Block, record};
     #[pymodule_export]
     use super::classic::{
@@ -76,7 +79,7 @@ mod _gpumem {
     #[pymodule_export]
     use super::holders::{Holders, find_holders};
     #[pymodule_export]
-    use super::levels::{bytes_text, device_levels, levels_text};
+    use super::levels::{bytes_text, device_levels, device_scalars, levels_text};
     #[pymodule_export]
     use super::look::_looks;
     #[pymodule_export]

@@ -18,9 +18,10 @@ EXAMPLES = """examples:
   jupyter gpumem report last
   jupyter gpumem report 3f2a --html report.html
   jupyter gpumem report before.gpumem --csv > runs.csv
+  jupyter gpumem report last --perfetto last.trace.json
   jupyter gpumem report snapshot.pickle --json"""
 
-PICTURES = ("html", "png", "svg")
+FILES = ("html", "png", "svg", "perfetto")
 TEXTS = ("text", "json", "csv", "markdown")
 
 
@@ -31,6 +32,7 @@ def add(parser: ArgumentParser) -> None:
         ("html", "the report as one page that needs no network"),
         ("png", "a picture"),
         ("svg", "a picture that can be enlarged"),
+        ("perfetto", "a trace for ui.perfetto.dev and chrome://tracing"),
     ):
         parser.add_argument(f"--{name}", metavar="FILE", help=f"write {what}")
     texts = parser.add_mutually_exclusive_group()
@@ -51,15 +53,15 @@ def run(options: Namespace) -> int:
     """Show or write a report."""
     from gpumem import TorchSnapshot, report
 
-    files.check_targets(options, *PICTURES, "output")
+    files.check_targets(options, *FILES, "output")
     found = opened.recording_or_snapshot(options.recording)
     if isinstance(found, TorchSnapshot):
         return _show_snapshot(found, options)
     shown = report(found)
-    written = [name for name in PICTURES if getattr(options, name) is not None]
+    written = [name for name in FILES if getattr(options, name) is not None]
     for name in written:
         path = getattr(options, name)
-        files.write(path, _picture(shown, name))
+        files.write(path, _content(shown, name))
         print(files.wrote(path))
     if written and options.form is None and options.output is None:
         return exits.OK
@@ -69,7 +71,7 @@ def run(options: Namespace) -> int:
 
 def _show_snapshot(snapshot: TorchSnapshot, options: Namespace) -> int:
     """Show a memory snapshot of PyTorch: it has two of the forms."""
-    asked = [name for name in PICTURES if getattr(options, name) is not None]
+    asked = [name for name in FILES if getattr(options, name) is not None]
     asked += [options.form] if options.form in {"csv", "markdown"} else []
     if asked:
         message = f"a memory snapshot of PyTorch has no --{asked[0]}"
@@ -87,7 +89,9 @@ def _put(text: str, options: Namespace) -> None:
         print(files.wrote(options.output))
 
 
-def _picture(shown: Report, form: str) -> bytes | str:
+def _content(shown: Report, form: str) -> bytes | str:
+    if form == "perfetto":
+        return shown.recording._report_chrome_trace()
     if form == "png":
         return shown.png()
     if form == "svg":
