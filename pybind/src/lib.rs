@@ -42,6 +42,7 @@ mod text;
 mod threads;
 mod torch_snapshot;
 mod trace;
+mod trainers;
 mod walk;
 
 use pyo3::prelude::*;
