@@ -30,6 +30,7 @@ __all__ = [
     "StoreError",
     "Subscription",
     "Tensor",
+    "Table",
     "TorchSnapshot",
     "__version__",
     "_baseline_names",
