@@ -25,6 +25,7 @@
 pub mod allocator;
 pub mod analyze;
 pub mod chart;
+pub mod chrome_trace;
 pub mod classic;
 pub mod collect;
 pub mod company;
@@ -47,6 +48,7 @@ mod select;
 mod severity;
 pub mod sort;
 pub mod source_text;
+pub mod table;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod trace;

@@ -6,15 +6,17 @@ use std::path::{Path, PathBuf};
 
 use gpumem_core::analyze::{Analysis, Compared, analyze, compare, waiting};
 use gpumem_core::chart::{self, Scene, Theme};
+use gpumem_core::chrome_trace::chrome_trace;
 use gpumem_core::holders::Holders;
 use gpumem_core::read::file_kind::FileKind;
 use gpumem_core::recording::{DeviceIdx, RunIdx};
-use gpumem_core::{format, json, recording, report};
+use gpumem_core::{format, json, recording, report, table};
 use pyo3::create_exception;
-use pyo3::exceptions::{PyException, PyOSError, PyUserWarning};
+use pyo3::exceptions::{PyException, PyOSError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
+use crate::arrow::Table;
 use crate::text::Text;
 use crate::{files, look, rules, session};
 
@@ -149,6 +151,27 @@ impl Recording {
     fn _report_csv(&self, py: Python<'_>) -> PyResult<String> {
         look::ensure_room()?;
         Ok(py.detach(|| report::csv(&self.inner, &self.analysis())))
+    }
+
+    /// Runs, levels and findings for Perfetto.
+    fn _report_chrome_trace(&self, py: Python<'_>) -> PyResult<String> {
+        look::ensure_room()?;
+        Ok(py.detach(|| chrome_trace(&self.inner, &self.analysis())))
+    }
+
+    /// `runs`, `samples` or `findings` as columns.
+    fn _report_table(&self, py: Python<'_>, what: &str) -> PyResult<Table> {
+        look::ensure_room()?;
+        let table = py.detach(|| match what {
+            "runs" => Some(table::runs(&self.inner, &self.analysis())),
+            "samples" => Some(table::samples(&self.inner)),
+            "findings" => Some(table::findings(&self.inner, &self.analysis())),
+            _ => None,
+        });
+        table.map(Table::new).ok_or_else(|| {
+            let hint = "hint: name \"runs\", \"samples\" or \"findings\"";
+            PyValueError::new_err(std::format!("there is no table {what:?}\n{hint}"))
+        })
     }
 
     /// Of the programs and libraries that the session ran with.

@@ -22,7 +22,7 @@ use crate::sampler::Interval;
 use crate::session::{self, Selection};
 use crate::text::{Text, strings};
 use crate::trace::{Traceable, Tracing, flight};
-use crate::{guard, interrupt, oom, rules, stored};
+use crate::{guard, interrupt, oom, rules, stored, trainers};
 
 const ISSUES: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/issues");
 
@@ -63,6 +63,8 @@ struct State {
     holders: bool,
     /// Our failure, after which nothing is recorded.
     stopped: Option<Stopped>,
+    /// The run below which the callback for a trainer was named.
+    hinted: Option<RunIdx>,
     /// Why the last line was not shown.
     unsaid: Option<String>,
     /// The `ExecutionInfo` of each `run_cell` under way, outermost first.
@@ -368,7 +370,13 @@ impl Extension {
             session::look_for_holders(py, run)?;
         }
         session::look_for_segments(py, run, is_traced)?;
-        self.say(py, &open, run, notes)?;
+        let hint = self.hint_at_trainer(py, run, result)?;
+        let is_hint = hint.is_some();
+        notes.extend(hint);
+        let is_shown = self.say(py, &open, run, notes)?;
+        if is_hint && is_shown {
+            self.state(py).hinted = Some(run);
+        }
         self.say_trouble_of_store(py, &open)
     }
 
@@ -468,15 +476,16 @@ impl Extension {
         size.getattr(intern!(py, "columns"))?.extract()
     }
 
-    /// The line after a cell. Where the user's output takes none, the next one says so.
-    fn say(&self, py: Python<'_>, open: &Open, run: RunIdx, notes: Vec<String>) -> PyResult<()> {
+    /// The line after a cell, and whether it was shown. Where the user's output takes none, the next
+    /// one says so.
+    fn say(&self, py: Python<'_>, open: &Open, run: RunIdx, notes: Vec<String>) -> PyResult<bool> {
         let quiet = open.quiet || (!open.asked && self.state(py).quiet);
         if quiet {
-            return Ok(());
+            return Ok(false);
         }
         let line = session::line(py, run, open.asked, self.width(py)?)?;
         if line.is_none() && notes.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
         let mut line = line.unwrap_or_default();
         let unsaid = self.state(py).unsaid.take().map(|reason| {
@@ -497,10 +506,25 @@ impl Extension {
         match publish.call((), Some(&output)) {
             Err(error) if error.is_instance_of::<PyException>(py) => {
                 self.state(py).unsaid = Some(error.to_string());
-                Ok(())
+                Ok(false)
             }
-            shown => shown.map(drop),
+            shown => shown.map(|_| true),
         }
+    }
+
+    /// Until one was shown: the callback for a trainer that ran for long in a cell without a mark.
+    fn hint_at_trainer(
+        &self,
+        py: Python<'_>,
+        run: RunIdx,
+        result: &Bound<'_, PyAny>,
+    ) -> PyResult<Option<String>> {
+        let is_past = self.state(py).hinted.is_some() || result.is_none();
+        if is_past || !session::is_long_and_unmarked(py, run)? || !trainers::is_imported(py)? {
+            return Ok(None);
+        }
+        let raw_cell = result.getattr("info")?.getattr("raw_cell")?;
+        Ok(trainers::hint(py, self.shell.bind(py), &raw_cell))
     }
 
     /// Once, below a cell without a line: why the session is not kept, or what happened to its file.

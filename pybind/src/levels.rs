@@ -52,6 +52,33 @@ pub(crate) fn device_levels(py: Python<'_>) -> Vec<DeviceLevels> {
     readings.into_iter().map(of_device).collect()
 }
 
+/// A device's label, whether it is the host, and the levels that are known, in bytes: `allocated`,
+/// `reserved`, `process_used`, `device_used`, and the allocators' own `peak_counter`.
+type DeviceScalars = (String, bool, Vec<(&'static str, u64)>);
+
+/// The levels of every device now, for what draws them.
+#[pyfunction]
+pub(crate) fn device_scalars(py: Python<'_>) -> Vec<DeviceScalars> {
+    let of_device = |(found, reading): (Found, Reading)| {
+        let device = device(found);
+        let levels = DeviceSummary::now(device.idx, &reading);
+        let known = [
+            ("allocated", levels.allocated),
+            ("reserved", levels.reserved),
+            ("process_used", levels.process_used),
+            ("device_used", levels.device_used),
+            ("peak_counter", reading.total(|it| &it.peak_allocated)),
+        ];
+        let known = known
+            .into_iter()
+            .filter_map(|(name, level)| Some((name, level?.get())));
+        let is_host = device.kind == DeviceKind::Host;
+        (device.label, is_host, known.collect())
+    };
+    let readings = session::readings(py, &[]);
+    readings.into_iter().map(of_device).collect()
+}
+
 fn device(found: Found) -> Device {
     Device {
         idx: DeviceIdx(0),

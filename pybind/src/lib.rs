@@ -6,6 +6,7 @@
 
 mod adapters;
 mod api;
+mod arrow;
 mod blocks;
 mod classic;
 mod clock;
@@ -47,6 +48,7 @@ mod threads;
 mod torch_snapshot;
 mod torch_trace;
 mod trace;
+mod trainers;
 mod walk;
 
 use pyo3::prelude::*;
@@ -61,6 +63,8 @@ mod _gpumem {
         DeviceError, GpuMemError, Recording, RecordingError, RecordingWarning, recording_now,
         write_file,
     };
+    #[pymodule_export]
+    use super::arrow::Table;
     #[pymodule_export]
     use super::blocks::{Block, record};
     #[pymodule_export]
@@ -86,7 +90,7 @@ mod _gpumem {
     #[pymodule_export]
     use super::level_log::LevelLog;
     #[pymodule_export]
-    use super::levels::{bytes_text, device_levels, levels_text};
+    use super::levels::{bytes_text, device_levels, device_scalars, levels_text};
     #[pymodule_export]
     use super::look::_looks;
     #[pymodule_export]

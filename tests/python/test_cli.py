@@ -138,6 +138,15 @@ def test_a_report_has_every_form(saved: Path, tmp_path: Path) -> None:
     assert gpumem("report", saved, "--markdown").stdout.startswith("### ▲ `held` leaks")
 
 
+def test_a_report_is_a_trace_for_perfetto(saved: Path, tmp_path: Path) -> None:
+    trace = tmp_path / "p.trace.json"
+    assert gpumem("report", saved, "--perfetto", trace).stdout == f"wrote {trace}\n"
+    assert json.loads(trace.read_text())["traceEvents"]
+    assert trace.stat().st_mode & 0o77 == 0
+    refused = gpumem("report", saved, "--perfetto", trace)
+    assert (refused.returncode, "--force overwrites it" in refused.stderr) == (2, True)
+
+
 def test_no_spreadsheet_takes_a_label_for_a_formula(saved: Path, tmp_path: Path) -> None:
     table = tmp_path / "runs.csv"
     assert gpumem("report", saved, "--csv", "-o", table).returncode == 0

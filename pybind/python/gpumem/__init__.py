@@ -8,7 +8,7 @@ Type ``%load_ext gpumem`` in a notebook, then ``%%gpumem`` above a cell or
 from gpumem import _gil  # noqa: F401 (refuses a Python without the GIL)
 
 # isort: split
-from gpumem import sim
+from gpumem import callbacks, sim
 from gpumem._company import GpuProcesses, Process, who
 from gpumem._gpumem import (
     DeviceError,
@@ -23,6 +23,7 @@ from gpumem._gpumem import (
     RecordingError,
     RecordingWarning,
     StoreError,
+    Table,
     TorchSnapshot,
     TorchTrace,
     __version__,
@@ -92,9 +93,11 @@ __all__ = [
     "SharedMemory",
     "StoreError",
     "StoredSession",
+    "Table",
     "TorchSnapshot",
     "TorchTrace",
     "__version__",
+    "callbacks",
     "classify_growth",
     "compare",
     "footprint",

@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 NOTEBOOK_WIDTH = 100
 PICTURE_WIDTH = 880
 
-# Entries of a run that are no single figure or text.
-NESTED = {"gaps", "oom"}
-
 
 @dataclass(frozen=True)
 class Cell:
@@ -143,14 +140,29 @@ class Report:
         """Return the whole report as JSON."""
         return self._json
 
-    def to_pandas(self) -> Any:  # noqa: ANN401 (pandas is not a dependency)
-        """Return ``runs`` as a pandas ``DataFrame``; ``cell`` is the cell's label.
+    def table(self, what: str = "runs") -> _gpumem.Table:
+        """Return ``runs``, ``samples`` or ``findings`` as a table with typed columns.
+
+        polars, pyarrow and DuckDB read it: ``polars.DataFrame(report.table("samples"))``. ``cell``
+        is the cell's label.
+
+        Raises:
+            ValueError: there is no such table.
+        """
+        return self.recording._report_table(what)
+
+    def to_pandas(self, what: str = "runs") -> Any:  # noqa: ANN401 (pandas is not a dependency)
+        """Return one of the tables as a pandas ``DataFrame``.
 
         Raises:
             ImportError: pandas is not installed.
+            ValueError: there is no such table.
         """
-        rows = [{**row, "cell": row["cell"]["label"]} for row in self.runs]
-        return data_frame([{k: v for k, v in row.items() if k not in NESTED} for row in rows])
+        return data_frame(self.table(what)._columns())
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Return the runs as a stream of Arrow's C interface."""
+        return self.table().__arrow_c_stream__(requested_schema)
 
     def text(self, width: int | None = None) -> str:
         """Return the report as plain text, at most ``width`` columns wide."""
@@ -168,14 +180,17 @@ class Report:
         """Write the report in the form that the name's ending tells.
 
         A picture (``.png``, ``.svg``), one page (``.html``), the conclusion as Markdown (``.md``),
-        everything (``.json``) or one line for each run and device (``.csv``).
+        everything (``.json``), one line for each run and device (``.csv``), or a trace for Perfetto
+        and ``chrome://tracing`` (``.trace.json``).
 
         Raises:
             GpuMemError: the name has another ending.
             OSError: the file cannot be written.
         """
         target = Path(path)
-        match target.suffix.lower():
+        match _ending(target):
+            case ".trace.json":
+                content = self.recording._report_chrome_trace().encode()
             case ".png":
                 content = self.png()
             case ".svg":
@@ -194,7 +209,7 @@ class Report:
             case suffix:
                 message = (
                     f"cannot save a report as {suffix!r}: {target.name}\n"
-                    "hint: end the name in .png, .svg, .html, .md, .json or .csv"
+                    "hint: end the name in .png, .svg, .html, .md, .json, .trace.json or .csv"
                 )
                 raise _gpumem.GpuMemError(message)
         _gpumem._write_file(target, content)
@@ -244,6 +259,11 @@ def report(recording: _gpumem.Recording | None = None, *, rules: Rules | None = 
 def below(notice: str | None, text: str, width: int = NOTEBOOK_WIDTH) -> str:
     """Return the text with the notice above it, if there is one."""
     return text if notice is None else f"{textwrap.fill(notice, width)}\n\n{text}"
+
+
+def _ending(path: Path) -> str:
+    lowered = path.name.lower()
+    return ".trace.json" if lowered.endswith(".trace.json") else path.suffix.lower()
 
 
 def _checked(recording: object) -> _gpumem.Recording:

@@ -32,13 +32,13 @@ def preformatted(text: str) -> str:
     return f"<pre>{html.escape(text)}</pre>"
 
 
-def data_frame(rows: list[dict[str, Any]]) -> Any:  # noqa: ANN401 (pandas is not a dependency)
-    """Return a pandas ``DataFrame`` with one row for each of these.
+def data_frame(columns: dict[str, list[Any]]) -> Any:  # noqa: ANN401 (pandas is not a dependency)
+    """Return a pandas ``DataFrame`` of these columns.
 
     Raises:
         ImportError: pandas is not installed.
     """
-    return import_module("pandas").DataFrame(rows)
+    return import_module("pandas").DataFrame(columns)
 
 
 def _row(tag: str, texts: Sequence[object]) -> str:

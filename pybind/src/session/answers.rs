@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use gpumem_core::inspection::has_news;
-use gpumem_core::recording::{Recording, RunIdx};
+use gpumem_core::recording::{Recording, RunIdx, Series};
 use gpumem_core::report;
+use gpumem_core::units::Nanos;
 use pyo3::prelude::*;
 
 use super::{collect_look, with_recorder, with_session};
@@ -33,6 +34,25 @@ pub(crate) fn line(
         let news = report::news(recording, &analysis, run, &mut session.shown);
         (asked || news.is_worth_a_line())
             .then(|| report::line(recording, &analysis, run, &news, width))
+    })
+}
+
+/// A training of fewer seconds is not worth a hint.
+const LONG: Nanos = Nanos::millis(5000);
+
+/// A run took long, and neither a mark nor a block in it says what it did.
+pub(crate) fn is_long_and_unmarked(py: Python<'_>, idx: RunIdx) -> PyResult<bool> {
+    with_recorder(py, |recorder| {
+        let recording = recorder.recording();
+        let run = recording.run(idx);
+        let is_long = run.ended.is_some_and(|it| it.since(run.started) >= LONG);
+        let inside = recording.runs().get(idx.get() + 1..).unwrap_or_default();
+        let has_block = inside.iter().any(|other| other.parent == Some(idx));
+        let is_marked = recording.devices().iter().any(|device| {
+            let mut series = recording.samples_of(idx, device.idx);
+            series.any(|(series, _)| *series != Series::Sampled)
+        });
+        is_long && !has_block && !is_marked
     })
 }
 

@@ -22,11 +22,12 @@ EXAMPLES = """examples:
   jupyter gpumem report last
   jupyter gpumem report 3f2a --html report.html
   jupyter gpumem report before.gpumem --csv > runs.csv
+  jupyter gpumem report last --perfetto last.trace.json
   jupyter gpumem report snapshot.pickle --html snapshot.html
   jupyter gpumem report trace.json.gz --by shapes
   jupyter gpumem report nvidia-smi.csv"""
 
-PICTURES = ("html", "png", "svg")
+FILES = ("html", "png", "svg", "perfetto")
 TEXTS = ("text", "json", "csv", "markdown")
 GROUPS = ("name", "shapes", "module")
 
@@ -38,6 +39,7 @@ def add(parser: ArgumentParser) -> None:
         ("html", "the report as one page that needs no network"),
         ("png", "a picture"),
         ("svg", "a picture that can be enlarged"),
+        ("perfetto", "a trace for ui.perfetto.dev and chrome://tracing"),
     ):
         parser.add_argument(f"--{name}", metavar="FILE", help=f"write {what}")
     texts = parser.add_mutually_exclusive_group()
@@ -63,17 +65,17 @@ def run(options: Namespace) -> int:
     """Show or write a report."""
     from gpumem import Recording, TorchTrace, report
 
-    files.check_targets(options, *PICTURES, "output")
+    files.check_targets(options, *FILES, "output")
     found = opened.any_file(options.recording)
     if options.by is not None and not isinstance(found, TorchTrace):
         raise exits.CommandError(f"only {TorchTrace._KIND} has --by")
     if not isinstance(found, Recording):
         return _show_other(found, options)
     shown = report(found)
-    written = [name for name in PICTURES if getattr(options, name) is not None]
+    written = [name for name in FILES if getattr(options, name) is not None]
     for name in written:
         path = getattr(options, name)
-        files.write(path, _picture(shown, name))
+        files.write(path, _content(shown, name))
         print(files.wrote(path))
     if written and options.form is None and options.output is None:
         return exits.OK
@@ -88,7 +90,7 @@ def _show_other(found: OtherFile, options: Namespace) -> int:
     forms = ["--text", "--json"]
     if isinstance(found, TorchSnapshot):
         forms.insert(0, "--html")
-    asked = [f"--{name}" for name in PICTURES if getattr(options, name) is not None]
+    asked = [f"--{name}" for name in FILES if getattr(options, name) is not None]
     asked += [f"--{options.form}"] if options.form in {"csv", "markdown"} else []
     refused = [name for name in asked if name not in forms]
     if refused:
@@ -119,7 +121,9 @@ def _put(text: str, options: Namespace) -> None:
         print(files.wrote(options.output))
 
 
-def _picture(shown: Report, form: str) -> bytes | str:
+def _content(shown: Report, form: str) -> bytes | str:
+    if form == "perfetto":
+        return shown.recording._report_chrome_trace()
     if form == "png":
         return shown.png()
     if form == "svg":

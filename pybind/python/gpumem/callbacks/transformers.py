@@ -1,0 +1,55 @@
+"""Hugging Face's ``Trainer``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import transformers
+
+from gpumem.callbacks._quiet import quiet
+from gpumem.callbacks._training import Training
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gpumem.callbacks._training import Writer
+
+
+class TrainerCallback(transformers.TrainerCallback):
+    """Mark each step of ``trainer.train()``: ``Trainer(…, callbacks=[TrainerCallback()])``.
+
+    A step is an update of the weights, as ``Trainer`` counts them. ``writers`` get the levels
+    whenever the trainer logs, and the findings at the end.
+    """
+
+    def __init__(self, label: str = "step", writers: Sequence[Writer] = ()) -> None:
+        self._label = label
+        self._writers = writers
+        self._training: Training | None = None
+
+    @quiet
+    def on_train_begin(self, _args: Any, state: Any, *_: Any, **__: Any) -> None:
+        """Mark the beginning."""
+        self._training = None
+        # Only the first of several processes writes.
+        writers = self._writers if state.is_world_process_zero else ()
+        self._training = Training(self._label, writers)
+
+    @quiet
+    def on_step_end(self, *_: Any, **__: Any) -> None:
+        """Mark the end of a step."""
+        if self._training is not None:
+            self._training.step_ended()
+
+    @quiet
+    def on_log(self, _args: Any, state: Any, *_: Any, **__: Any) -> None:
+        """Write the levels, as often as the trainer logs."""
+        if self._training is not None:
+            self._training.write(state.global_step)
+
+    @quiet
+    def on_train_end(self, _args: Any, state: Any, *_: Any, **__: Any) -> None:
+        """Write what was kept, and the findings."""
+        training, self._training = self._training, None
+        if training is not None:
+            training.ended(state.global_step)
