@@ -7,6 +7,7 @@ mod alike;
 mod bench;
 mod bundle;
 mod demo;
+mod licenses;
 mod lint;
 mod order;
 mod panics;
@@ -45,6 +46,8 @@ enum Command {
     },
     /// Build the wheel and the source distribution into target/wheels
     Wheel,
+    /// Write the notices of the crates and fonts that the wheel contains
+    Licenses,
     /// Show the quickstart in JupyterLab
     Demo(demo::Options),
     /// Take the README's picture of the report anew
@@ -91,6 +94,7 @@ fn execute(command: &Command, project: &Project) -> Result<ExitCode> {
             );
             println!("{}", wheel::sources(project, &environment)?.display());
         }
+        Command::Licenses => licenses::write(project)?,
         Command::Demo(options) => {
             let environment = wheel::install(project, Use::Release)?;
             return demo::show(project, &environment, options);
