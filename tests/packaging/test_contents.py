@@ -19,11 +19,17 @@ PACKAGES = "pybind/python/"
 LICENSES = {"LICENSE-APACHE", "LICENSE-MIT", "LICENSE-THIRD-PARTY"}
 
 # The bill of materials lists macros and what build scripts use: they are not in the wheel.
-IN_THE_COMPILER = """
-    autocfg cc darling darling_core darling_macro find-msvc-tools fnv heck ident_case pkg-config
-    proc-macro2 pyo3-build-config pyo3-macros pyo3-macros-backend quote serde_derive shlex strsim
-    syn target-lexicon thiserror-impl vcpkg windows-implement windows-interface wrapcenum-derive
-""".split()
+IN_THE_COMPILER = set(
+    re.findall(
+        r"\S+",
+        """
+        autocfg cc darling darling_core darling_macro find-msvc-tools fnv heck ident_case pkg-config
+        proc-macro2 pyo3-build-config pyo3-macros pyo3-macros-backend quote serde_derive shlex
+        strsim syn target-lexicon thiserror-impl vcpkg windows-implement windows-interface
+        wrapcenum-derive
+        """,
+    )
+)
 
 
 def package_files(tracked: frozenset[str]) -> set[str]:
