@@ -15,7 +15,9 @@ mod places;
 mod played;
 mod project;
 mod python;
+mod release;
 mod run;
+mod site;
 mod stamp;
 mod system;
 mod tally;
@@ -45,7 +47,16 @@ enum Command {
         widget_only: bool,
     },
     /// Build the wheel and the source distribution into target/wheels
-    Wheel,
+    Wheel {
+        /// Build a wheel for each kind of Linux instead, with zig, into target/wheels-release
+        #[arg(long)]
+        release: bool,
+        /// Build only these, such as x86_64-unknown-linux-musl
+        #[arg(long, requires = "release")]
+        target: Vec<String>,
+    },
+    /// Build the site into target/site
+    Site,
     /// Write the notices of the crates and fonts that the wheel contains
     Licenses,
     /// Show the quickstart in JupyterLab
@@ -86,7 +97,19 @@ fn execute(command: &Command, project: &Project) -> Result<ExitCode> {
         Command::Build { widget_only: false } => {
             wheel::install(project, Use::Testing)?;
         }
-        Command::Wheel => {
+        Command::Wheel {
+            release: true,
+            target,
+        } => {
+            for wheel in release::build(project, target)? {
+                println!("{}", wheel.display());
+            }
+        }
+        Command::Site => {
+            let recorder = wheel::install(project, Use::Release)?;
+            println!("{}", site::build(project, &recorder)?.display());
+        }
+        Command::Wheel { release: false, .. } => {
             let environment = Environment::main(project)?;
             println!(
                 "{}",

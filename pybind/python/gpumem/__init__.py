@@ -34,7 +34,7 @@ from gpumem._gpumem import (
 )
 from gpumem._holders import Holder, HolderBranch, Holders, SharedMemory, holders
 from gpumem._release import Released, ReleaseStep, release
-from gpumem._report import Cell, Evidence, Finding, Fix, Report, report
+from gpumem._report import Cell, Evidence, Finding, Findings, Fix, Report, report
 from gpumem._rules import Rules
 from gpumem._sessions import LastRun, StoredSession, open_session, sessions
 from gpumem._verdicts import Change, Comparison, Growth, GrowthSide, classify_growth, compare
@@ -54,6 +54,7 @@ __all__ = [
     "DeviceError",
     "Evidence",
     "Finding",
+    "Findings",
     "Fix",
     "Footprint",
     "FootprintRow",
