@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use object::elf::FileHeader64;
 use object::read::elf::FileHeader;
-use object::{Endianness, LittleEndian};
+use object::LittleEndian;
 
 use crate::project::Project;
 use crate::python::Environment;
