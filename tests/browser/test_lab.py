@@ -36,7 +36,9 @@ def opened(lab: Lab, notebook: str, open_page: Open) -> Callable[..., Guarded]:
     """Open the notebook in a window of its own; the first to do so runs it."""
 
     def open_notebook(**options: object) -> Guarded:
-        opened = open_page(f"{lab.url}/lab/workspaces/lab/tree/{notebook}", host=lab.host, **VIEW, **options)
+        opened = open_page(
+            f"{lab.url}/lab/workspaces/lab/tree/{notebook}", host=lab.host, **VIEW, **options
+        )
         opened.page.locator(".jp-Notebook .jp-CodeCell").first.wait_for()
         wait(lambda: _kernel_state(lab) == "idle", "the kernel never became idle")
         if '"image/png"' not in (lab.folder / notebook).read_text():

@@ -7,9 +7,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use object::LittleEndian;
 use object::elf::FileHeader64;
 use object::read::elf::FileHeader;
-use object::LittleEndian;
 
 use crate::project::Project;
 use crate::python::Environment;
@@ -147,6 +147,9 @@ mod tests {
     fn this_program_needs_a_glibc_that_is_not_newer_than_the_newest() {
         let own = std::env::current_exe().and_then(fs::read);
         let needed = newest_glibc(&own.expect("the test is a file")).expect("it is an ELF file");
-        assert!(needed.is_some_and(|it| it >= (2, 2) && it < (3, 0)), "{needed:?}");
+        assert!(
+            needed.is_some_and(|it| it >= (2, 2) && it < (3, 0)),
+            "{needed:?}"
+        );
     }
 }

@@ -145,9 +145,8 @@ impl Columns {
         let [memory, pid, user, age] = cells;
         let [of_memory, of_pid, of_user, of_age] = self.0;
         let user = padded(user, of_user);
-        let left = format!(
-            "  {mark} {memory:>of_memory$}  {pid:>of_pid$}  {user}  {age:>of_age$}  "
-        );
+        let left =
+            format!("  {mark} {memory:>of_memory$}  {pid:>of_pid$}  {user}  {age:>of_age$}  ");
         let indent = n_columns(&left);
         let words = wrapped(words, width.saturating_sub(indent).max(NARROWEST));
         let mut lines = words.lines();

@@ -241,7 +241,7 @@ def _shown(change: Change) -> tuple[object, ...]:
     before = change.before
     return (
         change.change,
-        " › ".join((change.cell.label, *change.path)),
+        " > ".join((change.cell.label, *change.path)),
         change.device,
         "not recorded" if before is None else size(before.bytes_per_run),
         size(change.after.bytes_per_run),
