@@ -20,8 +20,9 @@ REPORT = "GPUMEM_SITE_REPORT"
 
 LIVE = """# A live report
 
-This is a report as `%gpumem_report --html FILE` writes it: one file that loads nothing from the network.
-Click a cell, open *Evidence*, move a slider under *Settings*. [The report](REPORT.md) explains its parts.
+This is a report as `%gpumem_report --html FILE` writes it: one file that loads nothing from the
+network. Click a cell, open *Evidence*, move a slider under *Settings*. [The report](REPORT.md)
+explains its parts.
 
 <iframe src="../report.html" title="A live report of gpumem" loading="lazy"
   style="width: 100%; height: 60rem; border: 1px solid #8888; border-radius: 4px"></iframe>
