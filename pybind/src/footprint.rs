@@ -60,6 +60,18 @@ impl Footprint {
     fn __repr__(&self) -> String {
         self.inner.to_string()
     }
+
+    fn _repr_html_<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let module = py.import("gpumem._table")?;
+        let size = |bytes: Option<u64>| module.call_method1("size", (bytes,));
+        let rows = self.rows().into_iter().map(|row| {
+            let (expected, present) = (size(row.expected_bytes)?, size(Some(row.present_bytes))?);
+            let part = row.part.replace('_', " ");
+            Ok((row.device, part, expected, present, row.formula))
+        });
+        let heads = ["device", "", "should take", "is there", "how"];
+        module.call_method1("table", (heads, rows.collect::<PyResult<Vec<_>>>()?))
+    }
 }
 
 #[pymethods]

@@ -73,6 +73,9 @@ def test_a_model_without_memory_shows_what_it_would_take() -> None:
     assert (parameters.device, parameters.expected_bytes) == ("meta", 2 << 30)
     assert parameters.present_bytes == 0
     assert gradients.expected_bytes == 2 << 30
+    shown = gpumem.footprint(model)._repr_html_()
+    assert shown.count(">2 GiB</td>") == 2
+    assert ">0 B</td>" in shown
 
 
 def test_frozen_and_tied_parameters_count_for_what_they_are() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import tarfile
@@ -15,7 +16,20 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PACKAGES = "pybind/python/"
-LICENSES = {"LICENSE-APACHE", "LICENSE-MIT"}
+LICENSES = {"LICENSE-APACHE", "LICENSE-MIT", "LICENSE-THIRD-PARTY"}
+
+# The bill of materials lists macros and what build scripts use: they are not in the wheel.
+IN_THE_COMPILER = set(
+    re.findall(
+        r"\S+",
+        """
+        autocfg cc darling darling_core darling_macro find-msvc-tools fnv heck ident_case pkg-config
+        proc-macro2 pyo3-build-config pyo3-macros pyo3-macros-backend quote serde_derive shlex
+        strsim syn target-lexicon thiserror-impl vcpkg windows-implement windows-interface
+        wrapcenum-derive
+        """,
+    )
+)
 
 
 def package_files(tracked: frozenset[str]) -> set[str]:
@@ -37,6 +51,18 @@ def test_wheel_holds_the_package_the_page_and_the_licenses(
     extension -= {"gpumem/_gpumem.pyi"}
     assert len(extension) == 1
     assert names - bill_of_materials == package_files(tracked) | described | extension
+
+
+def test_wheel_has_a_notice_of_every_crate_in_it(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        inside = {name.partition("/")[2]: name for name in archive.namelist()}
+        about = json.loads(archive.read(inside["sboms/gpumem-pybind.cyclonedx.json"]))
+        notices = archive.read(inside["licenses/LICENSE-THIRD-PARTY"]).decode()
+    named = set(re.findall(r"([\w-]+) (\d+\.\d+\.\d+[\w.+-]*)", notices))
+    crates = {(it["name"], it["version"]) for it in about["components"]}
+    assert {name for name, _ in crates - named} == {"gpumem-core", *IN_THE_COMPILER}
+    for work in ("DejaVu Sans", "Bitstream Vera", "SQLite"):
+        assert work in notices
 
 
 def test_one_wheel_serves_every_python(wheel: Path) -> None:

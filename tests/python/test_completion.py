@@ -96,7 +96,7 @@ def test_a_failure_of_ours_leaves_ipythons_completion(
 
 
 def test_after_unloading_nothing_is_offered(shell: Shell) -> None:
-    assert offered(shell, "%gpumem who") == {"who"}
+    assert "who" in offered(shell, "%gpumem wh")
     shell.run_line_magic("unload_ext", "gpumem")
     assert shell.Completer.custom_matchers == []
     assert "who" not in offered(shell, "%gpumem wh")

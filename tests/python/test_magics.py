@@ -361,7 +361,7 @@ def test_a_second_load_changes_nothing(shell: Shell) -> None:
 def test_unload_leaves_the_shell_as_it_was(new_shell: Any) -> None:
     shell = new_shell(loaded=False)
     # IPython registers the magics of extensions with the first of them.
-    shell.run_line_magic("load_ext", "autoreload")
+    shell.run_line_magic("load_ext", "storemagic")
     before = state(shell)
     shell.run_line_magic("load_ext", "gpumem")
     assert state(shell) != before

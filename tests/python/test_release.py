@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import gpumem
+import IPython
 import pytest
 from gpumem import _gpumem, sim
 
@@ -88,6 +89,9 @@ ERRORS = {
     "deep": "def deep(n):\n    mine = plant()\n    return deep(n - 1) if n else step()\ndeep(20)",
     "generator": "def steps():\n    mine = plant()\n    yield step()\nlist(steps())",
 }
+if IPython.version_info < (8,):
+    # IPython 7 itself raises what such a class raises.
+    del ERRORS["a class in the way"]
 GROUPED = {
     "group": "try:\n    step()\nexcept RuntimeError as it:\n    raise ExceptionGroup('', [it])",
     "group in group": "try:\n    step()\nexcept RuntimeError as error:\n"

@@ -307,6 +307,21 @@ def test_findings_are_plain_values(leak: gpumem.Recording) -> None:
     assert len(set(findings)) == len(findings)
 
 
+def test_a_notebook_shows_findings_as_a_table(leak: gpumem.Recording) -> None:
+    shown = gpumem.report(leak).findings._repr_html_()
+    assert shown.count("<tr>") == 1 + len(gpumem.report(leak).findings)
+    assert ">kept</td>" in shown
+    assert ">4 MiB</td>" in shown
+    rules = gpumem.Rules(min_growth=1 << 50)
+    assert "no findings" in gpumem.report(leak, rules=rules).findings._repr_html_()
+
+
+def test_a_notebook_shows_a_comparison_as_a_table(leak: gpumem.Recording) -> None:
+    shown = gpumem.compare(leak, leak)._repr_html_()
+    assert ">same</td>" in shown
+    assert shown.count(">4 MiB</td>") == 2
+
+
 def test_an_empty_session_has_a_report(shell: Shell, tmp_path: Path) -> None:
     shell.run("pass")
     report = gpumem.report()

@@ -12,6 +12,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import gpumem
+import IPython
 import pytest
 from gpumem import sim
 
@@ -226,6 +227,7 @@ def test_what_has_no_history_says_so(device: Any) -> None:
     assert gpumem.report().traces == []
 
 
+@pytest.mark.skipif(IPython.version_info < (8,), reason="IPython 7 has no such function")
 def test_a_trace_that_cannot_be_read_costs_a_note(device: Any, monkeypatch: Any) -> None:
     monkeypatch.setattr(device.compile, "format_code_name", lambda _file: 1 / 0)
     outcome = device.run("%%gpumem --trace\nx = sim.tensor(MIB)\nx.nbytes")

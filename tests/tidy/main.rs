@@ -216,6 +216,11 @@ fn every_link_of_a_page_leads_somewhere() {
 }
 
 #[test]
+fn the_readme_has_only_links_that_pypi_can_follow() {
+    assert_eq!(pages::relative_links("README.md"), [""; 0]);
+}
+
+#[test]
 fn every_page_of_the_docs_is_linked_to() {
     assert_eq!(pages::unlinked("docs/"), [""; 0]);
 }

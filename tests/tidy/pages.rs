@@ -43,14 +43,40 @@ fn linked_from(page: &str) -> Vec<String> {
         .collect()
 }
 
+/// Where the README's links lead in the checkout: `PyPI` shows only absolute ones.
+const OURS: [&str; 2] = [
+    "https://github.com/jupyter-gpumem/gpumem/blob/main/",
+    "https://raw.githubusercontent.com/jupyter-gpumem/gpumem/main/",
+];
+
 /// Where the links and pictures of a page lead, those to other sites apart.
 fn targets(page: &str) -> Vec<String> {
+    let to_root = "../".repeat(page.matches('/').count());
+    targets_as_written(page)
+        .into_iter()
+        .map(
+            |target| match OURS.iter().find_map(|it| target.strip_prefix(it)) {
+                Some(path) => format!("{to_root}{path}"),
+                None => target,
+            },
+        )
+        .filter(|target| !target.contains("://"))
+        .collect()
+}
+
+/// Links that `PyPI` cannot follow.
+pub(crate) fn relative_links(page: &str) -> Vec<String> {
+    let mut targets = targets_as_written(page);
+    targets.retain(|target| !target.contains("://") && !target.starts_with('#'));
+    targets
+}
+
+fn targets_as_written(page: &str) -> Vec<String> {
     let content = fs::read_to_string(root().join(page)).unwrap_or_default();
     let links = content.split("](").skip(1);
     links
         .filter_map(|rest| rest.split_once(')'))
         .map(|(target, _)| target.to_owned())
-        .filter(|target| !target.contains("://"))
         .collect()
 }
 

@@ -9,7 +9,7 @@ use anyhow::Result;
 use crate::project::Project;
 use crate::python::Environment;
 use crate::tally::Tally;
-use crate::{run, system, wasm};
+use crate::{licenses, run, system, wasm};
 
 /// Python that people write: the package, its build, its tests and our scripts.
 const PYTHON: &str = "pybind tests xtask/python";
@@ -38,6 +38,8 @@ pub(crate) fn outcomes(
             (name, outcome(run::run(&mut command)))
         })
         .collect();
+    eprintln!("lint: licenses");
+    outcomes.push(("licenses", outcome(licenses::check(project))));
     eprintln!("lint: js");
     outcomes.push(("js", check_js(project)));
     Ok(outcomes)

@@ -7,6 +7,7 @@ mod alike;
 mod bench;
 mod bundle;
 mod demo;
+mod licenses;
 mod lint;
 mod order;
 mod panics;
@@ -14,7 +15,9 @@ mod places;
 mod played;
 mod project;
 mod python;
+mod release;
 mod run;
+mod site;
 mod stamp;
 mod system;
 mod tally;
@@ -44,7 +47,18 @@ enum Command {
         widget_only: bool,
     },
     /// Build the wheel and the source distribution into target/wheels
-    Wheel,
+    Wheel {
+        /// Build a wheel for each kind of Linux instead, with zig, into target/wheels-release
+        #[arg(long)]
+        release: bool,
+        /// Build only these, such as x86_64-unknown-linux-musl
+        #[arg(long, requires = "release")]
+        target: Vec<String>,
+    },
+    /// Build the site into target/site
+    Site,
+    /// Write the notices of the crates and fonts that the wheel contains
+    Licenses,
     /// Show the quickstart in JupyterLab
     Demo(demo::Options),
     /// Take the README's picture of the report anew
@@ -83,7 +97,19 @@ fn execute(command: &Command, project: &Project) -> Result<ExitCode> {
         Command::Build { widget_only: false } => {
             wheel::install(project, Use::Testing)?;
         }
-        Command::Wheel => {
+        Command::Wheel {
+            release: true,
+            target,
+        } => {
+            for wheel in release::build(project, target)? {
+                println!("{}", wheel.display());
+            }
+        }
+        Command::Site => {
+            let recorder = wheel::install(project, Use::Release)?;
+            println!("{}", site::build(project, &recorder)?.display());
+        }
+        Command::Wheel { release: false, .. } => {
             let environment = Environment::main(project)?;
             println!(
                 "{}",
@@ -91,6 +117,7 @@ fn execute(command: &Command, project: &Project) -> Result<ExitCode> {
             );
             println!("{}", wheel::sources(project, &environment)?.display());
         }
+        Command::Licenses => licenses::write(project)?,
         Command::Demo(options) => {
             let environment = wheel::install(project, Use::Release)?;
             return demo::show(project, &environment, options);

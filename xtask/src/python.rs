@@ -132,7 +132,7 @@ impl Environment {
         Self::prepare(project, "python", &best()?, "xtask/python/requirements.txt")
     }
 
-    /// The oldest Python and IPython that are supported, of those that are here.
+    /// The oldest Python that is here, with exactly the versions that pyproject.toml declares.
     pub(crate) fn oldest(project: &Project) -> Result<Self> {
         let oldest = interpreters().pop().map_or_else(best, Ok)?;
         Self::prepare(
@@ -177,6 +177,18 @@ impl Environment {
                 Self::prepare(project, &name, it, requirements)
             })
             .collect()
+    }
+
+    /// What builds the site.
+    pub(crate) fn site(project: &Project) -> Result<Self> {
+        let requirements = "xtask/python/requirements-site.txt";
+        Self::prepare(project, "python-site", &best()?, requirements)
+    }
+
+    /// What builds the wheels of a release.
+    pub(crate) fn release(project: &Project) -> Result<Self> {
+        let requirements = "xtask/python/requirements-release.txt";
+        Self::prepare(project, "python-release", &best()?, requirements)
     }
 
     /// With the newest torch for CUDA, and nothing of NVIDIA's; and the newest JAX, on the CPU.

@@ -1,6 +1,7 @@
 //! What each cell kept, as a table.
 
-use super::{cut, has_many};
+use super::columns::{cut, n_columns, padded};
+use super::has_many;
 use crate::analyze::Analysis;
 use crate::chart::{CellRow, Rest, cells, default_device};
 use crate::collect::{CollectVec, ExtendVec};
@@ -33,12 +34,12 @@ pub(super) fn lines(recording: &Recording, analysis: &Analysis, width: usize) ->
         String::new()
     };
     let title = format!("What each cell kept{on}");
-    let names = shown.iter().map(|row| row.name.chars().count() + 2);
-    let wanted = names.chain([title.chars().count()]).max();
-    let n_columns = wanted.unwrap_or_default().min(width.saturating_sub(BESIDE));
-    let n_columns = n_columns.max(MIN_NAME);
-    let mut lines = vec![line(&title, ["In", "kept", "state"], n_columns)];
-    lines.extend_vec(shown.iter().map(|row| of_cell(row, n_columns)));
+    let names = shown.iter().map(|row| n_columns(&row.name) + 2);
+    let wanted = names.chain([n_columns(&title)]).max();
+    let name_width = wanted.unwrap_or_default().min(width.saturating_sub(BESIDE));
+    let name_width = name_width.max(MIN_NAME);
+    let mut lines = vec![line(&title, ["In", "kept", "state"], name_width)];
+    lines.extend_vec(shown.iter().map(|row| of_cell(row, name_width)));
     let rest = Rest {
         rows: rest,
         n_cells: cells.rows.len(),
@@ -48,7 +49,7 @@ pub(super) fn lines(recording: &Recording, analysis: &Analysis, width: usize) ->
     lines.iter().map(|line| cut(line, width)).collect_vec()
 }
 
-fn of_cell(row: &CellRow, n_columns: usize) -> String {
+fn of_cell(row: &CellRow, width: usize) -> String {
     let sign = row.sign.map_or(" ", |(sign, _)| sign);
     let number = row.execution_count.map(|n| format!("[{n}]"));
     let figures = [
@@ -56,10 +57,10 @@ fn of_cell(row: &CellRow, n_columns: usize) -> String {
         &row.total.to_string(),
         &row.state,
     ];
-    line(&format!("{sign} {}", row.name), figures, n_columns)
+    line(&format!("{sign} {}", row.name), figures, width)
 }
 
-fn line(name: &str, [number, kept, state]: [&str; 3], n_columns: usize) -> String {
-    let name = cut(name, n_columns);
-    format!("{name:<n_columns$} {number:>6} {kept:>10}  {state}")
+fn line(name: &str, [number, kept, state]: [&str; 3], width: usize) -> String {
+    let name = padded(&cut(name, width), width);
+    format!("{name} {number:>6} {kept:>10}  {state}")
 }

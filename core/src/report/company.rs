@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::columns::{n_columns, padded};
 use super::wrapped;
 use crate::collect::{CollectVec, ExtendVec};
 use crate::company::{DeviceCompany, GpuProcesses, Kind, Member};
@@ -133,7 +134,7 @@ impl Columns {
         let mut widths = ["memory", "pid", "user", "age"].map(str::len);
         for member in members {
             for (width, cell) in widths.iter_mut().zip(cells(member)) {
-                *width = (*width).max(cell.chars().count());
+                *width = (*width).max(n_columns(&cell));
             }
         }
         Self(widths)
@@ -143,10 +144,10 @@ impl Columns {
     fn row(&self, mark: &str, cells: [&str; 4], words: &str, width: usize) -> String {
         let [memory, pid, user, age] = cells;
         let [of_memory, of_pid, of_user, of_age] = self.0;
-        let left = format!(
-            "  {mark} {memory:>of_memory$}  {pid:>of_pid$}  {user:<of_user$}  {age:>of_age$}  "
-        );
-        let indent = left.chars().count();
+        let user = padded(user, of_user);
+        let left =
+            format!("  {mark} {memory:>of_memory$}  {pid:>of_pid$}  {user}  {age:>of_age$}  ");
+        let indent = n_columns(&left);
         let words = wrapped(words, width.saturating_sub(indent).max(NARROWEST));
         let mut lines = words.lines();
         let mut row = format!("{left}{}", lines.next().unwrap_or_default());

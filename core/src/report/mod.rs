@@ -20,6 +20,7 @@
 //! ```
 
 mod cells;
+mod columns;
 mod company;
 mod comparison;
 mod csv;
@@ -63,6 +64,7 @@ pub use torch_snapshot::{
 };
 pub use torch_trace::{torch_trace, torch_traces};
 
+use self::columns::{cut, n_columns};
 use crate::analyze::{Analysis, DeviceSummary, Peak, RunRow, cell_label};
 use crate::printable::printable_lines;
 use crate::recording::{Recording, Status};
@@ -281,14 +283,6 @@ fn count_of(n: u64, what: &str) -> String {
     count(usize::try_from(n).unwrap_or(usize::MAX), what)
 }
 
-fn cut(line: &str, width: usize) -> String {
-    if line.chars().count() <= width {
-        return line.to_owned();
-    }
-    let kept: String = line.chars().take(width.saturating_sub(1)).collect();
-    format!("{}…", kept.trim_end())
-}
-
 /// Parts with `·` between them, broken only between two of them while they fit a line by themselves.
 fn in_parts(parts: &[String], width: usize, indent: &str) -> String {
     let mut lines = Vec::new();
@@ -296,7 +290,7 @@ fn in_parts(parts: &[String], width: usize, indent: &str) -> String {
     for part in parts {
         if line.is_empty() {
             line.clone_from(part);
-        } else if line.chars().count() + 3 + part.chars().count() <= width {
+        } else if n_columns(&line) + 3 + n_columns(part) <= width {
             line = format!("{line} · {part}");
         } else {
             lines.push(std::mem::replace(&mut line, format!("{indent}{part}")));
@@ -310,7 +304,7 @@ fn in_parts(parts: &[String], width: usize, indent: &str) -> String {
 /// Wrapped between words, the further lines indented by two more. Code
 /// between backticks is one word.
 fn wrapped(line: &str, width: usize) -> String {
-    if line.chars().count() <= width {
+    if n_columns(line) <= width {
         return line.to_owned();
     }
     let indent = line.chars().take_while(|c| *c == ' ').count();
@@ -325,7 +319,7 @@ fn wrapped(line: &str, width: usize) -> String {
     let mut lines = vec![format!("{}{first}", " ".repeat(indent))];
     for word in words {
         let last = lines.last_mut().expect("it begins with one");
-        if last.chars().count() + 1 + word.chars().count() <= width {
+        if n_columns(last) + 1 + n_columns(word) <= width {
             last.push(' ');
             last.push_str(word);
         } else {

@@ -1,7 +1,8 @@
 //! The sessions that are kept, as a table; and the line about one that died.
 
+use super::columns::{cut, n_columns, padded};
 use super::company::age;
-use super::{cut, wrapped};
+use super::wrapped;
 use crate::analyze::{Analysis, Severity};
 use crate::collect::CollectVec;
 use crate::history::{Ending, LastRun, StoredSession};
@@ -55,7 +56,7 @@ pub fn sessions(sessions: &[StoredSession], width: usize) -> String {
     rows.extend(sessions.iter().map(row));
     let widths: Vec<usize> = (0..HEADING.len() - 1)
         .map(|column| {
-            let cells = rows.iter().map(|row| row[column].chars().count());
+            let cells = rows.iter().map(|row| n_columns(&row[column]));
             cells.max().unwrap_or(0)
         })
         .collect_vec();
@@ -65,7 +66,7 @@ pub fn sessions(sessions: &[StoredSession], width: usize) -> String {
         for (n, (cell, width)) in columns {
             let padded = match n {
                 RUNS => format!("{cell:>width$}  "),
-                _ => format!("{cell:<width$}  "),
+                _ => padded(cell, *width) + "  ",
             };
             line.push_str(&padded);
         }

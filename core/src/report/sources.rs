@@ -1,5 +1,6 @@
 //! The sources as a table: the devices of each, and what it reads or why it does not.
 
+use super::columns::{n_columns, padded};
 use super::wrapped;
 use crate::collect::CollectVec;
 use crate::printable::printable_lines;
@@ -34,7 +35,7 @@ pub fn sources(states: &[SourceState], width: usize) -> String {
     };
     rows.insert(0, heading);
     let widest = |cell: for<'r> fn(&'r Row<'_>) -> &'r str| {
-        let widths = rows.iter().map(|row| cell(row).chars().count());
+        let widths = rows.iter().map(|row| n_columns(cell(row)));
         widths.max().unwrap_or(0)
     };
     let (source, device) = (widest(|row| row.source), widest(|row| row.devices));
@@ -50,7 +51,8 @@ pub fn sources(states: &[SourceState], width: usize) -> String {
                     devices,
                     ..
                 } = row;
-                format!("{icon} {name:<source$}  {devices:<device$}  {words}")
+                let (name, devices) = (padded(name, source), padded(devices, device));
+                format!("{icon} {name}  {devices}  {words}")
             }
             _ => format!("{:left$}{words}", ""),
         })

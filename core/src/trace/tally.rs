@@ -225,6 +225,8 @@ fn words(frame: &StackFrame) -> String {
     };
     match frame.name.as_str() {
         "<module>" | "" => place,
+        // As IPython 7 names a cell's own code.
+        name if name.starts_with("<cell line: ") => place,
         name => format!("{name}, {place}"),
     }
 }

@@ -39,7 +39,7 @@ from gpumem._gpumem import (
 )
 from gpumem._holders import Holder, HolderBranch, Holders, SharedMemory, holders
 from gpumem._release import Released, ReleaseStep, release
-from gpumem._report import Cell, Evidence, Finding, Fix, Report, report
+from gpumem._report import Cell, Evidence, Finding, Findings, Fix, Report, report
 from gpumem._rules import Rules
 from gpumem._sessions import LastRun, StoredSession, open_session, sessions
 from gpumem._snapshot import SavedSnapshot, snapshot
@@ -61,6 +61,7 @@ __all__ = [
     "DeviceProfile",
     "Evidence",
     "Finding",
+    "Findings",
     "Fix",
     "Footprint",
     "FootprintRow",

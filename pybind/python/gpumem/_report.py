@@ -14,7 +14,7 @@ from gpumem import _gpumem
 from gpumem._fields import known
 from gpumem._holders import Holder, branches
 from gpumem._rules import Rules, judged_by
-from gpumem._table import data_frame
+from gpumem._table import data_frame, preformatted, size, table
 from gpumem.details import Details, details
 
 if TYPE_CHECKING:
@@ -102,6 +102,16 @@ class Finding:
     evidence: tuple[Evidence, ...]
 
 
+class Findings(list[Finding]):
+    """Findings, worst first, as a list that a notebook shows as a table."""
+
+    def _repr_html_(self) -> str:
+        if not self:
+            return preformatted("no findings")
+        heads = ("severity", "finding", "device", "a run keeps", "held by", "change")
+        return table(heads, [_shown(finding) for finding in self])
+
+
 class Report:
     """Findings of a recording, worst first, and one row per run and device."""
 
@@ -120,9 +130,9 @@ class Report:
         return Rules(**known)
 
     @cached_property
-    def findings(self) -> list[Finding]:
-        """The verdicts, worst first."""
-        return [_finding(entry) for entry in self._content["findings"]]
+    def findings(self) -> Findings:
+        """The verdicts, worst first: a list, which a notebook shows as a table."""
+        return Findings(_finding(entry) for entry in self._content["findings"])
 
     @cached_property
     def runs(self) -> list[dict[str, Any]]:
@@ -287,6 +297,18 @@ def _finding(entry: dict[str, Any]) -> Finding:
         "fix": None if entry["fix"] is None else Fix(**entry["fix"]),
     }
     return Finding(**known(Finding, own))
+
+
+def _shown(finding: Finding) -> tuple[str, ...]:
+    kept = finding.bytes_per_run
+    return (
+        finding.severity,
+        finding.title,
+        finding.device or "not known",
+        "" if kept is None else size(kept),
+        ", ".join(holder.name for holder in finding.holders),
+        "" if finding.fix is None else finding.fix.after,
+    )
 
 
 def evidence(figure: dict[str, Any]) -> Evidence:

@@ -16,9 +16,11 @@ NOTEBOOK_COLUMNS = 100
 LEFT = ' style="text-align: left"'
 
 
-def size(n_bytes: int) -> str:
-    """Return a number of bytes as people read it."""
-    return _gpumem.bytes_text(n_bytes)
+def size(n_bytes: int | None) -> str:
+    """Return a number of bytes, which may be negative, as people read it."""
+    if n_bytes is None:
+        return "not known"
+    return f"{'−' if n_bytes < 0 else ''}{_gpumem.bytes_text(abs(n_bytes))}"  # noqa: RUF001 (a minus)
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

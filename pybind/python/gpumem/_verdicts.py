@@ -12,6 +12,7 @@ from gpumem import _gpumem
 from gpumem._fields import known
 from gpumem._report import NOTEBOOK_WIDTH, Cell, Evidence, Report, below, evidence
 from gpumem._rules import Rules, judged_by, thresholds
+from gpumem._table import preformatted, size, table
 
 if TYPE_CHECKING:
     import os
@@ -112,6 +113,13 @@ class Comparison:
     def __repr__(self) -> str:
         """Return the comparison as text, as a terminal shows it."""
         return self.text()
+
+    def _repr_html_(self) -> str:
+        """Return a table of the changes, for what shows no widget."""
+        if not self.changes:
+            return preformatted(self.text())
+        heads = ("change", "cell", "device", "a run kept", "a run keeps", "runs")
+        return table(heads, [_shown(change) for change in self.changes])
 
     def _display_(self) -> object:
         """Return the widget that marimo shows for this."""
@@ -227,6 +235,18 @@ def _stored(name: str, own: list[str]) -> _gpumem.Recording:
         there_is = there_is or "none yet: %gpumem baseline NAME sets one"
         message = f"no baseline {name!r}: there is {there_is}"
         raise KeyError(message) from None
+
+
+def _shown(change: Change) -> tuple[object, ...]:
+    before = change.before
+    return (
+        change.change,
+        " > ".join((change.cell.label, *change.path)),
+        change.device,
+        "not recorded" if before is None else size(before.bytes_per_run),
+        size(change.after.bytes_per_run),
+        change.after.n_runs,
+    )
 
 
 def _change(entry: dict[str, Any]) -> Change:

@@ -12,8 +12,10 @@ type Place = (FrameOrigin, u32);
 
 /// The cells that the shell has compiled, by the names of their files.
 pub(super) struct Cells<'py> {
-    /// `None` where the shell's compiler does not tell.
+    /// `None` where the shell's compiler does not tell, as that of IPython 7.
     format_code_name: Option<Bound<'py, PyAny>>,
+    /// The file of this cell's code, by the rule of such a compiler.
+    own_file: Option<String>,
     lines: Option<Bound<'py, PyAny>>,
     own_number: u32,
     n_lines: usize,
@@ -33,8 +35,10 @@ impl<'py> Cells<'py> {
             Some(number) => number,
             None => shell.getattr("execution_count")?.extract()?,
         };
+        let own_file = compiler.call_method1("get_code_name", (source, source, own_number));
         Ok(Self {
             format_code_name: compiler.getattr("format_code_name").ok(),
+            own_file: own_file.and_then(|it| it.extract()).ok(),
             lines: cache.ok(),
             own_number,
             n_lines: n_lines(source.lines()),
@@ -58,15 +62,18 @@ impl<'py> Cells<'py> {
 
     fn find(&self, file: &str) -> PyResult<Place> {
         let elsewhere = (FrameOrigin::File, 0);
-        let Some(format_code_name) = &self.format_code_name else {
-            return Ok(elsewhere);
+        let number = if let Some(format_code_name) = &self.format_code_name {
+            // ("Cell", "In[12]"), or nothing.
+            let named: Option<(Text, Text)> = format_code_name.call1((file,))?.extract()?;
+            named.and_then(|(_, Text(name))| {
+                let digits: String = name.chars().filter(char::is_ascii_digit).collect();
+                digits.parse::<u32>().ok()
+            })
+        } else if self.own_file.as_deref() == Some(file) {
+            Some(self.own_number)
+        } else {
+            number_in(file)
         };
-        // ("Cell", "In[12]"), or nothing.
-        let named: Option<(Text, Text)> = format_code_name.call1((file,))?.extract()?;
-        let number = named.and_then(|(_, Text(name))| {
-            let digits: String = name.chars().filter(char::is_ascii_digit).collect();
-            digits.parse::<u32>().ok()
-        });
         Ok(match number {
             None => elsewhere,
             // What a magic of this cell runs is numbered like it, or as the next one.
@@ -85,6 +92,12 @@ impl<'py> Cells<'py> {
         let n_compiled = n_lines(compiled.iter().map(|line| line.0.as_str()));
         u32::try_from(self.n_lines.saturating_sub(n_compiled)).ok()
     }
+}
+
+/// The 12 of `<ipython-input-12-a597a77f291b>`: the file of a cell in IPython 7.
+fn number_in(file: &str) -> Option<u32> {
+    let rest = file.strip_prefix("<ipython-input-")?;
+    rest.split('-').next()?.parse().ok()
 }
 
 /// Up to the last one that says something.

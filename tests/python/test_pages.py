@@ -1,0 +1,87 @@
+"""What the README and the pages of `docs/` show is what happens."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import gpumem
+import pytest
+from gpumem import cli, sim
+from IPython.core.inputtransformer2 import TransformerManager
+
+if TYPE_CHECKING:
+    from tests.python.conftest import Shell
+
+ROOT = Path(__file__).parents[2]
+README = ROOT / "README.md"
+PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
+
+# Times differ from run to run.
+TIME = re.compile(r"\d+(\.\d+)? (ns|µs|ms|s)\b")
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    """Return the code blocks of a page in a language."""
+    text = page.read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+
+
+def name(page: Path) -> str:
+    return page.stem
+
+
+def test_the_three_minutes_of_the_readme_print_what_it_shows(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    start, _with_torch, cell = blocks(README, "python")
+    printed, why, _report = blocks(README, "text")
+    assert shell.run(start).errors == ["None", "None"]
+    for _ in range(5):
+        shell.run(cell)
+    assert TIME.sub("…", shell.lines[-1]) == TIME.sub("…", printed.rstrip())
+    command, _, expected = why.partition("\n\n")
+    shell.run(command)
+    assert shell.lines[-1].rstrip() == expected.rstrip()
+
+
+def test_the_report_of_the_readme_has_its_fix(shell: Shell) -> None:
+    start, _with_torch, cell = blocks(README, "python")
+    shell.run(start)
+    for _ in range(5):
+        shell.run(cell)
+    text = gpumem.report().text()
+    *_, (before, after) = re.findall(r"^- (.*)\n\+ (.*)$", README.read_text("utf-8"), re.MULTILINE)
+    assert before == cell.splitlines()[-1]
+    assert after.removeprefix("losses.append(") in text
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_python_on_a_page_compiles(page: Path) -> None:
+    for block in blocks(page, "python"):
+        code = TransformerManager().transform_cell(block)
+        ast.parse(code)
+
+
+def test_the_simulated_gpu_of_the_commands_runs(shell: Shell) -> None:
+    found = blocks(ROOT / "docs" / "COMMANDS.md", "python")
+    simulated = [block for block in found if "sim." in block]
+    assert simulated
+    for block in simulated:
+        assert shell.run(block).errors == ["None", "None"], block
+    sim.use(n_devices=1)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_commands_of_a_shell_on_a_page_are_understood(
+    page: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cli, "_run", lambda *_: 0)
+    for line in "".join(blocks(page, "sh")).splitlines():
+        _, _, typed = line.partition("jupyter gpumem ")
+        if typed:
+            assert cli.main(shlex.split(typed, comments=True)) == 0, line
