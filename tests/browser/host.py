@@ -155,4 +155,5 @@ class Host:
 def recorded(folder: Path) -> gpumem.Recording:
     """Record the session that a host shows."""
     record([SETUP, QUIET, "%gpumem on", *CELLS[1:]], folder / "shown")
-    return gpumem.load(folder / "shown")
+    recording: gpumem.Recording = gpumem.load(folder / "shown")
+    return recording

@@ -86,7 +86,8 @@ def recording(folder: Path) -> Iterator[Sessions]:
 
     def record_one(name: str) -> gpumem.Recording:
         record(sessions[name], folder / name, **(played if name == "eight" else {}))
-        return gpumem.load(folder / name)
+        recording: gpumem.Recording = gpumem.load(folder / name)
+        return recording
 
     pool = ThreadPoolExecutor(2)
     try:

@@ -46,7 +46,8 @@ def held(tmp_path_factory: pytest.TempPathFactory) -> gpumem.Recording:
     """Record a session in which names, an attribute and IPython hold memory."""
     path = tmp_path_factory.mktemp("held") / "recording"
     record(CELLS, path)
-    return gpumem.load(path)
+    recording: gpumem.Recording = gpumem.load(path)
+    return recording
 
 
 @pytest.fixture

@@ -67,7 +67,8 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> gpumem.Recording:
     """Record a session that a leak ended."""
     path = tmp_path_factory.mktemp("verdict") / "full"
     record(FULL, path)
-    return gpumem.load(path)
+    recording: gpumem.Recording = gpumem.load(path)
+    return recording
 
 
 @pytest.mark.parametrize("theme", ["Light", "Dark"])

@@ -45,8 +45,8 @@ class Notebook:
     @property
     def alarms(self) -> list[Finding]:
         """The findings that accuse a cell on the device of this world."""
-        findings = gpumem.report().findings
-        findings = [it for it in findings if it.device == self.device and it.withdrawn is None]
+        found = gpumem.report().findings
+        findings = [it for it in found if it.device == self.device and it.withdrawn is None]
         return [it for it in findings if it.state is None or it.state in ALARMS]
 
 

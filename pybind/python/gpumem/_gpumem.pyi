@@ -135,7 +135,7 @@ class Recording:
 def recording() -> Recording: ...
 
 # The file's content tells: a Recording, a TorchSnapshot, a TorchTrace, a MemoryTimeline.
-def load(path: str | os.PathLike[str]) -> Recording | Any: ...  # noqa: ANN401 (only the file tells)
+def load(path: str | os.PathLike[str]) -> Any: ...  # noqa: ANN401 (only the file tells)
 
 @final
 class Table:

@@ -9,7 +9,7 @@
 //!
 //! assert_eq!(read(b"[1, 2]", || PhantomData::<Vec<u8>>)?, [1, 2]);
 //! let cut = read(b"[1, 2", || PhantomData::<Vec<u8>>).unwrap_err();
-//! assert_eq!((cut.offset, cut.what), (6, JsonFault::Cut));
+//! assert_eq!((cut.offset, cut.what), (5, JsonFault::Cut));
 //! # Ok::<(), gpumem_core::read::json_file::JsonError>(())
 //! ```
 

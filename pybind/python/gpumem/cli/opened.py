@@ -44,8 +44,9 @@ def any_file(named: str) -> Recording | OtherFile:
 
 def _of_file(path: str) -> Recording | OtherFile:
     try:
-        return load(path)
+        found: Recording | OtherFile = load(path)
     except GpuMemError as error:
         raise CommandError(str(error)) from None
     except OSError as error:
         raise CommandError(f"cannot read {path}: {error.strerror or error}") from None
+    return found
