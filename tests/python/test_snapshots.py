@@ -19,7 +19,6 @@ from tests.python.snapshots import (
     newest,
     of_torch_2_0,
     sums,
-    with_names,
     with_native_frames,
     with_settings,
 )
@@ -80,17 +79,6 @@ def test_sums_of_real_files_are_those_of_cpython() -> None:
     for path in files:
         with path.open("rb") as file:
             check(path, pickle.load(file))  # noqa: S301 (files that the user has named)
-
-
-def test_what_holds_a_block_is_shown_beside_its_line(tmp_path: Path) -> None:
-    snapshot = gpumem.load_snapshot(written(tmp_path, with_names()))
-    first, second = json.loads(snapshot.to_json())["devices"]
-    assert first["holders"] == [{"name": "losses[0]", "bytes": 6 << 20, "n_blocks": 1}]
-    # What stands in place of a stack is none.
-    assert first["owners"] == [{"line": None, "bytes": 6 << 20, "n_blocks": 1}]
-    assert second["holders"] == [{"name": "losses[2]", "bytes": 2 << 20, "n_blocks": 1}]
-    assert second["owners"][0]["line"]["line"] == 9
-    assert "held by\n        6 MiB       1 block  losses[0]" in snapshot.text()
 
 
 def test_a_real_programs_snapshot_is_told_by_its_lines(tmp_path: Path) -> None:
