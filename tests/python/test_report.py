@@ -142,7 +142,7 @@ def test_a_recording_is_read_in_another_process(leak: gpumem.Recording, tmp_path
 
 @pytest.mark.parametrize(
     ("content", "offset"),
-    [(b"", 0), (b"root:x:0:0:root", 0), (b"\x80\x04\x95pickle", 0), (bytes(4096), 0)],
+    [(b"", 0), (b"root:x:0:0:root", 0), (b"\x80\x04\x95pickle", 2), (bytes(4096), 0)],
 )
 def test_what_is_no_recording_is_refused(tmp_path: Path, content: bytes, offset: int) -> None:
     path = tmp_path / "foreign"
