@@ -13,8 +13,8 @@ use crate::run;
 /// In the folder whose `LICENSE-*` the wheel and the sources carry.
 const FILE: &str = "pybind/LICENSE-THIRD-PARTY";
 
-/// What is compiled into the wheel: the extension, and the page's module.
-const ROOTS: [&str; 2] = ["gpumem-pybind", "gpumem-widget"];
+/// What is compiled into the wheel: the extension, and the modules of the pages.
+const ROOTS: [&str; 3] = ["gpumem-pybind", "gpumem-widget", "gpumem-snapshot-page"];
 
 const FONTS: (&str, &str) = (
     "DejaVu Sans, DejaVu Sans Bold, DejaVu Sans Mono",

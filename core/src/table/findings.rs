@@ -16,8 +16,8 @@ use crate::wording;
 ///
 /// let recording = leaking();
 /// let table = findings(&recording, &analyze(&recording, &Rules::default()));
-/// let Some(Values::Texts(holders)) = table.column("holder") else { panic!("a column of texts") };
-/// assert_eq!(holders[0].as_deref(), Some("losses"));
+/// let Some(Values::Texts(states)) = table.column("state") else { panic!("a column of texts") };
+/// assert_eq!(states[0].as_deref(), Some("leak"));
 /// ```
 pub fn findings(recording: &Recording, analysis: &Analysis) -> Table {
     let rows = &analysis.findings;
