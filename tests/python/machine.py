@@ -145,6 +145,8 @@ class Machine:
             [sys.executable, "-W", "ignore::DeprecationWarning", "-c", PRELUDE + script],
             capture_output=True,
             check=False,
+            # Scripts import from `tests`, whatever folder this process is in.
+            cwd=Path(__file__).parents[2],
             env=environment,
             text=True,
             timeout=120,
