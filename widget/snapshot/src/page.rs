@@ -357,7 +357,7 @@ impl Page {
             search: state.search.clone(),
             units: UNITS,
         };
-        self.icicle = icicle(&known.flame, &explorer.frames, &view);
+        self.icicle = icicle(&known.flame, explorer.names(), &view);
         self.put(&self.icicle_canvas, &self.icicle.scene, state)
     }
 
@@ -419,7 +419,7 @@ fn frame_words(explorer: &Explorer, flame: &Flame, node: usize) -> String {
             let at = line.line.map_or(String::new(), |line| format!(":{line}"));
             format!("{} · {}{at}", line.function, line.file)
         }
-        None => part_words(of.part, &explorer.frames),
+        None => part_words(of.part, explorer.names()),
     };
     let all = flame.nodes[0].bytes.as_f64().max(1.0);
     let share = of.bytes.as_f64() / all * 100.0;

@@ -2,13 +2,15 @@
 
 use std::collections::HashMap;
 
+use crate::read::cell_files::CellFiles;
 use crate::segments::{self, Pool, Segments};
 use crate::trace::Action;
 use crate::units::Bytes;
 
 use super::code_line::{CodeLine, Rank, rank};
 use super::fault::SnapshotError;
-use super::flame::{Flame, FlamePart, Grower, Side};
+use super::flame::{Flame, FlameNames, FlamePart, Grower, Side};
+use super::holder::without_indices;
 use super::levels::{Levels, allocated};
 use super::live::each_live;
 use super::model::{DeviceSnapshot, Frame, StackIdx, TorchSnapshot};
@@ -17,6 +19,7 @@ use super::summary::{Owner, Summary, Tallies, code_line};
 /// A snapshot that answers questions about any moment of its trace.
 ///
 /// ```
+/// use gpumem_core::read::cell_files::CellFiles;
 /// use gpumem_core::read::torch_snapshot::{Explorer, Side};
 /// use gpumem_core::units::Bytes;
 ///
@@ -25,7 +28,7 @@ use super::summary::{Owner, Summary, Tallies, code_line};
 /// let file = b"\x80\x02]}(X\x06\x00\x00\x00deviceK\x00X\x0a\x00\x00\x00total_sizeJ\x00\x00\x20\x00\
 ///     X\x06\x00\x00\x00blocks]}(X\x04\x00\x00\x00sizeJ\x00\x00\x20\x00\
 ///     X\x05\x00\x00\x00stateX\x10\x00\x00\x00active_allocateduaua.";
-/// let explorer = Explorer::open(file)?;
+/// let explorer = Explorer::open(file, &CellFiles::default())?;
 /// let levels = explorer.levels(0);
 /// assert_eq!(levels.allocated, [Bytes::mib(2)], "there is no trace: one level");
 /// let flame = explorer.flame(0, 0, Side::Outside);
@@ -43,6 +46,10 @@ pub struct Explorer {
     stacks: Vec<Vec<u32>>,
     /// The line of each stack that the user can change.
     lines: Vec<Option<CodeLine>>,
+    /// What holds blocks, without indices, if gpumem wrote the file: `losses[].grad_fn`.
+    pub holders: Vec<String>,
+    /// The position in `holders` of each holder in the file.
+    patterns: Vec<u32>,
 }
 
 /// A frame, and whose it is. Example: [`Explorer`].
@@ -55,14 +62,14 @@ pub struct ExplorerFrame {
 }
 
 impl Explorer {
-    /// Reads a snapshot's file.
+    /// Reads a snapshot's file; cells are named as in `cells`.
     ///
     /// # Errors
     ///
     /// As [`summary`](super::summary()).
-    pub fn open(bytes: &[u8]) -> Result<Self, SnapshotError> {
+    pub fn open(bytes: &[u8], cells: &CellFiles) -> Result<Self, SnapshotError> {
         let tree = super::parsed(bytes)?;
-        let snapshot = super::read(&tree)?;
+        let snapshot = super::read(&tree, cells)?;
         let summary = Summary::of(&snapshot);
         let lines = snapshot.lines().into_iter();
         let lines = lines.map(|line| line.map(code_line)).collect();
@@ -71,8 +78,10 @@ impl Explorer {
             devices,
             frames,
             stacks,
+            holders,
             ..
         } = snapshot;
+        let (holders, patterns) = patterns(&holders);
         // A file may have a frame several times.
         let mut first: HashMap<Frame<'_>, u32> = HashMap::new();
         let same: Vec<u32> = (0..)
@@ -106,7 +115,26 @@ impl Explorer {
             devices,
             stacks: stacks.into_iter().map(shown).collect(),
             lines,
+            holders,
+            patterns,
         })
+    }
+
+    /// What the parts of a flame are called.
+    ///
+    /// ```
+    /// use gpumem_core::read::cell_files::CellFiles;
+    /// use gpumem_core::read::torch_snapshot::Explorer;
+    ///
+    /// let explorer = Explorer::open(b"].", &CellFiles::default())?;
+    /// assert!(explorer.names().frames.is_empty());
+    /// # Ok::<(), gpumem_core::read::torch_snapshot::SnapshotError>(())
+    /// ```
+    pub fn names(&self) -> FlameNames<'_> {
+        FlameNames {
+            frames: &self.frames,
+            holders: &self.holders,
+        }
     }
 
     /// The levels of a device, by its position in the summary, over its trace.
@@ -117,30 +145,32 @@ impl Explorer {
 
     /// Who holds what of a device after so many events of its trace.
     pub fn flame(&self, device: usize, n_events: usize, side: Side) -> Flame {
-        let mut sums: HashMap<Option<StackIdx>, (Bytes, usize)> = HashMap::new();
+        let mut sums: HashMap<(Option<StackIdx>, Option<u32>), (Bytes, usize)> = HashMap::new();
         if let Some(device) = self.devices.get(device) {
-            each_live(device, n_events, |stack, size| {
-                let (bytes, n_blocks) = sums.entry(stack).or_default();
+            each_live(device, n_events, |stack, holder, size| {
+                let holder = holder.and_then(|idx| self.patterns.get(idx as usize).copied());
+                let (bytes, n_blocks) = sums.entry((stack, holder)).or_default();
                 *bytes += size;
                 *n_blocks += 1;
             });
         }
         let mut sums: Vec<_> = sums.into_iter().collect();
         // Nodes of one size in the order of their stacks.
-        sums.sort_unstable_by_key(|(stack, _)| *stack);
+        sums.sort_unstable_by_key(|(place, _)| *place);
         let mut grower = Grower::new();
-        for (stack, (bytes, n_blocks)) in sums {
+        for ((stack, holder), (bytes, n_blocks)) in sums {
             let frames = stack.and_then(|idx| self.stacks.get(idx.0 as usize));
-            let frames = frames.map(Vec::as_slice).filter(|it| !it.is_empty());
-            let Some(frames) = frames else {
-                grower.add([FlamePart::NoStack].into_iter(), bytes, n_blocks);
-                continue;
-            };
-            let frames = frames.iter().copied().map(FlamePart::Frame);
-            match side {
-                Side::Outside => grower.add(frames.rev(), bytes, n_blocks),
-                Side::Inside => grower.add(frames, bytes, n_blocks),
+            let frames = frames.into_iter().flatten().copied();
+            // What holds a block is below all that led to it.
+            let holder = holder.map(FlamePart::Holder).into_iter();
+            let mut parts: Vec<_> = holder.chain(frames.map(FlamePart::Frame)).collect();
+            if parts.is_empty() {
+                parts.push(FlamePart::NoStack);
             }
+            if side == Side::Outside {
+                parts.reverse();
+            }
+            grower.add(parts.into_iter(), bytes, n_blocks);
         }
         let levels = self.devices.get(device).map(allocated);
         let level = levels.and_then(|levels| levels.get(n_events).copied());
@@ -156,7 +186,7 @@ impl Explorer {
     pub fn owners(&self, device: usize, n_events: usize) -> Vec<Owner> {
         let mut tallies = Tallies::new();
         if let Some(device) = self.devices.get(device) {
-            each_live(device, n_events, |stack, size| {
+            each_live(device, n_events, |stack, _, size| {
                 let line = stack.and_then(|idx| self.lines.get(idx.0 as usize)?.as_ref());
                 tallies.add(line, size);
             });
@@ -195,4 +225,19 @@ impl Explorer {
         let first = events.iter().find_map(|event| event.at_micros)?;
         events.get(event)?.at_micros?.checked_sub(first)
     }
+}
+
+/// The names without their indices, each once, and which of these each name is.
+fn patterns(names: &[&str]) -> (Vec<String>, Vec<u32>) {
+    let mut places: HashMap<String, u32> = HashMap::new();
+    let mut patterns = Vec::new();
+    let place = |name: &&str| {
+        let (pattern, _) = without_indices(name);
+        *places.entry(pattern).or_insert_with_key(|pattern| {
+            patterns.push(pattern.clone());
+            patterns.len() as u32 - 1
+        })
+    };
+    let of_names = names.iter().map(place).collect();
+    (patterns, of_names)
 }

@@ -79,7 +79,7 @@ fn owners(
 ) -> (Vec<Owner>, Bytes) {
     let mut tallies = Tallies::new();
     let at_peak = peak_event.map_or(0, |at| at + 1);
-    each_live(device, at_peak, |stack, size| {
+    each_live(device, at_peak, |stack, _, size| {
         tallies.add(line_of(lines, stack), size);
     });
     tallies.largest_first(code_line)
