@@ -61,8 +61,8 @@ pub use sessions::{cut_off, last_session, sessions, worst_finding};
 pub use sources::sources;
 pub use torch_change::torch_change;
 pub use torch_snapshot::{
-    torch_lifetime, torch_snapshot, torch_snapshot_failure, torch_snapshot_headline,
-    torch_snapshot_hint, torch_snapshot_totals,
+    torch_snapshot, torch_snapshot_failure, torch_snapshot_headline, torch_snapshot_hint,
+    torch_snapshot_totals,
 };
 pub use torch_trace::{torch_trace, torch_traces};
 

@@ -3,8 +3,7 @@
 use super::{cut, in_parts, wrapped};
 use crate::printable::printable_lines;
 use crate::read::torch_snapshot::{
-    CodeLine, DeviceSummary, FailedRequest, Lifetimes, Lived, Owner, SnapshotHolder, Summary,
-    Timeline,
+    CodeLine, DeviceSummary, FailedRequest, Lifetimes, Owner, SnapshotHolder, Summary, Timeline,
 };
 use crate::units::{Bytes, Nanos};
 use crate::wording::count;
@@ -260,29 +259,21 @@ fn timeline_lines(timeline: &Timeline, width: usize) -> Vec<String> {
     lines
 }
 
-/// How long the blocks of a line lived, in parts of a sentence. Example: `median 3 events`, `longest 2.5 s`,
-/// `1 MiB not freed` in [`torch_snapshot()`].
-pub fn torch_lifetime(lived: &Lifetimes) -> Vec<String> {
+/// How long the blocks of a line lived: `median 3 events`, `longest 2.5 s`, `1 MiB not freed`.
+fn lifetime_parts(lived: &Lifetimes) -> Vec<String> {
     let mut parts = vec![
-        format!("median {}", duration(lived.median)),
-        format!("longest {}", duration(lived.longest)),
+        format!("median {}", lived.median),
+        format!("longest {}", lived.longest),
     ];
     if lived.n_blocks == 1 {
-        parts = vec![format!("for {}", duration(lived.longest))];
+        parts = vec![format!("for {}", lived.longest)];
     }
     if lived.n_left > 0 {
         parts.push(format!("{} not freed", lived.left));
     }
     let waited = lived.longest_wait;
-    parts.extend(waited.map(|it| format!("a stream kept one {} after its free", duration(it))));
+    parts.extend(waited.map(|it| format!("a stream kept one {it} after its free")));
     parts
-}
-
-fn duration(lived: Lived) -> String {
-    match lived.micros {
-        Some(micros) => Nanos::new(micros.saturating_mul(1000)).to_string(),
-        None => count(lived.n_events, "event"),
-    }
 }
 
 fn lifetime_lines(lifetimes: &[Lifetimes], width: usize) -> Vec<String> {
@@ -292,7 +283,7 @@ fn lifetime_lines(lifetimes: &[Lifetimes], width: usize) -> Vec<String> {
         let line = line.unwrap_or_else(|| "no stack was recorded".to_owned());
         let blocks = count(lived.n_blocks, "block");
         lines.push(row(lived.bytes, &blocks, &line, width));
-        let parts = torch_lifetime(lived).join(", ");
+        let parts = lifetime_parts(lived).join(", ");
         lines.push(cut(&format!("{:30}{parts}", ""), width));
     }
     let rest = lifetimes.get(N_LIFETIMES..).unwrap_or_default();

@@ -165,9 +165,12 @@ impl Drawing<'_> {
         let stands_out = match part {
             FlamePart::Frame(idx) => {
                 let frame = self.names.frames.get(idx as usize);
-                frame.is_some_and(|frame| match is_found {
-                    true => has(&frame.line.function) || has(&frame.line.file),
-                    false => frame.is_user,
+                frame.is_some_and(|frame| {
+                    if is_found {
+                        has(&frame.line.function) || has(&frame.line.file)
+                    } else {
+                        frame.is_user
+                    }
                 })
             }
             FlamePart::Holder(idx) => {

@@ -128,8 +128,9 @@ fn holders(device: Option<&DeviceSummary>) -> Vec<Row<String>> {
 /// Rows that are others, what changed most first.
 fn changes<W: Clone + Eq + Hash + Ord>(before: Vec<Row<W>>, after: Vec<Row<W>>) -> Vec<Change<W>> {
     let mut sums: HashMap<W, Change<W>> = HashMap::new();
-    let mut add = |row: Row<W>, is_later: bool| {
-        let (whose, bytes, n_blocks) = row;
+    let rows = before.into_iter().map(|row| (row, false));
+    let rows = rows.chain(after.into_iter().map(|row| (row, true)));
+    for ((whose, bytes, n_blocks), is_later) in rows {
         let change = sums.entry(whose.clone()).or_insert(Change {
             whose,
             bytes: Default::default(),
@@ -142,9 +143,7 @@ fn changes<W: Clone + Eq + Hash + Ord>(before: Vec<Row<W>>, after: Vec<Row<W>>) 
         };
         *of_bytes += bytes;
         *of_blocks += n_blocks;
-    };
-    before.into_iter().for_each(|row| add(row, false));
-    after.into_iter().for_each(|row| add(row, true));
+    }
     let is_other = |it: &Change<W>| it.bytes.0 != it.bytes.1 || it.n_blocks.0 != it.n_blocks.1;
     let mut changes: Vec<_> = sums.into_values().filter(is_other).collect();
     changes.sort_by(|a, b| {

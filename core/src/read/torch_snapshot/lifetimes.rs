@@ -2,9 +2,11 @@
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::fmt;
 
 use crate::trace::Action;
-use crate::units::Bytes;
+use crate::units::{Bytes, Nanos};
+use crate::wording::count;
 
 use super::code_line::{CodeLine, line_of};
 use super::model::{DeviceSnapshot, Event, Frame};
@@ -54,6 +56,16 @@ impl Lived {
     /// What a byte that lives so long costs: its microseconds, else its events.
     fn cost(self) -> u64 {
         self.micros.unwrap_or(self.n_events as u64)
+    }
+}
+
+impl fmt::Display for Lived {
+    /// `1.5 s`, else `3 events`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.micros {
+            Some(micros) => Nanos::new(micros.saturating_mul(1000)).fmt(f),
+            None => count(self.n_events, "event").fmt(f),
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::{
-    Explorer, Flame, FlamePart, Lived, Side, SnapshotChange, Summary, summary, summary_in,
+    CodeLine, Explorer, Flame, FlamePart, Lived, Side, SnapshotChange, Summary, summary, summary_in,
 };
 use crate::read::cell_files::CellFiles;
 use crate::units::Bytes;
@@ -569,7 +569,7 @@ fn cells_are_named_in_place_of_their_files() {
     let file = pickled(&List(vec![segment(0, 1, vec![block])]));
     let cells = CellFiles::of([("x = 1", "In [3]")]);
     let summary = summary_in(&file, &cells).unwrap();
-    let frames: Vec<_> = summary.frames.iter().map(|frame| frame.short()).collect();
+    let frames: Vec<_> = summary.frames.iter().map(CodeLine::short).collect();
     assert_eq!(frames, ["In [3]:2 in step", "In [3]:5"]);
     let explorer = Explorer::open(&file, &cells).unwrap();
     assert!(explorer.frames.iter().all(|frame| frame.is_user));
