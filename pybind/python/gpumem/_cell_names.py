@@ -20,7 +20,13 @@ def cell_names(notebook: str | os.PathLike[str] | None) -> list[tuple[str, str]]
         return _of_file(Path(notebook))
     history = getattr(get_ipython(), "history_manager", None)
     typed = getattr(history, "input_hist_raw", [])
-    return [(text, f"In [{number}]") for number, text in enumerate(typed) if text]
+    # The history leaves out newlines at a text's end.
+    return [
+        (f"{text}{end}", f"In [{number}]")
+        for number, text in enumerate(typed)
+        if text
+        for end in ("", "\n")
+    ]
 
 
 def _of_file(notebook: Path) -> list[tuple[str, str]]:

@@ -136,9 +136,9 @@ class Recording:
 def recording() -> Recording: ...
 
 # The file's content tells: a Recording, a TorchSnapshot, a TorchTrace, a MemoryTimeline.
-def load(  # noqa: ANN401 (only the file tells)
+def load(
     path: str | os.PathLike[str], *, notebook: str | os.PathLike[str] | None = None
-) -> Any: ...
+) -> Any: ...  # noqa: ANN401 (only the file tells)
 
 @final
 class Table:

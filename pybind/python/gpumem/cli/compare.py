@@ -35,9 +35,9 @@ def run(options: Namespace) -> int:
     from gpumem import Comparison, TorchSnapshot, report
 
     files.check_targets(options, "html")
-    snapshots = [opened.any_file(named) for named in (options.before, options.after)]
-    if all(isinstance(snapshot, TorchSnapshot) for snapshot in snapshots):
-        return _show_change(*snapshots, options)
+    earlier, later = opened.any_file(options.before), opened.any_file(options.after)
+    if isinstance(earlier, TorchSnapshot) and isinstance(later, TorchSnapshot):
+        return _show_change(earlier, later, options)
     before = opened.recording(options.before)
     shown = Comparison(opened.recording(options.after), before, options.before)
     if options.json:

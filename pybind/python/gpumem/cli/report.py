@@ -60,7 +60,7 @@ def add(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--notebook",
         metavar="FILE",
-        help="of a memory snapshot: the .ipynb whose cells it names, in place of their temporary files",
+        help="of a memory snapshot: the .ipynb whose cells are named in it",
     )
     parser.add_argument("-o", "--output", metavar="FILE", help="write the text to a file instead")
     files.add_force(parser)
