@@ -11,8 +11,8 @@ use super::code_line::{CodeLine, Rank, rank};
 use super::fault::SnapshotError;
 use super::flame::{Flame, FlameNames, FlamePart, Grower, Side};
 use super::holder::without_indices;
-use super::levels::{Levels, allocated};
-use super::live::each_live;
+use super::levels::Levels;
+use super::live::{Life, lives};
 use super::model::{DeviceSnapshot, Frame, StackIdx, TorchSnapshot};
 use super::summary::{Owner, Summary, Tallies, code_line};
 
@@ -42,6 +42,9 @@ pub struct Explorer {
     /// The frames of its stacks.
     pub frames: Vec<ExplorerFrame>,
     devices: Vec<DeviceSnapshot>,
+    /// The blocks of each.
+    lives: Vec<Vec<Life>>,
+    levels: Vec<Levels>,
     /// Frames of each stack, innermost first: those of Python where there are any.
     stacks: Vec<Vec<u32>>,
     /// The line of each stack that the user can change.
@@ -70,7 +73,8 @@ impl Explorer {
     pub fn open(bytes: &[u8], cells: &CellFiles) -> Result<Self, SnapshotError> {
         let tree = super::parsed(bytes)?;
         let snapshot = super::read(&tree, cells)?;
-        let summary = Summary::of(&snapshot);
+        let lives: Vec<_> = snapshot.devices.iter().map(lives).collect();
+        let summary = Summary::with(&snapshot, &lives);
         let lines = snapshot.lines().into_iter();
         let lines = lines.map(|line| line.map(code_line)).collect();
         let ranks: Vec<Rank> = snapshot.frames.iter().map(rank).collect();
@@ -112,7 +116,9 @@ impl Explorer {
         Ok(Self {
             summary,
             frames: frames.collect(),
+            levels: devices.iter().map(Levels::of).collect(),
             devices,
+            lives,
             stacks: stacks.into_iter().map(shown).collect(),
             lines,
             holders,
@@ -139,20 +145,18 @@ impl Explorer {
 
     /// The levels of a device, by its position in the summary, over its trace.
     pub fn levels(&self, device: usize) -> Levels {
-        let device = self.devices.get(device);
-        device.map(Levels::of).unwrap_or_default()
+        self.levels.get(device).cloned().unwrap_or_default()
     }
 
     /// Who holds what of a device after so many events of its trace.
     pub fn flame(&self, device: usize, n_events: usize, side: Side) -> Flame {
         let mut sums: HashMap<(Option<StackIdx>, Option<u32>), (Bytes, usize)> = HashMap::new();
-        if let Some(device) = self.devices.get(device) {
-            each_live(device, n_events, |stack, holder, size| {
-                let holder = holder.and_then(|idx| self.patterns.get(idx as usize).copied());
-                let (bytes, n_blocks) = sums.entry((stack, holder)).or_default();
-                *bytes += size;
-                *n_blocks += 1;
-            });
+        for life in self.living(device, n_events) {
+            let holder = life.holder;
+            let holder = holder.and_then(|idx| self.patterns.get(idx as usize).copied());
+            let (bytes, n_blocks) = sums.entry((life.stack, holder)).or_default();
+            *bytes += life.size;
+            *n_blocks += 1;
         }
         let mut sums: Vec<_> = sums.into_iter().collect();
         // Nodes of one size in the order of their stacks.
@@ -172,7 +176,7 @@ impl Explorer {
             }
             grower.add(parts.into_iter(), bytes, n_blocks);
         }
-        let levels = self.devices.get(device).map(allocated);
+        let levels = self.levels.get(device).map(|levels| &levels.allocated);
         let level = levels.and_then(|levels| levels.get(n_events).copied());
         let before = level.unwrap_or_default().saturating_sub(grower.bytes());
         if before > Bytes::ZERO {
@@ -185,13 +189,19 @@ impl Explorer {
     /// allocated before the trace and freed within it is in none.
     pub fn owners(&self, device: usize, n_events: usize) -> Vec<Owner> {
         let mut tallies = Tallies::new();
-        if let Some(device) = self.devices.get(device) {
-            each_live(device, n_events, |stack, _, size| {
-                let line = stack.and_then(|idx| self.lines.get(idx.0 as usize)?.as_ref());
-                tallies.add(line, size);
-            });
+        for life in self.living(device, n_events) {
+            let line = life
+                .stack
+                .and_then(|idx| self.lines.get(idx.0 as usize)?.as_ref());
+            tallies.add(line, life.size);
         }
         tallies.largest_first(CodeLine::clone).0
+    }
+
+    /// The blocks of a device that live after so many events.
+    fn living(&self, device: usize, n_events: usize) -> impl Iterator<Item = &Life> {
+        let lives = self.lives.get(device).into_iter().flatten();
+        lives.filter(move |life| life.is_at(n_events))
     }
 
     /// Where a device's memory lies at the end. PyTorch takes 2 MiB from the driver for requests of at most

@@ -9,6 +9,7 @@ use crate::units::{Bytes, Nanos};
 use crate::wording::count;
 
 use super::code_line::{CodeLine, line_of};
+use super::live::Life;
 use super::model::{DeviceSnapshot, Event, Frame};
 use super::summary::code_line;
 
@@ -81,47 +82,24 @@ struct Tally {
 }
 
 /// The lines whose blocks took most memory for most of the time first.
-pub(super) fn lifetimes(device: &DeviceSnapshot, lines: &[Option<Frame<'_>>]) -> Vec<Lifetimes> {
+pub(super) fn lifetimes(
+    device: &DeviceSnapshot,
+    lives: &[Life],
+    lines: &[Option<Frame<'_>>],
+) -> Vec<Lifetimes> {
     let events = &device.events;
-    let last = events.len().saturating_sub(1);
+    let waits = waits(events);
     let mut tallies: HashMap<Option<Frame<'_>>, Tally> = HashMap::new();
-    // The event that allocated what lives at an address, and the one that freed what waits there.
-    let (mut living, mut waiting) = (HashMap::new(), HashMap::new());
-    for (at, event) in events.iter().enumerate() {
-        let Some(address) = event.address else {
-            continue;
-        };
-        match event.action {
-            Some(Action::Alloc) => {
-                living.insert(address, at);
-            }
-            Some(Action::FreeRequested) => {
-                if let Some(from) = living.remove(&address) {
-                    let tally = tallies
-                        .entry(line_of(lines, events[from].stack))
-                        .or_default();
-                    tally.add(&events[from], Lived::between(events, from, at));
-                    waiting.insert(address, (from, at));
-                }
-            }
-            Some(Action::FreeCompleted) => {
-                if let Some((from, freed)) = waiting.remove(&address)
-                    && at > freed + 1
-                    && let Some(tally) = tallies.get_mut(&line_of(lines, events[from].stack))
-                {
-                    let waited = Lived::between(events, freed, at);
-                    tally.longest_wait = tally.longest_wait.max(Some(waited));
-                }
-            }
-            _ => (),
+    for life in lives.iter().filter(|life| life.from > 0) {
+        let (from, until) = (life.from as usize, life.until as usize);
+        let lived = Lived::between(events, from - 1, until.min(events.len()) - 1);
+        let tally = tallies.entry(line_of(lines, life.stack)).or_default();
+        tally.add(life, lived);
+        if until <= events.len()
+            && let Some(waited) = waits.get(&until)
+        {
+            tally.longest_wait = tally.longest_wait.max(Some(*waited));
         }
-    }
-    for from in living.into_values() {
-        let event = &events[from];
-        let tally = tallies.entry(line_of(lines, event.stack)).or_default();
-        tally.add(event, Lived::between(events, from, last));
-        tally.n_left += 1;
-        tally.left += event.size;
     }
     let mut tallies: Vec<_> = tallies.into_iter().collect();
     tallies.sort_by_key(|(line, tally)| (Reverse(tally.cost), *line));
@@ -131,13 +109,38 @@ pub(super) fn lifetimes(device: &DeviceSnapshot, lines: &[Option<Frame<'_>>]) ->
         .collect()
 }
 
+/// How long streams used what was freed, by the number of events after its free; what was done at once is left
+/// out.
+fn waits(events: &[Event]) -> HashMap<usize, Lived> {
+    let mut waiting: HashMap<u64, usize> = HashMap::new();
+    let mut waits = HashMap::new();
+    for (at, event) in events.iter().enumerate() {
+        match (event.action, event.address) {
+            (Some(Action::FreeRequested), Some(address)) => {
+                waiting.insert(address, at);
+            }
+            (Some(Action::FreeCompleted), Some(address)) => {
+                let freed = waiting.remove(&address);
+                if let Some(freed) = freed.filter(|freed| at > freed + 1) {
+                    waits.insert(freed + 1, Lived::between(events, freed, at));
+                }
+            }
+            _ => (),
+        }
+    }
+    waits
+}
+
 impl Tally {
-    fn add(&mut self, event: &Event, lived: Lived) {
+    fn add(&mut self, life: &Life, lived: Lived) {
         self.lived.push(lived);
-        self.bytes += event.size;
-        self.cost = self
-            .cost
-            .saturating_add(u128::from(event.size.get()) * u128::from(lived.cost()));
+        self.bytes += life.size;
+        let cost = u128::from(life.size.get()) * u128::from(lived.cost());
+        self.cost = self.cost.saturating_add(cost);
+        if life.until == u32::MAX {
+            self.n_left += 1;
+            self.left += life.size;
+        }
     }
 
     fn summed_up(mut self, line: Option<CodeLine>) -> Lifetimes {

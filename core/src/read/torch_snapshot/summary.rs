@@ -11,6 +11,7 @@ use crate::units::Bytes;
 use super::code_line::{CodeLine, line_of};
 use super::holder::{SnapshotHolder, holders};
 use super::lifetimes::{Lifetimes, lifetimes};
+use super::live::{Life, lives};
 use super::model::{Block, DeviceSnapshot, Frame, Segment, SnapshotDevice, TorchSnapshot};
 use super::stacks::{Frames, StackTotal, stack_totals};
 use super::timeline::Timeline;
@@ -98,13 +99,21 @@ pub struct FailedRequest {
 impl Summary {
     /// Sums a snapshot up. Example: [`summary`](super::summary()).
     pub fn of(snapshot: &TorchSnapshot<'_>) -> Self {
+        let lives: Vec<_> = snapshot.devices.iter().map(lives).collect();
+        Self::with(snapshot, &lives)
+    }
+
+    /// The same, of a snapshot whose devices' blocks are known.
+    pub(super) fn with(snapshot: &TorchSnapshot<'_>, lives: &[Vec<Life>]) -> Self {
         let lines = snapshot.lines();
-        let devices = snapshot.devices.iter();
+        let devices = snapshot.devices.iter().zip(lives);
         let settings = snapshot.settings.iter();
         let mut frames = Frames::default();
         Self {
             devices: devices
-                .map(|device| DeviceSummary::of(device, snapshot, &lines, &mut frames))
+                .map(|(device, lives)| {
+                    DeviceSummary::of(device, lives, snapshot, &lines, &mut frames)
+                })
                 .collect(),
             frames: frames.all.into_iter().map(code_line).collect(),
             settings: settings
@@ -118,6 +127,7 @@ impl Summary {
 impl DeviceSummary {
     fn of<'t>(
         device: &DeviceSnapshot,
+        lives: &[Life],
         snapshot: &TorchSnapshot<'t>,
         lines: &[Option<Frame<'t>>],
         frames: &mut Frames<'t>,
@@ -159,8 +169,8 @@ impl DeviceSummary {
             stacks: stack_totals(device, snapshot, lines, frames),
             holders: holders(in_state(BlockState::Held), &snapshot.holders),
             failed: failed(device, lines),
-            timeline: Timeline::of(device, lines),
-            lifetimes: lifetimes(device, lines),
+            timeline: Timeline::of(device, lives, lines),
+            lifetimes: lifetimes(device, lives, lines),
         }
     }
 }
