@@ -34,7 +34,7 @@ async function show() {
   );
   await init({ module_or_path: module });
   performance.mark("gpumem:unpacked");
-  let view = new View(snapshot);
+  let view = new View(snapshot, file.dataset.cells);
   const guarded = (act) => {
     try {
       return view && act(view);

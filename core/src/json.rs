@@ -39,7 +39,7 @@ pub use level_log::level_log_json;
 pub use memory_timeline::memory_timeline_json;
 pub use nsight::nsight_json;
 pub use sessions::sessions_json;
-pub use torch_snapshot::torch_snapshot_json;
+pub use torch_snapshot::{torch_change_json, torch_snapshot_json};
 pub use torch_trace::{torch_trace_json, torch_traces_json};
 
 use serde::ser::SerializeMap;

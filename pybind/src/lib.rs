@@ -117,7 +117,7 @@ mod _gpumem {
         sessions_json, sessions_text, store_status, stored_recording,
     };
     #[pymodule_export]
-    use super::torch_snapshot::TorchSnapshot;
+    use super::torch_snapshot::{TorchChange, TorchSnapshot};
     #[pymodule_export]
     use super::torch_trace::{MemoryTimeline, TorchTrace};
     #[pymodule_export]

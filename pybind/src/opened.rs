@@ -17,9 +17,15 @@ use crate::nsight::{self, NsightExport};
 use crate::{torch_snapshot, torch_trace};
 
 /// Reads a file of any kind that gpumem knows; its content tells which. A folder holds the traces of
-/// several workers.
+/// several workers. In a memory snapshot of `PyTorch`, cells of `notebook` are named, by default those of this
+/// session.
 #[pyfunction]
-pub(crate) fn load(py: Python<'_>, path: PathBuf) -> PyResult<Py<PyAny>> {
+#[pyo3(signature = (path, *, notebook = None))]
+pub(crate) fn load(
+    py: Python<'_>,
+    path: PathBuf,
+    notebook: Option<Bound<'_, PyAny>>,
+) -> PyResult<Py<PyAny>> {
     if path.is_dir() {
         return torch_trace::read_folder(py, &path)?.into_py_any(py);
     }
@@ -31,7 +37,7 @@ pub(crate) fn load(py: Python<'_>, path: PathBuf) -> PyResult<Py<PyAny>> {
     }
     let (path, bytes) = read_file(py, path)?;
     match FileKind::of(&bytes) {
-        FileKind::Pickle => torch_snapshot::read(py, &path, &bytes)?.into_py_any(py),
+        FileKind::Pickle => torch_snapshot::read(py, &path, &bytes, notebook)?.into_py_any(py),
         FileKind::NvidiaSmi => LevelLog::of_nvidia_smi(py, &path, &bytes)?.into_py_any(py),
         FileKind::Stormlog => LevelLog::of_stormlog(py, &path, &bytes)?.into_py_any(py),
         FileKind::Gzip | FileKind::Unknown if is_profile(&bytes) => {

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import gpumem
 import pytest
+from gpumem import cli
 
 from tests.python.snapshots import (
     GENERATIONS,
@@ -19,6 +20,7 @@ from tests.python.snapshots import (
     newest,
     of_torch_2_0,
     sums,
+    with_annotations,
     with_names,
     with_native_frames,
     with_settings,
@@ -192,7 +194,7 @@ def test_the_magic_recognises_a_file(shell: Shell, tmp_path: Path) -> None:
     assert shell.lines[-1] == f"wrote {page}"
     assert f'data-name="{path.name}"' in page.read_text()
     assert "end 'r.png' in .html" in shell.run(f"%gpumem_report {path} --html r.png").stderr
-    assert "leave out --compare" in shell.run(f"%gpumem_report {path} --compare a").stderr
+    assert "cannot read 'a'" in shell.run(f"%gpumem_report {path} --compare a").stderr
     assert "cannot read" in shell.run(f"%gpumem_report {tmp_path}/none").stderr
     recording = tmp_path / "saved"
     gpumem.recording().save(recording)
@@ -220,3 +222,99 @@ def test_the_flight_recorders_size_is_checked(
     shell.run("%%gpumem\nx = 1")
     assert shell.run("%config GpuMem.flight_recorder").result == "'64MiB'"
     shell.run("%config GpuMem.flight_recorder = ''")
+
+
+CELL = "import torch\n\nlosses = []\n"
+CELL_FILE = "/srv/tmp/ipykernel_4711/3190537452.py"
+
+
+def in_a_cell() -> dict[str, Any]:
+    """Return a snapshot of which one block was allocated in a cell."""
+    snapshot: dict[str, Any] = with_annotations()
+    [block, *_] = snapshot["segments"][0]["blocks"]
+    frame = {"name": "<module>", "filename": CELL_FILE, "line": 3}
+    block.update(state="active_allocated", frames=[frame])
+    return snapshot
+
+
+def test_cells_of_this_session_are_named(shell: Shell, tmp_path: Path) -> None:
+    path = written(tmp_path, in_a_cell())
+    shell.run(CELL.removeprefix("import torch"))
+    shell.run(f"%gpumem_report {path} --text")
+    assert "ipykernel_4711/3190537452.py:3" in shell.lines[-1], "another cell"
+    shell.run(CELL)
+    number = shell.execution_count - 1
+    shell.run(f"%gpumem_report {path} --text")
+    assert f"In [{number}]:3" in shell.lines[-1]
+
+
+@pytest.mark.parametrize(("count", "name"), [(12, "In [12]"), (None, "cell 2")])
+def test_cells_of_a_notebooks_file_are_named(
+    count: int | None, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, notebook = written(tmp_path, in_a_cell()), tmp_path / "train.ipynb"
+    code = {"cell_type": "code", "source": CELL.splitlines(keepends=True)}
+    cells = [
+        {"cell_type": "markdown", "source": CELL},
+        {"cell_type": "code", "source": "1", "execution_count": 11},
+        {**code, "execution_count": count},
+    ]
+    notebook.write_text(json.dumps({"cells": cells}))
+    assert f"{name}:3" in gpumem.load(path, notebook=notebook).text()
+    assert cli.main(["report", str(path), "--notebook", str(notebook)]) == 0
+    assert f"{name}:3" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"cells": 1}', '{"cells": [{}]}'])
+def test_what_is_no_notebook_is_said(
+    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, notebook = written(tmp_path, in_a_cell()), tmp_path / "other.ipynb"
+    notebook.write_text(text)
+    with pytest.raises(gpumem.GpuMemError, match=r"other\.ipynb is no notebook"):
+        gpumem.load(path, notebook=notebook)
+    assert cli.main(["report", str(path), "--notebook", str(tmp_path / "gone.ipynb")]) == 2
+    assert "cannot read" in capsys.readouterr().err
+
+
+def test_two_snapshots_are_compared(
+    shell: Shell, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before, after = tmp_path / "before.pickle", tmp_path / "after.pickle"
+    written(tmp_path, with_annotations()).rename(before)
+    written(tmp_path, in_a_cell()).rename(after)
+    change = gpumem.load(after).compare(gpumem.load(before))
+    [device, *_] = json.loads(change.to_json())["devices"]
+    new = [it for it in device["stacks"] if it["frames"] and it["frames"][0]["file"] == CELL_FILE]
+    assert [it["n_blocks"] for it in new] == [[0, 1]]
+    assert new[0]["bytes"][0] == 0 < new[0]["bytes"][1]
+    text = change.text(120)
+    assert "0 → 1  ipykernel_4711/3190537452.py:3" in text
+    assert cli.main(["compare", str(before), str(after)]) == 0
+    assert "ipykernel_4711/3190537452.py:3" in capsys.readouterr().out
+    assert cli.main(["compare", str(before), str(after), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == json.loads(change.to_json())
+    assert cli.main(["compare", str(before), str(after), "--html", str(tmp_path / "a.html")]) == 2
+    shell.run(f"%gpumem_report {after} --compare {before}")
+    assert shell.lines[-1].startswith("Two PyTorch memory snapshots")
+    refused = shell.run(f"%gpumem_report {after} --compare {tmp_path / 'gone.pickle'}")
+    assert "cannot read" in refused.stderr
+    (tmp_path / "other").write_text("no snapshot")
+    refused = shell.run(f"%gpumem_report {after} --compare {tmp_path / 'other'}")
+    assert refused.stderr
+
+
+def test_a_snapshot_says_how_long_blocks_lived(tmp_path: Path) -> None:
+    snapshot = opened(written(tmp_path, with_native_frames()))
+    [device] = json.loads(snapshot.to_json())["devices"]
+    [timeline, lifetimes] = device["timeline"], device["lifetimes"]
+    assert lifetimes
+    for lived in lifetimes:
+        assert 0 < lived["n_blocks"] >= lived["n_left"]
+        assert lived["median"]["micros"] <= lived["longest"]["micros"]
+        assert lived["longest"]["n_events"] < timeline["n_events"]
+        # The next event completes each free.
+        assert lived["longest_wait"] is None
+    left = sum(lived["left_bytes"] for lived in lifetimes)
+    assert left == timeline["end_bytes"] - timeline["start_bytes"]
+    assert "what took most memory for longest first" in snapshot.text()

@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use crate::read::torch_snapshot::{
-    CodeLine, DeviceSummary, FailedRequest, Owner, SnapshotHolder, Summary, Timeline,
+    Change, CodeLine, DeviceChange, DeviceSummary, FailedRequest, Lifetimes, Lived, Owner,
+    SnapshotChange, SnapshotHolder, StackTotal, Summary, Timeline,
 };
 use crate::units::Bytes;
 
@@ -20,7 +21,11 @@ use crate::units::Bytes;
 pub fn torch_snapshot_json(summary: &Summary) -> String {
     let settings = summary.settings.iter();
     let json = JsonSnapshot {
-        devices: summary.devices.iter().map(JsonDevice::of).collect(),
+        devices: summary
+            .devices
+            .iter()
+            .map(|device| JsonDevice::of(device, &summary.frames))
+            .collect(),
         settings: settings
             .map(|(name, value)| (name.clone(), value.clone().into()))
             .collect(),
@@ -52,9 +57,36 @@ struct JsonDevice<'a> {
     n_allocated_blocks: usize,
     is_inconsistent: bool,
     owners: Vec<JsonOwner<'a>>,
+    stacks: Vec<JsonStack<'a>>,
     holders: Vec<JsonHolder<'a>>,
     failed_requests: Vec<JsonFailed<'a>>,
     timeline: Option<JsonTimeline<'a>>,
+    lifetimes: Vec<JsonLifetimes<'a>>,
+}
+
+#[derive(Serialize)]
+struct JsonStack<'a> {
+    frames: Vec<JsonLine<'a>>,
+    bytes: u64,
+    n_blocks: usize,
+}
+
+#[derive(Serialize)]
+struct JsonLifetimes<'a> {
+    line: Option<JsonLine<'a>>,
+    n_blocks: usize,
+    bytes: u64,
+    n_left: usize,
+    left_bytes: u64,
+    median: JsonLived,
+    longest: JsonLived,
+    longest_wait: Option<JsonLived>,
+}
+
+#[derive(Serialize)]
+struct JsonLived {
+    n_events: usize,
+    micros: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -101,7 +133,8 @@ struct JsonTimeline<'a> {
 }
 
 impl<'a> JsonDevice<'a> {
-    fn of(device: &'a DeviceSummary) -> Self {
+    fn of(device: &'a DeviceSummary, frames: &'a [CodeLine]) -> Self {
+        let stacks = device.stacks.iter();
         Self {
             label: device.device.to_string(),
             reserved_bytes: device.reserved.get(),
@@ -117,9 +150,47 @@ impl<'a> JsonDevice<'a> {
             n_allocated_blocks: device.n_allocated_blocks,
             is_inconsistent: device.is_inconsistent,
             owners: device.owners.iter().map(JsonOwner::of).collect(),
+            stacks: stacks.map(|stack| JsonStack::of(stack, frames)).collect(),
             holders: device.holders.iter().map(JsonHolder::of).collect(),
             failed_requests: device.failed.iter().map(JsonFailed::of).collect(),
             timeline: device.timeline.as_ref().map(JsonTimeline::of),
+            lifetimes: device.lifetimes.iter().map(JsonLifetimes::of).collect(),
+        }
+    }
+}
+
+impl<'a> JsonStack<'a> {
+    fn of(stack: &StackTotal, frames: &'a [CodeLine]) -> Self {
+        let of_stack = stack.frames.iter();
+        let of_stack = of_stack.filter_map(|&frame| frames.get(frame as usize));
+        Self {
+            frames: of_stack.map(JsonLine::of).collect(),
+            bytes: stack.bytes.get(),
+            n_blocks: stack.n_blocks,
+        }
+    }
+}
+
+impl<'a> JsonLifetimes<'a> {
+    fn of(lived: &'a Lifetimes) -> Self {
+        Self {
+            line: lived.line.as_ref().map(JsonLine::of),
+            n_blocks: lived.n_blocks,
+            bytes: lived.bytes.get(),
+            n_left: lived.n_left,
+            left_bytes: lived.left.get(),
+            median: lived.median.into(),
+            longest: lived.longest.into(),
+            longest_wait: lived.longest_wait.map(Into::into),
+        }
+    }
+}
+
+impl From<Lived> for JsonLived {
+    fn from(lived: Lived) -> Self {
+        Self {
+            n_events: lived.n_events,
+            micros: lived.micros,
         }
     }
 }
@@ -180,4 +251,79 @@ impl<'a> JsonTimeline<'a> {
             is_lower_bound: timeline.is_lower_bound,
         }
     }
+}
+
+/// A comparison of two snapshots as JSON. Fields named `*_bytes` are bytes: in the earlier snapshot, and in the
+/// later one.
+///
+/// ```
+/// use gpumem_core::json::torch_change_json;
+/// use gpumem_core::read::torch_snapshot::{SnapshotChange, summary};
+///
+/// let empty = summary(b"].")?;
+/// let change = SnapshotChange::between(&empty, &empty);
+/// assert_eq!(torch_change_json(&change), r#"{"devices":[]}"#);
+/// # Ok::<(), gpumem_core::read::torch_snapshot::SnapshotError>(())
+/// ```
+pub fn torch_change_json(change: &SnapshotChange) -> String {
+    let json = JsonChange {
+        devices: change.devices.iter().map(JsonDeviceChange::of).collect(),
+    };
+    serde_json::to_string(&json).expect("a comparison holds strings and numbers only")
+}
+
+#[derive(Serialize)]
+struct JsonChange<'a> {
+    devices: Vec<JsonDeviceChange<'a>>,
+}
+
+#[derive(Serialize)]
+struct JsonDeviceChange<'a> {
+    label: String,
+    reserved_bytes: [u64; 2],
+    allocated_bytes: [u64; 2],
+    largest_hole_bytes: [u64; 2],
+    stacks: Vec<JsonStackChange<'a>>,
+    holders: Vec<JsonHolderChange<'a>>,
+}
+
+#[derive(Serialize)]
+struct JsonStackChange<'a> {
+    frames: Vec<JsonLine<'a>>,
+    bytes: [u64; 2],
+    n_blocks: [usize; 2],
+}
+
+#[derive(Serialize)]
+struct JsonHolderChange<'a> {
+    name: &'a str,
+    bytes: [u64; 2],
+    n_blocks: [usize; 2],
+}
+
+impl<'a> JsonDeviceChange<'a> {
+    fn of(device: &'a DeviceChange) -> Self {
+        let stack = |it: &'a Change<Vec<CodeLine>>| JsonStackChange {
+            frames: it.whose.iter().map(JsonLine::of).collect(),
+            bytes: pair(it.bytes),
+            n_blocks: it.n_blocks.into(),
+        };
+        let holder = |it: &'a Change<String>| JsonHolderChange {
+            name: &it.whose,
+            bytes: pair(it.bytes),
+            n_blocks: it.n_blocks.into(),
+        };
+        Self {
+            label: device.device.to_string(),
+            reserved_bytes: pair(device.reserved),
+            allocated_bytes: pair(device.allocated),
+            largest_hole_bytes: pair(device.largest_hole),
+            stacks: device.stacks.iter().map(stack).collect(),
+            holders: device.holders.iter().map(holder).collect(),
+        }
+    }
+}
+
+fn pair((before, after): (Bytes, Bytes)) -> [u64; 2] {
+    [before.get(), after.get()]
 }

@@ -6,6 +6,7 @@
 //! assert!(parse("RuntimeError: CUDA error: out of memory").is_some());
 //! ```
 
+pub mod cell_files;
 pub mod chrome_trace;
 pub mod device_profile;
 pub mod file_kind;

@@ -37,6 +37,7 @@ mod sessions;
 mod sources;
 #[cfg(test)]
 mod tests;
+mod torch_change;
 mod torch_snapshot;
 mod torch_trace;
 mod verdict;
@@ -58,6 +59,7 @@ pub use memory_timeline::memory_timeline;
 pub use nsight::nsight_export;
 pub use sessions::{cut_off, last_session, sessions, worst_finding};
 pub use sources::sources;
+pub use torch_change::torch_change;
 pub use torch_snapshot::{
     torch_snapshot, torch_snapshot_failure, torch_snapshot_headline, torch_snapshot_hint,
     torch_snapshot_totals,

@@ -3,7 +3,7 @@
 use super::{cut, in_parts, wrapped};
 use crate::printable::printable_lines;
 use crate::read::torch_snapshot::{
-    CodeLine, DeviceSummary, FailedRequest, Owner, SnapshotHolder, Summary, Timeline,
+    CodeLine, DeviceSummary, FailedRequest, Lifetimes, Owner, SnapshotHolder, Summary, Timeline,
 };
 use crate::units::{Bytes, Nanos};
 use crate::wording::count;
@@ -13,6 +13,9 @@ const N_OWNERS: usize = 10;
 
 /// An owner of at least this share is named.
 const LARGE: f64 = 0.1;
+
+/// Of so many lines it is told how long their blocks lived.
+const N_LIFETIMES: usize = 5;
 
 /// At most this many failed requests are listed, the latest.
 const N_FAILED: usize = 5;
@@ -65,6 +68,10 @@ fn device_lines(device: &DeviceSummary, summary: &Summary, width: usize) -> Vec<
     }
     if let Some(timeline) = &device.timeline {
         lines.extend(timeline_lines(timeline, width));
+    }
+    if !device.lifetimes.is_empty() {
+        lines.push("  allocated in the trace, what took most memory for longest first".to_owned());
+        lines.extend(lifetime_lines(&device.lifetimes, width));
     }
     lines
 }
@@ -249,6 +256,43 @@ fn timeline_lines(timeline: &Timeline, width: usize) -> Vec<String> {
         timeline.n_bytes_from_before,
         width,
     ));
+    lines
+}
+
+/// How long the blocks of a line lived: `median 3 events`, `longest 2.5 s`, `1 MiB not freed`.
+fn lifetime_parts(lived: &Lifetimes) -> Vec<String> {
+    let mut parts = vec![
+        format!("median {}", lived.median),
+        format!("longest {}", lived.longest),
+    ];
+    if lived.n_blocks == 1 {
+        parts = vec![format!("for {}", lived.longest)];
+    }
+    if lived.n_left > 0 {
+        parts.push(format!("{} not freed", lived.left));
+    }
+    let waited = lived.longest_wait;
+    parts.extend(waited.map(|it| format!("a stream kept one {it} after its free")));
+    parts
+}
+
+fn lifetime_lines(lifetimes: &[Lifetimes], width: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    for lived in lifetimes.iter().take(N_LIFETIMES) {
+        let line = lived.line.as_ref().map(CodeLine::short);
+        let line = line.unwrap_or_else(|| "no stack was recorded".to_owned());
+        let blocks = count(lived.n_blocks, "block");
+        lines.push(row(lived.bytes, &blocks, &line, width));
+        let parts = lifetime_parts(lived).join(", ");
+        lines.push(cut(&format!("{:30}{parts}", ""), width));
+    }
+    let rest = lifetimes.get(N_LIFETIMES..).unwrap_or_default();
+    if !rest.is_empty() {
+        let n_blocks = rest.iter().map(|it| it.n_blocks).sum();
+        let bytes = rest.iter().map(|it| it.bytes).sum();
+        let words = count(rest.len(), "more line");
+        lines.push(row(bytes, &count(n_blocks, "block"), &words, width));
+    }
     lines
 }
 

@@ -35,6 +35,7 @@ __all__ = [
     "Subscription",
     "Table",
     "Tensor",
+    "TorchChange",
     "TorchSnapshot",
     "TorchTrace",
     "__version__",
@@ -135,7 +136,9 @@ class Recording:
 def recording() -> Recording: ...
 
 # The file's content tells: a Recording, a TorchSnapshot, a TorchTrace, a MemoryTimeline.
-def load(path: str | os.PathLike[str]) -> Any: ...  # noqa: ANN401 (only the file tells)
+def load(
+    path: str | os.PathLike[str], *, notebook: str | os.PathLike[str] | None = None
+) -> Any: ...  # noqa: ANN401 (only the file tells)
 
 @final
 class Table:
@@ -145,6 +148,14 @@ class Table:
 
 @final
 class TorchSnapshot:
+    _KIND: ClassVar[str]
+    def text(self, width: int = 100) -> str: ...
+    def to_json(self) -> str: ...
+    def compare(self, before: TorchSnapshot) -> TorchChange: ...
+    def _cells(self) -> str: ...
+
+@final
+class TorchChange:
     _KIND: ClassVar[str]
     def text(self, width: int = 100) -> str: ...
     def to_json(self) -> str: ...

@@ -25,6 +25,7 @@ def html(snapshot: TorchSnapshot, path: Path) -> str:
     packed = gzip.compress(path.read_bytes(), compresslevel=6, mtime=0)
     parts = {
         "NAME": escape(path.name),
+        "CELLS": escape(snapshot._cells()),
         "SNAPSHOT": b64encode(packed).decode("ascii"),
         "TEXT": escape(snapshot.text()),
     }

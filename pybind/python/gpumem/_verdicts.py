@@ -177,7 +177,8 @@ def compare(
 ) -> Comparison:
     """Compare each growing cell of ``recording`` with the same cell of ``baseline``.
 
-    Both are judged by ``rules``, by default those of ``recording``.
+    Both are judged by ``rules``, by default those of ``recording``. Memory snapshots of PyTorch
+    have ``after.compare(before)``.
     """
     return Comparison(judged_by(recording, rules), baseline)
 

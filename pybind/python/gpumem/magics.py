@@ -732,10 +732,12 @@ def _looks() -> str:
 def _shown(options: Namespace) -> Report | Comparison | OtherFile:
     """Return the report, the comparison or the file that the options ask for."""
     if options.file is not None:
-        if options.compare is not None or options.session is not None:
-            reason = f"{options.file!r} is shown by itself: leave out --compare and --session"
+        if options.session is not None:
+            reason = f"{options.file!r} is shown by itself: leave out --session"
             raise _refusal("%gpumem_report", reason)
         found = _opened(options.file)
+        if options.compare is not None:
+            return _compared(found, options)
         return report(found) if isinstance(found, _gpumem.Recording) else found
     try:
         recording = None if options.session is None else open_session(options.session)
@@ -750,6 +752,19 @@ def _shown(options: Namespace) -> Report | Comparison | OtherFile:
 
 def _written(page: str, path: Path) -> None:
     _gpumem._write_file(path, page.encode())
+
+
+def _compared(found: _gpumem.Recording | OtherFile, options: Namespace) -> OtherFile:
+    """Compare a memory snapshot with an earlier one."""
+    if isinstance(found, _gpumem.TorchSnapshot):
+        before = _opened(options.compare)
+        if isinstance(before, _gpumem.TorchSnapshot):
+            return found.compare(before)
+    reason = (
+        f"{options.file!r} and {options.compare!r}: of files, only two memory snapshots of PyTorch "
+        "are compared"
+    )
+    raise _refusal("%gpumem_report", reason)
 
 
 def _opened(file: str) -> _gpumem.Recording | OtherFile:

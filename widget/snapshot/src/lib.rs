@@ -9,6 +9,7 @@ mod page;
 mod state;
 
 use gpumem_core::chart::{Point, Theme};
+use gpumem_core::read::cell_files::CellFiles;
 use gpumem_core::read::torch_snapshot::Explorer;
 use gpumem_page_kit::dom::Dom;
 use wasm_bindgen::prelude::{JsError, JsValue, wasm_bindgen};
@@ -32,12 +33,13 @@ pub struct View {
 
 #[wasm_bindgen]
 impl View {
-    /// A view of the snapshot in `bytes`; throws where they are not one.
+    /// A view of the snapshot in `bytes`, with cells named as in the lines of `cells`; throws where they are not
+    /// one.
     #[wasm_bindgen(constructor)]
-    pub fn new(bytes: &[u8]) -> Result<View, JsError> {
+    pub fn new(bytes: &[u8], cells: &str) -> Result<View, JsError> {
         #[cfg(feature = "development")]
         console_error_panic_hook::set_once();
-        let explorer = Explorer::open(bytes)?;
+        let explorer = Explorer::open(bytes, &CellFiles::from_text(cells))?;
         Ok(Self {
             state: State::of(&explorer),
             explorer,

@@ -4,7 +4,7 @@ use gpumem_core::chart::explorer::{
     Icicle, IcicleView, TraceView, icicle, part_words, trace_levels,
 };
 use gpumem_core::chart::{Density, Point, Scene};
-use gpumem_core::read::torch_snapshot::{CodeLine, Explorer, Flame, Levels, Owner};
+use gpumem_core::read::torch_snapshot::{CodeLine, DeviceSummary, Explorer, Flame, Levels, Owner};
 use gpumem_core::report::{
     torch_snapshot_failure, torch_snapshot_headline, torch_snapshot_hint, torch_snapshot_totals,
 };
@@ -40,6 +40,8 @@ pub(crate) struct Page {
     icicle_canvas: HtmlCanvasElement,
     icicle_reading: Element,
     owners: Element,
+    lived: Element,
+    lifetimes: Element,
     map: Element,
     known: Option<Known>,
     icicle: Icicle,
@@ -122,10 +124,17 @@ impl Page {
             &[&line, &figure, &icicle_reading, &owners],
         )?;
 
+        let title = make.text("h3", &[], "How long blocks lived")?;
+        let order = "what took most memory for longest first";
+        let order = make.text("span.muted", &[], order)?;
+        let line = make.group("div.line", &[], &[&title, &order])?;
+        let lifetimes = make.empty("div.scroll", &[])?;
+        let lived = make.group("section.panel", &[], &[&line, &lifetimes])?;
+
         let title = make.text("h3", &[], "Where it lies, at the end")?;
         let map = make.empty("div.box", &[])?;
         let lies = make.group("section.panel", &[], &[&title, &map])?;
-        for element in [&head, &verdict, &trace, &stacks, &lies] {
+        for element in [&head, &verdict, &trace, &stacks, &lived, &lies] {
             add(root, element)?;
         }
         let mut page = Self {
@@ -143,6 +152,8 @@ impl Page {
             icicle_canvas,
             icicle_reading,
             owners,
+            lived,
+            lifetimes,
             map,
             known: None,
             icicle: Icicle::default(),
@@ -232,6 +243,8 @@ impl Page {
         }
         fill(&self.failures, &failures)?;
         flag(&self.trace, "hidden", state.n_events == 0)?;
+        flag(&self.lived, "hidden", device.lifetimes.is_empty())?;
+        fill(&self.lifetimes, &[self.lifetimes(device)?])?;
         let found = explorer.segments(state.device);
         fill(&self.map, &segments::map(make, &found, UNITS)?)
     }
@@ -252,39 +265,19 @@ impl Page {
             return Ok(());
         };
         let (owners, all) = (&known.owners, known.flame.nodes[0].bytes);
-        let table = make.empty("table", &[])?;
-        let head = make.empty("tr", &[])?;
-        for (tag, name) in [
-            ("th", "line"),
-            ("th.figure", "bytes"),
-            ("th.figure", "share"),
-            ("th.figure", "blocks"),
-        ] {
-            add(&head, &make.text(tag, &[("scope", "col")], name)?)?;
-        }
-        add(&table, &head)?;
+        let table = table(make, &["line", "bytes", "share", "blocks"])?;
         let row = |line: &str, bytes: Bytes, n_blocks: usize| -> Dom<()> {
             let share = bytes.as_f64() / all.as_f64().max(1.0) * 100.0;
-            let cells = [
-                UNITS.size(bytes),
-                if share < 1.0 {
-                    "< 1 %".to_owned()
-                } else {
-                    format!("{share:.0} %")
-                },
-                if n_blocks > 0 {
-                    n_blocks.to_string()
-                } else {
-                    "–".to_owned()
-                },
-            ];
-            let row = make.empty("tr", &[])?;
-            let name = make.text("code", &[], line)?;
-            add(&row, &make.group("td", &[], &[&name])?)?;
-            for cell in cells {
-                add(&row, &make.text("td.figure", &[], &cell)?)?;
-            }
-            add(&table, &row)
+            let share = if share < 1.0 {
+                "< 1 %".to_owned()
+            } else {
+                format!("{share:.0} %")
+            };
+            let n_blocks = match n_blocks {
+                0 => "–".to_owned(),
+                n => n.to_string(),
+            };
+            row(make, &table, line, &[UNITS.size(bytes), share, n_blocks])
         };
         for owner in owners.iter().take(MAX_OWNERS) {
             let line = owner.line.as_ref().map(CodeLine::short);
@@ -307,6 +300,33 @@ impl Page {
             )?;
         }
         fill(&self.owners, &[table])
+    }
+
+    /// How long the blocks of each line lived.
+    fn lifetimes(&self, device: &DeviceSummary) -> Dom<Element> {
+        let make = &self.make;
+        let heads = ["line", "bytes", "blocks", "not freed", "median", "longest"];
+        let table = table(make, &heads)?;
+        let figures = |n_blocks: usize, bytes: Bytes, left: Bytes| {
+            [UNITS.size(bytes), n_blocks.to_string(), UNITS.size(left)]
+        };
+        for lived in device.lifetimes.iter().take(MAX_OWNERS) {
+            let line = lived.line.as_ref().map(CodeLine::short);
+            let line = line.unwrap_or_else(|| "no stack was recorded".to_owned());
+            let [bytes, n_blocks, left] = figures(lived.n_blocks, lived.bytes, lived.left);
+            let (median, longest) = (lived.median.to_string(), lived.longest.to_string());
+            let cells = [bytes, n_blocks, left, median, longest];
+            row(make, &table, &line, &cells)?;
+        }
+        let rest = device.lifetimes.get(MAX_OWNERS..).unwrap_or_default();
+        if !rest.is_empty() {
+            let n_blocks = rest.iter().map(|it| it.n_blocks).sum();
+            let bytes = rest.iter().map(|it| it.bytes).sum();
+            let left = rest.iter().map(|it| it.left).sum();
+            let cells = figures(n_blocks, bytes, left);
+            row(make, &table, &count(rest.len(), "more line"), &cells)?;
+        }
+        Ok(table)
     }
 
     /// The moment follows the pointer: the levels alone, the rest comes when it is let go.
@@ -357,7 +377,7 @@ impl Page {
             search: state.search.clone(),
             units: UNITS,
         };
-        self.icicle = icicle(&known.flame, &explorer.frames, &view);
+        self.icicle = icicle(&known.flame, explorer.names(), &view);
         self.put(&self.icicle_canvas, &self.icicle.scene, state)
     }
 
@@ -419,7 +439,7 @@ fn frame_words(explorer: &Explorer, flame: &Flame, node: usize) -> String {
             let at = line.line.map_or(String::new(), |line| format!(":{line}"));
             format!("{} · {}{at}", line.function, line.file)
         }
-        None => part_words(of.part, &explorer.frames),
+        None => part_words(of.part, explorer.names()),
     };
     let all = flame.nodes[0].bytes.as_f64().max(1.0);
     let share = of.bytes.as_f64() / all * 100.0;
@@ -428,6 +448,28 @@ fn frame_words(explorer: &Explorer, flame: &Flame, node: usize) -> String {
         UNITS.size(of.bytes),
         count(of.n_blocks, "block")
     )
+}
+
+/// A table whose first column has names and whose others have figures.
+fn table(make: &Maker, heads: &[&str]) -> Dom<Element> {
+    let table = make.empty("table", &[])?;
+    let head = make.empty("tr", &[])?;
+    for (position, name) in heads.iter().enumerate() {
+        let tag = if position == 0 { "th" } else { "th.figure" };
+        add(&head, &make.text(tag, &[("scope", "col")], name)?)?;
+    }
+    add(&table, &head)?;
+    Ok(table)
+}
+
+fn row(make: &Maker, table: &Element, name: &str, figures: &[String]) -> Dom<()> {
+    let row = make.empty("tr", &[])?;
+    let name = make.text("code", &[], name)?;
+    add(&row, &make.group("td", &[], &[&name])?)?;
+    for figure in figures {
+        add(&row, &make.text("td.figure", &[], figure)?)?;
+    }
+    add(table, &row)
 }
 
 fn chart(make: &Maker, name: &str) -> Dom<HtmlCanvasElement> {

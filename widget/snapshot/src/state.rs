@@ -180,9 +180,10 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gpumem_core::read::cell_files::CellFiles;
 
     fn state(n_events: usize) -> State {
-        let explorer = Explorer::open(b"].").expect("an empty snapshot");
+        let explorer = Explorer::open(b"].", &CellFiles::default()).expect("an empty snapshot");
         State {
             n_events,
             span: (0.0, n_events as f64),
@@ -218,7 +219,7 @@ mod tests {
 
     #[test]
     fn what_no_button_means_is_nothing() {
-        let explorer = Explorer::open(b"].").expect("an empty snapshot");
+        let explorer = Explorer::open(b"].", &CellFiles::default()).expect("an empty snapshot");
         let mut state = state(10);
         assert!(!state.act(&explorer, "moment", "soon"));
         assert!(!state.act(&explorer, "other", ""));

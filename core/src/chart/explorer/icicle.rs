@@ -4,7 +4,8 @@ use crate::chart::label::Label;
 use crate::chart::plot::sheet;
 use crate::chart::scene::{Face, Point, Rect, Role, Scene};
 use crate::chart::text;
-use crate::read::torch_snapshot::{ExplorerFrame, Flame, FlamePart};
+use crate::printable::printable;
+use crate::read::torch_snapshot::{Flame, FlameNames, FlamePart};
 use crate::units::Units;
 use crate::wording::count;
 
@@ -51,20 +52,21 @@ impl Icicle {
 ///
 /// ```
 /// use gpumem_core::chart::explorer::{IcicleView, icicle};
+/// use gpumem_core::read::cell_files::CellFiles;
 /// use gpumem_core::read::torch_snapshot::{Explorer, Side};
 ///
-/// let explorer = Explorer::open(b"].")?;
+/// let explorer = Explorer::open(b"].", &CellFiles::default())?;
 /// let flame = explorer.flame(0, 0, Side::Outside);
 /// let view = IcicleView { width: 600.0, ..IcicleView::default() };
-/// let icicle = icicle(&flame, &explorer.frames, &view);
+/// let icicle = icicle(&flame, explorer.names(), &view);
 /// assert_eq!(icicle.scene.description, "0 B in 0 blocks, by stack");
 /// # Ok::<(), gpumem_core::read::torch_snapshot::SnapshotError>(())
 /// ```
-pub fn icicle(flame: &Flame, frames: &[ExplorerFrame], view: &IcicleView) -> Icicle {
+pub fn icicle(flame: &Flame, names: FlameNames<'_>, view: &IcicleView) -> Icicle {
     let root = view.root.min(flame.nodes.len() - 1);
     let mut drawing = Drawing {
         flame,
-        frames,
+        names,
         view,
         search: view.search.to_lowercase(),
         icicle: Icicle::default(),
@@ -91,18 +93,22 @@ pub fn icicle(flame: &Flame, frames: &[ExplorerFrame], view: &IcicleView) -> Ici
 }
 
 /// What a part of the tree is, in words. Example: [`icicle()`].
-pub fn part_words(part: FlamePart, frames: &[ExplorerFrame]) -> String {
-    match (part, part.frame().and_then(|frame| frames.get(frame))) {
+pub fn part_words(part: FlamePart, names: FlameNames<'_>) -> String {
+    match (part, part.frame().and_then(|frame| names.frames.get(frame))) {
         (_, Some(frame)) => frame.line.short(),
         (FlamePart::All, _) => "all".to_owned(),
         (FlamePart::BeforeTrace, _) => "allocated before the trace".to_owned(),
+        (FlamePart::Holder(holder), _) => {
+            let name = names.holders.get(holder as usize);
+            format!("held by {}", printable(name.map_or("?", String::as_str)))
+        }
         _ => "no stack was recorded".to_owned(),
     }
 }
 
 struct Drawing<'a> {
     flame: &'a Flame,
-    frames: &'a [ExplorerFrame],
+    names: FlameNames<'a>,
     view: &'a IcicleView,
     search: String,
     icicle: Icicle,
@@ -153,16 +159,25 @@ impl Drawing<'_> {
     }
 
     fn look(&self, node: usize) -> Role {
-        let frame = self.flame.nodes[node].part.frame();
-        let frame = frame.and_then(|frame| self.frames.get(frame));
-        let Some(frame) = frame else {
-            return Role::CacheArea;
-        };
-        let stands_out = if self.search.is_empty() {
-            frame.is_user
-        } else {
-            let has = |words: &str| words.to_lowercase().contains(&self.search);
-            has(&frame.line.function) || has(&frame.line.file)
+        let part = self.flame.nodes[node].part;
+        let has = |words: &str| words.to_lowercase().contains(&self.search);
+        let is_found = !self.search.is_empty();
+        let stands_out = match part {
+            FlamePart::Frame(idx) => {
+                let frame = self.names.frames.get(idx as usize);
+                frame.is_some_and(|frame| {
+                    if is_found {
+                        has(&frame.line.function) || has(&frame.line.file)
+                    } else {
+                        frame.is_user
+                    }
+                })
+            }
+            FlamePart::Holder(idx) => {
+                let name = self.names.holders.get(idx as usize);
+                !is_found || name.is_some_and(|name| has(name))
+            }
+            _ => false,
         };
         if stands_out {
             Role::KeptArea
@@ -173,7 +188,7 @@ impl Drawing<'_> {
 
     fn words(&self, node: usize) -> String {
         let of = &self.flame.nodes[node];
-        let name = part_words(of.part, self.frames);
+        let name = part_words(of.part, self.names);
         format!("{name} {}", self.view.units.size(of.bytes))
     }
 }

@@ -4,7 +4,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::chart::{Density, Item, Point, Role};
-use crate::read::torch_snapshot::{CodeLine, ExplorerFrame, Flame, FlameNode, FlamePart, Levels};
+use crate::read::torch_snapshot::{
+    CodeLine, ExplorerFrame, Flame, FlameNames, FlameNode, FlamePart, Levels,
+};
 use crate::units::{Bytes, Units};
 
 fn frame(function: &str, is_user: bool) -> ExplorerFrame {
@@ -38,6 +40,13 @@ fn called() -> (Flame, Vec<ExplorerFrame>) {
     (Flame { nodes }, frames.to_vec())
 }
 
+fn named(frames: &[ExplorerFrame]) -> FlameNames<'_> {
+    FlameNames {
+        frames,
+        holders: &[],
+    }
+}
+
 fn drawn(root: usize, search: &str) -> Vec<(String, f64, Role)> {
     let (flame, frames) = called();
     let view = IcicleView {
@@ -46,7 +55,7 @@ fn drawn(root: usize, search: &str) -> Vec<(String, f64, Role)> {
         search: search.to_owned(),
         units: Units::Binary,
     };
-    let icicle = icicle(&flame, &frames, &view);
+    let icicle = icicle(&flame, named(&frames), &view);
     let fills = icicle.scene.items.iter().filter_map(|item| match item {
         Item::Fill { role, .. } => Some(*role),
         _ => None,
@@ -96,7 +105,7 @@ fn a_point_has_the_frame_that_is_drawn_there() {
         width: 400.0,
         ..IcicleView::default()
     };
-    let icicle = icicle(&flame, &frames, &view);
+    let icicle = icicle(&flame, named(&frames), &view);
     assert_eq!(icicle.at(Point::new(350.0, 45.0)), Some(3));
     assert_eq!(icicle.at(Point::new(350.0, 500.0)), None);
 }

@@ -1,6 +1,7 @@
 //! Which line of a stack is the user's.
 
 use crate::printable::printable;
+use crate::read::cell_files::is_cell;
 
 use super::model::{Frame, StackIdx, TorchSnapshot};
 
@@ -41,7 +42,8 @@ impl CodeLine {
         if let Some(line) = self.line {
             shown = format!("{shown}:{line}");
         }
-        if !self.function.is_empty() {
+        let is_whole_cell = is_cell(&self.file) && self.function == "<module>";
+        if !self.function.is_empty() && !is_whole_cell {
             shown = format!("{shown} in {}", self.function);
         }
         printable(&shown)
@@ -108,7 +110,7 @@ pub(in crate::read) fn is_users(name: &str, file: &str) -> bool {
 pub(super) fn rank(frame: &Frame<'_>) -> Rank {
     let file = frame.file;
     let suffix = file.rsplit_once('.').map(|(_, suffix)| suffix);
-    let is_python = suffix == Some("py") || file.starts_with("<ipython-input");
+    let is_python = suffix == Some("py") || file.starts_with("<ipython-input") || is_cell(file);
     if !is_python {
         return match operator(frame.name) {
             Some(_) => Rank::Operator,

@@ -2,21 +2,24 @@
 
 use std::collections::HashMap;
 
+use crate::read::cell_files::CellFiles;
 use crate::segments::{self, Pool, Segments};
 use crate::trace::Action;
 use crate::units::Bytes;
 
 use super::code_line::{CodeLine, Rank, rank};
 use super::fault::SnapshotError;
-use super::flame::{Flame, FlamePart, Grower, Side};
-use super::levels::{Levels, allocated};
-use super::live::each_live;
+use super::flame::{Flame, FlameNames, FlamePart, Grower, Side};
+use super::holder::without_indices;
+use super::levels::Levels;
+use super::live::{Life, lives};
 use super::model::{DeviceSnapshot, Frame, StackIdx, TorchSnapshot};
 use super::summary::{Owner, Summary, Tallies, code_line};
 
 /// A snapshot that answers questions about any moment of its trace.
 ///
 /// ```
+/// use gpumem_core::read::cell_files::CellFiles;
 /// use gpumem_core::read::torch_snapshot::{Explorer, Side};
 /// use gpumem_core::units::Bytes;
 ///
@@ -25,7 +28,7 @@ use super::summary::{Owner, Summary, Tallies, code_line};
 /// let file = b"\x80\x02]}(X\x06\x00\x00\x00deviceK\x00X\x0a\x00\x00\x00total_sizeJ\x00\x00\x20\x00\
 ///     X\x06\x00\x00\x00blocks]}(X\x04\x00\x00\x00sizeJ\x00\x00\x20\x00\
 ///     X\x05\x00\x00\x00stateX\x10\x00\x00\x00active_allocateduaua.";
-/// let explorer = Explorer::open(file)?;
+/// let explorer = Explorer::open(file, &CellFiles::default())?;
 /// let levels = explorer.levels(0);
 /// assert_eq!(levels.allocated, [Bytes::mib(2)], "there is no trace: one level");
 /// let flame = explorer.flame(0, 0, Side::Outside);
@@ -39,10 +42,17 @@ pub struct Explorer {
     /// The frames of its stacks.
     pub frames: Vec<ExplorerFrame>,
     devices: Vec<DeviceSnapshot>,
+    /// The blocks of each.
+    lives: Vec<Vec<Life>>,
+    levels: Vec<Levels>,
     /// Frames of each stack, innermost first: those of Python where there are any.
     stacks: Vec<Vec<u32>>,
     /// The line of each stack that the user can change.
     lines: Vec<Option<CodeLine>>,
+    /// What holds blocks, without indices, if gpumem wrote the file: `losses[].grad_fn`.
+    pub holders: Vec<String>,
+    /// The position in `holders` of each holder in the file.
+    patterns: Vec<u32>,
 }
 
 /// A frame, and whose it is. Example: [`Explorer`].
@@ -55,15 +65,16 @@ pub struct ExplorerFrame {
 }
 
 impl Explorer {
-    /// Reads a snapshot's file.
+    /// Reads a snapshot's file; cells are named as in `cells`.
     ///
     /// # Errors
     ///
     /// As [`summary`](super::summary()).
-    pub fn open(bytes: &[u8]) -> Result<Self, SnapshotError> {
+    pub fn open(bytes: &[u8], cells: &CellFiles) -> Result<Self, SnapshotError> {
         let tree = super::parsed(bytes)?;
-        let snapshot = super::read(&tree)?;
-        let summary = Summary::of(&snapshot);
+        let snapshot = super::read(&tree, cells)?;
+        let lives: Vec<_> = snapshot.devices.iter().map(lives).collect();
+        let summary = Summary::with(&snapshot, &lives);
         let lines = snapshot.lines().into_iter();
         let lines = lines.map(|line| line.map(code_line)).collect();
         let ranks: Vec<Rank> = snapshot.frames.iter().map(rank).collect();
@@ -71,8 +82,10 @@ impl Explorer {
             devices,
             frames,
             stacks,
+            holders,
             ..
         } = snapshot;
+        let (holders, patterns) = patterns(&holders);
         // A file may have a frame several times.
         let mut first: HashMap<Frame<'_>, u32> = HashMap::new();
         let same: Vec<u32> = (0..)
@@ -103,46 +116,67 @@ impl Explorer {
         Ok(Self {
             summary,
             frames: frames.collect(),
+            levels: devices.iter().map(Levels::of).collect(),
             devices,
+            lives,
             stacks: stacks.into_iter().map(shown).collect(),
             lines,
+            holders,
+            patterns,
         })
+    }
+
+    /// What the parts of a flame are called.
+    ///
+    /// ```
+    /// use gpumem_core::read::cell_files::CellFiles;
+    /// use gpumem_core::read::torch_snapshot::Explorer;
+    ///
+    /// let explorer = Explorer::open(b"].", &CellFiles::default())?;
+    /// assert!(explorer.names().frames.is_empty());
+    /// # Ok::<(), gpumem_core::read::torch_snapshot::SnapshotError>(())
+    /// ```
+    pub fn names(&self) -> FlameNames<'_> {
+        FlameNames {
+            frames: &self.frames,
+            holders: &self.holders,
+        }
     }
 
     /// The levels of a device, by its position in the summary, over its trace.
     pub fn levels(&self, device: usize) -> Levels {
-        let device = self.devices.get(device);
-        device.map(Levels::of).unwrap_or_default()
+        self.levels.get(device).cloned().unwrap_or_default()
     }
 
     /// Who holds what of a device after so many events of its trace.
     pub fn flame(&self, device: usize, n_events: usize, side: Side) -> Flame {
-        let mut sums: HashMap<Option<StackIdx>, (Bytes, usize)> = HashMap::new();
-        if let Some(device) = self.devices.get(device) {
-            each_live(device, n_events, |stack, size| {
-                let (bytes, n_blocks) = sums.entry(stack).or_default();
-                *bytes += size;
-                *n_blocks += 1;
-            });
+        let mut sums: HashMap<(Option<StackIdx>, Option<u32>), (Bytes, usize)> = HashMap::new();
+        for life in self.living(device, n_events) {
+            let holder = life.holder;
+            let holder = holder.and_then(|idx| self.patterns.get(idx as usize).copied());
+            let (bytes, n_blocks) = sums.entry((life.stack, holder)).or_default();
+            *bytes += life.size;
+            *n_blocks += 1;
         }
         let mut sums: Vec<_> = sums.into_iter().collect();
         // Nodes of one size in the order of their stacks.
-        sums.sort_unstable_by_key(|(stack, _)| *stack);
+        sums.sort_unstable_by_key(|(place, _)| *place);
         let mut grower = Grower::new();
-        for (stack, (bytes, n_blocks)) in sums {
+        for ((stack, holder), (bytes, n_blocks)) in sums {
             let frames = stack.and_then(|idx| self.stacks.get(idx.0 as usize));
-            let frames = frames.map(Vec::as_slice).filter(|it| !it.is_empty());
-            let Some(frames) = frames else {
-                grower.add([FlamePart::NoStack].into_iter(), bytes, n_blocks);
-                continue;
-            };
-            let frames = frames.iter().copied().map(FlamePart::Frame);
-            match side {
-                Side::Outside => grower.add(frames.rev(), bytes, n_blocks),
-                Side::Inside => grower.add(frames, bytes, n_blocks),
+            let frames = frames.into_iter().flatten().copied();
+            // What holds a block is below all that led to it.
+            let holder = holder.map(FlamePart::Holder).into_iter();
+            let mut parts: Vec<_> = holder.chain(frames.map(FlamePart::Frame)).collect();
+            if parts.is_empty() {
+                parts.push(FlamePart::NoStack);
             }
+            if side == Side::Outside {
+                parts.reverse();
+            }
+            grower.add(parts.into_iter(), bytes, n_blocks);
         }
-        let levels = self.devices.get(device).map(allocated);
+        let levels = self.levels.get(device).map(|levels| &levels.allocated);
         let level = levels.and_then(|levels| levels.get(n_events).copied());
         let before = level.unwrap_or_default().saturating_sub(grower.bytes());
         if before > Bytes::ZERO {
@@ -155,13 +189,19 @@ impl Explorer {
     /// allocated before the trace and freed within it is in none.
     pub fn owners(&self, device: usize, n_events: usize) -> Vec<Owner> {
         let mut tallies = Tallies::new();
-        if let Some(device) = self.devices.get(device) {
-            each_live(device, n_events, |stack, size| {
-                let line = stack.and_then(|idx| self.lines.get(idx.0 as usize)?.as_ref());
-                tallies.add(line, size);
-            });
+        for life in self.living(device, n_events) {
+            let line = life
+                .stack
+                .and_then(|idx| self.lines.get(idx.0 as usize)?.as_ref());
+            tallies.add(line, life.size);
         }
         tallies.largest_first(CodeLine::clone).0
+    }
+
+    /// The blocks of a device that live after so many events.
+    fn living(&self, device: usize, n_events: usize) -> impl Iterator<Item = &Life> {
+        let lives = self.lives.get(device).into_iter().flatten();
+        lives.filter(move |life| life.is_at(n_events))
     }
 
     /// Where a device's memory lies at the end. PyTorch takes 2 MiB from the driver for requests of at most
@@ -195,4 +235,19 @@ impl Explorer {
         let first = events.iter().find_map(|event| event.at_micros)?;
         events.get(event)?.at_micros?.checked_sub(first)
     }
+}
+
+/// The names without their indices, each once, and which of these each name is.
+fn patterns(names: &[&str]) -> (Vec<String>, Vec<u32>) {
+    let mut places: HashMap<String, u32> = HashMap::new();
+    let mut patterns = Vec::new();
+    let place = |name: &&str| {
+        let (pattern, _) = without_indices(name);
+        *places.entry(pattern).or_insert_with_key(|pattern| {
+            patterns.push(pattern.clone());
+            patterns.len() as u32 - 1
+        })
+    };
+    let of_names = names.iter().map(place).collect();
+    (patterns, of_names)
 }

@@ -5,6 +5,8 @@ use std::collections::HashMap;
 
 use crate::units::Bytes;
 
+use super::explorer::ExplorerFrame;
+
 /// From which end of the stacks a [`Flame`] grows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Side {
@@ -30,6 +32,8 @@ pub enum FlamePart {
     All,
     /// A frame, by its position in [`Explorer::frames`](super::Explorer::frames).
     Frame(u32),
+    /// What holds the blocks, by its position in [`Explorer::holders`](super::Explorer::holders).
+    Holder(u32),
     /// Blocks whose stack was not recorded.
     NoStack,
     /// Blocks that were allocated before the trace and freed within it: who did is not known.
@@ -44,6 +48,15 @@ impl FlamePart {
             _ => None,
         }
     }
+}
+
+/// What the parts of a [`Flame`] are called. Example: [`Explorer::names`](super::Explorer::names).
+#[derive(Debug, Clone, Copy)]
+pub struct FlameNames<'a> {
+    /// The frames.
+    pub frames: &'a [ExplorerFrame],
+    /// What holds blocks.
+    pub holders: &'a [String],
 }
 
 /// A part of a [`Flame`], as it was called there.

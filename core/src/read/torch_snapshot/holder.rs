@@ -17,6 +17,8 @@ pub const HELD_BY: &str = "held by";
 pub struct SnapshotHolder {
     /// `model.weight`, `losses[0 … 95].grad_fn`.
     pub name: String,
+    /// The same without indices: `losses[].grad_fn`.
+    pub pattern: String,
     /// Their bytes.
     pub bytes: Bytes,
     /// In so many blocks.
@@ -52,6 +54,7 @@ pub(super) fn holders<'b>(
     }
     let holder = |(pattern, group): (String, Group)| SnapshotHolder {
         name: group.name(&pattern),
+        pattern,
         bytes: group.bytes,
         n_blocks: group.n_blocks,
     };
@@ -97,7 +100,7 @@ impl Group {
 }
 
 /// `losses[].grad_fn` and 3, of `losses[3].grad_fn`.
-fn without_indices(name: &str) -> (String, Vec<u64>) {
+pub(super) fn without_indices(name: &str) -> (String, Vec<u64>) {
     let (mut pattern, mut indices) = (String::with_capacity(name.len()), Vec::new());
     let mut rest = name;
     while let Some((before, after)) = rest.split_once('[') {

@@ -20,18 +20,13 @@ impl Levels {
     pub(super) fn of(device: &DeviceSnapshot) -> Self {
         let reserved = device.segments.iter().map(|segment| segment.size).sum();
         Self {
-            allocated: allocated(device),
+            allocated: course_of_allocated(device).0,
             reserved: course(&device.events, reserved, change_of_reserved).0,
         }
     }
 }
 
-/// Allocated bytes before the first event of a trace and after each.
-pub(super) fn allocated(device: &DeviceSnapshot) -> Vec<Bytes> {
-    course_of_allocated(device).0
-}
-
-/// The same, and whether the levels are lower bounds.
+/// Allocated bytes before the first event of a trace and after each, and whether they are lower bounds.
 pub(super) fn course_of_allocated(device: &DeviceSnapshot) -> (Vec<Bytes>, bool) {
     let blocks = device.segments.iter().flat_map(|segment| &segment.blocks);
     let live = blocks.filter(|block| block.state == BlockState::Held);

@@ -6,45 +6,76 @@ use crate::segments::BlockState;
 use crate::trace::Action;
 use crate::units::Bytes;
 
-use super::model::{DeviceSnapshot, Event, StackIdx};
+use super::model::{DeviceSnapshot, StackIdx};
 
-/// Calls `visit` with the stack and the size of each block that lives after the first `n_events`, as far as
-/// trace and segments tell: what was allocated before the trace and freed within it is not among them.
-pub(super) fn each_live(
-    device: &DeviceSnapshot,
-    n_events: usize,
-    mut visit: impl FnMut(Option<StackIdx>, Bytes),
-) {
-    // Allocations in the trace that live, by their addresses.
-    let mut live: HashMap<u64, &Event> = HashMap::new();
-    let (before, after) = device.events.split_at(n_events.min(device.events.len()));
-    for event in before {
-        play(&mut live, event);
-    }
-    for event in live.values() {
-        visit(event.stack, event.size);
-    }
-    for event in after {
-        play(&mut live, event);
-    }
-    // Blocks that live at the end without an allocation in the trace lived all the time.
-    let blocks = device.segments.iter().flat_map(|segment| &segment.blocks);
-    for block in blocks.filter(|block| block.state == BlockState::Held) {
-        let is_traced = |address| live.contains_key(&address);
-        if device.events.is_empty() || block.address.is_some_and(|address| !is_traced(address)) {
-            visit(block.stack, block.requested);
-        }
+/// A block, and while it lives: after `from` events of the trace and more, but fewer than `until`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Life {
+    /// 0 if it was there before the trace.
+    pub(super) from: u32,
+    /// `u32::MAX` if it is there at the end.
+    pub(super) until: u32,
+    pub(super) stack: Option<StackIdx>,
+    pub(super) holder: Option<u32>,
+    /// As requested.
+    pub(super) size: Bytes,
+}
+
+impl Life {
+    /// It lives after so many events.
+    pub(super) fn is_at(&self, n_events: usize) -> bool {
+        (self.from..self.until).contains(&number(n_events))
     }
 }
 
-fn play<'a>(live: &mut HashMap<u64, &'a Event>, event: &'a Event) {
-    match (event.action, event.address) {
-        (Some(Action::Alloc), Some(address)) => {
-            live.insert(address, event);
+/// The blocks of a device, as far as trace and segments tell: what was allocated before the trace and freed
+/// within it is not among them.
+pub(super) fn lives(device: &DeviceSnapshot) -> Vec<Life> {
+    let mut lives: Vec<Life> = Vec::new();
+    // What lives at each address.
+    let mut living: HashMap<u64, usize> = HashMap::new();
+    for (at, event) in device.events.iter().enumerate() {
+        let (Some(address), after) = (event.address, number(at + 1)) else {
+            continue;
+        };
+        let gone = match event.action {
+            Some(Action::Alloc) => {
+                lives.push(Life {
+                    from: after,
+                    until: u32::MAX,
+                    stack: event.stack,
+                    holder: None,
+                    size: event.size,
+                });
+                living.insert(address, lives.len() - 1)
+            }
+            Some(Action::FreeRequested) => living.remove(&address),
+            _ => None,
+        };
+        if let Some(gone) = gone {
+            lives[gone].until = after;
         }
-        (Some(Action::FreeRequested), Some(address)) => {
-            live.remove(&address);
-        }
-        _ => (),
     }
+    let blocks = device.segments.iter().flat_map(|segment| &segment.blocks);
+    for block in blocks.filter(|block| block.state == BlockState::Held) {
+        let traced = block.address.and_then(|address| living.get(&address));
+        match traced {
+            Some(&traced) => lives[traced].holder = block.holder,
+            // Without an allocation in the trace it lived all the time.
+            None if block.address.is_some() || device.events.is_empty() => lives.push(Life {
+                from: 0,
+                until: u32::MAX,
+                stack: block.stack,
+                holder: block.holder,
+                size: block.requested,
+            }),
+            None => (),
+        }
+    }
+    lives
+}
+
+/// No file has so many events that this would not be their number.
+fn number(n_events: usize) -> u32 {
+    u32::try_from(n_events).unwrap_or(u32::MAX - 1)
 }

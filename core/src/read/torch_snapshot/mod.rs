@@ -16,35 +16,42 @@
 //! # Ok::<(), gpumem_core::read::torch_snapshot::SnapshotError>(())
 //! ```
 
+mod change;
 mod code_line;
 mod explorer;
 mod fault;
 mod flame;
 mod holder;
 mod levels;
+mod lifetimes;
 mod live;
 mod model;
 mod read;
 mod record;
+mod stacks;
 mod summary;
 #[cfg(test)]
 mod tests;
 mod timeline;
 
+pub use change::{Change, DeviceChange, SnapshotChange};
 pub use code_line::CodeLine;
 pub(in crate::read) use code_line::is_users;
 pub use explorer::{Explorer, ExplorerFrame};
 pub use fault::{SnapshotError, SnapshotFault};
-pub use flame::{Flame, FlameNode, FlamePart, Side};
+pub use flame::{Flame, FlameNames, FlameNode, FlamePart, Side};
 pub use holder::{HELD_BY, SnapshotHolder};
 pub use levels::Levels;
+pub use lifetimes::{Lifetimes, Lived};
 pub use model::{
     Block, DeviceSnapshot, Event, Frame, Segment, SnapshotDevice, StackIdx, TorchSnapshot,
 };
 pub use read::read;
+pub use stacks::StackTotal;
 pub use summary::{DeviceSummary, FailedRequest, Owner, Summary};
 pub use timeline::Timeline;
 
+use super::cell_files::CellFiles;
 use super::file_kind::FileKind;
 use super::pickle;
 
@@ -54,7 +61,16 @@ use super::pickle;
 ///
 /// [`SnapshotError`] if the bytes are damaged or not a snapshot, with the offset at which reading stopped.
 pub fn summary(bytes: &[u8]) -> Result<Summary, SnapshotError> {
-    Ok(Summary::of(&read(&parsed(bytes)?)?))
+    summary_in(bytes, &CellFiles::default())
+}
+
+/// The same, with the names of cells in place of their files. Example: [`CellFiles`].
+///
+/// # Errors
+///
+/// As [`summary`].
+pub fn summary_in(bytes: &[u8], cells: &CellFiles) -> Result<Summary, SnapshotError> {
+    Ok(Summary::of(&read(&parsed(bytes)?, cells)?))
 }
 
 /// The file's values, or what the file is instead.

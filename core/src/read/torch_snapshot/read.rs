@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use crate::read::cell_files::CellFiles;
 use crate::read::pickle::{Kind, Tree, View};
 use crate::segments::BlockState;
 use crate::trace::Action;
@@ -25,9 +26,13 @@ const UNREAD: u32 = u32::MAX;
 /// # Errors
 ///
 /// [`SnapshotError`] if the values are no snapshot, with the offset of the first that does not fit.
-pub fn read<'t>(tree: &'t Tree<'t>) -> Result<TorchSnapshot<'t>, SnapshotError> {
+pub fn read<'t>(
+    tree: &'t Tree<'t>,
+    cells: &'t CellFiles,
+) -> Result<TorchSnapshot<'t>, SnapshotError> {
     let mut reader = Reader {
         snapshot: TorchSnapshot::default(),
+        cells,
         stack_of: vec![UNREAD; tree.n_containers()],
         frame_of: vec![UNREAD; tree.n_containers()],
         holder_of: HashMap::new(),
@@ -40,6 +45,7 @@ pub fn read<'t>(tree: &'t Tree<'t>) -> Result<TorchSnapshot<'t>, SnapshotError> 
 
 struct Reader<'t> {
     snapshot: TorchSnapshot<'t>,
+    cells: &'t CellFiles,
     /// The stack of each list of frames, and the frame of each dict: most are shared.
     stack_of: Vec<u32>,
     frame_of: Vec<u32>,
@@ -290,7 +296,10 @@ impl<'t> Reader<'t> {
         for (name, value) in record.fields() {
             match name {
                 "name" => frame.name = value.as_text().unwrap_or_default(),
-                "filename" => frame.file = value.as_text().unwrap_or_default(),
+                "filename" => {
+                    let file = value.as_text().unwrap_or_default();
+                    frame.file = self.cells.name_of(file).unwrap_or(file);
+                }
                 // Unknown lines are 0 or 2^64-1.
                 "line" => {
                     let line = value.as_int().and_then(|line| u32::try_from(line).ok());

@@ -10,7 +10,10 @@ use crate::units::Bytes;
 
 use super::code_line::{CodeLine, line_of};
 use super::holder::{SnapshotHolder, holders};
+use super::lifetimes::{Lifetimes, lifetimes};
+use super::live::{Life, lives};
 use super::model::{Block, DeviceSnapshot, Frame, Segment, SnapshotDevice, TorchSnapshot};
+use super::stacks::{Frames, StackTotal, stack_totals};
 use super::timeline::Timeline;
 
 /// A snapshot summed up. Example: [`summary`](super::summary()).
@@ -18,6 +21,8 @@ use super::timeline::Timeline;
 pub struct Summary {
     /// In the order of their numbers, the host last.
     pub devices: Vec<DeviceSummary>,
+    /// The frames of their stacks.
+    pub frames: Vec<CodeLine>,
     /// Names and values of the allocator's settings.
     pub settings: Vec<(String, String)>,
     /// Number of annotations, such as the steps of an optimizer.
@@ -55,12 +60,16 @@ pub struct DeviceSummary {
     pub is_inconsistent: bool,
     /// Which code allocated the allocated bytes, largest first.
     pub owners: Vec<Owner>,
+    /// The same by stack, largest first.
+    pub stacks: Vec<StackTotal>,
     /// What holds them, largest first; empty unless gpumem wrote the file.
     pub holders: Vec<SnapshotHolder>,
     /// Requests that failed, oldest first.
     pub failed: Vec<FailedRequest>,
     /// The levels over the trace; `None` without a trace.
     pub timeline: Option<Timeline>,
+    /// How long what was allocated in the trace lived: what took most memory for most of the time first.
+    pub lifetimes: Vec<Lifetimes>,
 }
 
 /// Bytes of one line of code. Example: [`summary`](super::summary()).
@@ -90,13 +99,23 @@ pub struct FailedRequest {
 impl Summary {
     /// Sums a snapshot up. Example: [`summary`](super::summary()).
     pub fn of(snapshot: &TorchSnapshot<'_>) -> Self {
+        let lives: Vec<_> = snapshot.devices.iter().map(lives).collect();
+        Self::with(snapshot, &lives)
+    }
+
+    /// The same, of a snapshot whose devices' blocks are known.
+    pub(super) fn with(snapshot: &TorchSnapshot<'_>, lives: &[Vec<Life>]) -> Self {
         let lines = snapshot.lines();
-        let devices = snapshot.devices.iter();
+        let devices = snapshot.devices.iter().zip(lives);
         let settings = snapshot.settings.iter();
+        let mut frames = Frames::default();
         Self {
             devices: devices
-                .map(|device| DeviceSummary::of(device, &lines, &snapshot.holders))
+                .map(|(device, lives)| {
+                    DeviceSummary::of(device, lives, snapshot, &lines, &mut frames)
+                })
                 .collect(),
+            frames: frames.all.into_iter().map(code_line).collect(),
             settings: settings
                 .map(|(name, value)| ((*name).to_owned(), value.clone()))
                 .collect(),
@@ -106,7 +125,13 @@ impl Summary {
 }
 
 impl DeviceSummary {
-    fn of(device: &DeviceSnapshot, lines: &[Option<Frame<'_>>], names: &[&str]) -> Self {
+    fn of<'t>(
+        device: &DeviceSnapshot,
+        lives: &[Life],
+        snapshot: &TorchSnapshot<'t>,
+        lines: &[Option<Frame<'t>>],
+        frames: &mut Frames<'t>,
+    ) -> Self {
         let segments = &device.segments;
         let blocks = || segments.iter().flat_map(|segment| &segment.blocks);
         let in_state = |state| blocks().filter(move |block| block.state == state);
@@ -141,9 +166,11 @@ impl DeviceSummary {
             n_allocated_blocks: in_state(BlockState::Held).count(),
             is_inconsistent: segments.iter().any(is_inconsistent),
             owners,
-            holders: holders(in_state(BlockState::Held), names),
+            stacks: stack_totals(device, snapshot, lines, frames),
+            holders: holders(in_state(BlockState::Held), &snapshot.holders),
             failed: failed(device, lines),
-            timeline: Timeline::of(device, lines),
+            timeline: Timeline::of(device, lives, lines),
+            lifetimes: lifetimes(device, lives, lines),
         }
     }
 }

@@ -2,7 +2,10 @@
 
 use proptest::prelude::*;
 
-use super::{Explorer, Flame, Side, Summary, summary};
+use super::{
+    CodeLine, Explorer, Flame, FlamePart, Lived, Side, SnapshotChange, Summary, summary, summary_in,
+};
+use crate::read::cell_files::CellFiles;
 use crate::units::Bytes;
 
 /// Writes values as Python's pickle of protocol 2 does, without a memo.
@@ -350,14 +353,17 @@ proptest! {
 }
 
 fn explore(value: &Value) -> Explorer {
-    Explorer::open(&pickled(value)).unwrap()
+    Explorer::open(&pickled(value), &CellFiles::default()).unwrap()
 }
 
 /// `function bytes`, for each node below the first.
 fn named(explorer: &Explorer, flame: &Flame) -> Vec<String> {
     let nodes = flame.nodes.iter().skip(1).map(|node| {
         let frame = node.part.frame().map(|frame| &explorer.frames[frame]);
-        let name = frame.map_or("unknown", |frame| frame.line.function.as_str());
+        let name = match node.part {
+            FlamePart::Holder(idx) => &explorer.holders[idx as usize],
+            _ => frame.map_or("unknown", |frame| &frame.line.function),
+        };
         format!("{name} {}", node.bytes)
     });
     nodes.collect()
@@ -446,4 +452,175 @@ proptest! {
             }
         }
     }
+}
+
+/// An event at that microsecond.
+fn at(micros: i64, event: Value) -> Value {
+    let Dict(mut fields) = event else {
+        unreachable!("events are dicts")
+    };
+    for (name, value) in &mut fields {
+        if *name == "time_us" {
+            *value = Int(micros);
+        }
+    }
+    Dict(fields)
+}
+
+#[test]
+fn lines_are_told_how_long_their_blocks_lived() {
+    let summary = read(&with_trace(vec![
+        at(0, event("alloc", 60, 100, 5)),
+        at(10, event("alloc", 70, 100, 5)),
+        at(20, event("alloc", 1, 6 * MIB, 7)),
+        at(30, event("free_requested", 60, 100, 5)),
+        at(31, event("free_completed", 60, 100, 5)),
+        at(40, event("free_requested", 70, 100, 5)),
+        at(50, event("oom", 9, 64 * MIB, 6)),
+        at(90, event("free_completed", 70, 100, 5)),
+    ]));
+    let [held, freed] = summary.devices[0].lifetimes.as_slice() else {
+        panic!("two lines allocate: {:?}", summary.devices[0].lifetimes)
+    };
+    let lived = |n_events, micros| Lived {
+        n_events,
+        micros: Some(micros),
+    };
+    let line = |it: &super::Lifetimes| it.line.as_ref().unwrap().line;
+    assert_eq!(
+        (line(held), line(freed)),
+        (Some(7), Some(5)),
+        "by bytes × time"
+    );
+    assert_eq!(
+        (held.n_blocks, held.n_left, held.left),
+        (1, 1, Bytes::mib(6))
+    );
+    assert_eq!((held.longest, held.longest_wait), (lived(5, 70), None));
+    assert_eq!(
+        (freed.n_blocks, freed.n_left, freed.bytes),
+        (2, 0, Bytes::new(200))
+    );
+    assert_eq!((freed.median, freed.longest), (lived(3, 30), lived(4, 30)));
+    let waited = "a free that is done at once is no wait";
+    assert_eq!(freed.longest_wait, Some(lived(2, 50)), "{waited}");
+}
+
+#[test]
+fn two_snapshots_are_compared_by_stack() {
+    let with = |blocks| read(&List(vec![segment(0, 20, blocks)]));
+    let before = with(vec![
+        block(1, 6, "active_allocated", 7),
+        block(2, 4, "active_allocated", 8),
+        block(3, 3, "active_allocated", 9),
+    ]);
+    let after = with(vec![
+        block(1, 6, "active_allocated", 7),
+        block(3, 2, "active_allocated", 9),
+        block(5, 5, "active_allocated", 9),
+        block(6, 7, "inactive", 9),
+    ]);
+    let change = SnapshotChange::between(&before, &after);
+    let [device] = change.devices.as_slice() else {
+        panic!("one device: {change:?}")
+    };
+    assert_eq!(device.reserved, (Bytes::mib(20), Bytes::mib(20)));
+    assert_eq!(device.allocated, (Bytes::mib(13), Bytes::mib(13)));
+    let shown = device.stacks.iter().map(|it| {
+        let lines: Vec<_> = it.whose.iter().filter_map(|frame| frame.line).collect();
+        (lines, it.grown().to_string(), it.n_blocks)
+    });
+    let expected = [
+        (vec![8, 1], "−4 MiB".to_owned(), (1, 0)),
+        (vec![9, 1], "+4 MiB".to_owned(), (1, 2)),
+    ];
+    assert_eq!(
+        shown.collect::<Vec<_>>(),
+        expected,
+        "line 7 has what it had"
+    );
+}
+
+#[test]
+fn a_device_of_one_snapshot_alone_is_compared_with_nothing() {
+    let after = read(&List(vec![some_segment(0), some_segment(1)]));
+    let before = read(&List(vec![some_segment(0)]));
+    let change = SnapshotChange::between(&before, &after);
+    let reserved: Vec<_> = change.devices.iter().map(|it| it.reserved).collect();
+    let mib = Bytes::mib;
+    assert_eq!(reserved, [(mib(20), mib(20)), (Bytes::ZERO, mib(20))]);
+    assert_eq!(change.devices[1].stacks[0].n_blocks, (0, 1));
+}
+
+#[test]
+fn cells_are_named_in_place_of_their_files() {
+    let frame = |name, line| {
+        Dict(vec![
+            ("name", Text(name)),
+            ("filename", Text("/tmp/ipykernel_4711/3427300630.py")),
+            ("line", Int(line)),
+        ])
+    };
+    let block = Dict(vec![
+        ("size", Int(MIB)),
+        ("state", Text("active_allocated")),
+        ("frames", List(vec![frame("step", 2), frame("<module>", 5)])),
+    ]);
+    let file = pickled(&List(vec![segment(0, 1, vec![block])]));
+    let cells = CellFiles::of([("x = 1", "In [3]")]);
+    let summary = summary_in(&file, &cells).unwrap();
+    let frames: Vec<_> = summary.frames.iter().map(CodeLine::short).collect();
+    assert_eq!(frames, ["In [3]:2 in step", "In [3]:5"]);
+    let explorer = Explorer::open(&file, &cells).unwrap();
+    assert!(explorer.frames.iter().all(|frame| frame.is_user));
+}
+
+#[test]
+fn what_holds_a_block_is_below_its_stack_while_it_lives() {
+    let named = |address, name| {
+        let frame = Dict(vec![
+            ("name", Text(name)),
+            ("filename", Text("held by")),
+            ("line", Int(0)),
+        ]);
+        Dict(vec![
+            ("address", Int(address)),
+            ("size", Int(MIB)),
+            ("state", Text("active_allocated")),
+            ("frames", List(vec![frame])),
+        ])
+    };
+    let explorer = explore(&Dict(vec![
+        (
+            "segments",
+            List(vec![segment(
+                0,
+                2,
+                vec![named(60, "losses[0]"), named(61, "losses[7]")],
+            )]),
+        ),
+        (
+            "device_traces",
+            List(vec![List(vec![
+                event("alloc", 60, MIB, 5),
+                event("free_requested", 60, MIB, 5),
+                event("alloc", 60, MIB, 6),
+            ])]),
+        ),
+    ]));
+    let shown = |n_events| named_parts(&explorer, n_events);
+    assert_eq!(
+        shown(1).last().unwrap(),
+        "losses[] 1 MiB",
+        "of the one that stays"
+    );
+    assert!(!shown(1).contains(&"losses[] 2 MiB".to_owned()));
+    let end = explorer.flame(0, 3, Side::Inside);
+    assert_eq!(self::named(&explorer, &end)[0], "losses[] 2 MiB");
+}
+
+fn named_parts(explorer: &Explorer, n_events: usize) -> Vec<String> {
+    let mut named = named(explorer, &explorer.flame(0, n_events, Side::Outside));
+    named.sort_by_key(|it| it.starts_with("losses"));
+    named
 }

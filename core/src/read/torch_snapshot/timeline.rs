@@ -4,7 +4,7 @@ use crate::units::Bytes;
 
 use super::code_line::line_of;
 use super::levels::{change, course_of_allocated};
-use super::live::each_live;
+use super::live::Life;
 use super::model::{DeviceSnapshot, Frame};
 use super::summary::{Owner, Tallies, code_line};
 
@@ -36,7 +36,11 @@ pub struct Timeline {
 
 impl Timeline {
     /// `None` without events that change the level.
-    pub(super) fn of(device: &DeviceSnapshot, lines: &[Option<Frame<'_>>]) -> Option<Self> {
+    pub(super) fn of(
+        device: &DeviceSnapshot,
+        lives: &[Life],
+        lines: &[Option<Frame<'_>>],
+    ) -> Option<Self> {
         let events = &device.events;
         if !events.iter().any(|event| change(event) != 0) {
             return None;
@@ -53,7 +57,7 @@ impl Timeline {
         let first = events.iter().find_map(|event| event.at_micros);
         let last = events.iter().rev().find_map(|event| event.at_micros);
         let since_first = |at: Option<u64>| at?.checked_sub(first?);
-        let (owners, known) = owners(device, lines, peak_event);
+        let (owners, known) = owners(lives, lines, peak_event);
         Some(Self {
             n_events: events.len(),
             duration_micros: since_first(last),
@@ -73,14 +77,14 @@ impl Timeline {
 
 /// Who owned the peak, and how many bytes they had together.
 fn owners(
-    device: &DeviceSnapshot,
+    lives: &[Life],
     lines: &[Option<Frame<'_>>],
     peak_event: Option<usize>,
 ) -> (Vec<Owner>, Bytes) {
     let mut tallies = Tallies::new();
     let at_peak = peak_event.map_or(0, |at| at + 1);
-    each_live(device, at_peak, |stack, size| {
-        tallies.add(line_of(lines, stack), size);
-    });
+    for life in lives.iter().filter(|life| life.is_at(at_peak)) {
+        tallies.add(line_of(lines, life.stack), life.size);
+    }
     tallies.largest_first(code_line)
 }

@@ -10,12 +10,15 @@ from gpumem.cli import exits, files, opened, terminal
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
+    from gpumem import TorchSnapshot
+
 ABOUT = """Compare two recordings: for each growing cell, whether it is fixed, better, the same,
-worse or new."""
+worse or new; or two memory snapshots of PyTorch: which stacks grew and which shrank."""
 
 EXAMPLES = """examples:
   jupyter gpumem compare before.gpumem last
-  jupyter gpumem compare 3f2a 91bc --html comparison.html"""
+  jupyter gpumem compare 3f2a 91bc --html comparison.html
+  jupyter gpumem compare epoch1.pickle epoch2.pickle"""
 
 
 def add(parser: ArgumentParser) -> None:
@@ -29,9 +32,12 @@ def add(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Compare, and print or write it."""
-    from gpumem import Comparison, report
+    from gpumem import Comparison, TorchSnapshot, report
 
     files.check_targets(options, "html")
+    earlier, later = opened.any_file(options.before), opened.any_file(options.after)
+    if isinstance(earlier, TorchSnapshot) and isinstance(later, TorchSnapshot):
+        return _show_change(earlier, later, options)
     before = opened.recording(options.before)
     shown = Comparison(opened.recording(options.after), before, options.before)
     if options.json:
@@ -44,4 +50,13 @@ def run(options: Namespace) -> int:
         files.write(options.html, widget.html(report(shown.recording), shown))
         if not options.json:
             print(files.wrote(options.html))
+    return exits.OK
+
+
+def _show_change(before: TorchSnapshot, after: TorchSnapshot, options: Namespace) -> int:
+    if options.html is not None:
+        message = "a comparison of memory snapshots has no --html"
+        raise exits.CommandError(f"{message}\nhint: use --json, or no option for text")
+    change = after.compare(before)
+    print(change.to_json() if options.json else change.text(terminal.width()))
     return exits.OK

@@ -25,10 +25,10 @@ def recording(named: str) -> Recording:
     return opened
 
 
-def any_file(named: str) -> Recording | OtherFile:
-    """Return the same, or what another program wrote."""
+def any_file(named: str, notebook: str | None = None) -> Recording | OtherFile:
+    """Return the same, or what another program wrote while that notebook ran."""
     if Path(named).exists():
-        return _of_file(named)
+        return _of_file(named, notebook)
     try:
         if named in _gpumem._baseline_names():
             return _gpumem._baseline_recording(named)
@@ -42,11 +42,12 @@ def any_file(named: str) -> Recording | OtherFile:
         raise CommandError(str(error)) from None
 
 
-def _of_file(path: str) -> Recording | OtherFile:
+def _of_file(path: str, notebook: str | None) -> Recording | OtherFile:
     try:
-        found: Recording | OtherFile = load(path)
+        found: Recording | OtherFile = load(path, notebook=notebook)
     except GpuMemError as error:
         raise CommandError(str(error)) from None
     except OSError as error:
-        raise CommandError(f"cannot read {path}: {error.strerror or error}") from None
+        named = error.filename or path
+        raise CommandError(f"cannot read {named}: {error.strerror or error}") from None
     return found

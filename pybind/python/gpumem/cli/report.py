@@ -57,6 +57,11 @@ def add(parser: ArgumentParser) -> None:
         choices=GROUPS,
         help="of a trace: group operators by name (the default), shapes of inputs, or module",
     )
+    parser.add_argument(
+        "--notebook",
+        metavar="FILE",
+        help="of a memory snapshot: the .ipynb whose cells are named in it",
+    )
     parser.add_argument("-o", "--output", metavar="FILE", help="write the text to a file instead")
     files.add_force(parser)
 
@@ -66,7 +71,7 @@ def run(options: Namespace) -> int:
     from gpumem import Recording, TorchTrace, report
 
     files.check_targets(options, *FILES, "output")
-    found = opened.any_file(options.recording)
+    found = opened.any_file(options.recording, options.notebook)
     if options.by is not None and not isinstance(found, TorchTrace):
         raise exits.CommandError(f"only {TorchTrace._KIND} has --by")
     if not isinstance(found, Recording):

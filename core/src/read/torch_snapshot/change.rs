@@ -1,0 +1,154 @@
+//! Two snapshots compared: what grew and what shrank, by stack and by holder.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::hash::Hash;
+
+use crate::units::{ByteDelta, Bytes};
+
+use super::code_line::CodeLine;
+use super::model::SnapshotDevice;
+use super::stacks::StackTotal;
+use super::summary::{DeviceSummary, Summary};
+
+/// What is other in a later snapshot of the same program.
+///
+/// ```
+/// use gpumem_core::read::torch_snapshot::{SnapshotChange, summary};
+/// use gpumem_core::units::Bytes;
+///
+/// // [{'device': 0, 'total_size': 2097152}], protocol 2
+/// let file = b"\x80\x02]}(X\x06\x00\x00\x00deviceK\x00X\x0a\x00\x00\x00total_sizeJ\x00\x00\x20\x00ua.";
+/// let change = SnapshotChange::between(&summary(b"].")?, &summary(file)?);
+/// assert_eq!(change.devices[0].reserved, (Bytes::ZERO, Bytes::mib(2)));
+/// # Ok::<(), gpumem_core::read::torch_snapshot::SnapshotError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SnapshotChange {
+    /// The devices of either, in order.
+    pub devices: Vec<DeviceChange>,
+}
+
+/// What is other on one device: in the earlier snapshot, and in the later one. Example: [`SnapshotChange`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeviceChange {
+    /// Which one.
+    pub device: SnapshotDevice,
+    /// Bytes of all segments.
+    pub reserved: (Bytes, Bytes),
+    /// Bytes of blocks that tensors hold.
+    pub allocated: (Bytes, Bytes),
+    /// The largest block that nobody uses.
+    pub largest_hole: (Bytes, Bytes),
+    /// Stacks whose bytes or blocks are others, what changed most first: the frames of user code, innermost
+    /// first. None if no stack was recorded.
+    pub stacks: Vec<Change<Vec<CodeLine>>>,
+    /// Holders whose bytes or blocks are others, likewise: paths without indices, `losses[].grad_fn`.
+    pub holders: Vec<Change<String>>,
+}
+
+/// What one stack or holder had, and has. Example: [`SnapshotChange`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change<W> {
+    /// Whose.
+    pub whose: W,
+    /// Bytes in the earlier snapshot, and in the later one.
+    pub bytes: (Bytes, Bytes),
+    /// Blocks likewise.
+    pub n_blocks: (usize, usize),
+}
+
+impl<W> Change<W> {
+    /// What came to it. Example: [`SnapshotChange`].
+    pub fn grown(&self) -> ByteDelta {
+        self.bytes.1 - self.bytes.0
+    }
+}
+
+impl SnapshotChange {
+    /// From an earlier snapshot to a later one. Example: [`SnapshotChange`].
+    pub fn between(before: &Summary, after: &Summary) -> Self {
+        let mut devices: Vec<SnapshotDevice> = Vec::new();
+        for device in before.devices.iter().chain(&after.devices) {
+            if !devices.contains(&device.device) {
+                devices.push(device.device);
+            }
+        }
+        devices.sort_unstable();
+        let devices = devices.into_iter();
+        Self {
+            devices: devices
+                .map(|device| DeviceChange::between(device, before, after))
+                .collect(),
+        }
+    }
+}
+
+impl DeviceChange {
+    fn between(device: SnapshotDevice, before: &Summary, after: &Summary) -> Self {
+        let of = |summary| -> Option<&DeviceSummary> { find(summary, device) };
+        let level = |what: fn(&DeviceSummary) -> Bytes| {
+            let of = |summary| of(summary).map(what).unwrap_or_default();
+            (of(before), of(after))
+        };
+        Self {
+            device,
+            reserved: level(|it| it.reserved),
+            allocated: level(|it| it.allocated),
+            largest_hole: level(|it| it.largest_hole),
+            stacks: changes(stacks(before, of(before)), stacks(after, of(after))),
+            holders: changes(holders(of(before)), holders(of(after))),
+        }
+    }
+}
+
+fn find(summary: &Summary, device: SnapshotDevice) -> Option<&DeviceSummary> {
+    summary.devices.iter().find(|it| it.device == device)
+}
+
+type Row<W> = (W, Bytes, usize);
+
+fn stacks(summary: &Summary, device: Option<&DeviceSummary>) -> Vec<Row<Vec<CodeLine>>> {
+    let stacks = device.into_iter().flat_map(|device| &device.stacks);
+    let row = |it: &StackTotal| {
+        let frames = it.frames.iter();
+        let frames = frames.filter_map(|&frame| summary.frames.get(frame as usize));
+        (frames.cloned().collect(), it.bytes, it.n_blocks)
+    };
+    stacks.map(row).collect()
+}
+
+fn holders(device: Option<&DeviceSummary>) -> Vec<Row<String>> {
+    let holders = device.into_iter().flat_map(|device| &device.holders);
+    holders
+        .map(|it| (it.pattern.clone(), it.bytes, it.n_blocks))
+        .collect()
+}
+
+/// Rows that are others, what changed most first.
+fn changes<W: Clone + Eq + Hash + Ord>(before: Vec<Row<W>>, after: Vec<Row<W>>) -> Vec<Change<W>> {
+    let mut sums: HashMap<W, Change<W>> = HashMap::new();
+    let rows = before.into_iter().map(|row| (row, false));
+    let rows = rows.chain(after.into_iter().map(|row| (row, true)));
+    for ((whose, bytes, n_blocks), is_later) in rows {
+        let change = sums.entry(whose.clone()).or_insert(Change {
+            whose,
+            bytes: Default::default(),
+            n_blocks: Default::default(),
+        });
+        let (of_bytes, of_blocks) = if is_later {
+            (&mut change.bytes.1, &mut change.n_blocks.1)
+        } else {
+            (&mut change.bytes.0, &mut change.n_blocks.0)
+        };
+        *of_bytes += bytes;
+        *of_blocks += n_blocks;
+    }
+    let is_other = |it: &Change<W>| it.bytes.0 != it.bytes.1 || it.n_blocks.0 != it.n_blocks.1;
+    let mut changes: Vec<_> = sums.into_values().filter(is_other).collect();
+    changes.sort_by(|a, b| {
+        let key = |it: &Change<W>| Reverse(it.grown().magnitude());
+        (key(a), &a.whose).cmp(&(key(b), &b.whose))
+    });
+    changes
+}

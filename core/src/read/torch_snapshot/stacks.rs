@@ -1,0 +1,81 @@
+//! Who holds what at the snapshot, by stack.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use crate::segments::BlockState;
+use crate::units::Bytes;
+
+use super::code_line::{Rank, line_of, rank};
+use super::model::{DeviceSnapshot, Frame, StackIdx, TorchSnapshot};
+
+/// What the blocks of one stack have at the snapshot. Example: [`SnapshotChange`](super::SnapshotChange).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StackTotal {
+    /// Its frames in user code, innermost first, as positions in [`Summary::frames`](super::Summary): if there
+    /// are none, its [line](super::Owner::line); empty if no stack was recorded.
+    pub frames: Vec<u32>,
+    /// Their bytes.
+    pub bytes: Bytes,
+    /// So many.
+    pub n_blocks: usize,
+}
+
+/// Each frame of some stacks once.
+#[derive(Default)]
+pub(super) struct Frames<'t> {
+    pub(super) all: Vec<Frame<'t>>,
+    places: HashMap<Frame<'t>, u32>,
+}
+
+impl<'t> Frames<'t> {
+    fn place(&mut self, frame: Frame<'t>) -> u32 {
+        *self.places.entry(frame).or_insert_with(|| {
+            self.all.push(frame);
+            self.all.len() as u32 - 1
+        })
+    }
+}
+
+/// The totals of a device, largest first.
+pub(super) fn stack_totals<'t>(
+    device: &DeviceSnapshot,
+    snapshot: &TorchSnapshot<'t>,
+    lines: &[Option<Frame<'t>>],
+    known: &mut Frames<'t>,
+) -> Vec<StackTotal> {
+    let mut of_stacks: HashMap<Option<StackIdx>, (Bytes, usize)> = HashMap::new();
+    let blocks = device.segments.iter().flat_map(|segment| &segment.blocks);
+    for block in blocks.filter(|block| block.state == BlockState::Held) {
+        let (bytes, n_blocks) = of_stacks.entry(block.stack).or_default();
+        *bytes += block.size;
+        *n_blocks += 1;
+    }
+    let mut of_stacks: Vec<_> = of_stacks.into_iter().collect();
+    of_stacks.sort_unstable_by_key(|(stack, _)| *stack);
+    // Stacks that differ in installed packages alone are one.
+    let mut totals: HashMap<Vec<u32>, (Bytes, usize)> = HashMap::new();
+    for (stack, (bytes, n_blocks)) in of_stacks {
+        let all = stack.and_then(|idx| snapshot.stacks.get(idx.0 as usize));
+        let all = all.into_iter().flatten();
+        let users = all.filter_map(|&at| snapshot.frames.get(at as usize));
+        let users = users.filter(|frame| rank(frame) == Rank::User);
+        let mut frames: Vec<u32> = users.map(|frame| known.place(*frame)).collect();
+        if frames.is_empty() {
+            frames.extend(line_of(lines, stack).map(|frame| known.place(frame)));
+        }
+        let total = totals.entry(frames).or_default();
+        total.0 += bytes;
+        total.1 += n_blocks;
+    }
+    let totals = totals.into_iter();
+    let mut totals: Vec<_> = totals
+        .map(|(frames, (bytes, n_blocks))| StackTotal {
+            frames,
+            bytes,
+            n_blocks,
+        })
+        .collect();
+    totals.sort_by(|a, b| (Reverse(a.bytes), &a.frames).cmp(&(Reverse(b.bytes), &b.frames)));
+    totals
+}
