@@ -250,7 +250,7 @@ class _Runner:
 
     def _execute(self, code: str, expressions: dict[str, str] | None = None) -> Any:
         """Execute code that is no cell: silent code triggers no events, and is not recorded."""
-        from jupyter_core.utils import run_sync
+        from nbclient.util import run_sync
 
         interactive = run_sync(self._client.kc.execute_interactive)
         reply = interactive(
