@@ -8,7 +8,14 @@ export function fromBase64(text) {
 }
 
 /** A strict policy refuses `fetch("data:")`, but not this. */
-export async function unpack(packed) {
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+export function unpacking(packed) {
+  return new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+}
+
+export async function collected(stream) {
   return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+export function unpack(packed) {
+  return collected(unpacking(packed));
 }

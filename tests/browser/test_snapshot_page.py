@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+from base64 import b64encode
 from typing import TYPE_CHECKING
 
 import gpumem
@@ -12,7 +13,7 @@ import pytest
 from gpumem import _snapshot_page
 from playwright.sync_api import expect
 
-from tests.python.snapshots import segments, with_settings
+from tests.python.snapshots import segments, with_names, with_native_frames, with_settings
 
 from .live import FITS, FRAMES, screenshot
 
@@ -124,3 +125,43 @@ def test_a_snapshot_without_a_trace_shows_what_it_has(page_of: Callable[..., Pag
     assert not page.locator("canvas").first.is_visible()
     page.get_by_role("button", name="cuda:1").click()
     expect(page.get_by_role("button", name="cuda:1")).to_have_attribute("aria-pressed", "true")
+
+
+DROP = """async ([name, text]) => {
+  const bytes = Uint8Array.from(atob(text), (it) => it.charCodeAt(0));
+  const dataTransfer = new DataTransfer();
+  dataTransfer.items.add(new File([bytes], name));
+  const options = { bubbles: true, cancelable: true, dataTransfer };
+  document.body.dispatchEvent(new DragEvent("drop", options));
+}"""
+
+
+def test_another_snapshot_can_be_dropped_onto_the_page(page_of: Callable[..., Page]) -> None:
+    page = page_of(with_settings())
+    dropped = b64encode(pickle.dumps({"segments": segments()})).decode()
+    page.evaluate(DROP, ["later.pickle", dropped])
+    expect(page.locator(".headline")).to_contain_text("reserved is allocated")
+    expect(page.locator(".name")).to_contain_text("later.pickle")
+    assert page.title() == "later.pickle · PyTorch memory snapshot"
+    expect(page.locator("#note")).to_be_hidden()
+    page.evaluate(DROP, ["photo.png", b64encode(b"\x89PNG").decode()])
+    expect(page.locator("#note")).to_contain_text("photo.png: ")
+    expect(page.locator(".headline")).to_contain_text("reserved is allocated")
+
+
+def test_what_holds_a_block_is_at_the_end_of_its_stack(page_of: Callable[..., Page]) -> None:
+    page = page_of(with_names())
+    page.get_by_role("button", name="End").click()
+    page.get_by_role("searchbox").fill("losses")
+    canvas = page.locator("canvas").nth(1)
+    box = canvas.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] / 4, box["y"] + 30)
+    expect(page.locator(".icicle + .reading")).to_contain_text("held by losses[]")
+
+
+def test_the_page_says_how_long_blocks_lived(page_of: Callable[..., Page]) -> None:
+    page = page_of(with_native_frames())
+    table = page.locator("section", has_text="How long blocks lived").locator("table")
+    assert table.locator("tr").count() > 2
+    assert "not freed" in table.locator("tr").first.inner_text()

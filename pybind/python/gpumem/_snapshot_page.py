@@ -22,11 +22,13 @@ _HEIGHT = 900
 
 def html(snapshot: TorchSnapshot, path: Path) -> str:
     """Return a page with the snapshot in it, to explore from disk; without scripts its text."""
-    packed = gzip.compress(path.read_bytes(), compresslevel=6, mtime=0)
+    content = path.read_bytes()
+    packed = gzip.compress(content, compresslevel=6, mtime=0)
     parts = {
         "NAME": escape(path.name),
         "CELLS": escape(snapshot._cells()),
         "SNAPSHOT": b64encode(packed).decode("ascii"),
+        "SIZE": str(len(content)),
         "TEXT": escape(snapshot.text()),
     }
     page = built("snapshot.html").read_text(encoding="utf-8")
