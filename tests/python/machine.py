@@ -7,12 +7,10 @@ import os
 import shutil
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FOLDER = os.environ.get("PLAYED_CUDA_LIBRARIES")
 needs_driver = pytest.mark.skipif(
