@@ -68,7 +68,7 @@ pub fn summary(bytes: &[u8]) -> Result<Summary, SnapshotError> {
 ///
 /// # Errors
 ///
-/// As [`summary`].
+/// As [`summary()`].
 pub fn summary_in(bytes: &[u8], cells: &CellFiles) -> Result<Summary, SnapshotError> {
     Ok(Summary::of(&read(&parsed(bytes)?, cells)?))
 }
