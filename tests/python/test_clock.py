@@ -149,7 +149,9 @@ def test_a_spike_is_where_it_was(start: Span) -> None:
 @needs_driver
 def test_a_driver_s_level_is_as_old_as_its_sample_says(tmp_path: Path) -> None:
     script = """
-from tests.python.frames import of_kind, times
+# IPython 7 has a package `tests` on the path.
+sys.path.insert(0, "tests/python")
+from frames import of_kind, times
 levels()
 before = time.monotonic_ns()
 _gpumem.reset()
