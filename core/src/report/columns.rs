@@ -2,12 +2,12 @@
 
 /// The page's module counts letters: it has no room for Unicode's table, and shows no such text.
 #[cfg(target_family = "wasm")]
-pub(super) fn n_columns(text: &str) -> usize {
+pub(crate) fn n_columns(text: &str) -> usize {
     text.chars().count()
 }
 
 #[cfg(not(target_family = "wasm"))]
-pub(super) fn n_columns(text: &str) -> usize {
+pub(crate) fn n_columns(text: &str) -> usize {
     unicode_width::UnicodeWidthStr::width(text)
 }
 

@@ -326,7 +326,7 @@ fn ended_early(course: &Course, log: &LevelLog) -> String {
     };
     let missed = duration.since(last.since(started));
     // It may have been read just before the others.
-    if missed.get() * 20 <= duration.get() {
+    if missed.get() <= duration.get() / 20 {
         return String::new();
     }
     format!(" · last seen after {}", last.since(started))

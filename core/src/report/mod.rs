@@ -66,7 +66,8 @@ pub use torch_snapshot::{
 };
 pub use torch_trace::{torch_trace, torch_traces};
 
-use self::columns::{cut, n_columns};
+use self::columns::cut;
+pub(crate) use self::columns::n_columns;
 use crate::analyze::{Analysis, DeviceSummary, Peak, RunRow, cell_label};
 use crate::printable::printable_lines;
 use crate::recording::{Recording, Status};

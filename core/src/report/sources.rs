@@ -124,7 +124,7 @@ mod tests {
         let states: Vec<SourceState> = states.iter().map(state).collect();
         let table = sources(&states, width);
         assert!(
-            table.lines().all(|line| line.chars().count() <= width),
+            table.lines().all(|line| n_columns(line) <= width),
             "{table}"
         );
         assert_eq!(table.lines().collect::<Vec<_>>(), expected);

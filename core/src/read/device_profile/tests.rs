@@ -7,7 +7,7 @@ use flate2::write::GzEncoder;
 use proptest::prelude::*;
 
 use super::{DeviceProfile, is_profile, read};
-use crate::report::device_profile;
+use crate::report::{device_profile, n_columns};
 use crate::units::Bytes;
 
 const TEXTS: [&str; 12] = [
@@ -174,7 +174,7 @@ proptest! {
             bytes.truncate(cut.index(bytes.len()));
         }
         if let Ok(found) = read(&bytes) {
-            prop_assert!(device_profile(&found, 60).lines().all(|line| line.chars().count() <= 60));
+            prop_assert!(device_profile(&found, 60).lines().all(|line| n_columns(line) <= 60));
         }
     }
 

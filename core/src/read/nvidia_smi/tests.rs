@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::{is_log, read};
 use crate::read::file_kind::FileKind;
 use crate::read::level_log::{DeviceLog, LevelLog, Shape};
-use crate::report::level_log;
+use crate::report::{level_log, n_columns};
 use crate::units::{Bytes, Nanos};
 
 const QUERY: &str = "timestamp, index, name, memory.used [MiB], memory.total [MiB], utilization.gpu [%]\n\
@@ -347,7 +347,7 @@ proptest! {
         }
         let _: FileKind = FileKind::of(&bytes);
         match read(&bytes) {
-            Ok(log) => prop_assert!(level_log(&log, 60).lines().all(|line| line.chars().count() <= 60)),
+            Ok(log) => prop_assert!(level_log(&log, 60).lines().all(|line| n_columns(line) <= 60)),
             Err(error) => prop_assert!(error.offset <= bytes.len()),
         }
     }

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::{is_export, read};
 use crate::read::level_log::LevelLog;
-use crate::report::level_log;
+use crate::report::{level_log, n_columns};
 
 /// An event of version 2 of a process, with its figures in bytes.
 fn event(second: u64, pid: u64, allocated: u64, used: &str) -> String {
@@ -134,7 +134,7 @@ proptest! {
         }
         bytes.truncate(cut.index(bytes.len() + 1));
         match read(&bytes) {
-            Ok(log) => prop_assert!(level_log(&log, 60).lines().all(|line| line.chars().count() <= 60)),
+            Ok(log) => prop_assert!(level_log(&log, 60).lines().all(|line| n_columns(line) <= 60)),
             Err(error) => prop_assert!(error.offset <= bytes.len()),
         }
     }
