@@ -7,6 +7,7 @@ mod alike;
 mod bench;
 mod bundle;
 mod demo;
+mod fuzz;
 mod licenses;
 mod lint;
 mod order;
@@ -73,6 +74,14 @@ enum Command {
     },
     /// Check format, lints, documentation and types
     Lint,
+    /// Read what nobody wrote in good faith with every reader, and count how often
+    Fuzz {
+        /// One reader instead of all
+        reader: Option<String>,
+        /// For how long each reader is fuzzed
+        #[arg(long, default_value_t = 60)]
+        seconds: u32,
+    },
     /// Measure what gpumem costs
     Bench {
         /// One benchmark instead of all
@@ -130,6 +139,7 @@ fn execute(command: &Command, project: &Project) -> Result<ExitCode> {
         }
         Command::Test { suites, arguments } => return test::run(project, suites, arguments),
         Command::Lint => return lint::check(project, &Environment::main(project)?),
+        Command::Fuzz { reader, seconds } => fuzz::run(project, reader.as_deref(), *seconds)?,
         Command::Bench { name } => {
             let environment = wheel::install(project, Use::Testing)?;
             bench::measure(project, &environment, name.as_deref())?;

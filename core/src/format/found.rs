@@ -4,11 +4,12 @@
 
 use serde::Serializer;
 
+use super::budget::Budget;
 use super::messagepack::{Outcome, Reader, Refused};
 use super::record::{Decode, DecodeFields, Encode, Written, wire};
 use super::v1::bounded;
 use super::{Fault, PREFIX, ReadError, framed, payload_at, read};
-use crate::collect::CollectVec;
+use crate::collect::{CollectVec, ExtendVec};
 use crate::holders::{
     DeviceHolders, Entry, Found, HeldBy, Inventory, RootKind, Shelf, StorageName,
 };
@@ -39,7 +40,7 @@ pub fn encode_found(found: &Found) -> Vec<u8> {
 /// [`ReadError`] if the bytes are cut, damaged or inconsistent.
 pub fn decode_found(bytes: &[u8]) -> Result<Found, ReadError> {
     let payload = payload_at(bytes, 0)?;
-    let mut input = Reader::new(payload);
+    let mut input = Reader::alone(payload);
     let end = PREFIX + payload.len();
     let kind: String = read(&mut input, end)?;
     if kind != KIND {
@@ -148,12 +149,14 @@ impl DecodeFields for Shelf {
     fn fill_fields(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
         let mut shelf = WireShelf::default();
         shelf.fill(reader)?;
-        let entries = shelf.storages.entries(shelf.ids.len());
-        let entries = entries.map_err(|refused| refused.in_field("storages"))?;
-        let sums = shelf.sums.entries(shelf.sums.bytes.len());
+        let budget = &mut reader.budget;
+        let mut ids = shelf.ids.iter().copied();
+        let numbered = |entry| ids.next().map(|id| (id, entry));
+        let storages = shelf.storages.entries(shelf.ids.len(), budget, numbered);
+        let sums = shelf.sums.entries(shelf.sums.bytes.len(), budget, Some);
         *self = Self {
             device: shelf.device,
-            storages: shelf.ids.into_iter().zip(entries).collect_vec(),
+            storages: storages.map_err(|refused| refused.in_field("storages"))?,
             summed_up_to: shelf.summed_up_to,
             sums: sums.map_err(|refused| refused.in_field("sums"))?,
             handed_out: shelf.handed_out,
@@ -191,7 +194,12 @@ impl FromIterator<Entry> for Entries {
 
 impl Entries {
     /// Refuses columns that are not of this length.
-    fn entries(&self, n: usize) -> Outcome<Vec<Entry>> {
+    fn entries<T>(
+        &self,
+        n: usize,
+        budget: &mut Budget,
+        of: impl FnMut(Entry) -> Option<T>,
+    ) -> Outcome<Vec<T>> {
         let columns = [&self.bytes, &self.names, &self.handed_out];
         if let Some(column) = columns.into_iter().find(|column| column.len() != n) {
             let n_found = column.len();
@@ -202,7 +210,10 @@ impl Entries {
             name: u32::try_from(self.names[idx]).unwrap_or(u32::MAX),
             is_handed_out: self.handed_out[idx] != 0,
         };
-        Ok((0..n).map(entry).collect_vec())
+        budget.spend(n * size_of::<T>())?;
+        let mut entries = Vec::with_capacity(n);
+        entries.extend_vec((0..n).map(entry).filter_map(of));
+        Ok(entries)
     }
 }
 

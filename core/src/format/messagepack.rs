@@ -6,12 +6,14 @@
 
 use std::fmt::Display;
 
-use super::MAX_FRAME;
+use super::budget::Budget;
 use crate::decimal::short;
 use crate::printable::printable;
 
 /// How deep values may be nested; the wire's own are at most 16 deep.
 const MAX_DEPTH: usize = 32;
+
+const BEYOND: &str = "a value goes on beyond its frame";
 
 /// Why a value was refused, in words.
 #[derive(Debug, thiserror::Error)]
@@ -43,34 +45,27 @@ pub(super) enum Token<'de> {
     Map(usize),
 }
 
-/// What a frame's lists may take in memory: an entry of a single byte may become a hundred of them.
-const MAX_MEMORY: usize = 16 * MAX_FRAME;
-
 /// Reads values from the front of some bytes.
 pub(super) struct Reader<'de> {
     rest: &'de [u8],
     depth: usize,
-    n_taken: usize,
+    /// The memory that is left for lists.
+    pub(super) budget: Budget,
 }
 
 impl<'de> Reader<'de> {
-    pub(super) fn new(bytes: &'de [u8]) -> Self {
+    /// Reads bytes that are in the budget already.
+    pub(super) fn new(bytes: &'de [u8], budget: Budget) -> Self {
         Self {
             rest: bytes,
             depth: 0,
-            n_taken: 0,
+            budget,
         }
     }
 
-    /// An entry of a list takes so much memory.
-    pub(super) fn take_memory(&mut self, n_bytes: usize) -> Outcome<()> {
-        self.n_taken = self.n_taken.saturating_add(n_bytes);
-        if self.n_taken <= MAX_MEMORY {
-            return Ok(());
-        }
-        Err(Refused(format!(
-            "lists that take more than {MAX_MEMORY} bytes of memory"
-        )))
+    /// Reads bytes that nothing was read before.
+    pub(super) fn alone(bytes: &'de [u8]) -> Self {
+        Self::new(bytes, Budget::of(bytes.len()))
     }
 
     /// How many bytes are not read yet.
@@ -80,7 +75,7 @@ impl<'de> Reader<'de> {
 
     fn bytes(&mut self, n: usize) -> Outcome<&'de [u8]> {
         let Some((taken, rest)) = self.rest.split_at_checked(n) else {
-            return Err(Refused("a value goes on beyond its frame".to_owned()));
+            return Err(Refused(BEYOND.to_owned()));
         };
         self.rest = rest;
         Ok(taken)
@@ -173,13 +168,18 @@ impl<'de> Reader<'de> {
         })
     }
 
-    /// The entries of a list: `read` reads each of them.
-    pub(super) fn list(&mut self, read: &mut dyn FnMut(&mut Self) -> Outcome<()>) -> Outcome<()> {
+    /// The number of entries of a list, each of which takes so many bytes of memory.
+    pub(super) fn n_entries(&mut self, n_bytes_each: usize) -> Outcome<usize> {
         let n = match self.opening()? {
             Token::List(n) => n,
             other => return Err(other.instead_of("a list")),
         };
-        self.nested(n, read)
+        // Each entry is at least a byte: a length that was made up reserves nothing.
+        if n > self.rest.len() {
+            return Err(Refused(BEYOND.to_owned()));
+        }
+        self.budget.spend(n.saturating_mul(n_bytes_each))?;
+        Ok(n)
     }
 
     /// A list of whole numbers; where they may be unknown, with what stands for that.
@@ -203,12 +203,8 @@ impl<'de> Reader<'de> {
         unknown: Option<u64>,
         mut of: impl FnMut(u64) -> T,
     ) -> Outcome<Vec<T>> {
-        let n_numbers = match self.opening()? {
-            Token::List(n) => n,
-            other => return Err(other.instead_of("a list")),
-        };
-        // A length that was made up reserves no more than the frame can hold.
-        let mut numbers = Vec::with_capacity(n_numbers.min(self.rest.len()));
+        let n_numbers = self.n_entries(size_of::<T>())?;
+        let mut numbers = Vec::with_capacity(n_numbers);
         for _ in 0..n_numbers {
             numbers.push(of(match (self.rest, unknown) {
                 ([low @ 0x00..=0x7f, ahead @ ..], _) => {
@@ -258,7 +254,11 @@ impl<'de> Reader<'de> {
     }
 
     /// Calls `read` for each of `n` values, which are one deeper.
-    fn nested(&mut self, n: usize, read: &mut dyn FnMut(&mut Self) -> Outcome<()>) -> Outcome<()> {
+    pub(super) fn nested(
+        &mut self,
+        n: usize,
+        read: &mut dyn FnMut(&mut Self) -> Outcome<()>,
+    ) -> Outcome<()> {
         if self.depth == MAX_DEPTH {
             return Err(Refused(format!("values nested deeper than {MAX_DEPTH}")));
         }
@@ -306,7 +306,8 @@ mod tests {
             Token::List(_) => {
                 *reader = at_it;
                 let mut entries = Vec::new();
-                reader.list(&mut |reader| {
+                let n = reader.n_entries(1)?;
+                reader.nested(n, &mut |reader| {
                     entries.push(any(reader)?);
                     Ok(())
                 })?;
@@ -328,10 +329,10 @@ mod tests {
     #[track_caller]
     fn check(value: &Value) {
         let bytes = rmp_serde::to_vec_named(value).expect("JSON can be written");
-        let mut reader = Reader::new(&bytes);
+        let mut reader = Reader::alone(&bytes);
         let found = any(&mut reader).expect("it can be read again");
         assert_eq!((&found, reader.n_left()), (value, 0));
-        let mut reader = Reader::new(&bytes);
+        let mut reader = Reader::alone(&bytes);
         reader.skip().expect("it can be passed over");
         assert_eq!(reader.n_left(), 0);
     }
@@ -342,7 +343,7 @@ mod tests {
         bytes: &[u8],
         words: &str,
     ) {
-        let refused = read(&mut Reader::new(bytes)).expect_err("it does not belong");
+        let refused = read(&mut Reader::alone(bytes)).expect_err("it does not belong");
         assert_eq!(refused.to_string(), words);
     }
 
@@ -368,7 +369,7 @@ mod tests {
         check_refused(whole, &[0xa1, b'x'], "\"x\" where a whole number belongs");
         check_refused(whole, &[0xff], "-1 where a whole number belongs");
         check_refused(whole, &[0xcf, 1], "a value goes on beyond its frame");
-        let list = |reader: &mut Reader<'_>| reader.list(&mut Reader::skip);
+        let list = |reader: &mut Reader<'_>| reader.n_entries(1);
         check_refused(list, &[0x80], "a map of 0 where a list belongs");
         let fields = |reader: &mut Reader<'_>| reader.fields(&mut |_, it| it.whole().map(drop));
         check_refused(fields, &[0x81, 0x07], "7 where a text belongs");
@@ -382,28 +383,26 @@ mod tests {
         let cells = (0..64).flat_map(|shift| [Some(u64::MAX >> shift), None, Some(1 << shift)]);
         let cells: Vec<Option<u64>> = cells.chain([Some(0), Some(7)]).collect();
         let bytes = rmp_serde::to_vec(&cells).expect("numbers can be written");
-        let mut reader = Reader::new(&bytes);
+        let mut reader = Reader::alone(&bytes);
         let found = reader.numbers(Some(3)).expect("a list of whole numbers");
         let expected: Vec<u64> = cells.iter().map(|cell| cell.unwrap_or(3)).collect();
         assert_eq!((found, reader.n_left()), (expected, 0));
         let column = |reader: &mut Reader<'_>| reader.numbers(None);
-        let beyond = "a value goes on beyond its frame";
         check_refused(column, &bytes, "nothing where a whole number belongs");
         check_refused(column, &[0x91, 0xa0], "\"\" where a whole number belongs");
-        check_refused(column, &[0x92, 0x01], beyond);
-        check_refused(column, &[0x91, 0xcf, 1], beyond);
+        check_refused(column, &[0x92, 0x01], BEYOND);
+        check_refused(column, &[0x91, 0xcf, 1], BEYOND);
         let a_list_of_4_gib = [0xdd, 0xff, 0xff, 0xff, 0xff, 0x00];
-        check_refused(column, &a_list_of_4_gib, beyond);
+        check_refused(column, &a_list_of_4_gib, BEYOND);
     }
 
     #[test]
     fn made_up_lengths_and_depths_cost_nothing() {
-        let beyond = "a value goes on beyond its frame";
         let a_list_of_4_gib = [0xdd, 0xff, 0xff, 0xff, 0xff];
-        check_refused(any, &a_list_of_4_gib, beyond);
+        check_refused(any, &a_list_of_4_gib, BEYOND);
         let a_deep_one = vec![0x91; 1 << 20];
         check_refused(any, &a_deep_one, "values nested deeper than 32");
         let skip = |reader: &mut Reader<'_>| reader.skip();
-        check_refused(skip, &a_deep_one, beyond);
+        check_refused(skip, &a_deep_one, BEYOND);
     }
 }

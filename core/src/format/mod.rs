@@ -8,6 +8,9 @@
 //! | checksum | 4 bytes, little-endian | CRC-32 (IEEE) of the payload |
 //! | payload | length | `MessagePack`: a string that names the kind of frame, then a map of its fields |
 //!
+//! Lists may take 12 bytes of memory for each byte of the input, and 256 KiB in any case; healthy ones take
+//! less than 4. A list beyond that is damage like any other.
+//!
 //! The first frame is a header, which states the version. Readers skip unknown fields and unknown kinds
 //! of frames, and missing fields have defaults, so old and new versions read each other's files. Each
 //! version has its own file here; the rest of the program sees only the newest.
@@ -24,6 +27,7 @@
 //! # Ok::<(), format::ReadError>(())
 //! ```
 
+mod budget;
 mod checksum;
 mod found;
 mod messagepack;
@@ -38,6 +42,7 @@ pub use salvage::salvage;
 use serde::Serialize;
 use thiserror::Error;
 
+use budget::Budget;
 use messagepack::Reader;
 use record::{Decode, Written};
 
@@ -255,10 +260,18 @@ pub fn decode(bytes: &[u8]) -> Result<Recording, ReadError> {
 ///
 /// [`ReadError`] at the first faulty frame; the frames before it have been applied.
 pub fn apply(recording: &mut Recording, bytes: &[u8]) -> Result<(), ReadError> {
+    apply_within(recording, bytes, &mut Budget::of(bytes.len()))
+}
+
+fn apply_within(
+    recording: &mut Recording,
+    bytes: &[u8],
+    budget: &mut Budget,
+) -> Result<(), ReadError> {
     let mut offset = 0;
     while offset < bytes.len() {
         let payload = payload_at(bytes, offset)?;
-        if let Some(frame) = frame_of(payload, offset + PREFIX)? {
+        if let Some(frame) = frame_of(payload, offset + PREFIX, budget)? {
             recording
                 .apply(frame)
                 .map_err(|error| Fault::from(error).at(offset))?;
@@ -279,7 +292,7 @@ fn first_kind(bytes: &[u8]) -> Result<String, ReadError> {
     };
     // A damaged or cut header is still a recording's: only what cannot be one is foreign.
     match payload_at(bytes, 0) {
-        Ok(payload) => read(&mut Reader::new(payload), PREFIX + payload.len()).map_err(foreign),
+        Ok(payload) => read(&mut Reader::alone(payload), PREFIX + payload.len()).map_err(foreign),
         Err(error) => match error.what {
             Fault::Truncated { .. } | Fault::Checksum { .. } if looks_like_header(bytes) => {
                 Err(error)
@@ -343,12 +356,16 @@ fn payload_at(bytes: &[u8], offset: usize) -> Result<&[u8], ReadError> {
 }
 
 /// The frame of a payload; `None` for a kind that this version does not know.
-fn frame_of(payload: &[u8], offset: usize) -> Result<Option<Frame>, ReadError> {
-    let mut input = Reader::new(payload);
+fn frame_of(
+    payload: &[u8],
+    offset: usize,
+    budget: &mut Budget,
+) -> Result<Option<Frame>, ReadError> {
+    let mut input = Reader::new(payload, *budget);
     let end = offset + payload.len();
     let misfit = |words| Fault::Payload(words).at(offset);
     let kind: String = read(&mut input, end)?;
-    Ok(Some(match kind.as_str() {
+    let frame = match kind.as_str() {
         "header" => {
             let header = read::<v1::WireHeader<Header>>(&mut input, end)?;
             Frame::Header(header.known().map_err(|fault| fault.at(offset))?)
@@ -362,17 +379,21 @@ fn frame_of(payload: &[u8], offset: usize) -> Result<Option<Frame>, ReadError> {
         }
         "trace" => {
             let trace = read::<v1::WireTrace<Trace>>(&mut input, end)?;
-            trace.frame().map_err(misfit)?
+            trace.frame(&mut input.budget).map_err(misfit)?
         }
         "holders" => Frame::Holders(read(&mut input, end)?),
         "segments" => {
             let segments = read::<v1::WireSegments>(&mut input, end)?;
-            segments.frame().map_err(misfit)?
+            segments.frame(&mut input.budget).map_err(misfit)?
         }
         "missing" => Frame::Missing(read(&mut input, end)?),
         "finish" => Frame::Finish(read(&mut input, end)?),
         _ => return Ok(None),
-    }))
+    };
+    let counted = input.budget.frame();
+    counted.map_err(|refused| misfit(refused.0))?;
+    *budget = input.budget;
+    Ok(Some(frame))
 }
 
 /// Reads one value; an error names the offset at which reading stopped.

@@ -192,11 +192,11 @@ impl Reader<'_> {
         place: &mut Vec<U>,
         known: fn(T) -> Option<U>,
     ) -> Outcome<()> {
-        place.clear();
-        self.list(&mut |reader| {
+        let n = self.n_entries(size_of::<U>())?;
+        *place = Vec::with_capacity(n);
+        self.nested(n, &mut |reader| {
             let mut entry = T::default();
             entry.fill(reader)?;
-            reader.take_memory(size_of::<U>())?;
             place.extend_vec(known(entry));
             Ok(())
         })

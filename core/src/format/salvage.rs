@@ -1,6 +1,7 @@
 //! What can be read of a recording of which frames are lost.
 
-use super::{Fault, apply};
+use super::budget::Budget;
+use super::{Fault, apply_within};
 use crate::recording::{
     Cell, CellIdx, Device, DeviceIdx, Frame, FrameError, Header, Missing, Recording, Run, RunIdx,
     Status,
@@ -8,6 +9,9 @@ use crate::recording::{
 
 /// So many lost entries of one kind are made up for; more are none, but an index that is damaged.
 const MAX_MADE_UP: usize = 1 << 16;
+
+/// What one takes in memory, with its places in the lists of a recording, which grow to twice their size.
+const MADE_UP_BYTES: usize = 2 * (size_of::<Run>() + size_of::<RunIdx>());
 
 /// Reads frames, each by itself, of which some are lost; `n_lost` is known already. What others refer
 /// to and is lost has an empty place, so that the others are read.
@@ -24,8 +28,10 @@ const MAX_MADE_UP: usize = 1 << 16;
 /// ```
 pub fn salvage<'a>(rows: impl Iterator<Item = &'a [u8]>, mut n_lost: usize) -> Recording {
     let mut recording = Recording::new(Header::default());
+    let mut budget = Budget::of(0);
     for row in rows {
-        if !fits(&mut recording, row) {
+        budget.earn(row.len());
+        if !fits(&mut recording, row, &mut budget) {
             n_lost += 1;
         }
     }
@@ -42,14 +48,18 @@ pub fn salvage<'a>(rows: impl Iterator<Item = &'a [u8]>, mut n_lost: usize) -> R
     recording
 }
 
-fn fits(recording: &mut Recording, row: &[u8]) -> bool {
+fn fits(recording: &mut Recording, row: &[u8], budget: &mut Budget) -> bool {
     // Each round makes up for another kind of entry.
     for _ in 0..4 {
-        match apply(recording, row) {
-            Ok(()) => return true,
+        let mut left = *budget;
+        match apply_within(recording, row, &mut left) {
+            Ok(()) => {
+                *budget = left;
+                return true;
+            }
             Err(error) => match error.what {
                 Fault::Frame(FrameError::Dangling { what, idx, .. }) => {
-                    if !make_up(recording, what, idx as usize) {
+                    if !make_up(recording, what, idx as usize, budget) {
                         return false;
                     }
                 }
@@ -61,14 +71,14 @@ fn fits(recording: &mut Recording, row: &[u8]) -> bool {
 }
 
 /// Puts empty entries in the places up to `idx`; at an index that skips that is the one before it.
-fn make_up(recording: &mut Recording, what: &str, idx: usize) -> bool {
+fn make_up(recording: &mut Recording, what: &str, idx: usize, budget: &mut Budget) -> bool {
     let n_known = match what {
         "device" => recording.devices().len(),
         "cell" => recording.cells().len(),
         _ => recording.runs().len(),
     };
     let missing = n_known..idx.max(n_known + 1);
-    if missing.len() > MAX_MADE_UP {
+    if missing.len() > MAX_MADE_UP || budget.spend(missing.len() * MADE_UP_BYTES).is_err() {
         return false;
     }
     for n in missing {
@@ -84,7 +94,7 @@ fn make_up(recording: &mut Recording, what: &str, idx: usize) -> bool {
             }),
             _ => {
                 if recording.cells().is_empty() {
-                    make_up(recording, "cell", 0);
+                    make_up(recording, "cell", 0, budget);
                 }
                 Frame::Run(Run {
                     idx: RunIdx(n),
@@ -106,6 +116,17 @@ mod tests {
     use super::*;
     use crate::format::encode_frames;
     use crate::testing::{run, session};
+
+    #[test]
+    fn an_index_far_beyond_the_others_is_damaged() {
+        let far = Run {
+            idx: RunIdx(60_000),
+            ..Run::default()
+        };
+        let recording = salvage([&*encode_frames([Frame::Run(far)])].into_iter(), 0);
+        assert_eq!(recording.runs().len(), 0);
+        assert_eq!(recording.missing().count(), 1);
+    }
 
     /// Of a session's frames each is lost once: what is left is read.
     #[test]

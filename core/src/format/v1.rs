@@ -70,6 +70,7 @@ wire! { WireHeader<&Header> => WireHeader<Header> {
     "versions" => header.versions,
     "sources" => header.sources,
     "rules" => header.rules,
+    "process" => header.process,
 }}
 
 impl Encode for Header {

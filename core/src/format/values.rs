@@ -195,7 +195,7 @@ impl Decode for Vec<(String, String)> {
     fn fill(&mut self, reader: &mut Reader<'_>) -> Outcome<()> {
         self.clear();
         reader.fields(&mut |name, value| {
-            value.take_memory(size_of::<(String, String)>())?;
+            value.budget.spend(2 * size_of::<(String, String)>())?;
             self.push((name.to_owned(), value.string()?.to_owned()));
             Ok(())
         })

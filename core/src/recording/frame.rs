@@ -115,6 +115,8 @@ pub struct Header {
     pub sources: Vec<SourceState>,
     /// The rules that findings are judged by, as the user set them.
     pub rules: Rules,
+    /// What is known of the process that recorded, by name: `pid`, `host`, `rank`, `slurm_job`, …
+    pub process: Vec<(String, String)>,
 }
 
 /// The last frame of a session that ended in order. A recording without it was cut off or is still

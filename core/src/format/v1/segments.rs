@@ -2,7 +2,8 @@
 
 use serde::Serializer;
 
-use crate::collect::CollectVec;
+use crate::collect::{CollectVec, ExtendVec};
+use crate::format::budget::Budget;
 use crate::format::record::{Encode, wire};
 use crate::recording::{DeviceIdx, Frame, RunIdx, SegmentSnapshot};
 use crate::segments::{Block, BlockState, Pool, Rest, Segment, Segments};
@@ -59,7 +60,10 @@ impl Encode for SegmentSnapshot {
 
 impl WireSegments {
     /// The frame; in words what does not fit where it is none.
-    pub(in crate::format) fn frame(self) -> Result<Frame, String> {
+    pub(in crate::format) fn frame(self, budget: &mut Budget) -> Result<Frame, String> {
+        let n_bytes =
+            self.n_blocks.len() * size_of::<Segment>() + self.sizes.len() * size_of::<Block>();
+        budget.spend(n_bytes).map_err(|refused| refused.0)?;
         let found = match &self.reason {
             Some(reason) => Err(reason.clone()),
             None => Ok(self
@@ -105,10 +109,12 @@ impl WireSegments {
                     "segment {idx} has more blocks than there are sizes"
                 ));
             };
+            let mut blocks = Vec::with_capacity(end - next);
+            blocks.extend_vec((next..end).map(block));
             segments.push(Segment {
                 pool: of(&Pool::ALL, at(&self.pools, idx, 0)),
                 stream: u32::try_from(at(&self.streams, idx, 0)).unwrap_or(u32::MAX),
-                blocks: (next..end).map(block).collect_vec(),
+                blocks,
             });
             next = end;
         }

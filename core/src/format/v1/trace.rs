@@ -3,10 +3,11 @@
 use serde::Serializer;
 
 use super::columns::Columns;
-use crate::collect::CollectVec;
+use crate::collect::ExtendVec;
+use crate::format::budget::Budget;
 use crate::format::record::{Encode, wire};
 use crate::recording::{
-    Frame, Lifetimes, LineTally, ModuleTally, Points, StackTally, Tally, Trace, TracedPeak,
+    Frame, Lifetimes, LineTally, ModuleTally, Points, Sample, StackTally, Tally, Trace, TracedPeak,
 };
 
 /// Steps as columns, as in a frame of samples; everything else by name.
@@ -44,11 +45,14 @@ impl Encode for Trace {
 
 impl WireTrace<Trace> {
     /// The frame; in words what does not fit where it is none.
-    pub(in crate::format) fn frame(self) -> Result<Frame, String> {
+    pub(in crate::format) fn frame(self, budget: &mut Budget) -> Result<Frame, String> {
         let mut trace = self.trace;
         let points = self.columns.points();
         let points = points.map_err(|words| format!("trace of run {}: {words}", trace.run.0))?;
-        trace.steps = points.iter().collect_vec();
+        let n_bytes = points.len() * size_of::<Sample>();
+        budget.spend(n_bytes).map_err(|refused| refused.0)?;
+        trace.steps = Vec::with_capacity(points.len());
+        trace.steps.extend_vec(points.iter());
         trace.peak.high = trace.peak.high.max(trace.peak.low);
         Ok(Frame::Trace(Box::new(trace)))
     }

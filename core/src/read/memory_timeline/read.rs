@@ -102,13 +102,16 @@ fn levels(sizes: &[Scalar]) -> Levels {
 }
 
 fn raw_row<E: Error>(row: &[Scalar], tally: &mut Tally) -> Result<(), E> {
-    let numbers: Vec<i64> = row.iter().filter_map(|number| number.int()).collect();
-    let [at, _, bytes, category] = *numbers else {
+    let numbers = row.iter().filter_map(|number| number.int());
+    // No list of them: a row may be as long as the file.
+    let n_numbers = numbers.clone().count();
+    let first: Vec<i64> = numbers.take(N_RAW).collect();
+    let ([at, _, bytes, category], N_RAW) = (&*first, n_numbers) else {
         return Err(E::custom(format_args!(
-            "not a memory timeline of PyTorch: a row has {} numbers, not {N_RAW}",
-            numbers.len()
+            "not a memory timeline of PyTorch: a row has {n_numbers} numbers, not {N_RAW}"
         )));
     };
+    let (at, bytes, category) = (*at, *bytes, *category);
     tally.change(Some(at).filter(|at| *at >= 0), bytes, category);
     Ok(())
 }

@@ -55,3 +55,9 @@ fn another_list_is_refused() {
         "not a memory timeline of PyTorch: a row has 2 numbers, not 4"
     );
 }
+
+#[test]
+fn sizes_of_no_category_are_passed_over() {
+    let more = ", 1".repeat(100_000);
+    check(&format!("[[4, 4], [[0, 3], [0, 8{more}]]]"), (3, 15, 15));
+}

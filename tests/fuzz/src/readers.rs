@@ -1,0 +1,342 @@
+//! Every reader of gpumem on any bytes, with what is shown of what it read.
+
+use std::io::{self, Read};
+
+use flate2::read::MultiGzDecoder;
+use gpumem_core::analyze::{Rules, analyze};
+use gpumem_core::chart::{self, Theme};
+use gpumem_core::read::cell_files::CellFiles;
+use gpumem_core::read::chrome_trace::GroupBy;
+use gpumem_core::read::file_kind::FileKind;
+use gpumem_core::read::oom::ClassName;
+use gpumem_core::read::torch_snapshot::{Explorer, Side, SnapshotChange};
+use gpumem_core::read::{
+    chrome_trace, device_profile, json_file, memory_timeline, nvidia_smi, oom, pickle, stormlog,
+    torch_snapshot,
+};
+use gpumem_core::recording::{DeviceIdx, Recording};
+use gpumem_core::{format, json, report, table};
+
+use super::capture::capture;
+use super::counted::peak_of;
+use super::sealed::{frames, sealed};
+
+/// Reading may take this many bytes of memory for each byte that is read, …
+const PER_BYTE: usize = 20;
+
+/// A reader: its name, and what reads bytes and shows what was in them.
+pub(crate) struct Reader {
+    /// The name of its target and of its folder in the corpus.
+    pub(crate) name: &'static str,
+    /// Panics if it takes more memory than it may.
+    pub(crate) read: fn(&[u8]),
+}
+
+/// All of them.
+pub(crate) const READERS: [Reader; 16] = [
+    Reader {
+        name: "cell_files",
+        read: read_cell_files,
+    },
+    Reader {
+        name: "chrome_trace",
+        read: read_chrome_trace,
+    },
+    Reader {
+        name: "device_profile",
+        read: read_device_profile,
+    },
+    Reader {
+        name: "file_kind",
+        read: read_file_kind,
+    },
+    Reader {
+        name: "found",
+        read: read_found,
+    },
+    Reader {
+        name: "memory_timeline",
+        read: read_memory_timeline,
+    },
+    Reader {
+        name: "nsight",
+        read: read_nsight,
+    },
+    Reader {
+        name: "nvidia_smi",
+        read: read_nvidia_smi,
+    },
+    Reader {
+        name: "oom",
+        read: read_oom,
+    },
+    Reader {
+        name: "pickle",
+        read: read_pickle,
+    },
+    Reader {
+        name: "recording",
+        read: read_recording,
+    },
+    Reader {
+        name: "salvage",
+        read: read_salvage,
+    },
+    Reader {
+        name: "snapshot_change",
+        read: read_snapshot_change,
+    },
+    Reader {
+        name: "snapshot_explorer",
+        read: read_snapshot_explorer,
+    },
+    Reader {
+        name: "stormlog",
+        read: read_stormlog,
+    },
+    Reader {
+        name: "torch_snapshot",
+        read: read_torch_snapshot,
+    },
+];
+
+/// … and this many: buffers of 64 KiB for what is unpacked or repaired, and the unpacker itself.
+const AT_LEAST: usize = 256 << 10;
+
+/// No reader unpacks more of a file as small as those of the fuzzers.
+const LARGEST_UNPACKED: u64 = 64 << 20;
+
+/// Calls, and panics if that takes more memory than reading these bytes may.
+fn within<T>(bytes: &[u8], read: impl FnOnce() -> T) -> T {
+    within_size(bytes.len(), AT_LEAST, read)
+}
+
+fn within_size<T>(n_bytes: usize, at_least: usize, read: impl FnOnce() -> T) -> T {
+    let (value, peak) = peak_of(read);
+    let limit = PER_BYTE * n_bytes + at_least;
+    assert!(
+        peak <= limit,
+        "{peak} bytes of memory for {n_bytes} bytes, more than {limit}"
+    );
+    value
+}
+
+/// Lists of a recording may take 256 KiB in any case.
+const OF_RECORDING: usize = 512 << 10;
+
+/// How many bytes are read: what a gzip file is unpacked to counts, not what it is packed in.
+fn n_read(bytes: &[u8]) -> usize {
+    if FileKind::of(bytes) != FileKind::Gzip {
+        return bytes.len();
+    }
+    let mut unpacked = MultiGzDecoder::new(bytes).take(LARGEST_UNPACKED);
+    // What is damaged counts as far as it can be unpacked.
+    drop(io::copy(&mut unpacked, &mut io::sink()));
+    bytes.len() + (LARGEST_UNPACKED - unpacked.limit()) as usize
+}
+
+/// A width for text, by the bytes: 20 to 200 columns.
+fn width(bytes: &[u8]) -> usize {
+    let sum = |sum: usize, byte: &u8| sum.wrapping_mul(31).wrapping_add(usize::from(*byte));
+    20 + bytes.iter().fold(bytes.len(), sum) % 181
+}
+
+fn read_chrome_trace(bytes: &[u8]) {
+    // Its events may take 1 MiB in any case.
+    let summary = within_size(bytes.len(), 2 << 20, || chrome_trace::summary(bytes));
+    let summary = match summary {
+        Ok(summary) => summary,
+        Err(error) => return refused(bytes, error.offset, &error),
+    };
+    json::torch_trace_json(&summary);
+    for by in [GroupBy::Name, GroupBy::Shapes, GroupBy::Module] {
+        report::torch_trace(&summary, by, width(bytes));
+    }
+}
+
+fn read_memory_timeline(bytes: &[u8]) {
+    match within_size(n_read(bytes), AT_LEAST, || memory_timeline::timeline(bytes)) {
+        Ok(timeline) => {
+            json::memory_timeline_json(&timeline);
+            report::memory_timeline(&timeline, width(bytes));
+        }
+        Err(error) => refused(bytes, error.offset, &error),
+    }
+}
+
+fn read_device_profile(bytes: &[u8]) {
+    match within_size(n_read(bytes), AT_LEAST, || device_profile::read(bytes)) {
+        Ok(profile) => {
+            json::device_profile_json(&profile);
+            report::device_profile(&profile, width(bytes));
+        }
+        Err(error) => drop(error.to_string()),
+    }
+}
+
+fn read_nvidia_smi(bytes: &[u8]) {
+    match within(bytes, || nvidia_smi::read(bytes)) {
+        Ok(log) => {
+            json::level_log_json(&log);
+            report::level_log(&log, width(bytes));
+        }
+        Err(error) => refused(bytes, error.offset, &error),
+    }
+}
+
+fn read_stormlog(bytes: &[u8]) {
+    match within(bytes, || stormlog::read(bytes)) {
+        Ok(log) => {
+            json::level_log_json(&log);
+            report::level_log(&log, width(bytes));
+        }
+        Err(error) => refused(bytes, error.offset, &error),
+    }
+}
+
+fn read_nsight(bytes: &[u8]) {
+    let capture = capture(bytes);
+    let export = within(bytes, || capture.summed_up());
+    json::nsight_json(&export);
+    report::nsight_export(&export, width(bytes));
+}
+
+fn read_file_kind(bytes: &[u8]) {
+    within(bytes, || {
+        let _ = FileKind::of(bytes).words();
+        device_profile::is_profile(bytes);
+        let head = json_file::head(bytes);
+        memory_timeline::is_timeline(&head);
+        memory_timeline::is_picture(&head);
+    });
+}
+
+fn read_oom(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    within(bytes, || {
+        oom::parse(&text);
+        oom::within(&text, 200);
+        let (module, name) = text.split_once('\n').unwrap_or((&text, ""));
+        let (name, text) = name.split_once('\n').unwrap_or((name, &text));
+        let class = ClassName {
+            module: module.to_owned(),
+            name: name.to_owned(),
+        };
+        oom::of_exception(&[class], text);
+    });
+}
+
+fn read_cell_files(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let cells = within(bytes, || CellFiles::from_text(&text));
+    for line in text.lines() {
+        cells.name_of(line);
+    }
+    CellFiles::from_text(&cells.to_text());
+    CellFiles::of(text.lines().zip(text.lines().skip(1)));
+}
+
+fn read_pickle(bytes: &[u8]) {
+    match within_size(bytes.len(), 2 << 20, || pickle::parse(bytes)) {
+        Ok(tree) => {
+            tree.root().get("segments");
+        }
+        Err(error) => refused(bytes, error.offset, &error),
+    }
+}
+
+fn read_torch_snapshot(bytes: &[u8]) {
+    match within_size(bytes.len(), 2 << 20, || torch_snapshot::summary(bytes)) {
+        Ok(summary) => {
+            json::torch_snapshot_json(&summary);
+            report::torch_snapshot(&summary, width(bytes));
+        }
+        Err(error) => refused(bytes, error.offset, &error),
+    }
+}
+
+/// Two snapshots, the length of the first before them.
+fn read_snapshot_change(bytes: &[u8]) {
+    let (length, files) = bytes.split_first_chunk::<2>().unwrap_or((&[0; 2], bytes));
+    let length = usize::from(u16::from_le_bytes(*length)).min(files.len());
+    let (before, after) = files.split_at(length);
+    let cells = CellFiles::from_text("3427300630 In [3]");
+    let summary = |file| torch_snapshot::summary_in(file, &cells);
+    let (Ok(before), Ok(after)) = (summary(before), summary(after)) else {
+        return;
+    };
+    let change = within_size(bytes.len(), 2 << 20, || {
+        SnapshotChange::between(&before, &after)
+    });
+    json::torch_change_json(&change);
+    report::torch_change(&change, width(bytes));
+}
+
+fn read_snapshot_explorer(bytes: &[u8]) {
+    let Ok(explorer) = within_size(bytes.len(), 2 << 20, || {
+        Explorer::open(bytes, &CellFiles::default())
+    }) else {
+        return;
+    };
+    for device in 0..explorer.summary.devices.len().min(4) {
+        let n_events = explorer.levels(device).allocated.len();
+        for at in [0, n_events / 2, n_events.saturating_sub(1), n_events] {
+            explorer.flame(device, at, Side::Outside);
+            explorer.flame(device, at, Side::Inside);
+            explorer.owners(device, at);
+            explorer.micros(device, at);
+        }
+        explorer.segments(device);
+        explorer.failures(device);
+    }
+}
+
+fn read_recording(bytes: &[u8]) {
+    let bytes = sealed(bytes);
+    match within_size(bytes.len(), OF_RECORDING, || format::decode(&bytes)) {
+        Ok(recording) => show(&recording, &bytes),
+        Err(error) => refused(&bytes, error.offset, &error),
+    }
+}
+
+fn read_salvage(bytes: &[u8]) {
+    let bytes = sealed(bytes);
+    let rows = frames(&bytes);
+    let recording = within_size(bytes.len(), OF_RECORDING, || {
+        format::salvage(rows.into_iter(), 0)
+    });
+    show(&recording, &bytes);
+}
+
+fn read_found(bytes: &[u8]) {
+    let bytes = sealed(bytes);
+    if let Err(error) = within_size(bytes.len(), OF_RECORDING, || format::decode_found(&bytes)) {
+        drop(error.to_string());
+    }
+}
+
+fn show(recording: &Recording, bytes: &[u8]) {
+    let rules = Rules::default();
+    let analysis = analyze(recording, &rules);
+    json::report_json(recording, &analysis, &rules);
+    report::text(recording, &analysis, width(bytes));
+    report::csv(recording, &analysis);
+    report::markdown(recording, &analysis, DeviceIdx(0));
+    chart::svg(&chart::report(recording, &analysis, 900.0), Theme::Light);
+    gpumem_core::chrome_trace::chrome_trace(recording, &analysis);
+    table::runs(recording, &analysis);
+    table::samples(recording);
+    table::findings(recording, &analysis);
+    format::decode(&format::encode(recording))
+        .expect("what was read can be written and read again");
+}
+
+/// An error names a byte of the file, or of what is packed in it, and can be shown.
+fn refused(bytes: &[u8], offset: usize, error: &impl std::fmt::Display) {
+    drop(error.to_string());
+    assert!(
+        offset <= bytes.len() || FileKind::of(bytes) == FileKind::Gzip,
+        "byte {offset} of {}: {error}",
+        bytes.len()
+    );
+}

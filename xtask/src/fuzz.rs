@@ -1,0 +1,114 @@
+//! Fuzzing every reader with libFuzzer, on the compiler that is there.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+use crate::project::Project;
+use crate::run;
+
+/// What `cargo fuzz --sanitizer none` builds with; a stable compiler takes these, too.
+const FLAGS: [&str; 7] = [
+    "--cfg=fuzzing",
+    "-Cpasses=sancov-module",
+    "-Cllvm-args=-sanitizer-coverage-level=4",
+    "-Cllvm-args=-sanitizer-coverage-inline-8bit-counters",
+    "-Cllvm-args=-sanitizer-coverage-pc-table",
+    "-Cllvm-args=-sanitizer-coverage-trace-compares",
+    "-Ccodegen-units=1",
+];
+
+/// A reader must answer within this many seconds.
+const TIMEOUT: &str = "-timeout=5";
+
+/// Fuzzes one reader or all, each for so many seconds, and prints how often each was executed.
+///
+/// # Errors
+///
+/// If a reader fails: the error names the file that it failed at.
+pub(crate) fn run(project: &Project, reader: Option<&str>, seconds: u32) -> Result<()> {
+    let binaries = build(project)?;
+    let mut n_all = 0;
+    for name in readers(project)? {
+        if reader.is_some_and(|wanted| wanted != name) {
+            continue;
+        }
+        let n = fuzz(project, &binaries.join(&name), &name, seconds)?;
+        println!("{name:<20} {n:>12} executions");
+        n_all += n;
+    }
+    println!("{:<20} {n_all:>12} executions", "all");
+    Ok(())
+}
+
+fn build(project: &Project) -> Result<PathBuf> {
+    let target = project.cargo_target().join("fuzz");
+    // With a target, build scripts are built without the flags.
+    let version = run::output(run::command("rustc").arg("-vV"))?;
+    let host = version.lines().find_map(|line| line.strip_prefix("host: "));
+    let host = host.context("rustc names no host")?;
+    let mut cargo = run::command("cargo");
+    cargo
+        .args(["build", "--release", "--bins", "--locked", "--target", host])
+        .arg("--manifest-path")
+        .arg(project.path("tests/fuzz/Cargo.toml"))
+        .env("CARGO_TARGET_DIR", &target)
+        .env("RUSTFLAGS", FLAGS.join(" "));
+    run::run(&mut cargo)?;
+    Ok(target.join(host).join("release"))
+}
+
+/// The names of the targets.
+fn readers(project: &Project) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(project.path("tests/fuzz/fuzz_targets"))? {
+        let path = entry?.path();
+        names.extend(
+            path.file_stem()
+                .and_then(|it| it.to_str())
+                .map(str::to_owned),
+        );
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// Returns libFuzzer's own count of executions.
+fn fuzz(project: &Project, binary: &Path, name: &str, seconds: u32) -> Result<u64> {
+    let found = project.target("fuzz-corpus").join(name);
+    fs::create_dir_all(&found)?;
+    let mut command = Command::new(binary);
+    command
+        .arg(&found)
+        .arg(project.path("tests/fuzz/corpus").join(name))
+        .args([
+            TIMEOUT,
+            "-print_final_stats=1",
+            "-verbosity=0",
+            "-max_len=4096",
+        ])
+        .arg(format!("-max_total_time={seconds}"))
+        .arg(format!(
+            "-artifact_prefix={}/failed-{name}-",
+            found.parent().unwrap_or(&found).display()
+        ))
+        .stdin(Stdio::null());
+    let words = project.path(&format!("tests/fuzz/dictionaries/{name}.dict"));
+    if words.is_file() {
+        command.arg(format!("-dict={}", words.display()));
+    }
+    let output = command
+        .output()
+        .with_context(|| format!("{name} does not start"))?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() {
+        bail!("{name} failed:\n{said}");
+    }
+    let count = said
+        .lines()
+        .find_map(|line| line.strip_prefix("stat::number_of_executed_units:"));
+    let count = count.context("libFuzzer printed no statistics")?;
+    Ok(count.trim().parse()?)
+}
