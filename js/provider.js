@@ -1,6 +1,7 @@
 // The runtime of every report on the page: whoever imports it finds it under the
 // symbol of its build.
 
+import { takeRecordings } from "./dropped.js";
 import { findPicture } from "./picture.js";
 import { mount } from "./report.js";
 
@@ -27,7 +28,12 @@ function baselineOf(model) {
 
 async function render({ model, el }, follow) {
   let picture = null;
+  let stopTaking = () => {};
   const hide = (host) => {
+    const line = document.createElement("div");
+    line.setAttribute("role", "status");
+    el.append(line);
+    stopTaking = takeRecordings(el, el, host, line, "%gpumem_report");
     // The notebook attaches `el` only after this returns.
     const seen = new ResizeObserver(() => {
       if (!host.isConnected) return;
@@ -62,6 +68,7 @@ async function render({ model, el }, follow) {
   const stop = follow(report.apply);
   return () => {
     stop();
+    stopTaking();
     show();
     report.close();
   };

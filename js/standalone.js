@@ -1,5 +1,6 @@
 // Brings the self-contained page to life.
 
+import { takeRecordings } from "./dropped.js";
 import { mount } from "./report.js";
 import { fromBase64 } from "./unpack.js";
 
@@ -7,8 +8,9 @@ const recording = fromBase64(document.getElementById("recording").textContent);
 const baseline = document.getElementById("baseline");
 const still = document.getElementById("still");
 const said = document.getElementById("note");
+const live = document.getElementById("live");
 
-mount(document.getElementById("live"), recording, {
+mount(live, recording, {
   baseline: baseline.textContent
     ? { packed: fromBase64(baseline.textContent), name: baseline.dataset.name }
     : undefined,
@@ -16,8 +18,9 @@ mount(document.getElementById("live"), recording, {
   save(state) {
     history.replaceState(null, "", state ? `#${state}` : location.pathname + location.search);
   },
-  alive() {
+  alive(host) {
     still.hidden = true;
+    takeRecordings(window, live, host, said, "jupyter gpumem report");
   },
   failed(error) {
     still.hidden = false;

@@ -50,6 +50,13 @@ impl TorchTrace {
         }
     }
 
+    /// File name and figures of each worker, for the page.
+    fn _workers(&self) -> Vec<(&str, String)> {
+        let workers = self.workers.iter();
+        let figures = |summary| report::torch_trace_worker(summary).join(" · ");
+        workers.map(|(name, it)| (&**name, figures(it))).collect()
+    }
+
     fn __repr__(&self) -> String {
         let names: Vec<_> = self.workers.iter().map(|(name, _)| &**name).collect();
         format!("<TorchTrace {}>", names.join(", "))

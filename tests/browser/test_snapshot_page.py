@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import gpumem
 import pytest
-from gpumem import _snapshot_page
+from gpumem import _file_page
 from playwright.sync_api import expect
 
 from tests.python.snapshots import segments, with_names, with_native_frames, with_settings
@@ -38,7 +38,7 @@ def page_of(open_page: Open, tmp_path: Path) -> Callable[..., Page]:
         command = [sys.executable, "-m", "gpumem", "report", source, "--html", target]
         subprocess.run(list(map(str, command)), check=True, stdout=subprocess.DEVNULL)
         opened = open_page(target.as_uri(), **view)
-        opened.page.locator(".snapshot .headline").wait_for()
+        opened.page.locator(".headline").wait_for()
         return opened.page
 
     return page
@@ -99,7 +99,7 @@ def test_a_frame_fills_the_chart_and_escape_goes_back(page_of: Callable[..., Pag
 def test_a_notebook_shows_the_page_in_a_frame(open_page: Open, tmp_path: Path) -> None:
     source, target = tmp_path / "snapshot.pickle", tmp_path / "output.html"
     source.write_bytes(pickle.dumps(with_settings()))
-    shown = _snapshot_page.mime_bundle(gpumem.load(source), source)
+    shown = _file_page.mime_bundle(gpumem.load(source), source)
     target.write_text(f"<!doctype html><meta charset=utf-8>{shown['text/html']}")
     page = open_page(target.as_uri()).page
     headline = page.frame_locator("iframe").locator(".headline")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-STATIC = ["provider.js", "snapshot.html", "standalone.html", "thin.js"]
+STATIC = ["files.html", "provider.js", "standalone.html", "thin.js"]
 
 
 def output_of(program: str, folder: Path) -> str:

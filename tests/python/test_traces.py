@@ -208,10 +208,9 @@ def test_the_command_line_recognises_a_trace(tmp_path: Path) -> None:
     assert shown.stdout.startswith("PyTorch profiler trace · ")
     assert json.loads(command("report", STEPS, "--json").stdout)["n_events"] == 2314
     assert "aten::addmm · [[" in command("report", STEPS, "--by", "shapes").stdout
-    assert (
-        "a trace of PyTorch's profiler has no --html"
-        in command("report", STEPS, "--html", tmp_path / "page.html").stderr
-    )
+    page = tmp_path / "page.html"
+    assert command("report", STEPS, "--html", page).returncode == 0
+    assert f'data-name="{STEPS.name}"' in page.read_text()
     assert (
         "only a trace of PyTorch's profiler has --by"
         in command("report", RAW, "--by", "name").stderr
@@ -223,7 +222,11 @@ def test_the_command_line_recognises_a_trace(tmp_path: Path) -> None:
 
 
 def test_the_magic_recognises_a_trace(shell: Shell) -> None:
-    shell.run(f"%gpumem_report {STEPS}")
+    shell.run(f"%gpumem_report --text {STEPS}")
     assert shell.lines[-1].startswith("PyTorch profiler trace · ")
+    shell.run(f"%gpumem_report {STEPS}")
+    shown = shell.shown[-1]["data"]
+    assert shown["text/plain"].startswith("PyTorch profiler trace · ")
+    assert shown["text/html"].startswith("<iframe")
     shell.run(f"%gpumem_report {RAW}")
     assert shell.lines[-1].startswith("PyTorch memory timeline · ")

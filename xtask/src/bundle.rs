@@ -31,6 +31,8 @@ pub(crate) fn bundle(root: &Path, module: &Module) -> Result<()> {
         joined(&js("blocks.js")?),
         joined(&js("cells.js")?),
         joined(&js("input.js")?),
+        joined(&js("drop.js")?),
+        joined(&js("dropped.js")?),
         joined(&js("report.js")?),
     ]
     .concat();
@@ -73,31 +75,32 @@ fn source(root: &Path, name: &str) -> Result<String> {
     fs::read_to_string(&file).with_context(|| format!("reading {}", file.display()))
 }
 
-/// Writes the page of a snapshot into the Python package.
-pub(crate) fn bundle_snapshot(root: &Path, module: &Module) -> Result<()> {
+/// Writes the page of the files that other programs wrote into the Python package.
+pub(crate) fn bundle_files(root: &Path, module: &Module) -> Result<()> {
     let js = |name| source(root, name);
     let parts = [
         "theme.js",
         "unpack.js",
         "size.js",
         "blocks.js",
+        "drop.js",
         "input.js",
-        "snapshot.js",
+        "files.js",
     ];
     let mut script = glue(&module.glue_js)?;
     for part in parts {
         script += &joined(&js(part)?);
     }
-    let style = [js("style.css")?, js("snapshot.css")?].concat();
+    let style = [js("style.css")?, js("files.css")?].concat();
     let script = script
         .replace("\"__GPUMEM_STYLE__\"", &quoted(&style)?)
         .replace(
             "__GPUMEM_MODULE__",
             &STANDARD.encode(gzipped(&module.wasm)?),
         );
-    let page = js("snapshot.html")?.replace("__GPUMEM_SCRIPT__", script.trim_end());
+    let page = js("files.html")?.replace("__GPUMEM_SCRIPT__", script.trim_end());
     Ok(fs::write(
-        root.join("pybind/python/gpumem/static/snapshot.html"),
+        root.join("pybind/python/gpumem/static/files.html"),
         page,
     )?)
 }

@@ -14,7 +14,7 @@ use crate::run;
 const FILE: &str = "pybind/LICENSE-THIRD-PARTY";
 
 /// What is compiled into the wheel: the extension, and the modules of the pages.
-const ROOTS: [&str; 3] = ["gpumem-pybind", "gpumem-widget", "gpumem-snapshot-page"];
+const ROOTS: [&str; 3] = ["gpumem-pybind", "gpumem-widget", "gpumem-files-page"];
 
 const FONTS: (&str, &str) = (
     "DejaVu Sans, DejaVu Sans Bold, DejaVu Sans Mono",

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use wasm_bindgen_cli_support::Bindgen;
 
 use crate::alike::merged;
-use crate::bundle::{bundle, bundle_snapshot};
+use crate::bundle::{bundle, bundle_files};
 use crate::order::ordered;
 use crate::panics::silenced;
 use crate::places::forgotten;
@@ -63,10 +63,10 @@ pub(crate) fn build(project: &Project) -> Result<()> {
     add_target()?;
     eprintln!("building the widget");
     let report = module(project, "gpumem-widget")?;
-    let snapshot = module(project, "gpumem-snapshot-page")?;
+    let files = module(project, "gpumem-files-page")?;
     remove_old(&project.static_folder())?;
     bundle(project.root(), &report)?;
-    bundle_snapshot(project.root(), &snapshot)?;
+    bundle_files(project.root(), &files)?;
     stamp.set()
 }
 

@@ -533,8 +533,8 @@ class GpuMemMagics(Magics):
             self._extension.show(OFF)
             return
         shown = _shown(options)
-        if isinstance(shown, _gpumem.TorchSnapshot):
-            self._show_snapshot(shown, options)
+        if isinstance(shown, (_gpumem.TorchSnapshot, _gpumem.TorchTrace)):
+            self._show_page(shown, options)
             return
         if not isinstance(shown, (Report, Comparison)):
             if options.html is not None:
@@ -597,18 +597,20 @@ class GpuMemMagics(Magics):
         why = "no GPU is seen yet, so host memory counts (`%gpumem status` says why)"
         return f"\n{when}" if accelerators else f"\n{when}\n{why}"
 
-    def _show_snapshot(self, snapshot: _gpumem.TorchSnapshot, options: Namespace) -> None:
-        from gpumem import _snapshot_page
+    def _show_page(
+        self, found: _gpumem.TorchSnapshot | _gpumem.TorchTrace, options: Namespace
+    ) -> None:
+        from gpumem import _file_page
 
         source = Path(options.file).expanduser()
         if options.html is not None:
-            page = _snapshot_page.html(snapshot, source)
+            page = _file_page.html(found, source)
             save = partial(_written, page)
             self._save_page(save, Path(options.html).expanduser())
         if options.text:
-            self._extension.show(snapshot.text(NOTEBOOK_WIDTH))
+            self._extension.show(found.text(NOTEBOOK_WIDTH))
         elif options.html is None:
-            publish_display_data(_snapshot_page.mime_bundle(snapshot, source))
+            publish_display_data(_file_page.mime_bundle(found, source))
 
     def _save_page(self, save: Callable[[Path], None], path: Path) -> None:
         if not path.suffix:
@@ -761,8 +763,8 @@ def _compared(found: _gpumem.Recording | OtherFile, options: Namespace) -> Other
         if isinstance(before, _gpumem.TorchSnapshot):
             return found.compare(before)
     reason = (
-        f"{options.file!r} and {options.compare!r}: of files, only two memory snapshots of PyTorch "
-        "are compared"
+        f"{options.file!r} and {options.compare!r} cannot be compared: "
+        "only two memory snapshots of PyTorch can, by their files"
     )
     raise _refusal("%gpumem_report", reason)
 

@@ -4,10 +4,11 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::chart::{Density, Item, Point, Role};
+use crate::read::chrome_trace::{Range, TraceLevels};
 use crate::read::torch_snapshot::{
     CodeLine, ExplorerFrame, Flame, FlameNames, FlameNode, FlamePart, Levels,
 };
-use crate::units::{Bytes, Units};
+use crate::units::{ByteDelta, Bytes, Nanos, Units};
 
 fn frame(function: &str, is_user: bool) -> ExplorerFrame {
     let line = CodeLine {
@@ -163,6 +164,146 @@ proptest! {
         for item in &scene.items {
             if let Item::Fill { rect, .. } = item {
                 prop_assert!(rect.y.is_finite() && rect.height >= -1e-6);
+            }
+        }
+    }
+}
+
+fn range(depth: usize, start: u64, duration: u64) -> Range {
+    Range {
+        name: "forward".to_owned(),
+        is_step: depth == 0,
+        parent_idx: None,
+        depth,
+        start: Nanos::new(start),
+        duration: Nanos::new(duration),
+        memory: Vec::new(),
+    }
+}
+
+fn changes(changes: &[(u64, i64)]) -> TraceLevels {
+    TraceLevels {
+        times: changes.iter().map(|it| Nanos::new(it.0)).collect(),
+        allocated: changes.iter().map(|it| ByteDelta::new(it.1)).collect(),
+        ..TraceLevels::default()
+    }
+}
+
+fn profiler_view(span: (f64, f64)) -> ProfilerView<'static> {
+    ProfilerView {
+        width: 278.0,
+        density: Density(1.0),
+        span,
+        chosen: None,
+        cursor: None,
+        calls: &[],
+        ranges: &[],
+        lanes: &[],
+        units: Units::Binary,
+    }
+}
+
+/// Of 200 columns, how many have each role.
+fn n_columns(chart: &ProfilerChart, wanted: Role) -> usize {
+    let items = chart.scene.items.iter();
+    let fills = items.filter(|item| match item {
+        Item::Fill { rect, role, .. } => *role == wanted && rect.height > 0.0,
+        _ => false,
+    });
+    fills.count()
+}
+
+#[test]
+fn columns_are_marked_while_a_call_runs() {
+    let levels = changes(&[(0, 100), (500, 200)]);
+    let calls = [
+        (Nanos::new(100), Nanos::new(199)),
+        (Nanos::new(150), Nanos::new(299)),
+    ];
+    let view = ProfilerView {
+        calls: &calls,
+        ..profiler_view((0.0, 1000.0))
+    };
+    let chart = profiler_chart(Some(&levels), &view);
+    // Above, and in the strip of calls.
+    assert_eq!(n_columns(&chart, Role::Kept), 2 * 40);
+    assert_eq!(n_columns(&chart, Role::KeptArea), 160);
+    let later = profiler_chart(
+        Some(&levels),
+        &ProfilerView {
+            span: (300.0, 1000.0),
+            ..view
+        },
+    );
+    assert_eq!(n_columns(&later, Role::Kept), 0);
+}
+
+#[test]
+fn a_short_peak_is_drawn_and_a_level_holds_until_the_next_change() {
+    let levels = changes(&[(0, 100), (500, 6400), (501, 100)]);
+    let chart = profiler_chart(Some(&levels), &profiler_view((0.0, 1_000_000.0)));
+    assert!(chart.scene.description.contains("at most 6.25 KiB"));
+    let chart = profiler_chart(Some(&levels), &profiler_view((600.0, 900.0)));
+    assert!(chart.scene.description.contains("at most 100 B"));
+}
+
+#[test]
+fn a_range_is_found_where_it_is_drawn() {
+    let ranges = [range(0, 0, 1000), range(1, 500, 250)];
+    let lanes = lanes(&ranges);
+    let view = ProfilerView {
+        ranges: &ranges,
+        lanes: &lanes,
+        ..profiler_view((0.0, 1000.0))
+    };
+    let chart = profiler_chart(None, &view);
+    let found: Vec<_> = chart
+        .ranges
+        .iter()
+        .map(|(rect, idx)| (rect.x, rect.width, *idx))
+        .collect();
+    assert_eq!(found, [(66.0, 199.0, 0), (166.0, 49.0, 1)]);
+    let (rect, _) = chart.ranges[1];
+    assert_eq!(chart.at(Point::new(rect.x + 5.0, rect.y + 5.0)), Some(1));
+    assert_eq!(chart.at(Point::new(rect.x - 5.0, rect.y + 5.0)), None);
+}
+
+#[test]
+fn of_a_thousand_ranges_in_a_pixel_one_is_drawn() {
+    let ranges: Vec<Range> = (0..1000).map(|at| range(0, at, 1)).collect();
+    let lanes = lanes(&ranges);
+    let view = ProfilerView {
+        ranges: &ranges,
+        lanes: &lanes,
+        ..profiler_view((0.0, 1_000_000.0))
+    };
+    assert!(profiler_chart(None, &view).ranges.len() <= 2);
+}
+
+proptest! {
+    #[test]
+    fn any_view_of_any_profile_is_drawn(
+        at in prop::collection::vec((0_u64..1000, i64::MIN..i64::MAX), 0..50),
+        spans in prop::collection::vec((0_usize..20, 0_u64..1000, 0_u64..1000), 0..50),
+        (from, length) in (0.0..900.0_f64, 0.0..1000.0_f64),
+    ) {
+        let mut at = at;
+        at.sort_unstable();
+        let mut ranges: Vec<Range> = spans.iter().map(|it| range(it.0, it.1, it.2)).collect();
+        ranges.sort_by_key(|range| range.start);
+        let lanes = lanes(&ranges);
+        let calls: Vec<_> = ranges.iter().map(|it| (it.start, it.start + it.duration)).collect();
+        let view = ProfilerView {
+            ranges: &ranges,
+            lanes: &lanes,
+            calls: &calls,
+            chosen: Some((from, from + 1.0)),
+            ..profiler_view((from, from + length))
+        };
+        let chart = profiler_chart(Some(&changes(&at)), &view);
+        for item in &chart.scene.items {
+            if let Item::Fill { rect, .. } = item {
+                prop_assert!(rect.y.is_finite() && rect.height >= -1e-6 && rect.width >= 0.0);
             }
         }
     }

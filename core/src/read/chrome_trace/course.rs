@@ -90,6 +90,11 @@ impl Course {
         peak
     }
 
+    /// After each change.
+    pub(super) fn levels(&self) -> &[i64] {
+        &self.levels
+    }
+
     pub(super) fn at_end(&self) -> i64 {
         self.levels.last().copied().unwrap_or(self.at_start)
     }

@@ -25,23 +25,30 @@
 mod course;
 mod device;
 mod event;
+mod explorer;
 mod kind;
 mod model;
 mod names;
 mod nesting;
+mod operator_table;
 mod operators;
 mod owners;
+mod range_rows;
 mod read;
 mod summary;
 #[cfg(test)]
 mod tests;
 
 pub use device::TraceDevice;
+pub use explorer::{TraceExplorer, TraceLevels};
 pub use model::Worker;
+pub use operator_table::{OperatorColumn, OperatorFigures, OperatorTable, OperatorView, RowKind};
 pub use operators::{GroupBy, Operator, OperatorMemory};
 pub use owners::OperatorOwner;
+pub use range_rows::{RangeRow, range_rows};
 pub use summary::{DeviceLevels, FailedAllocation, PeakPlace, Range, RangeMemory, TraceSummary};
 
+use model::Trace;
 use read::TraceSeed;
 
 use super::json_file::{self, JsonError};
@@ -52,8 +59,12 @@ use super::json_file::{self, JsonError};
 ///
 /// [`JsonError`] if the file is damaged or not a trace, with the offset at which reading stopped.
 pub fn summary(bytes: &[u8]) -> Result<TraceSummary, JsonError> {
+    Ok(TraceSummary::of(&read_trace(bytes)?))
+}
+
+fn read_trace(bytes: &[u8]) -> Result<Trace, JsonError> {
     let seed = || TraceSeed {
         file_size: bytes.len(),
     };
-    Ok(TraceSummary::of(&json_file::read(bytes, seed)?))
+    json_file::read(bytes, seed)
 }

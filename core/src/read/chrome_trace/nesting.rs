@@ -9,11 +9,14 @@ use super::model::Trace;
 pub(super) const NONE: u32 = u32::MAX;
 
 /// Where each span and each change of memory stands.
+#[derive(Debug)]
 pub(super) struct Nesting {
     /// By span.
     pub(super) spans: Vec<Place>,
     /// By change: the innermost operator or call, and module.
     pub(super) changes: Vec<Place>,
+    /// Numbers of the spans that may hold others, each before what is inside of it.
+    pub(super) order: Vec<u32>,
 }
 
 /// The spans around something; numbers of spans, or [`NONE`].
@@ -58,6 +61,7 @@ impl Nesting {
         let mut nesting = Self {
             spans: vec![NOWHERE; trace.spans.len()],
             changes: vec![NOWHERE; trace.changes.len()],
+            order: Vec::new(),
         };
         let mut open: Vec<Open> = Vec::new();
         let mut thread = NONE;
@@ -87,7 +91,10 @@ impl Nesting {
             let place = open.last().map_or(NOWHERE, |open| open.place);
             match item {
                 Item::Change(number) => nesting.changes[number as usize] = place,
-                Item::Span(number) => open.extend(nesting.enter(trace, number, place)),
+                Item::Span(number) => {
+                    nesting.order.push(number);
+                    open.extend(nesting.enter(trace, number, place));
+                }
             }
         }
         nesting

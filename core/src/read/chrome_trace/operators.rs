@@ -191,7 +191,7 @@ pub(super) fn kernels(trace: &Trace) -> Vec<Operator> {
 }
 
 /// Kernels with the calls that launched them.
-fn launches(trace: &Trace) -> impl Iterator<Item = (u32, u32)> {
+pub(super) fn launches(trace: &Trace) -> impl Iterator<Item = (u32, u32)> {
     let kind = |span: u32| trace.label_of(&trace.spans[span as usize]).kind;
     let calls = trace
         .links

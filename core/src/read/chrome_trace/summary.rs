@@ -138,14 +138,16 @@ pub struct FailedAllocation {
 impl TraceSummary {
     /// Sums up a trace.
     pub(super) fn of(trace: &Trace) -> Self {
-        let nesting = Nesting::of(trace);
-        let mut courses = Course::all(trace);
-        courses.sort_by_key(|course| (course.device.is_cpu(), std::cmp::Reverse(course.peak().0)));
+        Self::with(trace, &Nesting::of(trace), &by_peak(Course::all(trace)))
+    }
+
+    /// Sums up a trace whose calls and levels are known; the highest peak first, as [`by_peak`] has them.
+    pub(super) fn with(trace: &Trace, nesting: &Nesting, courses: &[Course]) -> Self {
         let (start, end) = extent(trace);
         let spans = Ranges::of(trace);
         let context = Context {
             trace,
-            nesting: &nesting,
+            nesting,
             start,
             ranges: &spans,
         };
@@ -156,14 +158,14 @@ impl TraceSummary {
                 Vec::new()
             }
         };
-        let rows = |by| operators(trace, &nesting, &courses, by);
+        let rows = |by| operators(trace, nesting, courses, by);
         let is_within = |row: &Operator| row.within.is_some();
         Self {
             worker: trace.worker.clone(),
             duration: nanos(end.saturating_sub(start)),
             n_events: trace.n_events,
-            devices: context.devices(&courses),
-            ranges: context.all_ranges(&courses),
+            devices: context.devices(courses),
+            ranges: context.all_ranges(courses),
             failed: trace
                 .failed
                 .iter()
@@ -186,8 +188,14 @@ impl TraceSummary {
     }
 }
 
+/// The CPU last, the highest peak first.
+pub(super) fn by_peak(mut courses: Vec<Course>) -> Vec<Course> {
+    courses.sort_by_key(|course| (course.device.is_cpu(), std::cmp::Reverse(course.peak().0)));
+    courses
+}
+
 /// First start and last end, of what counts.
-fn extent(trace: &Trace) -> (i64, i64) {
+pub(super) fn extent(trace: &Trace) -> (i64, i64) {
     let spans = trace.spans.iter();
     let starts = spans.clone().map(|span| span.start);
     let ends = spans.map(super::model::Span::end);

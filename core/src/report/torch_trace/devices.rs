@@ -101,7 +101,7 @@ fn owner_lines(
     lines
 }
 
-fn words(owner: &OperatorOwner) -> String {
+pub(super) fn words(owner: &OperatorOwner) -> String {
     let operator = owner.operator.as_deref().unwrap_or("outside of operators");
     let within = owner.allocated_by.as_ref().map(|by| format!(" › {by}"));
     let module = owner.module.as_ref().map(|module| format!(" in {module}"));

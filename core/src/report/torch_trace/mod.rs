@@ -7,7 +7,7 @@ mod ranges;
 
 use super::{cut, in_parts, wrapped};
 use crate::printable::printable_lines;
-use crate::read::chrome_trace::{DeviceLevels, GroupBy, TraceSummary};
+use crate::read::chrome_trace::{DeviceLevels, GroupBy, OperatorOwner, TraceSummary};
 use crate::units::{ByteDelta, Bytes};
 use crate::wording::count;
 
@@ -60,12 +60,7 @@ pub fn torch_traces(workers: &[(String, TraceSummary)], by: GroupBy, width: usiz
     let mut lines = vec![title];
     for (name, summary) in workers.iter().take(N_WORKERS) {
         let mut parts = vec![format!("  {name}")];
-        parts.extend(rank(summary));
-        parts.push(match summary.devices.first() {
-            Some(device) => format!("{} peak {}", label(device), level(device, device.peak)),
-            None => "no memory recorded".to_owned(),
-        });
-        parts.extend(summary.devices.first().and_then(conclusion::growth_part));
+        parts.extend(torch_trace_worker(summary));
         lines.push(in_parts(&parts, width, "    "));
     }
     if let Some(more) = workers
@@ -90,13 +85,66 @@ pub fn torch_traces(workers: &[(String, TraceSummary)], by: GroupBy, width: usiz
     }
 }
 
-fn title(summary: &TraceSummary, width: usize) -> String {
-    let mut parts = vec!["PyTorch profiler trace".to_owned()];
+/// A worker among several: its rank, highest peak, and whether it grows.
+///
+/// ```
+/// use gpumem_core::read::chrome_trace::summary;
+/// use gpumem_core::report::torch_trace_worker;
+///
+/// let empty = summary(br#"{"traceEvents": [], "distributedInfo": {"rank": 1, "world_size": 2}}"#)?;
+/// assert_eq!(torch_trace_worker(&empty), ["rank 1 of 2", "no memory recorded"]);
+/// # Ok::<(), gpumem_core::read::json_file::JsonError>(())
+/// ```
+pub fn torch_trace_worker(summary: &TraceSummary) -> Vec<String> {
+    let mut parts = Vec::new();
+    parts.extend(rank(summary));
+    parts.push(match summary.devices.first() {
+        Some(device) => format!("{} peak {}", label(device), level(device, device.peak)),
+        None => "no memory recorded".to_owned(),
+    });
+    parts.extend(summary.devices.first().and_then(conclusion::growth_part));
+    parts
+}
+
+/// The conclusion alone: peaks, growth, where the time goes. The first sentence is the most important one.
+///
+/// ```
+/// use gpumem_core::read::chrome_trace::summary;
+/// use gpumem_core::report::torch_trace_conclusion;
+///
+/// let empty = summary(br#"{"traceEvents": []}"#)?;
+/// let words = torch_trace_conclusion(&empty);
+/// assert_eq!(words, ["no memory recorded: profile with `profile_memory=True`"]);
+/// # Ok::<(), gpumem_core::read::json_file::JsonError>(())
+/// ```
+pub fn torch_trace_conclusion(summary: &TraceSummary) -> Vec<String> {
+    conclusion::lines(summary, usize::MAX)
+}
+
+/// What a trace is: its events, time, steps and rank.
+///
+/// ```
+/// use gpumem_core::read::chrome_trace::summary;
+/// use gpumem_core::report::torch_trace_parts;
+///
+/// let empty = summary(br#"{"traceEvents": [], "distributedInfo": {"rank": 1, "world_size": 2}}"#)?;
+/// assert_eq!(torch_trace_parts(&empty), ["0 events", "0 ns", "rank 1 of 2"]);
+/// # Ok::<(), gpumem_core::read::json_file::JsonError>(())
+/// ```
+pub fn torch_trace_parts(summary: &TraceSummary) -> Vec<String> {
     let n_steps = summary.ranges.iter().filter(|range| range.is_step).count();
-    parts.push(count(summary.n_events, "event"));
-    parts.push(summary.duration.to_string());
+    let mut parts = vec![
+        count(summary.n_events, "event"),
+        summary.duration.to_string(),
+    ];
     parts.extend((n_steps > 0).then(|| count(n_steps, "step")));
     parts.extend(rank(summary));
+    parts
+}
+
+fn title(summary: &TraceSummary, width: usize) -> String {
+    let mut parts = vec!["PyTorch profiler trace".to_owned()];
+    parts.extend(torch_trace_parts(summary));
     in_parts(&parts, width, "  ")
 }
 
@@ -108,6 +156,48 @@ fn rank(summary: &TraceSummary) -> Option<String> {
         .map(|n| format!(" of {n}"))
         .unwrap_or_default();
     Some(format!("rank {rank}{of}"))
+}
+
+/// A device's name: `cuda:0`, and its process if there are several.
+///
+/// ```
+/// use gpumem_core::read::chrome_trace::summary;
+/// use gpumem_core::report::{torch_trace_device, torch_trace_level};
+///
+/// let file = br#"{"traceEvents": [{"ph": "i", "name": "[memory]", "pid": 1, "tid": 1, "ts": 12, "args": {
+///     "Device Type": 1, "Device Id": 0, "Bytes": 512, "Total Allocated": 512}}]}"#;
+/// let device = &summary(file)?.devices[0];
+/// assert_eq!(torch_trace_device(device), "cuda:0");
+/// assert_eq!(torch_trace_level(device, device.peak), "512 B");
+/// # Ok::<(), gpumem_core::read::json_file::JsonError>(())
+/// ```
+pub fn torch_trace_device(device: &DeviceLevels) -> String {
+    label(device)
+}
+
+/// A level of a device; with a sign if it is relative to the trace's start. Example: [`torch_trace_device`].
+pub fn torch_trace_level(device: &DeviceLevels, bytes: ByteDelta) -> String {
+    level(device, bytes)
+}
+
+/// Which operator holds memory: `aten::linear › aten::addmm in nn.Module: Linear_0`.
+///
+/// ```
+/// use gpumem_core::read::chrome_trace::OperatorOwner;
+/// use gpumem_core::report::torch_trace_owner;
+/// use gpumem_core::units::Bytes;
+///
+/// let owner = OperatorOwner {
+///     operator: Some("aten::linear".to_owned()),
+///     allocated_by: Some("aten::addmm".to_owned()),
+///     module: None,
+///     bytes: Bytes::mib(1),
+///     n_blocks: 1,
+/// };
+/// assert_eq!(torch_trace_owner(&owner), "aten::linear › aten::addmm");
+/// ```
+pub fn torch_trace_owner(owner: &OperatorOwner) -> String {
+    devices::words(owner)
 }
 
 /// `cuda:0`, and its process if there are several.

@@ -25,6 +25,7 @@ EXAMPLES = """examples:
   jupyter gpumem report last --perfetto last.trace.json
   jupyter gpumem report snapshot.pickle --html snapshot.html
   jupyter gpumem report trace.json.gz --by shapes
+  jupyter gpumem report trace.json.gz --html trace.html
   jupyter gpumem report nvidia-smi.csv"""
 
 FILES = ("html", "png", "svg", "perfetto")
@@ -89,11 +90,11 @@ def run(options: Namespace) -> int:
 
 
 def _show_other(found: OtherFile, options: Namespace) -> int:
-    """Show what another program wrote: as text or JSON, and a memory snapshot as a page."""
-    from gpumem import TorchSnapshot, TorchTrace
+    """Show what another program wrote: as text, JSON, or the page that some of it has."""
+    from gpumem import TorchTrace, _file_page
 
     forms = ["--text", "--json"]
-    if isinstance(found, TorchSnapshot):
+    if _file_page.has_page(found):
         forms.insert(0, "--html")
     asked = [f"--{name}" for name in FILES if getattr(options, name) is not None]
     asked += [f"--{options.form}"] if options.form in {"csv", "markdown"} else []
@@ -101,10 +102,8 @@ def _show_other(found: OtherFile, options: Namespace) -> int:
     if refused:
         message = f"{found._KIND} has no {refused[0]}"
         raise exits.CommandError(f"{message}\nhint: use {', '.join(forms[:-1])} or {forms[-1]}")
-    if isinstance(found, TorchSnapshot) and options.html is not None:
-        from gpumem import _snapshot_page
-
-        files.write(options.html, _snapshot_page.html(found, Path(options.recording)))
+    if options.html is not None:
+        files.write(options.html, _file_page.html(found, Path(options.recording)))
         print(files.wrote(options.html))
         if options.form is None and options.output is None:
             return exits.OK

@@ -16,7 +16,8 @@ use gpumem_page_kit::paint::{faces, paint_scene, px};
 use gpumem_page_kit::segments;
 use web_sys::{Element, HtmlCanvasElement};
 
-use crate::state::{Chart, State};
+use super::state::{Chart, State};
+use crate::table::{row, table};
 
 const UNITS: Units = Units::Binary;
 /// At most so many lines are listed.
@@ -101,7 +102,7 @@ impl Page {
 
         let moment = make.empty("h3", &[])?;
         let search = make.empty(
-            "input",
+            "input.search",
             &[
                 ("type", "search"),
                 ("data-input", "search"),
@@ -448,28 +449,6 @@ fn frame_words(explorer: &Explorer, flame: &Flame, node: usize) -> String {
         UNITS.size(of.bytes),
         count(of.n_blocks, "block")
     )
-}
-
-/// A table whose first column has names and whose others have figures.
-fn table(make: &Maker, heads: &[&str]) -> Dom<Element> {
-    let table = make.empty("table", &[])?;
-    let head = make.empty("tr", &[])?;
-    for (position, name) in heads.iter().enumerate() {
-        let tag = if position == 0 { "th" } else { "th.figure" };
-        add(&head, &make.text(tag, &[("scope", "col")], name)?)?;
-    }
-    add(&table, &head)?;
-    Ok(table)
-}
-
-fn row(make: &Maker, table: &Element, name: &str, figures: &[String]) -> Dom<()> {
-    let row = make.empty("tr", &[])?;
-    let name = make.text("code", &[], name)?;
-    add(&row, &make.group("td", &[], &[&name])?)?;
-    for figure in figures {
-        add(&row, &make.text("td.figure", &[], figure)?)?;
-    }
-    add(table, &row)
 }
 
 fn chart(make: &Maker, name: &str) -> Dom<HtmlCanvasElement> {

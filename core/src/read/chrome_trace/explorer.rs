@@ -1,0 +1,158 @@
+//! A trace that somebody explores: its levels over time, and its calls.
+
+use super::course::Course;
+use super::model::Trace;
+use super::nesting::Nesting;
+use super::operator_table::OperatorTable;
+use super::operators::{GroupBy, nanos};
+use super::summary::{TraceSummary, by_peak, extent};
+use crate::collect::CollectVec;
+use crate::units::{ByteDelta, Nanos};
+
+/// A trace with everything that was counted in it. Example: [`TraceExplorer::open`].
+#[derive(Debug)]
+pub struct TraceExplorer {
+    /// Its figures.
+    pub summary: TraceSummary,
+    pub(super) trace: Trace,
+    pub(super) nesting: Nesting,
+    pub(super) courses: Vec<Course>,
+    /// When it starts, as recorded.
+    pub(super) start: i64,
+}
+
+/// A device's memory over time. Example: [`TraceExplorer::levels`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TraceLevels {
+    /// Before the first change.
+    pub at_start: ByteDelta,
+    /// Time of each change after the trace's start, in order.
+    pub times: Vec<Nanos>,
+    /// Allocated after each change; relative to the trace's start if it has no totals.
+    pub allocated: Vec<ByteDelta>,
+    /// Reserved after each change; empty if it was not recorded.
+    pub reserved: Vec<ByteDelta>,
+}
+
+impl TraceExplorer {
+    /// Reads a trace's file.
+    ///
+    /// ```
+    /// use gpumem_core::read::chrome_trace::{GroupBy, TraceExplorer};
+    ///
+    /// let file = br#"{"traceEvents": [
+    ///     {"ph": "X", "cat": "cpu_op", "name": "aten::ones", "pid": 1, "tid": 1, "ts": 10, "dur": 4}
+    /// ]}"#;
+    /// let explorer = TraceExplorer::open(file)?;
+    /// let table = explorer.table(GroupBy::Name, 0);
+    /// assert_eq!(table.name(&explorer, 0), "aten::ones");
+    /// # Ok::<(), gpumem_core::read::json_file::JsonError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`JsonError`](crate::read::json_file::JsonError) if the file is damaged or not a trace.
+    pub fn open(bytes: &[u8]) -> Result<Self, crate::read::json_file::JsonError> {
+        let trace = super::read_trace(bytes)?;
+        let nesting = Nesting::of(&trace);
+        let courses = by_peak(Course::all(&trace));
+        Ok(Self {
+            summary: TraceSummary::with(&trace, &nesting, &courses),
+            start: extent(&trace).0,
+            trace,
+            nesting,
+            courses,
+        })
+    }
+
+    /// The memory over time of a device, by its index in [`TraceSummary::devices`].
+    ///
+    /// ```
+    /// use gpumem_core::read::chrome_trace::TraceExplorer;
+    /// use gpumem_core::units::{ByteDelta, Nanos};
+    ///
+    /// let file = br#"{"traceEvents": [{"ph": "i", "name": "[memory]", "pid": 1, "tid": 1, "ts": 12, "args": {
+    ///     "Device Type": 1, "Device Id": 0, "Bytes": 512, "Total Allocated": 512}}]}"#;
+    /// let levels = TraceExplorer::open(file)?.levels(0);
+    /// assert_eq!((levels.times, levels.allocated), (vec![Nanos::new(0)], vec![ByteDelta::new(512)]));
+    /// # Ok::<(), gpumem_core::read::json_file::JsonError>(())
+    /// ```
+    pub fn levels(&self, device_idx: usize) -> TraceLevels {
+        let Some(course) = self.courses.get(device_idx) else {
+            return TraceLevels::default();
+        };
+        let changes = || {
+            let numbers = course.changes.iter();
+            numbers.map(|number| &self.trace.changes[*number as usize])
+        };
+        let mut last = 0;
+        let reserved = changes().map(|change| {
+            last = change.reserved.unwrap_or(last);
+            ByteDelta::new(i64::try_from(last).unwrap_or(i64::MAX))
+        });
+        let reserved: Vec<ByteDelta> = reserved.collect_vec();
+        let has_reserved = reserved.iter().any(|level| *level > ByteDelta::ZERO);
+        let levels = course.levels().iter();
+        TraceLevels {
+            at_start: ByteDelta::new(course.at_start),
+            times: changes().map(|change| self.after(change.at)).collect_vec(),
+            allocated: levels.map(|level| ByteDelta::new(*level)).collect_vec(),
+            reserved: if has_reserved { reserved } else { Vec::new() },
+        }
+    }
+
+    /// Its operators and kernels, grouped so; memory is that on one device. Example: [`Self::open`].
+    pub fn table(&self, by: GroupBy, device_idx: usize) -> OperatorTable {
+        OperatorTable::of(self, by, device_idx)
+    }
+
+    /// Whether rows can be made of it.
+    pub fn has(&self, by: GroupBy) -> bool {
+        by == GroupBy::Name || !self.summary.operators_by(by).is_empty()
+    }
+
+    /// Numbers of a device's changes.
+    pub(super) fn changes(&self, device_idx: usize) -> impl Iterator<Item = u32> {
+        let course = self.courses.get(device_idx);
+        course
+            .into_iter()
+            .flat_map(|course| course.changes.iter().copied())
+    }
+
+    pub(super) fn after(&self, at: i64) -> Nanos {
+        nanos(at.saturating_sub(self.start))
+    }
+}
+
+impl TraceLevels {
+    /// How many changes were until an instant.
+    fn n_until(&self, at: Nanos) -> usize {
+        self.times.partition_point(|time| *time <= at)
+    }
+
+    /// Allocated at an instant.
+    ///
+    /// ```
+    /// use gpumem_core::read::chrome_trace::TraceLevels;
+    /// use gpumem_core::units::{ByteDelta, Nanos};
+    ///
+    /// let levels = TraceLevels {
+    ///     times: vec![Nanos::new(5)],
+    ///     allocated: vec![ByteDelta::new(512)],
+    ///     ..TraceLevels::default()
+    /// };
+    /// assert_eq!(levels.allocated_at(Nanos::new(4)), ByteDelta::ZERO);
+    /// assert_eq!(levels.allocated_at(Nanos::new(5)), ByteDelta::new(512));
+    /// ```
+    pub fn allocated_at(&self, at: Nanos) -> ByteDelta {
+        let last = self.n_until(at).checked_sub(1);
+        last.and_then(|last| self.allocated.get(last).copied())
+            .unwrap_or(self.at_start)
+    }
+
+    /// Reserved at an instant, if it was recorded before. Example: [`Self::allocated_at`].
+    pub fn reserved_at(&self, at: Nanos) -> Option<ByteDelta> {
+        let last = self.n_until(at).checked_sub(1)?;
+        self.reserved.get(last).copied()
+    }
+}

@@ -1,0 +1,82 @@
+"""A memory snapshot or a profiler's trace of PyTorch as a page that needs no network."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from base64 import b64encode
+from html import escape
+from typing import TYPE_CHECKING
+
+from gpumem._gpumem import TorchSnapshot, TorchTrace
+from gpumem._static import built
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from gpumem._other_file import OtherFile
+
+# A notebook with larger pages opens and saves slowly.
+_MOST_IN_NOTEBOOK = 8 << 20
+_HEIGHT = 900
+
+
+def has_page(found: object) -> bool:
+    """Return whether there is a page of such a file."""
+    return isinstance(found, TorchSnapshot | TorchTrace)
+
+
+def html(found: OtherFile, path: Path) -> str:
+    """Return a page with the file in it, to explore from disk; without scripts its text.
+
+    Of a folder of traces, all of them are in the page.
+    """
+    parts = {
+        "NAME": escape(path.name),
+        "KIND": _title(found),
+        "FILES": "\n".join(_files(found, path)),
+        "TEXT": escape(found.text()),
+    }
+    page = built("files.html").read_text(encoding="utf-8")
+    # One pass: no part is searched for the placeholder of another.
+    return re.sub(r"__GPUMEM_([A-Z]+)__", lambda found: parts[found[1]], page)
+
+
+def _title(found: OtherFile) -> str:
+    kind = "memory snapshot" if isinstance(found, TorchSnapshot) else "profiler trace"
+    return f"PyTorch {kind}"
+
+
+def _files(found: OtherFile, path: Path) -> list[str]:
+    if isinstance(found, TorchTrace) and path.is_dir():
+        return [_file(path / name, f"{name} · {words}") for name, words in found._workers()]
+    cells = found._cells() if isinstance(found, TorchSnapshot) else ""
+    return [_file(path, "", cells)]
+
+
+def _file(path: Path, label: str, cells: str = "") -> str:
+    content = path.read_bytes()
+    # What is packed is only wrapped.
+    level = 0 if content.startswith(b"\x1f\x8b") else 6
+    packed = gzip.compress(content, compresslevel=level, mtime=0)
+    names = {"name": path.name, "label": label, "cells": cells, "size": len(content)}
+    attributes = "".join(f' data-{key}="{escape(str(value))}"' for key, value in names.items())
+    text = b64encode(packed).decode("ascii")
+    return f'<script type="text/plain" class="file"{attributes}>{text}</script>'
+
+
+def mime_bundle(found: OtherFile, path: Path) -> dict[str, str]:
+    """Return what a notebook shows: the page in a frame, and the text."""
+    text = found.text()
+    page = html(found, path)
+    if len(page) > _MOST_IN_NOTEBOOK:
+        command = f"jupyter gpumem report {path} --html {path.stem}.html"
+        note = f"{len(page) >> 20} MB are too much for a notebook; `{command}` writes the page"
+        return {"text/plain": f"{text}\n\n{note}"}
+    frame = (
+        f'<iframe title="{_title(found)} {escape(path.name)}" sandbox="allow-scripts" '
+        f'style="width: 100%; height: {_HEIGHT}px; border: 0" srcdoc="{escape(page)}"></iframe>'
+    )
+    # Where pages are not shown, as on GitHub, the text is.
+    below = f"<details><summary>as text</summary><pre>{escape(text)}</pre></details>"
+    return {"text/plain": text, "text/html": f"{frame}{below}"}

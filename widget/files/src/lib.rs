@@ -1,0 +1,188 @@
+//! Files of other programs in the page: memory snapshots of PyTorch, and traces of its profiler.
+//!
+//! The page's script hands it bytes, sizes and events, as it does for the report. In each folder, `state`
+//! decides what an event means, and `page` which elements change.
+#![forbid(unsafe_code)]
+
+mod snapshot;
+mod table;
+mod trace;
+
+use gpumem_core::chart::{Point, Theme};
+use gpumem_core::read::file_kind::FileKind;
+use gpumem_core::read::json_file::head;
+use gpumem_core::read::memory_timeline::is_timeline;
+use gpumem_page_kit::dom::Dom;
+use wasm_bindgen::prelude::{JsError, JsValue, wasm_bindgen};
+use web_sys::Element;
+
+/// Smaller than the standard library's.
+#[cfg(target_arch = "wasm32")]
+#[global_allocator]
+static ALLOCATOR: rlsf::SmallGlobalTlsf = rlsf::SmallGlobalTlsf::new();
+
+/// What a file is shown by: events change it.
+trait Shown {
+    /// What such a file is called.
+    fn kind(&self) -> &'static str;
+
+    /// Builds the page of a file of that name under `root`.
+    fn mount(&mut self, root: &Element, name: &str) -> Dom<()>;
+
+    /// The charts are so wide, in logical pixels, and a logical pixel has so many device pixels.
+    fn resize(&mut self, width: f64, scale: f64) -> Dom<()>;
+
+    /// The page around it has that theme.
+    fn theme(&mut self, theme: Theme) -> Dom<()>;
+
+    /// Paints every chart again.
+    fn repaint(&mut self) -> Dom<()>;
+
+    /// The pointer is there; `None` for nowhere.
+    fn point(&mut self, pointed: Option<(&str, Point)>) -> Dom<()>;
+
+    /// A chart is held at that place.
+    fn grab(&mut self, chart: &str, x: f64) -> Dom<()>;
+
+    /// The held chart is drawn to that place. True if that was more than a click.
+    fn drag(&mut self, x: f64) -> Dom<bool>;
+
+    /// The chart is let go; `is_over` if it counts.
+    fn release(&mut self, is_over: bool) -> Dom<()>;
+
+    /// A chart was clicked there.
+    fn click(&mut self, chart: &str, at: Point) -> Dom<()>;
+
+    /// A button was pressed.
+    fn act(&mut self, action: &str, argument: &str) -> Dom<()>;
+
+    /// So many times as much is in view, around a place.
+    fn zoom(&mut self, chart: &str, x: f64, factor: f64) -> Dom<()>;
+
+    /// A field has another value.
+    fn input(&mut self, input: &str, value: &str) -> Dom<()>;
+
+    /// A key was pressed. True if it meant something.
+    fn press(&mut self, chart: &str, key: &str, is_shifted: bool) -> Dom<bool>;
+
+    /// A row of a table is pointed at, by the argument of its button; empty for none.
+    fn hover(&mut self, _row: &str) -> Dom<()> {
+        Ok(())
+    }
+}
+
+/// One file in the page.
+#[wasm_bindgen]
+pub struct View(Box<dyn Shown>);
+
+#[wasm_bindgen]
+impl View {
+    /// A view of the file in `bytes`, with cells named as in the lines of `cells`; throws for files that have
+    /// no page.
+    #[wasm_bindgen(constructor)]
+    pub fn new(bytes: &[u8], cells: &str) -> Result<View, JsError> {
+        #[cfg(feature = "development")]
+        console_error_panic_hook::set_once();
+        Ok(Self(match FileKind::of(bytes) {
+            FileKind::Json | FileKind::Gzip if !is_timeline(&head(bytes)) => {
+                Box::new(trace::Trace::open(bytes)?)
+            }
+            kind @ (FileKind::Json
+            | FileKind::Gzip
+            | FileKind::Recording
+            | FileKind::Sqlite
+            | FileKind::Stormlog
+            | FileKind::NvidiaSmi) => return Err(JsError::new(&elsewhere(kind))),
+            _ => Box::new(snapshot::Snapshot::open(bytes, cells)?),
+        }))
+    }
+
+    /// What such a file is called.
+    pub fn kind(&self) -> String {
+        self.0.kind().to_owned()
+    }
+
+    /// Builds the page of a file of that name under `root`; its charts are painted when it is told their size.
+    pub fn mount(&mut self, root: &Element, name: &str) -> Result<(), JsValue> {
+        Ok(self.0.mount(root, name)?)
+    }
+
+    /// The charts are so wide, in logical pixels, and a logical pixel has so many device pixels.
+    pub fn resize(&mut self, width: f64, scale: f64) -> Result<(), JsValue> {
+        Ok(self.0.resize(width, scale)?)
+    }
+
+    /// The page around it has that theme.
+    pub fn theme(&mut self, name: &str) -> Result<(), JsValue> {
+        Ok(self.0.theme(Theme::from_name(name).unwrap_or_default())?)
+    }
+
+    /// Paints every chart again.
+    pub fn repaint(&mut self) -> Result<(), JsValue> {
+        Ok(self.0.repaint()?)
+    }
+
+    /// The pointer is there.
+    pub fn point(&mut self, chart: &str, x: f64, y: f64) -> Result<(), JsValue> {
+        Ok(self.0.point(Some((chart, Point::new(x, y))))?)
+    }
+
+    /// The pointer is nowhere.
+    pub fn leave(&mut self) -> Result<(), JsValue> {
+        Ok(self.0.point(None)?)
+    }
+
+    /// A chart is held at that place.
+    pub fn grab(&mut self, chart: &str, x: f64) -> Result<(), JsValue> {
+        Ok(self.0.grab(chart, x)?)
+    }
+
+    /// The held chart is drawn to that place. True if that was more than a click.
+    pub fn drag(&mut self, x: f64) -> Result<bool, JsValue> {
+        Ok(self.0.drag(x)?)
+    }
+
+    /// The chart is let go.
+    pub fn release(&mut self, is_over: bool) -> Result<(), JsValue> {
+        Ok(self.0.release(is_over)?)
+    }
+
+    /// A chart was clicked there.
+    pub fn click(&mut self, chart: &str, x: f64, y: f64) -> Result<(), JsValue> {
+        Ok(self.0.click(chart, Point::new(x, y))?)
+    }
+
+    /// A button was pressed.
+    pub fn act(&mut self, action: &str, argument: &str) -> Result<(), JsValue> {
+        Ok(self.0.act(action, argument)?)
+    }
+
+    /// So many times as much is in view, around a place.
+    pub fn zoom(&mut self, chart: &str, x: f64, factor: f64, _moved: f64) -> Result<(), JsValue> {
+        Ok(self.0.zoom(chart, x, factor)?)
+    }
+
+    /// A field has another value.
+    pub fn input(&mut self, input: &str, _argument: &str, value: &str) -> Result<(), JsValue> {
+        Ok(self.0.input(input, value)?)
+    }
+
+    /// A key was pressed. True if it meant something.
+    pub fn press(&mut self, chart: &str, key: &str, is_shifted: bool) -> Result<bool, JsValue> {
+        Ok(self.0.press(chart, key, is_shifted)?)
+    }
+
+    /// A row of a table is pointed at, by the argument of its button; empty for none.
+    pub fn hover(&mut self, row: &str) -> Result<(), JsValue> {
+        Ok(self.0.hover(row)?)
+    }
+}
+
+/// What to do with a file that gpumem reads, but that has no page here.
+fn elsewhere(kind: FileKind) -> String {
+    let what = match kind {
+        FileKind::Json | FileKind::Gzip => "a memory timeline of PyTorch",
+        kind => kind.words(),
+    };
+    format!("{what} has no page here: `jupyter gpumem report FILE` shows it")
+}

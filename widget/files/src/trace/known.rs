@@ -1,0 +1,88 @@
+//! What was found out for what somebody looks at: only what another view needs is counted again.
+
+use gpumem_core::read::chrome_trace::{
+    GroupBy, OperatorFigures, OperatorTable, OperatorView, TraceExplorer, TraceLevels,
+};
+use gpumem_core::units::Nanos;
+
+use super::state::State;
+
+/// What is shown, and of which view it is.
+pub(crate) struct Known {
+    device: usize,
+    by: GroupBy,
+    chosen: Option<(Nanos, Nanos)>,
+    view: OperatorView,
+    marked: Option<usize>,
+    /// None if the trace has no memory.
+    pub(crate) levels: Option<TraceLevels>,
+    pub(crate) table: OperatorTable,
+    /// Of the calls that are counted, by row.
+    pub(crate) figures: Vec<OperatorFigures>,
+    /// Rows, in their order.
+    pub(crate) shown: Vec<usize>,
+    /// Of the row that is marked.
+    pub(crate) calls: Vec<(Nanos, Nanos)>,
+}
+
+impl Known {
+    pub(crate) fn of(explorer: &TraceExplorer, state: &State) -> Self {
+        let table = explorer.table(state.by, state.device);
+        let figures = table.figures(explorer, state.within());
+        Self {
+            device: state.device,
+            by: state.by,
+            chosen: state.within(),
+            view: state.rows.clone(),
+            marked: None,
+            levels: levels(explorer, state),
+            shown: table.shown(explorer, &figures, &state.rows),
+            table,
+            figures,
+            calls: Vec::new(),
+        }
+    }
+
+    /// Finds out what is not known yet.
+    pub(crate) fn update(&mut self, explorer: &TraceExplorer, state: &State) {
+        let is_other_device = self.device != state.device;
+        let is_other_table = is_other_device || self.by != state.by;
+        let is_other_time = is_other_table || self.chosen != state.within();
+        if is_other_device {
+            self.levels = levels(explorer, state);
+        }
+        if is_other_table {
+            self.table = explorer.table(state.by, state.device);
+            (self.marked, self.calls) = (None, Vec::new());
+        }
+        if is_other_time {
+            self.figures = self.table.figures(explorer, state.within());
+        }
+        if is_other_time || self.view != state.rows {
+            self.shown = self.table.shown(explorer, &self.figures, &state.rows);
+            self.view.clone_from(&state.rows);
+        }
+        (self.device, self.by, self.chosen) = (state.device, state.by, state.within());
+        self.mark(explorer, state);
+    }
+
+    /// The calls of the row that is pointed at, else of the one that is chosen.
+    pub(crate) fn mark(&mut self, explorer: &TraceExplorer, state: &State) {
+        let marked = state.hovered.or(state.marked);
+        let marked = marked.filter(|row| *row < self.table.n_rows());
+        if std::mem::replace(&mut self.marked, marked) != marked {
+            let calls = marked.map(|row| self.table.calls(explorer, row));
+            self.calls = calls.unwrap_or_default();
+        }
+    }
+
+    /// The row whose calls are marked.
+    pub(crate) fn marked(&self) -> Option<usize> {
+        self.marked
+    }
+}
+
+fn levels(explorer: &TraceExplorer, state: &State) -> Option<TraceLevels> {
+    let has_levels = state.device < explorer.summary.devices.len();
+    has_levels.then(|| explorer.levels(state.device))
+}
