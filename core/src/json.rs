@@ -28,6 +28,7 @@ mod holders;
 mod level_log;
 mod memory_timeline;
 mod nsight;
+mod processes;
 mod segments;
 mod sessions;
 mod torch_snapshot;
@@ -47,6 +48,7 @@ use serde::{Serialize, Serializer};
 
 use details::JsonDetails;
 use holders::{JsonFix, JsonHolder, JsonHolders};
+use processes::{JsonProcess, JsonProcessFinding};
 use segments::JsonMapped;
 use trace::JsonTrace;
 
@@ -54,6 +56,7 @@ use crate::analyze::{
     Analysis, CellRef, Compared, DeviceSummary, Evidence, Finding, Gap, Growth, GrowthSide, Peak,
     RunRow, State, Withdrawn, cell_label,
 };
+use crate::processes::Processes;
 use crate::recording::{DeviceIdx, DeviceKind, Framework, OutOfMemory, Recording};
 use crate::rules::{Rules, Threshold};
 use crate::units::{ByteDelta, Bytes, Units};
@@ -61,6 +64,28 @@ use crate::wording::{self, Words};
 
 /// The report as JSON. Example: [the module](self).
 pub fn report_json(recording: &Recording, analysis: &Analysis, rules: &Rules) -> String {
+    report_json_with(recording, analysis, &Processes::default(), rules)
+}
+
+/// The report as JSON, with the session's child processes.
+///
+/// ```
+/// use gpumem_core::analyze::Analysis;
+/// use gpumem_core::json::report_json_with;
+/// use gpumem_core::processes::Processes;
+/// use gpumem_core::recording::Recording;
+/// use gpumem_core::rules::Rules;
+///
+/// let (recording, analysis, rules) = (Recording::default(), Analysis::default(), Rules::default());
+/// let report = report_json_with(&recording, &analysis, &Processes::default(), &rules);
+/// assert!(report.contains(r#""processes":[]"#));
+/// ```
+pub fn report_json_with(
+    recording: &Recording,
+    analysis: &Analysis,
+    children: &Processes,
+    rules: &Rules,
+) -> String {
     let report = JsonReport {
         session: &recording.header().session,
         wall_anchor_nanos: recording.header().wall_anchor.get().to_string(),
@@ -91,6 +116,8 @@ pub fn report_json(recording: &Recording, analysis: &Analysis, rules: &Rules) ->
             .iter()
             .map(|warning| wording::warning(recording, warning))
             .collect(),
+        processes: children.rows.iter().map(JsonProcess::of).collect(),
+        process_findings: JsonProcessFinding::all(recording, children),
     };
     serde_json::to_string(&report).expect("a report holds strings, numbers and lists only")
 }
@@ -221,6 +248,8 @@ struct JsonReport<'a> {
     holders: Vec<JsonHolders<'a>>,
     maps: Vec<JsonMapped<'a>>,
     warnings: Vec<String>,
+    processes: Vec<JsonProcess<'a>>,
+    process_findings: Vec<JsonProcessFinding<'a>>,
 }
 
 #[derive(Serialize)]

@@ -39,6 +39,7 @@ pub mod holders;
 pub mod inspection;
 pub mod json;
 pub mod printable;
+pub mod processes;
 pub mod read;
 pub mod recording;
 pub mod report;

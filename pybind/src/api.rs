@@ -8,6 +8,7 @@ use gpumem_core::analyze::{Analysis, Compared, analyze, compare, waiting};
 use gpumem_core::chart::{self, Scene, Theme};
 use gpumem_core::chrome_trace::chrome_trace;
 use gpumem_core::holders::Holders;
+use gpumem_core::processes::{Processes, processes};
 use gpumem_core::read::file_kind::FileKind;
 use gpumem_core::recording::{DeviceIdx, RunIdx};
 use gpumem_core::{format, json, recording, report, table};
@@ -18,7 +19,7 @@ use pyo3::types::{PyBytes, PyDict};
 
 use crate::arrow::Table;
 use crate::text::Text;
-use crate::{files, look, rules, session};
+use crate::{child, files, look, rules, session};
 
 create_exception!(gpumem, GpuMemError, PyException, "What gpumem raises.");
 create_exception!(
@@ -44,6 +45,8 @@ create_exception!(
 #[pyclass(frozen, module = "gpumem")]
 pub(crate) struct Recording {
     pub(crate) inner: recording::Recording,
+    /// Where the session's child processes are kept.
+    children: Option<PathBuf>,
 }
 
 #[pymethods]
@@ -100,7 +103,10 @@ impl Recording {
     /// The same, judged by other rules.
     fn _with_rules(&self, thresholds: &Bound<'_, PyDict>) -> PyResult<Self> {
         let rules = rules::from_python(thresholds)?;
-        Ok(Self::new(self.inner.clone().with_rules(rules)))
+        Ok(Self {
+            inner: self.inner.clone().with_rules(rules),
+            children: self.children.clone(),
+        })
     }
 
     fn _compare_json(&self, py: Python<'_>, baseline: &Self) -> String {
@@ -129,12 +135,18 @@ impl Recording {
     fn _report_json(&self, py: Python<'_>) -> PyResult<String> {
         look::ensure_room()?;
         let rules = &self.inner.header().rules;
-        Ok(py.detach(|| json::report_json(&self.inner, &self.analysis(), rules)))
+        Ok(py.detach(|| {
+            json::report_json_with(&self.inner, &self.analysis(), &self.processes(), rules)
+        }))
     }
 
     fn _report_text(&self, py: Python<'_>, width: usize) -> PyResult<String> {
         look::ensure_room()?;
-        Ok(py.detach(|| report::text(&self.inner, &self.analysis(), width)))
+        Ok(
+            py.detach(|| {
+                report::text_with(&self.inner, &self.analysis(), &self.processes(), width)
+            }),
+        )
     }
 
     /// The conclusion, for an issue.
@@ -204,7 +216,25 @@ impl Recording {
 
 impl Recording {
     pub(crate) fn new(inner: recording::Recording) -> Self {
-        Self { inner }
+        Self {
+            inner,
+            children: None,
+        }
+    }
+
+    /// Of a session whose child processes are kept in that folder.
+    pub(crate) fn with_children(inner: recording::Recording, children: PathBuf) -> Self {
+        Self {
+            inner,
+            children: Some(children),
+        }
+    }
+
+    /// The session's child processes as they are now.
+    fn processes(&self) -> Processes {
+        let children = self.children.as_deref().map(child::found);
+        let rules = &self.inner.header().rules;
+        processes(&self.inner, &children.unwrap_or_default(), rules)
     }
 
     fn compared(&self, baseline: &Self) -> Vec<Compared> {
@@ -228,7 +258,10 @@ fn theme(dark: bool) -> Theme {
 #[pyfunction(name = "recording")]
 pub(crate) fn recording_now(py: Python<'_>) -> PyResult<Recording> {
     look::ensure_room()?;
-    session::snapshot(py).map(Recording::new)
+    Ok(Recording {
+        inner: session::snapshot(py)?,
+        children: session::children(py)?,
+    })
 }
 
 /// A file's path and its bytes.

@@ -1,6 +1,6 @@
 //! The session's one clock: what the recorder and the sampler tell time by.
 
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use gpumem_core::units::Nanos;
 
@@ -19,6 +19,28 @@ impl Clock {
             start: Instant::now(),
             wall_anchor: nanos(since_epoch.unwrap_or_default().as_nanos()),
         }
+    }
+
+    /// The clock of another process of this machine, from what its [`words`](Self::words) say.
+    pub(crate) fn from_words(words: &str) -> Option<Self> {
+        let (monotonic, wall) = words.split_once(' ')?;
+        let (monotonic, wall) = (monotonic.parse().ok()?, wall.parse().ok()?);
+        let since = match monotonic_nanos() {
+            Some(now) => now.checked_sub(monotonic)?,
+            None => Self::start().wall_anchor.get().checked_sub(wall)?,
+        };
+        Some(Self {
+            start: Instant::now().checked_sub(Duration::from_nanos(since))?,
+            wall_anchor: Nanos::new(wall),
+        })
+    }
+
+    /// When it started: by the machine's monotonic clock, which all processes share (0 where there is
+    /// none), and on the wall. In nanoseconds.
+    pub(crate) fn words(self) -> String {
+        let now = monotonic_nanos().unwrap_or_default();
+        let monotonic = now.saturating_sub(self.now().get());
+        format!("{monotonic} {}", self.wall_anchor.get())
     }
 
     /// Since the start.
@@ -40,4 +62,27 @@ impl Clock {
 
 fn nanos(n: u128) -> Nanos {
     Nanos::new(u64::try_from(n).unwrap_or(u64::MAX))
+}
+
+/// What [`Instant`] counts.
+#[cfg(target_os = "linux")]
+#[expect(
+    unsafe_code,
+    reason = "an `Instant` cannot be handed to another process"
+)]
+fn monotonic_nanos() -> Option<u64> {
+    let mut now = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the call writes nothing but this structure.
+    let answer = unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+    let seconds = u64::try_from(now.tv_sec).ok()?;
+    let nanos = u64::try_from(now.tv_nsec).ok()?;
+    (answer == 0).then_some(seconds * 1_000_000_000 + nanos)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn monotonic_nanos() -> Option<u64> {
+    None
 }

@@ -8,6 +8,7 @@ mod adapters;
 mod api;
 mod arrow;
 mod blocks;
+mod child;
 mod classic;
 mod clock;
 mod company;
@@ -67,6 +68,8 @@ mod _gpumem {
     use super::arrow::Table;
     #[pymodule_export]
     use super::blocks::{Block, record};
+    #[pymodule_export]
+    use super::child::{begin_named, ended, forked, read_place};
     #[pymodule_export]
     use super::classic::{
         Judge, MemorySnapshot, Probe, ProfileResult, classic_gaps, classic_snapshot,

@@ -8,7 +8,7 @@ use pyo3::types::PyIterator;
 
 use crate::recorder::Mark;
 use crate::text::Text;
-use crate::{blocks, guard, session};
+use crate::{blocks, child, guard, session};
 
 /// Marks this instant in the innermost block, or in the cell's run: growth from mark
 /// to mark is judged like growth from run to run. Outside of both it does nothing.
@@ -21,6 +21,10 @@ pub(crate) fn mark(py: Python<'_>, label: Option<Text>) {
 
 /// A mark never fails in the user's loop.
 fn set(py: Python<'_>, mark: Mark<'_>) {
+    if child::is_recording() && !(session::is_owner() && session::is_running()) {
+        child::mark();
+        return;
+    }
     if !session::is_running() {
         return;
     }

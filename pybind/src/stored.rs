@@ -80,7 +80,7 @@ pub(crate) fn stored_recording(py: Python<'_>, which: Text) -> PyResult<Recordin
     let Text(which) = which;
     let archive = archive(py)?;
     let opened = py.detach(|| archive.open(&which)).map_err(raised)?;
-    Ok(Recording::new(opened.recording))
+    Ok(Recording::with_children(opened.recording, opened.children))
 }
 
 /// One line about the last session of this notebook, if it died and sessions are kept.

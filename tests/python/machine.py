@@ -7,10 +7,12 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 FOLDER = os.environ.get("PLAYED_CUDA_LIBRARIES")
 needs_driver = pytest.mark.skipif(
@@ -143,8 +145,6 @@ class Machine:
             [sys.executable, "-W", "ignore::DeprecationWarning", "-c", PRELUDE + script],
             capture_output=True,
             check=False,
-            # Scripts import from `tests`, whatever folder this process is in.
-            cwd=Path(__file__).parents[2],
             env=environment,
             text=True,
             timeout=120,

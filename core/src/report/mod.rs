@@ -33,6 +33,7 @@ mod lines;
 mod markdown;
 mod memory_timeline;
 mod nsight;
+mod processes;
 mod sessions;
 mod sources;
 #[cfg(test)]
@@ -57,6 +58,7 @@ pub use line::{News, line, news};
 pub use markdown::markdown;
 pub use memory_timeline::memory_timeline;
 pub use nsight::nsight_export;
+pub use processes::{process_findings, processes};
 pub use sessions::{cut_off, last_session, sessions, worst_finding};
 pub use sources::sources;
 pub use torch_change::torch_change;
@@ -64,12 +66,16 @@ pub use torch_snapshot::{
     torch_snapshot, torch_snapshot_failure, torch_snapshot_headline, torch_snapshot_hint,
     torch_snapshot_totals,
 };
-pub use torch_trace::{torch_trace, torch_traces};
+pub use torch_trace::{
+    torch_trace, torch_trace_conclusion, torch_trace_device, torch_trace_level, torch_trace_owner,
+    torch_trace_parts, torch_trace_worker, torch_traces,
+};
 
 use self::columns::cut;
 pub(crate) use self::columns::n_columns;
 use crate::analyze::{Analysis, DeviceSummary, Peak, RunRow, cell_label};
 use crate::printable::printable_lines;
+use crate::processes::Processes;
 use crate::recording::{Recording, Status};
 use crate::units::ByteDelta;
 use crate::wording::{count, gap, limited_by, warning};
@@ -104,8 +110,24 @@ pub fn counts(recording: &Recording) -> String {
 ///
 /// Lines are at most `width` columns long, except code to be copied. Example: [the module](self).
 pub fn text(recording: &Recording, analysis: &Analysis, width: usize) -> String {
+    text_with(recording, analysis, &Processes::default(), width)
+}
+
+/// The same with the session's child processes: what is found in them precedes the verdict on the
+/// session's own process. Example: [the module](self).
+pub fn text_with(
+    recording: &Recording,
+    analysis: &Analysis,
+    children: &Processes,
+    width: usize,
+) -> String {
     let title = format!("GPU memory · {}", counts(recording));
     let mut lines = vec![wrapped(&title, width), String::new()];
+    let found = processes::finding_lines(recording, children, width);
+    if !found.is_empty() {
+        lines.extend(found);
+        lines.extend([String::new(), "In this process:".to_owned()]);
+    }
     lines.extend(verdict::lines(recording, analysis, width));
     let warnings = analysis.warnings.iter();
     lines.extend(warnings.map(|it| wrapped(&format!("! {}", warning(recording, it)), width)));
@@ -118,6 +140,8 @@ pub fn text(recording: &Recording, analysis: &Analysis, width: usize) -> String 
     lines.extend((n_more > 0).then(|| format!("… and {}", count(n_more, "more device"))));
     lines.push(String::new());
     lines.extend(run_lines(recording, analysis, width));
+    lines.push(String::new());
+    lines.extend(processes(children, width).lines().map(str::to_owned));
     lines.push(String::new());
     lines.extend(lines::traced(recording, width));
     lines.dedup_by(|next, line| next.is_empty() && line.is_empty());

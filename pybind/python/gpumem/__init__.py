@@ -39,8 +39,19 @@ from gpumem._gpumem import (
     unload_ipython_extension,
 )
 from gpumem._holders import Holder, HolderBranch, Holders, SharedMemory, holders
+from gpumem._processes import begin_if_started, worker
 from gpumem._release import Released, ReleaseStep, release
-from gpumem._report import Cell, Evidence, Finding, Findings, Fix, Report, report
+from gpumem._report import (
+    Cell,
+    ChildProcess,
+    Evidence,
+    Finding,
+    Findings,
+    Fix,
+    ProcessGrowth,
+    Report,
+    report,
+)
 from gpumem._rules import Rules
 from gpumem._sessions import LastRun, StoredSession, open_session, sessions
 from gpumem._snapshot import SavedSnapshot, snapshot
@@ -57,6 +68,7 @@ from gpumem.classic import (
 __all__ = [
     "Cell",
     "Change",
+    "ChildProcess",
     "Comparison",
     "DeviceError",
     "DeviceProfile",
@@ -83,6 +95,7 @@ __all__ = [
     "NsightExport",
     "PerformanceInsight",
     "Process",
+    "ProcessGrowth",
     "ProfileResult",
     "Recording",
     "RecordingError",
@@ -120,4 +133,8 @@ __all__ = [
     "steps",
     "unload_ipython_extension",
     "who",
+    "worker",
 ]
+
+begin_if_started()
+del begin_if_started

@@ -102,6 +102,48 @@ class Finding:
     evidence: tuple[Evidence, ...]
 
 
+@dataclass(frozen=True)
+class ProcessGrowth:
+    """The verdict on the levels of a child process. Sizes are bytes."""
+
+    state: str
+    """``leak``, ``suspected``, ``stable`` or ``not_enough_data``."""
+    shape: str
+    per: str
+    """What a step is: ``step`` of a loop, ``run`` of a cell, or ``span``: there are no steps."""
+    n_steps: int
+    bytes_per_step: int
+    total_bytes: int
+    step_nanos: int | None
+    """The length of a span."""
+
+
+@dataclass(frozen=True)
+class ChildProcess:
+    """A child process of the session. Sizes are bytes, times nanoseconds since its start."""
+
+    pid: int
+    parent_pid: int | None
+    name: str
+    """``DataLoader worker 3``, ``ForkPoolWorker-2``, ``rank 1``."""
+    started_nanos: int
+    until_nanos: int
+    """When it ended, or the last instant that is known of it."""
+    ending: str
+    """``running``, ``in_order``, ``failed``, ``killed``, ``killed_by_system`` (out of memory), or
+    ``lost``: nobody saw how it ended."""
+    exit_code: int | None
+    """The exit code; a signal is a negative number."""
+    ended_in_run: int | None
+    """The index of the session's run that was under way when it ended."""
+    first_bytes: int | None
+    latest_bytes: int | None
+    peak_bytes: int | None
+    copied_bytes: int | None
+    """By how much its memory rose without its allocating: pages of its parent that were copied."""
+    growth: ProcessGrowth | None
+
+
 class Findings(list[Finding]):
     """Findings, worst first, as a list that a notebook shows as a table."""
 
@@ -133,6 +175,11 @@ class Report:
     def findings(self) -> Findings:
         """The verdicts, worst first: a list, which a notebook shows as a table."""
         return Findings(_finding(entry) for entry in self._content["findings"])
+
+    @cached_property
+    def processes(self) -> list[ChildProcess]:
+        """The session's child processes as far as they are kept, those that grow first."""
+        return [_process(entry) for entry in self._content["processes"]]
 
     @cached_property
     def runs(self) -> list[dict[str, Any]]:
@@ -297,6 +344,12 @@ def _finding(entry: dict[str, Any]) -> Finding:
         "fix": None if entry["fix"] is None else Fix(**entry["fix"]),
     }
     return Finding(**known(Finding, own))
+
+
+def _process(entry: dict[str, Any]) -> ChildProcess:
+    growth = entry["growth"]
+    judged = None if growth is None else ProcessGrowth(**known(ProcessGrowth, growth))
+    return ChildProcess(**known(ChildProcess, {**entry, "growth": judged}))
 
 
 def _shown(finding: Finding) -> tuple[str, ...]:

@@ -36,7 +36,8 @@ pub(crate) use runs::{BlockId, Selection, begin, begin_block, end, end_block, ma
 pub(crate) use segments::{MAX_BLOCKS, look_for_segments, too_many};
 
 pub(crate) use storing::{
-    archive, close_store, hurry_store, keep_in, store_state, store_trouble, wait_for_store,
+    archive, children, close_store, hurry_store, keep_in, store_state, store_trouble,
+    wait_for_store,
 };
 
 use crate::oom::observer;
@@ -147,7 +148,7 @@ pub(crate) fn reset(py: Python<'_>) -> PyResult<()> {
     // The old one's sampler is waited for when the lock is free again.
     let old = locked(py, &SESSION).replace(session);
     py.detach(|| drop(old));
-    Ok(())
+    storing::place_children(py)
 }
 
 /// This is the process that records, and none that was forked from it.
@@ -214,8 +215,14 @@ fn header(py: Python<'_>) -> PyResult<Header> {
         }
     }
     let session = py.import("uuid")?.call_method0("uuid4")?.getattr("hex")?;
+    let mut process: Vec<(String, String)> = py
+        .import("gpumem._processes")?
+        .call_method0("facts")?
+        .extract()?;
+    process.push(("pid".to_owned(), process::id().to_string()));
     Ok(Header {
         session: session.extract()?,
+        process,
         versions,
         sources: with_sources(py, |sources| sources.states(py, PATIENCE_OF_A_START))
             .unwrap_or_default(),

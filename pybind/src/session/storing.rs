@@ -1,10 +1,12 @@
 //! The session on the disk.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use pyo3::prelude::*;
 
-use super::{is_owner, with_recorder};
+use super::{is_disabled, is_owner, with_recorder};
+use crate::child::{self, Place};
 use crate::store::{Archive, Origin, Setting, State};
 
 /// A line waits for its run to be on the disk: no longer than that.
@@ -18,7 +20,44 @@ pub(crate) fn keep_in(py: Python<'_>, setting: Setting, origin: Origin) -> PyRes
     if !is_owner() {
         return Ok(());
     }
-    with_recorder(py, |recorder| recorder.keep_in(setting, origin))
+    with_recorder(py, |recorder| recorder.keep_in(setting, origin))?;
+    place_children(py)
+}
+
+/// Says to child processes that begin from now on where they record themselves: beside this session,
+/// if it is kept.
+pub(super) fn place_children(py: Python<'_>) -> PyResult<()> {
+    let place = with_recorder(py, |recorder| {
+        let sessions = recorder.kept_in().0.folder()?;
+        let session = &recorder.recording().header().session;
+        let folder = child::folder(&sessions, session);
+        Some(Place::new(session, &folder, recorder.clock()))
+    })?;
+    let place = place.filter(|_| !is_disabled());
+    let words = place.as_ref().and_then(Place::words);
+    child::move_to(place);
+    let module = py.import("gpumem._processes")?;
+    module.call_method1("place", (child::VARIABLE, words))?;
+    Ok(())
+}
+
+/// Where the child processes of this session are kept, if it is kept. What Python knows by now of their
+/// ends is noted there.
+pub(crate) fn children(py: Python<'_>) -> PyResult<Option<PathBuf>> {
+    let kept = with_recorder(py, |recorder| {
+        let sessions = recorder.kept_in().0.folder()?;
+        let session = &recorder.recording().header().session;
+        Some((child::folder(&sessions, session), recorder.clock().now()))
+    })?;
+    let Some((folder, now)) = kept else {
+        return Ok(None);
+    };
+    if folder.is_dir() {
+        let module = py.import("gpumem._processes")?;
+        let codes: Vec<(u32, i32)> = module.call_method0("exit_codes")?.extract()?;
+        child::note_codes(&folder, &codes, now);
+    }
+    Ok(Some(folder))
 }
 
 /// Has what was recorded until now written at once: a line will be shown.
@@ -70,6 +109,7 @@ pub(crate) fn archive(py: Python<'_>) -> PyResult<Option<Archive>> {
 #[pyo3(name = "_close_store")]
 pub(crate) fn close_store(py: Python<'_>) -> PyResult<()> {
     if !is_owner() {
+        child::end();
         return Ok(());
     }
     let unfinished = with_recorder(py, |recorder| {

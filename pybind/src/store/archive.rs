@@ -18,6 +18,7 @@ use super::origin::Origin;
 use super::remains;
 use super::row::{Place, encoded};
 use super::writer::{now_millis, now_nanos, now_seconds};
+use crate::child;
 
 /// The folder of baselines, in that of the sessions.
 const BASELINES: &str = "baselines";
@@ -46,6 +47,8 @@ pub(crate) enum ArchiveError {
 /// A session that was opened.
 pub(crate) struct Opened {
     pub(crate) recording: Recording,
+    /// Where its child processes are kept.
+    pub(crate) children: PathBuf,
     pub(crate) session: StoredSession,
 }
 
@@ -203,7 +206,11 @@ impl Archive {
             // It refers to nothing.
             drop(recording.apply(Frame::Missing(Missing { words })));
         }
-        Ok(Opened { recording, session })
+        Ok(Opened {
+            recording,
+            children: child::folder(&self.folder, &entry.id),
+            session,
+        })
     }
 
     fn session_of(

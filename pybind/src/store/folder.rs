@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use gpumem_core::source_text;
 
+use crate::child;
 use crate::company::data_dir;
 
 /// Of the files of sessions.
@@ -88,6 +89,9 @@ impl Entry {
         for ending in BESIDE {
             drop(fs::remove_file(beside(&self.path, ending)));
         }
+        if let Some(folder) = self.path.parent() {
+            child::delete(folder, &self.id);
+        }
     }
 }
 
@@ -125,7 +129,8 @@ pub(super) fn create_file(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-fn create_folder(folder: &Path) -> io::Result<()> {
+/// A folder, and those to it, that nobody but the user can read.
+pub(crate) fn create_folder(folder: &Path) -> io::Result<()> {
     if folder.is_dir() {
         return Ok(());
     }

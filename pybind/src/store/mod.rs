@@ -21,16 +21,20 @@ use std::sync::Arc;
 use gpumem_core::recording::Recording;
 
 pub(crate) use archive::{Archive, ArchiveError};
+pub(crate) use folder::create_folder;
 #[cfg(feature = "testing")]
 pub(crate) use handover::store_nanos;
 pub(crate) use handover::{Handover, State};
 #[cfg(feature = "testing")]
 pub(crate) use network::store_on_network;
 pub(crate) use origin::Origin;
+pub(crate) use remains::{
+    facts as process_facts, is_running as is_process_running, was_killed as process_was_killed,
+};
 pub(crate) use writer::held;
 
 use crate::clock::Clock;
-use crate::threads;
+use crate::{child, threads};
 use handover::Shared;
 use writer::{Plan, Writer};
 
@@ -70,6 +74,7 @@ pub(crate) fn begin(
         session: recording.header().session.clone(),
         clock,
     };
+    child::watch(&child::folder(&plan.folder, &plan.session), clock);
     let shared = Arc::<Shared>::default();
     let writer = Writer::new(Arc::clone(&shared), plan);
     let started = threads::start("gpumem-store", move || writer.run());

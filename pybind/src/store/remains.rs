@@ -7,12 +7,13 @@ use super::file::Facts;
 
 /// What a process writes of itself, so that others can tell what has become of it.
 #[cfg(target_os = "linux")]
-pub(super) fn facts() -> Facts {
+pub(crate) fn facts() -> Facts {
     let pid = std::process::id();
     let began = crate::sources::process::stat(pid).ok();
     let events = linux::memory_events();
     let n_kills = events.as_deref().and_then(linux::n_kills);
     let known = [
+        ("pid", Some(pid.to_string())),
         ("boot", linux::boot()),
         ("pids", linux::pids()),
         ("began", began.map(|it| it.began.to_string())),
@@ -26,13 +27,13 @@ pub(super) fn facts() -> Facts {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(super) fn facts() -> Facts {
-    Facts::new()
+pub(crate) fn facts() -> Facts {
+    [("pid".to_owned(), std::process::id().to_string())].into()
 }
 
 /// The process that wrote these facts into that file is there.
 #[cfg(target_os = "linux")]
-pub(super) fn is_running(path: &Path, facts: &Facts) -> bool {
+pub(crate) fn is_running(path: &Path, facts: &Facts) -> bool {
     if linux::is_locked(path) {
         return true;
     }
@@ -46,7 +47,7 @@ pub(super) fn is_running(path: &Path, facts: &Facts) -> bool {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(super) fn is_running(_: &Path, facts: &Facts) -> bool {
+pub(crate) fn is_running(_: &Path, facts: &Facts) -> bool {
     use sysinfo::{Pid, ProcessesToUpdate, System};
 
     let Some(pid) = facts.get("pid").and_then(|pid| pid.parse().ok()) else {
@@ -66,7 +67,7 @@ pub(super) fn is_running(_: &Path, facts: &Facts) -> bool {
 /// The system says that it killed the process because memory ran out: in the process's group, or
 /// in its log, where those can be read.
 #[cfg(target_os = "linux")]
-pub(super) fn was_killed(facts: &Facts) -> bool {
+pub(crate) fn was_killed(facts: &Facts) -> bool {
     let events = facts.get("memory_events");
     let now = events.and_then(|path| linux::n_kills(path));
     let then = facts.get("n_kills").and_then(|n| n.parse::<u64>().ok());
@@ -79,7 +80,7 @@ pub(super) fn was_killed(facts: &Facts) -> bool {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(super) fn was_killed(_: &Facts) -> bool {
+pub(crate) fn was_killed(_: &Facts) -> bool {
     false
 }
 

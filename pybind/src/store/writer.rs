@@ -19,6 +19,7 @@ use super::handover::{PAUSE, Shared, Taken, Watched};
 use super::origin::Origin;
 use super::pending::Pending;
 use super::remains;
+use crate::child;
 use crate::clock::Clock;
 use crate::oom::observer;
 use crate::recorder::{Names, out_of_memory};
@@ -366,6 +367,9 @@ fn prune(plan: &Plan, own: &Entry) {
             entries[idx].delete();
         }
     }
+    let kept = entries.iter().filter(|entry| entry.path.exists());
+    let kept = kept.map(|entry| entry.id.clone()).chain([own.id.clone()]);
+    child::prune(&plan.folder, &kept.collect());
 }
 
 fn is_in_use(entry: &Entry) -> bool {

@@ -1,0 +1,282 @@
+//! The child processes of a session: what each held, whether it grows, how it ended.
+//!
+//! Each child is a recording of its own, on the clock of its parent's. Whoever keeps them says what is
+//! left of the processes; [`processes`] concludes.
+//!
+//! ```
+//! use gpumem_core::processes::{Child, Ending, processes};
+//! use gpumem_core::recording::{Header, Recording};
+//! use gpumem_core::rules::Rules;
+//!
+//! let process = vec![("pid".to_owned(), "4123".to_owned()), ("name".to_owned(), "Process-1".to_owned())];
+//! let child = Child {
+//!     recording: Recording::new(Header { process, ..Header::default() }),
+//!     ..Child::default()
+//! };
+//! let found = processes(&Recording::default(), &[child], &Rules::default());
+//! assert_eq!((found.rows[0].pid, found.rows[0].ending), (4123, Ending::Lost));
+//! ```
+
+mod ending;
+mod steps;
+
+pub use ending::{Ending, Exit};
+pub use steps::Per;
+
+use crate::analyze::{Growth, State, classify_growth};
+use crate::recording::{Column, DeviceIdx, Points, Recording, RunIdx, Series};
+use crate::rules::Rules;
+use crate::units::{ByteDelta, Bytes, Nanos};
+
+/// A child as it was found. Example: [the module](self).
+#[derive(Debug, Clone, Default)]
+pub struct Child {
+    /// What it recorded; its header's `process` has its `pid` and its `name`.
+    pub recording: Recording,
+    /// The process is there.
+    pub is_running: bool,
+    /// The system says that it killed the process because memory ran out.
+    pub was_killed: bool,
+    /// How it exited, as its parent saw it.
+    pub exit: Option<Exit>,
+}
+
+/// One child. Sizes are what it told: the memory that it shares with no other process. Example:
+/// [the module](self).
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProcessRow {
+    /// Its number.
+    pub pid: u32,
+    /// The number of the process that started it; 0 if it is not known.
+    pub parent: u32,
+    /// `DataLoader worker 3`, `ForkPoolWorker-2`.
+    pub name: String,
+    /// When it began to record, since the parent's recording began.
+    pub started: Nanos,
+    /// When it ended, or the last instant that is known of it.
+    pub until: Nanos,
+    /// How it ended.
+    pub ending: Ending,
+    /// The parent's run that was under way when it ended.
+    pub ended_in: Option<RunIdx>,
+    /// Its first level.
+    pub first: Option<Bytes>,
+    /// Its latest level.
+    pub latest: Option<Bytes>,
+    /// Its highest level.
+    pub peak: Option<Bytes>,
+    /// By how much its level rose without its allocating: memory of its parent that it has to itself
+    /// now, because one of the two wrote it. `None` where the system does not tell.
+    pub copied: Option<Bytes>,
+    /// The verdict on its levels; `None` if there are too few.
+    pub growth: Option<Growing>,
+}
+
+/// How a child's level goes, step by step. Example: [the module](self).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Growing {
+    /// What a step is.
+    pub per: Per,
+    /// How many steps it is judged by.
+    pub n_steps: usize,
+    /// What a step keeps.
+    pub bytes_per_step: ByteDelta,
+    /// The verdict of the rules that judge every series.
+    pub growth: Growth,
+}
+
+/// One cause: children of one kind that grow. Example: [the module](self).
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProcessFinding {
+    /// The kind of process: its name without the number.
+    pub kind: String,
+    /// `Leak` if at least one of them grows beyond doubt, else `Suspected`.
+    pub state: State,
+    /// The rows, the fastest first.
+    pub rows: Vec<usize>,
+    /// How many of them have names of their own; workers of the next epoch have the same.
+    pub n_named: usize,
+    /// How many processes of that kind have names of their own.
+    pub n_of_kind: usize,
+}
+
+/// The children of a session, and what is found in them. Example: [the module](self).
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Processes {
+    /// What matters comes first: those that grow, those that died, then the largest.
+    pub rows: Vec<ProcessRow>,
+    /// One for each cause.
+    pub findings: Vec<ProcessFinding>,
+}
+
+/// Judges the children of a session by its rules.
+///
+/// A level is what the child told: the memory that it shares with no other process. Example:
+/// [the module](self).
+pub fn processes(parent: &Recording, children: &[Child], rules: &Rules) -> Processes {
+    let mut rows: Vec<ProcessRow> = children.iter().map(|it| row(parent, it, rules)).collect();
+    rows.sort_by_key(|row| {
+        (
+            !row.grows(),
+            !row.ending.is_bad(),
+            std::cmp::Reverse(row.peak),
+            row.started,
+            row.pid,
+        )
+    });
+    let findings = findings(&rows);
+    Processes { rows, findings }
+}
+
+impl Processes {
+    /// There are no children.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+}
+
+impl ProcessRow {
+    /// Beyond doubt, or nearly.
+    pub fn grows(&self) -> bool {
+        let state = self.growth.as_ref().map(|it| it.growth.state);
+        matches!(state, Some(State::Leak | State::Suspected))
+    }
+
+    /// Its latest level less its first.
+    pub fn grew(&self) -> Option<ByteDelta> {
+        Some(self.latest?.since(self.first?))
+    }
+
+    /// Its name without the number: `DataLoader worker`.
+    pub fn kind(&self) -> &str {
+        kind(&self.name)
+    }
+}
+
+fn kind(name: &str) -> &str {
+    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == ':');
+    stem.trim_end_matches(['-', ' ', '_'])
+}
+
+fn row(parent: &Recording, child: &Child, rules: &Rules) -> ProcessRow {
+    let header = child.recording.header();
+    let fact = |name: &str| {
+        let mut facts = header.process.iter();
+        facts
+            .find(|(known, _)| known == name)
+            .map(|(_, value)| value.as_str())
+    };
+    let number = |name: &str| fact(name).and_then(|it| it.parse().ok()).unwrap_or(0);
+    let points = levels(&child.recording);
+    let started = child.recording.runs().first().map(|run| run.started);
+    let started = started.unwrap_or_default();
+    let known = points.at().last().copied().unwrap_or(started);
+    let finish = child.recording.finish().map(|it| it.at);
+    let until = child.exit.map(|it| it.at).or(finish).unwrap_or(known);
+    let ending = Ending::of(child);
+    let under_way = || {
+        let mut runs = parent.runs().iter().rev();
+        let run = runs.find(|run| {
+            run.parent.is_none()
+                && run.started <= until
+                && run.ended.is_none_or(|ended| until <= ended)
+        });
+        run.map(|run| run.idx)
+    };
+    let used = points.process_used();
+    let pid = number("pid");
+    ProcessRow {
+        pid,
+        parent: number("parent"),
+        name: fact("name").map_or_else(|| format!("process {pid}"), str::to_owned),
+        started,
+        until,
+        ending,
+        ended_in: (ending != Ending::Running).then(under_way).flatten(),
+        first: used.get(0),
+        latest: points.last().and_then(|point| point.process_used),
+        peak: used.highest(0..points.len()),
+        copied: copied(points),
+        growth: growing(parent, &child.recording, points, rules),
+    }
+}
+
+fn copied(points: &Points) -> Option<Bytes> {
+    let grew = |levels: &Column| {
+        let last = levels.get(points.len().checked_sub(1)?)?;
+        Some(last.since(levels.get(0)?).get())
+    };
+    let copied = grew(points.process_used())?.saturating_sub(grew(points.allocated())?);
+    Some(Bytes::new(u64::try_from(copied).unwrap_or_default()))
+}
+
+/// What the child's sampler read.
+fn levels(child: &Recording) -> &Points {
+    child.samples(RunIdx(0), DeviceIdx(0), &Series::Sampled)
+}
+
+fn growing(
+    parent: &Recording,
+    child: &Recording,
+    points: &Points,
+    rules: &Rules,
+) -> Option<Growing> {
+    let (steps, per) = steps::of(parent, child, points)?;
+    let (levels, per_step) = steps::laid(points, &steps);
+    let growth = classify_growth(&levels, rules.min_host_growth, rules);
+    let per_step = per_step.map_or(growth.bytes_per_run, ByteDelta::from_f64);
+    let n_steps = match per {
+        Per::Span(_) => steps.len() - 1,
+        Per::Step | Per::Run => steps.len(),
+    };
+    Some(Growing {
+        per,
+        n_steps,
+        bytes_per_step: per_step,
+        growth,
+    })
+}
+
+fn findings(rows: &[ProcessRow]) -> Vec<ProcessFinding> {
+    let mut findings: Vec<ProcessFinding> = Vec::new();
+    let grown = rows.iter().enumerate().filter(|(_, row)| row.grows());
+    for (idx, row) in grown {
+        match findings.iter_mut().find(|it| it.kind == row.kind()) {
+            Some(finding) => finding.rows.push(idx),
+            None => findings.push(ProcessFinding {
+                kind: row.kind().to_owned(),
+                state: State::Suspected,
+                rows: vec![idx],
+                n_named: 0,
+                n_of_kind: 0,
+            }),
+        }
+    }
+    for finding in &mut findings {
+        let speed = |idx: &usize| {
+            let growth = rows[*idx].growth.as_ref();
+            std::cmp::Reverse(growth.map(|it| it.bytes_per_step))
+        };
+        finding.rows.sort_by_key(speed);
+        let states = finding
+            .rows
+            .iter()
+            .filter_map(|idx| rows[*idx].growth.as_ref());
+        finding.state = states
+            .map(|it| it.growth.state)
+            .min()
+            .unwrap_or(State::Suspected);
+        finding.n_named = n_names(finding.rows.iter().map(|idx| &*rows[*idx].name));
+        let of_kind = rows.iter().filter(|row| row.kind() == finding.kind);
+        finding.n_of_kind = n_names(of_kind.map(|row| &*row.name));
+    }
+    findings.sort_by_key(|it| it.state);
+    findings
+}
+
+fn n_names<'a>(names: impl Iterator<Item = &'a str>) -> usize {
+    names.collect::<std::collections::BTreeSet<_>>().len()
+}
+
+#[cfg(test)]
+mod tests;

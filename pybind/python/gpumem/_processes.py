@@ -1,0 +1,164 @@
+"""Child processes of a recorded session, which record themselves: when they begin, and their names.
+
+Nothing here may fail or print in a child of the user's.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import sys
+from functools import cache
+from typing import Any
+
+from gpumem import _gpumem
+
+VARIABLE = "GPUMEM_PROCESSES"
+# What of the environment tells one rank or job from another.
+PLACES = {
+    "RANK": "rank",
+    "LOCAL_RANK": "local_rank",
+    "WORLD_SIZE": "world_size",
+    "SLURM_JOB_ID": "slurm_job",
+    "SLURM_STEP_ID": "slurm_step",
+    "SLURMD_NODENAME": "slurm_node",
+    "SLURM_PROCID": "slurm_rank",
+}
+# In the command line of processes that multiprocessing or loky starts.
+STARTED_BY = ("--multiprocessing-fork", "multiprocessing.forkserver", "loky.backend.popen")
+
+
+class _Anchor:
+    """What multiprocessing's registry of callbacks holds weakly."""
+
+
+_ANCHOR = _Anchor()
+
+
+def worker(*_: object) -> None:
+    """Record this process into the session that started it, if it is a child of one.
+
+    Pass it as it is: ``DataLoader(..., worker_init_fn=gpumem.worker)``,
+    ``Pool(initializer=gpumem.worker)``. A fork records itself without it. It never fails, and does
+    nothing where no session is kept.
+    """
+    with contextlib.suppress(Exception):
+        _read_place()
+        _begin(None)
+
+
+def place(variable: str, words: str | None) -> None:
+    """Tell children that are not forked where they record themselves."""
+    if words is None:
+        os.environ.pop(variable, None)
+    else:
+        os.environ[variable] = words
+        _watch_forks()
+
+
+def begin_if_started() -> None:
+    """Record this process if multiprocessing, loky or torchrun started it from a session."""
+    with contextlib.suppress(Exception):
+        if _gpumem._is_disabled() or VARIABLE not in os.environ:
+            return
+        started = any(part in word for word in sys.orig_argv for part in STARTED_BY)
+        if not started and "LOCAL_RANK" not in os.environ:
+            return
+        _read_place()
+        _watch_forks()
+        # The fork server itself only starts others.
+        if _process_name() != "MainProcess" or "LOCAL_RANK" in os.environ:
+            _begin(None)
+            _begin_anew()
+            atexit.register(_gpumem._child_ended)
+
+
+def exit_codes() -> list[tuple[int, int]]:
+    """Return the process id and exit code of each child of multiprocessing that was waited for.
+
+    A signal is a negative number. Children whose process objects are gone are not known.
+    """
+    known = []
+    with contextlib.suppress(Exception):
+        # Every process object is in this set as long as somebody holds it.
+        for process in list(getattr(sys.modules.get("multiprocessing.process"), "_dangling", ())):
+            # To ask the process itself would wait for it in the user's place.
+            started: Any = getattr(process, "_popen", None)
+            if started is not None and started.returncode is not None:
+                known.append((int(started.pid), int(started.returncode)))
+    return known
+
+
+def _read_place() -> None:
+    words = os.environ.get(VARIABLE)
+    if words is not None and not _gpumem._is_disabled():
+        _gpumem._child_place(words)
+
+
+def _begin(_: object) -> None:
+    with contextlib.suppress(Exception):
+        name = _loader_name() or _rank_name() or _process_name() or f"process {os.getpid()}"
+        if not _gpumem._child_begin(name, facts()):
+            return
+        util = sys.modules.get("multiprocessing.util")
+        if util is not None and _process_name() != "MainProcess":
+            util.Finalize(None, _gpumem._child_ended, exitpriority=-1000)
+
+
+def _begin_anew() -> None:
+    """Have multiprocessing call back once it knows what this process is for: its name, its end."""
+    util = sys.modules.get("multiprocessing.util")
+    if util is not None:
+        util.register_after_fork(_ANCHOR, _begin)
+
+
+def _forked() -> None:
+    with contextlib.suppress(Exception):
+        if _gpumem._child_forked():
+            _begin_anew()
+
+
+@cache
+def _watch_forks() -> None:
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_forked)
+
+
+def _loader_name() -> str | None:
+    data = sys.modules.get("torch.utils.data")
+    if data is None:
+        return None
+    info = data.get_worker_info()
+    number = _worker_id() if info is None else info.id
+    return None if number is None else f"DataLoader worker {number}"
+
+
+def _worker_id() -> int | None:
+    """Return the number of a data loader's worker that has not begun its loop."""
+    processes = sys.modules.get("multiprocessing.process")
+    if processes is None:
+        return None
+    process = processes.current_process()
+    target = getattr(process, "_target", None)
+    if target is None or getattr(target, "__module__", "") != "torch.utils.data._utils.worker":
+        return None
+    names = target.__code__.co_varnames
+    known = dict(zip(names, process._args, strict=False))
+    return known.get("worker_id")
+
+
+def _rank_name() -> str | None:
+    rank = os.environ.get("RANK")
+    return f"rank {rank}" if rank is not None and "LOCAL_RANK" in os.environ else None
+
+
+def _process_name() -> str | None:
+    process = sys.modules.get("multiprocessing.process")
+    return None if process is None else process.current_process().name
+
+
+def facts() -> list[tuple[str, str]]:
+    """Return what the environment says of this process: its rank, its job, its node."""
+    known = ((name, os.environ.get(variable)) for variable, name in PLACES.items())
+    return [(name, value) for name, value in known if value]
