@@ -81,7 +81,8 @@ async function show() {
     name: file.dataset.name,
     label: file.dataset.label,
     cells: file.dataset.cells,
-    bytes: () => collected(unpacking(fromBase64(file.textContent)).pipeThrough(counting(file.dataset))),
+    bytes: () =>
+      collected(unpacking(fromBase64(file.textContent)).pipeThrough(counting(file.dataset))),
   }));
   await offer(files);
   onThemeChange(paintTheme);
@@ -181,7 +182,7 @@ function readRows() {
     const now = event.target.closest?.("[data-row]")?.dataset.row ?? "";
     if (now === row) return;
     row = now;
-    frame ||= requestAnimationFrame(hover);
+    if (frame === 0) frame = requestAnimationFrame(hover);
   };
   root.addEventListener("pointerover", read);
   root.addEventListener("focusin", read);
