@@ -40,6 +40,7 @@ pub mod inspection;
 pub mod json;
 pub mod printable;
 pub mod processes;
+pub mod ranks;
 pub mod read;
 pub mod recording;
 pub mod report;

@@ -34,6 +34,7 @@ mod markdown;
 mod memory_timeline;
 mod nsight;
 mod processes;
+mod ranks;
 mod sessions;
 mod sources;
 #[cfg(test)]
@@ -59,6 +60,7 @@ pub use markdown::markdown;
 pub use memory_timeline::memory_timeline;
 pub use nsight::nsight_export;
 pub use processes::{process_findings, processes};
+pub use ranks::{rank_findings, ranks};
 pub use sessions::{cut_off, last_session, sessions, worst_finding};
 pub use sources::sources;
 pub use torch_change::torch_change;

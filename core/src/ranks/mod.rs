@@ -1,0 +1,303 @@
+//! The ranks of a job, each with a recording of its own: which ran out of memory, grew or differs first.
+//!
+//! Each process of a job records itself; [`ranks`] joins what they left. Ranks are compared step by step, by
+//! the number of the step. Where the job has several machines, their clocks are put right by the ends
+//! of the steps: see [`clock`](self::clock).
+//!
+//! ```
+//! use gpumem_core::analyze::Analysis;
+//! use gpumem_core::history::Ending;
+//! use gpumem_core::ranks::{Rank, ranks};
+//! use gpumem_core::recording::{Header, Recording};
+//!
+//! let of = |number: u32| {
+//!     let process = vec![("rank".to_owned(), number.to_string())];
+//!     let recording = Recording::new(Header { process, ..Header::default() });
+//!     Rank::new(&number.to_string(), recording, Analysis::default(), Ending::InOrder)
+//! };
+//! let job = [of(1), of(0)];
+//! let found = ranks(&job);
+//! assert_eq!(found.rows.iter().map(|row| row.number).collect::<Vec<_>>(), [0, 1]);
+//! assert!(found.findings.is_empty());
+//! ```
+
+mod clock;
+mod findings;
+mod steps;
+#[cfg(test)]
+mod tests;
+
+pub use findings::{Cause, RankFinding};
+
+use crate::analyze::{Analysis, DeviceSummary, Finding, FindingKind, Metric, State};
+use crate::history::{Ending, LastRun};
+use crate::recording::{Recording, Status};
+use crate::units::{ByteDelta, Bytes, Nanos};
+
+use steps::Steps;
+
+/// One process of a job, as it was found. Example: [the module](self).
+#[derive(Debug, Clone)]
+pub struct Rank {
+    /// What opens its own report: a session's id, or the name of a file.
+    pub id: String,
+    /// What it recorded.
+    pub recording: Recording,
+    /// What is found in it.
+    pub analysis: Analysis,
+    /// How it ended.
+    pub ending: Ending,
+    /// Its last run, which holds the last instant that is known of it.
+    last: Option<LastRun>,
+}
+
+/// How a rank's memory grows: the worst growth that is found in it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RankGrowth {
+    /// Beyond doubt, or nearly. Example: [the module](self).
+    pub state: State,
+    /// What each step, or run, keeps.
+    pub per_step: ByteDelta,
+    /// It counts steps inside a run, not runs.
+    pub counts_steps: bool,
+    /// The name that holds most of it.
+    pub holder: Option<String>,
+    /// The step by which it kept a tenth of all that it kept; `None` without steps.
+    pub since: Option<u64>,
+}
+
+/// One rank. Sizes are those of its device: what its framework allocated, else what the process uses.
+/// Example: [the module](self).
+#[derive(Debug, Clone, PartialEq)]
+pub struct RankRow {
+    /// Which of the ranks given.
+    pub rank: usize,
+    /// Its number.
+    pub number: u32,
+    /// Its machine; empty if that is not known.
+    pub node: String,
+    /// The label of its device; `None` if it has none.
+    pub device: Option<String>,
+    /// Its latest level.
+    pub latest: Option<Bytes>,
+    /// Its highest level.
+    pub peak: Option<Bytes>,
+    /// What the process uses beside what its frameworks reserved: the driver's context, NCCL, libraries.
+    pub outside: Option<Bytes>,
+    /// How many steps it ended.
+    pub n_steps: u64,
+    /// How it grows, if it does.
+    pub growth: Option<RankGrowth>,
+    /// How it ended.
+    pub ending: RankEnding,
+    /// The last instant that is known of it, since the job's first rank began, by the corrected clock.
+    pub until: Nanos,
+}
+
+/// How a rank ended. Example: [the module](self).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RankEnding {
+    /// It is there.
+    Running,
+    /// It ran to its end.
+    InOrder,
+    /// Its memory ran out.
+    OutOfMemory,
+    /// An exception ended it that says nothing of memory.
+    Failed,
+    /// The system ran out of memory and killed it.
+    KilledBySystem,
+    /// It ended without a word: killed, most likely.
+    Lost,
+}
+
+impl RankEnding {
+    /// The name in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::InOrder => "in_order",
+            Self::OutOfMemory => "out_of_memory",
+            Self::Failed => "failed",
+            Self::KilledBySystem => "killed_by_system",
+            Self::Lost => "lost",
+        }
+    }
+
+    /// Neither in order nor still there.
+    pub const fn is_bad(self) -> bool {
+        !matches!(self, Self::Running | Self::InOrder)
+    }
+
+    fn of(rank: &Rank) -> Self {
+        let ran_out = rank.last.as_ref().is_some_and(|last| last.ran_out);
+        let outermost = rank.recording.runs().iter().rev();
+        let last = outermost.filter(|run| run.parent.is_none()).next();
+        match rank.ending {
+            _ if ran_out => Self::OutOfMemory,
+            Ending::Running => Self::Running,
+            Ending::OutOfMemory => Self::OutOfMemory,
+            Ending::KilledBySystem => Self::KilledBySystem,
+            _ if last.is_some_and(|it| it.status == Status::Error) => Self::Failed,
+            _ if last.is_some_and(|it| it.status == Status::Interrupted) => Self::Failed,
+            Ending::InOrder => Self::InOrder,
+            Ending::Lost => Self::Lost,
+        }
+    }
+}
+
+/// The ranks of a job, and what is found in them. Example: [the module](self).
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Ranks {
+    /// By number.
+    pub rows: Vec<RankRow>,
+    /// What to look at first comes first.
+    pub findings: Vec<RankFinding>,
+    /// Of how many ranks the job says that it consists.
+    pub n_expected: usize,
+    /// Ranks that left nothing.
+    pub missing: Vec<u32>,
+    /// The median over the steps of the time from the first rank's end of a step to the last's.
+    pub skew: Option<Nanos>,
+    /// By how much the clocks of machines were put right at most.
+    pub correction: Option<Nanos>,
+}
+
+impl Rank {
+    /// A rank with what is found in it. Example: [the module](self).
+    pub fn new(id: &str, recording: Recording, analysis: Analysis, ending: Ending) -> Self {
+        let last = LastRun::judged(&recording, &analysis);
+        Self {
+            id: id.to_owned(),
+            recording,
+            analysis,
+            ending,
+            last,
+        }
+    }
+
+    /// What the process told of itself under that name: `rank`, `host`, `slurm_job`.
+    pub fn fact(&self, name: &str) -> Option<&str> {
+        let mut facts = self.recording.header().process.iter();
+        let fact = facts.find(|(known, _)| known == name);
+        fact.map(|(_, value)| value.as_str())
+    }
+
+    /// Its number, if it says one.
+    pub fn number(&self) -> Option<u32> {
+        let of = |name| self.fact(name)?.parse().ok();
+        of("rank").or_else(|| of("slurm_rank"))
+    }
+
+    /// When it began and the last instant that is known of it, by its machine's clock, since 1970.
+    pub fn span(&self) -> (Nanos, Nanos) {
+        let began = self.recording.header().wall_anchor;
+        let last = self.last.as_ref().map_or(Nanos::new(0), |last| last.at);
+        (began, Nanos::new(began.get().saturating_add(last.get())))
+    }
+
+    fn node(&self) -> &str {
+        let node = self.fact("slurm_node").or_else(|| self.fact("host"));
+        node.unwrap_or_default()
+    }
+
+    /// The device that it uses most: an accelerator if one holds anything.
+    fn device(&self) -> Option<&DeviceSummary> {
+        let is_accelerator = |it: &DeviceSummary| {
+            let device = self.recording.device(it.device);
+            device.kind.is_accelerator() && it.peak.is_some_and(|peak| peak > Bytes::ZERO)
+        };
+        let devices = self.analysis.devices.iter();
+        devices.max_by_key(|it| (is_accelerator(it), it.peak))
+    }
+
+    fn growth(&self, steps: &Steps) -> Option<(&Finding, RankGrowth)> {
+        let finding = self.analysis.findings.iter().find(|it| {
+            let grows = matches!(it.kind, FindingKind::Leak | FindingKind::Growing);
+            grows && it.withdrawn.is_none()
+        })?;
+        let series = finding.growth()?;
+        let state = finding.state?;
+        let growth = RankGrowth {
+            state,
+            per_step: series.bytes_per_run,
+            counts_steps: finding.counts_steps(),
+            holder: finding.holders.first().map(|it| it.name.clone()),
+            since: steps.grown_since(),
+        };
+        matches!(state, State::Leak | State::Suspected).then_some((finding, growth))
+    }
+}
+
+/// Joins the ranks of a job: those that are of it, in any order. Example: [the module](self).
+pub fn ranks(job: &[Rank]) -> Ranks {
+    let steps: Vec<Steps> = job
+        .iter()
+        .map(|rank| Steps::of(rank, rank.device()))
+        .collect();
+    let nodes: Vec<&str> = job.iter().map(Rank::node).collect();
+    let clocks = clock::aligned(&nodes, &steps);
+    let began = job
+        .iter()
+        .zip(&clocks.ahead)
+        .map(|(rank, ahead)| clock::corrected(rank.span().0, *ahead))
+        .min()
+        .unwrap_or_default();
+    let mut rows: Vec<RankRow> = (0..job.len())
+        .map(|idx| {
+            let until = clock::corrected(job[idx].span().1, clocks.ahead[idx]);
+            row(job, idx, &steps[idx], until.since(began))
+        })
+        .collect();
+    rows.sort_by_key(|row| (row.number, row.rank));
+    let n_expected = job
+        .iter()
+        .filter_map(|rank| rank.fact("world_size")?.parse().ok());
+    let n_expected = n_expected.max().unwrap_or(job.len());
+    let known = |number: &u32| rows.iter().any(|row| row.number == *number);
+    let all = 0..u32::try_from(n_expected.min(MAX_RANKS)).unwrap_or_default();
+    let missing = all.filter(|number| !known(number)).collect();
+    Ranks {
+        findings: findings::findings(job, &rows, &steps),
+        rows,
+        n_expected,
+        missing,
+        skew: clocks.skew,
+        correction: clocks.correction,
+    }
+}
+
+/// A header that says more is wrong.
+const MAX_RANKS: usize = 1 << 16;
+
+fn row(job: &[Rank], idx: usize, steps: &Steps, until: Nanos) -> RankRow {
+    let rank = &job[idx];
+    let summary = rank.device();
+    let level = |summary: &DeviceSummary| match summary.metric {
+        Metric::Allocated => summary.allocated,
+        Metric::ProcessUsed => summary.process_used,
+        Metric::DeviceUsed => summary.device_used,
+    };
+    let outside = |summary: &DeviceSummary| {
+        let device = rank.recording.device(summary.device);
+        let used = summary
+            .process_used
+            .filter(|_| device.kind.is_accelerator())?;
+        Some(used.saturating_sub(summary.reserved?))
+    };
+    RankRow {
+        rank: idx,
+        number: rank
+            .number()
+            .unwrap_or(u32::try_from(idx).unwrap_or(u32::MAX)),
+        node: rank.node().to_owned(),
+        device: summary.map(|it| rank.recording.device(it.device).label.clone()),
+        latest: steps.last().or_else(|| summary.and_then(level)),
+        peak: summary.and_then(|it| it.peak),
+        outside: summary.and_then(outside),
+        n_steps: steps.n_ended(),
+        growth: rank.growth(steps).map(|(_, growth)| growth),
+        ending: RankEnding::of(rank),
+        until,
+    }
+}

@@ -1,0 +1,72 @@
+//! The steps of a rank: when each ended, and its level then.
+
+use super::Rank;
+use crate::analyze::{DeviceSummary, Metric};
+use crate::recording::{DeviceIdx, Sample, Series};
+use crate::units::Bytes;
+
+/// The ends of a rank's steps, in order.
+#[derive(Debug, Default)]
+pub(super) struct Steps {
+    /// Number, instant by the machine's clock in nanoseconds since 1970, level.
+    ends: Vec<(u64, i128, Option<Bytes>)>,
+}
+
+impl Steps {
+    /// The longest loop of a rank.
+    pub(super) fn of(rank: &Rank, summary: Option<&DeviceSummary>) -> Self {
+        let anchor = i128::from(rank.recording.header().wall_anchor.get());
+        let device = summary.map(|it| it.device);
+        let metric = summary.map_or(Metric::Allocated, |it| it.metric);
+        let of_device = |it: DeviceIdx| device.is_none_or(|device| device == it);
+        let marked = rank
+            .recording
+            .all_samples()
+            .filter(|(_, it, series, _)| of_device(*it) && matches!(series, Series::Marked(_)));
+        let Some((.., points)) = marked.max_by_key(|(.., points)| points.len()) else {
+            return Self::default();
+        };
+        let level = |point: &Sample| match metric {
+            Metric::Allocated => point.allocated,
+            Metric::ProcessUsed => point.process_used,
+            Metric::DeviceUsed => point.device_used,
+        };
+        let end = |point: Sample| {
+            let at = anchor + i128::from(point.at.get());
+            (point.ordinal, at, level(&point))
+        };
+        Self {
+            ends: points.iter().map(end).collect(),
+        }
+    }
+
+    pub(super) fn n_ended(&self) -> u64 {
+        self.ends.last().map_or(0, |end| end.0)
+    }
+
+    /// The level at the end of the last step.
+    pub(super) fn last(&self) -> Option<Bytes> {
+        self.ends.last()?.2
+    }
+
+    /// When a step ended, by the machine's clock.
+    pub(super) fn at(&self, number: u64) -> Option<i128> {
+        let idx = self.ends.binary_search_by_key(&number, |end| end.0).ok()?;
+        Some(self.ends[idx].1)
+    }
+
+    /// The numbers of the steps whose ends are known.
+    pub(super) fn numbers(&self) -> impl Iterator<Item = u64> {
+        self.ends.iter().map(|end| end.0)
+    }
+
+    /// The first step from whose end on the level stays a tenth of all growth above where it began.
+    pub(super) fn grown_since(&self) -> Option<u64> {
+        let first = self.ends.iter().find_map(|end| end.2)?;
+        let grown = self.last()?.saturating_sub(first);
+        let bound = first.get().saturating_add(grown.get() / 10);
+        let stays = |end: &&(u64, i128, Option<Bytes>)| end.2.is_none_or(|it| it.get() > bound);
+        let first = self.ends.iter().rev().take_while(stays).last()?;
+        (grown > Bytes::ZERO).then_some(first.0)
+    }
+}

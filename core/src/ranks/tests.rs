@@ -1,0 +1,236 @@
+use super::*;
+use crate::analyze::analyze;
+use crate::json;
+use crate::recording::{Frame, Header, OomFigures, OutOfMemory, Run};
+use crate::report;
+use crate::rules::Rules;
+use crate::testing::{Play, run, session};
+
+const N_STEPS: usize = 30;
+const SOURCE: &str = "train()";
+
+/// A rank whose script is that one run; its clock begins so late, in milliseconds.
+fn rank(number: u32, node: &str, began_ms: u64, play: &Play) -> Rank {
+    let (recording, _) = session(&[(SOURCE, std::slice::from_ref(play))]);
+    let facts = [
+        ("rank", number.to_string()),
+        ("world_size", "4".to_owned()),
+        ("slurm_job", "4711".to_owned()),
+        ("slurm_node", node.to_owned()),
+    ];
+    let facts = facts.map(|(name, value)| (name.to_owned(), value));
+    let header = Header {
+        wall_anchor: Nanos::millis(1_000_000 + began_ms),
+        process: facts.to_vec(),
+        ..recording.header().clone()
+    };
+    let mut named = Recording::new(header);
+    for frame in recording.frames().skip(1) {
+        named.apply(frame).expect("a frame of a recording");
+    }
+    judged(&format!("{number:08x}"), named, Ending::InOrder)
+}
+
+fn judged(id: &str, recording: Recording, ending: Ending) -> Rank {
+    let analysis = analyze(&recording, &Rules::default());
+    Rank::new(id, recording, analysis, ending)
+}
+
+/// The same, whose last run ended with an error of this kind; as many milliseconds later.
+fn failing(rank: &Rank, status: Status, later_ms: u64) -> Rank {
+    let mut recording = rank.recording.clone();
+    let run = recording.runs().last().expect("a run").clone();
+    let ended = run.ended.expect("it ended") + Nanos::millis(later_ms);
+    let ran_out = || OutOfMemory {
+        at: ended,
+        figures: OomFigures {
+            wanted: Some(Bytes::gib(2)),
+            ..OomFigures::default()
+        },
+        ..OutOfMemory::default()
+    };
+    let oom = (status == Status::OutOfMemory).then(|| Box::new(ran_out()));
+    let run = Run {
+        ended: Some(ended),
+        status,
+        oom,
+        ..run
+    };
+    recording
+        .apply(Frame::Run(run))
+        .expect("it refers to what it did");
+    judged(&rank.id, recording, rank.ending)
+}
+
+fn steady() -> Play {
+    run(0).steps(N_STEPS).seconds(30)
+}
+
+fn leaking() -> Play {
+    run(40 * 30)
+        .steps(N_STEPS)
+        .seconds(30)
+        .held_by("losses", "list")
+}
+
+fn findings(job: &[Rank]) -> Vec<String> {
+    report::rank_findings(&ranks(job))
+}
+
+#[test]
+fn the_rank_that_leaks_and_runs_out_is_named_first() {
+    let others = [0, 1, 3].map(|number| {
+        let rank = rank(number, "node-1", 0, &steady());
+        failing(&rank, Status::Error, 1_200 + u64::from(number))
+    });
+    let ill = failing(&rank(2, "node-1", 0, &leaking()), Status::OutOfMemory, 0);
+    let job = [&others[..], &[ill]].concat();
+    assert_eq!(
+        findings(&job),
+        [
+            "▲ rank 2 ran out of memory first, in step 31: 2 GiB were wanted; 3 others stopped after it, the first of \
+             them rank 0 after 1.2 s",
+            "▲ rank 2 keeps 40 MiB a step, held by losses; the others keep nothing",
+        ]
+    );
+    let text = report::ranks(&job, &ranks(&job), 100);
+    assert!(text.starts_with("4 ranks · job 4711\n"), "{text}");
+    assert!(
+        text.contains("\nHolders and fixes of rank 2: jupyter gpumem report 00000002\n"),
+        "{text}"
+    );
+    let rows: Vec<&str> = text
+        .lines()
+        .filter(|line| line.contains("node-1"))
+        .collect();
+    assert!(rows[0].trim_start().starts_with("2 node-1"), "{text}");
+    assert!(rows[0].contains("+40 MiB  out of memory at"), "{text}");
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 100),
+        "{text}"
+    );
+}
+
+#[test]
+fn ranks_that_leak_alike_are_one_finding() {
+    let job: Vec<Rank> = (0..4)
+        .map(|number| rank(number, "n", 0, &leaking()))
+        .collect();
+    assert_eq!(
+        findings(&job),
+        ["▲ all 4 ranks keep up to 40 MiB a step each, held by losses"]
+    );
+    let mixed = [&job[..3], &[rank(3, "n", 0, &steady())]].concat();
+    assert_eq!(
+        findings(&mixed),
+        [
+            "▲ 3 of 4 ranks (0, 1, 2) keep up to 40 MiB a step each, held by losses; the other keeps nothing"
+        ]
+    );
+    let found: serde_json::Value =
+        serde_json::from_str(&json::ranks_json(&mixed, &ranks(&mixed))).expect("JSON");
+    assert_eq!(found["findings"][0]["ranks"], serde_json::json!([0, 1, 2]));
+    assert_eq!(found["ranks"][3]["growth"], serde_json::Value::Null);
+    assert_eq!(found["ranks"][0]["growth"]["holder"], "losses");
+    assert_eq!(found["ranks"][0]["growth"]["bytes_per_step"], 40 << 20);
+}
+
+#[test]
+fn a_healthy_job_is_told_so() {
+    let job: Vec<Rank> = (0..4)
+        .map(|number| rank(number, "n", 0, &steady()))
+        .collect();
+    let text = report::ranks(&job, &ranks(&job), 100);
+    assert!(
+        text.contains("○ No rank ran out of memory, grows, or differs from the others."),
+        "{text}"
+    );
+    assert!(!text.contains('▲') && !text.contains('!'), "{text}");
+}
+
+#[test]
+fn the_first_one_is_so_by_the_corrected_clock() {
+    // The clock of node-2 is ahead by an hour: by it, its ranks began, and ended, later.
+    let hour = 3_600_000;
+    let first = failing(
+        &rank(3, "node-2", hour, &steady()),
+        Status::OutOfMemory,
+        100,
+    );
+    let job = [
+        failing(&rank(0, "node-1", 0, &steady()), Status::Error, 900),
+        failing(&rank(1, "node-1", 0, &steady()), Status::Error, 901),
+        rank(2, "node-2", hour, &steady()),
+        first,
+    ];
+    let found = ranks(&job);
+    assert_eq!(found.rows[found.findings[0].rows[0]].number, 3);
+    let line = &report::rank_findings(&found)[0];
+    assert!(
+        line.ends_with("2 others stopped after it, the first of them rank 0 after 800 ms"),
+        "{line}"
+    );
+    assert_eq!(found.skew, Some(Nanos::new(0)));
+    let text = report::ranks(&job, &found, 100);
+    assert!(text.starts_with("4 ranks on 2 machines"), "{text}");
+    assert!(text.contains("put right by up to"), "{text}");
+}
+
+#[test]
+fn one_that_needs_more_than_the_others_is_told() {
+    let needs = |number: u32, mib| rank(number, "n", 0, &run(mib));
+    let job = [
+        needs(0, 4_000),
+        needs(1, 2_000),
+        needs(2, 2_010),
+        needs(3, 1_990),
+    ];
+    let lines = findings(&job);
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(lines[0].starts_with("○ rank 0 needs 3.9"), "{lines:?}");
+    let alike = [
+        needs(0, 2_100),
+        needs(1, 2_000),
+        needs(2, 2_010),
+        needs(3, 1_990),
+    ];
+    assert_eq!(findings(&alike), Vec::<String>::new());
+}
+
+#[test]
+fn ranks_without_a_recording_are_named() {
+    let job = [rank(0, "n", 0, &steady()), rank(2, "n", 0, &steady())];
+    let found = ranks(&job);
+    assert_eq!(found.missing, [1, 3]);
+    let text = report::ranks(&job, &found, 100);
+    assert!(
+        text.contains("! of 4 ranks, ranks 1, 3 have no recording here"),
+        "{text}"
+    );
+}
+
+#[test]
+fn growth_that_begins_late_says_when() {
+    let kept: Vec<i64> = (0..40).map(|step| if step < 20 { 0 } else { 50 }).collect();
+    let late = run(1_000).steps_keeping(&kept).seconds(40);
+    let job = [rank(0, "n", 0, &late), rank(1, "n", 0, &steady())];
+    let steps = Steps::of(&job[0], job[0].device());
+    assert_eq!(steps.grown_since(), Some(23));
+    assert_eq!(
+        (steps.n_ended(), steps.last()),
+        (40, Some(Bytes::mib(1_000)))
+    );
+}
+
+#[test]
+fn five_hundred_ranks_are_joined() {
+    let one = rank(0, "n", 0, &steady());
+    let all = (0..512).map(|number| rank(number, &format!("node-{}", number / 8), 0, &steady()));
+    let mut job: Vec<Rank> = all.collect();
+    job[300] = rank(300, "node-37", 0, &leaking());
+    job[301] = one;
+    let found = ranks(&job);
+    let text = report::ranks(&job, &found, 100);
+    assert!(text.contains("▲ rank 300 keeps 40 MiB a step"), "{text}");
+    assert!(text.contains("… and 480 more ranks"), "{text}");
+}

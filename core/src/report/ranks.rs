@@ -1,0 +1,306 @@
+//! The ranks of a job: what is found by comparing them, and a row for each.
+
+use std::collections::BTreeSet;
+
+use super::columns::{cut, padded};
+use super::wrapped;
+use crate::analyze::State;
+use crate::printable::{printable, printable_lines};
+use crate::ranks::{Cause, Rank, RankEnding, RankFinding, RankRow, Ranks};
+use crate::units::{Bytes, Nanos};
+use crate::wording::count;
+
+/// More ranks than these are only counted.
+const N_ROWS: usize = 32;
+/// More numbers than these are only counted.
+const N_NAMED: usize = 8;
+/// A smaller correction of a clock is not worth a word.
+const MUCH: Nanos = Nanos::millis(10);
+const NODE_COLUMNS: usize = 12;
+
+/// What is found in the ranks of a job: one sentence for each cause, with its sign.
+///
+/// ```
+/// use gpumem_core::ranks::Ranks;
+/// use gpumem_core::report::rank_findings;
+///
+/// assert!(rank_findings(&Ranks::default()).is_empty());
+/// ```
+pub fn rank_findings(found: &Ranks) -> Vec<String> {
+    let findings = found.findings.iter();
+    findings.map(|it| finding_line(found, it)).collect()
+}
+
+/// The report on the ranks of a job: what is found, what opens the report of the rank to look at, and the
+/// ranks, those to look at first. Lines are at most `width` columns long.
+///
+/// ```
+/// use gpumem_core::ranks::ranks;
+/// use gpumem_core::report;
+///
+/// assert!(report::ranks(&[], &ranks(&[]), 100).starts_with("0 ranks"));
+/// ```
+pub fn ranks(job: &[Rank], found: &Ranks, width: usize) -> String {
+    let mut lines = vec![wrapped(&title(job, found), width), String::new()];
+    let findings = rank_findings(found);
+    if findings.is_empty() {
+        lines.push("○ No rank ran out of memory, grows, or differs from the others.".to_owned());
+    }
+    lines.extend(findings.iter().map(|line| wrapped(line, width)));
+    if let Some(first) = found.findings.first() {
+        let row = &found.rows[first.rows[0]];
+        let id = printable(&job[row.rank].id);
+        lines.push(String::new());
+        lines.push(format!(
+            "Holders and fixes of rank {}: jupyter gpumem report {id}",
+            row.number
+        ));
+    }
+    lines.push(String::new());
+    lines.extend(table(found).iter().map(|line| cut(line, width)));
+    let notes = notes(found);
+    lines.extend((!notes.is_empty()).then(String::new));
+    lines.extend(notes.iter().map(|line| wrapped(line, width)));
+    printable_lines(&lines.join("\n"))
+}
+
+/// `4 ranks on 2 machines · job 4711`
+fn title(job: &[Rank], found: &Ranks) -> String {
+    let nodes: BTreeSet<&str> = found.rows.iter().map(|row| &*row.node).collect();
+    let mut title = count(found.rows.len(), "rank");
+    if nodes.len() > 1 {
+        title = format!("{title} on {}", count(nodes.len(), "machine"));
+    }
+    let jobs = job.iter().find_map(|rank| rank.fact("slurm_job"));
+    match jobs {
+        Some(job) => format!("{title} · job {}", printable(job)),
+        None => title,
+    }
+}
+
+fn finding_line(found: &Ranks, finding: &RankFinding) -> String {
+    match &finding.cause {
+        Cause::Ended {
+            step,
+            wanted,
+            later,
+        } => ended_line(found, finding, (*step, *wanted), later),
+        Cause::Growth { state } => growth_line(found, finding, *state),
+        Cause::Differs { median, spread } => {
+            let row = &found.rows[finding.rows[0]];
+            let peak = row.peak.unwrap_or_default();
+            let who = who(found, finding);
+            let (verb, most) = match finding.rows.len() {
+                1 => ("needs", String::new()),
+                _ => ("need", "up to ".to_owned()),
+            };
+            format!(
+                "○ {who} {verb} {most}{peak} at the highest, against {median} (median; half of the ranks lie within \
+                 {spread})"
+            )
+        }
+    }
+}
+
+/// `▲ rank 2 ran out of memory first, in step 87: 2 GiB were wanted; rank 0 failed 1.2 s after it`
+fn ended_line(
+    found: &Ranks,
+    finding: &RankFinding,
+    (step, wanted): (Option<u64>, Option<Bytes>),
+    later: &[(usize, Nanos)],
+) -> String {
+    let row = &found.rows[finding.rows[0]];
+    let how = match row.ending {
+        RankEnding::OutOfMemory => "ran out of memory",
+        RankEnding::KilledBySystem => "was killed by the system, out of memory",
+        RankEnding::Failed => "failed",
+        _ => "ended without a word, as if killed",
+    };
+    let first = if later.is_empty() { "" } else { " first" };
+    let mut words = format!("▲ rank {} {how}{first}", row.number);
+    if let Some(step) = step {
+        words = format!("{words}, in step {step}");
+    }
+    if let Some(wanted) = wanted {
+        words = format!("{words}: {wanted} were wanted");
+    }
+    let Some((next, after)) = later.first() else {
+        return words;
+    };
+    let next = found.rows[*next].number;
+    match later.len() {
+        1 => format!("{words}; rank {next} stopped {after} after it"),
+        n => format!(
+            "{words}; {n} others stopped after it, the first of them rank {next} after {after}"
+        ),
+    }
+}
+
+/// `▲ rank 2 keeps 40 MiB a step, held by losses; the others keep nothing`
+fn growth_line(found: &Ranks, finding: &RankFinding, state: State) -> String {
+    let rows = finding.rows.iter().map(|idx| &found.rows[*idx]);
+    let grown: Vec<_> = rows.filter_map(|row| row.growth.as_ref()).collect();
+    let Some(first) = grown.first() else {
+        return String::new();
+    };
+    let sign = if state == State::Leak { '▲' } else { '◆' };
+    let fastest = grown
+        .iter()
+        .map(|it| it.per_step)
+        .max()
+        .unwrap_or(first.per_step);
+    let per = if first.counts_steps { "step" } else { "run" };
+    let is_one = grown.len() == 1;
+    let verb = match (state, is_one) {
+        (State::Leak, true) => "keeps",
+        (State::Leak, false) => "keep",
+        _ => "may keep",
+    };
+    let (most, each) = if is_one {
+        ("", "")
+    } else {
+        ("up to ", " each")
+    };
+    let who = who(found, finding);
+    let mut words = format!(
+        "{sign} {who} {verb} {most}{} a {per}{each}",
+        fastest.magnitude()
+    );
+    if let Some(holder) = &first.holder {
+        words = format!("{words}, held by {}", printable(holder));
+    }
+    let n_growing = found.rows.iter().filter(|row| row.growth.is_some()).count();
+    let n_others = found.rows.len() - n_growing;
+    if n_growing == grown.len() && n_others > 0 {
+        let others = if n_others == 1 {
+            "the other keeps"
+        } else {
+            "the others keep"
+        };
+        words = format!("{words}; {others} nothing");
+    }
+    words
+}
+
+/// `rank 2`, `all 4 ranks`, `3 of 4 ranks (0, 1, 3)`
+fn who(found: &Ranks, finding: &RankFinding) -> String {
+    let (n, n_all) = (finding.rows.len(), found.rows.len());
+    let first = found.rows[finding.rows[0]].number;
+    if n == 1 {
+        return format!("rank {first}");
+    }
+    if n == n_all {
+        return format!("all {n} ranks");
+    }
+    let numbers = finding.rows.iter().map(|idx| found.rows[*idx].number);
+    format!("{n} of {n_all} ranks ({})", numbers_words(numbers))
+}
+
+/// `0, 1, 3 and 20 more`, in order.
+fn numbers_words(numbers: impl Iterator<Item = u32>) -> String {
+    let sorted: BTreeSet<u32> = numbers.collect();
+    let named: Vec<String> = sorted.iter().take(N_NAMED).map(u32::to_string).collect();
+    let named = named.join(", ");
+    match sorted.len().saturating_sub(N_NAMED) {
+        0 => named,
+        n => format!("{named} and {n} more"),
+    }
+}
+
+/// Those of findings first, then by number.
+fn table(found: &Ranks) -> Vec<String> {
+    let named = found.findings.iter().flat_map(|it| &it.rows).copied();
+    let all = 0..found.rows.len();
+    let mut seen = BTreeSet::new();
+    let rows: Vec<usize> = named.chain(all).filter(|idx| seen.insert(*idx)).collect();
+    let head = [
+        "rank", "machine", "device", "memory", "highest", "outside", "steps", "a step", "ended",
+    ];
+    let mut lines = vec![table_line(head.map(str::to_owned))];
+    lines.extend(
+        rows.iter()
+            .take(N_ROWS)
+            .map(|idx| row_line(&found.rows[*idx])),
+    );
+    let n_more = rows.len().saturating_sub(N_ROWS);
+    lines.extend((n_more > 0).then(|| format!("… and {}", count(n_more, "more rank"))));
+    lines
+}
+
+fn row_line(row: &RankRow) -> String {
+    let size = |level: Option<Bytes>| level.map_or_else(|| "?".to_owned(), |it| it.to_string());
+    let per_step = row.growth.as_ref().filter(|it| it.counts_steps);
+    let ended = match row.ending {
+        RankEnding::Running => "running".to_owned(),
+        RankEnding::InOrder => "in order".to_owned(),
+        RankEnding::OutOfMemory => format!("out of memory at {}", row.until),
+        RankEnding::Failed => format!("failed at {}", row.until),
+        RankEnding::KilledBySystem => format!("out of memory, killed at {}", row.until),
+        RankEnding::Lost => format!("stopped at {}", row.until),
+    };
+    table_line([
+        row.number.to_string(),
+        printable(&row.node),
+        row.device
+            .as_deref()
+            .map_or_else(|| "?".to_owned(), printable),
+        size(row.latest),
+        size(row.peak),
+        row.outside.map_or_else(String::new, |it| it.to_string()),
+        row.n_steps.to_string(),
+        per_step.map_or_else(String::new, |it| it.per_step.to_string()),
+        ended,
+    ])
+}
+
+fn table_line(
+    [
+        rank,
+        node,
+        device,
+        memory,
+        highest,
+        outside,
+        steps,
+        per_step,
+        ended,
+    ]: [String; 9],
+) -> String {
+    let node = padded(&cut(&node, NODE_COLUMNS), NODE_COLUMNS);
+    let device = padded(&cut(&device, 7), 7);
+    format!(
+        "{rank:>4} {node} {device} {memory:>9} {highest:>9} {outside:>9} {steps:>6} {per_step:>10}  {ended}"
+    )
+}
+
+/// What else is known: skew, clocks, ranks that left nothing.
+fn notes(found: &Ranks) -> Vec<String> {
+    let mut notes = Vec::new();
+    if !found.missing.is_empty() {
+        let numbers = numbers_words(found.missing.iter().copied());
+        let (what, verb) = match found.missing.len() {
+            1 => ("rank", "has"),
+            _ => ("ranks", "have"),
+        };
+        notes.push(format!(
+            "! of {} ranks, {what} {numbers} {verb} no recording here",
+            found.n_expected
+        ));
+    }
+    if let Some(skew) = found.skew {
+        notes.push(format!(
+            "The last rank ends a step {skew} after the first (median)."
+        ));
+    }
+    if let Some(correction) = found.correction.filter(|it| *it >= MUCH) {
+        notes.push(format!(
+            "Times are by the ends of steps: clocks of machines were put right by up to {correction}."
+        ));
+    }
+    if found.rows.iter().any(|row| row.outside.is_some()) {
+        notes.push(
+            "Outside: what a process uses beside what its frameworks reserved: context, NCCL, libraries.".to_owned(),
+        );
+    }
+    notes
+}
