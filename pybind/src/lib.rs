@@ -33,6 +33,7 @@ mod oom;
 mod opened;
 #[cfg(target_os = "linux")]
 mod own_memory;
+mod ranks;
 mod recorder;
 mod rules;
 mod sampler;
@@ -106,6 +107,8 @@ mod _gpumem {
     use super::nsight::NsightExport;
     #[pymodule_export]
     use super::opened::load;
+    #[pymodule_export]
+    use super::ranks::{JobRanks, ranks_of};
     #[pymodule_export]
     use super::rules::{_check_rules, _default_rules};
     #[pymodule_export]

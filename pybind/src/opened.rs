@@ -14,10 +14,10 @@ use crate::api::{load_bytes, raised, read_file};
 use crate::device_profile::DeviceProfile;
 use crate::level_log::LevelLog;
 use crate::nsight::{self, NsightExport};
-use crate::{torch_snapshot, torch_trace};
+use crate::{ranks, torch_snapshot, torch_trace};
 
-/// Reads a file of any kind that gpumem knows; its content tells which. A folder holds the traces of
-/// several workers. In a memory snapshot of `PyTorch`, cells of `notebook` are named, by default those of this
+/// Reads a file of any kind that gpumem knows; its content tells which. A folder holds the recordings of a job's
+/// ranks, or the traces of several workers. In a memory snapshot of `PyTorch`, cells of `notebook` are named, by default those of this
 /// session.
 #[pyfunction]
 #[pyo3(signature = (path, *, notebook = None))]
@@ -27,11 +27,19 @@ pub(crate) fn load(
     notebook: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Py<PyAny>> {
     if path.is_dir() {
-        return torch_trace::read_folder(py, &path)?.into_py_any(py);
+        return match ranks::read_folder(py, &path)? {
+            Some(job) => job.into_py_any(py),
+            None => torch_trace::read_folder(py, &path)?.into_py_any(py),
+        };
     }
     // An export of Nsight Systems may be larger than memory.
     match py.detach(|| kind_by_beginning(&path)) {
-        FileKind::Sqlite => return NsightExport::of_sqlite(py, &path)?.into_py_any(py),
+        FileKind::Sqlite => {
+            return match ranks::session_in(py, &path)? {
+                Some(session) => session.into_py_any(py),
+                None => NsightExport::of_sqlite(py, &path)?.into_py_any(py),
+            };
+        }
         FileKind::NsightReport => return Err(nsight::not_exported(py, &path)),
         _ => (),
     }

@@ -5,6 +5,8 @@ use super::{Rank, RankEnding, RankRow};
 use crate::analyze::State;
 use crate::units::{Bytes, Nanos};
 
+/// A session's last moments may not have reached the disk.
+const UNHEARD: Nanos = Nanos::millis(3_000);
 /// From so many ranks on, one that differs is told.
 const MIN_RANKS: usize = 3;
 /// A rank differs by more than so many median absolute deviations (scaled to a standard deviation),
@@ -34,7 +36,7 @@ pub enum Cause {
         step: Option<u64>,
         /// The request that failed there, if memory ran out.
         wanted: Option<Bytes>,
-        /// Rows that ended badly after the first, with the time between.
+        /// Rows that ended badly after the first, with the time between; of one that was killed, at most.
         later: Vec<(usize, Nanos)>,
     },
     /// Ranks keep more with every step: the same cell and the same name.
@@ -62,8 +64,7 @@ fn ended(job: &[Rank], rows: &[RankRow]) -> Option<RankFinding> {
     let mut bad: Vec<usize> = (0..rows.len())
         .filter(|idx| rows[*idx].ending.is_bad())
         .collect();
-    // A rank that is stopped as another fails may be found before that one said why.
-    bad.sort_by_key(|idx| rows[*idx].until);
+    bad.sort_by_key(|idx| at_the_latest(&rows[*idx]));
     let first = *bad.first()?;
     let row = &rows[first];
     let oom = || {
@@ -72,7 +73,7 @@ fn ended(job: &[Rank], rows: &[RankRow]) -> Option<RankFinding> {
     };
     let wanted = (row.ending == RankEnding::OutOfMemory).then(oom).flatten();
     let later = bad[1..].iter();
-    let later = later.map(|idx| (*idx, rows[*idx].until.since(row.until)));
+    let later = later.map(|idx| (*idx, at_the_latest(&rows[*idx]).since(row.until)));
     Some(RankFinding {
         cause: Cause::Ended {
             step: (row.n_steps > 0).then_some(row.n_steps + 1),
@@ -81,6 +82,16 @@ fn ended(job: &[Rank], rows: &[RankRow]) -> Option<RankFinding> {
         },
         rows: vec![first],
     })
+}
+
+/// When a rank had ended. One that was killed is known up to a moment before: it must not be taken for the
+/// cause of an error that another one could still tell.
+fn at_the_latest(row: &RankRow) -> Nanos {
+    if row.ending.is_told() {
+        row.until
+    } else {
+        row.until + UNHEARD
+    }
 }
 
 /// Growth of the same finding, with the same holder, is one cause.

@@ -29,6 +29,9 @@ mod tests;
 
 pub use findings::{Cause, RankFinding};
 
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
 use crate::analyze::{Analysis, DeviceSummary, Finding, FindingKind, Metric, State};
 use crate::history::{Ending, LastRun};
 use crate::recording::{Recording, Status};
@@ -127,6 +130,11 @@ impl RankEnding {
     /// Neither in order nor still there.
     pub const fn is_bad(self) -> bool {
         !matches!(self, Self::Running | Self::InOrder)
+    }
+
+    /// The rank itself told it: the instant is exact.
+    pub(crate) const fn is_told(self) -> bool {
+        matches!(self, Self::InOrder | Self::OutOfMemory | Self::Failed)
     }
 
     fn of(rank: &Rank) -> Self {
@@ -266,6 +274,48 @@ pub fn ranks(job: &[Rank]) -> Ranks {
         correction: clocks.correction,
     }
 }
+
+/// Of the ranks that were found, those of the job that ran last: the newest recording of each number; and
+/// how many others there are. Recordings without a number are left out where others have one.
+///
+/// ```
+/// use gpumem_core::ranks::of_last_job;
+///
+/// assert_eq!(of_last_job(Vec::new()).1, 0);
+/// ```
+pub fn of_last_job(mut found: Vec<Rank>) -> (Vec<Rank>, usize) {
+    let n_found = found.len();
+    if found.iter().any(|rank| rank.number().is_some()) {
+        found.retain(|rank| rank.number().is_some());
+    }
+    found.sort_by_key(|rank| Reverse(rank.span().0));
+    let Some(newest) = found.first() else {
+        return (found, n_found);
+    };
+    let (began, _) = newest.span();
+    let own = SAME.map(|name| newest.fact(name).map(str::to_owned));
+    let is_same = |rank: &Rank| {
+        let facts = SAME.map(|name| rank.fact(name));
+        let knows_job = facts.iter().skip(1).any(Option::is_some);
+        // Where nothing names the job, its ranks ran together.
+        let overlaps = rank.span().1.get().saturating_add(SLACK.get()) >= began.get();
+        facts
+            .iter()
+            .zip(&own)
+            .all(|(fact, own)| *fact == own.as_deref())
+            && (knows_job || overlaps)
+    };
+    found.retain(is_same);
+    let mut numbers = BTreeSet::new();
+    found.retain(|rank| rank.number().is_none_or(|number| numbers.insert(number)));
+    let n_others = n_found - found.len();
+    (found, n_others)
+}
+
+/// What all ranks of one job say of it alike.
+const SAME: [&str; 4] = ["world_size", "slurm_job", "slurm_step", "torchelastic_run"];
+/// Clocks of machines differ by no more.
+const SLACK: Nanos = Nanos::millis(60_000);
 
 /// A header that says more is wrong.
 const MAX_RANKS: usize = 1 << 16;

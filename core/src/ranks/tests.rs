@@ -88,8 +88,8 @@ fn the_rank_that_leaks_and_runs_out_is_named_first() {
     assert_eq!(
         findings(&job),
         [
-            "▲ rank 2 ran out of memory first, in step 31: 2 GiB were wanted; 3 others stopped after it, the first of \
-             them rank 0 after 1.2 s",
+            "▲ rank 2 ran out of memory first, in step 31: 2 GiB were wanted; 3 others stopped after it, rank 0 after \
+             1.2 s",
             "▲ rank 2 keeps 40 MiB a step, held by losses; the others keep nothing",
         ]
     );
@@ -167,13 +167,30 @@ fn the_first_one_is_so_by_the_corrected_clock() {
     assert_eq!(found.rows[found.findings[0].rows[0]].number, 3);
     let line = &report::rank_findings(&found)[0];
     assert!(
-        line.ends_with("2 others stopped after it, the first of them rank 0 after 800 ms"),
+        line.ends_with("2 others stopped after it, rank 0 after 800 ms"),
         "{line}"
     );
     assert_eq!(found.skew, Some(Nanos::new(0)));
     let text = report::ranks(&job, &found, 100);
     assert!(text.starts_with("4 ranks on 2 machines"), "{text}");
     assert!(text.contains("put right by up to"), "{text}");
+}
+
+#[test]
+fn a_killed_rank_is_not_taken_for_the_cause() {
+    let killed = |number, later_ms: u64| {
+        let mut rank = failing(&rank(number, "n", 0, &steady()), Status::Ok, later_ms);
+        rank.ending = Ending::Lost;
+        rank
+    };
+    // Rank 0 was heard of last a second before rank 1 ran out; rank 3 long before.
+    let told = failing(&rank(1, "n", 0, &steady()), Status::OutOfMemory, 9_000);
+    let job = [killed(0, 8_000), told.clone()];
+    let line = "▲ rank 1 ran out of memory first, in step 31: 2 GiB were wanted; then rank 0";
+    assert_eq!(findings(&job), [line]);
+    let job = [killed(3, 1_000), told];
+    let line = "▲ rank 3 stopped without a word first, in step 31; rank 1 stopped 8.0 s after it";
+    assert_eq!(findings(&job), [line]);
 }
 
 #[test]
@@ -233,4 +250,47 @@ fn five_hundred_ranks_are_joined() {
     let text = report::ranks(&job, &found, 100);
     assert!(text.contains("▲ rank 300 keeps 40 MiB a step"), "{text}");
     assert!(text.contains("… and 480 more ranks"), "{text}");
+}
+
+#[test]
+fn the_job_that_ran_last_is_taken() {
+    let at = |number, began_ms| rank(number, "n", began_ms, &steady());
+    let check = |found: Vec<Rank>, expected: &[(u32, u64)], n_others| {
+        let (job, others) = of_last_job(found);
+        let mut kept: Vec<(u32, u64)> = job
+            .iter()
+            .map(|rank| {
+                (
+                    rank.number().expect("a number"),
+                    rank.span().0.get() / 1_000_000,
+                )
+            })
+            .collect();
+        kept.sort_unstable();
+        let expected: Vec<_> = expected
+            .iter()
+            .map(|(n, ms)| (*n, 1_000_000 + ms))
+            .collect();
+        assert_eq!((kept, others), (expected, n_others));
+    };
+    check(vec![at(0, 5), at(1, 0)], &[(0, 5), (1, 0)], 0);
+    // Rank 1 was started anew.
+    check(
+        vec![at(1, 0), at(0, 5), at(1, 9_000)],
+        &[(0, 5), (1, 9_000)],
+        1,
+    );
+    // What names a job tells it from another one, whenever they ran.
+    let mut other = at(1, 0);
+    let header = other.recording.header().clone();
+    let process = header.process.iter().cloned();
+    let process = process.map(|(name, value)| match &*name {
+        "slurm_job" => (name, "4712".to_owned()),
+        _ => (name, value),
+    });
+    other.recording = Recording::new(Header {
+        process: process.collect(),
+        ..header
+    });
+    check(vec![at(0, 1), other], &[(0, 1)], 1);
 }

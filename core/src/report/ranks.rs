@@ -112,9 +112,9 @@ fn ended_line(
     let row = &found.rows[finding.rows[0]];
     let how = match row.ending {
         RankEnding::OutOfMemory => "ran out of memory",
-        RankEnding::KilledBySystem => "was killed by the system, out of memory",
+        RankEnding::KilledBySystem => "was killed by the system for want of memory",
         RankEnding::Failed => "failed",
-        _ => "ended without a word, as if killed",
+        _ => "stopped without a word",
     };
     let first = if later.is_empty() { "" } else { " first" };
     let mut words = format!("▲ rank {} {how}{first}", row.number);
@@ -124,15 +124,19 @@ fn ended_line(
     if let Some(wanted) = wanted {
         words = format!("{words}: {wanted} were wanted");
     }
-    let Some((next, after)) = later.first() else {
-        return words;
-    };
-    let next = found.rows[*next].number;
-    match later.len() {
-        1 => format!("{words}; rank {next} stopped {after} after it"),
-        n => format!(
-            "{words}; {n} others stopped after it, the first of them rank {next} after {after}"
+    let told = later
+        .iter()
+        .find(|(idx, _)| found.rows[*idx].ending.is_told());
+    let told = told.map(|(idx, after)| (found.rows[*idx].number, after));
+    match (later, told) {
+        ([], _) => words,
+        ([_], Some((next, after))) => format!("{words}; rank {next} stopped {after} after it"),
+        ([(next, _)], None) => format!("{words}; then rank {}", found.rows[*next].number),
+        (all, Some((next, after))) => format!(
+            "{words}; {} others stopped after it, rank {next} after {after}",
+            all.len()
         ),
+        (all, None) => format!("{words}; then {} others", all.len()),
     }
 }
 

@@ -24,6 +24,8 @@ PLACES = {
     "SLURM_STEP_ID": "slurm_step",
     "SLURMD_NODENAME": "slurm_node",
     "SLURM_PROCID": "slurm_rank",
+    "SLURM_NTASKS": "slurm_ranks",
+    "TORCHELASTIC_RUN_ID": "torchelastic_run",
 }
 # In the command line of processes that multiprocessing or loky starts.
 STARTED_BY = ("--multiprocessing-fork", "multiprocessing.forkserver", "loky.backend.popen")

@@ -46,6 +46,7 @@ pub(crate) enum ArchiveError {
 
 /// A session that was opened.
 pub(crate) struct Opened {
+    pub(crate) path: PathBuf,
     pub(crate) recording: Recording,
     /// Where its child processes are kept.
     pub(crate) children: PathBuf,
@@ -93,6 +94,42 @@ impl Archive {
             let words = fault.words();
             ArchiveError::Failed(format!("{}: {words}", entry.path.display()))
         })
+    }
+
+    /// The sessions of a folder, the newest first, with what is found in them; those that cannot be read are
+    /// left out.
+    pub(crate) fn all(&self) -> Vec<(Opened, Analysis)> {
+        let entries = self.entries();
+        entries
+            .iter()
+            .filter_map(|entry| self.with_analysis(entry).ok())
+            .collect()
+    }
+
+    /// The session in a file; `None` if that is none.
+    pub(crate) fn of_file(path: &Path) -> Option<Result<(Opened, Analysis), ArchiveError>> {
+        let facts = file::facts(path).ok()?;
+        let session = facts.get("session")?;
+        let archive = Self {
+            folder: path.parent()?.to_owned(),
+            origin: Origin::default(),
+            own: None,
+            is_written: false,
+        };
+        let opened = archive.with_analysis(&Entry::named(path, session));
+        Some(opened.map_err(|fault| {
+            let words = fault.words();
+            ArchiveError::Failed(format!("{}: {words}", path.display()))
+        }))
+    }
+
+    fn with_analysis(&self, entry: &Entry) -> Result<(Opened, Analysis), Fault> {
+        let mut analysis = Analysis::default();
+        let opened = self.open_entry(entry, |recording| {
+            analysis = judged(recording);
+            analysis.clone()
+        })?;
+        Ok((opened, analysis))
     }
 
     /// The last session of this notebook, if it died. Reads as little as that takes.
@@ -207,6 +244,7 @@ impl Archive {
             drop(recording.apply(Frame::Missing(Missing { words })));
         }
         Ok(Opened {
+            path,
             recording,
             children: child::folder(&self.folder, &entry.id),
             session,

@@ -52,6 +52,16 @@ impl Entry {
         }
     }
 
+    /// Of a session whose file may have been renamed.
+    pub(super) fn named(path: &Path, session: &str) -> Self {
+        Self::of(path.to_owned()).unwrap_or_else(|| Self {
+            path: path.to_owned(),
+            started: 0,
+            id: session.chars().take(8).collect(),
+            notebook: String::new(),
+        })
+    }
+
     fn of(path: PathBuf) -> Option<Self> {
         if path.extension()? != EXTENSION {
             return None;

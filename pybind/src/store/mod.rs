@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use gpumem_core::recording::Recording;
 
-pub(crate) use archive::{Archive, ArchiveError};
+pub(crate) use archive::{Archive, ArchiveError, Opened};
 pub(crate) use folder::create_folder;
 #[cfg(feature = "testing")]
 pub(crate) use handover::store_nanos;
@@ -73,6 +73,10 @@ pub(crate) fn begin(
         origin: origin.clone(),
         session: recording.header().session.clone(),
         clock,
+        is_rank: {
+            let mut facts = recording.header().process.iter();
+            facts.any(|(name, _)| name == "rank" || name == "slurm_rank")
+        },
     };
     child::watch(&child::folder(&plan.folder, &plan.session), clock);
     let shared = Arc::<Shared>::default();

@@ -48,6 +48,8 @@ pub(super) struct Plan {
     pub(super) origin: Origin,
     pub(super) session: String,
     pub(super) clock: Clock,
+    /// It is one rank of a job, of which another may be on a machine that this one cannot look at.
+    pub(super) is_rank: bool,
 }
 
 /// The thread's own.
@@ -346,7 +348,9 @@ fn begin(plan: &Plan) -> Result<SessionFile, Fault> {
     );
     let facts = plan.origin.facts(&plan.session, started.get());
     let file = SessionFile::create(&entry.path, &facts)?;
-    prune(plan, &entry);
+    if !plan.is_rank {
+        prune(plan, &entry);
+    }
     Ok(file)
 }
 

@@ -9,10 +9,12 @@ from gpumem import GpuMemError, Recording, _gpumem, load
 from gpumem.cli.exits import CommandError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gpumem._other_file import OtherFile
 
 NAMED = """a file, a folder of traces, `last`, the beginning of a session's id (see `sessions`),
-or a baseline"""
+or a baseline; of a job: a folder of what its ranks recorded, or several files"""
 
 
 def recording(named: str) -> Recording:
@@ -23,6 +25,16 @@ def recording(named: str) -> Recording:
         hint = f"hint: `jupyter gpumem report {named}` shows it"
         raise CommandError(f"{message}\n{hint}")
     return opened
+
+
+def all_of(named: list[str], notebook: str | None = None) -> Recording | OtherFile:
+    """Return what one name stands for; of several, which are files, the ranks of a job."""
+    if len(named) == 1:
+        return any_file(named[0], notebook)
+    missing = next((name for name in named if not Path(name).exists()), None)
+    if missing is not None:
+        raise CommandError(f"cannot read {missing}: several names are files of one job's ranks")
+    return _read(lambda: _gpumem._ranks(named), named[0])
 
 
 def any_file(named: str, notebook: str | None = None) -> Recording | OtherFile:
@@ -43,11 +55,14 @@ def any_file(named: str, notebook: str | None = None) -> Recording | OtherFile:
 
 
 def _of_file(path: str, notebook: str | None) -> Recording | OtherFile:
+    return _read(lambda: load(path, notebook=notebook), path)
+
+
+def _read(load_it: Callable[[], Recording | OtherFile], path: str) -> Recording | OtherFile:
     try:
-        found: Recording | OtherFile = load(path, notebook=notebook)
+        return load_it()
     except GpuMemError as error:
         raise CommandError(str(error)) from None
     except OSError as error:
         named = error.filename or path
         raise CommandError(f"cannot read {named}: {error.strerror or error}") from None
-    return found

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 ABOUT = """Show the report of a recording: which cells grew memory, whether they leak, and every
 run; or of what another program wrote: a memory snapshot of PyTorch, a trace or memory timeline of
 its profiler or a folder of traces, a log of nvidia-smi, an export of Nsight Systems or stormlog, a
-memory profile of JAX. Without an option it prints text."""
+memory profile of JAX; or of the ranks of a job, joined: which one failed or grew first. Without an
+option it prints text."""
 
 EXAMPLES = """examples:
   jupyter gpumem report last
@@ -26,7 +27,8 @@ EXAMPLES = """examples:
   jupyter gpumem report snapshot.pickle --html snapshot.html
   jupyter gpumem report trace.json.gz --by shapes
   jupyter gpumem report trace.json.gz --html trace.html
-  jupyter gpumem report nvidia-smi.csv"""
+  jupyter gpumem report nvidia-smi.csv
+  jupyter gpumem report job/"""
 
 FILES = ("html", "png", "svg", "perfetto")
 TEXTS = ("text", "json", "csv", "markdown")
@@ -35,7 +37,7 @@ GROUPS = ("name", "shapes", "module")
 
 def add(parser: ArgumentParser) -> None:
     """Add the command's options."""
-    parser.add_argument("recording", metavar="FILE|SESSION", help=opened.NAMED)
+    parser.add_argument("recording", metavar="FILE|SESSION", nargs="+", help=opened.NAMED)
     for name, what in (
         ("html", "the report as one page that needs no network"),
         ("png", "a picture"),
@@ -72,7 +74,7 @@ def run(options: Namespace) -> int:
     from gpumem import Recording, TorchTrace, report
 
     files.check_targets(options, *FILES, "output")
-    found = opened.any_file(options.recording, options.notebook)
+    found = opened.all_of(options.recording, options.notebook)
     if options.by is not None and not isinstance(found, TorchTrace):
         raise exits.CommandError(f"only {TorchTrace._KIND} has --by")
     if not isinstance(found, Recording):
@@ -103,7 +105,7 @@ def _show_other(found: OtherFile, options: Namespace) -> int:
         message = f"{found._KIND} has no {refused[0]}"
         raise exits.CommandError(f"{message}\nhint: use {', '.join(forms[:-1])} or {forms[-1]}")
     if options.html is not None:
-        files.write(options.html, _file_page.html(found, Path(options.recording)))
+        files.write(options.html, _file_page.html(found, Path(options.recording[0])))
         print(files.wrote(options.html))
         if options.form is None and options.output is None:
             return exits.OK

@@ -25,6 +25,7 @@ EXAMPLES = """examples:
   jupyter gpumem run train.ipynb --repeat 10 --cell 5
   jupyter gpumem run --loop train.py:12 train.py --epochs 3
   jupyter gpumem run -m package.train --epochs 3
+  torchrun --nproc-per-node 4 -m gpumem run --store job train.py
 
 Options of gpumem precede the script: what follows it is the script's own. Its report goes to
 standard error."""
@@ -54,6 +55,11 @@ def add(parser: ArgumentParser) -> None:
     parser.add_argument("--allow-errors", action="store_true", help="notebook: go on after errors")
     add_kernel(parser)
     parser.add_argument("--html", metavar="FILE", help="write the report as one page")
+    parser.add_argument(
+        "--store",
+        metavar="FOLDER",
+        help="script: keep the session there, as one rank of a job (`jupyter gpumem report FOLDER`)",
+    )
     parser.add_argument("--save", metavar="FILE", help="write the recording, for later commands")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     files.add_force(parser)
@@ -110,6 +116,8 @@ def _run_notebook(options: Namespace) -> int:
 
     if options.loop is not None:
         raise exits.CommandError("--loop is for scripts\nhint: use gpumem.steps in the notebook")
+    if options.store is not None:
+        raise exits.CommandError("--store is for scripts\nhint: set c.GpuMem.store for notebooks")
     path = Path(options.target)
     ran = notebooks.run(path, choice(options), terminal.Progress(quiet=options.quiet))
     if options.output is not None:
@@ -150,9 +158,12 @@ def _run_program(options: Namespace) -> int:
         program = scripts.of_module(name)
     else:
         program, arguments = scripts.of_file(options.target), options.arguments
-    code = scripts.run(program, arguments, options.loop)
+    code = scripts.run(program, arguments, options.loop, options.store)
     sys.stdout.flush()
-    _show(options, recording(), to_stderr=True)
+    if options.store is None or options.json:
+        _show(options, recording(), to_stderr=True)
+    else:
+        _write(options, recording())
     return code
 
 
@@ -164,12 +175,16 @@ def _show(options: Namespace, recording: Recording, *, to_stderr: bool) -> None:
         print(shown.to_json())
     else:
         print(shown.text(terminal.width()), file=sys.stderr if to_stderr else sys.stdout)
+    _write(options, recording)
+
+
+def _write(options: Namespace, recording: Recording) -> None:
     if options.save is not None:
         files.write(options.save, recording.to_bytes())
     if options.html is not None:
-        from gpumem import widget
+        from gpumem import report, widget
 
-        files.write(options.html, widget.html(shown))
+        files.write(options.html, widget.html(report(recording)))
     for path in (options.output, options.save, options.html):
         if path is not None:
             print(files.wrote(path), file=sys.stderr)

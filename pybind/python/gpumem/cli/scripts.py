@@ -77,10 +77,15 @@ def of_module(name: str) -> Program:
     return Program(name, code, source, module, folder, spec.origin or name)
 
 
-def run(program: Program, arguments: list[str], loop: tuple[str, int] | None) -> int:
-    """Run a program; return its exit code. An error prints its traceback, as Python does."""
+def run(
+    program: Program, arguments: list[str], loop: tuple[str, int] | None, store: str | None
+) -> int:
+    """Run a program; return its exit code. An error prints its traceback, as Python does.
+
+    The session is kept in the folder ``store``, by default in Jupyter's.
+    """
     with tempfile.TemporaryDirectory(prefix="gpumem-") as profile:
-        begin, end = _recorder(program, profile)
+        begin, end = _recorder(program, profile, store)
         sys.argv = [program.argv0, *arguments]
         # What Python put there for gpumem itself.
         sys.path[0] = program.folder
@@ -99,7 +104,7 @@ def run(program: Program, arguments: list[str], loop: tuple[str, int] | None) ->
             return 0
 
 
-def _recorder(program: Program, profile: str) -> tuple[Any, Any]:
+def _recorder(program: Program, profile: str, store: str | None) -> tuple[Any, Any]:
     """Return what begins and what ends the run.
 
     A shell without history or prompt stands for it: its events are what records a cell, with its
@@ -118,6 +123,8 @@ def _recorder(program: Program, profile: str) -> tuple[Any, Any]:
     config = Config()
     config.HistoryManager.enabled = False
     config.GpuMem.record_all = config.GpuMem.quiet = True
+    if store is not None:
+        config.GpuMem.store = str(Path(store).absolute())
     hook = sys.excepthook
     shell = InteractiveShell(
         config=config,

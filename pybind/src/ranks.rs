@@ -1,0 +1,161 @@
+//! The ranks of a job, for Python.
+
+use std::path::{Path, PathBuf};
+
+use gpumem_core::analyze::analyze;
+use gpumem_core::history::Ending;
+use gpumem_core::json::ranks_json;
+use gpumem_core::ranks::{self, Rank, Ranks};
+use gpumem_core::report;
+use pyo3::prelude::*;
+
+use crate::api::{Recording, load_bytes, raised, read_file};
+use crate::store::{Archive, ArchiveError, Opened, Origin};
+
+/// Of files that `save` wrote.
+const RECORDING: &str = "gpumem";
+
+/// The ranks of a job, each with a recording of its own.
+#[pyclass(frozen, module = "gpumem._gpumem")]
+pub(crate) struct JobRanks {
+    job: Vec<Rank>,
+    found: Ranks,
+    /// Recordings beside those of the job.
+    n_others: usize,
+}
+
+#[pymethods]
+impl JobRanks {
+    /// What messages call them.
+    #[classattr]
+    const _KIND: &'static str = "the ranks of a job";
+
+    /// The report as text; lines are at most `width` columns long.
+    #[pyo3(signature = (width = 100))]
+    fn text(&self, width: usize) -> String {
+        let mut text = report::ranks(&self.job, &self.found, width);
+        if self.n_others > 0 {
+            text.push_str(&format!(
+                "\n{} more recordings here are not of this job.",
+                self.n_others
+            ));
+        }
+        text
+    }
+
+    /// Everything as JSON: sizes are bytes, times are nanoseconds.
+    fn to_json(&self) -> String {
+        ranks_json(&self.job, &self.found)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<JobRanks {}>", self.job.len())
+    }
+}
+
+impl JobRanks {
+    fn of(found: Vec<Rank>) -> Self {
+        let (job, n_others) = ranks::of_last_job(found);
+        Self {
+            found: ranks::ranks(&job),
+            job,
+            n_others,
+        }
+    }
+}
+
+/// The sessions in a folder and the recordings that were saved there; `None` if there is none.
+pub(crate) fn read_folder(py: Python<'_>, folder: &Path) -> PyResult<Option<JobRanks>> {
+    let found = ranks_in(py, folder)?;
+    Ok((!found.is_empty()).then(|| py.detach(|| JobRanks::of(found))))
+}
+
+/// The session in a file of the store; `None` if that is none.
+pub(crate) fn session_in(py: Python<'_>, path: &Path) -> PyResult<Option<Recording>> {
+    let Some(opened) = py.detach(|| Archive::of_file(path)) else {
+        return Ok(None);
+    };
+    let (opened, _) = opened.map_err(|error| failed(py, &error))?;
+    Ok(Some(Recording::with_children(
+        opened.recording,
+        opened.children,
+    )))
+}
+
+/// Joins the ranks of one job: files of recordings, sessions, and folders with such.
+#[pyfunction]
+#[pyo3(name = "_ranks")]
+pub(crate) fn ranks_of(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<JobRanks> {
+    let mut found = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            found.extend(ranks_in(py, &path)?);
+        } else if is_beside(&path) {
+            // What SQLite keeps beside a session.
+        } else if let Some(opened) = py.detach(|| Archive::of_file(&path)) {
+            let (opened, analysis) = opened.map_err(|error| failed(py, &error))?;
+            found.push(rank_of(opened, analysis));
+        } else {
+            found.push(saved(py, path)?);
+        }
+    }
+    Ok(py.detach(|| JobRanks::of(found)))
+}
+
+fn ranks_in(py: Python<'_>, folder: &Path) -> PyResult<Vec<Rank>> {
+    // That of a session's children.
+    if folder.extension().is_some_and(|it| it == "processes") {
+        return Ok(Vec::new());
+    }
+    let archive = Archive {
+        folder: folder.to_owned(),
+        origin: Origin::default(),
+        own: None,
+        is_written: false,
+    };
+    let sessions = py.detach(|| archive.all());
+    let sessions = sessions.into_iter();
+    let mut found: Vec<Rank> = sessions
+        .map(|(opened, analysis)| rank_of(opened, analysis))
+        .collect();
+    let mut paths = Vec::new();
+    for entry in folder.read_dir()? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|it| it == RECORDING) && path.is_file() {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    for path in paths {
+        found.push(saved(py, path)?);
+    }
+    Ok(found)
+}
+
+fn rank_of(opened: Opened, analysis: gpumem_core::analyze::Analysis) -> Rank {
+    let id = opened.path.display().to_string();
+    Rank::new(&id, opened.recording, analysis, opened.session.ending)
+}
+
+/// A recording that was saved by whoever made it: it ended in order, unless its last run says other.
+fn saved(py: Python<'_>, path: PathBuf) -> PyResult<Rank> {
+    let (path, bytes) = read_file(py, path)?;
+    let recording = load_bytes(py, &path, &bytes)?.inner;
+    let id = path.display().to_string();
+    Ok(py.detach(|| {
+        let analysis = analyze(&recording, &recording.header().rules);
+        Rank::new(&id, recording, analysis, Ending::InOrder)
+    }))
+}
+
+fn is_beside(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    ["-wal", "-shm", "-journal"]
+        .iter()
+        .any(|ending| name.ends_with(ending))
+}
+
+fn failed(py: Python<'_>, error: &ArchiveError) -> PyErr {
+    let (ArchiveError::Unknown(words) | ArchiveError::Failed(words)) = error;
+    raised(py, words.clone(), 0)
+}
