@@ -58,7 +58,7 @@ def add(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--store",
         metavar="FOLDER",
-        help="script: keep the session there, as one rank of a job (`jupyter gpumem report FOLDER`)",
+        help="script: keep the session in that folder, as one rank of a job (see `report FOLDER`)",
     )
     parser.add_argument("--save", metavar="FILE", help="write the recording, for later commands")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
