@@ -71,7 +71,7 @@ if rank == 2:
     found = joined(tmp_path, textwrap.indent(body, "    "), 1)
     first, growth = found["findings"][:2]
     assert (first["kind"], first["ranks"]) == ("out_of_memory", [2]), found["text"]
-    assert "in step 31: 1 PiB were wanted" in first["title"]
+    assert "in step 31: 4 PiB were wanted" in first["title"]
     assert growth["ranks"] == [2]
     assert growth["title"].startswith("rank 2 keeps"), growth
     assert "held by losses; the others keep nothing" in growth["title"]

@@ -54,6 +54,7 @@ struct JsonRank<'a> {
     peak_bytes: Option<u64>,
     outside_bytes: Option<u64>,
     n_steps: u64,
+    steps_are_runs: bool,
     ending: &'static str,
     until_nanos: u64,
     growth: Option<JsonRankGrowth<'a>>,
@@ -87,6 +88,7 @@ impl<'a> JsonRank<'a> {
             peak_bytes: row.peak.map(Bytes::get),
             outside_bytes: row.outside.map(Bytes::get),
             n_steps: row.n_steps,
+            steps_are_runs: row.steps_are_runs,
             ending: row.ending.name(),
             until_nanos: row.until.get(),
             growth: row.growth.as_ref().map(|growth| JsonRankGrowth {

@@ -1,7 +1,7 @@
 //! The ranks of a job, each with a recording of its own: which ran out of memory, grew or differs first.
 //!
 //! Each process of a job records itself; [`ranks`] joins what they left. Ranks are compared step by step, by
-//! the number of the step. Where the job has several machines, their clocks are put right by the ends
+//! the number of the step; those without a marked loop, run by run. Where the job has several machines, their clocks are put right by the ends
 //! of the steps: see [`clock`](self::clock).
 //!
 //! ```
@@ -89,6 +89,8 @@ pub struct RankRow {
     pub outside: Option<Bytes>,
     /// How many steps it ended.
     pub n_steps: u64,
+    /// Its steps are runs of cells: no loop was marked in it.
+    pub steps_are_runs: bool,
     /// How it grows, if it does.
     pub growth: Option<RankGrowth>,
     /// How it ended.
@@ -139,8 +141,8 @@ impl RankEnding {
 
     fn of(rank: &Rank) -> Self {
         let ran_out = rank.last.as_ref().is_some_and(|last| last.ran_out);
-        let outermost = rank.recording.runs().iter().rev();
-        let last = outermost.filter(|run| run.parent.is_none()).next();
+        let mut runs = rank.recording.runs().iter().rev();
+        let last = runs.find(|run| run.parent.is_none());
         match rank.ending {
             _ if ran_out => Self::OutOfMemory,
             Ending::Running => Self::Running,
@@ -346,6 +348,7 @@ fn row(job: &[Rank], idx: usize, steps: &Steps, until: Nanos) -> RankRow {
         peak: summary.and_then(|it| it.peak),
         outside: summary.and_then(outside),
         n_steps: steps.n_ended(),
+        steps_are_runs: steps.are_runs,
         growth: rank.growth(steps).map(|(_, growth)| growth),
         ending: RankEnding::of(rank),
         until,

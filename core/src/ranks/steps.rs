@@ -1,19 +1,21 @@
-//! The steps of a rank: when each ended, and its level then.
+//! The steps of a rank, else its runs: when each ended, and its level then.
 
 use super::Rank;
 use crate::analyze::{DeviceSummary, Metric};
-use crate::recording::{DeviceIdx, Sample, Series};
-use crate::units::Bytes;
+use crate::recording::{DeviceIdx, Run, Sample, Series};
+use crate::units::{Bytes, Nanos};
 
 /// The ends of a rank's steps, in order.
 #[derive(Debug, Default)]
 pub(super) struct Steps {
     /// Number, instant by the machine's clock in nanoseconds since 1970, level.
     ends: Vec<(u64, i128, Option<Bytes>)>,
+    /// They are runs of cells: no loop was marked.
+    pub(super) are_runs: bool,
 }
 
 impl Steps {
-    /// The longest loop of a rank.
+    /// The longest loop of a rank; the runs of one whose loops are not marked.
     pub(super) fn of(rank: &Rank, summary: Option<&DeviceSummary>) -> Self {
         let anchor = i128::from(rank.recording.header().wall_anchor.get());
         let device = summary.map(|it| it.device);
@@ -24,7 +26,7 @@ impl Steps {
             .all_samples()
             .filter(|(_, it, series, _)| of_device(*it) && matches!(series, Series::Marked(_)));
         let Some((.., points)) = marked.max_by_key(|(.., points)| points.len()) else {
-            return Self::default();
+            return Self::of_runs(rank, device, metric);
         };
         let level = |point: &Sample| match metric {
             Metric::Allocated => point.allocated,
@@ -37,6 +39,33 @@ impl Steps {
         };
         Self {
             ends: points.iter().map(end).collect(),
+            are_runs: false,
+        }
+    }
+
+    /// Every rank runs the same cells: the number of a run is that of its cell among those that ended.
+    fn of_runs(rank: &Rank, device: Option<DeviceIdx>, metric: Metric) -> Self {
+        let anchor = i128::from(rank.recording.header().wall_anchor.get());
+        let runs = rank.recording.runs().iter();
+        let outermost = runs.filter(|run| run.parent.is_none());
+        let ended = outermost.filter_map(|run| Some((run, run.ended?)));
+        let rows = &rank.analysis.rows;
+        let level = |idx| {
+            let first = rows.partition_point(|row| row.run < idx);
+            let mut of_run = rows[first..].iter().take_while(|row| row.run == idx);
+            let row = of_run.find(|row| Some(row.device) == device)?;
+            match metric {
+                Metric::Allocated => row.allocated.1,
+                Metric::ProcessUsed => row.process_used.1,
+                Metric::DeviceUsed => row.device_used.1,
+            }
+        };
+        let end = |((run, at), number): ((&Run, Nanos), u64)| {
+            (number, anchor + i128::from(at.get()), level(run.idx))
+        };
+        Self {
+            ends: ended.zip(1..).map(end).collect(),
+            are_runs: true,
         }
     }
 

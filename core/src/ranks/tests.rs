@@ -294,3 +294,40 @@ fn the_job_that_ran_last_is_taken() {
     });
     check(vec![at(0, 1), other], &[(0, 1)], 1);
 }
+
+#[test]
+fn ranks_without_a_loop_are_joined_by_their_runs() {
+    let of = |number: u32, kept_mib: i64| {
+        let play = if kept_mib > 0 {
+            run(kept_mib).held_by("losses", "list")
+        } else {
+            run(0)
+        };
+        let (recording, _) = session(&[("step()", &vec![play; 12])]);
+        let process = vec![("rank".to_owned(), number.to_string())];
+        let mut named = Recording::new(Header {
+            process,
+            ..recording.header().clone()
+        });
+        for frame in recording.frames().skip(1) {
+            named.apply(frame).expect("a frame of a recording");
+        }
+        judged("x", named, Ending::InOrder)
+    };
+    let job = [of(0, 0), of(1, 32), of(2, 0)];
+    let found = ranks(&job);
+    assert_eq!(
+        report::rank_findings(&found),
+        ["◆ rank 1 may keep 32 MiB a run, held by losses; the others keep nothing"]
+    );
+    assert_eq!(
+        (found.rows[1].n_steps, found.rows[1].steps_are_runs),
+        (12, true)
+    );
+    let text = report::ranks(&job, &found, 100);
+    assert!(text.contains("  runs      a run  ended"), "{text}");
+    assert!(
+        text.contains("The last rank ends a run 0 ns after the first"),
+        "{text}"
+    );
+}

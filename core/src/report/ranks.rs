@@ -119,7 +119,8 @@ fn ended_line(
     let first = if later.is_empty() { "" } else { " first" };
     let mut words = format!("▲ rank {} {how}{first}", row.number);
     if let Some(step) = step {
-        words = format!("{words}, in step {step}");
+        let what = if row.steps_are_runs { "run" } else { "step" };
+        words = format!("{words}, in {what} {step}");
     }
     if let Some(wanted) = wanted {
         words = format!("{words}: {wanted} were wanted");
@@ -217,8 +218,10 @@ fn table(found: &Ranks) -> Vec<String> {
     let all = 0..found.rows.len();
     let mut seen = BTreeSet::new();
     let rows: Vec<usize> = named.chain(all).filter(|idx| seen.insert(*idx)).collect();
+    let what = step_name(found);
+    let (many, each) = (format!("{what}s"), format!("a {what}"));
     let head = [
-        "rank", "machine", "device", "memory", "highest", "outside", "steps", "a step", "ended",
+        "rank", "machine", "device", "memory", "highest", "outside", &many, &each, "ended",
     ];
     let mut lines = vec![table_line(head.map(str::to_owned))];
     lines.extend(
@@ -233,7 +236,8 @@ fn table(found: &Ranks) -> Vec<String> {
 
 fn row_line(row: &RankRow) -> String {
     let size = |level: Option<Bytes>| level.map_or_else(|| "?".to_owned(), |it| it.to_string());
-    let per_step = row.growth.as_ref().filter(|it| it.counts_steps);
+    let grows = row.growth.as_ref();
+    let per_step = grows.filter(|it| it.counts_steps != row.steps_are_runs);
     let ended = match row.ending {
         RankEnding::Running => "running".to_owned(),
         RankEnding::InOrder => "in order".to_owned(),
@@ -277,6 +281,12 @@ fn table_line(
     )
 }
 
+/// What ranks are joined by.
+fn step_name(found: &Ranks) -> &'static str {
+    let has_loops = found.rows.iter().any(|row| !row.steps_are_runs);
+    if has_loops { "step" } else { "run" }
+}
+
 /// What else is known: skew, clocks, ranks that left nothing.
 fn notes(found: &Ranks) -> Vec<String> {
     let mut notes = Vec::new();
@@ -292,13 +302,15 @@ fn notes(found: &Ranks) -> Vec<String> {
         ));
     }
     if let Some(skew) = found.skew {
+        let what = step_name(found);
         notes.push(format!(
-            "The last rank ends a step {skew} after the first (median)."
+            "The last rank ends a {what} {skew} after the first (median)."
         ));
     }
     if let Some(correction) = found.correction.filter(|it| *it >= MUCH) {
+        let what = step_name(found);
         notes.push(format!(
-            "Times are by the ends of steps: clocks of machines were put right by up to {correction}."
+            "Times are by the ends of {what}s: clocks of machines were put right by up to {correction}."
         ));
     }
     if found.rows.iter().any(|row| row.outside.is_some()) {

@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
+import platform
 import sys
 from functools import cache
 from typing import Any
@@ -162,5 +163,17 @@ def _process_name() -> str | None:
 
 def facts() -> list[tuple[str, str]]:
     """Return what the environment says of this process: its rank, its job, its node."""
-    known = ((name, os.environ.get(variable)) for variable, name in PLACES.items())
-    return [(name, value) for name, value in known if value]
+    named = ((name, os.environ.get(variable)) for variable, name in PLACES.items())
+    known = [(name, value) for name, value in named if value]
+    engine = _engine()
+    if engine is not None:
+        known.append(("rank", str(engine)))
+    # Of one process alone, nobody needs to know where it ran.
+    return [*known, ("host", platform.node())] if known else known
+
+
+def _engine() -> int | None:
+    """Return the number of an engine of ipyparallel."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    number = getattr(getattr(shell, "kernel", None), "engine_id", None)
+    return number if isinstance(number, int) and number >= 0 else None
