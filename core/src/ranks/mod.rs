@@ -211,14 +211,20 @@ impl Rank {
         node.unwrap_or_default()
     }
 
-    /// The device that it uses most: an accelerator if one holds anything.
-    fn device(&self) -> Option<&DeviceSummary> {
-        let is_accelerator = |it: &DeviceSummary| {
-            let device = self.recording.device(it.device);
-            device.kind.is_accelerator() && it.peak.is_some_and(|peak| peak > Bytes::ZERO)
-        };
+    fn is_accelerator(&self, summary: &DeviceSummary) -> bool {
+        self.recording.device(summary.device).kind.is_accelerator()
+    }
+
+    /// An accelerator held something of it.
+    fn uses_accelerator(&self) -> bool {
+        let mut devices = self.analysis.devices.iter();
+        devices.any(|it| self.is_accelerator(it) && it.peak.is_some_and(|peak| peak > Bytes::ZERO))
+    }
+
+    /// The device that it uses most: an accelerator if there is one, where the job uses them.
+    fn device(&self, of_accelerators: bool) -> Option<&DeviceSummary> {
         let devices = self.analysis.devices.iter();
-        devices.max_by_key(|it| (is_accelerator(it), it.peak))
+        devices.max_by_key(|it| (of_accelerators == self.is_accelerator(it), it.peak))
     }
 
     fn growth(&self, steps: &Steps) -> Option<(&Finding, RankGrowth)> {
@@ -241,10 +247,11 @@ impl Rank {
 
 /// Joins the ranks of a job: those that are of it, in any order. Example: [the module](self).
 pub fn ranks(job: &[Rank]) -> Ranks {
-    let steps: Vec<Steps> = job
-        .iter()
-        .map(|rank| Steps::of(rank, rank.device()))
-        .collect();
+    let of_accelerators = job.iter().any(Rank::uses_accelerator);
+    let devices = job.iter().map(|rank| rank.device(of_accelerators));
+    let devices: Vec<Option<&DeviceSummary>> = devices.collect();
+    let steps = job.iter().zip(&devices);
+    let steps: Vec<Steps> = steps.map(|(rank, it)| Steps::of(rank, *it)).collect();
     let nodes: Vec<&str> = job.iter().map(Rank::node).collect();
     let clocks = clock::aligned(&nodes, &steps);
     let began = job
@@ -256,7 +263,7 @@ pub fn ranks(job: &[Rank]) -> Ranks {
     let mut rows: Vec<RankRow> = (0..job.len())
         .map(|idx| {
             let until = clock::corrected(job[idx].span().1, clocks.ahead[idx]);
-            row(job, idx, &steps[idx], until.since(began))
+            row(job, idx, (devices[idx], &steps[idx]), until.since(began))
         })
         .collect();
     rows.sort_by_key(|row| (row.number, row.rank));
@@ -322,9 +329,13 @@ const SLACK: Nanos = Nanos::millis(60_000);
 /// A header that says more is wrong.
 const MAX_RANKS: usize = 1 << 16;
 
-fn row(job: &[Rank], idx: usize, steps: &Steps, until: Nanos) -> RankRow {
+fn row(
+    job: &[Rank],
+    idx: usize,
+    (summary, steps): (Option<&DeviceSummary>, &Steps),
+    until: Nanos,
+) -> RankRow {
     let rank = &job[idx];
-    let summary = rank.device();
     let level = |summary: &DeviceSummary| match summary.metric {
         Metric::Allocated => summary.allocated,
         Metric::ProcessUsed => summary.process_used,

@@ -231,7 +231,7 @@ fn growth_that_begins_late_says_when() {
     let kept: Vec<i64> = (0..40).map(|step| if step < 20 { 0 } else { 50 }).collect();
     let late = run(1_000).steps_keeping(&kept).seconds(40);
     let job = [rank(0, "n", 0, &late), rank(1, "n", 0, &steady())];
-    let steps = Steps::of(&job[0], job[0].device());
+    let steps = Steps::of(&job[0], job[0].device(true));
     assert_eq!(steps.grown_since(), Some(23));
     assert_eq!(
         (steps.n_ended(), steps.last()),

@@ -1,0 +1,50 @@
+"""Engines of ipyparallel record themselves, and are reported as the ranks of one job."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ipyparallel = pytest.importorskip("ipyparallel")
+
+KEPT = "if engine == 1: kept.append(sim.tensor(40 << 20))"
+
+
+def test_the_engine_that_leaks_is_named(tmp_path: Path) -> None:
+    job = tmp_path / "job"
+    cluster = ipyparallel.Cluster(n=3, log_level=40, profile_dir=str(tmp_path / "profile"))
+    try:
+        engines = cluster.start_and_connect_sync()[:]
+        engines.block = True
+        # As `%%px` sends a cell.
+        for cell in (
+            "%load_ext gpumem",
+            f"%config GpuMem.store = {str(job)!r}",
+            "%gpumem on",
+            "from gpumem import sim; sim.use(total_bytes=2 << 30); kept = []",
+            "engine = get_ipython().kernel.engine_id",
+            *[KEPT] * 12,
+        ):
+            engines.execute(cell, silent=False)
+    finally:
+        cluster.stop_cluster_sync()
+    report = [sys.executable, "-m", "gpumem", "report", str(job)]
+    shown = subprocess.run(report, check=True, capture_output=True, text=True).stdout
+    assert shown.startswith("3 ranks\n")
+    ran = subprocess.run([*report, "--json"], check=True, capture_output=True, text=True)
+    found = json.loads(ran.stdout)
+    assert [finding["ranks"] for finding in found["findings"]] == [[1]], shown
+    assert found["findings"][0]["title"].endswith("held by kept; the others keep nothing")
+    ranks = found["ranks"]
+    assert [rank["rank"] for rank in ranks] == [0, 1, 2]
+    assert [rank["device"] for rank in ranks] == ["sim:0"] * 3
+    assert len({rank["n_steps"] for rank in ranks}) == 1
+    assert all(rank["steps_are_runs"] for rank in ranks)
+    assert ranks[1]["growth"]["bytes_per_step"] == 40 << 20
