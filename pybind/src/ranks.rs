@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use gpumem_core::analyze::analyze;
+use gpumem_core::analyze::{Analysis, analyze};
 use gpumem_core::history::Ending;
 use gpumem_core::json::ranks_json;
 use gpumem_core::ranks::{self, Rank, Ranks};
@@ -33,14 +33,12 @@ impl JobRanks {
     /// The report as text; lines are at most `width` columns long.
     #[pyo3(signature = (width = 100))]
     fn text(&self, width: usize) -> String {
-        let mut text = report::ranks(&self.job, &self.found, width);
-        if self.n_others > 0 {
-            text.push_str(&format!(
-                "\n{} more recordings here are not of this job.",
-                self.n_others
-            ));
+        let text = report::ranks(&self.job, &self.found, width);
+        match self.n_others {
+            0 => text,
+            1 => format!("{text}\n1 more recording here is not of this job."),
+            n => format!("{text}\n{n} more recordings here are not of this job."),
         }
-        text
     }
 
     /// Everything as JSON: sizes are bytes, times are nanoseconds.
@@ -132,7 +130,7 @@ fn ranks_in(py: Python<'_>, folder: &Path) -> PyResult<Vec<Rank>> {
     Ok(found)
 }
 
-fn rank_of(opened: Opened, analysis: gpumem_core::analyze::Analysis) -> Rank {
+fn rank_of(opened: Opened, analysis: Analysis) -> Rank {
     let id = opened.path.display().to_string();
     Rank::new(&id, opened.recording, analysis, opened.session.ending)
 }

@@ -2,7 +2,7 @@
 //!
 //! Each process of a job records itself; [`ranks`] joins what they left. Ranks are compared step by step, by
 //! the number of the step; those without a marked loop, run by run. Where the job has several machines, their clocks are put right by the ends
-//! of the steps: see [`clock`](self::clock).
+//! of the steps.
 //!
 //! ```
 //! use gpumem_core::analyze::Analysis;
@@ -54,10 +54,10 @@ pub struct Rank {
     last: Option<LastRun>,
 }
 
-/// How a rank's memory grows: the worst growth that is found in it.
+/// How a rank's memory grows: the worst growth that is found in it. Example: [the module](self).
 #[derive(Debug, Clone, PartialEq)]
 pub struct RankGrowth {
-    /// Beyond doubt, or nearly. Example: [the module](self).
+    /// Beyond doubt, or nearly.
     pub state: State,
     /// What each step, or run, keeps.
     pub per_step: ByteDelta,
@@ -267,9 +267,10 @@ pub fn ranks(job: &[Rank]) -> Ranks {
         })
         .collect();
     rows.sort_by_key(|row| (row.number, row.rank));
-    let n_expected = job
-        .iter()
-        .filter_map(|rank| rank.fact("world_size")?.parse().ok());
+    let n_expected = job.iter().filter_map(|rank| {
+        let n = rank.fact("world_size").or_else(|| rank.fact("slurm_ranks"));
+        n?.parse().ok()
+    });
     let n_expected = n_expected.max().unwrap_or(job.len());
     let known = |number: &u32| rows.iter().any(|row| row.number == *number);
     let all = 0..u32::try_from(n_expected.min(MAX_RANKS)).unwrap_or_default();

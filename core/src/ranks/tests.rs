@@ -112,6 +112,20 @@ fn the_rank_that_leaks_and_runs_out_is_named_first() {
 }
 
 #[test]
+fn what_opens_a_rank_can_be_pasted() {
+    let mut job = vec![rank(0, "n", 0, &leaking())];
+    for (id, expected) in [
+        ("job/1-2.sqlite3", "report job/1-2.sqlite3"),
+        ("my job/a", "report 'my job/a'"),
+        ("ada's/a", r"report 'ada'\''s/a'"),
+    ] {
+        job[0].id = id.to_owned();
+        let text = report::ranks(&job, &ranks(&job), 100);
+        assert!(text.contains(expected), "{text}");
+    }
+}
+
+#[test]
 fn ranks_that_leak_alike_are_one_finding() {
     let job: Vec<Rank> = (0..4)
         .map(|number| rank(number, "n", 0, &leaking()))

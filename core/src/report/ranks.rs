@@ -49,7 +49,7 @@ pub fn ranks(job: &[Rank], found: &Ranks, width: usize) -> String {
     lines.extend(findings.iter().map(|line| wrapped(line, width)));
     if let Some(first) = found.findings.first() {
         let row = &found.rows[first.rows[0]];
-        let id = printable(&job[row.rank].id);
+        let id = quoted(&printable(&job[row.rank].id));
         lines.push(String::new());
         lines.push(format!(
             "Holders and fixes of rank {}: jupyter gpumem report {id}",
@@ -62,6 +62,16 @@ pub fn ranks(job: &[Rank], found: &Ranks, width: usize) -> String {
     lines.extend((!notes.is_empty()).then(String::new));
     lines.extend(notes.iter().map(|line| wrapped(line, width)));
     printable_lines(&lines.join("\n"))
+}
+
+/// As a shell takes it.
+fn quoted(path: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "/\\._-+:@%,".contains(c);
+    if path.chars().all(is_plain) {
+        path.to_owned()
+    } else {
+        format!("'{}'", path.replace('\'', "'\\''"))
+    }
 }
 
 /// `4 ranks on 2 machines · job 4711`
