@@ -28,7 +28,7 @@ pub(crate) struct JobRanks {
 impl JobRanks {
     /// What messages call them.
     #[classattr]
-    const _KIND: &'static str = "the ranks of a job";
+    const _KIND: &'static str = "a job of several ranks";
 
     /// The report as text; lines are at most `width` columns long.
     #[pyo3(signature = (width = 100))]
