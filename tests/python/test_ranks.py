@@ -76,7 +76,7 @@ def test_the_rank_that_leaks_is_named(job: Job, tmp_path: Path) -> None:
     assert max(map(len, lines[:3] + lines[5:])) <= 100
     # What it says to do next works.
     name, _, command = lines[4].partition(": jupyter gpumem report ")
-    assert name == "Holders and fixes of rank 1"
+    assert name == "The report of rank 1, with holders and fixes"
     own = report(command)
     assert (own.returncode, own.stderr) == (0, "")
     assert "losses" in own.stdout

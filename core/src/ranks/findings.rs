@@ -12,7 +12,7 @@ const MIN_RANKS: usize = 3;
 /// A rank differs by more than so many median absolute deviations (scaled to a standard deviation),
 const N_DEVIATIONS: f64 = 5.0;
 /// by more than this part of the median,
-const SHARE: f64 = 0.1;
+const SHARE: f64 = 0.2;
 /// and by more than this.
 const MUCH: Bytes = Bytes::mib(64);
 /// The median absolute deviation of a normal distribution is its standard deviation over this (Hampel, 1974).
@@ -129,8 +129,18 @@ fn growing(job: &[Rank], rows: &[RankRow], steps: &[Steps]) -> Vec<RankFinding> 
 
 /// Ranks whose highest level is far from the median; those that grow are told already, and do not count.
 fn differing(rows: &[RankRow]) -> Option<RankFinding> {
-    let flat = rows.iter().filter(|row| row.growth.is_none());
-    let known = flat.filter_map(|row| row.peak);
+    let kind = |row: &RankRow| {
+        let label = row.device.as_deref().unwrap_or_default();
+        label
+            .trim_end_matches(|c: char| c.is_ascii_digit())
+            .to_owned()
+    };
+    let is_alike =
+        |row: &RankRow| row.growth.is_none() && Some(kind(row)) == rows.first().map(kind);
+    let known = rows
+        .iter()
+        .filter(|row| is_alike(row))
+        .filter_map(|row| row.peak);
     let mut peaks: Vec<f64> = known.map(Bytes::as_f64).collect();
     if peaks.len() < MIN_RANKS {
         return None;
@@ -142,7 +152,7 @@ fn differing(rows: &[RankRow]) -> Option<RankFinding> {
         .max(SHARE * middle)
         .max(MUCH.as_f64());
     let far = |row: &RankRow| row.peak.map_or(0.0, |peak| (peak.as_f64() - middle).abs());
-    let tells = |row: &RankRow| row.growth.is_none() && far(row) > bound;
+    let tells = |row: &RankRow| is_alike(row) && far(row) > bound;
     let mut seen: Vec<usize> = (0..rows.len()).filter(|idx| tells(&rows[*idx])).collect();
     seen.sort_by(|a, b| far(&rows[*b]).total_cmp(&far(&rows[*a])));
     let (low, high) = (peaks[peaks.len() / 4], peaks[peaks.len() * 3 / 4]);

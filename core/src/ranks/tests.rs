@@ -96,7 +96,9 @@ fn the_rank_that_leaks_and_runs_out_is_named_first() {
     let text = report::ranks(&job, &ranks(&job), 100);
     assert!(text.starts_with("4 ranks · job 4711\n"), "{text}");
     assert!(
-        text.contains("\nHolders and fixes of rank 2: jupyter gpumem report 00000002\n"),
+        text.contains(
+            "\nThe report of rank 2, with holders and fixes: jupyter gpumem report 00000002\n"
+        ),
         "{text}"
     );
     let rows: Vec<&str> = text

@@ -85,14 +85,18 @@ pub fn parse(text: &str) -> Option<OomMessage> {
 /// ```
 pub fn of_exception(classes: &[ClassName], text: &str) -> Option<OomMessage> {
     parse(text).or_else(|| {
-        let class = classes.iter().find_map(heads::of_class)?;
+        // Python itself says no more.
+        let is_of_python = || text.is_empty() && classes.first().is_some_and(heads::is_of_python);
+        let known = classes.iter().find_map(heads::of_class);
+        let class = known.or_else(|| is_of_python().then_some(heads::OF_PYTHON))?;
         let lower = text.to_ascii_lowercase();
         let message = within(&lower, LONGEST);
         Some(OomMessage {
             framework: class.framework,
-            device: match class.framework {
-                Some(Framework::Numpy) => Some("host".to_owned()),
-                _ => heads::device_in(message),
+            device: if class.is_of_host {
+                Some("host".to_owned())
+            } else {
+                heads::device_in(message)
             },
             figures: figures(message),
         })

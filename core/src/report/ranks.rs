@@ -52,7 +52,7 @@ pub fn ranks(job: &[Rank], found: &Ranks, width: usize) -> String {
         let id = quoted(&printable(&job[row.rank].id));
         lines.push(String::new());
         lines.push(format!(
-            "Holders and fixes of rank {}: jupyter gpumem report {id}",
+            "The report of rank {}, with holders and fixes: jupyter gpumem report {id}",
             row.number
         ));
     }
@@ -264,7 +264,9 @@ fn row_line(row: &RankRow) -> String {
             .map_or_else(|| "?".to_owned(), printable),
         size(row.latest),
         size(row.peak),
-        row.outside.map_or_else(String::new, |it| it.to_string()),
+        row.outside
+            .filter(|it| *it > Bytes::ZERO)
+            .map_or_else(String::new, |it| it.to_string()),
         row.n_steps.to_string(),
         per_step.map_or_else(String::new, |it| it.per_step.to_string()),
         ended,
@@ -323,7 +325,7 @@ fn notes(found: &Ranks) -> Vec<String> {
             "Times are by the ends of {what}s: clocks of machines were put right by up to {correction}."
         ));
     }
-    if found.rows.iter().any(|row| row.outside.is_some()) {
+    if found.rows.iter().any(|row| row.outside > Some(Bytes::ZERO)) {
         notes.push(
             "Outside: what a process uses beside what its frameworks reserved: context, NCCL, libraries.".to_owned(),
         );

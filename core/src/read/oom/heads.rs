@@ -204,13 +204,28 @@ pub(super) fn of_class(class: &ClassName) -> Option<OfClass> {
         (_, "OutOfMemoryError") => None,
         _ => return None,
     };
-    Some(OfClass { framework })
+    Some(OfClass {
+        framework,
+        is_of_host: framework == Some(Framework::Numpy),
+    })
 }
+
+/// What Python raises where the host has no room. With a message it is somebody's own, and may mean anything.
+pub(super) fn is_of_python(class: &ClassName) -> bool {
+    (class.module.as_str(), class.name.as_str()) == ("builtins", "MemoryError")
+}
+
+pub(super) const OF_PYTHON: OfClass = OfClass {
+    framework: None,
+    is_of_host: true,
+};
 
 /// A class that stands for memory that ran out.
 pub(super) struct OfClass {
     /// Whose it is, where that is known.
     pub(super) framework: Option<Framework>,
+    /// It is host memory.
+    pub(super) is_of_host: bool,
 }
 
 /// Where the accelerator that is named before `place` begins: `cuda out of memory`.

@@ -315,6 +315,8 @@ fn a_class_says_it_without_words() {
         None,
     );
     check_class("builtins", "MemoryError", "out of room", None);
+    check_class("builtins", "MemoryError", "", Some("host unknown"));
+    check_class("__main__", "MemoryError", "", None);
     check_class(
         "builtins",
         "RuntimeError",

@@ -94,8 +94,9 @@ def run(
             try:
                 exec(program.code, program.module.__dict__)  # noqa: S102 (what it is for)
             except SystemExit as leaving:
-                end(None)
-                return _code_of(leaving)
+                code = _code_of(leaving)
+                end(leaving if code else None)
+                return code
             except BaseException as error:
                 end(error)
                 _print(error)
