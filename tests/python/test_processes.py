@@ -143,7 +143,7 @@ assert process.exitcode == -9
     assert (child["ending"], child["exit_code"], child["ended_in_run"]) == ("killed", -9, 0)
     assert child["latest_bytes"] - child["first_bytes"] > 50 << 20
     run = found["runs"][0]
-    assert run["started_nanos"] < child["until_nanos"] < run["ended_nanos"]
+    assert run["started_nanos"] < child["until_nanos"] <= run["ended_nanos"]
     assert "was killed by SIGKILL" in found["text"]
 
 

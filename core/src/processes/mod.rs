@@ -24,7 +24,7 @@ pub use ending::{Ending, Exit};
 pub use steps::Per;
 
 use crate::analyze::{Growth, State, classify_growth};
-use crate::recording::{Column, DeviceIdx, Points, Recording, RunIdx, Series};
+use crate::recording::{Column, DeviceIdx, Points, Recording, Run, RunIdx, Series};
 use crate::rules::Rules;
 use crate::units::{ByteDelta, Bytes, Nanos};
 
@@ -158,6 +158,9 @@ fn kind(name: &str) -> &str {
     stem.trim_end_matches(['-', ' ', '_'])
 }
 
+/// How long after a child's end it may be noted, on a busy machine.
+const LATE: Nanos = Nanos::millis(500);
+
 fn row(parent: &Recording, child: &Child, rules: &Rules) -> ProcessRow {
     let header = child.recording.header();
     let fact = |name: &str| {
@@ -174,15 +177,19 @@ fn row(parent: &Recording, child: &Child, rules: &Rules) -> ProcessRow {
     let finish = child.recording.finish().map(|it| it.at);
     let until = child.exit.map(|it| it.at).or(finish).unwrap_or(known);
     let ending = Ending::of(child);
-    let under_way = || {
-        let mut runs = parent.runs().iter().rev();
-        let run = runs.find(|run| {
-            run.parent.is_none()
-                && run.started <= until
-                && run.ended.is_none_or(|ended| until <= ended)
-        });
-        run.map(|run| run.idx)
+    // Who waits for a child may go on before its end is noted.
+    let was_under_way = |run: &&Run| {
+        let ended = run.ended.unwrap_or(until);
+        run.parent.is_none()
+            && run.started <= until
+            && (until <= ended || known <= ended && until.since(ended) <= LATE)
     };
+    let mut runs = parent.runs().iter().rev();
+    let run = runs.find(was_under_way);
+    let run = run.filter(|_| ending != Ending::Running);
+    let until = run
+        .and_then(|run| run.ended)
+        .map_or(until, |ended| until.min(ended));
     let used = points.process_used();
     let pid = number("pid");
     ProcessRow {
@@ -192,7 +199,7 @@ fn row(parent: &Recording, child: &Child, rules: &Rules) -> ProcessRow {
         started,
         until,
         ending,
-        ended_in: (ending != Ending::Running).then(under_way).flatten(),
+        ended_in: run.map(|run| run.idx),
         first: used.get(0),
         latest: points.last().and_then(|point| point.process_used),
         peak: used.highest(0..points.len()),

@@ -193,3 +193,23 @@ fn a_child_that_was_killed_is_told_with_the_cell() {
         &["◆ w (pid 7) was killed by SIGKILL 30 ms into In [1]; it held 2 MiB"],
     );
 }
+
+#[test]
+fn an_end_that_is_noted_late_is_of_the_run_that_waited_for_it() {
+    let (parent, _) = session(&[("f()", &[run(0)])]);
+    let first = &parent.runs()[0];
+    let ended = first.ended.expect("it ended");
+    let noted = |late_ms: u64| {
+        let mut killed = child("w", 7, ended, &[1]);
+        killed.exit = Some(Exit {
+            at: ended + Nanos::millis(late_ms),
+            code: Some(-9),
+        });
+        killed
+    };
+    let line = "◆ w (pid 7) was killed by SIGKILL 1.0 s into In [1]; it held 1 MiB";
+    check(&parent, &[noted(40)], &[line]);
+    // Then it lived on after the run.
+    let line = "◆ w (pid 7) was killed by SIGKILL; it held 1 MiB";
+    check(&parent, &[noted(900)], &[line]);
+}
