@@ -86,8 +86,11 @@ class Kernel:
         return self.finish(request)
 
     def run(self, code: str, **content: Any) -> Ran:
-        """Run a cell."""
-        return self.finish(self.start(code, **content))
+        """Run a cell. After an error, a kernel refuses for a moment what was sent after it."""
+        ran = self.finish(self.start(code, **content))
+        while ran.status == "aborted":
+            ran = self.finish(self.start(code, **content))
+        return ran
 
     def value(self, expression: str) -> Any:
         """Evaluate without running a cell."""

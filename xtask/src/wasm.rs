@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, ensure};
 use wasm_bindgen_cli_support::Bindgen;
@@ -34,6 +35,9 @@ const INPUTS: [&str; 12] = [
 
 /// Makes sure that the compiler can build for the page.
 pub(crate) fn add_target() -> Result<()> {
+    // Two threads of `test` need it at the same time, and two rustups would overwrite each other's download.
+    static ADDING: Mutex<()> = Mutex::new(());
+    let _adding = ADDING.lock().unwrap_or_else(PoisonError::into_inner);
     if has_target()? {
         return Ok(());
     }
