@@ -1,4 +1,4 @@
-"""Workers of a data loader record themselves: one of eight leaks, and is named."""
+"""Processes that torch, joblib and accelerate start record themselves: who leaks is named."""
 
 from __future__ import annotations
 
@@ -32,6 +32,21 @@ DATA = """
                 self.kept.append(b"x" * (6 << 20))
             time.sleep(0.01)
             return torch.zeros(1000)
+
+    def work(number):
+        import gpumem
+
+        kept = []
+        for _ in range(60):
+            if number == 1:
+                kept.append(b"x" * (4 << 20))
+            time.sleep(0.02)
+            gpumem.mark()
+
+    def train():
+        import os
+
+        work(int(os.environ["RANK"]))
 """
 CELL = """
 loader = torch.utils.data.DataLoader(
@@ -63,15 +78,21 @@ SESSION = """
 """
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_the_worker_that_leaks_is_named(tmp_path: Path, method: str) -> None:
-    (tmp_path / "data.py").write_text(textwrap.dedent(DATA))
-    script = tmp_path / "session.py"
+def play(folder: Path, cell: str, method: str = "") -> dict[str, Any]:
+    """Run a cell in a session and return its report."""
+    (folder / "data.py").write_text(textwrap.dedent(DATA))
+    script = folder / "session.py"
     script.write_text(textwrap.dedent(SESSION))
-    command = [sys.executable, str(script), str(tmp_path / "store"), method, CELL]
+    command = [sys.executable, str(script), str(folder / "store"), method, cell]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert ran.returncode == 0, ran.stderr
     found: dict[str, Any] = json.loads(ran.stdout.rpartition("FOUND")[2])
+    return found
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_the_worker_that_leaks_is_named(tmp_path: Path, method: str) -> None:
+    found = play(tmp_path, CELL, method)
     names = {child["name"] for child in found["processes"]}
     assert names == {f"DataLoader worker {n}" for n in range(8)}
     (finding,) = found["process_findings"]
@@ -81,3 +102,68 @@ def test_the_worker_that_leaks_is_named(tmp_path: Path, method: str) -> None:
     # A batch of four in a process of eight.
     assert leaking["growth"]["bytes_per_step"] == pytest.approx(3 << 20, rel=0.3)
     assert {child["ending"] for child in found["processes"]} == {"in_order"}
+
+
+def test_the_worker_of_joblib_that_leaks_is_named(tmp_path: Path) -> None:
+    found = play(
+        tmp_path,
+        "import joblib\n"
+        "_ = joblib.Parallel(n_jobs=2)(joblib.delayed(data.work)(number) for number in range(2))",
+    )
+    assert sorted(child["name"] for child in found["processes"]) == [
+        "LokyProcess-1",
+        "LokyProcess-2",
+    ]
+    (finding,) = found["process_findings"]
+    assert finding["title"].startswith("LokyProcess-")
+    assert found["processes"][0]["growth"]["bytes_per_step"] == pytest.approx(4 << 20, rel=0.3)
+
+
+def test_the_rank_of_notebook_launcher_that_leaks_is_named(tmp_path: Path) -> None:
+    found = play(
+        tmp_path,
+        "import accelerate\n"
+        "accelerate.notebook_launcher(data.train, num_processes=2, use_port='0')",
+    )
+    assert sorted(child["name"] for child in found["processes"]) == ["rank 0", "rank 1"]
+    (finding,) = found["process_findings"]
+    assert finding["title"].startswith("rank 1 (pid ")
+
+
+RAY = """
+import ray
+ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False,
+         runtime_env={"worker_process_setup_hook": gpumem.worker})
+
+@ray.remote
+class Model:
+    def __init__(self):
+        gpumem.worker()
+        self.kept = []
+
+    def step(self, mib):
+        import time
+        self.kept.append(b"x" * (mib << 20))
+        time.sleep(0.02)
+        gpumem.mark()
+
+models = [Model.remote() for _ in range(2)]
+for _ in range(60):
+    ray.get([model.step.remote(mib) for model, mib in zip(models, (0, 4))])
+ray.shutdown()
+"""
+
+
+def test_the_actor_of_ray_that_leaks_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+    found = play(tmp_path, RAY)
+    actors = [child for child in found["processes"] if child["name"] == "Ray actor Model"]
+    assert len(actors) == 2
+    (finding,) = found["process_findings"]
+    assert finding["title"].startswith("Ray actor Model (pid ")
+    assert actors[0]["growth"]["bytes_per_step"] == pytest.approx(4 << 20, rel=0.3)
+    # Ray itself ends its workers.
+    assert "failed" not in found["text"]

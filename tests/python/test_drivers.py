@@ -174,6 +174,45 @@ child.communicate(b"\\n")
     assert machine.ask(T4, script + "tell(told)") == [expected]
 
 
+def test_what_a_child_uses_of_a_gpu_is_noted_at_the_end_of_runs(
+    machine: Machine, tmp_path: Path
+) -> None:
+    script = f"""
+config = Config()
+config.HistoryManager.enabled = False
+config.GpuMem.store = {str(tmp_path / "store")!r}
+ip = InteractiveShell.instance(config=config)
+ip.run_line_magic("load_ext", "gpumem")
+read, write = os.pipe()
+def fork():
+    pid = os.fork()
+    if pid:
+        return pid
+    # Until the parent ends.
+    os.close(write)
+    os.read(read, 1)
+    os._exit(0)
+def use(mib):
+    put(gpu0__computing=f"self:256 {{ip.user_ns['pid']}}:{{mib}}")
+ip.user_ns.update(fork=fork, use=use)
+ip.run_cell("%%gpumem --quiet\npid = fork()")
+# The child's file is there once it has lived for a moment.
+while not list(Path(config.GpuMem.store).glob("*.processes/*.gpumem")):
+    time.sleep(0.01)
+for mib in (64, 96, 32):
+    ip.user_ns["mib"] = mib
+    ip.run_cell("use(mib)")
+    ip.run_cell("%%gpumem --quiet\npass")
+report = gpumem.report()
+[child] = json.loads(report.to_json())["processes"]
+tell([child["device_used_bytes"] >> 20, child["device_peak_bytes"] >> 20, report.text(100)])
+"""
+    used, peak, text = machine.ask(T4, script)
+    assert (used, peak) == (32, 96)
+    assert "highest       GPU  ended" in text
+    assert "   32 MiB  running" in text
+
+
 WHY = "children used, process used of cuda:0 unknown: {}"
 
 

@@ -21,6 +21,8 @@ pub(super) struct JsonProcess<'a> {
     latest_bytes: Option<u64>,
     peak_bytes: Option<u64>,
     copied_bytes: Option<u64>,
+    device_used_bytes: Option<u64>,
+    device_peak_bytes: Option<u64>,
     growth: Option<JsonGrowing>,
 }
 
@@ -60,6 +62,8 @@ impl<'a> JsonProcess<'a> {
             latest_bytes: row.latest.map(Bytes::get),
             peak_bytes: row.peak.map(Bytes::get),
             copied_bytes: row.copied.map(Bytes::get),
+            device_used_bytes: row.device_used.map(Bytes::get),
+            device_peak_bytes: row.device_peak.map(Bytes::get),
             growth: row.growth.as_ref().map(|growing| {
                 let (per, step) = match growing.per {
                     Per::Step => ("step", None),

@@ -30,10 +30,17 @@ pub enum Ending {
     Lost,
 }
 
+fn is_of_ray(child: &Child) -> bool {
+    let mut facts = child.recording.header().process.iter();
+    facts.any(|(name, value)| name == "runtime" && value == "ray")
+}
+
 impl Ending {
     pub(super) fn of(child: &Child) -> Self {
         match child.exit.and_then(|exit| exit.code) {
             Some(0) => Self::InOrder,
+            // Ray ends its workers with that, whatever they did.
+            Some(1) if is_of_ray(child) => Self::Lost,
             Some(-9) if child.was_killed => Self::KilledBySystem,
             Some(code) if code < 0 => Self::Killed(-code),
             Some(code) => Self::Failed(code),

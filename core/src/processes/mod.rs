@@ -39,6 +39,8 @@ pub struct Child {
     pub was_killed: bool,
     /// How it exited, as its parent saw it.
     pub exit: Option<Exit>,
+    /// What it used of GPUs, as the driver told its parent at these instants.
+    pub device_used: Vec<(Nanos, Bytes)>,
 }
 
 /// One child. Sizes are what it told: the memory that it shares with no other process. Example:
@@ -68,6 +70,11 @@ pub struct ProcessRow {
     /// By how much its level rose without its allocating: memory of its parent that it has to itself
     /// now, because one of the two wrote it. `None` where the system does not tell.
     pub copied: Option<Bytes>,
+    /// What it used of GPUs at the last run of its parent that ended while it was there; `None` if the driver
+    /// did not list it then.
+    pub device_used: Option<Bytes>,
+    /// The most that it used of GPUs at such an instant.
+    pub device_peak: Option<Bytes>,
     /// The verdict on its levels; `None` if there are too few.
     pub growth: Option<Growing>,
 }
@@ -204,6 +211,8 @@ fn row(parent: &Recording, child: &Child, rules: &Rules) -> ProcessRow {
         latest: points.last().and_then(|point| point.process_used),
         peak: used.highest(0..points.len()),
         copied: copied(points),
+        device_used: child.device_used.last().map(|(_, used)| *used),
+        device_peak: child.device_used.iter().map(|(_, used)| *used).max(),
         growth: growing(parent, &child.recording, points, rules),
     }
 }

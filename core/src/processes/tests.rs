@@ -110,6 +110,44 @@ fn one_cause_is_one_finding() {
 }
 
 #[test]
+fn ray_ends_its_workers_with_an_exit_code() {
+    let ended = |runtime: Option<&str>| {
+        let mut child = child("Ray worker", 7, Nanos::ZERO, &[100; 64]);
+        let header = child.recording.header().clone();
+        let runtime = runtime.map(|it| ("runtime".to_owned(), it.to_owned()));
+        let process = header.process.iter().cloned().chain(runtime).collect();
+        let header = Frame::Header(Header { process, ..header });
+        child.recording.apply(header).expect("it fits");
+        let at = Nanos::millis(640);
+        child.exit = Some(Exit { at, code: Some(1) });
+        child
+    };
+    check(&Recording::default(), &[ended(Some("ray"))], &[]);
+    check(
+        &Recording::default(),
+        &[ended(None)],
+        &["◆ Ray worker (pid 7) failed with exit code 1; it held 100 MiB"],
+    );
+}
+
+#[test]
+fn what_the_driver_lists_of_a_child_has_a_column() {
+    let table = |device_used: Vec<(Nanos, Bytes)>| {
+        let child = Child {
+            device_used,
+            ..child("w-0", 7, Nanos::ZERO, &[100; 64])
+        };
+        report::processes(
+            &processes(&Recording::default(), &[child], &Rules::default()),
+            100,
+        )
+    };
+    let noted = [96, 32].map(|mib| (Nanos::millis(mib), Bytes::mib(mib)));
+    assert!(table(noted.to_vec()).contains("100 MiB    32 MiB  not known"));
+    assert!(!table(Vec::new()).contains("GPU"));
+}
+
+#[test]
 fn copies_of_the_parents_memory_are_no_leak() {
     let mut reader = child("w-0", 7, Nanos::ZERO, &[]);
     let points = (0..64).map(|n| Sample {

@@ -62,9 +62,14 @@ pub fn processes(processes: &Processes, width: usize) -> String {
     if n_running > 0 {
         title = format!("{title}, {n_running} running");
     }
-    let head = ["process", "pid", "memory", "grew", "highest", "ended"];
-    let mut lines = vec![title, table_line(head.map(str::to_owned))];
-    lines.extend(rows.iter().take(N_ROWS).map(row_line));
+    let head = [
+        "process", "pid", "memory", "grew", "highest", "GPU", "ended",
+    ];
+    // Most children use none.
+    let has_device = rows.iter().any(|row| row.device_peak.is_some());
+    let mut lines = vec![title, table_line(head.map(str::to_owned), has_device)];
+    let shown = rows.iter().take(N_ROWS);
+    lines.extend(shown.map(|row| row_line(row, has_device)));
     let n_more = rows.len().saturating_sub(N_ROWS);
     lines.extend((n_more > 0).then(|| format!("… and {n_more} more")));
     let mut lines: Vec<String> = lines.iter().map(|line| cut(line, width)).collect();
@@ -183,22 +188,30 @@ fn over(per: Per, n_steps: usize) -> String {
     }
 }
 
-fn row_line(row: &ProcessRow) -> String {
+fn row_line(row: &ProcessRow, has_device: bool) -> String {
     let size = |level: Option<Bytes>| level.map_or_else(|| "?".to_owned(), |it| it.to_string());
-    table_line([
+    let cells = [
         printable(&row.name),
         row.pid.to_string(),
         size(row.latest),
         row.grew()
             .map_or_else(|| "?".to_owned(), |it| it.to_string()),
         size(row.peak),
+        size(row.device_used),
         short_ending(row.ending),
-    ])
+    ];
+    table_line(cells, has_device)
 }
 
-fn table_line([name, pid, memory, grew, highest, ended]: [String; 6]) -> String {
+fn table_line(cells: [String; 7], has_device: bool) -> String {
+    let [name, pid, memory, grew, highest, device, ended] = cells;
     let name = padded(&cut(&name, NAME_COLUMNS), NAME_COLUMNS);
-    format!("{name} {pid:>7} {memory:>9} {grew:>10} {highest:>9}  {ended}")
+    let device = if has_device {
+        format!(" {device:>9}")
+    } else {
+        String::new()
+    };
+    format!("{name} {pid:>7} {memory:>9} {grew:>10} {highest:>9}{device}  {ended}")
 }
 
 /// For the table.

@@ -74,7 +74,7 @@ def begin_if_started() -> None:
         if _process_name() != "MainProcess" or "LOCAL_RANK" in os.environ:
             _begin(None)
             _begin_anew()
-            atexit.register(_gpumem._child_ended)
+            atexit.register(_end)
 
 
 def exit_codes() -> list[tuple[int, int]]:
@@ -101,12 +101,25 @@ def _read_place() -> None:
 
 def _begin(_: object) -> None:
     with contextlib.suppress(Exception):
-        name = _loader_name() or _rank_name() or _process_name() or f"process {os.getpid()}"
-        if not _gpumem._child_begin(name, facts()):
+        if not _begin_named():
             return
         util = sys.modules.get("multiprocessing.util")
         if util is not None and _process_name() != "MainProcess":
-            util.Finalize(None, _gpumem._child_ended, exitpriority=-1000)
+            util.Finalize(None, _end, exitpriority=-1000)
+
+
+def _end() -> None:
+    with contextlib.suppress(Exception):
+        # A launcher may have told the process its rank after it began.
+        _begin_named()
+        _gpumem._child_ended()
+
+
+def _begin_named() -> bool:
+    name, known = _name(), facts()
+    if name.startswith("Ray "):
+        known.append(("runtime", "ray"))
+    return _gpumem._child_begin(name, known)
 
 
 def _begin_anew() -> None:
@@ -128,6 +141,13 @@ def _watch_forks() -> None:
         os.register_at_fork(after_in_child=_forked)
 
 
+def _name() -> str:
+    name = _loader_name() or _rank_name() or _process_name()
+    if name is None or name == "MainProcess":
+        name = _ray_name() or f"process {os.getpid()}"
+    return name
+
+
 def _loader_name() -> str | None:
     data = sys.modules.get("torch.utils.data")
     if data is None:
@@ -139,21 +159,42 @@ def _loader_name() -> str | None:
 
 def _worker_id() -> int | None:
     """Return the number of a data loader's worker that has not begun its loop."""
+    return _argument("torch.utils.data._utils.worker", "worker_id")
+
+
+def _argument(module: str, name: str) -> int | None:
+    """Return what a function of that module is called with, if it is all that this process runs."""
     processes = sys.modules.get("multiprocessing.process")
     if processes is None:
         return None
     process = processes.current_process()
     target = getattr(process, "_target", None)
-    if target is None or getattr(target, "__module__", "") != "torch.utils.data._utils.worker":
+    if target is None or getattr(target, "__module__", "") != module:
         return None
     names = target.__code__.co_varnames
     known = dict(zip(names, process._args, strict=False))
-    return known.get("worker_id")
+    return known.get(name)
 
 
 def _rank_name() -> str | None:
     rank = os.environ.get("RANK")
-    return f"rank {rank}" if rank is not None and "LOCAL_RANK" in os.environ else None
+    if rank is None or "LOCAL_RANK" not in os.environ:
+        # ``torch.multiprocessing.spawn`` and what is built on it, such as ``notebook_launcher``.
+        number = _argument("torch.multiprocessing.spawn", "i")
+        rank = None if number is None else str(number)
+    return None if rank is None else f"rank {rank}"
+
+
+def _ray_name() -> str | None:
+    """Return the class of the actor that runs in this worker of Ray."""
+    ray = sys.modules.get("ray")
+    if ray is None:
+        return None
+    context = ray.get_runtime_context() if ray.is_initialized() else None
+    if context is None or context.get_actor_id() is None:
+        return "Ray worker"
+    # module.Class.method
+    return f"Ray actor {context.get_task_function_name().split('.')[-2]}"
 
 
 def _process_name() -> str | None:

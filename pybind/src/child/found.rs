@@ -1,13 +1,14 @@
 //! The files of a session's children: their names, what they hold, which have to go.
 
-use std::collections::BTreeSet;
-use std::fs;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use gpumem_core::format;
 use gpumem_core::processes::{Child, Exit};
-use gpumem_core::units::Nanos;
+use gpumem_core::units::{Bytes, Nanos};
 
 use crate::store;
 
@@ -16,6 +17,10 @@ const FOLDER: &str = "processes";
 const EXTENSION: &str = "gpumem";
 /// Of what a parent saw of a child's end, beside the child's file.
 const EXIT: &str = "exit";
+/// Of what the driver told a parent of a child's use of GPUs, beside the child's file: a line each time.
+const DEVICE: &str = "device";
+/// No more is noted of a child.
+const MAX_DEVICE_BYTES: u64 = 1 << 18;
 /// Somebody else has waited for the child.
 const UNKNOWN: &str = "?";
 /// A session keeps at most so many children, the latest.
@@ -64,6 +69,7 @@ pub(super) fn make_room(folder: &Path) {
     for (_, path) in files.into_iter().take(n_doomed) {
         // Another child may have done so.
         drop(fs::remove_file(path.with_extension(EXIT)));
+        drop(fs::remove_file(path.with_extension(DEVICE)));
         drop(fs::remove_file(path));
     }
 }
@@ -134,6 +140,41 @@ pub(super) fn noted(file: &Path) -> Option<Exit> {
     })
 }
 
+/// Adds what children use of GPUs now, by their process ids. What cannot be written is not known.
+pub(crate) fn note_device_used(folder: &Path, used: &BTreeMap<u32, Bytes>, now: Nanos) {
+    for path in files(folder) {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let used = pid(&name).and_then(|pid| used.get(&pid));
+        // An id may be that of an earlier child, too.
+        if let Some(used) = used
+            && noted(&path).is_none()
+        {
+            drop(add_device_used(&path, *used, now));
+        }
+    }
+}
+
+fn add_device_used(file: &Path, used: Bytes, now: Nanos) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.append(true).create(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut noted = options.open(file.with_extension(DEVICE))?;
+    if noted.metadata()?.len() < MAX_DEVICE_BYTES {
+        noted.write_all(format!("{} {}\n", now.get(), used.get()).as_bytes())?;
+    }
+    Ok(())
+}
+
+fn device_used(file: &Path) -> Vec<(Nanos, Bytes)> {
+    let text = fs::read_to_string(file.with_extension(DEVICE)).unwrap_or_default();
+    let noted = text.lines().filter_map(|line| {
+        let (at, used) = line.split_once(' ')?;
+        Some((Nanos::new(at.parse().ok()?), Bytes::new(used.parse().ok()?)))
+    });
+    noted.collect()
+}
+
 fn child(path: &Path) -> Option<Child> {
     if fs::metadata(path).ok()?.len() > MAX_BYTES {
         return None;
@@ -146,6 +187,7 @@ fn child(path: &Path) -> Option<Child> {
         is_running: !ended && store::is_process_running(path, &facts),
         was_killed: store::process_was_killed(&facts),
         exit,
+        device_used: device_used(path),
         recording,
     })
 }

@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 
-pub(crate) use found::{delete, folder, found, note_codes, prune};
+pub(crate) use found::{delete, folder, found, note_codes, note_device_used, prune};
 pub(crate) use place::{Place, VARIABLE, move_to};
 use record::Shared;
 

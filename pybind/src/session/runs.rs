@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 
 use super::held;
 use super::reading::{readings_after, readings_as_ordered, readings_inside, with_sources};
+use super::storing::note_device_used;
 use super::{IS_RUNNING, Session, is_owner, is_running, records_blocks, with_session};
 use crate::ending::Ending;
 use crate::guard;
@@ -137,6 +138,7 @@ pub(crate) fn end(
         return Ok(None);
     };
     let after = readings_after(py, run, &selection.devices)?;
+    note_device_used(py, &after)?;
     drop(selection);
     with_session(py, |session| {
         session.devices.clear();

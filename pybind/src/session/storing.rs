@@ -3,10 +3,14 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use gpumem_core::recording::Reading;
+use gpumem_core::units::{Bytes, Nanos};
 use pyo3::prelude::*;
 
+use super::reading::with_sources;
 use super::{is_disabled, is_owner, with_recorder};
 use crate::child::{self, Place};
+use crate::sources::Found;
 use crate::store::{Archive, Origin, Setting, State};
 
 /// A line waits for its run to be on the disk: no longer than that.
@@ -44,12 +48,7 @@ pub(super) fn place_children(py: Python<'_>) -> PyResult<()> {
 /// Where the child processes of this session are kept, if it is kept. What Python knows by now of their
 /// ends is noted there.
 pub(crate) fn children(py: Python<'_>) -> PyResult<Option<PathBuf>> {
-    let kept = with_recorder(py, |recorder| {
-        let sessions = recorder.kept_in().0.folder()?;
-        let session = &recorder.recording().header().session;
-        Some((child::folder(&sessions, session), recorder.clock().now()))
-    })?;
-    let Some((folder, now)) = kept else {
+    let Some((folder, now)) = folder_of_children(py)? else {
         return Ok(None);
     };
     if folder.is_dir() {
@@ -58,6 +57,31 @@ pub(crate) fn children(py: Python<'_>) -> PyResult<Option<PathBuf>> {
         child::note_codes(&folder, &codes, now);
     }
     Ok(Some(folder))
+}
+
+/// Notes what each child uses of GPUs, if the levels at the end of a run say that they use any.
+pub(super) fn note_device_used(py: Python<'_>, levels: &[(Found, Reading)]) -> PyResult<()> {
+    let uses = |reading: &Reading| reading.driver.children_used.known();
+    let is_used =
+        |(_, reading): &(Found, Reading)| uses(reading).is_some_and(|it| it > Bytes::ZERO);
+    if !levels.iter().any(is_used) {
+        return Ok(());
+    }
+    let Some((folder, now)) = folder_of_children(py)? else {
+        return Ok(());
+    };
+    let used = with_sources(py, |sources| sources.used_by_process(py)).unwrap_or_default();
+    py.detach(|| child::note_device_used(&folder, &used, now));
+    Ok(())
+}
+
+/// Where children of this session are kept, if it is kept, and the time by its clock.
+fn folder_of_children(py: Python<'_>) -> PyResult<Option<(PathBuf, Nanos)>> {
+    with_recorder(py, |recorder| {
+        let sessions = recorder.kept_in().0.folder()?;
+        let session = &recorder.recording().header().session;
+        Some((child::folder(&sessions, session), recorder.clock().now()))
+    })
 }
 
 /// Has what was recorded until now written at once: a line will be shown.

@@ -27,6 +27,7 @@ mod unified;
 mod visible;
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,6 +37,7 @@ use gpumem_core::recording::{
     Unknown,
 };
 use gpumem_core::segments::Segments;
+use gpumem_core::units::Bytes;
 use pyo3::{PyResult, Python};
 
 pub(crate) use drivers::Drivers;
@@ -249,6 +251,24 @@ impl Sources {
                 (joined.found.clone(), levels, list)
             })
             .collect()
+    }
+
+    /// What each process uses of GPUs, by its id, if the driver says it at once.
+    pub(crate) fn used_by_process(&mut self, py: Python<'_>) -> BTreeMap<u32, Bytes> {
+        let mut used: BTreeMap<u32, Bytes> = BTreeMap::new();
+        if !self.is_chosen(Source::Nvml) {
+            return used;
+        }
+        let answer = self.drivers.ask_processes(Source::Nvml, &self.visibility);
+        let lists = py.detach(move || answer.recv_timeout(driver_worker::PATIENCE));
+        for (_, list) in lists.into_iter().flatten().flatten() {
+            for (pid, level) in list.into_iter().flatten() {
+                if let Some(level) = level.known() {
+                    *used.entry(pid).or_default() += level;
+                }
+            }
+        }
+        used
     }
 
     /// Sets the peak counters of these devices, or of all, to the present levels, where the
