@@ -195,14 +195,14 @@ def fork():
 def use(mib):
     put(gpu0__computing=f"self:256 {{ip.user_ns['pid']}}:{{mib}}")
 ip.user_ns.update(fork=fork, use=use)
-ip.run_cell("%%gpumem --quiet\npid = fork()")
+ip.run_cell("%%gpumem --quiet\\npid = fork()")
 # The child's file is there once it has lived for a moment.
 while not list(Path(config.GpuMem.store).glob("*.processes/*.gpumem")):
     time.sleep(0.01)
 for mib in (64, 96, 32):
     ip.user_ns["mib"] = mib
     ip.run_cell("use(mib)")
-    ip.run_cell("%%gpumem --quiet\npass")
+    ip.run_cell("%%gpumem --quiet\\npass")
 report = gpumem.report()
 [child] = json.loads(report.to_json())["processes"]
 tell([child["device_used_bytes"] >> 20, child["device_peak_bytes"] >> 20, report.text(100)])
