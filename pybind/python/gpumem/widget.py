@@ -29,6 +29,7 @@ from gpumem._static import built
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+_VIEW = "application/vnd.jupyter.widget-view+json"
 _WIDTH = 880
 _SCALE = 2
 # Characters at the end of the picture's base64 that identify it.
@@ -232,8 +233,8 @@ def show(report: _Report, against: Against | None = None) -> None:
     widget = live(report, against, picture[-_N_TAIL:])
     if against is None:
         _the_updates = _Updates(widget, report.recording._position())
-    view = dict(widget._repr_mimebundle_()[0])  # type: ignore[index]
-    publish_display_data({**view, "text/plain": ""})
+    view, metadata = _view(widget)
+    publish_display_data({**view, "text/plain": ""}, metadata)
 
 
 def live(report: _Report, against: Against | None = None, picture: str = "") -> ReportWidget:
@@ -247,6 +248,17 @@ def live(report: _Report, against: Against | None = None, picture: str = "") -> 
     return ReportWidget(
         recording, picture, baseline=baseline, baseline_name=against.name, notice=notice
     )
+
+
+def _view(widget: ReportWidget) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what a page shows a widget by, and its metadata, which Colab needs."""
+    bundle = getattr(widget, "_repr_mimebundle_", None)
+    if bundle is not None:
+        view, metadata = bundle()
+        return view, metadata
+    # With ipywidgets 7, an older anywidget can only display itself, with a text of its own.
+    view = {"version_major": 2, "version_minor": 0, "model_id": widget.model_id}
+    return {_VIEW: view}, {}
 
 
 def html(report: _Report, against: Against | None = None) -> str:

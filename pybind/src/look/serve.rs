@@ -95,6 +95,7 @@ fn serve(child: Child, events: &Sender<Event>, until: Instant, wanted: &Weak<()>
     let heard = conversation(&child, events, until, wanted);
     let Child { process, link } = child;
     // Whoever learns what came of it finds no descriptor open.
+    #[allow(clippy::drop_non_drop, reason = "it has descriptors on Linux only")]
     drop(link);
     let outcome = match heard {
         Ok(answer) => {

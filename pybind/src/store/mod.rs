@@ -31,6 +31,7 @@ pub(crate) use origin::Origin;
 pub(crate) use remains::{
     facts as process_facts, is_running as is_process_running, was_killed as process_was_killed,
 };
+#[cfg(target_os = "linux")]
 pub(crate) use writer::held;
 
 use crate::clock::Clock;

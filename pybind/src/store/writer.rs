@@ -37,6 +37,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 static HELD: AtomicUsize = AtomicUsize::new(0);
 
 /// Bytes that SQLite held after the last write.
+#[cfg(target_os = "linux")]
 pub(crate) fn held() -> Bytes {
     Bytes::new(HELD.load(Ordering::Relaxed) as u64)
 }

@@ -93,9 +93,10 @@ fn by_thread<'s>(section: &'s Section<'s>, places: &Places<'_>) -> Vec<(u64, Vec
 }
 
 #[expect(unsafe_code, reason = "the number of a thread, as Python counts it")]
+#[allow(clippy::useless_conversion, reason = "on Windows it has 32 bits")]
 fn own_thread() -> u64 {
     // SAFETY: it only asks.
-    unsafe { ffi::PyThread_get_thread_ident() }
+    unsafe { ffi::PyThread_get_thread_ident() }.into()
 }
 
 /// A frame, the one that called it, and so on.
