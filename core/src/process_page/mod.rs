@@ -195,12 +195,13 @@ impl PageRow {
     /// assert_eq!(row.caption(), "+40 MiB a step");
     /// ```
     pub fn caption(&self) -> String {
-        let ending = if self.end.is_some() {
-            &*self.ending
-        } else {
-            ""
+        let ending = match self.end {
+            None => "",
+            // When it was, the chart shows.
+            Some(BadEnd::OutOfMemory) => "out of memory",
+            Some(BadEnd::Died) => &self.ending,
         };
-        let wrong = joined(&[ending, &self.growth]);
+        let wrong = joined(&[&self.growth, ending]);
         if wrong.is_empty() {
             joined(&[&self.machine, &self.device])
         } else {

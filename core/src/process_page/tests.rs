@@ -128,7 +128,7 @@ fn a_child_that_was_killed_is_marked_where_it_ended() {
     let page = ProcessPage::of_processes(&parent, &found);
     assert_eq!(page.title, "4 child processes");
     let words: Vec<&str> = page.causes.iter().map(|it| &*it.words).collect();
-    assert_eq!(words, ["2 of 4 w (2, 3) were killed by SIGKILL"]);
+    assert_eq!(words, ["2 of 4 ws (2, 3) were killed by SIGKILL"]);
     assert_eq!(names(&page)[..2], ["w-2", "w-3"]);
     assert_eq!(page.rows[0].end, Some(BadEnd::Died));
     assert_eq!(page.rows[0].caption(), "SIGKILL");

@@ -22,6 +22,10 @@ class SessionProcesses:
         """Return what is found in them and a row for each, in lines of at most ``width`` columns."""
         return self._recording._processes_text(width)
 
+    def is_empty(self) -> bool:
+        """Return whether there is none."""
+        return self._recording._processes_page()[0] == 0
+
     def to_json(self) -> str:
         """Return them as the report's JSON has them."""
         content = json.loads(self._recording._report_json())

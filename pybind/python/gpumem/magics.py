@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from traitlets import Bunch
 
     from gpumem._other_file import OtherFile
+    from gpumem._session_processes import SessionProcesses
 
 
 CELL_MAGIC = "%%gpumem"
@@ -542,6 +543,9 @@ class GpuMemMagics(Magics):
         shown = _shown(options)
         if options.processes:
             shown = _processes_of(shown)
+            if shown.is_empty() and options.html is None:
+                self._extension.show(shown.text())
+                return
         if _has_page(shown):
             self._show_page(shown, options)
             return
@@ -557,7 +561,7 @@ class GpuMemMagics(Magics):
             self._extension.show(shown.text())
         elif options.html is None:
             display(shown)
-            self._tell_of_processes(shown)
+            self._tell_of_processes(shown, options)
 
     def _answer(self, options: Namespace) -> str:
         match options.action:
@@ -607,12 +611,14 @@ class GpuMemMagics(Magics):
         why = "no GPU is seen yet, so host memory counts (`%gpumem status` says why)"
         return f"\n{when}" if accelerators else f"\n{when}\n{why}"
 
-    def _tell_of_processes(self, shown: Report | Comparison) -> None:
+    def _tell_of_processes(self, shown: Report | Comparison, options: Namespace) -> None:
         """Say below the report that the session has child processes: its page does not show them."""
         n = shown.recording._processes_page()[0] if isinstance(shown, Report) else 0
         if n > 0:
             children = "1 child process" if n == 1 else f"{n} child processes"
-            self._extension.show(f"{children}: %gpumem_report --processes shows them side by side")
+            session = f" --session {options.session}" if options.session else ""
+            of = f" {options.file}" if options.file else session
+            self._extension.show(f"{children}: `%gpumem_report{of} --processes` shows them")
 
     def _show_page(self, found: OtherFile, options: Namespace) -> None:
         from gpumem import _file_page
@@ -775,7 +781,7 @@ def _has_page(shown: object) -> TypeGuard[OtherFile]:
     return _file_page.has_page(shown)
 
 
-def _processes_of(shown: Report | Comparison | OtherFile) -> OtherFile:
+def _processes_of(shown: Report | Comparison | OtherFile) -> SessionProcesses:
     from gpumem._session_processes import SessionProcesses
 
     if isinstance(shown, Report):

@@ -4,8 +4,8 @@ use std::io::{self, Read};
 
 use flate2::read::MultiGzDecoder;
 use gpumem_core::analyze::{Rules, analyze};
-use gpumem_core::chart::{self, Theme};
 use gpumem_core::chart::multiples::{MultiplesView, multiples};
+use gpumem_core::chart::{self, Theme};
 use gpumem_core::process_page::{BEGINS, ProcessPage, RowOrder, bands};
 use gpumem_core::read::cell_files::CellFiles;
 use gpumem_core::read::chrome_trace::GroupBy;
@@ -152,12 +152,7 @@ fn read_process_page(bytes: &[u8]) {
     drop(ProcessPage::from_bytes(bytes));
     let payload = bytes.strip_prefix(BEGINS).and_then(|rest| rest.get(4..));
     let payload = payload.unwrap_or_default();
-    let sealed = [
-        BEGINS,
-        &crc32fast::hash(payload).to_le_bytes(),
-        payload,
-    ]
-    .concat();
+    let sealed = [BEGINS, &crc32fast::hash(payload).to_le_bytes(), payload].concat();
     let page = within(&sealed, || ProcessPage::from_bytes(&sealed));
     let Ok(page) = page else {
         return;
