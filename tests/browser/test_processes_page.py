@@ -202,9 +202,7 @@ SLOWEST_MOVE = """async () => {
 }"""
 
 
-def test_one_process_alone_has_no_others_behind_it(
-    job: Callable[..., Path], page_of: Make
-) -> None:
+def test_one_process_alone_has_no_others_behind_it(job: Callable[..., Path], page_of: Make) -> None:
     page = page_of(job(1, leaking=(0,)))
     expect(page.locator(".headline")).to_contain_text("Rank 0 keeps 24 MiB a step")
     expect(page.locator(".legend")).not_to_contain_text("median")
@@ -230,9 +228,7 @@ def test_nothing_found_is_said(job: Callable[..., Path], page_of: Make) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_nothing_is_cut_on_any_screen(
-    job: Callable[..., Path], page_of: Make, scheme: str
-) -> None:
+def test_nothing_is_cut_on_any_screen(job: Callable[..., Path], page_of: Make, scheme: str) -> None:
     page = page_of(job(8, leaking=(5,)), color_scheme=scheme)
     for width in (1200, 640, 380):
         page.set_viewport_size({"width": width, "height": 900})

@@ -201,7 +201,7 @@ impl PageRow {
             Some(BadEnd::OutOfMemory) => "out of memory",
             Some(BadEnd::Died) => &self.ending,
         };
-        let wrong = joined(&[&self.growth, ending]);
+        let wrong = joined(&[ending, &self.growth]);
         if wrong.is_empty() {
             joined(&[&self.machine, &self.device])
         } else {

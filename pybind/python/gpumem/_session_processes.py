@@ -15,11 +15,11 @@ class SessionProcesses:
     _KIND: ClassVar[str] = "a session's child processes"
 
     def __init__(self, recording: Recording) -> None:
-        """Show the children that are kept beside ``recording`` as they are when they are asked for."""
+        """Show the children that are kept beside ``recording``, as they are at each call."""
         self._recording = recording
 
     def text(self, width: int = 100) -> str:
-        """Return what is found in them and a row for each, in lines of at most ``width`` columns."""
+        """Return what is found and a row for each; lines are at most ``width`` columns long."""
         return self._recording._processes_text(width)
 
     def is_empty(self) -> bool:

@@ -47,10 +47,9 @@ from gpumem._suggest import did_you_mean
 from gpumem._verdicts import Comparison, compare_with, set_baseline
 
 if TYPE_CHECKING:
-    from typing import TypeGuard
-
     from argparse import Namespace
     from collections.abc import Callable, Iterable
+    from typing import TypeGuard
 
     from IPython.core.interactiveshell import InteractiveShell
     from IPython.core.magic_arguments import MagicArgumentParser
@@ -612,7 +611,7 @@ class GpuMemMagics(Magics):
         return f"\n{when}" if accelerators else f"\n{when}\n{why}"
 
     def _tell_of_processes(self, shown: Report | Comparison, options: Namespace) -> None:
-        """Say below the report that the session has child processes: its page does not show them."""
+        """Say below the report that there are child processes: its page does not show them."""
         n = shown.recording._processes_page()[0] if isinstance(shown, Report) else 0
         if n > 0:
             children = "1 child process" if n == 1 else f"{n} child processes"

@@ -10,9 +10,10 @@ use crate::process_page::{Band, ProcessPage};
 use crate::units::{Nanos, Units};
 use crate::wording::count;
 
-/// A chart is at least so wide.
-const MIN_WIDTH: f64 = 150.0;
-/// Charts are not wider than so, if that makes room for another.
+/// A chart is at least so wide, …
+const MIN_WIDTH: f64 = 180.0;
+/// … or so, if there is no room for two.
+const NARROW: f64 = 150.0;
 const GAP: f64 = 16.0;
 const HEIGHT: f64 = 92.0;
 const ROW_GAP: f64 = 10.0;
@@ -81,8 +82,7 @@ impl Multiples {
 /// assert_eq!(multiples.at(Point::new(2.0, 40.0), page.span).map(|it| it.0), Some(1));
 /// ```
 pub fn multiples(page: &ProcessPage, bands: &[Band], view: &MultiplesView<'_>) -> Multiples {
-    let width = view.width.max(MIN_WIDTH);
-    let n_columns = n_columns(width);
+    let n_columns = n_columns(view.width);
     let n_lines = view.rows.len().div_ceil(n_columns);
     let height = n_lines as f64 * (HEIGHT + ROW_GAP);
     let mut scene = sheet(view.width, height.max(1.0), Role::Panel);
@@ -101,7 +101,8 @@ pub fn multiples(page: &ProcessPage, bands: &[Band], view: &MultiplesView<'_>) -
 
 /// How many charts stand beside each other. Example: [`multiples`].
 fn n_columns(width: f64) -> usize {
-    (((width + GAP) / (MIN_WIDTH + GAP)) as usize).max(1)
+    let fitting = |least: f64| ((width + GAP) / (least + GAP)) as usize;
+    fitting(MIN_WIDTH).max(fitting(NARROW).min(2)).max(1)
 }
 
 fn description(page: &ProcessPage, view: &MultiplesView<'_>) -> String {

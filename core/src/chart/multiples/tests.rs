@@ -82,7 +82,7 @@ fn the_sign_and_not_the_colour_alone_tells_who_is_ill() {
     assert!(texts.contains(&"▲"), "{texts:?}");
     assert!(texts.contains(&"✕"), "{texts:?}");
     assert!(
-        texts.contains(&"+40 MiB a step · out of memory"),
+        texts.contains(&"out of memory · +40 MiB a step"),
         "{texts:?}"
     );
 }

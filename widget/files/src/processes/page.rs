@@ -148,9 +148,7 @@ impl Page {
     /// `… and 488 more alike`
     fn show_more(&self, page: &ProcessPage, state: &State) -> Dom<()> {
         let n_more = page.rows.len().saturating_sub(N_FIRST);
-        if n_more == 0 {
-            return fill(&self.more, &[]);
-        }
+        flag(&self.more, "hidden", n_more == 0)?;
         let link = if state.is_open {
             self.make
                 .link("charts", "few", "Show only the first ones")?

@@ -21,15 +21,14 @@ pub(crate) struct Rows {
 impl Rows {
     pub(crate) fn build(make: &Maker, page: &ProcessPage) -> Dom<Self> {
         let title = make.text("h3", &[], "All of them")?;
-        let search = make.empty(
-            "input.search",
-            &[
-                ("type", "search"),
-                ("data-input", "search"),
-                ("placeholder", "find by name, machine or end"),
-                ("aria-label", "find by name, machine or end"),
-            ],
-        )?;
+        let words = format!("find a {}", page.noun);
+        let attributes = [
+            ("type", "search"),
+            ("data-input", "search"),
+            ("placeholder", &*words),
+            ("aria-label", &*words),
+        ];
+        let search = make.empty("input.search", &attributes)?;
         let tools = make.group("div.tools", &[], &[&search])?;
         let line = make.group("div.line", &[], &[&title, &tools])?;
         let found = make.empty("p.muted", &[("role", "status")])?;
@@ -102,13 +101,9 @@ impl Rows {
         let attributes = [("data-action", "row"), ("data-argument", &*argument)];
         let name = make.text("button.operator", &attributes, &row.name)?;
         let first = make.empty("div.called", &[])?;
-        if let Some(severity) = row.severity {
-            let sign = sign(severity);
-            add(
-                &first,
-                &make.text("span.sign", &[("data-sign", sign)], sign)?,
-            )?;
-        }
+        let sign = row.severity.map_or("", sign);
+        let mark = make.text("span.sign", &[("data-sign", sign)], sign)?;
+        add(&first, &mark)?;
         add(&first, &name)?;
         let line = add_row(make, table, &first, &[])?;
         for column in self.columns.iter().skip(1) {
