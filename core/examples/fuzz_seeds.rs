@@ -5,8 +5,11 @@ use std::error::Error;
 use std::fs;
 use std::path::Path;
 
+use gpumem_core::analyze::Severity;
+use gpumem_core::downsample::LevelPoint;
 use gpumem_core::format::{encode, encode_found, encode_frames};
 use gpumem_core::holders::{DeviceHolders, Found, Holder, Holders, Part, RootKind};
+use gpumem_core::process_page::{BadEnd, PageCause, PageRow, ProcessPage};
 use gpumem_core::recording::{
     DeviceIdx, Finish, Frame, Framework, Lifetimes, LineTally, Missing, ModuleTally, OomFigures,
     OomHolder, OtherProcess, OutOfMemory, RunIdx, Sample, StackTally, Status, Tally, Trace,
@@ -55,7 +58,58 @@ fn main() -> Result<(), Box<dyn Error>> {
     let folder = Path::new(&corpus).join("found");
     fs::create_dir_all(&folder)?;
     fs::write(folder.join("losses"), encode_found(&found()))?;
+    let folder = Path::new(&corpus).join("process_page");
+    fs::create_dir_all(&folder)?;
+    fs::write(folder.join("ranks"), page().to_bytes())?;
     Ok(())
+}
+
+/// Two ranks, of which one leaks and runs out of memory.
+fn page() -> ProcessPage {
+    let levels = |mib: u64| {
+        let levels = (0..4).map(|n| LevelPoint {
+            at: Nanos::millis(10 * n),
+            level: Bytes::mib(100 + mib * n),
+        });
+        levels.collect()
+    };
+    let ill = PageRow {
+        name: "rank 1".to_owned(),
+        machine: "node-1".to_owned(),
+        device: "cuda:1".to_owned(),
+        latest: Some(Bytes::mib(220)),
+        growth: "+40 MiB a step".to_owned(),
+        per_step: Some(Bytes::mib(40).since(Bytes::ZERO)),
+        n_steps: Some(3),
+        ending: "out of memory at 30 ms".to_owned(),
+        end: Some(BadEnd::OutOfMemory),
+        until: Nanos::millis(30),
+        severity: Some(Severity::Critical),
+        levels: levels(40),
+        ..PageRow::default()
+    };
+    let healthy = PageRow {
+        name: "rank 0".to_owned(),
+        ending: "in order".to_owned(),
+        pid: Some(4123),
+        levels: levels(0),
+        ..PageRow::default()
+    };
+    ProcessPage {
+        noun: "rank".to_owned(),
+        title: "2 ranks".to_owned(),
+        step: "step".to_owned(),
+        span: Nanos::millis(40),
+        causes: vec![PageCause {
+            severity: Severity::Critical,
+            words: "rank 1 keeps 40 MiB a step".to_owned(),
+            command: "jupyter gpumem report 1".to_owned(),
+            rows: vec![0],
+        }],
+        rows: vec![ill, healthy],
+        notes: vec!["a note".to_owned()],
+        ..ProcessPage::default()
+    }
 }
 
 fn tally() -> Tally {

@@ -8,7 +8,7 @@
 
 use crate::extremes::Extremes;
 use crate::recording::Sample;
-use crate::units::Bytes;
+use crate::units::{Bytes, Nanos};
 
 /// The smallest limit: one bucket with two extremes per metric, twice, and both ends.
 const SMALLEST_LIMIT: usize = 2 * (2 * METRICS.len() + 2);
@@ -131,6 +131,47 @@ pub fn downsampled(mut points: Vec<Sample>, limit: usize, spacing: Spacing) -> V
     points
 }
 
+/// A level at an instant. Example: [`few_levels`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LevelPoint {
+    /// When.
+    pub at: Nanos,
+    /// How much.
+    pub level: Bytes,
+}
+
+/// More points than these a small chart does not show.
+pub const MAX_LEVELS: usize = 128;
+
+/// At most [`MAX_LEVELS`] of these points, in time order, with their ends and extremes.
+///
+/// ```
+/// use gpumem_core::downsample::{LevelPoint, MAX_LEVELS, few_levels};
+/// use gpumem_core::units::{Bytes, Nanos};
+///
+/// let point = |n| LevelPoint { at: Nanos::millis(n), level: Bytes::mib(n % 777) };
+/// let few = few_levels((0..10_000).map(point).collect());
+/// assert!(few.len() <= MAX_LEVELS);
+/// assert_eq!(few.iter().map(|point| point.level).max(), Some(Bytes::mib(776)));
+/// ```
+pub fn few_levels(mut points: Vec<LevelPoint>) -> Vec<LevelPoint> {
+    points.sort_by_key(|point| point.at);
+    let samples = points.into_iter().map(|point| Sample {
+        at: point.at,
+        allocated: Some(point.level),
+        ..Sample::default()
+    });
+    let few = downsampled(samples.collect(), MAX_LEVELS, Spacing::Time);
+    let points = few.into_iter().filter_map(|sample| {
+        let level = sample.allocated?;
+        Some(LevelPoint {
+            at: sample.at,
+            level,
+        })
+    });
+    points.collect()
+}
+
 /// Keeps at most `target` points, with as many buckets as that allows.
 fn downsample(points: &mut Vec<Sample>, target: usize, spacing: Spacing) {
     let mut n_buckets = target;
@@ -178,7 +219,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::units::Nanos;
 
     fn point(at: u64, levels: [Option<u64>; 4]) -> Sample {
         let [allocated, reserved, device_used, process_used] = levels.map(|n| n.map(Bytes::new));

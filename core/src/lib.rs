@@ -39,6 +39,7 @@ pub mod holders;
 pub mod inspection;
 pub mod json;
 pub mod printable;
+pub mod process_page;
 pub mod processes;
 pub mod ranks;
 pub mod read;

@@ -8,6 +8,7 @@ use gpumem_core::analyze::{Analysis, Compared, analyze, compare, waiting};
 use gpumem_core::chart::{self, Scene, Theme};
 use gpumem_core::chrome_trace::chrome_trace;
 use gpumem_core::holders::Holders;
+use gpumem_core::process_page::ProcessPage;
 use gpumem_core::processes::{Processes, processes};
 use gpumem_core::read::file_kind::FileKind;
 use gpumem_core::recording::{DeviceIdx, RunIdx};
@@ -147,6 +148,22 @@ impl Recording {
                 report::text_with(&self.inner, &self.analysis(), &self.processes(), width)
             }),
         )
+    }
+
+    /// The child processes as text.
+    fn _processes_text(&self, py: Python<'_>, width: usize) -> PyResult<String> {
+        look::ensure_room()?;
+        Ok(py.detach(|| report::process_report(&self.inner, &self.processes(), width)))
+    }
+
+    /// How many child processes are kept, and what their page is made from.
+    fn _processes_page<'py>(&self, py: Python<'py>) -> PyResult<(usize, Bound<'py, PyBytes>)> {
+        look::ensure_room()?;
+        let (n, page) = py.detach(|| {
+            let page = ProcessPage::of_processes(&self.inner, &self.processes());
+            (page.rows.len(), page.to_bytes())
+        });
+        Ok((n, PyBytes::new(py, &page)))
     }
 
     /// The conclusion, for an issue.

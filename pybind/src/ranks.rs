@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 use gpumem_core::analyze::{Analysis, analyze};
 use gpumem_core::history::Ending;
 use gpumem_core::json::ranks_json;
+use gpumem_core::process_page::ProcessPage;
 use gpumem_core::ranks::{self, Rank, Ranks};
 use gpumem_core::report;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 use crate::api::{Recording, load_bytes, raised, read_file};
 use crate::store::{Archive, ArchiveError, Opened, Origin};
@@ -44,6 +46,12 @@ impl JobRanks {
     /// Everything as JSON: sizes are bytes, times are nanoseconds.
     fn to_json(&self) -> String {
         ranks_json(&self.job, &self.found)
+    }
+
+    /// What the page is made from.
+    fn _page<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        let page = py.detach(|| ProcessPage::of_ranks(&self.job, &self.found).to_bytes());
+        PyBytes::new(py, &page)
     }
 
     fn __repr__(&self) -> String {

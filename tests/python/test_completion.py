@@ -24,7 +24,7 @@ ACTIONS = {
     *("on", "off", "status", "reset", "use", "baseline", "release", "holders", "why", "who"),
     *("sessions", "report", "snapshot"),
 }
-REPORT_OPTIONS = {"--text", "--html", "--compare", "--session"}
+REPORT_OPTIONS = {"--text", "--html", "--compare", "--session", "--processes"}
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from typing import Any
 
 import nbformat
 import pytest
+from gpumem._table import LEFT
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
@@ -234,3 +235,40 @@ def test_the_notebook_on_out_of_memory_tells_its_story(
 ) -> None:
     ours = [out for out in out_of_memory[cell_id].outputs if "gpumem" in out.get("metadata", {})]
     assert words in "\n".join(out["data"]["text/plain"] for out in ours)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Run the notebook on more than one process; its cells by their ids."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("IPYTHONDIR", str(tmp_path_factory.mktemp("ipython")))
+        patch.setenv("JUPYTER_DATA_DIR", str(tmp_path_factory.mktemp("data")))
+        notebook = run(nbformat.read(NOTEBOOKS / "cluster.ipynb", as_version=4))
+    return {cell.id: cell for cell in notebook.cells}
+
+
+def texts(cell: nbformat.NotebookNode) -> str:
+    """Return the outputs of a cell as text."""
+    return "\n".join(out["data"]["text/plain"] for out in cell.outputs if "data" in out)
+
+
+def test_the_worker_that_leaks_is_named(cluster: dict[str, Any]) -> None:
+    words = r"▲ loader-3 \(pid \d+\) keeps \d(\.\d+)? MiB a step: 1\d\d MiB more after 40 steps"
+    assert re.search(words, texts(cluster["children"]).replace("\n  ", " "))
+    assert "Processes · 4 children" in texts(cluster["children"])
+    [page] = [out for out in cluster["children"].outputs if "text/html" in out["data"]]
+    assert "<iframe" in page["data"]["text/html"]
+
+
+def test_child_processes_are_a_table_in_a_notebook(cluster: dict[str, Any]) -> None:
+    [table] = cluster["rows"].outputs
+    assert "<td>loader-3</td>" in table["data"]["text/html"].replace(LEFT, "")
+
+
+def test_the_rank_that_runs_out_first_is_named(cluster: dict[str, Any]) -> None:
+    shown = texts(cluster["joined"])
+    assert shown.startswith("3 ranks")
+    assert "▲ rank 1 ran out of memory, in step " in shown
+    assert "▲ rank 1 keeps 40 MiB a step, held by losses; the others keep nothing" in shown
+    [page] = cluster["joined"].outputs
+    assert 'title="ranks of a job job"' in page["data"]["text/html"]

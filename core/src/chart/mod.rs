@@ -31,6 +31,7 @@ mod hatch;
 mod label;
 mod m4;
 mod minimap;
+pub mod multiples;
 mod now;
 mod oom;
 mod paint;

@@ -24,6 +24,7 @@ pub use ending::{Ending, Exit};
 pub use steps::Per;
 
 use crate::analyze::{Growth, State, classify_growth};
+use crate::downsample::{LevelPoint, few_levels};
 use crate::recording::{Column, DeviceIdx, Points, Recording, Run, RunIdx, Series};
 use crate::rules::Rules;
 use crate::units::{ByteDelta, Bytes, Nanos};
@@ -77,6 +78,8 @@ pub struct ProcessRow {
     pub device_peak: Option<Bytes>,
     /// The verdict on its levels; `None` if there are too few.
     pub growth: Option<Growing>,
+    /// Its level over time, since the parent's recording began: few points, with the extremes.
+    pub levels: Vec<LevelPoint>,
 }
 
 /// How a child's level goes, step by step. Example: [the module](self).
@@ -214,7 +217,19 @@ fn row(parent: &Recording, child: &Child, rules: &Rules) -> ProcessRow {
         device_used: child.device_used.last().map(|(_, used)| *used),
         device_peak: child.device_used.iter().map(|(_, used)| *used).max(),
         growth: growing(parent, &child.recording, points, rules),
+        levels: over_time(points),
     }
+}
+
+fn over_time(points: &Points) -> Vec<LevelPoint> {
+    let levels = points.iter().filter_map(|sample| {
+        let level = sample.process_used?;
+        Some(LevelPoint {
+            at: sample.at,
+            level,
+        })
+    });
+    few_levels(levels.collect())
 }
 
 fn copied(points: &Points) -> Option<Bytes> {

@@ -23,6 +23,7 @@
 
 mod clock;
 mod findings;
+mod levels;
 mod steps;
 #[cfg(test)]
 mod tests;
@@ -33,6 +34,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use crate::analyze::{Analysis, DeviceSummary, Finding, FindingKind, Metric, State};
+use crate::downsample::LevelPoint;
 use crate::history::{Ending, LastRun};
 use crate::recording::{Recording, Status};
 use crate::units::{ByteDelta, Bytes, Nanos};
@@ -97,6 +99,8 @@ pub struct RankRow {
     pub ending: RankEnding,
     /// The last instant that is known of it, since the job's first rank began, by the corrected clock.
     pub until: Nanos,
+    /// Its level over time, by the same clock: few points, with the extremes.
+    pub levels: Vec<LevelPoint>,
 }
 
 /// How a rank ended. Example: [the module](self).
@@ -262,8 +266,16 @@ pub fn ranks(job: &[Rank]) -> Ranks {
         .unwrap_or_default();
     let mut rows: Vec<RankRow> = (0..job.len())
         .map(|idx| {
-            let until = clock::corrected(job[idx].span().1, clocks.ahead[idx]);
-            row(job, idx, (devices[idx], &steps[idx]), until.since(began))
+            let ahead = clocks.ahead[idx];
+            let instant = |at: Nanos| clock::corrected(at, ahead).since(began);
+            let (anchor, until) = job[idx].span();
+            let levels = levels::levels(&job[idx], devices[idx], |at| {
+                instant(Nanos::new(anchor.get().saturating_add(at.get())))
+            });
+            RankRow {
+                levels,
+                ..row(job, idx, (devices[idx], &steps[idx]), instant(until))
+            }
         })
         .collect();
     rows.sort_by_key(|row| (row.number, row.rank));
@@ -364,5 +376,6 @@ fn row(
         growth: rank.growth(steps).map(|(_, growth)| growth),
         ending: RankEnding::of(rank),
         until,
+        levels: Vec::new(),
     }
 }

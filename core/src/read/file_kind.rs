@@ -1,6 +1,7 @@
 //! Which program wrote a file, by its content.
 
 use super::{nsight, nvidia_smi, stormlog};
+use crate::process_page;
 
 /// What a file's first bytes look like. Example: [`FileKind::of`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -8,6 +9,8 @@ use super::{nsight, nvidia_smi, stormlog};
 pub enum FileKind {
     /// A recording of gpumem.
     Recording,
+    /// What a page of processes is made from.
+    Processes,
     /// A pickle, which may be a memory snapshot of PyTorch.
     Pickle,
     /// A ZIP archive, which may be a checkpoint of PyTorch.
@@ -64,7 +67,8 @@ impl FileKind {
             return Self::Recording;
         }
         let starts = [
-            (&b"PK\x03\x04"[..], Self::Zip),
+            (process_page::BEGINS, Self::Processes),
+            (b"PK\x03\x04", Self::Zip),
             (b"\x1f\x8b", Self::Gzip),
             (b"SQLite format 3\0", Self::Sqlite),
             (nsight::REPORT_BEGINS, Self::NsightReport),
@@ -87,6 +91,7 @@ impl FileKind {
     pub const fn words(self) -> &'static str {
         match self {
             Self::Recording => "a recording of gpumem",
+            Self::Processes => "what a page of gpumem shows",
             Self::Pickle => "a pickle",
             Self::Zip => "a ZIP archive, as torch.save writes",
             Self::Gzip => "a gzip file",

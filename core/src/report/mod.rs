@@ -19,6 +19,7 @@
 //! assert!(line.starts_with("+2 MiB kept"));
 //! ```
 
+mod cause;
 mod cells;
 mod columns;
 mod company;
@@ -33,8 +34,8 @@ mod lines;
 mod markdown;
 mod memory_timeline;
 mod nsight;
-mod processes;
-mod ranks;
+pub(crate) mod processes;
+pub(crate) mod ranks;
 mod sessions;
 mod sources;
 #[cfg(test)]
@@ -48,6 +49,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
+pub use cause::{CauseLine, sign};
 pub use company::company;
 pub use comparison::{change_icon, comparison, outcome};
 pub use csv::csv;
@@ -59,8 +61,8 @@ pub use line::{News, line, news};
 pub use markdown::markdown;
 pub use memory_timeline::memory_timeline;
 pub use nsight::nsight_export;
-pub use processes::{process_findings, processes};
-pub use ranks::{rank_findings, ranks};
+pub use processes::{process_causes, process_findings, process_report, processes};
+pub use ranks::{rank_causes, rank_findings, ranks};
 pub use sessions::{cut_off, last_session, sessions, worst_finding};
 pub use sources::sources;
 pub use torch_change::torch_change;

@@ -1,8 +1,9 @@
 //! The child processes of a session: what grows in them, and a row for each.
 
+use super::cause::CauseLine;
 use super::columns::{cut, padded};
 use super::wrapped;
-use crate::analyze::State;
+use crate::analyze::{Severity, State};
 use crate::printable::{printable, printable_lines};
 use crate::processes::{Ending, Per, ProcessFinding, ProcessRow, Processes};
 use crate::recording::Recording;
@@ -16,6 +17,8 @@ const N_NAMES: usize = 8;
 /// Fewer copies than these are not worth a line.
 const MUCH: Bytes = Bytes::mib(64);
 const NAME_COLUMNS: usize = 22;
+/// What is said if nothing is found.
+pub(crate) const NONE_FOUND: &str = "No child process grows or ended badly.";
 
 /// What is found in the children: a line for each cause, and one for each kind of bad ending.
 ///
@@ -27,25 +30,83 @@ const NAME_COLUMNS: usize = 22;
 /// assert!(process_findings(&Recording::default(), &Processes::default()).is_empty());
 /// ```
 pub fn process_findings(parent: &Recording, processes: &Processes) -> Vec<String> {
-    let grown = processes.findings.iter();
-    let grown = grown.map(|finding| growth_line(finding, &processes.rows));
-    let mut lines: Vec<String> = grown.collect();
-    let died: Vec<&ProcessRow> = processes
-        .rows
+    let causes = process_causes(parent, processes);
+    let mut lines: Vec<String> = causes
         .iter()
-        .filter(|row| row.ending.is_bad())
+        .take(processes.findings.len() + N_NAMES)
+        .map(CauseLine::signed)
         .collect();
-    for row in died.iter().take(N_NAMES) {
-        let name = printable(&row.name);
-        let so_far = row
-            .latest
-            .map_or_else(String::new, |it| format!("; it held {it}"));
-        let words = ending_words(parent, row);
-        lines.push(format!("◆ {name} (pid {}) {words}{so_far}", row.pid));
-    }
-    let n_more = died.len().saturating_sub(N_NAMES);
+    let n_more: usize = causes[lines.len()..].iter().map(|it| it.rows.len()).sum();
     lines.extend((n_more > 0).then(|| format!("◆ … and {n_more} more ended badly")));
     lines
+}
+
+/// The same, all of them, with the rows in which each cause is seen: what grows, then who ended badly.
+///
+/// ```
+/// use gpumem_core::processes::Processes;
+/// use gpumem_core::recording::Recording;
+/// use gpumem_core::report::process_causes;
+///
+/// assert!(process_causes(&Recording::default(), &Processes::default()).is_empty());
+/// ```
+pub fn process_causes(parent: &Recording, processes: &Processes) -> Vec<CauseLine> {
+    let rows = &processes.rows;
+    let grown = processes.findings.iter().map(|finding| CauseLine {
+        severity: match finding.state {
+            State::Leak => Severity::Critical,
+            _ => Severity::Warning,
+        },
+        words: growth_words(finding, rows),
+        rows: finding.rows.clone(),
+    });
+    let died = deaths(rows).into_iter().map(|died| CauseLine {
+        severity: Severity::Warning,
+        words: death_words(parent, rows, &died),
+        rows: died,
+    });
+    grown.chain(died).collect()
+}
+
+/// Children of one kind that ended alike in the same run, the first one first: one cause.
+fn deaths(rows: &[ProcessRow]) -> Vec<Vec<usize>> {
+    let mut deaths: Vec<Vec<usize>> = Vec::new();
+    let cause = |idx: usize| (rows[idx].kind(), rows[idx].ending, rows[idx].ended_in);
+    for idx in (0..rows.len()).filter(|idx| rows[*idx].ending.is_bad()) {
+        match deaths.iter_mut().find(|it| cause(it[0]) == cause(idx)) {
+            Some(died) => died.push(idx),
+            None => deaths.push(vec![idx]),
+        }
+    }
+    for died in &mut deaths {
+        died.sort_by_key(|idx| rows[*idx].until);
+    }
+    deaths
+}
+
+/// `DataLoader worker 3 (pid 4123) was killed by SIGKILL 3.2 s into In [4]; it held 64 MiB`
+fn death_words(parent: &Recording, rows: &[ProcessRow], died: &[usize]) -> String {
+    let first = &rows[died[0]];
+    if died.len() == 1 {
+        let words = ended_words(parent, first, "was", "");
+        let held = first.latest.map(|it| format!("; it held {it}"));
+        let held = held.unwrap_or_default();
+        return format!(
+            "{} (pid {}) {words}{held}",
+            printable(&first.name),
+            first.pid
+        );
+    }
+    let n_of_kind = rows.iter().filter(|row| row.kind() == first.kind()).count();
+    let kind = printable(&plural(first.kind()));
+    let numbers = numbers(died.iter().map(|idx| &rows[*idx]));
+    let words = ended_words(parent, first, "were", ", the first");
+    let held = died.iter().filter_map(|idx| rows[*idx].latest).max();
+    let held = held.map_or_else(String::new, |it| format!("; they held up to {it} each"));
+    format!(
+        "{} of {n_of_kind} {kind} ({numbers}) {words}{held}",
+        died.len()
+    )
 }
 
 /// The table of the children; empty if there are none. Example: [`process_findings`].
@@ -54,10 +115,7 @@ pub fn processes(processes: &Processes, width: usize) -> String {
         return String::new();
     }
     let rows = &processes.rows;
-    let n_running = rows
-        .iter()
-        .filter(|row| row.ending == Ending::Running)
-        .count();
+    let n_running = n_running(rows);
     let mut title = format!("Processes · {}", of_children(rows.len()));
     if n_running > 0 {
         title = format!("{title}, {n_running} running");
@@ -78,7 +136,7 @@ pub fn processes(processes: &Processes, width: usize) -> String {
 }
 
 /// What children copied of their parent's memory, if that is much: many take it for a leak.
-fn copied_line(rows: &[ProcessRow]) -> Option<String> {
+pub(crate) fn copied_line(rows: &[ProcessRow]) -> Option<String> {
     let copied = rows.iter().filter_map(|row| Some(row.copied?.get()));
     let copied = Bytes::new(copied.fold(0, u64::saturating_add));
     (copied >= MUCH).then(|| {
@@ -89,10 +147,51 @@ fn copied_line(rows: &[ProcessRow]) -> Option<String> {
     })
 }
 
+/// The children alone: what is found, and the table. Lines are at most `width` columns long.
+///
+/// ```
+/// use gpumem_core::processes::Processes;
+/// use gpumem_core::recording::Recording;
+/// use gpumem_core::report::process_report;
+///
+/// let text = process_report(&Recording::default(), &Processes::default(), 80);
+/// assert_eq!(text, "The session has no child process, or none that was recorded.");
+/// ```
+pub fn process_report(parent: &Recording, found: &Processes, width: usize) -> String {
+    if found.is_empty() {
+        return "The session has no child process, or none that was recorded.".to_owned();
+    }
+    let mut lines = finding_lines(parent, found, width);
+    if lines.is_empty() {
+        lines.push(format!("○ {NONE_FOUND}"));
+    }
+    lines.push(String::new());
+    lines.push(processes(found, width));
+    printable_lines(&lines.join("\n"))
+}
+
 /// The findings, each wrapped.
 pub(super) fn finding_lines(parent: &Recording, found: &Processes, width: usize) -> Vec<String> {
     let lines = process_findings(parent, found);
     lines.iter().map(|line| wrapped(line, width)).collect()
+}
+
+/// `4 child processes, 1 running`
+pub(crate) fn title(rows: &[ProcessRow]) -> String {
+    let n = match rows.len() {
+        0 => return "no child process".to_owned(),
+        1 => "1 child process".to_owned(),
+        n => format!("{n} child processes"),
+    };
+    match n_running(rows) {
+        0 => n,
+        n_running => format!("{n}, {n_running} running"),
+    }
+}
+
+fn n_running(rows: &[ProcessRow]) -> usize {
+    let running = rows.iter().filter(|row| row.ending == Ending::Running);
+    running.count()
 }
 
 fn of_children(n: usize) -> String {
@@ -102,16 +201,12 @@ fn of_children(n: usize) -> String {
     }
 }
 
-/// `▲ DataLoader worker 3 (pid 4123) keeps 12 MiB a step: +240 MiB in 20 steps`
-fn growth_line(finding: &ProcessFinding, rows: &[ProcessRow]) -> String {
+/// `DataLoader worker 3 (pid 4123) keeps 12 MiB a step: +240 MiB in 20 steps`
+fn growth_words(finding: &ProcessFinding, rows: &[ProcessRow]) -> String {
     let grown: Vec<&ProcessRow> = finding.rows.iter().map(|idx| &rows[*idx]).collect();
     let first = grown[0];
     let Some(growth) = &first.growth else {
         return String::new();
-    };
-    let sign = match finding.state {
-        State::Leak => '▲',
-        _ => '◆',
     };
     let (per_step, step) = rate(growth.per, growth.bytes_per_step);
     let total = growth.growth.total.magnitude();
@@ -124,7 +219,7 @@ fn growth_line(finding: &ProcessFinding, rows: &[ProcessRow]) -> String {
         let name = printable(&first.name);
         let over = over(growth.per, growth.n_steps);
         return format!(
-            "{sign} {name} (pid {}) {verb} {per_step} {step}: {total} more after {over}",
+            "{name} (pid {}) {verb} {per_step} {step}: {total} more after {over}",
             first.pid
         );
     }
@@ -138,8 +233,16 @@ fn growth_line(finding: &ProcessFinding, rows: &[ProcessRow]) -> String {
     let all = totals.fold(Bytes::ZERO, |sum, it| {
         Bytes::new(sum.get().saturating_add(it.growth.total.magnitude().get()))
     });
+    format!(
+        "{of_kind} {verb} up to {per_step} {step} each ({}): {all} more together",
+        numbers(grown.iter().copied())
+    )
+}
+
+/// `0, 1, 3 and 20 more`: what tells children of one kind apart.
+fn numbers<'a>(rows: impl Iterator<Item = &'a ProcessRow>) -> String {
     let mut names: Vec<&str> = Vec::new();
-    for row in &grown {
+    for row in rows {
         let number = row.name[row.kind().len()..].trim_start_matches(['-', ' ', '_']);
         if !names.contains(&number) {
             names.push(number);
@@ -148,14 +251,11 @@ fn growth_line(finding: &ProcessFinding, rows: &[ProcessRow]) -> String {
     let n_more = names.len().saturating_sub(N_NAMES);
     names.truncate(N_NAMES);
     names.sort_by_key(|name| (name.len(), *name));
-    let more = match n_more {
-        0 => String::new(),
-        n => format!(" and {n} more"),
-    };
-    format!(
-        "{sign} {of_kind} {verb} up to {per_step} {step} each ({}{more}): {all} more together",
-        printable(&names.join(", "))
-    )
+    let named = printable(&names.join(", "));
+    match n_more {
+        0 => named,
+        n => format!("{named} and {n} more"),
+    }
 }
 
 fn plural(kind: &str) -> String {
@@ -169,7 +269,7 @@ fn plural(kind: &str) -> String {
 }
 
 /// What is kept, and in what: without steps in a second.
-fn rate(per: Per, bytes: ByteDelta) -> (Bytes, &'static str) {
+pub(crate) fn rate(per: Per, bytes: ByteDelta) -> (Bytes, &'static str) {
     match per {
         Per::Step => (bytes.magnitude(), "a step"),
         Per::Run => (bytes.magnitude(), "a run"),
@@ -215,7 +315,7 @@ fn table_line(cells: [String; 7], has_device: bool) -> String {
 }
 
 /// For the table.
-fn short_ending(ending: Ending) -> String {
+pub(crate) fn short_ending(ending: Ending) -> String {
     match ending {
         Ending::Running => "running".to_owned(),
         Ending::InOrder => "in order".to_owned(),
@@ -226,18 +326,22 @@ fn short_ending(ending: Ending) -> String {
     }
 }
 
-/// `was killed by SIGKILL 3.2 s into In [4]`
-fn ending_words(parent: &Recording, row: &ProcessRow) -> String {
+/// `was killed by SIGKILL 3.2 s into In [4]`; of several, `verb` is `were` and `first` says of which one
+/// the time is.
+fn ended_words(parent: &Recording, row: &ProcessRow, verb: &str, first: &str) -> String {
     let words = match row.ending {
         Ending::Failed(code) => format!("failed with exit code {code}"),
-        Ending::KilledBySystem => "was killed by the system: out of memory".to_owned(),
-        ending => format!("was killed by {}", short_ending(ending)),
+        Ending::KilledBySystem => format!("{verb} killed by the system: out of memory"),
+        ending => format!("{verb} killed by {}", short_ending(ending)),
     };
     let run = row.ended_in.map(|run| parent.run(run));
     let number = run.and_then(|run| Some((run.execution_count?, run.started)));
     match number {
         Some((number, began)) => {
-            format!("{words} {} into In [{number}]", row.until.since(began))
+            format!(
+                "{words}{first} {} into In [{number}]",
+                row.until.since(began)
+            )
         }
         None => words,
     }

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use super::cause::CauseLine;
 use super::columns::{cut, padded};
 use super::wrapped;
-use crate::analyze::State;
+use crate::analyze::{Severity, State};
 use crate::printable::{printable, printable_lines};
 use crate::ranks::{Cause, Rank, RankEnding, RankFinding, RankRow, Ranks};
 use crate::units::{Bytes, Nanos};
@@ -17,6 +18,8 @@ const N_NAMED: usize = 8;
 /// A smaller correction of a clock is not worth a word.
 const MUCH: Nanos = Nanos::millis(10);
 const NODE_COLUMNS: usize = 12;
+/// What is said if nothing is found.
+pub(crate) const NONE_FOUND: &str = "No rank ran out of memory, grows, or differs from the others.";
 
 /// What is found in the ranks of a job: one sentence for each cause, with its sign.
 ///
@@ -27,8 +30,34 @@ const NODE_COLUMNS: usize = 12;
 /// assert!(rank_findings(&Ranks::default()).is_empty());
 /// ```
 pub fn rank_findings(found: &Ranks) -> Vec<String> {
+    let causes = rank_causes(found);
+    causes.iter().map(CauseLine::signed).collect()
+}
+
+/// The same, with the rows in which each cause is seen.
+///
+/// ```
+/// use gpumem_core::ranks::Ranks;
+/// use gpumem_core::report::rank_causes;
+///
+/// assert!(rank_causes(&Ranks::default()).is_empty());
+/// ```
+pub fn rank_causes(found: &Ranks) -> Vec<CauseLine> {
     let findings = found.findings.iter();
-    findings.map(|it| finding_line(found, it)).collect()
+    let causes = findings.map(|finding| CauseLine {
+        severity: severity(&finding.cause),
+        words: finding_words(found, finding),
+        rows: finding.rows.clone(),
+    });
+    causes.collect()
+}
+
+const fn severity(cause: &Cause) -> Severity {
+    match cause {
+        Cause::Ended { .. } | Cause::Growth { state: State::Leak } => Severity::Critical,
+        Cause::Growth { .. } => Severity::Warning,
+        Cause::Differs { .. } => Severity::Info,
+    }
 }
 
 /// The report on the ranks of a job: what is found, what opens the report of the rank to look at, and the
@@ -44,16 +73,16 @@ pub fn ranks(job: &[Rank], found: &Ranks, width: usize) -> String {
     let mut lines = vec![wrapped(&title(job, found), width), String::new()];
     let findings = rank_findings(found);
     if findings.is_empty() {
-        lines.push("○ No rank ran out of memory, grows, or differs from the others.".to_owned());
+        lines.push(format!("○ {NONE_FOUND}"));
     }
     lines.extend(findings.iter().map(|line| wrapped(line, width)));
     if let Some(first) = found.findings.first() {
         let row = &found.rows[first.rows[0]];
-        let id = quoted(&printable(&job[row.rank].id));
         lines.push(String::new());
         lines.push(format!(
-            "The report of rank {}, with holders and fixes: jupyter gpumem report {id}",
-            row.number
+            "The report of rank {}, with holders and fixes: {}",
+            row.number,
+            opening(job, row)
         ));
     }
     lines.push(String::new());
@@ -62,6 +91,12 @@ pub fn ranks(job: &[Rank], found: &Ranks, width: usize) -> String {
     lines.extend((!notes.is_empty()).then(String::new));
     lines.extend(notes.iter().map(|line| wrapped(line, width)));
     printable_lines(&lines.join("\n"))
+}
+
+/// The command that shows the report of a rank.
+pub(crate) fn opening(job: &[Rank], row: &RankRow) -> String {
+    let id = quoted(&printable(&job[row.rank].id));
+    format!("jupyter gpumem report {id}")
 }
 
 /// As a shell takes it.
@@ -75,7 +110,7 @@ fn quoted(path: &str) -> String {
 }
 
 /// `4 ranks on 2 machines · job 4711`
-fn title(job: &[Rank], found: &Ranks) -> String {
+pub(crate) fn title(job: &[Rank], found: &Ranks) -> String {
     let nodes: BTreeSet<&str> = found.rows.iter().map(|row| &*row.node).collect();
     let mut title = count(found.rows.len(), "rank");
     if nodes.len() > 1 {
@@ -88,14 +123,14 @@ fn title(job: &[Rank], found: &Ranks) -> String {
     }
 }
 
-fn finding_line(found: &Ranks, finding: &RankFinding) -> String {
+fn finding_words(found: &Ranks, finding: &RankFinding) -> String {
     match &finding.cause {
         Cause::Ended {
             step,
             wanted,
             later,
-        } => ended_line(found, finding, (*step, *wanted), later),
-        Cause::Growth { state } => growth_line(found, finding, *state),
+        } => ended_words(found, finding, (*step, *wanted), later),
+        Cause::Growth { state } => growth_words(found, finding, *state),
         Cause::Differs { median, spread } => {
             let row = &found.rows[finding.rows[0]];
             let peak = row.peak.unwrap_or_default();
@@ -105,15 +140,15 @@ fn finding_line(found: &Ranks, finding: &RankFinding) -> String {
                 _ => ("need", "up to ".to_owned()),
             };
             format!(
-                "○ {who} {verb} {most}{peak} at the highest, against {median} (median; half of the ranks lie within \
+                "{who} {verb} {most}{peak} at the highest, against {median} (median; half of the ranks lie within \
                  {spread})"
             )
         }
     }
 }
 
-/// `▲ rank 2 ran out of memory first, in step 87: 2 GiB were wanted; rank 0 failed 1.2 s after it`
-fn ended_line(
+/// `rank 2 ran out of memory first, in step 87: 2 GiB were wanted; rank 0 failed 1.2 s after it`
+fn ended_words(
     found: &Ranks,
     finding: &RankFinding,
     (step, wanted): (Option<u64>, Option<Bytes>),
@@ -127,7 +162,7 @@ fn ended_line(
         _ => "stopped without a word",
     };
     let first = if later.is_empty() { "" } else { " first" };
-    let mut words = format!("▲ rank {} {how}{first}", row.number);
+    let mut words = format!("rank {} {how}{first}", row.number);
     if let Some(step) = step {
         let what = if row.steps_are_runs { "run" } else { "step" };
         words = format!("{words}, in {what} {step}");
@@ -151,14 +186,13 @@ fn ended_line(
     }
 }
 
-/// `▲ rank 2 keeps 40 MiB a step, held by losses; the others keep nothing`
-fn growth_line(found: &Ranks, finding: &RankFinding, state: State) -> String {
+/// `rank 2 keeps 40 MiB a step, held by losses; the others keep nothing`
+fn growth_words(found: &Ranks, finding: &RankFinding, state: State) -> String {
     let rows = finding.rows.iter().map(|idx| &found.rows[*idx]);
     let grown: Vec<_> = rows.filter_map(|row| row.growth.as_ref()).collect();
     let Some(first) = grown.first() else {
         return String::new();
     };
-    let sign = if state == State::Leak { '▲' } else { '◆' };
     let fastest = grown
         .iter()
         .map(|it| it.per_step)
@@ -177,10 +211,7 @@ fn growth_line(found: &Ranks, finding: &RankFinding, state: State) -> String {
         ("up to ", " each")
     };
     let who = who(found, finding);
-    let mut words = format!(
-        "{sign} {who} {verb} {most}{} a {per}{each}",
-        fastest.magnitude()
-    );
+    let mut words = format!("{who} {verb} {most}{} a {per}{each}", fastest.magnitude());
     if let Some(holder) = &first.holder {
         words = format!("{words}, held by {}", printable(holder));
     }
@@ -248,14 +279,6 @@ fn row_line(row: &RankRow) -> String {
     let size = |level: Option<Bytes>| level.map_or_else(|| "?".to_owned(), |it| it.to_string());
     let grows = row.growth.as_ref();
     let per_step = grows.filter(|it| it.counts_steps != row.steps_are_runs);
-    let ended = match row.ending {
-        RankEnding::Running => "running".to_owned(),
-        RankEnding::InOrder => "in order".to_owned(),
-        RankEnding::OutOfMemory => format!("out of memory at {}", row.until),
-        RankEnding::Failed => format!("failed at {}", row.until),
-        RankEnding::KilledBySystem => format!("out of memory, killed at {}", row.until),
-        RankEnding::Lost => format!("stopped at {}", row.until),
-    };
     table_line([
         row.number.to_string(),
         printable(&row.node),
@@ -269,8 +292,20 @@ fn row_line(row: &RankRow) -> String {
             .map_or_else(String::new, |it| it.to_string()),
         row.n_steps.to_string(),
         per_step.map_or_else(String::new, |it| it.per_step.to_string()),
-        ended,
+        ending_words(row),
     ])
+}
+
+/// `out of memory at 31 s`
+pub(crate) fn ending_words(row: &RankRow) -> String {
+    match row.ending {
+        RankEnding::Running => "running".to_owned(),
+        RankEnding::InOrder => "in order".to_owned(),
+        RankEnding::OutOfMemory => format!("out of memory at {}", row.until),
+        RankEnding::Failed => format!("failed at {}", row.until),
+        RankEnding::KilledBySystem => format!("out of memory, killed at {}", row.until),
+        RankEnding::Lost => format!("stopped at {}", row.until),
+    }
 }
 
 fn table_line(
@@ -294,13 +329,13 @@ fn table_line(
 }
 
 /// What ranks are joined by.
-fn step_name(found: &Ranks) -> &'static str {
+pub(crate) fn step_name(found: &Ranks) -> &'static str {
     let has_loops = found.rows.iter().any(|row| !row.steps_are_runs);
     if has_loops { "step" } else { "run" }
 }
 
 /// What else is known: skew, clocks, ranks that left nothing.
-fn notes(found: &Ranks) -> Vec<String> {
+pub(crate) fn notes(found: &Ranks) -> Vec<String> {
     let mut notes = Vec::new();
     if !found.missing.is_empty() {
         let numbers = numbers_words(found.missing.iter().copied());

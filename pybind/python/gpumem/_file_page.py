@@ -1,4 +1,4 @@
-"""A memory snapshot or a profiler's trace of PyTorch as a page that needs no network."""
+"""A snapshot or a trace of PyTorch, or processes side by side, as a page that needs no network."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from base64 import b64encode
 from html import escape
 from typing import TYPE_CHECKING
 
-from gpumem._gpumem import TorchSnapshot, TorchTrace
+from gpumem._gpumem import JobRanks, TorchSnapshot, TorchTrace
+from gpumem._session_processes import SessionProcesses
 from gpumem._static import built
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ _HEIGHT = 900
 
 def has_page(found: object) -> bool:
     """Return whether there is a page of such a file."""
-    return isinstance(found, TorchSnapshot | TorchTrace)
+    return isinstance(found, TorchSnapshot | TorchTrace | JobRanks | SessionProcesses)
 
 
 def html(found: OtherFile, path: Path) -> str:
@@ -32,7 +33,7 @@ def html(found: OtherFile, path: Path) -> str:
     Of a folder of traces, all of them are in the page.
     """
     parts = {
-        "NAME": escape(path.name),
+        "NAME": escape(_name(path)),
         "KIND": _title(found),
         "FILES": "\n".join(_files(found, path)),
         "TEXT": escape(found.text()),
@@ -43,11 +44,22 @@ def html(found: OtherFile, path: Path) -> str:
 
 
 def _title(found: OtherFile) -> str:
+    if isinstance(found, JobRanks):
+        return "ranks of a job"
+    if isinstance(found, SessionProcesses):
+        return "child processes"
     kind = "memory snapshot" if isinstance(found, TorchSnapshot) else "profiler trace"
     return f"PyTorch {kind}"
 
 
+def _name(path: Path) -> str:
+    """Return the last part of a path; that of the folder where it is `.`."""
+    return path.name or path.resolve().name
+
+
 def _files(found: OtherFile, path: Path) -> list[str]:
+    if isinstance(found, JobRanks | SessionProcesses):
+        return [_packed(found._page(), _name(path))]
     if isinstance(found, TorchTrace) and path.is_dir():
         return [_file(path / name, f"{name} · {words}") for name, words in found._workers()]
     cells = found._cells() if isinstance(found, TorchSnapshot) else ""
@@ -55,11 +67,14 @@ def _files(found: OtherFile, path: Path) -> list[str]:
 
 
 def _file(path: Path, label: str, cells: str = "") -> str:
-    content = path.read_bytes()
+    return _packed(path.read_bytes(), path.name, label, cells)
+
+
+def _packed(content: bytes, name: str, label: str = "", cells: str = "") -> str:
     # What is packed is only wrapped.
     level = 0 if content.startswith(b"\x1f\x8b") else 6
     packed = gzip.compress(content, compresslevel=level, mtime=0)
-    names = {"name": path.name, "label": label, "cells": cells, "size": len(content)}
+    names = {"name": name, "label": label, "cells": cells, "size": len(content)}
     attributes = "".join(f' data-{key}="{escape(str(value))}"' for key, value in names.items())
     text = b64encode(packed).decode("ascii")
     return f'<script type="text/plain" class="file"{attributes}>{text}</script>'
@@ -74,7 +89,7 @@ def mime_bundle(found: OtherFile, path: Path) -> dict[str, str]:
         note = f"{len(page) >> 20} MB are too much for a notebook; `{command}` writes the page"
         return {"text/plain": f"{text}\n\n{note}"}
     frame = (
-        f'<iframe title="{_title(found)} {escape(path.name)}" sandbox="allow-scripts" '
+        f'<iframe title="{_title(found)} {escape(_name(path))}" sandbox="allow-scripts" '
         f'style="width: 100%; height: {_HEIGHT}px; border: 0" srcdoc="{escape(page)}"></iframe>'
     )
     # Where pages are not shown, as on GitHub, the text is.

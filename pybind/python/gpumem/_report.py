@@ -154,6 +154,16 @@ class Findings(list[Finding]):
         return table(heads, [_shown(finding) for finding in self])
 
 
+class ChildProcesses(list[ChildProcess]):
+    """Child processes, those that grow first, as a list that a notebook shows as a table."""
+
+    def _repr_html_(self) -> str:
+        if not self:
+            return preformatted("no child processes")
+        heads = ("process", "pid", "memory", "highest", "keeps", "ended")
+        return table(heads, [_child_row(child) for child in self])
+
+
 class Report:
     """Findings of a recording, worst first, and one row per run and device."""
 
@@ -177,9 +187,9 @@ class Report:
         return Findings(_finding(entry) for entry in self._content["findings"])
 
     @cached_property
-    def processes(self) -> list[ChildProcess]:
+    def processes(self) -> ChildProcesses:
         """The session's child processes as far as they are kept, those that grow first."""
-        return [_process(entry) for entry in self._content["processes"]]
+        return ChildProcesses(_process(entry) for entry in self._content["processes"])
 
     @cached_property
     def runs(self) -> list[dict[str, Any]]:
@@ -350,6 +360,25 @@ def _process(entry: dict[str, Any]) -> ChildProcess:
     growth = entry["growth"]
     judged = None if growth is None else ProcessGrowth(**known(ProcessGrowth, growth))
     return ChildProcess(**known(ChildProcess, {**entry, "growth": judged}))
+
+
+def _child_row(child: ChildProcess) -> tuple[str, ...]:
+    return (
+        child.name,
+        str(child.pid),
+        size(child.latest_bytes),
+        size(child.peak_bytes),
+        _kept(child.growth),
+        child.ending.replace("_", " "),
+    )
+
+
+def _kept(growth: ProcessGrowth | None) -> str:
+    if growth is None or growth.state not in {"leak", "suspected"}:
+        return ""
+    if growth.per == "span":
+        return f"{size(growth.total_bytes)} so far"
+    return f"{size(growth.bytes_per_step)} a {growth.per}"
 
 
 def _shown(finding: Finding) -> tuple[str, ...]:

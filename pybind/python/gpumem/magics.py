@@ -49,12 +49,14 @@ from gpumem._verdicts import Comparison, compare_with, set_baseline
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable, Iterable
+    from typing import TypeGuard
 
     from IPython.core.interactiveshell import InteractiveShell
     from IPython.core.magic_arguments import MagicArgumentParser
     from traitlets import Bunch
 
     from gpumem._other_file import OtherFile
+    from gpumem._session_processes import SessionProcesses
 
 
 CELL_MAGIC = "%%gpumem"
@@ -525,6 +527,11 @@ class GpuMemMagics(Magics):
         type=_unquoted,
         help="the report of a session that is kept: `last`, or an id from `%%gpumem sessions`",
     )
+    @argument(
+        "--processes",
+        action="store_true",
+        help="show the session's child processes side by side instead",
+    )
     @line_magic("gpumem_report")
     def show_report(self, line: str) -> None:
         """Show which cells grew memory, whether they leak, and every run."""
@@ -533,7 +540,12 @@ class GpuMemMagics(Magics):
             self._extension.show(OFF)
             return
         shown = _shown(options)
-        if isinstance(shown, (_gpumem.TorchSnapshot, _gpumem.TorchTrace)):
+        if options.processes:
+            shown = _processes_of(shown)
+            if shown.is_empty() and options.html is None:
+                self._extension.show(shown.text())
+                return
+        if _has_page(shown):
             self._show_page(shown, options)
             return
         if not isinstance(shown, (Report, Comparison)):
@@ -548,6 +560,7 @@ class GpuMemMagics(Magics):
             self._extension.show(shown.text())
         elif options.html is None:
             display(shown)
+            self._tell_of_processes(shown, options)
 
     def _answer(self, options: Namespace) -> str:
         match options.action:
@@ -597,12 +610,19 @@ class GpuMemMagics(Magics):
         why = "no GPU is seen yet, so host memory counts (`%gpumem status` says why)"
         return f"\n{when}" if accelerators else f"\n{when}\n{why}"
 
-    def _show_page(
-        self, found: _gpumem.TorchSnapshot | _gpumem.TorchTrace, options: Namespace
-    ) -> None:
+    def _tell_of_processes(self, shown: Report | Comparison, options: Namespace) -> None:
+        """Say below the report that there are child processes: its page does not show them."""
+        n = shown.recording._processes_page()[0] if isinstance(shown, Report) else 0
+        if n > 0:
+            children = "1 child process" if n == 1 else f"{n} child processes"
+            session = f" --session {options.session}" if options.session else ""
+            of = f" {options.file}" if options.file else session
+            self._extension.show(f"{children}: `%gpumem_report{of} --processes` shows them")
+
+    def _show_page(self, found: OtherFile, options: Namespace) -> None:
         from gpumem import _file_page
 
-        source = Path(options.file).expanduser()
+        source = Path(options.file or options.session or "this session").expanduser()
         if options.html is not None:
             page = _file_page.html(found, source)
             save = partial(_written, page)
@@ -750,6 +770,23 @@ def _shown(options: Namespace) -> Report | Comparison | OtherFile:
     except _gpumem.StoreError as error:
         raise _refusal("%gpumem_report", str(error)) from None
     return report(recording)
+
+
+def _has_page(shown: object) -> TypeGuard[OtherFile]:
+    if isinstance(shown, Report):
+        return False
+    from gpumem import _file_page
+
+    return _file_page.has_page(shown)
+
+
+def _processes_of(shown: Report | Comparison | OtherFile) -> SessionProcesses:
+    from gpumem._session_processes import SessionProcesses
+
+    if isinstance(shown, Report):
+        return SessionProcesses(shown.recording)
+    what = "a comparison" if isinstance(shown, Comparison) else shown._KIND
+    raise _refusal("%gpumem_report", f"{what} has no --processes")
 
 
 def _written(page: str, path: Path) -> None:

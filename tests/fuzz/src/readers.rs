@@ -4,7 +4,9 @@ use std::io::{self, Read};
 
 use flate2::read::MultiGzDecoder;
 use gpumem_core::analyze::{Rules, analyze};
+use gpumem_core::chart::multiples::{MultiplesView, multiples};
 use gpumem_core::chart::{self, Theme};
+use gpumem_core::process_page::{BEGINS, ProcessPage, RowOrder, bands};
 use gpumem_core::read::cell_files::CellFiles;
 use gpumem_core::read::chrome_trace::GroupBy;
 use gpumem_core::read::file_kind::FileKind;
@@ -33,7 +35,7 @@ pub(crate) struct Reader {
 }
 
 /// All of them.
-pub(crate) const READERS: [Reader; 16] = [
+pub(crate) const READERS: [Reader; 17] = [
     Reader {
         name: "cell_files",
         read: read_cell_files,
@@ -73,6 +75,10 @@ pub(crate) const READERS: [Reader; 16] = [
     Reader {
         name: "pickle",
         read: read_pickle,
+    },
+    Reader {
+        name: "process_page",
+        read: read_process_page,
     },
     Reader {
         name: "recording",
@@ -139,6 +145,38 @@ fn n_read(bytes: &[u8]) -> usize {
 fn width(bytes: &[u8]) -> usize {
     let sum = |sum: usize, byte: &u8| sum.wrapping_mul(31).wrapping_add(usize::from(*byte));
     20 + bytes.iter().fold(bytes.len(), sum) % 181
+}
+
+/// Also with a checksum that fits, so that changed bytes reach what is behind it.
+fn read_process_page(bytes: &[u8]) {
+    drop(ProcessPage::from_bytes(bytes));
+    let payload = bytes.strip_prefix(BEGINS).and_then(|rest| rest.get(4..));
+    let payload = payload.unwrap_or_default();
+    let sealed = [BEGINS, &crc32fast::hash(payload).to_le_bytes(), payload].concat();
+    let page = within(&sealed, || ProcessPage::from_bytes(&sealed));
+    let Ok(page) = page else {
+        return;
+    };
+    let rows: Vec<usize> = (0..page.rows.len().min(24)).collect();
+    let view = MultiplesView {
+        width: width(bytes) as f64 * 8.0,
+        rows: &rows,
+        cursor: Some(page.span),
+        pointed: Some(0),
+        chosen: &rows,
+        units: gpumem_core::units::Units::Binary,
+    };
+    let scene = multiples(&page, &bands(&page), &view).scene;
+    drop(chart::svg(&scene, Theme::Light));
+    for column in page.columns() {
+        let order = RowOrder {
+            column: Some(column),
+            ..RowOrder::default()
+        };
+        for row in page.order(&order) {
+            drop(column.cell(&page.rows[row], view.units));
+        }
+    }
 }
 
 fn read_chrome_trace(bytes: &[u8]) {

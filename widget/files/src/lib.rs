@@ -1,9 +1,11 @@
-//! Files of other programs in the page: memory snapshots of PyTorch, and traces of its profiler.
+//! Files of other programs in the page: memory snapshots of PyTorch, and traces of its profiler; and
+//! processes side by side.
 //!
 //! The page's script hands it bytes, sizes and events, as it does for the report. In each folder, `state`
 //! decides what an event means, and `page` which elements change.
 #![forbid(unsafe_code)]
 
+mod processes;
 mod snapshot;
 mod table;
 mod trace;
@@ -12,9 +14,13 @@ use gpumem_core::chart::{Point, Theme};
 use gpumem_core::read::file_kind::FileKind;
 use gpumem_core::read::json_file::head;
 use gpumem_core::read::memory_timeline::is_timeline;
+use gpumem_core::units::Units;
 use gpumem_page_kit::dom::Dom;
 use wasm_bindgen::prelude::{JsError, JsValue, wasm_bindgen};
 use web_sys::Element;
+
+/// How sizes are shown.
+const UNITS: Units = Units::Binary;
 
 /// Smaller than the standard library's.
 #[cfg(target_arch = "wasm32")]
@@ -87,6 +93,7 @@ impl View {
             FileKind::Json | FileKind::Gzip if !is_timeline(&head(bytes)) => {
                 Box::new(trace::Trace::open(bytes)?)
             }
+            FileKind::Processes => Box::new(processes::Processes::open(bytes)?),
             kind @ (FileKind::Json
             | FileKind::Gzip
             | FileKind::Recording

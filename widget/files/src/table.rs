@@ -1,6 +1,6 @@
 //! Tables whose first column has names and whose others have figures.
 
-use gpumem_page_kit::dom::{Dom, Maker, add};
+use gpumem_page_kit::dom::{Dom, Maker, add, describe, flag};
 use web_sys::Element;
 
 /// A table with its heads.
@@ -34,4 +34,57 @@ pub(crate) fn add_row(
     }
     add(table, &row)?;
     Ok(row)
+}
+
+/// The head of a column that sorts the table: its argument, what it says, what it means; if the table is
+/// sorted by it, whether the largest comes first.
+pub(crate) fn sorted_head(
+    make: &Maker,
+    [argument, words, meaning]: [&str; 3],
+    is_words: bool,
+    sorted: Option<bool>,
+) -> Dom<Element> {
+    let attributes = [
+        ("data-action", "sort"),
+        ("data-argument", argument),
+        ("title", meaning),
+    ];
+    let (arrow, order) = match sorted {
+        None => ("", ""),
+        Some(true) => (" ↓", "descending"),
+        Some(false) => (" ↑", "ascending"),
+    };
+    let button = make.text("button", &attributes, &format!("{words}{arrow}"))?;
+    describe(&button, "aria-label", words)?;
+    let tag = if is_words { "th" } else { "th.figure" };
+    let head = make.group(tag, &[("scope", "col")], &[&button])?;
+    if sorted.is_some() {
+        describe(&head, "aria-sort", order)?;
+    }
+    Ok(head)
+}
+
+/// Which of `n` rows are in the page, `most` at once, and buttons to the others.
+pub(crate) fn pager(
+    make: &Maker,
+    action: &str,
+    first: usize,
+    n: usize,
+    most: usize,
+) -> Dom<Vec<Element>> {
+    if n <= most {
+        return Ok(Vec::new());
+    }
+    let last = (first + most).min(n);
+    let words = format!("{} – {last} of {n}", first + 1);
+    let mut elements = vec![make.text("span.muted", &[], &words)?];
+    for (argument, label, is_there) in [
+        ("previous", "Previous", first > 0),
+        ("next", "Next", last < n),
+    ] {
+        let link = make.link(action, argument, label)?;
+        flag(&link, "disabled", !is_there)?;
+        elements.push(link);
+    }
+    Ok(elements)
 }

@@ -10,7 +10,7 @@ from gpumem.cli import exits, files, opened, terminal
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from gpumem import Report
+    from gpumem import Recording, Report
     from gpumem._other_file import OtherFile
 
 ABOUT = """Show the report of a recording: which cells grew memory, whether they leak, and every
@@ -28,7 +28,9 @@ EXAMPLES = """examples:
   jupyter gpumem report trace.json.gz --by shapes
   jupyter gpumem report trace.json.gz --html trace.html
   jupyter gpumem report nvidia-smi.csv
-  jupyter gpumem report job/"""
+  jupyter gpumem report job/
+  jupyter gpumem report job/ --html job.html
+  jupyter gpumem report last --processes --html processes.html"""
 
 FILES = ("html", "png", "svg", "perfetto")
 TEXTS = ("text", "json", "csv", "markdown")
@@ -61,6 +63,11 @@ def add(parser: ArgumentParser) -> None:
         help="of a trace: group operators by name (the default), shapes of inputs, or module",
     )
     parser.add_argument(
+        "--processes",
+        action="store_true",
+        help="of a session: its child processes side by side",
+    )
+    parser.add_argument(
         "--notebook",
         metavar="FILE",
         help="of a memory snapshot: the .ipynb whose cells are named in it",
@@ -77,6 +84,8 @@ def run(options: Namespace) -> int:
     found = opened.all_of(options.recording, options.notebook)
     if options.by is not None and not isinstance(found, TorchTrace):
         raise exits.CommandError(f"only {TorchTrace._KIND} has --by")
+    if options.processes:
+        found = _processes_of(found)
     if not isinstance(found, Recording):
         return _show_other(found, options)
     shown = report(found)
@@ -89,6 +98,15 @@ def run(options: Namespace) -> int:
         return exits.OK
     _put(_text(shown, options.form or "text"), options)
     return exits.OK
+
+
+def _processes_of(found: Recording | OtherFile) -> OtherFile:
+    from gpumem import Recording
+    from gpumem._session_processes import SessionProcesses
+
+    if not isinstance(found, Recording):
+        raise exits.CommandError(f"{found._KIND} has no --processes")
+    return SessionProcesses(found)
 
 
 def _show_other(found: OtherFile, options: Namespace) -> int:

@@ -8,7 +8,7 @@ use gpumem_core::read::torch_snapshot::{CodeLine, DeviceSummary, Explorer, Flame
 use gpumem_core::report::{
     torch_snapshot_failure, torch_snapshot_headline, torch_snapshot_hint, torch_snapshot_totals,
 };
-use gpumem_core::units::{Bytes, Nanos, Units};
+use gpumem_core::units::{Bytes, Nanos};
 use gpumem_core::wording::count;
 use gpumem_page_kit::canvas::Faces;
 use gpumem_page_kit::dom::{Dom, Maker, add, describe, fill, flag, write};
@@ -17,9 +17,9 @@ use gpumem_page_kit::segments;
 use web_sys::{Element, HtmlCanvasElement};
 
 use super::state::{Chart, State};
+use crate::UNITS;
 use crate::table::{row, table};
 
-const UNITS: Units = Units::Binary;
 /// At most so many lines are listed.
 const MAX_OWNERS: usize = 20;
 /// At most so many failed requests are told, the latest.

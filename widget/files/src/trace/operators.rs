@@ -6,12 +6,13 @@ use gpumem_core::read::chrome_trace::{
 };
 use gpumem_core::units::{ByteDelta, Nanos};
 use gpumem_core::wording::count;
-use gpumem_page_kit::dom::{Dom, Maker, add, describe, flag, refill, write};
+use gpumem_page_kit::dom::{Dom, Maker, add, flag, refill, write};
 use web_sys::Element;
 
 use super::known::Known;
-use super::page::{UNITS, pager};
 use super::state::{N_ROWS, State, column_name};
+use crate::UNITS;
+use crate::table::{pager, sorted_head};
 
 /// What is in the page.
 pub(crate) struct Operators {
@@ -100,7 +101,7 @@ impl Operators {
     ) -> Dom<()> {
         self.show_choices(make, explorer, state)?;
         self.show_found(explorer, state, known);
-        let pages = pager(make, "rows", state.first_row, known.shown.len())?;
+        let pages = pager(make, "rows", state.first_row, known.shown.len(), N_ROWS)?;
         refill(&self.pager, &pages)?;
         let columns = self.columns(known);
         let table = make.empty("table", &[])?;
@@ -234,30 +235,9 @@ fn heads(make: &Maker, state: &State, columns: &[Column]) -> Dom<Element> {
     let n_texts = texts.clone().count();
     for (idx, (column, words, meaning)) in texts.chain(columns.iter().copied()).enumerate() {
         let is_sorted = state.rows.column == column;
-        let argument = column_name(column);
-        let attributes = [
-            ("data-action", "sort"),
-            ("data-argument", argument),
-            ("title", meaning),
-        ];
-        let arrow = match (is_sorted, state.rows.is_descending) {
-            (false, _) => "",
-            (true, true) => " ↓",
-            (true, false) => " ↑",
-        };
-        let button = make.text("button", &attributes, &format!("{words}{arrow}"))?;
-        describe(&button, "aria-label", words)?;
-        let tag = if idx < n_texts { "th" } else { "th.figure" };
-        let head = make.group(tag, &[("scope", "col")], &[&button])?;
-        if is_sorted {
-            let order = if state.rows.is_descending {
-                "descending"
-            } else {
-                "ascending"
-            };
-            describe(&head, "aria-sort", order)?;
-        }
-        add(&heads, &head)?;
+        let sorted = is_sorted.then_some(state.rows.is_descending);
+        let button = [column_name(column), words, meaning];
+        add(&heads, &sorted_head(make, button, idx < n_texts, sorted)?)?;
     }
     Ok(heads)
 }

@@ -9,7 +9,7 @@ use gpumem_core::report::{
     torch_trace_conclusion, torch_trace_device, torch_trace_level, torch_trace_owner,
     torch_trace_parts,
 };
-use gpumem_core::units::{ByteDelta, Units};
+use gpumem_core::units::ByteDelta;
 use gpumem_core::wording::count;
 use gpumem_page_kit::canvas::Faces;
 use gpumem_page_kit::dom::{Dom, Maker, add, describe, fill, flag, refill, write};
@@ -19,9 +19,9 @@ use web_sys::{Element, HtmlCanvasElement, HtmlElement};
 use super::known::Known;
 use super::operators::Operators;
 use super::state::{CHART, N_ROWS, State};
-use crate::table::{add_row, row, table};
+use crate::UNITS;
+use crate::table::{add_row, pager, row, table};
 
-pub(crate) const UNITS: Units = Units::Binary;
 /// At most so many owners are listed.
 const MAX_OWNERS: usize = 20;
 /// How far a range stands from the one around it, in logical pixels.
@@ -285,7 +285,7 @@ impl Page {
             flag(&row, "data-chosen", is_chosen)?;
         }
         refill(&self.ranges, &[table])?;
-        let pager = pager(make, "ranges", state.first_range, ranges.len())?;
+        let pager = pager(make, "ranges", state.first_range, ranges.len(), N_ROWS)?;
         refill(&self.ranges_pager, &pager)
     }
 
@@ -382,23 +382,4 @@ fn range_memory(
         }
         _ => vec!["–".to_owned(), "–".to_owned()],
     }
-}
-
-/// Which rows are in the page, and buttons to the others.
-pub(crate) fn pager(make: &Maker, action: &str, first: usize, n: usize) -> Dom<Vec<Element>> {
-    if n <= N_ROWS {
-        return Ok(Vec::new());
-    }
-    let last = (first + N_ROWS).min(n);
-    let words = format!("{} – {last} of {n}", first + 1);
-    let mut elements = vec![make.text("span.muted", &[], &words)?];
-    for (argument, label, is_there) in [
-        ("previous", "Previous", first > 0),
-        ("next", "Next", last < n),
-    ] {
-        let link = make.link(action, argument, label)?;
-        flag(&link, "disabled", !is_there)?;
-        elements.push(link);
-    }
-    Ok(elements)
 }
