@@ -1,7 +1,8 @@
-"""What a roll adds to a cell, against two calls of ``client.run``, and what 512 workers cost the root.
+"""What a roll adds to a cell, against two calls of ``client.run``, and what 512 workers cost.
 
-The clusters are real processes on the loopback. The many workers are simulated: one process answers as
-512, each with a server and a reply of its own; this process stands for the scheduler. Medians as JSON.
+The clusters are real processes on the loopback. The many workers are simulated: one process answers
+as 512, each with a server and a reply of its own; this process stands for the scheduler. Writes
+medians as JSON.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def cells(n_workers: int) -> dict[str, float]:
         n_workers=n_workers,
         threads_per_worker=1,
         processes=True,
-        dashboard_address=None,
+        dashboard_address="127.0.0.1:0",
         host="127.0.0.1",
         memory_limit=0,
     )
@@ -90,30 +91,27 @@ class Canned:
         """Know of nobody."""
 
 
+class Worker:
+    """One of the many."""
+
+    def __init__(self, number: int) -> None:
+        self.server: Any = Server({"gpumem_roll": self.roll})
+        self.side = _worker.Side(Canned(), "bench", str(number), "", f"epoch-{number}")
+
+    async def roll(self, request: bytes, below: list[str], seconds: float) -> dict[str, Any]:
+        """Answer as a worker's plugin does."""
+        parts = _tree.twigs(list(below))
+        answers = await _tree.ask(self.server.rpc, parts, request, seconds)
+        own = await self.side.answer(request)
+        return {"replies": [*answers.replies, own], "silent": answers.silent}
+
+
 async def serve() -> None:
     """Be 512 workers; print their addresses."""
-    servers, addresses = [], []
-    for number in range(N_MANY):
-        side = _worker.Side(Canned(), "bench", str(number), "", f"epoch-{number}")
-
-        async def roll(
-            request: bytes,
-            below: list[str],
-            seconds: float,
-            side: _worker.Side = side,
-            rpc: list[Any] = servers,
-            number: int = number,
-        ) -> dict[str, Any]:
-            parts = _tree.twigs(list(below))
-            answers = await _tree.ask(rpc[number].rpc, parts, request, seconds)
-            own = await side.answer(request)
-            return {"replies": [*answers.replies, own], "silent": answers.silent}
-
-        server = Server({"gpumem_roll": roll})
-        await server.listen("tcp://127.0.0.1:0")
-        servers.append(server)
-        addresses.append(server.address)
-    print(json.dumps(addresses), flush=True)
+    workers = [Worker(number) for number in range(N_MANY)]
+    for worker in workers:
+        await worker.server.listen("tcp://127.0.0.1:0")
+    print(json.dumps([worker.server.address for worker in workers]), flush=True)
     await asyncio.Event().wait()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,8 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 import gpumem
 import pytest
+from gpumem import sim
 
 distributed = pytest.importorskip("distributed")
+cloudpickle = pytest.importorskip("cloudpickle")
+msgpack = pytest.importorskip("msgpack")
+
+import gpumem.dask  # noqa: E402 (where there is no dask, nothing here is tested)
+from gpumem.dask import WorkerSession, _tree  # noqa: E402
+from gpumem.dask._worker import Side  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,7 +33,7 @@ if TYPE_CHECKING:
 
     from tests.python.conftest import Shell
 
-    Started = Callable[..., tuple[Client, Cluster]]
+    Started = Callable[..., tuple[Any, Cluster]]
 
 pytestmark = [
     # tornado's and asyncio's own, when worker processes are killed or closed.
@@ -42,19 +50,15 @@ PATIENCE = 30.0
 @pytest.fixture
 def started(tmp_path: Path) -> Iterator[Started]:
     """Start a cluster of processes with one thread each, and register it."""
-    import cloudpickle
-    import dask
-    import gpumem.dask
-
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
     opened: list[tuple[Any, Any, Any]] = []
 
-    def start(n: int, n_threads: int = 1) -> tuple[Client, Cluster]:
+    def start(n: int, n_threads: int = 1) -> tuple[Any, Cluster]:
         cluster = distributed.LocalCluster(
             n_workers=n,
             threads_per_worker=n_threads,
             processes=True,
-            dashboard_address=None,
+            dashboard_address="127.0.0.1:0",
             host="127.0.0.1",
             memory_limit=0,
         )
@@ -63,36 +67,29 @@ def started(tmp_path: Path) -> Iterator[Started]:
         opened.append((registered, client, cluster))
         return client, registered
 
-    with dask.config.set({"distributed.comm.timeouts.connect": "60s"}):
-        yield start
-        for registered, client, cluster in opened:
-            registered.close()
-            client.close()
-            cluster.close()
+    yield start
+    for registered, client, cluster in opened:
+        registered.close()
+        client.close()
+        cluster.close()
     cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
 
 
 def use_sim() -> None:
     """Give a worker a simulated device."""
-    from gpumem import sim
-
-    sim.use(total_bytes=8 << 30)
+    sim.use(total_bytes=1 << 30)
 
 
 def load(_: int) -> int:
     """Use memory, and give it back."""
-    from gpumem import sim
-
     sim.tensor(16 << 20)
     return 0
 
 
 def train_step(_: int, names: tuple[str, ...]) -> int:
-    """Keep 8 MiB on some workers."""
-    from gpumem import sim
-
+    """Keep 16 MiB on some workers."""
     worker = distributed.get_worker()
-    kept = sim.tensor(8 << 20)
+    kept = sim.tensor(16 << 20)
     if str(worker.name) in names:
         if not hasattr(worker, "cache"):
             worker.cache = []
@@ -102,9 +99,7 @@ def train_step(_: int, names: tuple[str, ...]) -> int:
 
 def keep_result(_: int) -> Any:
     """Return what stays in the memory of the worker."""
-    from gpumem import sim
-
-    return sim.tensor(8 << 20)
+    return sim.tensor(16 << 20)
 
 
 def on_each(client: Client, function: Callable[..., Any], *arguments: Any) -> None:
@@ -147,7 +142,7 @@ def test_a_task_that_leaks_is_named(started: Started, tmp_path: Path) -> None:
     lines = text.splitlines()
     assert lines[0] == "2 workers"
     assert lines[2] == (
-        "▲ `train_step` keeps 8 MiB a task on worker 1, held by worker state `cache`; "
+        "▲ `train_step` keeps 16 MiB a task on worker 1, held by worker state `cache`; "
         "the other keeps nothing"
     )
     assert "rank" not in text
@@ -197,8 +192,9 @@ def test_a_killed_worker_is_handed_in(started: Started, tmp_path: Path) -> None:
     assert rows["3"]["peak_bytes"] >= 500 * MIB
     text = report.text()
     print(text)
-    assert "▲ worker 3 stopped without a word, in run 11" in text
-    assert "`train_step` keeps 8 MiB a task on 3 of 9 workers (1, 2, 5)" in text
+    assert re.search(r"▲ worker 3 stopped without a word at [\d.]+ m?s, in run 11\n", text)
+    assert "`train_step` keeps up to 16 MiB a task on 3 of 8 workers (1, 2, 5)" in text
+    assert text.startswith("8 workers\n")
     # Nothing that was acknowledged is lost.
     dead = next(worker for worker in cluster.workers if worker.epoch == victim.epoch)
     assert dead.is_handed_in
@@ -248,7 +244,7 @@ def test_a_cell_rolls_and_tasks_beside_each_other_are_not_told_apart(
         assert outcome.errors == ["None", "None"]
     text = cluster.report().text()
     print(text)
-    assert "worker 0 keeps 8 MiB a run, held by worker state `cache`" in text
+    assert "worker 0 keeps 16 MiB a run, held by worker state `cache`" in text
     assert "a task" not in text
     assert "! On 1 of 1 worker: tasks that ran at the same time in one process are not told" in text
     with pytest.warns(gpumem.RecordingWarning, match="not told apart"):
@@ -285,11 +281,9 @@ def test_a_cluster_that_is_gone_fails_no_cell(
 
 
 def test_threads_of_this_process_are_its_own_recording() -> None:
-    import gpumem.dask
-
     with (
         distributed.LocalCluster(
-            n_workers=1, processes=False, dashboard_address=None, protocol="tcp://"
+            n_workers=1, processes=False, dashboard_address="127.0.0.1:0", protocol="tcp://"
         ) as local,
         distributed.Client(local) as client,
     ):
@@ -302,18 +296,14 @@ def test_threads_of_this_process_are_its_own_recording() -> None:
 
 
 def keep_slowly(number: int) -> None:
-    """Run beside another task; keep 8 MiB in every fourth."""
-    from gpumem import sim
-
+    """Run beside another task; keep 16 MiB in every fourth."""
     worker = distributed.get_worker()
     time.sleep(0.05)
     if number == 0:
-        worker.cache = [*getattr(worker, "cache", ()), sim.tensor(8 << 20)]
+        worker.cache = [*getattr(worker, "cache", ()), sim.tensor(16 << 20)]
 
 
 def use_much() -> None:
-    from gpumem import sim
-
     worker = distributed.get_worker()
     worker.much = sim.tensor(500 << 20)
 
@@ -351,12 +341,8 @@ class Canned:
 
 
 def test_replies_that_are_lost_apply_nothing_twice() -> None:
-    import msgpack
-    from gpumem.dask import WorkerSession
-    from gpumem.dask._worker import Side
-
     recorder = Canned()
-    side = Side(recorder, "cluster", "0", "tcp://here", "epoch")  # type: ignore[arg-type]
+    side = Side(recorder, "cluster", "0", "tcp://here", "epoch")
     known = WorkerSession("epoch", "0", side.host, "tcp://here")
 
     async def play() -> None:
@@ -390,8 +376,6 @@ def test_replies_that_are_lost_apply_nothing_twice() -> None:
 
 
 def test_many_workers_are_asked_by_way_of_some() -> None:
-    from gpumem.dask import _tree
-
     names = [f"w{number}" for number in range(512)]
     dead, asked, direct = {"w3", "w20", "w100"}, [], []
 

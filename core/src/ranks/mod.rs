@@ -169,7 +169,8 @@ pub struct Ranks {
     pub rows: Vec<RankRow>,
     /// What to look at first comes first.
     pub findings: Vec<RankFinding>,
-    /// Of how many ranks the job says that it consists.
+    /// Of how many ranks the job says that it consists; how many workers there are, each counted once
+    /// however often it was started.
     pub n_expected: usize,
     /// Ranks that left nothing.
     pub missing: Vec<u32>,
@@ -258,10 +259,19 @@ impl Rank {
     }
 
     fn growth(&self, steps: &Steps) -> Option<(&Finding, RankGrowth)> {
-        let finding = self.analysis.findings.iter().find(|it| {
+        let grows = |it: &&Finding| {
             let grows = matches!(it.kind, FindingKind::Leak | FindingKind::Growing);
             grows && it.withdrawn.is_none()
-        })?;
+        };
+        let mut growing = self.analysis.findings.iter().filter(grows);
+        let worst = growing.next()?;
+        // Which tasks of a worker keep it says more than which cell.
+        let same = |it: &&Finding| {
+            let holder = |it: &Finding| it.holders.first().map(|it| it.name.clone());
+            self.task_of(it).is_some() && (holder(it), it.device) == (holder(worst), worst.device)
+        };
+        let of_task = growing.find(same).filter(|_| self.task_of(worst).is_none());
+        let finding = of_task.unwrap_or(worst);
         let series = finding.growth()?;
         let state = finding.state?;
         let growth = RankGrowth {
@@ -310,7 +320,8 @@ pub fn ranks(job: &[Rank]) -> Ranks {
         let n = rank.fact("world_size").or_else(|| rank.fact("slurm_ranks"));
         n?.parse().ok()
     });
-    let n_expected = n_expected.max().unwrap_or(job.len());
+    let n_expected = workers::count(job).or(n_expected.max());
+    let n_expected = n_expected.unwrap_or(job.len());
     let known = |number: &u32| rows.iter().any(|row| row.number == *number);
     let all = 0..u32::try_from(n_expected.min(MAX_RANKS)).unwrap_or_default();
     let missing = all.filter(|number| !known(number)).collect();

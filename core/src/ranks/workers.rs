@@ -1,7 +1,16 @@
 //! The workers of a cluster: ranks that have names, come and go.
 
+use std::collections::BTreeSet;
+
 use super::{Rank, RankRow};
 use crate::sort;
+
+/// How many workers there are, each counted once; `None` of a job that has none.
+pub(super) fn count(job: &[Rank]) -> Option<usize> {
+    let names = job.iter().filter_map(Rank::worker);
+    let names: BTreeSet<&str> = names.collect();
+    (!names.is_empty()).then_some(names.len())
+}
 
 /// Of each rank that is a worker, its place in the order of names, and what it is called. Of one that was
 /// started anew the later starts are counted: `3 (2)`.

@@ -86,7 +86,7 @@ fn quoted(path: &str) -> String {
 /// `4 ranks on 2 machines · job 4711`
 fn title(job: &[Rank], found: &Ranks) -> String {
     let nodes: BTreeSet<&str> = found.rows.iter().map(|row| &*row.node).collect();
-    let mut title = count(found.rows.len(), found.noun());
+    let mut title = count(n_all(found), found.noun());
     if nodes.len() > 1 {
         title = format!("{title} on {}", count(nodes.len(), "machine"));
     }
@@ -138,6 +138,9 @@ fn ended_line(
     let first = if later.is_empty() { "" } else { " first" };
     let noun = found.noun();
     let mut words = format!("▲ {noun} {} {how}{first}", row_name(row));
+    if row.name.is_some() {
+        words = format!("{words} at {}", row.until);
+    }
     if let Some(step) = step {
         let what = if row.steps_are_runs { "run" } else { "step" };
         words = format!("{words}, in {what} {step}");
@@ -228,7 +231,7 @@ fn holder_words(holder: &str) -> String {
 
 /// `rank 2`, `all 4 ranks`, `3 of 4 ranks (0, 1, 3)`
 fn who(found: &Ranks, finding: &RankFinding) -> String {
-    let (n, n_all, noun) = (finding.rows.len(), found.rows.len(), found.noun());
+    let (n, n_all, noun) = (finding.rows.len(), n_all(found), found.noun());
     if n == 1 {
         return format!("{noun} {}", row_name(&found.rows[finding.rows[0]]));
     }
@@ -239,6 +242,14 @@ fn who(found: &Ranks, finding: &RankFinding) -> String {
     seen.sort_unstable();
     let names = seen.iter().map(|idx| row_name(&found.rows[*idx]));
     format!("{n} of {n_all} {noun}s ({})", listed(names))
+}
+
+/// A worker that was started anew is one all the same.
+fn n_all(found: &Ranks) -> usize {
+    match found.noun() {
+        "worker" => found.n_expected,
+        _ => found.rows.len(),
+    }
 }
 
 fn row_name(row: &RankRow) -> String {
@@ -346,7 +357,7 @@ fn lacks(job: &[Rank], found: &Ranks) -> Vec<String> {
     let each: BTreeSet<&str> = said.iter().copied().collect();
     let note = |words: &&str| {
         let n = said.iter().filter(|it| *it == words).count();
-        format!("! On {n} of {}: {words}", count(found.rows.len(), "worker"))
+        format!("! On {n} of {}: {words}", count(n_all(found), "worker"))
     };
     each.iter().map(note).collect()
 }

@@ -1,7 +1,7 @@
 """The workers of a dask cluster, recorded with the cells of this notebook.
 
-``gpumem.dask.register(client)`` has every worker record itself. At the end of each recorded cell one
-message closes an interval on each worker, as a run of that cell, and brings back what is new::
+``gpumem.dask.register(client)`` has every worker record itself. At the end of each recorded cell
+one message closes an interval on each worker, as a run of that cell, and brings back what is new::
 
     cluster = gpumem.dask.register(client)
     ...

@@ -23,7 +23,7 @@ PATIENCE = 2.0
 """Seconds that a cell waits for its roll at the most,"""
 SHORT_PATIENCE = 0.5
 """and while workers are silent."""
-PATIENCE_OF_A_REPORT = 30.0
+PATIENCE_OF_A_REPORT = 10.0
 """Seconds that a report waits for the searches for holders."""
 
 _LOG = logging.getLogger("gpumem")
@@ -83,14 +83,14 @@ class Cluster:
 
     @property
     def workers(self) -> list[WorkerSession]:
-        """Every life of every worker, by name and in the order in which they were first heard of."""
+        """Every life of every worker, by name, in the order in which they were heard of."""
         return sorted(self._workers.values(), key=lambda it: (len(it.name), it.name))
 
     def roll(self, name: str) -> None:
         """Close the interval on each worker, as a run of that name, and open the next.
 
         Recorded cells and ``with gpumem.record(name):`` do this by themselves. It waits for two
-        seconds at the most and never fails; what a worker could not answer comes with the next roll.
+        seconds at the most and never fails; what did not come in time comes with the next roll.
         """
         self._roll([f"cluster.roll({name!r})", f"roll:{name}", name, None])
 
@@ -100,15 +100,17 @@ class Cluster:
         It has ``text()`` and ``to_json()``.
         """
         self._collect()
-        return _gpumem._workers([(self._opened_by(it), it.frames, it.ending) for it in self._known()])
+        return _gpumem._workers(
+            [(self._opened_by(it), it.frames, it.ending) for it in self._known()]
+        )
 
     def recordings(self) -> dict[str, _gpumem.Recording]:
-        """Return the recording of each worker by its name: of one that was started anew the latest."""
+        """Return the recording of each worker by its name, the latest if it was started anew."""
         self._collect()
         return {it.name: _gpumem.Recording.from_bytes(_recording(it)) for it in self._known()}
 
     def save(self, folder: str | Path) -> list[Path]:
-        """Write a file for each worker into a folder, which ``jupyter gpumem report FOLDER`` reads."""
+        """Write a file for each worker into a folder; ``jupyter gpumem report FOLDER`` reads it."""
         self._collect()
         self._folder = Path(folder)
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -120,16 +122,20 @@ class Cluster:
         return written
 
     def close(self) -> None:
-        """Record the workers no longer."""
+        """Record the workers no longer. What they recorded stays here."""
         if self not in _CLUSTERS:
             return
+        self._collect()
         _CLUSTERS.remove(self)
         if not _CLUSTERS:
             _gpumem._on_run_end(None)
         try:
             self._client.unregister_worker_plugin("gpumem")
-        except Exception as error:  # noqa: BLE001 (the cluster may be gone)
-            self._say(f"the workers of the cluster may still be recorded: {error}")
+        except Exception as error:
+            self._say("the workers of the cluster may still be recorded", error)
+        for worker in self._workers.values():
+            if worker.ending == "running":
+                worker.ending = "in_order"
 
     def __repr__(self) -> str:
         n_alive = sum(it.ending == "running" for it in self._workers.values())
@@ -148,6 +154,8 @@ class Cluster:
 
     def _ask(self, cell: list[Any] | None, seconds: float, *, wait: bool = False) -> bool:
         """Send one message; return whether all workers answered."""
+        if self not in _CLUSTERS:
+            return True
         request = {
             "by": self._id,
             "n": next(self._numbers),
@@ -160,19 +168,22 @@ class Cluster:
         try:
             answer = self._client.sync(self._send, message, callback_timeout=seconds)
             self._take(answer)
-        except Exception as error:  # noqa: BLE001 (the cell goes on)
+        except Exception as error:
             self._patience = SHORT_PATIENCE
-            self._say(f"the cluster did not answer, its news come later: {_words(error)}")
+            self._say("the cluster did not answer, its news come later", error)
             return False
         n_silent = len(answer["silent"])
         self._patience = SHORT_PATIENCE if n_silent else PATIENCE
         if n_silent:
             n_all = len(answer["alive"])
-            self._say(f"{n_silent} of {n_all} workers did not answer in time, their news come later")
+            words = "workers did not answer in time, their news come later"
+            self._say(f"{n_silent} of {n_all} {words}")
         return not n_silent
 
     async def _send(self, message: dict[str, Any]) -> dict[str, Any]:
-        return await self._client.scheduler.gpumem_roll(**message)  # type: ignore[no-any-return]
+        scheduler: Any = self._client.scheduler
+        answer: dict[str, Any] = await scheduler.gpumem_roll(**message)
+        return answer
 
     def _take(self, answer: dict[str, Any]) -> None:
         heard: dict[str, WorkerSession] = {}
@@ -194,7 +205,7 @@ class Cluster:
         self._lost = self._heirs(heard)
 
     def _note_lost(self, heard: dict[str, WorkerSession], answered: set[str]) -> None:
-        """A worker whose address or name answers under another epoch is gone."""
+        """Note which are gone: another epoch answers at their address, or by their name."""
         names = {(it.host, it.name) for it in heard.values()}
         for epoch, worker in self._workers.items():
             is_replaced = worker.address in answered or (worker.host, worker.name) in names
@@ -222,11 +233,12 @@ class Cluster:
         name = "".join(c if c.isalnum() or c in "._-" else "-" for c in worker.name)
         return folder / f"{name}-{worker.epoch[:8]}.gpumem"
 
-    def _say(self, words: str) -> None:
+    def _say(self, words: str, error: BaseException | None = None) -> None:
         """Say it once, until the cluster has answered again."""
         if words not in self._said:
             self._said.add(words)
-            _LOG.warning("%s", words)
+            reason = "" if error is None else f": {str(error) or type(error).__name__}"
+            _LOG.warning("%s%s", words, reason)
 
 
 def register(client: Client, folder: str | None = None) -> Cluster:
@@ -243,21 +255,17 @@ def register(client: Client, folder: str | None = None) -> Cluster:
     """
     if client.asynchronous:
         raise ValueError("register takes a client that is not asynchronous")
-    for cluster in list(_CLUSTERS):
+    for cluster in _CLUSTERS.copy():
         if cluster._client is client:
             cluster.close()
     return Cluster(client, folder)
 
 
 def _ended(source: str, cell_id: str, label: str | None, number: int | None) -> None:
-    for cluster in list(_CLUSTERS):
+    for cluster in _CLUSTERS.copy():
         if cluster._client.status == "running":
             cluster._roll([source, cell_id, label, number])
 
 
 def _recording(worker: WorkerSession) -> bytes:
     return _gpumem._worker_recording(worker.frames, worker.ending)
-
-
-def _words(error: BaseException) -> str:
-    return str(error) or type(error).__name__

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dask.utils import key_split
 from distributed import SchedulerPlugin, WorkerPlugin
 
+from gpumem import _gpumem
 from gpumem.dask import _tree, _worker
 
 if TYPE_CHECKING:
@@ -52,7 +53,8 @@ class OnWorker(WorkerPlugin):
         self._worker = worker
         worker.handlers["gpumem_roll"] = self.roll
         # Workers that are threads of the client's process are part of its own recording.
-        if (_worker.machine(), os.getpid()) != self._client:
+        is_other = (_worker.machine(), os.getpid()) != self._client
+        if is_other and not _gpumem._is_disabled():
             with _worker.quietly("a worker is not recorded"):
                 self._side = _worker.begin(worker, self._cluster, self._folder)
 

@@ -59,7 +59,7 @@ def quietly(what: str) -> Iterator[None]:
     """Say a failure of ours once, and let nothing out."""
     try:
         yield
-    except Exception as error:  # noqa: BLE001 (nothing of ours may fail a task)
+    except Exception as error:
         words = f"{what}: {type(error).__name__}: {error}"
         if words not in _SAID:
             _SAID.add(words)
@@ -113,7 +113,7 @@ def machine() -> str:
 
 def begin(worker: Any, cluster: str, folder: str | None) -> Side:
     """Record this process from now on, as a worker of that cluster."""
-    global WORKER, RESULTS, ACTORS  # noqa: PLW0603 (a process is one worker)
+    global WORKER, RESULTS, ACTORS
     if WORKER is not None:
         raise RuntimeError(f"this process records the worker {WORKER.name} already")
     kept = _folder(cluster, folder)
@@ -131,95 +131,12 @@ def begin(worker: Any, cluster: str, folder: str | None) -> Side:
 
 def end() -> None:
     """Close the session: the worker ends in order."""
-    global WORKER, RESULTS, ACTORS  # noqa: PLW0603 (a process is one worker)
+    global WORKER, RESULTS, ACTORS
     if WORKER is None:
         return
     WORKER, RESULTS, ACTORS = None, {}, {}
     _gpumem._roll("# after the last recorded cell", "gpumem:last", None, None, is_last=True)
     _gpumem._close_store()
-
-
-@dataclass
-class Side:
-    """One worker, as its cluster asks it. ``epoch`` tells one life of it from the next."""
-
-    recorder: Recorder
-    cluster: str
-    name: str
-    address: str
-    epoch: str
-    host: str = field(default_factory=machine)
-    unsent: list[tuple[int, bytes]] = field(default_factory=list)
-    """What the cluster has not acknowledged, with its number."""
-    sequence: int = 0
-    n_rolled: int = 0
-    tasks: Tasks = field(default_factory=lambda: Tasks())
-    _looking: asyncio.Future[None] | None = None
-    _unseen: int | None = None
-    """A run after which nobody has looked yet."""
-
-    async def answer(self, request: bytes) -> bytes:
-        """Roll if that is asked for; return everything that is not acknowledged.
-
-        Nothing for a client that registered before the one whose recording this is.
-        """
-        asked = msgpack.unpackb(request)
-        if asked["by"] != self.cluster:
-            return b""
-        acknowledged = asked["acks"].get(self.epoch, 0)
-        self.unsent = [(number, news) for number, news in self.unsent if number > acknowledged]
-        # A roll that was sent again has been done.
-        if asked["cell"] is not None and asked["n"] > self.n_rolled:
-            self.n_rolled = asked["n"]
-            with quietly("an interval was not closed"):
-                self._unseen = self.recorder.roll(asked["cell"])
-                self.tasks.begin_interval()
-        if asked["wait"]:
-            await self._looked()
-        with quietly("what a worker recorded was not fetched"):
-            self._fetch()
-        if not asked["wait"] and (self._looking is None or self._looking.done()):
-            self._look()
-        left = [
-            (epoch, *found)
-            for epoch in asked["lost"].get(self.epoch, ())
-            if (found := self.recorder.left(epoch)) is not None
-        ]
-        reply = (self.epoch, self.name, self.host, self.address, self._bounded(), left)
-        return bytes(msgpack.packb(reply))
-
-    def _fetch(self) -> None:
-        news = self.recorder.fetch()
-        if news:
-            self.sequence += 1
-            self.unsent.append((self.sequence, news))
-
-    def _bounded(self) -> list[tuple[int, bytes]]:
-        news, room = [], MAX_REPLY
-        for number, frames in self.unsent:
-            if news and room < len(frames):
-                break
-            news.append((number, frames))
-            room -= len(frames)
-        return news
-
-    def _look(self) -> None:
-        """Search in a thread of its own: its answer comes with the next reply."""
-        run, self._unseen = self._unseen, None
-        if run is not None:
-            loop = asyncio.get_running_loop()
-            self._looking = loop.run_in_executor(None, self._search, run)
-
-    def _search(self, run: int) -> None:
-        with quietly("who held memory after a run is not known"):
-            self.recorder.look(run)
-
-    async def _looked(self) -> None:
-        """Wait for the search under way, and search after the latest run."""
-        for _ in range(2):
-            if self._looking is not None:
-                await self._looking
-            self._look()
 
 
 @dataclass
@@ -271,6 +188,90 @@ class Tasks:
             return False
         self._n_recorded[name] = n_recorded + 1
         return True
+
+
+@dataclass
+class Side:
+    """One worker, as its cluster asks it. ``epoch`` tells one life of it from the next."""
+
+    recorder: Recorder
+    cluster: str
+    name: str
+    address: str
+    epoch: str
+    host: str = field(default_factory=machine)
+    unsent: list[tuple[int, bytes]] = field(default_factory=list)
+    """What the cluster has not acknowledged, with its number."""
+    sequence: int = 0
+    n_rolled: int = 0
+    tasks: Tasks = field(default_factory=Tasks)
+    _looking: asyncio.Future[None] | None = None
+    _unseen: int | None = None
+    """A run after which nobody has looked yet."""
+
+    async def answer(self, request: bytes) -> bytes:
+        """Roll if that is asked for; return everything that is not acknowledged.
+
+        Nothing for a client that registered before the one whose recording this is.
+        """
+        asked = msgpack.unpackb(request)
+        if asked["by"] != self.cluster:
+            return b""
+        acknowledged = asked["acks"].get(self.epoch, 0)
+        self.unsent = [(number, news) for number, news in self.unsent if number > acknowledged]
+        # A roll that was sent again has been done.
+        if asked["cell"] is not None and asked["n"] > self.n_rolled:
+            self.n_rolled = asked["n"]
+            with quietly("an interval was not closed"):
+                self._unseen = self.recorder.roll(asked["cell"])
+                self.tasks.begin_interval()
+        if asked["wait"]:
+            await self._looked()
+        with quietly("what a worker recorded was not fetched"):
+            self._fetch()
+        if not asked["wait"] and (self._looking is None or self._looking.done()):
+            self._look()
+        left = [
+            (epoch, *found)
+            for epoch in asked["lost"].get(self.epoch, ())
+            if (found := self.recorder.left(epoch)) is not None
+        ]
+        reply = (self.epoch, self.name, self.host, self.address, self._bounded(), left)
+        return bytes(msgpack.packb(reply))
+
+    def _fetch(self) -> None:
+        news = self.recorder.fetch()
+        if news:
+            self.sequence += 1
+            self.unsent.append((self.sequence, news))
+
+    def _bounded(self) -> list[tuple[int, bytes]]:
+        room = MAX_REPLY
+        news: list[tuple[int, bytes]] = []
+        for number, frames in self.unsent:
+            if news and room < len(frames):
+                break
+            news.append((number, frames))
+            room -= len(frames)
+        return news
+
+    def _look(self) -> None:
+        """Search in a thread of its own: its answer comes with the next reply."""
+        run, self._unseen = self._unseen, None
+        if run is not None:
+            loop = asyncio.get_running_loop()
+            self._looking = loop.run_in_executor(None, self._search, run)
+
+    def _search(self, run: int) -> None:
+        with quietly("who held memory after a run is not known"):
+            self.recorder.look(run)
+
+    async def _looked(self) -> None:
+        """Wait for the search under way, and search after the latest run."""
+        for _ in range(2):
+            if self._looking is not None:
+                await self._looking
+            self._look()
 
 
 def _folder(cluster: str, folder: str | None) -> str:

@@ -26,13 +26,13 @@ pub(super) fn add<'s>(roots: &mut Roots<'s>, section: &'s Section<'s>) {
         let is_own = own.as_ref().is_some_and(|own| own.get(&name).is_some());
         if !is_own && !name.starts_with('_') {
             let path = format!("get_worker().{name}");
-            roots.add_named(RootKind::ModuleGlobal, &path, value);
+            roots.add_named(RootKind::Variable, &path, value);
         }
     }
     if let Some(plugins) = worker.attribute("plugins").and_then(|it| it.dict()) {
         for (name, plugin) in plugins.named().filter(|(name, _)| name != "gpumem") {
             let path = format!("get_worker().plugins[{name:?}]");
-            roots.add_named(RootKind::ModuleGlobal, &path, plugin);
+            roots.add_named(RootKind::Variable, &path, plugin);
         }
         roots.close(plugins.object().clone());
     }
@@ -54,7 +54,7 @@ fn add_kept<'s>(roots: &mut Roots<'s>, kept: &Dict<'s>, what: &str, attribute: &
         };
         let path = format!("get_worker().{attribute}[{shown}]");
         roots.add(
-            RootKind::ModuleGlobal,
+            RootKind::Variable,
             &format!("{what} {prefix}"),
             path,
             value,
