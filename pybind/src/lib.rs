@@ -117,8 +117,9 @@ mod _gpumem {
     use super::run_end::on_run_end;
     #[pymodule_export]
     use super::session::{
-        BegunTask, Subscription, begin_interval, close_store, device_labels, fetch, follow, is_owner, look_after,
-        note_missing, record_blocks, reset, roll, source_states, sources_text, use_sources,
+        BegunTask, Subscription, begin_interval, close_store, device_labels, fetch, follow,
+        is_owner, look_after, note_missing, record_blocks, reset, roll, source_states,
+        sources_text, use_sources,
     };
 
     #[pymodule_export]

@@ -16,9 +16,9 @@ use std::collections::{BTreeSet, HashMap};
 use gpumem_core::downsample::Downsampler;
 use gpumem_core::holders::Allocated;
 use gpumem_core::recording::{
-    AllocatorLevels, Cell, CellIdx, Changes, Device, DeviceIdx, DeviceKey, DriverLevels, Frame, Header,
-    Level, Reading, Recording, Revision, Run, RunIdx, RunKind, RunLevels, SourceHash, SourceState,
-    Status, Unknown,
+    AllocatorLevels, Cell, CellIdx, Changes, Device, DeviceIdx, DeviceKey, DriverLevels, Frame,
+    Header, Level, Reading, Recording, Revision, Run, RunIdx, RunKind, RunLevels, SourceHash,
+    SourceState, Status, Unknown,
 };
 use gpumem_core::rules::Rules;
 use gpumem_core::source_text;

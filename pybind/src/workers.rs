@@ -6,7 +6,7 @@ use gpumem_core::analyze::analyze;
 use gpumem_core::format;
 use gpumem_core::history::Ending;
 use gpumem_core::ranks::Rank;
-use gpumem_core::recording::{Frame, Header, Recording, RunIdx, Status};
+use gpumem_core::recording::{Frame, Header, Missing, Recording, RunIdx, Status};
 use gpumem_core::units::Nanos;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -84,10 +84,22 @@ pub(crate) fn left_behind<'py>(
         let ending = opened.session.ending;
         (is_it && ending != Ending::Running).then_some(())?;
         let frames = opened.recording.frames();
-        let frames = frames.map(|frame| bounded(frame, n_points));
+        let frames = frames.map(|frame| of_worker(bounded(frame, n_points)));
         Some((format::encode_frames(frames), ending))
     })?;
     Some((PyBytes::new(py, &bytes), ending.name()))
+}
+
+/// What a session says of a kernel that died, said of a worker.
+fn of_worker(frame: Frame) -> Frame {
+    let Frame::Missing(missing) = frame else {
+        return frame;
+    };
+    let words = match missing.words.strip_prefix("the kernel ") {
+        Some(rest) => format!("the worker {rest}"),
+        None => missing.words,
+    };
+    Frame::Missing(Missing { words })
 }
 
 /// What the header of a saved recording says of its process.

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import gpumem
@@ -45,6 +46,7 @@ pytestmark = [
 
 MIB = 1 << 20
 PATIENCE = 30.0
+WIDTH = 200
 
 
 @pytest.fixture
@@ -137,7 +139,7 @@ def test_a_task_that_leaks_is_named(started: Started, tmp_path: Path) -> None:
                 on_each(client, load)
                 on_each(client, train_step, ("1",))
     report = cluster.report()
-    text = report.text()
+    text = report.text(WIDTH)
     print(text)
     lines = text.splitlines()
     assert lines[0] == "2 workers"
@@ -157,7 +159,7 @@ def test_a_task_that_leaks_is_named(started: Started, tmp_path: Path) -> None:
     shown = subprocess.run(
         [*line, str(tmp_path / "saved")], check=True, capture_output=True, text=True
     )
-    assert shown.stdout.splitlines()[2] == lines[2]
+    assert lines[2] in " ".join(shown.stdout.split())
     assert "report of worker 1" in shown.stdout
     own = gpumem.report(cluster.recordings()["1"]).text()
     assert "get_worker().cache" in own
@@ -190,7 +192,7 @@ def test_a_killed_worker_is_handed_in(started: Started, tmp_path: Path) -> None:
     # The report says when it died, and has what it had not sent.
     assert (rows["3"]["ending"], rows["3 (2)"]["ending"]) == ("lost", "running")
     assert rows["3"]["peak_bytes"] >= 500 * MIB
-    text = report.text()
+    text = report.text(WIDTH)
     print(text)
     assert re.search(r"▲ worker 3 stopped without a word at [\d.]+ m?s, in run 11\n", text)
     assert "`train_step` keeps up to 16 MiB a task on 3 of 8 workers (1, 2, 5)" in text
@@ -242,7 +244,7 @@ def test_a_cell_rolls_and_tasks_beside_each_other_are_not_told_apart(
     for _ in range(10):
         outcome = shell.run("client.gather(client.map(keep, range(4), pure=False)); None")
         assert outcome.errors == ["None", "None"]
-    text = cluster.report().text()
+    text = cluster.report().text(WIDTH)
     print(text)
     assert "worker 0 keeps 16 MiB a run, held by worker state `cache`" in text
     assert "a task" not in text
@@ -309,7 +311,11 @@ def use_much() -> None:
 
 
 def n_runs_in(frames: bytes) -> int:
-    return len(json.loads(gpumem.report(gpumem.Recording.from_bytes(frames)).to_json())["runs"])
+    with warnings.catch_warnings():
+        # Of one that died it says so.
+        warnings.simplefilter("ignore", gpumem.RecordingWarning)
+        recording = gpumem.Recording.from_bytes(frames)
+    return len(json.loads(gpumem.report(recording).to_json())["runs"])
 
 
 def highest(path: Path) -> int:

@@ -18,7 +18,12 @@ pub(super) fn names(job: &[Rank]) -> Vec<Option<(u32, String)>> {
     let mut order: Vec<usize> = (0..job.len()).collect();
     let key = |idx: &usize| {
         let name = job[*idx].worker()?;
-        Some((name.parse::<u64>().ok().is_none(), name.len(), name, job[*idx].span().0))
+        Some((
+            name.parse::<u64>().ok().is_none(),
+            name.len(),
+            name,
+            job[*idx].span().0,
+        ))
     };
     sort::sort_by(&mut order, |a, b| key(a).cmp(&key(b)));
     let mut names = vec![None; job.len()];

@@ -276,7 +276,15 @@ fn table(found: &Ranks) -> Vec<String> {
     let what = step_name(found);
     let (many, each) = (format!("{what}s"), format!("a {what}"));
     let head = [
-        found.noun(), "machine", "device", "memory", "highest", "outside", &many, &each, "ended",
+        found.noun(),
+        "machine",
+        "device",
+        "memory",
+        "highest",
+        "outside",
+        &many,
+        &each,
+        "ended",
     ];
     let shown = rows.iter().take(N_ROWS).map(|idx| &found.rows[*idx]);
     let width = shown.clone().map(|row| row_name(row).chars().count());
@@ -285,7 +293,9 @@ fn table(found: &Ranks) -> Vec<String> {
     let mut lines = vec![table_line(head.map(str::to_owned), width)];
     lines.extend(shown.map(|row| table_line(row_cells(row), width)));
     let n_more = rows.len().saturating_sub(N_ROWS);
-    lines.extend((n_more > 0).then(|| format!("… and {}", count(n_more, &format!("more {}", found.noun())))));
+    lines.extend(
+        (n_more > 0).then(|| format!("… and {}", count(n_more, &format!("more {}", found.noun())))),
+    );
     lines
 }
 

@@ -140,7 +140,12 @@ pub(crate) fn title(py: Python<'_>, run: RunIdx) -> PyResult<Option<Title>> {
         let cell = recording.cell(run.cell);
         let source = recording.revision(run.cell, run.revision);
         let source = source.and_then(|it| it.text.clone()).unwrap_or_default();
-        let title = (source, cell.id.clone(), run.label.clone(), run.execution_count);
+        let title = (
+            source,
+            cell.id.clone(),
+            run.label.clone(),
+            run.execution_count,
+        );
         run.parent.is_none().then_some(title)
     })
 }

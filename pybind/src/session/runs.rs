@@ -11,11 +11,11 @@ use super::held;
 use super::reading::{readings_after, readings_as_ordered, readings_inside, with_sources};
 use super::{IS_RUNNING, Session, is_owner, is_running, records_blocks, with_session};
 use crate::ending::Ending;
-use crate::{guard, run_end};
 use crate::oom::observer;
 use crate::recorder::{Launch, Mark};
 use crate::sampler::Interval;
 use crate::sources::{Found, Ordered};
+use crate::{guard, run_end};
 
 /// What was sampled of each device, by its key.
 type SampledDevices = Vec<(DeviceKey, Vec<Sample>)>;

@@ -53,12 +53,7 @@ fn add_kept<'s>(roots: &mut Roots<'s>, kept: &Dict<'s>, what: &str, attribute: &
             continue;
         };
         let path = format!("get_worker().{attribute}[{shown}]");
-        roots.add(
-            RootKind::Variable,
-            &format!("{what} {prefix}"),
-            path,
-            value,
-        );
+        roots.add(RootKind::Variable, &format!("{what} {prefix}"), path, value);
     }
     roots.close(kept.object().clone());
 }
