@@ -22,7 +22,7 @@ use crate::sampler::Interval;
 use crate::session::{self, Selection};
 use crate::text::{Text, strings};
 use crate::trace::{Traceable, Tracing, flight};
-use crate::{guard, interrupt, oom, rules, stored, trainers};
+use crate::{guard, interrupt, oom, rules, run_end, stored, trainers};
 
 const ISSUES: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/issues");
 
@@ -354,6 +354,7 @@ impl Extension {
             }
             return ended.map(drop);
         };
+        run_end::tell(py, run);
         if open.asked && !open.quiet {
             // It is written while the line is made.
             session::hurry_store(py)?;

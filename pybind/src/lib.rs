@@ -36,6 +36,7 @@ mod own_memory;
 mod ranks;
 mod recorder;
 mod rules;
+mod run_end;
 mod sampler;
 mod session;
 mod sim;
@@ -52,6 +53,7 @@ mod torch_trace;
 mod trace;
 mod trainers;
 mod walk;
+mod workers;
 
 use pyo3::prelude::*;
 
@@ -112,9 +114,12 @@ mod _gpumem {
     #[pymodule_export]
     use super::rules::{_check_rules, _default_rules};
     #[pymodule_export]
+    use super::run_end::on_run_end;
+    #[pymodule_export]
     use super::session::{
-        Subscription, close_store, device_labels, follow, is_owner, record_blocks, reset,
-        source_states, sources_text, use_sources,
+        BegunTask, Subscription, begin_interval, close_store, device_labels, fetch, follow,
+        is_owner, look_after, note_missing, record_blocks, reset, roll, source_states,
+        sources_text, use_sources,
     };
 
     #[pymodule_export]
@@ -128,6 +133,9 @@ mod _gpumem {
     use super::torch_trace::{MemoryTimeline, TorchTrace};
     #[pymodule_export]
     use super::trace::flight::flight_recorder;
+
+    #[pymodule_export]
+    use super::workers::{is_further, left_behind, worker_recording, workers};
 
     use super::{Bound, PyModule, PyModuleMethods, PyResult};
 

@@ -13,6 +13,7 @@ use pyo3::types::PyBytes;
 
 use crate::api::{Recording, load_bytes, raised, read_file};
 use crate::store::{Archive, ArchiveError, Opened, Origin};
+use crate::workers::ending_of;
 
 /// Of files that `save` wrote.
 const RECORDING: &str = "gpumem";
@@ -60,7 +61,7 @@ impl JobRanks {
 }
 
 impl JobRanks {
-    fn of(found: Vec<Rank>) -> Self {
+    pub(crate) fn of(found: Vec<Rank>) -> Self {
         let (job, n_others) = ranks::of_last_job(found);
         Self {
             found: ranks::ranks(&job),
@@ -143,14 +144,15 @@ fn rank_of(opened: Opened, analysis: Analysis) -> Rank {
     Rank::new(&id, opened.recording, analysis, opened.session.ending)
 }
 
-/// A recording that was saved by whoever made it: it ended in order, unless its last run says other.
+/// A recording that was saved by whoever made it: it ended in order, unless it says other.
 fn saved(py: Python<'_>, path: PathBuf) -> PyResult<Rank> {
     let (path, bytes) = read_file(py, path)?;
     let recording = load_bytes(py, &path, &bytes)?.inner;
     let id = path.display().to_string();
     Ok(py.detach(|| {
         let analysis = analyze(&recording, &recording.header().rules);
-        Rank::new(&id, recording, analysis, Ending::InOrder)
+        let ending = ending_of(&recording).unwrap_or(Ending::InOrder);
+        Rank::new(&id, recording, analysis, ending)
     }))
 }
 

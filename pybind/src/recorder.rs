@@ -7,6 +7,7 @@ mod follow;
 mod looks;
 mod oom;
 mod points;
+mod rolled;
 mod storing;
 mod traced;
 
@@ -15,9 +16,9 @@ use std::collections::{BTreeSet, HashMap};
 use gpumem_core::downsample::Downsampler;
 use gpumem_core::holders::Allocated;
 use gpumem_core::recording::{
-    AllocatorLevels, Cell, CellIdx, Device, DeviceIdx, DeviceKey, DriverLevels, Frame, Header,
-    Level, Reading, Recording, Revision, Run, RunIdx, RunKind, RunLevels, SourceHash, SourceState,
-    Status, Unknown,
+    AllocatorLevels, Cell, CellIdx, Changes, Device, DeviceIdx, DeviceKey, DriverLevels, Frame,
+    Header, Level, Reading, Recording, Revision, Run, RunIdx, RunKind, RunLevels, SourceHash,
+    SourceState, Status, Unknown,
 };
 use gpumem_core::rules::Rules;
 use gpumem_core::source_text;
@@ -30,6 +31,7 @@ pub(crate) use follow::Notifier;
 pub(crate) use oom::{Names, out_of_memory};
 use points::MAX_POINTS;
 pub(crate) use points::Mark;
+pub(crate) use rolled::{Task, bounded};
 use storing::Storing;
 pub(crate) use traced::{RunAsTraced, Traced};
 
@@ -97,6 +99,8 @@ pub(crate) struct Recorder {
     /// The marks of the open runs.
     marks: HashMap<(RunIdx, DeviceIdx, String), Downsampler>,
     followed: Option<Followed>,
+    /// What a cluster has not fetched, once it has begun to.
+    unfetched: Option<Changes>,
     storing: Storing,
     /// The runs that frames told of since somebody last took them.
     changed: BTreeSet<RunIdx>,
@@ -119,6 +123,7 @@ impl Recorder {
             thins_at: MAX_POINTS,
             marks: HashMap::new(),
             followed: None,
+            unfetched: None,
             storing: Storing::default(),
             changed: BTreeSet::new(),
         }
@@ -344,6 +349,9 @@ impl Recorder {
     fn emit(&mut self, frame: Frame) {
         if let Some(followed) = &mut self.followed {
             followed.note(&frame);
+        }
+        if let Some(unfetched) = &mut self.unfetched {
+            unfetched.note(&frame);
         }
         self.changed.extend(frame.run());
         let begins_storing = self.storing.takes(&frame);

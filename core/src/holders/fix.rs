@@ -263,7 +263,9 @@ fn of_any(holder: &Holder) -> Option<Fix> {
     } else {
         FixReason::Name
     };
-    is_data.then(|| once(&format!("del {}", holder.name), reason))
+    // Results of a worker's tasks have a name that is no expression.
+    let is_name = !holder.name.contains(' ') || holder.name.contains('…');
+    (is_data && is_name).then(|| once(&format!("del {}", holder.name), reason))
 }
 
 #[cfg(test)]

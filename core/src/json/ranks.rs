@@ -12,12 +12,13 @@ use crate::units::{Bytes, Nanos};
 /// use gpumem_core::json::ranks_json;
 /// use gpumem_core::ranks::ranks;
 ///
-/// assert!(ranks_json(&[], &ranks(&[])).starts_with(r#"{"n_expected":0,"missing":[],"#));
+/// assert!(ranks_json(&[], &ranks(&[])).starts_with(r#"{"kind":"rank","n_expected":0,"missing":[],"#));
 /// ```
 pub fn ranks_json(job: &[Rank], found: &Ranks) -> String {
     let titles = report::rank_findings(found);
     let findings = found.findings.iter().zip(&titles);
     let json = JsonRanks {
+        kind: found.noun(),
         n_expected: found.n_expected,
         missing: &found.missing,
         skew_nanos: found.skew.map(Nanos::get),
@@ -36,6 +37,7 @@ pub fn ranks_json(job: &[Rank], found: &Ranks) -> String {
 
 #[derive(Serialize)]
 struct JsonRanks<'a> {
+    kind: &'static str,
     n_expected: usize,
     missing: &'a [u32],
     skew_nanos: Option<u64>,
@@ -47,6 +49,7 @@ struct JsonRanks<'a> {
 #[derive(Serialize)]
 struct JsonRank<'a> {
     rank: u32,
+    name: Option<&'a str>,
     id: &'a str,
     machine: &'a str,
     device: Option<&'a str>,
@@ -65,6 +68,7 @@ struct JsonRankGrowth<'a> {
     state: &'static str,
     per: &'static str,
     bytes_per_step: i64,
+    task: Option<&'a str>,
     holder: Option<&'a str>,
     since_step: Option<u64>,
 }
@@ -81,6 +85,7 @@ impl<'a> JsonRank<'a> {
     fn of(job: &'a [Rank], row: &'a RankRow) -> Self {
         Self {
             rank: row.number,
+            name: row.name.as_deref(),
             id: &job[row.rank].id,
             machine: &row.node,
             device: row.device.as_deref(),
@@ -93,8 +98,13 @@ impl<'a> JsonRank<'a> {
             until_nanos: row.until.get(),
             growth: row.growth.as_ref().map(|growth| JsonRankGrowth {
                 state: growth.state.name(),
-                per: if growth.counts_steps { "step" } else { "run" },
+                per: match &growth.task {
+                    Some(_) => "task",
+                    None if growth.counts_steps => "step",
+                    None => "run",
+                },
                 bytes_per_step: growth.per_step.get(),
+                task: growth.task.as_deref(),
                 holder: growth.holder.as_deref(),
                 since_step: growth.since,
             }),

@@ -19,20 +19,24 @@ impl ProcessPage {
     /// ```
     pub fn of_ranks(job: &[Rank], found: &Ranks) -> Self {
         let step = report::ranks::step_name(found);
+        let rows = found.rows.iter().map(|row| PageRow {
+            name: format!("{} {}", found.noun(), report::ranks::row_name(row)),
+            ..of_rank(row, step)
+        });
         let causes = rank_causes(found).into_iter().map(|line| {
             let first = line.rows.first().map(|row| &found.rows[*row]);
-            let command = first.map(|row| report::ranks::opening(job, row));
+            let command = first.and_then(|row| report::ranks::opening(job, row));
             cause(line, command.unwrap_or_default())
         });
         Self {
-            noun: "rank".to_owned(),
+            noun: found.noun().to_owned(),
             title: report::ranks::title(job, found),
-            healthy: report::ranks::NONE_FOUND.to_owned(),
+            healthy: report::ranks::none_found(found),
             step: step.to_owned(),
             span: span(found.rows.iter().map(|row| (row.until, &*row.levels))),
             causes: causes.collect(),
-            rows: found.rows.iter().map(|row| of_rank(row, step)).collect(),
-            notes: report::ranks::notes(found),
+            rows: rows.collect(),
+            notes: report::ranks::notes(job, found),
         }
         .sorted()
     }
@@ -93,7 +97,7 @@ fn of_rank(row: &RankRow, step: &str) -> PageRow {
         _ => None,
     };
     PageRow {
-        name: format!("rank {}", row.number),
+        name: String::new(),
         machine: row.node.clone(),
         device: row.device.clone().unwrap_or_default(),
         pid: None,

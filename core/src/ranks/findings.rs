@@ -96,20 +96,23 @@ fn at_the_latest(row: &RankRow) -> Nanos {
 
 /// Growth of the same finding, with the same holder, is one cause.
 fn growing(job: &[Rank], rows: &[RankRow], steps: &[Steps]) -> Vec<RankFinding> {
-    let mut causes: Vec<(&str, Option<String>, State, Vec<usize>)> = Vec::new();
+    let mut causes: Vec<(String, Option<String>, State, Vec<usize>)> = Vec::new();
     for (idx, row) in rows.iter().enumerate() {
         let Some((finding, growth)) = job[row.rank].growth(&steps[row.rank]) else {
             continue;
         };
-        let is_same = |cause: &&mut (&str, Option<String>, State, Vec<usize>)| {
-            cause.0 == finding.id && cause.1 == growth.holder
+        // Each rank has a device of its own.
+        let device = &job[row.rank].recording.device(finding.device).key;
+        let id = finding.id.replace(&device.to_string(), "");
+        let is_same = |cause: &&mut (String, Option<String>, State, Vec<usize>)| {
+            cause.0 == id && cause.1 == growth.holder
         };
         match causes.iter_mut().find(is_same) {
             Some((_, _, state, seen)) => {
                 *state = (*state).min(growth.state);
                 seen.push(idx);
             }
-            None => causes.push((&finding.id, growth.holder, growth.state, vec![idx])),
+            None => causes.push((id, growth.holder, growth.state, vec![idx])),
         }
     }
     causes.sort_by_key(|cause| cause.2);

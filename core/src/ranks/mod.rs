@@ -1,4 +1,5 @@
 //! The ranks of a job, each with a recording of its own: which ran out of memory, grew or differs first.
+//! The workers of a cluster are ranks that have names, come and go.
 //!
 //! Each process of a job records itself; [`ranks`] joins what they left. Ranks are compared step by step, by
 //! the number of the step; those without a marked loop, run by run. Where the job has several machines, their clocks are put right by the ends
@@ -27,6 +28,7 @@ mod levels;
 mod steps;
 #[cfg(test)]
 mod tests;
+mod workers;
 
 pub use findings::{Cause, RankFinding};
 
@@ -61,10 +63,12 @@ pub struct Rank {
 pub struct RankGrowth {
     /// Beyond doubt, or nearly.
     pub state: State,
-    /// What each step, or run, keeps.
+    /// What each step, run or task keeps.
     pub per_step: ByteDelta,
     /// It counts steps inside a run, not runs.
     pub counts_steps: bool,
+    /// Of a worker: the tasks that keep it, by the prefix of their keys. It then counts those tasks.
+    pub task: Option<String>,
     /// The name that holds most of it.
     pub holder: Option<String>,
     /// The step by which it kept a tenth of all that it kept; `None` without steps.
@@ -77,8 +81,10 @@ pub struct RankGrowth {
 pub struct RankRow {
     /// Which of the ranks given.
     pub rank: usize,
-    /// Its number.
+    /// Its number; of a worker, its place among those of its cluster.
     pub number: u32,
+    /// What a worker is called; `None` of a rank.
+    pub name: Option<String>,
     /// Its machine; empty if that is not known.
     pub node: String,
     /// The label of its device; `None` if it has none.
@@ -167,7 +173,8 @@ pub struct Ranks {
     pub rows: Vec<RankRow>,
     /// What to look at first comes first.
     pub findings: Vec<RankFinding>,
-    /// Of how many ranks the job says that it consists.
+    /// Of how many ranks the job says that it consists; how many workers there are, each counted once
+    /// however often it was started.
     pub n_expected: usize,
     /// Ranks that left nothing.
     pub missing: Vec<u32>,
@@ -175,6 +182,25 @@ pub struct Ranks {
     pub skew: Option<Nanos>,
     /// By how much the clocks of machines were put right at most.
     pub correction: Option<Nanos>,
+}
+
+impl Ranks {
+    /// What they are called: `rank` or `worker`.
+    pub fn noun(&self) -> &'static str {
+        if self.rows.iter().any(|row| row.name.is_some()) {
+            "worker"
+        } else {
+            "rank"
+        }
+    }
+}
+
+impl RankRow {
+    /// Its name, or its number.
+    pub fn called(&self) -> String {
+        let number = || self.number.to_string();
+        self.name.clone().unwrap_or_else(number)
+    }
 }
 
 impl Rank {
@@ -201,6 +227,11 @@ impl Rank {
     pub fn number(&self) -> Option<u32> {
         let of = |name| self.fact(name)?.parse().ok();
         of("rank").or_else(|| of("slurm_rank"))
+    }
+
+    /// What its cluster calls it, if it is a worker.
+    pub fn worker(&self) -> Option<&str> {
+        self.fact("worker")
     }
 
     /// When it began and the last instant that is known of it, by its machine's clock, since 1970.
@@ -232,20 +263,36 @@ impl Rank {
     }
 
     fn growth(&self, steps: &Steps) -> Option<(&Finding, RankGrowth)> {
-        let finding = self.analysis.findings.iter().find(|it| {
+        let grows = |it: &&Finding| {
             let grows = matches!(it.kind, FindingKind::Leak | FindingKind::Growing);
             grows && it.withdrawn.is_none()
-        })?;
+        };
+        let mut growing = self.analysis.findings.iter().filter(grows);
+        let worst = growing.next()?;
+        // Which tasks of a worker keep it says more than which cell.
+        let same = |it: &&Finding| {
+            let holder = |it: &Finding| it.holders.first().map(|it| it.name.clone());
+            self.task_of(it).is_some() && (holder(it), it.device) == (holder(worst), worst.device)
+        };
+        let of_task = growing.find(same).filter(|_| self.task_of(worst).is_none());
+        let finding = of_task.unwrap_or(worst);
         let series = finding.growth()?;
         let state = finding.state?;
         let growth = RankGrowth {
             state,
             per_step: series.bytes_per_run,
             counts_steps: finding.counts_steps(),
+            task: self.task_of(finding),
             holder: finding.holders.first().map(|it| it.name.clone()),
             since: steps.grown_since(),
         };
         matches!(state, State::Leak | State::Suspected).then_some((finding, growth))
+    }
+
+    /// On a worker a block is a task, unless the user's code records it inside of one.
+    fn task_of(&self, finding: &Finding) -> Option<String> {
+        let is_of_blocks = self.worker().is_some() && !finding.counts_steps();
+        finding.path.last().filter(|_| is_of_blocks).cloned()
     }
 }
 
@@ -264,6 +311,7 @@ pub fn ranks(job: &[Rank]) -> Ranks {
         .map(|(rank, ahead)| clock::corrected(rank.span().0, *ahead))
         .min()
         .unwrap_or_default();
+    let names = workers::names(job);
     let mut rows: Vec<RankRow> = (0..job.len())
         .map(|idx| {
             let ahead = clocks.ahead[idx];
@@ -272,10 +320,11 @@ pub fn ranks(job: &[Rank]) -> Ranks {
             let levels = levels::levels(&job[idx], devices[idx], |at| {
                 instant(Nanos::new(anchor.get().saturating_add(at.get())))
             });
-            RankRow {
+            let row = RankRow {
                 levels,
                 ..row(job, idx, (devices[idx], &steps[idx]), instant(until))
-            }
+            };
+            workers::named(row, &names)
         })
         .collect();
     rows.sort_by_key(|row| (row.number, row.rank));
@@ -283,7 +332,8 @@ pub fn ranks(job: &[Rank]) -> Ranks {
         let n = rank.fact("world_size").or_else(|| rank.fact("slurm_ranks"));
         n?.parse().ok()
     });
-    let n_expected = n_expected.max().unwrap_or(job.len());
+    let n_expected = workers::count(job).or(n_expected.max());
+    let n_expected = n_expected.unwrap_or(job.len());
     let known = |number: &u32| rows.iter().any(|row| row.number == *number);
     let all = 0..u32::try_from(n_expected.min(MAX_RANKS)).unwrap_or_default();
     let missing = all.filter(|number| !known(number)).collect();
@@ -335,7 +385,13 @@ pub fn of_last_job(mut found: Vec<Rank>) -> (Vec<Rank>, usize) {
 }
 
 /// What all ranks of one job say of it alike.
-const SAME: [&str; 4] = ["world_size", "slurm_job", "slurm_step", "torchelastic_run"];
+const SAME: [&str; 5] = [
+    "world_size",
+    "slurm_job",
+    "slurm_step",
+    "torchelastic_run",
+    "cluster",
+];
 /// Clocks of machines differ by no more.
 const SLACK: Nanos = Nanos::millis(60_000);
 
@@ -366,6 +422,7 @@ fn row(
         number: rank
             .number()
             .unwrap_or(u32::try_from(idx).unwrap_or(u32::MAX)),
+        name: None,
         node: rank.node().to_owned(),
         device: summary.map(|it| rank.recording.device(it.device).label.clone()),
         latest: steps.last().or_else(|| summary.and_then(level)),

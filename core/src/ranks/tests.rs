@@ -1,7 +1,7 @@
 use super::*;
 use crate::analyze::analyze;
 use crate::json;
-use crate::recording::{Frame, Header, OomFigures, OutOfMemory, Run};
+use crate::recording::{Frame, Header, OomFigures, OutOfMemory, Run, RunIdx, RunKind};
 use crate::report;
 use crate::rules::Rules;
 use crate::testing::{Play, run, session};
@@ -346,4 +346,82 @@ fn ranks_without_a_loop_are_joined_by_their_runs() {
         text.contains("The last rank ends a run 0 ns after the first"),
         "{text}"
     );
+}
+
+/// A worker of a cluster, whose tasks are blocks of each interval; it kept so much in each.
+fn worker(name: &str, began_ms: u64, kept_mib: i64, ending: Ending) -> Rank {
+    let play = run(kept_mib).held_by("get_worker().cache", "list");
+    let play = if kept_mib > 0 { play } else { run(0) };
+    let (recording, _) = session(&[("epoch()", &vec![play; 12])]);
+    let facts = [("worker", name), ("cluster", "c"), ("host", "n")];
+    let process = facts.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let mut named = Recording::new(Header {
+        process: process.to_vec(),
+        wall_anchor: Nanos::millis(1_000_000 + began_ms),
+        ..recording.header().clone()
+    });
+    for frame in recording.frames().skip(1) {
+        let frame = match frame {
+            Frame::Run(it) => {
+                // The whole interval is one task.
+                let task = Run {
+                    idx: RunIdx(it.idx.0 * 2 + 1),
+                    parent: Some(RunIdx(it.idx.0 * 2)),
+                    kind: RunKind::Block,
+                    label: Some("train_step".to_owned()),
+                    ..it.clone()
+                };
+                let interval = Run {
+                    idx: RunIdx(it.idx.0 * 2),
+                    ..it
+                };
+                named.apply(Frame::Run(interval)).expect("a run");
+                Frame::Run(task)
+            }
+            Frame::Samples(mut it) => {
+                it.run = RunIdx(it.run.0 * 2);
+                Frame::Samples(it)
+            }
+            Frame::Holders(mut it) => {
+                it.run = RunIdx(it.run.0 * 2);
+                Frame::Holders(it)
+            }
+            frame => frame,
+        };
+        named.apply(frame).expect("a frame of a recording");
+    }
+    judged("", named, ending)
+}
+
+#[test]
+fn workers_have_names_and_come_back() {
+    let job = [
+        worker("10", 0, 32, Ending::Running),
+        worker("2", 9_000, 0, Ending::Running),
+        worker("2", 0, 0, Ending::Lost),
+        worker("tcp://10.0.0.1:41", 0, 32, Ending::Running),
+    ];
+    let found = ranks(&job);
+    let names: Vec<String> = found.rows.iter().map(RankRow::called).collect();
+    assert_eq!(names, ["2", "2 (2)", "10", "10.0.0.1:41"]);
+    assert_eq!((found.noun(), found.n_expected), ("worker", 3));
+    let lines = findings(&job);
+    assert!(
+        lines[0].starts_with("▲ worker 2 stopped without a word at "),
+        "{lines:?}"
+    );
+    assert!(
+        lines[1].contains(
+            "`train_step` may keep up to 32 MiB a task on 2 of 3 workers (10, 10.0.0.1:41)"
+        ),
+        "{lines:?}"
+    );
+    assert!(
+        lines[1].contains("held by worker state `cache`; the others keep nothing"),
+        "{lines:?}"
+    );
+    let text = report::ranks(&job, &found, 100);
+    assert!(text.starts_with("3 workers\n"), "{text}");
+    assert!(!text.contains("jupyter gpumem report"), "{text}");
+    assert!(text.contains("     worker machine"), "{text}");
 }

@@ -210,7 +210,7 @@ pub enum FrameError {
         /// How many there are.
         n_known: usize,
     },
-    /// A run that changes its cell or the run around it.
+    /// A run that changes the run around it, or its cell once it has ended.
     #[error("run frame moves run {run} to another place")]
     Moved {
         /// Which run.

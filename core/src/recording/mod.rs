@@ -745,7 +745,32 @@ impl Recording {
                 self.latest[run.cell.get()] = Some(run.idx);
             }
         }
+        self.moves(&run);
         put(&mut self.runs, run.idx.get(), run);
+    }
+
+    /// The outermost run that a run is in has not ended: of which cell it is may become known only then.
+    fn is_under_way(&self, run: RunIdx) -> bool {
+        let outermost = self.outermost(run);
+        self.runs[outermost.get()].ended.is_none()
+    }
+
+    /// A run turns out to be one of another cell.
+    fn moves(&mut self, run: &Run) {
+        let Some(earlier) = self.runs.get(run.idx.get()) else {
+            return;
+        };
+        let from = earlier.cell;
+        if from == run.cell || run.parent.is_some() {
+            return;
+        }
+        if self.latest[from.get()] == Some(run.idx) {
+            let before = self.runs[..run.idx.get()].iter().rev();
+            let mut of_cell = before.filter(|it| it.cell == from && it.parent.is_none());
+            self.latest[from.get()] = of_cell.next().map(|it| it.idx);
+        }
+        let latest = &mut self.latest[run.cell.get()];
+        *latest = (*latest).max(Some(run.idx));
     }
 
     fn put_missing(&mut self, missing: Missing) {
@@ -762,8 +787,11 @@ impl Recording {
             known(frame, "run", parent.0, run.idx.get())?;
         }
         let earlier = self.runs.get(run.idx.get());
-        if earlier.is_some_and(|it| (it.parent, it.cell) != (run.parent, run.cell)) {
-            return Err(FrameError::Moved { run: run.idx.0 });
+        if let Some(earlier) = earlier {
+            let is_moved = earlier.cell != run.cell && !self.is_under_way(run.idx);
+            if is_moved || earlier.parent != run.parent {
+                return Err(FrameError::Moved { run: run.idx.0 });
+            }
         }
         let of_oom = run.oom.as_ref().and_then(|oom| oom.device);
         run.levels

@@ -18,8 +18,8 @@ const N_NAMED: usize = 8;
 /// A smaller correction of a clock is not worth a word.
 const MUCH: Nanos = Nanos::millis(10);
 const NODE_COLUMNS: usize = 12;
-/// What is said if nothing is found.
-pub(crate) const NONE_FOUND: &str = "No rank ran out of memory, grows, or differs from the others.";
+/// Of a worker.
+const NAME_COLUMNS: usize = 20;
 
 /// What is found in the ranks of a job: one sentence for each cause, with its sign.
 ///
@@ -73,30 +73,41 @@ pub fn ranks(job: &[Rank], found: &Ranks, width: usize) -> String {
     let mut lines = vec![wrapped(&title(job, found), width), String::new()];
     let findings = rank_findings(found);
     if findings.is_empty() {
-        lines.push(format!("○ {NONE_FOUND}"));
+        lines.push(format!("○ {}", none_found(found)));
     }
     lines.extend(findings.iter().map(|line| wrapped(line, width)));
     if let Some(first) = found.findings.first() {
         let row = &found.rows[first.rows[0]];
-        lines.push(String::new());
-        lines.push(format!(
-            "The report of rank {}, with holders and fixes: {}",
-            row.number,
-            opening(job, row)
-        ));
+        if let Some(command) = opening(job, row) {
+            lines.push(String::new());
+            lines.push(format!(
+                "The report of {} {}, with holders and fixes: {command}",
+                found.noun(),
+                row_name(row)
+            ));
+        }
     }
     lines.push(String::new());
     lines.extend(table(found).iter().map(|line| cut(line, width)));
-    let notes = notes(found);
+    let notes = notes(job, found);
     lines.extend((!notes.is_empty()).then(String::new));
     lines.extend(notes.iter().map(|line| wrapped(line, width)));
     printable_lines(&lines.join("\n"))
 }
 
-/// The command that shows the report of a rank.
-pub(crate) fn opening(job: &[Rank], row: &RankRow) -> String {
-    let id = quoted(&printable(&job[row.rank].id));
-    format!("jupyter gpumem report {id}")
+/// What is said if nothing is found.
+pub(crate) fn none_found(found: &Ranks) -> String {
+    format!(
+        "No {} ran out of memory, grows, or differs from the others.",
+        found.noun()
+    )
+}
+
+/// The command that shows the report of a rank; `None` if it lies in no file.
+pub(crate) fn opening(job: &[Rank], row: &RankRow) -> Option<String> {
+    let id = &job[row.rank].id;
+    let command = || format!("jupyter gpumem report {}", quoted(&printable(id)));
+    (!id.is_empty()).then(command)
 }
 
 /// As a shell takes it.
@@ -112,7 +123,7 @@ fn quoted(path: &str) -> String {
 /// `4 ranks on 2 machines · job 4711`
 pub(crate) fn title(job: &[Rank], found: &Ranks) -> String {
     let nodes: BTreeSet<&str> = found.rows.iter().map(|row| &*row.node).collect();
-    let mut title = count(found.rows.len(), "rank");
+    let mut title = count(n_all(found), found.noun());
     if nodes.len() > 1 {
         title = format!("{title} on {}", count(nodes.len(), "machine"));
     }
@@ -162,7 +173,11 @@ fn ended_words(
         _ => "stopped without a word",
     };
     let first = if later.is_empty() { "" } else { " first" };
-    let mut words = format!("rank {} {how}{first}", row.number);
+    let noun = found.noun();
+    let mut words = format!("{noun} {} {how}{first}", row_name(row));
+    if row.name.is_some() {
+        words = format!("{words} at {}", row.until);
+    }
     if let Some(step) = step {
         let what = if row.steps_are_runs { "run" } else { "step" };
         words = format!("{words}, in {what} {step}");
@@ -173,13 +188,15 @@ fn ended_words(
     let told = later
         .iter()
         .find(|(idx, _)| found.rows[*idx].ending.is_told());
-    let told = told.map(|(idx, after)| (found.rows[*idx].number, after));
+    let told = told.map(|(idx, after)| (row_name(&found.rows[*idx]), after));
     match (later, told) {
         ([], _) => words,
-        ([_], Some((next, after))) => format!("{words}; rank {next} stopped {after} after it"),
-        ([(next, _)], None) => format!("{words}; then rank {}", found.rows[*next].number),
+        ([_], Some((next, after))) => format!("{words}; {noun} {next} stopped {after} after it"),
+        ([(next, _)], None) => {
+            format!("{words}; then {noun} {}", row_name(&found.rows[*next]))
+        }
         (all, Some((next, after))) => format!(
-            "{words}; {} others stopped after it, rank {next} after {after}",
+            "{words}; {} others stopped after it, {noun} {next} after {after}",
             all.len()
         ),
         (all, None) => format!("{words}; then {} others", all.len()),
@@ -211,9 +228,21 @@ fn growth_words(found: &Ranks, finding: &RankFinding, state: State) -> String {
         ("up to ", " each")
     };
     let who = who(found, finding);
-    let mut words = format!("{who} {verb} {most}{} a {per}{each}", fastest.magnitude());
+    let fastest = fastest.magnitude();
+    let mut words = match &first.task {
+        Some(task) => {
+            let keeps = if state == State::Leak {
+                "keeps"
+            } else {
+                "may keep"
+            };
+            let task = printable(task);
+            format!("`{task}` {keeps} {most}{fastest} a task on {who}")
+        }
+        None => format!("{who} {verb} {most}{fastest} a {per}{each}"),
+    };
     if let Some(holder) = &first.holder {
-        words = format!("{words}, held by {}", printable(holder));
+        words = format!("{words}, held by {}", holder_words(holder));
     }
     let n_growing = found.rows.iter().filter(|row| row.growth.is_some()).count();
     let n_others = found.rows.len() - n_growing;
@@ -228,26 +257,47 @@ fn growth_words(found: &Ranks, finding: &RankFinding, state: State) -> String {
     words
 }
 
-/// `rank 2`, `all 4 ranks`, `3 of 4 ranks (0, 1, 3)`
-fn who(found: &Ranks, finding: &RankFinding) -> String {
-    let (n, n_all) = (finding.rows.len(), found.rows.len());
-    let first = found.rows[finding.rows[0]].number;
-    if n == 1 {
-        return format!("rank {first}");
+/// What the user set on a worker is called by its name.
+fn holder_words(holder: &str) -> String {
+    match holder.strip_prefix("get_worker().") {
+        Some(name) => format!("worker state `{}`", printable(name)),
+        None => printable(holder),
     }
-    if n == n_all {
-        return format!("all {n} ranks");
-    }
-    let numbers = finding.rows.iter().map(|idx| found.rows[*idx].number);
-    format!("{n} of {n_all} ranks ({})", numbers_words(numbers))
 }
 
-/// `0, 1, 3 and 20 more`, in order.
-fn numbers_words(numbers: impl Iterator<Item = u32>) -> String {
-    let sorted: BTreeSet<u32> = numbers.collect();
-    let named: Vec<String> = sorted.iter().take(N_NAMED).map(u32::to_string).collect();
+/// `rank 2`, `all 4 ranks`, `3 of 4 ranks (0, 1, 3)`
+fn who(found: &Ranks, finding: &RankFinding) -> String {
+    let (n, n_all, noun) = (finding.rows.len(), n_all(found), found.noun());
+    if n == 1 {
+        return format!("{noun} {}", row_name(&found.rows[finding.rows[0]]));
+    }
+    if n == n_all {
+        return format!("all {n} {noun}s");
+    }
+    let mut seen = finding.rows.clone();
+    seen.sort_unstable();
+    let names = seen.iter().map(|idx| row_name(&found.rows[*idx]));
+    format!("{n} of {n_all} {noun}s ({})", listed(names))
+}
+
+/// A worker that was started anew is one all the same.
+fn n_all(found: &Ranks) -> usize {
+    match found.noun() {
+        "worker" => found.n_expected,
+        _ => found.rows.len(),
+    }
+}
+
+pub(crate) fn row_name(row: &RankRow) -> String {
+    printable(&row.called())
+}
+
+/// `0, 1, 3 and 20 more`
+fn listed(names: impl ExactSizeIterator<Item = String>) -> String {
+    let n_all = names.len();
+    let named: Vec<String> = names.take(N_NAMED).collect();
     let named = named.join(", ");
-    match sorted.len().saturating_sub(N_NAMED) {
+    match n_all.saturating_sub(N_NAMED) {
         0 => named,
         n => format!("{named} and {n} more"),
     }
@@ -262,25 +312,35 @@ fn table(found: &Ranks) -> Vec<String> {
     let what = step_name(found);
     let (many, each) = (format!("{what}s"), format!("a {what}"));
     let head = [
-        "rank", "machine", "device", "memory", "highest", "outside", &many, &each, "ended",
+        found.noun(),
+        "machine",
+        "device",
+        "memory",
+        "highest",
+        "outside",
+        &many,
+        &each,
+        "ended",
     ];
-    let mut lines = vec![table_line(head.map(str::to_owned))];
-    lines.extend(
-        rows.iter()
-            .take(N_ROWS)
-            .map(|idx| row_line(&found.rows[*idx])),
-    );
+    let shown = rows.iter().take(N_ROWS).map(|idx| &found.rows[*idx]);
+    let width = shown.clone().map(|row| row_name(row).chars().count());
+    let width = width.chain([4, found.noun().len()]).max();
+    let width = width.unwrap_or_default().min(NAME_COLUMNS);
+    let mut lines = vec![table_line(head.map(str::to_owned), width)];
+    lines.extend(shown.map(|row| table_line(row_cells(row), width)));
     let n_more = rows.len().saturating_sub(N_ROWS);
-    lines.extend((n_more > 0).then(|| format!("… and {}", count(n_more, "more rank"))));
+    lines.extend(
+        (n_more > 0).then(|| format!("… and {}", count(n_more, &format!("more {}", found.noun())))),
+    );
     lines
 }
 
-fn row_line(row: &RankRow) -> String {
+fn row_cells(row: &RankRow) -> [String; 9] {
     let size = |level: Option<Bytes>| level.map_or_else(|| "?".to_owned(), |it| it.to_string());
     let grows = row.growth.as_ref();
     let per_step = grows.filter(|it| it.counts_steps != row.steps_are_runs);
-    table_line([
-        row.number.to_string(),
+    [
+        row_name(row),
         printable(&row.node),
         row.device
             .as_deref()
@@ -293,7 +353,7 @@ fn row_line(row: &RankRow) -> String {
         row.n_steps.to_string(),
         per_step.map_or_else(String::new, |it| it.per_step.to_string()),
         ending_words(row),
-    ])
+    ]
 }
 
 /// `out of memory at 31 s`
@@ -320,11 +380,13 @@ fn table_line(
         per_step,
         ended,
     ]: [String; 9],
+    width: usize,
 ) -> String {
+    let rank = cut(&rank, width);
     let node = padded(&cut(&node, NODE_COLUMNS), NODE_COLUMNS);
     let device = padded(&cut(&device, 7), 7);
     format!(
-        "{rank:>4} {node} {device} {memory:>9} {highest:>9} {outside:>9} {steps:>6} {per_step:>10}  {ended}"
+        "{rank:>width$} {node} {device} {memory:>9} {highest:>9} {outside:>9} {steps:>6} {per_step:>10}  {ended}"
     )
 }
 
@@ -334,11 +396,27 @@ pub(crate) fn step_name(found: &Ranks) -> &'static str {
     if has_loops { "step" } else { "run" }
 }
 
+/// What the recordings of workers lack. Of one that died its end says enough.
+fn lacks(job: &[Rank], found: &Ranks) -> Vec<String> {
+    let alive = found
+        .rows
+        .iter()
+        .filter(|row| row.name.is_some() && !row.ending.is_bad());
+    let said = alive.flat_map(|row| job[row.rank].recording.missing());
+    let said: Vec<&str> = said.collect();
+    let each: BTreeSet<&str> = said.iter().copied().collect();
+    let note = |words: &&str| {
+        let n = said.iter().filter(|it| *it == words).count();
+        format!("! On {n} of {}: {words}", count(n_all(found), "worker"))
+    };
+    each.iter().map(note).collect()
+}
+
 /// What else is known: skew, clocks, ranks that left nothing.
-pub(crate) fn notes(found: &Ranks) -> Vec<String> {
+pub(crate) fn notes(job: &[Rank], found: &Ranks) -> Vec<String> {
     let mut notes = Vec::new();
     if !found.missing.is_empty() {
-        let numbers = numbers_words(found.missing.iter().copied());
+        let numbers = listed(found.missing.iter().map(u32::to_string));
         let (what, verb) = match found.missing.len() {
             1 => ("rank", "has"),
             _ => ("ranks", "have"),
@@ -351,7 +429,8 @@ pub(crate) fn notes(found: &Ranks) -> Vec<String> {
     if let Some(skew) = found.skew {
         let what = step_name(found);
         notes.push(format!(
-            "The last rank ends a {what} {skew} after the first (median)."
+            "The last {} ends a {what} {skew} after the first (median).",
+            found.noun()
         ));
     }
     if let Some(correction) = found.correction.filter(|it| *it >= MUCH) {
@@ -365,5 +444,6 @@ pub(crate) fn notes(found: &Ranks) -> Vec<String> {
             "Outside: what a process uses beside what its frameworks reserved: context, NCCL, libraries.".to_owned(),
         );
     }
+    notes.extend(lacks(job, found));
     notes
 }

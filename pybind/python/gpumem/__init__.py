@@ -140,3 +140,12 @@ __all__ = [
 
 begin_if_started()
 del begin_if_started
+
+
+def __getattr__(name: str) -> object:
+    """Import ``gpumem.dask`` where it is used: only there is dask."""
+    if name == "dask":
+        from importlib import import_module
+
+        return import_module("gpumem.dask")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

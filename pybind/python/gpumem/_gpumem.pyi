@@ -39,9 +39,11 @@ __all__ = [
     "TorchChange",
     "TorchSnapshot",
     "TorchTrace",
+    "_Task",
     "__version__",
     "_baseline_names",
     "_baseline_recording",
+    "_begin_interval",
     "_check_interval",
     "_check_rules",
     "_child_begin",
@@ -51,14 +53,21 @@ __all__ = [
     "_classify_growth_json",
     "_close_store",
     "_default_rules",
+    "_fetch",
     "_flight_recorder",
     "_follow",
     "_is_disabled",
+    "_is_further",
     "_is_owner",
     "_keep_in",
+    "_left_behind",
+    "_look_after",
     "_looks",
+    "_note_missing",
+    "_on_run_end",
     "_printable",
     "_ranks",
+    "_roll",
     "_save_baseline",
     "_save_snapshot",
     "_sessions_json",
@@ -67,6 +76,8 @@ __all__ = [
     "_stopped",
     "_store_status",
     "_stored_recording",
+    "_worker_recording",
+    "_workers",
     "_write_file",
     "bytes_text",
     "classic_gaps",
@@ -207,6 +218,32 @@ class JobRanks:
     def _page(self) -> bytes: ...
 
 def _ranks(paths: list[str]) -> JobRanks: ...
+def _workers(found: list[tuple[str, bytes, str | None]]) -> JobRanks: ...
+def _worker_recording(frames: bytes, ending: str | None) -> bytes: ...
+def _is_further(first: bytes, second: bytes) -> bool: ...
+def _left_behind(
+    folder: str | os.PathLike[str], session: str, n_points: int
+) -> tuple[bytes, str] | None: ...
+def _begin_interval(interval: str) -> None: ...
+def _roll(
+    source: str,
+    cell_id: str | None,
+    label: str | None,
+    execution_count: int | None,
+    is_last: bool = False,
+) -> int | None: ...
+def _look_after(run: int) -> None: ...
+def _fetch(n_points: int) -> bytes: ...
+def _note_missing(words: str) -> None: ...
+
+@final
+class _Task:
+    def __new__(cls) -> Self: ...
+    def end(self, name: str, failed: bool) -> None: ...
+
+def _on_run_end(
+    listener: Callable[[str, str, str | None, int | None], object] | None,
+) -> None: ...
 def _write_file(path: str | os.PathLike[str], content: bytes) -> None: ...
 def _save_snapshot(path: str | os.PathLike[str]) -> tuple[int, int, str | None]: ...
 def _snapshot_on_oom(place: str | os.PathLike[str] | None) -> None: ...

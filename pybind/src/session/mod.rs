@@ -5,6 +5,7 @@ mod answers;
 mod following;
 mod held;
 mod reading;
+mod rolled;
 mod runs;
 mod segments;
 mod storing;
@@ -32,6 +33,7 @@ pub(crate) use reading::{
     device_labels, handed_out, new_sampler, order, processes, readings, source_states,
     sources_text, use_sources,
 };
+pub(crate) use rolled::{BegunTask, begin_interval, fetch, look_after, note_missing, roll, title};
 pub(crate) use runs::{BlockId, Selection, begin, begin_block, end, end_block, mark};
 pub(crate) use segments::{MAX_BLOCKS, look_for_segments, too_many};
 

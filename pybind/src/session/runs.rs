@@ -12,11 +12,11 @@ use super::reading::{readings_after, readings_as_ordered, readings_inside, with_
 use super::storing::note_device_used;
 use super::{IS_RUNNING, Session, is_owner, is_running, records_blocks, with_session};
 use crate::ending::Ending;
-use crate::guard;
 use crate::oom::observer;
 use crate::recorder::{Launch, Mark};
 use crate::sampler::Interval;
 use crate::sources::{Found, Ordered};
+use crate::{guard, run_end};
 
 /// What was sampled of each device, by its key.
 type SampledDevices = Vec<(DeviceKey, Vec<Sample>)>;
@@ -198,7 +198,9 @@ pub(crate) fn end_block(py: Python<'_>, id: BlockId, ending: Ending) -> PyResult
         if session.own(Some(id)).is_some() {
             session.end(run, ending, ended, after, sampled);
         }
-    })
+    })?;
+    run_end::tell(py, run);
+    Ok(())
 }
 
 /// Sets a mark in the block `around`, or in the cell's run.
@@ -213,7 +215,7 @@ pub(crate) fn mark(py: Python<'_>, mark: Mark<'_>, around: Option<BlockId>) -> P
     })
 }
 
-fn warn_of_thread(py: Python<'_>, sampling: io::Result<()>) {
+pub(super) fn warn_of_thread(py: Python<'_>, sampling: io::Result<()>) {
     if let Err(error) = sampling {
         guard::log_once(
             py,
@@ -223,6 +225,12 @@ fn warn_of_thread(py: Python<'_>, sampling: io::Result<()>) {
 }
 
 impl Session {
+    /// The run of an interval is open: it is sampled.
+    pub(super) fn opens(&mut self, run: RunIdx) -> io::Result<()> {
+        self.ooms_before.insert(run, observer::mark());
+        self.sample(run, None)
+    }
+
     /// Samples from now on in `run`; the run that was sampled so far keeps what it has.
     fn sample(&mut self, run: RunIdx, interval: Option<Interval>) -> io::Result<()> {
         if let Some(other) = self.sampled.replace(run) {
@@ -235,7 +243,7 @@ impl Session {
     }
 
     /// What was sampled in `run`, which ends now: no sample of it is later.
-    fn stopped(&mut self, run: RunIdx) -> (RunIdx, Nanos, SampledDevices) {
+    pub(super) fn stopped(&mut self, run: RunIdx) -> (RunIdx, Nanos, SampledDevices) {
         let sampled = self.samples_of(run);
         (run, self.recorder.clock().now(), sampled)
     }
@@ -250,7 +258,7 @@ impl Session {
     }
 
     /// False where it is not open.
-    fn end(
+    pub(super) fn end(
         &mut self,
         run: RunIdx,
         ending: Ending,

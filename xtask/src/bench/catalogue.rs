@@ -310,6 +310,21 @@ pub(super) const BENCHES: &[Bench] = &[
         ],
         peers: &[],
     },
+    Bench {
+        name: "dask",
+        script: "tests/python/bench_dask.py",
+        rows: &[
+            row("added_2_ms", "a cell's roll, 2 dask workers", "ms").within(4.0),
+            row("run_twice_2_ms", "`client.run` twice, in turn", "ms"),
+            row("ratio_2", "the roll over it", "×"),
+            row("added_8_ms", "a cell's roll, 8 dask workers", "ms").within(8.0),
+            row("run_twice_8_ms", "`client.run` twice, in turn", "ms"),
+            row("ratio_8", "the roll over it", "×"),
+            row("root_512_ms", "CPU of the scheduler, 512 workers", "ms").within(20.0),
+            row("wall_512_ms", "until all 512 have answered", "ms"),
+        ],
+        peers: &[],
+    },
 ];
 
 const fn row(key: &'static str, meaning: &'static str, unit: &'static str) -> Row {

@@ -3,6 +3,7 @@
 //! What only Python code can tell, such as the attributes of IPython's shell, is read before the
 //! section begins ([`Places`]); the rest in it.
 
+mod dask_worker;
 mod fillers;
 mod ipython;
 mod modules;
@@ -135,6 +136,7 @@ impl<'s> Roots<'s> {
             }
             return roots;
         }
+        dask_worker::add(&mut roots, section);
         ipython::add_last_exception(&mut roots, section);
         threads::add(&mut roots, section, places);
         tasks::add(&mut roots, section);

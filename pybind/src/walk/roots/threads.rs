@@ -11,8 +11,10 @@ use crate::still::{Dict, Object, Section};
 use crate::walk::native;
 
 /// Packages whose frames hold nothing of the user's but what has a name anyway.
-const PASSED: [&str; 7] = [
+const PASSED: [&str; 9] = [
     "asyncio",
+    "dask",
+    "distributed",
     "IPython",
     "ipykernel",
     "gpumem",
