@@ -19,10 +19,8 @@ impl ProcessPage {
     /// ```
     pub fn of_ranks(job: &[Rank], found: &Ranks) -> Self {
         let step = report::ranks::step_name(found);
-        let rows = found.rows.iter().map(|row| PageRow {
-            name: format!("{} {}", found.noun(), report::ranks::row_name(row)),
-            ..of_rank(row, step)
-        });
+        let rows = found.rows.iter();
+        let rows = rows.map(|row| of_rank(row, found.noun(), step));
         let causes = rank_causes(found).into_iter().map(|line| {
             let first = line.rows.first().map(|row| &found.rows[*row]);
             let command = first.and_then(|row| report::ranks::opening(job, row));
@@ -88,7 +86,7 @@ fn span<'a>(rows: impl Iterator<Item = (Nanos, &'a [LevelPoint])>) -> Nanos {
     ends.max().unwrap_or_default()
 }
 
-fn of_rank(row: &RankRow, step: &str) -> PageRow {
+fn of_rank(row: &RankRow, noun: &str, step: &str) -> PageRow {
     let growth = row.growth.as_ref();
     let growth = growth.filter(|it| it.counts_steps != row.steps_are_runs);
     let levels = (row.levels.first(), row.levels.last());
@@ -97,7 +95,7 @@ fn of_rank(row: &RankRow, step: &str) -> PageRow {
         _ => None,
     };
     PageRow {
-        name: String::new(),
+        name: format!("{noun} {}", report::ranks::row_name(row)),
         machine: row.node.clone(),
         device: row.device.clone().unwrap_or_default(),
         pid: None,
