@@ -49,6 +49,11 @@ impl JobRanks {
         ranks_json(&self.job, &self.found)
     }
 
+    /// What each of them is called: `rank` or `worker`.
+    fn _noun(&self) -> &'static str {
+        self.found.noun()
+    }
+
     /// What the page is made from.
     fn _page<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         let page = py.detach(|| ProcessPage::of_ranks(&self.job, &self.found).to_bytes());

@@ -45,7 +45,7 @@ def html(found: OtherFile, path: Path) -> str:
 
 def _title(found: OtherFile) -> str:
     if isinstance(found, JobRanks):
-        return "ranks of a job"
+        return "workers of a cluster" if found._noun() == "worker" else "ranks of a job"
     if isinstance(found, SessionProcesses):
         return "child processes"
     kind = "memory snapshot" if isinstance(found, TorchSnapshot) else "profiler trace"

@@ -137,6 +137,12 @@ class Cluster:
             if worker.ending == "running":
                 worker.ending = "in_order"
 
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        """Show the workers side by side, on a page to explore."""
+        from gpumem._file_page import mime_bundle
+
+        return mime_bundle(self.report(), Path("workers"))
+
     def __repr__(self) -> str:
         n_alive = sum(it.ending == "running" for it in self._workers.values())
         return f"<gpumem.dask.Cluster: {n_alive} workers>"
