@@ -101,7 +101,8 @@ def charts(page: Page) -> list[str]:
 
 def rows(page: Page) -> list[str]:
     """Return the names in the table."""
-    return page.locator(".rows-of-processes tr[data-row] .operator").all_inner_texts()
+    names: list[str] = page.locator(".rows-of-processes tr[data-row] .operator").all_inner_texts()
+    return names
 
 
 def test_the_page_begins_with_the_rank_that_leaks(job: Callable[..., Path], page_of: Make) -> None:
