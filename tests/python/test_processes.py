@@ -88,6 +88,7 @@ def play(tmp_path: Path) -> Any:
             timeout=120,
             check=False,
             env={**around, **environment},
+            cwd=tmp_path,
         )
         assert ran.returncode == 0, ran.stderr
         assert ran.stderr == ""
@@ -145,6 +146,39 @@ assert process.exitcode == -9
     run = found["runs"][0]
     assert run["started_nanos"] < child["until_nanos"] <= run["ended_nanos"]
     assert "was killed by SIGKILL" in found["text"]
+
+
+def test_workers_that_are_killed_alike_are_one_finding(play: Any) -> None:
+    cell = """
+keeps = (0, 5, work.leave_in_disorder)
+each = [multiprocessing.Process(target=work.keep, args=keeps, name=f"w-{n}") for n in range(3)]
+for process in each: process.start()
+for process in each: process.join()
+"""
+    found = play(f"multiprocessing.set_start_method('fork'); found = played({cell!r})")
+    text = " ".join(found["text"].split())
+    assert "3 of 3 ws (0, 1, 2) were killed by SIGKILL, the first " in text
+    assert text.count("SIGKILL, the first") == 1
+
+
+def test_a_report_says_that_there_are_children_and_how_to_see_them(play: Any) -> None:
+    cell = textwrap.dedent(STARTED.format(method="spawn"))
+    found = play(f"""
+        found = played({cell!r})
+        shell = InteractiveShell.instance()
+        shell.run_line_magic("gpumem_report", "")
+        shell.run_line_magic("gpumem_report", "--processes --text")
+        shell.run_line_magic("gpumem_report", "--processes --html children")
+        import gpumem
+        found["table"] = gpumem.report().processes._repr_html_()
+        found["page"] = Path("children.html").read_text()
+    """)
+    assert "3 child processes: `%gpumem_report --processes` shows them" in found["printed"]
+    assert "Processes · 3 children" in found["printed"]
+    assert "w-1" in found["table"]
+    assert " a step</td>" in found["table"]
+    assert "<title>this session · child processes</title>" in found["page"]
+    assert "▲ w-1 (pid " in found["page"]
 
 
 def test_a_pool_has_one_finding(play: Any) -> None:

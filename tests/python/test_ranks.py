@@ -92,6 +92,20 @@ def test_the_rank_that_leaks_is_named(job: Job, tmp_path: Path) -> None:
     assert loaded.text(100) == shown.stdout.rstrip("\n")
 
 
+def test_the_page_of_a_job_is_written(job: Job, tmp_path: Path) -> None:
+    for rank in job(2, "rank == 1"):
+        rank.communicate(timeout=120)
+    page = tmp_path / "job.html"
+    wrote = report(tmp_path / "job", "--html", page)
+    assert (wrote.returncode, wrote.stderr) == (0, "")
+    text = page.read_text()
+    assert "<title>job · ranks of a job</title>" in text
+    assert "▲ rank 1 keeps 40 MiB a step, held by losses; the other keeps nothing" in text
+    refused = report(tmp_path / "job", "--processes")
+    assert refused.returncode == 2
+    assert "a job of several ranks has no --processes" in refused.stderr
+
+
 def test_the_rank_that_runs_out_first_is_named(job: Job, tmp_path: Path) -> None:
     after = "    if step == 20 and rank == 2: sim.tensor(8 << 30)\n"
     ranks = job(4, "rank == 2", after)
