@@ -22,8 +22,9 @@ from typing import Any
 import gpumem
 import gpumem.dask
 import msgpack
-from distributed import Client, LocalCluster, protocol
+from distributed import Client, LocalCluster
 from distributed.core import ConnectionPool, Server
+from distributed.protocol.core import dumps
 from gpumem.dask import _tree, _worker
 
 N_CELLS = 100
@@ -128,7 +129,7 @@ async def ask_many(addresses: list[str]) -> dict[str, float]:
         began, began_cpu = time.perf_counter(), time.process_time()
         answers = await _tree.ask(rpc, _tree.branches(addresses), request, 30)
         # As it goes on to the client.
-        b"".join(protocol.dumps({"replies": answers.replies, "silent": answers.silent}))
+        b"".join(dumps({"replies": answers.replies, "silent": answers.silent}))
         cpu.append((time.process_time() - began_cpu) * 1000)
         wall.append((time.perf_counter() - began) * 1000)
         assert len(answers.replies) == N_MANY, answers.silent

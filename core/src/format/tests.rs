@@ -938,6 +938,56 @@ fn lists_take_no_more_memory_than_their_bytes_are_worth() {
 }
 
 #[test]
+fn a_run_may_change_its_cell_until_it_has_ended() {
+    let mut recording = small();
+    for idx in 0..2 {
+        let cell = Cell {
+            idx: CellIdx(idx),
+            ..Cell::default()
+        };
+        recording.apply(Frame::Cell(cell)).expect("the next");
+    }
+    let run = |idx, cell, parent: Option<u32>, ended: Option<u64>| {
+        Frame::Run(Run {
+            idx: RunIdx(idx),
+            cell: CellIdx(cell),
+            parent: parent.map(RunIdx),
+            ended: ended.map(Nanos::new),
+            ..Run::default()
+        })
+    };
+    let latest = |recording: &Recording, cell| {
+        let run = recording.latest_run(CellIdx(cell));
+        run.map(|run| run.idx.0)
+    };
+    for frame in [
+        run(0, 0, None, Some(1)),
+        run(1, 0, None, None),
+        // What is nested in it has ended.
+        run(2, 0, Some(1), Some(2)),
+    ] {
+        recording.apply(frame).expect("each is the next");
+    }
+    assert_eq!(
+        (latest(&recording, 0), latest(&recording, 1)),
+        (Some(1), None)
+    );
+    recording.apply(run(2, 1, Some(1), Some(2))).expect("moved");
+    recording.apply(run(1, 1, None, Some(3))).expect("moved");
+    assert_eq!(
+        (latest(&recording, 0), latest(&recording, 1)),
+        (Some(0), Some(1))
+    );
+    for frame in [run(1, 0, None, Some(3)), run(2, 0, Some(1), Some(2))] {
+        let moved = recording.apply(frame).expect_err("it has ended");
+        assert!(
+            moved.to_string().starts_with("run frame moves run"),
+            "{moved}"
+        );
+    }
+}
+
+#[test]
 fn a_run_stays_where_it_began() {
     let mut recording = small();
     let run = |idx, parent| {
