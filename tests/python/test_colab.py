@@ -1,7 +1,7 @@
 """The README's three minutes in a kernel that looks like Colab's.
 
-In the suite `oldest` it has Colab's IPython, ipykernel and ipywidgets, too. `google.colab` is played: each
-output is a page of its own, and shows a widget only if its metadata names a custom widget manager.
+In the suite `oldest` it has Colab's IPython, ipykernel and ipywidgets, too. `google.colab` is
+played: each output is a page of its own, and its metadata names the custom widget manager.
 """
 
 from __future__ import annotations

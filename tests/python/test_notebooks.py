@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from base64 import b64decode
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -72,7 +73,11 @@ def of_cell(quickstart: dict[str, Any], cell_id: str) -> list[dict[str, Any]]:
     return [found for found in findings if found["cell"]["execution_count"] == count]
 
 
-@pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem)
+WITH_OUTPUTS = NOTEBOOKS / "quickstart-with-outputs.ipynb"
+WITHOUT = sorted(set(NOTEBOOKS.glob("*.ipynb")) - {WITH_OUTPUTS})
+
+
+@pytest.mark.parametrize("path", WITHOUT, ids=lambda path: path.stem)
 def test_a_notebook_is_stored_without_outputs(path: Path) -> None:
     notebook = nbformat.read(path, as_version=4)
     nbformat.validate(notebook)
@@ -81,6 +86,24 @@ def test_a_notebook_is_stored_without_outputs(path: Path) -> None:
         if cell.cell_type == "code":
             assert cell.outputs == []
             assert cell.execution_count is None
+
+
+def test_the_stored_outputs_are_those_of_the_quickstart(quickstart: dict[str, Any]) -> None:
+    """As GitHub shows it: texts and a picture. `cargo xtask picture` stores it anew."""
+    notebook = nbformat.read(WITH_OUTPUTS, as_version=4)
+    nbformat.validate(notebook)
+    source = nbformat.read(NOTEBOOKS / "quickstart.ipynb", as_version=4)
+    assert [it.source for it in notebook.cells[1:]] == [it.source for it in source.cells]
+    stored = {cell.id: cell for cell in notebook.cells if cell.get("outputs")}
+    for cell_id in ("model", "healthy", "leak", "rerun", "warm-up"):
+        assert untimed(line_of(stored[cell_id])) == untimed(line_of(quickstart[cell_id]))
+    [picture] = stored["report"].outputs
+    assert "losses leaks 64 MiB a step" in picture["data"]["text/plain"]
+    assert b64decode(picture["data"]["image/png"]).startswith(b"\x89PNG")
+
+
+def untimed(line: str) -> str:
+    return re.sub(r"\s+(· )?[\d.]+ (µs|ms|s)\b", "", line)
 
 
 def test_the_leaking_loop_is_a_leak_with_its_evidence(quickstart: dict[str, Any]) -> None:

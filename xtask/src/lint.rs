@@ -9,7 +9,7 @@ use anyhow::Result;
 use crate::project::Project;
 use crate::python::Environment;
 use crate::tally::Tally;
-use crate::{licenses, run, system, wasm};
+use crate::{licenses, portable, run, system, wasm};
 
 /// Python that people write: the package, its build, its tests and our scripts.
 const PYTHON: &str = "pybind tests xtask/python";
@@ -38,6 +38,10 @@ pub(crate) fn outcomes(
             (name, outcome(run::run(&mut command)))
         })
         .collect();
+    for (name, triple) in portable::SYSTEMS {
+        eprintln!("lint: {name}");
+        outcomes.push((name, check_system(project, triple)));
+    }
     eprintln!("lint: licenses");
     outcomes.push(("licenses", outcome(licenses::check(project))));
     eprintln!("lint: js");
@@ -146,6 +150,14 @@ fn question_long_files(project: &Project) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The standard libraries of other systems come by rustup only.
+fn check_system(project: &Project, triple: &str) -> Outcome {
+    if system::find("rustup").is_none() {
+        return Outcome::Skipped("rustup is not installed");
+    }
+    outcome(portable::check(project, triple))
 }
 
 /// Node is wanted here and in the tests of `js/` only, so it may be missing.

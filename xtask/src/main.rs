@@ -14,6 +14,7 @@ mod order;
 mod panics;
 mod places;
 mod played;
+mod portable;
 mod project;
 mod python;
 mod release;
@@ -52,7 +53,8 @@ enum Command {
         /// Build a wheel for each kind of Linux instead, with zig, into target/wheels-release
         #[arg(long)]
         release: bool,
-        /// Build only these, such as x86_64-unknown-linux-musl
+        /// Build only these, such as x86_64-unknown-linux-musl; with zig also aarch64-apple-darwin,
+        /// x86_64-apple-darwin and x86_64-pc-windows-gnu, which are not released from here
         #[arg(long, requires = "release")]
         target: Vec<String>,
     },
@@ -62,7 +64,7 @@ enum Command {
     Licenses,
     /// Show the quickstart in JupyterLab
     Demo(demo::Options),
-    /// Take the README's picture of the report anew
+    /// Take the README's picture of the report and the quickstart's outputs anew
     Picture,
     /// Run every test, or the named suites
     Test {
@@ -136,6 +138,10 @@ fn execute(command: &Command, project: &Project) -> Result<ExitCode> {
             let environment = wheel::install(project, Use::Release)?;
             let picture = project.path("docs/report.png");
             run::run(environment.python().arg(script).arg(picture))?;
+            let store = project.path("xtask/python/store_notebook.py");
+            let notebooks = ["quickstart", "quickstart-with-outputs"]
+                .map(|name| project.path(&format!("notebooks/{name}.ipynb")));
+            run::run(environment.python().arg(store).args(notebooks))?;
         }
         Command::Test { suites, arguments } => return test::run(project, suites, arguments),
         Command::Lint => return lint::check(project, &Environment::main(project)?),

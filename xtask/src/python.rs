@@ -153,6 +153,21 @@ impl Environment {
             .transpose()
     }
 
+    /// The newest Python, with the newest versions. Made anew each time.
+    pub(crate) fn newest(project: &Project) -> Result<Self> {
+        let name = "python-newest";
+        let old = project.target(name);
+        if old.exists() {
+            fs::remove_dir_all(&old)?;
+        }
+        Self::prepare(
+            project,
+            name,
+            &best()?,
+            "xtask/python/requirements-newest.txt",
+        )
+    }
+
     /// With the real frameworks: torch, JAX and TensorFlow, on the CPU.
     pub(crate) fn frameworks(project: &Project, interpreter: &Interpreter) -> Result<Self> {
         Self::prepare(
@@ -329,6 +344,13 @@ impl Environment {
     /// Where the Jupyter of this environment keeps its settings.
     pub(crate) fn jupyter_config(&self) -> PathBuf {
         self.folder.join("jupyter-config")
+    }
+
+    /// A program that one of its packages brings.
+    pub(crate) fn program(&self, name: &str) -> Command {
+        let mut command = run::command(self.programs().join(name));
+        command.env("PATH", self.search_path());
+        command
     }
 
     pub(crate) fn module(&self, name: &str) -> Command {

@@ -1,7 +1,8 @@
 //! The wheels of a release: one for each kind of Linux, on this machine.
 //!
 //! zig brings each target's C library, so that the wheels run on systems that are older than this
-//! one. Wheels for macOS and Windows are built where their libraries are: `release.yml`.
+//! one. Wheels for macOS and Windows are built where their libraries are: `release.yml`. Here they
+//! only show that the code links.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,37 +14,49 @@ use object::read::elf::FileHeader;
 
 use crate::project::Project;
 use crate::python::Environment;
-use crate::{run, stamp, wasm};
+use crate::{portable, run, stamp, wasm};
 
 struct Target {
     triple: &'static str,
-    /// The oldest system that the wheel claims to run on.
-    compatibility: &'static str,
+    /// The oldest system that the wheel claims to run on; `None` if it is not released.
+    compatibility: Option<&'static str>,
     /// The newest version of glibc that it may need; `None` for another C library.
     glibc: Option<Version>,
 }
 
 type Version = (u32, u32);
 
-const TARGETS: [Target; 3] = [
+const TARGETS: [Target; 6] = [
     Target {
         triple: "x86_64-unknown-linux-gnu",
-        compatibility: "manylinux2014",
+        compatibility: Some("manylinux2014"),
         glibc: Some((2, 17)),
     },
     Target {
         triple: "aarch64-unknown-linux-gnu",
-        compatibility: "manylinux2014",
+        compatibility: Some("manylinux2014"),
         glibc: Some((2, 17)),
     },
     Target {
         triple: "x86_64-unknown-linux-musl",
-        compatibility: "musllinux_1_2",
+        compatibility: Some("musllinux_1_2"),
         glibc: None,
     },
+    elsewhere("x86_64-pc-windows-gnu"),
+    elsewhere("aarch64-apple-darwin"),
+    elsewhere("x86_64-apple-darwin"),
 ];
 
-/// Builds the wheels, or only those of the triples that are named, and checks what they need.
+/// A system whose wheel is built on itself.
+const fn elsewhere(triple: &'static str) -> Target {
+    Target {
+        triple,
+        compatibility: None,
+        glibc: None,
+    }
+}
+
+/// Builds the wheels that are released, or those of the triples that are named, and checks what they need.
 pub(crate) fn build(project: &Project, only: &[String]) -> Result<Vec<PathBuf>> {
     let known = TARGETS.map(|it| it.triple);
     if let Some(unknown) = only.iter().find(|it| !known.contains(&it.as_str())) {
@@ -51,7 +64,10 @@ pub(crate) fn build(project: &Project, only: &[String]) -> Result<Vec<PathBuf>> 
     }
     wasm::build(project)?;
     let environment = Environment::release(project)?;
-    let is_wanted = |it: &&Target| only.is_empty() || only.iter().any(|name| name == it.triple);
+    let is_wanted = |it: &&Target| match only {
+        [] => it.compatibility.is_some(),
+        names => names.iter().any(|name| name == it.triple),
+    };
     let wanted = TARGETS.iter().filter(is_wanted);
     wanted
         .map(|target| build_one(project, &environment, target))
@@ -60,8 +76,7 @@ pub(crate) fn build(project: &Project, only: &[String]) -> Result<Vec<PathBuf>> 
 
 fn build_one(project: &Project, environment: &Environment, target: &Target) -> Result<PathBuf> {
     eprintln!("building the wheel for {}", target.triple);
-    let has_target = run::output(run::command("rustup").args(["target", "add", target.triple]));
-    has_target.with_context(|| format!("the standard library for {}", target.triple))?;
+    portable::add_target(target.triple)?;
     let out = project.target("wheels-release").join(target.triple);
     if out.exists() {
         fs::remove_dir_all(&out)?;
@@ -70,7 +85,7 @@ fn build_one(project: &Project, environment: &Environment, target: &Target) -> R
     maturin
         .args(["build", "--release", "--locked", "--quiet", "--zig"])
         .args(["--target", target.triple])
-        .args(["--compatibility", target.compatibility])
+        .args(["--compatibility", target.compatibility.unwrap_or("off")])
         .arg("--interpreter")
         .arg(environment.python_path())
         .arg("--manifest-path")
@@ -81,11 +96,10 @@ fn build_one(project: &Project, environment: &Environment, target: &Target) -> R
         .arg(&out)
         .current_dir(project.path("pybind"));
     run::output(project.without_local_paths(&mut maturin))?;
-    let library = project
-        .cargo_target()
-        .join(target.triple)
-        .join("release/lib_gpumem.so");
-    check(&library, target)?;
+    if target.compatibility.is_some() {
+        let built = project.cargo_target().join(target.triple);
+        check(&built.join("release/lib_gpumem.so"), target)?;
+    }
     let mut built = stamp::entries(&out)?.into_iter();
     built.next().context("maturin built no wheel")
 }
@@ -99,7 +113,7 @@ fn check(library: &Path, target: &Target) -> Result<()> {
         bail!(
             "{} needs glibc {needed:?}, and {} has {:?}",
             library.display(),
-            target.compatibility,
+            target.compatibility.unwrap_or_default(),
             target.glibc
         );
     }

@@ -117,7 +117,7 @@ enum Ran {
     Nothing(String),
 }
 
-const SUITES: [Suite; 15] = [
+const SUITES: [Suite; 16] = [
     Suite {
         name: "lint",
         wheel: None,
@@ -147,6 +147,11 @@ const SUITES: [Suite; 15] = [
         name: "oldest",
         wheel: Some(Use::Testing),
         run: oldest,
+    },
+    Suite {
+        name: NEWEST,
+        wheel: Some(Use::Testing),
+        run: newest,
     },
     Suite {
         name: "between",
@@ -195,6 +200,9 @@ const SUITES: [Suite; 15] = [
     },
 ];
 
+/// Runs only if it is named: what others release must not fail a change of ours.
+const NEWEST: &str = "newest";
+
 /// The names that `cargo xtask test` takes.
 pub(crate) fn names() -> [&'static str; SUITES.len()] {
     SUITES.map(|suite| suite.name)
@@ -207,7 +215,10 @@ pub(crate) fn run(project: &Project, chosen: &[String], arguments: &[String]) ->
     }
     let chosen: Vec<&Suite> = SUITES
         .iter()
-        .filter(|suite| chosen.is_empty() || chosen.iter().any(|name| name == suite.name))
+        .filter(|suite| match chosen {
+            [] => suite.name != NEWEST,
+            names => names.iter().any(|name| name == suite.name),
+        })
         .collect();
     let is_chosen = |name| chosen.iter().any(|suite| suite.name == name);
     Ok(thread::scope(|scope| {
@@ -379,6 +390,17 @@ fn oldest(setting: &Setting<'_>) -> Result<Ran> {
     println!("IPython {ipython} on Python 3.{}", oldest.minor());
     // One binary serves every Python, and drivers know of none.
     in_shells(setting, &oldest, &["--ignore=tests/python/test_drivers.py"])
+}
+
+/// The newest versions of all that gpumem needs, on the newest Python that is here.
+fn newest(setting: &Setting<'_>) -> Result<Ran> {
+    let project = setting.project;
+    let newest = Environment::newest(project)?;
+    newest.install(project, &setting.wheel(Use::Testing)?)?;
+    let ipython = newest.installed_version("ipython")?;
+    println!("IPython {ipython} on Python 3.{}", newest.minor());
+    // One binary serves every Python, and drivers know of none.
+    in_shells(setting, &newest, &["--ignore=tests/python/test_drivers.py"])
 }
 
 /// What rests on the insides of Python and IPython, on every Python between the oldest and ours.
