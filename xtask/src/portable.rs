@@ -2,11 +2,11 @@
 //!
 //! zig compiles what is written in C. A release is built where each system's libraries are.
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use crate::project::Project;
 use crate::python::Environment;
-use crate::run;
+use crate::{run, system};
 
 /// The checks by their names, and what they compile for.
 pub(crate) const SYSTEMS: [(&str, &str); 2] = [
@@ -17,7 +17,7 @@ pub(crate) const SYSTEMS: [(&str, &str); 2] = [
 /// Lints the extension for another system.
 pub(crate) fn check(project: &Project, triple: &str) -> Result<()> {
     let environment = Environment::release(project)?;
-    add_target(triple)?;
+    system::add_target(triple)?;
     let mut zigbuild = environment.program("cargo-zigbuild");
     zigbuild
         .args(["clippy", "--quiet", "--locked", "--all-features"])
@@ -29,11 +29,4 @@ pub(crate) fn check(project: &Project, triple: &str) -> Result<()> {
         .env("PYO3_PYTHON", environment.python_path())
         .current_dir(project.root());
     run::run(&mut zigbuild)
-}
-
-/// Makes sure that the compiler has the standard library for a system.
-pub(crate) fn add_target(triple: &str) -> Result<()> {
-    run::output(run::command("rustup").args(["target", "add", triple]))
-        .map(drop)
-        .with_context(|| format!("the standard library for {triple}"))
 }

@@ -14,7 +14,7 @@ use object::read::elf::FileHeader;
 
 use crate::project::Project;
 use crate::python::Environment;
-use crate::{portable, run, stamp, wasm};
+use crate::{run, stamp, system, wasm};
 
 struct Target {
     triple: &'static str,
@@ -76,7 +76,7 @@ pub(crate) fn build(project: &Project, only: &[String]) -> Result<Vec<PathBuf>> 
 
 fn build_one(project: &Project, environment: &Environment, target: &Target) -> Result<PathBuf> {
     eprintln!("building the wheel for {}", target.triple);
-    portable::add_target(target.triple)?;
+    system::add_target(target.triple)?;
     let out = project.target("wheels-release").join(target.triple);
     if out.exists() {
         fs::remove_dir_all(&out)?;

@@ -1,8 +1,9 @@
 //! Programs that the system provides.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
 use crate::run;
 
@@ -85,4 +86,24 @@ pub(crate) fn is_root() -> bool {
 pub(crate) fn has_display() -> bool {
     let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     cfg!(any(windows, target_os = "macos")) || is_set("DISPLAY") || is_set("WAYLAND_DISPLAY")
+}
+
+/// Makes sure that the compiler has the standard library for a target.
+pub(crate) fn add_target(triple: &str) -> Result<()> {
+    // Threads of `test` need some at the same time, and two rustups would overwrite each other's download.
+    static ADDING: Mutex<()> = Mutex::new(());
+    let _adding = ADDING.lock().unwrap_or_else(PoisonError::into_inner);
+    if has_target(triple)? {
+        return Ok(());
+    }
+    eprintln!("adding the compiler's target {triple}");
+    run::run(run::command("rustup").args(["target", "add", triple]))
+        .with_context(|| format!("the standard library for {triple}"))
+}
+
+/// Asks the compiler itself, which may have come without rustup.
+fn has_target(triple: &str) -> Result<bool> {
+    let arguments = ["--print", "target-libdir", "--target", triple];
+    let libraries = run::output(run::command("rustc").args(arguments))?;
+    Ok(Path::new(libraries.trim()).is_dir())
 }

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, ensure};
 use wasm_bindgen_cli_support::Bindgen;
@@ -15,6 +14,7 @@ use crate::places::forgotten;
 use crate::project::Project;
 use crate::run;
 use crate::stamp::Stamp;
+use crate::system;
 
 /// What the page runs.
 pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
@@ -35,27 +35,13 @@ const INPUTS: [&str; 12] = [
 
 /// Makes sure that the compiler can build for the page.
 pub(crate) fn add_target() -> Result<()> {
-    // Two threads of `test` need it at the same time, and two rustups would overwrite each other's download.
-    static ADDING: Mutex<()> = Mutex::new(());
-    let _adding = ADDING.lock().unwrap_or_else(PoisonError::into_inner);
-    if has_target()? {
-        return Ok(());
-    }
-    eprintln!("adding the compiler's target {TARGET}");
-    run::run(run::command("rustup").args(["target", "add", TARGET])).with_context(|| {
+    system::add_target(TARGET).with_context(|| {
         format!(
             "the widget is compiled for {TARGET}, which this compiler does not have\n\
              with rustup: rustup target add {TARGET}\n\
              otherwise install your distribution's package of Rust's standard library for it"
         )
     })
-}
-
-/// Asks the compiler itself, which may have come without rustup.
-fn has_target() -> Result<bool> {
-    let arguments = ["--print", "target-libdir", "--target", TARGET];
-    let libraries = run::output(run::command("rustc").args(arguments))?;
-    Ok(Path::new(libraries.trim()).is_dir())
 }
 
 /// Builds the page's files into the Python package, where they are not current.
