@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 import warnings
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import gpumem
@@ -22,8 +23,8 @@ cloudpickle = pytest.importorskip("cloudpickle")
 msgpack = pytest.importorskip("msgpack")
 
 import gpumem.dask  # noqa: E402 (where there is no dask, nothing here is tested)
-from gpumem.dask import WorkerSession, _tree  # noqa: E402
-from gpumem.dask._worker import Side  # noqa: E402
+from gpumem.dask import WorkerSession, _tree  # noqa: E402 (likewise)
+from gpumem.dask._worker import Side  # noqa: E402 (likewise)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -394,12 +395,12 @@ def test_many_workers_are_asked_by_way_of_some() -> None:
             if self.name in dead:
                 raise OSError(self.name)
             asked.append(self.name)
-            by_me = lambda name: Remote(name, self.name)  # noqa: E731
+            by_me = partial(Remote, asker=self.name)
             answers = await _tree.ask(by_me, _tree.twigs(below), request, seconds)
             return {"replies": [*answers.replies, request], "silent": answers.silent}
 
     def ask(among: list[str]) -> _tree.Answers:
-        by_root = lambda name: Remote(name, "root")  # noqa: E731
+        by_root = partial(Remote, asker="root")
         return asyncio.run(_tree.ask(by_root, _tree.branches(among), b"r", PATIENCE))
 
     answers = ask(names)
