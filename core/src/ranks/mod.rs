@@ -307,14 +307,13 @@ pub fn ranks(job: &[Rank]) -> Ranks {
         .map(|(rank, ahead)| clock::corrected(rank.span().0, *ahead))
         .min()
         .unwrap_or_default();
-    let names = workers::names(job);
     let mut rows: Vec<RankRow> = (0..job.len())
         .map(|idx| {
             let until = clock::corrected(job[idx].span().1, clocks.ahead[idx]);
-            let row = row(job, idx, (devices[idx], &steps[idx]), until.since(began));
-            workers::named(row, &names)
+            row(job, idx, (devices[idx], &steps[idx]), until.since(began))
         })
         .collect();
+    workers::name(&mut rows, job);
     rows.sort_by_key(|row| (row.number, row.rank));
     let n_expected = job.iter().filter_map(|rank| {
         let n = rank.fact("world_size").or_else(|| rank.fact("slurm_ranks"));
