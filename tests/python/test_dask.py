@@ -41,6 +41,8 @@ pytestmark = [
     # tornado's and asyncio's own, when worker processes are killed or closed.
     pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    # On a slow disk.
+    pytest.mark.filterwarnings("ignore:Creating scratch directories:UserWarning"),
     # distributed starts processes in a kernel that has threads.
     pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning"),
 ]
@@ -225,7 +227,8 @@ def test_a_worker_that_is_silent_loses_nothing(
     finally:
         os.kill(silent, signal.SIGCONT)
     said = [it.getMessage() for it in caplog.records if it.name == "gpumem"]
-    assert said == ["1 of 2 workers did not answer in time, their news come later"]
+    # Three cells, and it is said once.
+    assert said.count("1 of 2 workers did not answer in time, their news come later") == 1
     until(lambda: min(n_runs(cluster)) >= 2)
     cluster.roll("after")
     counts = sorted(n_runs(cluster))
