@@ -164,9 +164,9 @@ def test_a_task_that_leaks_is_named(started: Started, tmp_path: Path) -> None:
     )
     assert lines[2] in " ".join(shown.stdout.split())
     assert "report of worker 1" in shown.stdout
-    own = gpumem.report(cluster.recordings()["1"]).text()
-    assert "get_worker().cache" in own
-    assert "train_step" in own
+    own = gpumem.report(cluster.recordings()["1"])
+    assert "get_worker().cache leaks" in own.text()
+    assert ["train_step"] in [finding["path"] for finding in json.loads(own.to_json())["findings"]]
 
 
 def test_a_killed_worker_is_handed_in(started: Started, tmp_path: Path) -> None:
