@@ -311,7 +311,6 @@ pub fn ranks(job: &[Rank]) -> Ranks {
         .map(|(rank, ahead)| clock::corrected(rank.span().0, *ahead))
         .min()
         .unwrap_or_default();
-    let names = workers::names(job);
     let mut rows: Vec<RankRow> = (0..job.len())
         .map(|idx| {
             let ahead = clocks.ahead[idx];
@@ -320,13 +319,13 @@ pub fn ranks(job: &[Rank]) -> Ranks {
             let levels = levels::levels(&job[idx], devices[idx], |at| {
                 instant(Nanos::new(anchor.get().saturating_add(at.get())))
             });
-            let row = RankRow {
+            RankRow {
                 levels,
                 ..row(job, idx, (devices[idx], &steps[idx]), instant(until))
-            };
-            workers::named(row, &names)
+            }
         })
         .collect();
+    workers::name(&mut rows, job);
     rows.sort_by_key(|row| (row.number, row.rank));
     let n_expected = job.iter().filter_map(|rank| {
         let n = rank.fact("world_size").or_else(|| rank.fact("slurm_ranks"));

@@ -14,7 +14,7 @@ pub(super) fn count(job: &[Rank]) -> Option<usize> {
 
 /// Of each rank that is a worker, its place in the order of names, and what it is called. Of one that was
 /// started anew the later starts are counted: `3 (2)`.
-pub(super) fn names(job: &[Rank]) -> Vec<Option<(u32, String)>> {
+fn names(job: &[Rank]) -> Vec<Option<(u32, String)>> {
     let mut order: Vec<usize> = (0..job.len()).collect();
     let key = |idx: &usize| {
         let name = job[*idx].worker()?;
@@ -45,13 +45,13 @@ pub(super) fn names(job: &[Rank]) -> Vec<Option<(u32, String)>> {
     names
 }
 
-pub(super) fn named(row: RankRow, names: &[Option<(u32, String)>]) -> RankRow {
-    match &names[row.rank] {
-        None => row,
-        Some((number, name)) => RankRow {
-            number: *number,
-            name: Some(name.clone()),
-            ..row
-        },
+/// Numbers workers by their names, and says what they are called.
+pub(super) fn name(rows: &mut [RankRow], job: &[Rank]) {
+    let names = names(job);
+    for row in rows {
+        if let Some((number, name)) = &names[row.rank] {
+            row.number = *number;
+            row.name = Some(name.clone());
+        }
     }
 }
