@@ -262,7 +262,7 @@ impl fmt::Display for NotATime {
         if text.starts_with(|c: char| c.is_ascii_digit()) && text.parse::<f64>().is_ok() {
             return write!(f, "{text:?} has no unit: write {text}ms or {text}s");
         }
-        write!(f, "{text:?} is no time: write one as 10ms or 0.5s")
+        write!(f, "{text:?} is not a duration: write one as 10ms or 0.5s")
     }
 }
 
@@ -471,7 +471,7 @@ mod tests {
         check_time("3µs", Ok(Nanos::new(3_000)));
         check_time("5", Err("\"5\" has no unit: write 5ms or 5s"));
         for no_time in ["fast", "", "-5ms", "1.2.3s", "ms", "5 min", "nan", "1e3ms"] {
-            let words = format!("{no_time:?} is no time: write one as 10ms or 0.5s");
+            let words = format!("{no_time:?} is not a duration: write one as 10ms or 0.5s");
             check_time(no_time, Err(&words));
         }
     }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import gpumem
 import IPython
 import pytest
-from gpumem import _gpumem, sim
+from gpumem import _completion, _gpumem, sim
 from gpumem._commands import COMMANDS
 from IPython.core.completer import provisionalcompleter
 
@@ -43,6 +43,12 @@ def offered(shell: Shell, line: str) -> set[str]:
     with provisionalcompleter():
         found = list(shell.Completer.completions(line, len(line)))
     return {(line[: it.start] + it.text).split()[-1] for it in found}
+
+
+def test_tab_offers_the_users_names_and_not_those_of_the_shell(typing: Shell) -> None:
+    found = _completion.OF_ACTIONS["why"](typing)
+    assert {"losses", "weights"} <= set(found)
+    assert not {"_", "__", "__name__", "In"} & set(found)
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ SOURCES = "cuda, nvml, torch, cupy, jax, tensorflow, rmm, numba, bitsandbytes, h
         ("--source nosuch", f"unknown source 'nosuch': there is {SOURCES}"),
         ("extra", "unrecognized arguments: extra"),
         ("--interval 5", 'argument --interval: "5" has no unit: write 5ms or 5s'),
-        ("--interval soon", '"soon" is no time: write one as 10ms or 0.5s'),
+        ("--interval soon", '"soon" is not a duration: write one as 10ms or 0.5s'),
         ("--interval 100us", "100 µs is not an interval of the sampler: write one from 1ms to 1s"),
         ("--interval 2s", "2.0 s is not an interval of the sampler: write one from 1ms to 1s"),
         ("--label 'never closed", "No closing quotation"),
@@ -99,7 +99,7 @@ def test_a_name_that_holds_nothing_is_no_error(shell: Shell) -> None:
 @pytest.mark.parametrize(
     ("assignment", "words"),
     [
-        ("interval = 'soon'", '"soon" is no time'),
+        ("interval = 'soon'", '"soon" is not a duration'),
         ("quiet = 'soon'", "expected a boolean"),
         ("rules = {'nope': 1}", 'no threshold is named "nope"'),
         ("source_text = 'half'", "not the str 'half'"),

@@ -94,4 +94,4 @@ def test_the_interval_is_a_setting_that_outlives_a_reset(
     shell.run("%%gpumem\ntime.sleep(0.2)")
     assert median(gaps(0)) >= 39_000_000
     shell.run("%config GpuMem.interval = 'soon'")
-    assert 'GpuMem.interval: "soon" is no time: write one as 10ms or 0.5s' in caplog.text
+    assert 'GpuMem.interval: "soon" is not a duration: write one as 10ms or 0.5s' in caplog.text

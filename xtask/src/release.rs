@@ -95,6 +95,12 @@ fn build_one(project: &Project, environment: &Environment, target: &Target) -> R
         .arg("--out")
         .arg(&out)
         .current_dir(project.path("pybind"));
+    if target.triple.ends_with("apple-darwin") {
+        let frameworks = project.target("frameworks");
+        stand_in_for_frameworks(&frameworks)?;
+        let search = format!("link-arg=-F{}", frameworks.display());
+        maturin.args(["--", "-C", &search]);
+    }
     run::output(project.without_local_paths(&mut maturin))?;
     if target.compatibility.is_some() {
         let built = project.cargo_target().join(target.triple);
@@ -102,6 +108,22 @@ fn build_one(project: &Project, environment: &Environment, target: &Target) -> R
     }
     let mut built = stamp::entries(&out)?.into_iter();
     built.next().context("maturin built no wheel")
+}
+
+/// Frameworks of macOS that the extension links, without their symbols: zig has none of Apple's. What
+/// is not found by the linker is looked up when the extension is loaded.
+fn stand_in_for_frameworks(folder: &Path) -> Result<()> {
+    for name in ["CoreFoundation", "IOKit"] {
+        let framework = folder.join(format!("{name}.framework"));
+        fs::create_dir_all(&framework)?;
+        let install_name = format!("/System/Library/Frameworks/{name}.framework/{name}");
+        let stub = format!(
+            "--- !tapi-tbd\ntbd-version: 4\ntargets: [x86_64-macos, arm64-macos]\n\
+             install-name: '{install_name}'\n...\n"
+        );
+        fs::write(framework.join(format!("{name}.tbd")), stub)?;
+    }
+    Ok(())
 }
 
 /// Fails if the library needs a newer C library than its wheel claims.

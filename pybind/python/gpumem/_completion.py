@@ -27,7 +27,9 @@ RELEASABLE = ("traceback", "outputs", "cycles", "cache", "all")
 
 
 def _names(shell: InteractiveShell) -> list[str]:
-    return [name for name in shell.user_ns if name not in shell.user_ns_hidden]
+    names = (name for name in shell.user_ns if name not in shell.user_ns_hidden)
+    # IPython's and the module's own, of which some shells hide only a part.
+    return [name for name in names if name != "_" and not name.startswith("__")]
 
 
 def _sources(_shell: InteractiveShell) -> list[str]:
