@@ -103,13 +103,19 @@ impl Writer {
         self.number(page.span.get());
         let rows = &page.rows[..page.rows.len().min(MAX_ROWS)];
         self.length(rows.len());
-        rows.iter().for_each(|row| self.row(row));
+        for row in rows {
+            self.row(row);
+        }
         let causes = &page.causes[..page.causes.len().min(MAX_CAUSES)];
         self.length(causes.len());
-        causes.iter().for_each(|cause| self.cause(cause));
+        for cause in causes {
+            self.cause(cause);
+        }
         let notes = &page.notes[..page.notes.len().min(MAX_NOTES)];
         self.length(notes.len());
-        notes.iter().for_each(|note| self.text(note));
+        for note in notes {
+            self.text(note);
+        }
     }
 
     fn cause(&mut self, cause: &PageCause) {
@@ -118,7 +124,9 @@ impl Writer {
         self.text(&cause.command);
         let rows = cause.rows.iter().filter(|row| **row < MAX_ROWS);
         self.length(rows.clone().count());
-        rows.for_each(|row| self.length(*row));
+        for row in rows {
+            self.length(*row);
+        }
     }
 
     fn row(&mut self, row: &PageRow) {

@@ -14,7 +14,7 @@ pub(crate) struct Rows {
     panel: Element,
     found: Element,
     pager: Element,
-    rows: Element,
+    scroll: Element,
     columns: Vec<PageColumn>,
 }
 
@@ -34,16 +34,16 @@ impl Rows {
         let found = make.empty("p.muted", &[("role", "status")])?;
         let pager = make.empty("div.tools", &[])?;
         let below = make.group("div.line", &[], &[&found, &pager])?;
-        let rows = make.empty("div.scroll", &[])?;
+        let scroll = make.empty("div.scroll", &[])?;
         Ok(Self {
             panel: make.group(
                 "section.panel.rows-of-processes",
                 &[],
-                &[&line, &below, &rows],
+                &[&line, &below, &scroll],
             )?,
             found,
             pager,
-            rows,
+            scroll,
             columns: page.columns(),
         })
     }
@@ -79,7 +79,7 @@ impl Rows {
             row.set_attribute("data-row", &idx.to_string())?;
             flag(&row, "data-chosen", is_chosen)?;
         }
-        refill(&self.rows, &[table])
+        refill(&self.scroll, &[table])
     }
 
     fn heads(&self, make: &Maker, page: &ProcessPage, state: &State) -> Dom<Element> {
