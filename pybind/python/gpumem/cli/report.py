@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 ABOUT = """Show the report of a recording: which cells grew memory, whether they leak, and every
 run; or of what another program wrote: a memory snapshot of PyTorch, a trace or memory timeline of
 its profiler or a folder of traces, a log of nvidia-smi, an export of Nsight Systems or stormlog, a
-memory profile of JAX; or of the ranks of a job, joined: which one failed or grew first. Without an
-option it prints text."""
+memory profile of JAX; or of the ranks of a job, or the saved workers of a dask cluster, joined:
+which one failed or grew first. Without an option it prints text."""
 
 EXAMPLES = """examples:
   jupyter gpumem report last

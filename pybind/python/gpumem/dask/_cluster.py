@@ -201,7 +201,8 @@ class Cluster:
             known.take(news)
             heard[epoch] = known
             for other, frames, ending in left:
-                self._workers[other].inherit(frames, ending)
+                if other in self._workers:
+                    self._workers[other].inherit(frames, ending)
         self._note_lost(heard, set(answer["alive"]) - set(answer["silent"]))
         # Silent ones may be busy: only those that are gone are lost.
         for epoch, worker in self._workers.items():

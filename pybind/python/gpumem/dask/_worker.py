@@ -231,13 +231,16 @@ class Side:
             self._fetch()
         if not asked["wait"] and (self._looking is None or self._looking.done()):
             self._look()
-        left = [
-            (epoch, *found)
-            for epoch in asked["lost"].get(self.epoch, ())
-            if (found := self.recorder.left(epoch)) is not None
-        ]
+        gone = asked["lost"].get(self.epoch, ())
+        left = [(epoch, *found) for epoch in gone if (found := self._left(epoch))]
         reply = (self.epoch, self.name, self.host, self.address, self._bounded(), left)
         return bytes(msgpack.packb(reply))
+
+    def _left(self, epoch: str) -> tuple[bytes, str] | None:
+        found = None
+        with quietly("what a worker left was not read"):
+            found = self.recorder.left(epoch)
+        return found
 
     def _fetch(self) -> None:
         news = self.recorder.fetch()
