@@ -748,6 +748,9 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.skipif(
+    sys.version_info >= (3, 14), reason="asyncio keeps no list of its tasks that can be read"
+)
 def test_what_waits_in_a_task_is_named_by_it() -> None:
     ran = subprocess.run([sys.executable, "-c", TASKS], capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stderr) == (0, "")

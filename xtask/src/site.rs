@@ -22,7 +22,8 @@ pub(crate) fn build(project: &Project, recorder: &Environment) -> Result<PathBuf
     run::output(
         environment
             .module("mkdocs")
-            .args(["build", "--quiet", "--clean", "--config-file"])
+            // With `--quiet` it would not see its own warnings, and none would be an error.
+            .args(["build", "--clean", "--config-file"])
             .arg(project.path("mkdocs.yml"))
             .env("GPUMEM_SITE_REPORT", &report)
             // Its theme's maintainers advertise there.
