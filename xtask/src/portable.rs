@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 
 use crate::project::Project;
 use crate::python::Environment;
-use crate::run;
+use crate::{run, wasm};
 
 /// The checks by their names, and what they compile for.
 pub(crate) const SYSTEMS: [(&str, &str); 2] = [
@@ -33,6 +33,9 @@ pub(crate) fn check(project: &Project, triple: &str) -> Result<()> {
 
 /// Makes sure that the compiler has the standard library for a system.
 pub(crate) fn add_target(triple: &str) -> Result<()> {
+    if wasm::has_target(triple)? {
+        return Ok(());
+    }
     run::output(run::command("rustup").args(["target", "add", triple]))
         .map(drop)
         .with_context(|| format!("the standard library for {triple}"))

@@ -34,7 +34,7 @@ const INPUTS: [&str; 12] = [
 
 /// Makes sure that the compiler can build for the page.
 pub(crate) fn add_target() -> Result<()> {
-    if has_target()? {
+    if has_target(TARGET)? {
         return Ok(());
     }
     eprintln!("adding the compiler's target {TARGET}");
@@ -48,8 +48,8 @@ pub(crate) fn add_target() -> Result<()> {
 }
 
 /// Asks the compiler itself, which may have come without rustup.
-fn has_target() -> Result<bool> {
-    let arguments = ["--print", "target-libdir", "--target", TARGET];
+pub(crate) fn has_target(triple: &str) -> Result<bool> {
+    let arguments = ["--print", "target-libdir", "--target", triple];
     let libraries = run::output(run::command("rustc").args(arguments))?;
     Ok(Path::new(libraries.trim()).is_dir())
 }
