@@ -46,9 +46,9 @@ SCRIPT = """
             del batch
     gpumem.recording().save(sys.argv[2])
 """
-# Shown without an error of the page: a frame of a busy machine is late, a blocked page is later.
-FLUID_MS = 100
 CHARTS = ".multiples canvas"
+# Of 22 canvases with 24 charts each, so many may be on the screen at once.
+IN_VIEW = 4
 
 
 @pytest.fixture(scope="session")
@@ -61,12 +61,19 @@ def ranks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     saved = {kind: folder / f"{kind}.gpumem" for kind in ("leaking", "steady")}
     started = []
     for kind, path in saved.items():
-        command = [sys.executable, str(script), kind, str(path)]
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-        started.append(subprocess.Popen(command, env=around, **pipes))
+        process = subprocess.Popen(
+            [sys.executable, str(script), kind, str(path)],
+            env=around,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        started.append(process)
         # The one that leaks begins first, and both train at the same time.
-        assert started[-1].stdout.readline() == "began\n"
+        assert process.stdout is not None
+        assert process.stdout.readline() == "began\n"
     for process in started:
+        assert process.stdin is not None
         process.stdin.write("train\n")
         process.stdin.flush()
     for process in started:
@@ -201,25 +208,29 @@ def test_of_512_the_six_that_leak_come_first_and_the_rest_opens(
     page.get_by_role("button", name="… and 488 more alike").click()
     assert page.locator(CHARTS).count() > 20
     page.locator(CHARTS).nth(3).scroll_into_view_if_needed()
-    slowest = page.evaluate(SLOWEST_MOVE)
-    assert slowest < FLUID_MS, f"a move of the pointer takes {slowest} ms"
+    painted = page.evaluate(PAINTED_BY_A_MOVE)
+    assert 1 <= len(painted) <= IN_VIEW, painted
     page.get_by_role("button", name="Show only the first ones").click()
     assert page.locator(CHARTS).count() == 1
 
 
-# Ten moves over a chart, each painted: the median of how long the page was busy.
-SLOWEST_MOVE = """async () => {
+# The canvases that a move of the pointer paints again: each is cleared before.
+PAINTED_BY_A_MOVE = """async () => {
+  const clear = CanvasRenderingContext2D.prototype.clearRect;
+  const painted = new Set();
+  CanvasRenderingContext2D.prototype.clearRect = function (...rect) {
+    painted.add(this.canvas.dataset.chart);
+    return clear.apply(this, rect);
+  };
   const canvas = document.querySelectorAll(".multiples canvas")[3];
-  const times = [];
-  for (let n = 0; n < 10; n++) {
-    const { left, top } = canvas.getBoundingClientRect();
-    const place = { clientX: left + 20 + n, clientY: top + 40, bubbles: true };
-    const before = performance.now();
-    canvas.dispatchEvent(new PointerEvent("pointermove", place));
-    await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
-    times.push(performance.now() - before);
-  }
-  return times.sort((a, b) => a - b)[5];
+  const { left, top } = canvas.getBoundingClientRect();
+  const place = { clientX: left + 20, clientY: top + 40, bubbles: true };
+  canvas.dispatchEvent(new PointerEvent("pointermove", place));
+  const frame = () => new Promise((done) => requestAnimationFrame(done));
+  await frame();
+  await frame();
+  CanvasRenderingContext2D.prototype.clearRect = clear;
+  return [...painted];
 }"""
 
 
