@@ -237,10 +237,10 @@ class Side:
         return bytes(msgpack.packb(reply))
 
     def _left(self, epoch: str) -> tuple[bytes, str] | None:
-        found = None
+        found = []
         with quietly("what a worker left was not read"):
-            found = self.recorder.left(epoch)
-        return found
+            found.append(self.recorder.left(epoch))
+        return found[0] if found else None
 
     def _fetch(self) -> None:
         news = self.recorder.fetch()
