@@ -22,7 +22,7 @@ pub struct Band {
 }
 
 /// The median and the middle half over time, of the processes that are there at each instant; nothing where
-/// fewer than four are.
+/// fewer than four are, or fewer than half of the most that ever are: the last ones are not typical.
 ///
 /// ```
 /// use gpumem_core::process_page::{ProcessPage, bands};
@@ -36,11 +36,20 @@ pub fn bands(page: &ProcessPage) -> Vec<Band> {
         let part = span / N_INSTANTS * n + span % N_INSTANTS * n / N_INSTANTS;
         Nanos::new(part)
     });
-    instants.filter_map(|at| middle(page, at)).collect()
+    let found: Vec<(usize, Band)> = instants.filter_map(|at| counted(page, at)).collect();
+    let most = found.iter().map(|(n_rows, _)| *n_rows).max();
+    let enough = most.unwrap_or_default().div_ceil(2);
+    let found = found.into_iter().filter(|(n_rows, _)| *n_rows >= enough);
+    found.map(|(_, band)| band).collect()
 }
 
 /// The same at one instant. Example: [`bands`].
 pub fn middle(page: &ProcessPage, at: Nanos) -> Option<Band> {
+    counted(page, at).map(|(_, band)| band)
+}
+
+/// The same, with how many processes are there.
+fn counted(page: &ProcessPage, at: Nanos) -> Option<(usize, Band)> {
     let levels = page.rows.iter().filter_map(|row| row.level_at(at));
     let mut levels: Vec<Bytes> = levels.collect();
     if levels.len() < MIN_ROWS {
@@ -48,10 +57,11 @@ pub fn middle(page: &ProcessPage, at: Nanos) -> Option<Band> {
     }
     levels.sort_unstable();
     let at_share = |quarters: usize| levels[(levels.len() - 1) * quarters / 4];
-    Some(Band {
+    let band = Band {
         at,
         low: at_share(1),
         median: at_share(2),
         high: at_share(3),
-    })
+    };
+    Some((levels.len(), band))
 }

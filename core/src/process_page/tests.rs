@@ -85,6 +85,26 @@ fn the_band_is_the_middle_of_those_that_are_there() {
 }
 
 #[test]
+fn the_last_ones_make_no_band() {
+    let mut page = ProcessPage {
+        span: Nanos::millis(40),
+        rows: vec![row("w", &[1, 1]); 12],
+        ..ProcessPage::default()
+    };
+    let last = |page: &ProcessPage| bands(page).last().map(|it| it.at);
+    for row in &mut page.rows[..5] {
+        row.until = Nanos::millis(40);
+    }
+    assert_eq!(
+        last(&page),
+        Some(Nanos::millis(20)),
+        "five of twelve are there"
+    );
+    page.rows[5].until = Nanos::millis(40);
+    assert_eq!(last(&page), Some(Nanos::millis(40)), "half are there");
+}
+
+#[test]
 fn ranks_are_sorted_as_people_count() {
     let mut page = ProcessPage {
         rows: ["rank 10", "rank 9", "rank 100"]
