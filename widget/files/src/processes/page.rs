@@ -103,15 +103,26 @@ impl Page {
             return fill(&self.causes, &[line]);
         }
         let lines = page.causes.iter().enumerate();
-        let lines = lines.map(|(idx, cause)| self.cause(idx, cause, state));
+        let lines = lines.map(|(idx, cause)| self.cause(idx, cause, page, state));
         refill(&self.causes, &lines.collect::<Dom<Vec<_>>>()?)
     }
 
-    fn cause(&self, idx: usize, cause: &PageCause, state: &State) -> Dom<Element> {
+    fn cause(
+        &self,
+        idx: usize,
+        cause: &PageCause,
+        page: &ProcessPage,
+        state: &State,
+    ) -> Dom<Element> {
         let make = &self.make;
         let sign = sign(cause.severity);
         let mark = make.text("span.sign", &[("data-sign", sign)], sign)?;
-        let words = capitalised(&cause.words);
+        let words = if cause.words.starts_with(&page.noun) {
+            capitalised(&cause.words)
+        } else {
+            // It may begin with a process's own name.
+            cause.words.clone()
+        };
         let tag = if idx == 0 { "p.headline" } else { "p" };
         let words = make.text(tag, &[], &words)?;
         let argument = idx.to_string();
