@@ -18,7 +18,7 @@ const MAX_TEXT: usize = 4096;
 const MAX_CAUSES: usize = 1024;
 const MAX_NOTES: usize = 64;
 /// No row takes fewer bytes, nor any cause.
-const LEAST_ROW: usize = 16;
+const LEAST_ROW: usize = 17;
 const LEAST_CAUSE: usize = 4;
 
 /// Why bytes are no page. Example: [`ProcessPage::from_bytes`].
@@ -144,6 +144,7 @@ impl Writer {
         self.known(row.peak.map(Bytes::get));
         self.known(row.grew.map(zigzag));
         self.known(row.outside.map(Bytes::get));
+        self.known(row.gpu_used.map(Bytes::get));
         self.known(row.n_steps);
         self.known(row.per_step.map(zigzag));
         self.0.push(match row.end {
@@ -277,6 +278,7 @@ impl Reader<'_> {
             peak: self.known()?.map(Bytes::new),
             grew: self.known()?.map(unzigzag).map(ByteDelta::new),
             outside: self.known()?.map(Bytes::new),
+            gpu_used: self.known()?.map(Bytes::new),
             n_steps: self.known()?,
             per_step: self.known()?.map(unzigzag).map(ByteDelta::new),
             end: match self.byte()? {

@@ -22,6 +22,8 @@ pub enum PageColumn {
     Highest,
     /// What it uses beside what its frameworks reserved.
     Outside,
+    /// What it used of GPUs when this was last listed.
+    Gpu,
     /// How many steps it ended.
     Steps,
     /// What each step keeps.
@@ -32,7 +34,7 @@ pub enum PageColumn {
 
 impl PageColumn {
     /// All of them, in their order.
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
         Self::Name,
         Self::Machine,
         Self::Device,
@@ -41,6 +43,7 @@ impl PageColumn {
         Self::Grew,
         Self::Highest,
         Self::Outside,
+        Self::Gpu,
         Self::Steps,
         Self::PerStep,
         Self::Ended,
@@ -57,6 +60,7 @@ impl PageColumn {
             Self::Grew => "grew",
             Self::Highest => "highest",
             Self::Outside => "outside",
+            Self::Gpu => "gpu",
             Self::Steps => "steps",
             Self::PerStep => "per-step",
             Self::Ended => "ended",
@@ -79,6 +83,9 @@ impl PageColumn {
             Self::Grew => "the latest level less the first",
             Self::Highest => "the highest level",
             Self::Outside => "what the process uses beside what its frameworks reserved",
+            Self::Gpu => {
+                "GPU memory at the latest end of a run of the session that it lived to see"
+            }
             Self::Steps => "how many it ended",
             Self::PerStep => "what each one keeps",
             Self::Ended => "how it ended, and when",
@@ -101,6 +108,7 @@ impl PageColumn {
             Self::Pid => row.pid.is_some(),
             Self::Grew => row.grew.is_some(),
             Self::Outside => row.outside.is_some_and(|it| it > Bytes::ZERO),
+            Self::Gpu => row.gpu_used.is_some(),
             Self::Steps => row.n_steps.is_some(),
             Self::PerStep => !row.growth.is_empty(),
         }
@@ -121,6 +129,7 @@ impl PageColumn {
                 .map_or_else(|| "?".to_owned(), |it| units.change(it)),
             Self::Highest => size(row.peak),
             Self::Outside => row.outside.map_or_else(dash, |it| units.size(it)),
+            Self::Gpu => row.gpu_used.map_or_else(dash, |it| units.size(it)),
             Self::Steps => row.n_steps.map_or_else(dash, |n| n.to_string()),
             Self::PerStep if row.growth.is_empty() => dash(),
             Self::PerStep => row.growth.clone(),
@@ -169,6 +178,7 @@ impl ProcessPage {
             PageColumn::Grew => "Grew".to_owned(),
             PageColumn::Highest => "Highest".to_owned(),
             PageColumn::Outside => "Outside".to_owned(),
+            PageColumn::Gpu => "GPU".to_owned(),
             PageColumn::Steps => format!("{}s", crate::wording::capitalised(&self.step)),
             PageColumn::PerStep => "Growth".to_owned(),
             PageColumn::Ended => "Ended".to_owned(),
@@ -222,6 +232,7 @@ fn compared(column: PageColumn, a: &PageRow, b: &PageRow) -> std::cmp::Ordering 
         PageColumn::Grew => a.grew.cmp(&b.grew),
         PageColumn::Highest => a.peak.cmp(&b.peak),
         PageColumn::Outside => a.outside.cmp(&b.outside),
+        PageColumn::Gpu => a.gpu_used.cmp(&b.gpu_used),
         PageColumn::Steps => a.n_steps.cmp(&b.n_steps),
         PageColumn::PerStep => a.per_step.cmp(&b.per_step),
         PageColumn::Ended => (a.end.is_some(), a.until).cmp(&(b.end.is_some(), b.until)),

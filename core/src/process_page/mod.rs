@@ -85,6 +85,8 @@ pub struct PageRow {
     pub grew: Option<ByteDelta>,
     /// What the process uses beside what its frameworks reserved.
     pub outside: Option<Bytes>,
+    /// What it used of GPUs when this was last listed.
+    pub gpu_used: Option<Bytes>,
     /// How many steps it ended.
     pub n_steps: Option<u64>,
     /// `+40 MiB a step`; empty if it does not grow.

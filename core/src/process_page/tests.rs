@@ -213,6 +213,7 @@ prop_compose! {
             latest: sizes[0].map(Bytes::new),
             peak: sizes[1].map(Bytes::new),
             outside: sizes[2].map(Bytes::new),
+            gpu_used: sizes[1].map(Bytes::new),
             n_steps: sizes[3],
             grew: changes[0].map(ByteDelta::new),
             per_step: changes[1].map(ByteDelta::new),
