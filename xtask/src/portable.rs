@@ -2,6 +2,9 @@
 //!
 //! zig compiles what is written in C. A release is built where each system's libraries are.
 
+use std::path::PathBuf;
+use std::process::Command;
+
 use anyhow::Result;
 
 use crate::project::Project;
@@ -16,17 +19,34 @@ pub(crate) const SYSTEMS: [(&str, &str); 2] = [
 
 /// Lints the extension for another system.
 pub(crate) fn check(project: &Project, triple: &str) -> Result<()> {
+    let mut clippy = zigbuild(project, "clippy", triple)?;
+    clippy
+        .args(["--all-features", "--package", "gpumem-core"])
+        .args(["--", "--deny", "warnings"]);
+    run::run(&mut clippy)
+}
+
+/// Links the extension for Windows, and says where it is. maturin cannot: it exports a function by the
+/// dotted name of the module, which none has.
+pub(crate) fn link_for_windows(project: &Project, triple: &str) -> Result<PathBuf> {
+    run::output(&mut zigbuild(project, "build", triple)?)?;
+    let built = project.cargo_target().join(triple);
+    Ok(built.join("debug/_gpumem.dll"))
+}
+
+/// Cargo on the extension, with zig in place of a C compiler and a linker.
+fn zigbuild(project: &Project, subcommand: &str, triple: &str) -> Result<Command> {
     let environment = Environment::release(project)?;
     system::add_target(triple)?;
     let mut zigbuild = environment.program("cargo-zigbuild");
     zigbuild
-        .args(["clippy", "--quiet", "--locked", "--all-features"])
-        .args(["--package", "gpumem-core", "--package", "gpumem-pybind"])
-        .args(["--target", triple])
+        .args([subcommand, "--quiet", "--locked"])
+        .args(["--package", "gpumem-pybind", "--target", triple])
         .arg("--target-dir")
         .arg(project.cargo_target())
-        .args(["--", "--deny", "warnings"])
         .env("PYO3_PYTHON", environment.python_path())
+        // zig brings Windows' import libraries by their own names.
+        .env("WINAPI_NO_BUNDLED_LIBRARIES", "1")
         .current_dir(project.root());
-    run::run(&mut zigbuild)
+    Ok(zigbuild)
 }

@@ -75,6 +75,10 @@ pub(crate) fn build(project: &Project, only: &[String]) -> Result<Vec<PathBuf>> 
 }
 
 fn build_one(project: &Project, environment: &Environment, target: &Target) -> Result<PathBuf> {
+    if target.triple.contains("windows") {
+        eprintln!("linking the extension for {}", target.triple);
+        return portable::link_for_windows(project, target.triple);
+    }
     eprintln!("building the wheel for {}", target.triple);
     system::add_target(target.triple)?;
     let out = project.target("wheels-release").join(target.triple);
