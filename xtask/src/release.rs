@@ -14,7 +14,7 @@ use object::read::elf::FileHeader;
 
 use crate::project::Project;
 use crate::python::Environment;
-use crate::{run, stamp, system, wasm};
+use crate::{portable, run, stamp, system, wasm};
 
 struct Target {
     triple: &'static str,
