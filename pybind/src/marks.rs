@@ -22,7 +22,9 @@ pub(crate) fn mark(py: Python<'_>, label: Option<Text>) {
 /// A mark never fails in the user's loop.
 fn set(py: Python<'_>, mark: Mark<'_>) {
     if child::is_recording() && !(session::is_owner() && session::is_running()) {
-        child::mark();
+        if matches!(mark, Mark::StepEnded(_)) {
+            child::mark();
+        }
         return;
     }
     if !session::is_running() {

@@ -58,7 +58,7 @@ pub(crate) fn is_recording() -> bool {
     here().is_some()
 }
 
-/// A step of a loop ended, or a loop begins.
+/// A step of a loop ended.
 pub(crate) fn mark() {
     if let Some(child) = here() {
         child.shared.mark();
