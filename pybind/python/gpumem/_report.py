@@ -142,7 +142,7 @@ class ChildProcess:
     copied_bytes: int | None
     """By how much its memory rose without its allocating: pages of its parent that were copied."""
     device_used_bytes: int | None
-    """GPU memory at the latest end of a run of the session that it lived to see, as the driver lists it."""
+    """GPU memory as the driver listed it at the end of the session's latest run."""
     device_peak_bytes: int | None
     """The highest of these levels."""
     growth: ProcessGrowth | None
