@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import textwrap
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -78,6 +79,10 @@ SESSION = """
 """
 
 
+def needs(package: str) -> pytest.MarkDecorator:
+    return pytest.mark.skipif(find_spec(package) is None, reason=f"{package} is not installed here")
+
+
 def play(folder: Path, cell: str, method: str = "") -> dict[str, Any]:
     """Run a cell in a session and return its report."""
     (folder / "data.py").write_text(textwrap.dedent(DATA))
@@ -104,6 +109,7 @@ def test_the_worker_that_leaks_is_named(tmp_path: Path, method: str) -> None:
     assert {child["ending"] for child in found["processes"]} == {"in_order"}
 
 
+@needs("joblib")
 def test_the_worker_of_joblib_that_leaks_is_named(tmp_path: Path) -> None:
     found = play(
         tmp_path,
@@ -119,6 +125,7 @@ def test_the_worker_of_joblib_that_leaks_is_named(tmp_path: Path) -> None:
     assert found["processes"][0]["growth"]["bytes_per_step"] == pytest.approx(4 << 20, rel=0.3)
 
 
+@needs("accelerate")
 def test_the_rank_of_notebook_launcher_that_leaks_is_named(tmp_path: Path) -> None:
     found = play(
         tmp_path,
@@ -154,6 +161,7 @@ ray.shutdown()
 """
 
 
+@needs("ray")
 def test_the_actor_of_ray_that_leaks_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
