@@ -8,6 +8,7 @@ mod bench;
 mod bundle;
 mod demo;
 mod fuzz;
+mod imports;
 mod licenses;
 mod lint;
 mod order;

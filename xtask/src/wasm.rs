@@ -8,6 +8,7 @@ use wasm_bindgen_cli_support::Bindgen;
 
 use crate::alike::merged;
 use crate::bundle::{bundle, bundle_files};
+use crate::imports::shortened;
 use crate::order::ordered;
 use crate::panics::silenced;
 use crate::places::forgotten;
@@ -18,7 +19,7 @@ use crate::system;
 
 /// What the page runs.
 pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
-const INPUTS: [&str; 12] = [
+const INPUTS: [&str; 13] = [
     "Cargo.toml",
     "Cargo.lock",
     "core/Cargo.toml",
@@ -26,6 +27,7 @@ const INPUTS: [&str; 12] = [
     "widget",
     "js",
     "xtask/src/wasm.rs",
+    "xtask/src/imports.rs",
     "xtask/src/order.rs",
     "xtask/src/alike.rs",
     "xtask/src/panics.rs",
@@ -69,6 +71,7 @@ pub(crate) struct Module {
 fn module(project: &Project, package: &str) -> Result<Module> {
     let compiled = compile(project, package)?;
     let (glue_js, wasm) = bind(&compiled, &project.target("bindgen"))?;
+    let (glue_js, wasm) = shortened(&glue_js, &wasm)?;
     let wasm = ordered(&merged(&forgotten(&wasm)?)?)?;
     Ok(Module { glue_js, wasm })
 }
