@@ -93,7 +93,7 @@ fn commands(project: &Project, environment: &Environment) -> Vec<(&'static str, 
     };
     let whole = "--quiet --locked --workspace --all-features";
     let page = format!(
-        "--quiet --locked --package gpumem-widget --lib --target {}",
+        "--quiet --locked --package gpumem-widget --package gpumem-files-page --lib --target {}",
         wasm::TARGET
     );
     let mut rustdoc = cargo(
