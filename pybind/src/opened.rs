@@ -17,8 +17,8 @@ use crate::nsight::{self, NsightExport};
 use crate::{ranks, torch_snapshot, torch_trace};
 
 /// Reads a file of any kind that gpumem knows; its content tells which. A folder holds the recordings of a job's
-/// ranks, or the traces of several workers. In a memory snapshot of `PyTorch`, cells of `notebook` are named, by default those of this
-/// session.
+/// ranks, or the traces of several workers. In a memory snapshot or a trace of `PyTorch`, cells of `notebook` are named,
+/// by default those of this session.
 #[pyfunction]
 #[pyo3(signature = (path, *, notebook = None))]
 pub(crate) fn load(
@@ -29,7 +29,7 @@ pub(crate) fn load(
     if path.is_dir() {
         return match ranks::read_folder(py, &path)? {
             Some(job) => job.into_py_any(py),
-            None => torch_trace::read_folder(py, &path)?.into_py_any(py),
+            None => torch_trace::read_folder(py, &path, notebook)?.into_py_any(py),
         };
     }
     // An export of Nsight Systems may be larger than memory.
@@ -51,7 +51,7 @@ pub(crate) fn load(
         FileKind::Gzip | FileKind::Unknown if is_profile(&bytes) => {
             DeviceProfile::of(py, &path, &bytes)?.into_py_any(py)
         }
-        FileKind::Json | FileKind::Gzip => torch_trace::read(py, &path, &bytes),
+        FileKind::Json | FileKind::Gzip => torch_trace::read(py, &path, &bytes, notebook),
         FileKind::Html if is_picture(&bytes) => Err(torch_trace::refuse_picture(py, &path)),
         FileKind::Memray => Err(refuse_memray(py, &path)),
         _ => load_bytes(py, &path, &bytes)?.into_py_any(py),

@@ -9,7 +9,7 @@ use gpumem_core::report;
 use pyo3::prelude::*;
 
 use crate::api::raised;
-use crate::text::Text;
+use crate::cells::cells;
 
 /// A memory snapshot of `PyTorch`: who holds what on each device, and who did at the peak.
 #[pyclass(frozen, module = "gpumem._gpumem")]
@@ -93,9 +93,7 @@ pub(crate) fn read(
     bytes: &[u8],
     notebook: Option<Bound<'_, PyAny>>,
 ) -> PyResult<TorchSnapshot> {
-    let names = py.import("gpumem._cell_names")?;
-    let names: Vec<(Text, Text)> = names.call_method1("cell_names", (notebook,))?.extract()?;
-    let cells = CellFiles::of(names.iter().map(|(text, name)| (&*text.0, &*name.0)));
+    let cells = cells(py, notebook)?;
     match py.detach(|| summary_in(bytes, &cells)) {
         Ok(summary) => Ok(TorchSnapshot { summary, cells }),
         Err(error) => {

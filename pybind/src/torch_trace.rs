@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use gpumem_core::json::{memory_timeline_json, torch_trace_json, torch_traces_json};
-use gpumem_core::read::chrome_trace::{GroupBy, TraceSummary, summary};
+use gpumem_core::read::cell_files::CellFiles;
+use gpumem_core::read::chrome_trace::{GroupBy, TraceSummary, summary_in};
 use gpumem_core::read::json_file::{JsonError, head};
 use gpumem_core::read::memory_timeline::{self, is_timeline, timeline};
 use gpumem_core::report;
@@ -12,12 +13,14 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::api::{raised, read_file};
+use crate::cells::cells;
 
 /// A Chrome trace of PyTorch's profiler, or those of several workers.
 #[pyclass(frozen, module = "gpumem._gpumem")]
 pub(crate) struct TorchTrace {
     /// By file name; one for a single file.
     workers: Vec<(String, TraceSummary)>,
+    cells: CellFiles,
 }
 
 #[pymethods]
@@ -27,15 +30,17 @@ impl TorchTrace {
     const _KIND: &'static str = "a trace of PyTorch's profiler";
 
     /// The report as text; lines are at most `width` columns long. Operators are grouped by `"name"`,
-    /// `"shapes"` or `"module"`.
+    /// `"shapes"`, `"module"` or `"function"`.
     #[pyo3(signature = (width = 100, by = "name"))]
     fn text(&self, width: usize, by: &str) -> PyResult<String> {
         let by = match by {
             "name" => GroupBy::Name,
             "shapes" => GroupBy::Shapes,
             "module" => GroupBy::Module,
+            "function" => GroupBy::Function,
             other => {
-                let message = format!("by is 'name', 'shapes' or 'module', not {other:?}");
+                let message =
+                    format!("by is 'name', 'shapes', 'module' or 'function', not {other:?}");
                 return Err(PyValueError::new_err(message));
             }
         };
@@ -55,6 +60,11 @@ impl TorchTrace {
         let workers = self.workers.iter();
         let figures = |summary| report::torch_trace_worker(summary).join(" · ");
         workers.map(|(name, it)| (&**name, figures(it))).collect()
+    }
+
+    /// The names of cells, for the page.
+    fn _cells(&self) -> String {
+        self.cells.to_text()
     }
 
     fn __repr__(&self) -> String {
@@ -91,24 +101,36 @@ impl MemoryTimeline {
     }
 }
 
-/// Reads a JSON file, packed or not: a trace or a memory timeline.
-pub(crate) fn read(py: Python<'_>, path: &Path, bytes: &[u8]) -> PyResult<Py<PyAny>> {
+/// Reads a JSON file, packed or not: a trace or a memory timeline. A trace's cells are those of a notebook's file,
+/// else those that were typed in this session.
+pub(crate) fn read(
+    py: Python<'_>,
+    path: &Path,
+    bytes: &[u8],
+    notebook: Option<Bound<'_, PyAny>>,
+) -> PyResult<Py<PyAny>> {
     if is_timeline(&head(bytes)) {
         let timeline = py
             .detach(|| timeline(bytes))
             .map_err(|error| refused(py, path, &error))?;
         return MemoryTimeline { timeline }.into_py_any(py);
     }
-    let workers = vec![worker(py, path, bytes)?];
-    TorchTrace { workers }.into_py_any(py)
+    let cells = cells(py, notebook)?;
+    let workers = vec![worker(py, path, bytes, &cells)?];
+    TorchTrace { workers, cells }.into_py_any(py)
 }
 
 /// Reads the traces in a folder, one for each worker.
-pub(crate) fn read_folder(py: Python<'_>, folder: &Path) -> PyResult<TorchTrace> {
+pub(crate) fn read_folder(
+    py: Python<'_>,
+    folder: &Path,
+    notebook: Option<Bound<'_, PyAny>>,
+) -> PyResult<TorchTrace> {
+    let cells = cells(py, notebook)?;
     let mut workers = Vec::new();
     for path in traces_in(folder)? {
         let (path, bytes) = read_file(py, path)?;
-        workers.push(worker(py, &path, &bytes)?);
+        workers.push(worker(py, &path, &bytes, &cells)?);
     }
     if workers.is_empty() {
         let message = format!(
@@ -118,7 +140,7 @@ pub(crate) fn read_folder(py: Python<'_>, folder: &Path) -> PyResult<TorchTrace>
         return Err(raised(py, message, 0));
     }
     workers.sort_by_key(|(_, summary)| summary.worker.rank);
-    Ok(TorchTrace { workers })
+    Ok(TorchTrace { workers, cells })
 }
 
 /// In the order of their names.
@@ -135,13 +157,18 @@ fn traces_in(folder: &Path) -> PyResult<Vec<PathBuf>> {
     Ok(paths)
 }
 
-fn worker(py: Python<'_>, path: &Path, bytes: &[u8]) -> PyResult<(String, TraceSummary)> {
+fn worker(
+    py: Python<'_>,
+    path: &Path,
+    bytes: &[u8],
+    cells: &CellFiles,
+) -> PyResult<(String, TraceSummary)> {
     let name = path
         .file_name()
         .unwrap_or_default()
         .to_string_lossy()
         .into_owned();
-    match py.detach(|| summary(bytes)) {
+    match py.detach(|| summary_in(bytes, cells)) {
         Ok(summary) => Ok((name, summary)),
         Err(error) => Err(refused(py, path, &error)),
     }

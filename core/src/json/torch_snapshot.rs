@@ -2,9 +2,10 @@
 
 use serde::Serialize;
 
+use crate::read::code_line::CodeLine;
 use crate::read::torch_snapshot::{
-    Change, CodeLine, DeviceChange, DeviceSummary, FailedRequest, Lifetimes, Lived, Owner,
-    SnapshotChange, SnapshotHolder, StackTotal, Summary, Timeline,
+    Change, DeviceChange, DeviceSummary, FailedRequest, Lifetimes, Lived, Owner, SnapshotChange,
+    SnapshotHolder, StackTotal, Summary, Timeline,
 };
 use crate::units::Bytes;
 

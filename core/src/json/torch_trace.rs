@@ -55,6 +55,7 @@ struct JsonTrace<'a> {
     operators: Vec<JsonOperator<'a>>,
     operators_by_shapes: Vec<JsonOperator<'a>>,
     operators_by_module: Vec<JsonOperator<'a>>,
+    operators_by_function: Vec<JsonOperator<'a>>,
     kernels: Vec<JsonKernel<'a>>,
 }
 
@@ -82,6 +83,7 @@ struct JsonPlace<'a> {
     after_nanos: u64,
     operator: Option<&'a str>,
     module: Option<&'a str>,
+    function: Option<&'a str>,
     range: Option<&'a str>,
     step: Option<&'a str>,
 }
@@ -91,6 +93,7 @@ struct JsonOwner<'a> {
     operator: Option<&'a str>,
     allocated_by: Option<&'a str>,
     module: Option<&'a str>,
+    function: Option<&'a str>,
     bytes: u64,
     n_blocks: usize,
 }
@@ -162,6 +165,7 @@ impl<'a> JsonTrace<'a> {
             operators: operators(&summary.operators),
             operators_by_shapes: operators(&summary.by_shapes),
             operators_by_module: operators(&summary.by_module),
+            operators_by_function: operators(&summary.by_function),
             kernels: summary.kernels.iter().map(JsonKernel::of).collect(),
         }
     }
@@ -204,6 +208,7 @@ impl<'a> JsonPlace<'a> {
             after_nanos: place.after.get(),
             operator: place.operator.as_deref(),
             module: place.module.as_deref(),
+            function: place.function.as_deref(),
             range: place.range.as_deref(),
             step: place.step.as_deref(),
         }
@@ -216,6 +221,7 @@ impl<'a> JsonOwner<'a> {
             operator: owner.operator.as_deref(),
             allocated_by: owner.allocated_by.as_deref(),
             module: owner.module.as_deref(),
+            function: owner.function.as_deref(),
             bytes: owner.bytes.get(),
             n_blocks: owner.n_blocks,
         }

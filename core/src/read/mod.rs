@@ -8,6 +8,7 @@
 
 pub mod cell_files;
 pub mod chrome_trace;
+pub mod code_line;
 pub mod device_profile;
 pub mod file_kind;
 pub mod json_file;

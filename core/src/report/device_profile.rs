@@ -2,9 +2,9 @@
 
 use super::{cut, in_parts};
 use crate::printable::printable_lines;
+use crate::read::code_line::CodeLine;
 use crate::read::device_profile::{DeviceProfile, TITLE};
 use crate::read::level_log::WallTime;
-use crate::read::torch_snapshot::CodeLine;
 use crate::units::Bytes;
 use crate::wording::count;
 

@@ -2,7 +2,8 @@
 
 use super::{cut, in_parts};
 use crate::printable::printable_lines;
-use crate::read::torch_snapshot::{Change, CodeLine, DeviceChange, SnapshotChange};
+use crate::read::code_line::CodeLine;
+use crate::read::torch_snapshot::{Change, DeviceChange, SnapshotChange};
 use crate::units::{ByteDelta, Bytes};
 use crate::wording::count;
 

@@ -2,8 +2,9 @@
 
 use super::{cut, in_parts, wrapped};
 use crate::printable::printable_lines;
+use crate::read::code_line::CodeLine;
 use crate::read::torch_snapshot::{
-    CodeLine, DeviceSummary, FailedRequest, Lifetimes, Owner, SnapshotHolder, Summary, Timeline,
+    DeviceSummary, FailedRequest, Lifetimes, Owner, SnapshotHolder, Summary, Timeline,
 };
 use crate::units::{Bytes, Nanos};
 use crate::wording::count;

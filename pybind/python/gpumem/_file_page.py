@@ -60,13 +60,14 @@ def _name(path: Path) -> str:
 def _files(found: OtherFile, path: Path) -> list[str]:
     if isinstance(found, JobRanks | SessionProcesses):
         return [_packed(found._page(), _name(path))]
+    cells = found._cells() if isinstance(found, TorchSnapshot | TorchTrace) else ""
     if isinstance(found, TorchTrace) and path.is_dir():
-        return [_file(path / name, f"{name} · {words}") for name, words in found._workers()]
-    cells = found._cells() if isinstance(found, TorchSnapshot) else ""
+        workers = found._workers()
+        return [_file(path / name, f"{name} · {words}", cells) for name, words in workers]
     return [_file(path, "", cells)]
 
 
-def _file(path: Path, label: str, cells: str = "") -> str:
+def _file(path: Path, label: str, cells: str) -> str:
     return _packed(path.read_bytes(), path.name, label, cells)
 
 

@@ -181,13 +181,21 @@ fn read_process_page(bytes: &[u8]) {
 
 fn read_chrome_trace(bytes: &[u8]) {
     // Its events may take 1 MiB in any case.
-    let summary = within_size(bytes.len(), 2 << 20, || chrome_trace::summary(bytes));
+    let cells = CellFiles::from_text("3427300630 In [3]");
+    let summary = within_size(bytes.len(), 2 << 20, || {
+        chrome_trace::summary_in(bytes, &cells)
+    });
     let summary = match summary {
         Ok(summary) => summary,
         Err(error) => return refused(bytes, error.offset, &error),
     };
     json::torch_trace_json(&summary);
-    for by in [GroupBy::Name, GroupBy::Shapes, GroupBy::Module] {
+    for by in [
+        GroupBy::Name,
+        GroupBy::Shapes,
+        GroupBy::Module,
+        GroupBy::Function,
+    ] {
         report::torch_trace(&summary, by, width(bytes));
     }
 }

@@ -91,7 +91,7 @@ impl View {
         console_error_panic_hook::set_once();
         Ok(Self(match FileKind::of(bytes) {
             FileKind::Json | FileKind::Gzip if !is_timeline(&head(bytes)) => {
-                Box::new(trace::Trace::open(bytes)?)
+                Box::new(trace::Trace::open(bytes, cells)?)
             }
             FileKind::Processes => Box::new(processes::Processes::open(bytes)?),
             kind @ (FileKind::Json

@@ -5,9 +5,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::chart::{Density, Item, Point, Role};
 use crate::read::chrome_trace::{Range, TraceLevels};
-use crate::read::torch_snapshot::{
-    CodeLine, ExplorerFrame, Flame, FlameNames, FlameNode, FlamePart, Levels,
-};
+use crate::read::code_line::CodeLine;
+use crate::read::torch_snapshot::{ExplorerFrame, Flame, FlameNames, FlameNode, FlamePart, Levels};
 use crate::units::{ByteDelta, Bytes, Nanos, Units};
 
 fn frame(function: &str, is_user: bool) -> ExplorerFrame {

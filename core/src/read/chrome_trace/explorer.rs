@@ -7,6 +7,8 @@ use super::operator_table::OperatorTable;
 use super::operators::{GroupBy, nanos};
 use super::summary::{TraceSummary, by_peak, extent};
 use crate::collect::CollectVec;
+use crate::read::cell_files::CellFiles;
+use crate::read::json_file::JsonError;
 use crate::units::{ByteDelta, Nanos};
 
 /// A trace with everything that was counted in it. Example: [`TraceExplorer::open`].
@@ -35,15 +37,16 @@ pub struct TraceLevels {
 }
 
 impl TraceExplorer {
-    /// Reads a trace's file.
+    /// Reads a trace's file, with the names of cells in place of their files.
     ///
     /// ```
+    /// use gpumem_core::read::cell_files::CellFiles;
     /// use gpumem_core::read::chrome_trace::{GroupBy, TraceExplorer};
     ///
     /// let file = br#"{"traceEvents": [
     ///     {"ph": "X", "cat": "cpu_op", "name": "aten::ones", "pid": 1, "tid": 1, "ts": 10, "dur": 4}
     /// ]}"#;
-    /// let explorer = TraceExplorer::open(file)?;
+    /// let explorer = TraceExplorer::open(file, &CellFiles::default())?;
     /// let table = explorer.table(GroupBy::Name, 0);
     /// assert_eq!(table.name(&explorer, 0), "aten::ones");
     /// # Ok::<(), gpumem_core::read::json_file::JsonError>(())
@@ -51,9 +54,9 @@ impl TraceExplorer {
     ///
     /// # Errors
     ///
-    /// [`JsonError`](crate::read::json_file::JsonError) if the file is damaged or not a trace.
-    pub fn open(bytes: &[u8]) -> Result<Self, crate::read::json_file::JsonError> {
-        let trace = super::read_trace(bytes)?;
+    /// [`JsonError`] if the file is damaged or not a trace.
+    pub fn open(bytes: &[u8], cells: &CellFiles) -> Result<Self, JsonError> {
+        let trace = super::read_trace(bytes, cells)?;
         let nesting = Nesting::of(&trace);
         let courses = by_peak(Course::all(&trace));
         Ok(Self {
@@ -68,12 +71,13 @@ impl TraceExplorer {
     /// The memory over time of a device, by its index in [`TraceSummary::devices`].
     ///
     /// ```
+    /// use gpumem_core::read::cell_files::CellFiles;
     /// use gpumem_core::read::chrome_trace::TraceExplorer;
     /// use gpumem_core::units::{ByteDelta, Nanos};
     ///
     /// let file = br#"{"traceEvents": [{"ph": "i", "name": "[memory]", "pid": 1, "tid": 1, "ts": 12, "args": {
     ///     "Device Type": 1, "Device Id": 0, "Bytes": 512, "Total Allocated": 512}}]}"#;
-    /// let levels = TraceExplorer::open(file)?.levels(0);
+    /// let levels = TraceExplorer::open(file, &CellFiles::default())?.levels(0);
     /// assert_eq!((levels.times, levels.allocated), (vec![Nanos::new(0)], vec![ByteDelta::new(512)]));
     /// # Ok::<(), gpumem_core::read::json_file::JsonError>(())
     /// ```

@@ -1,5 +1,7 @@
 //! What an event with a duration is, by its category.
 
+use super::function;
+
 /// What a span is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Kind {
@@ -13,6 +15,8 @@ pub(super) enum Kind {
     Range,
     /// A call of a module.
     Module,
+    /// A call of a Python function outside of torch and of Python's own library.
+    Function,
 }
 
 /// Names of steps begin with this; a number follows.
@@ -22,8 +26,8 @@ pub(super) const STEP: &str = "ProfilerStep#";
 pub(super) const MODULE: &str = "nn.Module: ";
 
 impl Kind {
-    /// The kind of an event, if it counts: Python's functions, spans of the profiler and copies of
-    /// ranges on a device do not.
+    /// The kind of an event, if it counts: Python's and torch's own functions, spans of the profiler and copies
+    /// of ranges on a device do not.
     pub(super) fn of(category: &str, name: &str, process: &str) -> Option<Self> {
         let is_any = |names: &[&str]| names.iter().any(|name| category.eq_ignore_ascii_case(name));
         if is_any(&["cpu_op", "operator"]) {
@@ -35,7 +39,11 @@ impl Kind {
         } else if is_any(&["user_annotation"]) {
             Some(Self::Range)
         } else if is_any(&["python_function"]) {
-            name.starts_with(MODULE).then_some(Self::Module)
+            if name.starts_with(MODULE) {
+                Some(Self::Module)
+            } else {
+                function::is_outside(name).then_some(Self::Function)
+            }
         } else if is_any(&["kernel", "memcpy", "memset", "gpu_memcpy", "gpu_memset"]) {
             Some(Self::Kernel)
         } else if is_any(&["runtime"])

@@ -26,6 +26,7 @@ mod course;
 mod device;
 mod event;
 mod explorer;
+mod function;
 mod kind;
 mod model;
 mod names;
@@ -51,6 +52,7 @@ pub use summary::{DeviceLevels, FailedAllocation, PeakPlace, Range, RangeMemory,
 use model::Trace;
 use read::TraceSeed;
 
+use super::cell_files::CellFiles;
 use super::json_file::{self, JsonError};
 
 /// Reads a trace's file and sums it up. Example: [the module](self).
@@ -59,12 +61,23 @@ use super::json_file::{self, JsonError};
 ///
 /// [`JsonError`] if the file is damaged or not a trace, with the offset at which reading stopped.
 pub fn summary(bytes: &[u8]) -> Result<TraceSummary, JsonError> {
-    Ok(TraceSummary::of(&read_trace(bytes)?))
+    summary_in(bytes, &CellFiles::default())
 }
 
-fn read_trace(bytes: &[u8]) -> Result<Trace, JsonError> {
+/// The same, with the names of cells in place of their files. Example: [`CellFiles`].
+///
+/// # Errors
+///
+/// As [`summary`].
+pub fn summary_in(bytes: &[u8], cells: &CellFiles) -> Result<TraceSummary, JsonError> {
+    Ok(TraceSummary::of(&read_trace(bytes, cells)?))
+}
+
+fn read_trace(bytes: &[u8], cells: &CellFiles) -> Result<Trace, JsonError> {
     let seed = || TraceSeed {
         file_size: bytes.len(),
     };
-    json_file::read(bytes, seed)
+    let mut trace = json_file::read(bytes, seed)?;
+    trace.name_functions(cells);
+    Ok(trace)
 }

@@ -3,8 +3,10 @@
 use std::collections::HashMap;
 
 use super::device::TraceDevice;
+use super::function;
 use super::kind::Kind;
 use super::names::Names;
+use crate::read::cell_files::CellFiles;
 
 /// Times are nanoseconds, as recorded.
 #[derive(Debug)]
@@ -135,6 +137,22 @@ impl Trace {
         self.labels[span.label as usize]
     }
 
+    /// The number of a span's name; that of the empty text for no span.
+    pub(super) fn name_of(&self, span: u32) -> u32 {
+        let span = self.spans.get(span as usize);
+        span.map_or(0, |span| self.label_of(span).name)
+    }
+
+    /// Names functions as people do, once every event is read.
+    pub(super) fn name_functions(&mut self, cells: &CellFiles) {
+        for label in &mut self.labels {
+            if label.kind == Kind::Function {
+                let words = function::words(self.names.text(label.name), cells);
+                label.name = self.names.number(&words);
+            }
+        }
+    }
+
     pub(super) fn process_of(&self, thread: u32) -> u32 {
         self.threads[thread as usize].process
     }
@@ -144,9 +162,9 @@ impl Trace {
         let rows = self.threads.len() + 4 * self.labels.len();
         self.names.n_bytes()
             + 100 * rows
-            + 110 * self.spans.len()
+            + 115 * self.spans.len()
             + 30 * self.links.len()
-            + 260 * (self.changes.len() + self.failed.len())
+            + 265 * (self.changes.len() + self.failed.len())
     }
 }
 

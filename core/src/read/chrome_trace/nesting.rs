@@ -13,7 +13,7 @@ pub(super) const NONE: u32 = u32::MAX;
 pub(super) struct Nesting {
     /// By span.
     pub(super) spans: Vec<Place>,
-    /// By change: the innermost operator or call, and module.
+    /// By change: the innermost operator or call, module and function.
     pub(super) changes: Vec<Place>,
     /// Numbers of the spans that may hold others, each before what is inside of it.
     pub(super) order: Vec<u32>,
@@ -28,6 +28,8 @@ pub(super) struct Place {
     pub(super) outermost: u32,
     /// The innermost module.
     pub(super) module: u32,
+    /// The innermost Python function.
+    pub(super) function: u32,
     /// The innermost range; of a range, the one around it.
     pub(super) range: u32,
     /// Of an operator: nanoseconds in operators directly inside. Of a range: how many are around it.
@@ -38,6 +40,7 @@ const NOWHERE: Place = Place {
     operator: NONE,
     outermost: NONE,
     module: NONE,
+    function: NONE,
     range: NONE,
     inside: 0,
 };
@@ -111,6 +114,7 @@ impl Nesting {
         match trace.label_of(span).kind {
             Kind::Kernel => return None,
             Kind::Module => place.module = number,
+            Kind::Function => place.function = number,
             Kind::Range => {
                 own.inside = around.inside;
                 place.inside = around.inside + 1;

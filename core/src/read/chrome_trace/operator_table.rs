@@ -101,15 +101,17 @@ impl OperatorTable {
         let mut numbers = HashMap::new();
         for (number, span) in trace.spans.iter().enumerate() {
             let label = trace.label_of(span);
-            if matches!(label.kind, Kind::Range | Kind::Module) {
+            if matches!(label.kind, Kind::Range | Kind::Module | Kind::Function) {
                 table.row_of.push(NONE);
                 continue;
             }
             let within = match by {
                 GroupBy::Shapes => label.shapes,
                 GroupBy::Module if label.kind != Kind::Kernel => {
-                    let module = trace.spans.get(nesting.spans[number].module as usize);
-                    module.map_or(0, |module| trace.label_of(module).name)
+                    trace.name_of(nesting.spans[number].module)
+                }
+                GroupBy::Function if label.kind != Kind::Kernel => {
+                    trace.name_of(nesting.spans[number].function)
                 }
                 _ => 0,
             };
@@ -160,10 +162,11 @@ impl OperatorTable {
     /// What a row is of.
     ///
     /// ```
+    /// use gpumem_core::read::cell_files::CellFiles;
     /// use gpumem_core::read::chrome_trace::{GroupBy, RowKind, TraceExplorer};
     ///
     /// let file = br#"{"traceEvents": [{"ph": "X", "cat": "kernel", "name": "gemm", "ts": 1, "dur": 2}]}"#;
-    /// let explorer = TraceExplorer::open(file)?;
+    /// let explorer = TraceExplorer::open(file, &CellFiles::default())?;
     /// let table = explorer.table(GroupBy::Name, 0);
     /// assert_eq!((table.name(&explorer, 0), table.kind(0)), ("gemm", RowKind::Kernel));
     /// # Ok::<(), gpumem_core::read::json_file::JsonError>(())
@@ -172,7 +175,7 @@ impl OperatorTable {
         match self.rows[row].0 {
             Kind::Kernel => RowKind::Kernel,
             Kind::Runtime => RowKind::Runtime,
-            Kind::Operator | Kind::Range | Kind::Module => RowKind::Operator,
+            Kind::Operator | Kind::Range | Kind::Module | Kind::Function => RowKind::Operator,
         }
     }
 
@@ -191,6 +194,7 @@ impl OperatorTable {
     /// start.
     ///
     /// ```
+    /// use gpumem_core::read::cell_files::CellFiles;
     /// use gpumem_core::read::chrome_trace::{GroupBy, TraceExplorer};
     /// use gpumem_core::units::Nanos;
     ///
@@ -198,7 +202,7 @@ impl OperatorTable {
     ///     {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 10, "dur": 4},
     ///     {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 20, "dur": 5}
     /// ]}"#;
-    /// let explorer = TraceExplorer::open(file)?;
+    /// let explorer = TraceExplorer::open(file, &CellFiles::default())?;
     /// let table = explorer.table(GroupBy::Name, 0);
     /// let figures = table.figures(&explorer, None)[0];
     /// assert_eq!((figures.n_calls, figures.total), (2, Nanos::new(9000)));
@@ -236,11 +240,12 @@ impl OperatorTable {
     /// When each call of a row began and ended after the trace's start, in no order. Example:
     ///
     /// ```
+    /// use gpumem_core::read::cell_files::CellFiles;
     /// use gpumem_core::read::chrome_trace::{GroupBy, TraceExplorer};
     /// use gpumem_core::units::Nanos;
     ///
     /// let file = br#"{"traceEvents": [{"ph": "X", "cat": "kernel", "name": "gemm", "ts": 1, "dur": 2}]}"#;
-    /// let explorer = TraceExplorer::open(file)?;
+    /// let explorer = TraceExplorer::open(file, &CellFiles::default())?;
     /// let table = explorer.table(GroupBy::Name, 0);
     /// assert_eq!(table.calls(&explorer, 0), [(Nanos::new(0), Nanos::new(2000))]);
     /// # Ok::<(), gpumem_core::read::json_file::JsonError>(())
@@ -255,13 +260,14 @@ impl OperatorTable {
     /// The rows that are shown, in their order: those that match and have calls.
     ///
     /// ```
+    /// use gpumem_core::read::cell_files::CellFiles;
     /// use gpumem_core::read::chrome_trace::{GroupBy, OperatorColumn, OperatorView, TraceExplorer};
     ///
     /// let file = br#"{"traceEvents": [
     ///     {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 10, "dur": 4},
     ///     {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 20, "dur": 5}
     /// ]}"#;
-    /// let explorer = TraceExplorer::open(file)?;
+    /// let explorer = TraceExplorer::open(file, &CellFiles::default())?;
     /// let table = explorer.table(GroupBy::Name, 0);
     /// let view = OperatorView {
     ///     search: "ADD".to_owned(),
@@ -327,6 +333,7 @@ fn add(sums: &mut [i64], of: u32, more: i64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::read::cell_files::CellFiles;
 
     fn span(category: &str, name: &str, (start, end): (u32, u32), args: &str) -> String {
         let duration = end - start;
@@ -361,7 +368,7 @@ mod tests {
             memory(75, -400),
         ];
         let file = format!(r#"{{"traceEvents": [{}]}}"#, events.join(","));
-        TraceExplorer::open(file.as_bytes()).expect("it is whole")
+        TraceExplorer::open(file.as_bytes(), &CellFiles::default()).expect("it is whole")
     }
 
     /// Name, calls, total and own time in microseconds, bytes and own bytes.

@@ -15,7 +15,7 @@ use crate::units::{ByteDelta, Bytes, Nanos};
 pub struct Operator {
     /// Its name.
     pub name: String,
-    /// Shapes of its inputs as recorded, or the innermost module, if the rows are by these.
+    /// Shapes of its inputs as recorded, the innermost module or Python function, if the rows are by these.
     pub within: Option<String>,
     /// Whether it is a call of the device's runtime or driver.
     pub is_runtime: bool,
@@ -52,6 +52,8 @@ pub enum GroupBy {
     Shapes,
     /// One for each name and innermost module.
     Module,
+    /// One for each name and innermost Python function outside of torch.
+    Function,
 }
 
 impl Operator {
@@ -127,11 +129,8 @@ pub(super) fn operators(
         let within = match by {
             GroupBy::Name => None,
             GroupBy::Shapes => Some(label.shapes),
-            GroupBy::Module => {
-                let module = nesting.spans[span as usize].module;
-                let module = trace.spans.get(module as usize);
-                Some(module.map_or(0, |module| trace.label_of(module).name))
-            }
+            GroupBy::Module => Some(trace.name_of(nesting.spans[span as usize].module)),
+            GroupBy::Function => Some(trace.name_of(nesting.spans[span as usize].function)),
         };
         rows.number((label.kind, label.name, within), || Operator {
             name: trace.names.text(label.name).to_owned(),

@@ -16,6 +16,9 @@ pub struct OperatorOwner {
     pub allocated_by: Option<String>,
     /// The innermost module, if recorded.
     pub module: Option<String>,
+    /// The innermost Python function outside of torch, if recorded: `step (In [3]:9)`, with the line where it
+    /// begins.
+    pub function: Option<String>,
     /// What they take.
     pub bytes: Bytes,
     /// How many allocations.
@@ -67,6 +70,7 @@ pub(super) fn owners(trace: &Trace, nesting: &Nesting, alive: &[u32]) -> Vec<Ope
             name(place.outermost),
             name(place.operator),
             name(place.module),
+            name(place.function),
         );
         let sum = sums.entry(key).or_default();
         let bytes = trace.changes[*number as usize].bytes;
@@ -77,10 +81,11 @@ pub(super) fn owners(trace: &Trace, nesting: &Nesting, alive: &[u32]) -> Vec<Ope
     let sums = sums.into_iter();
     let mut owners: Vec<OperatorOwner> = sums
         .map(
-            |((outermost, innermost, module), (bytes, n_blocks))| OperatorOwner {
+            |((outermost, innermost, module, function), (bytes, n_blocks))| OperatorOwner {
                 operator: outermost.map(text),
                 allocated_by: innermost.filter(|_| innermost != outermost).map(text),
                 module: module.map(text),
+                function: function.map(text),
                 bytes,
                 n_blocks,
             },
@@ -92,6 +97,7 @@ pub(super) fn owners(trace: &Trace, nesting: &Nesting, alive: &[u32]) -> Vec<Ope
                 owner.operator.clone(),
                 owner.allocated_by.clone(),
                 owner.module.clone(),
+                owner.function.clone(),
             )
         };
         b.bytes.cmp(&a.bytes).then_with(|| names(a).cmp(&names(b)))

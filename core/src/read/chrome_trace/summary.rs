@@ -35,6 +35,8 @@ pub struct TraceSummary {
     pub by_shapes: Vec<Operator>,
     /// By name and module; empty if no modules were recorded.
     pub by_module: Vec<Operator>,
+    /// By name and Python function; empty if no functions were recorded.
+    pub by_function: Vec<Operator>,
     /// Kernels, copies and fills by name, longest time first.
     pub kernels: Vec<Operator>,
 }
@@ -84,6 +86,8 @@ pub struct PeakPlace {
     pub operator: Option<String>,
     /// The innermost module.
     pub module: Option<String>,
+    /// The innermost Python function outside of torch.
+    pub function: Option<String>,
     /// The innermost range.
     pub range: Option<String>,
     /// The step.
@@ -174,6 +178,7 @@ impl TraceSummary {
             operators: rows(GroupBy::Name),
             by_shapes: has(&is_within, rows(GroupBy::Shapes)),
             by_module: has(&is_within, rows(GroupBy::Module)),
+            by_function: has(&is_within, rows(GroupBy::Function)),
             kernels: kernels(trace),
         }
     }
@@ -184,6 +189,7 @@ impl TraceSummary {
             GroupBy::Name => &self.operators,
             GroupBy::Shapes => &self.by_shapes,
             GroupBy::Module => &self.by_module,
+            GroupBy::Function => &self.by_function,
         }
     }
 }
@@ -339,6 +345,7 @@ impl Context<'_> {
             after: self.after(at),
             operator: self.name(place.operator),
             module: self.name(place.module),
+            function: self.name(place.function),
             range: range.and_then(|range| self.name(range)),
             step: step.and_then(|step| self.name(step)),
         }

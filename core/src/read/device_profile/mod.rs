@@ -25,8 +25,8 @@ use std::io::Read;
 use flate2::read::MultiGzDecoder;
 use thiserror::Error;
 
+use super::code_line::CodeLine;
 use super::file_kind::FileKind;
-use super::torch_snapshot::CodeLine;
 use crate::units::Bytes;
 
 /// What such a file is called in a report.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use super::profile::{Profile, Sample};
 use super::{DeviceProfile, DeviceProfileError, DeviceProfileFault, ProfileOwner, ProfilePart};
-use crate::read::torch_snapshot::{CodeLine, is_users};
+use crate::read::code_line::{CodeLine, is_users};
 use crate::units::Bytes;
 
 /// Bytes and allocations.
@@ -110,8 +110,8 @@ fn line_of(profile: &Profile<'_>, sample: &Sample) -> Option<(u64, u64)> {
             .filter_map(|id| profile.locations.get(id))
     };
     let is_of_user = |(function, _): &&(u64, u64)| {
-        let (name, file) = profile.functions.get(function).copied().unwrap_or_default();
-        is_users(profile.text(name), profile.text(file))
+        let functions = profile.functions.get(function);
+        functions.is_some_and(|(_, file)| is_users(profile.text(*file)))
     };
     lines().find(is_of_user).or_else(|| lines().next()).copied()
 }

@@ -4,9 +4,9 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::hash::Hash;
 
+use crate::read::code_line::CodeLine;
 use crate::units::{ByteDelta, Bytes};
 
-use super::code_line::CodeLine;
 use super::model::SnapshotDevice;
 use super::stacks::StackTotal;
 use super::summary::{DeviceSummary, Summary};

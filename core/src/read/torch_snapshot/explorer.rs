@@ -3,15 +3,16 @@
 use std::collections::HashMap;
 
 use crate::read::cell_files::CellFiles;
+use crate::read::code_line::CodeLine;
 use crate::segments::{self, Pool, Segments};
 use crate::trace::Action;
 use crate::units::Bytes;
 
-use super::code_line::{CodeLine, Rank, rank};
 use super::fault::SnapshotError;
 use super::flame::{Flame, FlameNames, FlamePart, Grower, Side};
 use super::holder::without_indices;
 use super::levels::Levels;
+use super::lines::{Rank, rank};
 use super::live::{Life, lives};
 use super::model::{DeviceSnapshot, Frame, StackIdx, TorchSnapshot};
 use super::summary::{Owner, Summary, Tallies, code_line};

@@ -4,11 +4,12 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::fmt;
 
+use crate::read::code_line::CodeLine;
 use crate::trace::Action;
 use crate::units::{Bytes, Nanos};
 use crate::wording::count;
 
-use super::code_line::{CodeLine, line_of};
+use super::lines::line_of;
 use super::live::Life;
 use super::model::{DeviceSnapshot, Event, Frame};
 use super::summary::code_line;

@@ -17,13 +17,13 @@
 //! ```
 
 mod change;
-mod code_line;
 mod explorer;
 mod fault;
 mod flame;
 mod holder;
 mod levels;
 mod lifetimes;
+mod lines;
 mod live;
 mod model;
 mod read;
@@ -35,8 +35,6 @@ mod tests;
 mod timeline;
 
 pub use change::{Change, DeviceChange, SnapshotChange};
-pub use code_line::CodeLine;
-pub(in crate::read) use code_line::is_users;
 pub use explorer::{Explorer, ExplorerFrame};
 pub use fault::{SnapshotError, SnapshotFault};
 pub use flame::{Flame, FlameNames, FlameNode, FlamePart, Side};

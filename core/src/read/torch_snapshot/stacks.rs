@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use crate::segments::BlockState;
 use crate::units::Bytes;
 
-use super::code_line::{Rank, line_of, rank};
+use super::lines::{Rank, line_of, rank};
 use super::model::{DeviceSnapshot, Frame, StackIdx, TorchSnapshot};
 
 /// What the blocks of one stack have at the snapshot. Example: [`SnapshotChange`](super::SnapshotChange).

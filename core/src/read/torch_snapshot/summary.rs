@@ -4,13 +4,14 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::hash::Hash;
 
+use crate::read::code_line::CodeLine;
 use crate::segments::BlockState;
 use crate::trace::Action;
 use crate::units::Bytes;
 
-use super::code_line::{CodeLine, line_of};
 use super::holder::{SnapshotHolder, holders};
 use super::lifetimes::{Lifetimes, lifetimes};
+use super::lines::line_of;
 use super::live::{Life, lives};
 use super::model::{Block, DeviceSnapshot, Frame, Segment, SnapshotDevice, TorchSnapshot};
 use super::stacks::{Frames, StackTotal, stack_totals};

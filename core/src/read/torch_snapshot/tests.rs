@@ -3,9 +3,10 @@
 use proptest::prelude::*;
 
 use super::{
-    CodeLine, Explorer, Flame, FlamePart, Lived, Side, SnapshotChange, Summary, summary, summary_in,
+    Explorer, Flame, FlamePart, Lived, Side, SnapshotChange, Summary, summary, summary_in,
 };
 use crate::read::cell_files::CellFiles;
+use crate::read::code_line::CodeLine;
 use crate::units::Bytes;
 
 /// Writes values as Python's pickle of protocol 2 does, without a memo.

@@ -2,8 +2,8 @@
 
 use crate::units::Bytes;
 
-use super::code_line::line_of;
 use super::levels::{change, course_of_allocated};
+use super::lines::line_of;
 use super::live::Life;
 use super::model::{DeviceSnapshot, Frame};
 use super::summary::{Owner, Tallies, code_line};

@@ -87,7 +87,7 @@ fn peak(device: &DeviceLevels) -> String {
     format!("{words}{}", within(place))
 }
 
-/// `, in aten::mm, in forward, in ProfilerStep#3`
+/// `, in aten::mm, in step (train.py:9), in ProfilerStep#3`
 fn within(place: &PeakPlace) -> String {
     let module = place
         .module
@@ -96,6 +96,7 @@ fn within(place: &PeakPlace) -> String {
     let places = [
         place.operator.clone(),
         module,
+        place.function.clone(),
         place.range.clone(),
         place.step.clone(),
     ];
@@ -131,15 +132,18 @@ fn growth(device: &DeviceLevels) -> Option<String> {
     })
 }
 
-/// `; at the end most is of aten::add, 12 MiB in 12 blocks`
+/// `; at the end most is of aten::add in step (train.py:9), 12 MiB in 12 blocks`
 fn most(device: &DeviceLevels) -> String {
     let owners = device.owners_at_end.iter().flatten();
     let largest = owners.map(|owner| {
         let operator = owner.operator.as_deref().unwrap_or("no operator");
+        let function = owner.function.as_ref();
+        let function = function.map(|it| format!(" in {}", short(it)));
         let blocks = count(owner.n_blocks, "block");
         format!(
-            "; at the end most is of {}, {} in {blocks}",
+            "; at the end most is of {}{}, {} in {blocks}",
             short(operator),
+            function.unwrap_or_default(),
             owner.bytes
         )
     });

@@ -105,9 +105,7 @@ pub(super) fn words(owner: &OperatorOwner) -> String {
     let operator = owner.operator.as_deref().unwrap_or("outside of operators");
     let within = owner.allocated_by.as_ref().map(|by| format!(" › {by}"));
     let module = owner.module.as_ref().map(|module| format!(" in {module}"));
-    format!(
-        "{operator}{}{}",
-        within.unwrap_or_default(),
-        module.unwrap_or_default()
-    )
+    let function = owner.function.as_ref().map(|it| format!(" · {it}"));
+    let parts = [Some(operator.to_owned()), within, module, function];
+    parts.into_iter().flatten().collect()
 }

@@ -15,7 +15,8 @@ use crate::wording::count;
 const N_WORKERS: usize = 64;
 
 /// The conclusion, each device's levels with its owners at the peak, steps and ranges, and the operators
-/// by own time and by memory; these are rows by name, shapes of inputs or module.
+/// by own time and by memory; these are rows by name, shapes of inputs, module or Python
+/// function.
 ///
 /// Lines are at most `width` columns long.
 ///
@@ -180,7 +181,7 @@ pub fn torch_trace_level(device: &DeviceLevels, bytes: ByteDelta) -> String {
     level(device, bytes)
 }
 
-/// Which operator holds memory: `aten::linear › aten::addmm in nn.Module: Linear_0`.
+/// Which operator holds memory: `aten::linear › aten::addmm in Linear_0 · step (train.py:9)`.
 ///
 /// ```
 /// use gpumem_core::read::chrome_trace::OperatorOwner;
@@ -191,10 +192,11 @@ pub fn torch_trace_level(device: &DeviceLevels, bytes: ByteDelta) -> String {
 ///     operator: Some("aten::linear".to_owned()),
 ///     allocated_by: Some("aten::addmm".to_owned()),
 ///     module: None,
+///     function: Some("step (train.py:9)".to_owned()),
 ///     bytes: Bytes::mib(1),
 ///     n_blocks: 1,
 /// };
-/// assert_eq!(torch_trace_owner(&owner), "aten::linear › aten::addmm");
+/// assert_eq!(torch_trace_owner(&owner), "aten::linear › aten::addmm · step (train.py:9)");
 /// ```
 pub fn torch_trace_owner(owner: &OperatorOwner) -> String {
     devices::words(owner)

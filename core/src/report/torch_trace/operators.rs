@@ -16,6 +16,7 @@ pub(super) fn lines(summary: &TraceSummary, by: GroupBy, width: usize) -> Vec<St
     if operators.is_empty() && by != GroupBy::Name {
         let what = match by {
             GroupBy::Shapes => "shapes: profile with `record_shapes=True`",
+            GroupBy::Function => "Python functions: profile with `with_stack=True`",
             _ => "modules: profile with `with_stack=True, with_modules=True`",
         };
         lines.extend([

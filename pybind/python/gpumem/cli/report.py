@@ -25,7 +25,7 @@ EXAMPLES = """examples:
   jupyter gpumem report before.gpumem --csv > runs.csv
   jupyter gpumem report last --perfetto last.trace.json
   jupyter gpumem report snapshot.pickle --html snapshot.html
-  jupyter gpumem report trace.json.gz --by shapes
+  jupyter gpumem report trace.json.gz --by function --notebook train.ipynb
   jupyter gpumem report trace.json.gz --html trace.html
   jupyter gpumem report nvidia-smi.csv
   jupyter gpumem report job/
@@ -34,7 +34,7 @@ EXAMPLES = """examples:
 
 FILES = ("html", "png", "svg", "perfetto")
 TEXTS = ("text", "json", "csv", "markdown")
-GROUPS = ("name", "shapes", "module")
+GROUPS = ("name", "shapes", "module", "function")
 
 
 def add(parser: ArgumentParser) -> None:
@@ -60,7 +60,7 @@ def add(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--by",
         choices=GROUPS,
-        help="of a trace: group operators by name (the default), shapes of inputs, or module",
+        help="of a trace: group operators by name (the default), shapes of inputs, module, or Python function",
     )
     parser.add_argument(
         "--processes",
@@ -70,7 +70,7 @@ def add(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--notebook",
         metavar="FILE",
-        help="of a memory snapshot: the .ipynb whose cells are named in it",
+        help="of a memory snapshot or a trace: the .ipynb whose cells are named in it",
     )
     parser.add_argument("-o", "--output", metavar="FILE", help="write the text to a file instead")
     files.add_force(parser)

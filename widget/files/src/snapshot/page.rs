@@ -4,7 +4,8 @@ use gpumem_core::chart::explorer::{
     Icicle, IcicleView, TraceView, icicle, part_words, trace_levels,
 };
 use gpumem_core::chart::{Density, Point, Scene};
-use gpumem_core::read::torch_snapshot::{CodeLine, DeviceSummary, Explorer, Flame, Levels, Owner};
+use gpumem_core::read::code_line::CodeLine;
+use gpumem_core::read::torch_snapshot::{DeviceSummary, Explorer, Flame, Levels, Owner};
 use gpumem_core::report::{
     torch_snapshot_failure, torch_snapshot_headline, torch_snapshot_hint, torch_snapshot_totals,
 };

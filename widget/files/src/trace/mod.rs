@@ -7,6 +7,7 @@ mod page;
 mod state;
 
 use gpumem_core::chart::{Point, Theme};
+use gpumem_core::read::cell_files::CellFiles;
 use gpumem_core::read::chrome_trace::{RangeRow, TraceExplorer, range_rows};
 use gpumem_core::read::json_file::JsonError;
 use gpumem_page_kit::dom::Dom;
@@ -25,8 +26,9 @@ pub(crate) struct Trace {
 }
 
 impl Trace {
-    pub(crate) fn open(bytes: &[u8]) -> Result<Self, JsonError> {
-        let explorer = TraceExplorer::open(bytes)?;
+    /// The trace in `bytes`, with cells named as in the lines of `cells`.
+    pub(crate) fn open(bytes: &[u8], cells: &str) -> Result<Self, JsonError> {
+        let explorer = TraceExplorer::open(bytes, &CellFiles::from_text(cells))?;
         Ok(Self {
             state: State::of(&explorer.summary),
             ranges: range_rows(&explorer.summary.ranges),

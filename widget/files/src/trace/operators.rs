@@ -130,6 +130,7 @@ impl Operators {
             (GroupBy::Name, "name", "By name"),
             (GroupBy::Shapes, "shapes", "By input shapes"),
             (GroupBy::Module, "module", "By module"),
+            (GroupBy::Function, "function", "By Python function"),
         ];
         let there = groups.into_iter().filter(|it| explorer.has(it.0));
         let there: Vec<_> = there.map(|it| (it.1, it.2)).collect();
@@ -229,6 +230,10 @@ fn heads(make: &Maker, state: &State, columns: &[Column]) -> Dom<Element> {
         GroupBy::Name => None,
         GroupBy::Shapes => Some((OperatorColumn::Within, "Input shapes", "as recorded")),
         GroupBy::Module => Some((OperatorColumn::Within, "Module", "the innermost one")),
+        GroupBy::Function => {
+            let meaning = "the innermost one outside of torch, with the line where it begins";
+            Some((OperatorColumn::Within, "Called from", meaning))
+        }
     };
     let name = (OperatorColumn::Name, "Name", "the operator or kernel");
     let texts = [Some(name), within].into_iter().flatten();

@@ -112,6 +112,7 @@ impl State {
                 self.by = match name {
                     "shapes" => GroupBy::Shapes,
                     "module" => GroupBy::Module,
+                    "function" => GroupBy::Function,
                     _ => GroupBy::Name,
                 };
                 // Rows of other groups have other numbers.
