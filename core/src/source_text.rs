@@ -33,6 +33,11 @@ pub fn hash(source: &str) -> SourceHash {
     SourceHash(xxh3_64(normalised(source).as_bytes()))
 }
 
+/// A line of a text by its number, from 1.
+pub(crate) fn line(text: &str, number: u32) -> Option<&str> {
+    text.lines().nth(number.checked_sub(1)? as usize)
+}
+
 /// Whether a letter may be part of a Python name.
 ///
 /// Every letter beyond ASCII counts: a table of those that may would be 2 kB of the page's module.

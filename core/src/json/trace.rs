@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::JsonCell;
 use crate::analyze::cell_label;
 use crate::recording::{Lifetimes, Recording, Tally, Trace};
+use crate::source_text;
 use crate::units::{Bytes, Nanos};
 
 #[derive(Serialize)]
@@ -82,7 +83,7 @@ impl<'a> JsonTrace<'a> {
         let run = recording.run(trace.run);
         let cell = recording.cell(run.cell);
         let text = recording.text(run);
-        let source = |line: u32| text?.lines().nth(line.checked_sub(1)? as usize);
+        let source = |line: u32| source_text::line(text?, line);
         let steps = || trace.steps.iter();
         Self {
             run: trace.run.0,

@@ -4,6 +4,7 @@ use super::cut;
 use crate::analyze::cell_label;
 use crate::collect::{CollectVec, ExtendVec};
 use crate::recording::{LineTally, Recording, Trace};
+use crate::source_text;
 use crate::units::Bytes;
 use crate::wording::count;
 
@@ -83,7 +84,7 @@ fn line_row(line: &LineTally, text: Option<&str>) -> String {
         let words = "no line of this cell: a backward pass, or another thread";
         return columns(&kept, &at_peak, "–", words);
     };
-    let source = text.and_then(|text| text.lines().nth(number.checked_sub(1)? as usize));
+    let source = text.and_then(|text| source_text::line(text, number));
     let source = source.unwrap_or_default().trim_end();
     columns(&kept, &at_peak, &number.to_string(), source)
 }

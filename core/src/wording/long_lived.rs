@@ -7,7 +7,7 @@ use crate::units::Bytes;
 pub(super) fn words(teller: &Teller<'_>, line: u32, (held, peak): (Bytes, Bytes)) -> Words {
     let units = teller.units;
     let text = teller.run().and_then(|run| teller.recording.text(run));
-    let source = text.and_then(|text| text.lines().nth((line as usize).checked_sub(1)?));
+    let source = text.and_then(|text| source_text::line(text, line));
     let source = source.and_then(source_text::headline);
     let title = format!(
         "Line {line} of {} holds {} through most of the run and then gives it back{}",

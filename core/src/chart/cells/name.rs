@@ -35,6 +35,6 @@ fn kept_most(session: &DeviceView<'_>, runs: &[&Run]) -> Option<String> {
     let most = trace.lines.iter().max_by_key(|line| line.tally.retained)?;
     let line = most.line.filter(|_| most.tally.retained.get() > 0)?;
     let text = session.recording.text(session.recording.run(run))?;
-    let line = text.lines().nth(line as usize - 1)?.trim();
+    let line = source_text::line(text, line)?.trim();
     (!line.is_empty()).then(|| line.to_owned())
 }
