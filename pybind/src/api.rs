@@ -8,6 +8,7 @@ use gpumem_core::analyze::{Analysis, Compared, analyze, compare, waiting};
 use gpumem_core::chart::{self, Scene, Theme};
 use gpumem_core::chrome_trace::chrome_trace;
 use gpumem_core::holders::Holders;
+use gpumem_core::printable::printable_lines;
 use gpumem_core::process_page::ProcessPage;
 use gpumem_core::processes::{Processes, processes};
 use gpumem_core::read::file_kind::FileKind;
@@ -283,24 +284,36 @@ pub(crate) fn recording_now(py: Python<'_>) -> PyResult<Recording> {
 
 /// A file's path and its bytes.
 pub(crate) fn read_file(py: Python<'_>, path: PathBuf) -> PyResult<(PathBuf, Vec<u8>)> {
+    // Python's own reading of a pipe ends with Ctrl-C.
+    if std::fs::metadata(&path).is_ok_and(|it| !it.is_file() && !it.is_dir()) {
+        let content = py.import("pathlib")?.call_method1("Path", (&path,))?;
+        let content = content.call_method0("read_bytes")?.extract()?;
+        return Ok((path, content));
+    }
     match py.detach(|| std::fs::read(&path)) {
         Ok(bytes) => Ok((path, bytes)),
         Err(error) => Err(file_error(path, &error)),
     }
 }
 
-/// The recording that a file holds. If it holds something else, the error says what it looks like.
+/// The recording that a file holds.
 pub(crate) fn load_bytes(py: Python<'_>, path: &Path, bytes: &[u8]) -> PyResult<Recording> {
-    let mut read = py.detach(|| format::decode(bytes));
-    if let Err(error) = &mut read
-        && let format::Fault::NotARecording(beginning) = &mut error.what
-    {
-        match FileKind::of(bytes) {
-            FileKind::Recording | FileKind::Empty | FileKind::Unknown => (),
-            known => *beginning = std::format!("{beginning} as {}", known.words()),
+    match FileKind::of(bytes) {
+        FileKind::Recording | FileKind::Unknown => {
+            warned(py, Some(path), py.detach(|| format::decode(bytes)))
         }
+        kind => Err(not_a_recording(py, path, kind)),
     }
-    warned(py, Some(path), read)
+}
+
+/// The error for a file of another kind.
+fn not_a_recording(py: Python<'_>, path: &Path, kind: FileKind) -> PyErr {
+    let words = kind.words();
+    let message = std::format!(
+        "{}: byte 0: {words}, not a recording of gpumem",
+        path.display()
+    );
+    raised(py, &message, 0)
 }
 
 /// Writes a file whole or not at all, for its owner alone.
@@ -350,12 +363,13 @@ fn recording_error(py: Python<'_>, path: Option<&Path>, error: &format::ReadErro
         Some(path) => std::format!("{}: {error}", path.display()),
         None => error.to_string(),
     };
-    raised(py, message, error.offset)
+    raised(py, &message, error.offset)
 }
 
 /// A `RecordingError` about the byte at `offset`.
-pub(crate) fn raised(py: Python<'_>, message: String, offset: usize) -> PyErr {
-    let raised = RecordingError::new_err(message);
+pub(crate) fn raised(py: Python<'_>, message: &str, offset: usize) -> PyErr {
+    // Names in files, and of files, come from others.
+    let raised = RecordingError::new_err(printable_lines(message));
     // The message holds the offset too; a failure to set it says nothing new.
     drop(raised.value(py).setattr("offset", offset));
     raised

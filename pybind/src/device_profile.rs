@@ -43,7 +43,7 @@ impl DeviceProfile {
             Ok(profile) => Ok(Self { profile }),
             Err(error) => {
                 let message = format!("{}: {error}", path.display());
-                Err(raised(py, message, error.offset))
+                Err(raised(py, &message, error.offset))
             }
         }
     }

@@ -60,7 +60,7 @@ impl LevelLog {
             Ok(log) => Ok(Self { log }),
             Err((offset, words)) => {
                 let message = format!("{}: {words}", path.display());
-                Err(raised(py, message, offset))
+                Err(raised(py, &message, offset))
             }
         }
     }

@@ -4,8 +4,10 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use gpumem_core::format;
 use gpumem_core::read::device_profile::is_profile;
-use gpumem_core::read::file_kind::FileKind;
+use gpumem_core::read::file_kind::{FileKind, LOOKED_AT};
+use gpumem_core::read::json_file;
 use gpumem_core::read::memory_timeline::is_picture;
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
@@ -32,30 +34,92 @@ pub(crate) fn load(
             None => torch_trace::read_folder(py, &path, notebook)?.into_py_any(py),
         };
     }
-    // An export of Nsight Systems may be larger than memory.
-    match py.detach(|| kind_by_beginning(&path)) {
-        FileKind::Sqlite => {
-            return match ranks::session_in(py, &path)? {
-                Some(session) => session.into_py_any(py),
-                None => NsightExport::of_sqlite(py, &path)?.into_py_any(py),
-            };
+    // A pipe can be read once only.
+    if path.is_file() {
+        let head = py.detach(|| beginning(&path));
+        match FileKind::of(&head) {
+            // An export of Nsight Systems may be larger than memory, and what nobody reads, too.
+            FileKind::Sqlite => {
+                return match ranks::session_in(py, &path)? {
+                    Some(session) => session.into_py_any(py),
+                    None => NsightExport::of_sqlite(py, &path)?.into_py_any(py),
+                };
+            }
+            kind if !is_read(kind, &head) => return Err(unread(py, &path, &head)),
+            _ => (),
         }
-        FileKind::NsightReport => return Err(nsight::not_exported(py, &path)),
-        _ => (),
     }
     let (path, bytes) = read_file(py, path)?;
     match FileKind::of(&bytes) {
+        FileKind::Recording => load_bytes(py, &path, &bytes)?.into_py_any(py),
         FileKind::Pickle => torch_snapshot::read(py, &path, &bytes, notebook)?.into_py_any(py),
         FileKind::NvidiaSmi => LevelLog::of_nvidia_smi(py, &path, &bytes)?.into_py_any(py),
         FileKind::Stormlog => LevelLog::of_stormlog(py, &path, &bytes)?.into_py_any(py),
         FileKind::Gzip | FileKind::Unknown if is_profile(&bytes) => {
             DeviceProfile::of(py, &path, &bytes)?.into_py_any(py)
         }
+        FileKind::Gzip if !is_json(&json_file::head(&bytes)) => {
+            Err(refuse_packed(py, &path, &bytes))
+        }
         FileKind::Json | FileKind::Gzip => torch_trace::read(py, &path, &bytes, notebook),
         FileKind::Html if is_picture(&bytes) => Err(torch_trace::refuse_picture(py, &path)),
-        FileKind::Memray => Err(refuse_memray(py, &path)),
-        _ => load_bytes(py, &path, &bytes)?.into_py_any(py),
+        _ => Err(unread(py, &path, &bytes)),
     }
+}
+
+/// What to name those who give something else.
+const READS: &str = "hint: gpumem reads its own recordings, memory snapshots, traces and memory timelines of PyTorch, \
+     logs of nvidia-smi, SQLite exports of Nsight Systems, memory profiles of JAX, and exports of stormlog";
+
+/// Whether there may be a reader for a file of which this is the beginning.
+fn is_read(kind: FileKind, head: &[u8]) -> bool {
+    match kind {
+        FileKind::Recording
+        | FileKind::Pickle
+        | FileKind::NvidiaSmi
+        | FileKind::Stormlog
+        | FileKind::Json
+        | FileKind::Gzip
+        | FileKind::Html => true,
+        _ => is_profile(head),
+    }
+}
+
+/// What is damaged is told where it is read.
+fn is_json(head: &[u8]) -> bool {
+    matches!(
+        FileKind::of(head),
+        FileKind::Json | FileKind::Empty | FileKind::Unknown
+    )
+}
+
+/// The error for a file that nothing reads.
+fn unread(py: Python<'_>, path: &Path, head: &[u8]) -> PyErr {
+    let name = path.display();
+    let message = match FileKind::of(head) {
+        FileKind::NsightReport => return nsight::not_exported(py, path),
+        FileKind::Memray => return refuse_memray(py, path),
+        FileKind::Empty => format!("{name}: byte 0: an empty file"),
+        FileKind::Unknown => match format::decode(head) {
+            Err(error) => format!("{name}: {error}\n{READS}"),
+            Ok(_) => format!("{name}: byte 0: a file that changes while it is read"),
+        },
+        kind => format!(
+            "{name}: byte 0: {}, which gpumem does not read\n{READS}",
+            kind.words()
+        ),
+    };
+    raised(py, &message, 0)
+}
+
+/// The error for a packed file of another kind.
+fn refuse_packed(py: Python<'_>, path: &Path, bytes: &[u8]) -> PyErr {
+    let name = path.display();
+    let words = FileKind::of(&json_file::head(bytes)).words();
+    let message = format!(
+        "{name}: byte 0: a gzip file with {words} in it\nhint: unpack it first, with `gunzip -k {name}`"
+    );
+    raised(py, &message, 0)
 }
 
 /// The error for a capture of memray, whose format is its own affair.
@@ -65,15 +129,12 @@ fn refuse_memray(py: Python<'_>, path: &Path) -> PyErr {
         "{name}: a capture of memray, whose format is not public; it has host memory only\nhint: `memray table \
          {name}` or `memray flamegraph {name}` shows it"
     );
-    raised(py, message, 0)
+    raised(py, &message, 0)
 }
 
-/// What a file's beginning looks like; unknown if it cannot be read.
-fn kind_by_beginning(path: &Path) -> FileKind {
+/// A file's first bytes; none if it cannot be read, which shows when it is read whole.
+fn beginning(path: &Path) -> Vec<u8> {
     let mut head = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(64).read_to_end(&mut head));
-    match read {
-        Ok(_) => FileKind::of(&head),
-        Err(_) => FileKind::Unknown,
-    }
+    drop(File::open(path).and_then(|file| file.take(LOOKED_AT as u64).read_to_end(&mut head)));
+    head
 }

@@ -111,6 +111,10 @@ pub(crate) fn ranks_of(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<JobRanks
             found.push(saved(py, path)?);
         }
     }
+    if found.is_empty() {
+        let message = "there is no recording of gpumem in these folders".to_owned();
+        return Err(raised(py, &message, 0));
+    }
     Ok(py.detach(|| JobRanks::of(found)))
 }
 
@@ -170,5 +174,5 @@ fn is_beside(path: &Path) -> bool {
 
 fn failed(py: Python<'_>, error: &ArchiveError) -> PyErr {
     let (ArchiveError::Unknown(words) | ArchiveError::Failed(words)) = error;
-    raised(py, words.clone(), 0)
+    raised(py, words, 0)
 }

@@ -98,7 +98,7 @@ pub(crate) fn read(
         Ok(summary) => Ok(TorchSnapshot { summary, cells }),
         Err(error) => {
             let message = format!("{}: {error}", path.display());
-            Err(raised(py, message, error.offset))
+            Err(raised(py, &message, error.offset))
         }
     }
 }

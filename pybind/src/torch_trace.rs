@@ -137,7 +137,7 @@ pub(crate) fn read_folder(
             "{}: no trace in this folder: their names end in .json or .json.gz",
             folder.display()
         );
-        return Err(raised(py, message, 0));
+        return Err(raised(py, &message, 0));
     }
     workers.sort_by_key(|(_, summary)| summary.worker.rank);
     Ok(TorchTrace { workers, cells })
@@ -175,7 +175,7 @@ fn worker(
 }
 
 fn refused(py: Python<'_>, path: &Path, error: &JsonError) -> PyErr {
-    raised(py, format!("{}: {error}", path.display()), error.offset)
+    raised(py, &format!("{}: {error}", path.display()), error.offset)
 }
 
 /// A page of `export_memory_timeline` has nothing to read.
@@ -185,5 +185,5 @@ pub(crate) fn refuse_picture(py: Python<'_>, path: &Path) -> PyErr {
          hint: export to a name that ends in .json or .raw.json.gz",
         path.display()
     );
-    raised(py, message, 0)
+    raised(py, &message, 0)
 }

@@ -153,5 +153,5 @@ fn last_sample(recording: &Recording, run: RunIdx) -> impl Iterator<Item = Nanos
 }
 
 fn failed(py: Python<'_>, error: &format::ReadError) -> PyErr {
-    raised(py, error.to_string(), error.offset)
+    raised(py, &error.to_string(), error.offset)
 }

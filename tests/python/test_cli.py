@@ -248,7 +248,8 @@ def test_a_recording_that_is_none_is_a_line(tmp_path: Path) -> None:
     other.write_text("words of another kind")
     ended = gpumem("report", other)
     assert ended.returncode == 2
-    assert f"{other}: byte 0: not a gpumem recording: it begins with" in ended.stderr
+    assert f"{other}: byte 0: text, which gpumem does not read" in ended.stderr
+    assert "hint: gpumem reads its own recordings" in ended.stderr
     unknown = gpumem("report", "zzz")
     assert unknown.returncode == 2
     assert "Traceback" not in unknown.stderr

@@ -144,7 +144,7 @@ def test_nothing_in_a_file_is_executed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"PK\x03\x04 and more", "as a ZIP archive, as torch.save writes"),
+        (b"PK\x03\x04 and more", "a ZIP archive, as torch.save writes, which gpumem does not read"),
         (pickle.dumps({"model": 1}), "not a memory snapshot of PyTorch: a pickled dict with model"),
         (pickle.dumps(with_settings())[:-40], "the file ends inside the pickle"),
     ],

@@ -307,7 +307,7 @@ fn looks_like_header(bytes: &[u8]) -> bool {
     let opening = b"\xa6header";
     let payload = bytes.get(PREFIX..).unwrap_or_default();
     let n = payload.len().min(opening.len());
-    payload[..n] == opening[..n]
+    n > 0 && payload[..n] == opening[..n]
 }
 
 fn framed(kind: &str, body: &impl Serialize) -> Vec<u8> {

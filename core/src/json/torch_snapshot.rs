@@ -115,6 +115,7 @@ struct JsonLine<'a> {
 struct JsonFailed<'a> {
     wanted_bytes: u64,
     driver_free_bytes: Option<u64>,
+    largest_hole_bytes: u64,
     line: Option<JsonLine<'a>>,
     n_later_events: usize,
 }
@@ -231,6 +232,7 @@ impl<'a> JsonFailed<'a> {
         Self {
             wanted_bytes: failed.wanted.get(),
             driver_free_bytes: failed.driver_free.map(Bytes::get),
+            largest_hole_bytes: failed.largest_hole.get(),
             line: failed.line.as_ref().map(JsonLine::of),
             n_later_events: failed.n_later,
         }

@@ -42,8 +42,8 @@ pub enum FileKind {
 /// Where a header's kind stands in a recording: behind length, checksum and two bytes of `MessagePack`.
 const HEADER: &[u8] = b"header";
 
-/// How much of a file is looked at.
-const LOOKED_AT: usize = 4096;
+/// How many bytes of a file are looked at.
+pub const LOOKED_AT: usize = 4096;
 
 impl FileKind {
     /// What `bytes` look like. A damaged file may look like what it was.
@@ -79,6 +79,9 @@ impl FileKind {
         }
         if is_pickle(head) {
             return Self::Pickle;
+        }
+        if is_packed_memray(head) {
+            return Self::Memray;
         }
         match text(head) {
             Self::Text | Self::Json if stormlog::is_export(head) => Self::Stormlog,
@@ -117,7 +120,35 @@ fn is_pickle(head: &[u8]) -> bool {
     )
 }
 
+/// memray packs its captures by LZ4, which leaves a text as it is where it occurs first.
+fn is_packed_memray(head: &[u8]) -> bool {
+    const FRAME: &[u8] = b"\x04\x22\x4d\x18";
+    const NAME: &[u8] = b"memray";
+    let beginning = head.get(..32).unwrap_or(head);
+    beginning.starts_with(FRAME) && beginning.windows(NAME.len()).any(|at| at == NAME)
+}
+
+/// Bytes inside texts may be anything: what is wrong with them is repaired, or told, where the file is read.
+fn is_json(head: &[u8]) -> bool {
+    const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+    let head = head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(head);
+    let mut letters = head.iter().filter(|byte| !byte.is_ascii_whitespace());
+    match (letters.next(), letters.next()) {
+        (Some(b'{'), second) => matches!(second, None | Some(b'"' | b'}')),
+        (Some(b'['), second) => {
+            matches!(
+                second,
+                None | Some(b'{' | b'[' | b'"' | b']' | b'-' | b'0'..=b'9')
+            )
+        }
+        _ => false,
+    }
+}
+
 fn text(head: &[u8]) -> FileKind {
+    if is_json(head) {
+        return FileKind::Json;
+    }
     let text = match std::str::from_utf8(head) {
         Ok(text) => text,
         // The look may end inside a character.
@@ -132,8 +163,38 @@ fn text(head: &[u8]) -> FileKind {
         return FileKind::Unknown;
     }
     match text.trim_start().chars().next() {
-        Some('{' | '[') => FileKind::Json,
+        Some('{') => FileKind::Json,
         Some('<') => FileKind::Html,
         _ => FileKind::Text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(bytes: &[u8], expected: FileKind) {
+        assert_eq!(FileKind::of(bytes), expected);
+    }
+
+    #[test]
+    fn json_may_have_any_bytes_in_its_texts() {
+        check(b"{\"name\": \"caf\xe9\"}", FileKind::Json);
+        check(b"\xef\xbb\xbf [1, 2]", FileKind::Json);
+        check(b"{\"name\": \"a\x01b\"}\0\0", FileKind::Json);
+        check(b"{\x01\x02", FileKind::Unknown);
+        check(b"[section]\nname = 1\n", FileKind::Text);
+    }
+
+    #[test]
+    fn a_capture_of_memray_is_known_as_it_is_and_packed() {
+        check(b"memray\0\x0b\0", FileKind::Memray);
+        let packed = b"\x04\x22\x4d\x18\x40\x40\xc0\x20\0\0\0\xf0\x12memray\0\x0c";
+        check(packed, FileKind::Memray);
+        check(
+            b"\x04\x22\x4d\x18\x40\x40\xc0\x20\0\0\0\xf0\x12another",
+            FileKind::Unknown,
+        );
     }
 }

@@ -104,7 +104,7 @@ pub fn torch_snapshot_headline(device: &DeviceSummary) -> String {
             .unwrap_or_default();
         // Later the holes were others.
         let hole = if failed.n_later == 0 {
-            format!(", the largest hole has {}", device.largest_hole)
+            format!(", the largest hole has {}", failed.largest_hole)
         } else {
             String::new()
         };
@@ -170,7 +170,7 @@ fn failed_lines(device: &DeviceSummary, summary: &Summary, width: usize) -> Vec<
         ));
     }
     for failed in device.failed.iter().skip(n_earlier) {
-        let parts = torch_snapshot_failure(failed, device);
+        let parts = torch_snapshot_failure(failed);
         let marked = [&[format!("▲ {}", parts[0])], &parts[1..]].concat();
         lines.push(in_parts(&indented(&marked), width, "    "));
         let hint = torch_snapshot_hint(failed, device, summary);
@@ -186,12 +186,12 @@ fn indented(parts: &[String]) -> Vec<String> {
 
 /// A request that failed, in parts of a sentence: what was wanted, by whom, and what there was.
 /// Example: [`torch_snapshot()`].
-pub fn torch_snapshot_failure(failed: &FailedRequest, device: &DeviceSummary) -> Vec<String> {
+pub fn torch_snapshot_failure(failed: &FailedRequest) -> Vec<String> {
     let mut parts = vec![format!("out of memory: {} wanted", failed.wanted)];
     parts.extend(failed.line.as_ref().map(CodeLine::short));
     let free = failed.driver_free;
     parts.extend(free.map(|free| format!("the driver had {free} free")));
-    let hole = device.largest_hole;
+    let hole = failed.largest_hole;
     parts.push(match failed.n_later {
         0 => format!("largest hole {hole}"),
         n => format!(
@@ -209,7 +209,7 @@ pub fn torch_snapshot_hint(
     summary: &Summary,
 ) -> Option<String> {
     let is_scattered = failed.n_later == 0
-        && device.largest_hole < failed.wanted
+        && failed.largest_hole < failed.wanted
         && failed.wanted <= device.inactive;
     let mut settings = summary.settings.iter();
     let is_expandable = device.n_expandable > 0

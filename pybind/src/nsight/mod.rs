@@ -48,7 +48,7 @@ impl NsightExport {
                 let export = py.detach(|| capture.summed_up());
                 Ok(Self { export })
             }
-            Err(words) => Err(raised(py, format!("{}: {words}", path.display()), 0)),
+            Err(words) => Err(raised(py, &format!("{}: {words}", path.display()), 0)),
         }
     }
 }
@@ -60,5 +60,5 @@ pub(crate) fn not_exported(py: Python<'_>, path: &Path) -> PyErr {
         "{name}: a report of Nsight Systems, which only its own tools read\nhint: `nsys export --type sqlite {name}` \
          makes what gpumem reads"
     );
-    raised(py, message, 0)
+    raised(py, &message, 0)
 }

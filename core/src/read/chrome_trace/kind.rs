@@ -53,11 +53,11 @@ impl Kind {
             Some(Self::Runtime)
         } else if category.is_empty() {
             // Profilers before Kineto: no categories, one process for each side.
-            Some(if process.starts_with("CUDA") {
-                Self::Kernel
+            if process.starts_with("CUDA") {
+                Some(Self::Kernel)
             } else {
-                Self::Operator
-            })
+                process.starts_with("CPU").then_some(Self::Operator)
+            }
         } else {
             None
         }

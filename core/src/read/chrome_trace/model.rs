@@ -21,6 +21,10 @@ pub(super) struct Trace {
     /// Requests that failed.
     pub(super) failed: Vec<Change>,
     pub(super) n_events: usize,
+    /// Whether the file has fields that PyTorch's profiler writes beside the events.
+    pub(super) has_header: bool,
+    /// Whether these say that memory was recorded.
+    pub(super) profiled_memory: bool,
     pub(super) worker: Worker,
     /// Models and sizes of devices, by number.
     pub(super) properties: Vec<Properties>,
@@ -99,11 +103,19 @@ impl Trace {
             changes: Vec::new(),
             failed: Vec::new(),
             n_events: 0,
+            has_header: false,
+            profiled_memory: false,
             worker: Worker::default(),
             properties: Vec::new(),
             thread_numbers: HashMap::new(),
             label_numbers: HashMap::new(),
         }
+    }
+
+    /// Whether nothing in it is of PyTorch's profiler.
+    pub(super) fn is_foreign(&self) -> bool {
+        let is_without = self.spans.is_empty() && self.changes.is_empty() && self.failed.is_empty();
+        is_without && self.n_events > 0 && !self.has_header
     }
 
     pub(super) fn thread(&mut self, process: &str, thread: &str) -> u32 {

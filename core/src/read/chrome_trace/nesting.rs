@@ -135,6 +135,14 @@ impl Nesting {
     }
 }
 
+impl Nesting {
+    /// The operators and calls around a span, the innermost first.
+    pub(super) fn around(&self, span: u32) -> impl Iterator<Item = u32> {
+        let outer = |span: &u32| Some(self.spans.get(*span as usize)?.operator);
+        std::iter::successors(outer(&span), outer).take_while(|span| *span != NONE)
+    }
+}
+
 fn in_order(trace: &Trace) -> Vec<Item> {
     let spans = trace.spans.iter().enumerate();
     let spans = spans.filter(|(_, span)| trace.label_of(span).kind != Kind::Kernel);

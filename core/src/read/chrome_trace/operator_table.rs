@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use super::explorer::TraceExplorer;
 use super::kind::Kind;
+use super::model::Span;
 use super::nesting::NONE;
 use super::operators::{GroupBy, launches, nanos};
 use crate::collect::CollectVec;
@@ -23,6 +24,8 @@ pub struct OperatorTable {
     /// By span: bytes allocated minus freed, by itself and with those inside.
     own_memory: Vec<i64>,
     memory: Vec<i64>,
+    /// By span: the innermost call of the same row around it, or [`NONE`].
+    outer: Vec<u32>,
 }
 
 /// What a row is of. Example: [`OperatorTable::kind`].
@@ -41,7 +44,7 @@ pub enum RowKind {
 pub struct OperatorFigures {
     /// How often.
     pub n_calls: usize,
-    /// From begin to end, of all calls.
+    /// From begin to end, of all calls that are not inside of another one of the row.
     pub total: Nanos,
     /// The same, without operators inside.
     pub own: Nanos,
@@ -97,6 +100,7 @@ impl OperatorTable {
             on_device: vec![0; n_spans],
             own_memory: vec![0; n_spans],
             memory: Vec::new(),
+            outer: Vec::new(),
         };
         let mut numbers = HashMap::new();
         for (number, span) in trace.spans.iter().enumerate() {
@@ -141,6 +145,14 @@ impl OperatorTable {
             let bytes = trace.changes[change as usize].bytes;
             add(&mut table.own_memory, operator, bytes);
         }
+        let outer = |(number, row): (usize, &u32)| {
+            let mut around = nesting.around(number as u32);
+            around
+                .find(|outer| table.row_of[*outer as usize] == *row)
+                .unwrap_or(NONE)
+        };
+        let outer = table.row_of.iter().enumerate().map(outer).collect_vec();
+        table.outer = outer;
         table.memory.clone_from(&table.own_memory);
         // What is inside comes after what is around it.
         for &span in nesting.order.iter().rev() {
@@ -217,21 +229,25 @@ impl OperatorTable {
     ) -> Vec<OperatorFigures> {
         let mut rows = vec![OperatorFigures::default(); self.rows.len()];
         for (number, span) in explorer.trace.spans.iter().enumerate() {
-            let start = explorer.after(span.start);
-            let is_seen = within.is_none_or(|(from, to)| from <= start && start <= to);
+            let is_seen = |span: &Span| {
+                let start = explorer.after(span.start);
+                within.is_none_or(|(from, to)| from <= start && start <= to)
+            };
             let Some(row) = rows
                 .get_mut(self.row_of[number] as usize)
-                .filter(|_| is_seen)
+                .filter(|_| is_seen(span))
             else {
                 continue;
             };
-            let duration = nanos(span.duration);
+            let outer = explorer.trace.spans.get(self.outer[number] as usize);
             row.n_calls += 1;
-            row.total = row.total + duration;
+            if !outer.is_some_and(is_seen) {
+                row.total = row.total + nanos(span.duration);
+                row.memory += ByteDelta::new(self.memory[number]);
+            }
             let inside = Nanos::new(explorer.nesting.spans[number].inside);
-            row.own = row.own + duration.since(inside);
+            row.own = row.own + nanos(span.duration).since(inside);
             row.on_device = row.on_device + nanos(self.on_device[number]);
-            row.memory += ByteDelta::new(self.memory[number]);
             row.own_memory += ByteDelta::new(self.own_memory[number]);
         }
         rows

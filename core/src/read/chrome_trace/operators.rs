@@ -21,7 +21,7 @@ pub struct Operator {
     pub is_runtime: bool,
     /// How often.
     pub n_calls: usize,
-    /// From begin to end, of all calls.
+    /// From begin to end, of all calls that are not inside of another one.
     pub total: Nanos,
     /// The same, without operators inside.
     pub own: Nanos,
@@ -124,7 +124,7 @@ pub(super) fn operators(
 ) -> Vec<Operator> {
     let mut rows = Rows::new();
     let is_operator = |kind| matches!(kind, Kind::Operator | Kind::Runtime);
-    let row_of = |rows: &mut Rows<_>, span: u32| {
+    let key_of = |span: u32| {
         let label = trace.label_of(&trace.spans[span as usize]);
         let within = match by {
             GroupBy::Name => None,
@@ -132,14 +132,23 @@ pub(super) fn operators(
             GroupBy::Module => Some(trace.name_of(nesting.spans[span as usize].module)),
             GroupBy::Function => Some(trace.name_of(nesting.spans[span as usize].function)),
         };
-        rows.number((label.kind, label.name, within), || Operator {
-            name: trace.names.text(label.name).to_owned(),
+        (label.kind, label.name, within)
+    };
+    let row_of = |rows: &mut Rows<_>, span: u32| {
+        let (kind, name, within) = key_of(span);
+        rows.number((kind, name, within), || Operator {
+            name: trace.names.text(name).to_owned(),
             within: within
                 .map(|within| trace.names.text(within).to_owned())
                 .filter(|within| !within.is_empty()),
-            is_runtime: label.kind == Kind::Runtime,
+            is_runtime: kind == Kind::Runtime,
             ..Operator::default()
         })
+    };
+    // The time of a call that is inside of another one of its row is part of that one's.
+    let is_inner = |span: u32| {
+        let mut around = nesting.around(span);
+        around.any(|outer| key_of(outer) == key_of(span))
     };
     for (number, span) in trace.spans.iter().enumerate() {
         if is_operator(trace.label_of(span).kind) {
@@ -147,7 +156,9 @@ pub(super) fn operators(
             let row = &mut rows.all[row];
             let duration = nanos(span.duration);
             row.n_calls += 1;
-            row.total = row.total + duration;
+            if !is_inner(number as u32) {
+                row.total = row.total + duration;
+            }
             row.own = row.own + duration.since(Nanos::new(nesting.spans[number].inside));
         }
     }

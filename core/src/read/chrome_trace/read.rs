@@ -7,6 +7,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 use super::event::{EventSeed, Fields};
 use super::model::{Properties, Trace, Worker};
 use crate::read::json_file::{Scalar, TextInto};
+use crate::wording::count;
 
 /// What the events of a file may take, for each of its bytes.
 const LARGEST_RATIO: usize = 20;
@@ -16,6 +17,9 @@ const FREE: usize = 1 << 20;
 
 /// Names of other fields that an error shows.
 const N_SHOWN: usize = 4;
+
+/// Fields that PyTorch's profiler writes beside the events.
+const HEADER: [&str; 4] = ["schemaVersion", "trace_id", "with_stack", "record_shapes"];
 
 /// Devices of which model and size are kept.
 const N_PROPERTIES: usize = 64;
@@ -47,7 +51,7 @@ impl<'de> Visitor<'de> for TraceSeed {
             file_size: self.file_size,
         }
         .visit_seq(items)?;
-        Ok(trace)
+        known(trace)
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Trace, A::Error> {
@@ -66,8 +70,13 @@ impl<'de> Visitor<'de> for TraceSeed {
                 }
                 "distributedInfo" => map.next_value_seed(WorkerSeed(&mut trace.worker))?,
                 "deviceProperties" => map.next_value_seed(AllProperties(&mut trace.properties))?,
+                "profile_memory" => {
+                    trace.has_header = true;
+                    trace.profiled_memory = map.next_value::<Scalar>()?.int() == Some(1);
+                }
                 _ => {
                     map.next_value::<IgnoredAny>()?;
+                    trace.has_header |= HEADER.contains(&&*key);
                     if others.len() < N_SHOWN {
                         others.push(key.clone());
                     }
@@ -76,7 +85,7 @@ impl<'de> Visitor<'de> for TraceSeed {
             key.clear();
         }
         if has_events {
-            return Ok(trace);
+            return known(trace);
         }
         let fields = match &*others.join(", ") {
             "" => "nothing".to_owned(),
@@ -86,6 +95,18 @@ impl<'de> Visitor<'de> for TraceSeed {
             "not a trace of PyTorch's profiler: a JSON object with {fields}, without `traceEvents`"
         )))
     }
+}
+
+/// The trace, if it is one of PyTorch's profiler.
+fn known<E: Error>(trace: Trace) -> Result<Trace, E> {
+    if !trace.is_foreign() {
+        return Ok(trace);
+    }
+    let events = count(trace.n_events, "event");
+    Err(E::custom(format_args!(
+        "a trace of another program: it has {events}, but no operator, kernel, range or allocation of PyTorch's \
+         profiler\nhint: https://ui.perfetto.dev shows it"
+    )))
 }
 
 struct EventsSeed<'t> {

@@ -23,6 +23,8 @@ pub struct TraceSummary {
     pub duration: Nanos,
     /// Number of events in the file.
     pub n_events: usize,
+    /// Whether the file says that memory was recorded.
+    pub profiled_memory: bool,
     /// Devices with changes of memory: the CPU last, highest peak first.
     pub devices: Vec<DeviceLevels>,
     /// Steps and labelled ranges in the order of their start.
@@ -168,6 +170,7 @@ impl TraceSummary {
             worker: trace.worker.clone(),
             duration: nanos(end.saturating_sub(start)),
             n_events: trace.n_events,
+            profiled_memory: trace.profiled_memory,
             devices: context.devices(courses),
             ranges: context.all_ranges(courses),
             failed: trace

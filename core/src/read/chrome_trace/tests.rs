@@ -2,9 +2,10 @@
 
 use proptest::prelude::*;
 
-use super::{GroupBy, TraceSummary, summary};
+use super::{GroupBy, TraceSummary, summary, summary_in};
 use crate::analyze::State;
 use crate::json::torch_trace_json;
+use crate::read::cell_files::CellFiles;
 use crate::report::torch_trace;
 use crate::units::{ByteDelta, Bytes, Nanos};
 
@@ -263,6 +264,73 @@ fn shapes_and_modules_make_rows_of_their_own() {
         [(Some("[[9, 9]]"), 2), (Some("[[2, 3], []]"), 1)]
     );
     assert_eq!(rows(GroupBy::Module), [(None, 2), (Some("Linear_0"), 1)]);
+}
+
+#[test]
+fn functions_make_rows_and_cells_are_named() {
+    let step = "/tmp/ipykernel_4711/3427300630.py(9): step";
+    let events = [
+        span("python_function", "train.py(30): main", 7, (0, 40)),
+        span("python_function", step, 7, (10, 30)),
+        span("python_function", "torch/_tensor.py(4): sum", 7, (12, 20)),
+        op("aten::sum", 7, (13, 19)),
+        memory(14, 4096, Some(4096)),
+        op("aten::ones", 7, (31, 35)),
+    ];
+    let file = format!(r#"{{"traceEvents": [{}]}}"#, events.join(","));
+    let cells = CellFiles::of([("x = 1", "In [3]")]);
+    let summary = summary_in(file.as_bytes(), &cells).expect("it is whole");
+    let rows = summary.operators_by(GroupBy::Function).iter();
+    let rows: Vec<_> = rows
+        .map(|row| (&*row.name, row.within.as_deref()))
+        .collect();
+    let expected = [
+        ("aten::sum", Some("step (In [3]:9)")),
+        ("aten::ones", Some("main (train.py:30)")),
+    ];
+    assert_eq!(rows, expected);
+    let text = torch_trace(&summary, GroupBy::Function, 100);
+    assert!(text.contains("aten::sum · step (In [3]:9)"), "{text}");
+    assert!(
+        text.contains(", in aten::sum, in step (In [3]:9)"),
+        "{text}"
+    );
+    assert!(read(&events[3..]).by_function.is_empty());
+}
+
+#[test]
+fn a_call_inside_of_its_like_takes_no_further_time() {
+    let events = [op("mean", 7, (0, 100)), op("mean", 7, (10, 60))];
+    check_own(&events, &[("mean", 100, 100)]);
+}
+
+#[test]
+fn a_trace_of_another_program_is_refused() {
+    let event = r#"{"ph": "X", "name": "fib", "pid": 7, "tid": 7, "ts": 1, "dur": 2}"#;
+    let refused = summary(format!(r#"{{"traceEvents": [{event}]}}"#).as_bytes());
+    let refused = refused.expect_err("not PyTorch's").to_string();
+    assert!(
+        refused.contains("it has 1 event, but no operator"),
+        "{refused}"
+    );
+    assert!(
+        summary(format!(r#"{{"traceEvents": [{event}], "trace_id": "F"}}"#).as_bytes()).is_ok()
+    );
+}
+
+#[test]
+fn where_memory_was_profiled_it_is_not_asked_for() {
+    let text = |header: &str| {
+        let file = format!(r#"{{{header}"traceEvents": []}}"#);
+        torch_trace(
+            &summary(file.as_bytes()).expect("it is whole"),
+            GroupBy::Name,
+            100,
+        )
+    };
+    assert!(text("").contains("profile with `profile_memory=True`"));
+    let text = text(r#""profile_memory": 1, "#);
+    assert!(text.contains("no memory was allocated or freed"), "{text}");
 }
 
 #[test]

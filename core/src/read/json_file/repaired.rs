@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 
 /// Replaces, byte for byte, so that offsets stay: bare `nan` and `inf` by 0, control characters in
-/// strings by spaces, and backslashes that begin no escape by slashes.
+/// strings and NUL bytes by spaces, and backslashes that begin no escape by slashes.
 pub(super) struct Repaired<R> {
     inner: R,
     state: State,
@@ -99,6 +99,10 @@ impl<R: Read> Repaired<R> {
                 word.fill(b' ');
                 word.iter_mut().take(1).for_each(|first| *first = b'0');
                 (State::Outside, word.len())
+            }
+            (State::Outside, 0) => {
+                *byte = b' ';
+                (State::Outside, 1)
             }
             (State::Outside, _) | (State::InString, b'"') => (State::Outside, 1),
             (State::InString, b'\\') if is_escape => (State::Escaped, 1),

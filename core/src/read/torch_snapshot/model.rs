@@ -50,6 +50,8 @@ pub struct DeviceSnapshot {
     pub segments: Vec<Segment>,
     /// Oldest first.
     pub events: Vec<Event>,
+    /// Of each out-of-memory event, in their order: the stream that wanted memory, if recorded.
+    pub failed_streams: Vec<Option<u64>>,
 }
 
 /// Memory that the allocator holds from the driver. Example: [`TorchSnapshot`].
@@ -63,6 +65,14 @@ pub struct Segment {
     pub stated_active: Option<Bytes>,
     /// Whether it is a mapped part of an expandable segment.
     pub is_expandable: bool,
+    /// Its first byte, if recorded.
+    pub address: Option<u64>,
+    /// Whether it holds small blocks.
+    pub is_small: bool,
+    /// Whether it belongs to a pool of its own, as that of a CUDA graph.
+    pub is_private: bool,
+    /// The stream that uses it, if recorded.
+    pub stream: Option<u64>,
     /// In the order of their addresses.
     pub blocks: Vec<Block>,
 }

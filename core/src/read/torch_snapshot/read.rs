@@ -129,18 +129,21 @@ impl<'t> Reader<'t> {
     /// A segment, and its device's number.
     fn segment(&mut self, record: Record<'t>) -> Result<(u64, Segment), SnapshotError> {
         let mut device = 0;
-        let mut address = None;
         let mut segment = Segment {
             size: Bytes::ZERO,
             stated_allocated: None,
             stated_active: None,
             is_expandable: false,
+            address: None,
+            is_small: false,
+            is_private: false,
+            stream: None,
             blocks: Vec::new(),
         };
         for (name, value) in record.fields() {
             match name {
                 "device" => device = record.number(value, "device")?.unwrap_or_default(),
-                "address" => address = record.number(value, "address")?,
+                "address" => segment.address = record.number(value, "address")?,
                 "total_size" => {
                     segment.size = record.bytes(value, "total_size")?.unwrap_or_default();
                 }
@@ -148,10 +151,16 @@ impl<'t> Reader<'t> {
                     segment.stated_allocated = record.bytes(value, "allocated_size")?;
                 }
                 "active_size" => segment.stated_active = record.bytes(value, "active_size")?,
+                "segment_type" => segment.is_small = value.as_text() == Some("small"),
+                "segment_pool_id" => {
+                    segment.is_private = value.items().any(|part| part.as_int() != Some(0));
+                }
+                "stream" => segment.stream = value.as_u64(),
                 "is_expandable" => segment.is_expandable = value.as_bool().unwrap_or_default(),
                 _ => (),
             }
         }
+        let mut address = segment.address;
         if let Some(blocks) = record.list("blocks")? {
             for block in blocks.items() {
                 self.visit(record.offset())?;
@@ -213,12 +222,19 @@ impl<'t> Reader<'t> {
             return Ok(());
         }
         let above = trace.offset().unwrap_or_default();
-        let mut events = Vec::new();
+        let (mut events, mut failed_streams) = (Vec::new(), Vec::new());
         for event in trace.items() {
             self.visit(above)?;
-            events.push(self.event(Record::of(event, "device_traces", above)?)?);
+            let record = Record::of(event, "device_traces", above)?;
+            let event = self.event(record)?;
+            if event.action == Some(Action::OutOfMemory) {
+                failed_streams.push(record.get("stream").and_then(View::as_u64));
+            }
+            events.push(event);
         }
-        self.device(device).events.append(&mut events);
+        let device = self.device(device);
+        device.events.append(&mut events);
+        device.failed_streams.append(&mut failed_streams);
         Ok(())
     }
 
@@ -324,6 +340,7 @@ impl<'t> Reader<'t> {
                 device,
                 segments: Vec::new(),
                 events: Vec::new(),
+                failed_streams: Vec::new(),
             });
             devices.len() - 1
         });

@@ -91,6 +91,8 @@ pub struct FailedRequest {
     pub wanted: Bytes,
     /// What the driver had free then.
     pub driver_free: Option<Bytes>,
+    /// The largest inactive block that could serve it: of its stream, and of no private pool.
+    pub largest_hole: Bytes,
     /// Who asked.
     pub line: Option<CodeLine>,
     /// Allocations and frees between it and the snapshot: with none, the snapshot's holes are those of then.
@@ -152,11 +154,7 @@ impl DeviceSummary {
             active: allocated + awaits,
             requested: requested.sum(),
             inactive: in_state(BlockState::Free).map(size).sum(),
-            releasable: segments
-                .iter()
-                .filter(|all| is_free(all))
-                .map(|all| all.size)
-                .sum(),
+            releasable: segments.iter().map(releasable).sum(),
             largest_hole: in_state(BlockState::Free)
                 .map(size)
                 .max()
@@ -176,9 +174,38 @@ impl DeviceSummary {
     }
 }
 
-fn is_free(segment: &Segment) -> bool {
+/// What `empty_cache` returns of a segment: all of it if it is unused; of an expandable one, the unused parts that
+/// it maps one by one.
+///
+/// Source: `release_blocks` and `ExpandableSegment::unmap` in `PyTorch`'s `CUDACachingAllocator.cpp`.
+fn releasable(segment: &Segment) -> Bytes {
     let mut blocks = segment.blocks.iter();
-    blocks.all(|block| block.state == BlockState::Free)
+    if blocks.all(|block| block.state == BlockState::Free) {
+        return segment.size;
+    }
+    let Some(start) = segment.address.filter(|_| segment.is_expandable) else {
+        return Bytes::ZERO;
+    };
+    let part = if segment.is_small { 2 << 20 } else { 20 << 20 };
+    let free = segment.blocks.iter();
+    let free = free.filter(|block| block.state == BlockState::Free);
+    let parts = free.filter_map(|block| {
+        let from = block.address?.checked_sub(start)?;
+        let to = from.checked_add(block.size.get())?;
+        (to / part * part).checked_sub(from.checked_next_multiple_of(part)?)
+    });
+    parts.map(Bytes::new).sum()
+}
+
+/// The largest inactive block of no private pool, and of that stream, if it is known.
+fn largest_hole(segments: &[Segment], stream: Option<u64>) -> Bytes {
+    let is_other = |of: Option<u64>| of.zip(stream).is_some_and(|(of, stream)| of != stream);
+    let usable = segments
+        .iter()
+        .filter(|it| !it.is_private && !is_other(it.stream));
+    let blocks = usable.flat_map(|segment| &segment.blocks);
+    let free = blocks.filter(|block| block.state == BlockState::Free);
+    free.map(|block| block.size).max().unwrap_or_default()
 }
 
 fn is_inconsistent(segment: &Segment) -> bool {
@@ -198,11 +225,13 @@ fn is_inconsistent(segment: &Segment) -> bool {
 fn failed(device: &DeviceSnapshot, lines: &[Option<Frame<'_>>]) -> Vec<FailedRequest> {
     let mut n_later = 0;
     let mut failed = Vec::new();
+    let mut streams = device.failed_streams.iter().rev();
     for event in device.events.iter().rev() {
         match event.action {
             Some(Action::OutOfMemory) => failed.push(FailedRequest {
                 wanted: event.size,
                 driver_free: event.address.map(Bytes::new),
+                largest_hole: largest_hole(&device.segments, streams.next().copied().flatten()),
                 line: line_of(lines, event.stack).map(code_line),
                 n_later,
             }),

@@ -13,12 +13,13 @@ use crate::units::Bytes;
 #[derive(Clone)]
 enum Value {
     Int(i64),
+    True,
     Text(&'static str),
     List(Vec<Value>),
     Dict(Vec<(&'static str, Value)>),
 }
 
-use Value::{Dict, Int, List, Text};
+use Value::{Dict, Int, List, Text, True};
 
 fn put(value: &Value, into: &mut Vec<u8>) {
     match value {
@@ -26,6 +27,7 @@ fn put(value: &Value, into: &mut Vec<u8>) {
             into.extend(b"\x8a\x08");
             into.extend(number.to_le_bytes());
         }
+        True => into.push(0x88),
         Text(text) => {
             into.push(b'X');
             into.extend((text.len() as u32).to_le_bytes());
@@ -161,6 +163,61 @@ fn totals_are_those_of_the_blocks() {
         (2, 4, 1)
     );
     assert!(!device.is_inconsistent);
+}
+
+/// A segment with more fields than sizes.
+fn with_fields(segment: Value, fields: Vec<(&'static str, Value)>) -> Value {
+    match segment {
+        Dict(mut all) => {
+            all.extend(fields);
+            Dict(all)
+        }
+        other => other,
+    }
+}
+
+#[test]
+fn of_an_expandable_segment_unused_parts_can_be_returned() {
+    // 100 MiB: 30 in use, 50 unused from 30 to 80, 20 in use; the parts from 40 to 80 are whole.
+    let parts = segment(
+        0,
+        100,
+        vec![
+            block(1 << 40, 30, "active_allocated", 7),
+            block((1 << 40) + 30 * MIB, 50, "inactive", 8),
+            block((1 << 40) + 80 * MIB, 20, "active_allocated", 9),
+        ],
+    );
+    let expandable = |type_of| {
+        let fields = vec![("is_expandable", True), ("segment_type", Text(type_of))];
+        let summary = read(&List(vec![with_fields(parts.clone(), fields)]));
+        summary.devices[0].releasable
+    };
+    assert_eq!(expandable("large"), Bytes::mib(40));
+    assert_eq!(expandable("small"), Bytes::mib(50));
+    assert_eq!(read(&List(vec![parts])).devices[0].releasable, Bytes::ZERO);
+}
+
+#[test]
+fn a_request_stands_against_the_holes_that_can_serve_it() {
+    let hole = |fields| with_fields(segment(0, 90, vec![block(1, 90, "inactive", 1)]), fields);
+    let failed = Dict(vec![
+        ("action", Text("oom")),
+        ("size", Int(64 << 20)),
+        ("device_free", Int(0)),
+        ("stream", Int(0)),
+    ]);
+    let largest = |fields| {
+        let snapshot = Dict(vec![
+            ("segments", List(vec![some_segment(0), hole(fields)])),
+            ("device_traces", List(vec![List(vec![failed.clone()])])),
+        ]);
+        read(&snapshot).devices[0].failed[0].largest_hole
+    };
+    assert_eq!(largest(vec![("stream", Int(0))]), Bytes::mib(90));
+    assert_eq!(largest(vec![("stream", Int(7))]), Bytes::mib(12));
+    let pool = List(vec![Int(0), Int(1)]);
+    assert_eq!(largest(vec![("segment_pool_id", pool)]), Bytes::mib(12));
 }
 
 #[test]

@@ -34,7 +34,11 @@ pub(super) fn lines(summary: &TraceSummary, width: usize) -> Vec<String> {
         lines.extend(growth(device));
     }
     if summary.devices.is_empty() {
-        lines.push("no memory recorded: profile with `profile_memory=True`".to_owned());
+        lines.push(if summary.profiled_memory {
+            "no memory was allocated or freed while it was profiled".to_owned()
+        } else {
+            "no memory recorded: profile with `profile_memory=True`".to_owned()
+        });
     }
     if let Some(first) = summary.operators.first() {
         let calls = count(first.n_calls, "call");

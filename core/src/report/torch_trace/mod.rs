@@ -5,6 +5,8 @@ mod devices;
 mod operators;
 mod ranges;
 
+use std::collections::BTreeSet;
+
 use super::{cut, in_parts, wrapped};
 use crate::printable::printable_lines;
 use crate::read::chrome_trace::{DeviceLevels, GroupBy, OperatorOwner, TraceSummary};
@@ -44,8 +46,11 @@ pub fn torch_trace(summary: &TraceSummary, by: GroupBy, width: usize) -> String 
 /// use gpumem_core::read::chrome_trace::{GroupBy, summary};
 /// use gpumem_core::report::torch_traces;
 ///
-/// let empty = || summary(br#"{"traceEvents": [], "distributedInfo": {"rank": 1}}"#);
-/// let workers = [("w0.json".to_owned(), empty()?), ("w1.json".to_owned(), empty()?)];
+/// let of_rank = |rank: u8| {
+///     let file = format!(r#"{{"traceEvents": [], "distributedInfo": {{"rank": {rank}}}}}"#);
+///     summary(file.as_bytes())
+/// };
+/// let workers = [("w0.json".to_owned(), of_rank(0)?), ("w1.json".to_owned(), of_rank(1)?)];
 /// let text = torch_traces(&workers, GroupBy::Name, 80);
 /// assert!(text.starts_with("PyTorch profiler traces · 2 workers"));
 /// # Ok::<(), gpumem_core::read::json_file::JsonError>(())
@@ -54,10 +59,12 @@ pub fn torch_traces(workers: &[(String, TraceSummary)], by: GroupBy, width: usiz
     if let [(_, summary)] = workers {
         return torch_trace(summary, by, width);
     }
-    let title = format!(
-        "PyTorch profiler traces · {}",
-        count(workers.len(), "worker")
-    );
+    let noun = if are_workers(workers) {
+        "worker"
+    } else {
+        "trace"
+    };
+    let title = format!("PyTorch profiler traces · {}", count(workers.len(), noun));
     let mut lines = vec![title];
     for (name, summary) in workers.iter().take(N_WORKERS) {
         let mut parts = vec![format!("  {name}")];
@@ -84,6 +91,13 @@ pub fn torch_traces(workers: &[(String, TraceSummary)], by: GroupBy, width: usiz
         }
         None => text,
     }
+}
+
+/// Whether each trace is that of another rank: a program that is run again writes into the same folder.
+fn are_workers(traces: &[(String, TraceSummary)]) -> bool {
+    let ranks = traces.iter().map(|(_, summary)| summary.worker.rank);
+    let ranks: Option<BTreeSet<u64>> = ranks.collect();
+    ranks.is_some_and(|ranks| ranks.len() == traces.len())
 }
 
 /// A worker among several: its rank, highest peak, and whether it grows.

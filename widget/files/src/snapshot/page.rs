@@ -236,7 +236,7 @@ impl Page {
         for (failed, at) in failed.into_iter().rev().take(MAX_FAILURES) {
             let words = format!("✕ after event {at}");
             let link = make.link("moment", &at.to_string(), &words)?;
-            let words = torch_snapshot_failure(failed, device).join(" · ");
+            let words = torch_snapshot_failure(failed).join(" · ");
             let words = make.prose("span", &[], &words)?;
             failures.push(make.group("p", &[], &[&link, &words])?);
             if let Some(hint) = torch_snapshot_hint(failed, device, &explorer.summary) {
