@@ -190,12 +190,6 @@ impl<'t> Builder<'t> {
             .any(|named| named.kind == kind)
     }
 
-    /// The level that a device had last.
-    pub(crate) fn last_used(&self, device: usize) -> Option<Bytes> {
-        let courses = self.devices[device].levels.courses.first();
-        courses.map(|named| named.course.last)
-    }
-
     /// The process on this device; `None` if there are too many.
     pub(crate) fn process(
         &mut self,

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use proptest::prelude::*;
 
-use super::{is_log, read};
+use super::read;
 use crate::read::file_kind::FileKind;
 use crate::read::level_log::{DeviceLog, LevelLog, Shape};
 use crate::report::{level_log, n_columns};
@@ -147,16 +147,76 @@ fn a_log_without_header_is_told_by_its_numbers() {
         .replace(", 5 %", "")
         .replace(", [N/A]\n", "\n");
     check(&without_units, &["GPU 0 10 700 12", "GPU 1 500 500 400"]);
-    check("512\n700\n600\n", &["GPU 512 700 600"]);
-    check("1705494896, 512\n1705494897, 700\n", &["GPU 512 700 700"]);
+    check(
+        "1705494896, 512 MiB\n1705494897, 700 MiB\n",
+        &["GPU 512 700 700"],
+    );
+    check("433, 40536\n500, 40536\n", &["GPU 433 500 500"]);
+    check(
+        "0, 433, 40536\n1, 500, 24564\n",
+        &["GPU 0 433 433 433", "GPU 1 500 500 500"],
+    );
     check(
         "4211, /usr/bin/python3, 512 MiB\n4211, /usr/bin/python3, 600 MiB\n",
         &["GPU · 4211 Some(600)"],
     );
-    let notes = log("512\n700\n").notes;
+    let words =
+        "the log has no header: column 2 was taken as used memory, column 3 as the capacity";
+    assert_eq!(log("0, 512 MiB, 8000 MiB\n").notes, [words]);
     assert_eq!(
-        notes,
-        ["the log has no header: its numbers were taken as used memory, in MiB"]
+        log("512 MiB\n").notes,
+        ["the log has no header: column 1 was taken as used memory"]
+    );
+}
+
+#[test]
+fn without_a_header_nothing_is_guessed() {
+    for (text, kind) in [
+        // memory.used, utilization.gpu
+        ("433, 0\n433, 1\n433, 2\n", FileKind::Numbers),
+        // index, utilization.gpu
+        ("0, 35\n1, 20\n0, 36\n", FileKind::Numbers),
+        // memory.total, utilization.gpu
+        ("40536, 35\n40536, 20\n", FileKind::Numbers),
+        // timestamp, temperature.gpu
+        (
+            "2024/01/05 12:30:00.123, 45\n2024/01/05 12:30:01.123, 46\n",
+            FileKind::Numbers,
+        ),
+        // memory.free, memory.total
+        (
+            "900 MiB, 1000 MiB\n800 MiB, 1000 MiB\n",
+            FileKind::NvidiaSmi,
+        ),
+        ("39000, 40536\n38000, 40536\n", FileKind::Numbers),
+        ("10 MiB, 20 MiB, 30 MiB\n", FileKind::NvidiaSmi),
+        ("512\n700\n600\n", FileKind::Numbers),
+        ("0,0.9\n1,0.8\n2,0.7\n", FileKind::Numbers),
+        ("3", FileKind::Numbers),
+    ] {
+        assert_eq!(FileKind::of(text.as_bytes()), kind, "{text}");
+        check_error(text, "byte 0: numbers without a header: ");
+        check_error(text, "without `noheader`");
+    }
+}
+
+#[test]
+fn a_number_that_is_not_mib_is_refused() {
+    check_error(
+        "timestamp,memory_used\n2024-01-01 00:00:00,5368709120\n",
+        "byte 22: 5368709120 MiB of memory is more than any device has\nhint: name the unit",
+    );
+    let named = "timestamp,memory_used [B]\n2024-01-01 00:00:00,5368709120\n";
+    check(named, &["GPU 5120 5120 5120"]);
+    let notes = log("memory.used\n500\n5368709120\n600\n").notes;
+    assert_eq!(notes, ["line 3 is not a reading: 5368709120"]);
+}
+
+#[test]
+fn the_index_of_pandas_has_no_name() {
+    check(
+        ",timestamp,index,memory.used [MiB]\n0,2024/01/05 12:00:00.000,3,100 MiB\n1,2024/01/05 12:00:01.000,3,200 MiB\n",
+        &["GPU 3 100 200 200"],
     );
 }
 
@@ -215,9 +275,28 @@ fn a_cut_line_is_left_out() {
     let bare = "index, memory.used\n0, 4000\n0, 4100\n0, 41";
     assert_eq!(log(bare).notes, ["the last line was cut off, and left out"]);
     check(bare, &["GPU 0 4000 4100 4100"]);
+    // `199` of `1999`.
     check(
-        "index, memory.used\n0, 4000\n0, 4100",
-        &["GPU 0 4000 4100 4100"],
+        "memory.used [MiB]\n1000\n1000\n199",
+        &["GPU 1000 1000 1000"],
+    );
+    check(
+        "memory.used, index\n4000, 1\n4100, 1",
+        &["GPU 1 4000 4000 4000"],
+    );
+    // What is certainly whole stays.
+    check(
+        "memory.used [MiB]\n1000 MiB\n199 MiB",
+        &["GPU 1000 1000 199"],
+    );
+    check(
+        "memory.used, utilization.gpu\n1000, 5 %\n199, 1",
+        &["GPU 1000 1000 199"],
+    );
+    check("memory.used\n1000", &["GPU 1000 1000 1000"]);
+    assert_eq!(
+        log("memory.used\n1000").notes,
+        ["the only reading has no line end: it may be cut"]
     );
     let with_unit = "index, memory.used [MiB]\n0, 4000 MiB\n0, 4100";
     check(with_unit, &["GPU 0 4000 4000 4000"]);
@@ -267,10 +346,8 @@ fn other_texts_are_no_logs() {
         "0.5,0.7\n0.1,0.2\n",
         "{\"NVSMI LOG\": 1}",
     ] {
-        assert!(
-            !is_log(text.as_bytes()) || FileKind::of(text.as_bytes()) == FileKind::Json,
-            "{text}"
-        );
+        let kind = FileKind::of(text.as_bytes());
+        assert!(matches!(kind, FileKind::Text | FileKind::Json), "{text}");
     }
 }
 
