@@ -174,13 +174,7 @@ fn device_lines(device: &DeviceLog, log: &LevelLog, width: usize) -> Vec<String>
     for named in &device.levels {
         lines.extend(level_lines(named, device, log, width));
     }
-    if let Some((words, n)) = &device.missing {
-        let readings = count(*n, "reading");
-        lines.push(wrapped(
-            &format!("  no figure in {readings}: {words}"),
-            width,
-        ));
-    }
+    lines.extend(missing(&device.missing).map(|words| wrapped(&words, width)));
     if !device.processes.is_empty() {
         lines.extend(process_lines(&device.processes, log, width));
     } else if lines.len() == 1 {
@@ -209,6 +203,23 @@ fn level_lines(
         format!(
             "peak {}{}",
             course.peak,
+/// How often there was no figure, and what stood in its place.
+fn missing(missing: &[(String, usize)]) -> Option<String> {
+    let n_readings = missing.iter().map(|(_, n)| n).sum();
+    let words = match missing {
+        [] => return None,
+        [(words, _)] => words.clone(),
+        several => {
+            let each = several.iter().map(|(words, n)| format!("{words} in {n}"));
+            each.collect::<Vec<_>>().join(", ")
+        }
+    };
+    Some(format!(
+        "  no figure in {}: {words}",
+        count(n_readings, "reading")
+    ))
+}
+
             share(course.peak, device.capacity)
         ),
     ];
@@ -296,7 +307,7 @@ fn process_lines(processes: &[ProcessLog], log: &LevelLog, width: usize) -> Vec<
     for process in processes.iter().take(N_PROCESSES) {
         let name = process.name.as_deref().map_or("", short_name);
         let pid = process.pid;
-        let line = match (process.main_level(), &process.missing) {
+        let line = match (process.main_level(), &process.missing[..]) {
             (Some(named), _) => {
                 let course = &named.course;
                 let level = |level: Bytes| level.to_string();
@@ -304,8 +315,12 @@ fn process_lines(processes: &[ProcessLog], log: &LevelLog, width: usize) -> Vec<
                 let gone = ended_early(course, log);
                 format!("  {pid:>8} {first:>9} {last:>9} {peak:>9}  {name}{gone}")
             }
-            (None, Some((words, _))) => format!("  {pid:>8} {words:>29}  {name}"),
-            (None, None) => format!("  {pid:>8} {:>29}  {name}", "no figure"),
+            (None, missing @ [_, ..]) => {
+                let words: Vec<&str> = missing.iter().map(|(words, _)| words.as_str()).collect();
+                let words = words.join(", ");
+                format!("  {pid:>8} {words:>29}  {name}")
+            }
+            (None, []) => format!("  {pid:>8} {:>29}  {name}", "no figure"),
         };
         lines.push(cut(line.trim_end(), width));
     }

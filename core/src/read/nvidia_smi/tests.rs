@@ -80,7 +80,7 @@ fn a_query_of_devices() {
     assert_eq!(log.devices[0].name.as_deref(), Some("NVIDIA A100"));
     let peak_at = log.devices[0].levels[0].course.peak_at.unwrap();
     assert_eq!(peak_at.to_string(), "2024-01-17 12:35:56");
-    assert_eq!(log.devices[1].missing, Some(("[N/A]".to_owned(), 1)));
+    assert_eq!(log.devices[1].missing, [("[N/A]".to_owned(), 1)]);
     assert_eq!(log.notes, [""; 0]);
 }
 
@@ -92,7 +92,7 @@ fn a_query_of_processes() {
         panic!("{log:?}");
     };
     assert_eq!(python.name.as_deref(), Some("/opt/a, b/python"));
-    assert_eq!(blender.missing, Some(("[N/A]".to_owned(), 1)));
+    assert_eq!(blender.missing, [("[N/A]".to_owned(), 1)]);
 }
 
 #[test]
@@ -379,6 +379,27 @@ fn shapes_are_told_in_plain_words() {
     check_shape(&[0, 900, 500], Shape::Rose);
     check_shape(&[0, 900, 3], Shape::FellBack);
     check_shape(&[900, 950, 3], Shape::Fell);
+}
+
+#[test]
+fn each_word_in_place_of_a_level_is_counted() {
+    let log = log("index, memory.used\n0, 5\n0, [N/A]\n0, [GPU is lost]\n0, [N/A]\n");
+    let expected = [("[N/A]", 2), ("[GPU is lost]", 1)].map(|(words, n)| (words.to_owned(), n));
+    assert_eq!(log.devices[0].missing, expected);
+    let report = level_log(&log, 80);
+    let line = "  no figure in 3 readings: [N/A] in 2, [GPU is lost] in 1";
+    assert!(report.lines().any(|it| it == line), "{report}");
+}
+
+#[test]
+fn a_clock_that_goes_back_is_noted() {
+    let log = log("timestamp, index, memory.used [MiB]\n\
+        2024/01/06 12:00:00.000, 0, 500 MiB\n\
+        2024/01/05 12:00:00.000, 0, 100 MiB\n\
+        2024/01/05 12:00:01.000, 0, 600 MiB\n\
+        2024/01/05 12:00:00.000, 1, 600 MiB\n");
+    let words = "the log's clock goes back 1 time: first and last are in the order of its lines";
+    assert_eq!(log.notes, [words]);
 }
 
 #[test]
