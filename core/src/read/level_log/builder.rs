@@ -211,6 +211,10 @@ impl<'t> Builder<'t> {
         self.devices[device].levels.has(kind)
     }
 
+    pub(crate) fn process_has_level(&self, process: usize, kind: LevelKind) -> bool {
+        self.processes[process].levels.has(kind)
+    }
+
     /// The process on this device; `None` if there are too many.
     pub(crate) fn process(
         &mut self,
