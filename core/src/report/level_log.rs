@@ -84,16 +84,7 @@ fn conclusion(log: &LevelLog, width: usize) -> Vec<String> {
         lines.extend(nearly_full(device).map(|words| wrapped(&words, width)));
     }
     if rises.is_empty() {
-        let words = if log
-            .devices
-            .iter()
-            .all(|device| device.main_level().is_none())
-        {
-            "no process's memory rose from the log's start to its end"
-        } else {
-            "no device's memory rose from the log's start to its end"
-        };
-        lines.push(words.to_owned());
+        lines.push(wrapped(&no_rise(log), width));
     } else {
         let words = "  A log tells that memory rose, not why. Whether it is a leak, and of which \
                      cell, takes recorded runs: `%gpumem on`.";
@@ -102,9 +93,43 @@ fn conclusion(log: &LevelLog, width: usize) -> Vec<String> {
     lines
 }
 
+/// That nothing rose, or not by as much as counts.
+fn no_rise(log: &LevelLog) -> String {
+    let mut levels = log.devices.iter().map(DeviceLog::main_level);
+    let what = if levels.all(|level| level.is_none()) {
+        "process"
+    } else {
+        "device"
+    };
+    let rose = |it: &(Rise<'_>, Option<Bytes>)| it.0.course.last.saturating_sub(it.0.course.first);
+    let most = judged(log).into_iter().max_by_key(rose);
+    match most.filter(|most| rose(most) > Bytes::ZERO) {
+        Some(most) => {
+            let (Rise { who, course, .. }, capacity) = &most;
+            let (rose, least) = (rose(&most), course.least_change(*capacity));
+            format!(
+                "no {what}'s memory rose clearly: {who} by {rose}, and less than {least} does not count"
+            )
+        }
+        None => format!("no {what}'s memory rose from the log's start to its end"),
+    }
+}
+
 /// The devices that rose; of a device without levels of its own, its processes.
 fn rises(log: &LevelLog) -> Vec<Rise<'_>> {
-    let mut rises = Vec::new();
+    let is_rise = |it: &Rise<'_>| {
+        matches!(
+            it.shape,
+            Shape::RoseThroughout | Shape::RoseAndStayed | Shape::Rose
+        )
+    };
+    let all = judged(log).into_iter().map(|(rise, _)| rise);
+    all.filter(is_rise).collect()
+}
+
+/// Each device with its shape, and its capacity; of a device without levels of its own, its processes.
+fn judged(log: &LevelLog) -> Vec<(Rise<'_>, Option<Bytes>)> {
+    let mut judged = Vec::new();
     for device in &log.devices {
         let mut all: Vec<(String, &NamedCourse)> = Vec::new();
         match device.main_level() {
@@ -117,15 +142,10 @@ fn rises(log: &LevelLog) -> Vec<Rise<'_>> {
         }
         for (who, named) in all {
             let (course, shape) = (&named.course, named.course.shape(device.capacity));
-            if matches!(
-                shape,
-                Shape::RoseThroughout | Shape::RoseAndStayed | Shape::Rose
-            ) {
-                rises.push(Rise { who, course, shape });
-            }
+            judged.push((Rise { who, course, shape }, device.capacity));
         }
     }
-    rises
+    judged
 }
 
 fn in_brackets(name: Option<&str>) -> String {
@@ -183,6 +203,23 @@ fn device_lines(device: &DeviceLog, log: &LevelLog, width: usize) -> Vec<String>
     lines
 }
 
+/// How often there was no figure, and what stood in its place.
+fn missing(missing: &[(String, usize)]) -> Option<String> {
+    let n_readings = missing.iter().map(|(_, n)| n).sum();
+    let words = match missing {
+        [] => return None,
+        [(words, _)] => words.clone(),
+        several => {
+            let each = several.iter().map(|(words, n)| format!("{words} in {n}"));
+            each.collect::<Vec<_>>().join(", ")
+        }
+    };
+    Some(format!(
+        "  no figure in {}: {words}",
+        count(n_readings, "reading")
+    ))
+}
+
 fn level_lines(
     named: &NamedCourse,
     device: &DeviceLog,
@@ -203,23 +240,6 @@ fn level_lines(
         format!(
             "peak {}{}",
             course.peak,
-/// How often there was no figure, and what stood in its place.
-fn missing(missing: &[(String, usize)]) -> Option<String> {
-    let n_readings = missing.iter().map(|(_, n)| n).sum();
-    let words = match missing {
-        [] => return None,
-        [(words, _)] => words.clone(),
-        several => {
-            let each = several.iter().map(|(words, n)| format!("{words} in {n}"));
-            each.collect::<Vec<_>>().join(", ")
-        }
-    };
-    Some(format!(
-        "  no figure in {}: {words}",
-        count(n_readings, "reading")
-    ))
-}
-
             share(course.peak, device.capacity)
         ),
     ];

@@ -381,6 +381,61 @@ fn shapes_are_told_in_plain_words() {
     check_shape(&[900, 950, 3], Shape::Fell);
 }
 
+/// The shape of readings in MiB on a device of 80 GiB, and the conclusion on it.
+fn judged(levels: impl Iterator<Item = u64>) -> (Shape, String) {
+    let mut text = "memory.used [MiB], memory.total [MiB]\n".to_owned();
+    for level in levels {
+        writeln!(text, "{level} MiB, 81559 MiB").unwrap();
+    }
+    let log = log(&text);
+    let device = &log.devices[0];
+    let shape = device.levels[0].course.shape(device.capacity);
+    let report = level_log(&log, 200);
+    (shape, report.lines().nth(1).unwrap().to_owned())
+}
+
+#[test]
+fn a_slow_rise_counts_below_a_hundredth_of_the_capacity() {
+    let (shape, words) = judged((0..160).map(|n| 1000 + 5 * n));
+    assert_eq!(shape, Shape::RoseThroughout);
+    assert_eq!(
+        words,
+        "▲ GPU rose throughout: +795 MiB, from 1000 MiB to 1.75 GiB"
+    );
+    let (shape, _) = judged((0..5000).map(|n| 1000 + n / 10 + 40 * (n % 3)));
+    assert_eq!(shape, Shape::RoseThroughout);
+}
+
+#[test]
+fn what_comes_back_or_settles_is_no_slow_rise() {
+    let sawtooth = (0..160).map(|n| 1000 + 30 * (n % 20) + n % 3);
+    let warm_up = (0..160).map(|n| 1000 + 700 * n.min(20) / 20 + n % 3);
+    let settling = (0..160_u32).map(|n| 1700 - (700.0 * 0.97_f64.powf(n.into())) as u64);
+    let step = (0..160).map(|n| if n < 80 { 1000 } else { 1500 + n % 3 });
+    for (name, levels) in [
+        ("sawtooth", sawtooth.collect::<Vec<u64>>()),
+        ("warm-up", warm_up.collect()),
+        ("settling", settling.collect()),
+        ("step", step.collect()),
+    ] {
+        let (shape, words) = judged(levels.into_iter());
+        assert_eq!(shape, Shape::Flat, "{name}");
+        assert!(
+            words.starts_with("no device's memory rose clearly: GPU by "),
+            "{name}: {words}"
+        );
+        assert!(
+            words.ends_with(", and less than 816 MiB does not count"),
+            "{name}: {words}"
+        );
+    }
+    let (_, words) = judged([500, 400, 500].into_iter());
+    assert_eq!(
+        words,
+        "no device's memory rose from the log's start to its end"
+    );
+}
+
 #[test]
 fn each_word_in_place_of_a_level_is_counted() {
     let log = log("index, memory.used\n0, 5\n0, [N/A]\n0, [GPU is lost]\n0, [N/A]\n");
