@@ -13,6 +13,9 @@ const N_DEVICES: usize = 256;
 /// More processes than these are left out.
 const N_PROCESSES: usize = 4096;
 
+/// In the place of a device's number: the memory of the host.
+pub(crate) const HOST: &str = "host";
+
 /// What tells a device from others, as far as a line has it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Ids<'t> {
@@ -349,6 +352,7 @@ fn labels(devices: &[DeviceDraft<'_>]) -> Vec<String> {
         ids.dedup();
         match ids.join(" ") {
             none if none.is_empty() => "GPU".to_owned(),
+            host if device.ids.number == Some(HOST) => host,
             ids => format!("GPU {ids}"),
         }
     };

@@ -18,7 +18,7 @@ mod builder;
 mod course;
 mod wall_time;
 
-pub(crate) use builder::{Builder, Ids, Reading};
+pub(crate) use builder::{Builder, HOST, Ids, Reading};
 pub use course::{Course, Point, Shape};
 pub use wall_time::{WallTime, WallTimeKind};
 
