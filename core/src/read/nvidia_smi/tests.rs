@@ -119,6 +119,7 @@ fn every_encoding_of_a_shell() {
     let marked = |mark: &[u8], bytes: &[u8]| [mark, bytes].concat();
     for bytes in [
         crlf.clone().into_bytes(),
+        QUERY.replace('\n', "\r").into_bytes(),
         marked(b"\xef\xbb\xbf", QUERY.as_bytes()),
         marked(b"\xff\xfe", &little),
         marked(b"\xfe\xff", &big),
