@@ -244,7 +244,10 @@ fn level_lines(
         ),
     ];
     parts.push(when(course, log));
-    parts.extend(words(shape).map(str::to_owned));
+    // Small beside the capacity may still be much.
+    let is_much = course.peak.saturating_sub(course.lowest) >= Bytes::mib(16);
+    let words = words(shape).filter(|_| shape != Shape::Flat || !is_much);
+    parts.extend(words.map(str::to_owned));
     let mut lines = vec![in_parts(&parts, width, "    ")];
     let drawn = drawn(
         course,

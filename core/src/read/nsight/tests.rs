@@ -115,6 +115,21 @@ fn what_one_process_frees_another_did_not_allocate() {
 }
 
 #[test]
+fn a_small_rise_is_not_denied() {
+    let capture = Capture {
+        has_memory: true,
+        events: vec![event(1, 1, 100, false), event(2, 2, 150, false)],
+        devices: [(0, (None, Some(Bytes::mib(40 << 10))))].into(),
+        ..Capture::default()
+    };
+    let text = nsight_export(&capture.summed_up(), 100);
+    let words =
+        "no device's memory rose clearly: GPU 0 by 150 MiB, and less than 410 MiB does not count";
+    assert!(text.contains(words), "{text}");
+    assert!(!text.contains("hardly changed"), "{text}");
+}
+
+#[test]
 fn a_free_counts_what_was_allocated_and_a_lost_block_is_replaced() {
     let export = summed_up(
         vec![
