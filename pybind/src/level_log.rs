@@ -6,6 +6,7 @@ use gpumem_core::json::level_log_json;
 use gpumem_core::read::level_log::LevelLog as Log;
 use gpumem_core::read::{nvidia_smi, stormlog};
 use gpumem_core::report;
+use gpumem_core::wording::count;
 use pyo3::prelude::*;
 
 use crate::api::raised;
@@ -34,11 +35,9 @@ impl LevelLog {
     }
 
     fn __repr__(&self) -> String {
-        let (n_devices, n_readings) = (self.log.devices.len(), self.log.n_readings);
-        format!(
-            "<LevelLog {}: {n_devices} devices, {n_readings} readings>",
-            self.log.title
-        )
+        let devices = count(self.log.devices.len(), "device");
+        let readings = count(self.log.n_readings, "reading");
+        format!("<LevelLog {}: {devices}, {readings}>", self.log.title)
     }
 }
 

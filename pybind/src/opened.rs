@@ -53,7 +53,9 @@ pub(crate) fn load(
     match FileKind::of(&bytes) {
         FileKind::Recording => load_bytes(py, &path, &bytes)?.into_py_any(py),
         FileKind::Pickle => torch_snapshot::read(py, &path, &bytes, notebook)?.into_py_any(py),
-        FileKind::NvidiaSmi => LevelLog::of_nvidia_smi(py, &path, &bytes)?.into_py_any(py),
+        FileKind::NvidiaSmi | FileKind::Numbers => {
+            LevelLog::of_nvidia_smi(py, &path, &bytes)?.into_py_any(py)
+        }
         FileKind::Stormlog => LevelLog::of_stormlog(py, &path, &bytes)?.into_py_any(py),
         FileKind::Gzip | FileKind::Unknown if is_profile(&bytes) => {
             DeviceProfile::of(py, &path, &bytes)?.into_py_any(py)

@@ -126,7 +126,7 @@ def test_processes_and_what_was_not_permitted(tmp_path: Path) -> None:
         [100 + 50 * second for second in range(10)]
     )
     assert (game["pid"], game["name"], game["levels"]) == (42, "C:\\Games\\a, b.exe", [])
-    assert game["missing"] == {"words": "[Insufficient Permissions]", "n_readings": 10}
+    assert game["missing"] == [{"words": "[Insufficient Permissions]", "n_readings": 10}]
     text = opened(path).text(100)
     assert "▲ process 41 (python3) rose throughout: +450 MiB in 9.0 s" in text
 

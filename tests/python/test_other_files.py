@@ -88,7 +88,7 @@ def test_levels_of_stormlog_are_those_of_its_events(tmp_path: Path, form: str) -
             known = [value for value in plain if value is not None]
             assert (level["n_readings"], level["peak_bytes"]) == (len(known), max(known))
             assert (level["first_bytes"], level["last_bytes"]) == (known[0], known[-1])
-    assert found["notes"] == ["1 warnings or errors are in the export"]
+    assert found["notes"] == ["1 warning or error is in the export"]
 
 
 def test_the_first_version_of_gpu_memory_profiler(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ struct JsonDevice<'a> {
     name: Option<&'a str>,
     capacity_bytes: Option<u64>,
     levels: Vec<JsonLevel>,
-    missing: Option<JsonMissing<'a>>,
+    missing: Vec<JsonMissing<'a>>,
     processes: Vec<JsonProcess<'a>>,
 }
 
@@ -65,7 +65,7 @@ struct JsonProcess<'a> {
     pid: u64,
     name: Option<&'a str>,
     levels: Vec<JsonLevel>,
-    missing: Option<JsonMissing<'a>>,
+    missing: Vec<JsonMissing<'a>>,
 }
 
 #[derive(Serialize)]
@@ -101,7 +101,7 @@ impl<'a> JsonDevice<'a> {
             name: device.name.as_deref(),
             capacity_bytes: capacity.map(Bytes::get),
             levels: device.levels.iter().map(level).collect(),
-            missing: device.missing.as_ref().map(JsonMissing::of),
+            missing: device.missing.iter().map(JsonMissing::of).collect(),
             processes: processes
                 .map(|it| JsonProcess::of(it, capacity, start))
                 .collect(),
@@ -116,7 +116,7 @@ impl<'a> JsonProcess<'a> {
             pid: process.pid,
             name: process.name.as_deref(),
             levels: process.levels.iter().map(level).collect(),
-            missing: process.missing.as_ref().map(JsonMissing::of),
+            missing: process.missing.iter().map(JsonMissing::of).collect(),
         }
     }
 }

@@ -31,6 +31,8 @@ pub enum FileKind {
     Html,
     /// A log of nvidia-smi.
     NvidiaSmi,
+    /// Rows of numbers without a header: a log of nvidia-smi, or anything else.
+    Numbers,
     /// Some other text.
     Text,
     /// Nothing.
@@ -85,7 +87,9 @@ impl FileKind {
         }
         match text(head) {
             Self::Text | Self::Json if stormlog::is_export(head) => Self::Stormlog,
-            Self::Text | Self::Html | Self::Unknown if nvidia_smi::is_log(head) => Self::NvidiaSmi,
+            kind @ (Self::Text | Self::Html | Self::Unknown) => {
+                nvidia_smi::kind(head).unwrap_or(kind)
+            }
             kind => kind,
         }
     }
@@ -105,6 +109,7 @@ impl FileKind {
             Self::Json => "JSON",
             Self::Html => "a page",
             Self::NvidiaSmi => "a log of nvidia-smi",
+            Self::Numbers => "numbers without a header",
             Self::Text => "text",
             Self::Empty => "an empty file",
             Self::Unknown => "a file of unknown kind",

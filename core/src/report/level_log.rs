@@ -84,16 +84,7 @@ fn conclusion(log: &LevelLog, width: usize) -> Vec<String> {
         lines.extend(nearly_full(device).map(|words| wrapped(&words, width)));
     }
     if rises.is_empty() {
-        let words = if log
-            .devices
-            .iter()
-            .all(|device| device.main_level().is_none())
-        {
-            "no process's memory rose from the log's start to its end"
-        } else {
-            "no device's memory rose from the log's start to its end"
-        };
-        lines.push(words.to_owned());
+        lines.push(wrapped(&no_rise(log), width));
     } else {
         let words = "  A log tells that memory rose, not why. Whether it is a leak, and of which \
                      cell, takes recorded runs: `%gpumem on`.";
@@ -102,9 +93,43 @@ fn conclusion(log: &LevelLog, width: usize) -> Vec<String> {
     lines
 }
 
+/// That nothing rose, or not by as much as counts.
+fn no_rise(log: &LevelLog) -> String {
+    let mut levels = log.devices.iter().map(DeviceLog::main_level);
+    let what = if levels.all(|level| level.is_none()) {
+        "process"
+    } else {
+        "device"
+    };
+    let rose = |it: &(Rise<'_>, Option<Bytes>)| it.0.course.last.saturating_sub(it.0.course.first);
+    let most = judged(log).into_iter().max_by_key(rose);
+    match most.filter(|most| rose(most) > Bytes::ZERO) {
+        Some(most) => {
+            let (Rise { who, course, .. }, capacity) = &most;
+            let (rose, least) = (rose(&most), course.least_change(*capacity));
+            format!(
+                "no {what}'s memory rose clearly: {who} by {rose}, and less than {least} does not count"
+            )
+        }
+        None => format!("no {what}'s memory rose from the log's start to its end"),
+    }
+}
+
 /// The devices that rose; of a device without levels of its own, its processes.
 fn rises(log: &LevelLog) -> Vec<Rise<'_>> {
-    let mut rises = Vec::new();
+    let is_rise = |it: &Rise<'_>| {
+        matches!(
+            it.shape,
+            Shape::RoseThroughout | Shape::RoseAndStayed | Shape::Rose
+        )
+    };
+    let all = judged(log).into_iter().map(|(rise, _)| rise);
+    all.filter(is_rise).collect()
+}
+
+/// Each device with its shape, and its capacity; of a device without levels of its own, its processes.
+fn judged(log: &LevelLog) -> Vec<(Rise<'_>, Option<Bytes>)> {
+    let mut judged = Vec::new();
     for device in &log.devices {
         let mut all: Vec<(String, &NamedCourse)> = Vec::new();
         match device.main_level() {
@@ -117,15 +142,10 @@ fn rises(log: &LevelLog) -> Vec<Rise<'_>> {
         }
         for (who, named) in all {
             let (course, shape) = (&named.course, named.course.shape(device.capacity));
-            if matches!(
-                shape,
-                Shape::RoseThroughout | Shape::RoseAndStayed | Shape::Rose
-            ) {
-                rises.push(Rise { who, course, shape });
-            }
+            judged.push((Rise { who, course, shape }, device.capacity));
         }
     }
-    rises
+    judged
 }
 
 fn in_brackets(name: Option<&str>) -> String {
@@ -174,19 +194,30 @@ fn device_lines(device: &DeviceLog, log: &LevelLog, width: usize) -> Vec<String>
     for named in &device.levels {
         lines.extend(level_lines(named, device, log, width));
     }
-    if let Some((words, n)) = &device.missing {
-        let readings = count(*n, "reading");
-        lines.push(wrapped(
-            &format!("  no figure in {readings}: {words}"),
-            width,
-        ));
-    }
+    lines.extend(missing(&device.missing).map(|words| wrapped(&words, width)));
     if !device.processes.is_empty() {
         lines.extend(process_lines(&device.processes, log, width));
     } else if lines.len() == 1 {
         lines.push("  no process used it".to_owned());
     }
     lines
+}
+
+/// How often there was no figure, and what stood in its place.
+fn missing(missing: &[(String, usize)]) -> Option<String> {
+    let n_readings = missing.iter().map(|(_, n)| n).sum();
+    let words = match missing {
+        [] => return None,
+        [(words, _)] => words.clone(),
+        several => {
+            let each = several.iter().map(|(words, n)| format!("{words} in {n}"));
+            each.collect::<Vec<_>>().join(", ")
+        }
+    };
+    Some(format!(
+        "  no figure in {}: {words}",
+        count(n_readings, "reading")
+    ))
 }
 
 fn level_lines(
@@ -213,7 +244,10 @@ fn level_lines(
         ),
     ];
     parts.push(when(course, log));
-    parts.extend(words(shape).map(str::to_owned));
+    // Small beside the capacity may still be much.
+    let is_much = course.peak.saturating_sub(course.lowest) >= Bytes::mib(16);
+    let words = words(shape).filter(|_| shape != Shape::Flat || !is_much);
+    parts.extend(words.map(str::to_owned));
     let mut lines = vec![in_parts(&parts, width, "    ")];
     let drawn = drawn(
         course,
@@ -296,7 +330,7 @@ fn process_lines(processes: &[ProcessLog], log: &LevelLog, width: usize) -> Vec<
     for process in processes.iter().take(N_PROCESSES) {
         let name = process.name.as_deref().map_or("", short_name);
         let pid = process.pid;
-        let line = match (process.main_level(), &process.missing) {
+        let line = match (process.main_level(), &process.missing[..]) {
             (Some(named), _) => {
                 let course = &named.course;
                 let level = |level: Bytes| level.to_string();
@@ -304,8 +338,12 @@ fn process_lines(processes: &[ProcessLog], log: &LevelLog, width: usize) -> Vec<
                 let gone = ended_early(course, log);
                 format!("  {pid:>8} {first:>9} {last:>9} {peak:>9}  {name}{gone}")
             }
-            (None, Some((words, _))) => format!("  {pid:>8} {words:>29}  {name}"),
-            (None, None) => format!("  {pid:>8} {:>29}  {name}", "no figure"),
+            (None, missing @ [_, ..]) => {
+                let words: Vec<&str> = missing.iter().map(|(words, _)| words.as_str()).collect();
+                let words = words.join(", ");
+                format!("  {pid:>8} {words:>29}  {name}")
+            }
+            (None, []) => format!("  {pid:>8} {:>29}  {name}", "no figure"),
         };
         lines.push(cut(line.trim_end(), width));
     }

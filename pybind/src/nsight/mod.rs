@@ -7,6 +7,7 @@ use std::path::Path;
 use gpumem_core::json::nsight_json;
 use gpumem_core::read::nsight::NsightExport as Export;
 use gpumem_core::report;
+use gpumem_core::wording::count;
 use pyo3::prelude::*;
 
 use crate::api::raised;
@@ -35,8 +36,9 @@ impl NsightExport {
     }
 
     fn __repr__(&self) -> String {
-        let (n_failed, n_ranges) = (self.export.failed.len(), self.export.n_ranges);
-        format!("<NsightExport: {n_failed} failed calls, {n_ranges} ranges>")
+        let failed = count(self.export.failed.len(), "failed call");
+        let ranges = count(self.export.n_ranges, "range");
+        format!("<NsightExport: {failed}, {ranges}>")
     }
 }
 

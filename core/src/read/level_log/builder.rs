@@ -5,12 +5,16 @@ use std::collections::HashMap;
 
 use super::{Course, DeviceLog, LevelKind, LevelLog, NamedCourse, ProcessLog, WallTime};
 use crate::units::Bytes;
+use crate::wording::count;
 
 /// More devices than these are left out.
 const N_DEVICES: usize = 256;
 
 /// More processes than these are left out.
 const N_PROCESSES: usize = 4096;
+
+/// In the place of a device's number: the memory of the host.
+pub(crate) const HOST: &str = "host";
 
 /// What tells a device from others, as far as a line has it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -60,33 +64,54 @@ impl<'t> Ids<'t> {
 /// A level, or the words that stand in its place.
 pub(crate) type Reading<'t> = Result<Bytes, &'t str>;
 
+/// Further words for missing levels of one device count as the last of these.
+const N_MISSING: usize = 8;
+
 #[derive(Default)]
 struct Levels<'t> {
     courses: Vec<NamedCourse>,
-    missing: Option<(&'t str, usize)>,
+    missing: Vec<(&'t str, usize)>,
 }
 
 impl<'t> Levels<'t> {
-    fn push(&mut self, kind: LevelKind, reading: Reading<'t>, at: Option<WallTime>) {
+    /// Takes a reading in; whether its time is before that of the last one.
+    fn push(&mut self, kind: LevelKind, reading: Reading<'t>, at: Option<WallTime>) -> bool {
         let level = match reading {
             Ok(level) => level,
             Err(words) => {
-                let (_, n_times) = self.missing.get_or_insert((words, 0));
-                *n_times += 1;
-                return;
+                self.push_missing(words);
+                return false;
             }
         };
-        match self.courses.iter_mut().find(|it| it.kind == kind) {
-            Some(named) => named.course.push(level, at),
-            None => self.courses.push(NamedCourse {
-                kind,
-                course: Course::new(level, at),
-            }),
+        if let Some(named) = self.courses.iter_mut().find(|it| it.kind == kind) {
+            let times = named.course.last_at.zip(at);
+            named.course.push(level, at);
+            return times.is_some_and(|(last, at)| at.nanos() < last.nanos());
         }
+        let course = Course::new(level, at);
+        self.courses.push(NamedCourse { kind, course });
+        false
     }
 
-    fn missing(&self) -> Option<(String, usize)> {
-        self.missing.map(|(words, n)| (words.to_owned(), n))
+    fn push_missing(&mut self, words: &'t str) {
+        let n = self.missing.len();
+        let known = self.missing.iter().position(|(known, _)| *known == words);
+        if let Some(at) = known.or(n.checked_sub(1).filter(|_| n == N_MISSING)) {
+            self.missing[at].1 += 1;
+            return;
+        }
+        // Most have one: processes are many.
+        self.missing.reserve_exact(1);
+        self.missing.push((words, 1));
+    }
+
+    fn missing(&self) -> Vec<(String, usize)> {
+        let owned = |(words, n): &(&str, usize)| ((*words).to_owned(), *n);
+        self.missing.iter().map(owned).collect()
+    }
+
+    fn has(&self, kind: LevelKind) -> bool {
+        self.courses.iter().any(|named| named.kind == kind)
     }
 }
 
@@ -114,6 +139,8 @@ pub(crate) struct Builder<'t> {
     latest: usize,
     span: Option<(WallTime, WallTime)>,
     n_readings: usize,
+    /// Readings with a time before that of the reading before them.
+    n_back: usize,
     n_devices_left_out: usize,
     n_processes_left_out: usize,
     pub(crate) notes: Vec<String>,
@@ -179,21 +206,16 @@ impl<'t> Builder<'t> {
         reading: Reading<'t>,
         at: Option<WallTime>,
     ) {
-        self.devices[device].levels.push(kind, reading, at);
+        let goes_back = self.devices[device].levels.push(kind, reading, at);
+        self.n_back += usize::from(goes_back);
     }
 
     pub(crate) fn has_level(&self, device: usize, kind: LevelKind) -> bool {
-        self.devices[device]
-            .levels
-            .courses
-            .iter()
-            .any(|named| named.kind == kind)
+        self.devices[device].levels.has(kind)
     }
 
-    /// The level that a device had last.
-    pub(crate) fn last_used(&self, device: usize) -> Option<Bytes> {
-        let courses = self.devices[device].levels.courses.first();
-        courses.map(|named| named.course.last)
+    pub(crate) fn process_has_level(&self, process: usize, kind: LevelKind) -> bool {
+        self.processes[process].levels.has(kind)
     }
 
     /// The process on this device; `None` if there are too many.
@@ -233,7 +255,8 @@ impl<'t> Builder<'t> {
         reading: Reading<'t>,
         at: Option<WallTime>,
     ) {
-        self.processes[process].levels.push(kind, reading, at);
+        let goes_back = self.processes[process].levels.push(kind, reading, at);
+        self.n_back += usize::from(goes_back);
     }
 
     pub(crate) const fn n_readings(&self) -> usize {
@@ -241,7 +264,7 @@ impl<'t> Builder<'t> {
     }
 
     pub(crate) fn has_levels(&self) -> bool {
-        let has = |levels: &Levels<'_>| !levels.courses.is_empty() || levels.missing.is_some();
+        let has = |levels: &Levels<'_>| !levels.courses.is_empty() || !levels.missing.is_empty();
         self.devices.iter().any(|it| has(&it.levels)) || !self.processes.is_empty()
     }
 
@@ -251,9 +274,17 @@ impl<'t> Builder<'t> {
             (self.n_processes_left_out, "processes: more than 4096"),
         ] {
             if n > 0 {
+                let readings = count(n, "reading");
+                let were = if n == 1 { "was" } else { "were" };
                 self.notes
-                    .push(format!("{n} readings of further {what} were left out"));
+                    .push(format!("{readings} of further {what} {were} left out"));
             }
+        }
+        if self.n_back > 0 {
+            let times = count(self.n_back, "time");
+            self.notes.push(format!(
+                "the log's clock goes back {times}: first and last are in the order of its lines"
+            ));
         }
         let labels = labels(&self.devices);
         let mut devices: Vec<DeviceLog> = Vec::with_capacity(labels.len());
@@ -321,6 +352,7 @@ fn labels(devices: &[DeviceDraft<'_>]) -> Vec<String> {
         ids.dedup();
         match ids.join(" ") {
             none if none.is_empty() => "GPU".to_owned(),
+            host if device.ids.number == Some(HOST) => host,
             ids => format!("GPU {ids}"),
         }
     };

@@ -1,6 +1,8 @@
 //! A level over time: its ends, its extremes, its shape.
 
 use super::WallTime;
+use crate::analyze::{State, classify_growth};
+use crate::rules::Rules;
 use crate::units::{Bytes, Nanos};
 
 /// Readings are cut into at most this many buckets of as many readings each; of each, the lowest and the
@@ -145,13 +147,21 @@ impl Course {
         Some(self.last_at?.since(self.first_at?))
     }
 
-    /// How it went. Changes below 16 MiB and below 1 % of the capacity (of the peak, if that is unknown) do
-    /// not count. Example: [the module](super).
+    /// Smaller changes do not count: 16 MiB, or 1 % of the capacity (of the peak, if that is unknown) if that is
+    /// more. Example: [the module](super).
+    pub fn least_change(&self, capacity: Option<Bytes>) -> Bytes {
+        SMALL.max(Bytes::new(capacity.unwrap_or(self.peak).get() / 100))
+    }
+
+    /// How it went. Changes below [`Course::least_change`] do not count, unless they add up to a rise that goes
+    /// on and stands out of the readings' scatter. Example: [the module](super).
     pub fn shape(&self, capacity: Option<Bytes>) -> Shape {
-        let hundredth = Bytes::new(capacity.unwrap_or(self.peak).get() / 100);
-        let small = SMALL.max(hundredth);
+        let small = self.least_change(capacity);
         let above = |high: Bytes, low: Bytes| high.saturating_sub(low) >= small;
         let lows = self.quarter_lows();
+        if !above(self.last, self.first) && self.rises_slowly(&lows) {
+            return Shape::RoseThroughout;
+        }
         if !above(self.peak, self.lowest) {
             return Shape::Flat;
         }
@@ -181,6 +191,20 @@ impl Course {
             }
         }
         Shape::Rose
+    }
+
+    /// Whether its floor keeps rising by at least 16 MiB, beyond doubt by the rules for runs.
+    fn rises_slowly(&self, lows: &[Bytes]) -> bool {
+        let is_rise = lows.len() == 4 && lows.windows(2).all(|pair| pair[0] < pair[1]);
+        if !is_rise || self.last.saturating_sub(self.first) < SMALL {
+            return false;
+        }
+        let is_same = |a: &Point, b: &Point| a.ordinal / self.bucket == b.ordinal / self.bucket;
+        let floors = self.points.chunk_by(is_same);
+        let floors = floors.filter_map(|of_bucket| of_bucket.iter().map(|it| it.level).min());
+        let mut levels = Vec::with_capacity(self.points.len());
+        levels.extend(floors);
+        classify_growth(&levels, SMALL, &Rules::default()).state == State::Leak
     }
 
     /// The lowest level of each quarter of the readings; nothing if there are too few.

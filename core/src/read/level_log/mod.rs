@@ -18,7 +18,7 @@ mod builder;
 mod course;
 mod wall_time;
 
-pub(crate) use builder::{Builder, Ids, Reading};
+pub(crate) use builder::{Builder, HOST, Ids, Reading};
 pub use course::{Course, Point, Shape};
 pub use wall_time::{WallTime, WallTimeKind};
 
@@ -52,8 +52,8 @@ pub struct DeviceLog {
     pub capacity: Option<Bytes>,
     /// Its levels; none if only those of processes were logged.
     pub levels: Vec<NamedCourse>,
-    /// What stood in the place of a level, such as `[N/A]`, and how often.
-    pub missing: Option<(String, usize)>,
+    /// What stood in the place of a level, such as `[N/A]`, and each of it how often.
+    pub missing: Vec<(String, usize)>,
     /// Its processes, highest peak first.
     pub processes: Vec<ProcessLog>,
 }
@@ -67,8 +67,8 @@ pub struct ProcessLog {
     pub name: Option<String>,
     /// Its levels; none if the log has no figure for it.
     pub levels: Vec<NamedCourse>,
-    /// What stood in the place of a level, such as `[N/A]`, and how often.
-    pub missing: Option<(String, usize)>,
+    /// What stood in the place of a level, such as `[N/A]`, and each of it how often.
+    pub missing: Vec<(String, usize)>,
 }
 
 /// Which level. Example: [the module](self).

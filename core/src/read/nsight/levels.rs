@@ -15,95 +15,112 @@ fn level_kind(kind: u8) -> LevelKind {
     }
 }
 
-/// A level that frees of older memory may not bring below zero.
-#[derive(Debug, Clone, Copy, Default)]
-struct Balance {
-    now: i128,
-    lowest: i128,
+/// What the events change, and what was there before them.
+pub(super) struct Changes {
+    /// Of each event, in bytes: a block that is allocated again where one was lost replaces it.
+    of_events: Vec<i128>,
+    /// By device, kind and process: blocks that are freed but were not allocated in the capture. If events have
+    /// no addresses, the least that keeps the level above zero.
+    before: HashMap<(u64, LevelKind, u64), i128>,
 }
 
-impl Balance {
-    fn add(&mut self, change: i128) {
-        self.now += change;
-        self.lowest = self.lowest.min(self.now);
-    }
+/// A block's process, device and address.
+type Place = (u64, u64, u64);
 
-    /// The level, if the lowest of all is `lowest`.
-    fn level(self, lowest: i128) -> Bytes {
-        Bytes::new(u64::try_from(self.now - lowest).unwrap_or(u64::MAX))
+impl Changes {
+    pub(super) fn of(events: &[MemoryEvent]) -> Self {
+        // Bytes of the blocks at each place; 0 once freed.
+        let mut live: HashMap<Place, u64> = HashMap::new();
+        // The level of each process if it began with what is known, and the lowest.
+        let mut levels: HashMap<(u64, LevelKind, u64), (i128, i128)> = HashMap::new();
+        let mut before: HashMap<(u64, LevelKind, u64), i128> = HashMap::new();
+        let mut of_events = Vec::with_capacity(events.len());
+        for event in events {
+            let bytes = i128::from(event.bytes);
+            let place = (event.global_pid, event.device, event.address);
+            let key = key(event);
+            let change = match (event.is_free, event.address != 0) {
+                (true, true) => {
+                    let allocated = live.insert(place, 0).map(i128::from);
+                    if allocated.is_none() {
+                        *before.entry(key).or_default() += bytes;
+                    }
+                    -allocated.unwrap_or(bytes)
+                }
+                (true, false) => -bytes,
+                (false, true) => bytes - live.insert(place, event.bytes).map_or(0, i128::from),
+                (false, false) => bytes,
+            };
+            of_events.push(change);
+        }
+        drop(live);
+        for (event, change) in events.iter().zip(&of_events) {
+            let key = key(event);
+            let known = before.get(&key).copied().unwrap_or(0);
+            let (level, lowest) = levels.entry(key).or_insert((known, known));
+            *level += change;
+            *lowest = (*lowest).min(*level);
+        }
+        for (key, (_, lowest)) in levels {
+            if lowest < 0 {
+                *before.entry(key).or_default() -= lowest;
+            }
+        }
+        Self { of_events, before }
     }
 }
 
-/// What each event changes, in bytes: a block that is allocated again where one was lost replaces it.
-fn changes(events: &[MemoryEvent]) -> Vec<i128> {
-    let mut live: HashMap<(u64, u64), u64> = HashMap::new();
-    let mut changes = Vec::with_capacity(events.len());
-    for event in events {
-        let bytes = i128::from(event.bytes);
-        let place = (event.global_pid, event.address);
-        let has_address = event.address != 0;
-        changes.push(match (event.is_free, has_address) {
-            (true, true) => -live.remove(&place).map_or(bytes, i128::from),
-            (true, false) => -bytes,
-            (false, true) => bytes - live.insert(place, event.bytes).map_or(0, i128::from),
-            (false, false) => bytes,
-        });
-    }
-    changes
+fn key(event: &MemoryEvent) -> (u64, LevelKind, u64) {
+    (event.device, level_kind(event.kind), pid(event.global_pid))
+}
+
+fn bytes(level: i128) -> Bytes {
+    Bytes::new(u64::try_from(level).unwrap_or(if level < 0 { 0 } else { u64::MAX }))
 }
 
 /// The level of each process on all devices (device memory and managed), after each of its events.
 pub(super) type ProcessLevels = HashMap<u64, Vec<(i64, Bytes)>>;
 
-pub(super) fn by_process(events: &[MemoryEvent]) -> ProcessLevels {
-    let mut balances: HashMap<u64, (Balance, Vec<(i64, i128)>)> = HashMap::new();
-    for (event, change) in events.iter().zip(changes(events)) {
+pub(super) fn by_process(events: &[MemoryEvent], changes: &Changes) -> ProcessLevels {
+    let mut now: HashMap<u64, i128> = HashMap::new();
+    for ((_, kind, pid), before) in &changes.before {
+        if *kind != LevelKind::Pinned {
+            *now.entry(*pid).or_default() += before;
+        }
+    }
+    let mut levels: ProcessLevels = HashMap::new();
+    for (event, change) in events.iter().zip(&changes.of_events) {
         if level_kind(event.kind) == LevelKind::Pinned {
             continue;
         }
-        let (balance, levels) = balances.entry(pid(event.global_pid)).or_default();
-        balance.add(change);
-        levels.push((event.at_nanos, balance.now));
+        let pid = pid(event.global_pid);
+        let level = now.entry(pid).or_default();
+        let of_process = levels.entry(pid).or_insert_with(|| {
+            // What was there before the capture.
+            vec![(i64::MIN, bytes(*level))]
+        });
+        *level += change;
+        of_process.push((event.at_nanos, bytes(*level)));
     }
-    let with_levels = |(pid, (balance, levels)): (u64, (Balance, Vec<(i64, i128)>))| {
-        let lowest = balance.lowest;
-        let level = |(at, now)| (at, Balance { now, lowest }.level(lowest));
-        let mut shifted = Vec::with_capacity(levels.len() + 1);
-        // What was there before the capture.
-        shifted.push((i64::MIN, Balance::default().level(lowest)));
-        shifted.extend(levels.into_iter().map(level));
-        (pid, shifted)
-    };
-    balances.into_iter().map(with_levels).collect()
+    levels
 }
 
 /// The levels of every device, and of every process on it.
-pub(super) fn log(capture: &Capture) -> LevelLog {
+pub(super) fn log(capture: &Capture, changes: &Changes) -> LevelLog {
     let events = &capture.events;
-    let changes = changes(events);
     let mut numbers: HashMap<u64, String> = HashMap::new();
     for event in events {
         let number = || event.device.to_string();
         numbers.entry(event.device).or_insert_with(number);
     }
-    // Each level twice: first how far it falls below its start, then from there.
-    let mut of_devices: HashMap<(u64, LevelKind), Balance> = HashMap::new();
-    let mut of_processes: HashMap<(u64, LevelKind, u64), Balance> = HashMap::new();
-    for (event, change) in events.iter().zip(&changes) {
-        let (device, kind, pid) = (event.device, level_kind(event.kind), pid(event.global_pid));
-        of_devices.entry((device, kind)).or_default().add(*change);
-        of_processes
-            .entry((device, kind, pid))
-            .or_default()
-            .add(*change);
+    let mut of_processes = changes.before.clone();
+    let mut of_devices: HashMap<(u64, LevelKind), i128> = HashMap::new();
+    for ((device, kind, _), before) in &changes.before {
+        *of_devices.entry((*device, *kind)).or_default() += before;
     }
-    let lowest_of_devices = of_devices.clone();
-    let lowest_of_processes = of_processes.clone();
-    of_devices.clear();
-    of_processes.clear();
     let mut builder = Builder::default();
     let mut is_from_before = false;
-    for (event, change) in events.iter().zip(&changes) {
+    for (event, change) in events.iter().zip(&changes.of_events) {
         let (kind, pid) = (level_kind(event.kind), pid(event.global_pid));
         let ids = Ids {
             number: numbers.get(&event.device).map(String::as_str),
@@ -122,24 +139,23 @@ pub(super) fn log(capture: &Capture) -> LevelLog {
                 builder.capacity(device, *capacity);
             }
         }
-        let key = (event.device, kind);
-        let lowest = lowest_of_devices.get(&key).map_or(0, |it| it.lowest);
-        let balance = of_devices.entry(key).or_default();
-        if lowest < 0 && !builder.has_level(device, kind) {
+        let level = of_devices.entry((event.device, kind)).or_default();
+        if *level > 0 && !builder.has_level(device, kind) {
             is_from_before = true;
-            builder.level(device, kind, Ok(balance.level(lowest)), at);
+            builder.level(device, kind, Ok(bytes(*level)), at);
         }
-        balance.add(*change);
-        builder.level(device, kind, Ok(balance.level(lowest)), at);
+        *level += change;
+        builder.level(device, kind, Ok(bytes(*level)), at);
         let name = capture.processes.get(&pid).map(String::as_str);
         let Some(process) = builder.process(device, pid, name) else {
             continue;
         };
-        let key = (event.device, kind, pid);
-        let lowest = lowest_of_processes.get(&key).map_or(0, |it| it.lowest);
-        let balance = of_processes.entry(key).or_default();
-        balance.add(*change);
-        builder.process_level(process, kind, Ok(balance.level(lowest)), at);
+        let level = of_processes.entry((event.device, kind, pid)).or_default();
+        if *level > 0 && !builder.process_has_level(process, kind) {
+            builder.process_level(process, kind, Ok(bytes(*level)), at);
+        }
+        *level += change;
+        builder.process_level(process, kind, Ok(bytes(*level)), at);
     }
     if is_from_before {
         let words = "memory was freed that was allocated before the capture: levels are counted \

@@ -167,14 +167,15 @@ impl Capture {
     pub fn summed_up(mut self) -> NsightExport {
         self.events.sort_by_key(|event| event.at_nanos);
         self.failed.sort_by_key(|failed| failed.at_nanos);
-        let of_processes = levels::by_process(&self.events);
+        let changes = levels::Changes::of(&self.events);
+        let of_processes = levels::by_process(&self.events, &changes);
         let n_ranges = self.ranges.len();
         NsightExport {
             has_memory: self.has_memory,
             failed: ranges::failures(&self, &of_processes),
             ranges: ranges::tallies(&self, &of_processes),
             n_ranges,
-            log: levels::log(&self),
+            log: levels::log(&self, &changes),
             version: self.version,
         }
     }

@@ -74,6 +74,62 @@ fn what_was_there_before_is_not_negative() {
 }
 
 #[test]
+fn a_block_that_is_only_freed_was_there_before() {
+    let events = vec![
+        event(1, 0x10, 100, false),
+        event(2, 0x20, 50, true),
+        event(3, 0x30, 10, false),
+        // Its allocation was lost: it was not there before.
+        event(4, 0x20, 50, true),
+    ];
+    let export = summed_up(events, vec![range(0, Some(9), "step")]);
+    check_level(&export, LevelKind::Device, [50, 150, 110]);
+    let process = &export.log.devices[0].processes[0].levels[0].course;
+    assert_eq!(
+        (process.first, process.last),
+        (Bytes::mib(50), Bytes::mib(110))
+    );
+    assert_eq!(export.ranges[0].kept, ByteDelta::new(60 << 20));
+    assert_eq!(export.log.notes.len(), 1);
+}
+
+#[test]
+fn what_one_process_frees_another_did_not_allocate() {
+    for address in [0x20, 0] {
+        let other = MemoryEvent {
+            global_pid: 4212 << 24,
+            ..event(1, address, 100, false)
+        };
+        let export = summed_up(vec![other, event(2, address, 100, true)], vec![]);
+        check_level(&export, LevelKind::Device, [100, 200, 100]);
+        let processes = &export.log.devices[0].processes;
+        let shown = processes.iter().map(|it| {
+            let course = &it.levels[0].course;
+            (it.pid, course.first.get() >> 20, course.last.get() >> 20)
+        });
+        assert_eq!(
+            shown.collect::<Vec<_>>(),
+            [(4211, 100, 0), (4212, 100, 100)]
+        );
+    }
+}
+
+#[test]
+fn a_small_rise_is_not_denied() {
+    let capture = Capture {
+        has_memory: true,
+        events: vec![event(1, 1, 100, false), event(2, 2, 150, false)],
+        devices: [(0, (None, Some(Bytes::mib(40 << 10))))].into(),
+        ..Capture::default()
+    };
+    let text = nsight_export(&capture.summed_up(), 100);
+    let words =
+        "no device's memory rose clearly: GPU 0 by 150 MiB, and less than 410 MiB does not count";
+    assert!(text.contains(words), "{text}");
+    assert!(!text.contains("hardly changed"), "{text}");
+}
+
+#[test]
 fn a_free_counts_what_was_allocated_and_a_lost_block_is_replaced() {
     let export = summed_up(
         vec![

@@ -45,13 +45,11 @@ pub(super) enum Separator {
 pub(super) struct Columns {
     pub(super) separator: Separator,
     pub(super) kinds: Vec<Column>,
-    /// Bytes of one, in each column.
-    pub(super) units: Vec<u64>,
+    /// Bytes of one, in each column whose header names its unit; MiB in the others.
+    pub(super) units: Vec<Option<u64>>,
     /// As they are in the file.
     pub(super) names: String,
 }
-
-const MIB: u64 = 1 << 20;
 
 impl Columns {
     /// The columns of a header, if the line is one.
@@ -63,19 +61,20 @@ impl Columns {
     }
 
     fn of_csv(line: &str) -> Option<Self> {
-        // A reading has a number in some field; a header has none in front of any.
-        let is_name = |field: &str| {
-            field
-                .trim()
-                .starts_with(|c: char| c.is_ascii_alphabetic() || c == '"')
+        // A reading has a number in some field; a header has none in front of any. pandas writes its index first,
+        // without a name.
+        let is_name = |(at, field): (usize, &str)| {
+            let field = field.trim();
+            field.starts_with(|c: char| c.is_ascii_alphabetic() || c == '"')
+                || at == 0 && field.is_empty()
         };
-        if !line.split(',').all(is_name) {
+        if !line.split(',').enumerate().all(is_name) {
             return None;
         }
         let name_of = |field: &str| {
             let field = field.trim().trim_matches('"');
             let (name, in_brackets) = field.split_once('[').unwrap_or((field, ""));
-            let unit = unit(in_brackets.trim_end_matches(']')).unwrap_or(MIB);
+            let unit = unit(in_brackets.trim_end_matches(']'));
             (name.trim().to_ascii_lowercase(), unit)
         };
         let is_of_processes = line.split(',').any(|field| name_of(field).0 == "pid");
@@ -116,7 +115,7 @@ impl Columns {
         }
         columns.contains(&Column::Number).then(|| Self {
             separator,
-            units: vec![MIB; columns.len()],
+            units: vec![None; columns.len()],
             kinds: columns,
             names: line.to_owned(),
         })
@@ -137,7 +136,7 @@ impl Columns {
         let units = line.trim_start_matches('#').split([',', ' ', '\t']);
         let units = units.filter(|unit| !unit.is_empty());
         for (known, name) in self.units.iter_mut().zip(units) {
-            *known = unit(name).unwrap_or(*known);
+            *known = unit(name).or(*known);
         }
     }
 

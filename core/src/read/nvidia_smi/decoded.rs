@@ -44,7 +44,9 @@ impl<'b> Decoded<'b> {
     /// Every line that is not empty.
     pub(super) fn lines(&self) -> impl Iterator<Item = Line<'_>> + Clone {
         let mut at = 0;
-        let lines = self.text.split_inclusive('\n').enumerate();
+        // Some editors end lines in `\r` alone.
+        let end = if self.text.contains('\n') { '\n' } else { '\r' };
+        let lines = self.text.split_inclusive(end).enumerate();
         lines.filter_map(move |(idx, line)| {
             let begin = at;
             at += line.len();
@@ -54,7 +56,7 @@ impl<'b> Decoded<'b> {
                 number: idx + 1,
                 at: begin,
                 text,
-                has_end: line.ends_with('\n'),
+                has_end: line.ends_with(end),
             })
         })
     }

@@ -28,12 +28,23 @@ pub enum NvidiaSmiFault {
     },
     /// Numbers without a header, and none of them is surely a level.
     #[error(
-        "a log without header and units: which of its {n_columns} columns is memory?\nhint: put a line \
-         with their names above it, such as `timestamp, index, memory.used [MiB]`"
+        "numbers without a header: {}\nhint: a log of nvidia-smi is read with its header (without `noheader`), or with \
+         units (without `nounits`); or put a line with the names of its columns above it, such as `timestamp, index, \
+         memory.used [MiB]`",
+        which(*.n_columns)
     )]
     Unnamed {
         /// How many columns there are.
         n_columns: usize,
+    },
+    /// A column without a unit, and it is not in MiB.
+    #[error(
+        "{value} MiB of memory is more than any device has\nhint: name the unit in the header, such as \
+         `memory.used [B]`"
+    )]
+    TooLarge {
+        /// The number in the file.
+        value: String,
     },
     /// Another output of `nvidia-smi`.
     #[error(
@@ -47,6 +58,13 @@ pub enum NvidiaSmiFault {
     /// No log at all.
     #[error("not a log of nvidia-smi: no line is a header or a reading")]
     NotALog,
+}
+
+fn which(n_columns: usize) -> String {
+    match n_columns {
+        1 => "are they memory?".to_owned(),
+        n => format!("which of its {n} columns is memory?"),
+    }
 }
 
 /// What other output of nvidia-smi a line belongs to.

@@ -1,4 +1,9 @@
 //! Logs without a header (`--format=csv,noheader`): which column is memory, by what is in it.
+//!
+//! Loads, temperatures and clocks are numbers, too. Memory is one column of sizes with their unit; or a column
+//! next to that of the capacity, which does not change and is never lower.
+
+use std::collections::HashMap;
 
 use super::columns::{Column, Columns, Separator};
 use super::quantity;
@@ -58,9 +63,21 @@ fn look(field: &str) -> Look {
     }
 }
 
-/// Whether rows look like CSV of nvidia-smi: as many fields in most of them, one of them a number or a size.
-pub(super) fn looks_like_rows(rows: &[&str]) -> bool {
-    Guess::of(rows).is_some()
+/// What rows without a header may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rows {
+    /// A log of nvidia-smi: its memory is certain, or it has what only nvidia-smi writes.
+    Log,
+    /// Numbers that may be anything.
+    Numbers,
+}
+
+/// What rows look like: as many fields in most of them, one of them a number or a size.
+pub(super) fn rows_are(rows: &[&str]) -> Option<Rows> {
+    let guess = Guess::of(rows)?;
+    let is_theirs = |look: &Look| matches!(look, Look::Uuid | Look::Bus | Look::Size);
+    let is_log = guess.looks.iter().any(is_theirs) || guess.columns().is_some();
+    Some(if is_log { Rows::Log } else { Rows::Numbers })
 }
 
 /// The columns of rows without a header; `Err` with their number if none is surely memory.
@@ -68,6 +85,14 @@ pub(super) fn columns(rows: &[&str]) -> Option<Result<Columns, usize>> {
     let guess = Guess::of(rows)?;
     Some(guess.columns().ok_or(guess.looks.len()))
 }
+
+/// A capacity without its unit is at least this many MiB, a level is above this in some row: it is no load in
+/// percent, no temperature.
+const LEAST_TOTAL: u64 = 900;
+const LEAST_USED: u64 = 100;
+
+/// No device has so many MiB.
+const MOST_TOTAL: u64 = super::rows::MOST.get() >> 20;
 
 struct Guess<'t> {
     looks: Vec<Look>,
@@ -131,52 +156,42 @@ impl<'t> Guess<'t> {
             let fitting = all.filter(|&at| wanted.contains(&self.looks[at]));
             fitting.collect::<Vec<usize>>()
         };
-        let mut sizes = of_look(&[Look::Size]);
+        let sizes = of_look(&[Look::Size]);
         let mut numbers = of_look(&[Look::Small, Look::Number]);
-        if sizes.is_empty() {
-            // An index comes before what it counts.
-            if let Some(&first) = numbers.first().filter(|_| numbers.len() > 1)
-                && self.is_index(first)
-            {
-                columns[first] = Column::Number;
-                numbers.remove(0);
-            }
-            sizes = numbers;
-        } else if let [number] = numbers[..] {
-            let is_before = number < sizes[0];
-            let name = number + 1;
-            let has_name = self.looks.get(name) == Some(&Look::Text) && name < sizes[0];
-            if self.is_index(number) {
-                columns[number] = Column::Number;
-            } else if is_before && sizes.len() == 1 {
-                columns[number] = Column::Pid;
-                if has_name {
-                    columns[name] = Column::ProcessName;
-                }
-            }
+        // An index comes before what it counts.
+        if let Some(&first) = numbers.first().filter(|_| numbers.len() + sizes.len() > 1)
+            && self.is_index(first)
+        {
+            columns[first] = Column::Number;
+            numbers.remove(0);
         }
-        let used = if columns.contains(&Column::Pid) {
-            Column::ProcessUsed
-        } else {
-            Column::Used
-        };
-        match sizes[..] {
-            [only] => columns[only] = used,
-            [one, other] => {
-                let (used_at, total_at) = if self.is_total(other, one) {
-                    (one, other)
-                } else if self.is_total(one, other) {
-                    (other, one)
-                } else {
+        match (&sizes[..], &numbers[..]) {
+            ([only], [pid]) if pid < only => {
+                columns[*pid] = Column::Pid;
+                if pid + 1 < *only && self.looks[pid + 1] == Look::Text {
+                    columns[pid + 1] = Column::ProcessName;
+                }
+                columns[*only] = Column::ProcessUsed;
+            }
+            ([only], _) => columns[*only] = Column::Used,
+            ([one, other], _) => {
+                let (used, total) = self.used_and_total(*one, *other, &columns)?;
+                (columns[used], columns[total]) = (Column::Used, Column::Total);
+            }
+            ([], [one, other]) => {
+                let (used, total) = self.used_and_total(*one, *other, &columns)?;
+                let most = |at: usize| self.levels(at).max().unwrap_or(0);
+                let is_capacity = (LEAST_TOTAL..=MOST_TOTAL).contains(&most(total));
+                if !is_capacity || most(used) <= LEAST_USED {
                     return None;
-                };
-                (columns[used_at], columns[total_at]) = (used, Column::Total);
+                }
+                (columns[used], columns[total]) = (Column::Used, Column::Total);
             }
             _ => return None,
         }
         Some(Columns {
             separator: Separator::Comma,
-            units: vec![1 << 20; columns.len()],
+            units: vec![None; columns.len()],
             kinds: columns,
             names: String::new(),
         })
@@ -203,21 +218,38 @@ impl<'t> Guess<'t> {
         seen.iter().take(n_seen).all(|seen| *seen)
     }
 
-    /// Whether a column may be the capacity for another one: never lower, and it hardly changes.
-    fn is_total(&self, total: usize, used: usize) -> bool {
-        let is_above = self
-            .levels(total)
-            .zip(self.levels(used))
-            .all(|(total, used)| used <= total);
-        let mut values: Vec<u64> = Vec::new();
-        values.extend(self.levels(total));
-        values.dedup();
-        values.sort_unstable();
-        values.dedup();
-        let mut used_values: Vec<u64> = Vec::new();
-        used_values.extend(self.levels(used));
-        used_values.sort_unstable();
-        used_values.dedup();
-        is_above && values.len() <= 8 && values.len() <= used_values.len()
+    /// Which of two columns is used, and which is the capacity, if that is certain.
+    fn used_and_total(&self, one: usize, other: usize, kinds: &[Column]) -> Option<(usize, usize)> {
+        match (
+            self.is_total(other, one, kinds),
+            self.is_total(one, other, kinds),
+        ) {
+            (true, false) => Some((one, other)),
+            (false, true) => Some((other, one)),
+            _ => None,
+        }
+    }
+
+    /// Whether a column is the capacity for another one: never lower, and always the same for a device. What
+    /// begins above its half may be free memory as well.
+    fn is_total(&self, total: usize, used: usize, kinds: &[Column]) -> bool {
+        let is_id = |kind: &Column| matches!(kind, Column::Number | Column::Uuid | Column::Bus);
+        let id = kinds.iter().position(is_id);
+        let mut of_devices: HashMap<&str, u64> = HashMap::new();
+        let mut is_first = true;
+        for row in &self.rows {
+            let field = |at: usize| row.split(',').nth(at);
+            let level = |at: usize| quantity::level(field(at)?, 1)?.ok();
+            let (Some(total), Some(used)) = (level(total), level(used)) else {
+                continue;
+            };
+            let device = id.and_then(field).unwrap_or_default().trim();
+            let known = *of_devices.entry(device).or_insert(total.get());
+            if known != total.get() || used > total || is_first && used.get() > total.get() / 2 {
+                return false;
+            }
+            is_first = false;
+        }
+        !is_first
     }
 }

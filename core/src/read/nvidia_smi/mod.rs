@@ -30,6 +30,7 @@ mod tests;
 
 pub use fault::{NvidiaSmiError, NvidiaSmiFault};
 
+use super::file_kind::FileKind;
 use super::level_log::LevelLog;
 use columns::Columns;
 use decoded::Decoded;
@@ -37,20 +38,24 @@ use decoded::Decoded;
 /// What a log of `nvidia-smi` is called in a report.
 pub const TITLE: &str = "nvidia-smi log";
 
-/// Whether the beginning of a file looks like a log of `nvidia-smi`. Example: [`read`].
-pub fn is_log(head: &[u8]) -> bool {
+/// What the beginning of a file looks like: a log of `nvidia-smi`, or rows of numbers that may be one without
+/// its header.
+pub(super) fn kind(head: &[u8]) -> Option<FileKind> {
     let decoded = Decoded::of(head);
     let mut lines = decoded.lines();
     let is_named =
         |line: &str| Columns::of_header(line).is_some() || fault::other_output(line).is_some();
     if lines.clone().any(|line| is_named(line.text)) {
-        return true;
+        return Some(FileKind::NvidiaSmi);
     }
     // The look may end inside a line.
     let n_lines = decoded.lines().count().max(2) - 1;
     let mut rows = Vec::new();
     rows.extend(lines.by_ref().take(n_lines).map(|line| line.text));
-    guess::looks_like_rows(&rows)
+    guess::rows_are(&rows).map(|rows| match rows {
+        guess::Rows::Log => FileKind::NvidiaSmi,
+        guess::Rows::Numbers => FileKind::Numbers,
+    })
 }
 
 /// Reads a log. Example: [the module](self).

@@ -11,6 +11,9 @@ use crate::units::Bytes;
 /// Lines that are no readings are shown up to here.
 const N_SHOWN: usize = 60;
 
+/// No device has more memory.
+pub(super) const MOST: Bytes = Bytes::mib(16 << 20);
+
 pub(super) fn read(decoded: &Decoded<'_>) -> Result<LevelLog, (usize, NvidiaSmiFault)> {
     let mut reader = Reader::default();
     for line in decoded.lines() {
@@ -59,6 +62,8 @@ struct Reader<'t> {
     n_strange: usize,
     first_strange: Option<Line<'t>>,
     has_cut: bool,
+    /// A number that is no level in MiB.
+    too_large: Option<&'t str>,
     is_guessed: bool,
     end: usize,
 }
@@ -91,7 +96,12 @@ impl<'t> Reader<'t> {
             }
             self.columns = self.guessed(decoded)?;
         }
+        let is_first = !self.has_readings();
         if !self.row(line) {
+            if let Some(value) = self.too_large.take().filter(|_| is_first) {
+                let value = value.to_owned();
+                return Err((line.at, NvidiaSmiFault::TooLarge { value }));
+            }
             if line.has_end {
                 self.n_strange += 1;
                 self.first_strange.get_or_insert(line);
@@ -100,6 +110,10 @@ impl<'t> Reader<'t> {
             }
         }
         Ok(())
+    }
+
+    fn has_readings(&self) -> bool {
+        self.builder.n_readings() > 0 || !self.unnamed.is_empty()
     }
 
     /// The columns of a log that begins without a header.
@@ -120,12 +134,16 @@ impl<'t> Reader<'t> {
         );
         match guess::columns(&rows) {
             Some(Ok(columns)) => {
-                let words = if columns.has(Column::Total) {
-                    "the log has no header: used and total memory were told by their numbers"
-                } else {
-                    "the log has no header: its numbers were taken as used memory, in MiB"
-                };
-                self.builder.notes.push(words.to_owned());
+                let at = |wanted: fn(&Column) -> bool| columns.kinds.iter().position(wanted);
+                let used = at(|kind| matches!(kind, Column::Used | Column::ProcessUsed));
+                let of_total = at(|kind| *kind == Column::Total)
+                    .map(|total| format!(", column {} as the capacity", total + 1));
+                let words = format!(
+                    "the log has no header: column {} was taken as used memory{}",
+                    used.unwrap_or(0) + 1,
+                    of_total.unwrap_or_default()
+                );
+                self.builder.notes.push(words);
                 Ok(Some(columns))
             }
             Some(Err(n_columns)) => Err((0, NvidiaSmiFault::Unnamed { n_columns })),
@@ -135,6 +153,7 @@ impl<'t> Reader<'t> {
 
     /// Reads one row; false if it is none.
     fn row(&mut self, line: Line<'t>) -> bool {
+        let is_first = !self.has_readings();
         let Some(columns) = &self.columns else {
             return false;
         };
@@ -143,8 +162,18 @@ impl<'t> Reader<'t> {
         };
         let mut row = Row::default();
         for ((field, column), unit) in fields.into_iter().zip(&columns.kinds).zip(&columns.units) {
-            let is_in_order = row.take(field, *column, *unit);
+            let is_in_order = row.take(field, *column, unit.unwrap_or(1 << 20));
             if !is_in_order {
+                return false;
+            }
+            let is_too_large =
+                |text| matches!(quantity::level(text, 1 << 20), Some(Ok(it)) if it > MOST);
+            if unit.is_none()
+                && column.is_level()
+                && !quantity::has_unit(field)
+                && is_too_large(field)
+            {
+                self.too_large = Some(field);
                 return false;
             }
         }
@@ -152,7 +181,15 @@ impl<'t> Reader<'t> {
         if !line.has_end && self.has_units && !row.has_unit {
             return false;
         }
-        let is_uncertain = !line.has_end && columns.kinds.last().is_some_and(|it| it.is_level());
+        if !line.has_end && may_be_cut(line.text, columns) {
+            if is_first {
+                self.builder
+                    .notes
+                    .push("the only reading has no line end: it may be cut".to_owned());
+            } else {
+                return false;
+            }
+        }
         let at = row.time().map(|at| at.after_midnight(self.latest_time));
         self.latest_time = at.or(self.latest_time);
         if !columns.has_level() {
@@ -160,37 +197,23 @@ impl<'t> Reader<'t> {
         }
         match (row.used(), at) {
             (Some(reading), Some(at)) if row.ids == Ids::default() && row.pid.is_none() => {
-                self.unnamed_row(at, reading, row.total, is_uncertain)
+                self.unnamed_row(at, reading, row.total);
             }
-            _ => self.named(&row, at, is_uncertain),
+            _ => self.named(&row, at),
         }
-    }
-
-    fn unnamed_row(
-        &mut self,
-        at: WallTime,
-        reading: Reading<'t>,
-        total: Option<Bytes>,
-        is_uncertain: bool,
-    ) -> bool {
-        let last = self.unnamed.last().and_then(|it| it.reading.ok());
-        if is_uncertain && is_rest(reading, last) {
-            return false;
-        }
-        self.builder.at(Some(at));
-        self.unnamed_total = self.unnamed_total.max(total);
-        self.unnamed.push(Unnamed { at, reading });
         true
     }
 
-    fn named(&mut self, row: &Row<'t>, at: Option<WallTime>, is_uncertain: bool) -> bool {
+    fn unnamed_row(&mut self, at: WallTime, reading: Reading<'t>, total: Option<Bytes>) {
+        self.builder.at(Some(at));
+        self.unnamed_total = self.unnamed_total.max(total);
+        self.unnamed.push(Unnamed { at, reading });
+    }
+
+    fn named(&mut self, row: &Row<'t>, at: Option<WallTime>) {
         let Some(device) = self.builder.device(row.ids) else {
-            return true;
+            return;
         };
-        let last = self.builder.last_used(device);
-        if is_uncertain && row.used().is_some_and(|used| is_rest(used, last)) {
-            return false;
-        }
         self.builder.at(at);
         if let Some(name) = row.device_name {
             self.builder.name(device, name);
@@ -208,7 +231,6 @@ impl<'t> Reader<'t> {
             self.builder
                 .process_level(process, LevelKind::Used, used, at);
         }
-        true
     }
 
     fn finish(mut self) -> Result<LevelLog, (usize, NvidiaSmiFault)> {
@@ -275,12 +297,11 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// Whether a number may be what a cut left of a longer one: `12` of `1234`.
-fn is_rest(reading: Reading<'_>, last: Option<Bytes>) -> bool {
-    match (reading, last) {
-        (Ok(level), Some(last)) => level.get() < last.get() / 8,
-        _ => false,
-    }
+/// Whether a row without a line end may have lost a part that counts: `12` of `1234`. A unit or a bracket ends a
+/// field; what is cut from a column that is not read is no loss.
+fn may_be_cut(text: &str, columns: &Columns) -> bool {
+    let is_read = columns.kinds.last() != Some(&Column::Other);
+    is_read && !text.ends_with(['B', ']', '%', '"'])
 }
 
 /// How many rows each reading has, if times tell: all have as many, at most 20 ms apart.

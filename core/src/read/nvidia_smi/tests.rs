@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use proptest::prelude::*;
 
-use super::{is_log, read};
+use super::read;
 use crate::read::file_kind::FileKind;
 use crate::read::level_log::{DeviceLog, LevelLog, Shape};
 use crate::report::{level_log, n_columns};
@@ -80,7 +80,7 @@ fn a_query_of_devices() {
     assert_eq!(log.devices[0].name.as_deref(), Some("NVIDIA A100"));
     let peak_at = log.devices[0].levels[0].course.peak_at.unwrap();
     assert_eq!(peak_at.to_string(), "2024-01-17 12:35:56");
-    assert_eq!(log.devices[1].missing, Some(("[N/A]".to_owned(), 1)));
+    assert_eq!(log.devices[1].missing, [("[N/A]".to_owned(), 1)]);
     assert_eq!(log.notes, [""; 0]);
 }
 
@@ -92,7 +92,7 @@ fn a_query_of_processes() {
         panic!("{log:?}");
     };
     assert_eq!(python.name.as_deref(), Some("/opt/a, b/python"));
-    assert_eq!(blender.missing, Some(("[N/A]".to_owned(), 1)));
+    assert_eq!(blender.missing, [("[N/A]".to_owned(), 1)]);
 }
 
 #[test]
@@ -119,6 +119,7 @@ fn every_encoding_of_a_shell() {
     let marked = |mark: &[u8], bytes: &[u8]| [mark, bytes].concat();
     for bytes in [
         crlf.clone().into_bytes(),
+        QUERY.replace('\n', "\r").into_bytes(),
         marked(b"\xef\xbb\xbf", QUERY.as_bytes()),
         marked(b"\xff\xfe", &little),
         marked(b"\xfe\xff", &big),
@@ -147,16 +148,76 @@ fn a_log_without_header_is_told_by_its_numbers() {
         .replace(", 5 %", "")
         .replace(", [N/A]\n", "\n");
     check(&without_units, &["GPU 0 10 700 12", "GPU 1 500 500 400"]);
-    check("512\n700\n600\n", &["GPU 512 700 600"]);
-    check("1705494896, 512\n1705494897, 700\n", &["GPU 512 700 700"]);
+    check(
+        "1705494896, 512 MiB\n1705494897, 700 MiB\n",
+        &["GPU 512 700 700"],
+    );
+    check("433, 40536\n500, 40536\n", &["GPU 433 500 500"]);
+    check(
+        "0, 433, 40536\n1, 500, 24564\n",
+        &["GPU 0 433 433 433", "GPU 1 500 500 500"],
+    );
     check(
         "4211, /usr/bin/python3, 512 MiB\n4211, /usr/bin/python3, 600 MiB\n",
         &["GPU · 4211 Some(600)"],
     );
-    let notes = log("512\n700\n").notes;
+    let words =
+        "the log has no header: column 2 was taken as used memory, column 3 as the capacity";
+    assert_eq!(log("0, 512 MiB, 8000 MiB\n").notes, [words]);
     assert_eq!(
-        notes,
-        ["the log has no header: its numbers were taken as used memory, in MiB"]
+        log("512 MiB\n").notes,
+        ["the log has no header: column 1 was taken as used memory"]
+    );
+}
+
+#[test]
+fn without_a_header_nothing_is_guessed() {
+    for (text, kind) in [
+        // memory.used, utilization.gpu
+        ("433, 0\n433, 1\n433, 2\n", FileKind::Numbers),
+        // index, utilization.gpu
+        ("0, 35\n1, 20\n0, 36\n", FileKind::Numbers),
+        // memory.total, utilization.gpu
+        ("40536, 35\n40536, 20\n", FileKind::Numbers),
+        // timestamp, temperature.gpu
+        (
+            "2024/01/05 12:30:00.123, 45\n2024/01/05 12:30:01.123, 46\n",
+            FileKind::Numbers,
+        ),
+        // memory.free, memory.total
+        (
+            "900 MiB, 1000 MiB\n800 MiB, 1000 MiB\n",
+            FileKind::NvidiaSmi,
+        ),
+        ("39000, 40536\n38000, 40536\n", FileKind::Numbers),
+        ("10 MiB, 20 MiB, 30 MiB\n", FileKind::NvidiaSmi),
+        ("512\n700\n600\n", FileKind::Numbers),
+        ("0,0.9\n1,0.8\n2,0.7\n", FileKind::Numbers),
+        ("3", FileKind::Numbers),
+    ] {
+        assert_eq!(FileKind::of(text.as_bytes()), kind, "{text}");
+        check_error(text, "byte 0: numbers without a header: ");
+        check_error(text, "without `noheader`");
+    }
+}
+
+#[test]
+fn a_number_that_is_not_mib_is_refused() {
+    check_error(
+        "timestamp,memory_used\n2024-01-01 00:00:00,5368709120\n",
+        "byte 22: 5368709120 MiB of memory is more than any device has\nhint: name the unit",
+    );
+    let named = "timestamp,memory_used [B]\n2024-01-01 00:00:00,5368709120\n";
+    check(named, &["GPU 5120 5120 5120"]);
+    let notes = log("memory.used\n500\n5368709120\n600\n").notes;
+    assert_eq!(notes, ["line 3 is not a reading: 5368709120"]);
+}
+
+#[test]
+fn the_index_of_pandas_has_no_name() {
+    check(
+        ",timestamp,index,memory.used [MiB]\n0,2024/01/05 12:00:00.000,3,100 MiB\n1,2024/01/05 12:00:01.000,3,200 MiB\n",
+        &["GPU 3 100 200 200"],
     );
 }
 
@@ -215,9 +276,28 @@ fn a_cut_line_is_left_out() {
     let bare = "index, memory.used\n0, 4000\n0, 4100\n0, 41";
     assert_eq!(log(bare).notes, ["the last line was cut off, and left out"]);
     check(bare, &["GPU 0 4000 4100 4100"]);
+    // `199` of `1999`.
     check(
-        "index, memory.used\n0, 4000\n0, 4100",
-        &["GPU 0 4000 4100 4100"],
+        "memory.used [MiB]\n1000\n1000\n199",
+        &["GPU 1000 1000 1000"],
+    );
+    check(
+        "memory.used, index\n4000, 1\n4100, 1",
+        &["GPU 1 4000 4000 4000"],
+    );
+    // What is certainly whole stays.
+    check(
+        "memory.used [MiB]\n1000 MiB\n199 MiB",
+        &["GPU 1000 1000 199"],
+    );
+    check(
+        "memory.used, utilization.gpu\n1000, 5 %\n199, 1",
+        &["GPU 1000 1000 199"],
+    );
+    check("memory.used\n1000", &["GPU 1000 1000 1000"]);
+    assert_eq!(
+        log("memory.used\n1000").notes,
+        ["the only reading has no line end: it may be cut"]
     );
     let with_unit = "index, memory.used [MiB]\n0, 4000 MiB\n0, 4100";
     check(with_unit, &["GPU 0 4000 4000 4000"]);
@@ -267,10 +347,8 @@ fn other_texts_are_no_logs() {
         "0.5,0.7\n0.1,0.2\n",
         "{\"NVSMI LOG\": 1}",
     ] {
-        assert!(
-            !is_log(text.as_bytes()) || FileKind::of(text.as_bytes()) == FileKind::Json,
-            "{text}"
-        );
+        let kind = FileKind::of(text.as_bytes());
+        assert!(matches!(kind, FileKind::Text | FileKind::Json), "{text}");
     }
 }
 
@@ -302,6 +380,82 @@ fn shapes_are_told_in_plain_words() {
     check_shape(&[0, 900, 500], Shape::Rose);
     check_shape(&[0, 900, 3], Shape::FellBack);
     check_shape(&[900, 950, 3], Shape::Fell);
+}
+
+/// The shape of readings in MiB on a device of 80 GiB, and the conclusion on it.
+fn judged(levels: impl Iterator<Item = u64>) -> (Shape, String) {
+    let mut text = "memory.used [MiB], memory.total [MiB]\n".to_owned();
+    for level in levels {
+        writeln!(text, "{level} MiB, 81559 MiB").unwrap();
+    }
+    let log = log(&text);
+    let device = &log.devices[0];
+    let shape = device.levels[0].course.shape(device.capacity);
+    let report = level_log(&log, 200);
+    (shape, report.lines().nth(1).unwrap().to_owned())
+}
+
+#[test]
+fn a_slow_rise_counts_below_a_hundredth_of_the_capacity() {
+    let (shape, words) = judged((0..160).map(|n| 1000 + 5 * n));
+    assert_eq!(shape, Shape::RoseThroughout);
+    assert_eq!(
+        words,
+        "▲ GPU rose throughout: +795 MiB, from 1000 MiB to 1.75 GiB"
+    );
+    let (shape, _) = judged((0..5000).map(|n| 1000 + n / 10 + 40 * (n % 3)));
+    assert_eq!(shape, Shape::RoseThroughout);
+}
+
+#[test]
+fn what_comes_back_or_settles_is_no_slow_rise() {
+    let sawtooth = (0..160).map(|n| 1000 + 30 * (n % 20) + n % 3);
+    let warm_up = (0..160).map(|n| 1000 + 700 * n.min(20) / 20 + n % 3);
+    let settling = (0..160_u32).map(|n| 1700 - (700.0 * 0.97_f64.powf(n.into())) as u64);
+    let step = (0..160).map(|n| if n < 80 { 1000 } else { 1500 + n % 3 });
+    for (name, levels) in [
+        ("sawtooth", sawtooth.collect::<Vec<u64>>()),
+        ("warm-up", warm_up.collect()),
+        ("settling", settling.collect()),
+        ("step", step.collect()),
+    ] {
+        let (shape, words) = judged(levels.into_iter());
+        assert_eq!(shape, Shape::Flat, "{name}");
+        assert!(
+            words.starts_with("no device's memory rose clearly: GPU by "),
+            "{name}: {words}"
+        );
+        assert!(
+            words.ends_with(", and less than 816 MiB does not count"),
+            "{name}: {words}"
+        );
+    }
+    let (_, words) = judged([500, 400, 500].into_iter());
+    assert_eq!(
+        words,
+        "no device's memory rose from the log's start to its end"
+    );
+}
+
+#[test]
+fn each_word_in_place_of_a_level_is_counted() {
+    let log = log("index, memory.used\n0, 5\n0, [N/A]\n0, [GPU is lost]\n0, [N/A]\n");
+    let expected = [("[N/A]", 2), ("[GPU is lost]", 1)].map(|(words, n)| (words.to_owned(), n));
+    assert_eq!(log.devices[0].missing, expected);
+    let report = level_log(&log, 80);
+    let line = "  no figure in 3 readings: [N/A] in 2, [GPU is lost] in 1";
+    assert!(report.lines().any(|it| it == line), "{report}");
+}
+
+#[test]
+fn a_clock_that_goes_back_is_noted() {
+    let log = log("timestamp, index, memory.used [MiB]\n\
+        2024/01/06 12:00:00.000, 0, 500 MiB\n\
+        2024/01/05 12:00:00.000, 0, 100 MiB\n\
+        2024/01/05 12:00:01.000, 0, 600 MiB\n\
+        2024/01/05 12:00:00.000, 1, 600 MiB\n");
+    let words = "the log's clock goes back 1 time: first and last are in the order of its lines";
+    assert_eq!(log.notes, [words]);
 }
 
 #[test]

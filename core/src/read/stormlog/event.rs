@@ -29,6 +29,7 @@ pub(super) struct RawEvent {
     timestamp_ns: Figure,
     timestamp: Figure,
     event_type: Figure,
+    collector: Figure,
     pid: Figure,
     pub(super) host: Figure,
     device_id: Figure,
@@ -44,6 +45,7 @@ impl RawEvent {
             "timestamp_ns" => &mut self.timestamp_ns,
             "timestamp" => &mut self.timestamp,
             "event_type" | "type" => &mut self.event_type,
+            "collector" => &mut self.collector,
             "pid" => &mut self.pid,
             "host" => &mut self.host,
             "device_id" | "device" => &mut self.device_id,
@@ -65,6 +67,12 @@ impl RawEvent {
         self.event_type
             .text()
             .is_some_and(|kind| alerts.contains(&kind))
+    }
+
+    /// Whether its levels are resident memory of the process: the tracker of the CPU knows nothing else.
+    pub(super) fn is_resident(&self) -> bool {
+        let tracker = self.collector.text();
+        tracker.is_some_and(|name| name.ends_with("cpu_tracker"))
     }
 
     fn at_nanos(&self) -> Option<i64> {

@@ -27,7 +27,7 @@ use std::collections::{BTreeSet, HashMap};
 use serde::de::{DeserializeSeed, SeqAccess, Visitor};
 use thiserror::Error;
 
-use super::level_log::{Builder, Ids, LevelKind, LevelLog, WallTime};
+use super::level_log::{Builder, HOST, Ids, LevelKind, LevelLog, WallTime};
 use crate::units::Bytes;
 use event::{Event, RawEvent};
 
@@ -72,12 +72,14 @@ struct Events {
     all: Vec<Event>,
     hosts: Vec<String>,
     n_alerts: usize,
+    n_resident: usize,
     n_without_time: usize,
 }
 
 impl Events {
     fn take(&mut self, raw: &RawEvent) {
         self.n_alerts += usize::from(raw.is_alert());
+        self.n_resident += usize::from(raw.is_resident());
         let host = raw.host.text().unwrap_or_default();
         let known = self.hosts.iter().rposition(|known| known == host);
         let is_full = self.hosts.len() == N_HOSTS;
@@ -193,9 +195,11 @@ fn log(events: &Events) -> LevelLog {
     let mut numbers: HashMap<i64, String> = HashMap::new();
     let mut pids: HashMap<(usize, i64), BTreeSet<u64>> = HashMap::new();
     for event in &events.all {
-        numbers
-            .entry(event.device)
-            .or_insert_with(|| event.device.to_string());
+        let number = || match event.device {
+            0.. => event.device.to_string(),
+            _ => HOST.to_owned(),
+        };
+        numbers.entry(event.device).or_insert_with(number);
         pids.entry((event.host, event.device))
             .or_default()
             .extend(event.pid());
@@ -247,16 +251,29 @@ fn log(events: &Events) -> LevelLog {
             }
         }
     }
-    for (n, words) in [
-        (events.n_alerts, "warnings or errors are in the export"),
-        (
-            events.n_without_time,
-            "events have no time, and were left out",
-        ),
-    ] {
-        if n > 0 {
-            builder.notes.push(format!("{n} {words}"));
-        }
+    if events.n_resident > 0 {
+        let words = format!(
+            "levels of {HOST} are the process's resident memory (RSS), which the tracker of the CPU reads"
+        );
+        builder.notes.push(words);
+    }
+    match events.n_alerts {
+        0 => (),
+        1 => builder
+            .notes
+            .push("1 warning or error is in the export".to_owned()),
+        n => builder
+            .notes
+            .push(format!("{n} warnings or errors are in the export")),
+    }
+    match events.n_without_time {
+        0 => (),
+        1 => builder
+            .notes
+            .push("1 event has no time, and was left out".to_owned()),
+        n => builder
+            .notes
+            .push(format!("{n} events have no time, and were left out")),
     }
     builder.finish(TITLE)
 }

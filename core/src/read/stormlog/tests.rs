@@ -85,7 +85,22 @@ fn the_first_version_has_other_names() {
         shown(&log),
         expected.map(|(name, n, peak)| (name.to_owned(), n, peak))
     );
-    assert_eq!(log.notes, ["1 warnings or errors are in the export"]);
+    assert_eq!(log.notes, ["1 warning or error is in the export"]);
+}
+
+#[test]
+fn the_tracker_of_the_cpu_reads_the_host() {
+    let text = array()
+        .replace("\"device_id\": 0", "\"device_id\": -1")
+        .replace("cuda_tracker", "cpu_tracker");
+    let log = read(text.as_bytes()).unwrap();
+    assert_eq!(log.devices[0].label, "host");
+    assert_eq!(
+        log.notes,
+        [
+            "levels of host are the process's resident memory (RSS), which the tracker of the CPU reads"
+        ]
+    );
 }
 
 #[test]

@@ -57,7 +57,10 @@ fn levels(device: &DeviceLevels) -> Vec<String> {
     parts.push(format!("at the end {}", level(device.at_end)));
     let reserved = device.peak_reserved;
     parts.extend(reserved.map(|reserved| format!("reserved at most {reserved}")));
-    parts.push(format!("{} allocations and frees", device.n_changes));
+    parts.push(match device.n_changes {
+        1 => "1 allocation or free".to_owned(),
+        n => format!("{n} allocations and frees"),
+    });
     if !device.is_absolute {
         parts.push("levels are relative: the trace has no totals".to_owned());
     }
