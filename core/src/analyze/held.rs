@@ -7,6 +7,7 @@ use super::evidence::Evidence;
 use super::facts::{Fact, Says};
 use super::finding::{Finding, FindingKind};
 use super::names::{GrowingNames, NameKey};
+use super::suggest;
 use crate::collect::CollectVec;
 use crate::holders::{Bound, DeviceHolders, Holder, HolderBranch, Rest, RootKind, Traits};
 use crate::recording::{DeviceIdx, Recording, RunIdx};
@@ -41,6 +42,8 @@ pub(super) struct Growers {
     n_grown: usize,
     /// In each of them it had one tensor and nothing else.
     is_one_tensor: bool,
+    /// A cell reads what the first name collects, and then empties it: its graphs are there for a purpose.
+    is_emptied: bool,
 }
 
 /// A name, as it is followed from look to look.
@@ -117,14 +120,25 @@ pub(super) fn growers(
     });
     sums.truncate(N_TOLD);
     let first = sums.first();
+    let mut holders = sums.iter().filter_map(Sum::holder).collect_vec();
+    // Where they neither gained nor have half of it, something else grows: the host's memory is anybody's.
+    let gained = sums.iter().fold(ByteDelta::ZERO, |sum, it| sum + it.grown);
+    let has: Bytes = holders.iter().map(|it| it.retained).sum();
+    let is_host = !recording.device(device).kind.is_accelerator();
+    if is_host && gained.as_f64().max(has.as_f64()) < 0.5 * kept.as_f64() {
+        holders.clear();
+    }
     Growers {
+        is_emptied: holders
+            .first()
+            .is_some_and(|it| suggest::is_emptied(recording, it)),
         n_grown: first.map_or(0, |sum| sum.n_grown),
         // A loop's one look sees what all of its steps left.
         is_one_tensor: first.is_some_and(|sum| {
             let is_seen = sum.n_seen >= SINGLE_LOOKS && sum.n_grown > 1;
             sum.n_single == sum.n_seen && (steps || is_seen)
         }),
-        holders: sums.iter().filter_map(Sum::holder).collect_vec(),
+        holders,
         n_looks,
     }
 }
@@ -288,11 +302,11 @@ fn is_one_tensor(holder: &Holder) -> bool {
 }
 
 /// Nobody means to keep what is kept there.
-fn is_accident(holder: &Holder) -> bool {
+fn is_accident(holder: &Holder, is_emptied: bool) -> bool {
     let is_meant = matches!(holder.kind, RootKind::Variable | RootKind::ModuleGlobal);
     let traits = &holder.traits;
     !is_meant
-        || traits.graph > Bytes::ZERO
+        || (traits.graph > Bytes::ZERO && !is_emptied)
         || (traits.by_function && !traits.type_name.ends_with("_lru_cache_wrapper"))
         || traits.type_name == "type"
         || BY_ACCIDENT.iter().any(|it| holder.path.contains(it))
@@ -301,8 +315,11 @@ fn is_accident(holder: &Holder) -> bool {
 impl Growers {
     /// Those of names that were followed: that they collect is known.
     pub(super) fn of_names(recording: &Recording, growing: &GrowingNames) -> Self {
+        let holders = of_names(recording, growing);
+        let first = holders.first();
         Self {
-            holders: of_names(recording, growing),
+            is_emptied: first.is_some_and(|it| suggest::is_emptied(recording, it)),
+            holders,
             n_looks: growing.runs.len(),
             n_grown: growing.runs.len(),
             is_one_tensor: false,
@@ -350,7 +367,8 @@ impl Growers {
 
     /// Nobody meant to keep it: what has no name, either, where that is no allocator's doing.
     pub(super) fn is_accident(&self, on_accelerator: bool) -> bool {
-        self.holders.first().map_or(on_accelerator, is_accident)
+        let first = self.holders.first();
+        first.map_or(on_accelerator, |it| is_accident(it, self.is_emptied))
     }
 
     /// The first of them are objects that only refer to each other.

@@ -15,21 +15,31 @@ pub(super) fn fix(
     holder: &Holder,
 ) -> Option<Fix> {
     if let Some(displaying) = displayed_by(recording, holder) {
-        let source = recording.text(displaying).unwrap_or_default();
-        let mut fix = holders::fix(holder, &[source], true)?;
+        let own = recording.text(displaying).unwrap_or_default();
+        let sources = sources(recording, own, displaying);
+        let mut fix = holders::fix(holder, &sources, true)?;
         fix.elsewhere = fix.before.is_some() && displaying.cell != run.cell;
         return Some(fix);
     }
-    let latest = recording
-        .cells()
-        .iter()
-        .rev()
-        .filter(|cell| cell.idx != run.cell);
-    let others = latest.filter_map(|cell| cell.revisions.last()?.text.as_deref());
     let own = recording.text(run).unwrap_or_default();
-    let sources: Vec<&str> = std::iter::once(own).chain(others).collect_vec();
+    let sources = sources(recording, own, run);
     let is_accelerator = recording.device(device).kind.is_accelerator();
     holders::fix(holder, &sources, is_accelerator)
+}
+
+/// Whether some cell both reads what a holder collects, and empties it.
+pub(super) fn is_emptied(recording: &Recording, holder: &Holder) -> bool {
+    let cells = recording.cells().iter();
+    let mut texts = cells.filter_map(|cell| cell.revisions.last()?.text.as_deref());
+    texts.any(|text| holders::is_emptied(holder, text))
+}
+
+/// The text of a run's cell, and those of the others, the newest first.
+fn sources<'a>(recording: &'a Recording, own: &'a str, run: &Run) -> Vec<&'a str> {
+    let others = recording.cells().iter().rev();
+    let others = others.filter(|cell| cell.idx != run.cell);
+    let others = others.filter_map(|cell| cell.revisions.last()?.text.as_deref());
+    std::iter::once(own).chain(others).collect_vec()
 }
 
 /// The run that displayed what IPython keeps as `Out[3]`.

@@ -2,12 +2,14 @@
 
 mod collected;
 mod keepers;
+mod reads;
 mod statement;
 
 use super::{Holder, RootKind};
 use crate::source_text::is_name_letter;
 use crate::units::Bytes;
 use collected::Collected;
+use reads::Reads;
 use statement::{Code, Span};
 
 /// Longer cells are not parsed.
@@ -85,8 +87,8 @@ pub enum FixReason {
 /// `sources` are the text of the cell that grew and then those of others: what a function keeps is
 /// written where the function is. `is_accelerator` says whether host memory is another one.
 ///
-/// `.item()` is suggested only if every tensor is a single number, and nothing that the cell's backward
-/// pass needs is detached.
+/// `.item()` is suggested only if every tensor is a single number that no cell reads as a tensor, and nothing
+/// that a cell runs backward through is detached.
 ///
 /// ```
 /// use gpumem_core::holders::{FixReason, Holder, RootKind, fix};
@@ -99,6 +101,7 @@ pub enum FixReason {
 /// ```
 pub fn fix(holder: &Holder, sources: &[&str], is_accelerator: bool) -> Option<Fix> {
     match holder.kind {
+        RootKind::OutputHistory if sources.iter().any(|it| reads::takes_results(it)) => None,
         RootKind::OutputHistory => Some(of_output(sources.first().map_or("", bounded))),
         RootKind::Traceback | RootKind::Debugger => {
             Some(once(holder.kind.release()?, FixReason::TracebackReleased))
@@ -197,14 +200,10 @@ pub(crate) fn fix_of_rerun(name: &str, source: &str) -> Option<Fix> {
 }
 
 fn of_name(holder: &Holder, sources: &[&str], is_accelerator: bool) -> Option<Fix> {
-    let own = sources.first().map_or("", bounded);
     if let Some(fix) = keepers::fix(holder, sources) {
         return Some(fix);
     }
     let collection = collection(&holder.path);
-    if own.contains(&format!("{collection}.backward(")) {
-        return None;
-    }
     // Most cells do not have the word, and need not be parsed.
     let word = collection.rsplit('.').next().unwrap_or_default();
     let shown = sources
@@ -212,15 +211,19 @@ fn of_name(holder: &Holder, sources: &[&str], is_accelerator: bool) -> Option<Fi
         .enumerate()
         .filter(|(_, it)| it.contains(word));
     let below = &holder.path[collection.len()..];
+    let mut goes_back = false;
     let mut changed = shown.filter_map(|(idx, source)| {
         let code = Code::of(bounded(source));
         let found = Collected::find(&code, collection)?;
-        // What is looked up again is computed with, on the device.
-        let n_places = sources.iter().map(|it| it.matches(collection).count());
-        let n_own = code.of_span(found.statement()).matches(collection).count();
-        let is_read = n_places.sum::<usize>() > n_own + 1;
-        let may_move = is_accelerator && (found.is_list() || !is_read);
-        let fix = found.changed(holder, below, may_move, idx == 0);
+        if below.contains(collected::FRAMES) && sources.iter().any(|it| reads::needs_frames(it)) {
+            return Some(None);
+        }
+        let reads = Reads::of(word, code.of_span(found.statement()), sources);
+        goes_back |= reads.graph;
+        let fix = found.changed(holder, below, &reads, idx == 0);
+        // What is read again is computed with, on the device.
+        let may_move = is_accelerator && !reads.values;
+        let fix = fix.filter(|it| may_move || it.reason != FixReason::InHostMemory);
         Some(fix.map(|fix| Fix {
             elsewhere: idx > 0,
             ..fix
@@ -229,6 +232,9 @@ fn of_name(holder: &Holder, sources: &[&str], is_accelerator: bool) -> Option<Fi
     // Where several cells add to it, a change of one is no cure.
     let first = changed.next().flatten();
     let only = first.filter(|_| changed.next().is_none());
+    if goes_back {
+        return None;
+    }
     only.or_else(|| of_any(holder))
 }
 
@@ -244,6 +250,12 @@ pub(crate) fn keeping_statement<'a>(holder: &Holder, source: &'a str) -> Option<
     let mut statements = code.statements().into_iter();
     let named = || statements.find(|it| code.find_word(*it, name).next().is_some());
     found.or_else(named).map(|span| code.of_span(span))
+}
+
+/// Whether a cell reads what a holder collects, and empties it below: accumulates a loss over some batches, say.
+pub(crate) fn is_emptied(holder: &Holder, source: &str) -> bool {
+    let word = collection(&holder.path).rsplit('.').next();
+    word.is_some_and(|word| !word.is_empty() && reads::is_emptied(word, source))
 }
 
 /// What collects, on the way to the largest object: `trainer.losses` of
@@ -265,7 +277,9 @@ fn of_any(holder: &Holder) -> Option<Fix> {
     };
     // Results of a worker's tasks have a name that is no expression.
     let is_name = !holder.name.contains(' ') || holder.name.contains('…');
-    (is_data && is_name).then(|| once(&format!("del {}", holder.name), reason))
+    // What others hold, too, is not freed with this name.
+    let is_shared = holder.what.contains(", shared with ");
+    (is_data && is_name && !is_shared).then(|| once(&format!("del {}", holder.name), reason))
 }
 
 #[cfg(test)]
@@ -396,6 +410,72 @@ mod tests {
         let total = with_graph("total.grad_fn", true);
         let fixed = fix(&total, &["total += loss\ntotal.backward()"], true);
         assert_eq!(fixed, None);
+    }
+
+    #[test]
+    fn what_is_read_as_a_tensor_stays_one() {
+        let after = |path: &str, sources: &[&str]| {
+            fix(&with_graph(path, true), sources, true).map(|it| it.after)
+        };
+        let detached = |after: &str| Some(after.to_owned());
+        let own = "loss = net(x)\nrunning += loss\nprint(f'{running.item() / k:.5f}')";
+        let changed = detached("running += loss.detach()");
+        assert_eq!(after("running.grad_fn", &[own]), changed);
+        let own = "losses.append(loss)";
+        let other = "losses = []\ndef curve():\n    return [l.item() for l in losses]";
+        let changed = detached("losses.append(loss.detach())");
+        assert_eq!(after("losses[0].grad_fn", &[own, other]), changed);
+        let other = "loss = torch.stack(losses).sum()\nloss.backward()\nlosses.clear()";
+        assert_eq!(after("losses[0].grad_fn", &[own, other]), None);
+    }
+
+    #[test]
+    fn what_a_cell_reads_stays_on_the_device() {
+        let after = |path: &str, sources: &[&str]| {
+            let mut kept = holder(RootKind::Variable, path, "list");
+            "Tensor".clone_into(&mut kept.traits.tensor_type);
+            fix(&kept, sources, true).map(|it| it.after)
+        };
+        let own = "bank.append(f(x))";
+        let moved = Some("bank.append(f(x).cpu())".to_owned());
+        assert_eq!(after("bank[0]", &[own, "bank = []", "len(bank)"]), moved);
+        let read = "sum((b * w).sum() for b in bank)";
+        assert_ne!(after("bank[0]", &[own, read]), moved);
+        let leaf = "G.blocks.append(tensor(n, requires_grad=True))";
+        assert!(after("G.blocks[0]", &[leaf]).is_none_or(|it| !it.contains(".cpu()")));
+    }
+
+    #[test]
+    fn errors_keep_the_frames_that_a_cell_needs() {
+        let path = "errors[0].__traceback__.tb_frame.<locals>.batch";
+        let errors = holder(RootKind::Variable, path, "list");
+        let after = |other: &str| {
+            let found = fix(&errors, &["errors.append(e)", other], true);
+            found.map_or_else(String::new, |it| it.after)
+        };
+        let without = "errors.append(e.with_traceback(None))";
+        assert_eq!(after("print(errors[-1])"), without);
+        assert_eq!(after("errors[0].__traceback__"), "del errors");
+        let chained = "try:\n    f()\nexcept KeyError as e:\n    raise RuntimeError('no') from e";
+        assert_eq!(after(chained), "del errors");
+    }
+
+    #[test]
+    fn a_result_that_a_cell_takes_stays_displayed() {
+        let output = holder(RootKind::OutputHistory, "Out[3]", "Tensor");
+        assert!(fix(&output, &["model(x)", "print(1)"], true).is_some());
+        assert_eq!(
+            fix(&output, &["model(x)", "norms.append(_.sum())"], true),
+            None
+        );
+    }
+
+    #[test]
+    fn what_others_hold_too_is_not_said_to_be_freed() {
+        let mut kept = holder(RootKind::Variable, "kept[0]", "list");
+        assert!(fix(&kept, &["f()"], true).is_some());
+        "list of 12 tensors, shared with Out[2]".clone_into(&mut kept.what);
+        assert_eq!(fix(&kept, &["f()"], true), None);
     }
 
     #[test]

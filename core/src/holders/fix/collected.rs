@@ -1,5 +1,6 @@
 //! The place in a cell where a value is put into a collection.
 
+use super::reads::Reads;
 use super::statement::{Code, Span, is_of_name, words};
 use super::{Fix, FixReason, Holder};
 use crate::units::Bytes;
@@ -16,7 +17,7 @@ const LOOSER: [&str; 9] = [
 const OF_TENSORS: [&str; 4] = [".grad", "._saved", "._base", ".<saved"];
 
 /// And behind an exception.
-const FRAMES: &str = ".__traceback__";
+pub(super) const FRAMES: &str = ".__traceback__";
 
 /// A statement that puts a value into a collection, and where that value stands in it.
 pub(super) struct Collected<'a> {
@@ -151,24 +152,28 @@ impl<'a> Collected<'a> {
     }
 
     /// The statement with a value that keeps less; `None` where nothing certain can be said.
-    /// `may_move`: a tensor may go to host memory. `is_own` is false in another cell than the one that grew.
+    /// `is_own` is false in another cell than the one that grew.
     pub(super) fn changed(
         &self,
         holder: &Holder,
         below: &str,
-        may_move: bool,
+        reads: &Reads,
         is_own: bool,
     ) -> Option<Fix> {
         let traits = &holder.traits;
         let has_graph = traits.graph > Bytes::ZERO;
-        let is_moved = may_move && traits.tensor_type == "Tensor" && self.how != How::Bound;
+        let is_leaf = ["requires_grad", "Parameter("]
+            .iter()
+            .any(|it| self.code.of_span(self.statement).contains(it));
+        let is_moved = !is_leaf && traits.tensor_type == "Tensor" && self.how != How::Bound;
+        let is_number = traits.scalars && !reads.tensors;
         let (call, reason, goes_on) = if below.contains(FRAMES) {
             (
                 ".with_traceback(None)",
                 FixReason::WithoutTraceback,
                 &[FRAMES][..],
             )
-        } else if traits.scalars {
+        } else if is_number {
             (".item()", FixReason::Number, &OF_TENSORS[..])
         } else if has_graph {
             (".detach()", FixReason::Detached, &OF_TENSORS[..])
@@ -192,7 +197,7 @@ impl<'a> Collected<'a> {
         let is_handed = text.bytes().all(is_of_name) && !self.code.statements().iter().any(binds);
         let after = if is_own || !is_handed {
             called
-        } else if traits.scalars {
+        } else if is_number {
             format!("float({text})")
         } else {
             // What a function is handed may be a plain number, too.

@@ -1,0 +1,257 @@
+//! What cells do with what a name collects, line by line, as far as their text tells.
+//!
+//! No values are followed: where a line may need what a change takes away, the change is not suggested.
+
+use super::statement::is_of_name;
+use crate::source_text::is_name_letter;
+
+/// What only a tensor has, or takes.
+const OF_TENSORS: [&str; 8] = [
+    ".item(",
+    "stack(",
+    "cat(",
+    ".detach(",
+    ".cpu(",
+    ".numpy(",
+    ".tolist(",
+    ".backward(",
+];
+
+/// What computes one tensor of several.
+const JOINS: [&str; 6] = ["stack(", "cat(", "sum(", "mean(", "* ", "+ "];
+
+/// What shows a value, or takes a number of it.
+const SHOWS: [&str; 4] = ["print(", "plot(", "float(", ".item("];
+
+const GOES_BACK: [&str; 2] = ["backward(", "autograd.grad("];
+
+/// How what is collected is read in cells, besides where it is collected.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Reads {
+    /// Some line does more than make it empty or count it.
+    pub(super) values: bool,
+    /// As tensors, or by a function that may do so.
+    pub(super) tensors: bool,
+    /// To go back through its graph.
+    pub(super) graph: bool,
+}
+
+impl Reads {
+    /// Those of `word` in `sources`; `statement` collects it.
+    pub(super) fn of(word: &str, statement: &str, sources: &[&str]) -> Self {
+        let mut reads = Self::default();
+        for source in sources.iter().filter(|source| source.contains(word)) {
+            let has = |text: &str, any: &[&str]| any.iter().any(|it| text.contains(it));
+            let goes_back = has(source, &GOES_BACK);
+            for line in source.lines().map(str::trim) {
+                let Some(at) = place(line, word).filter(|_| !statement.contains(line)) else {
+                    continue;
+                };
+                let (before, after) = (&line[..at], line[at + word.len()..].trim_start());
+                if empties(after, word) || before.ends_with("len(") || line.starts_with("del ") {
+                    continue;
+                }
+                reads.values = true;
+                let is_loop = before.ends_with(" in ") && has(source, &OF_TENSORS);
+                let function = callee(before).and_then(|name| {
+                    let definition = format!("def {name}(");
+                    sources.iter().find(|it| it.contains(&definition))
+                });
+                let is_joined = has(line, &JOINS) && !has(line, &SHOWS);
+                let goes_back_here = has(line, &GOES_BACK)
+                    || goes_back && (is_joined || is_loop && !has(line, &SHOWS))
+                    || function.is_some_and(|it| has(it, &GOES_BACK));
+                reads.graph |= goes_back_here;
+                reads.tensors |=
+                    goes_back_here || is_loop || function.is_some() || has(line, &OF_TENSORS);
+            }
+        }
+        reads
+    }
+}
+
+/// Whether what follows a word in its line makes it empty, or another one.
+fn empties(after: &str, word: &str) -> bool {
+    after.starts_with(".clear(") || after.strip_prefix('=').is_some_and(|it| !it.contains(word))
+}
+
+/// Whether a cell reads what the word collects, and empties it below.
+pub(super) fn is_emptied(word: &str, source: &str) -> bool {
+    let collects = ["+=", ".append("];
+    let mut is_read = false;
+    for line in source.lines().map(str::trim) {
+        let Some(at) = place(line, word) else {
+            continue;
+        };
+        let after = line[at + word.len()..].trim_start();
+        let is_bound = after
+            .strip_prefix('=')
+            .is_some_and(|it| !it.starts_with('='));
+        if is_read && empties(after, word) {
+            return true;
+        }
+        is_read |= !is_bound
+            && !after.starts_with(".clear(")
+            && !collects.iter().any(|it| after.starts_with(it));
+    }
+    false
+}
+
+/// Where a word stands by itself in a line.
+fn place(line: &str, word: &str) -> Option<usize> {
+    let is_apart = |at: &usize| {
+        let ends = |byte: Option<&u8>| !byte.is_some_and(|it| is_of_name(*it));
+        ends(line.as_bytes().get(at.wrapping_sub(1))) && ends(line.as_bytes().get(at + word.len()))
+    };
+    let mut places = line.match_indices(word).map(|(at, _)| at);
+    places.find(is_apart)
+}
+
+/// The function that is called with what follows: `mean` of `x = mean(`.
+fn callee(before: &str) -> Option<&str> {
+    let call = before.trim_end_matches("self.").strip_suffix('(')?;
+    let start = call
+        .bytes()
+        .rposition(|it| !is_of_name(it))
+        .map_or(0, |at| at + 1);
+    Some(&call[start..]).filter(|name| !name.is_empty())
+}
+
+/// Whether a cell takes a displayed result: as `Out[3]`, `_3`, `_` or `__`.
+pub(super) fn takes_results(source: &str) -> bool {
+    let is_taken = |(at, _): (usize, &str)| {
+        let is_begin = !source[..at].ends_with(|c: char| is_name_letter(c) || c == '.');
+        let rest = source[at..].trim_start_matches(|c: char| c == '_' || c.is_ascii_digit());
+        is_begin && rest.starts_with(['.', '[', ')'])
+    };
+    source.contains("Out[") || source.match_indices('_').any(is_taken)
+}
+
+/// Whether what reads the frames of errors is in a cell, or an error is raised while another one is handled:
+/// that keeps the frames of the other one.
+pub(super) fn needs_frames(source: &str) -> bool {
+    let reads = [
+        "__traceback__",
+        "print_exc",
+        "format_exc",
+        "exc_info",
+        "print_exception",
+    ];
+    let mut handler = None;
+    let raises = source.lines().any(|line| {
+        let text = line.trim_start();
+        let depth = line.len() - text.len();
+        handler = handler.filter(|it| *it < depth || text.is_empty());
+        let is_raised = handler.is_some() && text.starts_with("raise ");
+        if text.starts_with("except") {
+            handler = Some(depth);
+        }
+        is_raised
+    });
+    raises || reads.iter().any(|it| source.contains(it))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_are_taken_by_their_names() {
+        for cell in [
+            "norms.append(_.sum())",
+            "x = f(__)",
+            "Out[3].sum()",
+            "y = _3[0]",
+        ] {
+            assert!(takes_results(cell), "{cell}");
+        }
+        for cell in [
+            "for _ in range(3): step()",
+            "_, x = f()",
+            "a.b_.c",
+            "x = 1_000",
+            "_t('a')",
+        ] {
+            assert!(!takes_results(cell), "{cell}");
+        }
+    }
+
+    #[test]
+    fn what_is_read_and_emptied_was_accumulated() {
+        for cell in [
+            "total = total + f(x)\nif step % 8 == 0:\n    total.backward()\n    total = 0",
+            "sum(total).backward()\ntotal.clear()",
+        ] {
+            assert!(is_emptied("total", cell), "{cell}");
+        }
+        for cell in [
+            "total = []\nnet = Net()",
+            "total.append(f(x))",
+            "total = 0\nfor x in xs:\n    total += f(x)\nprint(total)",
+            "total.append(f(x))\nprint(total[-1])",
+        ] {
+            assert!(!is_emptied("total", cell), "{cell}");
+        }
+    }
+
+    #[test]
+    fn an_error_in_a_handler_keeps_the_first() {
+        let cell = |handler: &str| format!("try:\n    f()\nexcept E as e:\n    {handler}\nraise X");
+        assert!(needs_frames(&cell("raise X('no') from e")));
+        assert!(needs_frames(&cell("print(e.__traceback__)")));
+        assert!(!needs_frames(&cell("errors.append(e)")));
+        assert!(!needs_frames(&cell("raise")));
+        assert!(!needs_frames("def f():\n    raise ValueError"));
+    }
+
+    #[track_caller]
+    fn check(cell: &str, expected: [bool; 3]) {
+        let own = "loss = net(x)\nloss.backward()\nlosses.append(loss)";
+        let Reads {
+            values,
+            tensors,
+            graph,
+        } = Reads::of("losses", "losses.append(loss)", &[own, "losses = []", cell]);
+        assert_eq!([values, tensors, graph], expected, "{cell}");
+    }
+
+    #[test]
+    fn numbers_are_shown_and_counted() {
+        check("losses.clear()\nprint(len(losses))", [false; 3]);
+        check("del losses\nother_losses.item()", [false; 3]);
+        for cell in [
+            "print(f'{losses[-1]:.3f} of {len(losses)}')",
+            "mean = sum(losses) / len(losses)",
+            "plt.plot(losses)",
+            "np.mean(losses[-10:])",
+            "rows = [float(it) for it in losses]",
+        ] {
+            check(cell, [true, false, false]);
+        }
+    }
+
+    #[test]
+    fn tensors_are_stacked_and_asked() {
+        for cell in [
+            "print(losses[-1].item())",
+            "def curve():\n    return [it.item() for it in losses]",
+            "class Meter:\n    def mean(self):\n        return torch.stack(self.losses).mean()",
+            "def mean(values):\n    return torch.stack(values).mean()\nmean(losses)",
+            "for it in losses:\n    print(it.item())",
+        ] {
+            check(cell, [true, true, false]);
+        }
+    }
+
+    #[test]
+    fn a_backward_pass_goes_through_a_graph() {
+        for cell in [
+            "torch.stack(losses).mean().backward()\nlosses.clear()",
+            "total = -(torch.stack(losses) * w).sum()\ntotal.backward()",
+            "g = torch.autograd.grad(losses[-1], net.parameters())",
+            "for it in losses:\n    it.backward()",
+        ] {
+            check(cell, [true; 3]);
+        }
+    }
+}
