@@ -5,6 +5,7 @@
 //! two of them use one name for two things.
 
 use std::fs;
+use std::num::NonZeroU64;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
@@ -17,6 +18,8 @@ use crate::wasm::Module;
 
 /// Into how many parts gzip cuts the module, each with a code of its own.
 const MOST_BLOCKS: u16 = 100;
+/// How often each part is packed anew.
+const N_ROUNDS: NonZeroU64 = NonZeroU64::new(60).expect("more than none");
 
 /// Writes the report's files into the Python package.
 pub(crate) fn bundle(root: &Path, module: &Module) -> Result<()> {
@@ -160,6 +163,7 @@ fn gzipped(bytes: &[u8]) -> Result<Vec<u8>> {
     let mut packed = Vec::new();
     let options = Options {
         maximum_block_splits: MOST_BLOCKS,
+        iteration_count: N_ROUNDS,
         ..Options::default()
     };
     zopfli::compress(options, Format::Gzip, bytes, &mut packed)?;

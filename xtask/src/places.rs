@@ -1,7 +1,7 @@
-//! Where in the source a panic came from: not told by what is shipped.
+//! Where in the source a panic came from, and why: not told by what is shipped.
 //!
 //! The module has no hook that would print it, yet each place that may panic has its file, line and column in
-//! it: two kilobytes packed. Equal bytes in their stead pack to nothing.
+//! it: two kilobytes packed. So do its words. Equal bytes in their stead pack to nothing.
 
 use anyhow::{Context, Result, bail};
 use wasmparser::{DataKind, Operator, Parser, Payload};
@@ -12,6 +12,45 @@ const LONGEST_PATH: usize = 300;
 const MOST_LINES: u32 = 100_000;
 const MOST_COLUMNS: u32 = 1000;
 
+/// What is said in panics, most of it by the standard library.
+const WORDS: [&[u8]; 35] = [
+    b" but ends at ",
+    b" but the index is ",
+    b" is out of bounds of `",
+    b" is not a char boundary; it is inside ",
+    b") does not match destination slice length (",
+    b"Formatting argument out of range",
+    b"LazyCell instance has previously been poisoned",
+    b"RefCell already borrowed",
+    b"RefCell already mutably borrowed",
+    b"Tried to shrink to a larger capacity",
+    b"a Display implementation returned an error unexpectedly",
+    b"a cell with a row has runs",
+    b"a formatting trait implementation returned an error when the underlying stream did not",
+    b"a series has runs",
+    b"a string takes everything",
+    b"assertion failed: self.is_char_boundary(new_len)",
+    b"assertion failed: self.peeked.is_none()",
+    b"attempt to calculate the remainder with a divisor of zero",
+    b"attempt to divide by zero",
+    b"attempt to join into collection with len > usize::MAX",
+    b"called `Option::unwrap()` on a `None` value",
+    b"called `Option::unwrap_throw()` on a `None` value",
+    b"called `Result::unwrap()` on an `Err` value",
+    b"capacity overflow",
+    b"begin <= end (",
+    b"closure invoked recursively or after being dropped",
+    b"copy_from_slice: source slice length (",
+    b"index out of bounds: the len is ",
+    b"internal error: entered unreachable code",
+    b"it was just put there",
+    b"mid > len",
+    b"out of range for slice of length ",
+    b"range end index ",
+    b"range start index ",
+    b"slice index starts at ",
+];
+
 /// A part of the memory that the module begins with: where it is in memory, and in the file.
 struct Segment {
     address: usize,
@@ -19,7 +58,7 @@ struct Segment {
     len: usize,
 }
 
-/// The same module without the places of its panics.
+/// The same module without the places and words of its panics.
 pub(crate) fn forgotten(wasm: &[u8]) -> Result<Vec<u8>> {
     let segments = segments(wasm)?;
     let file = |address: usize, len: usize| {
@@ -52,6 +91,19 @@ pub(crate) fn forgotten(wasm: &[u8]) -> Result<Vec<u8>> {
     }
     for path in paths {
         module[path].fill(0);
+    }
+    for segment in &segments {
+        let data = &mut module[segment.at..segment.at + segment.len];
+        for words in WORDS {
+            let places = data.windows(words.len()).enumerate();
+            let places: Vec<usize> = places
+                .filter(|(_, it)| *it == words)
+                .map(|it| it.0)
+                .collect();
+            for at in places {
+                data[at..at + words.len()].fill(0);
+            }
+        }
     }
     Ok(module)
 }
@@ -115,5 +167,12 @@ mod tests {
         let empty = [vec![0; 6], b"..".to_vec(), vec![1], vec![0; 15]].concat();
         assert!(forgotten(7).ends_with(&empty));
         assert_eq!(forgotten(0), module(&place(0)), "no line has the number 0");
+    }
+
+    #[test]
+    fn the_words_of_a_panic_are_told_no_more() {
+        let forgotten = forgotten(&module(b"Leakcapacity overflowkept")).expect("a module");
+        let rest = [b"Leak".as_slice(), &[0; 17], b"kept"].concat();
+        assert!(forgotten.ends_with(&rest));
     }
 }

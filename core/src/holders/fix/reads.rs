@@ -3,25 +3,17 @@
 //! No values are followed: where a line may need what a change takes away, the change is not suggested.
 
 use super::statement::is_of_name;
-use crate::source_text::is_name_letter;
 
 /// What only a tensor has, or takes.
-const OF_TENSORS: [&str; 8] = [
-    ".item(",
-    "stack(",
-    "cat(",
-    ".detach(",
-    ".cpu(",
-    ".numpy(",
-    ".tolist(",
-    ".backward(",
+const OF_TENSORS: [&str; 7] = [
+    ".item(", "stack(", "cat(", ".detach(", ".cpu(", ".numpy(", ".tolist(",
 ];
-
-/// What computes one tensor of several.
-const JOINS: [&str; 6] = ["stack(", "cat(", "sum(", "mean(", "* ", "+ "];
 
 /// What shows a value, or takes a number of it.
 const SHOWS: [&str; 4] = ["print(", "plot(", "float(", ".item("];
+
+/// What only names it.
+const NAMES: [&str; 4] = ["def ", "del ", "global ", "#"];
 
 const GOES_BACK: [&str; 2] = ["backward(", "autograd.grad("];
 
@@ -48,22 +40,22 @@ impl Reads {
                     continue;
                 };
                 let (before, after) = (&line[..at], line[at + word.len()..].trim_start());
-                if empties(after, word) || before.ends_with("len(") || line.starts_with("del ") {
+                let is_named = NAMES.iter().any(|it| line.starts_with(it));
+                if empties(after, word) || before.ends_with("len(") || is_named {
                     continue;
                 }
                 reads.values = true;
-                let is_loop = before.ends_with(" in ") && has(source, &OF_TENSORS);
                 let function = callee(before).and_then(|name| {
                     let definition = format!("def {name}(");
                     sources.iter().find(|it| it.contains(&definition))
                 });
-                let is_joined = has(line, &JOINS) && !has(line, &SHOWS);
-                let goes_back_here = has(line, &GOES_BACK)
-                    || goes_back && (is_joined || is_loop && !has(line, &SHOWS))
+                let goes_back_here = goes_back && !has(line, &SHOWS)
+                    || has(line, &GOES_BACK)
                     || function.is_some_and(|it| has(it, &GOES_BACK));
+                let is_looped = line.contains("for ") && has(source, &OF_TENSORS);
                 reads.graph |= goes_back_here;
                 reads.tensors |=
-                    goes_back_here || is_loop || function.is_some() || has(line, &OF_TENSORS);
+                    goes_back_here || is_looped || function.is_some() || has(line, &OF_TENSORS);
             }
         }
         reads
@@ -109,7 +101,10 @@ fn place(line: &str, word: &str) -> Option<usize> {
 
 /// The function that is called with what follows: `mean` of `x = mean(`.
 fn callee(before: &str) -> Option<&str> {
-    let call = before.trim_end_matches("self.").strip_suffix('(')?;
+    let call = before
+        .strip_suffix("self.")
+        .unwrap_or(before)
+        .strip_suffix('(')?;
     let start = call
         .bytes()
         .rposition(|it| !is_of_name(it))
@@ -117,26 +112,16 @@ fn callee(before: &str) -> Option<&str> {
     Some(&call[start..]).filter(|name| !name.is_empty())
 }
 
-/// Whether a cell takes a displayed result: as `Out[3]`, `_3`, `_` or `__`.
+/// Whether a cell takes a displayed result, as `Out[3]` or `_`.
 pub(super) fn takes_results(source: &str) -> bool {
-    let is_taken = |(at, _): (usize, &str)| {
-        let is_begin = !source[..at].ends_with(|c: char| is_name_letter(c) || c == '.');
-        let rest = source[at..].trim_start_matches(|c: char| c == '_' || c.is_ascii_digit());
-        is_begin && rest.starts_with(['.', '[', ')'])
-    };
-    source.contains("Out[") || source.match_indices('_').any(is_taken)
+    let taken = ["Out[", "(_)", "(_.", "(_[", " _.", " _[", "__)"];
+    source.starts_with("_.") || taken.iter().any(|it| source.contains(it))
 }
 
 /// Whether what reads the frames of errors is in a cell, or an error is raised while another one is handled:
 /// that keeps the frames of the other one.
 pub(super) fn needs_frames(source: &str) -> bool {
-    let reads = [
-        "__traceback__",
-        "print_exc",
-        "format_exc",
-        "exc_info",
-        "print_exception",
-    ];
+    let reads = ["traceback", "exc_info"];
     let mut handler = None;
     let raises = source.lines().any(|line| {
         let text = line.trim_start();
@@ -157,12 +142,7 @@ mod tests {
 
     #[test]
     fn results_are_taken_by_their_names() {
-        for cell in [
-            "norms.append(_.sum())",
-            "x = f(__)",
-            "Out[3].sum()",
-            "y = _3[0]",
-        ] {
+        for cell in ["norms.append(_.sum())", "x = f(__)", "Out[3].sum()"] {
             assert!(takes_results(cell), "{cell}");
         }
         for cell in [
@@ -219,6 +199,10 @@ mod tests {
     fn numbers_are_shown_and_counted() {
         check("losses.clear()\nprint(len(losses))", [false; 3]);
         check("del losses\nother_losses.item()", [false; 3]);
+        check(
+            "def train(losses):\n    loss.backward()\n    global losses",
+            [false; 3],
+        );
         for cell in [
             "print(f'{losses[-1]:.3f} of {len(losses)}')",
             "mean = sum(losses) / len(losses)",
