@@ -79,6 +79,7 @@ fn is_read(kind: FileKind, head: &[u8]) -> bool {
         FileKind::Recording
         | FileKind::Pickle
         | FileKind::NvidiaSmi
+        | FileKind::Numbers
         | FileKind::Stormlog
         | FileKind::Json
         | FileKind::Gzip

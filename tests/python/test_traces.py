@@ -130,12 +130,13 @@ def test_rows_are_by_shapes_and_modules() -> None:
     trace = opened(MODULES)
     assert "aten::addmm · [[128], [32, 64], [64, 128], [], []]" in trace.text(200, by="shapes")
     assert "aten::addmm · Linear_0" in trace.text(by="module")
+    assert trace.text(by="function").count(".py:") > 5
     assert "profile with `with_stack=True" in opened(STEPS).text(by="module")
-    with pytest.raises(ValueError, match="by is 'name', 'shapes' or 'module', not \"size\""):
+    with pytest.raises(ValueError, match="by is 'name', .* or 'function', not \"size\""):
         trace.text(by="size")
     found = read(MODULES)
-    for rows in ("operators_by_shapes", "operators_by_module"):
-        for figure in ("n_calls", "self_nanos", "total_nanos"):
+    for rows in ("operators_by_shapes", "operators_by_module", "operators_by_function"):
+        for figure in ("n_calls", "self_nanos"):
             whole = sum(row[figure] for row in found["operators"])
             assert sum(row[figure] for row in found[rows]) == whole
 
@@ -179,7 +180,7 @@ def test_a_folder_holds_workers(tmp_path: Path) -> None:
         (b'{"traceEvents": [{"ph"', 22, "the file ends inside the JSON"),
         (b'{"traceEvents": [\n{"ph" "X"}]}', 24, "damaged JSON: expected `:`"),
         (b"[[1, 2], [3, 4]]", 14, "a row has 2 numbers, not 4"),
-        (gzip.compress(b"some words"), 0, "damaged JSON: expected value"),
+        (gzip.compress(b"some words"), 0, "a gzip file with text in it\nhint: unpack it first"),
         (gzip.compress(b'{"a": 1}' * 999)[:20], None, "damaged gzip data"),
         (b"<html><title>GPU Memory Timeline HTML</title>", 0, "a picture and no figures\nhint: "),
     ],

@@ -113,7 +113,9 @@ def operator_rows(events: list[Event]) -> dict[str, dict[str, Any]]:
             duration = extent(event)[1] - extent(event)[0]
             row = rows.setdefault(event["name"], {"n": 0, "total": 0, "self": 0, "memory": {}})
             row["n"] += 1
-            row["total"] += duration
+            # The time of a call inside of its like is part of that one's.
+            if all(outer["name"] != event["name"] for outer in around):
+                row["total"] += duration
             row["self"] += duration
             if outer is not None:
                 outer["self"] -= duration

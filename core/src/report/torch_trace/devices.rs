@@ -108,7 +108,7 @@ pub(super) fn words(owner: &OperatorOwner) -> String {
     let operator = owner.operator.as_deref().unwrap_or("outside of operators");
     let within = owner.allocated_by.as_ref().map(|by| format!(" › {by}"));
     let module = owner.module.as_ref().map(|module| format!(" in {module}"));
-    let function = owner.function.as_ref().map(|it| format!(" · {it}"));
-    let parts = [Some(operator.to_owned()), within, module, function];
+    let function = owner.function.as_ref().map(|it| format!("{it} · "));
+    let parts = [function, Some(operator.to_owned()), within, module];
     parts.into_iter().flatten().collect()
 }

@@ -195,7 +195,7 @@ pub fn torch_trace_level(device: &DeviceLevels, bytes: ByteDelta) -> String {
     level(device, bytes)
 }
 
-/// Which operator holds memory: `aten::linear › aten::addmm in Linear_0 · step (train.py:9)`.
+/// Which operator holds memory: `step (train.py:9) · aten::linear › aten::addmm in Linear_0`.
 ///
 /// ```
 /// use gpumem_core::read::chrome_trace::OperatorOwner;
@@ -210,7 +210,7 @@ pub fn torch_trace_level(device: &DeviceLevels, bytes: ByteDelta) -> String {
 ///     bytes: Bytes::mib(1),
 ///     n_blocks: 1,
 /// };
-/// assert_eq!(torch_trace_owner(&owner), "aten::linear › aten::addmm · step (train.py:9)");
+/// assert_eq!(torch_trace_owner(&owner), "step (train.py:9) · aten::linear › aten::addmm");
 /// ```
 pub fn torch_trace_owner(owner: &OperatorOwner) -> String {
     devices::words(owner)
