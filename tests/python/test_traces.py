@@ -132,7 +132,7 @@ def test_rows_are_by_shapes_and_modules() -> None:
     assert "aten::addmm · Linear_0" in trace.text(by="module")
     assert trace.text(by="function").count(".py:") > 5
     assert "profile with `with_stack=True" in opened(STEPS).text(by="module")
-    with pytest.raises(ValueError, match="by is 'name', .* or 'function', not \"size\""):
+    with pytest.raises(ValueError, match=r"by is 'name', .* or 'function', not \"size\""):
         trace.text(by="size")
     found = read(MODULES)
     for rows in ("operators_by_shapes", "operators_by_module", "operators_by_function"):

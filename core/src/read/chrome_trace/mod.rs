@@ -68,7 +68,7 @@ pub fn summary(bytes: &[u8]) -> Result<TraceSummary, JsonError> {
 ///
 /// # Errors
 ///
-/// As [`summary`].
+/// As [`summary()`].
 pub fn summary_in(bytes: &[u8], cells: &CellFiles) -> Result<TraceSummary, JsonError> {
     Ok(TraceSummary::of(&read_trace(bytes, cells)?))
 }

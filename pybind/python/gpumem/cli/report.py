@@ -60,7 +60,8 @@ def add(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--by",
         choices=GROUPS,
-        help="of a trace: group operators by name (the default), shapes of inputs, module, or Python function",
+        help="of a trace: group operators by name (the default), shapes of inputs, module, "
+        "or Python function",
     )
     parser.add_argument(
         "--processes",
