@@ -2,7 +2,8 @@
 //!
 //! gzip finds again what it saw at most 32 KiB before. wasm-bindgen writes the functions by
 //! size, and what the compiler made of one generic function for several types differs in size.
-//! This order packs 4 % smaller.
+//! This order packs 4 % smaller. The functions that are called most stand first: a call of an index below 128 is
+//! a byte shorter.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
@@ -10,12 +11,17 @@ use std::convert::Infallible;
 use anyhow::{Context, Result};
 use wasm_encoder::reencode::{self, Reencode, utils};
 use wasm_encoder::{CodeSection, FunctionSection, Module};
-use wasmparser::{CodeSectionReader, FunctionSectionReader, Parser, Payload, TypeRef};
+use wasmparser::{
+    CodeSectionReader, CustomSectionReader, FunctionSectionReader, Operator, Parser, Payload,
+    TypeRef,
+};
 
 /// Functions are compared by the pieces of this many bytes that they share.
 const PIECE: usize = 6;
 /// A piece within more functions says nothing about any of them.
 const MOST_OWNERS: usize = 1000;
+/// Indices below this are written in one byte.
+const N_SHORT: u32 = 128;
 /// How far back a function looks for its like: about gzip's reach.
 const REACH: usize = 32_700;
 /// Counts with each function's length: a short one is alike by chance.
@@ -24,6 +30,7 @@ const ALLOWANCE: usize = 20;
 /// The same module with its functions in an order that packs well.
 pub(crate) fn ordered(wasm: &[u8]) -> Result<Vec<u8>> {
     let (mut n_imported, mut bodies) = (0, Vec::new());
+    let mut n_calls = BTreeMap::<u32, usize>::new();
     for payload in Parser::new(0).parse_all(wasm) {
         match payload? {
             Payload::ImportSection(section) => {
@@ -31,11 +38,21 @@ pub(crate) fn ordered(wasm: &[u8]) -> Result<Vec<u8>> {
                     n_imported += u32::from(matches!(import?.ty, TypeRef::Func(_)));
                 }
             }
-            Payload::CodeSectionEntry(body) => bodies.push(&wasm[body.range()]),
+            Payload::CodeSectionEntry(body) => {
+                bodies.push(&wasm[body.range()]);
+                for operator in body.get_operators_reader()? {
+                    if let Operator::Call { function_index } = operator? {
+                        *n_calls.entry(function_index).or_default() += 1;
+                    }
+                }
+            }
             _ => {}
         }
     }
-    let mut order = Order::new(n_imported, by_likeness(&bodies));
+    let mut order = Order::new(
+        n_imported,
+        by_likeness(&bodies, most_called(&n_calls, n_imported)),
+    );
     let mut module = Module::new();
     utils::parse_core_module(&mut order, &mut module, Parser::new(0), wasm)
         .context("ordering the functions of the page's module")?;
@@ -98,17 +115,39 @@ impl Reencode for Order {
         }
         Ok(())
     }
+
+    /// Left out: only tools read it.
+    fn parse_custom_section(
+        &mut self,
+        _: &mut Module,
+        _: CustomSectionReader<'_>,
+    ) -> Result<(), reencode::Error<Infallible>> {
+        Ok(())
+    }
 }
 
-/// The indices of the functions: each time the one that shares most with the last ones.
-fn by_likeness(bodies: &[&[u8]]) -> Vec<usize> {
+/// The own functions for which a short index saves most.
+fn most_called(n_calls: &BTreeMap<u32, usize>, n_imported: u32) -> Vec<usize> {
+    let mut own: Vec<_> = n_calls
+        .iter()
+        .filter_map(|(idx, n)| Some((*n, idx.checked_sub(n_imported)? as usize)))
+        .collect();
+    own.sort_unstable_by(|a, b| b.cmp(a));
+    own.truncate(N_SHORT.saturating_sub(n_imported) as usize);
+    own.into_iter().map(|(_, function)| function).collect()
+}
+
+/// The indices of the functions, first those that are given: each time the one that shares most with the last ones.
+fn by_likeness(bodies: &[&[u8]], mut first: Vec<usize>) -> Vec<usize> {
     let mut recent = Recent::new(bodies);
-    let mut left: Vec<usize> = (0..bodies.len()).collect();
+    let mut others: Vec<usize> = (0..bodies.len()).filter(|it| !first.contains(it)).collect();
     let mut order = Vec::with_capacity(bodies.len());
-    while let Some(place) = recent.most_alike(&left) {
-        let function = left.remove(place);
-        recent.push(function);
-        order.push(function);
+    for left in [&mut first, &mut others] {
+        while let Some(place) = recent.most_alike(left) {
+            let function = left.remove(place);
+            recent.push(function);
+            order.push(function);
+        }
     }
     order
 }
@@ -225,17 +264,31 @@ fn pieces(bodies: &[&[u8]]) -> Vec<Piece> {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use wasm_encoder::{
         EntityType, ExportKind, ExportSection, Function, ImportSection, TypeSection,
     };
-    use wasmparser::Operator;
-
-    use super::*;
 
     #[test]
     fn like_stands_next_to_like() {
         let bodies: [&[u8]; 4] = [b"once upon a time", b"in a hole", b"upon a time", b"a hole"];
-        assert_eq!(by_likeness(&bodies), [0, 2, 1, 3]);
+        assert_eq!(by_likeness(&bodies, vec![]), [0, 2, 1, 3]);
+        assert_eq!(by_likeness(&bodies, vec![3]), [3, 1, 0, 2]);
+    }
+
+    #[test]
+    fn the_most_called_have_short_indices() {
+        let n_calls = BTreeMap::from([(0, 100), (125, 2), (126, 9), (127, 1), (200, 5), (300, 1)]);
+        assert_eq!(most_called(&n_calls, 125), [1, 75, 0]);
+        assert!(most_called(&n_calls, 130).is_empty());
+    }
+
+    #[test]
+    fn what_only_tools_read_is_left_out() {
+        let mut wasm = module(&[1, 2]);
+        let n_bytes = wasm.len();
+        wasm.extend(b"\0\x06\x05names");
+        assert_eq!(ordered(&wasm).unwrap().len(), n_bytes);
     }
 
     #[test]

@@ -36,12 +36,13 @@ impl Reads {
             let has = |text: &str, any: &[&str]| any.iter().any(|it| text.contains(it));
             let goes_back = has(source, &GOES_BACK);
             for line in source.lines().map(str::trim) {
-                let Some(at) = place(line, word).filter(|_| !statement.contains(line)) else {
+                let Some((before, after)) =
+                    around(line, word).filter(|_| !statement.contains(line))
+                else {
                     continue;
                 };
-                let (before, after) = (&line[..at], line[at + word.len()..].trim_start());
                 let is_named = NAMES.iter().any(|it| line.starts_with(it));
-                if empties(after, word) || before.ends_with("len(") || is_named {
+                if is_written(after, word) || before.ends_with("len(") || is_named {
                     continue;
                 }
                 reads.values = true;
@@ -62,6 +63,16 @@ impl Reads {
     }
 }
 
+/// Whether what follows a word in its line only fills, empties or binds it, or calls a method of its name.
+fn is_written(after: &str, word: &str) -> bool {
+    let item = after.strip_prefix('[').and_then(|it| it.split_once(']'));
+    let written = item.map_or(after, |(_, it)| it.trim_start());
+    let writes = [".append(", "+=", ".clear(", "="];
+    let is_compared = written.starts_with("==");
+    let is_only_written = writes.iter().any(|it| written.starts_with(it)) && !is_compared;
+    after.starts_with('(') || is_only_written && around(after, word).is_none()
+}
+
 /// Whether what follows a word in its line makes it empty, or another one.
 fn empties(after: &str, word: &str) -> bool {
     after.starts_with(".clear(") || after.strip_prefix('=').is_some_and(|it| !it.contains(word))
@@ -69,34 +80,27 @@ fn empties(after: &str, word: &str) -> bool {
 
 /// Whether a cell reads what the word collects, and empties it below.
 pub(super) fn is_emptied(word: &str, source: &str) -> bool {
-    let collects = ["+=", ".append("];
     let mut is_read = false;
     for line in source.lines().map(str::trim) {
-        let Some(at) = place(line, word) else {
+        let Some((_, after)) = around(line, word) else {
             continue;
         };
-        let after = line[at + word.len()..].trim_start();
-        let is_bound = after
-            .strip_prefix('=')
-            .is_some_and(|it| !it.starts_with('='));
         if is_read && empties(after, word) {
             return true;
         }
-        is_read |= !is_bound
-            && !after.starts_with(".clear(")
-            && !collects.iter().any(|it| after.starts_with(it));
+        is_read |= !is_written(after, word);
     }
     false
 }
 
-/// Where a word stands by itself in a line.
-fn place(line: &str, word: &str) -> Option<usize> {
-    let is_apart = |at: &usize| {
-        let ends = |byte: Option<&u8>| !byte.is_some_and(|it| is_of_name(*it));
-        ends(line.as_bytes().get(at.wrapping_sub(1))) && ends(line.as_bytes().get(at + word.len()))
-    };
-    let mut places = line.match_indices(word).map(|(at, _)| at);
-    places.find(is_apart)
+/// What stands before and after a word that stands by itself in a line.
+fn around<'a>(line: &'a str, word: &str) -> Option<(&'a str, &'a str)> {
+    line.match_indices(word).find_map(|(at, _)| {
+        let (before, after) = (&line[..at], &line[at + word.len()..]);
+        let goes_on = |byte: Option<&u8>| byte.is_some_and(|it| is_of_name(*it));
+        let is_apart = !goes_on(before.as_bytes().last()) && !goes_on(after.as_bytes().first());
+        is_apart.then(|| (before, after.trim_start()))
+    })
 }
 
 /// The function that is called with what follows: `mean` of `x = mean(`.
@@ -212,6 +216,19 @@ mod tests {
         ] {
             check(cell, [true, false, false]);
         }
+    }
+
+    #[test]
+    fn what_is_only_written_is_not_read() {
+        for cell in [
+            "losses['length'].append(20)\nloss.backward()",
+            "losses[step] += 1\nlosses[-1] = 0\nloss.backward()",
+            "total = (x * w).losses()\ntotal.backward()",
+        ] {
+            check(cell, [false; 3]);
+        }
+        check("losses.append(losses[-1].item())", [true, true, false]);
+        check("if losses[-1] == best:", [true, false, false]);
     }
 
     #[test]
