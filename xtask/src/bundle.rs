@@ -48,7 +48,7 @@ pub(crate) fn bundle(root: &Path, module: &Module) -> Result<()> {
         )
         .replace(
             "__GPUMEM_MODULE__",
-            &STANDARD.encode(gzipped(&module.wasm)?),
+            &STANDARD.encode(gzipped(&module.wasm, N_ROUNDS)?),
         );
     let (provider, thin) = (js("provider.js")?, js("thin.js")?);
     let build_id = hash(&[report.as_bytes(), provider.as_bytes(), thin.as_bytes()]);
@@ -99,7 +99,7 @@ pub(crate) fn bundle_files(root: &Path, module: &Module) -> Result<()> {
         .replace("\"__GPUMEM_STYLE__\"", &quoted(&style)?)
         .replace(
             "__GPUMEM_MODULE__",
-            &STANDARD.encode(gzipped(&module.wasm)?),
+            &STANDARD.encode(gzipped(&module.wasm, N_ROUNDS)?),
         );
     let page = js("files.html")?.replace("__GPUMEM_SCRIPT__", script.trim_end());
     Ok(fs::write(
@@ -159,11 +159,11 @@ fn kept(text: &str) -> Result<String> {
 /// Packed by an encoder that takes its time: every notebook with a report carries this.
 ///
 /// The same bytes for the same input: no time, no name in the header.
-fn gzipped(bytes: &[u8]) -> Result<Vec<u8>> {
+pub(crate) fn gzipped(bytes: &[u8], n_rounds: NonZeroU64) -> Result<Vec<u8>> {
     let mut packed = Vec::new();
     let options = Options {
         maximum_block_splits: MOST_BLOCKS,
-        iteration_count: N_ROUNDS,
+        iteration_count: n_rounds,
         ..Options::default()
     };
     zopfli::compress(options, Format::Gzip, bytes, &mut packed)?;

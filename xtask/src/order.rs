@@ -2,11 +2,13 @@
 //!
 //! gzip finds again what it saw at most 32 KiB before. wasm-bindgen writes the functions by
 //! size, and what the compiler made of one generic function for several types differs in size.
-//! This order packs 4 % smaller. The functions that are called most stand first: a call of an index below 128 is
-//! a byte shorter.
+//! This order packs 4 % smaller. The functions that are called most may stand first: a call of an index below 128
+//! is a byte shorter. How small an order packs is known only when it is packed: of several, the smallest is taken.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
+use std::num::NonZeroU64;
+use std::thread;
 
 use anyhow::{Context, Result};
 use wasm_encoder::reencode::{self, Reencode, utils};
@@ -16,6 +18,10 @@ use wasmparser::{
     TypeRef,
 };
 
+use crate::bundle::gzipped;
+
+/// How often an order is packed to see how small it gets.
+const N_ROUNDS: NonZeroU64 = NonZeroU64::MIN;
 /// Functions are compared by the pieces of this many bytes that they share.
 const PIECE: usize = 6;
 /// A piece within more functions says nothing about any of them.
@@ -24,8 +30,10 @@ const MOST_OWNERS: usize = 1000;
 const N_SHORT: u32 = 128;
 /// How far back a function looks for its like: about gzip's reach.
 const REACH: usize = 32_700;
-/// Counts with each function's length: a short one is alike by chance.
-const ALLOWANCE: usize = 20;
+/// Counts with each function's length: a short one is alike by chance. One order for each.
+const ALLOWANCES: [usize; 4] = [2, 4, 8, 15];
+/// How many of those that are called most stand first in some orders.
+const N_FEW: usize = 16;
 
 /// The same module with its functions in an order that packs well.
 pub(crate) fn ordered(wasm: &[u8]) -> Result<Vec<u8>> {
@@ -49,14 +57,26 @@ pub(crate) fn ordered(wasm: &[u8]) -> Result<Vec<u8>> {
             _ => {}
         }
     }
-    let mut order = Order::new(
-        n_imported,
-        by_likeness(&bodies, most_called(&n_calls, n_imported)),
-    );
-    let mut module = Module::new();
-    utils::parse_core_module(&mut order, &mut module, Parser::new(0), wasm)
-        .context("ordering the functions of the page's module")?;
-    Ok(module.finish())
+    let called = most_called(&n_calls, n_imported);
+    let tried = |allowance, first: &[usize]| -> Result<_> {
+        let order = by_likeness(&bodies, first.to_vec(), allowance);
+        let module = Order::new(n_imported, order).of(wasm)?;
+        Ok((gzipped(&module, N_ROUNDS)?.len(), module))
+    };
+    let orders: Vec<_> = thread::scope(|scope| {
+        let started = ALLOWANCES.map(|allowance| {
+            let few = &called[..called.len().min(N_FEW)];
+            let firsts = [&[], few, &called];
+            scope.spawn(move || firsts.map(|first| tried(allowance, first)))
+        });
+        let joined = started.into_iter().map(thread::ScopedJoinHandle::join);
+        joined
+            .flat_map(|it| it.expect("an order is made"))
+            .collect()
+    });
+    let orders = orders.into_iter().collect::<Result<Vec<_>>>()?;
+    let smallest = orders.into_iter().min_by_key(|(n_bytes, _)| *n_bytes);
+    Ok(smallest.context("there is no order")?.1)
 }
 
 /// Writes a module anew with its own functions in another order.
@@ -79,6 +99,14 @@ impl Order {
             functions,
             places,
         }
+    }
+
+    /// The module in this order.
+    fn of(mut self, wasm: &[u8]) -> Result<Vec<u8>> {
+        let mut module = Module::new();
+        utils::parse_core_module(&mut self, &mut module, Parser::new(0), wasm)
+            .context("ordering the functions of the page's module")?;
+        Ok(module.finish())
     }
 }
 
@@ -138,8 +166,8 @@ fn most_called(n_calls: &BTreeMap<u32, usize>, n_imported: u32) -> Vec<usize> {
 }
 
 /// The indices of the functions, first those that are given: each time the one that shares most with the last ones.
-fn by_likeness(bodies: &[&[u8]], mut first: Vec<usize>) -> Vec<usize> {
-    let mut recent = Recent::new(bodies);
+fn by_likeness(bodies: &[&[u8]], mut first: Vec<usize>, allowance: usize) -> Vec<usize> {
+    let mut recent = Recent::new(bodies, allowance);
     let mut others: Vec<usize> = (0..bodies.len()).filter(|it| !first.contains(it)).collect();
     let mut order = Vec::with_capacity(bodies.len());
     for left in [&mut first, &mut others] {
@@ -154,6 +182,7 @@ fn by_likeness(bodies: &[&[u8]], mut first: Vec<usize>) -> Vec<usize> {
 
 /// The functions within gzip's reach, and what each function shares with them.
 struct Recent {
+    allowance: usize,
     sizes: Vec<usize>,
     pieces: Vec<Piece>,
     /// The pieces of each function.
@@ -177,7 +206,7 @@ impl Piece {
 }
 
 impl Recent {
-    fn new(bodies: &[&[u8]]) -> Self {
+    fn new(bodies: &[&[u8]], allowance: usize) -> Self {
         let pieces = pieces(bodies);
         let mut within = vec![Vec::new(); bodies.len()];
         for (idx, piece) in pieces.iter().enumerate() {
@@ -186,6 +215,7 @@ impl Recent {
             }
         }
         Self {
+            allowance,
             sizes: bodies.iter().map(|body| body.len()).collect(),
             pieces,
             within,
@@ -199,7 +229,7 @@ impl Recent {
     fn most_alike(&self, functions: &[usize]) -> Option<usize> {
         let share = |&place: &usize| {
             let function = functions[place];
-            self.shared[function] * 10_000 / (self.sizes[function] + ALLOWANCE) as u64
+            self.shared[function] * 10_000 / (self.sizes[function] + self.allowance) as u64
         };
         (0..functions.len()).rev().max_by_key(share)
     }
@@ -272,8 +302,8 @@ mod tests {
     #[test]
     fn like_stands_next_to_like() {
         let bodies: [&[u8]; 4] = [b"once upon a time", b"in a hole", b"upon a time", b"a hole"];
-        assert_eq!(by_likeness(&bodies, vec![]), [0, 2, 1, 3]);
-        assert_eq!(by_likeness(&bodies, vec![3]), [3, 1, 0, 2]);
+        assert_eq!(by_likeness(&bodies, vec![], 20), [0, 2, 1, 3]);
+        assert_eq!(by_likeness(&bodies, vec![3], 20), [3, 1, 0, 2]);
     }
 
     #[test]

@@ -269,7 +269,9 @@ fn collection(path: &str) -> &str {
 /// Of data that is there to be collected, and to be thrown away: not of a model, a trainer or a class.
 fn of_any(holder: &Holder) -> Option<Fix> {
     let traits = &holder.traits;
-    let is_data = DATA.contains(&&*traits.type_name);
+    // A module may need its variable.
+    let is_own = holder.kind == RootKind::Variable;
+    let is_data = is_own && DATA.contains(&&*traits.type_name);
     let reason = if traits.graph > Bytes::ZERO {
         FixReason::NameWithGraph
     } else {
@@ -476,6 +478,12 @@ mod tests {
         assert!(fix(&kept, &["f()"], true).is_some());
         "list of 12 tensors, shared with Out[2]".clone_into(&mut kept.what);
         assert_eq!(fix(&kept, &["f()"], true), None);
+    }
+
+    #[test]
+    fn a_variable_of_a_module_stays() {
+        let kept = holder(RootKind::ModuleGlobal, "tools.cache[3]", "dict");
+        assert_eq!(fix(&kept, &["tools.load(3)"], true), None);
     }
 
     #[test]

@@ -28,21 +28,41 @@ const MAKES_FIGURES: [&str; 4] = [
     "pyplot.figure(",
 ];
 
+/// What finds the figures that are open.
+const READS_FIGURES: [&str; 3] = ["get_fignums(", "get_figlabels(", "fignum_exists("];
+
+/// What a path goes on with behind a function that has a cache.
+const CACHE: &str = ".<cache>";
+
 /// The fix for a name that is such an object, or a list of such.
 pub(super) fn fix(holder: &Holder, sources: &[&str]) -> Option<Fix> {
     match &*holder.traits.type_name {
-        name if name.ends_with("_lru_cache_wrapper") => Some(of_cache(holder, sources)),
+        name if name.ends_with("_lru_cache_wrapper") => of_cache(holder, &holder.name, sources),
+        "type" if holder.path.contains(CACHE) => {
+            let (method, _) = holder.path.split_once(CACHE)?;
+            of_cache(holder, method, sources)
+        }
         "cycle" => of_cycle(holder, sources),
-        _ if holder.name == "matplotlib._pylab_helpers.Gcf.figs" => Some(of_figures(sources)),
+        _ if holder.name == "matplotlib._pylab_helpers.Gcf.figs" => {
+            let reads = |it: &&str| READS_FIGURES.iter().any(|word| it.contains(word));
+            (!sources.iter().any(reads)).then(|| of_figures(sources))
+        }
         _ if holder.path.ends_with("._result") => of_done(holder, sources),
         _ => None,
     }
 }
 
-/// A bound, where the function is defined.
-fn of_cache(holder: &Holder, sources: &[&str]) -> Fix {
+/// A bound, where the function is defined. None for objects with attributes of their own: a new one may
+/// have lost what was written into the old one.
+fn of_cache(holder: &Holder, function: &str, sources: &[&str]) -> Option<Fix> {
+    let result = holder.path.split_once(CACHE).map_or("", |(_, it)| it);
+    let attribute = result.split_once("].").map_or("", |(_, it)| it);
+    if result.starts_with('[') && attribute.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        return None;
+    }
+    let name = function.rsplit('.').next().unwrap_or_default();
     let mut decorated = sources.iter().enumerate().filter_map(|(idx, source)| {
-        let decorator = unbounded_cache(bounded(source), &holder.name)?;
+        let decorator = unbounded_cache(bounded(source), name)?;
         let bound = if decorator.contains("functools.") {
             "@functools.lru_cache(maxsize=8)"
         } else if decorator.contains("lru_cache") {
@@ -57,10 +77,13 @@ fn of_cache(holder: &Holder, sources: &[&str]) -> Fix {
             elsewhere: idx > 0,
         })
     });
-    decorated.next().unwrap_or_else(|| {
-        let clear = format!("{}.cache_clear()", holder.name);
-        once(&clear, FixReason::CacheCleared)
-    })
+    let clear = || {
+        once(
+            &format!("{function}.cache_clear()"),
+            FixReason::CacheCleared,
+        )
+    };
+    Some(decorated.next().unwrap_or_else(clear))
 }
 
 /// `@cache` or `@lru_cache(maxsize=None)` above the definition of `function`.
@@ -241,6 +264,33 @@ mod tests {
         check("batches = cycle(batched(stream, 4))", None);
         check("batches = cycle(zip(a(), b()))", None);
         check("others = cycle(loader())", None);
+    }
+
+    #[test]
+    fn a_method_gets_a_bound_and_objects_with_state_stay() {
+        let method =
+            "class Grid:\n    @functools.lru_cache(maxsize=None)\n    def positions(self, n): ...";
+        let bound = (
+            "@functools.lru_cache(maxsize=None)",
+            "@functools.lru_cache(maxsize=8)",
+        );
+        check(
+            "Grid.positions.<cache>[<tuple>]",
+            "type",
+            method,
+            Some(bound),
+        );
+        let clear = Some(("", "Grid.positions.cache_clear()"));
+        check("Grid.positions.<cache>[<tuple>]", "type", "x", clear);
+        let layers = "@cache\ndef layer(i): ...";
+        check("layer.<cache>[0].w", "_lru_cache_wrapper", layers, None);
+    }
+
+    #[test]
+    fn figures_that_a_cell_finds_by_number_stay() {
+        let path = "matplotlib._pylab_helpers.Gcf.figs[1].canvas.figure";
+        let source = "f = plt.figure()\nplt.get_fignums()";
+        check(path, "OrderedDict", source, None);
     }
 
     #[test]
