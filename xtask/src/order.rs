@@ -37,30 +37,11 @@ const N_FEW: usize = 16;
 
 /// The same module with its functions in an order that packs well.
 pub(crate) fn ordered(wasm: &[u8]) -> Result<Vec<u8>> {
-    let (mut n_imported, mut bodies) = (0, Vec::new());
-    let mut n_calls = BTreeMap::<u32, usize>::new();
-    for payload in Parser::new(0).parse_all(wasm) {
-        match payload? {
-            Payload::ImportSection(section) => {
-                for import in section.into_imports() {
-                    n_imported += u32::from(matches!(import?.ty, TypeRef::Func(_)));
-                }
-            }
-            Payload::CodeSectionEntry(body) => {
-                bodies.push(&wasm[body.range()]);
-                for operator in body.get_operators_reader()? {
-                    if let Operator::Call { function_index } = operator? {
-                        *n_calls.entry(function_index).or_default() += 1;
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
-    let called = most_called(&n_calls, n_imported);
+    let functions = Functions::of(wasm)?;
+    let called = functions.most_called();
     let tried = |allowance, first: &[usize]| -> Result<_> {
-        let order = by_likeness(&bodies, first.to_vec(), allowance);
-        let module = Order::new(n_imported, order).of(wasm)?;
+        let order = by_likeness(&functions.bodies, first.to_vec(), allowance);
+        let module = Order::new(functions.n_imported, order).of(wasm)?;
         Ok((gzipped(&module, N_ROUNDS)?.len(), module))
     };
     let orders: Vec<_> = thread::scope(|scope| {
@@ -77,6 +58,48 @@ pub(crate) fn ordered(wasm: &[u8]) -> Result<Vec<u8>> {
     let orders = orders.into_iter().collect::<Result<Vec<_>>>()?;
     let smallest = orders.into_iter().min_by_key(|(n_bytes, _)| *n_bytes);
     Ok(smallest.context("there is no order")?.1)
+}
+
+/// The functions of a module, and how often its code calls each.
+#[derive(Default)]
+struct Functions<'a> {
+    n_imported: u32,
+    bodies: Vec<&'a [u8]>,
+    n_calls: BTreeMap<u32, usize>,
+}
+
+impl<'a> Functions<'a> {
+    fn of(wasm: &'a [u8]) -> Result<Self> {
+        let mut functions = Self::default();
+        for payload in Parser::new(0).parse_all(wasm) {
+            match payload? {
+                Payload::ImportSection(section) => {
+                    for import in section.into_imports() {
+                        functions.n_imported += u32::from(matches!(import?.ty, TypeRef::Func(_)));
+                    }
+                }
+                Payload::CodeSectionEntry(body) => {
+                    functions.bodies.push(&wasm[body.range()]);
+                    for operator in body.get_operators_reader()? {
+                        if let Operator::Call { function_index } = operator? {
+                            *functions.n_calls.entry(function_index).or_default() += 1;
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(functions)
+    }
+
+    /// Those in the module itself for which a short index saves most.
+    fn most_called(&self) -> Vec<usize> {
+        let own = |(idx, n): (&u32, &usize)| Some((*n, idx.checked_sub(self.n_imported)? as usize));
+        let mut own: Vec<_> = self.n_calls.iter().filter_map(own).collect();
+        own.sort_unstable_by(|a, b| b.cmp(a));
+        own.truncate(N_SHORT.saturating_sub(self.n_imported) as usize);
+        own.into_iter().map(|(_, function)| function).collect()
+    }
 }
 
 /// Writes a module anew with its own functions in another order.
@@ -152,17 +175,6 @@ impl Reencode for Order {
     ) -> Result<(), reencode::Error<Infallible>> {
         Ok(())
     }
-}
-
-/// The own functions for which a short index saves most.
-fn most_called(n_calls: &BTreeMap<u32, usize>, n_imported: u32) -> Vec<usize> {
-    let mut own: Vec<_> = n_calls
-        .iter()
-        .filter_map(|(idx, n)| Some((*n, idx.checked_sub(n_imported)? as usize)))
-        .collect();
-    own.sort_unstable_by(|a, b| b.cmp(a));
-    own.truncate(N_SHORT.saturating_sub(n_imported) as usize);
-    own.into_iter().map(|(_, function)| function).collect()
 }
 
 /// The indices of the functions, first those that are given: each time the one that shares most with the last ones.
@@ -294,10 +306,11 @@ fn pieces(bodies: &[&[u8]]) -> Vec<Piece> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use wasm_encoder::{
         EntityType, ExportKind, ExportSection, Function, ImportSection, TypeSection,
     };
+
+    use super::*;
 
     #[test]
     fn like_stands_next_to_like() {
@@ -308,9 +321,26 @@ mod tests {
 
     #[test]
     fn the_most_called_have_short_indices() {
-        let n_calls = BTreeMap::from([(0, 100), (125, 2), (126, 9), (127, 1), (200, 5), (300, 1)]);
-        assert_eq!(most_called(&n_calls, 125), [1, 75, 0]);
-        assert!(most_called(&n_calls, 130).is_empty());
+        let most_called = |n_imported| {
+            let n_calls = BTreeMap::from([(0, 100), (125, 2), (126, 9), (127, 1), (200, 5)]);
+            let functions = Functions {
+                n_imported,
+                n_calls,
+                ..Functions::default()
+            };
+            functions.most_called()
+        };
+        assert_eq!(most_called(125), [1, 75, 0]);
+        assert!(most_called(130).is_empty());
+    }
+
+    #[test]
+    fn calls_are_counted() {
+        let wasm = module(&[7, 8]);
+        assert_eq!(
+            Functions::of(&wasm).unwrap().n_calls,
+            BTreeMap::from([(1, 2)])
+        );
     }
 
     #[test]
@@ -331,7 +361,7 @@ mod tests {
         );
     }
 
-    /// Functions that each have one constant, exported in this order, after an imported one.
+    /// Functions that each have one constant and call the first, exported in this order, after an imported one.
     fn module(constants: &[i32]) -> Vec<u8> {
         let (mut types, mut imports) = (TypeSection::new(), ImportSection::new());
         types.ty().function([], []);
@@ -342,7 +372,12 @@ mod tests {
             functions.function(0);
             exports.export(&idx.to_string(), ExportKind::Func, idx);
             let mut function = Function::new([]);
-            function.instructions().i32_const(constant).drop().end();
+            function
+                .instructions()
+                .i32_const(constant)
+                .drop()
+                .call(1)
+                .end();
             code.function(&function);
         }
         let mut module = Module::new();

@@ -215,7 +215,7 @@ pub struct TracedRun {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Advice {
-    /// The cell appends to this list: of tensors, keep numbers.
+    /// The cell appends to this list: keep numbers or detached tensors.
     KeepNumbers {
         /// The list as the cell writes it.
         list: String,

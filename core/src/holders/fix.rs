@@ -269,7 +269,7 @@ fn collection(path: &str) -> &str {
 /// Of data that is there to be collected, and to be thrown away: not of a model, a trainer or a class.
 fn of_any(holder: &Holder) -> Option<Fix> {
     let traits = &holder.traits;
-    // A module may need its variable.
+    // Without its variable a module may fail.
     let is_own = holder.kind == RootKind::Variable;
     let is_data = is_own && DATA.contains(&&*traits.type_name);
     let reason = if traits.graph > Bytes::ZERO {

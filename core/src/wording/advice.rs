@@ -5,8 +5,8 @@ use crate::analyze::Advice;
 pub(super) fn against_growth(advice: &Advice) -> String {
     match advice {
         Advice::KeepNumbers { list } => format!(
-            "`{list}` is appended to and never emptied: of tensors, keep numbers \
-             (`.item()` of a scalar) or `.detach()` what you keep"
+            "`{list}` is appended to and never emptied; if it holds tensors, keep numbers \
+             (`.item()` of a scalar) or `.detach()` them"
         ),
         Advice::LookAt { path } => {
             format!("keep only what you need of it: the largest is `{path}`")

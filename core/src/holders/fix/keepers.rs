@@ -52,8 +52,8 @@ pub(super) fn fix(holder: &Holder, sources: &[&str]) -> Option<Fix> {
     }
 }
 
-/// A bound, where the function is defined. None for objects with attributes of their own: a new one may
-/// have lost what was written into the old one.
+/// A bound, in the cell that defines the function. None if the cached objects have attributes: a new object
+/// may lack what was written to the old one.
 fn of_cache(holder: &Holder, function: &str, sources: &[&str]) -> Option<Fix> {
     let result = holder.path.split_once(CACHE).map_or("", |(_, it)| it);
     let attribute = result.split_once("].").map_or("", |(_, it)| it);

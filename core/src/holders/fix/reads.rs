@@ -63,7 +63,7 @@ impl Reads {
     }
 }
 
-/// Whether what follows a word in its line only fills, empties or binds it, or calls a method of its name.
+/// Whether a line only writes to a word, or calls a method of the same name; `after` follows the word.
 fn is_written(after: &str, word: &str) -> bool {
     let item = after.strip_prefix('[').and_then(|it| it.split_once(']'));
     let written = item.map_or(after, |(_, it)| it.trim_start());
