@@ -34,6 +34,7 @@ CALLS = [
     "cuDevicePrimaryCtxGetState",
     "cuDevicePrimaryCtxRelease_v2",
     "cuDevicePrimaryCtxRetain",
+    "cuGetErrorName",
     "cuMemGetInfo_v2",
     "cuMemPoolGetAttribute",
     "nvmlDeviceGetComputeRunningProcesses_v3",
@@ -113,6 +114,8 @@ def notebook(script: str) -> str:
 def test_these_are_all_calls_of_gpumem_s(machine: Machine) -> None:
     machine.run(notebook("cell()\nshell.run_cell('%gpumem status')\ncell()\ntell(0)"))
     made = {call.name for call in machine.calls(OURS)}
+    # Asked only after an error, as between torch's loading of the driver and its `cuInit`.
+    made.add("cuGetErrorName")
     assert made == set(CALLS) - {"created a context"}
 
 
