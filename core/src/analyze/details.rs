@@ -227,15 +227,13 @@ pub enum Advice {
     },
     /// Look for what the loop accumulates.
     FindWhatLoopCollects,
-    /// Look for a name that gets longer with every run.
+    /// Look for a name, or displayed results, that get more with every run.
     FindWhatOutlives,
     /// Compute without a graph.
     NoGrad {
         /// The module that has `no_grad`.
         framework: &'static str,
     },
-    /// End a displayed last line with `;`.
-    DisplayNothing,
 }
 
 /// Free memory between held blocks: [`Details::Fragmentation`].

@@ -69,7 +69,6 @@ pub(super) fn against_growth(
         return vec![Advice::LookAt { path }];
     }
     let has_graph = holder.is_none_or(|it| it.traits.graph > Bytes::ZERO);
-    let is_displayed = holder.is_none_or(|it| it.kind == RootKind::OutputHistory);
     let list = source.and_then(appended_to);
     let mut advice = vec![match (list, steps) {
         (Some(list), _) => Advice::KeepNumbers {
@@ -81,9 +80,6 @@ pub(super) fn against_growth(
     if has_graph && recording.device(device).kind.is_accelerator() {
         let framework = framework(recording, device);
         advice.push(Advice::NoGrad { framework });
-    }
-    if is_displayed && !steps {
-        advice.push(Advice::DisplayNothing);
     }
     advice
 }
@@ -134,7 +130,7 @@ mod tests {
             path: "kept[0]".to_owned(),
         };
         check(run(64).held_by("kept", "list"), &[of_its_path]);
-        check(run(64), &[of_a_list, no_grad, Advice::DisplayNothing]);
+        check(run(64), &[of_a_list, no_grad]);
     }
 
     #[test]

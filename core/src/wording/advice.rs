@@ -17,15 +17,12 @@ pub(super) fn against_growth(advice: &Advice) -> String {
                 .to_owned()
         }
         Advice::FindWhatOutlives => {
-            "find the name that outlives the cell and grows with every run, and rebind it at the top of the cell"
+            "find what outlives the cell and grows with every run: a list or a dict (empty it at the top \
+             of the cell), or displayed results (end their line with `;`)"
                 .to_owned()
         }
         Advice::NoGrad { framework } => format!(
             "if no backward pass follows, compute under `{framework}.no_grad()`: then no graph keeps the activations"
         ),
-        Advice::DisplayNothing => {
-            "end a displayed last line with `;`: `Out` keeps displayed results for the whole session"
-                .to_owned()
-        }
     }
 }

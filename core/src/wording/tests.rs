@@ -129,7 +129,6 @@ fn growth_in_words() {
                     list: "kept".to_owned(),
                 },
                 Advice::NoGrad { framework: "torch" },
-                Advice::DisplayNothing,
             ];
         })),
         grown(State::Suspected, 12, |it| {

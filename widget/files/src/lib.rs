@@ -48,13 +48,19 @@ trait Shown {
     fn point(&mut self, pointed: Option<(&str, Point)>) -> Dom<()>;
 
     /// A chart is held at that place.
-    fn grab(&mut self, chart: &str, x: f64) -> Dom<()>;
+    fn grab(&mut self, _chart: &str, _x: f64) -> Dom<()> {
+        Ok(())
+    }
 
     /// The held chart is drawn to that place. True if that was more than a click.
-    fn drag(&mut self, x: f64) -> Dom<bool>;
+    fn drag(&mut self, _x: f64) -> Dom<bool> {
+        Ok(false)
+    }
 
     /// The chart is let go; `is_over` if it counts.
-    fn release(&mut self, is_over: bool) -> Dom<()>;
+    fn release(&mut self, _is_over: bool) -> Dom<()> {
+        Ok(())
+    }
 
     /// A chart was clicked there.
     fn click(&mut self, chart: &str, at: Point) -> Dom<()>;
@@ -63,7 +69,9 @@ trait Shown {
     fn act(&mut self, action: &str, argument: &str) -> Dom<()>;
 
     /// So many times as much is in view, around a place.
-    fn zoom(&mut self, chart: &str, x: f64, factor: f64) -> Dom<()>;
+    fn zoom(&mut self, _chart: &str, _x: f64, _factor: f64) -> Dom<()> {
+        Ok(())
+    }
 
     /// A field has another value.
     fn input(&mut self, input: &str, value: &str) -> Dom<()>;

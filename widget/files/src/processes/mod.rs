@@ -84,18 +84,6 @@ impl Shown for Processes {
         self.on_page(Page::read)
     }
 
-    fn grab(&mut self, _chart: &str, _x: f64) -> Dom<()> {
-        Ok(())
-    }
-
-    fn drag(&mut self, _x: f64) -> Dom<bool> {
-        Ok(false)
-    }
-
-    fn release(&mut self, _is_over: bool) -> Dom<()> {
-        Ok(())
-    }
-
     fn click(&mut self, chart: &str, at: Point) -> Dom<()> {
         if let Some((row, _)) = self.place(chart, at) {
             self.state.choose_row(row);
@@ -108,10 +96,6 @@ impl Shown for Processes {
         if self.state.act(&self.known.page, action, argument) {
             return self.on_page(Page::show);
         }
-        Ok(())
-    }
-
-    fn zoom(&mut self, _chart: &str, _x: f64, _factor: f64) -> Dom<()> {
         Ok(())
     }
 
