@@ -44,8 +44,11 @@ def fill(*used_gib):
             "computing": f"self:{gib * 1024}",
         }
         lines += [f"gpu{idx}.{key} = {value}" for key, value in card.items()]
-    with open(os.environ["PLAYED_CUDA_STATE"], "w") as state:
-        state.write("\\n".join(lines))
+    # Replaced in one step: it is read at any time.
+    state = os.environ["PLAYED_CUDA_STATE"]
+    with open(f"{state}.new", "w") as new:
+        new.write("\\n".join(lines))
+    os.replace(f"{state}.new", state)
     time.sleep(0.02)
 
 fill(*[0] * 8)

@@ -51,7 +51,7 @@ pub struct DeviceSummary {
     pub device_used: Option<Bytes>,
     /// The limits that apply, the smallest first.
     pub limits: Vec<Limit>,
-    /// The smallest limit that applies.
+    /// The smallest limit that applies, as it was read last.
     pub capacity: Option<Bytes>,
     /// The highest level of the metric in any run.
     pub peak: Option<Bytes>,
@@ -126,10 +126,14 @@ pub(super) fn summaries(recording: &Recording, rows: Rows<'_>) -> Vec<DeviceSumm
         let levels = recording.run(row.run).levels.get(idx)?;
         let known = levels.after.as_ref().unwrap_or(&levels.before);
         let inside = ongoing.reading(row.run, row.device, known);
+        let now = DeviceSummary::now(row.device, inside.as_ref().unwrap_or(known));
+        // A driver does not always answer in time.
+        let read_last = || rows.of(row.device).rev().find_map(|row| row.capacity);
         Some(DeviceSummary {
             metric: row.metric,
             peak: of_device.peak,
-            ..DeviceSummary::now(row.device, inside.as_ref().unwrap_or(known))
+            capacity: now.capacity.or_else(read_last),
+            ..now
         })
     };
     rows.of_devices().filter_map(summary).collect_vec()

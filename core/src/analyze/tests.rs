@@ -7,7 +7,7 @@ use super::device_rows::{DeviceRows, Rows};
 use super::names::Names;
 use super::paths::Paths;
 use super::*;
-use crate::recording::{DeviceKind, Frame, Run, RunIdx, RunKind};
+use crate::recording::{DeviceKind, DriverLevels, Frame, Run, RunIdx, RunKind};
 use crate::testing::{Play, facts, run, session};
 use crate::units::{ByteDelta, Bytes};
 
@@ -454,6 +454,20 @@ fn growth_that_never_fills_the_device_is_nothing() {
         recording.apply(Frame::Run(run)).expect("it is known");
     }
     assert!(!told(&recording));
+}
+
+#[test]
+fn a_driver_that_does_not_answer_leaves_the_capacity_that_is_known() {
+    let (mut recording, _) = session(&[("x = f()", &[run(1), run(1)])]);
+    let summary = |recording: &Recording| analyze(recording, &Rules::default()).devices.remove(0);
+    let known = summary(&recording);
+    assert!(known.capacity.is_some() && known.device_used.is_some());
+    let mut last = recording.runs().last().expect("there are two").clone();
+    last.levels[0].before.driver = DriverLevels::default();
+    last.levels[0].after.as_mut().expect("it ended").driver = DriverLevels::default();
+    recording.apply(Frame::Run(last)).expect("it is known");
+    let now = summary(&recording);
+    assert_eq!((now.capacity, now.device_used), (known.capacity, None));
 }
 
 #[test]

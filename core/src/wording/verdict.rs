@@ -116,16 +116,15 @@ fn levels(
         .reduce(|most, next| if next.0 > most.0 { next } else { most });
     if let Some((peak, run)) = highest {
         let place = place(recording.run(run), ", in ");
-        // What others hold could not have been used.
-        let beside = used
-            .unwrap_or_default()
-            .saturating_sub(level.unwrap_or_default());
         let cache = match (summary.reserved, summary.allocated) {
             (Some(reserved), Some(allocated)) => reserved.saturating_sub(allocated),
             _ => Bytes::ZERO,
         };
-        let beside = beside.saturating_sub(cache);
-        let spare = summary.capacity.filter(|_| !died).map(|capacity| {
+        let known = summary.capacity.zip(used).filter(|_| !died);
+        let spare = known.map(|(capacity, used)| {
+            // What others hold could not have been used.
+            let beside = used.saturating_sub(level.unwrap_or_default());
+            let beside = beside.saturating_sub(cache);
             let rest = capacity.saturating_sub(peak).saturating_sub(beside);
             format!("; {} were never needed", size(rest))
         });
