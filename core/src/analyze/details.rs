@@ -227,7 +227,7 @@ pub enum Advice {
     },
     /// Look for what the loop accumulates.
     FindWhatLoopCollects,
-    /// Look for a name, or displayed results, that get more with every run.
+    /// Look for a name that grows with every run, or for displayed results.
     FindWhatOutlives,
     /// Compute without a graph.
     NoGrad {
