@@ -288,4 +288,4 @@ def test_the_module_is_small(page_of: Make, job: Callable[..., Path]) -> None:
         """() => [...document.querySelectorAll("script[type=module]")]
              .map((it) => it.textContent.match(/MODULE = "([^"]+)"/)[1].length * 3 / 4)[0]"""
     )
-    assert packed <= 250_000, f"{packed} bytes"
+    assert packed <= 400_000, f"{packed} bytes"

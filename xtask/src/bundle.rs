@@ -5,21 +5,17 @@
 //! two of them use one name for two things.
 
 use std::fs;
-use std::num::NonZeroU64;
+use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use xxhash_rust::xxh3::Xxh3;
-use zopfli::{Format, Options};
 
 use crate::wasm::Module;
-
-/// Into how many parts gzip cuts the module, each with a code of its own.
-const MOST_BLOCKS: u16 = 100;
-/// How often each part is packed anew.
-const N_ROUNDS: NonZeroU64 = NonZeroU64::new(60).expect("more than none");
 
 /// Writes the report's files into the Python package.
 pub(crate) fn bundle(root: &Path, module: &Module) -> Result<()> {
@@ -48,7 +44,7 @@ pub(crate) fn bundle(root: &Path, module: &Module) -> Result<()> {
         )
         .replace(
             "__GPUMEM_MODULE__",
-            &STANDARD.encode(gzipped(&module.wasm, N_ROUNDS)?),
+            &STANDARD.encode(gzipped(&module.wasm)?),
         );
     let (provider, thin) = (js("provider.js")?, js("thin.js")?);
     let build_id = hash(&[report.as_bytes(), provider.as_bytes(), thin.as_bytes()]);
@@ -99,7 +95,7 @@ pub(crate) fn bundle_files(root: &Path, module: &Module) -> Result<()> {
         .replace("\"__GPUMEM_STYLE__\"", &quoted(&style)?)
         .replace(
             "__GPUMEM_MODULE__",
-            &STANDARD.encode(gzipped(&module.wasm, N_ROUNDS)?),
+            &STANDARD.encode(gzipped(&module.wasm)?),
         );
     let page = js("files.html")?.replace("__GPUMEM_SCRIPT__", script.trim_end());
     Ok(fs::write(
@@ -156,18 +152,11 @@ fn kept(text: &str) -> Result<String> {
     Ok(quoted(text)?.replace("__GPUMEM_", "__G\\u0050UMEM_"))
 }
 
-/// Packed by an encoder that takes its time: every notebook with a report carries this.
-///
-/// The same bytes for the same input: no time, no name in the header.
-pub(crate) fn gzipped(bytes: &[u8], n_rounds: NonZeroU64) -> Result<Vec<u8>> {
-    let mut packed = Vec::new();
-    let options = Options {
-        maximum_block_splits: MOST_BLOCKS,
-        iteration_count: n_rounds,
-        ..Options::default()
-    };
-    zopfli::compress(options, Format::Gzip, bytes, &mut packed)?;
-    Ok(packed)
+/// The same bytes for the same input: neither the time nor a name is in the header.
+fn gzipped(bytes: &[u8]) -> Result<Vec<u8>> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(bytes)?;
+    Ok(encoder.finish()?)
 }
 
 fn hash(parts: &[&[u8]]) -> String {

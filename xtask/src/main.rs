@@ -3,17 +3,12 @@
 //! Each command does the set-up that it needs, and a step that is up to date
 //! costs nothing.
 
-mod alike;
 mod bench;
 mod bundle;
 mod demo;
 mod fuzz;
-mod imports;
 mod licenses;
 mod lint;
-mod order;
-mod panics;
-mod places;
 mod played;
 mod portable;
 mod project;

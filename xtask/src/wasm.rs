@@ -1,17 +1,12 @@
-//! Crates as modules for pages: compile, bind, order, bundle.
+//! Crates as modules for pages: compile, bind, bundle.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use wasm_bindgen_cli_support::Bindgen;
 
-use crate::alike::merged;
 use crate::bundle::{bundle, bundle_files};
-use crate::imports::shortened;
-use crate::order::ordered;
-use crate::panics::silenced;
-use crate::places::forgotten;
 use crate::project::Project;
 use crate::run;
 use crate::stamp::Stamp;
@@ -19,7 +14,7 @@ use crate::system;
 
 /// What the page runs.
 pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
-const INPUTS: [&str; 13] = [
+const INPUTS: [&str; 8] = [
     "Cargo.toml",
     "Cargo.lock",
     "core/Cargo.toml",
@@ -27,11 +22,6 @@ const INPUTS: [&str; 13] = [
     "widget",
     "js",
     "xtask/src/wasm.rs",
-    "xtask/src/imports.rs",
-    "xtask/src/order.rs",
-    "xtask/src/alike.rs",
-    "xtask/src/panics.rs",
-    "xtask/src/places.rs",
     "xtask/src/bundle.rs",
 ];
 
@@ -71,8 +61,6 @@ pub(crate) struct Module {
 fn module(project: &Project, package: &str) -> Result<Module> {
     let compiled = compile(project, package)?;
     let (glue_js, wasm) = bind(&compiled, &project.target("bindgen"))?;
-    let (glue_js, wasm) = shortened(&glue_js, &wasm)?;
-    let wasm = ordered(&merged(&forgotten(&wasm)?)?)?;
     Ok(Module { glue_js, wasm })
 }
 
@@ -98,10 +86,9 @@ fn compile(project: &Project, package: &str) -> Result<PathBuf> {
 /// The page imports the glue from a `blob:` address, where a path relative to
 /// the module means nothing: so no default path.
 fn bind(module: &Path, folder: &Path) -> Result<(String, Vec<u8>)> {
-    let compiled = fs::read(module).with_context(|| format!("reading {}", module.display()))?;
     let name = module.file_stem().unwrap_or_default().to_string_lossy();
     Bindgen::new()
-        .input_bytes(&name, silenced(&compiled)?)
+        .input_path(module)
         .web(true)?
         .omit_default_module_path(true)
         .typescript(false)
@@ -114,9 +101,5 @@ fn bind(module: &Path, folder: &Path) -> Result<(String, Vec<u8>)> {
         fs::read(&file).with_context(|| format!("reading {}", file.display()))
     };
     let glue_js = String::from_utf8(read(&format!("{name}.js"))?)?;
-    ensure!(
-        !glue_js.contains("Closure"),
-        "the page is given a closure, but what calls one was cut from the module"
-    );
     Ok((glue_js, read(&format!("{name}_bg.wasm"))?))
 }

@@ -22,11 +22,6 @@ use web_sys::Element;
 /// How sizes are shown.
 const UNITS: Units = Units::Binary;
 
-/// Smaller than the standard library's.
-#[cfg(target_arch = "wasm32")]
-#[global_allocator]
-static ALLOCATOR: rlsf::SmallGlobalTlsf = rlsf::SmallGlobalTlsf::new();
-
 /// What a file is shown by: events change it.
 trait Shown {
     /// What such a file is called.
