@@ -19,7 +19,6 @@ impl<L: Copy + PartialOrd, P: Copy> Extremes<L, P> {
     }
 
     /// Those of points in the order of the series; `None` if there are none.
-    #[inline]
     pub(crate) fn of(points: impl IntoIterator<Item = (L, P)>) -> Option<Self> {
         let mut points = points.into_iter();
         let (level, place) = points.next()?;
@@ -29,7 +28,6 @@ impl<L: Copy + PartialOrd, P: Copy> Extremes<L, P> {
     }
 
     /// Adds the next point of the series.
-    #[inline]
     pub(crate) fn add(&mut self, level: L, place: P) {
         if level < self.lowest.0 {
             self.lowest = (level, place);
@@ -40,7 +38,6 @@ impl<L: Copy + PartialOrd, P: Copy> Extremes<L, P> {
     }
 
     /// Where they are: the lowest, the highest.
-    #[inline]
     pub(crate) fn places(&self) -> [P; 2] {
         [self.lowest.1, self.highest.1]
     }

@@ -16,7 +16,6 @@
 
 use thiserror::Error;
 
-use crate::decimal::short;
 use crate::recording::DeviceKind;
 use crate::units::Bytes;
 
@@ -180,7 +179,7 @@ pub enum Threshold {
 
 /// The error of [`Rules::set`]: a value out of the threshold's range.
 #[derive(Debug, Clone, Copy, PartialEq, Error)]
-#[error("{} is {}: it must be {expected}", .threshold.name(), short(*.value, 12))]
+#[error("{} is {value}: it must be {expected}", .threshold.name())]
 pub struct BadThreshold {
     /// Which threshold.
     pub threshold: Threshold,

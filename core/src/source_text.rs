@@ -4,7 +4,6 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::collect::CollectVec;
 use crate::recording::SourceHash;
 
 /// The text whose equality makes two runs runs of the same cell: without the
@@ -14,7 +13,7 @@ pub(crate) fn normalised(source: &str) -> String {
         .lines()
         .map(str::trim_end)
         .filter(|line| !is_gpumem_magic(line))
-        .collect_vec();
+        .collect();
     lines.join("\n").trim_matches('\n').to_owned()
 }
 

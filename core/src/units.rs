@@ -16,8 +16,6 @@ use std::iter::Sum;
 use std::ops::{Add, AddAssign, Neg, Sub};
 use std::str::FromStr;
 
-use crate::decimal::{rounded, short};
-
 const KIB: f64 = 1024.0;
 const BINARY_UNITS: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 const DECIMAL_UNITS: [&str; 6] = ["B", "kB", "MB", "GB", "TB", "PB"];
@@ -299,7 +297,7 @@ impl fmt::Display for Nanos {
             0..1_000 => format!("{} ns", self.0),
             1_000..1_000_000 => format!("{} µs", digits(n / 1e3)),
             1_000_000..1_000_000_000 => format!("{} ms", digits(n / 1e6)),
-            1_000_000_000..60_000_000_000 => format!("{} s", rounded(n / 1e9, 1)),
+            1_000_000_000..60_000_000_000 => format!("{:.1} s", n / 1e9),
             60_000_000_000..3_600_000_000_000 => {
                 let seconds = self.0 / 1_000_000_000;
                 format!("{} min {} s", seconds / 60, seconds % 60)
@@ -389,7 +387,16 @@ fn digits(value: f64) -> String {
         v if v >= 9.995 => 1,
         _ => 2,
     };
-    short(value, n_decimals)
+    trimmed(value, n_decimals)
+}
+
+/// A figure with at most this many decimals, without zeros at their end.
+pub(crate) fn trimmed(value: f64, n_decimals: usize) -> String {
+    let text = format!("{value:.n_decimals$}");
+    match n_decimals {
+        0 => text,
+        _ => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+    }
 }
 
 #[cfg(test)]

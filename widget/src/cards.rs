@@ -1,7 +1,6 @@
 //! A finding as a card: its conclusion, the line to change, why that helps, and all there is to know.
 
 use gpumem_core::analyze::{Finding, Verdict};
-use gpumem_core::collect::CollectVec;
 use gpumem_core::holders::{Fix, changed};
 use gpumem_core::recording::RunIdx;
 use gpumem_core::wording::{self, Words};
@@ -154,7 +153,7 @@ impl Card {
 fn all(around: &Element, selector: &str) -> Dom<Vec<Element>> {
     let found = around.query_selector_all(selector)?;
     let nodes = (0..found.length()).filter_map(|idx| found.get(idx));
-    Ok(nodes.map(JsCast::unchecked_into).collect_vec())
+    Ok(nodes.map(JsCast::unchecked_into).collect())
 }
 
 /// Which of the buttons, summaries and blocks in an element the keyboard is on.

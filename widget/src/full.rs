@@ -2,7 +2,6 @@
 
 use gpumem_core::analyze::{Evidence, Finding};
 use gpumem_core::chart::{self, Density};
-use gpumem_core::decimal::rounded;
 use gpumem_core::units::{ByteDelta, Units};
 use gpumem_core::wording::{self, Words};
 use gpumem_page_kit::paint::{paint_scene, px};
@@ -188,7 +187,8 @@ fn number(value: f64) -> String {
         n if n >= 0.0001 => 4,
         _ => return "≈ 0".to_owned(),
     };
-    rounded(value, n_digits)
+    // There is no −0.
+    format!("{:.n_digits$}", value + 0.0)
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 
 use gpumem_core::analyze::Finding;
 use gpumem_core::chart::Field;
-use gpumem_core::collect::CollectVec;
 use gpumem_core::holders::RootKind;
 use gpumem_core::recording::DeviceIdx;
 use gpumem_core::units::Units;
@@ -12,7 +11,7 @@ use crate::dom::{Dom, Maker, add};
 
 /// Each name with its bytes, what it holds below it, the path to copy, and the way to the map.
 pub(crate) fn holders(make: &Maker, finding: &Finding, units: Units) -> Dom<Element> {
-    let fields: Vec<Field> = finding.holders.iter().map(Field::from).collect_vec();
+    let fields: Vec<Field> = finding.holders.iter().map(Field::from).collect();
     let list = tree(make, &fields, Some(finding.device), units)?;
     let label = make.text("div.label", &[], "Held by")?;
     make.group("div.box", &[], &[&label, &list])
@@ -70,7 +69,7 @@ fn line(make: &Maker, field: &Field, units: Units) -> Dom<Element> {
     let own = make.text("code", &[("dir", "auto")], &field.name)?;
     let kind = field.kind.and_then(RootKind::words);
     let words = [Some(&*field.what), kind].into_iter().flatten();
-    let words: Vec<&str> = words.filter(|words| !words.is_empty()).collect_vec();
+    let words: Vec<&str> = words.filter(|words| !words.is_empty()).collect();
     let words = format!(" {} ", words.join(" · "));
     let words = make.text("span", &[("dir", "auto")], &words)?;
     let figure = make.text("span.size", &[], &figure)?;

@@ -7,7 +7,6 @@ use gpumem_core::chart::{
     self, Cells, Density, Extent, Field, Layout, LevelsOfDetail, Map, Scene, Segment, Target,
     Theme, TimeScale,
 };
-use gpumem_core::collect::CollectVec;
 use gpumem_core::format::{self, ReadError};
 use gpumem_core::recording::{Column, DeviceIdx, Points, Recording, RunIdx};
 use gpumem_core::rules::Rules;
@@ -247,7 +246,7 @@ impl Model {
         let map = self.map()?;
         let entered = map.fields.get(field)?;
         let names = map.inside.iter().chain([entered]);
-        let inside = names.map(|field| field.name.clone()).collect_vec();
+        let inside = names.map(|field| field.name.clone()).collect();
         (!entered.fields.is_empty()).then_some(Event::Entered(inside, pointed))
     }
 
@@ -446,7 +445,7 @@ impl Model {
     pub(crate) fn together(&self, finding: &str) -> Vec<String> {
         let ids = |verdict: &Verdict<'_>| -> Vec<String> {
             let findings = verdict.findings().iter();
-            findings.map(|finding| finding.id.clone()).collect_vec()
+            findings.map(|finding| finding.id.clone()).collect()
         };
         let verdicts = self.analysis.verdicts();
         let mut all = verdicts.iter().map(ids);
@@ -466,7 +465,7 @@ impl Model {
     pub(crate) fn figures(&self) -> Vec<f64> {
         let findings = self.analysis.findings.iter();
         let evidence = findings.flat_map(|finding| &finding.evidence);
-        evidence.map(|figure| figure.value).collect_vec()
+        evidence.map(|figure| figure.value).collect()
     }
 
     fn judge(&mut self) {

@@ -2,9 +2,6 @@
 
 use std::fmt::Write as _;
 
-use gpumem_core::collect::CollectVec;
-use gpumem_core::decimal::short;
-
 use crate::model::Model;
 use crate::state::Choice;
 
@@ -55,8 +52,8 @@ fn rules(model: &Model) -> String {
         return String::new();
     }
     let moved = rules.moved();
-    let moved = moved.map(|it| format!("{}={}", it.name(), short(rules.get(it), 12)));
-    let moved: Vec<String> = moved.collect_vec();
+    let moved = moved.map(|it| format!("{}={}", it.name(), rules.get(it)));
+    let moved: Vec<String> = moved.collect();
     format!("rules=gpumem.Rules({})", moved.join(", "))
 }
 

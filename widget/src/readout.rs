@@ -1,8 +1,6 @@
 //! The numbers of one run in words.
 
 use gpumem_core::chart::{self, Cells, Field, Map, Segment};
-use gpumem_core::collect::CollectVec;
-use gpumem_core::decimal::rounded;
 use gpumem_core::holders::{self, RootKind};
 use gpumem_core::recording::{DeviceIdx, Recording, RunIdx, Series, Status};
 use gpumem_core::units::{Bytes, Nanos, Units};
@@ -25,11 +23,11 @@ impl Readout {
             .figures
             .iter()
             .map(|(name, figure)| format!("{name} {figure}").trim_start().to_owned())
-            .collect_vec();
+            .collect();
         let name = [&*self.name, &self.place]
             .into_iter()
             .filter(|it| !it.is_empty());
-        let name = name.collect_vec().join(" · ");
+        let name = name.collect::<Vec<_>>().join(" · ");
         format!("{name}: {}", figures.join(", "))
     }
 }
@@ -66,7 +64,7 @@ pub(crate) fn at(
         .into_iter()
         .filter_map(|(name, level)| Some((name, units.size(level?))));
     let when = ("after", sample.at.since(started).to_string());
-    std::iter::once(when).chain(known).collect_vec()
+    std::iter::once(when).chain(known).collect()
 }
 
 /// A part of a device in words.
@@ -74,7 +72,7 @@ pub(crate) fn of_part(part: &Segment, parts: &[Segment], units: Units) -> Readou
     let total: Bytes = parts.iter().map(|part| part.size).sum();
     let share = 100.0 * part.size.as_f64() / total.as_f64().max(1.0);
     let category = part.category.filter(|_| part.is_name);
-    let place = rounded(share, 1) + " % of what is there";
+    let place = format!("{share:.1} % of what is there");
     Readout {
         name: part.name.clone(),
         place: match category {
@@ -94,7 +92,7 @@ pub(crate) fn of_field(field: &Field, map: &Map, units: Units) -> Readout {
         let share = 100.0 * field.n_bytes.as_f64() / map.n_bytes().as_f64().max(1.0);
         (
             "holds",
-            format!("{}, {} %", units.size(field.n_bytes), rounded(share, 0)),
+            format!("{}, {share:.0} %", units.size(field.n_bytes)),
         )
     });
     figures.push(("is", field.what.clone()));

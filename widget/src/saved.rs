@@ -7,7 +7,6 @@
 use std::fmt::Write as _;
 
 use gpumem_core::chart::{Measure, Moment, Pace};
-use gpumem_core::collect::{CollectVec, ExtendVec};
 use gpumem_core::recording::{CellIdx, DeviceIdx};
 use gpumem_core::rules::Rules;
 use gpumem_core::units::{Nanos, Units};
@@ -30,7 +29,7 @@ pub(crate) fn line(state: &State, rules: &Rules, (first, recorded): First<'_>) -
     if state.measure == Measure::PerRun {
         parts.push(("measure", "run".to_owned()));
     }
-    parts.extend_vec(
+    parts.extend(
         state
             .folds
             .iter()
@@ -39,7 +38,7 @@ pub(crate) fn line(state: &State, rules: &Rules, (first, recorded): First<'_>) -
     if state.all_rows {
         parts.push(("rows", "all".to_owned()));
     }
-    parts.extend_vec(state.row.map(|cell| ("row", cell.0.to_string())));
+    parts.extend(state.row.map(|cell| ("row", cell.0.to_string())));
     if state.pace == Pace::Clock {
         parts.push(("pace", "clock".to_owned()));
     }
@@ -50,7 +49,7 @@ pub(crate) fn line(state: &State, rules: &Rules, (first, recorded): First<'_>) -
         }
     }
     let inside = state.inside.iter().map(|name| ("inside", name.clone()));
-    parts.extend_vec(inside);
+    parts.extend(inside);
     if state.units != Units::default() {
         parts.push(("units", state.units.name().to_owned()));
     }
@@ -63,9 +62,9 @@ pub(crate) fn line(state: &State, rules: &Rules, (first, recorded): First<'_>) -
         Some(Choice::Cell(cell)) => parts.push(("chosen", format!("cell:{}", cell.0))),
         Some(Choice::Search(text)) => parts.push(("chosen", format!("search:{text}"))),
     }
-    parts.extend_vec(state.dismissed.iter().map(|id| ("dismissed", id.clone())));
+    parts.extend(state.dismissed.iter().map(|id| ("dismissed", id.clone())));
     let opened = state.opened.iter();
-    parts.extend_vec(opened.map(|id| ("opened", id.clone())));
+    parts.extend(opened.map(|id| ("opened", id.clone())));
     if state.in_full {
         parts.push(("full", "yes".to_owned()));
     }
@@ -78,7 +77,7 @@ pub(crate) fn line(state: &State, rules: &Rules, (first, recorded): First<'_>) -
     let parts: Vec<String> = parts
         .iter()
         .map(|(name, value)| format!("{name}={}", escaped(value)))
-        .collect_vec();
+        .collect();
     parts.join("&")
 }
 
@@ -102,7 +101,7 @@ pub(crate) fn read(
             }
             "span" => state.span = span(&value),
             "measure" if value == "run" => state.measure = Measure::PerRun,
-            "fold" => state.folds.extend_vec(Fold::from_name(&value)),
+            "fold" => state.folds.extend(Fold::from_name(&value)),
             "rows" => state.all_rows = value == "all",
             "row" => {
                 let idx = value.parse().ok().filter(|idx| (*idx as usize) < n_cells);

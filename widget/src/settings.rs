@@ -1,6 +1,5 @@
 //! The thresholds that the reader moves, each a slider of whole positions.
 
-use gpumem_core::decimal::rounded;
 use gpumem_core::recording::DeviceKind;
 use gpumem_core::rules::{FEWEST_RUNS, Rules, Threshold};
 use gpumem_core::units::{Bytes, Units};
@@ -162,8 +161,8 @@ impl Setting {
             Self::Growth => size(rules.min_growth),
             Self::HostGrowth => size(rules.min_host_growth),
             Self::Runs => format!("{} runs", rules.min_runs),
-            Self::Cache => rounded(rules.fragmentation_ratio * 100.0, 0) + " %",
-            Self::Figure(threshold) => rounded(rules.get(threshold), 2),
+            Self::Cache => format!("{:.0} %", rules.fragmentation_ratio * 100.0),
+            Self::Figure(threshold) => format!("{:.2}", rules.get(threshold)),
         }
     }
 

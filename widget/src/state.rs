@@ -2,9 +2,7 @@
 
 use gpumem_core::analyze::Analysis;
 use gpumem_core::chart::{Layers, Measure, Moment, Pace, Target, default_device};
-use gpumem_core::collect::{CollectVec, ExtendVec};
 use gpumem_core::recording::{CellIdx, DeviceIdx, Recording, RunIdx};
-use gpumem_core::sort;
 use gpumem_core::units::{Nanos, Units};
 
 /// One of the pictures, or a row of them.
@@ -401,7 +399,7 @@ impl State {
                 if self.opened.as_ref().is_some_and(|id| ids.contains(id)) {
                     (next.opened, next.in_full) = (None, false);
                 }
-                next.dismissed.extend_vec(ids.iter().cloned());
+                next.dismissed.extend(ids.iter().cloned());
                 next.undo = ids;
             }
             Event::Undone => {
@@ -463,8 +461,7 @@ impl State {
     }
 
     fn unfold(&mut self, fold: Option<Fold>) {
-        self.folds
-            .extend_vec(fold.filter(|fold| !self.is_open(*fold)));
+        self.folds.extend(fold.filter(|fold| !self.is_open(*fold)));
     }
 
     /// The cell that is picked out, or whose finding is.
@@ -485,14 +482,14 @@ impl State {
             let runs = recording.runs().iter();
             runs.filter(|run| is_meant(run.cell))
                 .map(|run| run.idx)
-                .collect_vec()
+                .collect()
         };
         match &self.chosen {
             None => Vec::new(),
             Some(Choice::Finding(id)) => {
                 let found = analysis.finding(id);
                 let mut runs = found.map_or_else(Vec::new, |finding| finding.runs.clone());
-                sort::sort_by_key(&mut runs, |run| *run);
+                runs.sort();
                 runs
             }
             Some(Choice::Cell(cell)) => of_cells(&|of| of == *cell),
@@ -521,8 +518,8 @@ impl State {
 /// The cells of which any text that was kept, or a label of a run, holds `text`, in order;
 /// capitals do not matter.
 pub(crate) fn cells_with(recording: &Recording, text: &str) -> Vec<CellIdx> {
-    let wanted = lower(text);
-    let holds = |text: &str| lower(text).contains(&wanted);
+    let wanted = text.to_lowercase();
+    let holds = |text: &str| text.to_lowercase().contains(&wanted);
     let of_text = recording.cells().iter().filter(|cell| {
         let mut texts = cell
             .revisions
@@ -535,21 +532,10 @@ pub(crate) fn cells_with(recording: &Recording, text: &str) -> Vec<CellIdx> {
         .iter()
         .filter(|run| run.label.as_ref().is_some_and(|label| holds(label)));
     let found = of_text.map(|cell| cell.idx);
-    let mut found: Vec<CellIdx> = found.chain(of_label.map(|run| run.cell)).collect_vec();
-    sort::sort_by_key(&mut found, |cell| *cell);
+    let mut found: Vec<CellIdx> = found.chain(of_label.map(|run| run.cell)).collect();
+    found.sort();
     found.dedup();
     found
-}
-
-/// In small letters, by the page's own table: another one is 7 kB of the packed module.
-#[cfg(target_arch = "wasm32")]
-fn lower(text: &str) -> String {
-    js_sys::JsString::from(text).to_lower_case().into()
-}
-
-#[cfg(not(target_arch = "wasm32"))]
-fn lower(text: &str) -> String {
-    text.to_lowercase()
 }
 
 #[cfg(test)]

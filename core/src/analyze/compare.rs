@@ -7,9 +7,7 @@ use super::row::RunRow;
 use super::series::{self, Key};
 use super::stats_cache::StatsCache;
 use super::{Analysis, Finding, IncrementalAnalyzer, Rules};
-use crate::collect::{CollectVec, ExtendVec};
 use crate::recording::{DeviceIdx, DeviceKey, Recording, Run};
-use crate::sort;
 use crate::source_text;
 use crate::units::{ByteDelta, Bytes};
 
@@ -107,10 +105,8 @@ pub(super) fn compared(before: &[Entry], after: Vec<Entry>) -> Vec<Compared> {
                 .filter(|before| before.likeness(&after) > 0);
             held_against(same.map(|entry| entry.side.clone()), after)
         })
-        .collect_vec();
-    sort::sort_by_key(&mut compared, |entry| {
-        (entry.change, entry.difference.magnitude())
-    });
+        .collect();
+    compared.sort_by_key(|entry| (entry.change, entry.difference.magnitude()));
     compared
 }
 
@@ -271,7 +267,7 @@ pub(super) fn sides(
         (state, n_runs.max(n_told))
     };
     let mut sides = Vec::new();
-    sides.extend_vec(of_runs.iter().filter_map(|series| {
+    sides.extend(of_runs.iter().filter_map(|series| {
         let last = recording.run(series.rows.last()?.run);
         let least = rules.min_growth_on(recording.device(series.key.device).kind);
         let (bytes_per_run, interval) = kept_by_each(&series.rows)?;
@@ -293,7 +289,7 @@ pub(super) fn sides(
         ))
     }));
     let of_steps = series::of_steps(recording, &paths);
-    sides.extend_vec(of_steps.iter().map(|series| {
+    sides.extend(of_steps.iter().map(|series| {
         let run = recording.run(series.run);
         let least = rules.min_growth_on(recording.device(series.key.device).kind);
         let growth = stats.judged(&series.levels, least, rules);
@@ -352,7 +348,7 @@ fn kept_by_each(rows: &[&RunRow]) -> Option<(ByteDelta, (ByteDelta, ByteDelta))>
         .iter()
         .filter_map(|row| row.kept)
         .map(ByteDelta::as_f64)
-        .collect_vec();
+        .collect();
     let kept = if kept.len() >= 3 {
         &kept[1..]
     } else {

@@ -4,7 +4,6 @@ use super::Analysis;
 use super::finding::{Finding, FindingKind};
 use super::gaps::Gap;
 use super::levels::DeviceSummary;
-use crate::collect::CollectVec;
 use crate::holders::Part as Purpose;
 use crate::recording::{DeviceIdx, Recording};
 use crate::units::{ByteDelta, Bytes};
@@ -192,7 +191,7 @@ impl DeviceSummary {
             .chain(between)
             .chain(free)
             .filter(|part| part.size > Bytes::ZERO)
-            .collect_vec()
+            .collect()
     }
 
     /// The same, with the allocated part split by purpose; what no search found is unnamed. Not split if no
@@ -205,7 +204,7 @@ impl DeviceSummary {
         let parts = self.composition().into_iter();
         parts
             .flat_map(|part| taken_apart(part, requested, purposes))
-            .collect_vec()
+            .collect()
     }
 }
 
@@ -229,7 +228,7 @@ fn taken_apart(part: Part, requested: Option<Bytes>, purposes: &[(Purpose, Bytes
             Part::new(PartContent::Rounding, rounding),
         ])
         .filter(|part| part.size > Bytes::ZERO)
-        .collect_vec();
+        .collect();
     // Of less nobody wants to read: it goes to the largest part, which has most of the blocks.
     if rounding.get() < part.size.get() / 1000 {
         parts.retain(|part| part.content != PartContent::Rounding);

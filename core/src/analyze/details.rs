@@ -2,7 +2,6 @@
 
 use super::growth::{Growth, Shape};
 use super::oom::OomBreakdown;
-use crate::collect::CollectVec;
 use crate::holders::RootKind;
 use crate::recording::{DeviceKind, RunIdx};
 use crate::units::{ByteDelta, Bytes};
@@ -104,7 +103,7 @@ impl SeriesGrowth {
             bytes_per_run: growth.bytes_per_run,
             interval: growth.interval,
             total: growth.total,
-            sparkline: levels.iter().map(|level| level.as_f64()).collect_vec(),
+            sparkline: levels.iter().map(|level| level.as_f64()).collect(),
         }
     }
 }

@@ -7,7 +7,6 @@ use super::evidence::Evidence;
 use super::finding::{Finding, FindingKind};
 use super::row::{Peak, RunRow};
 use super::series::RunSeries;
-use crate::collect::CollectVec;
 use crate::holders::{self, Holder, RootKind};
 use crate::recording::Recording;
 use crate::severity::Severity;
@@ -66,10 +65,10 @@ pub(super) fn finding(context: Context<'_>, series: &RunSeries<'_>, least: f64) 
     Some(Finding {
         severity: Severity::Warning,
         cell: Some(CellRef::of(recording, run)),
-        runs: copied.iter().map(|it| it.row.run).collect_vec(),
+        runs: copied.iter().map(|it| it.row.run).collect(),
         n_runs: copied.len(),
         fix,
-        holders: holder.into_iter().collect_vec(),
+        holders: holder.into_iter().collect(),
         evidence: vec![
             Evidence::met("old_bytes", old.as_f64(), least),
             Evidence::met("rose_bytes", rose.as_f64(), COPY * new.as_f64()),
@@ -94,7 +93,7 @@ fn copied<'a>(series: &RunSeries<'a>) -> Vec<Copied<'a>> {
         left += row.kept?;
         copy(first, row, old)
     };
-    later.iter().filter_map(of_row).collect_vec()
+    later.iter().filter_map(of_row).collect()
 }
 
 fn copy<'a>(first: &RunRow, row: &'a RunRow, old: ByteDelta) -> Option<Copied<'a>> {

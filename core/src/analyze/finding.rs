@@ -8,11 +8,9 @@ use super::evidence::Evidence;
 use super::growth::State;
 use super::oom::Cause;
 use super::row::Metric;
-use crate::collect::CollectVec;
 use crate::holders::{Fix, Holder};
 use crate::recording::{DeviceIdx, Recording, RunIdx};
 use crate::severity::Severity;
-use crate::sort;
 use crate::units::Bytes;
 
 /// What a finding is about. [`FindingKind::name`] is its name in JSON and Python.
@@ -225,8 +223,8 @@ pub(super) fn sort(findings: &mut [Finding]) {
             let (cell, kept) = oom.grown_cause()?;
             Some((cell.to_owned(), kept, oom.severity))
         })
-        .collect_vec();
-    sort::sort_by_key(findings, |finding| {
+        .collect();
+    findings.sort_by_key(|finding| {
         let total = finding.growth().map(|growth| growth.total);
         let is_cause = |(cell, kept, _): &&(String, Bytes, Severity)| {
             let is_cell = finding.cell.as_ref().is_some_and(|it| it.label == *cell);

@@ -15,7 +15,6 @@ use super::row::{Metric, Peak};
 use super::rules::Rules;
 use super::series::RunSeries;
 use super::stats_cache::StatsCache;
-use crate::collect::{CollectVec, ExtendVec};
 use crate::recording::{DeviceIdx, Recording, RunIdx};
 use crate::severity::Severity;
 use crate::units::Bytes;
@@ -29,7 +28,7 @@ pub(super) fn findings(
     stats: &mut StatsCache,
 ) -> Vec<Finding> {
     let mut found = on_devices(context);
-    found.extend_vec(of_cells(context, of_runs, stats));
+    found.extend(of_cells(context, of_runs, stats));
     found
 }
 
@@ -38,7 +37,7 @@ pub(super) fn on_devices(context: Context<'_>) -> Vec<Finding> {
     let devices = context.devices.iter();
     devices
         .filter_map(|device| split(context, device))
-        .collect_vec()
+        .collect()
 }
 
 /// Cells that reserve more and more.
@@ -50,7 +49,7 @@ pub(super) fn of_cells(
     let of_runs = of_runs.iter();
     of_runs
         .filter_map(|series| reserved_only(context, series, stats))
-        .collect_vec()
+        .collect()
 }
 
 /// Enough of reserved memory is free next to held blocks to be worth a card.
@@ -100,7 +99,7 @@ fn split(context: Context<'_>, device: &DeviceSummary) -> Option<Finding> {
     Some(Finding {
         severity: Severity::Warning,
         n_runs: context.rows.of(device.device).len(),
-        evidence: std::iter::once(ratio).chain(figures).collect_vec(),
+        evidence: std::iter::once(ratio).chain(figures).collect(),
         ..Finding::about(
             FindingKind::Fragmentation,
             recording.device(device.device).key.as_str(),
@@ -124,7 +123,7 @@ fn beyond_use(series: &RunSeries<'_>) -> Vec<Bytes> {
         highest = highest.max(peak).max(row.after.unwrap_or_default());
         Some(row.reserved.1?.saturating_sub(highest))
     });
-    rows.collect_vec()
+    rows.collect()
 }
 
 /// Reserved grows from run to run over a flat allocated.
@@ -145,7 +144,7 @@ fn reserved_only(
         .rows
         .iter()
         .filter_map(|row| row.reserved.1)
-        .collect_vec();
+        .collect();
     let growth = stats.leak(&reserved, least, rules)?;
     stats.leak(&beyond_use(series), least, rules)?;
     let (of_allocated, _) = stats.state(&series.levels(), least, rules);

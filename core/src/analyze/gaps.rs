@@ -6,7 +6,6 @@
 
 use super::levels::DeviceSummary;
 use super::row::RunRow;
-use crate::collect::CollectVec;
 use crate::units::{ByteDelta, Bytes};
 
 /// The signed difference of two adjacent known levels. [`Analysis::parts`](super::Analysis::parts)
@@ -28,13 +27,13 @@ fn between(levels: Levels) -> Vec<Gap> {
     let known: Vec<(&str, Bytes)> = levels
         .into_iter()
         .filter_map(|(name, level)| Some((name, level?)))
-        .collect_vec();
+        .collect();
     let gap = |pair: &[(&'static str, Bytes)]| Gap {
         from: pair[0].0,
         to: pair[1].0,
         size: pair[1].1.since(pair[0].1),
     };
-    known.windows(2).map(gap).collect_vec()
+    known.windows(2).map(gap).collect()
 }
 
 impl DeviceSummary {

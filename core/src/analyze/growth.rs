@@ -18,7 +18,6 @@
 use super::evidence::Evidence;
 use super::rules::Rules;
 use super::trend::{self, MAX_POINTS};
-use crate::collect::{CollectVec, ExtendVec};
 use crate::units::{ByteDelta, Bytes};
 
 /// Growing series have risen for good more often than this.
@@ -253,7 +252,7 @@ struct Tail {
 
 impl SeriesStats {
     pub(super) fn of(levels: &[Bytes]) -> Self {
-        let raw: Vec<f64> = levels.iter().map(|level| level.as_f64()).collect_vec();
+        let raw: Vec<f64> = levels.iter().map(|level| level.as_f64()).collect();
         let n_levels = raw.len();
         let values = if n_levels > MAX_POINTS {
             trend::block_minima(&raw, MAX_POINTS)
@@ -332,7 +331,7 @@ impl SeriesStats {
                 .get_or_insert_with(|| late_share(values, slope))
         });
         let slows = late.filter(|share| *share < LATE_SHARE);
-        evidence.extend_vec(slows.map(|share| Evidence::above("late_share", share, LATE_SHARE)));
+        evidence.extend(slows.map(|share| Evidence::above("late_share", share, LATE_SHARE)));
         if says && floor && trend && slows.is_none() {
             return (Verdict::Grows, p, evidence);
         }
@@ -345,8 +344,8 @@ impl SeriesStats {
             let of_bend = (share < LATE_SHARE_OF_TAIL)
                 .then(|| Evidence::above("tail_late_share", share, LATE_SHARE_OF_TAIL));
             let goes_on = of_tail.iter().all(|figure| figure.holds) && of_bend.is_none();
-            evidence.extend_vec(of_tail);
-            evidence.extend_vec(of_bend);
+            evidence.extend(of_tail);
+            evidence.extend(of_bend);
             if goes_on {
                 return (Verdict::Grows, trend::p_above(tail.z), evidence);
             }
@@ -492,7 +491,7 @@ pub(super) fn total(levels: &[Bytes]) -> ByteDelta {
 /// The shape of levels that do not keep growing, and how many of their first
 /// steps moved, where they stay since.
 pub(super) fn settling(levels: &[Bytes], min_growth: Bytes) -> (Shape, Option<usize>) {
-    let values: Vec<f64> = levels.iter().map(|level| level.as_f64()).collect_vec();
+    let values: Vec<f64> = levels.iter().map(|level| level.as_f64()).collect();
     (shape(&values, min_growth, false), n_moving(&values))
 }
 

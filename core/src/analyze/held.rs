@@ -1,6 +1,7 @@
 //! Which names hold what a series kept.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use super::details::{DecidedBy, Details};
 use super::evidence::Evidence;
@@ -8,12 +9,9 @@ use super::facts::{Fact, Says};
 use super::finding::{Finding, FindingKind};
 use super::names::{GrowingNames, NameKey};
 use super::suggest;
-use crate::collect::CollectVec;
 use crate::holders::{Bound, DeviceHolders, Holder, HolderBranch, Rest, RootKind, Traits};
 use crate::recording::{DeviceIdx, Recording, RunIdx};
-use crate::sort;
 use crate::units::{ByteDelta, Bytes};
-use crate::vec_map::VecMap;
 
 /// Growth and a name that holds it, seen in so many runs, need no longer series to be a leak.
 pub(super) const ENOUGH_RUNS: usize = 5;
@@ -76,23 +74,20 @@ pub(super) fn growers(
         Some(fresh) if steps => Some(fresh.since(Bytes::ZERO)),
         _ => holder.grown,
     };
-    let mut looked_at: Vec<RunIdx> = runs
-        .iter()
-        .map(|run| recording.outermost(*run))
-        .collect_vec();
+    let mut looked_at: Vec<RunIdx> = runs.iter().map(|run| recording.outermost(*run)).collect();
     looked_at.dedup();
     let looks = looked_at
         .iter()
         .filter_map(|run| recording.holders(*run, device));
     let mut n_looks = 0;
-    let mut sums: VecMap<Key<'_>, Sum<'_>> = VecMap::default();
+    let mut sums: BTreeMap<Key<'_>, Sum<'_>> = BTreeMap::new();
     for look in looks {
         // The first look of a session has none before it to be compared with.
         n_looks += usize::from(names(look).any(|holder| holder.grown.is_some()));
         for (key, holders) in by_key(look) {
             let grown = holders.iter().filter_map(|holder| more_of(holder));
             let grown = grown.fold(ByteDelta::ZERO, |sum, grown| sum + grown);
-            let sum = sums.entry(key);
+            let sum = sums.entry(key).or_default();
             sum.grown += grown;
             sum.n_grown += usize::from(grown > ByteDelta::ZERO);
             sum.n_shrunk += usize::from(grown < ByteDelta::ZERO);
@@ -114,13 +109,11 @@ pub(super) fn growers(
         .into_values()
         .filter(|sum| sum.grown > ByteDelta::ZERO)
         .filter(|sum| sum.grown.as_f64() >= WORTH_TELLING * kept.as_f64())
-        .collect_vec();
-    sort::sort_by_key(&mut sums, |sum| {
-        std::cmp::Reverse((sum.collects(), sum.grown))
-    });
+        .collect();
+    sums.sort_by_key(|sum| std::cmp::Reverse((sum.collects(), sum.grown)));
     sums.truncate(N_TOLD);
     let first = sums.first();
-    let mut holders = sums.iter().filter_map(Sum::holder).collect_vec();
+    let mut holders: Vec<_> = sums.iter().filter_map(Sum::holder).collect();
     // Where they neither gained nor have half of it, something else grows: the host's memory is anybody's.
     let gained = sums.iter().fold(ByteDelta::ZERO, |sum, it| sum + it.grown);
     let has: Bytes = holders.iter().map(|it| it.retained).sum();
@@ -164,11 +157,11 @@ fn names(look: &DeviceHolders) -> impl Iterator<Item = &Holder> {
     look.roots.iter().chain(&look.sharing)
 }
 
-fn by_key(look: &DeviceHolders) -> VecMap<Key<'_>, Vec<&Holder>> {
-    let mut by_key: VecMap<Key<'_>, Vec<&Holder>> = VecMap::default();
+fn by_key(look: &DeviceHolders) -> BTreeMap<Key<'_>, Vec<&Holder>> {
+    let mut by_key: BTreeMap<Key<'_>, Vec<&Holder>> = BTreeMap::new();
     for holder in names(look) {
         let name = holder.kind.series_name(&holder.name);
-        by_key.entry((holder.kind, name)).push(holder);
+        by_key.entry((holder.kind, name)).or_default().push(holder);
     }
     by_key
 }
@@ -206,7 +199,7 @@ impl Sum<'_> {
                 }
             }
             holder.retained = self.latest.iter().map(|it| it.retained).sum();
-            holder.branches = self.latest.iter().map(|it| branch(it)).collect_vec();
+            holder.branches = self.latest.iter().map(|it| branch(it)).collect();
         }
         Some(holder)
     }
@@ -252,7 +245,7 @@ fn of_names(recording: &Recording, growing: &GrowingNames) -> Vec<Holder> {
             ..branch.unwrap_or_else(unknown)
         })
     };
-    told.map(holder).collect_vec()
+    told.map(holder).collect()
 }
 
 /// What a look tells of the branch of that name.

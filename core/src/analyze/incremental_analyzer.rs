@@ -12,7 +12,6 @@ use super::{
     compare, finding, fragmentation, leak, levels, long_lived, oom, peaks, reserve, retention,
     unattributed_growth,
 };
-use crate::collect::ExtendVec;
 use crate::recording::Recording;
 
 /// Judges the same recording repeatedly, under other thresholds and as it grows.
@@ -80,17 +79,17 @@ impl IncrementalAnalyzer {
         let stats = &mut self.stats;
         let mut findings = leak::findings(context, &of_runs, &of_steps, stats);
         leak::add_names(context, &mut findings, stats);
-        findings.extend_vec(unattributed_growth::findings(context, &findings, stats));
-        findings.extend_vec(fragmentation::findings(context, &of_runs, stats));
-        findings.extend_vec(peaks::findings(context, &of_runs));
-        findings.extend_vec(reserve::findings(context, &of_runs, stats));
-        findings.extend_vec(long_lived::findings(context));
+        findings.extend(unattributed_growth::findings(context, &findings, stats));
+        findings.extend(fragmentation::findings(context, &of_runs, stats));
+        findings.extend(peaks::findings(context, &of_runs));
+        findings.extend(reserve::findings(context, &of_runs, stats));
+        findings.extend(long_lived::findings(context));
         let mut ooms = oom::findings(context);
         oom::join_growth(&mut ooms, &findings);
-        findings.extend_vec(ooms);
+        findings.extend(ooms);
         let mut is_told = |device, place| retention::is_told(&findings, device, place);
         let retained = retention::findings(context, &mut is_told);
-        findings.extend_vec(retained);
+        findings.extend(retained);
         finding::sort(&mut findings);
         analysis.findings = findings;
     }

@@ -19,11 +19,9 @@ use super::stats_cache::StatsCache;
 use super::suggest;
 use super::traced;
 use super::trend;
-use crate::collect::{CollectVec, ExtendVec};
 use crate::holders::{self, Holder};
 use crate::recording::{Recording, Run, RunIdx};
 use crate::severity::Severity;
-use crate::sort;
 use crate::source_text;
 use crate::units::{ByteDelta, Bytes};
 
@@ -62,18 +60,15 @@ pub(super) fn findings(
     let of_runs = series_of_runs
         .iter()
         .map(|series| of_runs(context, series, stats));
-    let mut outcomes: Vec<Outcome> = of_runs.collect_vec();
+    let mut outcomes: Vec<Outcome> = of_runs.collect();
     for series in series_of_steps {
         outcomes.push(of_steps(context, series, stats));
     }
-    let mut p_values: Vec<f64> = outcomes
-        .iter()
-        .filter_map(|outcome| outcome.p)
-        .collect_vec();
-    sort::sort_by(&mut p_values, f64::total_cmp);
+    let mut p_values: Vec<f64> = outcomes.iter().filter_map(|outcome| outcome.p).collect();
+    p_values.sort_by(f64::total_cmp);
     let judged = outcomes.into_iter().filter_map(|outcome| outcome.judged);
     let p_bound = trend::p_bound(&p_values);
-    told(context, series_of_runs, judged.collect_vec(), p_bound)
+    told(context, series_of_runs, judged.collect(), p_bound)
 }
 
 /// What is worth telling of series that were judged each by itself. Of many some grow by chance:
@@ -100,7 +95,7 @@ fn found(context: Context<'_>, judged: Vec<Judged>) -> Vec<Finding> {
         .filter_map(|judged| judged.told(context))
         .map(|judged| judged.finding(context))
         .filter(|finding| is_worth_telling(context, finding))
-        .collect_vec()
+        .collect()
 }
 
 /// What judging a series by itself comes to.
@@ -252,12 +247,7 @@ fn judged_steps(
     }
     let growth = stats.judged(&series.levels, least, context.rules);
     let growth = scaled(growth, 1.0 / series.steps_per_point);
-    let course: Vec<Bytes> = series
-        .start
-        .iter()
-        .chain(&series.levels)
-        .copied()
-        .collect_vec();
+    let course: Vec<Bytes> = series.start.iter().chain(&series.levels).copied().collect();
     Some(Judged {
         key: series.key.clone(),
         metric: series.metric,
@@ -498,7 +488,7 @@ impl Judged {
     fn settles(&mut self) -> bool {
         let course: Vec<Bytes> = std::iter::once(self.start)
             .chain(self.levels.clone())
-            .collect_vec();
+            .collect();
         (self.growth.shape, self.n_moving) = growth::settling(&course, self.least);
         self.n_moving.is_some()
     }
@@ -528,7 +518,7 @@ impl Judged {
         let text = recording.text(run);
         let traced = traced::latest(recording, &self.runs, device).filter(|_| !self.steps);
         let mut evidence = self.growth.evidence.clone();
-        evidence.extend_vec(traced.map(|trace| traced::evidence(trace, rate)));
+        evidence.extend(traced.map(|trace| traced::evidence(trace, rate)));
         let first = self.growers.holders.first();
         let fix = first
             .filter(|_| grows)
@@ -659,7 +649,7 @@ fn headroom(row: &RunRow, device: &DeviceSummary) -> Option<Bytes> {
 }
 
 fn sparkline(levels: &[Bytes]) -> Vec<f64> {
-    let values: Vec<f64> = levels.iter().map(|level| level.as_f64()).collect_vec();
+    let values: Vec<f64> = levels.iter().map(|level| level.as_f64()).collect();
     if values.len() > N_SPARKLINE {
         trend::block_minima(&values, N_SPARKLINE)
     } else {

@@ -1,12 +1,12 @@
 //! One row per (run, device), derived from the raw readings.
 
-use crate::collect::CollectVec;
+use std::collections::BTreeSet;
+
 use crate::recording::{
     AllocatorLevels, DeviceIdx, Level, Reading, Recording, Run, RunIdx, RunLevels, Series, Source,
     Trace, Unknown,
 };
 use crate::units::{Bytes, Nanos};
-use crate::vec_map::VecMap;
 
 use super::device_rows::{DeviceRows, Rows};
 use super::limits::{Limit, limits};
@@ -95,7 +95,7 @@ pub(super) fn rows(recording: &Recording) -> Vec<RunRow> {
     let ongoing = Ongoing::of(recording, recording.runs());
     let runs = recording.runs().iter();
     runs.flat_map(|run| rows_of(recording, &ongoing, run))
-        .collect_vec()
+        .collect()
 }
 
 /// Those of one run.
@@ -136,7 +136,7 @@ pub(super) fn summaries(recording: &Recording, rows: Rows<'_>) -> Vec<DeviceSumm
             ..now
         })
     };
-    rows.of_devices().filter_map(summary).collect_vec()
+    rows.of_devices().filter_map(summary).collect()
 }
 
 /// What could not be read. [`wording::warning`](crate::wording::warning) has the sentence.
@@ -159,14 +159,12 @@ pub enum Warning {
 /// What is missing, and what could not be read of each device and source.
 pub(super) fn warnings(recording: &Recording) -> Vec<Warning> {
     let missing = recording.missing();
-    let mut warnings: Vec<Warning> = missing
-        .map(|it| Warning::Missing(it.to_owned()))
-        .collect_vec();
-    let mut told = VecMap::default();
+    let mut warnings: Vec<Warning> = missing.map(|it| Warning::Missing(it.to_owned())).collect();
+    let mut told = BTreeSet::new();
     for (_, levels) in all_levels(recording) {
         for reading in std::iter::once(&levels.before).chain(&levels.after) {
             for (source, said) in failures(reading) {
-                if told.insert((levels.device, source, said), ()).is_none() {
+                if told.insert((levels.device, source, said)) {
                     warnings.push(Warning::SourceFailed {
                         device: levels.device,
                         source,
@@ -392,7 +390,7 @@ fn allocator_peak(levels: &RunLevels, seen: Bytes) -> Peak {
             let before = before.find(|before| before.source == after.source);
             Bounds::of(before, after, levels.peak_reset)
         })
-        .collect_vec();
+        .collect();
     // Allocators need not have been at their peaks together.
     let low = bounds.iter().filter_map(|bounds| bounds.low).max();
     let low = seen.max(low.unwrap_or_default());

@@ -1,8 +1,6 @@
 //! What limits a device's memory: the card, the container, a service, an allocator.
 
-use crate::collect::{CollectVec, ExtendVec};
 use crate::recording::{Level, Reading, Source};
-use crate::sort;
 use crate::units::Bytes;
 
 /// Who sets a limit: [`Limit::by`].
@@ -69,13 +67,13 @@ pub(super) fn limits(reading: &Reading) -> Vec<Limit> {
         let bytes = level.known()?;
         Some(Limit { by, bytes, used })
     };
-    let mut limits: Vec<Limit> = of_machine.into_iter().filter_map(limit).collect_vec();
+    let mut limits: Vec<Limit> = of_machine.into_iter().filter_map(limit).collect();
     // What one of several allocators may hold does not limit the others.
     if let [only] = reading.allocators.as_slice() {
         let by = LimitedBy::Allocator(only.source);
-        limits.extend_vec(limit((by, &only.limit, held)));
+        limits.extend(limit((by, &only.limit, held)));
     }
-    sort::sort_by_key(&mut limits, |limit| limit.bytes);
+    limits.sort_by_key(|limit| limit.bytes);
     limits
 }
 

@@ -1,15 +1,15 @@
 //! What a traced run holds at its peak for longer than it may need to.
 
+use std::collections::BTreeSet;
+
 use super::cell::CellRef;
 use super::context::Context;
 use super::details::Details;
 use super::evidence::Evidence;
 use super::finding::{Finding, FindingKind};
 use super::row::Metric;
-use crate::collect::CollectVec;
 use crate::recording::{Recording, Trace};
 use crate::units::Bytes;
-use crate::vec_map::VecMap;
 
 /// Less than this share of the device is no concern.
 const LEAST_OF_DEVICE: f64 = 0.05;
@@ -20,16 +20,16 @@ const LEAST_OF_PEAK: f64 = 0.25;
 /// Of the latest traced run of each cell's text, the line that stands out.
 pub(super) fn findings(context: Context<'_>) -> Vec<Finding> {
     let recording = context.recording;
-    let mut seen = VecMap::default();
+    let mut seen = BTreeSet::new();
     let mut latest: Vec<&Trace> = recording
         .traces()
         .rev()
         .filter(|trace| recording.run(trace.run).parent.is_none())
         .filter(|trace| {
             let key = (recording.run(trace.run).revision, trace.device);
-            seen.insert(key, ()).is_none()
+            seen.insert(key)
         })
-        .collect_vec();
+        .collect();
     latest.reverse();
     let of_each = |trace: &Trace| {
         let capacity = context.capacity(trace.device)?;
@@ -40,7 +40,7 @@ pub(super) fn findings(context: Context<'_>) -> Vec<Finding> {
         let (line, held) = lines.max_by_key(|(_, held)| *held)?;
         (held.as_f64() >= least).then(|| finding(recording, trace, (line, held), least))
     };
-    latest.into_iter().filter_map(of_each).collect_vec()
+    latest.into_iter().filter_map(of_each).collect()
 }
 
 fn finding(

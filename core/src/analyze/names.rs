@@ -3,12 +3,11 @@
 //! What runs of one cell keep is judged elsewhere. Here a name is followed, whichever cell adds to it and
 //! however often that is edited. A name that is emptied begins anew: it is its **episode** that grows.
 
-use crate::collect::CollectVec;
+use std::collections::BTreeMap;
+
 use crate::holders::{DeviceHolders, RootKind};
 use crate::recording::{CellIdx, DeviceIdx, Recording, Run, RunIdx, RunKind, Status};
-use crate::sort;
 use crate::units::{ByteDelta, Bytes};
-use crate::vec_map::VecMap;
 
 /// What a name has lost, as a share of all it had gained, when it begins anew.
 const EMPTIED: f64 = 0.75;
@@ -38,7 +37,7 @@ pub(super) struct Names {
 #[derive(Debug, Default)]
 struct OfDevice {
     looks: Vec<RunIdx>,
-    names: VecMap<NameKey, NameSeries>,
+    names: BTreeMap<NameKey, NameSeries>,
 }
 
 /// The levels of one name, where they changed.
@@ -96,7 +95,7 @@ impl Names {
             let looks = recording.looks(device.idx).rev();
             let mut new: Vec<(RunIdx, &DeviceHolders)> = looks
                 .take_while(|(run, _)| known.is_none_or(|known| *run > known))
-                .collect_vec();
+                .collect();
             while let Some((run, look)) = new.pop() {
                 of_device.take_in(recording, run, look);
             }
@@ -124,8 +123,8 @@ impl Names {
         };
         let branches = of_device.telling_branches(least);
         let has_branch = |whole: &str| branches.iter().any(|(_, name)| trunk(name) == whole);
-        let mut by_cell: VecMap<CellIdx, Vec<(&NameKey, &NameSeries)>> = VecMap::default();
-        for (name, series) in of_device.names.iter() {
+        let mut by_cell: BTreeMap<CellIdx, Vec<(&NameKey, &NameSeries)>> = BTreeMap::new();
+        for (name, series) in &of_device.names {
             let (kind, text) = name;
             let is_name = kind.is_named() || kind.is_ipython();
             let is_told = if is_branch(name) {
@@ -140,13 +139,13 @@ impl Names {
             let most = adders.iter().max_by_key(|(_, n)| *n);
             let is_asked = only.is_none_or(|only| adders.iter().any(|(cell, _)| *cell == only));
             if let Some((cell, _)) = most.filter(|_| is_asked) {
-                by_cell.entry(*cell).push((name, series));
+                by_cell.entry(*cell).or_default().push((name, series));
             }
         }
-        let by_cell = by_cell.iter();
         by_cell
-            .map(|(_, names)| GrowingNames::of(recording, device, names))
-            .collect_vec()
+            .values()
+            .map(|names| GrowingNames::of(recording, device, names))
+            .collect()
     }
 }
 
@@ -154,7 +153,7 @@ impl OfDevice {
     /// The branches that are told of instead of their objects: these also lose, from look to look, what
     /// they replace or drop elsewhere.
     fn telling_branches(&self, least: Bytes) -> Vec<&NameKey> {
-        let tells = |(name, series): &&(NameKey, NameSeries)| {
+        let tells = |(name, series): &(&NameKey, &NameSeries)| {
             if !is_branch(name) || !series.collects(least) {
                 return false;
             }
@@ -166,7 +165,7 @@ impl OfDevice {
             .iter()
             .filter(tells)
             .map(|(name, _)| name)
-            .collect_vec()
+            .collect()
     }
 
     fn take_in(&mut self, recording: &Recording, run: RunIdx, look: &DeviceHolders) {
@@ -174,23 +173,17 @@ impl OfDevice {
         let is_first = self.looks.is_empty();
         self.looks.push(run);
         if look.n_bytes == Bytes::ZERO {
-            let names: Vec<NameKey> = self
-                .names
-                .iter()
-                .map(|(name, _)| name.clone())
-                .collect_vec();
-            for name in names {
-                self.names
-                    .entry(name)
-                    .push(recording, run, Bytes::ZERO, 0, false);
+            for series in self.names.values_mut() {
+                series.push(recording, run, Bytes::ZERO, 0, false);
             }
         }
         for name in self.emptied_branches(look) {
-            let series = self.names.entry(name);
+            let series = self.names.entry(name).or_default();
             series.push(recording, run, Bytes::ZERO, 0, is_first);
         }
         for level in &look.changed {
-            let series = self.names.entry((level.kind, level.name.clone()));
+            let key = (level.kind, level.name.clone());
+            let series = self.names.entry(key).or_default();
             series.push(recording, run, level.n_bytes, level.n_storages, is_first);
         }
     }
@@ -205,7 +198,7 @@ impl OfDevice {
         let left = names.filter(|(name, series)| is_branch(name) && series.now() > Bytes::ZERO);
         left.filter(|((_, name), _)| has(trunk(name)) && !has(name))
             .map(|(name, _)| name.clone())
-            .collect_vec()
+            .collect()
     }
 }
 
@@ -216,8 +209,8 @@ impl NameSeries {
         let points = &self.points[self.first..];
         let rest = |point: &Point| whole.after(point.run).saturating_sub(point.n_bytes);
         let middle = |points: &[Point]| {
-            let mut rests: Vec<Bytes> = points.iter().map(rest).collect_vec();
-            sort::sort_by_key(&mut rests, |it| *it);
+            let mut rests: Vec<Bytes> = points.iter().map(rest).collect();
+            rests.sort();
             rests.get(rests.len() / 2).map_or(0.0, |it| it.as_f64())
         };
         let n = points.len().div_ceil(3);
@@ -300,15 +293,14 @@ impl NameSeries {
 
     /// The cells of which more than one run added to it, and how many.
     fn adders(&self, recording: &Recording) -> Vec<(CellIdx, usize)> {
-        let mut cells: VecMap<CellIdx, usize> = VecMap::default();
+        let mut cells: BTreeMap<CellIdx, usize> = BTreeMap::new();
         for point in self.grown() {
             let run = recording.run(recording.outermost(point.run));
             if run.kind == RunKind::Cell {
-                *cells.entry(run.cell) += 1;
+                *cells.entry(run.cell).or_default() += 1;
             }
         }
-        let several = cells.iter().filter(|(_, n)| *n > 1);
-        several.copied().collect_vec()
+        cells.into_iter().filter(|(_, n)| *n > 1).collect()
     }
 }
 
@@ -317,8 +309,8 @@ impl GrowingNames {
         let adders = names
             .iter()
             .flat_map(|(_, series)| series.adders(recording));
-        let mut cells = adders.map(|(cell, _)| cell).collect_vec();
-        sort::sort_by_key(&mut cells, |cell| *cell);
+        let mut cells: Vec<_> = adders.map(|(cell, _)| cell).collect();
+        cells.sort();
         let is_of_them = |run: &Run| cells.binary_search(&run.cell).is_ok() && run.parent.is_none();
         let grown = names.iter().flat_map(|(_, series)| series.grown());
         let of_cells = grown.filter(|point| is_of_them(recording.run(point.run)));
@@ -335,7 +327,7 @@ impl GrowingNames {
             let before = std::mem::replace(&mut level, sum(&run.idx));
             run.status == Status::Ok || level > before
         };
-        let runs: Vec<RunIdx> = runs.filter(counts).map(|run| run.idx).collect_vec();
+        let runs: Vec<RunIdx> = runs.filter(counts).map(|run| run.idx).collect();
         let before = |series: &NameSeries| match first.0.checked_sub(1) {
             Some(before) if first > series.points[series.first].run => series.after(RunIdx(before)),
             _ => series.start,
@@ -344,12 +336,12 @@ impl GrowingNames {
             let gained = series.now().since(before(series));
             ((*name).clone(), gained)
         });
-        let mut gained: Vec<(NameKey, ByteDelta)> = gained.collect_vec();
-        sort::sort_by_key(&mut gained, |(_, gained)| std::cmp::Reverse(*gained));
+        let mut gained: Vec<(NameKey, ByteDelta)> = gained.collect();
+        gained.sort_by_key(|(_, gained)| std::cmp::Reverse(*gained));
         Self {
             device,
             start: names.iter().map(|(_, series)| before(series)).sum(),
-            levels: runs.iter().map(sum).collect_vec(),
+            levels: runs.iter().map(sum).collect(),
             runs,
             names: gained,
         }

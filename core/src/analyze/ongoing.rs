@@ -1,13 +1,12 @@
 //! What is known of a run that goes on: the latest that was read inside of it.
 
+use std::collections::BTreeMap;
+
 use super::row::{Metric, of_sample};
-use crate::collect::ExtendVec;
 use crate::recording::{
     AllocatorLevels, DeviceIdx, Level, Reading, Recording, Run, RunIdx, Sample, Series,
 };
-use crate::sort;
 use crate::units::{Bytes, Nanos};
-use crate::vec_map::VecMap;
 
 const METRICS: [Metric; 3] = [Metric::Allocated, Metric::ProcessUsed, Metric::DeviceUsed];
 
@@ -37,25 +36,25 @@ impl Ongoing {
         let first = first.idx.get();
         let mut found = Vec::new();
         // A run is in an earlier one: what is inside of it is known before what is around it.
-        let mut inside = vec![VecMap::default(); runs.len() - first];
+        let mut inside = vec![BTreeMap::new(); runs.len() - first];
         for run in runs[first..].iter().rev() {
             let mut within = std::mem::take(&mut inside[run.idx.get() - first]);
             for (device, series, points) in recording.series_of(run.idx) {
                 if let Some(point) = points.last() {
-                    let of_device: &mut Inside = within.entry(device);
+                    let of_device: &mut Inside = within.entry(device).or_default();
                     of_device.join(&Inside::at(run.idx, series, point));
                 }
             }
             if run.ended.is_none() {
                 let devices = run.levels.iter().map(|levels| levels.device);
                 let known = devices.filter_map(|device| Some((device, within.get(&device)?)));
-                found.extend_vec(known.map(|(device, of)| ((run.idx, device), of.clone())));
+                found.extend(known.map(|(device, of)| ((run.idx, device), of.clone())));
             }
             if let Some(around) = run.parent.and_then(|it| it.get().checked_sub(first)) {
                 join_all(&mut inside[around], within);
             }
         }
-        sort::sort_by_key(&mut found, |(place, _)| *place);
+        found.sort_by_key(|(place, _)| *place);
         Self(found)
     }
 
@@ -129,12 +128,12 @@ fn keep_latest<T>(known: &mut Option<(Place, T)>, other: Option<(Place, T)>) {
 }
 
 /// The smaller goes into the larger: runs nested in each other would move each device once for each.
-fn join_all(known: &mut VecMap<DeviceIdx, Inside>, mut others: VecMap<DeviceIdx, Inside>) {
+fn join_all(known: &mut BTreeMap<DeviceIdx, Inside>, mut others: BTreeMap<DeviceIdx, Inside>) {
     if others.len() > known.len() {
         std::mem::swap(known, &mut others);
     }
     for (device, other) in others {
-        known.entry(device).join(&other);
+        known.entry(device).or_default().join(&other);
     }
 }
 

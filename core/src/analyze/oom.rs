@@ -5,6 +5,8 @@ mod causes;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
+
 use super::cell::CellRef;
 use super::context::Context;
 use super::details::Details;
@@ -20,13 +22,12 @@ use crate::recording::{
 };
 use crate::severity::Severity;
 use crate::units::Bytes;
-use crate::vec_map::VecMap;
 pub use breakdown::{OomBreakdown, OomPart};
 pub use causes::{Cause, HeldByError};
 
 /// A finding for each cell and device where memory ran out, about the last time.
 pub(super) fn findings(context: Context<'_>) -> Vec<Finding> {
-    let mut last: VecMap<(CellIdx, DeviceIdx), Case<'_>> = VecMap::default();
+    let mut last: BTreeMap<(CellIdx, DeviceIdx), Case<'_>> = BTreeMap::new();
     let runs = context.recording.runs().iter();
     for run in runs.filter(|run| run.oom.is_some()) {
         let Some(case) = Case::of(context, run) else {

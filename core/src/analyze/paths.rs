@@ -1,8 +1,8 @@
 //! The blocks that runs are nested in.
 
-use crate::collect::CollectVec;
+use std::collections::BTreeMap;
+
 use crate::recording::{Recording, Run, RunIdx};
-use crate::vec_map::VecMap;
 
 /// Of blocks that are nested deeper than a person can read, so many are named.
 const MAX_NAMES: usize = 16;
@@ -18,7 +18,7 @@ pub(super) struct Paths {
     of_runs: Vec<BlockIdx>,
     /// Of each block, which one it is in, and its name. The first is the cell itself.
     blocks: Vec<(BlockIdx, String)>,
-    known: VecMap<(BlockIdx, String), BlockIdx>,
+    known: BTreeMap<(BlockIdx, String), BlockIdx>,
 }
 
 impl Default for Paths {
@@ -26,7 +26,7 @@ impl Default for Paths {
         Self {
             of_runs: Vec::new(),
             blocks: vec![(BlockIdx(0), String::new())],
-            known: VecMap::default(),
+            known: BTreeMap::new(),
         }
     }
 }
@@ -46,21 +46,15 @@ impl Paths {
         let block = match self.named(run) {
             (around, None) => around,
             (around, Some(name)) => {
-                let key = (around, name);
-                match self.known.get(&key) {
-                    Some(block) => *block,
-                    None => self.add(key),
-                }
+                let next = BlockIdx(self.blocks.len());
+                let known = self.known.entry((around, name));
+                *known.or_insert_with_key(|block| {
+                    self.blocks.push(block.clone());
+                    next
+                })
             }
         };
         self.of_runs.push(block);
-    }
-
-    fn add(&mut self, key: (BlockIdx, String)) -> BlockIdx {
-        let next = BlockIdx(self.blocks.len());
-        self.blocks.push(key.clone());
-        self.known.insert(key, next);
-        next
     }
 
     /// A run that is known has the name that it had.
@@ -85,11 +79,11 @@ impl Paths {
         let mut names: Vec<&str> = blocks
             .map(|block| &*self.blocks[block.0].1)
             .take(MAX_NAMES + 1)
-            .collect_vec();
+            .collect();
         if let Some(outermost) = names.get_mut(MAX_NAMES) {
             *outermost = "…";
         }
-        names.into_iter().rev().map(str::to_owned).collect_vec()
+        names.into_iter().rev().map(str::to_owned).collect()
     }
 
     /// The block around a run, and the name that makes the run another one. A cell's label makes none.

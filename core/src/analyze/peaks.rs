@@ -9,7 +9,6 @@ use super::finding::{Finding, FindingKind};
 use super::row::{Peak, RunRow};
 use super::series::RunSeries;
 use super::trend;
-use crate::collect::CollectVec;
 use crate::units::Bytes;
 
 /// Fewest runs against which one can stand out.
@@ -23,7 +22,7 @@ pub(super) fn findings(context: Context<'_>, of_runs: &[RunSeries<'_>]) -> Vec<F
         let least = LEAST_SHARE * context.capacity(series.key.device)?.as_f64();
         doubling::finding(context, series, least).or_else(|| spike(context, series, least))
     };
-    of_runs.iter().filter_map(of_each).collect_vec()
+    of_runs.iter().filter_map(of_each).collect()
 }
 
 /// How far a run rose above the higher of its ends, at least and at most; `None` where nothing
@@ -46,7 +45,7 @@ fn excess(row: &RunRow) -> Option<(Bytes, Bytes)> {
 fn spike(context: Context<'_>, series: &RunSeries<'_>, least: f64) -> Option<Finding> {
     let excesses: Option<Vec<(Bytes, Bytes)>> = series.rows.iter().map(|row| excess(row)).collect();
     let excesses = excesses.filter(|excesses| excesses.len() >= MIN_RUNS)?;
-    let at_most: Vec<f64> = excesses.iter().map(|(_, most)| most.as_f64()).collect_vec();
+    let at_most: Vec<f64> = excesses.iter().map(|(_, most)| most.as_f64()).collect();
     let [low, high] = [0.25, 0.75].map(|share| trend::quantile(&at_most, share));
     let fence = high + 1.5 * (high - low);
     let (idx, highest) = excesses

@@ -11,7 +11,6 @@ use super::levels::DeviceSummary;
 use super::row::{Metric, RunRow};
 use super::series::RunSeries;
 use super::stats_cache::StatsCache;
-use crate::collect::CollectVec;
 use crate::recording::Recording;
 use crate::severity::Severity;
 use crate::units::Bytes;
@@ -41,7 +40,7 @@ pub(super) fn findings(
     let of_cells = of_runs.iter().filter_map(|series| {
         repeated(recording, series).or_else(|| inefficient(recording, series))
     });
-    of_each.chain(of_cells).collect_vec()
+    of_each.chain(of_cells).collect()
 }
 
 /// Allocations that succeeded only after the cache was flushed.
@@ -58,7 +57,7 @@ fn pressure(context: Context<'_>, device: &DeviceSummary) -> Option<Finding> {
     Some(Finding {
         severity: Severity::Warning,
         cell: Some(CellRef::of(recording, recording.run(last))),
-        runs: pressed.iter().map(|(run, _)| *run).collect_vec(),
+        runs: pressed.iter().map(|(run, _)| *run).collect(),
         n_runs: pressed.len(),
         evidence: vec![Evidence::met("n_retries", n_flushes as f64, 0.0)],
         ..Finding::about(
@@ -108,13 +107,13 @@ fn nearly_full(context: Context<'_>, device: &DeviceSummary) -> Option<Finding> 
 /// What this process holds on the device beside what its allocator reserved.
 fn gap(context: Context<'_>, device: &DeviceSummary, stats: &mut StatsCache) -> Option<Finding> {
     let of_device = context.rows.columns(device.device);
-    let gaps: Vec<Bytes> = of_device.gaps.iter().map(|(_, gap)| *gap).collect_vec();
+    let gaps: Vec<Bytes> = of_device.gaps.iter().map(|(_, gap)| *gap).collect();
     let growth = stats.leak(&gaps, context.min_growth(device.device), context.rules)?;
     let details = Details::Gap(SeriesGrowth::of(&growth, &gaps));
     Some(Finding {
         severity: Severity::Warning,
         state: Some(State::Suspected),
-        runs: of_device.gaps.iter().map(|(run, _)| *run).collect_vec(),
+        runs: of_device.gaps.iter().map(|(run, _)| *run).collect(),
         n_runs: gaps.len(),
         evidence: growth.evidence,
         ..Finding::about(
@@ -141,7 +140,7 @@ fn repeated(recording: &Recording, series: &RunSeries<'_>) -> Option<Finding> {
             .is_some_and(|(before, after)| after <= before);
         stays && rose.is_some_and(|rose| rose >= LEAST.as_f64())
     };
-    let to_and_fro: Vec<&RunRow> = series.rows.iter().filter(gave_back).copied().collect_vec();
+    let to_and_fro: Vec<&RunRow> = series.rows.iter().filter(gave_back).copied().collect();
     let last = to_and_fro.last()?;
     if to_and_fro.len() < MIN_RUNS {
         return None;
@@ -151,7 +150,7 @@ fn repeated(recording: &Recording, series: &RunSeries<'_>) -> Option<Finding> {
     };
     Some(Finding {
         cell: Some(CellRef::of(recording, recording.run(last.run))),
-        runs: to_and_fro.iter().map(|row| row.run).collect_vec(),
+        runs: to_and_fro.iter().map(|row| row.run).collect(),
         n_runs: to_and_fro.len(),
         ..Finding::about(
             FindingKind::Repeated,
@@ -176,14 +175,14 @@ fn inefficient(recording: &Recording, series: &RunSeries<'_>) -> Option<Finding>
         .iter()
         .filter_map(|row| Some((*row, share(row)?)))
         .filter(|(_, share)| (0.0..EFFICIENT).contains(share))
-        .collect_vec();
+        .collect();
     let (last, used_share) = *poor.last()?;
     if poor.len() < 3 {
         return None;
     }
     Some(Finding {
         cell: Some(CellRef::of(recording, recording.run(last.run))),
-        runs: poor.iter().map(|(row, _)| row.run).collect_vec(),
+        runs: poor.iter().map(|(row, _)| row.run).collect(),
         n_runs: poor.len(),
         evidence: vec![Evidence::met("used_share", used_share, EFFICIENT)],
         ..Finding::about(

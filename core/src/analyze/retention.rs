@@ -1,6 +1,8 @@
 //! What `IPython` and Python keep of what the user let go of: displayed results, the last
 //! exception, the debugger, `%run` scripts.
 
+use std::collections::BTreeMap;
+
 use super::cell::CellRef;
 use super::context::Context;
 use super::details::{Details, RetentionDetails};
@@ -11,12 +13,10 @@ use super::growth::State;
 use super::levels::DeviceSummary;
 use super::row::RunRow;
 use super::suggest;
-use crate::collect::CollectVec;
 use crate::holders::{DeviceHolders, Holder, Kept, RootKind};
 use crate::recording::{DeviceIdx, Recording, RunIdx, RunKind, Status};
 use crate::severity::Severity;
 use crate::units::Bytes;
-use crate::vec_map::VecMap;
 
 /// Less than this share of the device is only good to know.
 const WORTH_A_WARNING: f64 = 0.05;
@@ -42,13 +42,9 @@ pub(super) fn findings(
             .filter(|place| place.kept.n_bytes >= least)
             .filter(|place| !is_told(place.device, place.kept.place))
             .map(|place| place.finding(recording, device, least))
-            .collect_vec()
+            .collect::<Vec<_>>()
     };
-    context
-        .devices
-        .iter()
-        .flat_map(&mut of_device)
-        .collect_vec()
+    context.devices.iter().flat_map(&mut of_device).collect()
 }
 
 /// Growth that the place collects is told where it grows.
@@ -73,10 +69,10 @@ struct Place<'a> {
 impl<'a> Place<'a> {
     fn all(recording: &'a Recording, rows: Rows<'a>, device: DeviceIdx) -> Vec<Self> {
         let looks = Looks::of(recording, rows, device);
-        let mut last: VecMap<RootKind, usize> = VecMap::default();
+        let mut last: BTreeMap<RootKind, usize> = BTreeMap::new();
         for (idx, (_, look)) in looks.all.iter().enumerate() {
             for kept in &look.kept {
-                *last.entry(kept.place) = idx;
+                last.insert(kept.place, idx);
             }
         }
         let places = last.into_iter();
@@ -91,7 +87,7 @@ impl<'a> Place<'a> {
                 is_let_go: idx + 1 < looks.all.len() || looks.has_fallen_after(idx),
             })
         });
-        places.collect_vec()
+        places.collect()
     }
 
     fn finding(&self, recording: &Recording, device: &DeviceSummary, least: Bytes) -> Finding {
@@ -143,7 +139,7 @@ impl<'a> Place<'a> {
     fn holders(&self) -> Vec<Holder> {
         let of_place = |holder: &&Holder| holder.kind == self.kept.place;
         let roots = self.look.roots.iter().filter(of_place);
-        let mut holders: Vec<Holder> = roots.take(N_TOLD).cloned().collect_vec();
+        let mut holders: Vec<Holder> = roots.take(N_TOLD).cloned().collect();
         if holders.is_empty() {
             let kept = self.kept;
             holders.push(Holder {
@@ -189,7 +185,7 @@ impl<'a> Looks<'a> {
             recording,
             rows,
             device,
-            all: recording.looks(device).collect_vec(),
+            all: recording.looks(device).collect(),
             now: rows.of(device).rfind(|row| level(row).is_some()),
         }
     }

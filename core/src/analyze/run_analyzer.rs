@@ -19,7 +19,6 @@ use super::paths::Paths;
 use super::row::{Peak, RunRow};
 use super::rules::Rules;
 use super::series;
-use crate::collect::CollectVec;
 use crate::recording::{Recording, Run, RunIdx};
 use verdicts::Verdicts;
 
@@ -79,7 +78,7 @@ impl RunAnalyzer {
             .iter()
             .map(|inner| inner.idx)
             .filter(|inner| recording.outermost(*inner) == run)
-            .collect_vec();
+            .collect();
         let rows = Rows::new(&self.rows, &self.of_devices);
         let devices = levels::summaries(recording, rows);
         self.names.take_in(recording, changed.first().copied());

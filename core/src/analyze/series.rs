@@ -2,11 +2,9 @@
 
 use super::paths::{BlockIdx, Paths};
 use super::row::{Metric, RunRow, of_sample};
-use crate::collect::CollectVec;
 use crate::recording::{
     DeviceIdx, Points, Recording, Run, RunIdx, Sample, Series, SourceHash, Status,
 };
-use crate::sort;
 use crate::units::Bytes;
 
 /// What makes two runs runs of the same thing.
@@ -62,13 +60,13 @@ impl RunSeries<'_> {
         let rows = self.rows.iter().copied().filter(|row| !has_failed(row));
         Self {
             key: self.key.clone(),
-            rows: rows.collect_vec(),
+            rows: rows.collect(),
         }
     }
 
     /// The metric after each run.
     pub(super) fn levels(&self) -> Vec<Bytes> {
-        self.rows.iter().filter_map(|row| row.after).collect_vec()
+        self.rows.iter().filter_map(|row| row.after).collect()
     }
 
     /// What the runs kept by themselves, added up from the first one's start:
@@ -83,12 +81,12 @@ impl RunSeries<'_> {
                 sum += i128::from(kept.get());
                 Bytes::new(u64::try_from(sum.max(0)).unwrap_or(u64::MAX))
             })
-            .collect_vec()
+            .collect()
     }
 
     /// The runs, oldest first.
     pub(super) fn runs(&self) -> Vec<RunIdx> {
-        self.rows.iter().map(|row| row.run).collect_vec()
+        self.rows.iter().map(|row| row.run).collect()
     }
 }
 
@@ -111,17 +109,13 @@ pub(super) fn of_runs<'a>(
     let rows = rows.iter().filter(|row| row.kept.is_some());
     let mut rows: Vec<(SeriesOf, &RunRow)> = rows
         .map(|row| (series_of(recording, paths, row), row))
-        .collect_vec();
-    sort::sort_by(&mut rows, |(a, _), (b, _)| a.cmp(b));
-    let series = rows.chunk_by(|(a, _), (b, _)| a == b).filter_map(|rows| {
-        joined(
-            recording,
-            paths,
-            rows.iter().map(|(_, row)| *row).collect_vec(),
-        )
-    });
-    let mut series: Vec<RunSeries<'_>> = series.collect_vec();
-    sort::sort_by(&mut series, |a, b| a.key.cmp(&b.key));
+        .collect();
+    rows.sort_by_key(|(key, _)| *key);
+    let series = rows
+        .chunk_by(|(a, _), (b, _)| a == b)
+        .filter_map(|rows| joined(recording, paths, rows.iter().map(|(_, row)| *row).collect()));
+    let mut series: Vec<RunSeries<'_>> = series.collect();
+    series.sort_by(|a, b| a.key.cmp(&b.key));
     series
 }
 
@@ -181,12 +175,12 @@ pub(super) fn of_steps(recording: &Recording, paths: &Paths) -> Vec<StepSeries> 
             let steps = steps(recording, paths, (run, device), series, points)?;
             Some((of, steps))
         })
-        .collect_vec();
+        .collect();
     found.reverse();
-    sort::sort_by(&mut found, |(a, _), (b, _)| a.cmp(b));
+    found.sort_by(|(a, _), (b, _)| a.cmp(b));
     found.dedup_by(|(earlier, _), (latest, _)| earlier == latest);
-    let mut series: Vec<StepSeries> = found.into_iter().map(|(_, steps)| steps).collect_vec();
-    sort::sort_by(&mut series, |a, b| a.key.cmp(&b.key));
+    let mut series: Vec<StepSeries> = found.into_iter().map(|(_, steps)| steps).collect();
+    series.sort_by(|a, b| a.key.cmp(&b.key));
     series
 }
 
@@ -215,7 +209,7 @@ fn steps(
     let Series::Marked(label) = series else {
         return None;
     };
-    let points: Vec<Sample> = points.iter().collect_vec();
+    let points: Vec<Sample> = points.iter().collect();
     let run = recording.run(idx);
     let mut path = paths.names(idx);
     path.push(label.clone());
@@ -235,7 +229,7 @@ fn steps(
     let levels: Vec<Bytes> = points
         .iter()
         .filter_map(|point| of_sample(point, metric))
-        .collect_vec();
+        .collect();
     let n_gaps = (levels.len() - 1) as f64;
     Some(StepSeries {
         key: Key {

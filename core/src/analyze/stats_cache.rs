@@ -1,15 +1,16 @@
 //! What no threshold changes, kept from one judging to the next.
 
+use std::collections::BTreeMap;
+
 use super::growth::{Growth, SeriesStats, State};
 use super::rules::Rules;
 use crate::units::Bytes;
-use crate::vec_map::VecMap;
 
 /// What the series of levels show that were judged last, by the levels themselves.
 #[derive(Debug, Default)]
 pub(super) struct StatsCache {
-    known: VecMap<Vec<Bytes>, SeriesStats>,
-    earlier: VecMap<Vec<Bytes>, SeriesStats>,
+    known: BTreeMap<Vec<Bytes>, SeriesStats>,
+    earlier: BTreeMap<Vec<Bytes>, SeriesStats>,
 }
 
 impl StatsCache {
@@ -50,7 +51,7 @@ impl StatsCache {
     }
 
     fn stats(&mut self, levels: &[Bytes]) -> &mut SeriesStats {
-        if self.known.get(levels).is_none() {
+        if !self.known.contains_key(levels) {
             let known = self.earlier.remove(levels);
             let stats = known.unwrap_or_else(|| SeriesStats::of(levels));
             self.known.insert(levels.to_vec(), stats);

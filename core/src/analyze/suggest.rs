@@ -1,7 +1,6 @@
 //! What helps against growth, as far as the cell's text and the device tell.
 
 use super::details::Advice;
-use crate::collect::CollectVec;
 use crate::holders::{self, Fix, Holder, RootKind};
 use crate::recording::{DeviceIdx, DeviceKind, Recording, Run, Source};
 use crate::source_text::is_name_letter;
@@ -39,7 +38,7 @@ fn sources<'a>(recording: &'a Recording, own: &'a str, run: &Run) -> Vec<&'a str
     let others = recording.cells().iter().rev();
     let others = others.filter(|cell| cell.idx != run.cell);
     let others = others.filter_map(|cell| cell.revisions.last()?.text.as_deref());
-    std::iter::once(own).chain(others).collect_vec()
+    std::iter::once(own).chain(others).collect()
 }
 
 /// The run that displayed what IPython keeps as `Out[3]`.

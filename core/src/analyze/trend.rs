@@ -1,9 +1,8 @@
 //! Statistics of a trend in a short, noisy series.
 
-use crate::collect::{CollectVec, ExtendVec};
-use crate::select::select;
-use crate::sort;
 use std::cmp::Ordering;
+
+use statrs::distribution::{ContinuousCDF, Normal};
 
 /// Series longer than this are judged on the minima of equal blocks: pairwise
 /// statistics cost the square of it.
@@ -111,7 +110,7 @@ impl Slopes {
                 .clone()
                 .map(|rise| i32::from(rise > 0.0) - i32::from(rise < 0.0))
                 .sum::<i32>();
-            keys.extend_vec(rises.map(|rise| key(rise / distance)));
+            keys.extend(rises.map(|rise| key(rise / distance)));
         }
         (Self { keys, split: 0 }, f64::from(s))
     }
@@ -124,7 +123,7 @@ impl Slopes {
     fn median(&mut self) -> f64 {
         let n = self.keys.len();
         self.split = n / 2;
-        let upper = value(select(&mut self.keys, self.split));
+        let upper = nth(&mut self.keys, self.split);
         let lower = &self.keys[..self.split];
         if !n.is_multiple_of(2) {
             return upper;
@@ -143,7 +142,7 @@ impl Slopes {
         } else {
             (&mut self.keys[self.split..], rank - self.split)
         };
-        value(select(half, rank))
+        nth(half, rank)
     }
 }
 
@@ -163,29 +162,7 @@ const fn ordered(bits: i64) -> i64 {
 
 /// One-sided p of a standard normal z.
 pub(super) fn p_above(z: f64) -> f64 {
-    if z < 0.0 {
-        return 1.0 - chance_of_more(-z);
-    }
-    chance_of_more(z)
-}
-
-/// The share of a standard normal distribution above `z`, which is not negative: near the middle by its series,
-/// in the tail by its continued fraction (Abramowitz & Stegun 26.2.10 and 26.2.14). Tables of coefficients
-/// would be two kilobytes of the page's module.
-fn chance_of_more(z: f64) -> f64 {
-    const TAIL: f64 = 3.0;
-    const N_TERMS: u8 = 100;
-    let density = (-z * z / 2.0).exp() / std::f64::consts::TAU.sqrt();
-    if z >= TAIL {
-        let tail = (1..=N_TERMS).rev().map(f64::from);
-        return density / tail.fold(z, |tail, n| z + n / tail);
-    }
-    let (mut term, mut sum) = (z, z);
-    for n in (1..=N_TERMS).map(f64::from) {
-        term *= z * z / (2.0 * n + 1.0);
-        sum += term;
-    }
-    0.5 - density * sum
+    Normal::standard().sf(z)
 }
 
 /// The largest p that still counts when `p_values`, in order, are looked at together, so
@@ -209,10 +186,7 @@ pub(super) fn block_t(values: &[f64]) -> Option<f64> {
     if minima.len() < 3 {
         return None;
     }
-    let increments: Vec<f64> = minima
-        .windows(2)
-        .map(|pair| pair[1] - pair[0])
-        .collect_vec();
+    let increments: Vec<f64> = minima.windows(2).map(|pair| pair[1] - pair[0]).collect();
     let mean = mean(&increments);
     let sum_of_squares: f64 = increments.iter().map(|d| (d - mean).powi(2)).sum();
     let n = increments.len() as f64;
@@ -230,7 +204,7 @@ pub(super) fn envelope(values: &[f64]) -> Vec<f64> {
             least = least.min(value);
             least
         })
-        .collect_vec();
+        .collect();
     envelope.reverse();
     envelope
 }
@@ -260,7 +234,7 @@ pub(super) fn block_minima(values: &[f64], n_blocks: usize) -> Vec<f64> {
     (0..n_blocks)
         .map(|block| &values[bound(block)..bound(block + 1)])
         .map(|block| block.iter().copied().fold(f64::INFINITY, f64::min))
-        .collect_vec()
+        .collect()
 }
 
 /// The value at `share` of the sorted series, the lower of two; 0 where there is none.
@@ -268,7 +242,8 @@ pub(super) fn quantile(values: &[f64], share: f64) -> f64 {
     let Some(last) = values.len().checked_sub(1) else {
         return 0.0;
     };
-    nth(values, (share * last as f64) as usize)
+    let mut keys: Vec<i64> = values.iter().map(|value| key(*value)).collect();
+    nth(&mut keys, (share * last as f64) as usize)
 }
 
 /// The lowest and the highest value; zeros where there is none.
@@ -352,10 +327,10 @@ fn autocorrelation_factor(values: &[f64], slope: f64) -> f64 {
         .iter()
         .enumerate()
         .map(|(idx, value)| value - slope * idx as f64)
-        .collect_vec();
+        .collect();
     let ranks = ranks(&detrended);
     let centre = mean(&ranks);
-    let centred: Vec<f64> = ranks.iter().map(|rank| rank - centre).collect_vec();
+    let centred: Vec<f64> = ranks.iter().map(|rank| rank - centre).collect();
     let power: f64 = centred.iter().map(|rank| rank * rank).sum();
     if power <= 0.0 {
         return 1.0;
@@ -407,13 +382,14 @@ fn ranks(values: &[f64]) -> Vec<f64> {
 
 /// Where the values are, from the lowest to the highest.
 fn in_order(values: &[f64]) -> Vec<usize> {
-    sort::sorted(values.len(), &|a, b| values[a].total_cmp(&values[b]))
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
+    order
 }
 
 /// The value that is at `idx` when all are in order.
-fn nth(values: &[f64], idx: usize) -> f64 {
-    let mut keys: Vec<i64> = values.iter().map(|value| key(*value)).collect_vec();
-    value(select(&mut keys, idx))
+fn nth(keys: &mut [i64], idx: usize) -> f64 {
+    value(*keys.select_nth_unstable(idx).1)
 }
 
 #[cfg(test)]
@@ -443,14 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn the_chance_of_more_is_that_of_the_normal_distribution() {
-        use statrs::distribution::{ContinuousCDF, Normal};
-        for place in 0..80_u8 {
-            let z = f64::from(place) / 10.0;
-            let (found, exact) = (chance_of_more(z), Normal::standard().sf(z));
-            let error = (found - exact).abs() / exact;
-            assert!(error < 1e-10, "{z}: {found} is not {exact}");
-        }
+    fn the_reach_is_that_of_the_normal_distribution() {
         let reach = Normal::standard().inverse_cdf(0.975);
         assert!((REACH - reach).abs() < 1e-9, "{reach}");
     }

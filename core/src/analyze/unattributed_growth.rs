@@ -5,7 +5,6 @@ use super::details::{Details, SeriesGrowth};
 use super::finding::{Finding, FindingKind};
 use super::growth::State;
 use super::stats_cache::StatsCache;
-use crate::collect::CollectVec;
 use crate::recording::{DeviceIdx, DeviceKind};
 use crate::severity::Severity;
 use crate::units::Bytes;
@@ -30,7 +29,7 @@ pub(super) fn findings(
         .iter()
         .filter(|device| !explained[device.idx.get()])
         .filter_map(|device| finding(context, device.idx, stats))
-        .collect_vec()
+        .collect()
 }
 
 /// A finding says where the device grows.
@@ -60,7 +59,7 @@ pub(super) fn finding(
     let levels: Vec<Bytes> = of_device
         .levels_of_metric()
         .map(|(_, level)| level)
-        .collect_vec();
+        .collect();
     if levels.len() < MIN_RUNS {
         return None;
     }
@@ -70,10 +69,7 @@ pub(super) fn finding(
     Some(Finding {
         severity: Severity::Warning,
         state: Some(State::Suspected),
-        runs: of_device
-            .levels_of_metric()
-            .map(|(run, _)| run)
-            .collect_vec(),
+        runs: of_device.levels_of_metric().map(|(run, _)| run).collect(),
         n_runs: levels.len(),
         evidence: growth.evidence,
         ..Finding::about(

@@ -3,7 +3,6 @@
 use super::details::Details;
 use super::finding::{Finding, FindingKind};
 use super::{Analysis, Cause};
-use crate::collect::CollectVec;
 use crate::recording::{CellIdx, Recording, Run, Status};
 
 /// One finding, or several with one cause. Example: [`Analysis::verdicts`].
@@ -115,7 +114,7 @@ impl Analysis {
         let standing = self.findings.iter().filter(|it| it.withdrawn.is_none());
         let found: Vec<CellIdx> = standing
             .filter_map(|finding| Some(finding.cell.as_ref()?.idx))
-            .collect_vec();
+            .collect();
         let cells = recording.cells().iter();
         let is_whole = |run: &Run| run.status != Status::Died;
         let ran = cells.filter(|cell| recording.latest_run(cell.idx).is_some_and(is_whole));

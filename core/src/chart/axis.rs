@@ -5,7 +5,6 @@
 
 use std::ops::RangeInclusive;
 
-use crate::collect::CollectVec;
 use crate::units::{ByteDelta, Nanos, Units};
 
 /// Bytes, with ticks at multiples of a power of two: 4, 8, 12 GiB and not 3.7; where sizes
@@ -54,7 +53,7 @@ impl ByteAxis {
         std::iter::successors(Some(first), |n| Some(n + 1.0))
             .take_while(|n| *n <= self.last_multiple(step))
             .map(|n| n * step)
-            .collect_vec()
+            .collect()
     }
 
     /// What stands at a tick.

@@ -6,8 +6,6 @@ use super::label::Label;
 use super::plot::{Plot, crisp, sheet};
 use super::scene::{Anchor, Face, Point, Rect, Role, Scene};
 use crate::analyze::{Details, Finding, GrowthDetails};
-use crate::collect::CollectVec;
-use crate::decimal::rounded;
 
 const HEIGHT: f64 = 176.0;
 const TOP: f64 = 22.0;
@@ -128,7 +126,7 @@ pub fn outlook(finding: &Finding, view: &View) -> Option<Scene> {
     let numbers = [
         (plot.left, "1".to_owned(), Anchor::Start),
         (now, format!("{}, now", course.n), Anchor::Middle),
-        (end, format!("≈ {}", rounded(all, 0)), Anchor::Middle),
+        (end, format!("≈ {all:.0}"), Anchor::Middle),
     ];
     for (place, number, anchor) in numbers {
         let at = Point::new(place, plot.bottom + 14.0);
@@ -148,9 +146,8 @@ pub fn outlook(finding: &Finding, view: &View) -> Option<Scene> {
         scene.text(label.anchor(Anchor::Middle));
     }
     scene.description = format!(
-        "{}, and if it goes on: full after about {} more {}s",
+        "{}, and if it goes on: full after about {n_more:.0} more {}s",
         view.units.size(finding.growth()?.total.magnitude()),
-        rounded(n_more, 0),
         course.unit
     );
     Some(scene)
@@ -193,7 +190,7 @@ impl Course {
                 .sparkline
                 .iter()
                 .map(|level| (level - base).max(0.0))
-                .collect_vec(),
+                .collect(),
             total: last - base,
             n: finding.n_runs,
             unit: if finding.counts_steps() {

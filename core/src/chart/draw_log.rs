@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use super::View;
 use super::scene::{Anchor, Face, Item, Rect, Scene};
 use super::text;
-use crate::collect::CollectVec;
 use crate::recording::DeviceIdx;
 
 /// The first device, nothing pointed at.
@@ -79,7 +78,7 @@ pub(super) fn texts(scene: &Scene) -> Vec<&str> {
             _ => None,
         }
     }
-    scene.items.iter().filter_map(text).collect_vec()
+    scene.items.iter().filter_map(text).collect()
 }
 
 /// Nothing lies outside, nothing is not a number, no text stands on another.

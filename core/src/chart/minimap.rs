@@ -9,7 +9,6 @@ use super::scene::{Point, Rect, Role, Scene};
 use super::timeline::time_scale;
 use super::{Pace, View};
 use crate::analyze::Analysis;
-use crate::collect::CollectVec;
 use crate::recording::{Recording, Run};
 use crate::units::{Bytes, Nanos};
 
@@ -54,7 +53,7 @@ pub fn minimap(recording: &Recording, analysis: &Analysis, view: &View) -> Scene
             let last = row.after.or(row.so_far).map(|level| (ended, level));
             [begun, peak, last].into_iter().flatten()
         })
-        .collect_vec();
+        .collect();
     let (left, right) = scale.edges();
     let strip = Rect::new(left, TOP, right - left, BOTTOM - TOP);
     scene.fill(strip, Role::Span, 2.0);

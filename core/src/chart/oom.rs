@@ -8,8 +8,6 @@ use super::now::{Segment, draw_legend, draw_segment, segments_of_oom};
 use super::plot::sheet;
 use super::scene::{Anchor, Face, Point, Rect, Role, Scene};
 use crate::analyze::{Analysis, Details, Finding, OomBreakdown, PartKind};
-use crate::collect::CollectVec;
-use crate::decimal::rounded;
 use crate::recording::Recording;
 use crate::units::Bytes;
 
@@ -65,7 +63,7 @@ pub fn oom(
     chart.scene.description = format!(
         "Who held {} when it ran out: {}.",
         view.units.size(breakdown.room.unwrap_or(held)),
-        shares.collect_vec().join(", ")
+        shares.collect::<Vec<_>>().join(", ")
     );
     Some(chart.scene)
 }
@@ -110,7 +108,7 @@ impl Chart<'_> {
                 self.scene
                     .line(ends.to_vec(), Role::Muted, 1.0, Some((2.0, 3.0)));
             }
-            let title = format!("the end of it, {} times as large", rounded(times, 0));
+            let title = format!("the end of it, {times:.0} times as large");
             let title = Label::new(title, Point::new(0.0, top - 6.0)).size(MEDIUM);
             self.scene.text(
                 title

@@ -4,7 +4,6 @@
 //! ours, lines along an axis are rectangles on whole pixels, and letters are
 //! asked for by their CSS size and baseline.
 
-use crate::collect::CollectVec;
 use std::convert::Infallible;
 
 use plotters_backend::text_anchor::{HPos, Pos, VPos};
@@ -106,7 +105,7 @@ impl<B: DrawingBackend> Brush<'_, B> {
         let outline: Vec<_> = round_corners(rect, radius, self.scale)
             .into_iter()
             .map(|point| self.pixels(point))
-            .collect_vec();
+            .collect();
         self.backend.fill_polygon(outline, &pen)
     }
 
@@ -115,7 +114,7 @@ impl<B: DrawingBackend> Brush<'_, B> {
             return self.fill(rect, role, 0.0);
         }
         let pen = self.pen(role, width);
-        let path: Vec<_> = points.iter().map(|point| self.pixels(*point)).collect_vec();
+        let path: Vec<_> = points.iter().map(|point| self.pixels(*point)).collect();
         self.backend.draw_path(path, &pen)
     }
 

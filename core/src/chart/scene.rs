@@ -3,7 +3,6 @@
 
 use super::category::Category;
 use super::label::Label;
-use crate::collect::ExtendVec;
 use crate::recording::RunIdx;
 
 /// A point in logical pixels, from the top left. Example: [`Rect`].
@@ -379,8 +378,8 @@ impl Scene {
     /// Lays another scene onto this one.
     pub(super) fn place(&mut self, other: Self, x: f64, y: f64) {
         self.items
-            .extend_vec(other.items.into_iter().map(|item| item.moved(x, y)));
-        self.hits.extend_vec(other.hits.into_iter().map(|hit| Hit {
+            .extend(other.items.into_iter().map(|item| item.moved(x, y)));
+        self.hits.extend(other.hits.into_iter().map(|hit| Hit {
             rect: hit.rect.moved(x, y),
             ..hit
         }));

@@ -12,9 +12,8 @@ use plotters_backend::{
 use super::paint::paint;
 use super::scene::Scene;
 use super::theme::Theme;
-use crate::collect::CollectVec;
-use crate::decimal::short;
 use crate::printable::printable;
+use crate::units::trimmed;
 
 /// Backends have integer coordinates: this many of them make a logical pixel.
 const SCALE: f64 = 10.0;
@@ -35,8 +34,8 @@ pub fn svg(scene: &Scene, theme: Theme) -> String {
         text: format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" \
              viewBox=\"0 0 {width} {height}\" role=\"img\">\n<title>{}</title>\n",
-            short(scene.width, 2),
-            short(scene.height, 2),
+            trimmed(scene.width, 2),
+            trimmed(scene.height, 2),
             escaped(&printable(&scene.description)),
         ),
     };
@@ -71,7 +70,7 @@ fn hex(colour: BackendColor) -> String {
 
 fn points(path: impl IntoIterator<Item = BackendCoord>) -> String {
     let points = path.into_iter().map(|(x, y)| format!("{x},{y}"));
-    points.collect_vec().join(" ")
+    points.collect::<Vec<_>>().join(" ")
 }
 
 impl DrawingBackend for Document {
@@ -156,7 +155,7 @@ impl DrawingBackend for Document {
             FontStyle::Bold => " font-weight=\"600\"",
             _ => "",
         };
-        let (size, fill, text) = (short(style.size(), 2), hex(style.color()), escaped(text));
+        let (size, fill, text) = (trimmed(style.size(), 2), hex(style.color()), escaped(text));
         self.put(format_args!(
             "<text x=\"{x}\" y=\"{baseline}\" font-family=\"{family}\" font-size=\"{size}\"{weight} \
              text-anchor=\"{anchor}\" fill=\"{fill}\">{text}</text>"

@@ -2,7 +2,6 @@
 //! so that what is cut and what is left out does not depend on installed fonts.
 
 use super::scene::Face;
-use crate::collect::CollectVec;
 
 const ELLIPSIS: char = '…';
 
@@ -98,7 +97,7 @@ pub(super) fn lines(text: &str, face: Face, size: f64, room: f64, most: usize) -
     lines
         .iter()
         .map(|line| fitted(line, face, size, room))
-        .collect_vec()
+        .collect()
 }
 
 #[cfg(test)]

@@ -75,7 +75,6 @@ impl Calls {
     }
 
     /// Adds a call.
-    #[inline]
     pub fn push(&mut self, call: Call) {
         self.function.push(call.function);
         self.seconds.push(call.seconds);

@@ -9,7 +9,6 @@ use super::messagepack::{Outcome, Reader, Refused};
 use super::record::{Decode, DecodeFields, Encode, Written, wire};
 use super::v1::bounded;
 use super::{Fault, PREFIX, ReadError, framed, payload_at, read};
-use crate::collect::{CollectVec, ExtendVec};
 use crate::holders::{
     DeviceHolders, Entry, Found, HeldBy, Inventory, RootKind, Shelf, StorageName,
 };
@@ -73,7 +72,7 @@ impl Encode for Vec<DeviceHolders> {
                 holders: holders.clone(),
             })
         };
-        self.iter().map(held).collect_vec().encode(serializer)
+        self.iter().map(held).collect::<Vec<_>>().encode(serializer)
     }
 }
 
@@ -134,7 +133,7 @@ impl Encode for Shelf {
     fn encode<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let shelf = WireShelf {
             device: self.device.clone(),
-            ids: self.storages.iter().map(|(id, _)| *id).collect_vec(),
+            ids: self.storages.iter().map(|(id, _)| *id).collect(),
             storages: self.storages.iter().map(|(_, entry)| *entry).collect(),
             summed_up_to: self.summed_up_to,
             sums: self.sums.iter().copied().collect(),
@@ -212,7 +211,7 @@ impl Entries {
         };
         budget.spend(n * size_of::<T>())?;
         let mut entries = Vec::with_capacity(n);
-        entries.extend_vec((0..n).map(entry).filter_map(of));
+        entries.extend((0..n).map(entry).filter_map(of));
         Ok(entries)
     }
 }

@@ -7,7 +7,6 @@
 use std::fmt::Display;
 
 use super::budget::Budget;
-use crate::decimal::short;
 use crate::printable::printable;
 
 /// How deep values may be nested; the wire's own are at most 16 deep.
@@ -276,7 +275,7 @@ impl Token<'_> {
             Self::Bool(value) => value.to_string(),
             Self::Whole(number) => number.to_string(),
             Self::Negative(number) => number.to_string(),
-            Self::Float(number) => short(*number, 6),
+            Self::Float(number) => number.to_string(),
             Self::Text(text) => format!("\"{}\"", printable(text)),
             Self::Binary(bytes) => format!("{} bytes", bytes.len()),
             Self::List(n) => format!("a list of {n}"),

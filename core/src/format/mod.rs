@@ -46,7 +46,6 @@ use budget::Budget;
 use messagepack::Reader;
 use record::{Decode, Written};
 
-use crate::collect::{CollectVec, ExtendVec};
 use crate::printable::printable;
 pub use crate::recording::MAX_FRAME;
 use crate::recording::{
@@ -131,7 +130,7 @@ fn encode_frame(frame: &Frame) -> Vec<u8> {
         "a {} frame was too long to be written whole: {n_bytes} bytes, and it may have {MAX_FRAME}",
         kind_of(frame),
     );
-    bytes.extend_vec(encode_whole(&Frame::Missing(Missing { words })));
+    bytes.extend(encode_whole(&Frame::Missing(Missing { words })));
     bytes
 }
 
@@ -180,7 +179,7 @@ fn shortened(frame: &Frame) -> Option<Frame> {
             ..device.clone()
         }),
         Frame::Cell(cell) => Frame::Cell(Cell {
-            revisions: cell.revisions.iter().map(without_text).collect_vec(),
+            revisions: cell.revisions.iter().map(without_text).collect(),
             ..cell.clone()
         }),
         Frame::Run(run) => Frame::Run(Run {
@@ -209,7 +208,7 @@ pub fn encode_frames(frames: impl IntoIterator<Item = Frame>) -> Vec<u8> {
     frames
         .into_iter()
         .flat_map(|frame| encode_frame(&frame))
-        .collect_vec()
+        .collect()
 }
 
 /// Reads a recording.

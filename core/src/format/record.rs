@@ -22,7 +22,6 @@
 //!
 //! serde writes the values; [`super::messagepack`] has the reason why it does not read them.
 
-use crate::collect::ExtendVec;
 use crate::printable::printable;
 use serde::ser::{Serialize, Serializer};
 
@@ -197,7 +196,7 @@ impl Reader<'_> {
         self.nested(n, &mut |reader| {
             let mut entry = T::default();
             entry.fill(reader)?;
-            place.extend_vec(known(entry));
+            place.extend(known(entry));
             Ok(())
         })
     }

@@ -1,6 +1,5 @@
 //! Which of the kept sessions have to go.
 
-use crate::collect::CollectVec;
 use crate::units::Bytes;
 
 /// At most so many sessions are kept.
@@ -42,7 +41,7 @@ pub fn to_prune(kept: &[Kept]) -> Vec<usize> {
         }
         !stays
     });
-    doomed.map(|(idx, _)| idx).collect_vec()
+    doomed.map(|(idx, _)| idx).collect()
 }
 
 #[cfg(test)]
@@ -55,7 +54,7 @@ mod tests {
             size: Bytes::mib(*mib),
             is_in_use: in_use.contains(&idx),
         });
-        assert_eq!(to_prune(&kept.collect_vec()), expected);
+        assert_eq!(to_prune(&kept.collect::<Vec<_>>()), expected);
     }
 
     #[test]

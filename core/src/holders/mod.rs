@@ -73,7 +73,6 @@ pub use root::{Root, RootKind};
 pub use step::Step;
 pub use storage_names::StorageName;
 
-use crate::sort;
 use crate::units::{ByteDelta, Bytes};
 
 /// How much of a graph [`Holders`] lists; the rest is summed up. The defaults fill one screen.
@@ -216,9 +215,7 @@ impl DeviceHolders {
             holder.grown.is_none_or(|grown| grown > ByteDelta::ZERO) || is_fresh
         };
         let (mut grown, other): (Vec<_>, Vec<_>) = self.roots.drain(..).partition(has_grown);
-        sort::sort_by_key(&mut grown, |holder| {
-            std::cmp::Reverse((holder.grown, holder.retained))
-        });
+        grown.sort_by_key(|holder| std::cmp::Reverse((holder.grown, holder.retained)));
         let dropped = grown.split_off(grown.len().min(N_GROWN));
         for holder in other.iter().chain(&dropped) {
             self.more.add(1, holder.retained.get());

@@ -2,7 +2,6 @@
 
 use super::graph::{Category, Node};
 use super::retained_size::{N_COUNTED, RetainedSize, counted};
-use crate::collect::{CollectVec, ExtendVec};
 
 /// The common name of a CPython type whose own name says little.
 pub(super) fn type_name(node: &Node) -> &str {
@@ -33,7 +32,7 @@ fn shape(node: &Node) -> Option<String> {
     let shape: Option<Vec<String>> = node
         .shape
         .as_ref()
-        .map(|shape| shape.iter().map(u64::to_string).collect_vec());
+        .map(|shape| shape.iter().map(u64::to_string).collect());
     match shape {
         Some(shape) => Some(format!("{dtype}[{}]", shape.join(", "))),
         None if dtype.is_empty() => None,
@@ -63,9 +62,9 @@ fn counts(tally: &RetainedSize) -> String {
         .zip(tally.n_tensors)
         .filter(|(_, n)| *n > 0)
         .map(|(category, n)| format!("{n} {}", noun(*category, n)))
-        .collect_vec();
+        .collect();
     let n_all = tally.n_all();
-    parts.extend_vec(match u64::from(tally.n_with_graph) {
+    parts.extend(match u64::from(tally.n_with_graph) {
         0 => None,
         1 if n_all == 1 => Some("with its graph".to_owned()),
         n if n == n_all => Some("each with its graph".to_owned()),

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use super::{Rank, RankRow};
-use crate::sort;
 
 /// How many workers there are, each counted once; `None` of a job that has none.
 pub(super) fn count(job: &[Rank]) -> Option<usize> {
@@ -25,7 +24,7 @@ fn names(job: &[Rank]) -> Vec<Option<(u32, String)>> {
             job[*idx].span().0,
         ))
     };
-    sort::sort_by(&mut order, |a, b| key(a).cmp(&key(b)));
+    order.sort_by(|a, b| key(a).cmp(&key(b)));
     let mut names = vec![None; job.len()];
     let (mut last, mut n_starts) = (None, 0);
     for (number, idx) in (0..).zip(order) {

@@ -6,7 +6,6 @@ use super::{
     CellIdx, DeviceIdx, Frame, HolderSnapshot, Points, Recording, RunIdx, Samples, Series,
     SourceHash,
 };
-use crate::collect::{CollectVec, ExtendVec};
 use crate::units::Nanos;
 
 /// Which parts of a recording a follower has not received yet.
@@ -83,19 +82,19 @@ impl Changes {
             frames.push(Frame::Header(recording.header().clone()));
         }
         let devices = changes.devices.into_iter();
-        frames.extend_vec(devices.map(|idx| Frame::Device(recording.device(idx).clone())));
+        frames.extend(devices.map(|idx| Frame::Device(recording.device(idx).clone())));
         for idx in changes.cells {
             let of_cell = (idx, SourceHash(0))..=(idx, SourceHash(u64::MAX));
             let news = changes.revisions.range(of_cell);
-            frames.extend_vec(news_of_cell(recording, idx, news.map(|(_, hash)| *hash)));
+            frames.extend(news_of_cell(recording, idx, news.map(|(_, hash)| *hash)));
         }
         let runs = changes.runs.into_iter();
-        frames.extend_vec(runs.map(|idx| Frame::Run(recording.run(idx).clone())));
+        frames.extend(runs.map(|idx| Frame::Run(recording.run(idx).clone())));
         for ((run, device, series), from) in changes.samples {
             let points = recording.samples(run, device, &series);
             let n_known = points.at().partition_point(|at| *at < from);
             let news: Points = points.iter().skip(n_known).collect();
-            frames.extend_vec(news.parts().map(|points| {
+            frames.extend(news.parts().map(|points| {
                 Frame::Samples(Samples {
                     run,
                     device,
@@ -106,8 +105,8 @@ impl Changes {
         }
         let traces = changes.traces.into_iter();
         let traces = traces.filter_map(|(run, device)| recording.trace(run, device));
-        frames.extend_vec(traces.map(|trace| Frame::Trace(Box::new(trace.clone()))));
-        frames.extend_vec(changes.held.into_iter().filter_map(|(run, device)| {
+        frames.extend(traces.map(|trace| Frame::Trace(Box::new(trace.clone()))));
+        frames.extend(changes.held.into_iter().filter_map(|(run, device)| {
             let holders = recording.holders(run, device)?.clone();
             Some(Frame::Holders(Box::new(HolderSnapshot {
                 run,
@@ -117,10 +116,10 @@ impl Changes {
         }));
         let mapped = changes.mapped.into_iter();
         let mapped = mapped.filter_map(|(run, device)| recording.mapped(run, device));
-        frames.extend_vec(mapped.map(|mapped| Frame::Segments(Box::new(mapped.clone()))));
+        frames.extend(mapped.map(|mapped| Frame::Segments(Box::new(mapped.clone()))));
         let missing = recording.missing.iter().filter(|_| changes.missing);
-        frames.extend_vec(missing.cloned().map(Frame::Missing));
-        frames.extend_vec(
+        frames.extend(missing.cloned().map(Frame::Missing));
+        frames.extend(
             recording
                 .finish()
                 .filter(|_| changes.finish)
@@ -149,5 +148,5 @@ fn news_of_cell(
     let places: BTreeSet<usize> = places.collect();
     let cell = recording.cell(idx);
     let news = places.into_iter().map(|place| &cell.revisions[place]);
-    cell.frames_of(news.collect_vec())
+    cell.frames_of(news.collect())
 }

@@ -3,7 +3,6 @@
 use super::Points;
 use super::points::Column;
 use crate::extremes::Extremes;
-use crate::sort;
 
 impl Points {
     /// At most ten of every `stride` points: the ends, and the lowest and the highest of
@@ -24,7 +23,7 @@ impl Points {
                     kept.extend_from_slice(&extremes.places());
                 }
             }
-            sort::sort_indices(&mut kept[n_before..], &|a, b| a.cmp(&b));
+            kept[n_before..].sort_unstable();
         }
         kept.dedup();
         self.picked(&kept)

@@ -49,11 +49,11 @@ pub use oom::{Framework, OomFigures, OomHolder, OtherProcess, OutOfMemory};
 pub use points::{Column, Points};
 pub use trace::{Lifetimes, LineTally, ModuleTally, StackTally, Tally, Trace, TracedPeak};
 
-use crate::collect::CollectVec;
+use std::collections::BTreeMap;
+
 use crate::holders::DeviceHolders;
 use crate::rules::Rules;
 use crate::units::Nanos;
-use crate::vec_map::VecMap;
 
 macro_rules! index {
     ($(#[$doc:meta])* $name:ident) => {
@@ -170,7 +170,7 @@ pub struct Cell {
 impl Cell {
     /// The frames that tell of it: one for each revision, so that none is longer for those before it.
     fn frames(&self) -> Vec<Frame> {
-        self.frames_of(self.revisions.iter().collect_vec())
+        self.frames_of(self.revisions.iter().collect())
     }
 
     /// The frames that tell of it and of some of its revisions.
@@ -186,8 +186,7 @@ impl Cell {
             return vec![frame(Vec::new())];
         }
         let each = revisions.into_iter();
-        each.map(|revision| frame(vec![revision.clone()]))
-            .collect_vec()
+        each.map(|revision| frame(vec![revision.clone()])).collect()
     }
 }
 
@@ -339,17 +338,17 @@ pub struct Recording {
     devices: Vec<Device>,
     cells: Vec<Cell>,
     /// Where in its cell's list each revision is.
-    revisions: VecMap<(CellIdx, SourceHash), usize>,
+    revisions: BTreeMap<(CellIdx, SourceHash), usize>,
     runs: Vec<Run>,
     /// The run around each run that is in no other.
     outermost: Vec<RunIdx>,
     /// Of each cell, the latest run that is in no other.
     latest: Vec<Option<RunIdx>>,
-    samples: VecMap<(RunIdx, DeviceIdx, Series), Points>,
-    traces: VecMap<(RunIdx, DeviceIdx), Trace>,
+    samples: BTreeMap<(RunIdx, DeviceIdx, Series), Points>,
+    traces: BTreeMap<(RunIdx, DeviceIdx), Trace>,
     /// By device: what one look changes of the looks before it are those at the same device.
-    held: VecMap<(DeviceIdx, RunIdx), DeviceHolders>,
-    mapped: VecMap<(DeviceIdx, RunIdx), SegmentSnapshot>,
+    held: BTreeMap<(DeviceIdx, RunIdx), DeviceHolders>,
+    mapped: BTreeMap<(DeviceIdx, RunIdx), SegmentSnapshot>,
     missing: Vec<Missing>,
     finish: Option<Finish>,
 }
@@ -449,7 +448,7 @@ impl Recording {
     ) -> impl Iterator<Item = (&Series, &Points)> {
         let from = (run, device, Series::Sampled);
         self.samples
-            .from(&from)
+            .range(from..)
             .take_while(move |((of_run, of_device, _), _)| (*of_run, *of_device) == (run, device))
             .map(|((_, _, series), points)| (series, points))
     }
@@ -461,7 +460,7 @@ impl Recording {
     ) -> impl DoubleEndedIterator<Item = (DeviceIdx, &Series, &Points)> {
         let from = |run| (run, DeviceIdx(0), Series::Sampled);
         let next = RunIdx(run.0.saturating_add(1));
-        let series = self.samples.range(&from(run), &from(next));
+        let series = self.samples.range(from(run)..from(next));
         series.map(|((_, device, series), points)| (*device, series, points))
     }
 
@@ -509,7 +508,7 @@ impl Recording {
         run: RunIdx,
         device: DeviceIdx,
     ) -> Option<(RunIdx, &DeviceHolders)> {
-        let ((of, run), found) = self.held.below(&(device, run)).next_back()?;
+        let ((of, run), found) = self.held.range(..(device, run)).next_back()?;
         (*of == device).then_some((*run, found))
     }
 
@@ -689,9 +688,9 @@ impl Recording {
     fn put_holders(&mut self, held: HolderSnapshot) {
         let place = (held.device, held.run);
         let keep_less = [DeviceHolders::keep_outline, DeviceHolders::keep_what_grew];
-        let earlier = self.held.below(&place).rev().map(|(place, _)| *place);
+        let earlier = self.held.range(..place).rev().map(|(place, _)| *place);
         let of_device = earlier.take_while(|(device, _)| *device == held.device);
-        let latest: Vec<_> = of_device.take(keep_less.len()).collect_vec();
+        let latest: Vec<_> = of_device.take(keep_less.len()).collect();
         for (keep_less, place) in keep_less.into_iter().zip(latest) {
             self.held.get_mut(&place).into_iter().for_each(keep_less);
         }
@@ -704,7 +703,7 @@ impl Recording {
         let met_oom = |run: &RunIdx| self.run(*run).oom.is_some();
         let earlier: Vec<RunIdx> = of_device(&self.mapped, device)
             .map(|(run, _)| run)
-            .collect_vec();
+            .collect();
         let of_oom = earlier.iter().chain([&run]).copied().filter(met_oom).max();
         for earlier in earlier.into_iter().filter(|it| Some(*it) != of_oom) {
             self.mapped.remove(&(device, earlier));
@@ -827,7 +826,8 @@ impl Recording {
         };
         let points = self
             .samples
-            .entry((samples.run, samples.device, samples.series));
+            .entry((samples.run, samples.device, samples.series))
+            .or_default();
         points.truncate(points.at().partition_point(|at| *at < from));
         if points.is_empty() {
             // A series that was downsampled gives back what it took.
@@ -865,11 +865,11 @@ fn put<T>(list: &mut Vec<T>, idx: usize, item: T) {
 
 /// What is there of one device, in the order of the runs.
 fn of_device<T>(
-    all: &VecMap<(DeviceIdx, RunIdx), T>,
+    all: &BTreeMap<(DeviceIdx, RunIdx), T>,
     device: DeviceIdx,
 ) -> impl DoubleEndedIterator<Item = (RunIdx, &T)> {
     let next = DeviceIdx(device.0.saturating_add(1));
-    let found = all.range(&(device, RunIdx(0)), &(next, RunIdx(0)));
+    let found = all.range((device, RunIdx(0))..(next, RunIdx(0)));
     found.map(|((_, run), found)| (*run, found))
 }
 

@@ -4,7 +4,6 @@ use super::columns::{cut, n_columns, padded};
 use super::has_many;
 use crate::analyze::Analysis;
 use crate::chart::{CellRow, Rest, cells, default_device};
-use crate::collect::{CollectVec, ExtendVec};
 use crate::recording::Recording;
 use crate::units::Units;
 
@@ -39,14 +38,14 @@ pub(super) fn lines(recording: &Recording, analysis: &Analysis, width: usize) ->
     let name_width = wanted.unwrap_or_default().min(width.saturating_sub(BESIDE));
     let name_width = name_width.max(MIN_NAME);
     let mut lines = vec![line(&title, ["In", "kept", "state"], name_width)];
-    lines.extend_vec(shown.iter().map(|row| of_cell(row, name_width)));
+    lines.extend(shown.iter().map(|row| of_cell(row, name_width)));
     let rest = Rest {
         rows: rest,
         n_cells: cells.rows.len(),
     };
     let words = rest.words(Units::Binary);
-    lines.extend_vec((!words.is_empty()).then(|| format!("  {words}")));
-    lines.iter().map(|line| cut(line, width)).collect_vec()
+    lines.extend((!words.is_empty()).then(|| format!("  {words}")));
+    lines.iter().map(|line| cut(line, width)).collect()
 }
 
 fn of_cell(row: &CellRow, width: usize) -> String {

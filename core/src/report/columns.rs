@@ -1,14 +1,9 @@
 //! How many columns a text takes in a terminal: a letter of Chinese, Japanese or Korean takes two.
 
-/// The page's module counts letters: it has no room for Unicode's table, and shows no such text.
-#[cfg(target_family = "wasm")]
-pub(crate) fn n_columns(text: &str) -> usize {
-    text.chars().count()
-}
+use unicode_width::UnicodeWidthStr;
 
-#[cfg(not(target_family = "wasm"))]
 pub(crate) fn n_columns(text: &str) -> usize {
-    unicode_width::UnicodeWidthStr::width(text)
+    text.width()
 }
 
 /// The text with blanks after it, up to a number of columns.

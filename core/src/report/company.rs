@@ -4,7 +4,6 @@ use std::fmt::Write;
 
 use super::columns::{n_columns, padded};
 use super::wrapped;
-use crate::collect::{CollectVec, ExtendVec};
 use crate::company::{DeviceCompany, GpuProcesses, Kind, Member};
 use crate::printable::printable_lines;
 use crate::recording::Level;
@@ -48,7 +47,7 @@ pub fn company(company: &GpuProcesses, width: usize) -> String {
     let devices = company.devices.iter();
     let lines: Vec<String> = devices
         .flat_map(|it| on_device(it, &columns, width))
-        .collect_vec();
+        .collect();
     if lines.is_empty() {
         return "no GPU is read: `%gpumem status` says why".to_owned();
     }
@@ -69,7 +68,7 @@ fn on_device(device: &DeviceCompany, columns: &Columns, width: usize) -> Vec<Str
         return lines;
     }
     lines.push(columns.row(" ", ["memory", "pid", "user", "age"], "what it is", width));
-    lines.extend_vec(
+    lines.extend(
         device
             .members
             .iter()
@@ -87,7 +86,7 @@ fn on_device(device: &DeviceCompany, columns: &Columns, width: usize) -> Vec<Str
     let notes = why_unknown(&device.members)
         .into_iter()
         .chain(remedies(&device.members));
-    lines.extend_vec(notes.map(|note| wrapped(&note, width)));
+    lines.extend(notes.map(|note| wrapped(&note, width)));
     lines
 }
 
@@ -166,26 +165,21 @@ fn why_unknown(members: &[Member]) -> Vec<String> {
             Level::Known(_) => None,
             Level::Unknown(why) => Some(why.words()),
         })
-        .collect_vec();
+        .collect();
     reasons.sort_unstable();
     reasons.dedup();
     let notes = reasons.into_iter();
-    notes
-        .map(|why| format!("  unavailable: {why}"))
-        .collect_vec()
+    notes.map(|why| format!("  unavailable: {why}")).collect()
 }
 
 /// What to do about processes that nobody uses any more.
 fn remedies(members: &[Member]) -> Vec<String> {
-    let ended: Vec<&Member> = members
-        .iter()
-        .filter(|it| it.kind.can_be_ended())
-        .collect_vec();
+    let ended: Vec<&Member> = members.iter().filter(|it| it.kind.can_be_ended()).collect();
     let (own, of_others): (Vec<&Member>, Vec<&Member>) =
         ended.into_iter().partition(|it| it.is_own_users);
     let mut remedies = Vec::new();
     if !own.is_empty() {
-        let pids: Vec<String> = own.iter().map(|it| it.pid.to_string()).collect_vec();
+        let pids: Vec<String> = own.iter().map(|it| it.pid.to_string()).collect();
         let freed = own.iter().map(|it| it.used.known()).sum::<Option<Bytes>>();
         let freed = freed.map_or_else(String::new, |it| format!(": {it}"));
         let pids = pids.join(" ");
@@ -197,7 +191,7 @@ fn remedies(members: &[Member]) -> Vec<String> {
         let mut users: Vec<&str> = of_others
             .iter()
             .filter_map(|it| it.user.as_deref())
-            .collect_vec();
+            .collect();
         users.sort_unstable();
         users.dedup();
         let whose = if users.is_empty() {

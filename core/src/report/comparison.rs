@@ -2,7 +2,6 @@
 
 use super::{cut, wrapped};
 use crate::analyze::{CellRef, Change, Compared, GrowthSide};
-use crate::collect::{CollectVec, ExtendVec};
 use crate::printable::printable_lines;
 use crate::units::{ByteDelta, Units};
 use crate::wording::plain;
@@ -35,7 +34,7 @@ pub fn comparison(
         return printable_lines(&wrapped(&format!("Against {baseline}: {outcome}"), width));
     }
     let mut lines = vec![format!("Against {baseline}:")];
-    lines.extend_vec(compared.iter().map(|entry| cut(&line(entry), width)));
+    lines.extend(compared.iter().map(|entry| cut(&line(entry), width)));
     if !waiting.is_empty() {
         lines.push(wrapped(&plain(&waits_for(waiting)), width));
     }
@@ -88,7 +87,7 @@ pub fn outcome(compared: &[Compared], waiting: &[CellRef], units: Units) -> (&'s
 /// `Waiting for …: run it again to compare.`
 fn waits_for(waiting: &[CellRef]) -> String {
     let labels = waiting.iter().take(N_WAITING);
-    let labels: Vec<String> = labels.map(|cell| format!("`{}`", cell.label)).collect_vec();
+    let labels: Vec<String> = labels.map(|cell| format!("`{}`", cell.label)).collect();
     let more = match waiting.len().saturating_sub(N_WAITING) {
         0 => String::new(),
         n => format!(" and {n} more"),

@@ -1,7 +1,6 @@
 //! The holders of a device in words: one line per name, with its branches below it.
 
 use super::cut;
-use crate::collect::{CollectVec, ExtendVec};
 use crate::holders::{DeviceHolders, Holder, HolderBranch, Holders, Rest, SharedMemory};
 use crate::printable::{printable, printable_lines};
 
@@ -30,9 +29,7 @@ pub fn holders(
 ) -> String {
     let devices = holders.devices.iter();
     let wanted = devices.filter(|it| device.is_none_or(|label| label == it.device));
-    let parts: Vec<String> = wanted
-        .filter_map(|it| on_device(it, name, width))
-        .collect_vec();
+    let parts: Vec<String> = wanted.filter_map(|it| on_device(it, name, width)).collect();
     match (parts.is_empty(), name) {
         (false, _) => printable_lines(&parts.join("\n")),
         (true, Some(name)) => format!("{} holds no device memory", printable(name)),
@@ -47,11 +44,11 @@ fn on_device(holders: &DeviceHolders, name: Option<&str>, width: usize) -> Optio
         .roots
         .iter()
         .filter(|it| is_wanted(&it.name))
-        .collect_vec();
+        .collect();
     let shared = holders.shared.iter();
     let shared: Vec<_> = shared
         .filter(|it| it.names.iter().any(|name| is_wanted(name)))
-        .collect_vec();
+        .collect();
     if roots.is_empty() && shared.is_empty() {
         return None;
     }
@@ -65,22 +62,21 @@ fn on_device(holders: &DeviceHolders, name: Option<&str>, width: usize) -> Optio
         root_lines(root, &mut lines);
     }
     if name.is_none() {
-        lines
-            .extend_vec(rest(&holders.more, "more name", "more names").map(|it| format!("  {it}")));
+        lines.extend(rest(&holders.more, "more name", "more names").map(|it| format!("  {it}")));
     }
-    lines.extend_vec(shared.into_iter().flat_map(shared_lines));
+    lines.extend(shared.into_iter().flat_map(shared_lines));
     if name.is_none() {
         let more = rest(
             &holders.more_shared,
             "more that names share",
             "more that names share",
         );
-        lines.extend_vec(more.map(|it| format!("  {it}")));
+        lines.extend(more.map(|it| format!("  {it}")));
     }
     if holders.is_cut {
         lines.push("  … and more: looking was stopped at its bound".to_owned());
     }
-    let lines: Vec<_> = lines.iter().map(|line| cut(line, width)).collect_vec();
+    let lines: Vec<_> = lines.iter().map(|line| cut(line, width)).collect();
     Some(lines.join("\n"))
 }
 
@@ -125,7 +121,7 @@ fn branch_lines(branches: &[HolderBranch], more: &Rest, depth: usize, lines: &mu
         branch_lines(&branch.branches, &branch.more, below, lines);
     }
     if !branches.is_empty() {
-        lines.extend_vec(rest(more, "more", "more").map(|it| format!("{indent}{it}")));
+        lines.extend(rest(more, "more", "more").map(|it| format!("{indent}{it}")));
     }
 }
 

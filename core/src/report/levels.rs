@@ -1,7 +1,6 @@
 //! What each device holds now: one line of levels, and below it what they are for.
 
 use crate::analyze::{DeviceSummary, Part, PartKind};
-use crate::collect::{CollectVec, ExtendVec};
 use crate::holders::{DeviceHolders, Holders};
 use crate::printable::printable_lines;
 use crate::recording::{Device, Level, Reading, Unknown};
@@ -43,11 +42,11 @@ pub fn levels(devices: &[(Device, Reading)], held: Option<&Holders>) -> String {
         let mut lines = vec![line(device, reading, width.unwrap_or(0))];
         if device.kind.is_accelerator() || !has_accelerator {
             let held = held.and_then(|it| it.devices.iter().find(|of| of.device == device.label));
-            lines.extend_vec(part_lines(device, reading, held));
+            lines.extend(part_lines(device, reading, held));
         }
         lines
     });
-    printable_lines(&lines.collect_vec().join("\n"))
+    printable_lines(&lines.collect::<Vec<_>>().join("\n"))
 }
 
 fn part_lines(device: &Device, reading: &Reading, held: Option<&DeviceHolders>) -> Vec<String> {
@@ -57,13 +56,10 @@ fn part_lines(device: &Device, reading: &Reading, held: Option<&DeviceHolders>) 
         None => summary.composition(),
     };
     let whole: Bytes = parts.iter().map(|part| part.size).sum();
-    let mut lines: Vec<String> = parts
-        .iter()
-        .map(|part| part_line(part, whole))
-        .collect_vec();
+    let mut lines: Vec<String> = parts.iter().map(|part| part_line(part, whole)).collect();
     let gaps = summary.gaps().into_iter();
     let negative = gaps.filter(|gap| gap.size < ByteDelta::ZERO);
-    lines.extend_vec(negative.map(|gap| row(&gap.size.to_string(), "", wording::gap(&gap))));
+    lines.extend(negative.map(|gap| row(&gap.size.to_string(), "", wording::gap(&gap))));
     if held.is_some_and(|held| held.is_cut) {
         lines.push("  … looking for names was stopped at its bound".to_owned());
     }
@@ -99,9 +95,9 @@ fn line(device: &Device, reading: &Reading, width: usize) -> String {
         (Some(used), Some(capacity)) => parts.push(format!("{used} of {capacity}")),
         (Some(used), None) => parts.push(format!("{used} used")),
         (None, Some(capacity)) => parts.push(format!("{capacity} in all")),
-        (None, None) => parts.extend_vec(failure("the driver", &driver.device_used)),
+        (None, None) => parts.extend(failure("the driver", &driver.device_used)),
     }
-    parts.extend_vec(known("this process", &driver.process_used));
+    parts.extend(known("this process", &driver.process_used));
     for (words, level) in [
         ("the container's limit", &driver.container_limit),
         ("the limit of CUDA MPS", &driver.service_limit),
@@ -114,15 +110,15 @@ fn line(device: &Device, reading: &Reading, width: usize) -> String {
         ("graphs reserved", &driver.graph_reserved),
     ] {
         if level.known() != Some(Bytes::ZERO) {
-            parts.extend_vec(known(words, level));
+            parts.extend(known(words, level));
         }
     }
     for levels in &reading.allocators {
         let source = levels.source.name();
-        parts.extend_vec(known(&format!("{source} allocated"), &levels.allocated));
-        parts.extend_vec(known(&format!("{source} reserved"), &levels.reserved));
-        parts.extend_vec(known(&format!("{source}'s limit"), &levels.limit));
-        parts.extend_vec(failure(source, &levels.allocated));
+        parts.extend(known(&format!("{source} allocated"), &levels.allocated));
+        parts.extend(known(&format!("{source} reserved"), &levels.reserved));
+        parts.extend(known(&format!("{source}'s limit"), &levels.limit));
+        parts.extend(failure(source, &levels.allocated));
     }
     if parts.is_empty() {
         parts.push("no level is known".to_owned());

@@ -6,7 +6,6 @@ use super::{in_parts, status_word, use_of_limit, verdict};
 use crate::analyze::{
     Analysis, DeviceSummary, Finding, FindingKind, Peak, RunRow, Severity, State, Withdrawn,
 };
-use crate::collect::{CollectVec, ExtendVec};
 use crate::printable::printable_lines;
 use crate::recording::{DeviceKind, Recording, RunIdx, Status};
 use crate::units::{ByteDelta, Bytes};
@@ -64,7 +63,7 @@ pub fn news<'a>(
         .iter()
         .filter(|finding| concerns(recording, finding, run))
         .filter(|finding| shown.insert(state_of(finding)))
-        .collect_vec();
+        .collect();
     News { moved, findings }
 }
 
@@ -86,22 +85,18 @@ pub fn line(
     news: &News<'_>,
     width: usize,
 ) -> String {
-    let rows: Vec<&RunRow> = analysis
-        .rows
-        .iter()
-        .filter(|row| row.run == run)
-        .collect_vec();
+    let rows: Vec<&RunRow> = analysis.rows.iter().filter(|row| row.run == run).collect();
     let shown = shown_rows(recording, &rows);
     let several = shown.len() > 1;
     let mut lines: Vec<String> = shown
         .iter()
         .map(|row| in_parts(&row_parts(recording, analysis, row, several), width, "  "))
-        .collect_vec();
+        .collect();
     if lines.is_empty() {
         lines.push("no level is known for this run: see %gpumem status".to_owned());
     }
     let is_new = |finding: &Finding| news.findings.iter().any(|it| it.id == finding.id);
-    lines.extend_vec(
+    lines.extend(
         analysis
             .findings
             .iter()
@@ -132,19 +127,15 @@ fn concerns(recording: &Recording, finding: &Finding, run: RunIdx) -> bool {
 /// accelerator, else the host.
 fn shown_rows<'a>(recording: &Recording, rows: &[&'a RunRow]) -> Vec<&'a RunRow> {
     let is_host = |row: &&&RunRow| recording.device(row.device).kind == DeviceKind::Host;
-    let accelerators: Vec<&RunRow> = rows
-        .iter()
-        .filter(|row| !is_host(row))
-        .copied()
-        .collect_vec();
+    let accelerators: Vec<&RunRow> = rows.iter().filter(|row| !is_host(row)).copied().collect();
     let moved: Vec<&RunRow> = accelerators
         .iter()
         .filter(|row| row.kept.is_some_and(|kept| kept != ByteDelta::ZERO))
         .copied()
-        .collect_vec();
+        .collect();
     match (moved.as_slice(), accelerators.first()) {
         ([], Some(first)) => vec![first],
-        ([], None) => rows.iter().take(1).copied().collect_vec(),
+        ([], None) => rows.iter().take(1).copied().collect(),
         _ => moved,
     }
 }
@@ -163,21 +154,21 @@ fn row_parts(
     }
     // First what the run did, then what that makes of the device.
     parts.push(kept_words(row.kept));
-    parts.extend_vec(row.peak.map(peak_words));
+    parts.extend(row.peak.map(peak_words));
     let summary = analysis
         .devices
         .iter()
         .find(|summary| summary.device == row.device);
     let held = || row.reserved.1.map(|held| format!("{held} held"));
     let used = summary.and_then(|summary| use_of_limit(summary, " in use"));
-    parts.extend_vec(used.or_else(held));
-    parts.extend_vec(
+    parts.extend(used.or_else(held));
+    parts.extend(
         summary
             .and_then(DeviceSummary::free)
             .map(|free| format!("{free} free")),
     );
-    parts.extend_vec(run.ended.map(|ended| ended.since(run.started).to_string()));
-    parts.extend_vec(status_word(run.status).map(str::to_owned));
+    parts.extend(run.ended.map(|ended| ended.since(run.started).to_string()));
+    parts.extend(status_word(run.status).map(str::to_owned));
     parts
 }
 

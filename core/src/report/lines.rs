@@ -2,7 +2,6 @@
 
 use super::cut;
 use crate::analyze::cell_label;
-use crate::collect::{CollectVec, ExtendVec};
 use crate::recording::{LineTally, Recording, Trace};
 use crate::source_text;
 use crate::units::Bytes;
@@ -34,7 +33,7 @@ pub(super) fn traced(recording: &Recording, width: usize) -> Vec<String> {
     tables
         .flat_map(|trace| table(recording, trace))
         .map(|line| cut(&line, width))
-        .collect_vec()
+        .collect()
 }
 
 fn table(recording: &Recording, trace: &Trace) -> Vec<String> {
@@ -58,9 +57,9 @@ fn table(recording: &Recording, trace: &Trace) -> Vec<String> {
     if !trace.lines.is_empty() {
         lines.push(columns("kept", "at peak", "line", ""));
     }
-    let mut heaviest: Vec<&LineTally> = trace.lines.iter().take(N_LINES).collect_vec();
+    let mut heaviest: Vec<&LineTally> = trace.lines.iter().take(N_LINES).collect();
     heaviest.sort_by_key(|line| (line.line.is_none(), line.line));
-    lines.extend_vec(heaviest.into_iter().map(|line| line_row(line, text)));
+    lines.extend(heaviest.into_iter().map(|line| line_row(line, text)));
     let n_more = trace.lines.len().saturating_sub(N_LINES);
     if n_more > 0 {
         lines.push(columns("", "", "…", &format!("and {n_more} more")));
@@ -75,7 +74,7 @@ fn table(recording: &Recording, trace: &Trace) -> Vec<String> {
 }
 
 fn joined(parts: impl IntoIterator<Item = Option<String>>) -> String {
-    parts.into_iter().flatten().collect_vec().join(" · ")
+    parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
 }
 
 fn line_row(line: &LineTally, text: Option<&str>) -> String {

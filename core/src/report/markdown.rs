@@ -3,7 +3,6 @@
 use super::counts;
 use crate::analyze::Analysis;
 use crate::chart::cells;
-use crate::collect::{CollectVec, ExtendVec};
 use crate::recording::{DeviceIdx, Recording};
 use crate::units::Units;
 use crate::wording::{calm_sign, capitalised, fix_reason, healthy, icon, sentence, verdict_words};
@@ -63,7 +62,7 @@ pub fn markdown(recording: &Recording, analysis: &Analysis, device: DeviceIdx) -
         }
     }
     lines.push("\n| | cell | In | kept | state |\n|---|---|---|---:|---|".to_owned());
-    lines.extend_vec(rows(recording, analysis, device));
+    lines.extend(rows(recording, analysis, device));
     let label = recording.devices().get(device.get());
     let label = label.map_or_else(String::new, |it| format!(" · {} {}", it.label, it.name));
     lines.push(format!("\ngpumem · {}{label}", counts(recording)));
@@ -83,5 +82,5 @@ fn rows(recording: &Recording, analysis: &Analysis, device: DeviceIdx) -> Vec<St
             row.total, row.state
         )
     });
-    lines.collect_vec()
+    lines.collect()
 }

@@ -4,7 +4,6 @@ use super::columns::{cut, n_columns, padded};
 use super::company::age;
 use super::wrapped;
 use crate::analyze::{Analysis, Severity};
-use crate::collect::CollectVec;
 use crate::history::{Ending, LastRun, StoredSession};
 use crate::printable::printable_lines;
 use crate::recording::Recording;
@@ -59,7 +58,7 @@ pub fn sessions(sessions: &[StoredSession], width: usize) -> String {
             let cells = rows.iter().map(|row| n_columns(&row[column]));
             cells.max().unwrap_or(0)
         })
-        .collect_vec();
+        .collect();
     let lines = rows.iter().map(|row| {
         let columns = row.iter().zip(&widths).enumerate();
         let mut line = String::new();
@@ -73,7 +72,7 @@ pub fn sessions(sessions: &[StoredSession], width: usize) -> String {
         line.push_str(&row[HEADING.len() - 1]);
         cut(line.trim_end(), width)
     });
-    printable_lines(&lines.collect_vec().join("\n"))
+    printable_lines(&lines.collect::<Vec<_>>().join("\n"))
 }
 
 const HEADING: [&str; 6] = [
@@ -98,7 +97,7 @@ fn row(session: &StoredSession) -> [String; 6] {
     };
     let notes = session.baseline.iter().map(|it| format!("baseline {it}"));
     let notes = notes.chain(session.damage.clone());
-    let words: Vec<String> = session.worst.clone().into_iter().chain(notes).collect_vec();
+    let words: Vec<String> = session.worst.clone().into_iter().chain(notes).collect();
     [
         session.id.clone(),
         cut(&notebook, LONGEST_NAME),

@@ -2,7 +2,6 @@
 
 use super::columns::{n_columns, padded};
 use super::wrapped;
-use crate::collect::CollectVec;
 use crate::printable::printable_lines;
 use crate::recording::{Source, SourceState};
 
@@ -26,7 +25,7 @@ const NARROWEST: usize = 24;
 /// assert!(sources(&[state], 80).contains("○ cuda"));
 /// ```
 pub fn sources(states: &[SourceState], width: usize) -> String {
-    let mut rows: Vec<Row<'_>> = states.iter().map(Row::of).collect_vec();
+    let mut rows: Vec<Row<'_>> = states.iter().map(Row::of).collect();
     let heading = Row {
         icon: ' ',
         source: "source",
@@ -57,7 +56,7 @@ pub fn sources(states: &[SourceState], width: usize) -> String {
             _ => format!("{:left$}{words}", ""),
         })
     });
-    let lines: Vec<String> = lines.collect_vec();
+    let lines: Vec<String> = lines.collect();
     printable_lines(&lines.join("\n"))
 }
 
@@ -84,14 +83,14 @@ impl<'a> Row<'a> {
             icon: '●',
             source: state.source.name(),
             devices: devices.split("; ").next().unwrap_or(devices),
-            words: [gives(state.source)].into_iter().chain(notes).collect_vec(),
+            words: [gives(state.source)].into_iter().chain(notes).collect(),
         }
     }
 }
 
 fn folded(words: &str, width: usize) -> Vec<String> {
     let folded = wrapped(words, width.max(NARROWEST));
-    folded.lines().map(ToOwned::to_owned).collect_vec()
+    folded.lines().map(ToOwned::to_owned).collect()
 }
 
 /// What a source tells of its devices.

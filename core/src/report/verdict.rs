@@ -2,7 +2,6 @@
 
 use super::{in_parts, wrapped};
 use crate::analyze::{Analysis, Finding, Severity, Verdict};
-use crate::collect::{CollectVec, ExtendVec};
 use crate::holders::Fix;
 use crate::recording::Recording;
 use crate::units::Units;
@@ -39,10 +38,10 @@ pub(super) fn lines(recording: &Recording, analysis: &Analysis, width: usize) ->
         // An error that a leak led to has the leak's fix, which stands above.
         let fix = finding.fix.as_ref();
         let fix = fix.filter(|fix| !fixes.contains(&&*fix.after));
-        fixes.extend_vec(fix.map(|fix| &*fix.after));
+        fixes.extend(fix.map(|fix| &*fix.after));
         let fix = fix.map(|fix| fix_lines(fix, width)).unwrap_or_default();
         let form = (is_first, width);
-        lines.extend_vec(verdict_lines(recording, finding, (&words, fix), form));
+        lines.extend(verdict_lines(recording, finding, (&words, fix), form));
     }
     let n_more = verdicts.len().saturating_sub(N_FINDINGS);
     if n_more > 0 {
@@ -51,9 +50,9 @@ pub(super) fn lines(recording: &Recording, analysis: &Analysis, width: usize) ->
     }
     if !recording.runs().is_empty() {
         let n_fine = analysis.n_fine_cells(recording);
-        let tally = tally(&verdicts.iter().collect_vec(), n_fine);
+        let tally = tally(&verdicts.iter().collect::<Vec<_>>(), n_fine);
         let tally = tally.iter().map(|it| format!("{} {}", it.sign, it.words));
-        lines.push(tally.collect_vec().join("  "));
+        lines.push(tally.collect::<Vec<_>>().join("  "));
     }
     lines
 }
@@ -77,19 +76,19 @@ fn verdict_lines(
         [Some(wrapped(&title, width)), outlook]
             .into_iter()
             .flatten()
-            .collect_vec()
+            .collect()
     } else {
         let row = format!("{} {}", icon(finding), plain(&words.row));
         vec![wrapped(&row, width)]
     };
     let detail = Some(unmarked(&words.detail)).filter(|detail| !detail.is_empty());
-    let facts: Vec<String> = place.into_iter().chain(detail).collect_vec();
+    let facts: Vec<String> = place.into_iter().chain(detail).collect();
     if !facts.is_empty() {
         lines.push(wrapped(&format!("  {}", facts.join(" · ")), width));
     }
-    lines.extend_vec(fix);
+    lines.extend(fix);
     let advice = words.suggestions.iter();
-    lines.extend_vec(advice.map(|advice| wrapped(&format!("  → {advice}"), width)));
+    lines.extend(advice.map(|advice| wrapped(&format!("  → {advice}"), width)));
     lines.push(String::new());
     lines
 }
@@ -99,11 +98,11 @@ pub(super) fn fix_lines(fix: &Fix, width: usize) -> Vec<String> {
     let side = |mark: char, code: &str| -> Vec<String> {
         code.lines()
             .map(|line| format!("    {mark} {line}"))
-            .collect_vec()
+            .collect()
     };
     let mut lines = Vec::new();
-    lines.extend_vec(fix.before.iter().flat_map(|code| side('-', code)));
-    lines.extend_vec(side('+', &fix.after));
+    lines.extend(fix.before.iter().flat_map(|code| side('-', code)));
+    lines.extend(side('+', &fix.after));
     lines.push(wrapped(&format!("  {}", sentence(&fix_reason(fix))), width));
     lines
 }
@@ -128,6 +127,6 @@ pub(super) fn below_cell(recording: &Recording, finding: &Finding, width: usize)
         Some(_) => "%gpumem_report",
         None => "  %gpumem_report shows it in full",
     };
-    let parts: Vec<String> = fix.into_iter().chain([report.to_owned()]).collect_vec();
+    let parts: Vec<String> = fix.into_iter().chain([report.to_owned()]).collect();
     format!("{found}\n{}", in_parts(&parts, width, "  "))
 }

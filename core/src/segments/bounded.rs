@@ -3,7 +3,6 @@
 use std::cmp::Reverse;
 
 use super::{Block, BlockState, Pool, Rest, Segment, Segments};
-use crate::collect::CollectVec;
 use crate::units::Bytes;
 
 /// At most this many segments are kept one by one.
@@ -66,7 +65,7 @@ fn sum_up_smallest(segments: &mut Vec<Segment>) -> Rest {
         .iter()
         .enumerate()
         .map(|(idx, segment)| (Reverse(segment.size()), idx))
-        .collect_vec();
+        .collect();
     let last = *places.clone().select_nth_unstable(MAX_SEGMENTS - 1).1;
     let mut places = places.into_iter();
     segments.retain(|segment| {
@@ -97,7 +96,7 @@ fn join_between_holes(segments: &mut [Segment]) {
     let mut places: Vec<Place> = holes
         .enumerate()
         .map(|(idx, hole)| (Reverse(hole.size), idx))
-        .collect_vec();
+        .collect();
     let last = if places.len() > n_kept {
         *places.select_nth_unstable(n_kept - 1).1
     } else {

@@ -2,8 +2,6 @@
 
 use super::{Teller, Words, count};
 use crate::analyze::{FragmentationDetails, SeriesGrowth};
-use crate::collect::CollectVec;
-use crate::decimal::rounded;
 use crate::recording::DeviceKind;
 use crate::units::ByteDelta;
 
@@ -26,13 +24,13 @@ pub(super) fn words(teller: &Teller<'_>, details: &FragmentationDetails) -> Word
         teller.device()
     );
     let words = Words::new(title, "").detail(format!(
-        "{} % of the {} reserved, between blocks in use · `empty_cache()` would give back {}",
-        rounded(100.0 * share, 0),
+        "{:.0} % of the {} reserved, between blocks in use · `empty_cache()` would give back {}",
+        100.0 * share,
         size(details.reserved),
         size(details.reclaimable)
     ));
     Words {
-        suggestions: advice.iter().map(|&advice| advice.to_owned()).collect_vec(),
+        suggestions: advice.iter().map(|&advice| advice.to_owned()).collect(),
         ..words
     }
 }

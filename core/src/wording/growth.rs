@@ -2,7 +2,6 @@
 
 use super::{Teller, Words, advice, code, count, holders, joined, withdrawn};
 use crate::analyze::{DecidedBy, Finding, FindingKind, GrowthDetails, State};
-use crate::collect::{CollectVec, ExtendVec};
 use crate::holders::{Holder, RootKind};
 use crate::source_text;
 use crate::units::{Bytes, Units};
@@ -12,11 +11,7 @@ pub(super) fn words(teller: &Teller<'_>, details: &GrowthDetails) -> Words {
     Words {
         line: growth.line(),
         detail: growth.detail(),
-        suggestions: details
-            .advice
-            .iter()
-            .map(advice::against_growth)
-            .collect_vec(),
+        suggestions: details.advice.iter().map(advice::against_growth).collect(),
         ..growth.row()
     }
 }
@@ -31,7 +26,7 @@ pub(super) fn of_several_settled(teller: &Teller<'_>, findings: &[&Finding]) -> 
     let words = findings
         .iter()
         .map(|finding| super::words(teller.recording, finding, teller.units).title);
-    let words: Vec<String> = words.collect_vec();
+    let words: Vec<String> = words.collect();
     Words::new(title, "").detail(words.join(" · "))
 }
 
@@ -140,9 +135,9 @@ impl Growth<'_> {
         let mut parts = vec![format!(
             "{who} +{each} {often} ({n_grown} of {n_known}){on}"
         )];
-        parts.extend_vec(self.while_it_ran().map(|by| super::plain(&by)));
-        parts.extend_vec(self.forecast("").map(|forecast| super::plain(&forecast)));
-        parts.extend_vec((self.state() == State::Suspected).then(|| super::plain(&self.doubt())));
+        parts.extend(self.while_it_ran().map(|by| super::plain(&by)));
+        parts.extend(self.forecast("").map(|forecast| super::plain(&forecast)));
+        parts.extend((self.state() == State::Suspected).then(|| super::plain(&self.doubt())));
         parts
     }
 
@@ -213,7 +208,7 @@ impl Growth<'_> {
         let cell = self.teller.finding.cell.as_ref().map(|cell| &*cell.label);
         let statement = self.details.statement.as_deref().or(cell);
         let cell = source_text::abridged(statement.unwrap_or("a cell"));
-        let names: Vec<&str> = std::iter::once(&*cell).chain(blocks).collect_vec();
+        let names: Vec<&str> = std::iter::once(&*cell).chain(blocks).collect();
         code(&names.join(" › "))
     }
 

@@ -1,13 +1,12 @@
 //! Runs that reserve much more than they use.
 
 use super::{Teller, Words, count};
-use crate::decimal::rounded;
 
 pub(super) fn words(teller: &Teller<'_>, used_share: f64) -> Words {
     let title = format!(
-        "{} uses {} % of what it reserves{}",
+        "{} uses {:.0} % of what it reserves{}",
         teller.cell(),
-        rounded(100.0 * used_share, 0),
+        100.0 * used_share,
         teller.on_device()
     );
     Words::new(title, "")

@@ -2,7 +2,6 @@
 
 use super::{Teller, Words, code, count, joined, times, withdrawn};
 use crate::analyze::{Cause, Finding, HeldByError, OomBreakdown, OomPart};
-use crate::collect::CollectVec;
 use crate::recording::OomHolder;
 use crate::source_text;
 use crate::units::{Bytes, Units};
@@ -18,13 +17,13 @@ pub(super) fn words(teller: &Teller<'_>, breakdown: &OomBreakdown) -> Words {
     let n_times = n_times.map(|n| format!("{} in this run", times(n)));
     let causes: Vec<String> = match teller.finding.withdrawn {
         Some(reason) => vec![withdrawn(reason).to_owned()],
-        None => lines.into_iter().flatten().collect_vec(),
+        None => lines.into_iter().flatten().collect(),
     };
     let title = oom.title();
     let line = [Some(&title), n_times.as_ref()].into_iter().flatten();
     let line = line.chain(&causes).map(|part| super::plain(part));
     Words {
-        line: line.collect_vec(),
+        line: line.collect(),
         detail: joined(oom.composition().into_iter().chain(n_times).map(Some)),
         suggestions,
         ..Words::new(title, causes.into_iter().next().unwrap_or_default())
@@ -118,7 +117,7 @@ impl Oom<'_> {
             .held_by()
             .filter(|_| self.teller.finding.withdrawn.is_none());
         let parts = [wanted, self.parts(), held];
-        parts.into_iter().flatten().collect_vec()
+        parts.into_iter().flatten().collect()
     }
 
     /// `of 8 GiB: 5.1 GiB in tensors, 1.2 GiB cache, 7 MiB free`.
@@ -137,7 +136,7 @@ impl Oom<'_> {
             };
             Some(format!("{} {words}", self.units().size(*size)))
         });
-        let parts: Vec<String> = parts.collect_vec();
+        let parts: Vec<String> = parts.collect();
         match (self.breakdown.total, parts.as_slice()) {
             (_, []) => None,
             (Some(total), parts) => Some(format!(
@@ -159,7 +158,7 @@ impl Oom<'_> {
         let shown = holders.iter().take(N_SHOWN);
         let mut shown: Vec<String> = shown
             .map(|holder| format!("{} {}", name(holder), self.units().size(holder.used)))
-            .collect_vec();
+            .collect();
         let rest: Bytes = holders.iter().skip(N_SHOWN).map(|it| it.used).sum();
         if rest > Bytes::ZERO {
             shown.push(format!("others {}", self.units().size(rest)));
@@ -255,7 +254,7 @@ impl Oom<'_> {
                 let which = if pids.is_empty() {
                     String::new()
                 } else {
-                    let pids: Vec<String> = pids.iter().map(u64::to_string).collect_vec();
+                    let pids: Vec<String> = pids.iter().map(u64::to_string).collect();
                     format!(" (process {})", pids.join(", "))
                 };
                 both(

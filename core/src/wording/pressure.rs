@@ -2,7 +2,6 @@
 
 use super::{Teller, Words, count};
 use crate::analyze::Finding;
-use crate::collect::CollectVec;
 use crate::units::Bytes;
 
 const ADVICE: &str = "use smaller batches, or free memory before the largest step";
@@ -34,7 +33,7 @@ pub(super) fn of_several(teller: &Teller<'_>, findings: &[&Finding]) -> Words {
     let title = format!("{} are nearly full", count(findings.len(), "device"));
     let outlook = format!("on {}, {}", teller.device(), usable(teller));
     Words::with_row(title, ": ", outlook)
-        .detail(labels.collect_vec().join(", "))
+        .detail(labels.collect::<Vec<_>>().join(", "))
         .advice(ADVICE)
 }
 

@@ -2,7 +2,6 @@
 
 use super::{Teller, code};
 use crate::analyze::{Cause, Details, Finding, FindingKind, Metric, OomBreakdown, OomPart};
-use crate::decimal::rounded;
 use crate::recording::Recording;
 use crate::units::{Bytes, Units};
 
@@ -47,18 +46,14 @@ fn growth(teller: &Teller<'_>) -> Vec<(&'static str, String)> {
     };
     let mut found = Vec::new();
     if let Some(share) = figure("last_quarter_share") {
-        let share = rounded(100.0 * share, 0);
         found.push((
             "a warm-up or a plateau",
-            format!("the last quarter has {share} % of the growth"),
+            format!("the last quarter has {:.0} % of the growth", 100.0 * share),
         ));
     }
     if finding.metric == Metric::Allocated {
         let alive = figure("live_allocations").map_or_else(String::new, |n| {
-            format!(
-                ", and more allocations stayed alive in {} runs",
-                rounded(n, 0)
-            )
+            format!(", and more allocations stayed alive in {n:.0} runs")
         });
         found.push((
             "the cache growing",

@@ -2,7 +2,6 @@
 
 use super::{Words, count};
 use crate::analyze::{Analysis, DeviceSummary, FindingKind, Peak, RunRow, Verdict};
-use crate::collect::CollectVec;
 use crate::recording::{DeviceIdx, Recording, Run, Status};
 use crate::units::{Bytes, Units};
 
@@ -174,7 +173,7 @@ pub fn tally(verdicts: &[&Verdict<'_>], n_fine_cells: usize) -> Vec<Tally> {
         of_sign("○", "note"),
         fine,
     ];
-    all.into_iter().flatten().collect_vec()
+    all.into_iter().flatten().collect()
 }
 
 /// Words that begin a line.

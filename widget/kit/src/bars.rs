@@ -1,6 +1,5 @@
 //! Bars on one scale: parts side by side, what they are, and how much.
 
-use gpumem_core::collect::CollectVec;
 use gpumem_core::units::{Bytes, Units};
 use web_sys::{Element, HtmlElement};
 
@@ -90,7 +89,7 @@ fn words(parts: &[Part<'_>], units: Units) -> String {
     let words = parts
         .iter()
         .map(|part| format!("{} {}", part.words, units.size(part.size)));
-    words.collect_vec().join(", ")
+    words.collect::<Vec<_>>().join(", ")
 }
 
 /// A box of a card with a label and what stands in it.

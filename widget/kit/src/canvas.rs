@@ -8,7 +8,6 @@
 //! thousands, each drawn by itself, setting colours and painting would take longer than
 //! everything else together.
 
-use gpumem_core::decimal::short;
 use plotters_backend::text_anchor::HPos;
 use plotters_backend::{
     BackendColor, BackendCoord, BackendStyle, BackendTextStyle, DrawingBackend, DrawingErrorKind,
@@ -118,7 +117,7 @@ impl<'a> Canvas<'a> {
             FontFamily::SansSerif => &self.faces.sans,
             FontFamily::Serif | FontFamily::Name(_) => family.as_str(),
         };
-        let font = format!("{weight}{}px {face}", short(style.size(), 2));
+        let font = format!("{weight}{:.2}px {face}", style.size());
         if self.style.font != font {
             self.context.set_font(&font);
             self.style.font = font;

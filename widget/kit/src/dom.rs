@@ -1,7 +1,6 @@
 //! Building elements. Text becomes text nodes only: nothing from a recording is
 //! ever read as HTML, and nothing of it hides or turns the text around it.
 
-use gpumem_core::decimal::rounded;
 use gpumem_core::printable::printable_lines;
 use wasm_bindgen::{JsCast, JsValue, throw_str, throw_val};
 use web_sys::{Document, Element, HtmlElement, Node};
@@ -191,8 +190,10 @@ pub fn flag(element: &Element, name: &str, on: bool) -> Dom<()> {
 /// How much of its track a bar takes up.
 #[inline]
 pub fn share(bar: &HtmlElement, share: f64) -> Dom<()> {
-    let share = rounded(share.min(1.0), 5);
-    Ok(bar.style().set_property("--share", &share)?)
+    let share = share.min(1.0);
+    Ok(bar
+        .style()
+        .set_property("--share", &format!("{share:.5}"))?)
 }
 
 #[inline]

@@ -1,7 +1,6 @@
 //! A scene on a canvas of its own size.
 
 use gpumem_core::chart::{self, Scene, Theme};
-use gpumem_core::decimal::short;
 use wasm_bindgen::JsValue;
 use web_sys::{Element, HtmlCanvasElement};
 
@@ -26,7 +25,7 @@ pub fn paint_scene(
 /// A length of the style sheet.
 #[inline]
 pub fn px(length: f64) -> String {
-    short(length, 2) + "px"
+    format!("{length:.2}px")
 }
 
 /// The faces that the page's style gives text and code.

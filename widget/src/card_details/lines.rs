@@ -1,9 +1,7 @@
 //! Which line of the cell it was, where a run was traced: bytes beside the source.
 
 use gpumem_core::analyze::{Finding, FindingKind};
-use gpumem_core::collect::CollectVec;
 use gpumem_core::recording::{Tally, Trace};
-use gpumem_core::sort;
 use gpumem_core::units::{Bytes, Units};
 use web_sys::{Element, HtmlElement};
 
@@ -90,9 +88,9 @@ fn lines(trace: &Trace, counted: fn(&Tally) -> Bytes) -> Vec<(Option<u32>, Bytes
     let mut lines: Vec<(Option<u32>, Bytes)> = lines
         .map(|line| (line.line, counted(&line.tally)))
         .filter(|(_, size)| *size > Bytes::ZERO)
-        .collect_vec();
-    sort::sort_by_key(&mut lines, |(_, size)| std::cmp::Reverse(*size));
+        .collect();
+    lines.sort_by_key(|(_, size)| std::cmp::Reverse(*size));
     lines.truncate(N_SHOWN);
-    sort::sort_by_key(&mut lines, |(line, _)| line.unwrap_or(u32::MAX));
+    lines.sort_by_key(|(line, _)| line.unwrap_or(u32::MAX));
     lines
 }

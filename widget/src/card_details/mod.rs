@@ -7,7 +7,6 @@ mod oom;
 mod retention;
 
 use gpumem_core::analyze::{Details, Finding};
-use gpumem_core::collect::ExtendVec;
 use gpumem_core::recording::Run;
 use web_sys::Element;
 
@@ -20,18 +19,18 @@ pub(crate) fn of(make: &Maker, model: &Model, finding: &Finding) -> Dom<Vec<Elem
     let units = model.units();
     match &finding.details {
         Details::OutOfMemory(breakdown) => {
-            bodies.extend_vec(oom::map(make, model, finding, breakdown)?);
+            bodies.extend(oom::map(make, model, finding, breakdown)?);
         }
         Details::Retention(retained) => {
             bodies.push(retention::body(make, model, finding, retained)?);
         }
         Details::Doubling(details) => bodies.push(doubling::body(make, *details, units)?),
         Details::Fragmentation(_) | Details::ReservedGrowth { .. } => {
-            bodies.extend_vec(fragmentation::body(make, model, finding)?);
+            bodies.extend(fragmentation::body(make, model, finding)?);
         }
         _ => {}
     }
-    bodies.extend_vec(lines::body(make, model, finding)?);
+    bodies.extend(lines::body(make, model, finding)?);
     Ok(bodies)
 }
 

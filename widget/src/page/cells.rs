@@ -1,9 +1,7 @@
 //! What each cell kept: a row for each on one axis of runs, and all of them over time below.
 
 use gpumem_core::chart::{CellRow, Measure, Rest, Theme};
-use gpumem_core::collect::CollectVec;
 use gpumem_core::recording::{CellIdx, DeviceIdx, RunIdx};
-use gpumem_core::sort;
 use gpumem_core::units::ByteDelta;
 use gpumem_page_kit::paint::{paint_scene, px};
 use wasm_bindgen::JsCast;
@@ -159,11 +157,7 @@ impl Cells {
             view.show(make, model, row, lit)?;
             self.rows.push(view);
         }
-        let elements: Vec<Element> = self
-            .rows
-            .iter()
-            .map(|row| row.element.clone())
-            .collect_vec();
+        let elements: Vec<Element> = self.rows.iter().map(|row| row.element.clone()).collect();
         put(&self.list, &elements)?;
         self.repaint(make, model, faces)?;
         let rest = Rest {
@@ -323,15 +317,15 @@ impl Cells {
             Some(Choice::Search(text)) => {
                 let found = cells_with(model.recording(), text);
                 let is_found = |row: &&CellRow| found.binary_search(&row.cell).is_ok();
-                rows.iter().filter(is_found).collect_vec()
+                rows.iter().filter(is_found).collect()
             }
-            _ => rows.iter().collect_vec(),
+            _ => rows.iter().collect(),
         };
         let runs = model.recording().runs();
         let goes_on = runs.last().is_some_and(|run| run.ended.is_none());
         if goes_on || model.state().pointed.is_some() {
             let place = |cell: CellIdx| self.rows.iter().position(|row| row.cell == cell);
-            sort::sort_by_key(&mut meant, |row| place(row.cell).unwrap_or(usize::MAX));
+            meant.sort_by_key(|row| place(row.cell).unwrap_or(usize::MAX));
         }
         meant
     }

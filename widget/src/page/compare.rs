@@ -1,7 +1,6 @@
 //! The recording held against a baseline: what became of each cell that grew.
 
 use gpumem_core::analyze::{Change, Compared, GrowthSide};
-use gpumem_core::collect::CollectVec;
 use gpumem_core::report;
 use gpumem_core::units::{ByteDelta, Units};
 use web_sys::{Element, HtmlElement};
@@ -125,7 +124,7 @@ fn place(entry: &Compared) -> String {
     let number = entry.cell.execution_count;
     let number = number.map_or(String::new(), |n| format!("In [{n}] "));
     let within = within.chain([each, &*entry.device]);
-    number + &within.collect_vec().join(" · ")
+    number + &within.collect::<Vec<_>>().join(" · ")
 }
 
 /// A bar as long as what is kept, and the figure beside it.

@@ -1,8 +1,6 @@
 //! What the reader sets: over the report, and in its settings.
 
 use gpumem_core::chart::Pace;
-use gpumem_core::collect::CollectVec;
-use gpumem_core::decimal::rounded;
 use gpumem_core::recording::{Device, Recording, Status};
 use gpumem_core::report;
 use gpumem_core::units::{ByteDelta, Units};
@@ -124,11 +122,7 @@ impl Header {
 /// The devices to choose from, and whether each is shown: many accelerators are one choice.
 fn choices(recording: &Recording, shown: u32) -> Vec<(String, &Device, bool)> {
     let is_accelerator = |device: &&Device| device.kind.is_accelerator();
-    let accelerators: Vec<&Device> = recording
-        .devices()
-        .iter()
-        .filter(is_accelerator)
-        .collect_vec();
+    let accelerators: Vec<&Device> = recording.devices().iter().filter(is_accelerator).collect();
     let is_shown = |device: &Device| device.idx.0 == shown;
     let mut choices = Vec::new();
     if accelerators.len() > MANY_DEVICES {
@@ -370,7 +364,9 @@ impl Slider {
         self.input.set_attribute("aria-valuetext", &shown)?;
         self.value.set_text_content(Some(&shown));
         let share = f64::from(recorded_position) / f64::from(setting.last());
-        self.mark.style().set_property("--at", &rounded(share, 4))?;
+        self.mark
+            .style()
+            .set_property("--at", &format!("{share:.4}"))?;
         let words = setting.recorded(recorded, units);
         self.mark.set_title(&words);
         self.reset.set_text_content(Some(&words));

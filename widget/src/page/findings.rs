@@ -1,7 +1,6 @@
 //! The cards, what they leave out, and what is said where there is none.
 
 use gpumem_core::analyze::{Finding, Verdict};
-use gpumem_core::collect::{CollectVec, ExtendVec};
 use gpumem_core::report;
 use gpumem_core::wording;
 use web_sys::Element;
@@ -54,11 +53,11 @@ impl Findings {
             .cards
             .iter()
             .map(|card| card.element().clone())
-            .collect_vec();
+            .collect();
         if model.analysis().findings.is_empty() && !model.recording().runs().is_empty() {
             elements.push(nothing_found(make, model)?);
         }
-        elements.extend_vec(dismissed(make, model)?);
+        elements.extend(dismissed(make, model)?);
         put(&self.list, &elements)?;
         match at_keyboard {
             Some(stop) => bring_back(&self.list, &stop),
@@ -125,7 +124,7 @@ fn nothing_found(make: &Maker, model: &Model) -> Dom<Element> {
         .devices()
         .iter()
         .map(|device| device.label.as_str());
-    let labels: Vec<&str> = labels.collect_vec();
+    let labels: Vec<&str> = labels.collect();
     let devices = match labels.split_last() {
         Some((last, [])) => (*last).to_owned(),
         Some((last, others)) => format!("{} and {last}", others.join(", ")),

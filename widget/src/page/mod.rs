@@ -14,7 +14,6 @@ mod tiles;
 mod verdict;
 
 use gpumem_core::chart::{Extent, Point, Target};
-use gpumem_core::collect::CollectVec;
 use gpumem_core::recording::CellIdx;
 use web_sys::{Element, HtmlCanvasElement};
 
@@ -224,7 +223,7 @@ impl Page {
                     .unwrap_or_default();
             }
         };
-        runs.into_iter().map(Target::Run).collect_vec()
+        runs.into_iter().map(Target::Run).collect()
     }
 
     /// Shows what a pointer that is held down marks.

@@ -2,7 +2,6 @@
 
 use gpumem_core::analyze::Finding;
 use gpumem_core::chart::CellRow;
-use gpumem_core::collect::CollectVec;
 use gpumem_core::recording::RunIdx;
 use gpumem_core::wording;
 use web_sys::Element;
@@ -33,7 +32,7 @@ pub(crate) fn of(make: &Maker, model: &Model, row: &CellRow) -> Dom<Vec<Element>
         }
     }
     content.extend(in_full);
-    let latest: Vec<RunIdx> = row.runs.iter().rev().take(MAX_RUNS).copied().collect_vec();
+    let latest: Vec<RunIdx> = row.runs.iter().rev().take(MAX_RUNS).copied().collect();
     content.push(runs::table(make, model, &latest)?);
     let n_more = row.runs.len().saturating_sub(MAX_RUNS);
     if n_more > 0 {

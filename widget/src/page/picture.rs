@@ -1,8 +1,6 @@
 //! A chart in the page: a canvas, and over it what follows the pointer.
 
 use gpumem_core::chart::{self, Point, Scene, Target, Theme};
-use gpumem_core::collect::ExtendVec;
-use gpumem_core::sort;
 use gpumem_page_kit::paint::{paint_scene, px};
 use wasm_bindgen::{JsCast, JsValue};
 use web_sys::{Element, HtmlCanvasElement, HtmlElement};
@@ -132,7 +130,7 @@ impl Picture {
     pub(crate) fn targets(&self) -> Vec<Target> {
         let mut hits = self.scene.hits.clone();
         if self.chart.has_time() {
-            sort::sort_by(&mut hits, |a, b| a.rect.x.total_cmp(&b.rect.x));
+            hits.sort_by(|a, b| a.rect.x.total_cmp(&b.rect.x));
         }
         let mut seen: Vec<Target> = Vec::new();
         for hit in hits {
@@ -226,7 +224,7 @@ pub(crate) fn read_out(model: &Model, pointed: Pointed) -> Option<Readout> {
             let now = pointed
                 .at
                 .map(|at| readout::at(recording, device, run, at, units));
-            read.figures.extend_vec(now.unwrap_or_default());
+            read.figures.extend(now.unwrap_or_default());
             Some(read)
         }
         Target::Part(idx) => {

@@ -3,9 +3,7 @@
 use std::cmp::Ordering;
 
 use gpumem_core::analyze::{Peak, RunRow};
-use gpumem_core::collect::CollectVec;
 use gpumem_core::recording::{Run, RunIdx};
-use gpumem_core::sort;
 use gpumem_core::units::{ByteDelta, Bytes, Nanos};
 use web_sys::Element;
 
@@ -45,7 +43,7 @@ pub(crate) fn all(make: &Maker, model: &Model) -> Dom<Vec<Element>> {
     let order = model.state().order;
     let runs = model.cells().slots.runs();
     let mut lines: Vec<Line> = lines(model, runs);
-    sort::sort_by(&mut lines, |a, b| {
+    lines.sort_by(|a, b| {
         let ordering = compare(a, b, order.column);
         if order.is_rising {
             ordering
@@ -80,7 +78,7 @@ fn lines(model: &Model, runs: &[RunIdx]) -> Vec<Line> {
         let cell = cells.find(|row| row.cell == run.cell);
         of(run, row, cell.map_or(String::new(), |row| row.name.clone()))
     };
-    runs.iter().map(line).collect_vec()
+    runs.iter().map(line).collect()
 }
 
 fn of(run: &Run, row: Option<&RunRow>, cell: String) -> Line {

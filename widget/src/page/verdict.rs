@@ -3,7 +3,6 @@
 
 use gpumem_core::analyze::{Severity, Verdict};
 use gpumem_core::chart::{Theme, View};
-use gpumem_core::collect::CollectVec;
 use gpumem_core::wording::{self, Tally};
 use web_sys::Element;
 
@@ -70,10 +69,7 @@ impl Panel {
         }
         put(&self.element, &parts)?;
         self.drawn = None;
-        self.order = verdicts
-            .iter()
-            .map(|it| it.first().id.clone())
-            .collect_vec();
+        self.order = verdicts.iter().map(|it| it.first().id.clone()).collect();
         match at_keyboard {
             Some(stop) => bring_back(&self.element, &stop),
             None => Ok(()),
@@ -115,7 +111,7 @@ impl Panel {
                 let place = known.position(|id| *id == verdict.first().id);
                 place.unwrap_or(usize::MAX)
             };
-            gpumem_core::sort::sort_by_key(&mut verdicts, place);
+            verdicts.sort_by_key(place);
         }
         Ok(verdicts)
     }

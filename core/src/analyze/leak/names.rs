@@ -8,7 +8,6 @@ use crate::analyze::held;
 use crate::analyze::names::{self, GrowingNames, NameKey};
 use crate::analyze::series::Key;
 use crate::analyze::stats_cache::StatsCache;
-use crate::collect::{CollectVec, ExtendVec};
 use crate::holders::Holder;
 use crate::recording::CellIdx;
 use crate::units::Bytes;
@@ -25,7 +24,7 @@ pub(in crate::analyze) fn growing_names(
         let names = context.names;
         names.growing(context.recording, device.idx, least, only)
     });
-    growing.collect_vec()
+    growing.collect()
 }
 
 /// Adds the findings about names that have more and more, where none of `findings` tells of the first
@@ -46,7 +45,7 @@ pub(in crate::analyze) fn add_names(
     });
     let judged = growing.iter();
     let judged = judged.filter_map(|growing| judged_names(context, growing, stats));
-    let mut found = found(context, judged.collect_vec());
+    let mut found = found(context, judged.collect());
     found.retain(|it| {
         let is_told = |name: NameKey| held::is_told(&early, it.device, &name);
         !is_early(it) || !first(it).is_some_and(is_told)
@@ -64,8 +63,8 @@ pub(in crate::analyze) fn add_names(
         })
     };
     let told = early.into_iter().chain(late);
-    findings.extend_vec(told.filter(|it| !is_overruled(it)));
-    findings.extend_vec(found);
+    findings.extend(told.filter(|it| !is_overruled(it)));
+    findings.extend(found);
 }
 
 /// The first holder of `it` is the object of which `by` names a branch.
@@ -85,7 +84,7 @@ fn judged_names(
     let least = context.min_growth(growing.device);
     let (first, end) = (*growing.runs.first()?, *growing.levels.last()?);
     let course = std::iter::once(&growing.start).chain(&growing.levels);
-    let course: Vec<Bytes> = course.copied().collect_vec();
+    let course: Vec<Bytes> = course.copied().collect();
     let mut growth = stats.judged(&growing.levels, least, context.rules);
     // A name that slows down has been mended, and that is told.
     if growth.slows() {

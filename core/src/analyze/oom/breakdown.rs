@@ -2,7 +2,6 @@
 
 use super::Case;
 use super::causes::Cause;
-use crate::collect::CollectVec;
 use crate::recording::{OomHolder, RunIdx};
 use crate::units::Bytes;
 
@@ -109,14 +108,14 @@ impl Case<'_> {
             free: self.available(),
             total: self.figures().total.or(self.now.capacity),
             room: self.room(),
-            parts: known.filter(|(_, size)| *size > Bytes::ZERO).collect_vec(),
+            parts: known.filter(|(_, size)| *size > Bytes::ZERO).collect(),
             largest_free: self.figures().largest_free,
             missing: self.missing(),
             mapped: self.recording.mapped(run, self.device).map(|_| run),
             elsewhere: self.elsewhere,
             survived: self.survived(),
             n_times: self.n_times(),
-            others: others.iter().map(|other| other.pid).collect_vec(),
+            others: others.iter().map(|other| other.pid).collect(),
             holders: self.oom.holders.clone(),
             causes: if self.is_over() {
                 Vec::new()

@@ -1,7 +1,6 @@
 //! What would have avoided an out-of-memory error.
 
 use super::Case;
-use crate::collect::{CollectVec, ExtendVec};
 use crate::holders::RootKind;
 use crate::recording::{AllocatorLevels, DeviceKind, Framework, Source, Status};
 use crate::source_text::is_name_letter;
@@ -116,12 +115,12 @@ impl Cause {
         ]
         .into_iter()
         .flatten()
-        .collect_vec();
+        .collect();
         if causes.is_empty() {
             causes.push(Self::SmallerStep);
         }
-        causes.extend_vec(traceback(case));
-        causes.extend_vec(case.elsewhere.then_some(Self::Unread));
+        causes.extend(traceback(case));
+        causes.extend(case.elsewhere.then_some(Self::Unread));
         causes
     }
 }
@@ -179,7 +178,7 @@ fn other_processes(case: &Case<'_>) -> Option<Cause> {
     let used = used?;
     (missing > Bytes::ZERO && used >= missing).then(|| Cause::OtherProcesses {
         used,
-        pids: who.iter().map(|it| it.pid).collect_vec(),
+        pids: who.iter().map(|it| it.pid).collect(),
     })
 }
 

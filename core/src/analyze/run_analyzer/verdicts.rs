@@ -11,10 +11,8 @@ use crate::analyze::stats_cache::StatsCache;
 use crate::analyze::{
     fragmentation, long_lived, oom, peaks, reserve, retention, trend, unattributed_growth,
 };
-use crate::collect::{CollectVec, ExtendVec};
 use crate::holders::RootKind;
 use crate::recording::{DeviceIdx, RunIdx};
-use crate::sort;
 
 /// The series of a recording, with as much of each verdict as the others rest on.
 #[derive(Debug, Default)]
@@ -149,22 +147,22 @@ impl Verdicts {
             let elsewhere = elsewhere(&mut stats);
             (!unattributed_growth::is_explained(&elsewhere, device.idx)).then_some(found)
         });
-        let of_sessions: Vec<Finding> = of_sessions.collect_vec();
-        findings.extend_vec(of_sessions);
+        let of_sessions: Vec<Finding> = of_sessions.collect();
+        findings.extend(of_sessions);
         // What lies free on a device rests on no run.
-        findings.extend_vec(fragmentation::of_cells(context, &of_runs, &mut stats));
-        findings.extend_vec(peaks::findings(context, &of_runs));
-        findings.extend_vec(reserve::findings(context, &of_runs, &mut stats));
+        findings.extend(fragmentation::of_cells(context, &of_runs, &mut stats));
+        findings.extend(peaks::findings(context, &of_runs));
+        findings.extend(reserve::findings(context, &of_runs, &mut stats));
         let recording = context.recording;
         if is_any(context, within, |run, device| {
             recording.trace(run, device).is_some()
         }) {
-            findings.extend_vec(long_lived::findings(context));
+            findings.extend(long_lived::findings(context));
         }
         if within.iter().any(|run| recording.run(*run).oom.is_some()) {
             let mut ooms = oom::findings(context);
             oom::join_growth(&mut ooms, &elsewhere(&mut stats));
-            findings.extend_vec(ooms);
+            findings.extend(ooms);
         }
         if is_any(context, within, |run, device| {
             recording.holders(run, device).is_some()
@@ -174,7 +172,7 @@ impl Verdicts {
                     || retention::is_told(&elsewhere(&mut stats), device, place)
             };
             let kept = retention::findings(context, &mut is_told);
-            findings.extend_vec(kept);
+            findings.extend(kept);
         }
         self.stats = stats;
         findings
@@ -211,7 +209,7 @@ impl Verdicts {
     ) -> Vec<RunSeries<'a>> {
         let series = idxs.filter_map(|idx| joined(context, &self.of_runs[*idx]));
         let mut series: Vec<RunSeries<'_>> = series.collect();
-        sort::sort_by(&mut series, |a, b| a.key.cmp(&b.key));
+        series.sort_by(|a, b| a.key.cmp(&b.key));
         series
     }
 
@@ -221,8 +219,8 @@ impl Verdicts {
         of_steps: impl Iterator<Item = &'b StepsOf>,
     ) -> Vec<StepSeries> {
         let series = of_steps.filter_map(|of| steps_of(context, self.of_steps[of].run, of));
-        let mut series: Vec<StepSeries> = series.collect_vec();
-        sort::sort_by(&mut series, |a, b| a.key.cmp(&b.key));
+        let mut series: Vec<StepSeries> = series.collect();
+        series.sort_by(|a, b| a.key.cmp(&b.key));
         series
     }
 }
@@ -237,10 +235,10 @@ fn growth(
 ) -> Vec<Finding> {
     let mut judged = Vec::new();
     for series in of_runs {
-        judged.extend_vec(leak::of_runs(context, series, stats).judged);
+        judged.extend(leak::of_runs(context, series, stats).judged);
     }
     for series in of_steps {
-        judged.extend_vec(leak::of_steps(context, series, stats).judged);
+        judged.extend(leak::of_steps(context, series, stats).judged);
     }
     leak::told(context, of_runs, judged, p_bound)
 }
@@ -258,7 +256,7 @@ fn is_any(
 fn joined<'a>(context: Context<'a>, known: &RowsOfSeries) -> Option<RunSeries<'a>> {
     let places = known.places.iter();
     let rows = places.map(|place| context.rows.get(*place as usize));
-    series::joined(context.recording, context.paths, rows.collect_vec())
+    series::joined(context.recording, context.paths, rows.collect())
 }
 
 fn steps_of(context: Context<'_>, run: RunIdx, of: &StepsOf) -> Option<StepSeries> {

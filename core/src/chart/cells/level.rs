@@ -3,7 +3,6 @@
 use super::super::device_view::DeviceView;
 use super::{CellRow, Slots, marks};
 use crate::analyze::{Metric, Peak};
-use crate::collect::{CollectVec, ExtendVec};
 use crate::recording::Run;
 use crate::units::Bytes;
 
@@ -48,7 +47,7 @@ pub(super) fn levels(session: &DeviceView<'_>, slots: &Slots, rows: &[CellRow]) 
         if points.is_empty() {
             // What was there before the first run.
             let before = session.row(run.idx).and_then(|row| row.before);
-            points.extend_vec(before.map(|level| LevelPoint {
+            points.extend(before.map(|level| LevelPoint {
                 at: left,
                 level: Some(level.as_f64()),
                 leaks: 0.0,
@@ -100,7 +99,7 @@ fn leaks(rows: &[CellRow]) -> Vec<(f64, f64)> {
             before = kept;
         }
     }
-    crate::sort::sort_by(&mut changes, |a, b| a.0.total_cmp(&b.0));
+    changes.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut sum = 0.0;
     for (_, change) in &mut changes {
         sum += *change;
@@ -140,5 +139,5 @@ pub(super) fn given_back(session: &DeviceView<'_>, slots: &Slots) -> Vec<GivenBa
             to: peak.as_f64(),
         })
     };
-    session.runs().filter_map(of_run).collect_vec()
+    session.runs().filter_map(of_run).collect()
 }

@@ -2,7 +2,6 @@
 
 use super::super::device_view::DeviceView;
 use crate::analyze::of_points;
-use crate::collect::CollectVec;
 use crate::recording::{Points, RunIdx, Series};
 use crate::units::Bytes;
 
@@ -37,5 +36,5 @@ pub(super) fn steps(session: &DeviceView<'_>, run: RunIdx) -> Vec<(f64, Bytes)> 
         let level = column.highest(from..to)?;
         Some((place as f64 / n_shown as f64, level))
     });
-    shown.collect_vec()
+    shown.collect()
 }

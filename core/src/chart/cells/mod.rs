@@ -21,7 +21,6 @@ use super::Measure;
 use super::device_view::{DeviceView, by_cell};
 use super::scene::Scene;
 use crate::analyze::{Analysis, Finding};
-use crate::collect::CollectVec;
 use crate::recording::{DeviceIdx, Recording, RunIdx};
 use crate::units::{ByteDelta, Units};
 
@@ -95,7 +94,7 @@ impl Cells {
     pub fn hold_against(&mut self, before: &Self) {
         let levels = before.levels.iter();
         let levels = levels.filter_map(|point| Some((point.at, point.level?.max(0.0))));
-        self.before = levels.collect_vec();
+        self.before = levels.collect();
     }
 
     /// The chart of one row, that many pixels wide.

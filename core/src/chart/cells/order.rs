@@ -3,9 +3,7 @@
 use std::cmp::Reverse;
 
 use super::CellRow;
-use crate::collect::CollectVec;
 use crate::severity::Severity;
-use crate::sort;
 use crate::units::{ByteDelta, Units};
 use crate::wording::count;
 
@@ -17,7 +15,7 @@ const NAME_LETTERS: usize = 24;
 
 /// Severity, then total. What is only good to know stands where its total is.
 pub(super) fn sort(rows: &mut [CellRow]) {
-    sort::sort_by_key(rows, |row| {
+    rows.sort_by_key(|row| {
         let severity = match row.sign {
             _ if row.is_leak => Severity::Critical,
             Some((_, severity)) => severity,
@@ -65,7 +63,7 @@ impl Rest<'_> {
             .rows
             .iter()
             .filter(|row| row.total != ByteDelta::ZERO)
-            .collect_vec();
+            .collect();
         let n_nothing = self.rows.len() - kept.len();
         if kept.is_empty() {
             return format!("{head} kept nothing");

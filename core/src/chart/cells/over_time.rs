@@ -8,7 +8,6 @@ use super::super::scene::{Anchor, Face, Point, Rect, Role, Scene};
 use super::columns::{columns, highest};
 use super::level::{GivenBack, LevelPoint};
 use super::{Cells, Layout};
-use crate::collect::{CollectVec, ExtendVec};
 use crate::units::{ByteDelta, Bytes, Units};
 use crate::wording::count;
 
@@ -60,7 +59,7 @@ pub(super) fn bands(cells: &Cells) -> Vec<Band> {
         size: size(n_bytes),
         role,
     });
-    bands.filter(|band| band.size > Bytes::ZERO).collect_vec()
+    bands.filter(|band| band.size > Bytes::ZERO).collect()
 }
 
 pub(super) fn scene(cells: &Cells, layout: Layout, units: Units) -> Scene {
@@ -123,7 +122,7 @@ fn description(cells: &Cells, units: Units) -> String {
     let bands: Vec<String> = bands(cells)
         .iter()
         .map(|band| format!("{} {}", band.name, units.size(band.size)))
-        .collect_vec();
+        .collect();
     let of = cells.capacity.map_or(String::new(), |capacity| {
         format!(
             " of {}",
@@ -166,7 +165,7 @@ impl Chart<'_> {
     /// The places and sizes of a line through what is known.
     fn levels(&self, size: Size) -> Vec<(f64, f64)> {
         let known = self.cells.levels.iter().filter(|it| it.level.is_some());
-        known.map(|point| (point.at, size(point))).collect_vec()
+        known.map(|point| (point.at, size(point))).collect()
     }
 
     /// From the highest to the lowest: each covers the lower part of the one before.
@@ -220,7 +219,7 @@ impl Chart<'_> {
         let tops: Vec<(f64, f64)> = backs
             .iter()
             .map(|back| (self.x(back.at), back.to))
-            .collect_vec();
+            .collect();
         let tops = highest(&tops);
         let mut caps = Vec::new();
         let mut from = backs.iter();
@@ -245,7 +244,7 @@ impl Chart<'_> {
     fn draw_axis(&mut self, layout: Layout, top: f64) {
         let mut ticks = self.axis.ticks(3);
         ticks.retain(|tick| *tick < NEAR * top);
-        ticks.extend_vec(self.cells.capacity.map(|_| top));
+        ticks.extend(self.cells.capacity.map(|_| top));
         for tick in ticks {
             let y = crisp(self.axis.y(tick));
             let is_capacity = self.cells.capacity.is_some() && tick >= top;
@@ -372,7 +371,7 @@ impl Chart<'_> {
             base += band.size.as_f64();
             self.axis.y(middle).clamp(TOP - 4.0, BOTTOM)
         });
-        let middles: Vec<f64> = middles.collect_vec();
+        let middles: Vec<f64> = middles.collect();
         let room = (TOP - 10.0, BOTTOM + FOOT - 8.0);
         for ((band, middle), y) in bands.iter().zip(&middles).zip(spread(&middles, room)) {
             let x = self.right + 3.0;

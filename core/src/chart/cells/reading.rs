@@ -1,7 +1,6 @@
 //! A run read out: what the heads of the columns say while it is pointed at.
 
 use super::Cells;
-use crate::collect::ExtendVec;
 use crate::recording::{RunIdx, Status};
 use crate::units::{ByteDelta, Units};
 
@@ -54,8 +53,8 @@ impl Cells {
             .levels
             .partition_point(|point| point.at <= mark.extent.1);
         let level = self.levels[..until].last().and_then(|point| point.level);
-        parts.extend_vec(level.map(|level| format!("all cells {}", size(level))));
-        parts.extend_vec(ended(mark.status).map(str::to_owned));
+        parts.extend(level.map(|level| format!("all cells {}", size(level))));
+        parts.extend(ended(mark.status).map(str::to_owned));
         let number = self.slots.place(run).and_then(|place| self.numbers[place]);
         Some(Reading {
             place: number.map_or_else(|| format!("run {}", run.0 + 1), |n| format!("In [{n}]")),

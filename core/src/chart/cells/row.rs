@@ -4,7 +4,6 @@ use super::super::device_view::DeviceView;
 use super::super::scene::Role;
 use super::{Slots, marks, name, state};
 use crate::analyze::{Finding, FindingKind, Peak};
-use crate::collect::{CollectVec, ExtendVec};
 use crate::recording::{CellIdx, Run, RunIdx, Status};
 use crate::severity::Severity;
 use crate::units::{ByteDelta, Bytes};
@@ -80,7 +79,7 @@ impl CellRow {
             total: bytes(so_far),
             last: marks.last().and_then(|mark| mark.kept).map(bytes),
             state: state::words(runs, finding),
-            runs: runs.iter().map(|run| run.idx).collect_vec(),
+            runs: runs.iter().map(|run| run.idx).collect(),
             marks,
         }
     }
@@ -104,7 +103,7 @@ impl CellRow {
         let mut points = Vec::new();
         for mark in &self.marks {
             let steps = mark.steps.iter();
-            points.extend_vec(steps.map(|(at, kept)| (*at, mark.before + kept)));
+            points.extend(steps.map(|(at, kept)| (*at, mark.before + kept)));
             let end = if mark.steps.is_empty() {
                 mark.middle
             } else {
@@ -147,6 +146,6 @@ fn mark(session: &DeviceView<'_>, slots: &Slots, run: &Run, so_far: f64) -> Mark
         before: so_far,
         so_far: so_far + kept.unwrap_or_default(),
         back: back.map_or(0.0, Bytes::as_f64),
-        steps: before.map_or_else(Vec::new, |_| steps.collect_vec()),
+        steps: before.map_or_else(Vec::new, |_| steps.collect()),
     }
 }

@@ -8,7 +8,6 @@ use super::super::scene::{Point, Rect, Role, Scene};
 use super::Cells;
 use super::columns::{columns, highest};
 use super::row::{CellRow, Mark};
-use crate::collect::CollectVec;
 use crate::recording::Status;
 
 const HEIGHT: f64 = 28.0;
@@ -74,9 +73,9 @@ impl Scale {
     fn new(row: &CellRow, measure: Measure, (top, bottom): (f64, f64)) -> Self {
         let sizes: Vec<(f64, f64)> = match measure {
             Measure::Total => row.kept_so_far(),
-            Measure::PerRun => row.marks.iter().flat_map(deltas).collect_vec(),
+            Measure::PerRun => row.marks.iter().flat_map(deltas).collect(),
         };
-        let sizes: Vec<f64> = sizes.into_iter().map(|(_, kept)| kept).collect_vec();
+        let sizes: Vec<f64> = sizes.into_iter().map(|(_, kept)| kept).collect();
         let high = sizes.iter().copied().fold(0.0, f64::max);
         let low = sizes.iter().copied().fold(0.0, f64::min);
         let back = row.marks.iter().map(|mark| mark.back).fold(0.0, f64::max);
@@ -145,10 +144,7 @@ impl Chart<'_> {
             }
             before = y;
         }
-        let line = line
-            .into_iter()
-            .map(|point| self.inside(point))
-            .collect_vec();
+        let line = line.into_iter().map(|point| self.inside(point)).collect();
         self.scene.line(line, self.row.line(), LINE, None);
     }
 
@@ -171,7 +167,7 @@ impl Chart<'_> {
                 };
                 (self.x(mark.middle), from, top)
             })
-            .collect_vec();
+            .collect();
         let width = self.block_width();
         let mut drawn_to = f64::NEG_INFINITY;
         let mut caps = Vec::new();
@@ -296,7 +292,7 @@ fn deltas(mark: &Mark) -> Vec<(f64, f64)> {
             .kept
             .map(|kept| (mark.middle, kept))
             .into_iter()
-            .collect_vec();
+            .collect();
     }
     let half = (mark.extent.1 - mark.extent.0) / mark.steps.len() as f64 / 2.0;
     let mut before = 0.0;
@@ -305,5 +301,5 @@ fn deltas(mark: &Mark) -> Vec<(f64, f64)> {
         before = *kept;
         (at - half, delta)
     });
-    steps.collect_vec()
+    steps.collect()
 }

@@ -5,10 +5,8 @@ use crate::chart::axis::ByteAxis;
 use crate::chart::label::Label;
 use crate::chart::plot::{Plot, crisp, sheet};
 use crate::chart::scene::{Anchor, Point, Rect, Role, Scene};
-use crate::collect::CollectVec;
-use crate::decimal::short;
 use crate::read::chrome_trace::{Range, TraceLevels};
-use crate::units::{ByteDelta, Nanos, Units};
+use crate::units::{ByteDelta, Nanos, Units, trimmed};
 
 const LEVELS: f64 = 150.0;
 const TOP: f64 = 12.0;
@@ -100,7 +98,7 @@ pub fn lanes(ranges: &[Range]) -> Vec<usize> {
         }
         lane
     };
-    ranges.iter().map(lane).collect_vec()
+    ranges.iter().map(lane).collect()
 }
 
 /// Levels over time with the columns marked in which a call runs, the calls, and the ranges.
@@ -189,7 +187,7 @@ pub fn instant_words(at: f64, step: f64) -> String {
         one /= 10.0;
         n_decimals += 1;
     }
-    format!("{} {name}", short(at / unit, n_decimals))
+    format!("{} {name}", trimmed(at / unit, n_decimals))
 }
 
 struct Drawing<'a> {
@@ -262,7 +260,7 @@ impl Drawing<'_> {
             n_running += change;
             n_running > 0
         });
-        running.collect_vec()
+        running.collect()
     }
 
     /// The highest level of each column, and the highest of all.
@@ -323,7 +321,7 @@ impl Drawing<'_> {
             first = end;
             within.map_or(held, |within| within.max(held))
         });
-        columns.collect_vec()
+        columns.collect()
     }
 
     fn roof(&mut self, reserved: &[ByteDelta], axis: &ByteAxis) {

@@ -6,10 +6,8 @@ use super::super::{Field, View, holder_map};
 use crate::analyze::{
     Analysis, Finding, FindingKind, OomBreakdown, OomPart, Part, PartContent, PartKind, Severity,
 };
-use crate::collect::{CollectVec, ExtendVec};
 use crate::holders::{Part as Purpose, RootKind};
 use crate::recording::{DeviceIdx, OomHolder, Recording};
-use crate::sort;
 use crate::units::Bytes;
 use crate::wording;
 
@@ -103,7 +101,7 @@ pub fn segments(recording: &Recording, analysis: &Analysis, device: DeviceIdx) -
         Some(named) => named,
         None => of_parts(&parts, |part| part.kind() == PartKind::Held),
     };
-    segments.extend_vec(of_parts(&parts, |part| part.kind() != PartKind::Held));
+    segments.extend(of_parts(&parts, |part| part.kind() != PartKind::Held));
     sort(&mut segments);
     segments
 }
@@ -136,9 +134,9 @@ fn named(
     let fields = map.fields.iter();
     let names: Vec<Name> = fields
         .map(|field| (field.name.clone(), field.n_bytes, field.part))
-        .collect_vec();
+        .collect();
     let mut named = by_name(analysis, device, &names, held);
-    named.extend_vec(of_parts(parts, |part| part.content == PartContent::ThisRun));
+    named.extend(of_parts(parts, |part| part.content == PartContent::ThisRun));
     Some(named)
 }
 
@@ -156,7 +154,7 @@ fn by_name(analysis: &Analysis, device: DeviceIdx, names: &[Name], held: Bytes) 
         kind: PartKind::Held,
         purpose: None,
     });
-    let mut segments: Vec<Segment> = segments.collect_vec();
+    let mut segments: Vec<Segment> = segments.collect();
     let found: Bytes = segments.iter().map(|it| it.size).sum();
     let rest = held.saturating_sub(found);
     if rest.get() > held.get() / TOO_LITTLE {
@@ -212,7 +210,7 @@ pub(in super::super) fn segments_of_oom(
         };
         (wording::oom_holder(holder), holder.used, purpose)
     };
-    let names: Vec<Name> = breakdown.holders.iter().map(name).collect_vec();
+    let names: Vec<Name> = breakdown.holders.iter().map(name).collect();
     let tensors = breakdown.part(OomPart::Tensors).unwrap_or_default();
     let mut segments = by_name(analysis, device, &names, tensors);
     for (part, size) in &breakdown.parts {
@@ -236,7 +234,7 @@ pub(in super::super) fn segments_of_oom(
 
 /// In the order of the categories; what is free stands at the end.
 fn sort(segments: &mut [Segment]) {
-    sort::sort_by_key(segments, |it| {
+    segments.sort_by_key(|it| {
         (
             it.category.is_none(),
             it.category,
@@ -256,7 +254,7 @@ fn of_parts(parts: &[Part], is_meant: impl Fn(&Part) -> bool) -> Vec<Segment> {
             part.purpose(),
         )
     };
-    meant.map(segment).collect_vec()
+    meant.map(segment).collect()
 }
 
 /// The worst that a finding says of a name, as long as it stands.

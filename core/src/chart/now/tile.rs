@@ -2,7 +2,6 @@
 
 use super::{in_use, segment::segments};
 use crate::analyze::{Analysis, FindingKind};
-use crate::collect::CollectVec;
 use crate::recording::{DeviceIdx, Recording};
 use crate::units::{Bytes, Units};
 
@@ -50,7 +49,7 @@ pub fn device_tiles(
         let mut summaries = analysis.devices.iter();
         device.kind.is_accelerator() && summaries.any(|it| it.device == device.idx)
     });
-    let known: Vec<_> = known.collect_vec();
+    let known: Vec<_> = known.collect();
     if known.len() < 2 {
         return (Vec::new(), 0);
     }
@@ -86,7 +85,7 @@ pub fn device_tiles(
                 }),
             }
         })
-        .collect_vec();
+        .collect();
     let n_more = known.len() - tiles.len();
     (tiles, n_more)
 }

@@ -1,7 +1,6 @@
 //! What is drawn of a bar: its blocks, those too small to be seen joined.
 
 use super::{Bar, DrawnBlock, Look, title};
-use crate::collect::CollectVec;
 use crate::segments::{Block, BlockState, Pool, Rest, Segment};
 use crate::units::{Bytes, Units};
 
@@ -38,7 +37,7 @@ pub(super) fn blocks(
         is_largest: group.is_largest,
         words: format!("{} · {whole}", group.words(is_unused, units)),
     };
-    groups.iter().map(block).collect_vec()
+    groups.iter().map(block).collect()
 }
 
 /// Several segments as bars that tell no block from another; as many as shelves are needed.
@@ -73,7 +72,7 @@ pub(super) fn lump(segments: &[&Segment], rest: &Rest, scale: Bytes, units: Unit
             is_largest: false,
             words: format!("{} {what} · {words}", units.size(*part)),
         })
-        .collect_vec();
+        .collect();
     let n_bars = share(all, scale).ceil().max(1.0);
     let bar = Bar {
         share: share(all, scale) / n_bars,

@@ -10,7 +10,6 @@ mod tests;
 use std::cmp::Reverse;
 
 use crate::segments::{Pool, Segment, Segments};
-use crate::sort;
 use crate::units::{ByteDelta, Bytes, Units};
 use crate::wording::count;
 use blocks::{blocks, lump};
@@ -89,9 +88,7 @@ impl SegmentMap {
     /// The map of these segments.
     pub fn new(found: &Segments, units: Units) -> Self {
         let mut segments: Vec<&Segment> = found.segments.iter().collect();
-        sort::sort_by_key(&mut segments, |segment| {
-            (segment.pool == Pool::Private, Reverse(segment.size()))
-        });
+        segments.sort_by_key(|segment| (segment.pool == Pool::Private, Reverse(segment.size())));
         let largest = segments.iter().map(|segment| segment.size()).max();
         let enough = Bytes::new(found.reserved().get() / N_SHELVES);
         let mut scale = largest.unwrap_or_default().max(enough);

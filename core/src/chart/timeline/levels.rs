@@ -8,9 +8,7 @@ use super::level_of_detail::LevelsOfDetail;
 use super::scale::{Stretch, TimeScale};
 use super::{LEAST_PEAK, LONGEST_PEAK};
 use crate::analyze::{Metric, Peak, RunRow, of_points};
-use crate::collect::{CollectVec, ExtendVec};
 use crate::recording::{Column, Points, Series};
-use crate::sort;
 use crate::units::{Bytes, Nanos};
 
 /// Levels by their place, from left to right: to the right in logical pixels, up in bytes.
@@ -148,16 +146,14 @@ impl Traces {
             } else {
                 let levels = of_points(points, self.metric);
                 let inside = points.between(stretch.from, stretch.to);
-                marks.extend_vec(
-                    inside.filter_map(|idx| Some((points.at()[idx], levels.get(idx)?))),
-                );
+                marks.extend(inside.filter_map(|idx| Some((points.at()[idx], levels.get(idx)?))));
             }
         }
-        sort::sort_by_key(&mut marks, |(at, _)| *at);
+        marks.sort_by_key(|(at, _)| *at);
         let ends = row.map_or((None, None), |row| (row.before, row.after));
         let inside = begun.zip(ends.0).into_iter();
         let inside = inside.chain(marks).chain(ended.zip(ends.1));
-        let inside: Trace = inside.map(|(at, level)| place(at, level)).collect_vec();
+        let inside: Trace = inside.map(|(at, level)| place(at, level)).collect();
         let trace = session.recording.trace(stretch.run, session.device);
         if let Some(trace) = trace.filter(|_| self.metric == Metric::Allocated) {
             let steps = trace.steps.iter().filter(|step| in_view(&step.at));
@@ -170,7 +166,7 @@ impl Traces {
         // A peak that is no higher than the ends is known from them.
         let news = |peak: &Peak| Some(peak.low()) > ends.0.max(ends.1);
         let peak = row.and_then(|row| row.peak).filter(news);
-        self.peaks.extend_vec(peak.map(|peak| PeakBar {
+        self.peaks.extend(peak.map(|peak| PeakBar {
             left: stretch.left,
             right: stretch.right,
             level: peak.low(),
@@ -257,7 +253,7 @@ impl Line {
     /// A level that was read once is no line.
     fn end_trace(&mut self) {
         let ended = self.current.take().filter(|it| it.n_pushed() > 1);
-        self.traces.extend_vec(ended.map(Reduced::into_points));
+        self.traces.extend(ended.map(Reduced::into_points));
     }
 
     fn into_traces(mut self) -> Vec<Trace> {

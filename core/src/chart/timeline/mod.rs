@@ -19,7 +19,6 @@ use super::m4::m4;
 use super::plot::{NO_RUNS, Plot, crisp, say, sheet};
 use super::scene::{Anchor, Face, Hit, Point, Rect, Role, Scene, Target};
 use crate::analyze::Analysis;
-use crate::collect::CollectVec;
 use crate::recording::Recording;
 use crate::units::{Bytes, Units};
 use crate::wording::count;
@@ -217,7 +216,7 @@ impl Chart {
             (&traces.exact, Role::Text, 1.4),
         ] {
             for line in levels {
-                let points = self.placed(line).collect_vec();
+                let points = self.placed(line).collect();
                 self.scene.line(points, role, width, None);
             }
         }
@@ -234,7 +233,7 @@ impl Chart {
         let wide = wide.into_iter().map(|peak| (middle(peak), peak.width()));
         let narrow = m4(narrow.into_iter().map(middle), COLUMN);
         let narrow = narrow.into_iter().map(|middle| (middle, LEAST_PEAK));
-        let bars: Vec<(Point, f64)> = wide.chain(narrow).collect_vec();
+        let bars: Vec<(Point, f64)> = wide.chain(narrow).collect();
         for (middle, width) in bars {
             let place =
                 |x: f64| Point::new(x.max(self.plot.left).min(self.plot.right), crisp(middle.y));

@@ -8,9 +8,7 @@
 use std::cell::LazyCell;
 
 use super::super::Pace;
-use crate::collect::CollectVec;
 use crate::recording::{Recording, Run, RunIdx};
-use crate::sort;
 use crate::units::Nanos;
 
 /// The width of a pause where there is room, in logical pixels.
@@ -146,8 +144,8 @@ fn visible(recording: &Recording, span: Option<(Nanos, Nanos)>) -> Vec<Stretch> 
         .runs()
         .iter()
         .filter(|run| run.parent.is_none())
-        .collect_vec();
-    sort::sort_by_key(&mut runs, |run| run.started);
+        .collect();
+    runs.sort_by_key(|run| run.started);
     let mut free_from = first;
     let mut stretches = Vec::new();
     for run in runs {

@@ -3,10 +3,8 @@
 use std::cmp::Reverse;
 
 use super::super::{Moment, View};
-use crate::collect::{CollectVec, ExtendVec};
 use crate::holders::{DeviceHolders, Holder, HolderBranch, Part, Rest, RootKind, SharedMemory};
 use crate::recording::{Recording, RunIdx};
-use crate::sort;
 use crate::units::{ByteDelta, Bytes, Units};
 
 /// The names that are not listed one by one.
@@ -150,10 +148,7 @@ fn held(look: &DeviceHolders) -> Vec<Field> {
     };
     let names = look.roots.iter().map(Field::from);
     let shared = look.shared.iter().map(of_shared);
-    names
-        .chain(shared)
-        .chain(rest(FURTHER, further))
-        .collect_vec()
+    names.chain(shared).chain(rest(FURTHER, further)).collect()
 }
 
 /// What each has more or less than before.
@@ -174,7 +169,7 @@ fn changed(now: Vec<Field>, mut before: Vec<Field>) -> Vec<Field> {
         };
         differing(field, was, Bytes::ZERO)
     });
-    fields.extend_vec(gone);
+    fields.extend(gone);
     fields
 }
 
@@ -241,7 +236,7 @@ fn inside(
             n_bytes: is_more.max(was_more),
         },
     );
-    changes.extend_vec(further.map(|field| differing(field, was_more, is_more)));
+    changes.extend(further.map(|field| differing(field, was_more, is_more)));
     changes
 }
 
@@ -290,13 +285,13 @@ fn grown(look: &DeviceHolders) -> Vec<Field> {
             ..Field::from(holder)
         })
     };
-    look.roots.iter().filter_map(field).collect_vec()
+    look.roots.iter().filter_map(field).collect()
 }
 
 /// The largest first; nothing without a size.
 fn sort(fields: &mut Vec<Field>) {
     fields.retain(|field| field.n_bytes > Bytes::ZERO);
-    sort::sort_by_key(fields, |field| Reverse(field.n_bytes));
+    fields.sort_by_key(|field| Reverse(field.n_bytes));
     for field in fields {
         sort(&mut field.fields);
     }
@@ -369,7 +364,7 @@ fn of_branches(
         }
     };
     let rest = rest("and more", more).map(|rest| Field { part, ..rest });
-    branches.iter().map(field).chain(rest).collect_vec()
+    branches.iter().map(field).chain(rest).collect()
 }
 
 fn rest(name: &str, rest: Rest) -> Option<Field> {

@@ -4,7 +4,6 @@
 //! of what is left, a row takes in sizes as long as its worst rectangle gets no longer.
 
 use super::super::scene::Rect;
-use crate::collect::ExtendVec;
 
 /// A rectangle for each size, which are given the largest first and are more than zero.
 /// Together they fill `room`.
@@ -23,7 +22,7 @@ pub(super) fn squarified(sizes: &[f64], room: Rect) -> Vec<Rect> {
         } else {
             area / side
         };
-        rects.extend_vec(laid(&rest[..n], room, depth));
+        rects.extend(laid(&rest[..n], room, depth));
         room = without(room, depth);
         rest = &rest[n..];
     }

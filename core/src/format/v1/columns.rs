@@ -5,7 +5,6 @@
 
 use serde::Serializer;
 
-use crate::collect::CollectVec;
 use crate::format::messagepack::{Outcome, Reader};
 use crate::format::record::{Decode, Encode};
 use crate::recording::{Column, Points};
@@ -34,7 +33,7 @@ impl From<&Points> for Columns {
         let [allocated, reserved, device_used, process_used] = points.levels().map(Levels::from);
         Self {
             at: Steps(points.at().to_vec()),
-            ordinals: Steps(points.ordinals().collect_vec()),
+            ordinals: Steps(points.ordinals().collect()),
             allocated,
             reserved,
             device_used,

@@ -2,7 +2,6 @@
 
 use serde::Serializer;
 
-use crate::collect::{CollectVec, ExtendVec};
 use crate::format::budget::Budget;
 use crate::format::record::{Encode, wire};
 use crate::recording::{DeviceIdx, Frame, RunIdx, SegmentSnapshot};
@@ -110,7 +109,7 @@ impl WireSegments {
                 ));
             };
             let mut blocks = Vec::with_capacity(end - next);
-            blocks.extend_vec((next..end).map(block));
+            blocks.extend((next..end).map(block));
             segments.push(Segment {
                 pool: of(&Pool::ALL, at(&self.pools, idx, 0)),
                 stream: u32::try_from(at(&self.streams, idx, 0)).unwrap_or(u32::MAX),
@@ -176,16 +175,13 @@ impl From<&SegmentSnapshot> for WireSegments {
         ];
         Self {
             unit,
-            n_blocks: segments
-                .iter()
-                .map(|it| it.blocks.len() as u64)
-                .collect_vec(),
-            pools: usual(segments.iter().map(|it| it.pool as u64).collect_vec(), 0),
-            streams: usual(segments.iter().map(|it| it.stream.into()).collect_vec(), 0),
-            states: blocks().map(|block| block.state as u64).collect_vec(),
-            sizes: blocks().map(|block| units(block.size)).collect_vec(),
-            counts: usual(blocks().map(|block| block.n_blocks).collect_vec(), 1),
-            holes: usual(blocks().map(|block| units(block.holes)).collect_vec(), 0),
+            n_blocks: segments.iter().map(|it| it.blocks.len() as u64).collect(),
+            pools: usual(segments.iter().map(|it| it.pool as u64).collect(), 0),
+            streams: usual(segments.iter().map(|it| it.stream.into()).collect(), 0),
+            states: blocks().map(|block| block.state as u64).collect(),
+            sizes: blocks().map(|block| units(block.size)).collect(),
+            counts: usual(blocks().map(|block| block.n_blocks).collect(), 1),
+            holes: usual(blocks().map(|block| units(block.holes)).collect(), 0),
             rest: usual(rest, 0),
             total_blocks: found.n_blocks,
             largest_free: units(found.largest_free),

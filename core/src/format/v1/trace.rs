@@ -3,7 +3,6 @@
 use serde::Serializer;
 
 use super::columns::Columns;
-use crate::collect::ExtendVec;
 use crate::format::budget::Budget;
 use crate::format::record::{Encode, wire};
 use crate::recording::{
@@ -52,7 +51,7 @@ impl WireTrace<Trace> {
         let n_bytes = points.len() * size_of::<Sample>();
         budget.spend(n_bytes).map_err(|refused| refused.0)?;
         trace.steps = Vec::with_capacity(points.len());
-        trace.steps.extend_vec(points.iter());
+        trace.steps.extend(points.iter());
         trace.peak.high = trace.peak.high.max(trace.peak.low);
         Ok(Frame::Trace(Box::new(trace)))
     }

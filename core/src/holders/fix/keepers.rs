@@ -3,7 +3,6 @@
 use super::collected::Collected;
 use super::statement::{Code, Span};
 use super::{Fix, FixReason, bounded, collection, once};
-use crate::collect::CollectVec;
 use crate::holders::Holder;
 
 /// What makes futures and tasks.
@@ -94,7 +93,7 @@ fn unbounded_cache<'a>(source: &'a str, function: &str) -> Option<&'a str> {
     }
     let code = Code::of(source);
     let statements = code.statements().into_iter();
-    let statements: Vec<&str> = statements.map(|it| code.of_span(it)).collect_vec();
+    let statements: Vec<&str> = statements.map(|it| code.of_span(it)).collect();
     let at = statements.iter().position(|it| it.starts_with(&word))?;
     let above = statements[..at].iter().rev().copied();
     let mut decorators = above.take_while(|it| it.starts_with('@'));

@@ -3,7 +3,6 @@
 //! No grammar: strings, comments and brackets are told from the rest, which is what lines, semicolons
 //! and commas mean something in. Text that is no Python gives something, and never fails.
 
-use crate::collect::ExtendVec;
 use crate::source_text::is_name_letter;
 
 /// Stands for what is not outside: no letter of Python's.
@@ -41,8 +40,8 @@ impl<'a> Code<'a> {
             if is_code && b")]}".contains(&first) {
                 depth = depth.saturating_sub(1);
             }
-            code.parts.extend_vec(std::iter::repeat_n(part, n));
-            code.depths.extend_vec(std::iter::repeat_n(depth, n));
+            code.parts.extend(std::iter::repeat_n(part, n));
+            code.depths.extend(std::iter::repeat_n(depth, n));
             if is_code && b"([{".contains(&first) {
                 depth += 1;
             }
@@ -84,7 +83,7 @@ impl<'a> Code<'a> {
                 _ => at == self.len(),
             };
             if ends {
-                statements.extend_vec(self.trimmed(Span { start, end: at }));
+                statements.extend(self.trimmed(Span { start, end: at }));
                 start = at + 1;
             }
         }
@@ -141,7 +140,7 @@ impl<'a> Code<'a> {
         let mut start = span.start;
         for end in span.start..=span.end {
             if end == span.end || self.code_in(end, depth) == Some(sign) {
-                parts.extend_vec(self.trimmed(Span { start, end }));
+                parts.extend(self.trimmed(Span { start, end }));
                 start = end + 1;
             }
         }

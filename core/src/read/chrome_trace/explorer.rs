@@ -6,7 +6,6 @@ use super::nesting::Nesting;
 use super::operator_table::OperatorTable;
 use super::operators::{GroupBy, nanos};
 use super::summary::{TraceSummary, by_peak, extent};
-use crate::collect::CollectVec;
 use crate::read::cell_files::CellFiles;
 use crate::read::json_file::JsonError;
 use crate::units::{ByteDelta, Nanos};
@@ -94,13 +93,13 @@ impl TraceExplorer {
             last = change.reserved.unwrap_or(last);
             ByteDelta::new(i64::try_from(last).unwrap_or(i64::MAX))
         });
-        let reserved: Vec<ByteDelta> = reserved.collect_vec();
+        let reserved: Vec<ByteDelta> = reserved.collect();
         let has_reserved = reserved.iter().any(|level| *level > ByteDelta::ZERO);
         let levels = course.levels().iter();
         TraceLevels {
             at_start: ByteDelta::new(course.at_start),
-            times: changes().map(|change| self.after(change.at)).collect_vec(),
-            allocated: levels.map(|level| ByteDelta::new(*level)).collect_vec(),
+            times: changes().map(|change| self.after(change.at)).collect(),
+            allocated: levels.map(|level| ByteDelta::new(*level)).collect(),
             reserved: if has_reserved { reserved } else { Vec::new() },
         }
     }

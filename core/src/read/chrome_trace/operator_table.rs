@@ -8,8 +8,6 @@ use super::kind::Kind;
 use super::model::Span;
 use super::nesting::NONE;
 use super::operators::{GroupBy, launches, nanos};
-use crate::collect::CollectVec;
-use crate::sort::sort_by;
 use crate::units::{ByteDelta, Nanos};
 
 /// Rows of operators and kernels, and which call belongs to which. Example: [`TraceExplorer::open`].
@@ -151,7 +149,7 @@ impl OperatorTable {
                 .find(|outer| table.row_of[*outer as usize] == *row)
                 .unwrap_or(NONE)
         };
-        let outer = table.row_of.iter().enumerate().map(outer).collect_vec();
+        let outer = table.row_of.iter().enumerate().map(outer).collect();
         table.outer = outer;
         table.memory.clone_from(&table.own_memory);
         // What is inside comes after what is around it.
@@ -270,7 +268,7 @@ impl OperatorTable {
         let spans = explorer.trace.spans.iter().zip(&self.row_of);
         let calls = spans.filter(|(_, of)| **of as usize == row);
         let calls = calls.map(|(span, _)| (explorer.after(span.start), explorer.after(span.end())));
-        calls.collect_vec()
+        calls.collect()
     }
 
     /// The rows that are shown, in their order: those that match and have calls.
@@ -312,7 +310,7 @@ impl OperatorTable {
                 && figures[*row].n_calls > 0
                 && (search.is_empty() || has(name) || has(within))
         };
-        let mut shown: Vec<usize> = (0..self.rows.len()).filter(matches).collect_vec();
+        let mut shown: Vec<usize> = (0..self.rows.len()).filter(matches).collect();
         let compare = |a: &OperatorFigures, b: &OperatorFigures| match view.column {
             OperatorColumn::Name | OperatorColumn::Within => Ordering::Equal,
             OperatorColumn::Calls => a.n_calls.cmp(&b.n_calls),
@@ -322,7 +320,7 @@ impl OperatorTable {
             OperatorColumn::Memory => a.memory.cmp(&b.memory),
             OperatorColumn::SelfMemory => a.own_memory.cmp(&b.own_memory),
         };
-        sort_by(&mut shown, |&a, &b| {
+        shown.sort_by(|&a, &b| {
             let ((name_a, within_a), (name_b, within_b)) = (text(a), text(b));
             let order = match view.column {
                 OperatorColumn::Name => name_a.cmp(name_b),
