@@ -97,6 +97,12 @@ impl Downsampler {
         is_full
     }
 
+    /// Adds a point with its own ordinal, which is above the last one's: not every step was read.
+    pub fn push_at(&mut self, ordinal: u64, point: Sample) -> bool {
+        self.n_pushed = self.n_pushed.max(ordinal);
+        self.push(point)
+    }
+
     /// The points that are left, in the order in which they came.
     pub fn points(&self) -> &[Sample] {
         &self.points

@@ -62,7 +62,7 @@ pub fn has_news(recording: &Recording, idx: RunIdx) -> bool {
     };
     let is_marked = |levels: &RunLevels| {
         let mut series = recording.samples_of(idx, levels.device);
-        series.any(|(series, _)| *series != Series::Sampled)
+        series.any(|(series, _)| matches!(series, Series::Marked(_)))
     };
     let mut later = recording.runs()[idx.get()..].iter();
     run.status != Status::Ok

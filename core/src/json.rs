@@ -26,6 +26,7 @@ mod details;
 mod device_profile;
 mod holders;
 mod level_log;
+mod loops;
 mod memory_timeline;
 mod nsight;
 mod processes;
@@ -50,6 +51,7 @@ use serde::{Serialize, Serializer};
 
 use details::JsonDetails;
 use holders::{JsonFix, JsonHolder, JsonHolders};
+use loops::JsonLoop;
 use processes::{JsonProcess, JsonProcessFinding};
 use segments::JsonMapped;
 use trace::JsonTrace;
@@ -107,6 +109,7 @@ pub fn report_json_with(
             .iter()
             .map(|finding| JsonFinding::of(recording, finding))
             .collect(),
+        loops: JsonLoop::all(recording),
         traces: recording
             .traces()
             .map(|trace| JsonTrace::of(recording, trace))
@@ -246,6 +249,7 @@ struct JsonReport<'a> {
     devices: Vec<JsonDevice<'a>>,
     runs: Vec<JsonRun<'a>>,
     findings: Vec<JsonFinding<'a>>,
+    loops: Vec<JsonLoop<'a>>,
     traces: Vec<JsonTrace<'a>>,
     holders: Vec<JsonHolders<'a>>,
     maps: Vec<JsonMapped<'a>>,

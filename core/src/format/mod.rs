@@ -49,7 +49,7 @@ use record::{Decode, Written};
 use crate::printable::printable;
 pub use crate::recording::MAX_FRAME;
 use crate::recording::{
-    Cell, Device, Frame, FrameError, Header, Missing, Recording, Revision, Run, Trace,
+    Cell, Device, Frame, FrameError, Header, Loop, Missing, Recording, Revision, Run, Series, Trace,
 };
 
 /// A text that is longer is cut when it is written: a frame has room for the few that it holds.
@@ -141,6 +141,7 @@ fn encode_whole(frame: &Frame) -> Vec<u8> {
         Frame::Device(device) => framed(kind, &Written(device)),
         Frame::Cell(cell) => framed(kind, &Written(&*v1::fitting(cell))),
         Frame::Run(run) => framed(kind, &Written(run)),
+        Frame::Loop(of_run) => framed(kind, &Written(&**of_run)),
         Frame::Samples(samples) => framed(kind, &Written(samples)),
         Frame::Trace(trace) => framed(kind, &Written(trace)),
         Frame::Holders(held) => framed(kind, &Written(&v1::bounded((**held).clone()))),
@@ -156,7 +157,12 @@ const fn kind_of(frame: &Frame) -> &'static str {
         Frame::Device(_) => "device",
         Frame::Cell(_) => "cell",
         Frame::Run(_) => "run",
-        Frame::Samples(_) => "samples",
+        Frame::Loop(_) => "loop",
+        // A reader that knows no loops would take their points for the sampler's.
+        Frame::Samples(samples) => match samples.series {
+            Series::Loop(_) => "iterations",
+            Series::Sampled | Series::Marked(_) => "samples",
+        },
         Frame::Trace(_) => "trace",
         Frame::Holders(_) => "holders",
         Frame::Segments(_) => "segments",
@@ -372,7 +378,8 @@ fn frame_of(
         "device" => Frame::Device(read(&mut input, end)?),
         "cell" => Frame::Cell(read(&mut input, end)?),
         "run" => Frame::Run(read(&mut input, end)?),
-        "samples" => {
+        "loop" => read::<v1::WireLoop<Loop>>(&mut input, end)?.frame(),
+        "samples" | "iterations" => {
             let samples = read::<v1::WireSamples>(&mut input, end)?;
             samples.frame().map_err(misfit)?
         }

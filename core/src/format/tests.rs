@@ -13,12 +13,13 @@ use crate::holders::{
 };
 use crate::recording::{
     AllocatorLevels, Cell, CellIdx, Changes, Device, DeviceIdx, DeviceKind, DriverLevels, Finish,
-    Framework, HolderSnapshot, Level, Lifetimes, LineTally, ModuleTally, OomFigures, OomHolder,
-    OtherProcess, OutOfMemory, Points, Reading, Revision, Run, RunIdx, RunKind, RunLevels, Sample,
-    Samples, SegmentSnapshot, Series, Source, SourceHash, SourceState, StackTally, Status, Tally,
-    Trace, TracedPeak, Unknown,
+    Framework, HolderSnapshot, Level, Lifetimes, LineTally, Loop, LoopIdx, LoopKind, ModuleTally,
+    OomFigures, OomHolder, OtherProcess, OutOfMemory, Points, Reading, Revision, Run, RunIdx,
+    RunKind, RunLevels, Sample, Samples, SegmentSnapshot, Series, Source, SourceHash, SourceState,
+    StackTally, Status, Tally, Trace, TracedPeak, Unknown,
 };
 use crate::segments::{self, Block, BlockState, Pool, Segment, Segments};
+use crate::trace::FrameOrigin;
 use crate::units::{ByteDelta, Bytes, Nanos};
 
 fn level() -> impl Strategy<Value = Level> {
@@ -264,6 +265,54 @@ fn marked(steps: Vec<(Step, bool)>) -> impl Iterator<Item = (Frame, bool)> {
     })
 }
 
+fn series() -> impl Strategy<Value = Series> {
+    prop_oneof![
+        Just(Series::Sampled),
+        ".*".prop_map(Series::Marked),
+        any::<u32>().prop_map(|idx| Series::Loop(LoopIdx(idx))),
+    ]
+}
+
+fn origin() -> impl Strategy<Value = (FrameOrigin, String)> {
+    prop_oneof![
+        Just((FrameOrigin::Own, String::new())),
+        any::<u32>().prop_map(|number| (FrameOrigin::Cell(number), String::new())),
+        ".*".prop_map(|file| (FrameOrigin::File, file)),
+    ]
+}
+
+prop_compose! {
+    fn counted()(
+        idx in any::<u32>(),
+        parent in any::<Option<u32>>(),
+        (origin, file) in origin(),
+        function in ".*",
+        line in any::<u32>(),
+        numbers in any::<[u64; 4]>(),
+        is in any::<[bool; 4]>(),
+    ) -> Loop {
+        let [n_iterations, from, last, n_marks] = numbers;
+        let [is_calls, is_library, is_estimate, was_running] = is;
+        Loop {
+            run: RunIdx(0),
+            idx: LoopIdx(idx),
+            parent: parent.map(LoopIdx),
+            kind: if is_calls { LoopKind::Calls } else { LoopKind::Loop },
+            origin,
+            file,
+            line,
+            function,
+            is_library,
+            n_iterations,
+            is_estimate,
+            was_running,
+            counted_from: Nanos::new(from),
+            last_at: Nanos::new(last),
+            n_marks,
+        }
+    }
+}
+
 fn status() -> impl Strategy<Value = Status> {
     prop::sample::select(vec![
         Status::Running,
@@ -355,7 +404,7 @@ prop_compose! {
         status in status(),
         ended in any::<Option<u64>>(),
         points in points(),
-        mark in prop::option::of(".*"),
+        (series, counted) in (series(), prop::option::of(counted())),
         trace in prop::option::of(trace()),
         held in prop::option::of(held()),
         mapped in prop::option::of(mapped()),
@@ -409,12 +458,15 @@ prop_compose! {
             Frame::Samples(Samples {
                 run: RunIdx(0),
                 device: DeviceIdx(0),
-                series: mark.map_or(Series::Sampled, Series::Marked),
+                series,
                 points: points.into(),
             }),
         ];
         for frame in frames {
             recording.apply(frame).expect("the frames are in order");
+        }
+        if let Some(counted) = counted {
+            recording.apply(Frame::Loop(Box::new(counted))).expect("of the run that is there");
         }
         if let Some(trace) = trace {
             recording.apply(Frame::Trace(Box::new(trace))).expect("of the run that is there");
@@ -1111,6 +1163,23 @@ fn unknown_fields_and_kinds_are_skipped() {
     bytes.extend(raw("hologram", &[1, 2, 3]));
     let recording = decode(&bytes).expect("what is known is read");
     assert_eq!(recording.header().session, "s");
+}
+
+/// A version that knows no loops would take their points for the sampler's.
+#[test]
+fn points_of_loops_are_a_kind_of_their_own() {
+    let kind = |series| {
+        let (run, device, points) = (RunIdx(0), DeviceIdx(0), Points::new());
+        kind_of(&Frame::Samples(Samples {
+            run,
+            device,
+            series,
+            points,
+        }))
+    };
+    assert_eq!(kind(Series::Sampled), "samples");
+    assert_eq!(kind(Series::Marked("steps".to_owned())), "samples");
+    assert_eq!(kind(Series::Loop(LoopIdx(0))), "iterations");
 }
 
 #[test]

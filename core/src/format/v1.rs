@@ -6,6 +6,7 @@
 
 mod columns;
 mod holders;
+mod loops;
 mod oom;
 mod reading;
 mod samples;
@@ -27,6 +28,7 @@ use crate::recording::{
 use crate::rules::{Rules, Threshold};
 
 pub(super) use holders::bounded;
+pub(super) use loops::WireLoop;
 pub(super) use samples::WireSamples;
 pub(super) use segments::WireSegments;
 pub(super) use trace::WireTrace;

@@ -7,7 +7,9 @@ use serde::ser::{Serialize, Serializer};
 use super::messagepack::{Outcome, Reader, Refused, Token};
 use super::record::{Decode, Encode};
 use crate::holders::{Part, RootKind};
-use crate::recording::{CellIdx, DeviceIdx, DeviceKey, Framework, RunIdx, Source, SourceHash};
+use crate::recording::{
+    CellIdx, DeviceIdx, DeviceKey, Framework, LoopIdx, RunIdx, Source, SourceHash,
+};
 use crate::units::{ByteDelta, Bytes, Nanos};
 
 /// Writes each of these types as a value that serde knows.
@@ -35,6 +37,7 @@ written_as! {
     Nanos: it => it.get();
     CellIdx: it => it.0;
     DeviceIdx: it => it.0;
+    LoopIdx: it => it.0;
     RunIdx: it => it.0;
     SourceHash: it => it.0;
     Framework: it => it.name();
@@ -141,7 +144,7 @@ macro_rules! places_within {
     )*};
 }
 
-places_within! { CellIdx DeviceIdx RunIdx SourceHash }
+places_within! { CellIdx DeviceIdx LoopIdx RunIdx SourceHash }
 
 /// Nothing if only a later gpumem knows the name.
 macro_rules! places_of_names {

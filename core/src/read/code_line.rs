@@ -100,7 +100,7 @@ pub(in crate::read) fn is_python(file: &str) -> bool {
 }
 
 /// Whether a file is the user's own code: Python, and not in an installed package or in Python's own library.
-pub(in crate::read) fn is_users(file: &str) -> bool {
+pub fn is_users(file: &str) -> bool {
     is_python(file) && !is_packaged(file) && !is_standard(file)
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    CellIdx, DeviceIdx, Frame, HolderSnapshot, Points, Recording, RunIdx, Samples, Series,
+    CellIdx, DeviceIdx, Frame, HolderSnapshot, LoopIdx, Points, Recording, RunIdx, Samples, Series,
     SourceHash,
 };
 use crate::units::Nanos;
@@ -34,6 +34,7 @@ pub struct Changes {
     runs: BTreeSet<RunIdx>,
     /// From which instant on the points of a series have changed.
     samples: BTreeMap<(RunIdx, DeviceIdx, Series), Nanos>,
+    loops: BTreeSet<(RunIdx, LoopIdx)>,
     traces: BTreeSet<(RunIdx, DeviceIdx)>,
     held: BTreeSet<(RunIdx, DeviceIdx)>,
     mapped: BTreeSet<(RunIdx, DeviceIdx)>,
@@ -63,6 +64,7 @@ impl Changes {
                 self.revisions.extend(hashes);
             }
             Frame::Run(run) => drop(self.runs.insert(run.idx)),
+            Frame::Loop(of_run) => drop(self.loops.insert((of_run.run, of_run.idx))),
             Frame::Samples(samples) => self.note_samples(samples),
             Frame::Trace(trace) => drop(self.traces.insert((trace.run, trace.device))),
             Frame::Holders(held) => drop(self.held.insert((held.run, held.device))),
@@ -103,6 +105,9 @@ impl Changes {
                 })
             }));
         }
+        let loops = changes.loops.iter();
+        let loops = loops.filter_map(|place| recording.loops.get(place));
+        frames.extend(loops.map(|counted| Frame::Loop(Box::new(counted.clone()))));
         let traces = changes.traces.into_iter();
         let traces = traces.filter_map(|(run, device)| recording.trace(run, device));
         frames.extend(traces.map(|trace| Frame::Trace(Box::new(trace.clone()))));

@@ -3,8 +3,8 @@
 use thiserror::Error;
 
 use super::{
-    Cell, Device, DeviceIdx, HolderSnapshot, Points, Reading, Run, RunIdx, SegmentSnapshot, Source,
-    Trace,
+    Cell, Device, DeviceIdx, HolderSnapshot, Loop, LoopIdx, Points, Reading, Run, RunIdx,
+    SegmentSnapshot, Source, Trace,
 };
 use crate::rules::Rules;
 use crate::units::{Bytes, Nanos};
@@ -17,12 +17,14 @@ pub const MAX_FRAME: usize = 64 << 20;
 
 /// What the points of a [`Samples`] frame are. [`Recording::samples`](super::Recording::samples)
 /// looks a series up.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Series {
     /// Read by the sampler during the run.
     Sampled,
     /// Read at `gpumem.mark(label)` in the user's code: one point per step of a loop.
     Marked(String),
+    /// Read where an iteration of a loop ended, if that was affordable: [`Loop`] tells which loop.
+    Loop(LoopIdx),
 }
 
 /// One timed reading inside a run. Levels that were not known at that instant are `None`.
@@ -40,8 +42,8 @@ pub enum Series {
 pub struct Sample {
     /// Since the recording's start.
     pub at: Nanos,
-    /// Position in its series, counted from 0; downsampling leaves gaps. Of a mark: how many steps
-    /// have ended by then, so 0 is the start of the loop.
+    /// Position in its series, counted from 0; downsampling leaves gaps. Of a mark or a loop: how many
+    /// steps have ended by then, so 0 is the start of the loop.
     pub ordinal: u64,
     /// Allocated, summed over the device's allocators.
     pub allocated: Option<Bytes>,
@@ -164,6 +166,8 @@ pub enum Frame {
     Run(Run),
     /// Points inside a run.
     Samples(Samples),
+    /// A loop of a run, or its newer state.
+    Loop(Box<Loop>),
     /// A run's trace, or its newer state.
     Trace(Box<Trace>),
     /// The holders of a device's memory after a run.
@@ -182,6 +186,7 @@ impl Frame {
         match self {
             Self::Run(run) => Some(run.idx),
             Self::Samples(samples) => Some(samples.run),
+            Self::Loop(of_run) => Some(of_run.run),
             Self::Trace(trace) => Some(trace.run),
             Self::Holders(held) => Some(held.run),
             Self::Segments(mapped) => Some(mapped.run),

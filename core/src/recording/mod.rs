@@ -32,6 +32,7 @@ mod downsampled;
 mod frame;
 mod held;
 mod level;
+mod loops;
 mod mapped;
 mod oom;
 mod points;
@@ -44,6 +45,7 @@ pub use frame::{
 };
 pub use held::HolderSnapshot;
 pub use level::{AllocatorLevels, DriverLevels, Level, Reading, Source, Unknown, Words};
+pub use loops::{Loop, LoopKind};
 pub use mapped::SegmentSnapshot;
 pub use oom::{Framework, OomFigures, OomHolder, OtherProcess, OutOfMemory};
 pub use points::{Column, Points};
@@ -81,6 +83,10 @@ index! {
 index! {
     /// The position of a run in [`Recording::runs`].
     RunIdx
+}
+index! {
+    /// The number of a loop in its run ([`Recording::loops`]); numbers may be missing.
+    LoopIdx
 }
 
 /// Hash of a cell's normalised source, made by [`source_text::hash`](crate::source_text::hash).
@@ -345,6 +351,7 @@ pub struct Recording {
     /// Of each cell, the latest run that is in no other.
     latest: Vec<Option<RunIdx>>,
     samples: BTreeMap<(RunIdx, DeviceIdx, Series), Points>,
+    loops: BTreeMap<(RunIdx, LoopIdx), Loop>,
     traces: BTreeMap<(RunIdx, DeviceIdx), Trace>,
     /// By device: what one look changes of the looks before it are those at the same device.
     held: BTreeMap<(DeviceIdx, RunIdx), DeviceHolders>,
@@ -471,6 +478,12 @@ impl Recording {
             .map(|((run, device, series), points)| (*run, *device, series, points))
     }
 
+    /// The loops that were counted in a run.
+    pub fn loops(&self, run: RunIdx) -> impl Iterator<Item = &Loop> {
+        let of_run = (run, LoopIdx(0))..=(run, LoopIdx(u32::MAX));
+        self.loops.range(of_run).map(|(_, counted)| counted)
+    }
+
     /// The trace of a run on a device, if it was traced.
     pub fn trace(&self, run: RunIdx, device: DeviceIdx) -> Option<&Trace> {
         self.traces.get(&(run, device))
@@ -569,6 +582,10 @@ impl Recording {
                 self.check_samples(&samples)?;
                 self.put_samples(samples);
             }
+            Frame::Loop(of_run) => {
+                known("loop frame", "run", of_run.run.0, self.runs.len())?;
+                self.loops.insert((of_run.run, of_run.idx), *of_run);
+            }
             Frame::Trace(trace) => {
                 self.check_trace(&trace)?;
                 self.traces.insert((trace.run, trace.device), *trace);
@@ -600,6 +617,7 @@ impl Recording {
                     points,
                 })
             });
+        let loops = self.loops.values().cloned().map(Box::new);
         let traces = self.traces().cloned().map(Box::new).map(Frame::Trace);
         let held = self.held.iter().map(|((device, run), holders)| {
             Frame::Holders(Box::new(HolderSnapshot {
@@ -614,6 +632,7 @@ impl Recording {
             .chain(self.devices.iter().cloned().map(Frame::Device))
             .chain(self.cells.iter().flat_map(Cell::frames))
             .chain(self.runs.iter().cloned().map(Frame::Run))
+            .chain(loops.map(Frame::Loop))
             .chain(samples.map(Frame::Samples))
             .chain(traces)
             .chain(held)
@@ -657,6 +676,14 @@ impl Recording {
             let (run, device, series) = key;
             Some(((renumbered(*run)?, *device, series.clone()), points.clone()))
         });
+        let loops = self.loops.values().filter_map(|counted| {
+            let run = renumbered(counted.run)?;
+            let counted = Loop {
+                run,
+                ..counted.clone()
+            };
+            Some(((run, counted.idx), counted))
+        });
         let traces = self.traces().filter_map(|trace| {
             let run = renumbered(trace.run)?;
             let trace = Trace {
@@ -677,6 +704,7 @@ impl Recording {
             Some(((mapped.device, run), mapped))
         });
         part.samples = samples.collect();
+        part.loops = loops.collect();
         part.traces = traces.collect();
         part.held = held.collect();
         part.mapped = mapped.collect();

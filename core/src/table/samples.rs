@@ -1,5 +1,7 @@
 //! One row for each reading inside a run.
 
+use std::borrow::Cow;
+
 use super::{Integer, Table, Text, instant, level, signed};
 use crate::recording::{DeviceIdx, Recording, RunIdx, Sample, Series};
 
@@ -8,11 +10,12 @@ struct Row<'a> {
     run: RunIdx,
     device: DeviceIdx,
     series: &'static str,
-    label: Option<&'a str>,
+    label: Option<Cow<'a, str>>,
     sample: Sample,
 }
 
-/// The samples as a table: those of the sampler, of marks (with their label) and of traces.
+/// The samples as a table: those of the sampler, of marks (with their label), of loops (with their
+/// number) and of traces.
 ///
 /// ```
 /// use gpumem_core::table::{Values, samples};
@@ -41,7 +44,7 @@ pub fn samples(recording: &Recording) -> Table {
     table.add(
         "label",
         &rows,
-        Text(|row: &Row<'_>| row.label.map(str::to_owned)),
+        Text(|row: &Row<'_>| row.label.as_deref().map(str::to_owned)),
     );
     let ordinal = |row: &Row<'_>| signed(row.sample.ordinal);
     table.add("ordinal", &rows, Integer(ordinal));
@@ -63,13 +66,14 @@ fn rows(recording: &Recording) -> Vec<Row<'_>> {
     for (run, device, series, points) in recording.all_samples() {
         let (series, label) = match series {
             Series::Sampled => ("sampled", None),
-            Series::Marked(label) => ("marked", Some(label.as_str())),
+            Series::Marked(label) => ("marked", Some(Cow::from(label.as_str()))),
+            Series::Loop(idx) => ("loop", Some(Cow::from(idx.0.to_string()))),
         };
         let row = |sample| Row {
             run,
             device,
             series,
-            label,
+            label: label.clone(),
             sample,
         };
         rows.extend(points.iter().map(row));

@@ -4,7 +4,7 @@ use serde::Serializer;
 
 use super::columns::Columns;
 use crate::format::record::{Encode, wire};
-use crate::recording::{DeviceIdx, Frame, RunIdx, Samples, Series};
+use crate::recording::{DeviceIdx, Frame, LoopIdx, RunIdx, Samples, Series};
 
 #[derive(Default)]
 pub(in crate::format) struct WireSamples {
@@ -12,6 +12,8 @@ pub(in crate::format) struct WireSamples {
     device: DeviceIdx,
     /// The label of the marks; absent where the sampler read.
     marks: Option<String>,
+    /// The loop whose iterations these are.
+    in_loop: Option<LoopIdx>,
     columns: Columns,
 }
 
@@ -19,6 +21,7 @@ wire! { WireSamples {
     required "run" => run,
     required "device" => device,
     sparse "marks" => marks,
+    sparse "loop" => in_loop,
     required "at_steps" => columns.at,
     required "ordinal_steps" => columns.ordinals,
     sparse "allocated" => columns.allocated,
@@ -33,8 +36,12 @@ impl Encode for Samples {
             run: self.run,
             device: self.device,
             marks: match &self.series {
-                Series::Sampled => None,
                 Series::Marked(label) => Some(label.clone()),
+                Series::Sampled | Series::Loop(_) => None,
+            },
+            in_loop: match self.series {
+                Series::Loop(idx) => Some(idx),
+                Series::Sampled | Series::Marked(_) => None,
             },
             columns: (&self.points).into(),
         };
@@ -49,7 +56,11 @@ impl WireSamples {
         Ok(Frame::Samples(Samples {
             run: self.run,
             device: self.device,
-            series: self.marks.map_or(Series::Sampled, Series::Marked),
+            series: match (self.in_loop, self.marks) {
+                (Some(idx), _) => Series::Loop(idx),
+                (None, Some(label)) => Series::Marked(label),
+                (None, None) => Series::Sampled,
+            },
             points: points.map_err(|words| format!("samples of run {}: {words}", self.run.0))?,
         }))
     }
